@@ -1,0 +1,1 @@
+//! From a session's messages to what a request may hold.

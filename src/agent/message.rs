@@ -1,0 +1,326 @@
+//! Messages and their blocks, in the shapes of the session file and of the RPC wire.
+//!
+//! Times are milliseconds since 1970. These types are plain data; what a provider wants sent
+//! is made from them in `agent::provider`.
+
+use serde::{Deserialize, Serialize};
+use serde_json::Value;
+
+use super::model::Api;
+use crate::tools::Content;
+use crate::tools::details::{self, Details};
+
+/// One message of a conversation.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(tag = "role", rename_all = "camelCase")]
+pub enum Message {
+    /// What the person said.
+    User(UserMessage),
+    /// What the model answered.
+    Assistant(AssistantMessage),
+    /// What a tool call gave.
+    ToolResult(ToolResultMessage),
+    /// A command the person ran with `!` or `!!`.
+    BashExecution(BashExecution),
+    /// Extension data that counts as user text for the model.
+    Custom(CustomMessage),
+    /// What was tried on a branch that was left. Made from its session entry, never stored.
+    BranchSummary(BranchSummary),
+    /// The earlier part of the conversation in short. Made from its session entry, never stored.
+    CompactionSummary(CompactionSummary),
+}
+
+/// What the person said.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct UserMessage {
+    /// Text, or text and pictures.
+    pub content: UserContent,
+    /// When it was sent.
+    #[serde(default)]
+    pub timestamp: i64,
+}
+
+/// Content of a user message: both forms occur on the wire.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(untagged)]
+pub enum UserContent {
+    /// Text only.
+    Text(String),
+    /// Blocks: text and images.
+    Blocks(Vec<Block>),
+}
+
+impl UserContent {
+    /// All text, blocks joined by line breaks.
+    pub fn text(&self) -> String {
+        match self {
+            UserContent::Text(text) => text.clone(),
+            UserContent::Blocks(blocks) => {
+                let texts: Vec<&str> = blocks.iter().filter_map(Block::as_text).collect();
+                texts.join("\n")
+            }
+        }
+    }
+
+    /// The content as blocks.
+    pub fn blocks(&self) -> Vec<Block> {
+        match self {
+            UserContent::Text(text) => vec![Block::text(text.clone())],
+            UserContent::Blocks(blocks) => blocks.clone(),
+        }
+    }
+}
+
+/// A block of content. Signatures are opaque and go back to the provider that made them.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(tag = "type", rename_all = "camelCase", rename_all_fields = "camelCase")]
+pub enum Block {
+    /// Visible text.
+    Text {
+        text: String,
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        text_signature: Option<String>,
+    },
+    /// Reasoning. `redacted` blocks have no text, only a signature.
+    Thinking {
+        thinking: String,
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        thinking_signature: Option<String>,
+        #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+        redacted: bool,
+    },
+    /// A picture, base64.
+    Image { data: String, mime_type: String },
+    /// A call of a tool.
+    ToolCall(ToolCall),
+    /// A block that this version does not know: kept as it is.
+    #[serde(untagged)]
+    Unknown(Value),
+}
+
+impl Block {
+    /// A text block.
+    pub fn text(text: impl Into<String>) -> Self {
+        Block::Text { text: text.into(), text_signature: None }
+    }
+
+    /// The text of a text block.
+    pub fn as_text(&self) -> Option<&str> {
+        match self {
+            Block::Text { text, .. } => Some(text),
+            _ => None,
+        }
+    }
+}
+
+/// A call of a tool as the model made it.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub struct ToolCall {
+    /// Names the call; unique within a conversation.
+    pub id: String,
+    /// Name of the tool.
+    pub name: String,
+    /// The arguments: an object. A string when they were not valid JSON (the text as it came);
+    /// such a call is never run.
+    pub arguments: Value,
+    /// Google's signature of the thought behind the call.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub thought_signature: Option<String>,
+}
+
+/// What the model answered.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub struct AssistantMessage {
+    /// Text, thinking and tool calls, in order.
+    #[serde(default)]
+    pub content: Vec<Block>,
+    /// Wire format it came over.
+    pub api: Api,
+    /// Vendor it came from.
+    pub provider: String,
+    /// Model id asked for.
+    pub model: String,
+    /// Tokens and cost.
+    #[serde(default)]
+    pub usage: Usage,
+    /// Why it ended.
+    pub stop_reason: StopReason,
+    /// What went wrong, when `stop_reason` is `error` or `aborted`.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub error_message: Option<String>,
+    /// The provider's own id of the answer.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub response_id: Option<String>,
+    /// When the answer began.
+    #[serde(default)]
+    pub timestamp: i64,
+}
+
+impl AssistantMessage {
+    /// All visible text, blocks joined without anything between.
+    pub fn text(&self) -> String {
+        self.content.iter().filter_map(Block::as_text).collect()
+    }
+
+    /// The tool calls, in order.
+    pub fn tool_calls(&self) -> impl Iterator<Item = &ToolCall> {
+        self.content.iter().filter_map(|block| match block {
+            Block::ToolCall(call) => Some(call),
+            _ => None,
+        })
+    }
+}
+
+/// Why an answer ended.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub enum StopReason {
+    /// The model had said everything.
+    #[default]
+    Stop,
+    /// The output limit was reached.
+    Length,
+    /// The model waits for tool results.
+    ToolUse,
+    /// The provider failed or refused.
+    Error,
+    /// The person stopped it.
+    Aborted,
+    /// A reason of another program or a later version; counts as `stop`.
+    #[serde(other)]
+    Other,
+}
+
+/// Tokens and cost of one answer. `input` excludes what was read from or written to a cache.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase", default)]
+pub struct Usage {
+    /// Prompt tokens, neither read from nor written to a cache.
+    pub input: u64,
+    /// Generated tokens, reasoning included.
+    pub output: u64,
+    /// Prompt tokens read from the provider's cache.
+    pub cache_read: u64,
+    /// Prompt tokens written to the provider's cache.
+    pub cache_write: u64,
+    /// The sum of the four.
+    pub total_tokens: u64,
+    /// US dollars. All zero where the price is unknown.
+    pub cost: Cost,
+}
+
+/// US dollars, by kind of token.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase", default)]
+pub struct Cost {
+    pub input: f64,
+    pub output: f64,
+    pub cache_read: f64,
+    pub cache_write: f64,
+    pub total: f64,
+}
+
+/// What a tool call gave.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub struct ToolResultMessage {
+    /// The call it answers.
+    pub tool_call_id: String,
+    /// Name of the tool.
+    pub tool_name: String,
+    /// For the model.
+    #[serde(default)]
+    pub content: Vec<Content>,
+    /// For people.
+    #[serde(default, deserialize_with = "details::lenient", skip_serializing_if = "is_none")]
+    pub details: Details,
+    /// True when the tool failed, refused or was aborted.
+    #[serde(default)]
+    pub is_error: bool,
+    /// When it ended.
+    #[serde(default)]
+    pub timestamp: i64,
+    /// How long the call ran, in milliseconds; absent when it did not run.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub duration_ms: Option<u64>,
+}
+
+fn is_none(details: &Details) -> bool {
+    *details == Details::None
+}
+
+/// A command the person ran.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub struct BashExecution {
+    /// The command line.
+    pub command: String,
+    /// The end of its output, without terminal escapes.
+    #[serde(default)]
+    pub output: String,
+    /// Exit code; absent when cancelled or killed.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub exit_code: Option<i32>,
+    /// True when the person stopped it.
+    #[serde(default)]
+    pub cancelled: bool,
+    /// True when `output` is not the whole.
+    #[serde(default)]
+    pub truncated: bool,
+    /// Where the whole is, when it was truncated.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub full_output_path: Option<String>,
+    /// True for `!!`: the model never sees it.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub exclude_from_context: bool,
+    /// When it ended.
+    #[serde(default)]
+    pub timestamp: i64,
+}
+
+/// Extension data.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub struct CustomMessage {
+    /// Whose data it is.
+    pub custom_type: String,
+    /// Text or blocks.
+    pub content: UserContent,
+    /// Whether people see it.
+    #[serde(default)]
+    pub display: bool,
+    /// The extension's own.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub details: Option<Value>,
+    /// When it was made.
+    #[serde(default)]
+    pub timestamp: i64,
+}
+
+/// A branch that was left, in short.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub struct BranchSummary {
+    /// What was tried there.
+    pub summary: String,
+    /// The leaf that was left.
+    pub from_id: String,
+    /// When it was made.
+    #[serde(default)]
+    pub timestamp: i64,
+}
+
+/// The earlier part of the conversation, in short.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub struct CompactionSummary {
+    /// What happened.
+    pub summary: String,
+    /// Size of the context it replaces, in tokens.
+    pub tokens_before: u64,
+    /// When it was made.
+    #[serde(default)]
+    pub timestamp: i64,
+}

@@ -1,0 +1,83 @@
+//! Why a request failed, as data: a closed kind, the provider's words, and what to do.
+
+use serde::{Deserialize, Serialize};
+
+/// Kinds of failure; each leads to one behaviour.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub enum FailureKind {
+    /// No or wrong key (401, 403). Not retried.
+    Auth,
+    /// The model or the address does not exist (404). Not retried.
+    NotFound,
+    /// The provider does not take the request as it is (400, 422). Not retried.
+    Request,
+    /// The conversation does not fit the model's context. Handed to compaction.
+    Overflow,
+    /// The provider refuses to answer for policy reasons. Not retried.
+    Refused,
+    /// Too many requests or out of quota (429). Retried after the time asked for.
+    RateLimit,
+    /// The provider is overloaded or broken (500, 502, 503, 529). Retried.
+    Overloaded,
+    /// No connection, reset, or the body ended early. Retried.
+    Network,
+    /// Nothing came for too long. Retried.
+    Timeout,
+    /// What came cannot be understood. Retried once.
+    Protocol,
+    /// Configuration: no model, no provider, no key. Not retried.
+    Config,
+    /// The person stopped it.
+    Aborted,
+}
+
+/// A failure of a request or of a stream.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub struct Failure {
+    pub kind: FailureKind,
+    /// The provider's words, or ours; at most 2 KB, without keys.
+    pub message: String,
+    /// What the person can do, as a sentence in lower case.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub hint: Option<String>,
+    /// How long the provider asks to wait, in milliseconds.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub retry_after_ms: Option<u64>,
+}
+
+impl Failure {
+    /// A failure of that kind, without hint.
+    pub fn new(kind: FailureKind, message: impl Into<String>) -> Self {
+        Failure { kind, message: message.into(), hint: None, retry_after_ms: None }
+    }
+
+    /// Adds what the person can do.
+    pub fn hint(mut self, hint: impl Into<String>) -> Self {
+        self.hint = Some(hint.into());
+        self
+    }
+
+    /// Whether trying again can help.
+    pub fn retryable(&self) -> bool {
+        matches!(
+            self.kind,
+            FailureKind::RateLimit
+                | FailureKind::Overloaded
+                | FailureKind::Network
+                | FailureKind::Timeout
+                | FailureKind::Protocol
+        )
+    }
+}
+
+impl std::fmt::Display for Failure {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.write_str(&self.message)?;
+        match &self.hint {
+            Some(hint) => write!(f, " ({hint})"),
+            None => Ok(()),
+        }
+    }
+}

@@ -1,0 +1,133 @@
+//! Providers: one file for each wire *format*, never one for each vendor.
+//!
+//! [`Provider::encode`] and [`Decoder`] are pure: request to JSON, frames to events. Only
+//! `http` performs a request. A failure is data with a closed kind, a message and a hint.
+//! Vendors, addresses, windows and prices are data in `agent::catalogue`.
+
+pub mod anthropic;
+pub mod direct;
+pub mod failure;
+pub mod google;
+pub mod handoff;
+pub mod http;
+pub mod openai_chat;
+pub mod openai_responses;
+pub mod scripted;
+pub mod sse;
+
+use std::pin::Pin;
+use std::sync::Arc;
+
+use futures_util::Stream;
+use serde_json::Value;
+use tokio_util::sync::CancellationToken;
+
+use super::event::Delta;
+use super::message::{Message, StopReason, Usage};
+use super::model::{Api, Model, ThinkingLevel};
+use super::secret::Secret;
+use crate::tools::ToolSpec;
+pub use failure::{Failure, FailureKind};
+
+/// One request to a model, before any wire format.
+#[derive(Clone, Debug)]
+pub struct ModelRequest {
+    /// The model asked.
+    pub model: Arc<Model>,
+    /// The key; none for servers that need none.
+    pub key: Option<Secret>,
+    /// The system prompt; empty for none.
+    pub system: Arc<str>,
+    /// The conversation; already made valid for this model by [`handoff`]. Only user,
+    /// assistant and tool result messages occur.
+    pub messages: Vec<Arc<Message>>,
+    /// The tools offered.
+    pub tools: Arc<[ToolSpec]>,
+    /// How hard to think; already one of the model's levels.
+    pub thinking: ThinkingLevel,
+    /// Largest answer, in tokens; none for the model's own limit.
+    pub max_tokens: Option<u64>,
+    /// Sampling temperature; none for the provider's default.
+    pub temperature: Option<f64>,
+    /// Names the conversation to provider caches.
+    pub session_id: String,
+}
+
+/// An HTTP request, fully made but not sent. Always a POST of JSON.
+#[derive(Clone, Debug, PartialEq)]
+pub struct HttpRequest {
+    pub url: String,
+    /// Names in lower case. Holds the key: its `Debug` hides values of authorising headers.
+    pub headers: Headers,
+    pub body: Value,
+}
+
+/// Request headers, some of which hold a key.
+#[derive(Clone, Default, PartialEq)]
+pub struct Headers(pub Vec<(String, String)>);
+
+impl std::fmt::Debug for Headers {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_list().entries(self.0.iter().map(|(name, _)| name)).finish()
+    }
+}
+
+/// What a stream says, whatever the wire format. Block events carry the place of the block in
+/// the message; blocks may interleave, an index is never used twice.
+#[derive(Clone, Debug, PartialEq)]
+pub enum StreamEvent {
+    /// A piece of the message. `*_start` precedes deltas of a block, `*_end` closes it.
+    Delta(Delta),
+    /// A signature for the block at this index: see [`super::message::Block`]. `redacted` marks
+    /// a thinking block whose text the provider keeps to itself.
+    Signature { content_index: usize, signature: String, redacted: bool },
+    /// Usage so far; replaces the one before.
+    Usage(Usage),
+    /// The provider's id of the answer.
+    ResponseId(String),
+    /// The answer is complete.
+    Stop(StopReason),
+    /// The answer failed; nothing follows.
+    Failed(Failure),
+}
+
+/// A wire format.
+pub trait Provider: Send + Sync {
+    /// The request as this format puts it.
+    ///
+    /// # Errors
+    /// When the request cannot be put in this format at all (a configuration error).
+    fn encode(&self, request: &ModelRequest) -> Result<HttpRequest, Failure>;
+
+    /// A decoder for one answer.
+    fn decoder(&self) -> Box<dyn Decoder>;
+}
+
+/// Reads one answer. Work for a frame does not depend on what came before it.
+pub trait Decoder: Send {
+    /// Takes the next frame.
+    fn feed(&mut self, frame: &sse::SseFrame, out: &mut Vec<StreamEvent>);
+
+    /// The body has ended: closes what is open. Emits `Stop` or `Failed` unless one was emitted.
+    fn finish(&mut self, out: &mut Vec<StreamEvent>);
+}
+
+/// A stream of events; ends after `Stop` or `Failed`.
+pub type EventStream = Pin<Box<dyn Stream<Item = StreamEvent> + Send>>;
+
+/// How requests reach a model: directly, through an app server, or scripted.
+pub trait Transport: Send + Sync {
+    /// Starts the request. Dropping the stream or cancelling the token ends it at once.
+    fn stream(&self, request: ModelRequest, cancel: CancellationToken) -> EventStream;
+}
+
+/// The wire format of that name; none for `Scripted` and `Unknown`, which have no wire.
+pub fn provider(api: Api) -> Option<&'static dyn Provider> {
+    match api {
+        Api::OpenaiCompletions => Some(&openai_chat::OpenaiChat),
+        Api::OpenaiResponses => Some(&openai_responses::OpenaiResponses),
+        Api::AnthropicMessages => Some(&anthropic::Anthropic),
+        Api::GoogleGenerativeAi => Some(&google::Google),
+        Api::Scripted | Api::Unknown => None,
+    }
+}

@@ -1,0 +1,1 @@
+//! The pure half: model, message, action, effect, update.

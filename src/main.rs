@@ -1,0 +1,5 @@
+//! The binary: hands over to [`tau::cli::main`] and does nothing else.
+
+fn main() -> std::process::ExitCode {
+    tau::cli::main()
+}

@@ -1,0 +1,88 @@
+//! The closed set of shapes in which tools answer people. One renderer each in the view.
+//!
+//! Plain data: it is stored in the session file, recorded and replayed. Text in it is raw,
+//! and becomes safe when it enters the model (`app::printable`).
+
+use serde::{Deserialize, Deserializer, Serialize};
+use serde_json::Value;
+
+/// What people see of a call.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[serde(tag = "kind", rename_all = "camelCase", rename_all_fields = "camelCase")]
+pub enum Details {
+    /// Nothing but what the model got.
+    #[default]
+    None,
+    /// Text, shown as it is.
+    Text { text: String },
+    /// A change of one file.
+    Diff(FileDiff),
+    /// Output of a command.
+    Terminal(TerminalOutput),
+    /// A list of paths, and whether it was cut.
+    Paths { paths: Vec<String>, cut: bool },
+    /// A picture: its size in pixels and bytes. The data is in the content.
+    Image { mime_type: String, width: u32, height: u32, bytes: u64 },
+}
+
+/// Reads details leniently: other programs and later versions have other shapes, which count as
+/// none, so that any session file opens. For `#[serde(deserialize_with)]`.
+///
+/// # Errors
+/// Only when the input is not JSON at all.
+pub fn lenient<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Details, D::Error> {
+    let value = Value::deserialize(deserializer)?;
+    Ok(serde_json::from_value(value).unwrap_or_default())
+}
+
+/// A change of one file as unified hunks.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub struct FileDiff {
+    /// The path as the model gave it.
+    pub path: String,
+    /// Lines added, in all.
+    pub added: u32,
+    /// Lines removed, in all.
+    pub removed: u32,
+    /// The hunks, top to bottom.
+    pub hunks: Vec<Hunk>,
+    /// True when hunks were left out because the change is very large.
+    #[serde(default)]
+    pub cut: bool,
+}
+
+/// A run of changed lines with their context.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub struct Hunk {
+    /// Number of the first old line, from 1.
+    pub old_start: u32,
+    /// Number of the first new line, from 1.
+    pub new_start: u32,
+    /// The lines without their line end, each behind `' '`, `'-'` or `'+'`.
+    pub lines: Vec<String>,
+}
+
+/// Output of a command.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub struct TerminalOutput {
+    /// The end of the output, carriage returns folded, colour sequences (SGR) kept.
+    pub text: String,
+    /// Exit code; none while it runs and when a signal ended it.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub exit_code: Option<i32>,
+    /// Number of the signal that ended it.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub signal: Option<i32>,
+    /// True when `text` is not the whole.
+    #[serde(default)]
+    pub truncated: bool,
+    /// Where the whole is, when it was too large.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub full_output_path: Option<String>,
+    /// Lines of the whole output so far.
+    #[serde(default)]
+    pub total_lines: u64,
+}

@@ -1,0 +1,27 @@
+//! Under construction: edit.
+
+use super::{Tool, ToolContext, ToolError, ToolOutput, ToolSpec};
+
+/// The tool.
+#[derive(Default)]
+pub struct Edit;
+
+/// Its arguments.
+#[derive(serde::Deserialize, schemars::JsonSchema)]
+pub struct Args {}
+
+impl Tool for Edit {
+    type Args = Args;
+
+    fn spec(&self) -> &ToolSpec {
+        todo!()
+    }
+
+    fn title(&self, _args: &serde_json::Value) -> String {
+        todo!()
+    }
+
+    async fn run(&self, _args: Args, _context: ToolContext) -> Result<ToolOutput, ToolError> {
+        todo!()
+    }
+}

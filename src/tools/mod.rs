@@ -1,0 +1,275 @@
+//! What can be done to the machine, and the contract every tool keeps.
+//!
+//! A tool answers twice: [`ToolOutput::content`] goes to the model, [`ToolOutput::details`]
+//! goes to people. The view knows the closed set of [`Details`] shapes and no tool's name.
+//! Dropping a tool's future cancels it. Approval, sandboxing and hooks belong in decorators
+//! around an [`AnyTool`], never inside one. This module knows nothing of the agent above it.
+//!
+//! To add a tool, see the recipe in ARCHITECTURE.md.
+
+pub mod args;
+pub mod bash;
+pub mod details;
+pub mod edit;
+pub mod ledger;
+pub mod process;
+pub mod read;
+pub mod scratch;
+pub mod write;
+
+use std::future::Future;
+use std::path::Path;
+use std::pin::Pin;
+use std::sync::Arc;
+
+use schemars::JsonSchema;
+use serde::de::DeserializeOwned;
+use serde::{Deserialize, Serialize};
+use serde_json::Value;
+use tokio::sync::watch;
+use tokio_util::sync::CancellationToken;
+
+pub use details::{Details, FileDiff, Hunk, TerminalOutput};
+use ledger::Ledger;
+use process::ChildEnv;
+use scratch::Scratch;
+
+/// What the model is told about a tool.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub struct ToolSpec {
+    /// The name the model calls it by.
+    pub name: String,
+    /// The prompt text, from `src/tools/<name>.md`.
+    pub description: String,
+    /// JSON schema of the arguments: one flat object, no `$ref`.
+    pub parameters: Value,
+    /// True when calls never change anything, so that several of one turn may run at once.
+    pub read_only: bool,
+}
+
+/// One piece of a tool's answer to the model, in the shape of the session file.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(tag = "type", rename_all = "camelCase", rename_all_fields = "camelCase")]
+pub enum Content {
+    /// Plain text.
+    Text { text: String },
+    /// A picture: base64 data and its mime type.
+    Image { data: String, mime_type: String },
+}
+
+impl Content {
+    /// A text block.
+    pub fn text(text: impl Into<String>) -> Self {
+        Content::Text { text: text.into() }
+    }
+}
+
+/// The answer of a tool, whole or (while it runs) so far.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+pub struct ToolOutput {
+    /// For the model; already capped.
+    pub content: Vec<Content>,
+    /// For people.
+    #[serde(default, deserialize_with = "details::lenient")]
+    pub details: Details,
+}
+
+impl ToolOutput {
+    /// An answer of one text block for the model and `details` for people.
+    pub fn new(text: impl Into<String>, details: Details) -> Self {
+        ToolOutput { content: vec![Content::text(text)], details }
+    }
+}
+
+/// Why a tool gave no ordinary answer. The text of every variant is written for the model:
+/// lower case, with a hint that says what to do.
+#[derive(Debug, thiserror::Error)]
+pub enum ToolError {
+    /// The call cannot be carried out; the model is told and goes on. Carries details for
+    /// people when there are any (a failed command still has its output).
+    #[error("{message}")]
+    Refused { message: String, details: Box<Details> },
+    /// The call was aborted by the user or by the end of the run. Carries what was done so far.
+    #[error("{message}")]
+    Aborted { message: String, details: Box<Details> },
+}
+
+impl ToolError {
+    /// A refusal with a message only.
+    pub fn refused(message: impl Into<String>) -> Self {
+        ToolError::Refused { message: message.into(), details: Box::default() }
+    }
+
+    /// An abort with nothing to show.
+    pub fn aborted() -> Self {
+        ToolError::Aborted { message: "aborted by the user".into(), details: Box::default() }
+    }
+}
+
+/// Where a running tool puts its answer so far. The newest value replaces the one before, so
+/// a fast writer costs a slow reader nothing.
+#[derive(Clone, Debug)]
+pub struct Progress(Option<watch::Sender<ToolOutput>>);
+
+impl Progress {
+    /// A progress sink and the end that watches it.
+    pub fn channel() -> (Self, watch::Receiver<ToolOutput>) {
+        let (sender, receiver) = watch::channel(ToolOutput::default());
+        (Progress(Some(sender)), receiver)
+    }
+
+    /// A sink that nobody watches.
+    pub fn none() -> Self {
+        Progress(None)
+    }
+
+    /// Replaces what watchers see.
+    pub fn show(&self, output: ToolOutput) {
+        if let Some(sender) = &self.0 {
+            sender.send_replace(output);
+        }
+    }
+}
+
+/// What the model at the other end can take. Tools shape their answers by it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Limits {
+    /// Largest answer to the model, in bytes of text.
+    pub max_bytes: usize,
+    /// Largest answer to the model, in lines.
+    pub max_lines: usize,
+    /// Whether the model takes pictures.
+    pub images: bool,
+}
+
+impl Default for Limits {
+    fn default() -> Self {
+        Limits { max_bytes: 256 * 1024, max_lines: 5_000, images: false }
+    }
+}
+
+/// Everything a call gets besides its arguments.
+#[derive(Clone, Debug)]
+pub struct ToolContext {
+    /// Relative paths resolve against it. Absolute.
+    pub cwd: Arc<Path>,
+    /// Cancelled when the call is aborted. Dropping the future has the same effect; the token
+    /// lets a tool stop in order and report what it had.
+    pub cancel: CancellationToken,
+    /// Where the answer so far is shown.
+    pub progress: Progress,
+    /// Which versions of which files the model has seen; also queues calls on one file.
+    pub ledger: Arc<Ledger>,
+    /// tau's own temporary folder, for output too large for the model.
+    pub scratch: Arc<Scratch>,
+    /// The environment of child processes.
+    pub env: Arc<ChildEnv>,
+    /// What the model can take.
+    pub limits: Limits,
+    /// Timeout of a shell call that names none, in seconds; none means no timeout.
+    pub default_timeout: Option<u64>,
+}
+
+/// A tool with typed arguments. Implement this; the loop sees it as [`AnyTool`].
+pub trait Tool: Send + Sync + 'static {
+    /// The arguments. Their JSON schema and their validation are derived from this type.
+    type Args: DeserializeOwned + JsonSchema + Send;
+
+    /// What the model is told.
+    fn spec(&self) -> &ToolSpec;
+
+    /// The head line of the panel, from arguments that may still be arriving: `args` is the
+    /// object as far as it could be read, possibly `null`.
+    fn title(&self, args: &Value) -> String;
+
+    /// Carries the call out.
+    fn run(
+        &self,
+        args: Self::Args,
+        context: ToolContext,
+    ) -> impl Future<Output = Result<ToolOutput, ToolError>> + Send;
+}
+
+/// The future of a running call.
+pub type Running<'a> = Pin<Box<dyn Future<Output = Result<ToolOutput, ToolError>> + Send + 'a>>;
+
+/// A tool as the loop and decorators see it: arguments are JSON.
+pub trait AnyTool: Send + Sync {
+    /// What the model is told.
+    fn spec(&self) -> &ToolSpec;
+
+    /// See [`Tool::title`].
+    fn title(&self, args: &Value) -> String;
+
+    /// Checks the arguments against the schema and carries the call out. A wrong argument is
+    /// a refusal that names the field.
+    fn run(&self, args: Value, context: ToolContext) -> Running<'_>;
+}
+
+impl<T: Tool> AnyTool for T {
+    fn spec(&self) -> &ToolSpec {
+        Tool::spec(self)
+    }
+
+    fn title(&self, args: &Value) -> String {
+        Tool::title(self, args)
+    }
+
+    fn run(&self, args: Value, context: ToolContext) -> Running<'_> {
+        Box::pin(async move {
+            let typed = args::parse::<T::Args>(args, Tool::spec(self))?;
+            Tool::run(self, typed, context).await
+        })
+    }
+}
+
+/// The tools that are on, in the order the model is told of them.
+#[derive(Clone, Default)]
+pub struct Toolbox(Vec<Arc<dyn AnyTool>>);
+
+impl Toolbox {
+    /// The tools that are on by default: read, bash, edit, write.
+    pub fn standard() -> Self {
+        Toolbox(vec![
+            Arc::new(read::Read::default()),
+            Arc::new(bash::Bash::default()),
+            Arc::new(edit::Edit::default()),
+            Arc::new(write::Write::default()),
+        ])
+    }
+
+    /// No tools at all.
+    pub fn empty() -> Self {
+        Toolbox::default()
+    }
+
+    /// Adds a tool; one of the same name is replaced.
+    pub fn with(mut self, tool: Arc<dyn AnyTool>) -> Self {
+        self.0.retain(|known| known.spec().name != tool.spec().name);
+        self.0.push(tool);
+        self
+    }
+
+    /// Keeps only the tools named.
+    pub fn only(mut self, names: &[String]) -> Self {
+        self.0.retain(|tool| names.contains(&tool.spec().name));
+        self
+    }
+
+    /// The tool of that name.
+    pub fn get(&self, name: &str) -> Option<&Arc<dyn AnyTool>> {
+        self.0.iter().find(|tool| tool.spec().name == name)
+    }
+
+    /// What the model is told of each.
+    pub fn specs(&self) -> Vec<ToolSpec> {
+        self.0.iter().map(|tool| tool.spec().clone()).collect()
+    }
+}
+
+impl std::fmt::Debug for Toolbox {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_list().entries(self.0.iter().map(|tool| &tool.spec().name)).finish()
+    }
+}

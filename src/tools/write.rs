@@ -1,0 +1,27 @@
+//! Under construction: write.
+
+use super::{Tool, ToolContext, ToolError, ToolOutput, ToolSpec};
+
+/// The tool.
+#[derive(Default)]
+pub struct Write;
+
+/// Its arguments.
+#[derive(serde::Deserialize, schemars::JsonSchema)]
+pub struct Args {}
+
+impl Tool for Write {
+    type Args = Args;
+
+    fn spec(&self) -> &ToolSpec {
+        todo!()
+    }
+
+    fn title(&self, _args: &serde_json::Value) -> String {
+        todo!()
+    }
+
+    async fn run(&self, _args: Args, _context: ToolContext) -> Result<ToolOutput, ToolError> {
+        todo!()
+    }
+}

@@ -1,0 +1,1 @@
+//! The screen as a function of the model.
