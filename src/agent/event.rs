@@ -5,6 +5,7 @@
 //! wire knows have exactly the wire's shape; those marked *own* are for front ends in this
 //! process and for recordings.
 
+use std::collections::BTreeMap;
 use std::path::PathBuf;
 use std::sync::Arc;
 
@@ -92,10 +93,13 @@ pub enum AgentEvent {
         #[serde(default, skip_serializing_if = "Option::is_none")]
         name: Option<String>,
     },
+    /// *Own.* The head line of a call's panel, while its arguments arrive and once they are whole.
+    ToolTitle { tool_call_id: String, title: String },
     /// *Own.* The model is now this.
     ModelChanged { model: Arc<Model> },
-    /// *Own.* A session was opened or begun: everything a screen needs to show it.
-    SessionOpened { session: SessionInfo, messages: Vec<Arc<Message>> },
+    /// *Own.* A session was opened or begun: everything a screen needs to show it. `titles` are
+    /// the head lines of the calls in it, by call id.
+    SessionOpened { session: SessionInfo, messages: Vec<Arc<Message>>, titles: BTreeMap<String, String> },
     /// *Own.* Queued texts handed back for editing; they are no longer queued.
     QueueReturned { texts: Vec<String> },
     /// *Own.* The agent needs an answer.

@@ -1,1 +1,38 @@
 //! The pure half: model, message, action, effect, update.
+//!
+//! ```text
+//! (Model, Vec<Effect>) = update(Model, Stamped { at, msg })
+//! ```
+//!
+//! Nothing here reads a clock, a file, the environment or a channel: facts come in as [`Msg`],
+//! requests go out as [`Effect`], and both are plain data. Time comes in with the message, so a
+//! run is a file of stamped messages and a bug report is a replay. The one exception is the
+//! composer's editing state, which is a widget of the text area crate and reads a clock for
+//! nothing that is visible (see [`composer`]).
+
+pub mod action;
+pub mod ansi;
+pub mod blocks;
+pub mod boot;
+pub mod completion;
+pub mod composer;
+pub mod effect;
+pub mod geometry;
+pub mod key;
+pub mod keymap;
+pub mod line_edit;
+pub mod matching;
+pub mod model;
+pub mod msg;
+pub mod overlay;
+pub mod picker;
+pub mod printable;
+pub mod slash;
+pub mod status;
+pub mod transcript;
+pub mod update;
+
+pub use effect::Effect;
+pub use model::Model;
+pub use msg::{Msg, Stamped};
+pub use update::update;

@@ -1,1 +1,74 @@
 //! The screen as a function of the model.
+//!
+//! ```text
+//! Laid = view(&Model, &mut Memo, area, buffer)
+//! ```
+//!
+//! A frame costs what is on the screen, not what is in the history: the transcript is walked
+//! from its anchor until the screen is full. What was rendered is kept in the [`Memo`], which
+//! the shell owns and may drop at any time: a cold memo draws the same cells as a warm one.
+
+pub mod color;
+pub mod completion;
+pub mod composer;
+pub mod diff;
+pub mod footer;
+pub mod help;
+pub mod highlight;
+pub mod layout;
+pub mod markdown;
+pub mod memo;
+pub mod overlay;
+pub mod parts;
+pub mod panel;
+pub mod terminal_text;
+pub mod theme;
+pub mod transcript;
+pub mod welcome;
+pub mod wrap;
+
+use ratatui::buffer::Buffer;
+use ratatui::layout::Rect;
+use ratatui::text::Line;
+
+use crate::app::Model;
+use crate::app::geometry::Laid;
+pub use memo::Memo;
+use theme::Token;
+
+/// The smallest window in which more than a remark is drawn.
+const LEAST: (u16, u16) = (10, 4);
+
+/// Draws the model and tells what was found out on the way.
+pub fn view(model: &Model, memo: &mut Memo, area: Rect, buffer: &mut Buffer) -> Laid {
+    let area = area.intersection(buffer.area);
+    memo.begin(&model.theme);
+    buffer.set_style(area, memo.theme().style(Token::Text));
+    if area.width < LEAST.0 || area.height < LEAST.1 {
+        return too_small(model, memo, area, buffer);
+    }
+    let regions = layout::regions(model, area);
+    let mut laid = transcript::draw(model, memo, regions.transcript, buffer);
+    footer::draw_activity(model, memo.theme(), regions.activity, buffer);
+    footer::draw_queue(model, memo.theme(), regions.queue, buffer);
+    completion::draw(model, memo.theme(), regions.completion, buffer);
+    laid.cursor = composer::draw(model, memo.theme(), regions.composer, buffer);
+    laid.composer_width = layout::composer_width(area);
+    footer::draw(model, memo.theme(), regions.footer, buffer);
+    if let Some(top) = model.overlays.last() {
+        let (cursor, page) = overlay::draw(model, top, memo.theme(), area, buffer);
+        laid.cursor = cursor;
+        laid.list_page = page;
+    }
+    laid
+}
+
+/// A window too small to use says so. The position stays as it is.
+fn too_small(model: &Model, memo: &Memo, area: Rect, buffer: &mut Buffer) -> Laid {
+    let text = wrap::truncate("tau: window too small", area.width);
+    if area.height > 0 {
+        buffer.set_line(area.x, area.y, &Line::styled(text, memo.theme().style(Token::Warning)), area.width);
+    }
+    let composer_width = layout::composer_width(area);
+    Laid { position: model.transcript.position, composer_width, ..Laid::default() }
+}

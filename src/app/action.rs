@@ -1,0 +1,145 @@
+//! What the person can mean by a key: one table.
+//!
+//! A row has a name (for `[keys]` in config.toml), default keys, a context and a line of help.
+//! The key map, the help overlay and the README are made from it. Actions never leave
+//! `update`. To add one: a variant, a row, and an arm in `update/actions.rs`.
+
+/// What the person meant.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub enum Action {
+    Send,
+    FollowUp,
+    NewLine,
+    Cancel,
+    Clear,
+    Exit,
+    Suspend,
+    Editor,
+    EditQueue,
+    Complete,
+    HistorySearch,
+    HistoryPrevious,
+    HistoryNext,
+    Undo,
+    Redo,
+    Yank,
+    KillToEnd,
+    KillToStart,
+    KillWordBack,
+    KillWordForward,
+    DeleteBack,
+    DeleteForward,
+    WordLeft,
+    WordRight,
+    LineStart,
+    LineEnd,
+    Models,
+    Thinking,
+    NextModel,
+    PreviousModel,
+    ToggleTools,
+    ToggleThinking,
+    CopyAnswer,
+    PageUp,
+    PageDown,
+    RowUp,
+    RowDown,
+    Top,
+    Tail,
+    Help,
+}
+
+/// Where a key means the action.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Context {
+    /// In the composer.
+    Composer,
+    /// Everywhere but in overlays.
+    Screen,
+}
+
+/// A row of the table.
+#[derive(Clone, Copy, Debug)]
+pub struct Row {
+    pub action: Action,
+    /// Its name in config.toml.
+    pub name: &'static str,
+    /// Keys that mean it unless the person says otherwise.
+    pub keys: &'static [&'static str],
+    pub context: Context,
+    /// One line for people.
+    pub help: &'static str,
+}
+
+const fn row(
+    action: Action,
+    name: &'static str,
+    keys: &'static [&'static str],
+    context: Context,
+    help: &'static str,
+) -> Row {
+    Row { action, name, keys, context, help }
+}
+
+use Context::{Composer, Screen};
+
+/// All actions, in the order in which people are shown them.
+pub const TABLE: &[Row] = &[
+    row(Action::Send, "send", &["enter"], Composer, "send the message; while the agent works, steer it"),
+    row(
+        Action::FollowUp,
+        "follow-up",
+        &["alt+enter"],
+        Composer,
+        "queue the message for when the agent would stop",
+    ),
+    row(Action::NewLine, "new-line", &["shift+enter", "ctrl+j"], Composer, "new line (also `\\` then enter)"),
+    row(Action::Cancel, "cancel", &["esc"], Screen, "stop the agent or the command; clear the selection"),
+    row(Action::Clear, "clear", &["ctrl+c"], Screen, "clear the composer; twice: quit"),
+    row(Action::Exit, "exit", &["ctrl+d"], Screen, "quit when the composer is empty, else delete forward"),
+    row(Action::Suspend, "suspend", &["ctrl+z"], Screen, "suspend tau; `fg` brings it back"),
+    row(Action::EditQueue, "edit-queue", &["alt+up"], Screen, "bring queued messages back to the composer"),
+    row(Action::Complete, "complete", &["tab"], Composer, "complete a command, `@file` or path"),
+    row(Action::HistorySearch, "history-search", &["ctrl+r"], Screen, "search earlier prompts"),
+    row(Action::HistoryPrevious, "history-previous", &["up"], Composer, "row up; on the first row: earlier prompt"),
+    row(Action::HistoryNext, "history-next", &["down"], Composer, "row down; on the last row: later prompt"),
+    row(Action::Editor, "editor", &["ctrl+g"], Screen, "edit the text in $VISUAL or $EDITOR"),
+    row(Action::Undo, "undo", &["ctrl+_", "ctrl+7"], Composer, "undo"),
+    row(Action::Redo, "redo", &["alt+_", "ctrl+shift+z"], Composer, "redo"),
+    row(Action::KillToEnd, "kill-to-end", &["ctrl+k"], Composer, "delete to the end of the line"),
+    row(Action::KillToStart, "kill-to-start", &["ctrl+u"], Composer, "delete to the start of the line"),
+    row(
+        Action::KillWordBack,
+        "kill-word-back",
+        &["ctrl+w", "alt+backspace", "ctrl+backspace"],
+        Composer,
+        "delete the word before",
+    ),
+    row(Action::KillWordForward, "kill-word-forward", &["alt+d", "ctrl+delete"], Composer, "delete the word after"),
+    row(Action::Yank, "yank", &["ctrl+y"], Composer, "put back what was deleted last"),
+    row(Action::DeleteBack, "delete-back", &["backspace", "ctrl+h", "shift+backspace"], Composer, "delete backward"),
+    row(Action::DeleteForward, "delete-forward", &["delete"], Composer, "delete forward"),
+    row(Action::WordLeft, "word-left", &["alt+left", "ctrl+left", "alt+b"], Composer, "word left"),
+    row(Action::WordRight, "word-right", &["alt+right", "ctrl+right", "alt+f"], Composer, "word right"),
+    row(Action::LineStart, "line-start", &["home", "ctrl+a"], Composer, "start of the line"),
+    row(Action::LineEnd, "line-end", &["end", "ctrl+e"], Composer, "end of the line"),
+    row(Action::Models, "models", &["ctrl+l"], Screen, "choose a model"),
+    row(Action::NextModel, "next-model", &["ctrl+p"], Screen, "next model"),
+    row(Action::PreviousModel, "previous-model", &["ctrl+shift+p", "alt+p"], Screen, "previous model"),
+    row(Action::Thinking, "thinking", &["shift+tab"], Screen, "next thinking level"),
+    row(Action::ToggleTools, "toggle-tools", &["ctrl+o"], Screen, "expand or collapse tool output"),
+    row(Action::ToggleThinking, "toggle-thinking", &["ctrl+t"], Screen, "show or hide thinking"),
+    row(Action::CopyAnswer, "copy-answer", &["ctrl+x"], Screen, "copy the last answer"),
+    row(Action::PageUp, "page-up", &["pageup"], Screen, "scroll a page up"),
+    row(Action::PageDown, "page-down", &["pagedown"], Screen, "scroll a page down"),
+    row(Action::RowUp, "row-up", &["shift+up"], Screen, "scroll up"),
+    row(Action::RowDown, "row-down", &["shift+down"], Screen, "scroll down"),
+    row(Action::Top, "top", &["ctrl+home"], Screen, "go to the beginning"),
+    row(Action::Tail, "tail", &["ctrl+end"], Screen, "go to the end"),
+    row(Action::Help, "help", &["f1"], Screen, "keys and commands"),
+];
+
+/// The row of an action.
+pub fn of(name: &str) -> Option<&'static Row> {
+    TABLE.iter().find(|row| row.name == name)
+}

@@ -1,0 +1,46 @@
+//! What the program knows when the first frame is drawn.
+//!
+//! Also the first line of a recording: folding the messages that follow from the model made of
+//! it gives the recorded run again.
+
+use std::collections::BTreeMap;
+use std::sync::Arc;
+
+use serde::{Deserialize, Serialize};
+
+use super::geometry::Size;
+use super::msg::Millis;
+use crate::agent::model::{Model as AiModel, ThinkingLevel};
+
+/// What the first frame is made from. Nothing in it needs a network, a scan or a large read.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[serde(default)]
+pub struct Boot {
+    /// When the program was started.
+    pub at: Millis,
+    pub size: Size,
+    /// Version of the program.
+    pub version: String,
+    /// The working directory, with the home directory written `~`.
+    pub place: String,
+    /// The model to begin with.
+    pub model: Option<Arc<AiModel>>,
+    pub thinking: ThinkingLevel,
+    /// True when nothing is configured and the scripted demo stands in.
+    pub demo: bool,
+    /// Name of the theme, and the names there are.
+    pub theme: String,
+    pub themes: Vec<String>,
+    /// Action name -> keys, from the person's settings.
+    pub keys: BTreeMap<String, Vec<String>>,
+    /// Thinking blocks are folded from the start.
+    pub hide_thinking: bool,
+    /// Whether tau takes the mouse.
+    pub mouse: bool,
+    /// Sentences to show at start: a bad setting, a folder that cannot be written.
+    pub notices: Vec<String>,
+    /// Open the session picker first.
+    pub pick_session: bool,
+    /// Submit this first.
+    pub prompt: Option<String>,
+}

@@ -1,0 +1,95 @@
+//! Chips: long pastes and pictures, shown in the text as a label that is one unit.
+//!
+//! A label in the text stands for its chip; a label that is deleted leaves its chip behind, so
+//! that undo brings both back. Text that only looks like a label stands for itself.
+
+use std::ops::Range;
+
+use crate::agent::message::Block;
+
+/// A paste of more lines than this becomes a chip.
+const LONG_LINES: usize = 10;
+/// A paste of more characters than this becomes a chip.
+const LONG_CHARS: usize = 1_000;
+
+/// Whether a paste is shown as a chip.
+pub fn is_long(text: &str) -> bool {
+    text.lines().count() > LONG_LINES || text.chars().nth(LONG_CHARS).is_some()
+}
+
+/// What a label stands for.
+#[derive(Clone, Debug, PartialEq)]
+pub enum Chip {
+    Paste { label: String, text: String },
+    Picture { label: String, data: String, mime_type: String },
+}
+
+impl Chip {
+    fn label(&self) -> &str {
+        match self {
+            Chip::Paste { label, .. } | Chip::Picture { label, .. } => label,
+        }
+    }
+}
+
+/// The chips of the text being written, in the order in which they came.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct Chips(Vec<Chip>);
+
+impl Chips {
+    /// Adds a paste; its label.
+    pub fn add_paste(&mut self, text: &str) -> String {
+        let number = 1 + self.0.iter().filter(|chip| matches!(chip, Chip::Paste { .. })).count();
+        let lines = text.lines().count();
+        let size = if lines > 1 { format!("+{lines} lines") } else { format!("{} chars", text.chars().count()) };
+        let label = format!("[paste #{number} {size}]");
+        self.0.push(Chip::Paste { label: label.clone(), text: text.to_owned() });
+        label
+    }
+
+    /// Adds a picture of that size in pixels; its label.
+    pub fn add_picture(&mut self, data: String, mime_type: String, width: u32, height: u32) -> String {
+        let number = 1 + self.0.iter().filter(|chip| matches!(chip, Chip::Picture { .. })).count();
+        let label = format!("[image #{number} {width}x{height}]");
+        self.0.push(Chip::Picture { label: label.clone(), data, mime_type });
+        label
+    }
+
+    /// The chip a label stands for.
+    pub fn get(&self, label: &str) -> Option<&Chip> {
+        self.0.iter().find(|chip| chip.label() == label)
+    }
+
+    /// Where labels stand in a line, left to right.
+    pub fn spans(&self, line: &str) -> Vec<Range<usize>> {
+        let mut spans: Vec<Range<usize>> = self
+            .0
+            .iter()
+            .flat_map(|chip| line.match_indices(chip.label()).map(|(at, label)| at..at + label.len()))
+            .collect();
+        spans.sort_by_key(|span| span.start);
+        spans
+    }
+
+    /// The text with pastes in full and without the labels of pictures, and the pictures.
+    pub fn expand(&self, text: &str) -> (String, Vec<Block>) {
+        let mut full = String::with_capacity(text.len());
+        let mut pictures = Vec::new();
+        let mut at = 0;
+        for span in self.spans(text) {
+            full.push_str(text.get(at..span.start).unwrap_or(""));
+            let label = text.get(span.clone()).unwrap_or("");
+            match self.get(label) {
+                Some(Chip::Paste { text, .. }) => full.push_str(text),
+                Some(Chip::Picture { data, mime_type, .. }) => {
+                    full.push_str(label);
+                    pictures.push(Block::Image { data: data.clone(), mime_type: mime_type.clone() });
+                }
+                None => full.push_str(label),
+            }
+            at = span.end;
+        }
+        full.push_str(text.get(at..).unwrap_or(""));
+        (full, pictures)
+    }
+}

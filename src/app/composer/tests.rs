@@ -1,0 +1,168 @@
+//! Editing by unit, wrapping, undo, chips and history.
+
+use super::*;
+
+/// Types `text` and puts the cursor where `|` stands in it.
+fn composer(text: &str) -> Composer {
+    let mut composer = Composer::default();
+    let cursor = text.split('|').next().map_or(0, |before| before.chars().count());
+    composer.insert(&text.replace('|', ""));
+    let (mut row, mut column) = (0, 0);
+    for c in text.chars().take(cursor) {
+        if c == '\n' {
+            (row, column) = (row + 1, 0);
+        } else {
+            column += 1;
+        }
+    }
+    composer.jump(row, column);
+    composer
+}
+
+/// The text with `|` at the cursor.
+fn shown(composer: &Composer) -> String {
+    let (row, column) = composer.cursor();
+    let mut lines: Vec<String> = composer.lines().to_vec();
+    let line = &mut lines[row];
+    let at = line.char_indices().nth(column).map_or(line.len(), |(byte, _)| byte);
+    line.insert(at, '|');
+    lines.join("\n")
+}
+
+fn check(cases: &[(&str, fn(&mut Composer), &str)]) {
+    for (before, edit, after) in cases {
+        let mut composer = composer(before);
+        edit(&mut composer);
+        assert_eq!(shown(&composer), *after, "from {before:?}");
+    }
+}
+
+#[test]
+fn moves_and_deletes_by_grapheme() {
+    check(&[
+        ("a👨‍👩‍👧‍👦|b", Composer::delete_back, "a|b"),
+        ("a|👨‍👩‍👧‍👦b", Composer::delete_forward, "a|b"),
+        ("🇩🇪|", Composer::left, "|🇩🇪"),
+        ("e\u{301}x|", |c| c.line_start(), "|e\u{301}x"),
+        ("|e\u{301}x", Composer::right, "e\u{301}|x"),
+        ("❤\u{fe0f}|", Composer::delete_back, "|"),
+        ("한국|어", Composer::delete_back, "한|어"),
+        ("one\n|two", Composer::delete_back, "one|two"),
+        ("one|\ntwo", Composer::delete_forward, "one|two"),
+        ("one\n|two", Composer::left, "one|\ntwo"),
+    ]);
+}
+
+#[test]
+fn words_and_kills_follow_readline() {
+    check(&[
+        ("git commit -m|", Composer::kill_word_back, "git commit -|"),
+        ("git commit |", Composer::kill_word_back, "git |"),
+        ("foo bar| baz", Composer::word_left, "foo |bar baz"),
+        ("foo| bar baz", Composer::word_right, "foo bar| baz"),
+        ("foo |bar baz", Composer::kill_to_end, "foo |"),
+        ("foo |bar", Composer::kill_to_start, "|bar"),
+        ("foo bar|", |c| { c.kill_word_back(); c.line_start(); c.yank(); }, "bar|foo "),
+        ("a|\nb", Composer::kill_to_end, "a|b"),
+    ]);
+}
+
+#[test]
+fn a_pause_and_a_word_start_part_undo_steps() {
+    let mut composer = Composer::default();
+    for (at, c) in "hello world".chars().enumerate() {
+        composer.type_char(c, at as Millis);
+    }
+    composer.type_char('!', 5_000);
+    let mut texts = Vec::new();
+    for _ in 0..4 {
+        composer.undo();
+        texts.push(composer.text());
+    }
+    assert_eq!(texts, ["hello world", "hello ", "", ""]);
+    composer.redo();
+    composer.redo();
+    assert_eq!(composer.text(), "hello world");
+}
+
+#[test]
+fn long_pastes_are_one_unit_and_are_sent_in_full() {
+    let long: String = (0..123).map(|n| format!("line {n}\n")).collect();
+    let mut composer = composer("see |please");
+    composer.paste(&long);
+    assert_eq!(shown(&composer), "see [paste #1 +123 lines]|please");
+    assert_eq!(composer.expanded().0, format!("see {long}please"));
+    composer.left();
+    assert_eq!(shown(&composer), "see |[paste #1 +123 lines]please");
+    composer.delete_forward();
+    assert_eq!(shown(&composer), "see |please");
+    composer.undo();
+    assert_eq!(composer.expanded().0, format!("see {long}please"));
+    composer.line_end();
+    for _ in 0.."please".len() {
+        composer.left();
+    }
+    assert!(composer.expand_chip());
+    assert_eq!(composer.text(), format!("see {long}please"));
+}
+
+#[test]
+fn a_typed_label_is_only_text() {
+    let composer = composer("[paste #1 +123 lines]|");
+    assert_eq!(composer.expanded().0, "[paste #1 +123 lines]");
+}
+
+#[test]
+fn short_pastes_lose_control_characters_and_keep_lines() {
+    let mut composer = Composer::default();
+    composer.paste("a\u{1b}[31m\tb\nc\u{7}");
+    assert_eq!(composer.text(), "a[31m\tb\nc");
+}
+
+#[test]
+fn wraps_at_words_and_finds_the_cursor() {
+    let rows = |text: &str, width: u16| -> (Vec<String>, (usize, u16)) {
+        let composer = composer(text);
+        let layout = composer.layout(width);
+        let text_of = |row: &layout::VisualRow| {
+            row.units.iter().map(|unit| composer.slice(row.line, unit)).collect::<String>()
+        };
+        (layout.rows.iter().map(text_of).collect(), (layout.cursor.row, layout.cursor.column))
+    };
+    assert_eq!(rows("hello wide world|", 8), (vec!["hello ".into(), "wide ".into(), "world".into()], (2, 5)));
+    assert_eq!(rows("abcdefgh|", 4), (vec!["abcd".into(), "efgh".into(), String::new()], (2, 0)));
+    assert_eq!(rows("한국어|", 4), (vec!["한국".into(), "어".into()], (1, 2)));
+    assert_eq!(rows("|", 4), (vec![String::new()], (0, 0)));
+    assert_eq!(rows("👨‍👩‍👧‍👦|x", 1).1, (1, 0), "a unit wider than the row gets a row");
+}
+
+#[test]
+fn up_and_down_keep_the_column_and_stop_at_the_edges() {
+    let mut composer = composer("long line\nab\nanother lin|e");
+    assert!(composer.up(40));
+    assert_eq!(shown(&composer), "long line\nab|\nanother line");
+    assert!(composer.up(40));
+    assert_eq!(shown(&composer), "long line|\nab\nanother line");
+    assert!(!composer.up(40));
+    assert!(composer.down(40) && composer.down(40));
+    assert_eq!(shown(&composer), "long line\nab\nanother lin|e");
+    assert!(!composer.down(40));
+}
+
+#[test]
+fn history_keeps_the_draft() {
+    let mut composer = Composer::default();
+    composer.set_history(vec!["two".into(), "one".into()]);
+    composer.insert("draft");
+    let mut seen = Vec::new();
+    for _ in 0..3 {
+        composer.recall_earlier();
+        seen.push(composer.text());
+    }
+    composer.recall_later();
+    seen.push(composer.text());
+    composer.recall_later();
+    seen.push(composer.text());
+    assert_eq!(seen, ["two", "one", "one", "two", "draft"]);
+    assert!(!composer.recall_later());
+}

@@ -1,0 +1,135 @@
+//! Requests to the outside, as plain comparable data. Only the shell performs them.
+//!
+//! An effect with an answer carries a ticket: `Ask(ticket, request)` comes back as
+//! `Msg::Finished(ticket, reply)`, once or (while rows stream in) several times. A reply whose
+//! ticket nobody holds any more is dropped.
+
+use std::path::PathBuf;
+use std::sync::Arc;
+
+use serde::{Deserialize, Serialize};
+
+use crate::agent::model::Model as AiModel;
+use crate::agent::session::list::SessionRow;
+use crate::agent::AgentCommand;
+
+/// Names a request that is under way.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
+pub struct Ticket(pub u64);
+
+/// A request to the outside.
+#[derive(Clone, Debug, PartialEq)]
+pub enum Effect {
+    /// Tell the agent.
+    Agent(AgentCommand),
+    /// Do something that has an answer.
+    Ask(Ticket, Request),
+    /// The answer is no longer wanted; work for it may end.
+    Forget(Ticket),
+    /// Put text on the clipboard.
+    Copy(String),
+    /// Keep a prompt in the history file.
+    Remember(String),
+    /// Keep a setting for later runs.
+    Save(Setting),
+    /// Ring the bell.
+    Bell,
+    /// Stop the program (job control).
+    Suspend,
+    /// Leave.
+    Quit,
+}
+
+/// A setting that is kept when it is changed on the screen.
+#[derive(Clone, Debug, PartialEq)]
+pub enum Setting {
+    /// `provider/id` of the model.
+    Model(String),
+    /// Name of the theme.
+    Theme(String),
+}
+
+/// Work that has an answer.
+#[derive(Clone, Debug, PartialEq)]
+pub enum Request {
+    /// The sessions of this directory, or all: [`Reply::Sessions`], in pieces.
+    Sessions { all: bool },
+    /// The models that can be used: [`Reply::Models`].
+    Models,
+    /// The vendors that take a key: [`Reply::Vendors`].
+    Vendors,
+    /// Store a key for a vendor: [`Reply::Done`].
+    Login { vendor: String, key: Hidden },
+    /// Files of the project that match: [`Reply::Files`].
+    Files { query: String },
+    /// Ways to complete a path: [`Reply::Files`].
+    Paths { prefix: String },
+    /// Earlier prompts, newest first: [`Reply::History`].
+    History,
+    /// Let the person edit text in his editor: [`Reply::Edited`].
+    Editor { text: String },
+    /// The branch that is checked out: [`Reply::Branch`].
+    Branch,
+    /// Model servers on this machine: [`Reply::Servers`].
+    Servers,
+    /// Delete a session file: [`Reply::Done`].
+    DeleteSession { path: PathBuf },
+    /// Read a picture for the model: [`Reply::Picture`].
+    Picture { path: PathBuf },
+}
+
+/// Text that is shown nowhere, not even in a debug print.
+#[derive(Clone, PartialEq, Eq, Default)]
+pub struct Hidden(pub String);
+
+impl std::fmt::Debug for Hidden {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.write_str("Hidden(…)")
+    }
+}
+
+/// An answer.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Reply {
+    /// Some rows; `done` with the last ones.
+    Sessions { rows: Vec<SessionRow>, done: bool },
+    /// The models that can be used.
+    Models(Vec<Arc<AiModel>>),
+    /// Vendors: id, name, whether a key is there.
+    Vendors(Vec<Vendor>),
+    /// Paths, best first.
+    Files(Vec<String>),
+    /// Earlier prompts, newest first.
+    History(Vec<String>),
+    /// The text after editing; none when the editor failed or changed nothing.
+    Edited(Option<String>),
+    /// The branch; none outside a repository.
+    Branch(Option<String>),
+    /// Model servers that answered.
+    Servers(Vec<Server>),
+    /// A picture as base64, with its size in pixels.
+    Picture { data: String, mime_type: String, width: u32, height: u32 },
+    /// It worked; a sentence for the person.
+    Done(String),
+    /// It did not; a sentence for the person, with what to do.
+    Failed(String),
+}
+
+/// A vendor that takes a key.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct Vendor {
+    pub id: String,
+    pub name: String,
+    /// The environment variable its key is usually in.
+    pub env: String,
+    pub has_key: bool,
+}
+
+/// A model server on this machine.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct Server {
+    pub name: String,
+    pub base_url: String,
+    pub models: Vec<String>,
+}

@@ -1,0 +1,72 @@
+//! Sizes and places on the screen, and what a laid out frame tells the model.
+
+use serde::{Deserialize, Serialize};
+
+/// Size in cells.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Size {
+    pub width: u16,
+    pub height: u16,
+}
+
+/// Names an entry of the transcript for the life of a session's screen.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
+pub struct EntryId(pub u32);
+
+/// A row of the transcript: entry, part of the entry (a closed markdown block, the head or the
+/// body of a panel), row within the part. Independent of everything above it.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
+pub struct Anchor {
+    pub entry: EntryId,
+    pub part: u32,
+    pub row: u32,
+}
+
+/// Where the transcript is scrolled to.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub enum Position {
+    /// The newest row is at the bottom, and stays there.
+    #[default]
+    Tail,
+    /// This row is at the top, whatever comes.
+    Top(Anchor),
+}
+
+/// What a click on a row means.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub enum Hit {
+    /// Folds or unfolds the entry.
+    Fold(EntryId),
+    /// Goes to the tail of the transcript.
+    Tail,
+}
+
+/// A point of the transcript: a row and a column of it, in cells.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
+pub struct Point {
+    pub anchor: Anchor,
+    pub column: u16,
+}
+
+/// What a frame tells the model. Folding it and laying out again changes nothing more.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+pub struct Laid {
+    /// The position with pending scrolling applied and clamped.
+    pub position: Position,
+    /// Rows of the transcript that are on the screen.
+    pub page: u16,
+    /// First screen row of the transcript.
+    pub top: u16,
+    /// The transcript row at each screen row of the transcript, from `top`; none where blank.
+    pub rows: Vec<Option<Anchor>>,
+    /// What clicks on screen rows mean.
+    pub hits: Vec<(u16, Hit)>,
+    /// Rows of a list overlay that are on the screen.
+    pub list_page: u16,
+    /// Width of the composer's text, in cells.
+    pub composer_width: u16,
+    /// Where the terminal's cursor belongs, as column and row.
+    pub cursor: Option<(u16, u16)>,
+    /// Text of the selection, when there is one that has been dragged.
+    pub selected: Option<String>,
+}

@@ -1,0 +1,106 @@
+//! Which key means which action: the table's defaults under the person's own choices.
+
+use std::collections::BTreeMap;
+
+use super::action::{self, Action, TABLE};
+use super::key::Key;
+
+/// The key map of a run.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct Keymap {
+    keys: BTreeMap<Key, Action>,
+}
+
+impl Keymap {
+    /// The defaults, with the keys of the actions named in `overrides` replaced (an empty list
+    /// takes an action's keys away). Also returns a sentence for each entry that makes no sense;
+    /// such an entry leaves the default in place.
+    pub fn new(overrides: &BTreeMap<String, Vec<String>>) -> (Self, Vec<String>) {
+        let mut complaints = Vec::new();
+        let mut chosen: BTreeMap<Action, Vec<Key>> = BTreeMap::new();
+        for (name, keys) in overrides {
+            let Some(row) = action::of(name) else {
+                complaints.push(format!("[keys] has no action `{name}`; `tau` shows the names with F1"));
+                continue;
+            };
+            match keys.iter().map(|key| key.parse()).collect::<Result<Vec<Key>, _>>() {
+                Ok(keys) => {
+                    chosen.insert(row.action, keys);
+                }
+                Err(error) => complaints.push(format!("[keys] {name}: {error}")),
+            }
+        }
+        let mut keymap = Keymap::default();
+        for row in TABLE.iter().filter(|row| !chosen.contains_key(&row.action)) {
+            for key in row.keys.iter().filter_map(|key| key.parse().ok()) {
+                keymap.keys.insert(key, row.action);
+            }
+        }
+        for (action, keys) in chosen {
+            for key in keys {
+                if let Some(other) = keymap.keys.insert(key, action).filter(|other| *other != action) {
+                    let other = keymap.name(other);
+                    complaints.push(format!("[keys] {key} no longer means `{other}`"));
+                }
+            }
+        }
+        (keymap, complaints)
+    }
+
+    /// What the key means.
+    pub fn action(&self, key: Key) -> Option<Action> {
+        self.keys.get(&key).copied()
+    }
+
+    /// The keys that mean the action, as people write them; empty when none does.
+    pub fn keys_of(&self, action: Action) -> Vec<String> {
+        let row = TABLE.iter().find(|row| row.action == action);
+        let mut keys: Vec<Key> =
+            self.keys.iter().filter(|(_, known)| **known == action).map(|(key, _)| *key).collect();
+        let place = |key: &Key| {
+            row.and_then(|row| row.keys.iter().position(|name| name.parse().as_ref() == Ok(key)))
+        };
+        keys.sort_by_key(|key| place(key).unwrap_or(usize::MAX));
+        keys.iter().map(Key::to_string).collect()
+    }
+
+    fn name(&self, action: Action) -> &'static str {
+        TABLE.iter().find(|row| row.action == action).map_or("", |row| row.name)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::collections::BTreeSet;
+
+    #[test]
+    fn every_default_key_can_be_read_and_no_two_rows_share_one() {
+        let mut seen = BTreeSet::new();
+        for row in TABLE {
+            for name in row.keys {
+                let key: Key = name.parse().expect(name);
+                assert!(seen.insert(key), "{name} of {} is taken", row.name);
+            }
+        }
+    }
+
+    #[test]
+    fn choices_replace_defaults_and_nonsense_is_named() {
+        let overrides = BTreeMap::from([
+            ("models".to_owned(), vec!["f5".to_owned()]),
+            ("help".to_owned(), vec![]),
+            ("top".to_owned(), vec!["hyper+x".to_owned()]),
+            ("fly".to_owned(), vec!["f9".to_owned()]),
+            ("copy-answer".to_owned(), vec!["ctrl+o".to_owned()]),
+        ]);
+        let (keymap, complaints) = Keymap::new(&overrides);
+        let means = |name: &str| keymap.action(name.parse().expect(name));
+        assert_eq!(means("f5"), Some(Action::Models));
+        assert_eq!(means("ctrl+l"), None);
+        assert_eq!(means("f1"), None);
+        assert_eq!(means("ctrl+home"), Some(Action::Top), "a bad key leaves the default in place");
+        assert_eq!(means("ctrl+o"), Some(Action::CopyAnswer));
+        assert_eq!(complaints.len(), 3, "{complaints:?}");
+    }
+}

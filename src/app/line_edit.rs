@@ -1,0 +1,63 @@
+//! A single line being typed: the query of a picker, a name, a key.
+
+use unicode_segmentation::UnicodeSegmentation;
+
+use super::key::{Key, KeyCode};
+
+/// The line. Editing happens at its end, which is all that a query needs.
+#[derive(Clone, Default, PartialEq)]
+pub struct LineEdit {
+    text: String,
+}
+
+impl LineEdit {
+    /// A line that begins with `text`.
+    pub fn new(text: impl Into<String>) -> Self {
+        LineEdit { text: text.into() }
+    }
+
+    /// What has been typed.
+    pub fn text(&self) -> &str {
+        &self.text
+    }
+
+    /// Takes a key; true when the text has changed.
+    pub fn key(&mut self, key: Key) -> bool {
+        if let Some(c) = key.typed() {
+            self.text.push(c);
+            return true;
+        }
+        match (key.code, key.mods.ctrl, key.mods.alt) {
+            (KeyCode::Backspace, false, false) | (KeyCode::Char('h'), true, false) => self.delete_cluster(),
+            (KeyCode::Char('u'), true, false) => !std::mem::take(&mut self.text).is_empty(),
+            (KeyCode::Char('w'), true, false) | (KeyCode::Backspace, _, _) => self.delete_word(),
+            _ => false,
+        }
+    }
+
+    /// Adds pasted text: its first line, without control characters.
+    pub fn paste(&mut self, text: &str) {
+        let line = text.lines().next().unwrap_or("");
+        self.text.extend(line.chars().filter(|c| !c.is_control()));
+    }
+
+    fn delete_cluster(&mut self) -> bool {
+        let last = self.text.grapheme_indices(true).next_back().map(|(at, _)| at);
+        last.map(|at| self.text.truncate(at)).is_some()
+    }
+
+    fn delete_word(&mut self) -> bool {
+        let trimmed = self.text.trim_end();
+        let keep = trimmed.rfind(char::is_whitespace).map_or(0, |at| at + 1);
+        let changed = keep < self.text.len();
+        self.text.truncate(keep);
+        changed
+    }
+}
+
+/// What is typed may be a key to a service: a debug print shows its length only.
+impl std::fmt::Debug for LineEdit {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        write!(f, "LineEdit({} bytes)", self.text.len())
+    }
+}

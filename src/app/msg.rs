@@ -1,0 +1,47 @@
+//! Facts from outside, in the past tense, each with the time it became known.
+//!
+//! Everything that changes the model is one of these. They are plain data and serialise, so
+//! `tau --record FILE` is a line for each and a replay is a fold over the file.
+
+use serde::{Deserialize, Serialize};
+
+use super::effect::{Reply, Ticket};
+use super::geometry::{Laid, Size};
+use super::key::{Key, Mouse};
+use crate::agent::AgentEvent;
+
+/// Milliseconds since 1970, never going backwards within a run.
+pub type Millis = i64;
+
+/// A fact and when it became known.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct Stamped {
+    pub at: Millis,
+    pub msg: Msg,
+}
+
+/// A fact from outside.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Msg {
+    /// A key was pressed.
+    Key(Key),
+    /// The mouse did something.
+    Mouse(Mouse),
+    /// Text was pasted; line ends are line feeds.
+    Paste(String),
+    /// The terminal has this size now.
+    Resized(Size),
+    /// The terminal window gained or lost the focus.
+    Focused(bool),
+    /// The time asked for by `wants` is over.
+    Ticked,
+    /// The agent told something.
+    Agent(AgentEvent),
+    /// A request was answered; see [`super::effect::Request`].
+    Finished(Ticket, Reply),
+    /// A frame was laid out.
+    Laid(Laid),
+    /// The program was continued after a stop; the screen was drawn anew.
+    Continued,
+}

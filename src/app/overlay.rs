@@ -1,0 +1,97 @@
+//! What lies over the transcript and takes keys first.
+
+use super::effect::{Hidden, Ticket};
+use super::key::{Key, KeyCode, Mods};
+use super::line_edit::LineEdit;
+use super::picker::Picker;
+use super::printable::Printable;
+use crate::agent::command::Answer;
+use crate::agent::event::Question;
+
+/// What an overlay or the composer answers to a key.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Outcome<T> {
+    /// The key means nothing here.
+    Ignored,
+    /// The key was used up.
+    Handled,
+    /// The overlay is to be closed.
+    Closed,
+    /// The person has decided.
+    Done(T),
+}
+
+/// An overlay. The ticket names the request that fills it.
+#[derive(Clone, Debug, PartialEq)]
+pub enum Overlay {
+    /// A list to choose from.
+    Picker { picker: Picker, ticket: Option<Ticket> },
+    /// Keys and commands; `scroll` is the first row shown.
+    Help { scroll: usize },
+    /// A key for a vendor is being typed.
+    Login { vendor: String, line: LineEdit, ticket: Option<Ticket>, failed: Option<Printable> },
+    /// The agent asks; `selected` is an option.
+    Asked { id: String, question: Question, selected: usize },
+}
+
+impl Overlay {
+    /// True while what is typed must not be recorded or shown.
+    pub fn is_secret(&self) -> bool {
+        matches!(self, Overlay::Login { .. })
+    }
+}
+
+/// The scroll of the help overlay after a key.
+pub fn help_key(scroll: usize, key: Key, page: usize) -> Outcome<usize> {
+    let page = page.max(1);
+    match (key.code, key.mods) {
+        (KeyCode::Esc | KeyCode::Enter | KeyCode::F(1), _) | (KeyCode::Char('q'), Mods::NONE) => Outcome::Closed,
+        (KeyCode::Char('c'), Mods::CTRL) => Outcome::Closed,
+        (KeyCode::Up | KeyCode::Char('k'), _) => Outcome::Done(scroll.saturating_sub(1)),
+        (KeyCode::Down | KeyCode::Char('j'), _) => Outcome::Done(scroll.saturating_add(1)),
+        (KeyCode::PageUp, _) => Outcome::Done(scroll.saturating_sub(page)),
+        (KeyCode::PageDown | KeyCode::Char(' '), _) => Outcome::Done(scroll.saturating_add(page)),
+        (KeyCode::Home, _) => Outcome::Done(0),
+        (KeyCode::End, _) => Outcome::Done(usize::MAX),
+        _ => Outcome::Ignored,
+    }
+}
+
+/// The answer to a key while a vendor's key is typed: the key itself at the end.
+pub fn login_key(line: &mut LineEdit, key: Key) -> Outcome<Hidden> {
+    match (key.code, key.mods) {
+        (KeyCode::Esc, _) | (KeyCode::Char('c'), Mods::CTRL) => Outcome::Closed,
+        (KeyCode::Enter, _) if line.text().trim().is_empty() => Outcome::Handled,
+        (KeyCode::Enter, _) => Outcome::Done(Hidden(line.text().trim().to_owned())),
+        _ if line.key(key) => Outcome::Handled,
+        _ => Outcome::Ignored,
+    }
+}
+
+/// The options a question is shown with.
+pub fn options(question: &Question) -> Vec<String> {
+    match question {
+        Question::Select { options, .. } => options.clone(),
+        Question::Confirm { .. } => vec!["Yes".to_owned(), "No".to_owned()],
+    }
+}
+
+/// The answer to a key while the agent asks.
+pub fn asked_key(question: &Question, selected: &mut usize, key: Key) -> Outcome<Answer> {
+    let options = options(question);
+    match (key.code, key.mods) {
+        (KeyCode::Esc, _) | (KeyCode::Char('c'), Mods::CTRL) => return Outcome::Done(Answer::Cancelled),
+        (KeyCode::Up, _) => *selected = selected.saturating_sub(1),
+        (KeyCode::Down, _) => *selected = (*selected + 1).min(options.len().saturating_sub(1)),
+        (KeyCode::Enter, _) => {
+            return Outcome::Done(match question {
+                Question::Confirm { .. } => Answer::Confirmed(*selected == 0),
+                Question::Select { .. } => {
+                    options.get(*selected).cloned().map_or(Answer::Cancelled, Answer::Value)
+                }
+            });
+        }
+        _ => return Outcome::Ignored,
+    }
+    Outcome::Handled
+}

@@ -1,0 +1,261 @@
+//! A list to choose from: one widget for sessions, models, levels, themes, vendors, prompts.
+//!
+//! Typing filters, rows may stream in while it is open, and it answers with the key of a row.
+//! What the choice means is for `update/overlays.rs`.
+
+use super::key::{Key, KeyCode, Mods};
+use super::line_edit::LineEdit;
+use super::matching::{self, Match};
+use super::overlay::Outcome;
+use super::printable::Printable;
+
+/// What the rows are, and so what choosing one means.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Kind {
+    /// Sessions of this directory, or of all.
+    Sessions {
+        all: bool,
+    },
+    Models,
+    Thinking,
+    Themes,
+    Vendors,
+    Prompts,
+}
+
+/// A row.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct Row {
+    /// What is answered when it is chosen.
+    pub key: String,
+    pub title: Printable,
+    /// Shown at the right end.
+    pub note: Printable,
+    /// True for what is in use now.
+    pub current: bool,
+}
+
+/// What the person did with a row.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Choice {
+    Pick(String),
+    Delete(String),
+    /// Show the other set of rows (this directory, or all).
+    Scope,
+}
+
+/// The list.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Picker {
+    pub kind: Kind,
+    pub title: &'static str,
+    /// More rows are on their way.
+    pub loading: bool,
+    /// What to say when there is no row at all.
+    pub empty: &'static str,
+    query: LineEdit,
+    rows: Vec<Row>,
+    shown: Vec<Match>,
+    selected: usize,
+    /// The row whose deletion waits for a second press.
+    doomed: Option<String>,
+}
+
+impl Picker {
+    /// An empty list that waits for rows.
+    pub fn new(kind: Kind, title: &'static str, empty: &'static str) -> Self {
+        Picker {
+            kind,
+            title,
+            loading: true,
+            empty,
+            query: LineEdit::default(),
+            rows: Vec::new(),
+            shown: Vec::new(),
+            selected: 0,
+            doomed: None,
+        }
+    }
+
+    /// Begins with this query.
+    pub fn with_query(mut self, query: &str) -> Self {
+        self.query = LineEdit::new(query);
+        self
+    }
+
+    /// What is typed.
+    pub fn query(&self) -> &str {
+        self.query.text()
+    }
+
+    /// All rows there are.
+    pub fn rows(&self) -> &[Row] {
+        &self.rows
+    }
+
+    /// The rows that match, best first, with their marks.
+    pub fn shown(&self) -> impl Iterator<Item = (&Row, &[usize])> + '_ {
+        self.shown.iter().filter_map(|found| Some((self.rows.get(found.index)?, found.marks.as_slice())))
+    }
+
+    /// How many rows match.
+    pub fn count(&self) -> usize {
+        self.shown.len()
+    }
+
+    /// Index of the selected row among those shown.
+    pub fn selected(&self) -> usize {
+        self.selected
+    }
+
+    /// The key of the selected row.
+    pub fn selected_key(&self) -> Option<&str> {
+        let found = self.shown.get(self.selected)?;
+        self.rows.get(found.index).map(|row| row.key.as_str())
+    }
+
+    /// The row whose deletion waits for a second press.
+    pub fn doomed(&self) -> Option<&str> {
+        self.doomed.as_deref()
+    }
+
+    /// Adds rows; the selection stays on its row.
+    pub fn add(&mut self, rows: Vec<Row>) {
+        let keep = (self.selected > 0).then(|| self.selected_key().map(str::to_owned)).flatten();
+        let first = self.rows.is_empty();
+        self.rows.extend(rows);
+        self.filter();
+        let current = || self.shown.iter().position(|found| self.rows.get(found.index).is_some_and(|row| row.current));
+        if let Some(key) = keep {
+            self.select(&key);
+        } else if first && self.query.text().is_empty() {
+            self.selected = current().unwrap_or(0);
+        }
+    }
+
+    /// Takes all rows away, to be filled anew.
+    pub fn clear(&mut self) {
+        self.rows.clear();
+        self.filter();
+        self.selected = 0;
+        self.loading = true;
+    }
+
+    /// Takes a row away.
+    pub fn remove(&mut self, key: &str) {
+        self.rows.retain(|row| row.key != key);
+        self.filter();
+        self.selected = self.selected.min(self.shown.len().saturating_sub(1));
+    }
+
+    /// Takes a key; `page` is the number of rows on the screen.
+    pub fn key(&mut self, key: Key, page: usize) -> Outcome<Choice> {
+        let doomed = self.doomed.take();
+        let chosen = || self.selected_key().map(str::to_owned);
+        match (key.code, key.mods) {
+            (KeyCode::Esc, _) | (KeyCode::Char('c'), Mods::CTRL) => return Outcome::Closed,
+            (KeyCode::Enter, _) => {
+                return chosen().map_or(Outcome::Handled, |key| Outcome::Done(Choice::Pick(key)));
+            }
+            (KeyCode::Tab, _) if matches!(self.kind, Kind::Sessions { .. }) => return Outcome::Done(Choice::Scope),
+            (KeyCode::Char('d'), Mods::CTRL) if matches!(self.kind, Kind::Sessions { .. }) => {
+                return self.delete(doomed);
+            }
+            (KeyCode::Up, _) | (KeyCode::Char('p'), Mods::CTRL) => self.step(-1),
+            (KeyCode::Down, _) | (KeyCode::Char('n'), Mods::CTRL) => self.step(1),
+            (KeyCode::PageUp, _) => self.step(-(page.max(1) as isize)),
+            (KeyCode::PageDown, _) => self.step(page.max(1) as isize),
+            (KeyCode::Home, _) => self.selected = 0,
+            (KeyCode::End, _) => self.selected = self.shown.len().saturating_sub(1),
+            _ if self.query.key(key) => self.refilter(),
+            _ => return Outcome::Ignored,
+        }
+        Outcome::Handled
+    }
+
+    /// Adds pasted text to the query.
+    pub fn paste(&mut self, text: &str) {
+        self.query.paste(text);
+        self.refilter();
+    }
+
+    fn delete(&mut self, doomed: Option<String>) -> Outcome<Choice> {
+        let Some(key) = self.selected_key().map(str::to_owned) else { return Outcome::Handled };
+        if doomed.as_ref() == Some(&key) {
+            return Outcome::Done(Choice::Delete(key));
+        }
+        self.doomed = Some(key);
+        Outcome::Handled
+    }
+
+    fn step(&mut self, by: isize) {
+        let last = self.shown.len().saturating_sub(1);
+        self.selected = self.selected.saturating_add_signed(by).min(last);
+    }
+
+    fn select(&mut self, key: &str) {
+        let place =
+            self.shown.iter().position(|found| self.rows.get(found.index).is_some_and(|row| row.key == key));
+        self.selected = place.unwrap_or(0);
+    }
+
+    fn refilter(&mut self) {
+        self.filter();
+        self.selected = 0;
+    }
+
+    fn filter(&mut self) {
+        let titles: Vec<&str> = self.rows.iter().map(|row| row.title.as_str()).collect();
+        self.shown = matching::rank(self.query.text(), &titles);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn picker(titles: &[&str]) -> Picker {
+        let mut picker = Picker::new(Kind::Sessions { all: false }, "Sessions", "none");
+        picker.add(titles.iter().map(|title| row(title)).collect());
+        picker
+    }
+
+    fn row(title: &str) -> Row {
+        Row { key: title.to_owned(), title: Printable::line(title), ..Row::default() }
+    }
+
+    fn press(picker: &mut Picker, keys: &str) -> Vec<Outcome<Choice>> {
+        keys.split(' ').map(|key| picker.key(key.parse().expect(key), 10)).collect()
+    }
+
+    #[test]
+    fn typing_filters_and_enter_picks() {
+        let mut picker = picker(&["alpha", "beta", "gamma"]);
+        press(&mut picker, "down down up");
+        assert_eq!(picker.selected_key(), Some("beta"));
+        press(&mut picker, "g m");
+        assert_eq!(press(&mut picker, "enter"), [Outcome::Done(Choice::Pick("gamma".into()))]);
+        press(&mut picker, "x");
+        assert_eq!(press(&mut picker, "enter"), [Outcome::Handled], "nothing to pick");
+        assert_eq!(press(&mut picker, "esc"), [Outcome::Closed]);
+    }
+
+    #[test]
+    fn rows_that_stream_in_leave_the_selection_where_it_is() {
+        let mut picker = picker(&["alpha", "beta"]);
+        press(&mut picker, "down");
+        picker.add(vec![row("gamma")]);
+        assert_eq!(picker.selected_key(), Some("beta"));
+    }
+
+    #[test]
+    fn deleting_asks_twice() {
+        let mut picker = picker(&["alpha", "beta"]);
+        assert_eq!(press(&mut picker, "ctrl+d"), [Outcome::Handled]);
+        assert_eq!(picker.doomed(), Some("alpha"));
+        press(&mut picker, "down");
+        assert_eq!(picker.doomed(), None, "another key takes it back");
+        let answers = press(&mut picker, "ctrl+d ctrl+d");
+        assert_eq!(answers.last(), Some(&Outcome::Done(Choice::Delete("beta".into()))));
+    }
+}

@@ -1,0 +1,173 @@
+//! What the agent is doing, and what has been used: folded from its events, shown in the footer
+//! and above the composer.
+
+use std::sync::Arc;
+
+use super::msg::Millis;
+use super::printable::Printable;
+use crate::agent::event::{AgentEvent, Delta, SessionInfo};
+use crate::agent::message::{Message, StopReason, Usage};
+use crate::agent::model::{Model as AiModel, ThinkingLevel};
+
+/// What happens at the moment.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub enum Activity {
+    #[default]
+    Waiting,
+    Thinking,
+    Answering,
+    /// A call is being written.
+    Calling(Printable),
+    /// Calls run: their ids and names.
+    Running(Vec<(String, Printable)>),
+    /// The provider failed in passing; the next try comes at `until`.
+    Retrying {
+        until: Millis,
+        attempt: u32,
+        of: u32,
+        error: Printable,
+    },
+    Compacting,
+}
+
+/// A run of the agent.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Run {
+    pub since: Millis,
+    pub activity: Activity,
+    /// When the activity began.
+    pub activity_since: Millis,
+    /// The person has asked it to stop.
+    pub stopping: bool,
+}
+
+/// The agent as seen from outside.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct Status {
+    pub run: Option<Run>,
+    pub session: SessionInfo,
+    pub model: Option<Arc<AiModel>>,
+    pub thinking: ThinkingLevel,
+    /// Queued messages, as shown.
+    pub steering: Vec<Printable>,
+    pub follow_up: Vec<Printable>,
+    /// Tokens and money of the whole session.
+    pub total: Usage,
+    /// False when some of it was used with a model whose price is unknown.
+    pub priced: bool,
+    /// Tokens in the context as the last answer counted them.
+    pub context: u64,
+    /// The branch that is checked out.
+    pub branch: Option<Printable>,
+}
+
+impl Status {
+    /// Takes an event. Those that change nothing here pass by.
+    pub fn fold(&mut self, event: &AgentEvent, now: Millis) {
+        match event {
+            AgentEvent::AgentStart => {
+                let activity = Activity::Waiting;
+                self.run = Some(Run { since: now, activity, activity_since: now, stopping: false });
+            }
+            AgentEvent::AgentSettled { .. } | AgentEvent::Stopped => self.run = None,
+            AgentEvent::SessionOpened { session, messages, .. } => self.open(session, messages),
+            AgentEvent::SessionInfoChanged { name } => self.session.name.clone_from(name),
+            AgentEvent::ModelChanged { model } => self.model = Some(Arc::clone(model)),
+            AgentEvent::ThinkingLevelChanged { level } => self.thinking = *level,
+            AgentEvent::QueueUpdate { steering, follow_up } => {
+                self.steering = steering.iter().map(|text| Printable::line(text)).collect();
+                self.follow_up = follow_up.iter().map(|text| Printable::line(text)).collect();
+            }
+            AgentEvent::MessageEnd { message } => self.count(message),
+            _ => {
+                if let Some(activity) = self.activity(event, now) {
+                    self.enter(activity, now);
+                }
+            }
+        }
+    }
+
+    /// The share of the context window in use, in percent; none when either is unknown.
+    pub fn context_percent(&self) -> Option<u64> {
+        let window = self.model.as_ref().map_or(0, |model| model.context_window);
+        (window > 0).then(|| (self.context.saturating_mul(100) / window).min(999))
+    }
+
+    /// Messages that wait.
+    pub fn queued(&self) -> usize {
+        self.steering.len() + self.follow_up.len()
+    }
+
+    fn open(&mut self, session: &SessionInfo, messages: &[Arc<Message>]) {
+        self.session = session.clone();
+        self.run = None;
+        self.total = Usage::default();
+        self.priced = true;
+        self.context = 0;
+        for message in messages {
+            self.count(message);
+        }
+    }
+
+    fn count(&mut self, message: &Message) {
+        let Message::Assistant(answer) = message else { return };
+        let usage = &answer.usage;
+        self.total.input += usage.input;
+        self.total.output += usage.output;
+        self.total.cache_read += usage.cache_read;
+        self.total.cache_write += usage.cache_write;
+        self.total.cost.total += usage.cost.total;
+        let context = usage.input + usage.output + usage.cache_read + usage.cache_write;
+        if context > 0 && !matches!(answer.stop_reason, StopReason::Error) {
+            self.context = context;
+        }
+        let known = self.model.as_ref().is_none_or(|model| model.id != answer.model || model.cost.is_some());
+        self.priced &= known || usage.cost.total > 0.0;
+    }
+
+    fn enter(&mut self, activity: Activity, now: Millis) {
+        if let Some(run) = self.run.as_mut().filter(|run| run.activity != activity) {
+            run.activity = activity;
+            run.activity_since = now;
+        }
+    }
+
+    fn activity(&self, event: &AgentEvent, now: Millis) -> Option<Activity> {
+        Some(match event {
+            AgentEvent::TurnStart | AgentEvent::AutoRetryEnd { .. } | AgentEvent::CompactionEnd { .. } => {
+                Activity::Waiting
+            }
+            AgentEvent::MessageUpdate { assistant_message_event, .. } => match assistant_message_event {
+                Delta::TextStart { .. } => Activity::Answering,
+                Delta::ThinkingStart { .. } => Activity::Thinking,
+                Delta::ToolCallStart { tool_name, .. } => Activity::Calling(Printable::line(tool_name)),
+                _ => return None,
+            },
+            AgentEvent::ToolExecutionStart { tool_call_id, tool_name, .. } => {
+                let mut calls = self.running();
+                calls.push((tool_call_id.clone(), Printable::line(tool_name)));
+                Activity::Running(calls)
+            }
+            AgentEvent::ToolExecutionEnd { tool_call_id, .. } => {
+                let mut calls = self.running();
+                calls.retain(|(id, _)| id != tool_call_id);
+                if calls.is_empty() { Activity::Waiting } else { Activity::Running(calls) }
+            }
+            AgentEvent::AutoRetryStart { attempt, max_attempts, delay_ms, error_message } => Activity::Retrying {
+                until: now.saturating_add_unsigned(*delay_ms),
+                attempt: *attempt,
+                of: *max_attempts,
+                error: Printable::line(error_message),
+            },
+            AgentEvent::CompactionStart { .. } => Activity::Compacting,
+            _ => return None,
+        })
+    }
+
+    fn running(&self) -> Vec<(String, Printable)> {
+        match self.run.as_ref().map(|run| &run.activity) {
+            Some(Activity::Running(calls)) => calls.clone(),
+            _ => Vec::new(),
+        }
+    }
+}

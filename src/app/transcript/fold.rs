@@ -1,0 +1,323 @@
+//! Folds the agent's events into the transcript. Work for a delta does not depend on what
+//! came before it.
+
+use std::collections::BTreeMap;
+use std::sync::Arc;
+
+use super::panel::{CallState, ShellPanel, ToolPanel, fallback_title};
+use super::{Body, Entry, Live, LiveBlock, Transcript};
+use crate::agent::event::{AgentEvent, Delta, NoticeLevel};
+use crate::agent::message::{
+    AssistantMessage, BashExecution, Block, Message, StopReason, ToolResultMessage, UserContent,
+};
+use crate::app::blocks::Blocks;
+use crate::app::geometry::EntryId;
+use crate::app::msg::Millis;
+use crate::app::printable::Printable;
+use crate::tools::ToolOutput;
+
+impl Transcript {
+    /// Takes an event. Events that are no part of the transcript pass by.
+    pub fn fold(&mut self, event: &AgentEvent, now: Millis) {
+        match event {
+            AgentEvent::SessionOpened { messages, titles, .. } => self.open(messages, titles),
+            AgentEvent::MessageStart { message } => self.message_start(message),
+            AgentEvent::MessageUpdate { assistant_message_event, .. } => self.delta(assistant_message_event, now),
+            AgentEvent::MessageEnd { message } => self.message_end(message, now),
+            AgentEvent::ToolTitle { tool_call_id, title } => self.title(tool_call_id, title),
+            AgentEvent::ToolExecutionStart { tool_call_id, tool_name, args } => {
+                self.call_runs(tool_call_id, tool_name, &fallback_title(args), now);
+            }
+            AgentEvent::ToolExecutionUpdate { tool_call_id, partial_result, .. } => {
+                self.on_call(tool_call_id, |panel| {
+                    panel.show(&partial_result.content, &partial_result.details);
+                });
+            }
+            AgentEvent::ToolExecutionEnd { tool_call_id, result, is_error, duration_ms, .. } => {
+                self.on_call(tool_call_id, |panel| panel.finish(result, *is_error, *duration_ms));
+            }
+            AgentEvent::BashStart { id, command, exclude_from_context } => {
+                let panel = ShellPanel::new(command, *exclude_from_context, now);
+                let entry = self.push(Body::Shell(Box::new(panel)));
+                self.shells.push((id.clone(), entry));
+            }
+            AgentEvent::BashExecutionUpdate { id, delta } => self.shell_output(id.as_deref(), delta),
+            AgentEvent::BashEnd { id, message } => self.shell_end(id.as_deref(), message),
+            AgentEvent::Notice { level, text, hint } => self.notice(*level, text, hint.as_deref()),
+            AgentEvent::CompactionEnd { error_message: Some(error), .. } => {
+                self.notice(NoticeLevel::Warning, error, None);
+            }
+            AgentEvent::CompactionEnd { result: Some(result), .. } => {
+                self.summary("the earlier part of this conversation, in short", &result.summary);
+            }
+            _ => {}
+        }
+    }
+
+    /// A session begun at start finds the head and the notices that are there already.
+    fn open(&mut self, messages: &[Arc<Message>], titles: &BTreeMap<String, String>) {
+        let fresh = |entry: &Entry| matches!(entry.body, Body::Welcome | Body::Notice { .. });
+        if !self.entries.iter().all(fresh) || self.entries.is_empty() {
+            self.clear();
+            self.push(Body::Welcome);
+        }
+        for message in messages {
+            self.stored(message, titles);
+        }
+    }
+
+    /// A message that was complete before this screen saw it.
+    fn stored(&mut self, message: &Arc<Message>, titles: &BTreeMap<String, String>) {
+        match message.as_ref() {
+            Message::User(user) => self.user(&user.content),
+            Message::Assistant(answer) => {
+                self.stored_answer(answer, titles);
+                self.remember_answer(message, answer);
+            }
+            Message::ToolResult(result) => self.result(result),
+            Message::BashExecution(execution) => {
+                self.push(Body::Shell(Box::new(ShellPanel::finished(execution))));
+            }
+            Message::Custom(custom) if custom.display => self.user(&custom.content),
+            Message::Custom(_) => {}
+            Message::BranchSummary(summary) => self.summary("a branch that was left, in short", &summary.summary),
+            Message::CompactionSummary(summary) => {
+                self.summary("the earlier part of this conversation, in short", &summary.summary);
+            }
+        }
+    }
+
+    fn user(&mut self, content: &UserContent) {
+        let pictures = match content {
+            UserContent::Text(_) => 0,
+            UserContent::Blocks(blocks) => {
+                blocks.iter().filter(|block| matches!(block, Block::Image { .. })).count()
+            }
+        };
+        self.push(Body::User { text: Printable::new(&content.text()), pictures });
+    }
+
+    fn summary(&mut self, title: &'static str, text: &str) {
+        self.push(Body::Summary { title, blocks: Blocks::of(text) });
+    }
+
+    fn stored_answer(&mut self, answer: &AssistantMessage, titles: &BTreeMap<String, String>) {
+        for block in &answer.content {
+            match block {
+                Block::Text { text, .. } => {
+                    self.push(Body::Answer(Blocks::of(text)));
+                }
+                Block::Thinking { thinking, .. } if !thinking.trim().is_empty() => {
+                    self.push(Body::Thinking { blocks: Blocks::of(thinking), since: 0, until: None });
+                }
+                Block::ToolCall(call) => {
+                    let title = titles.get(&call.id).cloned();
+                    let title = title.unwrap_or_else(|| fallback_title(&call.arguments));
+                    self.new_call(&call.id, &call.name);
+                    self.title(&call.id, &title);
+                    self.on_call(&call.id, |panel| panel.state = CallState::Waiting);
+                }
+                Block::Thinking { .. } | Block::Image { .. } | Block::Unknown(_) => {}
+            }
+        }
+        self.say_how_it_ended(answer);
+    }
+
+    fn message_start(&mut self, message: &Arc<Message>) {
+        match message.as_ref() {
+            Message::User(user) => self.user(&user.content),
+            Message::Assistant(_) => self.live = Live::default(),
+            Message::Custom(custom) if custom.display => self.user(&custom.content),
+            _ => {}
+        }
+    }
+
+    fn message_end(&mut self, message: &Arc<Message>, now: Millis) {
+        match message.as_ref() {
+            Message::Assistant(answer) => {
+                self.settle(answer, now);
+                self.remember_answer(message, answer);
+            }
+            Message::ToolResult(result) => self.result(result),
+            _ => {}
+        }
+    }
+
+    fn remember_answer(&mut self, message: &Arc<Message>, answer: &AssistantMessage) {
+        if answer.content.iter().any(|block| block.as_text().is_some_and(|text| !text.trim().is_empty())) {
+            self.last_answer = Some(Arc::clone(message));
+        }
+    }
+
+    fn delta(&mut self, delta: &Delta, now: Millis) {
+        match delta {
+            Delta::TextStart { content_index } => self.block(*content_index, || Body::Answer(Blocks::default())),
+            Delta::ThinkingStart { content_index } => self.block(*content_index, || Body::Thinking {
+                blocks: Blocks::default(),
+                since: now,
+                until: None,
+            }),
+            Delta::TextDelta { content_index, delta } | Delta::ThinkingDelta { content_index, delta } => {
+                self.grow(*content_index, delta);
+            }
+            Delta::TextEnd { content_index, .. } | Delta::ThinkingEnd { content_index, .. } => {
+                self.close(*content_index, now);
+            }
+            Delta::ToolCallStart { content_index, id, tool_name } => {
+                let entry = self.new_call(id, tool_name);
+                self.live.blocks.insert(*content_index, LiveBlock { entry, received: 0 });
+            }
+            Delta::ToolCallDelta { .. } => {}
+            Delta::ToolCallEnd { tool_call, .. } => {
+                let title = fallback_title(&tool_call.arguments);
+                self.on_call(&tool_call.id, |panel| {
+                    panel.state = CallState::Waiting;
+                    if panel.title.is_empty() {
+                        panel.title = Printable::line(&title);
+                    }
+                });
+            }
+        }
+    }
+
+    fn block(&mut self, index: usize, body: impl FnOnce() -> Body) {
+        let entry = self.push(body());
+        self.live.blocks.insert(index, LiveBlock { entry, received: 0 });
+    }
+
+    fn grow(&mut self, index: usize, delta: &str) {
+        let Some(live) = self.live.blocks.get_mut(&index) else { return };
+        live.received += delta.len();
+        let entry = live.entry;
+        self.edit(entry, |body| {
+            if let Body::Answer(blocks) | Body::Thinking { blocks, .. } = body {
+                blocks.push(delta);
+            }
+        });
+    }
+
+    fn close(&mut self, index: usize, now: Millis) {
+        let Some(entry) = self.live.blocks.get(&index).map(|live| live.entry) else { return };
+        self.edit(entry, |body| match body {
+            Body::Answer(blocks) => blocks.finish(),
+            Body::Thinking { blocks, until, .. } => {
+                blocks.finish();
+                *until = until.or(Some(now));
+            }
+            _ => {}
+        });
+    }
+
+    /// The complete message counts: blocks whose pieces were not all seen are made anew.
+    fn settle(&mut self, answer: &AssistantMessage, now: Millis) {
+        if self.live.blocks.is_empty() {
+            self.stored_answer(answer, &BTreeMap::new());
+            return;
+        }
+        let indices: Vec<usize> = self.live.blocks.keys().copied().collect();
+        for index in indices {
+            self.close(index, now);
+        }
+        self.mend(answer);
+        self.say_how_it_ended(answer);
+    }
+
+    fn mend(&mut self, answer: &AssistantMessage) {
+        let texts = answer.content.iter().filter_map(|block| match block {
+            Block::Text { text, .. } | Block::Thinking { thinking: text, .. } => Some(text),
+            _ => None,
+        });
+        let live = std::mem::take(&mut self.live);
+        let shown = live.blocks.values().filter(|live| live.received > 0);
+        for (live, text) in shown.zip(texts.filter(|text| !text.is_empty())) {
+            if live.received != text.len() {
+                self.replace(live.entry, text);
+            }
+        }
+    }
+
+    fn say_how_it_ended(&mut self, answer: &AssistantMessage) {
+        let error = answer.error_message.as_deref();
+        match answer.stop_reason {
+            StopReason::Error => {
+                self.notice(NoticeLevel::Error, error.unwrap_or("the model's answer failed"), None);
+            }
+            StopReason::Aborted => self.notice(NoticeLevel::Info, "stopped", None),
+            StopReason::Length => {
+                let hint = "say `go on` to let the model continue";
+                self.notice(NoticeLevel::Warning, "the answer was cut at the model's output limit", Some(hint));
+            }
+            StopReason::Stop | StopReason::ToolUse | StopReason::Other => {}
+        }
+    }
+
+    fn new_call(&mut self, id: &str, name: &str) -> EntryId {
+        let entry = self.push(Body::Tool(Box::new(ToolPanel::new(id, name))));
+        self.calls.insert(id.to_owned(), entry);
+        entry
+    }
+
+    fn call_runs(&mut self, id: &str, name: &str, title: &str, now: Millis) {
+        if !self.calls.contains_key(id) {
+            self.new_call(id, name);
+        }
+        self.on_call(id, |panel| {
+            panel.state = CallState::Running;
+            panel.since = Some(now);
+            if panel.title.is_empty() {
+                panel.title = Printable::line(title);
+            }
+        });
+    }
+
+    fn title(&mut self, id: &str, title: &str) {
+        self.on_call(id, |panel| panel.title = Printable::line(title));
+    }
+
+    /// A stored result fills its panel; one that was seen live changes nothing.
+    fn result(&mut self, result: &ToolResultMessage) {
+        let whole = ToolOutput { content: result.content.clone(), details: result.details.clone() };
+        self.on_call(&result.tool_call_id, |panel| {
+            if !matches!(panel.state, CallState::Done | CallState::Failed) {
+                panel.finish(&whole, result.is_error, result.duration_ms);
+            }
+        });
+    }
+
+    fn on_call(&mut self, id: &str, change: impl FnOnce(&mut ToolPanel)) {
+        let Some(entry) = self.calls.get(id).copied() else { return };
+        self.edit(entry, |body| {
+            if let Body::Tool(panel) = body {
+                change(panel);
+            }
+        });
+    }
+
+    fn shell(&self, id: Option<&str>) -> Option<EntryId> {
+        self.shells.iter().find(|(known, _)| known.as_deref() == id).map(|(_, entry)| *entry)
+    }
+
+    fn shell_output(&mut self, id: Option<&str>, delta: &str) {
+        let Some(entry) = self.shell(id) else { return };
+        self.edit(entry, |body| {
+            if let Body::Shell(panel) = body {
+                panel.append(delta);
+            }
+        });
+    }
+
+    fn shell_end(&mut self, id: Option<&str>, message: &BashExecution) {
+        let Some(entry) = self.shell(id) else { return };
+        self.shells.retain(|(known, _)| known.as_deref() != id);
+        self.edit(entry, |body| {
+            if let Body::Shell(panel) = body {
+                panel.finish(message);
+            }
+        });
+    }
+
+    /// Commands of the person that still run.
+    pub fn running_shells(&self) -> usize {
+        self.shells.len()
+    }
+}

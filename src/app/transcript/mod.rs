@@ -1,0 +1,229 @@
+//! The transcript: what has been said and done, as entries to be drawn.
+//!
+//! Entries are made by [`fold`] from the agent's events. Text in them is printable; markdown is
+//! split into closed blocks and an open tail. The scroll position is an anchor or the tail,
+//! never an offset from the top, so nothing here knows heights.
+
+pub mod fold;
+pub mod panel;
+
+use std::collections::BTreeMap;
+use std::sync::Arc;
+
+use super::blocks::Blocks;
+use super::geometry::{EntryId, Laid, Point, Position};
+use super::msg::Millis;
+use super::printable::Printable;
+use crate::agent::event::NoticeLevel;
+use crate::agent::message::Message;
+use panel::{ShellPanel, ToolPanel};
+
+/// What an entry shows.
+#[derive(Clone, Debug, PartialEq)]
+pub enum Body {
+    /// The head of a session.
+    Welcome,
+    /// What the person said; `pictures` went with it.
+    User { text: Printable, pictures: usize },
+    /// What the model said: one text block of its message.
+    Answer(Blocks),
+    /// What the model thought. It is over at `until`; unknown for sessions read from a file.
+    Thinking { blocks: Blocks, since: Millis, until: Option<Millis> },
+    /// A call of a tool.
+    Tool(Box<ToolPanel>),
+    /// A command the person ran.
+    Shell(Box<ShellPanel>),
+    /// A summary that stands for messages, and what it is of.
+    Summary { title: &'static str, blocks: Blocks },
+    /// Something that is no message.
+    Notice { level: NoticeLevel, text: Printable, hint: Option<Printable> },
+}
+
+/// Whether an entry is shown whole.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Fold {
+    /// As the transcript's setting for its kind says.
+    #[default]
+    Default,
+    Open,
+    Closed,
+}
+
+/// An entry.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Entry {
+    pub id: EntryId,
+    pub body: Body,
+    pub fold: Fold,
+    /// Grows with every change of the body. Closed markdown blocks are the same in all revisions.
+    pub revision: u32,
+    /// Grows when closed blocks were replaced after all.
+    pub epoch: u32,
+}
+
+/// The transcript and how it is looked at.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct Transcript {
+    entries: Vec<Entry>,
+    next: u32,
+    pub position: Position,
+    /// Rows to scroll that the view has not resolved yet; negative is up.
+    pub pending: i32,
+    /// Tool output is shown whole.
+    pub tools_open: bool,
+    /// Thinking is folded to one line.
+    pub thinking_hidden: bool,
+    /// Number of entries when the person last saw the tail.
+    seen: usize,
+    /// What is selected: from where to where, in the order of dragging.
+    pub selection: Option<(Point, Point)>,
+    /// The message in flight: block index -> entry.
+    live: Live,
+    /// Call id -> entry.
+    calls: BTreeMap<String, EntryId>,
+    /// Running commands of the person, oldest first: the command's id and its entry.
+    shells: Vec<(Option<String>, EntryId)>,
+    last_answer: Option<Arc<Message>>,
+}
+
+/// The assistant message in flight.
+#[derive(Clone, Debug, Default, PartialEq)]
+struct Live {
+    blocks: BTreeMap<usize, LiveBlock>,
+}
+
+#[derive(Clone, Debug, PartialEq)]
+struct LiveBlock {
+    entry: EntryId,
+    /// Bytes of text received.
+    received: usize,
+}
+
+impl Transcript {
+    /// The entries, oldest first.
+    pub fn entries(&self) -> &[Entry] {
+        &self.entries
+    }
+
+    /// Place of an entry in [`Self::entries`].
+    pub fn index_of(&self, id: EntryId) -> Option<usize> {
+        self.entries.binary_search_by_key(&id, |entry| entry.id).ok()
+    }
+
+    /// Appends an entry.
+    pub fn push(&mut self, body: Body) -> EntryId {
+        let id = EntryId(self.next);
+        self.next += 1;
+        self.entries.push(Entry { id, body, fold: Fold::Default, revision: 0, epoch: 0 });
+        if self.position == Position::Tail {
+            self.seen = self.entries.len();
+        }
+        id
+    }
+
+    /// Appends a notice.
+    pub fn notice(&mut self, level: NoticeLevel, text: &str, hint: Option<&str>) {
+        let hint = hint.map(Printable::new);
+        self.push(Body::Notice { level, text: Printable::new(text), hint });
+    }
+
+    /// Takes everything away, for another session. Ids go on, so nothing remembered elsewhere
+    /// can mean a new entry.
+    pub fn clear(&mut self) {
+        let Transcript { next, tools_open, thinking_hidden, .. } = *self;
+        *self = Transcript { next, tools_open, thinking_hidden, ..Transcript::default() };
+    }
+
+    /// Entries that came since the person scrolled away from the tail.
+    pub fn unseen(&self) -> usize {
+        self.entries.len().saturating_sub(self.seen)
+    }
+
+    /// The last complete answer with text in it.
+    pub fn last_answer(&self) -> Option<String> {
+        match self.last_answer.as_deref() {
+            Some(Message::Assistant(message)) => Some(message.text()),
+            _ => None,
+        }
+    }
+
+    /// Whether the entry is shown whole.
+    pub fn is_open(&self, entry: &Entry) -> bool {
+        match entry.fold {
+            Fold::Open => true,
+            Fold::Closed => false,
+            Fold::Default => match entry.body {
+                Body::Thinking { .. } => !self.thinking_hidden,
+                _ => self.tools_open,
+            },
+        }
+    }
+
+    /// Folds or unfolds one entry.
+    pub fn toggle(&mut self, id: EntryId) {
+        let Some(index) = self.index_of(id) else { return };
+        let open = self.entries.get(index).is_some_and(|entry| self.is_open(entry));
+        if let Some(entry) = self.entries.get_mut(index) {
+            entry.fold = if open { Fold::Closed } else { Fold::Open };
+        }
+    }
+
+    /// Shows all tool output whole, or none; single choices are forgotten.
+    pub fn toggle_tools(&mut self) {
+        self.tools_open = !self.tools_open;
+        self.forget_folds(|body| !matches!(body, Body::Thinking { .. }));
+    }
+
+    /// Shows all thinking, or none; single choices are forgotten.
+    pub fn toggle_thinking(&mut self) {
+        self.thinking_hidden = !self.thinking_hidden;
+        self.forget_folds(|body| matches!(body, Body::Thinking { .. }));
+    }
+
+    /// Scrolls by rows; negative is up.
+    pub fn scroll(&mut self, rows: i32) {
+        self.pending = self.pending.saturating_add(rows);
+    }
+
+    /// Goes to the tail.
+    pub fn to_tail(&mut self) {
+        self.position = Position::Tail;
+        self.pending = 0;
+        self.seen = self.entries.len();
+    }
+
+    /// Takes what a frame found out.
+    pub fn laid(&mut self, laid: &Laid) {
+        self.position = laid.position;
+        self.pending = 0;
+        if self.position == Position::Tail {
+            self.seen = self.entries.len();
+        }
+    }
+
+    fn forget_folds(&mut self, which: impl Fn(&Body) -> bool) {
+        for entry in self.entries.iter_mut().filter(|entry| which(&entry.body)) {
+            entry.fold = Fold::Default;
+        }
+    }
+
+    /// Replaces the text of an entry that has some.
+    fn replace(&mut self, id: EntryId, text: &str) {
+        self.edit(id, |body| {
+            if let Body::Answer(blocks) | Body::Thinking { blocks, .. } = body {
+                *blocks = Blocks::of(text);
+            }
+        });
+        if let Some(entry) = self.index_of(id).and_then(|index| self.entries.get_mut(index)) {
+            entry.epoch = entry.epoch.wrapping_add(1);
+        }
+    }
+
+    fn edit(&mut self, id: EntryId, change: impl FnOnce(&mut Body)) {
+        let Some(index) = self.index_of(id) else { return };
+        if let Some(entry) = self.entries.get_mut(index) {
+            change(&mut entry.body);
+            entry.revision = entry.revision.wrapping_add(1);
+        }
+    }
+}

@@ -1,0 +1,237 @@
+//! Panels of tool calls and of the person's commands, ready to be drawn.
+//!
+//! Details become printable here, once, when they arrive.
+
+use std::sync::Arc;
+
+use serde_json::Value;
+
+use crate::agent::message::BashExecution;
+use crate::app::ansi::{self, AnsiLine};
+use crate::app::msg::Millis;
+use crate::app::printable::{Printable, printable_line};
+use crate::tools::details::{Details, FileDiff, Hunk, TerminalOutput};
+use crate::tools::{Content, ToolOutput};
+
+/// Where a call stands.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum CallState {
+    /// Its arguments are still arriving.
+    Arriving,
+    /// It waits for its turn.
+    Waiting,
+    Running,
+    Done,
+    Failed,
+}
+
+/// What people see of an answer.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub enum Output {
+    #[default]
+    None,
+    /// Lines from the start.
+    Text(Arc<[Printable]>),
+    Diff(Arc<FileDiff>),
+    /// Lines of which the end matters; `hidden` more came before them.
+    Terminal { lines: Arc<[AnsiLine]>, hidden: u64, status: Option<Printable> },
+    /// One line about a picture.
+    Picture(Printable),
+}
+
+/// A call of a tool.
+#[derive(Clone, Debug, PartialEq)]
+pub struct ToolPanel {
+    pub call_id: String,
+    pub name: Printable,
+    pub title: Printable,
+    pub state: CallState,
+    pub output: Output,
+    /// When the call began to run.
+    pub since: Option<Millis>,
+    /// How long it ran, in milliseconds.
+    pub duration: Option<u64>,
+}
+
+impl ToolPanel {
+    /// A panel for a call whose arguments have not arrived.
+    pub fn new(call_id: &str, name: &str) -> Self {
+        ToolPanel {
+            call_id: call_id.to_owned(),
+            name: Printable::line(name),
+            title: Printable::default(),
+            state: CallState::Arriving,
+            output: Output::None,
+            since: None,
+            duration: None,
+        }
+    }
+
+    /// Shows an answer, whole or so far.
+    pub fn show(&mut self, content: &[Content], details: &Details) {
+        self.output = output(content, details);
+    }
+
+    /// Shows the end of the call.
+    pub fn finish(&mut self, result: &ToolOutput, failed: bool, duration: Option<u64>) {
+        self.show(&result.content, &result.details);
+        self.state = if failed { CallState::Failed } else { CallState::Done };
+        self.duration = duration;
+    }
+}
+
+/// A head line for a call whose tool gave none: its first argument that is text.
+pub fn fallback_title(args: &Value) -> String {
+    let first = args.as_object().and_then(|fields| fields.values().find_map(Value::as_str));
+    first.and_then(|text| text.lines().next()).unwrap_or("").to_owned()
+}
+
+fn output(content: &[Content], details: &Details) -> Output {
+    match details {
+        Details::Diff(diff) => Output::Diff(Arc::new(printable_diff(diff))),
+        Details::Terminal(output) => terminal(output),
+        Details::Text { text } => lines(text),
+        Details::Paths { paths, .. } => Output::Text(paths.iter().map(|path| Printable::line(path)).collect()),
+        Details::Image { mime_type, width, height, bytes } => {
+            Output::Picture(Printable::line(&format!("{mime_type}, {width}x{height}, {} KB", bytes / 1024)))
+        }
+        Details::None => {
+            let texts: Vec<&str> = content.iter().filter_map(text_of).collect();
+            lines(&texts.join("\n"))
+        }
+    }
+}
+
+fn text_of(content: &Content) -> Option<&str> {
+    match content {
+        Content::Text { text } => Some(text),
+        Content::Image { .. } => None,
+    }
+}
+
+fn lines(text: &str) -> Output {
+    if text.trim().is_empty() {
+        return Output::None;
+    }
+    Output::Text(text.trim_end().lines().map(Printable::line).collect())
+}
+
+fn terminal(output: &TerminalOutput) -> Output {
+    let lines: Arc<[AnsiLine]> = ansi::lines(&output.text).into();
+    let hidden = output.total_lines.saturating_sub(lines.len() as u64);
+    let status = match (output.exit_code, output.signal) {
+        (Some(0), _) | (None, None) => None,
+        (Some(code), _) => Some(Printable::line(&format!("exit {code}"))),
+        (None, Some(signal)) => Some(Printable::line(&format!("signal {signal}"))),
+    };
+    Output::Terminal { lines, hidden, status }
+}
+
+fn printable_diff(diff: &FileDiff) -> FileDiff {
+    let clean = |line: &String| printable_line(line).into_owned();
+    let hunk = |hunk: &Hunk| Hunk { lines: hunk.lines.iter().map(clean).collect(), ..hunk.clone() };
+    FileDiff {
+        path: printable_line(&diff.path).into_owned(),
+        hunks: diff.hunks.iter().map(hunk).collect(),
+        ..diff.clone()
+    }
+}
+
+/// A command the person ran.
+#[derive(Clone, Debug, PartialEq)]
+pub struct ShellPanel {
+    pub command: Printable,
+    /// True for `!!`: the model never sees it.
+    pub private: bool,
+    /// Raw output so far, its end only.
+    raw: String,
+    pub output: Output,
+    /// Lines that fell off the front of `raw`.
+    dropped: u64,
+    pub since: Millis,
+    /// How it ended.
+    pub end: Option<ShellEnd>,
+}
+
+/// How a command of the person ended.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum ShellEnd {
+    Exit(i32),
+    Cancelled,
+    Killed,
+}
+
+/// Bytes of output that a panel keeps.
+const KEPT: usize = 256 * 1024;
+
+impl ShellPanel {
+    /// A command that has begun.
+    pub fn new(command: &str, private: bool, since: Millis) -> Self {
+        ShellPanel {
+            command: Printable::new(command),
+            private,
+            raw: String::new(),
+            output: Output::None,
+            dropped: 0,
+            since,
+            end: None,
+        }
+    }
+
+    /// A command of an earlier run.
+    pub fn finished(message: &BashExecution) -> Self {
+        let mut panel = ShellPanel::new(&message.command, message.exclude_from_context, message.timestamp);
+        panel.append(&message.output);
+        panel.finish(message);
+        panel
+    }
+
+    /// Takes output as it comes.
+    pub fn append(&mut self, delta: &str) {
+        self.raw.push_str(delta);
+        if self.raw.len() > 2 * KEPT {
+            self.drop_front();
+        }
+        let lines: Arc<[AnsiLine]> = ansi::lines(self.tail()).into();
+        let hidden = self.dropped + self.lines_before_tail();
+        self.output = Output::Terminal { lines, hidden, status: None };
+    }
+
+    /// Takes the end.
+    pub fn finish(&mut self, message: &BashExecution) {
+        self.end = Some(match message.exit_code {
+            _ if message.cancelled => ShellEnd::Cancelled,
+            Some(code) => ShellEnd::Exit(code),
+            None => ShellEnd::Killed,
+        });
+        let lines: Arc<[AnsiLine]> = ansi::lines(&self.raw).into();
+        self.output = Output::Terminal { lines, hidden: self.dropped, status: None };
+    }
+
+    /// While output flows only its last rows are looked at, so a piece costs the same however
+    /// much came before.
+    fn tail(&self) -> &str {
+        self.raw.get(self.tail_start()..).unwrap_or(&self.raw)
+    }
+
+    fn tail_start(&self) -> usize {
+        const LOOK: usize = 16 * 1024;
+        let floor = self.raw.floor_char_boundary(self.raw.len().saturating_sub(LOOK));
+        match self.raw.get(floor..).and_then(|rest| rest.find('\n')) {
+            Some(line_end) if floor > 0 => floor + line_end + 1,
+            _ => floor,
+        }
+    }
+
+    fn lines_before_tail(&self) -> u64 {
+        let before = self.raw.get(..self.tail_start()).unwrap_or("");
+        before.bytes().filter(|byte| *byte == b'\n').count() as u64
+    }
+
+    fn drop_front(&mut self) {
+        let floor = self.raw.floor_char_boundary(self.raw.len() - KEPT);
+        let cut = self.raw.get(floor..).and_then(|rest| rest.find('\n')).map_or(floor, |at| floor + at + 1);
+        self.dropped += self.raw.bytes().take(cut).filter(|byte| *byte == b'\n').count() as u64;
+        self.raw.drain(..cut);
+    }
+}

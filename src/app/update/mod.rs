@@ -1,0 +1,57 @@
+//! The fold: a fact comes in, the model and what is to be done come out.
+//!
+//! This file routes; each kind of fact has a file beside it.
+
+mod actions;
+mod agent;
+mod complete;
+mod keys;
+mod mouse;
+mod overlays;
+mod replies;
+mod send;
+mod slash;
+
+use super::effect::Effect;
+use super::geometry::Laid;
+use super::model::Model;
+use super::msg::{Msg, Stamped};
+
+pub(super) use overlays::open_sessions;
+
+/// Folds one fact into the model. Effects are to be performed in order.
+pub fn update(mut model: Model, stamped: Stamped) -> (Model, Vec<Effect>) {
+    let mut effects = Vec::new();
+    model.now = model.now.max(stamped.at);
+    match stamped.msg {
+        Msg::Key(key) => keys::press(&mut model, key, &mut effects),
+        Msg::Mouse(event) => mouse::take(&mut model, event),
+        Msg::Paste(text) => keys::paste(&mut model, &text, &mut effects),
+        Msg::Resized(size) => model.size = size,
+        Msg::Focused(focused) => model.focused = focused,
+        Msg::Ticked => expire(&mut model),
+        Msg::Agent(event) => agent::take(&mut model, &event, &mut effects),
+        Msg::Finished(ticket, reply) => replies::take(&mut model, ticket, reply, &mut effects),
+        Msg::Laid(laid) => take_laid(&mut model, laid, &mut effects),
+        Msg::Continued => {}
+    }
+    (model, effects)
+}
+
+fn expire(model: &mut Model) {
+    let now = model.now;
+    model.remark = model.remark.take().filter(|(_, until)| now < *until);
+    model.quit_armed = model.quit_armed.filter(|until| now < *until);
+}
+
+fn take_laid(model: &mut Model, laid: Laid, effects: &mut Vec<Effect>) {
+    model.transcript.laid(&laid);
+    if model.copying {
+        model.copying = false;
+        if let Some(text) = laid.selected.clone().filter(|text| !text.is_empty()) {
+            effects.push(Effect::Copy(text));
+            model.remark("selection sent to the terminal's clipboard");
+        }
+    }
+    model.laid = laid;
+}

@@ -1,0 +1,58 @@
+//! The mouse: the wheel scrolls, a click on a head folds, dragging selects.
+
+use crate::app::geometry::{Hit, Point};
+use crate::app::key::{Mouse, MouseKind};
+use crate::app::model::Model;
+
+/// Rows a turn of the wheel scrolls.
+const WHEEL: i32 = 3;
+
+pub(super) fn take(model: &mut Model, event: Mouse) {
+    match event.kind {
+        MouseKind::WheelUp => model.transcript.scroll(-WHEEL),
+        MouseKind::WheelDown => model.transcript.scroll(WHEEL),
+        MouseKind::Down => press(model, event),
+        MouseKind::Drag => drag(model, event),
+        MouseKind::Up => release(model, event),
+    }
+}
+
+fn press(model: &mut Model, event: Mouse) {
+    model.transcript.selection = point(model, event).map(|point| (point, point));
+}
+
+fn drag(model: &mut Model, event: Mouse) {
+    let Some(to) = point(model, event) else { return };
+    if let Some(selection) = &mut model.transcript.selection {
+        selection.1 = to;
+    }
+}
+
+/// A click that was no drag means what stands there; a drag copies.
+fn release(model: &mut Model, event: Mouse) {
+    match model.transcript.selection {
+        Some((from, to)) if from != to => model.copying = true,
+        _ => {
+            model.transcript.selection = None;
+            click(model, event);
+        }
+    }
+}
+
+fn click(model: &mut Model, event: Mouse) {
+    let hit = model.laid.hits.iter().find(|(row, _)| *row == event.row).map(|(_, hit)| *hit);
+    match hit {
+        Some(Hit::Fold(entry)) => model.transcript.toggle(entry),
+        Some(Hit::Tail) => model.transcript.to_tail(),
+        None => {}
+    }
+}
+
+fn point(model: &Model, event: Mouse) -> Option<Point> {
+    if !model.overlays.is_empty() {
+        return None;
+    }
+    let row = event.row.checked_sub(model.laid.top)?;
+    let anchor = (*model.laid.rows.get(usize::from(row))?)?;
+    Some(Point { anchor, column: event.column })
+}

@@ -1,0 +1,46 @@
+//! Answers to requests. One whose ticket nobody holds any more is dropped.
+
+use super::{actions, complete, overlays};
+use crate::agent::event::NoticeLevel;
+use crate::app::effect::{Effect, Reply, Server, Ticket};
+use crate::app::model::{Model, Purpose};
+use crate::app::printable::Printable;
+
+pub(super) fn take(model: &mut Model, ticket: Ticket, reply: Reply, effects: &mut Vec<Effect>) {
+    let more = matches!(reply, Reply::Sessions { done: false, .. });
+    let purpose = if more { model.waiting.get(&ticket).cloned() } else { model.waiting.remove(&ticket) };
+    let Some(purpose) = purpose else { return };
+    match (purpose, reply) {
+        (Purpose::Overlay, reply) => overlays::fill(model, ticket, reply, effects),
+        (Purpose::Completion, Reply::Files(paths)) => complete::fill(model, &paths, effects),
+        (Purpose::History, Reply::History(prompts)) => model.composer.set_history(prompts),
+        (Purpose::Branch, Reply::Branch(branch)) => {
+            model.status.branch = branch.map(|name| Printable::line(&name));
+        }
+        (Purpose::Editor, Reply::Edited(Some(text))) => model.composer.set_text(text.trim_end_matches('\n')),
+        (Purpose::Servers, Reply::Servers(servers)) => offer(model, &servers),
+        (Purpose::Picture, Reply::Picture { data, mime_type, width, height }) => {
+            model.composer.insert_picture(data, mime_type, width, height);
+        }
+        (Purpose::Cycle(by), Reply::Models(models)) => {
+            model.models = models;
+            actions::step_model(model, by, effects);
+        }
+        (Purpose::Choose(name), Reply::Models(models)) => {
+            model.models = models;
+            overlays::choose_model(model, &name, effects);
+        }
+        (_, Reply::Done(text)) => model.remark(&text),
+        (_, Reply::Failed(text)) => model.transcript.notice(NoticeLevel::Warning, &text, None),
+        _ => {}
+    }
+}
+
+/// Tells of model servers on this machine; the model picker lists their models.
+fn offer(model: &mut Model, servers: &[Server]) {
+    for server in servers {
+        let text = format!("{} answers at {} with {} model(s)", server.name, server.base_url, server.models.len());
+        let hint = "press ctrl+l to choose one of them";
+        model.transcript.notice(NoticeLevel::Info, &text, Some(hint));
+    }
+}

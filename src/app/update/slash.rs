@@ -1,0 +1,85 @@
+//! What each slash command does.
+
+use super::{actions, overlays};
+use crate::agent::AgentCommand;
+use crate::agent::command::SessionCommand;
+use crate::agent::event::NoticeLevel;
+use crate::agent::model::ThinkingLevel;
+use crate::app::effect::{Effect, Setting};
+use crate::app::model::Model;
+use crate::app::overlay::Overlay;
+use crate::app::slash::Slash;
+
+pub(super) fn run(model: &mut Model, command: Slash, arguments: &str, effects: &mut Vec<Effect>) {
+    match command {
+        Slash::Model if arguments.is_empty() => overlays::open_models(model, "", effects),
+        Slash::Model => overlays::choose_model(model, arguments, effects),
+        Slash::Thinking => thinking(model, arguments, effects),
+        Slash::Resume => overlays::open_sessions(model, false, effects),
+        Slash::New => effects.push(Effect::Agent(AgentCommand::Session(SessionCommand::New))),
+        Slash::Name => name(model, arguments, effects),
+        Slash::Copy => actions::copy_answer(model, effects),
+        Slash::Session => session(model),
+        Slash::Theme => theme(model, arguments, effects),
+        Slash::Login => overlays::open_login(model, arguments, effects),
+        Slash::Hotkeys | Slash::Help => model.overlays.push(Overlay::Help { scroll: 0 }),
+        Slash::Quit => effects.push(Effect::Quit),
+    }
+}
+
+fn thinking(model: &mut Model, word: &str, effects: &mut Vec<Effect>) {
+    match ThinkingLevel::named(word) {
+        Some(level) => actions::set_thinking(model, level, effects),
+        None if word.is_empty() => overlays::open_thinking(model),
+        None => {
+            let text = format!("there is no thinking level `{word}`");
+            let hint = "the levels are off, minimal, low, medium, high, xhigh, max";
+            model.transcript.notice(NoticeLevel::Warning, &text, Some(hint));
+        }
+    }
+}
+
+fn name(model: &mut Model, name: &str, effects: &mut Vec<Effect>) {
+    if name.is_empty() {
+        let text = match &model.status.session.name {
+            Some(name) => format!("this session is named `{name}`"),
+            None => "this session has no name".to_owned(),
+        };
+        return model.transcript.notice(NoticeLevel::Info, &text, Some("/name NAME gives it another"));
+    }
+    let name = name.to_owned();
+    effects.push(Effect::Agent(AgentCommand::Session(SessionCommand::Name { name })));
+}
+
+fn session(model: &mut Model) {
+    let status = &model.status;
+    let file = match &status.session.file {
+        Some(file) => file.display().to_string(),
+        None => "in memory only".to_owned(),
+    };
+    let total = &status.total;
+    let money = if status.priced { format!("${:.4}", total.cost.total) } else { "price unknown".to_owned() };
+    let text = format!(
+        "session {}\n{file}\ntokens: {} in, {} out, {} read from cache, {} written to cache · {money}",
+        status.session.id, total.input, total.output, total.cache_read, total.cache_write
+    );
+    model.transcript.notice(NoticeLevel::Info, &text, None);
+}
+
+fn theme(model: &mut Model, name: &str, effects: &mut Vec<Effect>) {
+    if name.is_empty() {
+        return overlays::open_themes(model);
+    }
+    if !model.boot.themes.iter().any(|known| known == name) {
+        let text = format!("there is no theme `{name}`");
+        let hint = format!("the themes are {}", model.boot.themes.join(", "));
+        return model.transcript.notice(NoticeLevel::Warning, &text, Some(&hint));
+    }
+    set_theme(model, name, effects);
+}
+
+/// Switches the theme and keeps the choice.
+pub(super) fn set_theme(model: &mut Model, name: &str, effects: &mut Vec<Effect>) {
+    model.theme = name.to_owned();
+    effects.push(Effect::Save(Setting::Theme(name.to_owned())));
+}

@@ -1,0 +1,298 @@
+//! The desk where requests with an answer are worked off, each in a task of its own.
+//!
+//! Nothing here waits in the loop: an answer comes back by channel with its ticket. A request
+//! that is forgotten is aborted.
+
+use std::collections::HashMap;
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+
+use tokio::sync::mpsc;
+use tokio::task::AbortHandle;
+
+use super::files;
+use crate::agent::catalogue::user::AdHoc;
+use crate::agent::catalogue::vendors::VENDORS;
+use crate::agent::catalogue::{Catalogue, demo};
+use crate::agent::history::PromptHistory;
+use crate::agent::message::{Message, UserContent, UserMessage};
+use crate::agent::model::{Model, ThinkingLevel};
+use crate::agent::provider::direct::Direct;
+use crate::agent::provider::{FailureKind, ModelRequest, StreamEvent, Transport};
+use crate::agent::secret::Secret;
+use crate::agent::session::list;
+use crate::agent::settings::auth::Keys;
+use crate::agent::settings::write;
+use crate::app::effect::{Reply, Request, Server, Ticket, Vendor};
+use crate::cli::probe;
+
+/// Session rows that are handed on together.
+const BATCH: usize = 64;
+/// Prompts that are recalled from earlier runs.
+const PROMPTS: usize = 500;
+
+/// What requests need to know.
+pub struct Office {
+    pub catalogue: Arc<Catalogue>,
+    pub keys: Arc<Keys>,
+    pub history: PromptHistory,
+    pub cwd: PathBuf,
+    /// The folder that holds the session files of all directories.
+    pub sessions: PathBuf,
+    pub config_file: PathBuf,
+    /// Models of servers on this machine, once they were found.
+    pub served: std::sync::Mutex<Vec<Arc<Model>>>,
+}
+
+/// Requests under way.
+pub struct Desk {
+    office: Arc<Office>,
+    answers: mpsc::Sender<(Ticket, Reply)>,
+    running: HashMap<Ticket, Job>,
+    index: Arc<files::Index>,
+}
+
+/// A request under way.
+struct Job {
+    task: AbortHandle,
+    /// Set when blocking work should end by itself.
+    cancelled: Arc<AtomicBool>,
+}
+
+impl Desk {
+    /// A desk that sends answers to `answers`.
+    pub fn new(office: Office, answers: mpsc::Sender<(Ticket, Reply)>) -> Self {
+        let index = Arc::new(files::Index::new(office.cwd.clone()));
+        Desk { office: Arc::new(office), answers, running: HashMap::new(), index }
+    }
+
+    /// Starts to work on a request.
+    pub fn ask(&mut self, ticket: Ticket, request: Request) {
+        let office = Arc::clone(&self.office);
+        let answers = self.answers.clone();
+        let cancelled = Arc::new(AtomicBool::new(false));
+        let stop = Arc::clone(&cancelled);
+        let index = Arc::clone(&self.index);
+        let task = tokio::spawn(async move {
+            let reply = match request {
+                Request::Sessions { all } => return sessions(office, all, ticket, answers, stop).await,
+                Request::Models => blocking(move || Reply::Models(office.models())).await,
+                Request::Vendors => Reply::Vendors(office.vendors()),
+                Request::Login { vendor, key } => office.login(&vendor, Secret::new(key.0)).await,
+                Request::Files { query } => blocking(move || Reply::Files(index.find(&query, &stop))).await,
+                Request::Paths { prefix } => blocking(move || Reply::Files(files::complete(&office.cwd, &prefix))).await,
+                Request::History => blocking(move || Reply::History(office.history.load(&office.cwd, PROMPTS))).await,
+                Request::Branch => blocking(move || Reply::Branch(files::branch(&office.cwd))).await,
+                Request::Servers => office.servers().await,
+                Request::DeleteSession { path } => blocking(move || office.delete_session(&path)).await,
+                Request::Picture { path } => blocking(move || files::picture(&office.cwd, &path)).await,
+                // Worked off by the loop itself: it needs the terminal.
+                Request::Editor { .. } => return,
+            };
+            let _ = answers.send((ticket, reply)).await;
+        });
+        self.running.insert(ticket, Job { task: task.abort_handle(), cancelled });
+    }
+
+    /// Ends work that nobody waits for.
+    pub fn forget(&mut self, ticket: Ticket) {
+        if let Some(job) = self.running.remove(&ticket) {
+            job.cancelled.store(true, Ordering::Relaxed);
+            job.task.abort();
+        }
+    }
+
+    /// Notes that an answer has come.
+    pub fn answered(&mut self, ticket: Ticket, reply: &Reply) {
+        if !matches!(reply, Reply::Sessions { done: false, .. }) {
+            self.running.remove(&ticket);
+        }
+    }
+
+    /// Ends all work.
+    pub fn close(&mut self) {
+        let tickets: Vec<Ticket> = self.running.keys().copied().collect();
+        for ticket in tickets {
+            self.forget(ticket);
+        }
+    }
+
+    /// Keeps a prompt. Losing one is no reason to stop.
+    pub fn remember(&self, text: String) {
+        let office = Arc::clone(&self.office);
+        tokio::task::spawn_blocking(move || {
+            if let Err(error) = office.history.append(&office.cwd, &text) {
+                tracing::warn!(%error, "the prompt history could not be written");
+            }
+        });
+    }
+
+    /// Keeps a setting.
+    pub fn save(&self, key: &'static str, value: String) {
+        let office = Arc::clone(&self.office);
+        tokio::task::spawn_blocking(move || {
+            if let Err(error) = write::save(&office.config_file, key, &value) {
+                tracing::warn!(%error, key, "the setting could not be kept");
+            }
+        });
+    }
+}
+
+async fn blocking(work: impl FnOnce() -> Reply + Send + 'static) -> Reply {
+    let done = tokio::task::spawn_blocking(work).await;
+    done.unwrap_or_else(|error| Reply::Failed(format!("this did not work: {error}")))
+}
+
+async fn sessions(
+    office: Arc<Office>,
+    all: bool,
+    ticket: Ticket,
+    answers: mpsc::Sender<(Ticket, Reply)>,
+    stop: Arc<AtomicBool>,
+) {
+    let list = move || {
+        let mut rows = Vec::with_capacity(BATCH);
+        let cwd = (!all).then_some(office.cwd.as_path());
+        list::list(&office.sessions, cwd, &mut |row| {
+            rows.push(row);
+            if rows.len() == BATCH {
+                let rows = std::mem::take(&mut rows);
+                return answers.blocking_send((ticket, Reply::Sessions { rows, done: false })).is_ok()
+                    && !stop.load(Ordering::Relaxed);
+            }
+            !stop.load(Ordering::Relaxed)
+        });
+        let _ = answers.blocking_send((ticket, Reply::Sessions { rows, done: true }));
+    };
+    let _ = tokio::task::spawn_blocking(list).await;
+}
+
+impl Office {
+    /// The models that can be used now; the demo is always one.
+    fn models(&self) -> Vec<Arc<Model>> {
+        let mut models = self.catalogue.configured(&self.keys);
+        models.extend(self.served.lock().unwrap_or_else(std::sync::PoisonError::into_inner).iter().cloned());
+        models.push(Arc::new(demo()));
+        models
+    }
+
+    fn vendors(&self) -> Vec<Vendor> {
+        let row = |vendor: &crate::agent::catalogue::vendors::Vendor| Vendor {
+            id: vendor.id.to_owned(),
+            name: vendor.name.to_owned(),
+            env: vendor.env.to_owned(),
+            has_key: self.keys.has(vendor.id),
+        };
+        VENDORS.iter().map(row).collect()
+    }
+
+    async fn servers(&self) -> Reply {
+        let found = probe::local_servers(&probe::KNOWN).await;
+        let models = found.iter().flat_map(|server| {
+            server.models.iter().map(|id| {
+                let adhoc = AdHoc {
+                    provider: Some(server.name.to_ascii_lowercase().replace(' ', "-")),
+                    base_url: server.base_url.clone(),
+                    api: None,
+                    model: Some(id.clone()),
+                };
+                Arc::new(adhoc.model())
+            })
+        });
+        *self.served.lock().unwrap_or_else(std::sync::PoisonError::into_inner) = models.collect();
+        let tell = |server: probe::LocalServer| Server {
+            name: server.name,
+            base_url: server.base_url,
+            models: server.models,
+        };
+        Reply::Servers(found.into_iter().map(tell).collect())
+    }
+
+    /// Checks a key with a small real request, and keeps it unless it was refused.
+    async fn login(&self, vendor: &str, key: Secret) -> Reply {
+        let Some(model) = self.catalogue.default_model(vendor) else {
+            return Reply::Failed(format!("there is no vendor `{vendor}`; /login without a name lists them"));
+        };
+        let refused = match try_key(model, key.clone()).await {
+            Some((FailureKind::Auth, message)) => Some(message),
+            Some(_) | None => None,
+        };
+        if let Some(message) = refused {
+            return Reply::Failed(format!("{vendor} refused the key: {}", key.redact(&message)));
+        }
+        match self.keys.store(vendor, &key) {
+            Ok(()) => Reply::Done(format!("the key for {vendor} is stored")),
+            Err(error) => Reply::Failed(format!("the key could not be stored: {error}")),
+        }
+    }
+
+    fn delete_session(&self, path: &Path) -> Reply {
+        if !path.starts_with(&self.sessions) {
+            return Reply::Failed("only files of the sessions folder are deleted".to_owned());
+        }
+        match std::fs::remove_file(path) {
+            Ok(()) => Reply::Done("the session is deleted".to_owned()),
+            Err(error) => Reply::Failed(format!("{}: {error}", path.display())),
+        }
+    }
+}
+
+/// Sends a word to the model; how it failed, if it did.
+async fn try_key(model: Arc<Model>, key: Secret) -> Option<(FailureKind, String)> {
+    use futures_util::StreamExt;
+
+    let hello = Message::User(UserMessage { content: UserContent::Text("hello".to_owned()), timestamp: 0 });
+    let request = ModelRequest {
+        model,
+        key: Some(key),
+        system: "".into(),
+        messages: vec![Arc::new(hello)],
+        tools: Arc::new([]),
+        thinking: ThinkingLevel::Off,
+        max_tokens: Some(16),
+        temperature: None,
+        session_id: String::new(),
+    };
+    let mut stream = Direct::default().stream(request, tokio_util::sync::CancellationToken::new());
+    let first = async {
+        while let Some(event) = stream.next().await {
+            match event {
+                StreamEvent::Failed(failure) => return Some((failure.kind, failure.message)),
+                StreamEvent::Delta(_) | StreamEvent::Stop(_) => return None,
+                _ => {}
+            }
+        }
+        None
+    };
+    tokio::time::timeout(std::time::Duration::from_secs(15), first).await.ok().flatten()
+}
+
+/// Lets the person edit text in `$VISUAL` or `$EDITOR`; the terminal must have been given back.
+pub async fn edit(text: String) -> Reply {
+    match edit_file(&text).await {
+        Ok(edited) => Reply::Edited(edited.filter(|edited| edited.trim_end() != text.trim_end())),
+        Err(error) => Reply::Failed(error),
+    }
+}
+
+async fn edit_file(text: &str) -> Result<Option<String>, String> {
+    let editor = ["VISUAL", "EDITOR"].iter().find_map(|name| std::env::var(name).ok().filter(|value| !value.is_empty()));
+    let Some(editor) = editor else {
+        return Err("no editor is set; set VISUAL or EDITOR".to_owned());
+    };
+    let told = |error: std::io::Error| format!("{editor}: {error}");
+    let file = tempfile::Builder::new().prefix("tau-").suffix(".md").tempfile().map_err(told)?;
+    std::fs::write(file.path(), text).map_err(told)?;
+    // The variable is a command line by convention: `code --wait`.
+    let status = tokio::process::Command::new("sh")
+        .args(["-c", &format!("{editor} \"$1\""), "sh"])
+        .arg(file.path())
+        .status()
+        .await
+        .map_err(told)?;
+    if !status.success() {
+        return Err(format!("{editor} ended with {status}; the text is as it was"));
+    }
+    std::fs::read_to_string(file.path()).map(Some).map_err(told)
+}

@@ -1,0 +1,180 @@
+//! Files for completion, the branch, pictures: small questions to the file system.
+
+use std::path::{Path, PathBuf};
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Arc, Mutex, PoisonError};
+use std::time::{Duration, Instant};
+
+use base64::Engine;
+
+use crate::app::effect::Reply;
+use crate::app::matching;
+
+/// Files that are looked at, at most.
+const FILES: usize = 100_000;
+/// Rows that are given.
+const ROWS: usize = 50;
+/// A walk is used again for this long.
+const FRESH: Duration = Duration::from_secs(5);
+/// Largest picture that is taken, in bytes.
+const PICTURE: u64 = 20 * 1024 * 1024;
+
+/// The files of the project, walked when they are first asked for.
+pub struct Index {
+    root: PathBuf,
+    walked: Mutex<Option<(Instant, Arc<Vec<String>>)>>,
+}
+
+impl Index {
+    /// An index of the files under `root`; nothing is walked yet.
+    pub fn new(root: PathBuf) -> Self {
+        Index { root, walked: Mutex::new(None) }
+    }
+
+    /// The files that match, best first. What `.gitignore` leaves out is left out.
+    pub fn find(&self, query: &str, stop: &AtomicBool) -> Vec<String> {
+        let files = self.files(stop);
+        let found = matching::rank(query, &files);
+        found.iter().take(ROWS).filter_map(|found| files.get(found.index).cloned()).collect()
+    }
+
+    fn files(&self, stop: &AtomicBool) -> Arc<Vec<String>> {
+        let mut walked = self.walked.lock().unwrap_or_else(PoisonError::into_inner);
+        if let Some((_, files)) = walked.as_ref().filter(|(at, _)| at.elapsed() < FRESH) {
+            return Arc::clone(files);
+        }
+        let files = Arc::new(walk(&self.root, stop));
+        if !stop.load(Ordering::Relaxed) {
+            *walked = Some((Instant::now(), Arc::clone(&files)));
+        }
+        files
+    }
+}
+
+fn walk(root: &Path, stop: &AtomicBool) -> Vec<String> {
+    let mut files: Vec<String> = ignore::WalkBuilder::new(root)
+        .require_git(false)
+        .build()
+        .take_while(|_| !stop.load(Ordering::Relaxed))
+        .filter_map(Result::ok)
+        .filter(|entry| entry.depth() > 0)
+        .filter_map(|entry| {
+            let path = entry.path().strip_prefix(root).ok()?.to_str()?.to_owned();
+            Some(if entry.file_type().is_some_and(|kind| kind.is_dir()) { path + "/" } else { path })
+        })
+        .take(FILES)
+        .collect();
+    files.sort_by(|a, b| (a.matches('/').count(), a).cmp(&(b.matches('/').count(), b)));
+    files
+}
+
+/// Ways to complete a path, as it would be written; folders end in a slash.
+pub fn complete(cwd: &Path, prefix: &str) -> Vec<String> {
+    let (folder, start) = match prefix.rfind('/') {
+        Some(slash) => prefix.split_at(slash + 1),
+        None => ("", prefix),
+    };
+    let Ok(entries) = std::fs::read_dir(resolved(cwd, folder)) else { return Vec::new() };
+    let mut names: Vec<String> = entries
+        .filter_map(Result::ok)
+        .filter_map(|entry| {
+            let name = entry.file_name().into_string().ok()?;
+            let hidden = name.starts_with('.') && !start.starts_with('.');
+            let folder_mark = if entry.path().is_dir() { "/" } else { "" };
+            (name.starts_with(start) && !hidden).then(|| format!("{folder}{name}{folder_mark}"))
+        })
+        .take(ROWS)
+        .collect();
+    names.sort();
+    names
+}
+
+fn resolved(cwd: &Path, path: &str) -> PathBuf {
+    match path.strip_prefix("~/") {
+        Some(rest) => directories::BaseDirs::new().map_or_else(|| cwd.join(path), |dirs| dirs.home_dir().join(rest)),
+        None => cwd.join(path),
+    }
+}
+
+/// The branch that is checked out, read from `.git` without running git: a repository may name
+/// programs that git would run.
+pub fn branch(cwd: &Path) -> Option<String> {
+    let dot_git = cwd.ancestors().map(|folder| folder.join(".git")).find(|path| path.exists())?;
+    let folder = if dot_git.is_file() {
+        let text = small_text(&dot_git)?;
+        dot_git.parent()?.join(text.trim().strip_prefix("gitdir:")?.trim())
+    } else {
+        dot_git
+    };
+    let head = small_text(&folder.join("HEAD"))?;
+    let head = head.trim();
+    match head.strip_prefix("ref: ") {
+        Some(name) => Some(name.strip_prefix("refs/heads/").unwrap_or(name).to_owned()),
+        None => head.get(..8).map(str::to_owned),
+    }
+}
+
+/// A small regular file as text.
+fn small_text(path: &Path) -> Option<String> {
+    let about = std::fs::metadata(path).ok()?;
+    (about.is_file() && about.len() < 4_096).then(|| std::fs::read_to_string(path).ok()).flatten()
+}
+
+/// Reads a picture that was named.
+pub fn picture(cwd: &Path, path: &Path) -> Reply {
+    let path = resolved(cwd, &path.to_string_lossy());
+    let failed = |why: &dyn std::fmt::Display| Reply::Failed(format!("{}: {why}", path.display()));
+    let about = match std::fs::metadata(&path) {
+        Ok(about) => about,
+        Err(error) => return failed(&error),
+    };
+    if !about.is_file() || about.len() > PICTURE {
+        return failed(&"no regular file of at most 20 MB");
+    }
+    let bytes = match std::fs::read(&path) {
+        Ok(bytes) => bytes,
+        Err(error) => return failed(&error),
+    };
+    let reader = image::ImageReader::new(std::io::Cursor::new(&bytes)).with_guessed_format();
+    let Some((format, (width, height))) =
+        reader.ok().and_then(|reader| Some((reader.format()?, reader.into_dimensions().ok()?)))
+    else {
+        return failed(&"no picture that models take (png, jpeg, gif, webp)");
+    };
+    let data = base64::engine::general_purpose::STANDARD.encode(&bytes);
+    Reply::Picture { data, mime_type: format.to_mime_type().to_owned(), width, height }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_branch_is_read_from_the_files_of_git() {
+        let dir = tempfile::tempdir().expect("a folder");
+        let deep = dir.path().join("a/b");
+        std::fs::create_dir_all(&deep).expect("folders");
+        assert_eq!(branch(&deep), None);
+        std::fs::create_dir(dir.path().join(".git")).expect("a folder");
+        std::fs::write(dir.path().join(".git/HEAD"), "ref: refs/heads/fix/parser\n").expect("a file");
+        assert_eq!(branch(&deep).as_deref(), Some("fix/parser"));
+        std::fs::write(dir.path().join(".git/HEAD"), "0123456789abcdef\n").expect("a file");
+        assert_eq!(branch(&deep).as_deref(), Some("01234567"));
+    }
+
+    #[test]
+    fn files_are_found_by_parts_of_their_names_and_ignored_ones_are_not() {
+        let dir = tempfile::tempdir().expect("a folder");
+        std::fs::create_dir_all(dir.path().join("src/app")).expect("folders");
+        for name in ["src/app/update.rs", "src/main.rs", "secret.log", ".gitignore"] {
+            std::fs::write(dir.path().join(name), "*.log\n").expect("a file");
+        }
+        let index = Index::new(dir.path().to_owned());
+        let stop = AtomicBool::new(false);
+        assert_eq!(index.find("upd", &stop), ["src/app/update.rs"]);
+        assert!(!index.find("", &stop).iter().any(|file| file.contains("secret")));
+        assert_eq!(complete(dir.path(), "src/"), ["src/app/", "src/main.rs"]);
+        assert_eq!(complete(dir.path(), "src/m"), ["src/main.rs"]);
+        assert_eq!(complete(dir.path(), "nowhere/"), Vec::<String>::new());
+    }
+}

@@ -1,0 +1,97 @@
+//! `--record FILE` and `--replay FILE`: a run as a file of stamped messages.
+//!
+//! The first line is what was known at start, every other a message. Keys that were typed
+//! where something secret is asked for are recorded as `*`. Folding the file gives the run
+//! again, down to the last frame.
+
+use std::fs::{File, OpenOptions};
+use std::io::{self, BufRead, BufReader, Write};
+use std::os::unix::fs::OpenOptionsExt;
+use std::path::Path;
+
+use ratatui::buffer::Buffer;
+use ratatui::layout::Rect;
+
+use crate::app::boot::Boot;
+use crate::app::key::{Key, KeyCode};
+use crate::app::{Model, Msg, Stamped, update};
+use crate::view::color::ColorDepth;
+use crate::view::{Memo, view, wrap};
+
+/// A recording being written.
+pub struct Recording(File);
+
+impl Recording {
+    /// Begins a recording; the file must not be there yet.
+    ///
+    /// # Errors
+    /// Those of the file system.
+    pub fn begin(path: &Path, boot: &Boot) -> io::Result<Self> {
+        let file = OpenOptions::new().write(true).create_new(true).mode(0o600).open(path)?;
+        let mut recording = Recording(file);
+        recording.line(boot)?;
+        Ok(recording)
+    }
+
+    /// Adds a message.
+    ///
+    /// # Errors
+    /// Those of the file system.
+    pub fn add(&mut self, stamped: &Stamped, secret: bool) -> io::Result<()> {
+        if !secret {
+            return self.line(stamped);
+        }
+        let msg = match &stamped.msg {
+            Msg::Key(key) if key.typed().is_some() => Msg::Key(Key::plain(KeyCode::Char('*'))),
+            Msg::Paste(_) => Msg::Paste("*".to_owned()),
+            other => other.clone(),
+        };
+        self.line(&Stamped { at: stamped.at, msg })
+    }
+
+    fn line(&mut self, value: &impl serde::Serialize) -> io::Result<()> {
+        let mut line = serde_json::to_vec(value)?;
+        line.push(b'\n');
+        self.0.write_all(&line)
+    }
+}
+
+/// Folds a recording; the final model.
+///
+/// # Errors
+/// A sentence that names the file and the line.
+pub fn replay(path: &Path) -> Result<Model, String> {
+    let named = |error: &dyn std::fmt::Display| format!("{}: {error}", path.display());
+    let file = File::open(path).map_err(|error| named(&error))?;
+    let mut lines = BufReader::new(file).lines();
+    let first = lines.next().ok_or_else(|| named(&"the recording is empty"))?.map_err(|error| named(&error))?;
+    let boot: Boot = serde_json::from_str(&first).map_err(|error| named(&format!("line 1: {error}")))?;
+    let (mut model, _) = Model::boot(boot);
+    for (index, line) in lines.enumerate() {
+        let line = line.map_err(|error| named(&error))?;
+        let stamped: Stamped =
+            serde_json::from_str(&line).map_err(|error| named(&format!("line {}: {error}", index + 2)))?;
+        (model, _) = update(model, stamped);
+    }
+    Ok(model)
+}
+
+/// The text of the frame that a model shows.
+pub fn frame(model: &Model) -> String {
+    let area = Rect::new(0, 0, model.size.width, model.size.height);
+    let mut buffer = Buffer::empty(area);
+    view(model, &mut Memo::new(ColorDepth::True, Default::default()), area, &mut buffer);
+    let mut text = String::new();
+    for y in 0..area.height {
+        let mut row = String::new();
+        let mut x = 0;
+        while x < area.width {
+            let symbol = buffer[(x, y)].symbol();
+            row.push_str(symbol);
+            x += u16::try_from(wrap::cells(symbol)).unwrap_or(1).max(1);
+        }
+        text.push_str(row.trim_end());
+        text.push('\n');
+    }
+    text
+}

@@ -1,0 +1,85 @@
+//! The composer on the screen: a rule above and below, a prompt, the wrapped text, the cursor.
+
+use ratatui::buffer::Buffer;
+use ratatui::layout::Rect;
+use ratatui::text::{Line, Span};
+
+use super::layout;
+use super::theme::{Theme, Token};
+use crate::app::Model;
+use crate::app::composer::layout::VisualRow;
+use crate::app::composer::units::Kind;
+use crate::app::composer::{Composer, Mode};
+use crate::app::printable::printable_line;
+
+/// Draws the composer; the cursor's column and row.
+pub fn draw(model: &Model, theme: &Theme, area: Rect, buffer: &mut Buffer) -> Option<(u16, u16)> {
+    if area.height == 0 {
+        return None;
+    }
+    let (border, label, prompt) = match model.composer.mode() {
+        Mode::Prompt => (Token::composer(model.status.thinking), "", "> "),
+        Mode::Shell => (Token::ComposerShell, " shell: the model sees the output ", "$ "),
+        Mode::ShellOnly => (Token::ComposerShell, " shell: for you alone ", "$ "),
+    };
+    let framed = area.height >= 3;
+    let inner = if framed { Rect { y: area.y + 1, height: area.height - 2, ..area } } else { area };
+    if framed {
+        rule(theme, border, label, area.y, area, buffer);
+        rule(theme, border, "", area.bottom() - 1, area, buffer);
+    }
+    let wrapped = model.composer.layout(layout::composer_width(area));
+    let height = usize::from(inner.height);
+    let first = (wrapped.cursor.row + 1).saturating_sub(height);
+    for (offset, row) in wrapped.rows.iter().enumerate().skip(first).take(height) {
+        let y = inner.y + (offset - first) as u16;
+        let mut line = text_of(&model.composer, row, theme);
+        let mark = if offset == 0 { prompt } else { "  " };
+        line.spans.insert(0, Span::styled(mark, theme.style(border)));
+        buffer.set_line(inner.x, y, &line, inner.width);
+    }
+    if model.composer.is_empty() {
+        placeholder(model, theme, inner, buffer);
+    }
+    let column = (2 + wrapped.cursor.column).min(inner.width.saturating_sub(1));
+    let row = (wrapped.cursor.row - first) as u16;
+    Some((inner.x + column, inner.y + row.min(inner.height.saturating_sub(1))))
+}
+
+fn rule(theme: &Theme, token: Token, label: &str, y: u16, area: Rect, buffer: &mut Buffer) {
+    let style = theme.style(token);
+    let width = usize::from(area.width);
+    let label = if label.len() + 4 < width { label } else { "" };
+    let start = if label.is_empty() { String::new() } else { "──".to_owned() };
+    let rest = "─".repeat(width.saturating_sub(start.chars().count() + label.chars().count()));
+    buffer.set_line(area.x, y, &Line::styled(format!("{start}{label}{rest}"), style), area.width);
+}
+
+fn text_of(composer: &Composer, row: &VisualRow, theme: &Theme) -> Line<'static> {
+    let line = composer.lines().get(row.line).map_or("", String::as_str);
+    let mut spans = Vec::new();
+    let mut plain = String::new();
+    for unit in &row.units {
+        let text = line.get(unit.bytes.clone()).unwrap_or("");
+        match unit.kind {
+            Kind::Chip => {
+                spans.push(Span::raw(std::mem::take(&mut plain)));
+                spans.push(Span::styled(text.to_owned(), theme.style(Token::Accent)));
+            }
+            _ if text == "\t" => plain.push_str("    "),
+            _ => plain.push_str(&printable_line(text)),
+        }
+    }
+    spans.push(Span::raw(plain));
+    Line::from(spans)
+}
+
+fn placeholder(model: &Model, theme: &Theme, area: Rect, buffer: &mut Buffer) {
+    let text = if model.status.run.is_some() {
+        "steer with enter, queue with alt+enter, stop with esc"
+    } else {
+        "ask for something, or !command"
+    };
+    let line = Line::styled(text, theme.style(Token::Faint));
+    buffer.set_line(area.x + 2, area.y, &line, area.width.saturating_sub(2));
+}

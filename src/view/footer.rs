@@ -1,0 +1,132 @@
+//! The rows around the composer: what is going on, what waits, where we are.
+
+use ratatui::buffer::Buffer;
+use ratatui::layout::Rect;
+use ratatui::text::{Line, Span};
+
+use super::panel::{both_ends, seconds};
+use super::theme::{Theme, Token};
+use super::wrap;
+use crate::app::Model;
+use crate::app::status::{Activity, Run};
+
+/// The spinner's pictures, one each tenth of a second.
+const SPINNER: [&str; 10] = ["⠋", "⠙", "⠹", "⠸", "⠼", "⠴", "⠦", "⠧", "⠇", "⠏"];
+
+/// Whether something is going on.
+pub fn has_activity(model: &Model) -> bool {
+    model.status.run.is_some()
+}
+
+/// What is going on, since when, and how to stop it.
+pub fn draw_activity(model: &Model, theme: &Theme, area: Rect, buffer: &mut Buffer) {
+    let Some(run) = model.status.run.as_ref().filter(|_| area.height > 0) else { return };
+    let picture = SPINNER.get((model.now.max(0) / 100 % 10) as usize).copied().unwrap_or("·");
+    let left = vec![
+        Span::styled(format!("{picture} "), theme.style(Token::Accent)),
+        Span::styled(activity(model, run), theme.style(Token::Status)),
+    ];
+    let total = format!("{} · esc stops", seconds(model.now - run.since));
+    let right = vec![Span::styled(total, theme.style(Token::Muted))];
+    buffer.set_line(area.x, area.y, &both_ends(left, right, area.width), area.width);
+}
+
+fn activity(model: &Model, run: &Run) -> String {
+    let spent = seconds(model.now - run.activity_since);
+    if run.stopping {
+        return "stopping".to_owned();
+    }
+    match &run.activity {
+        Activity::Waiting => format!("waiting for the model {spent}"),
+        Activity::Thinking => format!("thinking {spent}"),
+        Activity::Answering => format!("answering {spent}"),
+        Activity::Calling(name) => format!("calling {} {spent}", name.as_str()),
+        Activity::Running(calls) => {
+            let names: Vec<&str> = calls.iter().map(|(_, name)| name.as_str()).collect();
+            format!("running {} {spent}", names.join(", "))
+        }
+        Activity::Retrying { until, attempt, of, error } => {
+            format!("retrying in {}, {attempt} of {of}: {}", seconds(*until - model.now), error.as_str())
+        }
+        Activity::Compacting => format!("summarising the conversation {spent}"),
+    }
+}
+
+/// Messages that wait, one a row.
+pub fn draw_queue(model: &Model, theme: &Theme, area: Rect, buffer: &mut Buffer) {
+    let steering = model.status.steering.iter().map(|text| ("steer", text));
+    let follow_up = model.status.follow_up.iter().map(|text| ("then", text));
+    let all = model.status.queued();
+    let shown = usize::from(area.height);
+    for (offset, (word, text)) in steering.chain(follow_up).take(shown).enumerate() {
+        let more = all - shown.min(all);
+        let note = if offset + 1 == shown && more > 0 { format!(" (+{more})") } else { String::new() };
+        let row = Line::from(vec![
+            Span::styled(format!("  {word}: "), theme.style(Token::Accent)),
+            Span::styled(format!("{}{note}", text.as_str()), theme.style(Token::Muted)),
+        ]);
+        let row = wrap::truncate_line(row, area.width.saturating_sub(1));
+        buffer.set_line(area.x, area.y + offset as u16, &row, area.width);
+    }
+}
+
+/// Where we are, what has been used, who answers.
+pub fn draw(model: &Model, theme: &Theme, area: Rect, buffer: &mut Buffer) {
+    if area.height == 0 {
+        return;
+    }
+    let style = theme.style(Token::Footer);
+    let left = match &model.remark {
+        Some((text, _)) => Span::styled(format!(" {}", text.as_str()), theme.style(Token::Accent)),
+        None => Span::styled(format!(" {}", place(model)), style),
+    };
+    let right = Span::styled(usage(model, usize::from(area.width) / 2), style);
+    buffer.set_line(area.x, area.y, &both_ends(vec![left], vec![right], area.width), area.width);
+}
+
+fn place(model: &Model) -> String {
+    let branch = model.status.branch.as_ref().map(|name| format!(" ({})", name.as_str())).unwrap_or_default();
+    let name = model.status.session.name.as_deref().map(|name| format!(" · {name}")).unwrap_or_default();
+    let text = format!("{}{branch}{name}", model.boot.place);
+    crate::app::printable::printable_line(&text).into_owned()
+}
+
+/// The right end of the footer: parts are left out from the front until it fits.
+fn usage(model: &Model, room: usize) -> String {
+    let status = &model.status;
+    let mut parts: Vec<String> = Vec::new();
+    let total = &status.total;
+    if total.input + total.output > 0 {
+        let sent = total.input + total.cache_read + total.cache_write;
+        parts.push(format!("↑{} ↓{}", tokens(sent), tokens(total.output)));
+    }
+    if total.cost.total > 0.0 {
+        let mark = if status.priced { "" } else { "+?" };
+        parts.push(format!("${:.3}{mark}", total.cost.total));
+    }
+    if let (Some(percent), Some(ai)) = (status.context_percent(), status.model.as_ref()) {
+        parts.push(format!("{percent}% of {}", tokens(ai.context_window)));
+    }
+    parts.push(who(model));
+    while parts.len() > 1 && wrap::cells(&parts.join(" · ")) > room {
+        parts.remove(0);
+    }
+    parts.join(" · ")
+}
+
+fn who(model: &Model) -> String {
+    let Some(ai) = &model.status.model else { return "no model (ctrl+l)".to_owned() };
+    let name = if ai.name.is_empty() { &ai.id } else { &ai.name };
+    let name = crate::app::printable::printable_line(name);
+    if ai.reasoning { format!("{name} · {}", model.status.thinking.name()) } else { name.into_owned() }
+}
+
+/// A number of tokens, short.
+pub fn tokens(count: u64) -> String {
+    match count {
+        0..1_000 => count.to_string(),
+        1_000..10_000 => format!("{:.1}k", count as f64 / 1_000.0),
+        10_000..1_000_000 => format!("{}k", count / 1_000),
+        _ => format!("{:.1}M", count as f64 / 1_000_000.0),
+    }
+}

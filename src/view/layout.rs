@@ -1,0 +1,61 @@
+//! Where things are on the screen. The transcript gets what the others leave.
+
+use ratatui::layout::Rect;
+
+use crate::app::Model;
+use crate::app::completion;
+
+/// Cells left and right of the composer's text.
+const COMPOSER_MARGIN: u16 = 3;
+/// Queued messages shown at most.
+const QUEUE: u16 = 4;
+
+/// The parts of the screen, top to bottom. One without room has height 0.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Regions {
+    pub transcript: Rect,
+    pub activity: Rect,
+    pub queue: Rect,
+    pub completion: Rect,
+    pub composer: Rect,
+    pub footer: Rect,
+}
+
+/// Width of the composer's text in an area.
+pub fn composer_width(area: Rect) -> u16 {
+    area.width.saturating_sub(COMPOSER_MARGIN).max(1)
+}
+
+/// Divides the screen.
+pub fn regions(model: &Model, area: Rect) -> Regions {
+    let text = model.composer.layout(composer_width(area)).rows.len();
+    let most = (area.height / 3).max(1);
+    let text = u16::try_from(text).unwrap_or(u16::MAX).min(most);
+    let mut left = area.height;
+    let mut take = |wanted: u16, leave: u16| {
+        let taken = wanted.min(left.saturating_sub(leave));
+        left -= taken;
+        taken
+    };
+    let composer = take(text + 2, 0);
+    let footer = take(1, 1);
+    let activity = take(u16::from(super::footer::has_activity(model)), 1);
+    let queue = take(u16::try_from(model.status.queued()).unwrap_or(QUEUE).min(QUEUE), 2);
+    let rows = model.completion.as_ref().map_or(0, |list| list.rows.len().min(completion::ROWS));
+    let completion = take(u16::try_from(rows).unwrap_or(0), 2);
+    let transcript = left;
+    let mut y = area.y;
+    let mut next = |height: u16| {
+        let region = Rect { x: area.x, y, width: area.width, height };
+        y += height;
+        region
+    };
+    Regions {
+        transcript: next(transcript),
+        activity: next(activity),
+        queue: next(queue),
+        completion: next(completion),
+        composer: next(composer),
+        footer: next(footer),
+    }
+}

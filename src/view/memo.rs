@@ -1,0 +1,107 @@
+//! What was rendered already, and what rendering needs: the theme and the highlighter.
+//!
+//! Only a cache: dropping it changes no cell. A key holds everything the rows depend on.
+
+use std::collections::HashMap;
+use std::sync::Arc;
+
+use ratatui::text::Line;
+
+use super::highlight::Highlighter;
+use super::theme::{ColorDepth, Theme};
+use crate::app::geometry::EntryId;
+
+/// Rows kept at most; beyond, everything is forgotten and made again when it is needed.
+const ROWS: usize = 20_000;
+
+/// What rows of the transcript depend on.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub struct Key {
+    pub entry: EntryId,
+    pub part: u32,
+    pub version: Version,
+    pub width: u16,
+    pub open: bool,
+}
+
+/// Which state of an entry a part shows.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum Version {
+    /// A closed block: the same in every revision, until the text is replaced as a whole.
+    Closed { epoch: u32 },
+    /// The entry as it is in a revision.
+    Revision(u32),
+    /// It changes with time or with each piece of a stream, and is not kept.
+    Passing,
+}
+
+/// The rows of a part.
+pub type Rows = Arc<[Line<'static>]>;
+
+/// The cache.
+pub struct Memo {
+    depth: ColorDepth,
+    /// Themes from files, by name; they go before the built-in ones.
+    custom: HashMap<String, Theme>,
+    name: String,
+    theme: Theme,
+    highlighter: Highlighter,
+    parts: HashMap<Key, Rows>,
+    held: usize,
+}
+
+impl Memo {
+    /// An empty cache for a terminal of this depth.
+    pub fn new(depth: ColorDepth, custom: HashMap<String, Theme>) -> Self {
+        Memo {
+            depth,
+            custom,
+            name: String::new(),
+            theme: Theme::default(),
+            highlighter: Highlighter::default(),
+            parts: HashMap::new(),
+            held: 0,
+        }
+    }
+
+    /// Begins a frame in the theme of that name; an unknown one is the default theme.
+    pub fn begin(&mut self, name: &str) {
+        if self.name != name || self.name.is_empty() {
+            let theme = self.custom.get(name).cloned().or_else(|| Theme::builtin(name)).unwrap_or_default();
+            self.theme = theme.at_depth(self.depth);
+            name.clone_into(&mut self.name);
+            self.forget();
+        }
+        if self.held > ROWS {
+            self.forget();
+        }
+    }
+
+    /// Forgets what was rendered.
+    pub fn forget(&mut self) {
+        self.parts.clear();
+        self.held = 0;
+    }
+
+    /// The theme of this frame.
+    pub fn theme(&self) -> &Theme {
+        &self.theme
+    }
+
+    /// The rows of a part, rendered when they are not there.
+    pub fn rows(
+        &mut self,
+        key: Key,
+        render: impl FnOnce(&Theme, &mut Highlighter) -> Vec<Line<'static>>,
+    ) -> Rows {
+        if let Some(rows) = self.parts.get(&key) {
+            return Arc::clone(rows);
+        }
+        let rows: Rows = render(&self.theme, &mut self.highlighter).into();
+        if key.version != Version::Passing {
+            self.held += rows.len();
+            self.parts.insert(key, Arc::clone(&rows));
+        }
+        rows
+    }
+}

@@ -1,0 +1,173 @@
+//! Panels of tool calls and of the person's commands: a head, and a body behind a bar.
+
+use ratatui::style::Style;
+use ratatui::text::{Line, Span};
+
+use super::highlight::Highlighter;
+use super::theme::{Theme, Token};
+use super::{diff, terminal_text, wrap};
+use crate::app::msg::Millis;
+use crate::app::printable::Printable;
+use crate::app::transcript::panel::{CallState, Output, ShellEnd, ShellPanel, ToolPanel};
+
+/// Rows of shell output shown while folded.
+const TERMINAL_ROWS: usize = 20;
+/// Rows of other text shown while folded.
+const TEXT_ROWS: usize = 8;
+/// Rows of a diff shown while folded.
+const DIFF_ROWS: usize = 40;
+
+/// A time span in milliseconds, for people.
+pub fn seconds(span: Millis) -> String {
+    let span = span.max(0);
+    match span {
+        0..10_000 => format!("{}.{}s", span / 1_000, span % 1_000 / 100),
+        10_000..60_000 => format!("{}s", span / 1_000),
+        60_000..3_600_000 => format!("{}m{:02}s", span / 60_000, span % 60_000 / 1_000),
+        _ => format!("{}h{:02}m", span / 3_600_000, span % 3_600_000 / 60_000),
+    }
+}
+
+/// The head of a call: state, name, title, and at the right what came of it.
+pub fn tool_head(tool: &ToolPanel, now: Millis, theme: &Theme, width: u16) -> Line<'static> {
+    let (mark, token) = match tool.state {
+        CallState::Arriving | CallState::Waiting => ("○ ", Token::ToolRunning),
+        CallState::Running => ("● ", Token::ToolRunning),
+        CallState::Done => ("● ", Token::ToolOk),
+        CallState::Failed => ("✗ ", Token::ToolError),
+    };
+    let time = match (tool.state, tool.since, tool.duration) {
+        (CallState::Running, Some(since), _) => seconds(now - since),
+        (_, _, Some(duration)) => seconds(Millis::try_from(duration).unwrap_or(Millis::MAX)),
+        _ => String::new(),
+    };
+    let right = match &tool.output {
+        Output::Diff(diff) => vec![
+            Span::styled(format!("+{}", diff.added), theme.style(Token::Success)),
+            Span::raw(" "),
+            Span::styled(format!("−{}", diff.removed), theme.style(Token::Error)),
+        ],
+        Output::Terminal { status: Some(status), .. } => vec![
+            Span::styled(time, theme.style(Token::Muted)),
+            Span::styled(format!(" ✗ {}", status.as_str()), theme.style(Token::ToolError)),
+        ],
+        _ => vec![Span::styled(time, theme.style(Token::Muted))],
+    };
+    let left = vec![
+        Span::styled(mark, theme.style(token)),
+        Span::styled(tool.name.as_str().to_owned(), theme.style(Token::ToolTitle)),
+        Span::raw("  "),
+        Span::styled(tool.title.as_str().to_owned(), theme.style(Token::Text)),
+    ];
+    both_ends(left, right, width)
+}
+
+/// The head of a command of the person: one row a line of it.
+pub fn shell_head(shell: &ShellPanel, now: Millis, theme: &Theme, width: u16) -> Vec<Line<'static>> {
+    let (note, token) = match shell.end {
+        None => (format!("{} · esc stops it", seconds(now - shell.since)), Token::Muted),
+        Some(ShellEnd::Exit(0)) => (String::new(), Token::Muted),
+        Some(ShellEnd::Exit(code)) => (format!("✗ exit {code}"), Token::ToolError),
+        Some(ShellEnd::Cancelled) => ("stopped".to_owned(), Token::Warning),
+        Some(ShellEnd::Killed) => ("killed".to_owned(), Token::ToolError),
+    };
+    let private = if shell.private { " · not for the model" } else { "" };
+    let mark = theme.style(Token::ComposerShell);
+    let right = vec![Span::styled(format!("{note}{private}"), theme.style(token))];
+    let mut rows = Vec::new();
+    for (index, line) in shell.command.lines().enumerate() {
+        let prompt = if index == 0 { "$ " } else { "  " };
+        let left = vec![
+            Span::styled(prompt, mark),
+            Span::styled(line.to_owned(), theme.style(Token::ToolTitle)),
+        ];
+        rows.push(both_ends(left, if index == 0 { right.clone() } else { Vec::new() }, width));
+    }
+    rows
+}
+
+/// The body of a panel; folded, a part of it and a row that says how much more there is.
+pub fn body(
+    output: &Output,
+    open: bool,
+    width: u16,
+    theme: &Theme,
+    highlighter: &mut Highlighter,
+) -> Vec<Line<'static>> {
+    let inner = width.saturating_sub(3).max(1);
+    let (rows, hidden) = match output {
+        Output::None => return Vec::new(),
+        Output::Text(lines) => text(lines, open, inner, theme),
+        Output::Diff(diff) => front(diff::render(diff, inner, theme, highlighter), open, DIFF_ROWS),
+        Output::Terminal { lines, hidden, .. } => {
+            // Folded, no more lines are laid out than can be shown.
+            let skip = if open { 0 } else { lines.len().saturating_sub(TERMINAL_ROWS) };
+            let shown = terminal_text::render(lines.get(skip..).unwrap_or(&[]), inner, theme);
+            let cut = if open { 0 } else { shown.len().saturating_sub(TERMINAL_ROWS) };
+            let rows: Vec<Line<'static>> = shown.into_iter().skip(cut).collect();
+            (rows, *hidden as usize + skip + cut)
+        }
+        Output::Picture(note) => (vec![Line::styled(note.as_str().to_owned(), theme.style(Token::Muted))], 0),
+    };
+    barred(rows, hidden, open, theme, inner)
+}
+
+fn text(lines: &[Printable], open: bool, width: u16, theme: &Theme) -> (Vec<Line<'static>>, usize) {
+    let shown = if open { lines.len() } else { lines.len().min(TEXT_ROWS) };
+    let style = theme.style(Token::Muted);
+    let rows = lines
+        .iter()
+        .take(shown)
+        .flat_map(|line| wrap::wrap_at(&[Span::styled(line.as_str(), style)], width, 0, wrap::Break::Anywhere))
+        .collect();
+    let (rows, cut) = front(rows, open, 2 * TEXT_ROWS);
+    (rows, cut + lines.len() - shown)
+}
+
+fn front(mut rows: Vec<Line<'static>>, open: bool, most: usize) -> (Vec<Line<'static>>, usize) {
+    let cut = if open { 0 } else { rows.len().saturating_sub(most) };
+    rows.truncate(rows.len() - cut);
+    (rows, cut)
+}
+
+fn barred(
+    rows: Vec<Line<'static>>,
+    hidden: usize,
+    open: bool,
+    theme: &Theme,
+    width: u16,
+) -> Vec<Line<'static>> {
+    let style = theme.style(Token::ToolBorder);
+    let mut barred: Vec<Line<'static>> = rows.into_iter().map(|row| behind(row, "│ ", style)).collect();
+    if hidden > 0 {
+        let hint = if open { "" } else { " · ctrl+o to expand" };
+        let note = wrap::truncate(&format!("{hidden} more lines{hint}"), width).into_owned();
+        barred.push(behind(Line::styled(note, theme.style(Token::Muted)), "└ ", style));
+    }
+    barred
+}
+
+fn behind(mut row: Line<'static>, bar: &'static str, style: Style) -> Line<'static> {
+    let own = row.style;
+    for span in &mut row.spans {
+        span.style = own.patch(span.style);
+    }
+    row.spans.insert(0, Span::styled(bar, style));
+    row.style = Style::default();
+    row
+}
+
+/// A row with something at either end; the left end is cut when both do not fit.
+pub fn both_ends(left: Vec<Span<'static>>, right: Vec<Span<'static>>, width: u16) -> Line<'static> {
+    let width = width.saturating_sub(1);
+    let taken = u16::try_from(wrap::spans_cells(&right)).unwrap_or(u16::MAX);
+    if taken == 0 || taken + 8 > width {
+        return wrap::truncate_line(Line::from(left), width);
+    }
+    let room = width - taken - 2;
+    let mut row = wrap::truncate_line(Line::from(left), room);
+    let used = u16::try_from(wrap::spans_cells(&row.spans)).unwrap_or(room);
+    row.spans.push(Span::raw(" ".repeat(usize::from(width - taken - used.min(width - taken)))));
+    row.spans.extend(right);
+    row
+}

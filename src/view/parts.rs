@@ -1,0 +1,251 @@
+//! An entry as parts, each laid out by itself: heads, bodies, markdown blocks.
+
+use ratatui::style::Style;
+use ratatui::text::{Line, Span};
+
+use super::highlight::Highlighter;
+use super::memo::{Key, Memo, Rows, Version};
+use super::theme::{Theme, Token};
+use super::{markdown, panel, welcome, wrap};
+use crate::agent::event::NoticeLevel;
+use crate::app::Model;
+use crate::app::blocks::{Block, Blocks};
+use crate::app::msg::Millis;
+use crate::app::printable::Printable;
+use crate::app::transcript::panel::CallState;
+use crate::app::transcript::{Body, Entry};
+
+/// Cells left of text; heads and bars stand in them.
+pub const MARGIN: u16 = 2;
+/// Rows of a message of the person that are shown while it is folded.
+const USER_ROWS: usize = 24;
+
+/// Number of parts of an entry; at least one.
+pub fn count(model: &Model, entry: &Entry) -> u32 {
+    let open = model.transcript.is_open(entry);
+    let parts = match &entry.body {
+        Body::Welcome | Body::User { .. } | Body::Notice { .. } => 1,
+        Body::Answer(blocks) => blocks_count(blocks).max(1),
+        Body::Thinking { blocks, .. } | Body::Summary { blocks, .. } => {
+            1 + if open { blocks_count(blocks) } else { 0 }
+        }
+        Body::Tool(_) | Body::Shell(_) => 2,
+    };
+    u32::try_from(parts).unwrap_or(u32::MAX)
+}
+
+/// Whether a blank row stands above a part.
+pub fn gap(entry: &Entry, part: u32) -> bool {
+    match (&entry.body, part) {
+        (_, 0) => true,
+        (Body::Tool(_) | Body::Shell(_), _) => false,
+        (Body::Answer(blocks), part) => !continues(blocks, part as usize),
+        (Body::Thinking { blocks, .. } | Body::Summary { blocks, .. }, part) => {
+            part > 1 && !continues(blocks, part as usize - 1)
+        }
+        _ => false,
+    }
+}
+
+/// What a click on the first row of a part folds.
+pub fn is_head(entry: &Entry, part: u32) -> bool {
+    let folds = matches!(
+        entry.body,
+        Body::Tool(_) | Body::Shell(_) | Body::Thinking { .. } | Body::Summary { .. } | Body::User { .. }
+    );
+    folds && part == 0
+}
+
+/// The rows of a part, without the gap above it.
+pub fn rows(model: &Model, memo: &mut Memo, entry: &Entry, part: u32, width: u16) -> Rows {
+    let open = model.transcript.is_open(entry);
+    let version = if closed_block(entry, part).is_some() {
+        Version::Closed { epoch: entry.epoch }
+    } else if shows_time(entry, part) || is_growing(entry) {
+        Version::Passing
+    } else {
+        Version::Revision(entry.revision)
+    };
+    let key = Key { entry: entry.id, part, version, width, open };
+    memo.rows(key, |theme, highlighter| render(model, entry, part, width, theme, highlighter))
+}
+
+/// The text a part was made from, for copying; none when only its rows say it.
+pub fn source(entry: &Entry, part: u32) -> Option<String> {
+    match &entry.body {
+        Body::User { text, .. } => Some(text.as_str().to_owned()),
+        _ => match closed_block(entry, part)? {
+            Block::Markdown(text) => Some(text.trim_end().to_owned()),
+            Block::Code { text, .. } => Some(text.trim_end().to_owned()),
+        },
+    }
+}
+
+fn blocks_count(blocks: &Blocks) -> usize {
+    blocks.closed().len() + usize::from(blocks.open().is_some())
+}
+
+fn continues(blocks: &Blocks, index: usize) -> bool {
+    match blocks.closed().get(index) {
+        Some(block) => block.continues(),
+        None => blocks.open().is_some_and(|block| block.continues()),
+    }
+}
+
+/// Index of the first markdown block of an entry, when it has some.
+fn blocks_of(entry: &Entry) -> Option<(&Blocks, u32)> {
+    match &entry.body {
+        Body::Answer(blocks) => Some((blocks, 0)),
+        Body::Thinking { blocks, .. } | Body::Summary { blocks, .. } => Some((blocks, 1)),
+        _ => None,
+    }
+}
+
+fn closed_block(entry: &Entry, part: u32) -> Option<&Block> {
+    let (blocks, first) = blocks_of(entry)?;
+    blocks.closed().get(part.checked_sub(first)? as usize)
+}
+
+/// Whether a part shows the time that passes, and so is made anew for each frame.
+fn shows_time(entry: &Entry, part: u32) -> bool {
+    part == 0
+        && match &entry.body {
+            Body::Tool(tool) => tool.state == CallState::Running,
+            Body::Shell(shell) => shell.end.is_none(),
+            Body::Thinking { since, until, .. } => *since > 0 && until.is_none(),
+            _ => false,
+        }
+}
+
+fn is_growing(entry: &Entry) -> bool {
+    blocks_of(entry).is_some_and(|(blocks, _)| blocks.open().is_some())
+}
+
+fn render(
+    model: &Model,
+    entry: &Entry,
+    part: u32,
+    width: u16,
+    theme: &Theme,
+    highlighter: &mut Highlighter,
+) -> Vec<Line<'static>> {
+    let inner = width.saturating_sub(MARGIN + 1).max(1);
+    match &entry.body {
+        Body::Welcome => welcome::rows(model, theme, width),
+        Body::User { text, pictures } => user(text, *pictures, model.transcript.is_open(entry), theme, width),
+        Body::Notice { level, text, hint } => notice(*level, text, hint.as_ref(), theme, width),
+        Body::Tool(tool) if part == 0 => vec![panel::tool_head(tool, model.now, theme, width)],
+        Body::Tool(tool) => panel::body(&tool.output, model.transcript.is_open(entry), width, theme, highlighter),
+        Body::Shell(shell) if part == 0 => panel::shell_head(shell, model.now, theme, width),
+        Body::Shell(shell) => panel::body(&shell.output, model.transcript.is_open(entry), width, theme, highlighter),
+        Body::Answer(blocks) => indent(block(blocks, part as usize, inner, theme, highlighter), None),
+        Body::Thinking { since, until, .. } if part == 0 => {
+            vec![thinking_head(*since, *until, model.transcript.is_open(entry), model.now, theme, width)]
+        }
+        Body::Summary { title, .. } if part == 0 => vec![summary_head(title, theme, width)],
+        Body::Thinking { blocks, .. } => {
+            let rows = block(blocks, part as usize - 1, inner, theme, highlighter);
+            indent(rows, Some(theme.style(Token::Thinking)))
+        }
+        Body::Summary { blocks, .. } => indent(block(blocks, part as usize - 1, inner, theme, highlighter), None),
+    }
+}
+
+fn block(
+    blocks: &Blocks,
+    index: usize,
+    width: u16,
+    theme: &Theme,
+    highlighter: &mut Highlighter,
+) -> Vec<Line<'static>> {
+    match (blocks.closed().get(index), blocks.open()) {
+        (Some(block), _) => markdown::render(block, width, theme, highlighter),
+        (None, Some(block)) => markdown::render(&block, width, theme, highlighter),
+        (None, None) => Vec::new(),
+    }
+}
+
+/// Rows moved right by the margin; with `over`, drawn in that style alone.
+fn indent(rows: Vec<Line<'static>>, over: Option<Style>) -> Vec<Line<'static>> {
+    rows.into_iter()
+        .map(|mut row| {
+            if let Some(style) = over {
+                for span in &mut row.spans {
+                    span.style = style.add_modifier(span.style.add_modifier);
+                }
+            }
+            row.spans.insert(0, Span::raw(" ".repeat(usize::from(MARGIN))));
+            row
+        })
+        .collect()
+}
+
+fn user(text: &Printable, pictures: usize, open: bool, theme: &Theme, width: u16) -> Vec<Line<'static>> {
+    let style = theme.style(Token::UserText);
+    let bar = || Span::styled("▌ ", theme.style(Token::UserBar));
+    let inner = width.saturating_sub(MARGIN + 1).max(1);
+    let mut rows: Vec<Line<'static>> =
+        text.lines().flat_map(|line| wrap::wrap(&Line::styled(line, style), inner, 0)).collect();
+    if pictures > 0 && rows.is_empty() {
+        rows.push(Line::styled(format!("{pictures} picture(s)"), style));
+    }
+    if !open && rows.len() > USER_ROWS {
+        let more = rows.len() - USER_ROWS / 2;
+        rows.truncate(USER_ROWS / 2);
+        rows.push(Line::styled(format!("{more} more rows · click to show"), theme.style(Token::Muted)));
+    }
+    for row in &mut rows {
+        row.spans.insert(0, bar());
+    }
+    rows
+}
+
+fn notice(
+    level: NoticeLevel,
+    text: &Printable,
+    hint: Option<&Printable>,
+    theme: &Theme,
+    width: u16,
+) -> Vec<Line<'static>> {
+    let (mark, token) = match level {
+        NoticeLevel::Info => ("· ", Token::Muted),
+        NoticeLevel::Warning => ("! ", Token::Warning),
+        NoticeLevel::Error => ("✗ ", Token::Error),
+    };
+    let style = theme.style(token);
+    let inner = width.saturating_sub(MARGIN + 1).max(1);
+    let mut rows: Vec<Line<'static>> =
+        text.lines().flat_map(|line| wrap::wrap(&Line::styled(line, style), inner, 0)).collect();
+    let hint_style = theme.style(Token::Muted);
+    let hints = hint.iter().flat_map(|hint| hint.lines());
+    rows.extend(hints.flat_map(|line| wrap::wrap(&Line::styled(line, hint_style), inner, 0)));
+    for (index, row) in rows.iter_mut().enumerate() {
+        row.spans.insert(0, Span::styled(if index == 0 { mark } else { "  " }, style));
+    }
+    rows
+}
+
+fn thinking_head(
+    since: Millis,
+    until: Option<Millis>,
+    open: bool,
+    now: Millis,
+    theme: &Theme,
+    width: u16,
+) -> Line<'static> {
+    let fold = if open { "" } else { " · ctrl+t shows it" };
+    let text = match (since, until) {
+        (0, _) => format!("thinking{fold}"),
+        (since, None) => format!("thinking {}{fold}", panel::seconds(now - since)),
+        (since, Some(until)) => format!("thought for {}{fold}", panel::seconds(until - since)),
+    };
+    head("✻ ", &text, theme.style(Token::Thinking), width)
+}
+
+fn summary_head(title: &str, theme: &Theme, width: u16) -> Line<'static> {
+    head("≡ ", &format!("{title} · ctrl+o shows it"), theme.style(Token::Muted), width)
+}
+
+fn head(mark: &'static str, text: &str, style: Style, width: u16) -> Line<'static> {
+    wrap::truncate_line(Line::from(vec![Span::styled(mark, style), Span::styled(text.to_owned(), style)]), width)
+}

@@ -1,0 +1,285 @@
+//! The transcript on the screen: walked from its anchor until the screen is full.
+//!
+//! A part's rows are its gap (if any) and what it renders to; an [`Anchor`] counts rows in
+//! that. The total height is never needed.
+
+use ratatui::buffer::Buffer;
+use ratatui::layout::Rect;
+use ratatui::text::Line;
+
+use super::memo::{Memo, Rows};
+use super::theme::Token;
+use super::{parts, wrap};
+use crate::app::Model;
+use crate::app::geometry::{Anchor, Hit, Laid, Point, Position};
+use crate::app::transcript::Entry;
+
+/// Draws the transcript; tells where it is, what clicks mean, what is selected.
+pub fn draw(model: &Model, memo: &mut Memo, area: Rect, buffer: &mut Buffer) -> Laid {
+    let mut walk = Walk { model, memo, width: area.width };
+    let (position, top) = walk.resolve(usize::from(area.height));
+    let mut laid = Laid { position, page: area.height, top: area.y, ..Laid::default() };
+    let mut place = top;
+    for y in area.top()..area.bottom() {
+        let Some(at) = place else {
+            laid.rows.push(None);
+            continue;
+        };
+        walk.draw_row(at, Rect { y, height: 1, ..area }, buffer, &mut laid);
+        place = walk.next_row(at);
+    }
+    laid.selected = walk.selected();
+    if position != Position::Tail {
+        more_below(model, walk.memo, area, buffer, &mut laid);
+    }
+    laid
+}
+
+/// A mark that there is more, and how much of it is new.
+fn more_below(model: &Model, memo: &Memo, area: Rect, buffer: &mut Buffer, laid: &mut Laid) {
+    let text = match model.transcript.unseen() {
+        0 => " ↓ ctrl+end ".to_owned(),
+        count => format!(" ↓ {count} new "),
+    };
+    let width = u16::try_from(wrap::cells(&text)).unwrap_or(area.width);
+    if area.height == 0 || width > area.width {
+        return;
+    }
+    let y = area.bottom() - 1;
+    let style = memo.theme().style(Token::OverlaySelected);
+    buffer.set_line(area.right() - width, y, &Line::styled(text, style), width);
+    laid.hits.retain(|(row, _)| *row != y);
+    laid.hits.push((y, Hit::Tail));
+}
+
+/// A row: place of the entry, part, row within the part.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+struct Place {
+    index: usize,
+    part: u32,
+    row: u32,
+}
+
+struct Walk<'a> {
+    model: &'a Model,
+    memo: &'a mut Memo,
+    width: u16,
+}
+
+impl<'a> Walk<'a> {
+    fn entries(&self) -> &'a [Entry] {
+        self.model.transcript.entries()
+    }
+
+    /// The position after pending scrolling, and the row at the top of the screen.
+    fn resolve(&mut self, height: usize) -> (Position, Option<Place>) {
+        let tail = self.tail_top(height);
+        let pending = self.model.transcript.pending;
+        let from = match self.model.transcript.position {
+            Position::Tail => tail,
+            Position::Top(anchor) => self.place_of(anchor).or(tail),
+        };
+        let Some(mut top) = from else { return (Position::Tail, None) };
+        if pending == i32::MIN {
+            top = Place { index: 0, part: 0, row: 0 };
+        } else {
+            for _ in 0..pending.unsigned_abs() {
+                let next = if pending < 0 { self.previous_row(top) } else { self.next_row(top) };
+                match next {
+                    Some(next) if pending < 0 || tail.is_some_and(|tail| next <= tail) => top = next,
+                    _ => break,
+                }
+            }
+        }
+        match tail {
+            Some(tail) if top < tail => (Position::Top(self.anchor(top)), Some(top)),
+            _ => (Position::Tail, tail),
+        }
+    }
+
+    /// The top row when the newest row is at the bottom.
+    fn tail_top(&mut self, height: usize) -> Option<Place> {
+        let index = self.entries().len().checked_sub(1)?;
+        let part = parts::count(self.model, self.entries().get(index)?).saturating_sub(1);
+        let mut missing = height.max(1) as u32;
+        let (mut index, mut part) = (index, part);
+        loop {
+            let rows = self.height(index, part);
+            if rows >= missing {
+                return Some(Place { index, part, row: rows - missing });
+            }
+            missing -= rows;
+            match self.previous_part(index, part) {
+                Some(previous) => (index, part) = previous,
+                None => return self.first_row(),
+            }
+        }
+    }
+
+    fn first_row(&mut self) -> Option<Place> {
+        let first = Place { index: 0, part: 0, row: 0 };
+        if self.height(0, 0) > 0 { Some(first) } else { self.next_row(first) }
+    }
+
+    fn rows(&mut self, index: usize, part: u32) -> Option<(bool, Rows)> {
+        let entry = self.entries().get(index)?;
+        let rows = parts::rows(self.model, self.memo, entry, part, self.width);
+        let gap = parts::gap(entry, part) && index + part as usize > 0 && !rows.is_empty();
+        Some((gap, rows))
+    }
+
+    fn height(&mut self, index: usize, part: u32) -> u32 {
+        self.rows(index, part).map_or(0, |(gap, rows)| u32::from(gap) + rows.len() as u32)
+    }
+
+    fn previous_part(&self, index: usize, part: u32) -> Option<(usize, u32)> {
+        if part > 0 {
+            return Some((index, part - 1));
+        }
+        let index = index.checked_sub(1)?;
+        Some((index, parts::count(self.model, self.entries().get(index)?).saturating_sub(1)))
+    }
+
+    fn next_part(&self, index: usize, part: u32) -> Option<(usize, u32)> {
+        let count = parts::count(self.model, self.entries().get(index)?);
+        if part + 1 < count {
+            return Some((index, part + 1));
+        }
+        (index + 1 < self.entries().len()).then_some((index + 1, 0))
+    }
+
+    fn next_row(&mut self, at: Place) -> Option<Place> {
+        if at.row + 1 < self.height(at.index, at.part) {
+            return Some(Place { row: at.row + 1, ..at });
+        }
+        let (mut index, mut part) = (at.index, at.part);
+        loop {
+            (index, part) = self.next_part(index, part)?;
+            if self.height(index, part) > 0 {
+                return Some(Place { index, part, row: 0 });
+            }
+        }
+    }
+
+    fn previous_row(&mut self, at: Place) -> Option<Place> {
+        if at.row > 0 {
+            return Some(Place { row: at.row - 1, ..at });
+        }
+        let (mut index, mut part) = (at.index, at.part);
+        loop {
+            (index, part) = self.previous_part(index, part)?;
+            let rows = self.height(index, part);
+            if rows > 0 {
+                return Some(Place { index, part, row: rows - 1 });
+            }
+        }
+    }
+
+    /// The row of an anchor; the nearest one when the part has shrunk.
+    fn place_of(&mut self, anchor: Anchor) -> Option<Place> {
+        let index = self.model.transcript.index_of(anchor.entry)?;
+        let count = parts::count(self.model, self.entries().get(index)?);
+        let part = anchor.part.min(count.saturating_sub(1));
+        let rows = self.height(index, part);
+        match rows {
+            0 => self.next_row(Place { index, part, row: 0 }),
+            rows => Some(Place { index, part, row: anchor.row.min(rows - 1) }),
+        }
+    }
+
+    fn anchor(&self, place: Place) -> Anchor {
+        let entry = self.entries().get(place.index).map(|entry| entry.id).unwrap_or_default();
+        Anchor { entry, part: place.part, row: place.row }
+    }
+
+    fn draw_row(&mut self, at: Place, area: Rect, buffer: &mut Buffer, laid: &mut Laid) {
+        let Some((gap, rows)) = self.rows(at.index, at.part) else { return };
+        let anchor = self.anchor(at);
+        laid.rows.push(Some(anchor));
+        let Some(row) = at.row.checked_sub(u32::from(gap)) else { return };
+        if let Some(line) = rows.get(row as usize) {
+            buffer.set_line(area.x, area.y, line, area.width);
+        }
+        if let Some(entry) = self.entries().get(at.index).filter(|entry| row == 0 && parts::is_head(entry, at.part)) {
+            laid.hits.push((area.y, Hit::Fold(entry.id)));
+        }
+        if let Some((from, to)) = self.selection() {
+            let (start, end) = columns(from, to, anchor, area.width);
+            if start < end {
+                let marked = Rect { x: area.x + start, width: end - start, ..area };
+                buffer.set_style(marked, self.memo.theme().style(Token::Selection));
+            }
+        }
+    }
+
+    /// The selection in reading order, when something is selected.
+    fn selection(&self) -> Option<(Point, Point)> {
+        let (from, to) = self.model.transcript.selection?;
+        (from != to).then(|| if from <= to { (from, to) } else { (to, from) })
+    }
+
+    /// Text of the selection: whole parts as they were written, others as they are shown.
+    fn selected(&mut self) -> Option<String> {
+        let (from, to) = self.selection()?;
+        let mut at = self.place_of(from.anchor)?;
+        let last = self.place_of(to.anchor)?;
+        let mut text = String::new();
+        while at <= last {
+            let (gap, rows) = self.rows(at.index, at.part)?;
+            let height = u32::from(gap) + rows.len() as u32;
+            let end = if (at.index, at.part) == (last.index, last.part) { last.row + 1 } else { height };
+            let from_start = at.row <= u32::from(gap)
+                && (self.anchor(at) != from.anchor || usize::from(from.column) <= usize::from(parts::MARGIN));
+            let to_end = end >= height && (at.part, at.index) != (last.part, last.index);
+            let source = self.entries().get(at.index).and_then(|entry| parts::source(entry, at.part));
+            match source.filter(|_| from_start && to_end) {
+                Some(source) => {
+                    if gap && !text.is_empty() {
+                        text.push('\n');
+                    }
+                    text.push_str(&source);
+                    text.push('\n');
+                }
+                None => {
+                    for row in at.row..end {
+                        let anchor = self.anchor(Place { row, ..at });
+                        let line = row.checked_sub(u32::from(gap)).and_then(|row| rows.get(row as usize));
+                        let (start, stop) = columns(from, to, anchor, self.width);
+                        text.push_str(line.map(|line| cut(line, start, stop)).unwrap_or_default().trim_end());
+                        text.push('\n');
+                    }
+                }
+            }
+            match self.next_part(at.index, at.part) {
+                Some((index, part)) => at = Place { index, part, row: 0 },
+                None => break,
+            }
+        }
+        Some(text.trim_end().to_owned())
+    }
+}
+
+/// The selected columns of a row; the margin is never selected.
+fn columns(from: Point, to: Point, row: Anchor, width: u16) -> (u16, u16) {
+    if row < from.anchor || row > to.anchor {
+        return (0, 0);
+    }
+    let start = if row == from.anchor { from.column } else { 0 };
+    let end = if row == to.anchor { to.column.saturating_add(1) } else { width };
+    (start.max(parts::MARGIN).min(width), end.min(width))
+}
+
+/// The text of a row between two columns, in cells.
+fn cut(line: &Line<'_>, start: u16, end: u16) -> String {
+    let mut column = 0;
+    let mut text = String::new();
+    for span in &line.spans {
+        for cluster in unicode_segmentation::UnicodeSegmentation::graphemes(&*span.content, true) {
+            if (usize::from(start)..usize::from(end)).contains(&column) {
+                text.push_str(cluster);
+            }
+            column += wrap::cells(cluster);
+        }
+    }
+    text
+}

@@ -1,0 +1,45 @@
+//! The head of a session: what this is, which model answers, how to get one.
+
+use ratatui::text::{Line, Span};
+
+use super::theme::{Theme, Token};
+use super::wrap;
+use crate::app::Model;
+
+/// The rows of the head.
+pub fn rows(model: &Model, theme: &Theme, width: u16) -> Vec<Line<'static>> {
+    let muted = theme.style(Token::Muted);
+    let accent = theme.style(Token::Accent);
+    let strong = theme.style(Token::Heading);
+    let mut rows = vec![Line::from(vec![
+        Span::styled("τ ", accent),
+        Span::styled("tau", strong),
+        Span::styled(format!(" {}", model.boot.version), muted),
+    ])];
+    rows.push(Line::styled("  F1 keys and commands · ! runs a command · @ names a file · / commands", muted));
+    if model.boot.demo {
+        rows.push(Line::default());
+        rows.extend(demo(theme));
+    }
+    let width = width.saturating_sub(1);
+    rows.into_iter().flat_map(|row| wrap::wrap(&row, width, 2)).collect()
+}
+
+/// What a newcomer has to know: nobody answers yet.
+fn demo(theme: &Theme) -> Vec<Line<'static>> {
+    let (text, strong, code) =
+        (theme.style(Token::Text), theme.style(Token::Warning), theme.style(Token::CodeInline));
+    let item = |before: &'static str, what: &'static str, after: &'static str| {
+        Line::from(vec![Span::styled(before, text), Span::styled(what, code), Span::styled(after, text)])
+    };
+    vec![
+        Line::from(vec![
+            Span::styled("  This is the scripted demo: not an AI. ", strong),
+            Span::styled("It answers from a script and works offline.", text),
+        ]),
+        Line::styled("  Send anything to watch it read, write and run. To connect a real model:", text),
+        item("  · set a key, such as ", "ANTHROPIC_API_KEY", " or OPENAI_API_KEY, and start again"),
+        item("  · type ", "/login", " to store a key here"),
+        item("  · start a local server (Ollama, LM Studio, llama.cpp, vLLM), or use ", "--base-url", ""),
+    ]
+}

@@ -1,0 +1,253 @@
+//! Keystroke scripts: what keys and events do, as effects and as text on the screen.
+
+use std::sync::Arc;
+
+use tau::agent::AgentCommand;
+use tau::agent::AgentEvent;
+use tau::agent::command::{Queue, SessionCommand};
+use tau::agent::event::Delta;
+use tau::agent::message::{BashExecution, StopReason};
+use tau::app::effect::{Reply, Request, Ticket};
+use tau::app::{Effect, Msg};
+
+use crate::harness::{Screen, assistant, text};
+
+/// Presses the keys on a fresh screen (with a run going on when `running`), and compares the
+/// commands to the agent.
+fn check(running: bool, script: &str, expected: &[AgentCommand]) {
+    let mut screen = Screen::new();
+    if running {
+        screen.run();
+    }
+    screen.take_effects();
+    screen.keys(script);
+    assert_eq!(commands(&screen.take_effects()), expected, "after {script:?}");
+}
+
+fn commands(effects: &[Effect]) -> Vec<AgentCommand> {
+    effects
+        .iter()
+        .filter_map(|effect| match effect {
+            Effect::Agent(command) => Some(command.clone()),
+            _ => None,
+        })
+        .collect()
+}
+
+fn prompt(text: &str, streaming: Queue) -> AgentCommand {
+    AgentCommand::Prompt { text: text.into(), images: vec![], streaming }
+}
+
+fn bash(id: &str, command: &str, exclude_from_context: bool) -> AgentCommand {
+    AgentCommand::Bash { id: Some(id.into()), command: command.into(), exclude_from_context }
+}
+
+#[test]
+fn what_is_sent() {
+    check(false, "fix it<enter>", &[prompt("fix it", Queue::Steer)]);
+    check(false, "a\\<enter>b<enter>", &[prompt("a\nb", Queue::Steer)]);
+    check(false, "a<ctrl+j>b<enter>", &[prompt("a\nb", Queue::Steer)]);
+    check(false, "a<shift+enter>b<enter>", &[prompt("a\nb", Queue::Steer)]);
+    check(false, "   <enter>", &[]);
+    check(false, "<enter>", &[]);
+    check(true, "look there<enter>", &[prompt("look there", Queue::Steer)]);
+    check(true, "and then<alt+enter>", &[prompt("and then", Queue::FollowUp)]);
+    check(false, "!ls -la<enter>", &[bash("user-3", "ls -la", false)]);
+    check(false, "!!env<enter>", &[bash("user-3", "env", true)]);
+    check(false, "!<enter>", &[]);
+    check(false, "/new<enter>", &[AgentCommand::Session(SessionCommand::New)]);
+    check(
+        false,
+        "/name a b<enter>",
+        &[AgentCommand::Session(SessionCommand::Name { name: "a b".into() })],
+    );
+    check(false, "/nosuch<enter>", &[]);
+    check(false, "/usr/bin is full<enter>", &[prompt("/usr/bin is full", Queue::Steer)]);
+}
+
+#[test]
+fn what_stops() {
+    check(true, "<esc>", &[AgentCommand::TakeQueue, AgentCommand::Abort]);
+    check(false, "<esc>", &[]);
+    check(true, "<alt+up>", &[AgentCommand::TakeQueue]);
+    check(true, "<ctrl+c>", &[AgentCommand::TakeQueue, AgentCommand::Abort]);
+}
+
+#[test]
+fn leaving_needs_an_empty_composer() {
+    let quits = |script: &str| {
+        let mut screen = Screen::new();
+        screen.keys(script);
+        screen.take_effects().contains(&Effect::Quit)
+    };
+    assert!(quits("<ctrl+d>"));
+    assert!(quits("<ctrl+c><ctrl+c>"));
+    assert!(quits("/quit<enter>"));
+    assert!(!quits("x<ctrl+d>"));
+    assert!(!quits("<ctrl+c>"));
+    assert!(!quits("x<ctrl+c><ctrl+c>"), "the first press only clears");
+    assert!(!quits("<ctrl+c>x<backspace><ctrl+c>"), "another key disarms");
+}
+
+#[test]
+fn a_cleared_text_can_be_brought_back() {
+    let mut screen = Screen::new();
+    screen.keys("precious<ctrl+c><up>");
+    assert_eq!(screen.model().composer.text(), "precious");
+}
+
+#[test]
+fn a_paste_never_sends_and_is_sent_in_full() {
+    let mut screen = Screen::new();
+    let long: String = (0..5_000).map(|n| format!("row {n}\n")).collect();
+    screen.send(Msg::Paste(long.clone()));
+    assert!(commands(&screen.take_effects()).is_empty());
+    screen.keys("<enter>");
+    assert_eq!(commands(&screen.take_effects()), [prompt(long.trim_end(), Queue::Steer)]);
+}
+
+#[test]
+fn without_a_model_the_text_stays() {
+    let mut screen = Screen::boot(tau::app::boot::Boot { model: None, ..crate::harness::boot() });
+    screen.keys("hello<enter>");
+    assert_eq!(screen.model().composer.text(), "hello");
+    assert!(text(&screen.draw()).contains("there is no model to send this to"));
+}
+
+#[test]
+fn queued_messages_come_back_before_what_is_being_written() {
+    let mut screen = Screen::new();
+    screen.run();
+    screen.keys("draft");
+    screen.agent(AgentEvent::QueueReturned { texts: vec!["one".into(), "two".into()] });
+    assert_eq!(screen.model().composer.text(), "one\n\ntwo\n\ndraft");
+}
+
+#[test]
+fn a_late_answer_to_a_closed_picker_is_dropped() {
+    let mut screen = Screen::new();
+    screen.take_effects();
+    screen.keys("<ctrl+l>");
+    let ticket = match screen.take_effects().as_slice() {
+        [Effect::Ask(ticket, Request::Models)] => *ticket,
+        other => panic!("{other:?}"),
+    };
+    screen.keys("<esc>");
+    assert_eq!(screen.take_effects(), [Effect::Forget(ticket)]);
+    let before = screen.model().clone();
+    screen.fold(Msg::Finished(ticket, Reply::Models(vec![Arc::new(crate::harness::ai())])));
+    assert_eq!(screen.model(), &before);
+    screen.fold(Msg::Finished(Ticket(999), Reply::Done("who?".into())));
+    assert_eq!(screen.model(), &before);
+}
+
+#[test]
+fn choosing_a_model_tells_the_agent_and_keeps_the_choice() {
+    let mut screen = Screen::new();
+    screen.take_effects();
+    screen.keys("<ctrl+l>");
+    let Some(Effect::Ask(ticket, _)) = screen.take_effects().pop() else { panic!("no request") };
+    let mut other = crate::harness::ai();
+    other.id = "other".into();
+    let models = vec![Arc::new(crate::harness::ai()), Arc::new(other.clone())];
+    screen.send(Msg::Finished(ticket, Reply::Models(models)));
+    screen.keys("oth<enter>");
+    let effects = screen.take_effects();
+    assert!(effects.contains(&Effect::Agent(AgentCommand::SetModel { model: Arc::new(other) })), "{effects:?}");
+    assert!(effects.iter().any(|effect| matches!(effect, Effect::Save(_))));
+}
+
+#[test]
+fn completion_of_commands_and_files() {
+    let mut screen = Screen::new();
+    screen.keys("/hot<tab>");
+    assert_eq!(screen.model().composer.text(), "/hotkeys ");
+    screen.keys("<ctrl+c>");
+    screen.take_effects();
+    screen.keys("see @mai");
+    let Some(Effect::Ask(ticket, Request::Files { query })) = screen.take_effects().pop() else {
+        panic!("no request")
+    };
+    assert_eq!(query, "mai");
+    screen.send(Msg::Finished(ticket, Reply::Files(vec!["src/main.rs".into(), "docs/main.md".into()])));
+    screen.keys("<down><enter>");
+    assert_eq!(screen.model().composer.text(), "see @docs/main.md ");
+    assert!(commands(&screen.take_effects()).is_empty(), "enter took the row, it did not send");
+}
+
+#[test]
+fn the_reading_position_stays_while_text_arrives() {
+    let mut screen = Screen::new();
+    let long: String = (0..100).map(|n| format!("paragraph {n}\n\n")).collect();
+    screen.answer(&long, 50);
+    screen.keys("<pageup>");
+    let top = |screen: &mut Screen| text(&screen.draw()).lines().next().unwrap_or("").to_owned();
+    let before = top(&mut screen);
+    screen.answer("more\n\nand more", 3);
+    assert_eq!(top(&mut screen), before);
+    assert!(text(&screen.draw()).contains("↓ 1 new"));
+    screen.keys("<ctrl+end>");
+    assert!(text(&screen.draw()).contains("and more"));
+}
+
+#[test]
+fn a_shell_command_shows_its_output_and_its_end() {
+    let mut screen = Screen::new();
+    let id = Some("user-3".to_owned());
+    let command = "make".to_owned();
+    screen.agent(AgentEvent::BashStart { id: id.clone(), command, exclude_from_context: false });
+    screen.agent(AgentEvent::BashExecutionUpdate { id: id.clone(), delta: "\u{1b}[31mred\u{1b}[0m\n".into() });
+    screen.take_effects();
+    screen.keys("<esc>");
+    assert_eq!(commands(&screen.take_effects()), [AgentCommand::AbortBash]);
+    let message = BashExecution {
+        command: "make".into(),
+        output: "red\n".into(),
+        exit_code: Some(2),
+        cancelled: false,
+        truncated: false,
+        full_output_path: None,
+        exclude_from_context: false,
+        timestamp: 0,
+    };
+    screen.agent(AgentEvent::BashEnd { id, message });
+    let shown = text(&screen.draw());
+    assert!(shown.contains("$ make") && shown.contains("│ red") && shown.contains("✗ exit 2"), "{shown}");
+}
+
+#[test]
+fn the_complete_message_counts() {
+    let mut screen = Screen::new();
+    screen.run();
+    screen.agent(AgentEvent::MessageStart { message: Arc::new(assistant(vec![], StopReason::Stop)) });
+    screen.delta(Delta::TextStart { content_index: 0 });
+    screen.delta(Delta::TextDelta { content_index: 0, delta: "half of".into() });
+    let whole = assistant(vec![tau::agent::message::Block::text("half of it was lost")], StopReason::Stop);
+    screen.agent(AgentEvent::MessageEnd { message: Arc::new(whole) });
+    assert!(text(&screen.draw()).contains("half of it was lost"));
+}
+
+#[test]
+fn a_key_typed_in_the_login_box_is_secret() {
+    let mut screen = Screen::new();
+    assert!(!screen.model().wants().secret);
+    screen.keys("/login local<enter>");
+    assert!(screen.model().wants().secret);
+    screen.keys("sk-very-secret");
+    assert!(!text(&screen.draw()).contains("very"));
+    assert!(!format!("{:?}", screen.model()).contains("very"));
+}
+
+#[test]
+fn nothing_ticks_when_nothing_moves() {
+    let mut screen = Screen::new();
+    assert_eq!(screen.model().wants().tick, None);
+    screen.run();
+    assert_eq!(screen.model().wants().tick, Some(100));
+    screen.settle();
+    assert_eq!(screen.model().wants().tick, None);
+    screen.keys("<ctrl+c>");
+    assert!(screen.model().wants().tick.is_some(), "a remark has to go away");
+    screen.wait(5_000);
+    assert_eq!(screen.model().wants().tick, None);
+}

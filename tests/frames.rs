@@ -1,0 +1,208 @@
+//! Golden frames: every visible thing at 80x24, 120x40, 40x12 and 1x1.
+
+use std::sync::Arc;
+
+use serde_json::json;
+use tau::agent::AgentEvent;
+use tau::agent::event::{Delta, NoticeLevel};
+use tau::agent::message::{Block, StopReason};
+use tau::agent::session::list::SessionRow;
+use tau::app::boot::Boot;
+use tau::app::effect::{Reply, Request};
+use tau::app::{Effect, Msg};
+use tau::tools::{Content, Details, FileDiff, Hunk, TerminalOutput, ToolOutput};
+
+use crate::harness::{START, Screen, assistant, boot, call, frames};
+
+/// Markdown with everything in it.
+const ANSWER: &str = include_str!("golden/answer.md");
+
+#[test]
+fn start() {
+    frames(&mut Screen::new(), "start");
+}
+
+#[test]
+fn demo_start() {
+    frames(&mut Screen::boot(Boot { demo: true, ..boot() }), "demo");
+}
+
+#[test]
+fn streaming_answer() {
+    let mut screen = Screen::new();
+    screen.user("explain the parser, please");
+    screen.run();
+    screen.at += 1_300;
+    screen.agent(AgentEvent::MessageStart { message: Arc::new(assistant(vec![], StopReason::Stop)) });
+    screen.delta(Delta::ThinkingStart { content_index: 0 });
+    screen.delta(Delta::ThinkingDelta { content_index: 0, delta: "The person wants *an explanation*.".into() });
+    screen.at += 2_000;
+    screen.delta(Delta::ThinkingEnd { content_index: 0, content: String::new() });
+    screen.delta(Delta::TextStart { content_index: 1 });
+    screen.delta(Delta::TextDelta { content_index: 1, delta: "It reads **tokens** and\n\n- makes\n- tre".into() });
+    screen.wait(500);
+    frames(&mut screen, "streaming");
+}
+
+#[test]
+fn markdown_answer() {
+    let mut screen = Screen::new();
+    screen.answer(ANSWER, 7);
+    frames(&mut screen, "markdown");
+}
+
+/// A turn with a read, an edit with its diff, a command that fails and one that runs.
+fn tools() -> Screen {
+    let mut screen = Screen::new();
+    screen.user("fix the failing test in parser.rs");
+    screen.run();
+    let calls = [
+        call("c1", "read", json!({"path": "src/parser.rs"})),
+        call("c2", "edit", json!({"path": "src/parser.rs"})),
+        call("c3", "bash", json!({"command": "cargo test parser"})),
+        call("c4", "bash", json!({"command": "sleep 60"})),
+    ];
+    let content = calls.iter().cloned().map(Block::ToolCall).collect();
+    let message = Arc::new(assistant(content, StopReason::ToolUse));
+    screen.agent(AgentEvent::MessageStart { message: Arc::clone(&message) });
+    screen.agent(AgentEvent::MessageEnd { message });
+    let read: String = (1..=30).map(|n| format!("{n:>6}  let token = lexer.next();\n")).collect();
+    let hunk = Hunk {
+        old_start: 41,
+        new_start: 41,
+        lines: [" fn empty() -> Vec<Token> {", "-    Vec::new()", "+    vec![Token::Eof]", " }"]
+            .map(String::from)
+            .to_vec(),
+    };
+    let diff = FileDiff { path: "src/parser.rs".into(), added: 1, removed: 1, hunks: vec![hunk], cut: false };
+    let failed = TerminalOutput {
+        text: "running 3 tests\ntest parser::empty … \u{1b}[31mFAILED\u{1b}[0m\n".into(),
+        exit_code: Some(101),
+        total_lines: 43,
+        ..TerminalOutput::default()
+    };
+    let results = [
+        (ToolOutput { content: vec![Content::text(read)], details: Details::None }, false, 12),
+        (ToolOutput::new("Replaced 1 occurrence", Details::Diff(diff)), false, 3),
+        (ToolOutput::new("exit code 101", Details::Terminal(failed)), true, 1_234),
+    ];
+    for (call, (result, is_error, duration)) in calls.iter().zip(results) {
+        start_call(&mut screen, call);
+        screen.agent(AgentEvent::ToolExecutionEnd {
+            tool_call_id: call.id.clone(),
+            tool_name: call.name.clone(),
+            result,
+            is_error,
+            duration_ms: Some(duration),
+        });
+    }
+    start_call(&mut screen, &calls[3]);
+    screen.wait(2_500);
+    screen
+}
+
+fn start_call(screen: &mut Screen, call: &tau::agent::message::ToolCall) {
+    screen.agent(AgentEvent::ToolExecutionStart {
+        tool_call_id: call.id.clone(),
+        tool_name: call.name.clone(),
+        args: call.arguments.clone(),
+    });
+}
+
+#[test]
+fn tool_panels() {
+    let mut screen = tools();
+    frames(&mut screen, "tools");
+    screen.keys("<ctrl+o>");
+    crate::harness::frame(&mut screen, "tools-open", 80, 24);
+}
+
+#[test]
+fn queue_and_retry() {
+    let mut screen = Screen::new();
+    screen.run();
+    screen.agent(AgentEvent::QueueUpdate {
+        steering: vec!["look at the lexer first".into()],
+        follow_up: vec!["then write a changelog entry".into()],
+    });
+    screen.agent(AgentEvent::AutoRetryStart {
+        attempt: 2,
+        max_attempts: 4,
+        delay_ms: 4_000,
+        error_message: "overloaded".into(),
+    });
+    screen.keys("more to come");
+    frames(&mut screen, "queue");
+}
+
+#[test]
+fn composer_grows_and_shell_mode_shows() {
+    let mut screen = Screen::new();
+    screen.keys("!for f in *.rs; do<ctrl+j>  wc -l $f<ctrl+j>done | sort -n");
+    frames(&mut screen, "shell-mode");
+}
+
+#[test]
+fn wide_text_is_typed_and_shown() {
+    let mut screen = Screen::new();
+    screen.user("한국어 漢字 👨‍👩‍👧‍👦 🇩🇪 é ❤️ end");
+    screen.answer("한국어 漢字 👨‍👩‍👧‍👦 🇩🇪 é ❤️ end", 1);
+    screen.send(Msg::Paste("한국어 漢字 👨‍👩‍👧‍👦 🇩🇪 é ❤️ end".into()));
+    frames(&mut screen, "wide");
+}
+
+#[test]
+fn errors_have_hints() {
+    let mut screen = Screen::new();
+    screen.agent(AgentEvent::Notice {
+        level: NoticeLevel::Error,
+        text: "the key was refused".into(),
+        hint: Some("store another with /login".into()),
+    });
+    screen.keys("/nosuch<enter>");
+    frames(&mut screen, "errors");
+}
+
+#[test]
+fn session_picker() {
+    let mut screen = Screen::new();
+    screen.take_effects();
+    screen.keys("/resume<enter>");
+    let ticket = screen.take_effects().into_iter().find_map(|effect| match effect {
+        Effect::Ask(ticket, Request::Sessions { all: false }) => Some(ticket),
+        _ => None,
+    });
+    let row = |n: i64, prompt: &str| SessionRow {
+        path: format!("/s/{n}.jsonl").into(),
+        first_prompt: prompt.into(),
+        modified: START - n * 3_700_000,
+        messages: 3 * n as u64 + 1,
+        size: 12_345 * n as u64,
+        ..SessionRow::default()
+    };
+    let rows = vec![row(0, "fix the failing test"), row(1, "explain 漢字"), row(30, "write \u{1b}[2J docs")];
+    screen.send(Msg::Finished(ticket.expect("asked"), Reply::Sessions { rows, done: true }));
+    screen.keys("e");
+    frames(&mut screen, "sessions");
+}
+
+#[test]
+fn help_overlay() {
+    let mut screen = Screen::new();
+    screen.keys("<f1>");
+    frames(&mut screen, "help");
+}
+
+#[test]
+fn command_completion() {
+    let mut screen = Screen::new();
+    screen.keys("/");
+    frames(&mut screen, "commands");
+}
+
+#[test]
+fn light_theme() {
+    let mut screen = Screen::boot(Boot { theme: "light".into(), ..boot() });
+    screen.answer(ANSWER, 40);
+    crate::harness::frame(&mut screen, "light", 80, 24);
+}

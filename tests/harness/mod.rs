@@ -1,0 +1,307 @@
+//! A screen without a terminal: folds keys and events, draws frames, compares with goldens.
+//!
+//! Goldens hold the text of a frame and a layer of styles under it. `TAU_BLESS=1 cargo test`
+//! writes them anew; look at the difference before committing it.
+
+use std::fmt::Write as _;
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+
+use ratatui::buffer::Buffer;
+use ratatui::layout::Rect;
+use ratatui::style::Style;
+use tau::agent::AgentEvent;
+use tau::agent::event::{Delta, SessionInfo};
+use tau::agent::message::{
+    AssistantMessage, Block, Message, StopReason, ToolCall, Usage, UserContent, UserMessage,
+};
+use tau::agent::model::{Api, Model as AiModel};
+use tau::app::boot::Boot;
+use tau::app::geometry::{Laid, Size};
+use tau::app::msg::Millis;
+use tau::app::{Effect, Model, Msg, Stamped, update};
+use tau::view::color::ColorDepth;
+use tau::view::{Memo, view};
+
+/// Time of the first message; any time would do, as long as it is always the same.
+pub const START: Millis = 1_767_323_045_000;
+
+/// A running screen.
+pub struct Screen {
+    pub model: Option<Model>,
+    pub memo: Memo,
+    pub effects: Vec<Effect>,
+    pub at: Millis,
+    /// Everything that was folded, to be replayed.
+    pub log: Vec<Stamped>,
+    pub boot: Boot,
+}
+
+/// What a plain start knows.
+pub fn boot() -> Boot {
+    Boot {
+        at: START,
+        size: Size { width: 80, height: 24 },
+        version: "0.0.0".into(),
+        place: "~/work/parser".into(),
+        model: Some(Arc::new(ai())),
+        theme: "dark".into(),
+        themes: vec!["dark".into(), "light".into()],
+        mouse: true,
+        ..Boot::default()
+    }
+}
+
+/// A model to talk to.
+pub fn ai() -> AiModel {
+    AiModel {
+        id: "coder".into(),
+        name: "Coder".into(),
+        provider: "local".into(),
+        reasoning: true,
+        context_window: 200_000,
+        ..AiModel::default()
+    }
+}
+
+/// A memo for a terminal of all colours.
+pub fn memo() -> Memo {
+    Memo::new(ColorDepth::True, std::collections::HashMap::new())
+}
+
+impl Screen {
+    /// A plain start.
+    pub fn new() -> Self {
+        Screen::boot(boot())
+    }
+
+    /// A start that knows this.
+    pub fn boot(boot: Boot) -> Self {
+        let (model, effects) = Model::boot(boot.clone());
+        let mut screen =
+            Screen { model: Some(model), memo: memo(), effects, at: boot.at, log: Vec::new(), boot };
+        screen.draw();
+        screen
+    }
+
+    /// The model as it is now.
+    pub fn model(&self) -> &Model {
+        self.model.as_ref().expect("only taken while folding")
+    }
+
+    /// Folds a fact without letting time pass.
+    pub fn fold(&mut self, msg: Msg) {
+        let stamped = Stamped { at: self.at, msg };
+        self.log.push(stamped.clone());
+        let model = self.model.take().expect("only taken while folding");
+        let (model, effects) = update(model, stamped);
+        self.model = Some(model);
+        self.effects.extend(effects);
+    }
+
+    /// Folds a fact and draws, as the shell does.
+    pub fn send(&mut self, msg: Msg) {
+        self.fold(msg);
+        self.draw();
+    }
+
+    /// Presses keys: characters as they are, others as `<enter>`, `<ctrl+c>`; `<<` is `<`.
+    pub fn keys(&mut self, script: &str) {
+        let mut rest = script;
+        while let Some(c) = rest.chars().next() {
+            let (name, after) = match rest.strip_prefix('<').and_then(|inner| inner.split_once('>')) {
+                Some((name, after)) if !name.is_empty() && !name.contains(' ') => (name.to_owned(), after),
+                _ if c == ' ' => ("space".to_owned(), &rest[1..]),
+                _ => (c.to_string(), &rest[c.len_utf8()..]),
+            };
+            self.send(Msg::Key(name.parse().expect("a key")));
+            rest = after;
+        }
+    }
+
+    /// The agent tells something.
+    pub fn agent(&mut self, event: AgentEvent) {
+        self.send(Msg::Agent(event));
+    }
+
+    /// Lets time pass.
+    pub fn wait(&mut self, span: Millis) {
+        self.at += span;
+        self.send(Msg::Ticked);
+    }
+
+    /// Draws at the model's size and folds what the frame found out.
+    pub fn draw(&mut self) -> Buffer {
+        let size = self.model().size;
+        let (buffer, laid) = draw(self.model.as_ref().expect("there"), &mut self.memo, size);
+        if laid != self.model().laid {
+            self.fold(Msg::Laid(laid));
+        }
+        buffer
+    }
+
+    /// Takes the effects there are.
+    pub fn take_effects(&mut self) -> Vec<Effect> {
+        std::mem::take(&mut self.effects)
+    }
+
+    /// An answer of the model that streams in, in pieces of `step` bytes.
+    pub fn answer(&mut self, text: &str, step: usize) {
+        self.agent(AgentEvent::MessageStart { message: Arc::new(assistant(vec![], StopReason::Stop)) });
+        self.delta(Delta::TextStart { content_index: 0 });
+        let mut rest = text;
+        while !rest.is_empty() {
+            let (piece, after) = rest.split_at(rest.ceil_char_boundary(step.min(rest.len())));
+            self.delta(Delta::TextDelta { content_index: 0, delta: piece.to_owned() });
+            rest = after;
+        }
+        self.delta(Delta::TextEnd { content_index: 0, content: text.to_owned() });
+        let message = assistant(vec![Block::text(text)], StopReason::Stop);
+        self.agent(AgentEvent::MessageEnd { message: Arc::new(message) });
+    }
+
+    /// A piece of the message in flight.
+    pub fn delta(&mut self, delta: Delta) {
+        self.agent(AgentEvent::MessageUpdate { usage: Usage::default(), assistant_message_event: delta });
+    }
+
+    /// A message of the person comes back from the agent.
+    pub fn user(&mut self, text: &str) {
+        self.agent(AgentEvent::MessageStart { message: Arc::new(user(text)) });
+    }
+
+    /// A run begins.
+    pub fn run(&mut self) {
+        self.agent(AgentEvent::AgentStart);
+        self.agent(AgentEvent::TurnStart);
+    }
+
+    /// The run is over.
+    pub fn settle(&mut self) {
+        self.agent(AgentEvent::AgentSettled { aborted: false });
+    }
+
+    /// A session is opened with these messages.
+    pub fn open(&mut self, messages: Vec<Message>) {
+        let session = SessionInfo { id: "s1".into(), cwd: "/work/parser".into(), ..SessionInfo::default() };
+        let messages = messages.into_iter().map(Arc::new).collect();
+        self.agent(AgentEvent::SessionOpened { session, messages, titles: Default::default() });
+    }
+}
+
+/// A message of the person.
+pub fn user(text: &str) -> Message {
+    Message::User(UserMessage { content: UserContent::Text(text.into()), timestamp: START })
+}
+
+/// An answer.
+pub fn assistant(content: Vec<Block>, stop_reason: StopReason) -> Message {
+    Message::Assistant(AssistantMessage {
+        content,
+        api: Api::OpenaiCompletions,
+        provider: "local".into(),
+        model: "coder".into(),
+        usage: Usage::default(),
+        stop_reason,
+        error_message: None,
+        response_id: None,
+        timestamp: START,
+    })
+}
+
+/// A call.
+pub fn call(id: &str, name: &str, arguments: serde_json::Value) -> ToolCall {
+    ToolCall { id: id.into(), name: name.into(), arguments, thought_signature: None }
+}
+
+/// A frame of the model at a size, and what it found out.
+pub fn draw(model: &Model, memo: &mut Memo, size: Size) -> (Buffer, Laid) {
+    let area = Rect::new(0, 0, size.width, size.height);
+    let mut buffer = Buffer::empty(area);
+    let laid = view(model, memo, area, &mut buffer);
+    (buffer, laid)
+}
+
+/// The text of a frame, right ends trimmed.
+pub fn text(buffer: &Buffer) -> String {
+    let mut out = String::new();
+    for y in 0..buffer.area.height {
+        let mut row = String::new();
+        let mut x = 0;
+        while x < buffer.area.width {
+            let symbol = buffer[(x, y)].symbol();
+            row.push_str(symbol);
+            x += (tau::view::wrap::cells(symbol) as u16).max(1);
+        }
+        out.push_str(row.trim_end());
+        out.push('\n');
+    }
+    out
+}
+
+/// The styles of a frame: a letter a cell, `.` for the most frequent one, and what they mean.
+fn styles(buffer: &Buffer) -> String {
+    let mut seen: Vec<(Style, usize)> = Vec::new();
+    let cells: Vec<Style> = buffer.content().iter().map(|cell| cell.style()).collect();
+    for style in &cells {
+        match seen.iter_mut().find(|(known, _)| known == style) {
+            Some((_, count)) => *count += 1,
+            None => seen.push((*style, 1)),
+        }
+    }
+    let most = seen.iter().max_by_key(|(_, count)| *count).map(|(style, _)| *style);
+    let others: Vec<Style> = seen.iter().map(|(style, _)| *style).filter(|style| Some(*style) != most).collect();
+    let letters: Vec<char> = ('a'..='z').chain('A'..='Z').chain('0'..='9').collect();
+    let letter = |style: &Style| {
+        others.iter().position(|known| known == style).map_or('.', |at| letters.get(at).copied().unwrap_or('?'))
+    };
+    let mut out = String::new();
+    for row in cells.chunks(usize::from(buffer.area.width.max(1))) {
+        let row: String = row.iter().map(letter).collect();
+        out.push_str(row.trim_end_matches('.'));
+        out.push('\n');
+    }
+    for style in most.iter().chain(&others) {
+        let name = if Some(*style) == most { '.' } else { letter(style) };
+        let _ = writeln!(out, "{name} = {}", describe(style));
+    }
+    out
+}
+
+fn describe(style: &Style) -> String {
+    let color = |color: Option<ratatui::style::Color>| color.map_or("-".to_owned(), |color| color.to_string());
+    format!("{} on {} {:?}", color(style.fg), color(style.bg), style.add_modifier)
+}
+
+/// Compares with the golden of that name, or writes it when `TAU_BLESS` is set.
+pub fn golden(name: &str, content: &str) {
+    let path = root().join("tests/golden").join(name);
+    if std::env::var_os("TAU_BLESS").is_some() {
+        std::fs::create_dir_all(path.parent().expect("a folder")).expect("make the folder");
+        std::fs::write(&path, content).expect("write the golden");
+        return;
+    }
+    let known = std::fs::read_to_string(&path)
+        .unwrap_or_else(|error| panic!("{}: {error}; TAU_BLESS=1 writes it", path.display()));
+    assert!(known == content, "{name} differs; TAU_BLESS=1 writes it anew.\n--- golden\n{known}\n--- now\n{content}");
+}
+
+/// Compares a frame at a size with its golden.
+pub fn frame(screen: &mut Screen, name: &str, width: u16, height: u16) {
+    screen.send(Msg::Resized(Size { width, height }));
+    let buffer = screen.draw();
+    let content = format!("{}\n{}", text(&buffer), styles(&buffer));
+    golden(&format!("frames/{name}-{width}x{height}.txt"), &content);
+}
+
+/// The four sizes every visible thing is looked at.
+pub fn frames(screen: &mut Screen, name: &str) {
+    for (width, height) in [(120, 40), (40, 12), (1, 1), (80, 24)] {
+        frame(screen, name, width, height);
+    }
+}
+
+/// The root of the project.
+pub fn root() -> PathBuf {
+    Path::new(env!("CARGO_MANIFEST_DIR")).to_path_buf()
+}

@@ -1,0 +1,284 @@
+//! The laws of the fold and of the screen, on random runs.
+//!
+//! A run is made from a seed, so a failure is repeated by its seed. The number of steps is
+//! smaller in a plain `cargo test`; `TAU_LAWS=100000` takes as many as named.
+
+use std::sync::Arc;
+
+use tau::agent::AgentEvent;
+use tau::agent::event::{Delta, NoticeLevel, Question};
+use tau::agent::message::{BashExecution, Block, StopReason};
+use tau::app::effect::{Reply, Ticket};
+use tau::app::geometry::Size;
+use tau::app::key::{Mouse, MouseKind};
+use tau::app::{Model, Msg, Stamped, update};
+use tau::tools::{Details, TerminalOutput, ToolOutput};
+
+use crate::harness::{Screen, assistant, boot, call, draw, memo, user};
+
+/// A source of chance that gives the same for the same seed (xorshift64*).
+pub struct Dice(u64);
+
+impl Dice {
+    pub fn new(seed: u64) -> Self {
+        Dice(seed.wrapping_mul(0x9E37_79B9_7F4A_7C15) | 1)
+    }
+
+    pub fn below(&mut self, bound: usize) -> usize {
+        self.0 ^= self.0 >> 12;
+        self.0 ^= self.0 << 25;
+        self.0 ^= self.0 >> 27;
+        (self.0.wrapping_mul(0x2545_F491_4F6C_DD1D) >> 33) as usize % bound.max(1)
+    }
+
+    pub fn pick<'a, T>(&mut self, from: &'a [T]) -> &'a T {
+        &from[self.below(from.len())]
+    }
+}
+
+const KEYS: &[&str] = &[
+    "a", "b", "/", "@", "!", "space", "한", "👨", "enter", "alt+enter", "ctrl+j", "esc", "ctrl+c", "up", "down", "left",
+    "right", "home", "end", "tab", "backspace", "delete", "ctrl+w", "ctrl+k", "ctrl+u", "ctrl+y", "ctrl+7", "alt+_",
+    "pageup", "pagedown", "shift+up", "shift+down", "ctrl+home", "ctrl+end", "ctrl+o", "ctrl+t", "ctrl+l", "ctrl+p",
+    "shift+tab", "ctrl+r", "ctrl+x", "f1", "alt+up", "ctrl+g", "ctrl+d", "\\", "q", "alt+b", "alt+f",
+];
+
+const TEXTS: &[&str] = &[
+    "plain words ",
+    "\n",
+    "\n\n",
+    "# head\n",
+    "- item\n",
+    "```rust\nfn x() {}\n",
+    "```\n",
+    "| a | b |\n|---|---|\n| 1 | 2 |\n",
+    "한국어 漢字 ",
+    "👨‍👩‍👧‍👦🇩🇪e\u{301}❤\u{fe0f}",
+    "\u{1b}]0;title\u{7}\u{1b}[2J",
+    "\u{202e}\u{e0041}\u{200b}\u{9b}31m",
+    "a\tb\r\nc\rd",
+    "averyveryveryveryverylongwordthatfitsnowhere",
+    "> quote **bold *it*** `code` [link](http://x.y)\n",
+];
+
+const SIZES: &[(u16, u16)] =
+    &[(80, 24), (120, 40), (40, 12), (1, 1), (2, 1), (1, 40), (80, 1), (10, 3), (10, 4), (11, 5), (200, 60), (0, 0)];
+
+/// A random fact. Many make no sense; none may do harm.
+fn fact(dice: &mut Dice, model: &Model) -> Msg {
+    match dice.below(20) {
+        0..=7 => Msg::Key(dice.pick(KEYS).parse().expect("a key")),
+        8 => {
+            let kinds =
+                [MouseKind::Down, MouseKind::Drag, MouseKind::Up, MouseKind::WheelUp, MouseKind::WheelDown];
+            Msg::Mouse(Mouse {
+                kind: *dice.pick(&kinds),
+                column: dice.below(90) as u16,
+                row: dice.below(30) as u16,
+            })
+        }
+        9 => Msg::Paste(dice.pick(TEXTS).repeat(dice.below(30))),
+        10 => {
+            let (width, height) = *dice.pick(SIZES);
+            Msg::Resized(Size { width, height })
+        }
+        11 => Msg::Ticked,
+        12 => reply(dice, model),
+        _ => Msg::Agent(event(dice)),
+    }
+}
+
+fn reply(dice: &mut Dice, _model: &Model) -> Msg {
+    let ticket = Ticket(dice.below(60) as u64);
+    let reply = match dice.below(6) {
+        0 => Reply::Sessions { rows: vec![Default::default(); dice.below(40)], done: dice.below(2) == 0 },
+        1 => Reply::Models(vec![Arc::new(crate::harness::ai()); dice.below(4)]),
+        2 => Reply::Files(vec!["src/ma\u{1b}in.rs".into(); dice.below(12)]),
+        3 => Reply::History(vec!["earlier".into(), "two\nlines".into()]),
+        4 => Reply::Edited(Some(dice.pick(TEXTS).to_string())),
+        _ => Reply::Failed("no \u{7}".into()),
+    };
+    Msg::Finished(ticket, reply)
+}
+
+fn event(dice: &mut Dice) -> AgentEvent {
+    let id = format!("c{}", dice.below(4));
+    let index = dice.below(4);
+    let text = dice.pick(TEXTS).to_string();
+    match dice.below(22) {
+        0 => AgentEvent::AgentStart,
+        1 => AgentEvent::AgentSettled { aborted: false },
+        2 => AgentEvent::MessageStart { message: Arc::new(user(&text)) },
+        3 => AgentEvent::MessageStart { message: Arc::new(assistant(vec![], StopReason::Stop)) },
+        4 => delta(Delta::TextStart { content_index: index }),
+        5..=8 => delta(Delta::TextDelta { content_index: index, delta: text }),
+        9 => delta(Delta::ThinkingStart { content_index: index }),
+        10 => delta(Delta::TextEnd { content_index: index, content: text }),
+        11 => delta(Delta::ToolCallStart { content_index: index, id, tool_name: "ba\u{1b}sh".into() }),
+        12 => AgentEvent::MessageEnd {
+            message: Arc::new(assistant(vec![Block::text(text)], *dice.pick(&[StopReason::Stop, StopReason::Aborted]))),
+        },
+        13 => AgentEvent::ToolExecutionStart { tool_call_id: id, tool_name: "bash".into(), args: "x".into() },
+        14 => AgentEvent::ToolExecutionUpdate {
+            tool_call_id: id,
+            tool_name: "bash".into(),
+            args: "x".into(),
+            partial_result: output(text.repeat(dice.below(50))),
+        },
+        15 => AgentEvent::ToolExecutionEnd {
+            tool_call_id: id,
+            tool_name: "bash".into(),
+            result: output(text),
+            is_error: dice.below(2) == 0,
+            duration_ms: Some(dice.below(100_000) as u64),
+        },
+        16 => AgentEvent::BashStart { id: Some(id), command: text, exclude_from_context: false },
+        17 => AgentEvent::BashExecutionUpdate { id: Some(id), delta: text.repeat(dice.below(90)) },
+        18 => AgentEvent::BashEnd { id: Some(id), message: execution(text) },
+        19 => AgentEvent::Notice { level: NoticeLevel::Error, text: text.clone(), hint: Some(text) },
+        20 => AgentEvent::Asked { id, question: Question::Confirm { title: text.clone(), message: text } },
+        _ => AgentEvent::SessionOpened {
+            session: Default::default(),
+            messages: vec![
+                Arc::new(user(&text)),
+                Arc::new(assistant(
+                    vec![Block::text(text), Block::ToolCall(call(&id, "read", serde_json::json!({"path": "x"})))],
+                    StopReason::ToolUse,
+                )),
+            ],
+            titles: Default::default(),
+        },
+    }
+}
+
+fn delta(assistant_message_event: Delta) -> AgentEvent {
+    AgentEvent::MessageUpdate { usage: Default::default(), assistant_message_event }
+}
+
+fn output(text: String) -> ToolOutput {
+    let total_lines = text.lines().count() as u64 + 3;
+    let details = Details::Terminal(TerminalOutput { text, total_lines, ..TerminalOutput::default() });
+    ToolOutput::new("x", details)
+}
+
+fn execution(output: String) -> BashExecution {
+    BashExecution {
+        command: "x".into(),
+        output,
+        exit_code: Some(1),
+        cancelled: false,
+        truncated: false,
+        full_output_path: None,
+        exclude_from_context: false,
+        timestamp: 0,
+    }
+}
+
+fn steps(plain: usize) -> usize {
+    std::env::var("TAU_LAWS").ok().and_then(|steps| steps.parse().ok()).unwrap_or(plain)
+}
+
+/// Law 2: random facts at random sizes neither panic nor draw outside the screen.
+/// Law 5 beside it: folding what a frame found out changes nothing more.
+#[test]
+fn random_runs_do_not_panic_and_laid_reaches_a_fixpoint() {
+    for seed in 0..4 {
+        let mut dice = Dice::new(seed);
+        let mut screen = Screen::new();
+        for step in 0..steps(5_000) {
+            let msg = fact(&mut dice, screen.model());
+            screen.at += dice.below(400) as i64;
+            screen.fold(msg);
+            screen.log.clear();
+            screen.effects.clear();
+            if dice.below(4) == 0 {
+                screen.draw();
+                let model = screen.model().clone();
+                let (_, laid) = draw(&model, &mut screen.memo, model.size);
+                assert_eq!(laid, model.laid, "seed {seed}, step {step}");
+            }
+        }
+    }
+}
+
+/// Law 3: what was rendered before makes no difference to any cell.
+#[test]
+fn cold_and_warm_memo_draw_the_same() {
+    for seed in 10..13 {
+        let mut dice = Dice::new(seed);
+        let mut screen = Screen::new();
+        for step in 0..steps(2_000) {
+            let msg = fact(&mut dice, screen.model());
+            screen.fold(msg);
+            screen.draw();
+            if dice.below(20) == 0 {
+                let model = screen.model().clone();
+                let warm = draw(&model, &mut screen.memo, model.size);
+                let cold = draw(&model, &mut memo(), model.size);
+                assert_eq!(warm, cold, "seed {seed}, step {step}");
+            }
+        }
+    }
+}
+
+/// Law 1: folding a recorded log from the same start gives the same model and effects, also
+/// when the log went through its file format.
+#[test]
+fn a_recorded_run_replays_to_the_same_model() {
+    for seed in 20..23 {
+        let mut dice = Dice::new(seed);
+        let mut screen = Screen::new();
+        for _ in 0..steps(1_500) {
+            let msg = fact(&mut dice, screen.model());
+            screen.send(msg);
+        }
+        let (mut model, mut effects) = Model::boot(boot());
+        for stamped in &screen.log {
+            let line = serde_json::to_string(stamped).expect("plain data");
+            let stamped: Stamped = serde_json::from_str(&line).expect("what was written is read");
+            let (next, more) = update(model, stamped);
+            model = next;
+            effects.extend(more);
+        }
+        assert!(model == *screen.model(), "seed {seed}");
+        assert_eq!(effects, screen.effects, "seed {seed}");
+    }
+}
+
+/// Law 8: whatever comes in, no cell holds a control character or an invisible one.
+#[test]
+fn no_cell_holds_a_control_character() {
+    for seed in 30..33 {
+        let mut dice = Dice::new(seed);
+        let mut screen = Screen::new();
+        for step in 0..steps(2_000) {
+            let msg = fact(&mut dice, screen.model());
+            screen.fold(msg);
+            let buffer = screen.draw();
+            for cell in buffer.content() {
+                let bad = |c: char| {
+                    c.is_control() || matches!(c, '\u{202a}'..='\u{202e}' | '\u{2066}'..='\u{2069}' | '\u{e0000}'..='\u{e007f}')
+                };
+                assert!(!cell.symbol().chars().any(bad), "seed {seed}, step {step}: {:?}", cell.symbol());
+            }
+        }
+    }
+}
+
+/// Law 4, on the screen: an answer cut anywhere shows the same in the end.
+#[test]
+fn an_answer_cut_anywhere_shows_the_same() {
+    let text: String = TEXTS.concat().replace('\u{1b}', "^") + include_str!("golden/answer.md");
+    let shown = |step: usize| {
+        let mut screen = Screen::new();
+        screen.answer(&text, step);
+        screen.keys("<ctrl+home>");
+        let top = crate::harness::text(&screen.draw());
+        screen.keys("<ctrl+end>");
+        top + &crate::harness::text(&screen.draw())
+    };
+    let whole = shown(usize::MAX);
+    for step in [1, 2, 3, 7, 64] {
+        assert_eq!(shown(step), whole, "in pieces of {step}");
+    }
+}
