@@ -1,1 +1,300 @@
-//! Under construction: shell.
+//! The person's own commands: `!` and `!!`.
+//!
+//! They run at once, several together, also beside a run. They are polled by the agent task
+//! itself and only while events have room, so a flood of output waits in its pipe instead of
+//! in memory. What they did comes out of [`Shells::next`]; telling of it is `act`'s.
+
+use std::collections::VecDeque;
+use std::future::poll_fn;
+use std::panic::AssertUnwindSafe;
+use std::path::PathBuf;
+use std::pin::Pin;
+use std::sync::Arc;
+use std::task::{Context, Poll};
+
+use futures_util::stream::FuturesUnordered;
+use futures_util::{FutureExt, Stream};
+use tokio::sync::mpsc;
+use tokio_util::sync::CancellationToken;
+
+use super::message::BashExecution;
+use super::task::{AgentConfig, now, panic_text};
+use crate::tools::process::{self, ChildEnv, Finished, ShellCommand};
+use crate::tools::scratch::Scratch;
+
+/// Most lines of output that a message keeps.
+const MAX_LINES: usize = 2_000;
+/// Most bytes of output that a message keeps.
+const MAX_BYTES: usize = 50 * 1024;
+/// Largest delta, in bytes, that pieces are joined to.
+const MAX_DELTA: usize = 64 * 1024;
+
+/// What one of the commands did.
+#[derive(Debug)]
+pub(super) enum Happening {
+    /// It wrote something.
+    Output { id: Option<String>, delta: String },
+    /// It has ended.
+    Ended { id: Option<String>, message: BashExecution },
+}
+
+type Running = Pin<Box<dyn Future<Output = Happening> + Send>>;
+
+/// The commands that run.
+pub(super) struct Shells {
+    running: FuturesUnordered<Running>,
+    happened: VecDeque<Happening>,
+    sender: mpsc::UnboundedSender<Happening>,
+    /// What the commands wrote in the present poll; emptied after each, hence bounded by what
+    /// one poll can read.
+    written: mpsc::UnboundedReceiver<Happening>,
+    cancel: CancellationToken,
+    ending: bool,
+}
+
+impl Default for Shells {
+    fn default() -> Self {
+        let (sender, written) = mpsc::unbounded_channel();
+        Shells {
+            running: FuturesUnordered::new(),
+            happened: VecDeque::new(),
+            sender,
+            written,
+            cancel: CancellationToken::new(),
+            ending: false,
+        }
+    }
+}
+
+impl Shells {
+    /// Starts a command.
+    pub(super) fn start(&mut self, config: &AgentConfig, id: Option<String>, command: String, hidden: bool) {
+        let job = Job {
+            id,
+            command,
+            hidden,
+            shell: config.shell.clone(),
+            cwd: config.place.cwd.clone(),
+            env: config.env.clone(),
+            scratch: config.scratch.clone(),
+        };
+        self.running.push(Box::pin(job.run(self.cancel.child_token(), self.sender.clone())));
+    }
+
+    /// Ends all commands; their ends are reported as usual.
+    pub(super) fn cancel(&mut self) {
+        self.ending = !self.running.is_empty();
+        std::mem::take(&mut self.cancel).cancel();
+    }
+
+    /// True while commands that were told to end have not ended.
+    pub(super) fn ending(&self) -> bool {
+        self.ending
+    }
+
+    /// True when none runs and all that happened was reported.
+    pub(super) fn is_empty(&self) -> bool {
+        self.running.is_empty() && self.happened.is_empty()
+    }
+
+    /// What happens next; pending while no command runs. Cancel safe.
+    pub(super) async fn next(&mut self) -> Happening {
+        poll_fn(|context| self.poll_next(context)).await
+    }
+
+    fn poll_next(&mut self, context: &mut Context<'_>) -> Poll<Happening> {
+        if self.happened.is_empty() {
+            let ended = Pin::new(&mut self.running).poll_next(context);
+            while let Ok(output) = self.written.try_recv() {
+                join(&mut self.happened, output);
+            }
+            if let Poll::Ready(Some(ended)) = ended {
+                self.happened.push_back(ended);
+            }
+            self.ending &= !self.running.is_empty();
+        }
+        match self.happened.pop_front() {
+            Some(happening) => Poll::Ready(happening),
+            None => Poll::Pending,
+        }
+    }
+}
+
+/// Adds output to what happened last when that is of the same command and stays small enough.
+fn join(happened: &mut VecDeque<Happening>, next: Happening) {
+    if let Happening::Output { id, delta } = &next
+        && let Some(Happening::Output { id: last_id, delta: last }) = happened.back_mut()
+        && id == last_id
+        && last.len() + delta.len() <= MAX_DELTA
+    {
+        last.push_str(delta);
+    } else {
+        happened.push_back(next);
+    }
+}
+
+/// One command and all it needs.
+struct Job {
+    id: Option<String>,
+    command: String,
+    hidden: bool,
+    shell: PathBuf,
+    cwd: PathBuf,
+    env: Arc<ChildEnv>,
+    scratch: Arc<Scratch>,
+}
+
+impl Job {
+    async fn run(self, cancel: CancellationToken, output: mpsc::UnboundedSender<Happening>) -> Happening {
+        let mut tell = |delta: &str, _: &crate::tools::TerminalOutput| {
+            if !delta.is_empty() {
+                // The receiver lives as long as this future does.
+                let _ = output.send(Happening::Output { id: self.id.clone(), delta: delta.to_owned() });
+            }
+        };
+        let command =
+            ShellCommand { shell: &self.shell, command: &self.command, cwd: &self.cwd, timeout: None };
+        let running = process::run(command, &self.env, &self.scratch, cancel, &mut tell);
+        let outcome = AssertUnwindSafe(running).catch_unwind().await;
+        let mut message = match outcome {
+            Ok(Ok(finished)) => message(finished),
+            Ok(Err(error)) => failed(format!("{} cannot be started: {error}", self.shell.display())),
+            Err(panic) => failed(format!("tau failed to run this: {}", panic_text(&*panic))),
+        };
+        message.command = self.command;
+        message.exclude_from_context = self.hidden;
+        Happening::Ended { id: self.id, message }
+    }
+}
+
+/// The message of a command that ran.
+fn message(finished: Finished) -> BashExecution {
+    let plain = plain(&finished.output.text);
+    let kept = tail(&plain, MAX_LINES, MAX_BYTES);
+    BashExecution {
+        truncated: finished.output.truncated || kept.len() < plain.len(),
+        output: kept.to_owned(),
+        exit_code: finished.output.exit_code.filter(|_| !finished.cancelled),
+        cancelled: finished.cancelled,
+        full_output_path: finished.output.full_output_path,
+        ..failed(String::new())
+    }
+}
+
+/// The message of a command that could not run; the code is a shell's for that.
+fn failed(output: String) -> BashExecution {
+    BashExecution {
+        command: String::new(),
+        output,
+        exit_code: Some(127),
+        cancelled: false,
+        truncated: false,
+        full_output_path: None,
+        exclude_from_context: false,
+        timestamp: now(),
+    }
+}
+
+/// `text` without terminal escapes and without control characters other than line feed and tab.
+fn plain(text: &str) -> String {
+    let mut plain = String::with_capacity(text.len());
+    let mut rest = text.chars().peekable();
+    while let Some(character) = rest.next() {
+        match character {
+            '\u{1b}' => skip_escape(&mut rest),
+            '\u{9b}' => skip_csi(&mut rest),
+            '\n' | '\t' => plain.push(character),
+            character if character.is_control() => {}
+            character => plain.push(character),
+        }
+    }
+    plain
+}
+
+type Chars<'a> = std::iter::Peekable<std::str::Chars<'a>>;
+
+/// Passes over what follows an ESC, as ECMA-48 has it: a control sequence, a string up to its
+/// terminator (or, unterminated, to the end of the line), or intermediates and one final byte.
+fn skip_escape(rest: &mut Chars<'_>) {
+    match rest.next() {
+        Some('[') => skip_csi(rest),
+        Some(']' | 'P' | 'X' | '^' | '_') => {
+            while let Some(character) = rest.next_if(|character| *character != '\n') {
+                match character {
+                    '\u{7}' | '\u{9c}' => return,
+                    '\u{1b}' => {
+                        rest.next_if_eq(&'\\');
+                        return;
+                    }
+                    _ => {}
+                }
+            }
+        }
+        Some(' '..='/') => {
+            while rest.next_if(|character| (' '..='/').contains(character)).is_some() {}
+            rest.next_if(|character| ('0'..='~').contains(character));
+        }
+        _ => {}
+    }
+}
+
+fn skip_csi(rest: &mut Chars<'_>) {
+    while rest.next_if(|character| (' '..='?').contains(character)).is_some() {}
+    rest.next_if(|character| ('@'..='~').contains(character));
+}
+
+/// The end of `text` within so many lines and bytes, from the beginning of a line if possible.
+fn tail(text: &str, lines: usize, bytes: usize) -> &str {
+    let body = text.strip_suffix('\n').unwrap_or(text);
+    let by_lines = body.rmatch_indices('\n').nth(lines.saturating_sub(1)).map_or(0, |(at, _)| at + 1);
+    let mut by_bytes = text.len().saturating_sub(bytes);
+    while !text.is_char_boundary(by_bytes) {
+        by_bytes += 1;
+    }
+    if by_bytes > by_lines
+        && let Some((_, rest)) = text.split_at_checked(by_bytes)
+        && let Some((line, _)) = rest.split_once('\n')
+        && !text.split_at_checked(by_bytes).is_some_and(|(before, _)| before.ends_with('\n'))
+        && line.len() + 1 < rest.len()
+    {
+        by_bytes += line.len() + 1;
+    }
+    text.get(by_lines.max(by_bytes)..).unwrap_or(text)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn escapes_go() {
+        let cases = [
+            ("plain\ttext\n", "plain\ttext\n"),
+            ("\u{1b}[1;31mred\u{1b}[0m", "red"),
+            ("\u{1b}]0;title\u{7}after", "after"),
+            ("\u{1b}]8;;http://x\u{1b}\\link\u{1b}]8;;\u{1b}\\", "link"),
+            ("\u{1b}]0;never ended\nnext", "\nnext"),
+            ("\u{1b}(Bx\u{1b}cy\u{9b}2Jz\u{0}\u{8}", "xyz"),
+            ("\u{1b}", ""),
+        ];
+        for (text, expected) in cases {
+            assert_eq!(plain(text), expected, "{text:?}");
+        }
+    }
+
+    #[test]
+    fn the_end_is_kept() {
+        let cases = [
+            ("a\nb\nc\n", 2, 100, "b\nc\n"),
+            ("a\nb\nc", 2, 100, "b\nc"),
+            ("a\nb\n", 5, 100, "a\nb\n"),
+            ("aaaa\nbbbb\n", 9, 7, "bbbb\n"),
+            ("aaaa\nbbbb\n", 9, 5, "bbbb\n"),
+            ("ääää", 9, 3, "ä"),
+            ("", 9, 3, ""),
+        ];
+        for (text, lines, bytes, expected) in cases {
+            assert_eq!(tail(text, lines, bytes), expected, "{text:?}");
+        }
+    }
+}
