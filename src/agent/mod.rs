@@ -10,6 +10,7 @@ pub mod command;
 pub mod context;
 pub mod demo;
 pub mod event;
+pub mod files;
 pub mod history;
 pub mod message;
 pub mod model;
