@@ -13,6 +13,7 @@ pub mod context;
 pub mod demo;
 pub mod event;
 mod guard;
+pub mod files;
 pub mod history;
 pub mod message;
 pub mod model;
