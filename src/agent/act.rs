@@ -178,7 +178,8 @@ fn set_thinking(agent: &mut Agent, level: ThinkingLevel) {
 
 fn start_shell(agent: &mut Agent, id: Option<String>, command: String, exclude_from_context: bool) {
     agent.emit(AgentEvent::BashStart { id: id.clone(), command: command.clone(), exclude_from_context });
-    agent.shells.start(&agent.config, id, command, exclude_from_context);
+    let cwd = agent.cwd().to_owned();
+    agent.shells.start(&agent.config, cwd, id, command, exclude_from_context);
 }
 
 /// Passes on what one of the person's commands did. Its message must not come between a call

@@ -28,6 +28,9 @@ const UPDATE: Duration = Duration::from_millis(100);
 /// How long aborted calls may take to end in order and to say what they had.
 const GRACE: Duration = Duration::from_millis(500);
 
+/// The result of a call that did not end in time when it was aborted.
+const DEAF: &str = "aborted; it may have been carried out in part";
+
 /// Carries out the calls of `answer`. The results are in the session, and all told of, when
 /// this returns.
 pub(super) async fn carry_out(run: &mut Run<'_>, answer: &AssistantMessage) -> Vec<Arc<Message>> {
@@ -187,7 +190,7 @@ impl Carrying<'_, '_> {
         let mut deaf: Vec<(usize, Instant)> = batch.started.values().copied().collect();
         deaf.sort_unstable_by_key(|(index, _)| *index);
         for (index, since) in deaf {
-            self.end(index, Outcome { duration_ms: Some(millis(since)), ..Outcome::unrun("aborted") });
+            self.end(index, Outcome { duration_ms: Some(millis(since)), ..Outcome::unrun(DEAF) });
         }
         for index in waiting {
             self.pass_over(index);
@@ -210,7 +213,7 @@ impl Carrying<'_, '_> {
         let agent = &self.run.agent;
         let images = agent.config.model.as_ref().is_some_and(|model| model.sees());
         ToolContext {
-            cwd: agent.config.place.cwd.as_path().into(),
+            cwd: agent.cwd().into(),
             cancel: agent.stop.child_token(),
             progress,
             ledger: agent.ledger.clone(),

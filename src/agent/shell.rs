@@ -67,17 +67,17 @@ impl Default for Shells {
 }
 
 impl Shells {
-    /// Starts a command.
-    pub(super) fn start(&mut self, config: &AgentConfig, id: Option<String>, command: String, hidden: bool) {
-        let job = Job {
-            id,
-            command,
-            hidden,
-            shell: config.shell.clone(),
-            cwd: config.place.cwd.clone(),
-            env: config.env.clone(),
-            scratch: config.scratch.clone(),
-        };
+    /// Starts a command in `cwd`; the model never learns of a `hidden` one.
+    pub(super) fn start(
+        &mut self,
+        config: &AgentConfig,
+        cwd: PathBuf,
+        id: Option<String>,
+        command: String,
+        hidden: bool,
+    ) {
+        let (env, scratch) = (config.env.clone(), config.scratch.clone());
+        let job = Job { id, command, hidden, shell: config.shell.clone(), cwd, env, scratch };
         self.running.push(Box::pin(job.run(self.cancel.child_token(), self.sender.clone())));
     }
 

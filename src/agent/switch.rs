@@ -4,6 +4,7 @@
 //! the present one as it is.
 
 use std::collections::HashSet;
+use std::path::Path;
 use std::sync::Arc;
 
 use tokio::time::{Duration, Instant};
@@ -38,6 +39,7 @@ pub(super) async fn session(agent: &mut Agent, command: SessionCommand) {
     let next = match &command {
         SessionCommand::Name { name: wanted } => return name(agent, wanted),
         SessionCommand::New => Session::begin(place.dir.as_deref(), &place.cwd, None),
+        SessionCommand::Open { path } if is_open(agent, path) => return opened(agent),
         SessionCommand::Open { path } => match Session::open(path) {
             Ok(session) => session,
             Err(error) => return refused(agent, &error),
@@ -67,6 +69,13 @@ pub(super) fn name(agent: &mut Agent, name: &str) {
     agent.emit(AgentEvent::SessionInfoChanged { name });
 }
 
+/// Whether `path` is the session that is open: its own lock would keep it from opening again.
+fn is_open(agent: &Agent, path: &Path) -> bool {
+    let real = |path: &Path| path.canonicalize().ok();
+    let open = agent.config.session.info().file.as_deref();
+    open.and_then(real).is_some_and(|open| real(path) == Some(open))
+}
+
 fn refused(agent: &mut Agent, error: &SessionError) {
     let hint = match error {
         SessionError::NotASession(_) => "choose a session from the list",
@@ -86,6 +95,12 @@ fn opened(agent: &mut Agent) {
     let session = agent.config.session.info().clone();
     let messages = agent.config.session.context().messages;
     agent.emit(AgentEvent::SessionOpened { session, messages });
+    let (own, used) = (agent.config.session.info().cwd.clone(), agent.cwd().to_owned());
+    if own != used {
+        let text = format!("the directory of this session, {}, is gone", own.display());
+        let hint = format!("commands run in {}", used.display());
+        agent.notice(NoticeLevel::Warning, text, Some(&hint));
+    }
     let skipped = agent.config.session.skipped_lines();
     if skipped > 0 {
         let text = format!("{skipped} unreadable lines of the session file were passed over");

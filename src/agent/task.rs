@@ -6,7 +6,7 @@
 
 use std::collections::VecDeque;
 use std::panic::AssertUnwindSafe;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::pin::pin;
 use std::sync::Arc;
 use std::time::Duration;
@@ -47,7 +47,7 @@ const END: Duration = Duration::from_millis(900);
 pub struct SessionPlace {
     /// Folder for new session files; none keeps them in memory.
     pub dir: Option<PathBuf>,
-    /// The directory sessions run in.
+    /// The directory new sessions run in.
     pub cwd: PathBuf,
 }
 
@@ -273,6 +273,13 @@ impl Agent {
             self.notice(NoticeLevel::Error, text, Some(hint));
         }
         self.unwritten = failed;
+    }
+
+    /// Where tools and the person's commands run: the session's directory, which never changes;
+    /// where that is gone, the directory the agent was started in.
+    pub(super) fn cwd(&self) -> &Path {
+        let own = &self.config.session.info().cwd;
+        if own.is_dir() { own } else { &self.config.place.cwd }
     }
 
     /// The thinking level in force: what was asked for, as near as the model has it.

@@ -282,8 +282,9 @@ impl Answering<'_, '_> {
     }
 
     fn commit(&mut self, mut message: AssistantMessage) -> Arc<Message> {
-        let known = self.run.agent.config.session.context().messages;
-        make_ids_unique(&mut message, &known);
+        if message.tool_calls().next().is_some() {
+            make_ids_unique(&mut message, &self.run.agent.config.session.context().messages);
+        }
         self.run.commit_answer(message)
     }
 
@@ -333,9 +334,6 @@ fn drop_calls(message: &mut AssistantMessage, keep: impl Fn(&serde_json::Value) 
 /// Gives calls without an id, and those whose id was used before, one of their own: a result
 /// names its call by it.
 fn make_ids_unique(message: &mut AssistantMessage, known: &[Arc<Message>]) {
-    if message.tool_calls().next().is_none() {
-        return;
-    }
     let mut used: HashSet<String> = HashSet::new();
     for message in known {
         if let Message::Assistant(answer) = message.as_ref() {
