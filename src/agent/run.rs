@@ -123,6 +123,8 @@ impl Run<'_> {
         for message in std::mem::take(&mut agent.after_run) {
             agent.record(message);
         }
+        // What was changed during the run, or its last answer would be what a resume goes by.
+        note_settings(agent);
         let flushed = agent.config.session.flush();
         agent.written(flushed);
         agent.running = false;

@@ -166,10 +166,8 @@ impl Agent {
     async fn live(mut self) {
         switch::greet(&mut self);
         while !self.stopping {
-            self.act_on_waiting();
             match self.later.pop_front() {
                 Some(command) => act::begin(&mut self, command).await,
-                None if self.stopping => {}
                 None => self.serve().await,
             }
         }
