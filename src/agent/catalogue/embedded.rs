@@ -4,6 +4,7 @@ use std::collections::BTreeMap;
 use std::sync::LazyLock;
 
 use serde::Deserialize;
+use serde_json::value::RawValue;
 use serde_json::{Map, Value};
 
 use crate::agent::model::{Api, Model, Price, ThinkingLevel};
@@ -17,8 +18,9 @@ const TEXT: &str = include_str!("../../../data/models.json");
 struct Data {
     quirks: Vec<Map<String, Value>>,
     levels: Vec<BTreeMap<ThinkingLevel, Option<String>>>,
+    /// Read vendor by vendor, as most often one is all that is wanted.
     #[serde(borrow)]
-    vendors: BTreeMap<&'static str, Vec<Row>>,
+    vendors: BTreeMap<&'static str, &'static RawValue>,
 }
 
 /// One model. Prices in US dollars for a million tokens: input, output, cache read, cache write.
@@ -41,25 +43,28 @@ struct Row {
 
 /// The models of all known vendors, in the order of the vendors.
 pub fn models() -> Vec<Model> {
-    static DATA: LazyLock<Option<Data>> = LazyLock::new(|| serde_json::from_str(TEXT).ok());
-    let Some(data) = DATA.as_ref() else { return Vec::new() };
-    let of_vendor = |vendor: &'static Vendor| {
-        let rows = data.vendors.get(vendor.id).map(Vec::as_slice).unwrap_or_default();
-        rows.iter().map(move |row| row.model(vendor, data))
-    };
     vendors::VENDORS.iter().flat_map(of_vendor).collect()
 }
 
+/// The models of one vendor. None when the vendor has none here.
+pub fn of_vendor(vendor: &Vendor) -> Vec<Model> {
+    static DATA: LazyLock<Option<Data>> = LazyLock::new(|| serde_json::from_str(TEXT).ok());
+    let Some(data) = DATA.as_ref() else { return Vec::new() };
+    let rows = data.vendors.get(vendor.id).map(|rows| serde_json::from_str::<Vec<Row>>(rows.get()));
+    let rows = rows.and_then(Result::ok).unwrap_or_default();
+    rows.into_iter().map(|row| row.model(vendor, data)).collect()
+}
+
 impl Row {
-    fn model(&self, vendor: &Vendor, data: &Data) -> Model {
+    fn model(self, vendor: &Vendor, data: &Data) -> Model {
         let [input, output, cache_read, cache_write] = self.cost;
         let kinds: &[&str] = if self.image { &["text", "image"] } else { &["text"] };
         Model {
-            id: self.id.clone(),
-            name: self.name.as_ref().unwrap_or(&self.id).clone(),
+            name: self.name.unwrap_or_else(|| self.id.clone()),
+            id: self.id,
             api: self.api.unwrap_or(vendor.api),
             provider: vendor.id.to_owned(),
-            base_url: self.base_url.as_deref().unwrap_or(vendor.base_url).to_owned(),
+            base_url: self.base_url.unwrap_or_else(|| vendor.base_url.to_owned()),
             reasoning: self.reasoning,
             input: kinds.iter().map(|kind| (*kind).to_owned()).collect(),
             context_window: self.window,
@@ -84,18 +89,5 @@ mod tests {
         let haiku = models.iter().find(|model| model.reference() == "anthropic/claude-haiku-4-5").unwrap();
         assert_eq!(haiku.cost.unwrap().cache_write, 1.25);
         assert!(haiku.sees() && haiku.quirks.contains_key("supports_strict_tools"));
-    }
-
-    /// How long the facts take to read: run with `--ignored --nocapture`.
-    #[test]
-    #[ignore = "a measurement"]
-    fn time() {
-        let start = std::time::Instant::now();
-        let data: super::Data = serde_json::from_str(super::TEXT).unwrap();
-        println!("{} KB, {} vendors: {:?}", super::TEXT.len() / 1024, data.vendors.len(), start.elapsed());
-        let start = std::time::Instant::now();
-        println!("models: {} in {:?}", models().len(), start.elapsed());
-        let start = std::time::Instant::now();
-        println!("again: {} in {:?}", models().len(), start.elapsed());
     }
 }

@@ -79,7 +79,7 @@ impl Catalogue {
     /// All models: the person's own first, then vendor by vendor. The demo is not among them.
     pub fn models(&self) -> &[Arc<Model>] {
         self.models.get_or_init(|| {
-            let models = user::apply(&self.user, embedded::models());
+            let models = user::apply(self.user.vendors.iter(), embedded::models());
             models.into_iter().map(Arc::new).collect()
         })
     }
@@ -88,7 +88,7 @@ impl Catalogue {
     pub fn adhoc_model(&self) -> Option<Arc<Model>> {
         let adhoc = self.adhoc.as_ref()?;
         let (provider, id) = (adhoc.provider(), adhoc.model_id());
-        self.models().iter().find(|model| model.provider == provider && model.id == id).cloned()
+        self.of_vendor(&provider, &id)
     }
 
     /// The name of the ad-hoc provider.
@@ -102,7 +102,18 @@ impl Catalogue {
         if provider == demo.provider && id == demo.id {
             return Some(Arc::new(demo));
         }
-        self.models().iter().find(|model| model.provider == provider && model.id == id).cloned()
+        self.of_vendor(provider, id)
+    }
+
+    /// The model of that id, without reading the facts on other vendors.
+    fn of_vendor(&self, provider: &str, id: &str) -> Option<Arc<Model>> {
+        if let Some(models) = self.models.get() {
+            let is_meant = |model: &&Arc<Model>| model.provider == provider && model.id == id;
+            return models.iter().find(is_meant).cloned();
+        }
+        let known = vendors::named(provider).map(embedded::of_vendor).unwrap_or_default();
+        let said = self.user.vendors.iter().filter(|(name, _)| *name == provider);
+        user::apply(said, known).into_iter().find(|model| model.id == id).map(Arc::new)
     }
 
     /// The model that `query` means: `vendor/id`, an id, or words that only one model has; a
@@ -143,6 +154,13 @@ impl Catalogue {
             && let Some(model) = self.adhoc_model()
         {
             return Ok((model, level));
+        }
+        // The full name is the usual case and needs no search.
+        for (text, level) in [(query, None), (name, level)] {
+            let named = text.split_once('/').and_then(|(vendor, id)| self.of_vendor(vendor, id));
+            if let Some(model) = named {
+                return Ok((model, level));
+            }
         }
         match find::find(self.models(), query, prefer) {
             Ok(model) => Ok((model, None)),

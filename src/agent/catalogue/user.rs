@@ -103,9 +103,12 @@ fn levels<'de, D: Deserializer<'de>>(
 
 /// The known models as the person wants them: known ones changed, unknown ones added before all
 /// others.
-pub fn apply(user: &UserFile, mut known: Vec<Model>) -> Vec<Model> {
+pub fn apply<'a>(
+    said: impl Iterator<Item = (&'a String, &'a UserVendor)>,
+    mut known: Vec<Model>,
+) -> Vec<Model> {
     let mut added = Vec::new();
-    for (name, vendor) in &user.vendors {
+    for (name, vendor) in said {
         for model in known.iter_mut().filter(|model| model.provider == *name) {
             vendor.change(model);
         }

@@ -59,6 +59,6 @@ mod tests {
         check("[keys]\nquit = []\n", "model", "a/b", "model = \"a/b\"\n[keys]\nquit = []\n");
         check("theme = \"a\"", "model", "q\"r", "model = 'q\"r'\ntheme = \"a\"");
         check("them = 1\n", "theme", "x", "config.toml:2: unknown field `them`, did you mean `theme`?");
-        check("a = = 1\n", "theme", "x", "config.toml:1: extra assignment between key-value pairs");
+        check("a = = 1\n", "theme", "x", "config.toml:1: extra `=`, expected nothing");
     }
 }
