@@ -2,3 +2,5 @@
 
 mod agent;
 mod fake;
+mod sessions;
+mod settings;

@@ -32,9 +32,6 @@ pub struct Header {
     /// The directory it runs in.
     #[serde(default)]
     pub cwd: PathBuf,
-    /// The file it came from.
-    #[serde(default)]
-    pub parent_session: Option<String>,
     /// Settings that the first version kept here.
     #[serde(default)]
     pub provider: Option<String>,
