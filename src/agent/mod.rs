@@ -13,6 +13,7 @@ pub mod event;
 pub mod history;
 pub mod message;
 pub mod model;
+pub mod partial_json;
 pub mod prompt;
 pub mod provider;
 pub mod run;
