@@ -18,6 +18,7 @@ pub mod history;
 pub mod message;
 pub mod model;
 mod outbox;
+pub mod partial_json;
 pub mod prompt;
 pub mod provider;
 mod queue;
