@@ -1,9 +1,11 @@
 //! The agent task against scripts: order of events, aborts, retries, queues, sessions.
 
+mod demo;
 mod law;
 mod queues;
 mod retries;
 mod sessions;
+mod shell;
 
 use std::sync::Arc;
 use std::time::{Duration, Instant};

@@ -19,6 +19,7 @@ use tau::agent::session::Session;
 use tau::agent::settings::auth::{KeyFuture, KeySource};
 use tau::agent::task::{AgentConfig, AgentHandle, SessionPlace, spawn};
 use tau::agent::{AgentCommand, AgentEvent};
+use tau::tools::process::ChildEnv;
 use tau::tools::{AnyTool, Details, Running, ToolContext, ToolError, ToolOutput, ToolSpec, Toolbox};
 use tokio::time::{sleep, timeout};
 use tokio_util::sync::CancellationToken;
@@ -211,6 +212,7 @@ pub fn model(id: &str) -> Arc<Model> {
 
 /// What agents of the tests start with.
 pub fn config(transport: Arc<dyn Transport>, dir: &Path) -> AgentConfig {
+    let path = std::env::var_os("PATH").map(|path| ("PATH".into(), path));
     AgentConfig {
         transport,
         keys: Arc::new(NoKeys),
@@ -221,7 +223,7 @@ pub fn config(transport: Arc<dyn Transport>, dir: &Path) -> AgentConfig {
         place: SessionPlace { dir: Some(dir.join("sessions")), cwd: dir.to_owned() },
         system: "be brief".into(),
         scratch: Arc::default(),
-        env: Arc::default(),
+        env: Arc::new(ChildEnv::from_variables(path, &[], &[], "test")),
         shell: "bash".into(),
         bash_timeout: None,
         find_model: Arc::new(|provider, id| (provider == "fake" && id != "gone").then(|| model(id))),

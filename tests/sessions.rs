@@ -115,7 +115,12 @@ fn damaged_files_lose_the_damaged_line_only() {
     check_text("line twice", &format!("{HEADER}\n{one}\n{two}\n{two}\n"), &both, 0);
     check_text("header twice", &format!("{whole}{HEADER}\n"), &both, 1);
     check_text("no object", &format!("{HEADER}\n{one}\n7\n[]\n{two}\n"), &both, 2);
-    check_text("unknown type", &format!("{whole}{}\n", entry("x", "c", Some("b"), json!({"y": 1}))), &both, 0);
+    check_text(
+        "unknown type",
+        &format!("{whole}{}\n", entry("x", "c", Some("b"), json!({"y": 1}))),
+        &both,
+        0,
+    );
     check_text("no id", &format!("{HEADER}\n{one}\n{{\"type\":\"x\"}}\n{two}\n"), &both, 1);
     check_text("deep", &format!("{HEADER}\n{one}\n{}\n{two}\n", "[".repeat(100_000)), &both, 1);
     let mut bad = format!("{HEADER}\n{one}\n{}\n", line("b", Some("a"), "t?o")).into_bytes();
@@ -173,7 +178,11 @@ fn the_tree_decides_what_is_read() {
     check("parent is missing", &[said("a", None), said("b", Some("zz"))], &["user:b"]);
     check("cycle", &[said("a", Some("b")), said("b", Some("a"))], &["user:a", "user:b"]);
     check("own parent", &[said("a", None), said("b", Some("b"))], &["user:b"]);
-    check("double id", &[said("a", None), line("a", None, "new"), said("b", Some("a"))], &["user:new", "user:b"]);
+    check(
+        "double id",
+        &[said("a", None), line("a", None, "new"), said("b", Some("a"))],
+        &["user:new", "user:b"],
+    );
     let label = entry("label", "l", Some("a"), json!({"targetId": "a", "label": "here"}));
     check("label on the way", &[said("a", None), label, said("b", Some("l"))], &["user:a", "user:b"]);
     let system = json!({"message": {"role": "system", "content": "x", "sections": []}});
@@ -292,7 +301,8 @@ fn versions_one_and_two_are_rewritten() {
     session.append(user("four")).unwrap();
     drop(session);
     let text = fs::read_to_string(&path).unwrap();
-    for kept in ["\"version\":3", "\"mine\":7", "\"parentSession\":\"/x.jsonl\"", "\"extra\":1", "broken {\n"] {
+    for kept in ["\"version\":3", "\"mine\":7", "\"parentSession\":\"/x.jsonl\"", "\"extra\":1", "broken {\n"]
+    {
         assert!(text.contains(kept), "{kept} in {text}");
     }
     assert!(!text.contains("firstKeptEntryIndex") && !text.contains("hookMessage"));
@@ -302,8 +312,13 @@ fn versions_one_and_two_are_rewritten() {
     assert_eq!(fs::read_to_string(&path).unwrap(), text, "a second opening changes nothing");
 
     let v2 = HEADER.replace(":3,", ":2,");
-    let hook = json!({"message": {"role": "hookMessage", "customType": "h", "content": "x", "display": false}});
-    let path = folder.file(format!("{v2}\n{}\n{}\n", line("a", None, "one"), entry("message", "b", Some("a"), hook)));
+    let hook =
+        json!({"message": {"role": "hookMessage", "customType": "h", "content": "x", "display": false}});
+    let path = folder.file(format!(
+        "{v2}\n{}\n{}\n",
+        line("a", None, "one"),
+        entry("message", "b", Some("a"), hook)
+    ));
     assert_eq!(texts(&Session::open(&path).unwrap()), ["user:one", "custom:x"]);
     assert!(fs::read_to_string(&path).unwrap().starts_with(HEADER));
 }
@@ -410,8 +425,15 @@ fn a_session_without_a_folder_stays_in_memory() {
     session.flush().unwrap();
     assert_eq!((session.info().id.as_str(), &session.info().file), ("mine", &None));
     assert_eq!(texts(&session), ["user:one"]);
-    let cases =
-        [("a", true), ("a.b-c_9", true), ("-a", false), ("a.", false), ("a/b", false), ("", false), ("ä", false)];
+    let cases = [
+        ("a", true),
+        ("a.b-c_9", true),
+        ("-a", false),
+        ("a.", false),
+        ("a/b", false),
+        ("", false),
+        ("ä", false),
+    ];
     for (id, expected) in cases {
         assert_eq!(is_session_id(id), expected, "{id}");
     }
@@ -419,7 +441,8 @@ fn a_session_without_a_folder_stays_in_memory() {
 
 #[test]
 fn files_of_pi_pass_unchanged() {
-    let system = json!({"message": {"role": "system", "content": "You are", "sections": [1], "toolsAdded": ["x"]}});
+    let system =
+        json!({"message": {"role": "system", "content": "You are", "sections": [1], "toolsAdded": ["x"]}});
     let answer = json!({"message": {"role": "assistant", "content": [
             {"type": "thinking", "thinking": "hm", "thinkingSignature": "sig", "extra": 1},
             {"type": "text", "text": "hi", "textSignature": "ts"}, {"type": "novel", "x": 1}],
@@ -595,7 +618,8 @@ fn lists_show_the_newest_first() {
         fs::File::options().append(true).open(&path).unwrap().set_modified(time).unwrap();
         path
     };
-    let header = |id: &str, cwd: &str| HEADER.replace("\"s1\"", &format!("\"{id}\"")).replace("/srv/web", cwd);
+    let header =
+        |id: &str, cwd: &str| HEADER.replace("\"s1\"", &format!("\"{id}\"")).replace("/srv/web", cwd);
     let answer = |id: &str| {
         let time = "2026-03-04T00:00:00.000Z";
         json!({"type": "message", "id": id, "parentId": null, "timestamp": time,
@@ -603,9 +627,21 @@ fn lists_show_the_newest_first() {
     };
     let tool = entry("message", "t", None, json!({"message": {"role": "toolResult", "content": []}}));
     let name = |name: &str| entry("session_info", "n", None, json!({"name": name}));
-    let old = [header("old", "/srv/web"), line("a", None, " \nfirst\nsecond"), line("b", None, "x"), answer("c").to_string(), tool];
+    let old = [
+        header("old", "/srv/web"),
+        line("a", None, " \nfirst\nsecond"),
+        line("b", None, "x"),
+        answer("c").to_string(),
+        tool,
+    ];
     let old = write("--srv-web--", "old.jsonl", 100, &old.join("\n"));
-    let new = [header("new", "/srv/web"), name("one"), "broken".into(), name("two"), line("a", None, &"é".repeat(300))];
+    let new = [
+        header("new", "/srv/web"),
+        name("one"),
+        "broken".into(),
+        name("two"),
+        line("a", None, &"é".repeat(300)),
+    ];
     let new = write("--srv-web--", "new.jsonl", 50, &format!("\u{feff}{}\r\n", new.join("\r\n")));
     write("--srv-web--", "twin.jsonl", 10, &header("twin", "/srv-web"));
     write("--tmp--", "tmp.jsonl", 70, &header("tmp", "/tmp"));

@@ -1,20 +1,24 @@
 //! From a session's messages to what a request may hold.
 //!
-//! Pure. What only people know of (commands they ran, extension data, summaries) becomes user
-//! text here; what a particular model cannot take is `provider::handoff`'s concern.
+//! Pure. Which messages there are is the session's concern, how a model is told of them
+//! `provider::handoff`'s; here is only what the loop adds: a word when an answer was cut off.
 
 use std::sync::Arc;
 
-use super::message::{BashExecution, Message, StopReason, UserContent, UserMessage};
+use super::message::{Message, StopReason, UserContent, UserMessage};
+use super::model::Model;
+use super::provider::handoff;
 
 /// What the model is told when its last answer was cut off and it is to go on.
 const GO_ON: &str = "[the answer above was cut off; go on from where it stopped, without repeating it]";
 
-/// The messages as user, assistant and tool result messages only, in order.
-pub fn for_model(messages: &[Arc<Message>]) -> Vec<Arc<Message>> {
-    let mut told: Vec<Arc<Message>> = messages.iter().filter_map(one).collect();
+/// The messages for a request to `model`. The last is never the model's own: some providers
+/// would take that as the beginning of the answer, others refuse it.
+pub fn for_request(messages: &[Arc<Message>], model: &Model) -> Vec<Arc<Message>> {
+    let mut told = handoff::for_model(messages, model);
     if let Some(Message::Assistant(last)) = told.last().map(Arc::as_ref) {
-        told.push(user(UserContent::Text(GO_ON.into()), last.timestamp));
+        let content = UserContent::Text(GO_ON.into());
+        told.push(Arc::new(Message::User(UserMessage { content, timestamp: last.timestamp })));
     }
     told
 }
@@ -22,122 +26,62 @@ pub fn for_model(messages: &[Arc<Message>]) -> Vec<Arc<Message>> {
 /// Whether a conversation can go on without anything new: its last message waits for an answer,
 /// or its last answer failed or was stopped.
 pub fn can_go_on(messages: &[Arc<Message>]) -> bool {
-    let last = messages.iter().rev().find_map(one);
-    match last.as_deref() {
+    match messages.last().map(Arc::as_ref) {
         Some(Message::Assistant(answer)) => {
             matches!(answer.stop_reason, StopReason::Error | StopReason::Aborted)
         }
+        Some(Message::BashExecution(run)) => !run.exclude_from_context,
         Some(_) => true,
         None => false,
     }
 }
 
-/// One message for the model; none when the model is not to know of it.
-fn one(message: &Arc<Message>) -> Option<Arc<Message>> {
-    match message.as_ref() {
-        Message::User(_) | Message::ToolResult(_) => Some(message.clone()),
-        Message::Assistant(answer) => {
-            let failed = matches!(answer.stop_reason, StopReason::Error | StopReason::Aborted);
-            (!failed || !answer.content.is_empty()).then(|| message.clone())
-        }
-        Message::BashExecution(run) if run.exclude_from_context => None,
-        Message::BashExecution(run) => Some(user(UserContent::Text(ran(run)), run.timestamp)),
-        Message::Custom(custom) => Some(user(custom.content.clone(), custom.timestamp)),
-        Message::BranchSummary(branch) => {
-            let text = format!("What was tried on a branch that was left:\n\n{}", branch.summary);
-            Some(user(UserContent::Text(text), branch.timestamp))
-        }
-        Message::CompactionSummary(compaction) => {
-            let text = format!("The conversation so far, in short:\n\n{}", compaction.summary);
-            Some(user(UserContent::Text(text), compaction.timestamp))
-        }
-    }
-}
-
-fn user(content: UserContent, timestamp: i64) -> Arc<Message> {
-    Arc::new(Message::User(UserMessage { content, timestamp }))
-}
-
-/// A command the person ran, as the model is told of it.
-fn ran(run: &BashExecution) -> String {
-    let mut text = format!("Ran `{}`\n", run.command);
-    if run.output.trim().is_empty() {
-        text.push_str("(no output)");
-    } else {
-        let fence = fence(&run.output);
-        text.push_str(&format!("{fence}\n{}\n{fence}", run.output.trim_end_matches('\n')));
-    }
-    match (run.cancelled, run.exit_code) {
-        (true, _) => text.push_str("\n\n(command cancelled)"),
-        (false, Some(0)) => {}
-        (false, Some(code)) => text.push_str(&format!("\n\nCommand exited with code {code}")),
-        (false, None) => text.push_str("\n\n(command killed)"),
-    }
-    if run.truncated {
-        match &run.full_output_path {
-            Some(path) => text.push_str(&format!("\n\n[the output is only its end; all of it is in {path}]")),
-            None => text.push_str("\n\n[the output is only its end]"),
-        }
-    }
-    text
-}
-
-/// A fence longer than any run of backticks in `text`.
-fn fence(text: &str) -> String {
-    let (mut longest, mut run) = (0, 0);
-    for character in text.chars() {
-        run = if character == '`' { run + 1 } else { 0 };
-        longest = longest.max(run);
-    }
-    "`".repeat(3.max(longest + 1))
-}
-
 #[cfg(test)]
 mod tests {
+    use super::super::message::{AssistantMessage, BashExecution, Block, Usage};
     use super::*;
 
-    fn check(run: BashExecution, expected: Option<&str>) {
-        let message = Arc::new(Message::BashExecution(run));
-        let told = for_model(&[message]);
-        let text = told.first().map(|message| match message.as_ref() {
-            Message::User(user) => user.content.text(),
-            other => panic!("{other:?}"),
-        });
-        assert_eq!(text.as_deref(), expected);
+    fn said(text: &str) -> Arc<Message> {
+        Arc::new(Message::User(UserMessage { content: UserContent::Text(text.into()), timestamp: 1 }))
     }
 
-    fn run(output: &str, exit_code: Option<i32>) -> BashExecution {
-        BashExecution {
-            command: "cargo check".into(),
-            output: output.into(),
-            exit_code,
-            cancelled: false,
-            truncated: false,
-            full_output_path: None,
-            exclude_from_context: false,
-            timestamp: 1,
-        }
+    fn answer(text: &str, stop_reason: StopReason) -> Arc<Message> {
+        let model = Model::default();
+        Arc::new(Message::Assistant(AssistantMessage {
+            content: vec![Block::text(text)],
+            api: model.api,
+            provider: model.provider,
+            model: model.id,
+            usage: Usage::default(),
+            stop_reason,
+            error_message: None,
+            response_id: None,
+            timestamp: 2,
+        }))
+    }
+
+    fn ran(exclude_from_context: bool) -> Arc<Message> {
+        let run = serde_json::json!({ "command": "ls", "excludeFromContext": exclude_from_context });
+        let run: BashExecution = serde_json::from_value(run).unwrap();
+        Arc::new(Message::BashExecution(run))
+    }
+
+    fn check(messages: &[Arc<Message>], goes_on: bool, told: usize) {
+        assert_eq!(can_go_on(messages), goes_on, "{messages:?}");
+        let request = for_request(messages, &Model::default());
+        assert_eq!(request.len(), told, "{messages:?}");
+        let own = request.last().is_some_and(|last| matches!(**last, Message::Assistant(_)));
+        assert!(!own, "{request:?}");
     }
 
     #[test]
-    fn commands_become_user_text() {
-        check(run("ok\n", Some(0)), Some("Ran `cargo check`\n```\nok\n```"));
-        check(
-            run("error\n", Some(101)),
-            Some("Ran `cargo check`\n```\nerror\n```\n\nCommand exited with code 101"),
-        );
-        check(run("", Some(0)), Some("Ran `cargo check`\n(no output)"));
-        check(run("```\n", Some(0)), Some("Ran `cargo check`\n````\n```\n````"));
-        check(
-            BashExecution { cancelled: true, ..run("x", None) },
-            Some("Ran `cargo check`\n```\nx\n```\n\n(command cancelled)"),
-        );
-        check(BashExecution { exclude_from_context: true, ..run("x", Some(0)) }, None);
-        let cut =
-            BashExecution { truncated: true, full_output_path: Some("/t/o".into()), ..run("x", Some(0)) };
-        check(
-            cut,
-            Some("Ran `cargo check`\n```\nx\n```\n\n[the output is only its end; all of it is in /t/o]"),
-        );
+    fn a_request_never_ends_with_the_model() {
+        check(&[], false, 0);
+        check(&[said("a")], true, 1);
+        check(&[said("a"), answer("b", StopReason::Stop)], false, 3);
+        check(&[said("a"), answer("b", StopReason::Error)], true, 3);
+        check(&[said("a"), answer("", StopReason::Aborted)], true, 1);
+        check(&[said("a"), answer("b", StopReason::Stop), ran(false)], true, 3);
+        check(&[said("a"), answer("b", StopReason::Stop), ran(true)], false, 3);
     }
 }

@@ -2,12 +2,12 @@
 //!
 //! A transport like any other, so the real loop and the real tools run in the real directory.
 //! What is said is `script`'s, a pure function of the request; here it becomes a stream with
-//! pauses, so that streaming can be seen.
+//! pauses, so that streaming can be seen. The model itself is in `catalogue`, and
+//! `provider::scripted::Router` sends its requests here.
 
 mod long;
 mod script;
 
-use std::sync::Arc;
 use std::time::Duration;
 
 use futures_util::{StreamExt, stream};
@@ -16,28 +16,12 @@ use tokio_util::sync::CancellationToken;
 
 use super::event::Delta;
 use super::message::{Message, StopReason, ToolCall, Usage};
-use super::model::{Api, Model, Price};
 use super::provider::{EventStream, ModelRequest, StreamEvent, Transport};
 pub use script::FILE;
 use script::{Part, Reply, Speed};
 
 /// Longest piece of a streamed word, in characters.
 const PIECE: usize = 8;
-
-/// The demo as a model to choose: `demo/scripted`.
-pub fn model() -> Model {
-    Model {
-        id: "scripted".into(),
-        name: "Demo (scripted, not an AI)".into(),
-        api: Api::Scripted,
-        provider: "demo".into(),
-        reasoning: true,
-        input: vec!["text".into()],
-        context_window: 200_000,
-        cost: Some(Price::default()),
-        ..Model::default()
-    }
-}
 
 /// How long the demo pauses.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -92,28 +76,6 @@ impl Transport for DemoTransport {
             event
         });
         Box::pin(paced.take_until(cancel.cancelled_owned()))
-    }
-}
-
-/// A transport that answers for the demo model itself and hands everything else on.
-pub struct WithDemo {
-    demo: DemoTransport,
-    rest: Arc<dyn Transport>,
-}
-
-impl WithDemo {
-    /// The demo at this pace, `rest` for all other models.
-    pub fn new(pace: Pace, rest: Arc<dyn Transport>) -> Self {
-        WithDemo { demo: DemoTransport { pace }, rest }
-    }
-}
-
-impl Transport for WithDemo {
-    fn stream(&self, request: ModelRequest, cancel: CancellationToken) -> EventStream {
-        match request.model.api {
-            Api::Scripted => self.demo.stream(request, cancel),
-            _ => self.rest.stream(request, cancel),
-        }
     }
 }
 

@@ -19,6 +19,7 @@ use tokio_util::sync::CancellationToken;
 
 use super::message::BashExecution;
 use super::task::{AgentConfig, now, panic_text};
+use crate::tools::process::capture::Capture;
 use crate::tools::process::{self, ChildEnv, Finished, ShellCommand};
 use crate::tools::scratch::Scratch;
 
@@ -157,7 +158,7 @@ impl Job {
         let running = process::run(command, &self.env, &self.scratch, cancel, &mut tell);
         let outcome = AssertUnwindSafe(running).catch_unwind().await;
         let mut message = match outcome {
-            Ok(Ok(finished)) => message(finished),
+            Ok(Ok(finished)) => message(finished, &self.scratch),
             Ok(Err(error)) => failed(format!("{} cannot be started: {error}", self.shell.display())),
             Err(panic) => failed(format!("tau failed to run this: {}", panic_text(&*panic))),
         };
@@ -168,17 +169,30 @@ impl Job {
 }
 
 /// The message of a command that ran.
-fn message(finished: Finished) -> BashExecution {
-    let plain = plain(&finished.output.text);
-    let kept = tail(&plain, MAX_LINES, MAX_BYTES);
+fn message(finished: Finished, scratch: &Scratch) -> BashExecution {
+    let (start, end) = finished.capture.plain();
+    let (text, all) = if end.is_empty() { (start, true) } else { (end, false) };
+    let kept = tail(&text, MAX_LINES, MAX_BYTES);
+    let truncated = !all || kept.len() < text.len();
+    let written = finished.output.full_output_path;
     BashExecution {
-        truncated: finished.output.truncated || kept.len() < plain.len(),
+        full_output_path: written.or_else(|| truncated.then(|| keep(&finished.capture, scratch)).flatten()),
+        truncated,
         output: kept.to_owned(),
         exit_code: finished.output.exit_code.filter(|_| !finished.cancelled),
         cancelled: finished.cancelled,
-        full_output_path: finished.output.full_output_path,
         ..failed(String::new())
     }
+}
+
+/// Writes output that is whole in memory to a file; none where that cannot be done.
+fn keep(capture: &Capture, scratch: &Scratch) -> Option<String> {
+    let whole = capture.whole()?;
+    let mut file = scratch.create("bash").ok()?;
+    for part in whole {
+        file.append(part).ok()?;
+    }
+    Some(file.path().display().to_string())
 }
 
 /// The message of a command that could not run; the code is a shell's for that.
@@ -193,54 +207,6 @@ fn failed(output: String) -> BashExecution {
         exclude_from_context: false,
         timestamp: now(),
     }
-}
-
-/// `text` without terminal escapes and without control characters other than line feed and tab.
-fn plain(text: &str) -> String {
-    let mut plain = String::with_capacity(text.len());
-    let mut rest = text.chars().peekable();
-    while let Some(character) = rest.next() {
-        match character {
-            '\u{1b}' => skip_escape(&mut rest),
-            '\u{9b}' => skip_csi(&mut rest),
-            '\n' | '\t' => plain.push(character),
-            character if character.is_control() => {}
-            character => plain.push(character),
-        }
-    }
-    plain
-}
-
-type Chars<'a> = std::iter::Peekable<std::str::Chars<'a>>;
-
-/// Passes over what follows an ESC, as ECMA-48 has it: a control sequence, a string up to its
-/// terminator (or, unterminated, to the end of the line), or intermediates and one final byte.
-fn skip_escape(rest: &mut Chars<'_>) {
-    match rest.next() {
-        Some('[') => skip_csi(rest),
-        Some(']' | 'P' | 'X' | '^' | '_') => {
-            while let Some(character) = rest.next_if(|character| *character != '\n') {
-                match character {
-                    '\u{7}' | '\u{9c}' => return,
-                    '\u{1b}' => {
-                        rest.next_if_eq(&'\\');
-                        return;
-                    }
-                    _ => {}
-                }
-            }
-        }
-        Some(' '..='/') => {
-            while rest.next_if(|character| (' '..='/').contains(character)).is_some() {}
-            rest.next_if(|character| ('0'..='~').contains(character));
-        }
-        _ => {}
-    }
-}
-
-fn skip_csi(rest: &mut Chars<'_>) {
-    while rest.next_if(|character| (' '..='?').contains(character)).is_some() {}
-    rest.next_if(|character| ('@'..='~').contains(character));
 }
 
 /// The end of `text` within so many lines and bytes, from the beginning of a line if possible.
@@ -265,22 +231,6 @@ fn tail(text: &str, lines: usize, bytes: usize) -> &str {
 #[cfg(test)]
 mod tests {
     use super::*;
-
-    #[test]
-    fn escapes_go() {
-        let cases = [
-            ("plain\ttext\n", "plain\ttext\n"),
-            ("\u{1b}[1;31mred\u{1b}[0m", "red"),
-            ("\u{1b}]0;title\u{7}after", "after"),
-            ("\u{1b}]8;;http://x\u{1b}\\link\u{1b}]8;;\u{1b}\\", "link"),
-            ("\u{1b}]0;never ended\nnext", "\nnext"),
-            ("\u{1b}(Bx\u{1b}cy\u{9b}2Jz\u{0}\u{8}", "xyz"),
-            ("\u{1b}", ""),
-        ];
-        for (text, expected) in cases {
-            assert_eq!(plain(text), expected, "{text:?}");
-        }
-    }
 
     #[test]
     fn the_end_is_kept() {

@@ -15,9 +15,9 @@ use tokio_util::sync::CancellationToken;
 use super::assemble::Assembler;
 use super::context;
 use super::event::{AgentEvent, Delta, NoticeLevel};
-use super::message::{AssistantMessage, Block, Message, StopReason, Usage};
+use super::message::{AssistantMessage, Block, Message, StopReason, ToolCall, Usage};
 use super::model::Model;
-use super::provider::{EventStream, Failure, FailureKind, ModelRequest, StreamEvent, handoff};
+use super::provider::{EventStream, Failure, FailureKind, ModelRequest, StreamEvent};
 use super::retry::{Retries, Verdict};
 use super::run::Run;
 use super::secret::Secret;
@@ -64,8 +64,9 @@ enum Waited {
 struct Flight {
     model: Arc<Model>,
     assembler: Assembler,
-    usage: Usage,
     timestamp: i64,
+    /// Ids of the calls that have come to their end.
+    whole_calls: HashSet<String>,
     /// True once the front end was told that a message begins.
     begun: bool,
 }
@@ -99,8 +100,8 @@ impl Answering<'_, '_> {
     fn flight(&self) -> Flight {
         let model = self.run.agent.config.model.clone().unwrap_or_default();
         let timestamp = now();
-        let assembler = Assembler::new(&model, timestamp);
-        Flight { model, assembler, usage: Usage::default(), timestamp, begun: false }
+        let assembler = Assembler::beside(&model, timestamp, self.call_ids());
+        Flight { model, assembler, timestamp, whole_calls: HashSet::new(), begun: false }
     }
 
     /// Sends the request and passes on what comes.
@@ -146,12 +147,11 @@ impl Answering<'_, '_> {
 
     fn request(&self, flight: &Flight, key: Option<Secret>) -> ModelRequest {
         let config = &self.run.agent.config;
-        let told = context::for_model(&config.session.context().messages);
         ModelRequest {
             model: flight.model.clone(),
             key,
             system: config.system.clone(),
-            messages: handoff::handoff(&told, &flight.model),
+            messages: context::for_request(&config.session.context().messages, &flight.model),
             tools: config.tools.specs().into(),
             thinking: self.run.agent.thinking(),
             max_tokens: None,
@@ -162,25 +162,22 @@ impl Answering<'_, '_> {
 
     /// Takes one event; answers how the request ended when this was its end.
     fn take(&mut self, flight: &mut Flight, event: StreamEvent) -> Option<Outcome> {
-        flight.assembler.feed(&event);
-        match event {
-            StreamEvent::Delta(delta) => {
-                self.begin(flight);
-                if !is_empty(&delta) {
-                    let usage = flight.usage;
-                    self.run.agent.emit(AgentEvent::MessageUpdate { usage, assistant_message_event: delta });
-                }
-                None
-            }
-            StreamEvent::Usage(mut usage) => {
-                usage.cost = flight.model.cost.map_or(usage.cost, |price| price.of(&usage));
-                flight.usage = usage;
-                None
-            }
-            StreamEvent::Signature { .. } | StreamEvent::ResponseId(_) => None,
+        let end = match &event {
             StreamEvent::Stop(_) => Some(Outcome::Complete),
-            StreamEvent::Failed(failure) => Some(Outcome::Failed(failure)),
+            StreamEvent::Failed(failure) => Some(Outcome::Failed(failure.clone())),
+            _ => None,
+        };
+        if let Some(delta) = flight.assembler.take(event) {
+            self.begin(flight);
+            if let Delta::ToolCallEnd { tool_call, .. } = &delta {
+                flight.whole_calls.insert(tool_call.id.clone());
+            }
+            if !is_empty(&delta) {
+                let usage = flight.assembler.usage();
+                self.run.agent.emit(AgentEvent::MessageUpdate { usage, assistant_message_event: delta });
+            }
         }
+        end
     }
 
     /// Tells that the answer begins, unless that was told.
@@ -206,7 +203,7 @@ impl Answering<'_, '_> {
             let hint = "send a message to go on, or choose another model";
             self.run.agent.notice(NoticeLevel::Warning, "the model answered nothing", Some(hint));
         }
-        self.commit(message)
+        self.run.commit_answer(message)
     }
 
     /// Keeps what came before an abort. Calls that came whole stay, and get a result each.
@@ -214,10 +211,10 @@ impl Answering<'_, '_> {
         self.end_retry(Some(ABORTED));
         self.begin(&mut flight);
         let mut message = flight.assembler.message();
-        drop_calls(&mut message, |arguments| arguments.is_object());
+        drop_calls(&mut message, |call| flight.whole_calls.contains(&call.id));
         message.stop_reason = StopReason::Aborted;
         message.error_message = Some(ABORTED.into());
-        self.commit(message)
+        self.run.commit_answer(message)
     }
 
     /// Deals with a failure: waits and answers none when there is to be another try.
@@ -278,14 +275,17 @@ impl Answering<'_, '_> {
         drop_calls(&mut message, |_| false);
         message.stop_reason = StopReason::Error;
         message.error_message = Some(text.to_owned());
-        self.commit(message)
+        self.run.commit_answer(message)
     }
 
-    fn commit(&mut self, mut message: AssistantMessage) -> Arc<Message> {
-        if message.tool_calls().next().is_some() {
-            make_ids_unique(&mut message, &self.run.agent.config.session.context().messages);
-        }
-        self.run.commit_answer(message)
+    /// The ids of all calls so far: a result names its call by it, so none is used twice.
+    fn call_ids(&self) -> HashSet<String> {
+        let messages = self.run.agent.config.session.context().messages;
+        let calls = messages.iter().filter_map(|message| match message.as_ref() {
+            Message::Assistant(answer) => Some(answer.tool_calls().map(|call| call.id.clone())),
+            _ => None,
+        });
+        calls.flatten().collect()
     }
 
     /// Tells how the retries ended, if there were any.
@@ -323,34 +323,10 @@ fn is_empty(delta: &Delta) -> bool {
     }
 }
 
-/// Drops the calls of a message but those whose arguments `keep` wants.
-fn drop_calls(message: &mut AssistantMessage, keep: impl Fn(&serde_json::Value) -> bool) {
+/// Drops the calls of a message but those that `keep` wants.
+fn drop_calls(message: &mut AssistantMessage, keep: impl Fn(&ToolCall) -> bool) {
     message.content.retain(|block| match block {
-        Block::ToolCall(call) => keep(&call.arguments),
+        Block::ToolCall(call) => keep(call),
         _ => true,
     });
-}
-
-/// Gives calls without an id, and those whose id was used before, one of their own: a result
-/// names its call by it.
-fn make_ids_unique(message: &mut AssistantMessage, known: &[Arc<Message>]) {
-    let mut used: HashSet<String> = HashSet::new();
-    for message in known {
-        if let Message::Assistant(answer) = message.as_ref() {
-            used.extend(answer.tool_calls().map(|call| call.id.clone()));
-        }
-    }
-    for block in &mut message.content {
-        if let Block::ToolCall(call) = block {
-            let base = if call.id.is_empty() { "call".to_owned() } else { call.id.clone() };
-            let mut id = call.id.clone();
-            let mut number = 1_u32;
-            while id.is_empty() || used.contains(&id) {
-                number = number.saturating_add(1);
-                id = format!("{base}_{number}");
-            }
-            used.insert(id.clone());
-            call.id = id;
-        }
-    }
 }

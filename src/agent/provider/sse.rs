@@ -187,7 +187,10 @@ mod tests {
         check(b"data: a\r\n\r\ndata: b\r\rdata: c\n\n", &[("", "a"), ("", "b"), ("", "c")]);
         check(b"\xef\xbb\xbfdata: a\n\n", &[("", "a")]);
         check(b"\n\n: hi\n\n:\n\ndata: a\n\n", &[("", "a")]);
-        check(b"event: x\nid: 1\nretry: 5\ndata: a\ndata\ndata: b\n\ndata: c\n\n", &[("x", "a\n\nb"), ("", "c")]);
+        check(
+            b"event: x\nid: 1\nretry: 5\ndata: a\ndata\ndata: b\n\ndata: c\n\n",
+            &[("x", "a\n\nb"), ("", "c")],
+        );
         check(b"event: lost\n\ndata: a\n\n", &[("", "a")]);
         check(b"data: last", &[("", "last")]);
         check(b"event: e\ndata: last\n", &[("e", "last")]);
@@ -198,7 +201,10 @@ mod tests {
 
     #[test]
     fn text_that_is_no_event_stream() {
-        check(b"{\n  \"error\": {\n    \"code\": 429\n  }\n}\n", &[(STRAY, "{\n  \"error\": {\n    \"code\": 429\n  }\n}\n")]);
+        check(
+            b"{\n  \"error\": {\n    \"code\": 429\n  }\n}\n",
+            &[(STRAY, "{\n  \"error\": {\n    \"code\": 429\n  }\n}\n")],
+        );
         check(b"data: a\n\nerror: {\"message\":\"m\"}", &[("", "a"), ("error", "{\"message\":\"m\"}")]);
         check(b" data: no\n\ndata: a\n\n", &[("", "a"), (STRAY, " data: no\n")]);
         check(b"<html>\n<body>", &[(STRAY, "<html>\n<body>\n")]);

@@ -122,7 +122,9 @@ impl Decoder for ChatDecoder {
                 self.finish(out);
             }
             Data::Object(text) => self.object(text, frame.event == "error", out),
-            Data::Other if frame.event == "error" => self.fail(from_error(&Value::String(frame.data.clone())), out),
+            Data::Other if frame.event == "error" => {
+                self.fail(from_error(&Value::String(frame.data.clone())), out)
+            }
             Data::Other => {}
         }
     }
