@@ -4,23 +4,33 @@
 //! [`AgentEvent`] comes out. Both hold data only, so front ends, recordings and tests are
 //! serialisations of the same thing. This module knows `tools`; it never knows who listens.
 
+mod act;
 pub mod assemble;
+mod calls;
 pub mod catalogue;
 pub mod command;
 pub mod context;
 pub mod demo;
 pub mod event;
+pub mod files;
+mod guard;
 pub mod history;
 pub mod message;
 pub mod model;
+mod outbox;
+pub mod partial_json;
 pub mod prompt;
 pub mod provider;
-pub mod run;
+mod queue;
+mod retry;
+mod run;
 pub mod secret;
 pub mod session;
 pub mod settings;
-pub mod shell;
+mod shell;
+mod switch;
 pub mod task;
+mod turn;
 
 pub use command::AgentCommand;
 pub use event::AgentEvent;

@@ -1,1 +1,250 @@
-//! Under construction: shell.
+//! The person's own commands: `!` and `!!`.
+//!
+//! They run at once, several together, also beside a run. They are polled by the agent task
+//! itself and only while events have room, so a flood of output waits in its pipe instead of
+//! in memory. What they did comes out of [`Shells::next`]; telling of it is `act`'s.
+
+use std::collections::VecDeque;
+use std::future::poll_fn;
+use std::panic::AssertUnwindSafe;
+use std::path::PathBuf;
+use std::pin::Pin;
+use std::sync::Arc;
+use std::task::{Context, Poll};
+
+use futures_util::stream::FuturesUnordered;
+use futures_util::{FutureExt, Stream};
+use tokio::sync::mpsc;
+use tokio_util::sync::CancellationToken;
+
+use super::message::BashExecution;
+use super::task::{AgentConfig, now, panic_text};
+use crate::tools::process::capture::Capture;
+use crate::tools::process::{self, ChildEnv, Finished, ShellCommand};
+use crate::tools::scratch::Scratch;
+
+/// Most lines of output that a message keeps.
+const MAX_LINES: usize = 2_000;
+/// Most bytes of output that a message keeps.
+const MAX_BYTES: usize = 50 * 1024;
+/// Largest delta, in bytes, that pieces are joined to.
+const MAX_DELTA: usize = 64 * 1024;
+
+/// What one of the commands did.
+#[derive(Debug)]
+pub(super) enum Happening {
+    /// It wrote something.
+    Output { id: Option<String>, delta: String },
+    /// It has ended.
+    Ended { id: Option<String>, message: BashExecution },
+}
+
+type Running = Pin<Box<dyn Future<Output = Happening> + Send>>;
+
+/// The commands that run.
+pub(super) struct Shells {
+    running: FuturesUnordered<Running>,
+    happened: VecDeque<Happening>,
+    sender: mpsc::UnboundedSender<Happening>,
+    /// What the commands wrote in the present poll; emptied after each, hence bounded by what
+    /// one poll can read.
+    written: mpsc::UnboundedReceiver<Happening>,
+    cancel: CancellationToken,
+    ending: bool,
+}
+
+impl Default for Shells {
+    fn default() -> Self {
+        let (sender, written) = mpsc::unbounded_channel();
+        Shells {
+            running: FuturesUnordered::new(),
+            happened: VecDeque::new(),
+            sender,
+            written,
+            cancel: CancellationToken::new(),
+            ending: false,
+        }
+    }
+}
+
+impl Shells {
+    /// Starts a command in `cwd`; the model never learns of a `hidden` one.
+    pub(super) fn start(
+        &mut self,
+        config: &AgentConfig,
+        cwd: PathBuf,
+        id: Option<String>,
+        command: String,
+        hidden: bool,
+    ) {
+        let (env, scratch) = (config.env.clone(), config.scratch.clone());
+        let job = Job { id, command, hidden, shell: config.shell.clone(), cwd, env, scratch };
+        self.running.push(Box::pin(job.run(self.cancel.child_token(), self.sender.clone())));
+    }
+
+    /// Ends all commands; their ends are reported as usual.
+    pub(super) fn cancel(&mut self) {
+        self.ending = !self.running.is_empty();
+        std::mem::take(&mut self.cancel).cancel();
+    }
+
+    /// True while commands that were told to end have not ended.
+    pub(super) fn ending(&self) -> bool {
+        self.ending
+    }
+
+    /// True when none runs and all that happened was reported.
+    pub(super) fn is_empty(&self) -> bool {
+        self.running.is_empty() && self.happened.is_empty()
+    }
+
+    /// What happens next; pending while no command runs. Cancel safe.
+    pub(super) async fn next(&mut self) -> Happening {
+        poll_fn(|context| self.poll_next(context)).await
+    }
+
+    fn poll_next(&mut self, context: &mut Context<'_>) -> Poll<Happening> {
+        if self.happened.is_empty() {
+            let ended = Pin::new(&mut self.running).poll_next(context);
+            while let Ok(output) = self.written.try_recv() {
+                join(&mut self.happened, output);
+            }
+            if let Poll::Ready(Some(ended)) = ended {
+                self.happened.push_back(ended);
+            }
+            self.ending &= !self.running.is_empty();
+        }
+        match self.happened.pop_front() {
+            Some(happening) => Poll::Ready(happening),
+            None => Poll::Pending,
+        }
+    }
+}
+
+/// Adds output to what happened last when that is of the same command and stays small enough.
+fn join(happened: &mut VecDeque<Happening>, next: Happening) {
+    if let Happening::Output { id, delta } = &next
+        && let Some(Happening::Output { id: last_id, delta: last }) = happened.back_mut()
+        && id == last_id
+        && last.len() + delta.len() <= MAX_DELTA
+    {
+        last.push_str(delta);
+    } else {
+        happened.push_back(next);
+    }
+}
+
+/// One command and all it needs.
+struct Job {
+    id: Option<String>,
+    command: String,
+    hidden: bool,
+    shell: PathBuf,
+    cwd: PathBuf,
+    env: Arc<ChildEnv>,
+    scratch: Arc<Scratch>,
+}
+
+impl Job {
+    async fn run(self, cancel: CancellationToken, output: mpsc::UnboundedSender<Happening>) -> Happening {
+        let mut tell = |delta: &str, _: &crate::tools::TerminalOutput| {
+            if !delta.is_empty() {
+                // The receiver lives as long as this future does.
+                let _ = output.send(Happening::Output { id: self.id.clone(), delta: delta.to_owned() });
+            }
+        };
+        let command =
+            ShellCommand { shell: &self.shell, command: &self.command, cwd: &self.cwd, timeout: None };
+        let running = process::run(command, &self.env, &self.scratch, cancel, &mut tell);
+        let outcome = AssertUnwindSafe(running).catch_unwind().await;
+        let mut message = match outcome {
+            Ok(Ok(finished)) => message(finished, &self.scratch),
+            Ok(Err(error)) => failed(format!("{} cannot be started: {error}", self.shell.display())),
+            Err(panic) => failed(format!("tau failed to run this: {}", panic_text(&*panic))),
+        };
+        message.command = self.command;
+        message.exclude_from_context = self.hidden;
+        Happening::Ended { id: self.id, message }
+    }
+}
+
+/// The message of a command that ran.
+fn message(finished: Finished, scratch: &Scratch) -> BashExecution {
+    let (start, end) = finished.capture.plain();
+    let (text, all) = if end.is_empty() { (start, true) } else { (end, false) };
+    let kept = tail(&text, MAX_LINES, MAX_BYTES);
+    let truncated = !all || kept.len() < text.len();
+    let written = finished.output.full_output_path;
+    BashExecution {
+        full_output_path: written.or_else(|| truncated.then(|| keep(&finished.capture, scratch)).flatten()),
+        truncated,
+        output: kept.to_owned(),
+        exit_code: finished.output.exit_code.filter(|_| !finished.cancelled),
+        cancelled: finished.cancelled,
+        ..failed(String::new())
+    }
+}
+
+/// Writes output that is whole in memory to a file; none where that cannot be done.
+fn keep(capture: &Capture, scratch: &Scratch) -> Option<String> {
+    let whole = capture.whole()?;
+    let mut file = scratch.create("bash").ok()?;
+    for part in whole {
+        file.append(part).ok()?;
+    }
+    Some(file.path().display().to_string())
+}
+
+/// The message of a command that could not run; the code is a shell's for that.
+fn failed(output: String) -> BashExecution {
+    BashExecution {
+        command: String::new(),
+        output,
+        exit_code: Some(127),
+        cancelled: false,
+        truncated: false,
+        full_output_path: None,
+        exclude_from_context: false,
+        timestamp: now(),
+    }
+}
+
+/// The end of `text` within so many lines and bytes, from the beginning of a line if possible.
+fn tail(text: &str, lines: usize, bytes: usize) -> &str {
+    let body = text.strip_suffix('\n').unwrap_or(text);
+    let by_lines = body.rmatch_indices('\n').nth(lines.saturating_sub(1)).map_or(0, |(at, _)| at + 1);
+    let mut by_bytes = text.len().saturating_sub(bytes);
+    while !text.is_char_boundary(by_bytes) {
+        by_bytes += 1;
+    }
+    if by_bytes > by_lines
+        && let Some((_, rest)) = text.split_at_checked(by_bytes)
+        && let Some((line, _)) = rest.split_once('\n')
+        && !text.split_at_checked(by_bytes).is_some_and(|(before, _)| before.ends_with('\n'))
+        && line.len() + 1 < rest.len()
+    {
+        by_bytes += line.len() + 1;
+    }
+    text.get(by_lines.max(by_bytes)..).unwrap_or(text)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_end_is_kept() {
+        let cases = [
+            ("a\nb\nc\n", 2, 100, "b\nc\n"),
+            ("a\nb\nc", 2, 100, "b\nc"),
+            ("a\nb\n", 5, 100, "a\nb\n"),
+            ("aaaa\nbbbb\n", 9, 7, "bbbb\n"),
+            ("aaaa\nbbbb\n", 9, 5, "bbbb\n"),
+            ("ääää", 9, 3, "ä"),
+            ("", 9, 3, ""),
+        ];
+        for (text, lines, bytes, expected) in cases {
+            assert_eq!(tail(text, lines, bytes), expected, "{text:?}");
+        }
+    }
+}

@@ -1,27 +1,53 @@
 //! The agent task: commands in, events out, one owner of the conversation.
+//!
+//! One task owns the session, the queues and the run. While anything is awaited, commands are
+//! served by the same task (see [`Agent::attend`]), so there is no lock and no second owner.
+//! What a command does is in `act`; a run is `run`; the person's own commands are `shell`.
 
-use std::path::PathBuf;
+use std::collections::VecDeque;
+use std::panic::AssertUnwindSafe;
+use std::path::{Path, PathBuf};
+use std::pin::pin;
 use std::sync::Arc;
+use std::time::Duration;
 
+use futures_util::FutureExt;
 use tokio::sync::mpsc;
 use tokio::task::JoinHandle;
+use tokio::time::{Instant, timeout_at};
+use tokio_util::sync::CancellationToken;
 
 use super::command::AgentCommand;
-use super::event::AgentEvent;
+use super::event::{AgentEvent, NoticeLevel};
+use super::message::Message;
 use super::model::{Model, ThinkingLevel};
+use super::outbox::Outbox;
 use super::provider::Transport;
-use super::session::Session;
+use super::queue::Queues;
+use super::session::{Session, SessionError};
 use super::settings::auth::KeySource;
+use super::shell::Shells;
+use super::{act, switch};
 use crate::tools::Toolbox;
+use crate::tools::ledger::Ledger;
 use crate::tools::process::ChildEnv;
 use crate::tools::scratch::Scratch;
+
+/// Commands that may wait for the agent.
+const COMMANDS: usize = 64;
+/// Events that may wait for the front end.
+const EVENTS: usize = 256;
+/// Events beyond those after which commands, too, are left waiting.
+const BACKLOG: usize = 1_024;
+/// How long the end of the task may take.
+const END: Duration = Duration::from_millis(900);
 
 /// How new sessions are begun, and where.
 #[derive(Clone, Debug)]
 pub struct SessionPlace {
     /// Folder for new session files; none keeps them in memory.
     pub dir: Option<PathBuf>,
-    /// The directory sessions run in.
+    /// The directory new sessions run in.
     pub cwd: PathBuf,
 }
 
@@ -30,6 +56,7 @@ pub struct AgentConfig {
     pub transport: Arc<dyn Transport>,
     pub keys: Arc<dyn KeySource>,
     pub tools: Toolbox,
+    /// With none, the model of a resumed session is looked up.
     pub model: Option<Arc<Model>>,
     pub thinking: ThinkingLevel,
     pub session: Session,
@@ -38,6 +65,8 @@ pub struct AgentConfig {
     pub system: Arc<str>,
     pub scratch: Arc<Scratch>,
     pub env: Arc<ChildEnv>,
+    /// The shell of the person's own commands.
+    pub shell: PathBuf,
     /// Timeout of shell calls that name none, in seconds.
     pub bash_timeout: Option<u64>,
     /// Finds the model a resumed session names.
@@ -48,7 +77,7 @@ pub struct AgentConfig {
     pub max_turns: Option<u32>,
 }
 
-/// The near end of a running agent.
+/// The near end of a running agent. Dropping it ends the agent and everything it started.
 pub struct AgentHandle {
     /// Bounded; `send` waits when the agent is behind.
     pub commands: mpsc::Sender<AgentCommand>,
@@ -57,7 +86,203 @@ pub struct AgentHandle {
     pub task: JoinHandle<()>,
 }
 
-/// Starts the task on the current runtime. Its first event is `SessionOpened`.
-pub fn spawn(_config: AgentConfig) -> AgentHandle {
-    todo!()
+/// Starts the task on the current runtime. Its first event is `SessionOpened`; `ModelChanged`
+/// (when there is a model) and `ThinkingLevelChanged` follow, so that a front end needs nothing
+/// else to show where it stands.
+pub fn spawn(config: AgentConfig) -> AgentHandle {
+    let (commands, inbox) = mpsc::channel(COMMANDS);
+    let (sender, events) = mpsc::channel(EVENTS);
+    let agent = Agent::new(config, inbox, Outbox::new(sender.clone()));
+    let task = tokio::spawn(async move {
+        if let Err(panic) = AssertUnwindSafe(agent.live()).catch_unwind().await {
+            let text = format!("the agent crashed: {}", panic_text(&*panic));
+            let hint = "what was said is in the session file; start tau again with --continue";
+            let notice = AgentEvent::Notice { level: NoticeLevel::Error, text, hint: Some(hint.into()) };
+            for event in [notice, AgentEvent::Stopped] {
+                if sender.send(event).await.is_err() {
+                    return;
+                }
+            }
+        }
+    });
+    AgentHandle { commands, events, task }
+}
+
+/// The words of a panic.
+pub(super) fn panic_text(panic: &(dyn std::any::Any + Send)) -> String {
+    let text = panic.downcast_ref::<&str>().map(|text| (*text).to_owned());
+    text.or_else(|| panic.downcast_ref::<String>().cloned()).unwrap_or_else(|| "no reason given".into())
+}
+
+/// Milliseconds since 1970.
+pub(super) fn now() -> i64 {
+    jiff::Timestamp::now().as_millisecond()
+}
+
+/// What the task owns.
+pub(super) struct Agent {
+    pub(super) config: AgentConfig,
+    pub(super) outbox: Outbox,
+    inbox: mpsc::Receiver<AgentCommand>,
+    pub(super) queues: Queues,
+    pub(super) shells: Shells,
+    pub(super) ledger: Arc<Ledger>,
+    /// Cancelled to stop the run in progress.
+    pub(super) stop: CancellationToken,
+    /// Cancelled to end a wait before a retry.
+    pub(super) give_up: CancellationToken,
+    /// True between the start of a run and its `AgentSettled`.
+    pub(super) running: bool,
+    /// Commands that wait for the end of the run.
+    pub(super) later: VecDeque<AgentCommand>,
+    /// True once the task is to end.
+    pub(super) stopping: bool,
+    /// True while the session cannot be written, which is told once.
+    unwritten: bool,
+    /// Messages of the person's commands that ended during a run.
+    pub(super) after_run: Vec<Arc<Message>>,
+}
+
+impl Agent {
+    fn new(config: AgentConfig, inbox: mpsc::Receiver<AgentCommand>, outbox: Outbox) -> Self {
+        Agent {
+            config,
+            outbox,
+            inbox,
+            queues: Queues::default(),
+            shells: Shells::default(),
+            ledger: Arc::default(),
+            stop: CancellationToken::new(),
+            give_up: CancellationToken::new(),
+            running: false,
+            later: VecDeque::new(),
+            stopping: false,
+            unwritten: false,
+            after_run: Vec::new(),
+        }
+    }
+
+    /// Lives until `Shutdown` or until the handle is dropped.
+    async fn live(mut self) {
+        switch::greet(&mut self);
+        while !self.stopping {
+            match self.later.pop_front() {
+                Some(command) => act::begin(&mut self, command).await,
+                None => self.serve().await,
+            }
+        }
+        let deadline = Instant::now() + END;
+        self.end_shells(deadline).await;
+        let flushed = self.config.session.flush();
+        self.written(flushed);
+        self.emit(AgentEvent::Stopped);
+        while !self.outbox.is_empty() && timeout_at(deadline, self.outbox.tend()).await.is_ok() {}
+    }
+
+    /// Awaits `work` while commands, the person's shells and the outbox are served. While events
+    /// wait for room `work` rests, unless the run is to stop: then it must be seen to.
+    pub(super) async fn attend<F: Future>(&mut self, work: F) -> F::Output {
+        let mut work = pin!(work);
+        loop {
+            self.act_on_waiting();
+            let open = self.outbox.is_empty() || self.stop.is_cancelled();
+            tokio::select! {
+                () = self.serve() => {}
+                output = &mut work, if open => return output,
+            }
+        }
+    }
+
+    /// As [`Agent::attend`], but ends with none as soon as the run is to stop.
+    pub(super) async fn attend_unless_stopped<F: Future>(&mut self, work: F) -> Option<F::Output> {
+        let stop = self.stop.clone();
+        self.attend(stop.run_until_cancelled(work)).await
+    }
+
+    /// Does one thing: sends an event, acts on a command, or passes on what a shell did. Cancel
+    /// safe: whatever it takes it also deals with, without an await between.
+    async fn serve(&mut self) {
+        let heard = self.outbox.len() < BACKLOG && !self.stopping;
+        let calm = self.outbox.is_empty() || self.shells.ending();
+        tokio::select! {
+            () = self.outbox.tend(), if !self.outbox.deaf() => {
+                if self.outbox.deaf() {
+                    self.shut();
+                }
+            }
+            command = self.inbox.recv(), if heard => match command {
+                Some(command) => act::act(self, command),
+                None => self.shut(),
+            },
+            happening = self.shells.next(), if calm => act::shell(self, happening),
+        }
+    }
+
+    /// Acts on every command that is there already, so that none is overtaken by other work.
+    fn act_on_waiting(&mut self) {
+        while !self.stopping && self.outbox.len() < BACKLOG {
+            match self.inbox.try_recv() {
+                Ok(command) => act::act(self, command),
+                Err(mpsc::error::TryRecvError::Empty) => return,
+                Err(mpsc::error::TryRecvError::Disconnected) => self.shut(),
+            }
+        }
+    }
+
+    /// Begins the end of the task.
+    pub(super) fn shut(&mut self) {
+        self.stopping = true;
+        self.stop.cancel();
+        self.shells.cancel();
+    }
+
+    /// Ends the person's commands and waits for them, at most until `deadline`.
+    pub(super) async fn end_shells(&mut self, deadline: Instant) {
+        self.shells.cancel();
+        while !self.shells.is_empty() {
+            if timeout_at(deadline, self.serve()).await.is_err() {
+                self.shells = Shells::default();
+            }
+        }
+    }
+
+    /// Tells the front end.
+    pub(super) fn emit(&mut self, event: AgentEvent) {
+        self.outbox.push(event);
+    }
+
+    /// Tells people something that is no message.
+    pub(super) fn notice(&mut self, level: NoticeLevel, text: impl Into<String>, hint: Option<&str>) {
+        self.emit(AgentEvent::Notice { level, text: text.into(), hint: hint.map(str::to_owned) });
+    }
+
+    /// Appends a message to the session.
+    pub(super) fn record(&mut self, message: Arc<Message>) {
+        let written = self.config.session.append(message);
+        self.written(written);
+    }
+
+    /// Tells of a failed write, once until one succeeds again.
+    pub(super) fn written(&mut self, result: Result<(), SessionError>) {
+        let failed = result.as_ref().is_err();
+        if let (Err(error), false) = (result, self.unwritten) {
+            let text = format!("the session cannot be written: {error}");
+            let hint = "the conversation goes on in memory; every message tries again, so making room helps";
+            self.notice(NoticeLevel::Error, text, Some(hint));
+        }
+        self.unwritten = failed;
+    }
+
+    /// Where tools and the person's commands run: the session's directory, which never changes;
+    /// where that is gone, the directory the agent was started in.
+    pub(super) fn cwd(&self) -> &Path {
+        let own = &self.config.session.info().cwd;
+        if own.is_dir() { own } else { &self.config.place.cwd }
+    }
+
+    /// The thinking level in force: what was asked for, as near as the model has it.
+    pub(super) fn thinking(&self) -> ThinkingLevel {
+        let asked = self.config.thinking;
+        self.config.model.as_ref().map_or(asked, |model| model.nearest(asked))
+    }
 }

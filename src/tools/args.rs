@@ -1,14 +1,245 @@
 //! From a model's arguments to typed ones, with its common slips understood.
+//!
+//! Owns the schema derivation, the table of aliases and the coercions. Never runs anything:
+//! what a value means is the tool's business. A slip is understood only when it can mean one
+//! thing; anything else is refused with the name of the field.
 
+use schemars::JsonSchema;
+use schemars::generate::SchemaSettings;
 use serde::de::DeserializeOwned;
-use serde_json::Value;
+use serde_json::{Map, Value};
 
 use super::{ToolError, ToolSpec};
+
+/// Names that models use for our fields, learned from other programs' tools. An alias counts
+/// only where the schema has the second name and not the first.
+const ALIASES: &[(&str, &str)] = &[
+    ("file_path", "path"),
+    ("filePath", "path"),
+    ("filepath", "path"),
+    ("filename", "path"),
+    ("file", "path"),
+    ("oldText", "old_string"),
+    ("old_text", "old_string"),
+    ("old_str", "old_string"),
+    ("oldString", "old_string"),
+    ("newText", "new_string"),
+    ("new_text", "new_string"),
+    ("new_str", "new_string"),
+    ("newString", "new_string"),
+    ("replaceAll", "replace_all"),
+    ("cmd", "command"),
+    ("contents", "content"),
+    ("file_text", "content"),
+    ("text", "content"),
+];
+
+/// Remarks that models add to calls of any tool; they change nothing and are dropped.
+const REMARKS: &[&str] = &["description", "explanation", "reason"];
+
+/// The spec of a tool whose arguments are `T`. Not read-only; the caller sets that.
+pub fn spec<T: JsonSchema>(name: &str, description: &str) -> ToolSpec {
+    ToolSpec {
+        name: name.into(),
+        description: description.trim().into(),
+        parameters: schema::<T>(),
+        read_only: false,
+    }
+}
+
+/// JSON schema of `T` as every provider takes it: one flat object without `$ref`, `$schema`,
+/// titles, formats and null types, closed to further properties.
+pub fn schema<T: JsonSchema>() -> Value {
+    let settings = SchemaSettings::draft2020_12().with(|settings| {
+        settings.meta_schema = None;
+        settings.inline_subschemas = true;
+    });
+    let mut schema = settings.into_generator().into_root_schema_for::<T>().to_value();
+    simplify(&mut schema);
+    if let Value::Object(root) = &mut schema {
+        root.shift_remove("description");
+    }
+    schema
+}
+
+fn simplify(schema: &mut Value) {
+    let Value::Object(map) = schema else { return };
+    for noise in ["title", "$schema", "default", "format"] {
+        map.shift_remove(noise);
+    }
+    if let Some(Value::Array(types)) = map.get("type")
+        && let Some(first) = types.iter().find(|name| *name != "null").cloned()
+    {
+        map.insert("type".into(), first);
+    }
+    if let Some(Value::Array(choices)) = map.shift_remove("anyOf")
+        && let Some(Value::Object(one)) =
+            choices.into_iter().find(|choice| choice.get("type").is_none_or(|name| name != "null"))
+    {
+        map.extend(one);
+    }
+    if map.get("type").is_some_and(|name| name == "object") {
+        map.insert("additionalProperties".into(), Value::Bool(false));
+    }
+    if let Some(Value::Object(properties)) = map.get_mut("properties") {
+        properties.values_mut().for_each(simplify);
+    }
+    if let Some(items) = map.get_mut("items") {
+        simplify(items);
+    }
+}
 
 /// Checks `args` against the tool's schema and makes them typed.
 ///
 /// # Errors
 /// A refusal that names the field.
-pub fn parse<T: DeserializeOwned>(_args: Value, _spec: &ToolSpec) -> Result<T, ToolError> {
-    todo!()
+pub fn parse<T: DeserializeOwned>(args: Value, spec: &ToolSpec) -> Result<T, ToolError> {
+    let args = if args.is_null() { Value::Object(Map::new()) } else { args };
+    let fitted = fit(args, &spec.parameters, "")
+        .map_err(|reason| ToolError::refused(format!("{}: {reason}", spec.name)))?;
+    serde_json::from_value(fitted)
+        .map_err(|error| ToolError::refused(format!("{}: wrong arguments: {error}", spec.name)))
+}
+
+/// The value as the schema wants it, or why it cannot be. `at` is the path of the field.
+fn fit(value: Value, schema: &Value, at: &str) -> Result<Value, String> {
+    match schema.get("type").and_then(Value::as_str) {
+        Some("object") => fit_object(value, schema, at),
+        Some("array") => fit_array(value, schema, at),
+        Some("integer") => fit_integer(value, schema, at),
+        Some("boolean") => fit_boolean(value, at),
+        Some("string") => fit_string(value, at),
+        _ => Ok(value),
+    }
+}
+
+fn fit_object(value: Value, schema: &Value, at: &str) -> Result<Value, String> {
+    let value = match value {
+        Value::String(text) => match serde_json::from_str(&text) {
+            Ok(parsed @ Value::Object(_)) => parsed,
+            _ => return Err(wrong(at, "an object", &Value::String(text))),
+        },
+        other => other,
+    };
+    let Value::Object(given) = value else { return Err(wrong(at, "an object", &value)) };
+    let empty = Map::new();
+    let properties = schema.get("properties").and_then(Value::as_object).unwrap_or(&empty);
+    let mut fitted = Map::new();
+    for (name, value) in given {
+        let name = canonical(&name, properties);
+        match properties.get(name) {
+            _ if value.is_null() => {}
+            Some(field) => {
+                fitted.insert(name.into(), fit(value, field, &join(at, name))?);
+            }
+            None if REMARKS.contains(&name) => {}
+            None => return Err(unknown(&join(at, name), properties)),
+        }
+    }
+    let required = schema.get("required").and_then(Value::as_array).map(Vec::as_slice).unwrap_or_default();
+    match required.iter().filter_map(Value::as_str).find(|name| !fitted.contains_key(*name)) {
+        Some(name) => Err(format!("the argument `{}` is missing", join(at, name))),
+        None => Ok(Value::Object(fitted)),
+    }
+}
+
+fn canonical<'a>(name: &'a str, properties: &Map<String, Value>) -> &'a str {
+    if properties.contains_key(name) {
+        return name;
+    }
+    ALIASES
+        .iter()
+        .find(|(alias, field)| *alias == name && properties.contains_key(*field))
+        .map_or(name, |(_, field)| *field)
+}
+
+fn fit_array(value: Value, schema: &Value, at: &str) -> Result<Value, String> {
+    let list = match value {
+        Value::Array(list) => list,
+        Value::String(text) => match serde_json::from_str(&text) {
+            Ok(Value::Array(list)) => list,
+            Ok(one @ Value::Object(_)) => vec![one],
+            _ => return Err(wrong(at, "a list", &Value::String(text))),
+        },
+        one @ Value::Object(_) => vec![one],
+        other => return Err(wrong(at, "a list", &other)),
+    };
+    let items = schema.get("items").unwrap_or(&Value::Null);
+    let fitted: Result<Vec<Value>, String> = list
+        .into_iter()
+        .enumerate()
+        .map(|(index, item)| fit(item, items, &format!("{at}[{index}]")))
+        .collect();
+    Ok(Value::Array(fitted?))
+}
+
+fn fit_integer(value: Value, schema: &Value, at: &str) -> Result<Value, String> {
+    let whole = match &value {
+        Value::Number(number) => number.as_i64().or_else(|| number.as_f64().and_then(whole)),
+        Value::String(text) => {
+            let text = text.trim();
+            text.parse().ok().or_else(|| text.parse().ok().and_then(whole))
+        }
+        _ => None,
+    };
+    let Some(whole) = whole else { return Err(wrong(at, "a whole number", &value)) };
+    match schema.get("minimum").and_then(Value::as_f64) {
+        Some(least) if (whole as f64) < least => Err(format!("`{at}` must be {least} or more, not {whole}")),
+        _ => Ok(Value::from(whole)),
+    }
+}
+
+/// The number as an integer when it is one and small enough to be exact.
+fn whole(number: f64) -> Option<i64> {
+    (number.fract() == 0.0 && number.abs() < 9e15).then_some(number as i64)
+}
+
+fn fit_boolean(value: Value, at: &str) -> Result<Value, String> {
+    let answer = match &value {
+        Value::Bool(answer) => Some(*answer),
+        Value::Number(number) => match number.as_i64() {
+            Some(0) => Some(false),
+            Some(1) => Some(true),
+            _ => None,
+        },
+        Value::String(text) => match text.trim().to_ascii_lowercase().as_str() {
+            "true" | "yes" | "1" => Some(true),
+            "false" | "no" | "0" | "" => Some(false),
+            _ => None,
+        },
+        _ => None,
+    };
+    answer.map(Value::Bool).ok_or_else(|| wrong(at, "true or false", &value))
+}
+
+fn fit_string(value: Value, at: &str) -> Result<Value, String> {
+    match value {
+        Value::String(_) => Ok(value),
+        Value::Number(_) | Value::Bool(_) => Ok(Value::String(value.to_string())),
+        other => Err(wrong(at, "a string", &other)),
+    }
+}
+
+fn join(at: &str, name: &str) -> String {
+    if at.is_empty() { name.into() } else { format!("{at}.{name}") }
+}
+
+fn wrong(at: &str, wanted: &str, value: &Value) -> String {
+    let subject = if at.is_empty() { "the arguments".into() } else { format!("`{at}`") };
+    let shown: String = value.to_string().chars().take(80).collect();
+    format!("{subject} must be {wanted}, not {shown}")
+}
+
+fn unknown(at: &str, properties: &Map<String, Value>) -> String {
+    let names: Vec<&str> = properties.keys().map(String::as_str).collect();
+    format!("there is no argument `{at}`; there are: {}", names.join(", "))
+}
+
+/// A string field of arguments that may still be arriving, under its own name or an alias.
+/// For titles.
+pub fn partial<'a>(args: &'a Value, field: &str) -> Option<&'a str> {
+    let direct = args.get(field);
+    let found = direct
+        .or_else(|| ALIASES.iter().filter(|(_, name)| *name == field).find_map(|(alias, _)| args.get(alias)));
+    found?.as_str()
 }

@@ -1,27 +1,277 @@
-//! Under construction: bash.
+//! bash: one command of the model in a shell.
+//!
+//! Owns the tool's arguments and the words of its result. Processes, output and their end are
+//! `process.rs`; what escapes and carriage returns mean is `terminal.rs`.
 
-use super::{Tool, ToolContext, ToolError, ToolOutput, ToolSpec};
+use std::path::{Path, PathBuf};
+
+use super::process::{self, Finished, ShellCommand};
+use super::scratch::Scratch;
+use super::{
+    Details, Limits, TerminalOutput, Tool, ToolContext, ToolError, ToolOutput, ToolSpec, args, paths,
+    terminal,
+};
+
+/// Most bytes of output in one answer. Output is less worth reading whole than a file.
+const MAX_BYTES: usize = 48 * 1024;
+/// Most lines of output in one answer.
+const MAX_LINES: usize = 2_000;
+/// One argument of a program cannot be longer (Linux: 128 KB with its NUL).
+const MAX_COMMAND: usize = 127 * 1024;
 
 /// The tool.
-#[derive(Default)]
-pub struct Bash;
+#[derive(Debug)]
+pub struct Bash {
+    spec: ToolSpec,
+    shell: PathBuf,
+}
 
 /// Its arguments.
-#[derive(serde::Deserialize, schemars::JsonSchema)]
-pub struct Args {}
+#[derive(Debug, serde::Deserialize, schemars::JsonSchema)]
+pub struct Args {
+    /// The command, as typed at a prompt. May have several lines.
+    pub command: String,
+    /// Seconds after which it is killed. Without it, the default of the configuration.
+    pub timeout: Option<u64>,
+}
+
+impl Default for Bash {
+    fn default() -> Self {
+        let usual = Path::new("/bin/bash");
+        Bash::with_shell(if usual.exists() { usual } else { Path::new("bash") })
+    }
+}
+
+impl Bash {
+    /// The tool with another shell; it must understand `-c`.
+    pub fn with_shell(shell: impl Into<PathBuf>) -> Self {
+        Bash { spec: args::spec::<Args>("bash", include_str!("bash.md")), shell: shell.into() }
+    }
+}
 
 impl Tool for Bash {
     type Args = Args;
 
     fn spec(&self) -> &ToolSpec {
-        todo!()
+        &self.spec
     }
 
-    fn title(&self, _args: &serde_json::Value) -> String {
-        todo!()
+    fn title(&self, args: &serde_json::Value) -> String {
+        let command = args::partial(args, "command").unwrap_or_default().trim();
+        let mut lines = command.lines();
+        let first = lines.next().unwrap_or_default();
+        if lines.next().is_some() { format!("{first} …") } else { first.into() }
     }
 
-    async fn run(&self, _args: Args, _context: ToolContext) -> Result<ToolOutput, ToolError> {
-        todo!()
+    async fn run(&self, args: Args, context: ToolContext) -> Result<ToolOutput, ToolError> {
+        check(&args, &context)?;
+        let command = ShellCommand {
+            shell: &self.shell,
+            command: &args.command,
+            cwd: &context.cwd,
+            timeout: args.timeout.or(context.default_timeout).filter(|seconds| *seconds > 0),
+        };
+        let progress = context.progress.clone();
+        let mut show = |_: &str, so_far: &TerminalOutput| {
+            let text = terminal::plain(&so_far.text);
+            progress.show(ToolOutput::new(text, Details::Terminal(so_far.clone())));
+        };
+        let finished =
+            process::run(command, &context.env, &context.scratch, context.cancel.clone(), &mut show)
+                .await
+                .map_err(|error| {
+                    ToolError::refused(format!(
+                        "cannot start {}: {}",
+                        self.shell.display(),
+                        paths::reason(&error)
+                    ))
+                })?;
+        answer(finished, args.timeout.or(context.default_timeout), &context.limits, &context.scratch).await
+    }
+}
+
+fn check(args: &Args, context: &ToolContext) -> Result<(), ToolError> {
+    if context.cancel.is_cancelled() {
+        return Err(ToolError::aborted());
+    }
+    if args.command.trim().is_empty() || args.command.contains('\0') {
+        return Err(ToolError::refused("`command` is empty or has a NUL in it; give a shell command"));
+    }
+    if args.command.len() > MAX_COMMAND {
+        return Err(ToolError::refused(format!(
+            "the command has {} bytes, more than the {MAX_COMMAND} that a shell takes; write it to a file and run that",
+            args.command.len()
+        )));
+    }
+    if !context.cwd.is_dir() {
+        return Err(ToolError::refused(format!("the working directory {} is gone", context.cwd.display())));
+    }
+    Ok(())
+}
+
+async fn answer(
+    mut finished: Finished,
+    timeout: Option<u64>,
+    limits: &Limits,
+    scratch: &Scratch,
+) -> Result<ToolOutput, ToolError> {
+    let mut message = output_text(&mut finished, limits, scratch).await;
+    let how = outcome(&finished, timeout);
+    for line in holders(&finished).into_iter().chain([how]) {
+        if !message.is_empty() && !message.ends_with('\n') {
+            message.push('\n');
+        }
+        message.push_str(&line);
+    }
+    let fine = finished.output.exit_code == Some(0) && !finished.timed_out;
+    let cancelled = finished.cancelled;
+    let details = Details::Terminal(finished.output);
+    match () {
+        () if cancelled => Err(ToolError::Aborted { message, details: Box::new(details) }),
+        () if fine => Ok(ToolOutput::new(message, details)),
+        () => Err(ToolError::Refused { message, details: Box::new(details) }),
+    }
+}
+
+/// The last line of the result.
+fn outcome(finished: &Finished, timeout: Option<u64>) -> String {
+    let time = format!("{:.1} s", finished.duration_ms as f64 / 1000.0);
+    match (finished.output.exit_code, finished.output.signal) {
+        _ if finished.cancelled => format!("aborted by the user after {time}"),
+        _ if finished.timed_out => {
+            format!(
+                "timed out after {} s and was killed; give a longer `timeout` if it needs one",
+                timeout.unwrap_or(0)
+            )
+        }
+        (Some(code), _) => format!("exit code {code} ({time})"),
+        (None, Some(signal)) => format!("ended by signal {signal}{} ({time})", signal_name(signal)),
+        (None, None) => format!("ended in an unknown way ({time})"),
+    }
+}
+
+fn signal_name(signal: i32) -> &'static str {
+    match signal {
+        1 => " (SIGHUP)",
+        2 => " (SIGINT)",
+        3 => " (SIGQUIT)",
+        4 => " (SIGILL)",
+        6 => " (SIGABRT)",
+        8 => " (SIGFPE)",
+        9 => " (SIGKILL)",
+        11 => " (SIGSEGV)",
+        13 => " (SIGPIPE)",
+        15 => " (SIGTERM)",
+        _ => "",
+    }
+}
+
+fn holders(finished: &Finished) -> Vec<String> {
+    let later = match &finished.spilled.path {
+        Some(path) => format!("its later output goes to {}", path.display()),
+        None => "its later output is lost".into(),
+    };
+    let line = |member: &process::family::Member| {
+        format!("process {} ({}) still runs in the background; {later}", member.pid, member.name)
+    };
+    finished.holders.iter().map(line).collect()
+}
+
+/// The output for the model, cut to the limits. What is cut is in a file, which is made now if
+/// memory held all of it so far.
+async fn output_text(finished: &mut Finished, limits: &Limits, scratch: &Scratch) -> String {
+    let (bytes, lines) = (limits.max_bytes.min(MAX_BYTES), limits.max_lines.min(MAX_LINES));
+    let (head, tail) = finished.capture.plain();
+    if finished.capture.total_bytes() == 0 {
+        return "(no output)".into();
+    }
+    if finished.capture.whole().is_some() {
+        if head.len() <= bytes && head.lines().count() <= lines {
+            return head;
+        }
+        if finished.spilled.path.is_none() {
+            let mut spill = process::spill::Spill::default();
+            spill.begin(scratch, &finished.capture).await;
+            finished.spilled = spill.finish().await;
+            finished.output.full_output_path =
+                finished.spilled.path.as_ref().map(|path| path.display().to_string());
+        }
+    }
+    let tail_source = if tail.is_empty() { &head } else { &tail };
+    let first = first_lines(&head, bytes / 5, lines / 5);
+    let last = last_lines(tail_source, bytes - bytes / 5, lines - lines / 5);
+    let shown = (first.lines().count() + last.lines().count()) as u64;
+    let left_out = finished.capture.total_lines().saturating_sub(shown);
+    let mark = left_out_mark(left_out, finished);
+    format!("{first}{}{mark}\n{last}", if first.is_empty() || first.ends_with('\n') { "" } else { "\n" })
+}
+
+fn left_out_mark(lines: u64, finished: &Finished) -> String {
+    let amount = match lines {
+        0 => "a part".to_owned(),
+        1 => "1 line".to_owned(),
+        lines => format!("{lines} lines"),
+    };
+    let total = size(finished.capture.total_bytes());
+    let place = match (&finished.spilled.path, &finished.spilled.trouble) {
+        (Some(path), None) => format!("the whole output ({total}) is in {}", path.display()),
+        (Some(path), Some(trouble)) => {
+            format!("only the beginning of the {total} of output is in {}, because {trouble}", path.display())
+        }
+        (None, trouble) => {
+            let trouble = trouble.as_deref().unwrap_or("there is no room for it");
+            format!("the output had {total} and could not be kept: {trouble}")
+        }
+    };
+    format!("[… {amount} left out here; {place} …]")
+}
+
+fn size(bytes: u64) -> String {
+    match bytes {
+        0..1_024 => format!("{bytes} bytes"),
+        1_024..1_048_576 => format!("{} KB", bytes / 1_024),
+        _ => format!("{:.1} MB", bytes as f64 / 1_048_576.0),
+    }
+}
+
+/// As many whole lines from the start as fit; a part of the first if not even that one does.
+fn first_lines(text: &str, bytes: usize, lines: usize) -> &str {
+    let mut end = 0;
+    for line in text.split_inclusive('\n').take(lines) {
+        if end + line.len() > bytes {
+            break;
+        }
+        end += line.len();
+    }
+    let end = if end == 0 { text.floor_char_boundary(bytes) } else { end };
+    text.split_at_checked(end).map_or(text, |(first, _)| first)
+}
+
+/// As many whole lines from the end as fit; a part of the last if not even that one does.
+fn last_lines(text: &str, bytes: usize, lines: usize) -> &str {
+    let mut start = text.len();
+    for line in text.split_inclusive('\n').rev().take(lines) {
+        if text.len() - start + line.len() > bytes {
+            break;
+        }
+        start -= line.len();
+    }
+    let start =
+        if start == text.len() { text.ceil_char_boundary(text.len().saturating_sub(bytes)) } else { start };
+    text.split_at_checked(start).map_or(text, |(_, last)| last)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn cuts_fall_on_lines_and_characters() {
+        assert_eq!(first_lines("a\nb\nc\n", 100, 2), "a\nb\n");
+        assert_eq!(first_lines("aaa\nbbb\n", 5, 9), "aaa\n");
+        assert_eq!(first_lines("ééé", 3, 9), "é");
+        assert_eq!(last_lines("a\nb\nc\n", 100, 2), "b\nc\n");
+        assert_eq!(last_lines("aaa\nbbb", 5, 9), "bbb");
+        assert_eq!(last_lines("ééé", 3, 9), "é");
     }
 }

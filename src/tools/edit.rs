@@ -1,27 +1,266 @@
-//! Under construction: edit.
+//! edit: text of a file replaced where it is found.
+//!
+//! Owns the tool's arguments and the course of an edit. Finding is `edit/matching.rs` on
+//! `edit/fold.rs`, making the new bytes `edit/splice.rs`, explaining a miss `edit/explain.rs`;
+//! the guard is `write.rs`'s, the file is put in place by `replace.rs`.
 
-use super::{Tool, ToolContext, ToolError, ToolOutput, ToolSpec};
+pub mod explain;
+pub mod fold;
+pub mod matching;
+pub mod splice;
+
+use std::io::Read;
+
+use super::encoding::{self, Encoding, Exact, Probe, UTF8_BOM};
+use super::file_call::{self, FileCall, OnAbort};
+use super::ledger::Stamp;
+use super::replace::{self, Expected, MAX_FILE};
+use super::{
+    Details, FileDiff, Tool, ToolContext, ToolError, ToolOutput, ToolSpec, args, diff, paths, write,
+};
+use matching::{How, Outcome};
+use splice::Splice;
 
 /// The tool.
-#[derive(Default)]
-pub struct Edit;
+#[derive(Debug)]
+pub struct Edit {
+    spec: ToolSpec,
+}
 
 /// Its arguments.
-#[derive(serde::Deserialize, schemars::JsonSchema)]
-pub struct Args {}
+#[derive(Debug, serde::Deserialize, schemars::JsonSchema)]
+pub struct Args {
+    /// The file.
+    pub path: String,
+    /// The exact text to replace.
+    pub old_string: Option<String>,
+    /// What stands there afterwards.
+    pub new_string: Option<String>,
+    /// Replace every occurrence instead of exactly one.
+    pub replace_all: Option<bool>,
+    /// Several replacements, instead of `old_string` and `new_string`.
+    pub edits: Option<Vec<Change>>,
+}
+
+/// One replacement.
+#[derive(Clone, Debug, serde::Deserialize, schemars::JsonSchema)]
+pub struct Change {
+    /// The exact text to replace.
+    pub old_string: String,
+    /// What stands there afterwards.
+    pub new_string: String,
+    /// Replace every occurrence instead of exactly one.
+    pub replace_all: Option<bool>,
+}
+
+impl Default for Edit {
+    fn default() -> Self {
+        Edit { spec: args::spec::<Args>("edit", include_str!("edit.md")) }
+    }
+}
 
 impl Tool for Edit {
     type Args = Args;
 
     fn spec(&self) -> &ToolSpec {
-        todo!()
+        &self.spec
     }
 
-    fn title(&self, _args: &serde_json::Value) -> String {
-        todo!()
+    fn title(&self, args: &serde_json::Value) -> String {
+        args::partial(args, "path").unwrap_or_default().into()
     }
 
-    async fn run(&self, _args: Args, _context: ToolContext) -> Result<ToolOutput, ToolError> {
-        todo!()
+    async fn run(&self, args: Args, context: ToolContext) -> Result<ToolOutput, ToolError> {
+        let path = args.path.clone();
+        let changes = changes(args)?;
+        file_call::run(path, context, OnAbort::Wait, move |call| edit(call, &changes)).await
     }
+}
+
+/// The replacements asked for, in one form.
+fn changes(args: Args) -> Result<Vec<Change>, ToolError> {
+    let refuse = |text: &str| Err(ToolError::refused(format!("edit: {text}")));
+    let list = args.edits.filter(|list| !list.is_empty());
+    let mut changes = match (args.old_string, args.new_string, list) {
+        (None, None, Some(list)) => list,
+        (Some(old), new, None) => match new {
+            Some(new) => vec![Change { old_string: old, new_string: new, replace_all: None }],
+            None => return refuse("the argument `new_string` is missing"),
+        },
+        (None, Some(_), None) => return refuse("the argument `old_string` is missing"),
+        (None, None, None) => return refuse("give `old_string` and `new_string`, or `edits`"),
+        // Some models fill in empty strings beside a list.
+        (old, new, Some(list))
+            if [&old, &new].iter().all(|text| text.as_deref().unwrap_or("").is_empty()) =>
+        {
+            list
+        }
+        _ => return refuse("give either `old_string` and `new_string`, or `edits`, not both"),
+    };
+    for change in &mut changes {
+        change.replace_all = change.replace_all.or(args.replace_all);
+    }
+    let several = changes.len() > 1;
+    for (index, change) in changes.iter().enumerate() {
+        let field = if several { format!("edits[{index}].") } else { String::new() };
+        if change.old_string.trim().is_empty() {
+            return refuse(&format!(
+                "`{field}old_string` is blank; give the text to replace, or use write to make a file"
+            ));
+        }
+        if change.old_string == change.new_string {
+            return refuse(&format!(
+                "`{field}old_string` and `{field}new_string` are the same, so there is nothing to change"
+            ));
+        }
+    }
+    Ok(changes)
+}
+
+fn edit(call: &FileCall, changes: &[Change]) -> Result<ToolOutput, ToolError> {
+    call.go_on()?;
+    let given = &call.given;
+    let (file, metadata) = paths::open_regular(&call.path, given)?;
+    if metadata.len() > MAX_FILE {
+        return Err(ToolError::refused(format!(
+            "{given} has {} MB; files above {} MB are not edited, use bash with sed",
+            metadata.len() >> 20,
+            MAX_FILE >> 20
+        )));
+    }
+    let mut bytes = Vec::with_capacity(usize::try_from(metadata.len()).unwrap_or(0) + 1);
+    file.take(MAX_FILE)
+        .read_to_end(&mut bytes)
+        .map_err(|error| paths::cannot(given, &call.path, "read", &error))?;
+    let stamp = Stamp::from(&metadata);
+    write::guard(call, stamp, Some(&bytes))?;
+    let work = Work::on(&bytes, given)?;
+    let (spliced, done) = apply(call, &work.text, changes)?;
+    let new = work.back(&spliced).ok_or_else(|| {
+        ToolError::refused(format!(
+            "{given} is in {}, which lacks a character of the new text; nothing was written",
+            work.encoding.name()
+        ))
+    })?;
+    call.go_on()?;
+    let stamp = replace::replace(&call.path, given, &new, Expected::Version(stamp), &call.wanted)?;
+    call.context.ledger.saw(&call.key, stamp, Some(&new));
+    let change = diff::between(given, &work.text, &spliced);
+    Ok(ToolOutput::new(done.sentence(given, &change), Details::Diff(change)))
+}
+
+/// The text that is searched: the bytes themselves, or the decoded text of another encoding.
+struct Work {
+    text: Vec<u8>,
+    encoding: Encoding,
+    mark: Vec<u8>,
+}
+
+impl Work {
+    fn on(bytes: &[u8], given: &str) -> Result<Self, ToolError> {
+        let encoding = match encoding::probe(bytes) {
+            Probe::Binary => {
+                return Err(ToolError::refused(format!(
+                    "{given} is a binary file; it cannot be edited as text"
+                )));
+            }
+            Probe::Wide(encoding) => encoding,
+            Probe::Narrow if std::str::from_utf8(bytes).is_ok() => Encoding::Utf8,
+            Probe::Narrow => encoding::narrow(bytes),
+        };
+        let marks: [&[u8]; 2] =
+            if encoding == Encoding::Utf8 { [UTF8_BOM, b""] } else { [b"\xFF\xFE", b"\xFE\xFF"] };
+        let mark = match encoding {
+            Encoding::Latin1 => b"",
+            _ => *marks.iter().find(|mark| bytes.starts_with(mark)).unwrap_or(&b"".as_slice()),
+        };
+        let body = bytes.strip_prefix(mark).unwrap_or(bytes);
+        let text = match encoding {
+            // Broken bytes stay as they are when the search is on bytes.
+            Encoding::Utf8 => body.to_vec(),
+            _ => match encoding::decode(body, encoding) {
+                (text, Exact::Yes) => text.into_bytes(),
+                (_, Exact::No) => {
+                    return Err(ToolError::refused(format!(
+                        "{given} is broken {}; it cannot be edited without loss",
+                        encoding.name()
+                    )));
+                }
+            },
+        };
+        Ok(Work { text, encoding, mark: mark.to_vec() })
+    }
+
+    /// The file's bytes for a changed text; none when the encoding cannot say it.
+    fn back(&self, text: &[u8]) -> Option<Vec<u8>> {
+        let mut bytes = self.mark.clone();
+        match self.encoding {
+            Encoding::Utf8 => bytes.extend_from_slice(text),
+            _ => bytes.extend(encoding::encode(std::str::from_utf8(text).ok()?, self.encoding)?),
+        }
+        Some(bytes)
+    }
+}
+
+/// What was replaced.
+struct Done {
+    occurrences: usize,
+    /// Ways of matching other than exact.
+    ways: Vec<How>,
+}
+
+impl Done {
+    fn sentence(&self, given: &str, change: &FileDiff) -> String {
+        let count =
+            |number: usize, word: &str| format!("{number} {word}{}", if number == 1 { "" } else { "s" });
+        let lines = change.added.max(change.removed) as usize;
+        let mut text = format!(
+            "Replaced {} in {given} ({} changed)",
+            count(self.occurrences, "occurrence"),
+            count(lines, "line")
+        );
+        for way in &self.ways {
+            text.push_str(&format!("\nThe exact text was not there; it was matched {}.", way.words()));
+        }
+        text
+    }
+}
+
+/// Makes all changes on the original text, or none.
+fn apply(call: &FileCall, text: &[u8], changes: &[Change]) -> Result<(Vec<u8>, Done), ToolError> {
+    let mut splices: Vec<Splice> = Vec::new();
+    let mut done = Done { occurrences: 0, ways: Vec::new() };
+    for (index, change) in changes.iter().enumerate() {
+        call.go_on()?;
+        let every = change.replace_all == Some(true);
+        let refuse = |reason: String| {
+            let which = if changes.len() > 1 { format!("edits[{index}]: ") } else { String::new() };
+            let whole = if changes.len() > 1 { " No edit of this call was made." } else { "" };
+            ToolError::refused(format!("{which}{reason}{whole}"))
+        };
+        let (spans, how) = match matching::find(text, &change.old_string) {
+            Outcome::Found(spans, how) if spans.len() == 1 || (every && how == How::Exact) => (spans, how),
+            Outcome::Found(spans, how) => {
+                return Err(refuse(explain::several(&call.given, text, &spans, how)));
+            }
+            Outcome::Missing => return Err(refuse(explain::missing(&call.given, text, change))),
+        };
+        let begin = splices.len();
+        let made = spans.into_iter().map(|span| splice::make(text, span, change, how));
+        splices.extend(made);
+        let of_this = splices.get(begin..).unwrap_or_default();
+        if of_this.iter().all(|splice| splice.changes_nothing(text)) {
+            return Err(refuse(explain::no_change(&call.given, text, of_this, how)));
+        }
+        done.occurrences += of_this.len();
+        if how != How::Exact && !done.ways.contains(&how) {
+            done.ways.push(how);
+        }
+    }
+    splice::join(text, splices).map(|text| (text, done)).map_err(|(line, other)| {
+        ToolError::refused(format!(
+            "two of the edits overlap in {} (lines {line} and {other}); make one edit of them. No edit was made.",
+            call.given
+        ))
+    })
 }

@@ -1,5 +1,180 @@
 //! Which versions of which files the model has seen, and a queue for calls on one file.
+//!
+//! A version is known by its hash where the content was in hand, else by size, time and inode.
+//! Texts of moderate size are kept as well, so that a refusal can show what changed. Paths here
+//! are always [`super::paths::identity`]. The ledger lives as long as the process; a resumed
+//! session begins with an empty one, and a file never seen is not guarded.
+
+use std::collections::HashMap;
+use std::fs::Metadata;
+use std::hash::{DefaultHasher, Hasher};
+use std::os::unix::fs::MetadataExt;
+use std::path::{Path, PathBuf};
+use std::sync::{Arc, Mutex, PoisonError, Weak};
+
+use tokio::sync::OwnedMutexGuard;
+
+/// Largest text kept for showing what changed.
+const KEPT_TEXT: usize = 1024 * 1024;
+/// Most bytes of text kept in all; the oldest go first.
+const KEPT_IN_ALL: usize = 16 * 1024 * 1024;
 
 /// The ledger of a session.
 #[derive(Debug, Default)]
-pub struct Ledger;
+pub struct Ledger {
+    seen: Mutex<Book>,
+    queues: Mutex<HashMap<PathBuf, Weak<tokio::sync::Mutex<()>>>>,
+}
+
+#[derive(Debug, Default)]
+struct Book {
+    entries: HashMap<PathBuf, Seen>,
+    kept: usize,
+    clock: u64,
+}
+
+#[derive(Debug)]
+struct Seen {
+    stamp: Stamp,
+    hash: Option<u64>,
+    text: Option<Arc<[u8]>>,
+    at: u64,
+}
+
+/// What the file system says of a version of a file.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Stamp {
+    device: u64,
+    inode: u64,
+    size: u64,
+    seconds: i64,
+    nanoseconds: i64,
+}
+
+impl From<&Metadata> for Stamp {
+    fn from(metadata: &Metadata) -> Self {
+        Stamp {
+            device: metadata.dev(),
+            inode: metadata.ino(),
+            size: metadata.len(),
+            seconds: metadata.mtime(),
+            nanoseconds: metadata.mtime_nsec(),
+        }
+    }
+}
+
+/// Whether a file is as the model knows it.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Verdict {
+    /// The model has not seen this file.
+    Unseen,
+    /// It is the version the model knows.
+    Same,
+    /// It is another; what the model saw, when it was kept.
+    Changed(Option<Arc<[u8]>>),
+}
+
+/// The right to work on one file. Others wait until it is dropped.
+pub type Turn = OwnedMutexGuard<()>;
+
+impl Ledger {
+    /// Notes that the model knows this version. `content` is the whole file when it was in hand.
+    pub fn saw(&self, path: &Path, stamp: Stamp, content: Option<&[u8]>) {
+        let mut book = self.seen.lock().unwrap_or_else(PoisonError::into_inner);
+        book.clock += 1;
+        let text = content.filter(|content| content.len() <= KEPT_TEXT).map(Arc::from);
+        let seen = Seen { stamp, hash: content.map(hash), text, at: book.clock };
+        book.kept += seen.size();
+        if let Some(before) = book.entries.insert(path.to_path_buf(), seen) {
+            book.kept -= before.size();
+        }
+        while book.kept > KEPT_IN_ALL && book.drop_oldest_text() {}
+    }
+
+    /// Compares the file as it is now with what the model knows.
+    pub fn verdict(&self, path: &Path, stamp: Stamp, content: Option<&[u8]>) -> Verdict {
+        let book = self.seen.lock().unwrap_or_else(PoisonError::into_inner);
+        let Some(seen) = book.entries.get(path) else { return Verdict::Unseen };
+        let same = match (seen.hash, content) {
+            (Some(known), Some(content)) => known == hash(content),
+            _ => seen.stamp == stamp,
+        };
+        if same { Verdict::Same } else { Verdict::Changed(seen.text.clone()) }
+    }
+
+    /// Waits for the calls on this file that came before.
+    pub async fn turn(&self, path: &Path) -> Turn {
+        let queue = {
+            let mut queues = self.queues.lock().unwrap_or_else(PoisonError::into_inner);
+            queues.retain(|_, queue| queue.strong_count() > 0);
+            match queues.get(path).and_then(Weak::upgrade) {
+                Some(queue) => queue,
+                None => {
+                    let queue = Arc::default();
+                    queues.insert(path.to_path_buf(), Arc::downgrade(&queue));
+                    queue
+                }
+            }
+        };
+        queue.lock_owned().await
+    }
+}
+
+impl Book {
+    fn drop_oldest_text(&mut self) -> bool {
+        let oldest = self.entries.values_mut().filter(|seen| seen.text.is_some()).min_by_key(|seen| seen.at);
+        let Some(oldest) = oldest else { return false };
+        self.kept -= oldest.size();
+        oldest.text = None;
+        true
+    }
+}
+
+impl Seen {
+    fn size(&self) -> usize {
+        self.text.as_ref().map_or(0, |text| text.len())
+    }
+}
+
+fn hash(content: &[u8]) -> u64 {
+    let mut hasher = DefaultHasher::new();
+    hasher.write(content);
+    hasher.finish()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn stamp(size: u64) -> Stamp {
+        Stamp { device: 1, inode: 2, size, seconds: 3, nanoseconds: 4 }
+    }
+
+    #[test]
+    fn content_decides_where_it_is_known_and_the_stamp_elsewhere() {
+        let ledger = Ledger::default();
+        let path = Path::new("/f");
+        assert_eq!(ledger.verdict(path, stamp(1), Some(b"a")), Verdict::Unseen);
+        ledger.saw(path, stamp(1), Some(b"a"));
+        assert_eq!(ledger.verdict(path, stamp(9), Some(b"a")), Verdict::Same);
+        assert_eq!(ledger.verdict(path, stamp(1), Some(b"b")), Verdict::Changed(Some(Arc::from(&b"a"[..]))));
+        ledger.saw(path, stamp(1), None);
+        assert_eq!(ledger.verdict(path, stamp(1), Some(b"b")), Verdict::Same);
+        assert_eq!(ledger.verdict(path, stamp(2), Some(b"b")), Verdict::Changed(None));
+    }
+
+    #[test]
+    fn kept_texts_are_bounded_in_all() {
+        let ledger = Ledger::default();
+        let text = vec![b'x'; KEPT_TEXT];
+        for n in 0..40 {
+            ledger.saw(Path::new(&format!("/{n}")), stamp(n), Some(&text));
+        }
+        assert!(ledger.seen.lock().unwrap().kept <= KEPT_IN_ALL);
+        assert_eq!(ledger.verdict(Path::new("/0"), stamp(7), Some(b"other")), Verdict::Changed(None));
+        assert!(matches!(
+            ledger.verdict(Path::new("/39"), stamp(7), Some(b"other")),
+            Verdict::Changed(Some(_))
+        ));
+    }
+}

@@ -10,11 +10,17 @@
 pub mod args;
 pub mod bash;
 pub mod details;
+pub mod diff;
 pub mod edit;
+pub mod encoding;
+pub mod file_call;
 pub mod ledger;
+pub mod paths;
 pub mod process;
 pub mod read;
+pub mod replace;
 pub mod scratch;
+pub mod terminal;
 pub mod write;
 
 use std::future::Future;

@@ -1,27 +1,229 @@
-//! Under construction: read.
+//! read: a window of a text file with line numbers, or a picture.
+//!
+//! Owns the tool's arguments and the words of its result. The window is cut out by
+//! `read/window.rs`, pictures are prepared by `read/picture.rs`, `encoding.rs` knows encodings.
 
-use super::{Tool, ToolContext, ToolError, ToolOutput, ToolSpec};
+pub mod picture;
+pub mod window;
+
+use std::fs::{File, Metadata};
+use std::io::{self, Read as _};
+use std::time::Duration;
+
+use super::encoding::{self, Encoding, Exact, PROBE, Probe};
+use super::file_call::{self, FileCall, OnAbort};
+use super::ledger::Stamp;
+use super::replace::MAX_FILE;
+use super::{Details, Tool, ToolContext, ToolError, ToolOutput, ToolSpec, args, paths};
+use window::{Ask, Window};
+
+/// Most lines of one answer.
+const MAX_LINES: usize = 5_000;
+/// A file up to this size is read whole, so that the ledger knows its content.
+const WHOLE: u64 = 4 * 1024 * 1024;
+/// How long the lines beyond the window are counted.
+const COUNTING: Duration = Duration::from_secs(3);
 
 /// The tool.
-#[derive(Default)]
-pub struct Read;
+#[derive(Debug)]
+pub struct Read {
+    spec: ToolSpec,
+}
 
 /// Its arguments.
-#[derive(serde::Deserialize, schemars::JsonSchema)]
-pub struct Args {}
+#[derive(Debug, serde::Deserialize, schemars::JsonSchema)]
+pub struct Args {
+    /// The file.
+    pub path: String,
+    /// The first line to show, from 1.
+    pub offset: Option<u64>,
+    /// How many lines to show.
+    pub limit: Option<u64>,
+}
+
+impl Default for Read {
+    fn default() -> Self {
+        let spec = args::spec::<Args>("read", include_str!("read.md"));
+        Read { spec: ToolSpec { read_only: true, ..spec } }
+    }
+}
 
 impl Tool for Read {
     type Args = Args;
 
     fn spec(&self) -> &ToolSpec {
-        todo!()
+        &self.spec
     }
 
-    fn title(&self, _args: &serde_json::Value) -> String {
-        todo!()
+    fn title(&self, args: &serde_json::Value) -> String {
+        let path = args::partial(args, "path").unwrap_or_default();
+        let number = |name: &str| args.get(name).and_then(serde_json::Value::as_u64);
+        match (number("offset"), number("limit")) {
+            (None, None) => path.into(),
+            (from, None) => format!("{path}:{}-", from.unwrap_or(1)),
+            (from, Some(limit)) => {
+                let from = from.unwrap_or(1).max(1);
+                format!("{path}:{from}-{}", from.saturating_add(limit).saturating_sub(1))
+            }
+        }
     }
 
-    async fn run(&self, _args: Args, _context: ToolContext) -> Result<ToolOutput, ToolError> {
-        todo!()
+    async fn run(&self, args: Args, context: ToolContext) -> Result<ToolOutput, ToolError> {
+        let Args { path, offset, limit } = args;
+        file_call::run(path, context, OnAbort::Leave, move |call| read(call, offset, limit)).await
     }
+}
+
+fn read(call: &FileCall, offset: Option<u64>, limit: Option<u64>) -> Result<ToolOutput, ToolError> {
+    let (mut file, metadata) = paths::open_regular(&call.path, &call.given)?;
+    let failed = |error: io::Error| match error.kind() {
+        io::ErrorKind::Interrupted => ToolError::aborted(),
+        _ => paths::cannot(&call.given, &call.path, "read", &error),
+    };
+    let mut start = Vec::new();
+    (&mut file).take(WHOLE + 1).read_to_end(&mut start).map_err(failed)?;
+    let whole = start.len() as u64 <= WHOLE;
+    if let Some(format) = picture::format(&start) {
+        let bytes = rest_of(call, start, &mut file, &metadata).map_err(failed)?;
+        return picture::answer(call, format, &bytes);
+    }
+    let ask = ask(call, offset, limit);
+    let (window, notes) = match encoding::probe(&start) {
+        Probe::Binary => return Err(binary(call, &metadata)),
+        Probe::Wide(encoding) => {
+            let bytes = rest_of(call, start, &mut file, &metadata).map_err(failed)?;
+            see(call, &metadata, Some(&bytes));
+            let (text, exact) = encoding::decode(&bytes, encoding);
+            let window = Window::cut(text.as_bytes(), &ask, &call.wanted).map_err(failed)?;
+            (window, vec![decoded(encoding, exact)])
+        }
+        Probe::Narrow => {
+            see(call, &metadata, whole.then_some(start.as_slice()));
+            narrow_window(call, &start, file, &ask).map_err(failed)?
+        }
+    };
+    answer(call, &ask, limit, window, notes)
+}
+
+/// Notes in the ledger what the model is about to see.
+fn see(call: &FileCall, metadata: &Metadata, content: Option<&[u8]>) {
+    call.context.ledger.saw(&call.key, Stamp::from(metadata), content);
+}
+
+/// The whole file, for what cannot be streamed.
+fn rest_of(call: &FileCall, mut start: Vec<u8>, file: &mut File, metadata: &Metadata) -> io::Result<Vec<u8>> {
+    if metadata.len() > MAX_FILE {
+        return Err(io::Error::other(format!(
+            "it has {} MB, too many for a file of its kind",
+            metadata.len() >> 20
+        )));
+    }
+    if call.go_on().is_err() {
+        return Err(io::ErrorKind::Interrupted.into());
+    }
+    file.take(MAX_FILE).read_to_end(&mut start)?;
+    Ok(start)
+}
+
+fn ask(call: &FileCall, offset: Option<u64>, limit: Option<u64>) -> Ask {
+    let most = call.context.limits.max_lines.min(MAX_LINES);
+    let wanted = limit.map_or(most, |limit| usize::try_from(limit).unwrap_or(most).clamp(1, most));
+    // When the model names a window it can take, it does not ask how long the file is.
+    let own_window = limit.is_some_and(|limit| limit <= most as u64);
+    Ask {
+        first: offset.unwrap_or(1).max(1),
+        lines: wanted,
+        // Room for the notes around the lines.
+        bytes: call.context.limits.max_bytes.saturating_sub(512),
+        line_end: b'\n',
+        count: (!own_window).then_some(COUNTING),
+    }
+}
+
+fn narrow_window(call: &FileCall, start: &[u8], file: File, ask: &Ask) -> io::Result<(Window, Vec<String>)> {
+    let mut notes = Vec::new();
+    let probe = start.get(..PROBE).unwrap_or(start);
+    let old_mac = memchr::memchr(b'\n', start).is_none() && memchr::memchr(b'\r', probe).is_some();
+    let ask = Ask { line_end: if old_mac { b'\r' } else { b'\n' }, ..ask.clone() };
+    if old_mac {
+        notes.push("its lines end in CR alone".into());
+    }
+    let text = start.strip_prefix(encoding::UTF8_BOM);
+    if text.is_some() {
+        notes.push("it begins with a UTF-8 byte order mark, which is not shown".into());
+    }
+    let mut window = Window::cut(text.unwrap_or(start).chain(file), &ask, &call.wanted)?;
+    let shown: Vec<u8> = window.lines.iter().flat_map(|line| line.bytes.iter().copied()).collect();
+    let encoding = encoding::narrow(&shown);
+    let broken = std::str::from_utf8(&shown).is_err();
+    if encoding == Encoding::Latin1 {
+        for line in &mut window.lines {
+            line.bytes = encoding::decode(&line.bytes, encoding).0.into_bytes();
+        }
+        notes.push(decoded(encoding, Exact::Yes));
+    } else if broken && window.lines.iter().any(|line| line.is_broken()) {
+        notes.push("some bytes are not UTF-8 and are shown as \u{fffd}".into());
+    }
+    Ok((window, notes))
+}
+
+fn decoded(encoding: Encoding, exact: Exact) -> String {
+    let broken = if exact == Exact::No { "; broken characters are shown as \u{fffd}" } else { "" };
+    format!("it is not UTF-8; decoded from {}{broken}", encoding.name())
+}
+
+fn binary(call: &FileCall, metadata: &Metadata) -> ToolError {
+    ToolError::refused(format!(
+        "{0} is a binary file ({1} bytes); look at it with bash: `file {0}` or `xxd {0} | head`",
+        call.given,
+        metadata.len()
+    ))
+}
+
+fn answer(
+    call: &FileCall,
+    ask: &Ask,
+    limit: Option<u64>,
+    window: Window,
+    mut notes: Vec<String>,
+) -> Result<ToolOutput, ToolError> {
+    let shown = window.lines.len() as u64;
+    let total = window.counted;
+    if shown == 0 && total == 0 && ask.first == 1 {
+        return Ok(ToolOutput::new(format!("({} is empty)", call.given), Details::None));
+    }
+    if shown == 0 {
+        let lines = if total == 1 { "1 line".into() } else { format!("{total} lines") };
+        return Err(ToolError::refused(format!(
+            "offset {} is past the end: {} has {lines}",
+            ask.first, call.given
+        )));
+    }
+    let mut text = String::new();
+    let last = ask.first + shown - 1;
+    let asked = limit.is_some_and(|limit| limit == shown);
+    if window.more && !asked {
+        text.push_str(&warning(ask.first, shown, &window));
+    }
+    for (line, number) in window.lines.iter().zip(ask.first..) {
+        text.push_str(&format!("{number:>6}  "));
+        text.push_str(&line.text());
+        text.push('\n');
+    }
+    if window.more {
+        notes.push(format!("more lines follow; go on with offset {}", last + 1));
+    }
+    for note in notes {
+        text.push_str(&format!("[{}: {note}]\n", call.given));
+    }
+    Ok(ToolOutput::new(text, Details::None))
+}
+
+fn warning(first: u64, shown: u64, window: &Window) -> String {
+    let total = window.counted;
+    let more = if window.complete { "" } else { "more than " };
+    let which = if first == 1 { format!("first {shown}") } else { format!("{shown} from line {first} on") };
+    format!(
+        "WARNING: File has {more}{total} lines, showing {which}. Use offset and limit parameters to read more.\n"
+    )
 }

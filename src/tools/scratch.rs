@@ -1,5 +1,244 @@
 //! tau's own temporary folder for output too large to keep in memory.
+//!
+//! One folder a process, 0700 under a random name, made when first needed. Files in it are
+//! 0600 and made anew (`O_EXCL`), so nobody can put a link in their place. All of them together
+//! are bounded; the oldest finished ones make room. Folders of dead processes go after some
+//! days, not at exit, because sessions name the files in them.
+
+use std::collections::VecDeque;
+use std::fs::{self, DirEntry, File, OpenOptions, Permissions};
+use std::io::{self, ErrorKind, Write};
+use std::os::unix::fs::{MetadataExt, OpenOptionsExt, PermissionsExt};
+use std::path::{Path, PathBuf};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::time::Duration;
+
+use rustix::process::Pid;
+
+/// Begin of the names of our folders; the process number and random characters follow.
+const PREFIX: &str = "tau-scratch-";
+/// Most bytes of all files together.
+const MAX_IN_ALL: u64 = 1024 * 1024 * 1024;
+/// Age at which the folder of a dead process is removed.
+const KEPT: Duration = Duration::from_secs(3 * 24 * 60 * 60);
 
 /// The folder of one process: 0700, bounded in all, old ones removed after some days.
-#[derive(Debug, Default)]
-pub struct Scratch;
+#[derive(Debug)]
+pub struct Scratch {
+    base: PathBuf,
+    shelf: Arc<Mutex<Shelf>>,
+}
+
+#[derive(Debug)]
+struct Shelf {
+    folder: Option<PathBuf>,
+    files: VecDeque<Kept>,
+    total: u64,
+    most: u64,
+    number: u64,
+}
+
+#[derive(Debug)]
+struct Kept {
+    path: PathBuf,
+    size: u64,
+    writing: bool,
+}
+
+impl Default for Scratch {
+    /// Under the system's temporary directory.
+    fn default() -> Self {
+        Scratch::bounded(&std::env::temp_dir(), MAX_IN_ALL)
+    }
+}
+
+impl Scratch {
+    /// A scratch folder under `base`, which is usually the system's temporary directory. The
+    /// folder itself is made when first needed.
+    ///
+    /// # Errors
+    /// When `base` is no directory.
+    pub fn new(base: &Path) -> io::Result<Self> {
+        if !fs::metadata(base)?.is_dir() {
+            return Err(ErrorKind::NotADirectory.into());
+        }
+        Ok(Scratch::bounded(base, MAX_IN_ALL))
+    }
+
+    /// Like [`Scratch::new`] with another bound on all files together, in bytes.
+    pub fn bounded(base: &Path, most: u64) -> Self {
+        let shelf = Shelf { folder: None, files: VecDeque::new(), total: 0, most, number: 0 };
+        Scratch { base: base.to_path_buf(), shelf: Arc::new(Mutex::new(shelf)) }
+    }
+
+    /// A new empty file. `stem` begins its name.
+    ///
+    /// # Errors
+    /// When the folder or the file cannot be made.
+    pub fn create(&self, stem: &str) -> io::Result<SpillFile> {
+        let mut shelf = lock(&self.shelf);
+        let (path, file) = match shelf.make(&self.base, stem) {
+            // Cleaners of /tmp remove folders under a running program.
+            Err(error) if error.kind() == ErrorKind::NotFound => {
+                shelf.folder = None;
+                shelf.make(&self.base, stem)?
+            }
+            made => made?,
+        };
+        shelf.files.push_back(Kept { path: path.clone(), size: 0, writing: true });
+        Ok(SpillFile { path, file, shelf: Arc::clone(&self.shelf) })
+    }
+
+    /// Removes the folders of dead processes after three days. Slow on a full disk: for a
+    /// background thread. Returns how many were removed.
+    pub fn sweep(&self) -> usize {
+        let Ok(entries) = fs::read_dir(&self.base) else { return 0 };
+        let old = entries.filter_map(Result::ok).filter(is_left_behind);
+        old.filter(|entry| fs::remove_dir_all(entry.path()).is_ok()).count()
+    }
+}
+
+fn is_left_behind(entry: &DirEntry) -> bool {
+    let name = entry.file_name().to_string_lossy().into_owned();
+    let number = name.strip_prefix(PREFIX).and_then(|rest| rest.split('-').next()?.parse().ok());
+    let Some(pid) = number.and_then(Pid::from_raw) else { return false };
+    // The metadata is the entry's own: a link of this name is not followed.
+    let Ok(metadata) = entry.metadata() else { return false };
+    let ours = metadata.is_dir() && metadata.uid() == rustix::process::geteuid().as_raw();
+    let old = metadata.modified().ok().and_then(|at| at.elapsed().ok()).is_some_and(|age| age > KEPT);
+    ours && old && rustix::process::test_kill_process(pid).is_err()
+}
+
+impl Shelf {
+    fn make(&mut self, base: &Path, stem: &str) -> io::Result<(PathBuf, File)> {
+        let folder = match &self.folder {
+            Some(folder) => folder.clone(),
+            None => {
+                let folder = tempfile::Builder::new()
+                    .prefix(&format!("{PREFIX}{}-", std::process::id()))
+                    .rand_bytes(12)
+                    .permissions(Permissions::from_mode(0o700))
+                    .tempdir_in(base)?
+                    .keep();
+                self.folder.insert(folder).clone()
+            }
+        };
+        self.number += 1;
+        let path = folder.join(format!("{stem}-{:04}.log", self.number));
+        let file = OpenOptions::new().write(true).create_new(true).mode(0o600).open(&path)?;
+        Ok((path, file))
+    }
+
+    /// Makes room for `wanted` more bytes of the file at `path`; gives how many it may have.
+    fn grant(&mut self, path: &Path, wanted: u64) -> u64 {
+        while self.total + wanted > self.most {
+            let Some(oldest) = self.files.iter().position(|file| !file.writing) else { break };
+            if let Some(gone) = self.files.remove(oldest) {
+                fs::remove_file(&gone.path).ok();
+                self.total -= gone.size;
+            }
+        }
+        let granted = wanted.min(self.most.saturating_sub(self.total));
+        if let Some(file) = self.files.iter_mut().find(|file| file.path == path) {
+            file.size += granted;
+            self.total += granted;
+        }
+        granted
+    }
+}
+
+fn lock(shelf: &Mutex<Shelf>) -> MutexGuard<'_, Shelf> {
+    shelf.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+/// A file in the scratch folder while it is written. It stays when this is dropped.
+#[derive(Debug)]
+pub struct SpillFile {
+    path: PathBuf,
+    file: File,
+    shelf: Arc<Mutex<Shelf>>,
+}
+
+impl SpillFile {
+    /// Where it is.
+    pub fn path(&self) -> &Path {
+        &self.path
+    }
+
+    /// Appends, as far as the bound allows.
+    ///
+    /// # Errors
+    /// [`ErrorKind::FileTooLarge`] at the bound (what fitted is written), or the disk's error.
+    pub fn append(&mut self, bytes: &[u8]) -> io::Result<()> {
+        let wanted = bytes.len() as u64;
+        let granted = lock(&self.shelf).grant(&self.path, wanted);
+        let part = usize::try_from(granted).ok().and_then(|granted| bytes.get(..granted)).unwrap_or(bytes);
+        self.file.write_all(part)?;
+        if granted < wanted { Err(ErrorKind::FileTooLarge.into()) } else { Ok(()) }
+    }
+}
+
+impl Drop for SpillFile {
+    fn drop(&mut self) {
+        let mut shelf = lock(&self.shelf);
+        if let Some(file) = shelf.files.iter_mut().find(|file| file.path == self.path) {
+            file.writing = false;
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn mode(path: &Path) -> u32 {
+        fs::metadata(path).unwrap().permissions().mode() & 0o777
+    }
+
+    #[test]
+    fn the_folder_is_made_late_and_is_private() {
+        let base = tempfile::tempdir().unwrap();
+        let scratch = Scratch::new(base.path()).unwrap();
+        assert_eq!(fs::read_dir(base.path()).unwrap().count(), 0);
+        let mut file = scratch.create("bash").unwrap();
+        file.append(b"x").unwrap();
+        assert_eq!(mode(file.path()), 0o600);
+        assert_eq!(mode(file.path().parent().unwrap()), 0o700);
+        fs::remove_dir_all(file.path().parent().unwrap()).unwrap();
+        assert!(scratch.create("bash").unwrap().path().exists(), "a removed folder is made again");
+    }
+
+    #[test]
+    fn all_files_together_are_bounded_and_the_oldest_finished_one_goes() {
+        let base = tempfile::tempdir().unwrap();
+        let scratch = Scratch::bounded(base.path(), 10);
+        let mut first = scratch.create("a").unwrap();
+        first.append(b"123456").unwrap();
+        let first_path = first.path().to_path_buf();
+        let mut second = scratch.create("a").unwrap();
+        assert_eq!(second.append(b"123456").unwrap_err().kind(), ErrorKind::FileTooLarge);
+        assert_eq!(fs::read(second.path()).unwrap(), b"1234");
+        drop(first);
+        second.append(b"56").unwrap();
+        assert!(!first_path.exists());
+        assert_eq!(fs::read(second.path()).unwrap(), b"123456");
+    }
+
+    #[test]
+    fn only_old_folders_of_dead_processes_are_swept() {
+        let base = tempfile::tempdir().unwrap();
+        let make = |name: String, age: Duration| {
+            let path = base.path().join(name);
+            fs::create_dir(&path).unwrap();
+            File::open(&path).unwrap().set_modified(std::time::SystemTime::now() - age).unwrap();
+            path
+        };
+        let dead = 0x3fff_fff0;
+        let old = make(format!("{PREFIX}{dead}-aaaa"), KEPT + Duration::from_secs(60));
+        let young = make(format!("{PREFIX}{dead}-bbbb"), Duration::from_secs(60));
+        let alive = make(format!("{PREFIX}{}-cccc", std::process::id()), KEPT * 2);
+        let foreign = make("something-else".into(), KEPT * 2);
+        assert_eq!(Scratch::new(base.path()).unwrap().sweep(), 1);
+        assert_eq!([&old, &young, &alive, &foreign].map(|path| path.exists()), [false, true, true, true]);
+    }
+}

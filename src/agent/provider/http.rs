@@ -1,1 +1,290 @@
-//! Under construction: http.
+//! HTTP: sends a finished request and hands out the body as it comes.
+//!
+//! The only place that knows the HTTP client. A redirect is never followed: the key goes to the
+//! configured address and nowhere else. Loopback addresses are never reached through a proxy.
+//! What an error answer means is decided in `classify`; when to try again, in the agent's loop.
+
+use std::sync::OnceLock;
+use std::time::{Duration, SystemTime, UNIX_EPOCH};
+
+use reqwest::header::{HeaderMap, HeaderName, HeaderValue};
+use reqwest::{Client, ClientBuilder, Response, redirect};
+use tokio_util::sync::CancellationToken;
+
+use super::classify::{from_status, shortened};
+use super::{Failure, FailureKind, Headers, HttpRequest};
+use crate::agent::secret::Secret;
+
+/// Longest wait for a connection.
+const CONNECT: Duration = Duration::from_secs(10);
+
+/// Longest wait for the rest of an error answer.
+const ERROR_BODY: Duration = Duration::from_secs(10);
+
+/// How much of an error answer is read, in bytes.
+const ERROR_BYTES: usize = 64 * 1024;
+
+/// Headers that hold a key.
+const SECRET_HEADERS: [&str; 4] = ["authorization", "x-api-key", "api-key", "x-goog-api-key"];
+
+/// The client; built at the first request, since reading the system's certificates takes a while.
+#[derive(Debug, Default)]
+pub struct Http {
+    outside: OnceLock<Result<Client, Failure>>,
+    loopback: OnceLock<Result<Client, Failure>>,
+}
+
+/// The body of an answer with a good status.
+#[derive(Debug)]
+pub struct Body {
+    response: Response,
+    host: String,
+}
+
+impl Body {
+    /// The next bytes; none at the end.
+    ///
+    /// # Errors
+    /// When the connection breaks off or the encoding of the body is damaged.
+    pub async fn chunk(&mut self) -> Result<Option<impl AsRef<[u8]> + Send + use<>>, Failure> {
+        self.response.chunk().await.map_err(|error| transport_failure(&error, &self.host))
+    }
+}
+
+/// The method of a request.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Method {
+    Get,
+    Post,
+}
+
+impl Http {
+    /// Sends a POST and waits for the head of its answer. There is no time limit beside that for
+    /// the connection; the caller sets one.
+    ///
+    /// # Errors
+    /// Everything that is no answer with a status below 300, keys left out of its words.
+    pub async fn send(&self, request: &HttpRequest, cancel: &CancellationToken) -> Result<Body, Failure> {
+        let body = serde_json::to_vec(&request.body).map_err(|error| {
+            Failure::new(FailureKind::Request, format!("the request cannot be written: {error}"))
+        })?;
+        self.perform(Method::Post, &request.url, &request.headers, body, cancel).await
+    }
+
+    /// Fetches `url` whole, up to `limit` bytes; for lists of models.
+    ///
+    /// # Errors
+    /// As [`Http::send`], and when the answer is larger.
+    pub async fn get(
+        &self,
+        url: &str,
+        headers: &Headers,
+        limit: usize,
+        cancel: &CancellationToken,
+    ) -> Result<String, Failure> {
+        let mut body = self.perform(Method::Get, url, headers, Vec::new(), cancel).await?;
+        let mut bytes = Vec::new();
+        while let Some(part) = body.chunk().await? {
+            bytes.extend_from_slice(part.as_ref());
+            if bytes.len() > limit {
+                let message = format!("the answer is larger than {limit} bytes");
+                return Err(Failure::new(FailureKind::Protocol, message));
+            }
+        }
+        Ok(String::from_utf8_lossy(&bytes).into_owned())
+    }
+
+    async fn perform(
+        &self,
+        method: Method,
+        url: &str,
+        headers: &Headers,
+        body: Vec<u8>,
+        cancel: &CancellationToken,
+    ) -> Result<Body, Failure> {
+        let parsed = reqwest::Url::parse(url).map_err(|error| {
+            Failure::new(FailureKind::Config, format!("the address {url:?} is not valid: {error}"))
+                .hint("check the provider's base url")
+        })?;
+        let host = authority(&parsed);
+        let client = self.client(&parsed)?;
+        let request = match method {
+            Method::Get => client.get(parsed),
+            Method::Post => client.post(parsed).body(body),
+        };
+        let sending = request.headers(header_map(headers)?).send();
+        let answered = tokio::select! {
+            biased;
+            () = cancel.cancelled() => return Err(aborted()),
+            answered = sending => answered,
+        };
+        let response = answered.map_err(|error| transport_failure(&error, &host))?;
+        match response.status().as_u16() {
+            200..=299 => Ok(Body { response, host }),
+            300..=399 => Err(redirected(&response, &host)),
+            _ => Err(refused(response, headers, cancel).await),
+        }
+    }
+
+    fn client(&self, url: &reqwest::Url) -> Result<&Client, Failure> {
+        let (cell, proxies) = if is_loopback(url) {
+            (&self.loopback, Proxies::Never)
+        } else {
+            (&self.outside, Proxies::Environment)
+        };
+        cell.get_or_init(|| build(proxies)).as_ref().map_err(Clone::clone)
+    }
+}
+
+/// The failure of a request that the person stopped.
+pub(super) fn aborted() -> Failure {
+    Failure::new(FailureKind::Aborted, "stopped")
+}
+
+/// Which proxies a client uses.
+#[derive(Clone, Copy, Debug)]
+enum Proxies {
+    /// Those of `HTTP_PROXY`, `HTTPS_PROXY`, `NO_PROXY`.
+    Environment,
+    Never,
+}
+
+fn build(proxies: Proxies) -> Result<Client, Failure> {
+    // An error means that a provider is installed already, which serves as well.
+    let _ = rustls::crypto::ring::default_provider().install_default();
+    let settings = || {
+        let builder = ClientBuilder::new()
+            .connect_timeout(CONNECT)
+            .redirect(redirect::Policy::none())
+            .tcp_keepalive(Duration::from_secs(30))
+            .user_agent(concat!("tau/", env!("CARGO_PKG_VERSION")));
+        match proxies {
+            Proxies::Environment => builder,
+            Proxies::Never => builder.no_proxy(),
+        }
+    };
+    // A machine without certificates still has plain HTTP; HTTPS then fails by name.
+    settings().build().or_else(|_| settings().tls_certs_only([]).build()).map_err(|error| {
+        Failure::new(FailureKind::Config, format!("the http client cannot be set up: {}", cause(&error)))
+    })
+}
+
+fn is_loopback(url: &reqwest::Url) -> bool {
+    let host = url.host_str().unwrap_or_default();
+    let host = host.trim_start_matches('[').trim_end_matches(']');
+    host == "localhost"
+        || host.ends_with(".localhost")
+        || host.parse::<std::net::IpAddr>().is_ok_and(|address| address.is_loopback())
+}
+
+fn authority(url: &reqwest::Url) -> String {
+    let host = url.host_str().unwrap_or_default();
+    url.port().map_or_else(|| host.to_owned(), |port| format!("{host}:{port}"))
+}
+
+fn header_map(headers: &Headers) -> Result<HeaderMap, Failure> {
+    let mut map = HeaderMap::new();
+    for (name, value) in &headers.0 {
+        let wrong = || {
+            Failure::new(
+                FailureKind::Config,
+                format!("the header {name:?} cannot be sent: it has forbidden characters"),
+            )
+            .hint("check the key and the headers of this provider")
+        };
+        let header = HeaderName::from_bytes(name.as_bytes()).map_err(|_| wrong())?;
+        let mut content = HeaderValue::from_str(value).map_err(|_| wrong())?;
+        content.set_sensitive(SECRET_HEADERS.contains(&name.as_str()));
+        map.insert(header, content);
+    }
+    Ok(map)
+}
+
+fn redirected(response: &Response, host: &str) -> Failure {
+    let target = response.headers().get("location").and_then(|value| value.to_str().ok()).unwrap_or_default();
+    let target = match reqwest::Url::parse(target) {
+        Ok(url) => format!("{}://{}", url.scheme(), authority(&url)),
+        Err(_) => "another address".to_owned(),
+    };
+    let status = response.status().as_u16();
+    Failure::new(
+        FailureKind::Request,
+        format!("{host} redirects to {target} (status {status}); the request was not sent there"),
+    )
+    .hint("if you trust that address, make it the provider's base url")
+}
+
+/// The failure behind an error answer. What of the body comes in time is read.
+async fn refused(mut response: Response, headers: &Headers, cancel: &CancellationToken) -> Failure {
+    let status = response.status().as_u16();
+    let lower = |(name, value): (&HeaderName, &HeaderValue)| {
+        Some((name.as_str().to_owned(), value.to_str().ok()?.to_owned()))
+    };
+    let answered: Vec<(String, String)> = response.headers().iter().filter_map(lower).collect();
+    let mut bytes = Vec::new();
+    let reading = async {
+        while let Ok(Some(part)) = response.chunk().await {
+            bytes.extend_from_slice(&part);
+            if bytes.len() > ERROR_BYTES {
+                break;
+            }
+        }
+    };
+    tokio::select! {
+        biased;
+        () = cancel.cancelled() => return aborted(),
+        () = tokio::time::sleep(ERROR_BODY) => {}
+        () = reading => {}
+    }
+    let failure = from_status(status, &answered, &String::from_utf8_lossy(&bytes), now_ms());
+    redacted(failure, headers)
+}
+
+/// The failure without the keys that the request held.
+fn redacted(mut failure: Failure, headers: &Headers) -> Failure {
+    for (name, value) in &headers.0 {
+        if SECRET_HEADERS.contains(&name.as_str()) {
+            let key = value.strip_prefix("Bearer ").unwrap_or(value);
+            failure.message = Secret::new(key).redact(&failure.message);
+        }
+    }
+    failure
+}
+
+/// Milliseconds since 1970.
+fn now_ms() -> i64 {
+    let passed = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
+    i64::try_from(passed.as_millis()).unwrap_or(i64::MAX)
+}
+
+fn transport_failure(error: &reqwest::Error, host: &str) -> Failure {
+    let cause = cause(error);
+    let (kind, what, hint) = if error.is_timeout() {
+        (FailureKind::Timeout, "no answer in time from", None)
+    } else if error.is_connect() {
+        let hint = if cause.contains("certificate") || cause.contains("UnknownIssuer") {
+            "for an own certificate authority set SSL_CERT_FILE to its certificate"
+        } else {
+            "check the provider's address, and whether the network or the local server is up"
+        };
+        (FailureKind::Network, "cannot connect to", Some(hint))
+    } else if error.is_body() || error.is_decode() {
+        (FailureKind::Network, "the answer broke off from", None)
+    } else {
+        (FailureKind::Network, "the connection broke off to", None)
+    };
+    let failure = Failure::new(kind, shortened(&format!("{what} {host}: {cause}")));
+    match hint {
+        Some(hint) => failure.hint(hint),
+        None => failure,
+    }
+}
+
+/// The words of the innermost cause, which names what really happened.
+fn cause(error: &dyn std::error::Error) -> String {
+    let mut inner = error;
+    while let Some(source) = inner.source() {
+        inner = source;
+    }
+    inner.to_string()
+}

@@ -5,13 +5,18 @@
 //! Vendors, addresses, windows and prices are data in `agent::catalogue`.
 
 pub mod anthropic;
+mod blocks;
+pub mod classify;
 pub mod direct;
 pub mod failure;
 pub mod google;
 pub mod handoff;
 pub mod http;
+mod json;
 pub mod openai_chat;
 pub mod openai_responses;
+mod quirks;
+pub mod reader;
 pub mod scripted;
 pub mod sse;
 

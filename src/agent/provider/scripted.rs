@@ -1,1 +1,195 @@
-//! Under construction: scripted.
+//! Transports without a network: scripts for tests and demos, and the switch between transports.
+
+use std::collections::VecDeque;
+use std::sync::{Arc, Mutex, PoisonError};
+use std::time::Duration;
+
+use futures_util::stream;
+use serde_json::Value;
+use tokio_util::sync::CancellationToken;
+
+use super::http::aborted;
+use super::{EventStream, Failure, FailureKind, ModelRequest, StreamEvent, Transport};
+use crate::agent::event::Delta;
+use crate::agent::message::{StopReason, ToolCall};
+use crate::agent::model::Api;
+
+/// One step of a script.
+#[derive(Clone, Debug, PartialEq)]
+pub enum Step {
+    /// Says this.
+    Event(StreamEvent),
+    /// Waits.
+    Wait(Duration),
+    /// Says nothing more until the request is cancelled.
+    Hang,
+}
+
+/// One answer.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct Script(pub Vec<Step>);
+
+impl From<Vec<StreamEvent>> for Script {
+    fn from(events: Vec<StreamEvent>) -> Self {
+        Script(events.into_iter().map(Step::Event).collect())
+    }
+}
+
+impl Script {
+    /// The same answer with a pause before each event.
+    pub fn paced(self, pause: Duration) -> Self {
+        let steps = self.0.into_iter().flat_map(|step| [Step::Wait(pause), step]);
+        Script(steps.collect())
+    }
+
+    /// The same answer after a pause.
+    pub fn after(self, pause: Duration) -> Self {
+        Script(std::iter::once(Step::Wait(pause)).chain(self.0).collect())
+    }
+}
+
+/// An answer of text: a complete one, that ends with `stop`.
+pub fn says(text: &str) -> Vec<StreamEvent> {
+    let mut events = text_block(0, text);
+    events.push(StreamEvent::Stop(StopReason::Stop));
+    events
+}
+
+/// An answer that calls tools: id, name and arguments of each.
+pub fn calls(list: &[(&str, &str, Value)]) -> Vec<StreamEvent> {
+    let mut events = Vec::new();
+    for (content_index, (id, name, arguments)) in list.iter().enumerate() {
+        let (id, name) = ((*id).to_owned(), (*name).to_owned());
+        let tool_name = name.clone();
+        events.push(StreamEvent::Delta(Delta::ToolCallStart { content_index, id: id.clone(), tool_name }));
+        let delta = arguments.to_string();
+        events.push(StreamEvent::Delta(Delta::ToolCallDelta { content_index, delta }));
+        let tool_call = ToolCall { id, name, arguments: arguments.clone(), thought_signature: None };
+        events.push(StreamEvent::Delta(Delta::ToolCallEnd { content_index, tool_call }));
+    }
+    events.push(StreamEvent::Stop(StopReason::ToolUse));
+    events
+}
+
+/// The events of one text block.
+pub fn text_block(content_index: usize, text: &str) -> Vec<StreamEvent> {
+    let content = text.to_owned();
+    vec![
+        StreamEvent::Delta(Delta::TextStart { content_index }),
+        StreamEvent::Delta(Delta::TextDelta { content_index, delta: content.clone() }),
+        StreamEvent::Delta(Delta::TextEnd { content_index, content }),
+    ]
+}
+
+/// What answers a request.
+type Answering = Box<dyn Fn(&ModelRequest) -> Script + Send + Sync>;
+
+/// A transport that plays scripts, one a request, and remembers the requests.
+#[derive(Default)]
+pub struct Scripted {
+    queue: Mutex<VecDeque<Script>>,
+    answering: Option<Answering>,
+    requests: Mutex<Vec<ModelRequest>>,
+}
+
+impl std::fmt::Debug for Scripted {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("Scripted").finish_non_exhaustive()
+    }
+}
+
+impl Scripted {
+    /// Answers the requests with these scripts in turn; then with a failure.
+    pub fn new<S: Into<Script>>(scripts: impl IntoIterator<Item = S>) -> Self {
+        let queue = scripts.into_iter().map(Into::into).collect();
+        Scripted { queue: Mutex::new(queue), ..Scripted::default() }
+    }
+
+    /// Answers each request with what `answer` makes of it.
+    pub fn answering<S: Into<Script>>(answer: impl Fn(&ModelRequest) -> S + Send + Sync + 'static) -> Self {
+        Scripted { answering: Some(Box::new(move |request| answer(request).into())), ..Scripted::default() }
+    }
+
+    /// Adds a script behind those that wait.
+    pub fn push(&self, script: impl Into<Script>) {
+        self.queue.lock().unwrap_or_else(PoisonError::into_inner).push_back(script.into());
+    }
+
+    /// The requests so far.
+    pub fn requests(&self) -> Vec<ModelRequest> {
+        self.requests.lock().unwrap_or_else(PoisonError::into_inner).clone()
+    }
+
+    fn script(&self, request: &ModelRequest) -> Script {
+        let queued = self.queue.lock().unwrap_or_else(PoisonError::into_inner).pop_front();
+        match (queued, &self.answering) {
+            (Some(script), _) => script,
+            (None, Some(answer)) => answer(request),
+            (None, None) => {
+                let failure = Failure::new(FailureKind::Config, "the script has no further answer");
+                vec![StreamEvent::Failed(failure)].into()
+            }
+        }
+    }
+}
+
+impl Transport for Scripted {
+    fn stream(&self, request: ModelRequest, cancel: CancellationToken) -> EventStream {
+        let steps: VecDeque<Step> = self.script(&request).0.into();
+        self.requests.lock().unwrap_or_else(PoisonError::into_inner).push(request);
+        Box::pin(stream::unfold(Some((steps, cancel)), |state| async move {
+            let (mut steps, cancel) = state?;
+            match play(&mut steps, &cancel).await? {
+                event @ (StreamEvent::Stop(_) | StreamEvent::Failed(_)) => Some((event, None)),
+                event => Some((event, Some((steps, cancel)))),
+            }
+        }))
+    }
+}
+
+/// The next event of a script; none at its end.
+async fn play(steps: &mut VecDeque<Step>, cancel: &CancellationToken) -> Option<StreamEvent> {
+    loop {
+        if cancel.is_cancelled() {
+            return Some(StreamEvent::Failed(aborted()));
+        }
+        match steps.pop_front()? {
+            Step::Event(event) => return Some(event),
+            Step::Wait(time) => tokio::select! {
+                biased;
+                () = cancel.cancelled() => {}
+                () = tokio::time::sleep(time) => {}
+            },
+            Step::Hang => cancel.cancelled().await,
+        }
+    }
+}
+
+/// Sends requests of the scripted format to one transport and all others to another.
+#[derive(Clone)]
+pub struct Router {
+    scripted: Arc<dyn Transport>,
+    wire: Arc<dyn Transport>,
+}
+
+impl std::fmt::Debug for Router {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("Router").finish_non_exhaustive()
+    }
+}
+
+impl Router {
+    /// `scripted` for [`Api::Scripted`], `wire` for every other format.
+    pub fn new(scripted: Arc<dyn Transport>, wire: Arc<dyn Transport>) -> Self {
+        Router { scripted, wire }
+    }
+}
+
+impl Transport for Router {
+    fn stream(&self, request: ModelRequest, cancel: CancellationToken) -> EventStream {
+        match request.model.api {
+            Api::Scripted => self.scripted.stream(request, cancel),
+            _ => self.wire.stream(request, cancel),
+        }
+    }
+}

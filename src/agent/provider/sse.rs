@@ -1,4 +1,20 @@
 //! Server-sent events: bytes in, frames out.
+//!
+//! A push parser after the WHATWG HTML standard, section "Event stream interpretation", with
+//! what real servers need besides: the last event counts without its blank line, invalid UTF-8
+//! is replaced, and text that is no event stream at all (a bare JSON error, a page of HTML) is
+//! kept and handed over as a frame named [`STRAY`]. It knows nothing of what the frames mean.
+
+use memchr::memchr2;
+
+/// Name of the frame that holds text which is not in event-stream form.
+pub const STRAY: &str = "stray";
+
+/// Largest event, in bytes. What is larger is a failure, so that memory stays bounded.
+pub const MAX_EVENT: usize = 16 * 1024 * 1024;
+
+/// Largest amount of stray text kept, in bytes.
+const MAX_STRAY: usize = 64 * 1024;
 
 /// One event of a stream.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -7,4 +23,202 @@ pub struct SseFrame {
     pub event: String,
     /// The `data:` lines, joined by line feeds.
     pub data: String,
+}
+
+/// An event was larger than [`MAX_EVENT`].
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct TooLarge;
+
+/// The parser. Any split of the same bytes gives the same frames.
+#[derive(Debug, Default)]
+pub struct SseParser {
+    /// A line whose end has not come yet.
+    line: Vec<u8>,
+    event: Vec<u8>,
+    data: Vec<u8>,
+    has_data: bool,
+    /// The last byte was a CR: a LF that follows belongs to the same line end.
+    after_cr: bool,
+    started: bool,
+    stray: Vec<u8>,
+}
+
+impl SseParser {
+    /// Takes the next bytes and hands on each event that they complete.
+    ///
+    /// # Errors
+    /// When an event is larger than [`MAX_EVENT`].
+    pub fn push(&mut self, bytes: &[u8], mut each: impl FnMut(SseFrame)) -> Result<(), TooLarge> {
+        let mut rest = bytes;
+        if self.after_cr && !rest.is_empty() {
+            self.after_cr = false;
+            rest = rest.strip_prefix(b"\n").unwrap_or(rest);
+        }
+        while let Some(end) = memchr2(b'\n', b'\r', rest) {
+            let (line, tail) = rest.split_at(end);
+            if self.line.is_empty() {
+                self.take_line(line, &mut each)?;
+            } else {
+                let mut whole = std::mem::take(&mut self.line);
+                whole.extend_from_slice(line);
+                self.take_line(&whole, &mut each)?;
+                // The buffer is kept for the next line that is split.
+                whole.clear();
+                self.line = whole;
+            }
+            rest = match tail {
+                [b'\r', b'\n', rest @ ..] => rest,
+                [b'\r'] => {
+                    self.after_cr = true;
+                    &[]
+                }
+                [_, rest @ ..] => rest,
+                [] => &[],
+            };
+        }
+        self.line.extend_from_slice(rest);
+        self.bounded(self.line.len())
+    }
+
+    /// The bytes have ended: hands on an event that lacks its blank line, then stray text.
+    ///
+    /// # Errors
+    /// When the last event is larger than [`MAX_EVENT`].
+    pub fn finish(&mut self, mut each: impl FnMut(SseFrame)) -> Result<(), TooLarge> {
+        let line = std::mem::take(&mut self.line);
+        if !line.is_empty() {
+            self.take_line(&line, &mut each)?;
+        }
+        self.dispatch(&mut each);
+        if self.stray.iter().any(|byte| !byte.is_ascii_whitespace()) {
+            each(SseFrame { event: STRAY.into(), data: text(std::mem::take(&mut self.stray)) });
+        }
+        Ok(())
+    }
+
+    fn bounded(&self, more: usize) -> Result<(), TooLarge> {
+        if self.data.len() + more > MAX_EVENT { Err(TooLarge) } else { Ok(()) }
+    }
+
+    fn take_line(&mut self, line: &[u8], each: &mut impl FnMut(SseFrame)) -> Result<(), TooLarge> {
+        let line = if self.started { line } else { line.strip_prefix(b"\xef\xbb\xbf").unwrap_or(line) };
+        self.started = true;
+        if let Some(value) = line.strip_prefix(b"data:") {
+            return self.take_data(value.strip_prefix(b" ").unwrap_or(value));
+        }
+        match line {
+            [] => self.dispatch(each),
+            b"data" => return self.take_data(b""),
+            [b':', ..] | b"event" | b"id" | b"retry" => {}
+            _ => self.take_other(line),
+        }
+        Ok(())
+    }
+
+    fn take_data(&mut self, value: &[u8]) -> Result<(), TooLarge> {
+        self.bounded(value.len())?;
+        if self.has_data {
+            self.data.push(b'\n');
+        }
+        self.has_data = true;
+        self.data.extend_from_slice(value);
+        Ok(())
+    }
+
+    fn take_other(&mut self, line: &[u8]) {
+        if let Some(value) = line.strip_prefix(b"event:") {
+            self.event.clear();
+            self.event.extend_from_slice(value.strip_prefix(b" ").unwrap_or(value));
+        } else if let Some(value) = line.strip_prefix(b"error:") {
+            // Some servers report a failure in a field of that name, without a blank line.
+            self.event = b"error".to_vec();
+            self.has_data = true;
+            self.data.extend_from_slice(value.strip_prefix(b" ").unwrap_or(value));
+        } else if !line.starts_with(b"id:") && !line.starts_with(b"retry:") && self.stray.len() < MAX_STRAY {
+            let room = MAX_STRAY - self.stray.len();
+            self.stray.extend(line.iter().take(room));
+            self.stray.push(b'\n');
+        }
+    }
+
+    fn dispatch(&mut self, each: &mut impl FnMut(SseFrame)) {
+        if self.has_data {
+            let data = std::mem::take(&mut self.data);
+            let event = std::mem::take(&mut self.event);
+            each(SseFrame { event: text(event), data: text(data) });
+        }
+        self.has_data = false;
+        self.event.clear();
+    }
+}
+
+/// The bytes as text; what is not UTF-8 is replaced.
+fn text(bytes: Vec<u8>) -> String {
+    String::from_utf8(bytes).unwrap_or_else(|error| String::from_utf8_lossy(error.as_bytes()).into_owned())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn parse(bytes: &[u8], size: usize) -> Vec<(String, String)> {
+        let mut parser = SseParser::default();
+        let mut frames = Vec::new();
+        for part in bytes.chunks(size.max(1)) {
+            parser.push(part, |frame| frames.push((frame.event, frame.data))).unwrap();
+        }
+        parser.finish(|frame| frames.push((frame.event, frame.data))).unwrap();
+        frames
+    }
+
+    fn check(bytes: &[u8], expected: &[(&str, &str)]) {
+        for size in [1, 2, 3, 5, 7, bytes.len().max(1)] {
+            let frames = parse(bytes, size);
+            let found: Vec<(&str, &str)> = frames.iter().map(|(a, b)| (a.as_str(), b.as_str())).collect();
+            assert_eq!(found, expected, "{:?} by {size}", String::from_utf8_lossy(bytes));
+        }
+    }
+
+    #[test]
+    fn frames() {
+        check(b"", &[]);
+        check(b"data: a\n\n", &[("", "a")]);
+        check(b"data:a\n\ndata:  b\n\n", &[("", "a"), ("", " b")]);
+        check(b"data: a\r\n\r\ndata: b\r\rdata: c\n\n", &[("", "a"), ("", "b"), ("", "c")]);
+        check(b"\xef\xbb\xbfdata: a\n\n", &[("", "a")]);
+        check(b"\n\n: hi\n\n:\n\ndata: a\n\n", &[("", "a")]);
+        check(
+            b"event: x\nid: 1\nretry: 5\ndata: a\ndata\ndata: b\n\ndata: c\n\n",
+            &[("x", "a\n\nb"), ("", "c")],
+        );
+        check(b"event: lost\n\ndata: a\n\n", &[("", "a")]);
+        check(b"data: last", &[("", "last")]);
+        check(b"event: e\ndata: last\n", &[("e", "last")]);
+        check("data: größe 😀\n\n".as_bytes(), &[("", "größe 😀")]);
+        check(b"data: a\xffb\n\n", &[("", "a\u{fffd}b")]);
+        check(b"data:\n\n", &[("", "")]);
+    }
+
+    #[test]
+    fn text_that_is_no_event_stream() {
+        check(
+            b"{\n  \"error\": {\n    \"code\": 429\n  }\n}\n",
+            &[(STRAY, "{\n  \"error\": {\n    \"code\": 429\n  }\n}\n")],
+        );
+        check(b"data: a\n\nerror: {\"message\":\"m\"}", &[("", "a"), ("error", "{\"message\":\"m\"}")]);
+        check(b" data: no\n\ndata: a\n\n", &[("", "a"), (STRAY, " data: no\n")]);
+        check(b"<html>\n<body>", &[(STRAY, "<html>\n<body>\n")]);
+    }
+
+    #[test]
+    fn an_event_that_is_too_large() {
+        let mut parser = SseParser::default();
+        let part = [b'x'; 64 * 1024];
+        parser.push(b"data: ", |_| {}).unwrap();
+        let failed = (0..300).any(|_| parser.push(&part, |_| {}).is_err());
+        assert!(failed);
+        let mut parser = SseParser::default();
+        let line = [b"data: ".as_slice(), &part, b"\n"].concat();
+        assert!((0..300).any(|_| parser.push(&line, |_| {}).is_err()));
+    }
 }

@@ -1,8 +1,21 @@
 //! Lists sessions without opening them whole.
+//!
+//! A list must be quick with thousands of files, so lines are looked at, not parsed: the parts
+//! that are wanted stand at the beginning of a line as every known program writes it. A line that
+//! looks otherwise is parsed. Nothing here changes or locks a file.
 
+use std::io::{BufRead, BufReader};
 use std::path::{Path, PathBuf};
+use std::time::{SystemTime, UNIX_EPOCH};
 
+use memchr::memmem;
 use serde::{Deserialize, Serialize};
+
+use super::entry::{Body, Entry, millis};
+use super::read::{self, Header};
+use crate::agent::files::open_regular;
+use crate::agent::message::Message;
+use crate::agent::settings::paths::cwd_name;
 
 /// One session in a list. Times are milliseconds since 1970.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
@@ -23,14 +36,211 @@ pub struct SessionRow {
     pub size: u64,
 }
 
-/// Lists the sessions under `root` (the folder that holds one folder a directory), newest
-/// first: those that run in `cwd`, or all. Rows are given to `emit` one by one; it answers
-/// whether to go on.
-pub fn list(_root: &Path, _cwd: Option<&Path>, _emit: &mut dyn FnMut(SessionRow) -> bool) {
-    todo!()
+/// Lists the sessions under `root` (the folder that holds one folder a directory, or a folder of
+/// session files), newest first: those that run in `cwd`, or all. Rows are given to `emit` one by
+/// one; it answers whether to go on. Files that are no sessions are passed over.
+pub fn list(root: &Path, cwd: Option<&Path>, emit: &mut dyn FnMut(SessionRow) -> bool) {
+    for file in files(root, cwd) {
+        let Some(row) = row(&file) else { continue };
+        if cwd.is_none_or(|cwd| cwd == row.cwd) && !emit(row) {
+            return;
+        }
+    }
 }
 
-/// The newest session that runs in `cwd`.
-pub fn newest(_root: &Path, _cwd: &Path) -> Option<PathBuf> {
-    todo!()
+/// The session that runs in `cwd` and was changed last.
+pub fn newest(root: &Path, cwd: &Path) -> Option<PathBuf> {
+    let is_here = |file: &Listed| header(&file.path).is_some_and(|header| header.cwd == cwd);
+    files(root, Some(cwd)).into_iter().find(is_here).map(|file| file.path)
+}
+
+/// The sessions whose id is `id` or begins with it: in an exact match that one alone.
+pub fn with_id(root: &Path, id: &str) -> Vec<PathBuf> {
+    let mut found = Vec::new();
+    for file in files(root, None) {
+        // Names end with the id unless somebody renamed them; then only the header knows.
+        let Some(header) = header(&file.path) else { continue };
+        if header.id == id {
+            return vec![file.path];
+        }
+        if header.id.starts_with(id) {
+            found.push(file.path);
+        }
+    }
+    found
+}
+
+/// A session file before it is looked into.
+struct Listed {
+    path: PathBuf,
+    modified: SystemTime,
+    size: u64,
+}
+
+/// The `*.jsonl` files that can hold sessions of `cwd`, changed last first.
+fn files(root: &Path, cwd: Option<&Path>) -> Vec<Listed> {
+    let mut files = Vec::new();
+    let folders = read_dir(root, &mut files);
+    let own = cwd.map(|cwd| root.join(cwd_name(cwd)));
+    for folder in folders {
+        if own.as_ref().is_none_or(|own| *own == folder) {
+            read_dir(&folder, &mut files);
+        }
+    }
+    files.sort_by(|a, b| b.modified.cmp(&a.modified).then_with(|| b.path.cmp(&a.path)));
+    files
+}
+
+/// Takes the session files of a folder; returns the folders in it.
+fn read_dir(dir: &Path, files: &mut Vec<Listed>) -> Vec<PathBuf> {
+    let mut folders = Vec::new();
+    for entry in std::fs::read_dir(dir).into_iter().flatten().flatten() {
+        let path = entry.path();
+        let Ok(metadata) = std::fs::metadata(&path) else { continue };
+        if metadata.is_dir() {
+            folders.push(path);
+        } else if path.extension().is_some_and(|end| end == "jsonl") {
+            let modified = metadata.modified().unwrap_or(UNIX_EPOCH);
+            files.push(Listed { path, modified, size: metadata.len() });
+        }
+    }
+    folders
+}
+
+fn header(path: &Path) -> Option<Header> {
+    read::header(&mut open_regular(path).ok()?).ok()?
+}
+
+fn row(file: &Listed) -> Option<SessionRow> {
+    let mut reader = BufReader::with_capacity(64 * 1024, open_regular(&file.path).ok()?);
+    let mut line = Vec::new();
+    let header = loop {
+        line.clear();
+        // The limit keeps a huge file that is no session from being read into memory.
+        let mut limited = std::io::Read::take(&mut reader, read::HEADER_LIMIT);
+        if limited.read_until(b'\n', &mut line).ok()? == 0 {
+            return None;
+        }
+        if serde_json::from_slice::<serde::de::IgnoredAny>(read::bare(&line)).is_ok() {
+            break Header::parse(read::bare(&line))?;
+        }
+    };
+    let mut scan = Scan::default();
+    loop {
+        line.clear();
+        if reader.read_until(b'\n', &mut line).ok()? == 0 {
+            break;
+        }
+        scan.line(read::bare(&line));
+    }
+    let changed = file.modified.duration_since(UNIX_EPOCH).unwrap_or_default().as_millis();
+    let times = [millis(&scan.latest), millis(&header.timestamp)];
+    let modified = times.into_iter().flatten().next();
+    Some(SessionRow {
+        path: file.path.clone(),
+        name: scan.name.filter(|name| !name.is_empty()),
+        first_prompt: scan.first_prompt.unwrap_or_default(),
+        created: header.created(),
+        modified: modified.unwrap_or_else(|| i64::try_from(changed).unwrap_or(i64::MAX)),
+        messages: scan.messages,
+        size: file.size,
+        id: header.id,
+        cwd: header.cwd,
+    })
+}
+
+/// What is gathered line by line.
+#[derive(Default)]
+struct Scan {
+    name: Option<String>,
+    first_prompt: Option<String>,
+    messages: u64,
+    /// Latest time of a user or assistant message, as in the file: such times sort as text.
+    latest: String,
+}
+
+/// A line that could not be read at a glance.
+#[derive(Deserialize)]
+struct Slow {
+    #[serde(rename = "type")]
+    kind: String,
+    #[serde(default)]
+    timestamp: String,
+    #[serde(default)]
+    name: Option<String>,
+    #[serde(default)]
+    message: Option<SlowMessage>,
+}
+
+#[derive(Deserialize)]
+struct SlowMessage {
+    role: String,
+}
+
+impl Scan {
+    fn line(&mut self, line: &[u8]) {
+        const MESSAGE: &[u8] = br#"{"type":"message","#;
+        const INFO: &[u8] = br#"{"type":"session_info","#;
+        if line.starts_with(MESSAGE) {
+            match glance(line) {
+                Some((role, time)) => self.message(role, time, line),
+                None => self.slow(line),
+            }
+        } else if line.starts_with(INFO) || !line.starts_with(br#"{"type":""#) {
+            self.slow(line);
+        }
+    }
+
+    fn slow(&mut self, line: &[u8]) {
+        let Ok(slow) = serde_json::from_slice::<Slow>(line) else { return };
+        match (slow.kind.as_str(), slow.message) {
+            ("session_info", _) => self.name = slow.name,
+            ("message", Some(message)) => {
+                self.message(message.role.as_bytes(), slow.timestamp.as_bytes(), line);
+            }
+            _ => {}
+        }
+    }
+
+    fn message(&mut self, role: &[u8], time: &[u8], line: &[u8]) {
+        if role != b"user" && role != b"assistant" {
+            return;
+        }
+        self.messages = self.messages.saturating_add(1);
+        if time > self.latest.as_bytes() {
+            self.latest = String::from_utf8_lossy(time).into_owned();
+        }
+        if role == b"user" && self.first_prompt.is_none() {
+            self.first_prompt = first_line(line);
+        }
+    }
+}
+
+/// Role and time of a message whose fields stand in the usual order. In JSON a quote inside a
+/// string is escaped, so what is found is a field.
+fn glance(line: &[u8]) -> Option<(&[u8], &[u8])> {
+    const ROLE: &[u8] = br#""message":{"role":""#;
+    const TIME: &[u8] = br#""timestamp":""#;
+    // The head of a line is short; a message with another order is not searched to its end.
+    let head = line.get(..line.len().min(512))?;
+    let at = memmem::find(head, ROLE)?;
+    let (before, rest) = head.split_at_checked(at)?;
+    let role = until_quote(rest.get(ROLE.len()..)?)?;
+    let time = before.get(memmem::find(before, TIME)?.checked_add(TIME.len())?..)?;
+    Some((role, until_quote(time)?))
+}
+
+fn until_quote(text: &[u8]) -> Option<&[u8]> {
+    text.get(..memchr::memchr(b'"', text)?)
+}
+
+/// The first line of a user message that has letters, cut to 200 characters.
+fn first_line(line: &[u8]) -> Option<String> {
+    let Body::Message { message } = Entry::parse_any(std::str::from_utf8(line).ok()?)? else {
+        return None;
+    };
+    let Message::User(user) = &*message else { return None };
+    let text = user.content.text();
+    let line = text.lines().map(str::trim).find(|line| !line.is_empty())?;
+    Some(line.chars().take(200).collect())
 }

@@ -2,26 +2,38 @@
 //!
 //! The format is specified in the project's session format (version 3, shared with pi). A
 //! session is written by one task only; [`list`] reads many without opening any whole.
+//! [`entry`] is a line, `file` writes, `read` and `migrate` read, [`tree`] gives it meaning.
 
+pub mod entry;
+mod file;
 pub mod list;
+mod migrate;
+mod read;
+pub mod tree;
 
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
+use serde::Serialize;
+
 use super::event::SessionInfo;
 use super::message::Message;
 use super::model::ThinkingLevel;
+use entry::{Body, Entry};
+use file::{SessionFile, Worth};
+use read::{Contents, Form, Header};
+use tree::Tree;
 
 /// Why a session could not be opened or written.
 #[derive(Debug, thiserror::Error)]
 pub enum SessionError {
-    /// The file has content but is no session. It is left as it is.
+    /// The file has content but is no session, or it is empty. It is left as it is.
     #[error("{path}: not a session file", path = .0.display())]
     NotASession(PathBuf),
     /// The file system said no.
     #[error("{path}: {source}", path = .path.display())]
     Io { path: PathBuf, source: std::io::Error },
-    /// Another tau writes to it; its process id.
+    /// Another tau writes to it; its process id, or 0 where that cannot be found out.
     #[error("{path}: in use by another tau (process {owner})", path = .path.display())]
     Locked { path: PathBuf, owner: u32 },
 }
@@ -39,58 +51,282 @@ pub struct SessionContext {
 
 /// An open session.
 #[derive(Debug)]
-pub struct Session;
+pub struct Session {
+    info: SessionInfo,
+    tree: Tree,
+    /// None for a session in memory.
+    file: Option<SessionFile>,
+    skipped: usize,
+}
+
+/// The header as it is written.
+#[derive(Serialize)]
+#[serde(rename_all = "camelCase")]
+struct NewHeader<'a> {
+    r#type: &'static str,
+    version: u32,
+    id: &'a str,
+    timestamp: &'a str,
+    cwd: &'a Path,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    parent_session: Option<&'a Path>,
+}
+
+/// Whether a caller may name a session so: letters, digits, `.`, `_` and `-`, of which the last
+/// three stand neither first nor last; at most 128.
+pub fn is_session_id(id: &str) -> bool {
+    let inner = |c: char| c.is_ascii_alphanumeric() || matches!(c, '.' | '_' | '-');
+    let outer = |c: Option<char>| c.is_some_and(|c| c.is_ascii_alphanumeric());
+    id.len() <= 128 && id.chars().all(inner) && outer(id.chars().next()) && outer(id.chars().next_back())
+}
 
 impl Session {
-    /// A new session for `cwd`. Its file is made in `dir` with the first message; without a
-    /// `dir` it stays in memory.
-    pub fn begin(_dir: Option<&Path>, _cwd: &Path, _id: Option<String>) -> Self {
-        todo!()
+    /// A new session for `cwd`. Its file is made in `dir` with the first user or assistant
+    /// message; without a `dir` it stays in memory. An `id` that [`is_session_id`] refuses, or
+    /// none, gives a new UUID.
+    pub fn begin(dir: Option<&Path>, cwd: &Path, id: Option<String>) -> Self {
+        Self::fresh(dir, cwd, id, None)
     }
 
-    /// Opens a session file.
-    pub fn open(_path: &Path) -> Result<Self, SessionError> {
-        todo!()
+    fn fresh(dir: Option<&Path>, cwd: &Path, id: Option<String>, parent: Option<&Path>) -> Self {
+        let id = id.filter(|id| is_session_id(id)).unwrap_or_else(|| uuid::Uuid::now_v7().to_string());
+        let timestamp = entry::iso(entry::now());
+        let name = format!("{}_{id}.jsonl", timestamp.replace([':', '.'], "-"));
+        let header = NewHeader {
+            r#type: "session",
+            version: 3,
+            id: &id,
+            timestamp: &timestamp,
+            cwd,
+            parent_session: parent,
+        };
+        // A path that is not UTF-8 has no place in JSON; such a session stays in memory.
+        let line = serde_json::to_vec(&header).ok().map(|line| [line.as_slice(), b"\n"].concat());
+        let file = dir.zip(line).map(|(dir, line)| SessionFile::absent(dir.join(name), [line]));
+        let path = file.as_ref().map(|file| file.path().to_owned());
+        let info = SessionInfo { id, file: path, name: None, cwd: cwd.to_owned(), resumed: false };
+        Session { info, tree: Tree::default(), file, skipped: 0 }
+    }
+
+    /// Opens a session file for appending and locks it. Files of versions 1 and 2 are rewritten
+    /// as version 3; documents from before them become a new file beside the old one; files of a
+    /// later version, and those that may not be written, are opened for reading: appending then
+    /// fails, and what was appended is in memory only.
+    ///
+    /// # Errors
+    /// See [`SessionError`]. The session this process has open itself counts as locked.
+    pub fn open(path: &Path) -> Result<Self, SessionError> {
+        let (file, bytes) = SessionFile::open(path)?;
+        let contents = read::contents(&bytes).ok_or_else(|| SessionError::NotASession(path.to_owned()))?;
+        match contents.header.form() {
+            Form::Current => Ok(Self::opened(file, contents)),
+            Form::Old => Self::migrated(path, &bytes, file),
+            Form::Newer => {
+                let reason = "written by a later version, open for reading only";
+                Ok(Self::opened(SessionFile::read_only(path.to_owned(), reason), contents))
+            }
+            Form::Document => Ok(Self::imported(path, &bytes, &contents.header)),
+        }
+    }
+
+    /// A new session with all entries of `path`, which is not locked and not changed: for a
+    /// session that another tau has open, or one to go on from elsewhere. Its file is made, in
+    /// `dir`, with the first message.
+    ///
+    /// # Errors
+    /// See [`SessionError`].
+    pub fn copy(path: &Path, dir: Option<&Path>, cwd: Option<&Path>) -> Result<Self, SessionError> {
+        let failed = |source| SessionError::Io { path: path.to_owned(), source };
+        let mut file = super::files::open_regular(path).map_err(failed)?;
+        let mut bytes = Vec::new();
+        std::io::Read::read_to_end(&mut file, &mut bytes).map_err(failed)?;
+        let not_a_session = || SessionError::NotASession(path.to_owned());
+        let header = read::header(&mut bytes.as_slice()).map_err(failed)?.ok_or_else(not_a_session)?;
+        let cwd = cwd.unwrap_or(&header.cwd);
+        let mut session = Self::fresh(dir, cwd, None, Some(path));
+        if header.form() == Form::Document {
+            session.take_all(migrate::import(&bytes));
+            return Ok(session);
+        }
+        if header.form() == Form::Old {
+            bytes = migrate::to_current(&bytes);
+        }
+        let contents = read::contents(&bytes).ok_or_else(not_a_session)?;
+        session.skipped = contents.skipped;
+        session.tree = tree_of(&contents.header, contents.entries);
+        session.info.name = session.tree.name().map(str::to_owned);
+        session.info.resumed = true;
+        // The lines themselves, so that fields that are not known here stay with them.
+        let lines = read::lines(&bytes).filter(|line| Header::parse(line).is_none());
+        for line in lines {
+            session.wait([line, b"\n"].concat());
+        }
+        Ok(session)
+    }
+
+    fn opened(file: SessionFile, contents: Contents) -> Self {
+        let header = &contents.header;
+        let info = SessionInfo {
+            id: header.id.clone(),
+            file: Some(file.path().to_owned()),
+            name: None,
+            cwd: header.cwd.clone(),
+            resumed: true,
+        };
+        let tree = tree_of(&contents.header, contents.entries);
+        let mut session = Session { info, tree, file: Some(file), skipped: contents.skipped };
+        session.info.name = session.tree.name().map(str::to_owned);
+        session
+    }
+
+    fn migrated(path: &Path, bytes: &[u8], old: SessionFile) -> Result<Self, SessionError> {
+        let current = migrate::to_current(bytes);
+        super::files::replace(path, &current)
+            .map_err(|source| SessionError::Io { path: path.to_owned(), source })?;
+        // The old file keeps its lock until the new one is locked in its place.
+        let opened = SessionFile::open(path);
+        drop(old);
+        let (file, bytes) = opened?;
+        let contents = read::contents(&bytes).ok_or_else(|| SessionError::NotASession(path.to_owned()))?;
+        Ok(Self::opened(file, contents))
+    }
+
+    fn imported(path: &Path, bytes: &[u8], header: &Header) -> Self {
+        let mut session = Self::fresh(path.parent(), &header.cwd, None, Some(path));
+        session.take_all(migrate::import(bytes));
+        session
+    }
+
+    /// Takes entries into a session whose file is not made yet.
+    fn take_all(&mut self, entries: Vec<Entry>) {
+        self.info.resumed = true;
+        for entry in entries {
+            self.wait(entry.line());
+            self.tree.push(entry);
+        }
+    }
+
+    /// Keeps a line for when the file is made, which takes no file and so cannot fail.
+    fn wait(&mut self, line: Vec<u8>) {
+        if let Some(file) = &mut self.file {
+            file.append(line, Worth::Waits).unwrap_or_default();
+        }
     }
 
     /// What it is.
     pub fn info(&self) -> &SessionInfo {
-        todo!()
+        &self.info
+    }
+
+    /// Its entries, as a tree.
+    pub fn tree(&self) -> &Tree {
+        &self.tree
+    }
+
+    /// Goes on from another entry of the tree, or from before the first; forgotten when nothing
+    /// is appended after it. False when there is no entry of that id.
+    pub fn go_to(&mut self, id: Option<&str>) -> bool {
+        self.tree.move_leaf(id)
     }
 
     /// What the model is given.
     pub fn context(&self) -> SessionContext {
-        todo!()
+        self.tree.context()
     }
 
     /// Unreadable lines that were passed over when it was opened.
     pub fn skipped_lines(&self) -> usize {
-        todo!()
+        self.skipped
     }
 
     /// Appends a message. It is in memory also when this fails; what could not be written is
     /// tried again with the next append.
-    pub fn append(&mut self, _message: Arc<Message>) -> Result<(), SessionError> {
-        todo!()
+    ///
+    /// # Errors
+    /// `Io` when it could not be written.
+    pub fn append(&mut self, message: Arc<Message>) -> Result<(), SessionError> {
+        let worth = match &*message {
+            Message::User(_) | Message::Assistant(_) => Worth::File,
+            _ => Worth::Waits,
+        };
+        self.add(Body::Message { message }, worth)
     }
 
-    /// Notes the model that is now used.
-    pub fn set_model(&mut self, _provider: &str, _id: &str) -> Result<(), SessionError> {
-        todo!()
+    /// Appends an entry that is no message: a compaction, a label, an edit.
+    ///
+    /// # Errors
+    /// As [`Session::append`].
+    pub fn append_body(&mut self, body: Body) -> Result<(), SessionError> {
+        self.add(body, Worth::Waits)
     }
 
-    /// Notes the thinking level that is now set.
-    pub fn set_thinking(&mut self, _level: ThinkingLevel) -> Result<(), SessionError> {
-        todo!()
+    /// Notes the model that is now used, if it was another.
+    ///
+    /// # Errors
+    /// As [`Session::append`].
+    pub fn set_model(&mut self, provider: &str, id: &str) -> Result<(), SessionError> {
+        let model = (provider.to_owned(), id.to_owned());
+        if self.tree.context().model.as_ref() == Some(&model) {
+            return Ok(());
+        }
+        self.append_body(Body::ModelChange { provider: model.0, model_id: model.1 })
     }
 
-    /// Names it; an empty name takes the name away.
-    pub fn set_name(&mut self, _name: &str) -> Result<(), SessionError> {
-        todo!()
+    /// Notes the thinking level that is now set, if it was another.
+    ///
+    /// # Errors
+    /// As [`Session::append`].
+    pub fn set_thinking(&mut self, level: ThinkingLevel) -> Result<(), SessionError> {
+        if self.tree.context().thinking == Some(level) {
+            return Ok(());
+        }
+        self.append_body(Body::ThinkingLevelChange { thinking_level: level.name().to_owned() })
+    }
+
+    /// Names it, on one line; an empty name takes the name away.
+    ///
+    /// # Errors
+    /// As [`Session::append`].
+    pub fn set_name(&mut self, name: &str) -> Result<(), SessionError> {
+        let name: Vec<&str> = name.lines().map(str::trim).filter(|line| !line.is_empty()).collect();
+        let name = name.join(" ");
+        if self.tree.name().unwrap_or_default() == name {
+            return Ok(());
+        }
+        self.info.name = Some(name.clone()).filter(|name| !name.is_empty());
+        self.append_body(Body::SessionInfo { name })
     }
 
     /// Brings what was appended to disk (`fdatasync`). Call at the end of a run.
+    ///
+    /// # Errors
+    /// `Io`, also when lines wait that still cannot be written.
     pub fn flush(&mut self) -> Result<(), SessionError> {
-        todo!()
+        let Some(file) = &mut self.file else { return Ok(()) };
+        let result = file.flush();
+        result.map_err(|source| SessionError::Io { path: file.path().to_owned(), source })
     }
+
+    fn add(&mut self, body: Body, worth: Worth) -> Result<(), SessionError> {
+        if let Some(file) = &mut self.file {
+            // Another program may have appended: its entries make a branch beside ours.
+            let foreign = file.foreign();
+            read::appended(&foreign).into_iter().for_each(|entry| self.tree.insert(entry));
+        }
+        let entry = self.tree.grow(entry::now(), body);
+        let line = entry.line();
+        self.tree.push(entry);
+        let Some(file) = &mut self.file else { return Ok(()) };
+        let result = file.append(line, worth);
+        result.map_err(|source| SessionError::Io { path: file.path().to_owned(), source })
+    }
+}
+
+/// The tree of the entries of a file; the leaf is the last of them.
+fn tree_of(header: &Header, entries: Vec<Entry>) -> Tree {
+    let model = header.provider.clone().zip(header.model_id.clone());
+    let thinking = header.thinking_level.as_deref().and_then(ThinkingLevel::named);
+    let mut tree = Tree::starting_with(model, thinking);
+    entries.into_iter().for_each(|entry| tree.push(entry));
+    tree
 }

@@ -1,0 +1,200 @@
+//! What each command does: at once, or noted for when the run has ended.
+//!
+//! Acting never awaits, so commands work while anything else is going on. What takes time
+//! (a run, a change of session) waits in `Agent::later` and is begun by [`begin`].
+
+use std::sync::Arc;
+
+use super::command::{AgentCommand, Queue, SessionCommand};
+use super::context;
+use super::event::{AgentEvent, NoticeLevel};
+use super::message::{Block, Message, UserContent, UserMessage};
+use super::model::{Model, ThinkingLevel};
+use super::shell::Happening;
+use super::task::{Agent, now};
+use super::{run, switch};
+
+/// Acts on a command.
+pub(super) fn act(agent: &mut Agent, command: AgentCommand) {
+    match command {
+        AgentCommand::Abort => abort(agent),
+        AgentCommand::AbortRetry => agent.give_up.cancel(),
+        AgentCommand::AbortBash => agent.shells.cancel(),
+        AgentCommand::TakeQueue => take_queue(agent),
+        AgentCommand::Shutdown => agent.shut(),
+        // Nothing asks yet, so there is no question that an answer could belong to.
+        AgentCommand::Answer { .. } => {}
+        // What follows a command that waits must wait too, or it would act on the wrong session.
+        command if !agent.later.is_empty() => agent.later.push_back(command),
+        AgentCommand::Prompt { text, images, streaming } => prompt(agent, text, images, streaming),
+        AgentCommand::Continue if agent.running => {
+            agent.notice(NoticeLevel::Info, "the agent is working already", None);
+        }
+        AgentCommand::Continue => agent.later.push_back(command),
+        AgentCommand::SetModel { model } => set_model(agent, model),
+        AgentCommand::SetThinking { level } => set_thinking(agent, level),
+        AgentCommand::Compact { .. } => {
+            let hint = "begin a new session when this one has grown too long";
+            agent.notice(NoticeLevel::Warning, "compaction is not built yet", Some(hint));
+        }
+        AgentCommand::Bash { id, command, exclude_from_context } => {
+            start_shell(agent, id, command, exclude_from_context);
+        }
+        AgentCommand::Session(SessionCommand::Name { name }) => switch::name(agent, &name),
+        AgentCommand::Session(_) => {
+            agent.stop.cancel();
+            agent.later.push_back(command);
+        }
+    }
+}
+
+/// Begins what had to wait until nothing else runs.
+pub(super) async fn begin(agent: &mut Agent, command: AgentCommand) {
+    match command {
+        AgentCommand::Prompt { text, images, .. } => start(agent, text, images).await,
+        AgentCommand::Continue => go_on(agent).await,
+        AgentCommand::Session(command) => switch::session(agent, command).await,
+        other => act(agent, other),
+    }
+}
+
+/// A message of the person's.
+fn said(text: String, images: Vec<Block>) -> UserMessage {
+    let content = if images.is_empty() {
+        UserContent::Text(text)
+    } else {
+        let text = (!text.is_empty()).then(|| Block::text(text));
+        UserContent::Blocks(text.into_iter().chain(images).collect())
+    };
+    UserMessage { content, timestamp: now() }
+}
+
+/// Queues a message during a run; else notes that a run is to begin.
+fn prompt(agent: &mut Agent, text: String, images: Vec<Block>, streaming: Queue) {
+    if !agent.running {
+        agent.later.push_back(AgentCommand::Prompt { text, images, streaming });
+    } else if sendable(agent, &text, &images) {
+        agent.queues.push(streaming, said(text, images));
+        let update = agent.queues.update();
+        agent.emit(update);
+    }
+}
+
+/// Starts a run with a message, or says why not and gives the text back.
+async fn start(agent: &mut Agent, text: String, images: Vec<Block>) {
+    if !sendable(agent, &text, &images) {
+        return;
+    }
+    if ready(agent) {
+        run::run(agent, Some(said(text, images))).await;
+    } else {
+        agent.emit(AgentEvent::QueueReturned { texts: vec![text] });
+    }
+}
+
+/// Whether there is anything to send; says so when not.
+fn sendable(agent: &mut Agent, text: &str, images: &[Block]) -> bool {
+    let something = !text.trim().is_empty() || !images.is_empty();
+    if !something {
+        agent.notice(NoticeLevel::Warning, "there is nothing to send", Some("type a message first"));
+    }
+    something
+}
+
+/// Whether there is a model; says so when not.
+fn ready(agent: &mut Agent) -> bool {
+    if agent.config.model.is_some() {
+        return true;
+    }
+    let hint = "choose one with /model, or start tau with --model demo";
+    agent.notice(NoticeLevel::Error, "no model is chosen", Some(hint));
+    false
+}
+
+/// Goes on from the history, or says why not.
+async fn go_on(agent: &mut Agent) {
+    let waiting = !agent.queues.is_empty();
+    if !waiting && !context::can_go_on(&agent.config.session.context().messages) {
+        agent.notice(NoticeLevel::Warning, "there is nothing to go on from", Some("send a message"));
+    } else if ready(agent) {
+        run::run(agent, None).await;
+    }
+}
+
+/// Stops the run. Of what waits behind it the prompts go back to the person: they were sent
+/// before the abort, so they must not run after it.
+fn abort(agent: &mut Agent) {
+    agent.stop.cancel();
+    let mut texts = Vec::new();
+    agent.later.retain(|command| match command {
+        AgentCommand::Prompt { text, .. } => {
+            texts.push(text.clone());
+            false
+        }
+        AgentCommand::Continue => false,
+        _ => true,
+    });
+    if !texts.is_empty() {
+        agent.emit(AgentEvent::QueueReturned { texts });
+    }
+}
+
+/// Empties the queues and hands their texts back. The answer comes also when there are none.
+fn take_queue(agent: &mut Agent) {
+    let changed = !agent.queues.is_empty();
+    let texts = agent.queues.take();
+    if changed {
+        let update = agent.queues.update();
+        agent.emit(update);
+    }
+    agent.emit(AgentEvent::QueueReturned { texts });
+}
+
+/// Uses `model` from the next request on, and notes that in the session.
+fn set_model(agent: &mut Agent, model: Arc<Model>) {
+    let noted = agent.config.session.set_model(&model.provider, &model.id);
+    agent.written(noted);
+    take_up(agent, model);
+}
+
+/// Uses `model`; the thinking level moves to one that it has.
+pub(super) fn take_up(agent: &mut Agent, model: Arc<Model>) {
+    let before = agent.thinking();
+    agent.config.model = Some(model.clone());
+    agent.emit(AgentEvent::ModelChanged { model });
+    let level = agent.thinking();
+    if level != before {
+        agent.emit(AgentEvent::ThinkingLevelChanged { level });
+    }
+}
+
+fn set_thinking(agent: &mut Agent, level: ThinkingLevel) {
+    agent.config.thinking = level;
+    let level = agent.thinking();
+    let noted = agent.config.session.set_thinking(level);
+    agent.written(noted);
+    agent.emit(AgentEvent::ThinkingLevelChanged { level });
+}
+
+fn start_shell(agent: &mut Agent, id: Option<String>, command: String, exclude_from_context: bool) {
+    agent.emit(AgentEvent::BashStart { id: id.clone(), command: command.clone(), exclude_from_context });
+    let cwd = agent.cwd().to_owned();
+    agent.shells.start(&agent.config, cwd, id, command, exclude_from_context);
+}
+
+/// Passes on what one of the person's commands did. Its message must not come between a call
+/// and its result, so during a run it waits for the run's end.
+pub(super) fn shell(agent: &mut Agent, happening: Happening) {
+    match happening {
+        Happening::Output { id, delta } => agent.emit(AgentEvent::BashExecutionUpdate { id, delta }),
+        Happening::Ended { id, message } => {
+            let recorded = Arc::new(Message::BashExecution(message.clone()));
+            if agent.running {
+                agent.after_run.push(recorded);
+            } else {
+                agent.record(recorded);
+            }
+            agent.emit(AgentEvent::BashEnd { id, message });
+        }
+    }
+}

@@ -1,0 +1,93 @@
+//! The facts on models that are built in: `data/models.json`, read when they are first needed.
+
+use std::collections::BTreeMap;
+use std::sync::LazyLock;
+
+use serde::Deserialize;
+use serde_json::value::RawValue;
+use serde_json::{Map, Value};
+
+use crate::agent::model::{Api, Model, Price, ThinkingLevel};
+
+use super::vendors::{self, Vendor};
+
+const TEXT: &str = include_str!("../../../data/models.json");
+
+/// The file. What many models share stands once, in `quirks` and `levels`.
+#[derive(Deserialize)]
+struct Data {
+    quirks: Vec<Map<String, Value>>,
+    levels: Vec<BTreeMap<ThinkingLevel, Option<String>>>,
+    /// Read vendor by vendor, as most often one is all that is wanted.
+    #[serde(borrow)]
+    vendors: BTreeMap<&'static str, &'static RawValue>,
+}
+
+/// One model. Prices in US dollars for a million tokens: input, output, cache read, cache write.
+#[derive(Deserialize)]
+struct Row {
+    id: String,
+    name: Option<String>,
+    #[serde(default)]
+    reasoning: bool,
+    #[serde(default)]
+    image: bool,
+    window: u64,
+    output: u64,
+    cost: [f64; 4],
+    quirks: Option<usize>,
+    levels: Option<usize>,
+    api: Option<Api>,
+    base_url: Option<String>,
+}
+
+/// The models of all known vendors, in the order of the vendors.
+pub fn models() -> Vec<Model> {
+    vendors::VENDORS.iter().flat_map(of_vendor).collect()
+}
+
+/// The models of one vendor. None when the vendor has none here.
+pub fn of_vendor(vendor: &Vendor) -> Vec<Model> {
+    static DATA: LazyLock<Option<Data>> = LazyLock::new(|| serde_json::from_str(TEXT).ok());
+    let Some(data) = DATA.as_ref() else { return Vec::new() };
+    let rows = data.vendors.get(vendor.id).map(|rows| serde_json::from_str::<Vec<Row>>(rows.get()));
+    let rows = rows.and_then(Result::ok).unwrap_or_default();
+    rows.into_iter().map(|row| row.model(vendor, data)).collect()
+}
+
+impl Row {
+    fn model(self, vendor: &Vendor, data: &Data) -> Model {
+        let [input, output, cache_read, cache_write] = self.cost;
+        let kinds: &[&str] = if self.image { &["text", "image"] } else { &["text"] };
+        Model {
+            name: self.name.unwrap_or_else(|| self.id.clone()),
+            id: self.id,
+            api: self.api.unwrap_or(vendor.api),
+            provider: vendor.id.to_owned(),
+            base_url: self.base_url.unwrap_or_else(|| vendor.base_url.to_owned()),
+            reasoning: self.reasoning,
+            input: kinds.iter().map(|kind| (*kind).to_owned()).collect(),
+            context_window: self.window,
+            max_tokens: self.output,
+            cost: Some(Price { input, output, cache_read, cache_write }),
+            headers: BTreeMap::new(),
+            thinking_levels: self.levels.and_then(|at| data.levels.get(at)).cloned().unwrap_or_default(),
+            quirks: self.quirks.and_then(|at| data.quirks.get(at)).cloned().unwrap_or_default(),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::models;
+
+    #[test]
+    fn every_row_is_read() {
+        let models = models();
+        assert_eq!(models.len(), 1115);
+        assert!(models.iter().all(|model| !model.id.is_empty() && model.context_window > 0));
+        let haiku = models.iter().find(|model| model.reference() == "anthropic/claude-haiku-4-5").unwrap();
+        assert_eq!(haiku.cost.unwrap().cache_write, 1.25);
+        assert!(haiku.sees() && haiku.quirks.contains_key("supports_strict_tools"));
+    }
+}

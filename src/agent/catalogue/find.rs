@@ -1,0 +1,137 @@
+//! Finds the model a person means: by reference, id, or part of a name.
+//!
+//! Pure. An exact name always wins; part of a name counts only when one model can be meant.
+
+use std::sync::Arc;
+
+use crate::agent::model::{Model, ThinkingLevel};
+
+/// No model, or more than one, can be meant.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[error("{}", self.message())]
+pub struct NotFound {
+    /// What was asked for.
+    pub query: String,
+    /// References of models that are near, best first; at most eight.
+    pub near: Vec<String>,
+    /// True when several models match.
+    pub ambiguous: bool,
+}
+
+impl NotFound {
+    fn message(&self) -> String {
+        let what = if self.ambiguous { "several models match" } else { "no model matches" };
+        match self.near.as_slice() {
+            [] => format!("{what} `{}`; give it as vendor/id", self.query),
+            near => format!("{what} `{}`; did you mean {}?", self.query, near.join(", ")),
+        }
+    }
+}
+
+/// How many near matches are named.
+const NEAR: usize = 8;
+
+/// Parts the thinking level from a query: `vendor/id:high`. Other words after a colon belong to
+/// the id.
+pub fn split_level(query: &str) -> (&str, Option<ThinkingLevel>) {
+    let level = query.rsplit_once(':').map(|(model, word)| (model, ThinkingLevel::named(word)));
+    match level {
+        Some((model, Some(level))) => (model, Some(level)),
+        _ => (query, None),
+    }
+}
+
+/// The model that `query` means. Of several that it names, those win for which `prefer` says yes,
+/// and then the first.
+pub fn find(
+    models: &[Arc<Model>],
+    query: &str,
+    prefer: &dyn Fn(&Model) -> bool,
+) -> Result<Arc<Model>, NotFound> {
+    let query = query.trim();
+    if let Some(model) = exact(models, query, prefer) {
+        return Ok(model);
+    }
+    let matching: Vec<&Arc<Model>> = models.iter().filter(|model| matches(model, query)).collect();
+    let preferred: Vec<&Arc<Model>> = matching.iter().copied().filter(|model| prefer(model)).collect();
+    let meant = if preferred.is_empty() { &matching } else { &preferred };
+    match one(meant) {
+        Some(model) => Ok(Arc::clone(model)),
+        None => {
+            let ambiguous = !meant.is_empty();
+            let near = if ambiguous { references(meant) } else { similar(models, query) };
+            Err(NotFound { query: query.to_owned(), near, ambiguous })
+        }
+    }
+}
+
+/// The model of that name: reference before id, then both without regard to case, then the id
+/// without the maker that hosts put before it.
+fn exact(models: &[Arc<Model>], query: &str, prefer: &dyn Fn(&Model) -> bool) -> Option<Arc<Model>> {
+    let tests: [&dyn Fn(&Model) -> bool; 4] = [
+        &|model| model.reference() == query,
+        &|model| model.id == query,
+        &|model| {
+            model.reference().eq_ignore_ascii_case(query)
+                || model.id.eq_ignore_ascii_case(query)
+                || model.name.eq_ignore_ascii_case(query)
+        },
+        &|model| model.id.rsplit('/').next().is_some_and(|id| id.eq_ignore_ascii_case(query)),
+    ];
+    if query.is_empty() {
+        return None;
+    }
+    tests.iter().find_map(|test| {
+        let named = || models.iter().filter(|model| test(model));
+        named().find(|model| prefer(model)).or_else(|| named().next()).cloned()
+    })
+}
+
+/// Whether each word of the query is part of the reference or of the name.
+fn matches(model: &Model, query: &str) -> bool {
+    let text = format!("{} {}", model.reference(), model.name).to_lowercase();
+    let query = query.to_lowercase();
+    let mut words = query.split(|c: char| c.is_whitespace() || c == '*').filter(|word| !word.is_empty());
+    let mut any = false;
+    let all = words.all(|word| {
+        any = true;
+        text.contains(word)
+    });
+    any && all
+}
+
+/// The one model all of these are: one alone, or one that the others are dated forms of.
+fn one<'a>(models: &[&'a Arc<Model>]) -> Option<&'a Arc<Model>> {
+    let shortest = models.iter().min_by_key(|model| model.id.len())?;
+    let dated = |model: &&Arc<Model>| {
+        let rest = model.id.strip_prefix(&shortest.id);
+        model.provider == shortest.provider
+            && rest.is_some_and(|rest| rest.chars().all(|c| c.is_ascii_digit() || c == '-'))
+            && rest.is_some_and(|rest| rest.is_empty() || rest.len() >= 8)
+    };
+    models.iter().all(dated).then_some(*shortest)
+}
+
+fn references(models: &[&Arc<Model>]) -> Vec<String> {
+    models.iter().take(NEAR).map(|model| model.reference()).collect()
+}
+
+/// References that look like the query.
+fn similar(models: &[Arc<Model>], query: &str) -> Vec<String> {
+    let query = query.to_lowercase();
+    // A reference is compared as a whole only with a query that has a vendor too.
+    let text = |model: &Arc<Model>| {
+        if query.contains('/') { model.reference() } else { model.id.clone() }.to_lowercase()
+    };
+    let texts: Vec<String> = models.iter().map(text).collect();
+    let possible: Vec<&str> = texts.iter().map(String::as_str).collect();
+    let mut near = Vec::new();
+    for found in similar::get_close_matches(query.as_str(), &possible, NEAR, 0.6) {
+        let model = texts.iter().position(|text| text == found).and_then(|at| models.get(at));
+        let Some(reference) = model.map(|model| model.reference()) else { continue };
+        if !near.contains(&reference) {
+            near.push(reference);
+        }
+    }
+    near
+}

@@ -1,0 +1,218 @@
+//! The models that are known: embedded facts, the user's `models.toml`, an ad-hoc provider.
+//!
+//! Nothing is read from the network and no key is held. The embedded facts are read when they
+//! are first asked for, not when the program starts. `vendors` is the table of vendors, `embedded`
+//! the table of models, [`user`] what the person adds, `find` the search.
+
+mod embedded;
+mod find;
+pub mod user;
+pub mod vendors;
+
+use std::sync::{Arc, OnceLock};
+
+use serde_json::Value;
+
+use super::model::{Api, Model, ThinkingLevel};
+use super::settings::auth::Keys;
+use super::settings::{Paths, Settings, SettingsError, read_toml};
+pub use find::{NotFound, split_level};
+use user::UserFile;
+pub use user::{AdHoc, is_loopback};
+pub use vendors::{VENDORS, Vendor};
+
+/// All models that can be asked for.
+#[derive(Debug, Default)]
+pub struct Catalogue {
+    user: UserFile,
+    adhoc: Option<AdHoc>,
+    models: OnceLock<Vec<Arc<Model>>>,
+}
+
+/// The built-in model that is no AI: it plays a script with the real tools.
+pub fn demo() -> Model {
+    Model {
+        id: "demo".to_owned(),
+        name: "scripted demo".to_owned(),
+        api: Api::Scripted,
+        provider: "demo".to_owned(),
+        reasoning: true,
+        input: vec!["text".to_owned()],
+        ..Model::default()
+    }
+}
+
+/// The ids in a server's answer to `GET /models`: `{"data": [{"id": …}]}`, or with `models` and
+/// `name` as Google and Ollama have it. Sorted as the server has them; empty when it is neither.
+pub fn model_ids(answer: &Value) -> Vec<String> {
+    let list = answer.get("data").or_else(|| answer.get("models")).unwrap_or(answer);
+    let id = |model: &Value| {
+        let id = ["id", "name", "model"].iter().find_map(|field| model.get(field)?.as_str());
+        let id = id.or(model.as_str())?;
+        Some(id.strip_prefix("models/").unwrap_or(id).to_owned())
+    };
+    let mut ids: Vec<String> = list.as_array().into_iter().flatten().filter_map(id).collect();
+    let mut seen = std::collections::HashSet::new();
+    ids.retain(|id| !id.is_empty() && seen.insert(id.clone()));
+    ids
+}
+
+impl Catalogue {
+    /// The catalogue with what `models.toml` says and the ad-hoc provider: that of the flags,
+    /// else that of the settings.
+    ///
+    /// # Errors
+    /// When `models.toml` is not understood.
+    pub fn load(paths: &Paths, settings: &Settings, adhoc: Option<AdHoc>) -> Result<Self, SettingsError> {
+        let user = read_toml(&paths.config.join("models.toml"))?.unwrap_or_default();
+        Ok(Self::new(user, adhoc.or_else(|| AdHoc::of(settings))))
+    }
+
+    /// The catalogue with these additions.
+    pub fn new(mut user: UserFile, adhoc: Option<AdHoc>) -> Self {
+        if let Some(adhoc) = &adhoc {
+            adhoc.join(&mut user);
+        }
+        Catalogue { user, adhoc, models: OnceLock::new() }
+    }
+
+    /// All models: the person's own first, then vendor by vendor. The demo is not among them.
+    pub fn models(&self) -> &[Arc<Model>] {
+        self.models.get_or_init(|| {
+            let models = user::apply(self.user.vendors.iter(), embedded::models());
+            models.into_iter().map(Arc::new).collect()
+        })
+    }
+
+    /// The model of the ad-hoc provider.
+    pub fn adhoc_model(&self) -> Option<Arc<Model>> {
+        let adhoc = self.adhoc.as_ref()?;
+        let (provider, id) = (adhoc.provider(), adhoc.model_id());
+        self.of_vendor(&provider, &id)
+    }
+
+    /// The name of the ad-hoc provider.
+    pub fn adhoc_provider(&self) -> Option<String> {
+        self.adhoc.as_ref().map(AdHoc::provider)
+    }
+
+    /// The model of exactly this vendor and id, as a session names it.
+    pub fn get(&self, provider: &str, id: &str) -> Option<Arc<Model>> {
+        let demo = demo();
+        if provider == demo.provider && id == demo.id {
+            return Some(Arc::new(demo));
+        }
+        self.of_vendor(provider, id)
+    }
+
+    /// The model of that id, without reading the facts on other vendors.
+    fn of_vendor(&self, provider: &str, id: &str) -> Option<Arc<Model>> {
+        if let Some(models) = self.models.get() {
+            let is_meant = |model: &&Arc<Model>| model.provider == provider && model.id == id;
+            return models.iter().find(is_meant).cloned();
+        }
+        let known = vendors::named(provider).map(embedded::of_vendor).unwrap_or_default();
+        let said = self.user.vendors.iter().filter(|(name, _)| *name == provider);
+        user::apply(said, known).into_iter().find(|model| model.id == id).map(Arc::new)
+    }
+
+    /// The model that `query` means: `vendor/id`, an id, or words that only one model has; a
+    /// thinking level after a colon is passed over.
+    ///
+    /// # Errors
+    /// [`NotFound`] with the near matches.
+    pub fn find(&self, query: &str) -> Result<Arc<Model>, NotFound> {
+        self.search(query, &|_| false).map(|(model, _)| model)
+    }
+
+    /// As [`Catalogue::find`], with the thinking level of the query. Vendors with a key come
+    /// before others that have the same model.
+    ///
+    /// # Errors
+    /// [`NotFound`] with the near matches.
+    pub fn find_for(
+        &self,
+        keys: &Keys,
+        query: &str,
+    ) -> Result<(Arc<Model>, Option<ThinkingLevel>), NotFound> {
+        let usable = self.usable(keys);
+        self.search(query, &|model| usable.contains(&model.provider))
+    }
+
+    fn search(
+        &self,
+        query: &str,
+        prefer: &dyn Fn(&Model) -> bool,
+    ) -> Result<(Arc<Model>, Option<ThinkingLevel>), NotFound> {
+        let (name, level) = split_level(query);
+        if matches!(name, "demo" | "demo/demo") {
+            return Ok((Arc::new(demo()), level));
+        }
+        // The model of an address that was given goes there, even if a vendor has one so called.
+        if let Some(adhoc) = &self.adhoc
+            && (name == adhoc.model_id() || adhoc.model.as_deref() == Some(query))
+            && let Some(model) = self.adhoc_model()
+        {
+            return Ok((model, level));
+        }
+        // The full name is the usual case and needs no search.
+        for (text, level) in [(query, None), (name, level)] {
+            let named = text.split_once('/').and_then(|(vendor, id)| self.of_vendor(vendor, id));
+            if let Some(model) = named {
+                return Ok((model, level));
+            }
+        }
+        match find::find(self.models(), query, prefer) {
+            Ok(model) => Ok((model, None)),
+            Err(_) if level.is_some() => find::find(self.models(), name, prefer).map(|model| (model, level)),
+            Err(error) => Err(error),
+        }
+    }
+
+    /// The models that can be used now: of vendors with a key, and of those that need none.
+    pub fn configured(&self, keys: &Keys) -> Vec<Arc<Model>> {
+        let usable = self.usable(keys);
+        self.models().iter().filter(|model| usable.contains(&model.provider)).cloned().collect()
+    }
+
+    /// The vendors that have a key or need none. Reads no model facts.
+    pub fn usable(&self, keys: &Keys) -> Vec<String> {
+        let known = VENDORS.iter().map(|vendor| vendor.id);
+        let own = self.user.vendors.keys().map(String::as_str);
+        let mut names: Vec<String> = own.chain(known).map(str::to_owned).collect();
+        let mut seen = std::collections::HashSet::new();
+        names.retain(|name| seen.insert(name.clone()) && (self.is_keyless(name) || keys.has(name)));
+        names
+    }
+
+    /// Whether nothing says that this vendor wants a key, or it is on this machine.
+    fn is_keyless(&self, provider: &str) -> bool {
+        let address = self.user.vendors.get(provider).and_then(|vendor| vendor.base_url.as_deref());
+        address.is_some_and(is_loopback)
+            || (address.is_some()
+                && self.key_variable(provider).is_none()
+                && self.key_spec(provider).is_none())
+    }
+
+    /// The environment variable of a vendor's key.
+    pub fn key_variable(&self, provider: &str) -> Option<String> {
+        let own = self.user.vendors.get(provider).and_then(|vendor| vendor.env.clone());
+        own.or_else(|| vendors::named(provider).map(|vendor| vendor.env.to_owned()))
+    }
+
+    /// The environment variables of all vendors' keys.
+    pub fn key_variables(&self) -> Vec<String> {
+        let own = self.user.vendors.values().filter_map(|vendor| vendor.env.clone());
+        own.chain(VENDORS.iter().map(|vendor| vendor.env.to_owned())).collect()
+    }
+
+    /// A vendor's key as `models.toml` writes it: literal, `$VARIABLE` or `!command`.
+    pub(super) fn key_spec(&self, provider: &str) -> Option<&str> {
+        self.user.vendors.get(provider)?.api_key.as_deref()
+    }
+
+    /// All keys as `models.toml` writes them.
+    pub(super) fn key_specs(&self) -> Vec<String> {
+        self.user.vendors.values().filter_map(|vendor| vendor.api_key.clone()).collect()
+    }
+}

@@ -1,0 +1,295 @@
+//! The person's own facts on vendors and models: `models.toml`, and the provider of flags.
+//!
+//! ```toml
+//! # A server of one's own.
+//! [vendors.local]
+//! base_url = "http://127.0.0.1:8080/v1"
+//! api = "openai-completions"     # also openai-responses, anthropic-messages, google-generative-ai
+//! api_key = "$LOCAL_KEY"         # the key, `$VARIABLE`, or `!command` that prints it; optional
+//! headers = { "x-team" = "red" } # sent with each request; optional
+//! quirks = { max_tokens_field = "max_tokens" }
+//!
+//! [[vendors.local.models]]
+//! id = "coder-32b"
+//! name = "Coder 32B"             # all but the id are optional
+//! context_window = 32768
+//! max_tokens = 8192
+//! input = ["text", "image"]
+//! reasoning = true
+//! thinking_levels = { off = false, high = "hard" }  # false: not offered; text: what is sent
+//! cost = { input = 0.1, output = 0.4 }              # US dollars for a million tokens
+//!
+//! # A known vendor through another address, and one of its models with another window.
+//! [vendors.anthropic]
+//! base_url = "https://proxy.example"
+//! env = "PROXY_KEY"
+//! [[vendors.anthropic.models]]
+//! id = "claude-haiku-4-5"
+//! context_window = 100000
+//! ```
+
+use std::collections::BTreeMap;
+
+use serde::{Deserialize, Deserializer};
+use serde_json::{Map, Value};
+
+use super::vendors;
+use crate::agent::model::{Api, Model, Price, ThinkingLevel};
+use crate::agent::settings::known_api;
+
+/// The content of `models.toml`.
+#[derive(Clone, Debug, Default, Deserialize)]
+#[serde(default, deny_unknown_fields)]
+pub struct UserFile {
+    /// Vendors by their name in `vendor/model`.
+    pub vendors: BTreeMap<String, UserVendor>,
+}
+
+/// What is said of a vendor; what is not said stays as it is known.
+#[derive(Clone, Debug, Default, Deserialize)]
+#[serde(default, deny_unknown_fields)]
+pub struct UserVendor {
+    pub name: Option<String>,
+    pub base_url: Option<String>,
+    #[serde(deserialize_with = "known_api")]
+    pub api: Option<Api>,
+    /// The key, `$VARIABLE`, or `!command`.
+    pub api_key: Option<String>,
+    /// The environment variable of its key.
+    pub env: Option<String>,
+    pub headers: BTreeMap<String, String>,
+    pub quirks: Map<String, Value>,
+    pub models: Vec<UserModel>,
+}
+
+/// What is said of a model.
+#[derive(Clone, Debug, Default, Deserialize)]
+#[serde(default, deny_unknown_fields)]
+pub struct UserModel {
+    pub id: String,
+    pub name: Option<String>,
+    pub base_url: Option<String>,
+    #[serde(deserialize_with = "known_api")]
+    pub api: Option<Api>,
+    pub reasoning: Option<bool>,
+    pub input: Option<Vec<String>>,
+    pub context_window: Option<u64>,
+    pub max_tokens: Option<u64>,
+    pub cost: Option<Price>,
+    pub headers: BTreeMap<String, String>,
+    pub quirks: Map<String, Value>,
+    #[serde(deserialize_with = "levels")]
+    pub thinking_levels: BTreeMap<ThinkingLevel, Option<String>>,
+}
+
+/// TOML has no null, so `false` says that a level is not offered.
+fn levels<'de, D: Deserializer<'de>>(
+    deserializer: D,
+) -> Result<BTreeMap<ThinkingLevel, Option<String>>, D::Error> {
+    #[derive(Deserialize)]
+    #[serde(untagged)]
+    enum Word {
+        Offered(bool),
+        Sent(String),
+    }
+    let words = BTreeMap::<ThinkingLevel, Word>::deserialize(deserializer)?;
+    let sent = |(level, word): (ThinkingLevel, Word)| match word {
+        Word::Offered(false) => (level, None),
+        Word::Offered(true) => (level, Some(level.name().to_owned())),
+        Word::Sent(word) => (level, Some(word)),
+    };
+    Ok(words.into_iter().map(sent).collect())
+}
+
+/// The known models as the person wants them: known ones changed, unknown ones added before all
+/// others.
+pub fn apply<'a>(
+    said: impl Iterator<Item = (&'a String, &'a UserVendor)>,
+    mut known: Vec<Model>,
+) -> Vec<Model> {
+    let mut added = Vec::new();
+    for (name, vendor) in said {
+        for model in known.iter_mut().filter(|model| model.provider == *name) {
+            vendor.change(model);
+        }
+        for facts in &vendor.models {
+            match known.iter_mut().find(|model| model.provider == *name && model.id == facts.id) {
+                Some(model) => facts.change(model),
+                None => added.push(vendor.new_model(name, facts)),
+            }
+        }
+    }
+    added.extend(known);
+    added.iter_mut().for_each(tidy_address);
+    added
+}
+
+/// Paths are added to addresses with their slash, and for one format with the version.
+fn tidy_address(model: &mut Model) {
+    let mut address = model.base_url.trim().trim_end_matches('/');
+    if model.api == Api::AnthropicMessages {
+        address = address.strip_suffix("/v1").unwrap_or(address);
+    }
+    model.base_url = address.to_owned();
+}
+
+impl UserVendor {
+    fn change(&self, model: &mut Model) {
+        self.base_url.clone_into_some(&mut model.base_url);
+        model.api = self.api.unwrap_or(model.api);
+        model.headers.extend(self.headers.clone());
+        model.quirks.extend(self.quirks.clone());
+    }
+
+    fn new_model(&self, provider: &str, facts: &UserModel) -> Model {
+        let known = vendors::named(provider);
+        let mut model = Model {
+            id: facts.id.clone(),
+            name: facts.id.clone(),
+            api: known.map_or(Api::default(), |vendor| vendor.api),
+            provider: provider.to_owned(),
+            base_url: known.map_or_else(String::new, |vendor| vendor.base_url.to_owned()),
+            input: vec!["text".to_owned()],
+            ..Model::default()
+        };
+        self.change(&mut model);
+        facts.change(&mut model);
+        model
+    }
+}
+
+impl UserModel {
+    fn change(&self, model: &mut Model) {
+        self.name.clone_into_some(&mut model.name);
+        self.base_url.clone_into_some(&mut model.base_url);
+        model.api = self.api.unwrap_or(model.api);
+        model.reasoning = self.reasoning.unwrap_or(model.reasoning);
+        self.input.clone_into_some(&mut model.input);
+        model.context_window = self.context_window.unwrap_or(model.context_window);
+        model.max_tokens = self.max_tokens.unwrap_or(model.max_tokens);
+        model.cost = self.cost.or(model.cost);
+        model.headers.extend(self.headers.clone());
+        model.quirks.extend(self.quirks.clone());
+        model.thinking_levels.extend(self.thinking_levels.clone());
+    }
+}
+
+/// Puts a value in the place of another when there is one.
+trait CloneIntoSome<T> {
+    fn clone_into_some(&self, place: &mut T);
+}
+
+impl<T: Clone> CloneIntoSome<T> for Option<T> {
+    fn clone_into_some(&self, place: &mut T) {
+        if let Some(value) = self {
+            place.clone_from(value);
+        }
+    }
+}
+
+/// A provider that is given by flags, environment or `config.toml` alone.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct AdHoc {
+    /// Its name; when none is given, `local` on this machine and else the host.
+    pub provider: Option<String>,
+    /// Its address.
+    pub base_url: String,
+    /// Its wire format; that of the vendor of its name, else chat completions.
+    pub api: Option<Api>,
+    /// The id of its model; `default` when none is given.
+    pub model: Option<String>,
+}
+
+impl AdHoc {
+    /// The provider these settings describe; none without a base URL.
+    pub fn of(settings: &crate::agent::settings::Settings) -> Option<Self> {
+        Some(AdHoc {
+            provider: settings.provider.clone(),
+            base_url: settings.base_url.clone()?,
+            api: settings.api,
+            model: settings.model.clone(),
+        })
+    }
+
+    /// Its name.
+    pub fn provider(&self) -> String {
+        match &self.provider {
+            Some(provider) => provider.clone(),
+            None if is_loopback(&self.base_url) => "local".to_owned(),
+            None => host(&self.base_url).unwrap_or("custom").to_owned(),
+        }
+    }
+
+    /// The id of its model, without the vendor and the thinking level that may be written with it.
+    pub fn model_id(&self) -> String {
+        let model = self.model.as_deref().unwrap_or("default");
+        let own = format!("{}/", self.provider());
+        let model = model.strip_prefix(&own).unwrap_or(model);
+        super::find::split_level(model).0.to_owned()
+    }
+
+    /// Its model, of which nothing else is known.
+    pub fn model(&self) -> Model {
+        let vendor =
+            UserVendor { base_url: Some(self.base_url.clone()), api: self.api, ..UserVendor::default() };
+        let facts = UserModel { id: self.model_id(), ..UserModel::default() };
+        let mut model = vendor.new_model(&self.provider(), &facts);
+        tidy_address(&mut model);
+        model
+    }
+
+    /// Adds it to what the person said.
+    pub fn join(&self, user: &mut UserFile) {
+        let vendor = user.vendors.entry(self.provider()).or_default();
+        vendor.base_url = Some(self.base_url.clone());
+        vendor.api = self.api.or(vendor.api);
+        let id = self.model_id();
+        if !vendor.models.iter().any(|model| model.id == id) {
+            vendor.models.push(UserModel { id, ..UserModel::default() });
+        }
+    }
+}
+
+/// Whether an address is on this machine.
+pub fn is_loopback(url: &str) -> bool {
+    host(url).is_some_and(|host| {
+        let address = host.parse::<std::net::IpAddr>();
+        host.eq_ignore_ascii_case("localhost") || address.is_ok_and(|address| address.is_loopback())
+    })
+}
+
+/// The host in an address, without brackets.
+fn host(url: &str) -> Option<&str> {
+    let (_, rest) = url.split_once("://")?;
+    let authority = rest.split(['/', '?', '#', '\\']).next()?;
+    let host = authority.rsplit('@').next()?;
+    match host.strip_prefix('[') {
+        Some(bracketed) => bracketed.split(']').next(),
+        None => host.split(':').next(),
+    }
+    .filter(|host| !host.is_empty())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::is_loopback;
+
+    #[test]
+    fn loopback_is_the_host_and_nothing_else() {
+        let cases = [
+            ("http://localhost:8080/v1", true),
+            ("http://127.0.0.1", true),
+            ("http://127.9.9.9:1/x", true),
+            ("http://[::1]:80/", true),
+            ("https://localhost.example.com", false),
+            ("https://127.0.0.1.example.com", false),
+            ("https://localhost@example.com", false),
+            ("https://example.com/127.0.0.1", false),
+            ("localhost:80", false),
+            ("", false),
+        ];
+        for (url, expected) in cases {
+            assert_eq!(is_loopback(url), expected, "{url}");
+        }
+    }
+}

@@ -1,0 +1,162 @@
+//! The vendors that are known by name: where they are and which variable holds their key.
+//!
+//! A table apart from the models, so that looking for keys does not read the models. Facts as of
+//! November 2026, from the MIT-licensed catalogue of the npm package `@earendil-works/pi-ai` 1.5.2.
+
+use crate::agent::model::Api;
+
+/// A vendor. A model's own address and format win over these.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Vendor {
+    /// Its name in `vendor/model`.
+    pub id: &'static str,
+    /// Its name for people.
+    pub name: &'static str,
+    /// The environment variable of its key.
+    pub env: &'static str,
+    /// Wire format.
+    pub api: Api,
+    /// Address; empty where each customer has another.
+    pub base_url: &'static str,
+}
+
+const fn vendor(
+    id: &'static str,
+    name: &'static str,
+    env: &'static str,
+    api: Api,
+    base_url: &'static str,
+) -> Vendor {
+    Vendor { id, name, env, api, base_url }
+}
+
+/// The vendors, the makers of models before those who host models of others: a model id that
+/// several have means that of the first.
+pub const VENDORS: [Vendor; 25] = [
+    vendor(
+        "anthropic",
+        "Anthropic",
+        "ANTHROPIC_API_KEY",
+        Api::AnthropicMessages,
+        "https://api.anthropic.com",
+    ),
+    vendor("openai", "OpenAI", "OPENAI_API_KEY", Api::OpenaiResponses, "https://api.openai.com/v1"),
+    vendor(
+        "google",
+        "Google Gemini",
+        "GEMINI_API_KEY",
+        Api::GoogleGenerativeAi,
+        "https://generativelanguage.googleapis.com/v1beta",
+    ),
+    vendor(
+        "openrouter",
+        "OpenRouter",
+        "OPENROUTER_API_KEY",
+        Api::OpenaiCompletions,
+        "https://openrouter.ai/api/v1",
+    ),
+    vendor("groq", "Groq", "GROQ_API_KEY", Api::OpenaiCompletions, "https://api.groq.com/openai/v1"),
+    vendor("cerebras", "Cerebras", "CEREBRAS_API_KEY", Api::OpenaiCompletions, "https://api.cerebras.ai/v1"),
+    vendor("deepseek", "DeepSeek", "DEEPSEEK_API_KEY", Api::OpenaiCompletions, "https://api.deepseek.com"),
+    vendor("mistral", "Mistral", "MISTRAL_API_KEY", Api::OpenaiCompletions, "https://api.mistral.ai/v1"),
+    vendor("xai", "xAI", "XAI_API_KEY", Api::OpenaiResponses, "https://api.x.ai/v1"),
+    vendor(
+        "together",
+        "Together AI",
+        "TOGETHER_API_KEY",
+        Api::OpenaiCompletions,
+        "https://api.together.ai/v1",
+    ),
+    vendor(
+        "fireworks",
+        "Fireworks",
+        "FIREWORKS_API_KEY",
+        Api::AnthropicMessages,
+        "https://api.fireworks.ai/inference",
+    ),
+    vendor(
+        "huggingface",
+        "Hugging Face",
+        "HF_TOKEN",
+        Api::OpenaiCompletions,
+        "https://router.huggingface.co/v1",
+    ),
+    vendor("zai", "Z.AI", "ZAI_API_KEY", Api::OpenaiCompletions, "https://api.z.ai/api/coding/paas/v4"),
+    vendor(
+        "moonshotai",
+        "Moonshot AI",
+        "MOONSHOT_API_KEY",
+        Api::OpenaiCompletions,
+        "https://api.moonshot.ai/v1",
+    ),
+    vendor(
+        "minimax",
+        "MiniMax",
+        "MINIMAX_API_KEY",
+        Api::AnthropicMessages,
+        "https://api.minimax.io/anthropic",
+    ),
+    vendor(
+        "vercel-ai-gateway",
+        "Vercel AI Gateway",
+        "AI_GATEWAY_API_KEY",
+        Api::AnthropicMessages,
+        "https://ai-gateway.vercel.sh",
+    ),
+    vendor(
+        "nvidia",
+        "NVIDIA",
+        "NVIDIA_API_KEY",
+        Api::OpenaiCompletions,
+        "https://integrate.api.nvidia.com/v1",
+    ),
+    vendor(
+        "baseten",
+        "Baseten",
+        "BASETEN_API_KEY",
+        Api::OpenaiCompletions,
+        "https://inference.baseten.co/v1",
+    ),
+    vendor(
+        "opencode",
+        "OpenCode Zen",
+        "OPENCODE_API_KEY",
+        Api::OpenaiResponses,
+        "https://opencode.ai/inference/openai/v1",
+    ),
+    vendor(
+        "kimi-coding",
+        "Kimi For Coding",
+        "KIMI_API_KEY",
+        Api::OpenaiCompletions,
+        "https://api.kimi.com/coding/v1",
+    ),
+    vendor(
+        "xiaomi",
+        "Xiaomi MiMo",
+        "XIAOMI_API_KEY",
+        Api::OpenaiCompletions,
+        "https://api.xiaomimimo.com/v1",
+    ),
+    vendor("meta", "Meta", "META_API_KEY", Api::OpenaiResponses, "https://api.meta.ai/v1"),
+    vendor("azure", "Azure OpenAI", "AZURE_OPENAI_API_KEY", Api::OpenaiResponses, ""),
+    vendor(
+        "cloudflare-workers-ai",
+        "Cloudflare Workers AI",
+        "CLOUDFLARE_API_KEY",
+        Api::OpenaiCompletions,
+        "https://api.cloudflare.com/client/v4/accounts/{CLOUDFLARE_ACCOUNT_ID}/ai/v1",
+    ),
+    vendor(
+        "qwen-token-plan",
+        "Qwen",
+        "QWEN_TOKEN_PLAN_API_KEY",
+        Api::OpenaiCompletions,
+        "https://token-plan.ap-southeast-1.maas.aliyuncs.com/compatible-mode/v1",
+    ),
+];
+
+/// The vendor of that id.
+pub fn named(id: &str) -> Option<&'static Vendor> {
+    VENDORS.iter().find(|vendor| vendor.id == id)
+}

@@ -1,0 +1,119 @@
+//! Notices a model that repeats itself: the same call with the same result, again and again.
+//!
+//! Pure. A result that changes does not count, so waiting for a server by polling it is fine.
+
+use std::collections::VecDeque;
+use std::hash::{DefaultHasher, Hash, Hasher};
+
+use crate::tools::{Content, ToolOutput};
+
+use super::message::ToolCall;
+
+/// Calls looked back upon.
+const WINDOW: usize = 6;
+/// Equal calls in the window from which on the model is warned.
+const WARN: usize = 3;
+/// Equal calls in the window that end the run.
+const STOP: usize = 5;
+
+/// What the latest call amounts to.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Repeat {
+    /// Nothing to say.
+    Fresh,
+    /// The model should be told; how often it has been.
+    Warned(usize),
+    /// The run should end.
+    Stuck(usize),
+}
+
+/// The last calls of a run, as fingerprints.
+#[derive(Clone, Debug, Default)]
+pub(super) struct Guard {
+    recent: VecDeque<u64>,
+    stuck: Option<String>,
+}
+
+impl Guard {
+    /// Notes a finished call and says what it amounts to.
+    pub(super) fn note(&mut self, call: &ToolCall, output: &ToolOutput) -> Repeat {
+        let print = fingerprint(call, output);
+        self.recent.push_back(print);
+        if self.recent.len() > WINDOW {
+            self.recent.pop_front();
+        }
+        match self.recent.iter().filter(|recent| **recent == print).count() {
+            count if count >= STOP => {
+                self.stuck = Some(call.name.clone());
+                Repeat::Stuck(count)
+            }
+            count if count >= WARN => Repeat::Warned(count),
+            _ => Repeat::Fresh,
+        }
+    }
+
+    /// The tool the model is stuck on, once it is.
+    pub(super) fn stuck(&self) -> Option<&str> {
+        self.stuck.as_deref()
+    }
+}
+
+impl Repeat {
+    /// The line that is added to the result, for the model.
+    pub(super) fn warning(self) -> Option<String> {
+        let (Repeat::Warned(count) | Repeat::Stuck(count)) = self else {
+            return None;
+        };
+        Some(format!(
+            "[the same call gave the same result {count} times lately, and will again: \
+             try something else, or say what is missing]"
+        ))
+    }
+}
+
+fn fingerprint(call: &ToolCall, output: &ToolOutput) -> u64 {
+    let mut hasher = DefaultHasher::new();
+    call.name.hash(&mut hasher);
+    call.arguments.to_string().hash(&mut hasher);
+    for content in &output.content {
+        match content {
+            Content::Text { text } => text.hash(&mut hasher),
+            Content::Image { data, .. } => data.hash(&mut hasher),
+        }
+    }
+    hasher.finish()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::tools::Details;
+
+    fn check(calls: &[(&str, &str)], expected: &[Repeat]) {
+        let mut guard = Guard::default();
+        let noted: Vec<Repeat> = calls
+            .iter()
+            .map(|(command, result)| {
+                let arguments = serde_json::json!({ "command": command });
+                let call =
+                    ToolCall { id: "c".into(), name: "bash".into(), arguments, thought_signature: None };
+                guard.note(&call, &ToolOutput::new(*result, Details::None))
+            })
+            .collect();
+        assert_eq!(noted, expected, "{calls:?}");
+        assert_eq!(guard.stuck().is_some(), expected.iter().any(|r| matches!(r, Repeat::Stuck(_))));
+    }
+
+    #[test]
+    fn only_equal_results_count() {
+        use Repeat::{Fresh, Stuck, Warned};
+        check(&[("a", "1"), ("a", "1"), ("a", "1")], &[Fresh, Fresh, Warned(3)]);
+        check(&[("a", "1"), ("a", "2"), ("a", "3")], &[Fresh, Fresh, Fresh]);
+        check(
+            &[("a", "1"), ("b", "1"), ("a", "1"), ("b", "1"), ("a", "1")],
+            &[Fresh, Fresh, Fresh, Fresh, Warned(3)],
+        );
+        check(&[("a", "1"); 5], &[Fresh, Fresh, Warned(3), Warned(4), Stuck(5)]);
+        assert!(Warned(3).warning().is_some_and(|line| line.contains("3 times")));
+    }
+}

@@ -1,0 +1,21 @@
+//! The wire format `anthropic-messages`: `POST {base}/v1/messages`.
+//!
+//! Source: docs.claude.com/en/api/messages and docs.claude.com/en/build-with-claude/streaming.
+
+mod decode;
+mod request;
+
+use super::{Decoder, Failure, HttpRequest, ModelRequest, Provider};
+
+/// The wire format.
+pub struct Anthropic;
+
+impl Provider for Anthropic {
+    fn encode(&self, request: &ModelRequest) -> Result<HttpRequest, Failure> {
+        request::encode(request)
+    }
+
+    fn decoder(&self) -> Box<dyn Decoder> {
+        Box::new(decode::AnthropicDecoder::default())
+    }
+}

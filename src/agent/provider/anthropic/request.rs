@@ -1,0 +1,239 @@
+//! Writes a messages request.
+//!
+//! Cache marks stand on the system prompt, the last tool and the last two user messages: four,
+//! which is the most that is taken. Source of the thinking settings:
+//! docs.claude.com/en/build-with-claude/extended-thinking and /adaptive-thinking.
+
+use serde_json::{Map, Value, json};
+
+use super::super::quirks::{self, Quirks};
+use super::super::{Failure, Headers, HttpRequest, ModelRequest};
+use crate::agent::message::{AssistantMessage, Block, Message, ToolResultMessage, UserContent};
+use crate::agent::model::ThinkingLevel;
+use crate::tools::{Content, ToolSpec};
+
+/// Limit of an answer where neither request nor model says one, in tokens.
+const DEFAULT_MAX_TOKENS: u64 = 8_192;
+
+/// Smallest budget for thinking that is taken, in tokens.
+const MIN_BUDGET: u64 = 1_024;
+
+/// The request as this format puts it.
+pub(super) fn encode(request: &ModelRequest) -> Result<HttpRequest, Failure> {
+    let quirks = Quirks::of(&request.model);
+    let mut body = Map::new();
+    body.insert("model".into(), request.model.id.clone().into());
+    let limit = quirks::answer_limit(request).unwrap_or(DEFAULT_MAX_TOKENS);
+    body.insert("max_tokens".into(), limit.into());
+    if !request.system.is_empty() {
+        let mut block = json!({ "type": "text", "text": &*request.system });
+        mark(&mut block);
+        body.insert("system".into(), json!([block]));
+    }
+    body.insert("messages".into(), Value::Array(messages(request)));
+    if !request.tools.is_empty() {
+        body.insert("tools".into(), tools(&request.tools, quirks).into());
+    }
+    body.insert("stream".into(), true.into());
+    thinking(request, limit, &mut body);
+    // With thinking on, the temperature is fixed.
+    if let Some(temperature) = quirks::temperature(request).filter(|_| !quirks::thinks(request)) {
+        body.insert("temperature".into(), temperature.into());
+    }
+    let headers = headers(request);
+    Ok(HttpRequest { url: url(&request.model.base_url), headers, body: Value::Object(body) })
+}
+
+/// The base has no `/v1`; one that has it, or the whole address, is taken as well.
+fn url(base: &str) -> String {
+    let base = base.trim().trim_end_matches('/');
+    let base = base.strip_suffix("/messages").unwrap_or(base);
+    let base = base.strip_suffix("/v1").unwrap_or(base);
+    format!("{base}/v1/messages")
+}
+
+fn headers(request: &ModelRequest) -> Headers {
+    let quirks = Quirks::of(&request.model);
+    let mut headers = quirks::headers(request);
+    headers.0.push(("anthropic-version".into(), "2023-06-01".into()));
+    let mut betas = Vec::new();
+    if quirks::thinks(request) && quirks.flag("force_adaptive_thinking") != Some(true) && quirks.anthropic() {
+        betas.push("interleaved-thinking-2025-05-14");
+    }
+    if let Some(key) = request.key.as_ref().filter(|key| !key.is_empty()) {
+        let token = key.expose().starts_with("sk-ant-oat");
+        if token {
+            betas.push("oauth-2025-04-20");
+        } else {
+            headers.0.push(("x-api-key".into(), key.expose().to_owned()));
+        }
+        // Others who speak this format take the one or the other.
+        if token || !quirks.anthropic() {
+            headers.0.push(("authorization".into(), format!("Bearer {}", key.expose())));
+        }
+    }
+    if !betas.is_empty() {
+        headers.0.push(("anthropic-beta".into(), betas.join(",")));
+    }
+    quirks::own_headers(&mut headers, &request.model);
+    headers
+}
+
+fn mark(block: &mut Value) {
+    if let Some(map) = block.as_object_mut() {
+        map.insert("cache_control".into(), json!({ "type": "ephemeral" }));
+    }
+}
+
+fn tools(specs: &[ToolSpec], quirks: Quirks<'_>) -> Vec<Value> {
+    let eager = quirks.flag("supports_eager_tool_input_streaming").unwrap_or(quirks.anthropic());
+    let mut list: Vec<Value> = specs
+        .iter()
+        .map(|spec| {
+            let mut tool = json!({
+                "name": spec.name,
+                "description": spec.description,
+                "input_schema": spec.parameters,
+            });
+            if let Some(map) = tool.as_object_mut().filter(|_| eager) {
+                map.insert("eager_input_streaming".into(), true.into());
+            }
+            tool
+        })
+        .collect();
+    if let Some(last) =
+        list.last_mut().filter(|_| quirks.flag("supports_cache_control_on_tools") != Some(false))
+    {
+        mark(last);
+    }
+    list
+}
+
+fn thinking(request: &ModelRequest, limit: u64, body: &mut Map<String, Value>) {
+    if !request.model.reasoning {
+        return;
+    }
+    if !quirks::thinks(request) {
+        // A model that cannot stop thinking has no level `off`, and takes no switch for it.
+        if request.model.thinking_levels.get(&ThinkingLevel::Off) != Some(&None) {
+            body.insert("thinking".into(), json!({ "type": "disabled" }));
+        }
+        return;
+    }
+    if Quirks::of(&request.model).flag("force_adaptive_thinking") == Some(true) {
+        let effort = match quirks::effort(request) {
+            Some(word) if word != "minimal" => word,
+            _ => "low".to_owned(),
+        };
+        body.insert("thinking".into(), json!({ "type": "adaptive", "display": "summarized" }));
+        body.insert("output_config".into(), json!({ "effort": effort }));
+        return;
+    }
+    // The budget is part of `max_tokens`, so the limit grows by it as far as the model goes.
+    let most = if request.model.max_tokens > 0 { request.model.max_tokens } else { u64::MAX };
+    let total = limit.saturating_add(budget(request.thinking)).min(most.max(limit));
+    let budget = budget(request.thinking).min(total.saturating_sub(MIN_BUDGET)).max(MIN_BUDGET);
+    body.insert("max_tokens".into(), total.max(budget + 1).into());
+    body.insert("thinking".into(), json!({ "type": "enabled", "budget_tokens": budget }));
+}
+
+/// Tokens to think with.
+fn budget(level: ThinkingLevel) -> u64 {
+    match level {
+        ThinkingLevel::Off | ThinkingLevel::Minimal => 1_024,
+        ThinkingLevel::Low => 4_096,
+        ThinkingLevel::Medium => 10_240,
+        ThinkingLevel::High => 20_480,
+        ThinkingLevel::Xhigh => 32_768,
+        ThinkingLevel::Max => 49_152,
+    }
+}
+
+/// Messages with roles in turn: results and what the person says next are one user message.
+fn messages(request: &ModelRequest) -> Vec<Value> {
+    let quirks = Quirks::of(&request.model);
+    let mut turns: Vec<(&str, Vec<Value>)> = Vec::new();
+    for message in &request.messages {
+        let (role, mut blocks) = match &**message {
+            Message::User(user) => ("user", user_blocks(&user.content)),
+            Message::Assistant(assistant) => ("assistant", assistant_blocks(assistant, quirks)),
+            Message::ToolResult(result) => ("user", vec![tool_result(result)]),
+            _ => continue,
+        };
+        if blocks.is_empty() {
+            continue;
+        }
+        match turns.last_mut() {
+            Some((last, content)) if *last == role => content.append(&mut blocks),
+            _ => turns.push((role, blocks)),
+        }
+    }
+    let marked = turns.iter_mut().rev().filter(|(role, _)| *role == "user").take(2);
+    for (_, blocks) in marked {
+        if let Some(last) = blocks.last_mut() {
+            mark(last);
+        }
+    }
+    turns.into_iter().map(|(role, content)| json!({ "role": role, "content": content })).collect()
+}
+
+/// A text block; none for blank text, which is refused.
+fn text_block(text: &str) -> Option<Value> {
+    (!text.trim().is_empty()).then(|| json!({ "type": "text", "text": text }))
+}
+
+fn picture(mime_type: &str, data: &str) -> Value {
+    json!({ "type": "image", "source": { "type": "base64", "media_type": mime_type, "data": data } })
+}
+
+fn user_blocks(content: &UserContent) -> Vec<Value> {
+    match content {
+        UserContent::Text(text) => text_block(text).into_iter().collect(),
+        UserContent::Blocks(blocks) => {
+            let block = |block: &Block| match block {
+                Block::Text { text, .. } => text_block(text),
+                Block::Image { data, mime_type } => Some(picture(mime_type, data)),
+                _ => None,
+            };
+            blocks.iter().filter_map(block).collect()
+        }
+    }
+}
+
+fn assistant_blocks(message: &AssistantMessage, quirks: Quirks<'_>) -> Vec<Value> {
+    let unsigned = quirks.flag("allow_empty_signature") == Some(true);
+    let block = |block: &Block| match block {
+        Block::Text { text, .. } => text_block(text),
+        Block::Thinking { thinking_signature: Some(data), redacted: true, .. } => {
+            Some(json!({ "type": "redacted_thinking", "data": data }))
+        }
+        Block::Thinking { thinking, thinking_signature, .. } => match thinking_signature.as_deref() {
+            Some(signature) => {
+                Some(json!({ "type": "thinking", "thinking": thinking, "signature": signature }))
+            }
+            None if unsigned => Some(json!({ "type": "thinking", "thinking": thinking, "signature": "" })),
+            None => None,
+        },
+        Block::ToolCall(call) => {
+            Some(json!({ "type": "tool_use", "id": call.id, "name": call.name, "input": call.arguments }))
+        }
+        Block::Image { .. } | Block::Unknown(_) => None,
+    };
+    message.content.iter().filter_map(block).collect()
+}
+
+fn tool_result(result: &ToolResultMessage) -> Value {
+    let block = |content: &Content| match content {
+        Content::Text { text } => text_block(text),
+        Content::Image { data, mime_type } => Some(picture(mime_type, data)),
+    };
+    let mut content: Vec<Value> = result.content.iter().filter_map(block).collect();
+    if content.is_empty() {
+        content.extend(text_block("(no output)"));
+    }
+    let mut value = json!({ "type": "tool_result", "tool_use_id": result.tool_call_id, "content": content });
+    if let Some(map) = value.as_object_mut().filter(|_| result.is_error) {
+        map.insert("is_error".into(), true.into());
+    }
+    value
+}

@@ -1,0 +1,251 @@
+//! Reads a streamed `GenerateContentResponse`.
+//!
+//! There is no last event: a `finishReason` may be followed by further text, so only the end of
+//! the body ends an answer.
+
+use serde::Deserialize;
+use serde_json::Value;
+use serde_json::value::RawValue;
+
+use super::super::blocks::{Blocks, Place, Redacted};
+use super::super::failure::from_error;
+use super::super::json::{Data, Text, count, lenient, malformed};
+use super::super::sse::SseFrame;
+use super::super::{Decoder, Failure, FailureKind, StreamEvent};
+use crate::agent::message::{StopReason, Usage};
+
+#[derive(Deserialize)]
+#[serde(rename_all = "camelCase")]
+struct Chunk<'a> {
+    #[serde(borrow, default)]
+    candidates: Option<Vec<Candidate<'a>>>,
+    #[serde(default)]
+    prompt_feedback: Option<Value>,
+    #[serde(default)]
+    usage_metadata: Option<Value>,
+    #[serde(borrow, default)]
+    response_id: Option<Text<'a>>,
+    #[serde(default)]
+    error: Option<Value>,
+}
+
+#[derive(Deserialize)]
+#[serde(rename_all = "camelCase")]
+struct Candidate<'a> {
+    #[serde(borrow, default)]
+    content: Option<Content<'a>>,
+    #[serde(borrow, default)]
+    finish_reason: Option<Text<'a>>,
+    #[serde(borrow, default)]
+    finish_message: Option<Text<'a>>,
+}
+
+#[derive(Deserialize)]
+struct Content<'a> {
+    #[serde(borrow, default)]
+    parts: Option<Vec<Part<'a>>>,
+}
+
+#[derive(Deserialize)]
+#[serde(rename_all = "camelCase")]
+struct Part<'a> {
+    #[serde(borrow, default)]
+    text: Option<Text<'a>>,
+    #[serde(default)]
+    thought: Option<bool>,
+    #[serde(borrow, default)]
+    thought_signature: Option<Text<'a>>,
+    #[serde(borrow, default)]
+    function_call: Option<Call<'a>>,
+}
+
+#[derive(Deserialize)]
+struct Call<'a> {
+    #[serde(borrow, default)]
+    id: Option<Text<'a>>,
+    #[serde(borrow, default)]
+    name: Option<Text<'a>>,
+    #[serde(borrow, default)]
+    args: Option<&'a RawValue>,
+}
+
+/// See the module.
+#[derive(Debug, Default)]
+pub(super) struct GoogleDecoder {
+    blocks: Blocks,
+    /// The block of text or thinking that was written to last.
+    last: Option<Place>,
+    identified: bool,
+    finish: Option<(String, String)>,
+    blocked: Option<String>,
+    ended: bool,
+}
+
+impl Decoder for GoogleDecoder {
+    fn feed(&mut self, frame: &SseFrame, out: &mut Vec<StreamEvent>) {
+        if self.ended {
+            return;
+        }
+        match Data::of(&frame.data) {
+            Data::Object(text) => self.object(text, out),
+            Data::Other if frame.event == "error" => {
+                self.fail(from_error(&Value::String(frame.data.clone())), out)
+            }
+            Data::Done | Data::Other => {}
+        }
+    }
+
+    fn finish(&mut self, out: &mut Vec<StreamEvent>) {
+        if self.ended {
+            return;
+        }
+        self.ended = true;
+        if let Some(blocked) = self.blocked.take().filter(|_| self.blocks.is_empty()) {
+            return self.blocks.fail(refused(blocked), out);
+        }
+        let Some((reason, message)) = self.finish.take() else {
+            let failure = Failure::new(FailureKind::Network, "the stream ended without a finishReason");
+            return self.blocks.fail(failure, out);
+        };
+        let told = if message.is_empty() { reason.clone() } else { format!("{reason}: {message}") };
+        match reason.as_str() {
+            "MAX_TOKENS" => self.blocks.stop(StopReason::Length, out),
+            "SAFETY"
+            | "RECITATION"
+            | "LANGUAGE"
+            | "BLOCKLIST"
+            | "PROHIBITED_CONTENT"
+            | "SPII"
+            | "IMAGE_SAFETY"
+            | "IMAGE_PROHIBITED_CONTENT"
+            | "IMAGE_RECITATION"
+            | "MODEL_ARMOR" => {
+                self.blocks.fail(refused(format!("the provider blocked the answer ({told})")), out);
+            }
+            "MALFORMED_FUNCTION_CALL"
+            | "UNEXPECTED_TOOL_CALL"
+            | "TOO_MANY_TOOL_CALLS"
+            | "MALFORMED_RESPONSE"
+            | "MISSING_THOUGHT_SIGNATURE"
+            | "NO_IMAGE"
+            | "IMAGE_OTHER"
+            | "OTHER" => {
+                self.blocks.fail(
+                    Failure::new(FailureKind::Protocol, format!("the model gave no answer ({told})")),
+                    out,
+                );
+            }
+            _ => self.blocks.stop(StopReason::Stop, out),
+        }
+    }
+}
+
+impl GoogleDecoder {
+    fn object(&mut self, text: &str, out: &mut Vec<StreamEvent>) {
+        if let Ok(chunk) = serde_json::from_str::<Chunk>(text) {
+            return self.chunk(chunk, out);
+        }
+        let repaired = match lenient(text) {
+            Ok(value) => value.to_string(),
+            Err(failure) => return self.fail(failure, out),
+        };
+        match serde_json::from_str::<Chunk>(&repaired) {
+            Ok(chunk) => self.chunk(chunk, out),
+            Err(error) => self.fail(malformed(&error), out),
+        }
+    }
+
+    fn fail(&mut self, failure: Failure, out: &mut Vec<StreamEvent>) {
+        self.ended = true;
+        self.blocks.fail(failure, out);
+    }
+
+    fn chunk(&mut self, chunk: Chunk<'_>, out: &mut Vec<StreamEvent>) {
+        if let Some(error) = chunk.error.filter(|error| !error.is_null()) {
+            return self.fail(from_error(&error), out);
+        }
+        if let Some(id) = Text::filled(&chunk.response_id).filter(|_| !self.identified) {
+            self.identified = true;
+            out.push(StreamEvent::ResponseId(id.to_owned()));
+        }
+        if let Some(feedback) = &chunk.prompt_feedback {
+            self.feedback(feedback);
+        }
+        if let Some(candidate) = chunk.candidates.and_then(|list| list.into_iter().next()) {
+            self.candidate(&candidate, out);
+        }
+        if let Some(usage) = chunk.usage_metadata.as_ref().and_then(usage) {
+            out.push(StreamEvent::Usage(usage));
+        }
+    }
+
+    fn feedback(&mut self, feedback: &Value) {
+        if let Some(reason) = feedback.get("blockReason").and_then(Value::as_str) {
+            let message = feedback.get("blockReasonMessage").and_then(Value::as_str).unwrap_or_default();
+            self.blocked = Some(format!("prompt blocked: {reason} {message}").trim_end().to_owned());
+        }
+    }
+
+    fn candidate(&mut self, candidate: &Candidate<'_>, out: &mut Vec<StreamEvent>) {
+        let parts = candidate.content.as_ref().and_then(|content| content.parts.as_deref());
+        for part in parts.unwrap_or_default() {
+            self.part(part, out);
+        }
+        if let Some(reason) = Text::filled(&candidate.finish_reason) {
+            let message = Text::filled(&candidate.finish_message).unwrap_or_default();
+            self.finish = Some((reason.to_owned(), message.to_owned()));
+        }
+    }
+
+    fn part(&mut self, part: &Part<'_>, out: &mut Vec<StreamEvent>) {
+        let signature = Text::filled(&part.thought_signature).unwrap_or_default();
+        if let Some(call) = &part.function_call {
+            return self.call(call, signature, out);
+        }
+        let text = Text::filled(&part.text).unwrap_or_default();
+        let place = match part.thought {
+            Some(true) => self.blocks.thinking(text, out),
+            _ => self.blocks.text(text, out),
+        };
+        self.last = place.or(self.last);
+        if signature.is_empty() {
+            return;
+        }
+        // A part of its own, without text, may carry the signature of what came before it.
+        if let Some(place) = self.last {
+            self.blocks.sign(place, signature, Redacted::No, out);
+            // Signed text is not joined with text that follows.
+            self.blocks.close(place, out);
+        }
+    }
+
+    fn call(&mut self, call: &Call<'_>, signature: &str, out: &mut Vec<StreamEvent>) {
+        self.blocks.close_flow(out);
+        let id = Text::filled(&call.id).unwrap_or_default();
+        let name = Text::filled(&call.name).unwrap_or_default();
+        let place = self.blocks.begin_call(id, name, out);
+        self.blocks.sign(place, signature, Redacted::No, out);
+        self.blocks.append(place, call.args.map_or("{}", RawValue::get), out);
+        self.blocks.close(place, out);
+    }
+}
+
+fn refused(message: String) -> Failure {
+    Failure::new(FailureKind::Refused, message).hint("word it differently or choose another model")
+}
+
+/// The counts of `usageMetadata`. Cached tokens are inside `promptTokenCount`; thoughts are
+/// beside the candidates; what the provider's own tools read is input as well.
+fn usage(value: &Value) -> Option<Usage> {
+    let field = |name: &str| value.get(name).and_then(count);
+    let prompt = field("promptTokenCount")?;
+    let cache_read = field("cachedContentTokenCount").unwrap_or(0);
+    let tools = field("toolUsePromptTokenCount").unwrap_or(0);
+    let thoughts = field("thoughtsTokenCount").unwrap_or(0);
+    Some(Usage {
+        input: prompt.saturating_sub(cache_read).saturating_add(tools),
+        output: field("candidatesTokenCount").unwrap_or(0).saturating_add(thoughts),
+        cache_read,
+        ..Usage::default()
+    })
+}

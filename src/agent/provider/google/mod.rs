@@ -1,0 +1,22 @@
+//! The wire format `google-generative-ai`: `POST {base}/models/{id}:streamGenerateContent`.
+//!
+//! Source: ai.google.dev/api/generate-content; thought signatures:
+//! ai.google.dev/gemini-api/docs/thought-signatures.
+
+mod decode;
+mod request;
+
+use super::{Decoder, Failure, HttpRequest, ModelRequest, Provider};
+
+/// The wire format.
+pub struct Google;
+
+impl Provider for Google {
+    fn encode(&self, request: &ModelRequest) -> Result<HttpRequest, Failure> {
+        request::encode(request)
+    }
+
+    fn decoder(&self) -> Box<dyn Decoder> {
+        Box::new(decode::GoogleDecoder::default())
+    }
+}

@@ -1,0 +1,95 @@
+//! Ids of calls in the alphabet and length that a model takes, each one used once.
+
+use std::collections::HashSet;
+
+use super::super::super::model::{Api, Model};
+
+/// What ids a model takes.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Rule {
+    /// Exactly nine letters and digits (Mistral).
+    Nine,
+    /// Letters, digits, `_` and `-`, at most this many.
+    Plain(usize),
+    /// As `Plain`, but the model's own ids stay as they are: some servers put meaning into them
+    /// (`functions.read:0`) and teach their model to.
+    Own(usize),
+}
+
+/// Gives out ids.
+#[derive(Debug)]
+pub(super) struct CallIds {
+    rule: Rule,
+    used: HashSet<String>,
+}
+
+impl CallIds {
+    /// For conversations with `model`.
+    pub(super) fn new(model: &Model) -> Self {
+        let nine = model.provider == "mistral" || model.base_url.contains("api.mistral.ai");
+        let rule = match model.api {
+            Api::OpenaiCompletions if nine => Rule::Nine,
+            Api::OpenaiCompletions => Rule::Own(40),
+            Api::GoogleGenerativeAi => Rule::Own(64),
+            _ => Rule::Plain(64),
+        };
+        CallIds { rule, used: HashSet::new() }
+    }
+
+    /// A valid id for the next call, which the session knows as `id`; `own` when the model
+    /// itself gave it. The nth call of a conversation always gets the same.
+    pub(super) fn valid(&mut self, id: &str, own: bool) -> String {
+        let first = match self.rule {
+            Rule::Nine if id.len() == 9 && id.bytes().all(|byte| byte.is_ascii_alphanumeric()) => {
+                id.to_owned()
+            }
+            Rule::Nine => letters(hash(id, 0)),
+            Rule::Own(_) if own && !id.is_empty() => id.to_owned(),
+            Rule::Own(most) | Rule::Plain(most) => plain(id, most),
+        };
+        let mut unique = first.clone();
+        let mut count = 1;
+        while !self.used.insert(unique.clone()) {
+            count += 1;
+            unique = match self.rule {
+                Rule::Nine => letters(hash(id, count)),
+                Rule::Own(most) | Rule::Plain(most) => plain(&format!("{first}_{count}"), most),
+            };
+        }
+        unique
+    }
+}
+
+/// The id in plain characters; one that is too long keeps its beginning and gets a hash.
+fn plain(id: &str, most: usize) -> String {
+    let keep = |c: char| if c.is_ascii_alphanumeric() || c == '_' || c == '-' { c } else { '_' };
+    let text: String = id.chars().map(keep).collect();
+    match text.len() {
+        0 => "call".to_owned(),
+        size if size <= most => text,
+        _ => {
+            let start: String = text.chars().take(most - 17).collect();
+            format!("{start}_{:016x}", hash(id, 0))
+        }
+    }
+}
+
+/// Nine letters and digits.
+fn letters(mut number: u64) -> String {
+    const ALPHABET: &[u8; 36] = b"abcdefghijklmnopqrstuvwxyz0123456789";
+    let mut text = String::new();
+    for _ in 0..9 {
+        let digit = usize::try_from(number % 36).unwrap_or_default();
+        text.push(ALPHABET.get(digit).copied().map_or('a', char::from));
+        number /= 36;
+    }
+    text
+}
+
+/// FNV-1a, 64 bits (Fowler, Noll, Vo): the same in every run, unlike the standard hasher.
+fn hash(id: &str, salt: u64) -> u64 {
+    let start = 0xcbf2_9ce4_8422_2325_u64 ^ salt.wrapping_mul(0x9e37_79b9_7f4a_7c15);
+    let step = |hash: u64, byte: u8| (hash ^ u64::from(byte)).wrapping_mul(0x0000_0100_0000_01b3);
+    let mixed = id.bytes().fold(start, step);
+    mixed ^ (mixed >> 29)
+}

@@ -1,0 +1,199 @@
+//! Makes a conversation valid for a model, whichever model it was held with.
+//!
+//! Pure. Out come user, assistant and tool result messages only, in an order that every
+//! provider takes: each call has exactly one result, directly behind its turn. Signatures are
+//! kept for the model that made them and dropped for all others. The same conversation and model
+//! always give the same messages, so that provider caches hit.
+
+mod call_ids;
+mod people;
+
+use std::sync::Arc;
+
+use serde_json::{Value, json};
+
+use super::super::message::{AssistantMessage, Block, Message, StopReason, ToolCall, ToolResultMessage};
+use super::super::model::{Api, Model};
+use crate::tools::{Content, Details};
+use call_ids::CallIds;
+
+/// What stands for the result of a call that has none.
+const INTERRUPTED: &str = "no result: the call was interrupted";
+
+/// What stands for a picture that the model cannot see.
+const UNSEEN: &str = "(an image was here; this model does not take images)";
+
+/// The conversation as `model` can take it.
+pub fn for_model(messages: &[Arc<Message>], model: &Model) -> Vec<Arc<Message>> {
+    let mut handoff =
+        Handoff { model, ids: CallIds::new(model), out: Vec::new(), turn: Vec::new(), held: Vec::new() };
+    for message in messages {
+        match &**message {
+            Message::Assistant(assistant) => handoff.assistant(assistant),
+            Message::ToolResult(result) => handoff.result(result),
+            other => {
+                if let Some(user) = people::user_message(other, message, model) {
+                    handoff.user(user);
+                }
+            }
+        }
+    }
+    handoff.settle();
+    handoff.out
+}
+
+/// A call that waits for its result.
+struct Waiting {
+    /// The id in the session.
+    original: String,
+    call: ToolCall,
+    result: Option<Arc<Message>>,
+    timestamp: i64,
+}
+
+struct Handoff<'a> {
+    model: &'a Model,
+    ids: CallIds,
+    out: Vec<Arc<Message>>,
+    /// The calls of the last turn, until all of them have results.
+    turn: Vec<Waiting>,
+    /// User messages that came between calls and their results.
+    held: Vec<Arc<Message>>,
+}
+
+impl Handoff<'_> {
+    fn user(&mut self, message: Arc<Message>) {
+        if self.turn.is_empty() { self.out.push(message) } else { self.held.push(message) }
+    }
+
+    fn assistant(&mut self, message: &AssistantMessage) {
+        self.settle();
+        let broken = matches!(message.stop_reason, StopReason::Error | StopReason::Aborted);
+        let same = message.api == self.model.api
+            && message.provider == self.model.provider
+            && message.model == self.model.id;
+        let mut content = Vec::new();
+        for block in &message.content {
+            match block {
+                Block::ToolCall(call) if broken && !call.arguments.is_object() => {}
+                Block::ToolCall(call) => {
+                    let kept = self.call(call, same);
+                    let waiting = Waiting {
+                        original: call.id.clone(),
+                        call: kept.clone(),
+                        result: None,
+                        timestamp: message.timestamp,
+                    };
+                    self.turn.push(waiting);
+                    content.push(Block::ToolCall(kept));
+                }
+                other => content.extend(self.block(other, same)),
+            }
+        }
+        // Thinking alone is no answer, and some providers refuse a message that holds nothing else.
+        if content.iter().all(|block| matches!(block, Block::Thinking { .. })) {
+            return;
+        }
+        self.out.push(Arc::new(Message::Assistant(AssistantMessage { content, ..message.clone() })));
+    }
+
+    /// A block that is no call, if the model can take it.
+    fn block(&self, block: &Block, same: bool) -> Option<Block> {
+        match block {
+            Block::Text { text, .. } if text.trim().is_empty() => None,
+            Block::Text { text, text_signature } => Some(Block::Text {
+                text: text.clone(),
+                text_signature: text_signature.clone().filter(|_| same),
+            }),
+            Block::Thinking { thinking, thinking_signature, redacted } => {
+                let signature = thinking_signature.clone().filter(|_| same);
+                self.thinks_again(thinking, signature.as_deref(), *redacted).then(|| Block::Thinking {
+                    thinking: thinking.clone(),
+                    thinking_signature: signature.clone(),
+                    redacted: *redacted,
+                })
+            }
+            Block::ToolCall(_) | Block::Image { .. } | Block::Unknown(_) => None,
+        }
+    }
+
+    /// Whether thinking can go back. Foreign thinking goes only where text without a signature
+    /// is wanted; it is never turned into visible text, which the model would imitate.
+    fn thinks_again(&self, text: &str, signature: Option<&str>, redacted: bool) -> bool {
+        let quirk = |name: &str| self.model.quirks.get(name).and_then(Value::as_bool) == Some(true);
+        if signature.is_some() {
+            return true;
+        }
+        if redacted || text.is_empty() {
+            return false;
+        }
+        match self.model.api {
+            Api::OpenaiCompletions => quirk("requires_reasoning_content_on_assistant_messages"),
+            Api::AnthropicMessages => quirk("allow_empty_signature"),
+            _ => false,
+        }
+    }
+
+    /// A call with an id that the model takes. Arguments that are no JSON object are wrapped in
+    /// one, because every format wants an object and the model should see what it wrote.
+    fn call(&mut self, call: &ToolCall, same: bool) -> ToolCall {
+        let arguments = match &call.arguments {
+            Value::Object(_) => call.arguments.clone(),
+            Value::Null => json!({}),
+            Value::String(raw) => json!({ "invalid_json": raw }),
+            other => json!({ "invalid_json": other.to_string() }),
+        };
+        ToolCall {
+            id: self.ids.valid(&call.id, same),
+            name: call.name.clone(),
+            arguments,
+            thought_signature: call.thought_signature.clone().filter(|_| same),
+        }
+    }
+
+    fn result(&mut self, result: &ToolResultMessage) {
+        let open =
+            |waiting: &&mut Waiting| waiting.result.is_none() && waiting.original == result.tool_call_id;
+        // A result without a call is dropped, and so is a second one.
+        let Some(waiting) = self.turn.iter_mut().find(open) else { return };
+        let message = ToolResultMessage {
+            tool_call_id: waiting.call.id.clone(),
+            tool_name: waiting.call.name.clone(),
+            content: seen(&result.content, self.model),
+            // Details are for people.
+            details: Details::None,
+            is_error: result.is_error,
+            timestamp: result.timestamp,
+            duration_ms: result.duration_ms,
+        };
+        waiting.result = Some(Arc::new(Message::ToolResult(message)));
+        if self.turn.iter().all(|waiting| waiting.result.is_some()) {
+            self.settle();
+        }
+    }
+
+    /// Ends a turn: results in the order of the calls, then what people said in between.
+    fn settle(&mut self) {
+        for waiting in self.turn.drain(..) {
+            let missing = || {
+                Arc::new(Message::ToolResult(ToolResultMessage {
+                    tool_call_id: waiting.call.id.clone(),
+                    tool_name: waiting.call.name.clone(),
+                    content: vec![Content::text(INTERRUPTED)],
+                    details: Details::None,
+                    is_error: true,
+                    timestamp: waiting.timestamp,
+                    duration_ms: None,
+                }))
+            };
+            self.out.push(waiting.result.clone().unwrap_or_else(missing));
+        }
+        self.out.append(&mut self.held);
+    }
+}
+
+/// Content with notes in place of pictures that the model cannot see.
+fn seen(content: &[Content], model: &Model) -> Vec<Content> {
+    let hidden = |content: &Content| matches!(content, Content::Image { .. }) && !model.sees();
+    content.iter().map(|part| if hidden(part) { Content::text(UNSEEN) } else { part.clone() }).collect()
+}

@@ -1,0 +1,229 @@
+//! Reading what providers send: borrowed text, values of loose type, repair of broken escapes.
+//!
+//! Only shapes that occur in several wire formats live here; what they mean is decided in the
+//! decoders.
+
+use std::borrow::Cow;
+use std::fmt;
+
+use serde::Deserialize;
+use serde::de::{Deserializer, MapAccess, SeqAccess, Visitor};
+use serde_json::Value;
+use serde_json::value::RawValue;
+
+use super::{Failure, FailureKind};
+
+/// Text that is borrowed from the frame where it has no escapes.
+///
+/// A newtype, because serde borrows through it even inside an `Option`, where it would copy a
+/// bare `Cow`.
+#[derive(Debug, Default, Deserialize)]
+#[serde(transparent)]
+pub(super) struct Text<'a>(#[serde(borrow)] pub(super) Cow<'a, str>);
+
+impl Text<'_> {
+    /// The text, or nothing when it is absent or empty.
+    pub(super) fn filled<'t>(text: &'t Option<Text<'_>>) -> Option<&'t str> {
+        text.as_ref().map(|text| text.0.as_ref()).filter(|text| !text.is_empty())
+    }
+}
+
+/// A field that is a string by the book, and something else in places.
+#[derive(Debug, Default)]
+pub(super) enum Loose<'a> {
+    /// Absent or null.
+    #[default]
+    Nothing,
+    /// A string.
+    Text(Cow<'a, str>),
+    /// A list, an object, a number.
+    Other(Value),
+}
+
+impl<'de: 'a, 'a> Deserialize<'de> for Loose<'a> {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        deserializer.deserialize_any(LooseVisitor)
+    }
+}
+
+struct LooseVisitor;
+
+impl<'de> Visitor<'de> for LooseVisitor {
+    type Value = Loose<'de>;
+
+    fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("any value")
+    }
+
+    fn visit_borrowed_str<E>(self, text: &'de str) -> Result<Self::Value, E> {
+        Ok(Loose::Text(Cow::Borrowed(text)))
+    }
+
+    fn visit_str<E>(self, text: &str) -> Result<Self::Value, E> {
+        Ok(Loose::Text(Cow::Owned(text.to_owned())))
+    }
+
+    fn visit_string<E>(self, text: String) -> Result<Self::Value, E> {
+        Ok(Loose::Text(Cow::Owned(text)))
+    }
+
+    fn visit_unit<E>(self) -> Result<Self::Value, E> {
+        Ok(Loose::Nothing)
+    }
+
+    fn visit_none<E>(self) -> Result<Self::Value, E> {
+        Ok(Loose::Nothing)
+    }
+
+    fn visit_bool<E>(self, value: bool) -> Result<Self::Value, E> {
+        Ok(Loose::Other(Value::Bool(value)))
+    }
+
+    fn visit_u64<E>(self, value: u64) -> Result<Self::Value, E> {
+        Ok(Loose::Other(value.into()))
+    }
+
+    fn visit_i64<E>(self, value: i64) -> Result<Self::Value, E> {
+        Ok(Loose::Other(value.into()))
+    }
+
+    fn visit_f64<E>(self, value: f64) -> Result<Self::Value, E> {
+        Ok(Loose::Other(value.into()))
+    }
+
+    fn visit_seq<A: SeqAccess<'de>>(self, seq: A) -> Result<Self::Value, A::Error> {
+        Value::deserialize(serde::de::value::SeqAccessDeserializer::new(seq)).map(Loose::Other)
+    }
+
+    fn visit_map<A: MapAccess<'de>>(self, map: A) -> Result<Self::Value, A::Error> {
+        Value::deserialize(serde::de::value::MapAccessDeserializer::new(map)).map(Loose::Other)
+    }
+}
+
+impl Loose<'_> {
+    /// The string, or the JSON text of what stands in its place; empty when there is nothing.
+    pub(super) fn text(&self) -> Cow<'_, str> {
+        match self {
+            Loose::Nothing => Cow::Borrowed(""),
+            Loose::Text(text) => Cow::Borrowed(text),
+            Loose::Other(value) => Cow::Owned(value.to_string()),
+        }
+    }
+}
+
+/// What a frame's data is, before its fields are looked at.
+#[derive(Debug, PartialEq, Eq)]
+pub(super) enum Data<'a> {
+    /// An object.
+    Object(&'a str),
+    /// `[DONE]`.
+    Done,
+    /// Nothing that a decoder reads: empty, a word, a number.
+    Other,
+}
+
+impl<'a> Data<'a> {
+    /// Looks at the first character only.
+    pub(super) fn of(data: &'a str) -> Self {
+        let text = data.trim();
+        if text.starts_with('{') {
+            Data::Object(text)
+        } else if text == "[DONE]" {
+            Data::Done
+        } else {
+            Data::Other
+        }
+    }
+}
+
+/// A second, slower reading of an object that typed reading refused: lone surrogates become
+/// U+FFFD, of repeated keys the last one counts.
+pub(super) fn lenient(text: &str) -> Result<Value, Failure> {
+    serde_json::from_str(text)
+        .or_else(|error| serde_json::from_str(&without_lone_surrogates(text)).map_err(|_| error))
+        .map_err(|error| malformed(&error))
+}
+
+/// The failure for a frame that cannot be read.
+pub(super) fn malformed(error: &serde_json::Error) -> Failure {
+    Failure::new(FailureKind::Protocol, format!("the provider sent malformed JSON: {error}"))
+}
+
+/// Reads a nested value that was put aside as raw text.
+pub(super) fn nested(raw: Option<&RawValue>) -> Value {
+    raw.and_then(|raw| lenient(raw.get()).ok()).unwrap_or_default()
+}
+
+/// A whole number in a field that may be absent, null, a float or a string. Negative is 0.
+pub(super) fn count(value: &Value) -> Option<u64> {
+    match value {
+        Value::Number(number) => {
+            number.as_u64().or_else(|| number.as_f64().map(|float| float.max(0.0) as u64))
+        }
+        Value::String(text) => text.trim().parse().ok(),
+        _ => None,
+    }
+}
+
+/// Replaces `\uD800`-`\uDFFF` escapes that are not part of a pair.
+fn without_lone_surrogates(text: &str) -> String {
+    let mut out = String::with_capacity(text.len());
+    let mut rest = text;
+    while let Some((before, after)) = rest.split_once('\\') {
+        out.push_str(before);
+        let unit = surrogate(after);
+        let pair = after.get(5..).and_then(|tail| tail.strip_prefix('\\')).and_then(surrogate);
+        let (text, taken) = match (unit, pair) {
+            (Some(0xD800..=0xDBFF), Some(0xDC00..=0xDFFF)) => (after.get(..11), 11),
+            (Some(0xD800..=0xDFFF), _) => (Some("ufffd"), 5),
+            _ => {
+                let size = after.chars().next().map_or(0, char::len_utf8);
+                (after.get(..size), size)
+            }
+        };
+        out.push('\\');
+        out.push_str(text.unwrap_or_default());
+        rest = after.get(taken..).unwrap_or_default();
+    }
+    out.push_str(rest);
+    out
+}
+
+/// The code unit of an escape, its text beginning behind the backslash.
+fn surrogate(escape: &str) -> Option<u32> {
+    let digits = escape.strip_prefix('u')?.get(..4)?;
+    u32::from_str_radix(digits, 16).ok()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use serde_json::json;
+
+    #[test]
+    fn broken_escapes_are_replaced() {
+        let check = |text: &str, expected: Value| assert_eq!(lenient(text).ok(), Some(expected), "{text}");
+        check(r#"{"a":"\ud83d"}"#, json!({"a": "\u{fffd}"}));
+        check(r#"{"a":"\ud83d\ude00"}"#, json!({"a": "😀"}));
+        check(r#"{"a":"x\ude00y\\ud83d"}"#, json!({"a": "x\u{fffd}y\\ud83d"}));
+        check(r#"{"a":1,"a":2}"#, json!({"a": 2}));
+        assert!(lenient("{\"a\":").is_err());
+    }
+
+    #[test]
+    fn loose_values() {
+        #[derive(Deserialize)]
+        struct Holder<'a> {
+            #[serde(borrow, default)]
+            a: Loose<'a>,
+        }
+        let check = |json: &str, expected: &str| {
+            let holder: Holder = serde_json::from_str(json).unwrap();
+            assert_eq!(holder.a.text(), expected, "{json}");
+        };
+        check(r#"{}"#, "");
+        check(r#"{"a":null}"#, "");
+        check(r#"{"a":"x\ny"}"#, "x\ny");
+        check(r#"{"a":{"b":[1,2.5,true]}}"#, r#"{"b":[1,2.5,true]}"#);
+    }
+}

@@ -1,0 +1,333 @@
+//! Reads a streamed chat completion.
+//!
+//! Dialects differ most in tool calls (with or without `index`, ids repeated or absent), in
+//! where reasoning stands, and in how a stream ends; see the functions for each.
+
+use serde::Deserialize;
+use serde_json::Value;
+
+use super::super::blocks::{Blocks, Place};
+use super::super::failure::from_error;
+use super::super::json::{Data, Loose, Text, lenient};
+use super::super::sse::SseFrame;
+use super::super::{Decoder, Failure, FailureKind, StreamEvent};
+use super::reasoning::Reasoning;
+use super::usage;
+use crate::agent::message::StopReason;
+use crate::agent::partial_json;
+
+#[derive(Deserialize)]
+struct Chunk<'a> {
+    #[serde(borrow, default)]
+    id: Option<Text<'a>>,
+    #[serde(borrow, default)]
+    choices: Option<Vec<Choice<'a>>>,
+    #[serde(default)]
+    usage: Option<Value>,
+    #[serde(default)]
+    x_groq: Option<Value>,
+    #[serde(default)]
+    error: Option<Value>,
+}
+
+#[derive(Deserialize)]
+struct Choice<'a> {
+    #[serde(borrow, default)]
+    delta: Option<Piece<'a>>,
+    /// A whole answer, from servers that do not stream; some repeat it beside each delta.
+    #[serde(borrow, default)]
+    message: Option<Piece<'a>>,
+    #[serde(borrow, default)]
+    finish_reason: Option<Text<'a>>,
+    #[serde(default)]
+    error: Option<Value>,
+    #[serde(default)]
+    usage: Option<Value>,
+}
+
+#[derive(Deserialize)]
+struct Piece<'a> {
+    #[serde(borrow, default)]
+    content: Loose<'a>,
+    #[serde(borrow, default)]
+    refusal: Option<Text<'a>>,
+    #[serde(borrow, default)]
+    reasoning_content: Loose<'a>,
+    #[serde(borrow, default)]
+    reasoning: Loose<'a>,
+    #[serde(borrow, default)]
+    reasoning_text: Loose<'a>,
+    #[serde(default)]
+    reasoning_details: Option<Value>,
+    #[serde(borrow, default)]
+    tool_calls: Option<Vec<CallPiece<'a>>>,
+}
+
+#[derive(Deserialize)]
+struct CallPiece<'a> {
+    #[serde(default)]
+    index: Option<u64>,
+    #[serde(borrow, default)]
+    id: Option<Text<'a>>,
+    #[serde(borrow, default)]
+    function: Option<FunctionPiece<'a>>,
+}
+
+#[derive(Deserialize)]
+struct FunctionPiece<'a> {
+    #[serde(borrow, default)]
+    name: Option<Text<'a>>,
+    #[serde(borrow, default)]
+    arguments: Loose<'a>,
+}
+
+/// A call in flight. Its block begins when its name is known.
+#[derive(Debug)]
+struct Call {
+    index: Option<u64>,
+    id: String,
+    place: Option<Place>,
+    /// Arguments that came before the name.
+    waiting: String,
+}
+
+/// See the module.
+#[derive(Debug, Default)]
+pub(super) struct ChatDecoder {
+    blocks: Blocks,
+    calls: Vec<Call>,
+    reasoning: Reasoning,
+    identified: bool,
+    finish: Option<Finish>,
+    done: bool,
+    ended: bool,
+}
+
+/// What the last `finish_reason` said.
+#[derive(Debug)]
+enum Finish {
+    Stop,
+    Length,
+    Blocked(String),
+}
+
+impl Decoder for ChatDecoder {
+    fn feed(&mut self, frame: &SseFrame, out: &mut Vec<StreamEvent>) {
+        if self.ended {
+            return;
+        }
+        match Data::of(&frame.data) {
+            Data::Done => {
+                self.done = true;
+                self.finish(out);
+            }
+            Data::Object(text) => self.object(text, frame.event == "error", out),
+            Data::Other if frame.event == "error" => {
+                self.fail(from_error(&Value::String(frame.data.clone())), out)
+            }
+            Data::Other => {}
+        }
+    }
+
+    fn finish(&mut self, out: &mut Vec<StreamEvent>) {
+        if self.ended {
+            return;
+        }
+        self.ended = true;
+        self.begin_nameless(out);
+        self.reasoning.sign(&mut self.blocks, out);
+        match self.finish.take() {
+            Some(Finish::Blocked(reason)) => {
+                let message = format!("the provider blocked the answer ({reason})");
+                self.blocks.fail(Failure::new(FailureKind::Refused, message), out);
+            }
+            Some(Finish::Length) => self.blocks.stop(StopReason::Length, out),
+            Some(Finish::Stop) => self.blocks.stop(StopReason::Stop, out),
+            None if self.done => self.blocks.stop(StopReason::Stop, out),
+            None => {
+                let message = "the stream ended without a finish_reason and without [DONE]";
+                self.blocks.fail(Failure::new(FailureKind::Network, message), out);
+            }
+        }
+    }
+}
+
+impl ChatDecoder {
+    fn object(&mut self, text: &str, is_error: bool, out: &mut Vec<StreamEvent>) {
+        if let Ok(chunk) = serde_json::from_str::<Chunk>(text) {
+            if is_error && chunk.error.is_none() {
+                return self.fail(from_error(&lenient(text).unwrap_or_default()), out);
+            }
+            return self.chunk(chunk, out);
+        }
+        let value = match lenient(text) {
+            Ok(value) => value,
+            Err(failure) => return self.fail(failure, out),
+        };
+        match Chunk::deserialize(&value) {
+            Ok(chunk) => self.chunk(chunk, out),
+            Err(error) => self.fail(super::super::json::malformed(&error), out),
+        }
+    }
+
+    fn fail(&mut self, failure: Failure, out: &mut Vec<StreamEvent>) {
+        self.ended = true;
+        self.begin_nameless(out);
+        self.reasoning.sign(&mut self.blocks, out);
+        self.blocks.fail(failure, out);
+    }
+
+    fn chunk(&mut self, chunk: Chunk<'_>, out: &mut Vec<StreamEvent>) {
+        if let Some(error) = chunk.error.filter(|error| !error.is_null()) {
+            return self.fail(from_error(&error), out);
+        }
+        if let Some(id) = Text::filled(&chunk.id).filter(|_| !self.identified) {
+            self.identified = true;
+            out.push(StreamEvent::ResponseId(id.to_owned()));
+        }
+        // Only one answer is asked for, so only the first choice counts.
+        let choice = chunk.choices.and_then(|choices| choices.into_iter().next());
+        let choice_usage = choice.as_ref().and_then(|choice| choice.usage.as_ref()).and_then(usage::read);
+        if let Some(choice) = choice {
+            if let Some(error) = choice.error.filter(|error| !error.is_null()) {
+                return self.fail(from_error(&error), out);
+            }
+            if let Some(piece) = choice.delta.or(choice.message) {
+                self.piece(piece, out);
+            }
+            if let Some(reason) = Text::filled(&choice.finish_reason) {
+                self.finish = Some(finish(reason));
+            }
+        }
+        let groq = chunk.x_groq.as_ref().and_then(|groq| groq.get("usage")).and_then(usage::read);
+        if let Some(usage) = chunk.usage.as_ref().and_then(usage::read).or(groq).or(choice_usage) {
+            out.push(StreamEvent::Usage(usage));
+        }
+    }
+
+    fn piece(&mut self, piece: Piece<'_>, out: &mut Vec<StreamEvent>) {
+        let named = [
+            ("reasoning_content", piece.reasoning_content.text()),
+            ("reasoning", piece.reasoning.text()),
+            ("reasoning_text", piece.reasoning_text.text()),
+        ];
+        // Vendors send the same text in several of these; the first that is filled counts.
+        let plain = named.iter().find(|(_, text)| !text.is_empty());
+        if let Some((field, text)) = plain {
+            let place = self.blocks.thinking(text, out);
+            self.reasoning.came_in(field, place);
+        }
+        if let Some(Value::Array(details)) = &piece.reasoning_details {
+            let text = self.reasoning.details(details);
+            if plain.is_none() {
+                let place = self.blocks.thinking(&text, out);
+                self.reasoning.came_in("reasoning_details", place);
+            }
+        }
+        match &piece.content {
+            Loose::Text(text) => {
+                self.blocks.text(text, out);
+            }
+            Loose::Other(Value::Array(parts)) => self.parts(parts, out),
+            Loose::Nothing | Loose::Other(_) => {}
+        }
+        if let Some(refusal) = Text::filled(&piece.refusal) {
+            self.blocks.text(refusal, out);
+        }
+        for call in piece.tool_calls.unwrap_or_default() {
+            self.call(&call, out);
+        }
+    }
+
+    /// `content` as a list of parts (Mistral).
+    fn parts(&mut self, parts: &[Value], out: &mut Vec<StreamEvent>) {
+        for part in parts {
+            if let Some(text) = part.get("text").and_then(Value::as_str) {
+                self.blocks.text(text, out);
+            }
+            match part.get("thinking") {
+                Some(Value::Array(thoughts)) => {
+                    for text in thoughts.iter().filter_map(|thought| thought.get("text")?.as_str()) {
+                        let place = self.blocks.thinking(text, out);
+                        self.reasoning.came_in("content", place);
+                    }
+                }
+                Some(Value::String(text)) => {
+                    let place = self.blocks.thinking(text, out);
+                    self.reasoning.came_in("content", place);
+                }
+                _ => {}
+            }
+        }
+    }
+
+    fn call(&mut self, piece: &CallPiece<'_>, out: &mut Vec<StreamEvent>) {
+        let id = Text::filled(&piece.id).unwrap_or_default();
+        let function = piece.function.as_ref();
+        let name = function.and_then(|function| Text::filled(&function.name)).unwrap_or_default();
+        let arguments = function.map(|function| function.arguments.text()).unwrap_or_default();
+        let at = match self.known(piece.index, id, name) {
+            Some(at) => at,
+            None => {
+                let (id, waiting) = (id.to_owned(), String::new());
+                self.calls.push(Call { index: piece.index, id, place: None, waiting });
+                self.calls.len() - 1
+            }
+        };
+        let Some(call) = self.calls.get_mut(at) else { return };
+        if call.id.is_empty() {
+            call.id = id.to_owned();
+        }
+        match call.place {
+            Some(place) => self.blocks.append(place, &arguments, out),
+            None if name.is_empty() => call.waiting.push_str(&arguments),
+            None => {
+                self.blocks.close_flow(out);
+                let place = self.blocks.begin_call(&call.id, name, out);
+                call.place = Some(place);
+                self.blocks.append(place, &std::mem::take(&mut call.waiting), out);
+                self.blocks.append(place, &arguments, out);
+            }
+        }
+    }
+
+    /// The call that a piece goes on with; none when it begins a new one.
+    ///
+    /// The index decides where there is one. Without an index a new id means a new call. Some
+    /// servers give all calls the index 0 and tell them apart by id alone: there, another id
+    /// with a name, after arguments that are already whole, begins a new call. (Others repeat
+    /// id and name in every piece, which is no new call.)
+    fn known(&self, index: Option<u64>, id: &str, name: &str) -> Option<usize> {
+        let Some(index) = index else {
+            if id.is_empty() {
+                return if name.is_empty() { self.calls.len().checked_sub(1) } else { None };
+            }
+            return self.calls.iter().rposition(|call| call.id == id);
+        };
+        let at = self.calls.iter().rposition(|call| call.index == Some(index))?;
+        let call = self.calls.get(at)?;
+        let other = !id.is_empty() && !call.id.is_empty() && call.id != id && !name.is_empty();
+        let whole = || {
+            let raw = call.place.map_or("", |place| self.blocks.content(place));
+            partial_json::arguments(raw).is_object()
+        };
+        (!(other && whole())).then_some(at)
+    }
+
+    /// Calls whose name never came still count: they get an error result.
+    fn begin_nameless(&mut self, out: &mut Vec<StreamEvent>) {
+        for call in self.calls.iter_mut().filter(|call| call.place.is_none()) {
+            let place = self.blocks.begin_call(&call.id, "", out);
+            call.place = Some(place);
+            self.blocks.append(place, &call.waiting, out);
+        }
+    }
+}
+
+fn finish(reason: &str) -> Finish {
+    match reason {
+        "length" | "max_tokens" | "model_length" => Finish::Length,
+        "content_filter" | "refusal" | "safety" => Finish::Blocked(reason.to_owned()),
+        _ => Finish::Stop,
+    }
+}

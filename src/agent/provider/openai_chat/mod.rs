@@ -1,0 +1,25 @@
+//! The wire format `openai-completions`: `POST {base}/chat/completions`.
+//!
+//! Spoken by OpenAI and by most others, each with a dialect. What a dialect needs in a request
+//! is data in the model's quirks (`request` reads them); what it does in a stream is survived by
+//! `decode` without knowing the vendor. Source: platform.openai.com/docs/api-reference/chat.
+
+mod decode;
+mod reasoning;
+mod request;
+mod usage;
+
+use super::{Decoder, Failure, HttpRequest, ModelRequest, Provider};
+
+/// The wire format.
+pub struct OpenaiChat;
+
+impl Provider for OpenaiChat {
+    fn encode(&self, request: &ModelRequest) -> Result<HttpRequest, Failure> {
+        request::encode(request)
+    }
+
+    fn decoder(&self) -> Box<dyn Decoder> {
+        Box::new(decode::ChatDecoder::default())
+    }
+}

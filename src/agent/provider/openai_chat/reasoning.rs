@@ -1,0 +1,97 @@
+//! How reasoning came in a chat stream, so that it can go back the same way.
+//!
+//! The signature of a thinking block says it: the name of the field that held the text, or (from
+//! OpenRouter and gateways like it) the JSON list `reasoning_details`, which also carries the
+//! upstream provider's own signatures and encrypted parts. `request` reads both back.
+
+use serde_json::{Map, Value};
+
+use super::super::StreamEvent;
+use super::super::blocks::{Blocks, Place, Redacted};
+
+/// The fields that reasoning text may stand in. `content` means parts of a list.
+pub(super) const FIELDS: [&str; 4] = ["reasoning_content", "reasoning", "reasoning_text", "content"];
+
+/// What is known of an answer's reasoning.
+#[derive(Debug, Default)]
+pub(super) struct Reasoning {
+    field: &'static str,
+    /// The thinking block that the signature belongs to: the last one.
+    place: Option<Place>,
+    details: Vec<Map<String, Value>>,
+    signed: bool,
+}
+
+impl Reasoning {
+    /// Text came in `field` and went to the block at `place`.
+    pub(super) fn came_in(&mut self, field: &str, place: Option<Place>) {
+        if place.is_some() {
+            self.place = place;
+            self.field = FIELDS.into_iter().find(|known| *known == field).unwrap_or_default();
+        }
+    }
+
+    /// Takes `reasoning_details` and gives their visible text. Pieces of one detail are joined.
+    pub(super) fn details(&mut self, pieces: &[Value]) -> String {
+        let mut visible = String::new();
+        for piece in pieces.iter().filter_map(Value::as_object) {
+            for field in ["text", "summary"] {
+                visible.push_str(piece.get(field).and_then(Value::as_str).unwrap_or_default());
+            }
+            self.join(piece);
+        }
+        visible
+    }
+
+    fn join(&mut self, piece: &Map<String, Value>) {
+        let same = |last: &Map<String, Value>| {
+            ["type", "index"].iter().all(|field| last.get(*field) == piece.get(*field))
+                && piece.get("type").and_then(Value::as_str) != Some("reasoning.encrypted")
+        };
+        let Some(last) = self.details.last_mut().filter(|last| same(last)) else {
+            self.details.push(piece.clone());
+            return;
+        };
+        for (field, value) in piece {
+            match (last.get_mut(field), value) {
+                (Some(Value::String(text)), Value::String(more)) if field == "text" || field == "summary" => {
+                    text.push_str(more);
+                }
+                (Some(known), _) if known.is_null() || known == "" => *known = value.clone(),
+                (None, _) => {
+                    last.insert(field.clone(), value.clone());
+                }
+                _ => {}
+            }
+        }
+    }
+
+    /// Signs the thinking block; reasoning without visible text gets a redacted block of its own.
+    pub(super) fn sign(&mut self, blocks: &mut Blocks, out: &mut Vec<StreamEvent>) {
+        if std::mem::replace(&mut self.signed, true) {
+            return;
+        }
+        let filled = |detail: &Map<String, Value>| {
+            ["text", "summary", "data", "signature"]
+                .iter()
+                .any(|field| detail.get(*field).and_then(Value::as_str).is_some_and(|text| !text.is_empty()))
+        };
+        self.details.retain(filled);
+        if self.details.is_empty() {
+            if let Some(place) = self.place {
+                blocks.sign(place, self.field, Redacted::No, out);
+            }
+            return;
+        }
+        let list: Vec<Value> = self.details.drain(..).map(Value::Object).collect();
+        let signature = Value::Array(list).to_string();
+        match self.place {
+            Some(place) => blocks.sign(place, &signature, Redacted::No, out),
+            None => {
+                blocks.close_flow(out);
+                let place = blocks.begin_thinking(out);
+                blocks.sign(place, &signature, Redacted::Yes, out);
+            }
+        }
+    }
+}

@@ -1,0 +1,350 @@
+//! Reads a streamed response.
+//!
+//! Items are known by `output_index`, because some servers change ids between the events of one
+//! item. The whole item of `output_item.done` fills in what was not streamed.
+
+use std::collections::BTreeMap;
+
+use serde::Deserialize;
+use serde_json::Value;
+use serde_json::value::RawValue;
+
+use super::super::blocks::{Blocks, Place, Redacted};
+use super::super::failure::from_error;
+use super::super::json::{Data, Loose, Text, count, lenient, malformed, nested};
+use super::super::sse::SseFrame;
+use super::super::{Decoder, Failure, FailureKind, StreamEvent};
+use crate::agent::message::{StopReason, Usage};
+
+#[derive(Deserialize)]
+struct Event<'a> {
+    #[serde(borrow, rename = "type", default)]
+    kind: Text<'a>,
+    #[serde(borrow, default)]
+    delta: Loose<'a>,
+    #[serde(default)]
+    output_index: Option<u64>,
+    #[serde(default)]
+    summary_index: Option<u64>,
+    #[serde(default)]
+    content_index: Option<u64>,
+    #[serde(borrow, default)]
+    item: Option<&'a RawValue>,
+    #[serde(borrow, default)]
+    response: Option<&'a RawValue>,
+    #[serde(borrow, default)]
+    error: Option<&'a RawValue>,
+    #[serde(borrow, default)]
+    arguments: Loose<'a>,
+}
+
+/// What is known of an output item.
+#[derive(Debug, Default)]
+struct Item {
+    place: Option<Place>,
+    /// Whether any of its text was streamed.
+    streamed: bool,
+    /// The part that came last: where its kind of text stands, and its index there.
+    part: Option<(Source, u64)>,
+    done: bool,
+}
+
+/// Where reasoning text stands.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Source {
+    Summary,
+    Content,
+}
+
+/// See the module.
+#[derive(Debug, Default)]
+pub(super) struct ResponsesDecoder {
+    blocks: Blocks,
+    items: BTreeMap<u64, Item>,
+    /// The index of events that carry none: the item that came last.
+    last: u64,
+    identified: bool,
+    ended: bool,
+}
+
+impl Decoder for ResponsesDecoder {
+    fn feed(&mut self, frame: &SseFrame, out: &mut Vec<StreamEvent>) {
+        if self.ended {
+            return;
+        }
+        match Data::of(&frame.data) {
+            Data::Object(text) => self.object(text, &frame.event, out),
+            Data::Other if frame.event == "error" => {
+                self.fail(from_error(&Value::String(frame.data.clone())), out)
+            }
+            Data::Done | Data::Other => {}
+        }
+    }
+
+    fn finish(&mut self, out: &mut Vec<StreamEvent>) {
+        if !self.ended {
+            self.fail(
+                Failure::new(FailureKind::Network, "the stream ended without a terminal response event"),
+                out,
+            );
+        }
+    }
+}
+
+impl ResponsesDecoder {
+    fn object(&mut self, text: &str, name: &str, out: &mut Vec<StreamEvent>) {
+        if let Ok(event) = serde_json::from_str::<Event>(text) {
+            return self.event(&event, text, name, out);
+        }
+        // Raw values cannot be borrowed from a repaired object, so its text is read again.
+        let repaired = match lenient(text) {
+            Ok(value) => value.to_string(),
+            Err(failure) => return self.fail(failure, out),
+        };
+        match serde_json::from_str::<Event>(&repaired) {
+            Ok(event) => self.event(&event, &repaired, name, out),
+            Err(error) => self.fail(malformed(&error), out),
+        }
+    }
+
+    fn fail(&mut self, failure: Failure, out: &mut Vec<StreamEvent>) {
+        self.ended = true;
+        self.blocks.fail(failure, out);
+    }
+
+    fn event(&mut self, event: &Event<'_>, text: &str, name: &str, out: &mut Vec<StreamEvent>) {
+        let index = event.output_index.unwrap_or(self.last);
+        self.last = index;
+        match event.kind.0.as_ref() {
+            "response.output_text.delta" | "response.refusal.delta" => {
+                self.text(index, &event.delta.text(), out)
+            }
+            "response.function_call_arguments.delta" => self.arguments(index, &event.delta.text(), out),
+            "response.reasoning_summary_text.delta" => {
+                let part = (Source::Summary, event.summary_index.unwrap_or(0));
+                self.thinking(index, part, &event.delta.text(), out);
+            }
+            "response.reasoning_text.delta" => {
+                let part = (Source::Content, event.content_index.unwrap_or(0));
+                self.thinking(index, part, &event.delta.text(), out);
+            }
+            "response.function_call_arguments.done" => {
+                self.rest_of_arguments(index, &event.arguments.text(), out)
+            }
+            "response.output_item.added" => self.added(index, &nested(event.item), out),
+            "response.output_item.done" => self.done(index, &nested(event.item), out),
+            "response.created" | "response.in_progress" | "response.queued" => {
+                self.identify(event.response, out)
+            }
+            "response.completed"
+            | "response.incomplete"
+            | "response.failed"
+            | "response.cancelled"
+            | "response.done" => {
+                self.terminal(&nested(event.response), out);
+            }
+            "error" => self.error(event.error, text, out),
+            "" => self.untyped(text, name, out),
+            _ => {}
+        }
+    }
+
+    fn identify(&mut self, response: Option<&RawValue>, out: &mut Vec<StreamEvent>) {
+        if !self.identified {
+            self.take_id(&nested(response), out);
+        }
+    }
+
+    fn take_id(&mut self, response: &Value, out: &mut Vec<StreamEvent>) {
+        if let Some(id) = response.get("id").and_then(Value::as_str).filter(|_| !self.identified) {
+            self.identified = true;
+            out.push(StreamEvent::ResponseId(id.to_owned()));
+        }
+    }
+
+    /// An object without a type: an error, or a whole response from a server that does not stream.
+    fn untyped(&mut self, text: &str, name: &str, out: &mut Vec<StreamEvent>) {
+        let value = lenient(text).unwrap_or_default();
+        let failed = value.get("error").is_some_and(|error| !error.is_null());
+        if name == "error" || failed && value.get("object").is_none() {
+            self.fail(from_error(&value), out);
+        } else if value.get("object").and_then(Value::as_str) == Some("response") {
+            self.terminal(&value, out);
+        }
+    }
+
+    fn error(&mut self, error: Option<&RawValue>, text: &str, out: &mut Vec<StreamEvent>) {
+        let value = match nested(error) {
+            Value::Null => lenient(text).unwrap_or_default(),
+            value => value,
+        };
+        self.fail(from_error(&value), out);
+    }
+
+    fn text(&mut self, index: u64, text: &str, out: &mut Vec<StreamEvent>) {
+        if text.is_empty() {
+            return;
+        }
+        let item = self.items.entry(index).or_default();
+        let place = *item.place.get_or_insert_with(|| self.blocks.begin_text(out));
+        item.streamed = true;
+        self.blocks.append(place, text, out);
+    }
+
+    /// Parts of one item are joined by a blank line. Where summary and raw text both come, the
+    /// kind that came first counts.
+    fn thinking(&mut self, index: u64, part: (Source, u64), text: &str, out: &mut Vec<StreamEvent>) {
+        let item = self.items.entry(index).or_default();
+        if text.is_empty() || item.part.is_some_and(|(source, _)| source != part.0) {
+            return;
+        }
+        let place = *item.place.get_or_insert_with(|| self.blocks.begin_thinking(out));
+        if item.part.is_some_and(|last| last != part) {
+            self.blocks.append(place, "\n\n", out);
+        }
+        item.part = Some(part);
+        item.streamed = true;
+        self.blocks.append(place, text, out);
+    }
+
+    fn arguments(&mut self, index: u64, text: &str, out: &mut Vec<StreamEvent>) {
+        let Some(item) = self.items.get_mut(&index) else { return };
+        if let Some(place) = item.place {
+            item.streamed |= !text.is_empty();
+            self.blocks.append(place, text, out);
+        }
+    }
+
+    /// The whole arguments: what was not streamed of them is added.
+    fn rest_of_arguments(&mut self, index: u64, whole: &str, out: &mut Vec<StreamEvent>) {
+        let Some(place) = self.items.get(&index).and_then(|item| item.place) else { return };
+        let rest = whole.strip_prefix(self.blocks.content(place)).map(str::to_owned);
+        self.blocks.append(place, &rest.unwrap_or_default(), out);
+    }
+
+    fn added(&mut self, index: u64, item: &Value, out: &mut Vec<StreamEvent>) {
+        if item.get("type").and_then(Value::as_str) == Some("function_call") {
+            let field = |name: &str| item.get(name).and_then(Value::as_str).unwrap_or_default();
+            let place = self.blocks.begin_call(field("call_id"), field("name"), out);
+            self.items.insert(index, Item { place: Some(place), ..Item::default() });
+            self.blocks.append(place, field("arguments"), out);
+        } else {
+            self.items.insert(index, Item::default());
+        }
+    }
+
+    fn done(&mut self, index: u64, item: &Value, out: &mut Vec<StreamEvent>) {
+        if self.items.get(&index).is_some_and(|known| known.done) {
+            return;
+        }
+        match item.get("type").and_then(Value::as_str) {
+            Some("function_call") => {
+                if self.items.get(&index).and_then(|item| item.place).is_none() {
+                    self.added(index, item, out);
+                }
+                let arguments = item.get("arguments").and_then(Value::as_str).unwrap_or_default();
+                self.rest_of_arguments(index, arguments, out);
+            }
+            Some("message") => self.message(index, item, out),
+            Some("reasoning") => self.reasoning(index, item, out),
+            _ => {}
+        }
+        let known = self.items.entry(index).or_default();
+        known.done = true;
+        if let Some(place) = known.place {
+            self.blocks.close(place, out);
+        }
+    }
+
+    fn message(&mut self, index: u64, item: &Value, out: &mut Vec<StreamEvent>) {
+        if !self.items.get(&index).is_some_and(|known| known.streamed) {
+            for part in item.get("content").and_then(Value::as_array).into_iter().flatten() {
+                let text = part.get("text").or_else(|| part.get("refusal"));
+                self.text(index, text.and_then(Value::as_str).unwrap_or_default(), out);
+            }
+        }
+        let place = self.items.get(&index).and_then(|known| known.place);
+        // The phase tells comment from answer and has to go back with the text.
+        if let (Some(place), Some(phase)) = (place, item.get("phase").and_then(Value::as_str)) {
+            let signature = serde_json::json!({ "phase": phase }).to_string();
+            self.blocks.sign(place, &signature, Redacted::No, out);
+        }
+    }
+
+    fn reasoning(&mut self, index: u64, item: &Value, out: &mut Vec<StreamEvent>) {
+        let list = |name: &str| item.get(name).and_then(Value::as_array).filter(|list| !list.is_empty());
+        if !self.items.get(&index).is_some_and(|known| known.streamed) {
+            let (source, parts) = match list("summary") {
+                Some(parts) => (Source::Summary, Some(parts)),
+                None => (Source::Content, list("content")),
+            };
+            for (at, part) in parts.into_iter().flatten().enumerate() {
+                let text = part.get("text").and_then(Value::as_str).unwrap_or_default();
+                self.thinking(index, (source, at as u64), text, out);
+            }
+        }
+        let encrypted = item.get("encrypted_content").is_some_and(Value::is_string);
+        let known = self.items.entry(index).or_default();
+        if known.place.is_none() && !encrypted {
+            return;
+        }
+        let redacted = if known.place.is_none() { Redacted::Yes } else { Redacted::No };
+        let place = *known.place.get_or_insert_with(|| self.blocks.begin_thinking(out));
+        if encrypted || list("content").is_some() || list("summary").is_some() {
+            self.blocks.sign(place, &item.to_string(), redacted, out);
+        }
+    }
+
+    /// The last event. Its list of items counts only when none was seen before (some servers
+    /// send nothing else, some send it empty).
+    fn terminal(&mut self, response: &Value, out: &mut Vec<StreamEvent>) {
+        self.take_id(response, out);
+        if self.items.is_empty() && self.blocks.is_empty() {
+            let items = response.get("output").and_then(Value::as_array);
+            for (index, item) in items.into_iter().flatten().enumerate() {
+                self.done(index as u64, item, out);
+            }
+        }
+        if let Some(usage) = response.get("usage").and_then(usage) {
+            out.push(StreamEvent::Usage(usage));
+        }
+        let error = response.get("error").filter(|error| !error.is_null());
+        let reason = response.pointer("/incomplete_details/reason").and_then(Value::as_str);
+        match response.get("status").and_then(Value::as_str) {
+            _ if error.is_some() => self.fail(from_error(error.unwrap_or(&Value::Null)), out),
+            Some("failed") => {
+                self.fail(Failure::new(FailureKind::Overloaded, "the provider failed to answer"), out)
+            }
+            Some("cancelled") => {
+                self.fail(Failure::new(FailureKind::Overloaded, "the provider cancelled the answer"), out)
+            }
+            Some("incomplete") if reason == Some("content_filter") => {
+                let message = "the provider blocked the answer (content_filter)";
+                self.fail(Failure::new(FailureKind::Refused, message), out);
+            }
+            Some("incomplete") => self.stop(StopReason::Length, out),
+            _ => self.stop(StopReason::Stop, out),
+        }
+    }
+
+    fn stop(&mut self, reason: StopReason, out: &mut Vec<StreamEvent>) {
+        self.ended = true;
+        self.blocks.stop(reason, out);
+    }
+}
+
+/// The counts of a `usage` object. Cache reads and writes are inside `input_tokens`, reasoning
+/// is inside `output_tokens`.
+fn usage(value: &Value) -> Option<Usage> {
+    let field = |path: &str| value.pointer(path).and_then(count);
+    let input = field("/input_tokens")?;
+    let cache_read = field("/input_tokens_details/cached_tokens").unwrap_or(0);
+    let cache_write = field("/input_tokens_details/cache_write_tokens").unwrap_or(0);
+    Some(Usage {
+        input: input.saturating_sub(cache_read.saturating_add(cache_write)),
+        output: field("/output_tokens").unwrap_or(0),
+        cache_read,
+        cache_write,
+        ..Usage::default()
+    })
+}

@@ -1,0 +1,22 @@
+//! The wire format `openai-responses`: `POST {base}/responses`.
+//!
+//! Nothing is stored at the provider: the conversation is sent whole, with reasoning items as
+//! they came (encrypted). Source: platform.openai.com/docs/api-reference/responses.
+
+mod decode;
+mod request;
+
+use super::{Decoder, Failure, HttpRequest, ModelRequest, Provider};
+
+/// The wire format.
+pub struct OpenaiResponses;
+
+impl Provider for OpenaiResponses {
+    fn encode(&self, request: &ModelRequest) -> Result<HttpRequest, Failure> {
+        request::encode(request)
+    }
+
+    fn decoder(&self) -> Box<dyn Decoder> {
+        Box::new(decode::ResponsesDecoder::default())
+    }
+}

@@ -1,0 +1,196 @@
+//! Writes a responses request.
+//!
+//! Items go back without their ids: nothing is stored at the provider (`store: false`), and an
+//! id that it does not know is refused, while encrypted content stands for itself.
+
+use serde_json::{Map, Value, json};
+
+use super::super::quirks::{self, Quirks};
+use super::super::{Failure, HttpRequest, ModelRequest};
+use crate::agent::message::{AssistantMessage, Block, Message, ToolResultMessage, UserContent};
+use crate::tools::{Content, ToolSpec};
+
+/// Longest cache key that is taken, in characters.
+const MAX_CACHE_KEY: usize = 64;
+
+/// Smallest limit of an answer that is taken, in tokens.
+const MIN_OUTPUT: u64 = 16;
+
+/// The request as this format puts it.
+pub(super) fn encode(request: &ModelRequest) -> Result<HttpRequest, Failure> {
+    let quirks = Quirks::of(&request.model);
+    let mut body = Map::new();
+    body.insert("model".into(), request.model.id.clone().into());
+    body.insert("input".into(), Value::Array(input(request)));
+    body.insert("stream".into(), true.into());
+    body.insert("store".into(), false.into());
+    if !request.tools.is_empty() {
+        body.insert("tools".into(), request.tools.iter().map(tool).collect());
+    }
+    if let Some(limit) = request.max_tokens {
+        body.insert("max_output_tokens".into(), limit.max(MIN_OUTPUT).into());
+    }
+    if let Some(temperature) = quirks::temperature(request) {
+        body.insert("temperature".into(), temperature.into());
+    }
+    if !request.session_id.is_empty() {
+        let key: String = request.session_id.chars().take(MAX_CACHE_KEY).collect();
+        body.insert("prompt_cache_key".into(), key.into());
+    }
+    if request.model.reasoning {
+        body.insert("include".into(), json!(["reasoning.encrypted_content"]));
+        if let Some(effort) = quirks::effort(request) {
+            let mut reasoning = json!({ "effort": effort });
+            if quirks::thinks(request) && quirks.flag("supports_reasoning_summary").unwrap_or(!quirks.xai()) {
+                reasoning = json!({ "effort": effort, "summary": "auto" });
+            }
+            body.insert("reasoning".into(), reasoning);
+        }
+    }
+    let mut headers = quirks::headers(request);
+    quirks::bearer(&mut headers, request);
+    quirks::own_headers(&mut headers, &request.model);
+    let url = quirks::address(&request.model.base_url, "/responses");
+    Ok(HttpRequest { url, headers, body: Value::Object(body) })
+}
+
+/// `strict` is on unless said otherwise, and strict schemas forbid optional arguments.
+fn tool(spec: &ToolSpec) -> Value {
+    json!({
+        "type": "function",
+        "name": spec.name,
+        "description": spec.description,
+        "parameters": spec.parameters,
+        "strict": false,
+    })
+}
+
+fn input(request: &ModelRequest) -> Vec<Value> {
+    let quirks = Quirks::of(&request.model);
+    let mut items = Vec::with_capacity(request.messages.len() + 1);
+    if !request.system.is_empty() {
+        items.push(json!({ "role": quirks.system_role(), "content": &*request.system }));
+    }
+    let mut pictures = Vec::new();
+    for message in &request.messages {
+        if !matches!(**message, Message::ToolResult(_)) {
+            flush(&mut pictures, &mut items);
+        }
+        match &**message {
+            Message::User(user) => {
+                items.push(json!({ "role": "user", "content": user_content(&user.content) }))
+            }
+            Message::Assistant(assistant) => assistant_items(assistant, &mut items),
+            Message::ToolResult(result) => items.push(tool_output(result, quirks, &mut pictures)),
+            _ => {}
+        }
+    }
+    flush(&mut pictures, &mut items);
+    items
+}
+
+/// Pictures of tool results, where the endpoint takes text only in the results themselves.
+fn flush(pictures: &mut Vec<Value>, items: &mut Vec<Value>) {
+    if !pictures.is_empty() {
+        let mut parts = vec![json!({ "type": "input_text", "text": "Images of the tool results above:" })];
+        parts.append(pictures);
+        items.push(json!({ "role": "user", "content": parts }));
+    }
+}
+
+fn user_content(content: &UserContent) -> Value {
+    let part = |block: &Block| match block {
+        Block::Text { text, .. } if !text.is_empty() => Some(json!({ "type": "input_text", "text": text })),
+        Block::Image { data, mime_type } => Some(picture(mime_type, data)),
+        _ => None,
+    };
+    match content {
+        UserContent::Text(text) => json!([{ "type": "input_text", "text": text }]),
+        UserContent::Blocks(blocks) => blocks.iter().filter_map(part).collect(),
+    }
+}
+
+fn picture(mime_type: &str, data: &str) -> Value {
+    json!({ "type": "input_image", "detail": "auto", "image_url": format!("data:{mime_type};base64,{data}") })
+}
+
+/// The items of an assistant message, in their order.
+fn assistant_items(message: &AssistantMessage, items: &mut Vec<Value>) {
+    for block in &message.content {
+        match block {
+            Block::Text { text, text_signature } if !text.is_empty() => {
+                let content = json!([{ "type": "output_text", "text": text, "annotations": [] }]);
+                let mut item = json!({ "type": "message", "role": "assistant", "content": content });
+                let phase =
+                    text_signature.as_deref().and_then(|json| serde_json::from_str::<Value>(json).ok());
+                if let (Some(phase), Some(map)) =
+                    (phase.as_ref().and_then(|sign| sign.get("phase")), item.as_object_mut())
+                {
+                    map.insert("phase".into(), phase.clone());
+                }
+                items.push(item);
+            }
+            Block::Thinking { thinking_signature: Some(json), .. } => items.extend(reasoning_item(json)),
+            Block::ToolCall(call) => items.push(json!({
+                "type": "function_call",
+                "call_id": call.id,
+                "name": call.name,
+                "arguments": call.arguments.to_string(),
+            })),
+            _ => {}
+        }
+    }
+}
+
+/// A reasoning item as it came, less what only a stored item may have. None when there is
+/// nothing in it that the provider could read again.
+fn reasoning_item(json: &str) -> Option<Value> {
+    let mut item: Value = serde_json::from_str(json).ok()?;
+    let map = item.as_object_mut()?;
+    if map.get("type").and_then(Value::as_str) != Some("reasoning") {
+        return None;
+    }
+    let encrypted = map.get("encrypted_content").is_some_and(Value::is_string);
+    let spoken = map.get("content").and_then(Value::as_array).is_some_and(|content| !content.is_empty());
+    if !encrypted && !spoken {
+        return None;
+    }
+    map.retain(|field, value| match field.as_str() {
+        "type" | "summary" => true,
+        "encrypted_content" | "content" => !value.is_null(),
+        _ => false,
+    });
+    map.entry("summary").or_insert_with(|| json!([]));
+    Some(item)
+}
+
+fn tool_output(result: &ToolResultMessage, quirks: Quirks<'_>, pictures: &mut Vec<Value>) -> Value {
+    let images = result.content.iter().any(|content| matches!(content, Content::Image { .. }));
+    let inside = quirks.flag("supports_tool_result_images").unwrap_or(quirks.openai());
+    let output = if images && inside { parts(&result.content) } else { text(&result.content, pictures) };
+    json!({ "type": "function_call_output", "call_id": result.tool_call_id, "output": output })
+}
+
+fn parts(content: &[Content]) -> Value {
+    let part = |content: &Content| match content {
+        Content::Text { text } => json!({ "type": "input_text", "text": text }),
+        Content::Image { data, mime_type } => picture(mime_type, data),
+    };
+    content.iter().map(part).collect()
+}
+
+fn text(content: &[Content], pictures: &mut Vec<Value>) -> Value {
+    let mut texts = Vec::new();
+    let before = pictures.len();
+    for content in content {
+        match content {
+            Content::Text { text } => texts.push(text.as_str()),
+            Content::Image { data, mime_type } => pictures.push(picture(mime_type, data)),
+        }
+    }
+    match texts.join("\n") {
+        text if !text.is_empty() => text.into(),
+        _ if pictures.len() > before => "(see the image below)".into(),
+        _ => "(no output)".into(),
+    }
+}

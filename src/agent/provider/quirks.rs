@@ -1,0 +1,160 @@
+//! Peculiarities of endpoints, read from a model's data.
+//!
+//! The names are those of the catalogue (`supports_…`, `requires_…`, `…_format`). Where the
+//! catalogue is silent, the few facts at the end of this file fill in by vendor or address, so
+//! that a bare `--base-url` works too. No encoder asks for a vendor's name; it asks here.
+
+use serde_json::Value;
+
+use super::{Headers, ModelRequest};
+use crate::agent::model::{Model, ThinkingLevel};
+
+/// Answers are asked for in at most this many tokens unless more is requested.
+const USUAL_MAX_TOKENS: u64 = 32_000;
+
+/// A model's quirks.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Quirks<'a> {
+    model: &'a Model,
+}
+
+impl<'a> Quirks<'a> {
+    /// The quirks of `model`.
+    pub(super) fn of(model: &'a Model) -> Self {
+        Quirks { model }
+    }
+
+    /// Whether the quirk `name` is set; none where nothing is said.
+    pub(super) fn flag(self, name: &str) -> Option<bool> {
+        self.model.quirks.get(name).and_then(Value::as_bool)
+    }
+
+    /// The word that the quirk `name` is set to.
+    pub(super) fn word(self, name: &str) -> Option<&'a str> {
+        self.model.quirks.get(name).and_then(Value::as_str)
+    }
+
+    /// The quirk `name` as it stands.
+    pub(super) fn value(self, name: &str) -> Option<&'a Value> {
+        self.model.quirks.get(name)
+    }
+
+    /// Whether the endpoint belongs to the vendor `name`, or its address contains `host`.
+    fn is(self, name: &str, host: &str) -> bool {
+        self.model.provider == name || self.model.base_url.contains(host)
+    }
+
+    /// Azure's variant of OpenAI's formats.
+    pub(super) fn azure(self) -> bool {
+        self.is("azure", ".azure.com")
+    }
+
+    /// OpenAI itself, or Azure.
+    pub(super) fn openai(self) -> bool {
+        self.is("openai", "api.openai.com") || self.azure()
+    }
+
+    /// Mistral, which refuses fields that it does not know.
+    pub(super) fn mistral(self) -> bool {
+        self.is("mistral", "api.mistral.ai")
+    }
+
+    /// Anthropic itself.
+    pub(super) fn anthropic(self) -> bool {
+        self.is("anthropic", "api.anthropic.com")
+    }
+
+    /// xAI, which takes no developer role and no summary setting.
+    pub(super) fn xai(self) -> bool {
+        self.is("xai", "api.x.ai")
+    }
+
+    /// The role of the system prompt.
+    pub(super) fn system_role(self) -> &'static str {
+        let developer = self.flag("supports_developer_role").unwrap_or(self.openai());
+        if developer && self.model.reasoning { "developer" } else { "system" }
+    }
+
+    /// The field that limits a chat answer.
+    pub(super) fn max_tokens_field(self) -> &'a str {
+        let usual = if self.openai() { "max_completion_tokens" } else { "max_tokens" };
+        self.word("max_tokens_field").unwrap_or(usual)
+    }
+}
+
+/// The provider's word for the level of a request; none when thinking is off and the provider
+/// has no word for that, or when the model does not think.
+pub(super) fn effort(request: &ModelRequest) -> Option<String> {
+    let level = request.thinking;
+    if !request.model.reasoning {
+        return None;
+    }
+    match request.model.thinking_levels.get(&level) {
+        Some(word) => word.clone(),
+        None if level == ThinkingLevel::Off => None,
+        None => Some(level.name().to_owned()),
+    }
+}
+
+/// Whether the model is to think.
+pub(super) fn thinks(request: &ModelRequest) -> bool {
+    request.model.reasoning && request.thinking != ThinkingLevel::Off
+}
+
+/// The limit of an answer: as asked, else the model's own up to a usual size, else none.
+pub(super) fn answer_limit(request: &ModelRequest) -> Option<u64> {
+    let own = Some(request.model.max_tokens).filter(|limit| *limit > 0);
+    request.max_tokens.or(own.map(|limit| limit.min(USUAL_MAX_TOKENS)))
+}
+
+/// The sampling temperature, where the model takes one.
+pub(super) fn temperature(request: &ModelRequest) -> Option<f64> {
+    let taken = Quirks::of(&request.model).flag("supports_temperature") != Some(false);
+    request.temperature.filter(|_| taken)
+}
+
+/// The address of the request: `tail` behind the base, unless the base already ends with it.
+pub(super) fn address(base: &str, tail: &str) -> String {
+    let base = base.trim().trim_end_matches('/');
+    if base.ends_with(tail) { base.to_owned() } else { format!("{base}{tail}") }
+}
+
+/// Headers of every request: the kinds of content, the model's own, session affinity.
+pub(super) fn headers(request: &ModelRequest) -> Headers {
+    let mut list = vec![
+        ("content-type".to_owned(), "application/json".to_owned()),
+        ("accept".to_owned(), "text/event-stream".to_owned()),
+    ];
+    let quirks = Quirks::of(&request.model);
+    if quirks.flag("send_session_affinity_headers") == Some(true) && !request.session_id.is_empty() {
+        let mut names = vec!["session_id", "x-client-request-id", "x-session-affinity"];
+        if quirks.word("session_affinity_format") == Some("openai-nosession") {
+            names.retain(|name| *name != "session_id");
+        }
+        list.extend(names.into_iter().map(|name| (name.to_owned(), request.session_id.clone())));
+    }
+    Headers(list)
+}
+
+/// Adds the model's own headers; a name that is there already is replaced, and an empty value
+/// takes the header out.
+pub(super) fn own_headers(headers: &mut Headers, model: &Model) {
+    for (name, value) in &model.headers {
+        let name = name.to_ascii_lowercase();
+        headers.0.retain(|(known, _)| *known != name);
+        if !value.is_empty() {
+            headers.0.push((name, value.clone()));
+        }
+    }
+}
+
+/// Adds the key as `authorization: Bearer`, or as `api-key` where the endpoint wants that.
+pub(super) fn bearer(headers: &mut Headers, request: &ModelRequest) {
+    let Some(key) = request.key.as_ref().filter(|key| !key.is_empty()) else { return };
+    let quirks = Quirks::of(&request.model);
+    let usual = if quirks.azure() { "api-key" } else { "authorization" };
+    headers.0.push(match quirks.word("auth_header").unwrap_or(usual) {
+        "authorization" => ("authorization".to_owned(), format!("Bearer {}", key.expose())),
+        name => (name.to_ascii_lowercase(), key.expose().to_owned()),
+    });
+}

@@ -1,0 +1,121 @@
+//! From the bytes of an answer to its events: the parser and a decoder, one behind the other.
+//!
+//! Pure; `direct` feeds it from a connection, tests from recorded files.
+
+use super::classify::from_stray;
+use super::sse::{STRAY, SseFrame, SseParser, TooLarge};
+use super::{Decoder, Failure, FailureKind, StreamEvent};
+
+/// Reads one answer.
+pub struct AnswerReader {
+    parser: SseParser,
+    decoder: Box<dyn Decoder>,
+    ended: bool,
+}
+
+impl std::fmt::Debug for AnswerReader {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("AnswerReader").field("parser", &self.parser).field("ended", &self.ended).finish()
+    }
+}
+
+impl AnswerReader {
+    /// A reader of one answer in the format of `decoder`.
+    pub fn new(decoder: Box<dyn Decoder>) -> Self {
+        AnswerReader { parser: SseParser::default(), decoder, ended: false }
+    }
+
+    /// Whether `Stop` or `Failed` was emitted; nothing follows.
+    pub fn ended(&self) -> bool {
+        self.ended
+    }
+
+    /// Takes the next bytes; any split gives the same events.
+    pub fn push(&mut self, bytes: &[u8], out: &mut Vec<StreamEvent>) {
+        if self.ended {
+            return;
+        }
+        let AnswerReader { parser, decoder, ended } = self;
+        let parsed = parser.push(bytes, |frame| feed(decoder.as_mut(), ended, &frame, out));
+        if parsed.is_err() && !self.ended {
+            self.too_large(out);
+        }
+    }
+
+    /// The body has ended.
+    pub fn finish(&mut self, out: &mut Vec<StreamEvent>) {
+        if self.ended {
+            return;
+        }
+        let AnswerReader { parser, decoder, ended } = self;
+        let mut stray = None;
+        let parsed: Result<(), TooLarge> = parser.finish(|frame| {
+            if frame.event == STRAY {
+                stray = Some(frame.data);
+            } else if is_whole(&frame.data) {
+                feed(decoder.as_mut(), ended, &frame, out);
+            }
+        });
+        if parsed.is_err() && !self.ended {
+            self.too_large(out);
+        }
+        if let Some(text) = stray {
+            self.take_stray(text, out);
+        }
+        if !self.ended {
+            self.decoder.finish(out);
+            self.ended = true;
+        }
+    }
+
+    /// A body without events may be an error, or a whole answer from a server that does not stream.
+    fn take_stray(&mut self, text: String, out: &mut Vec<StreamEvent>) {
+        if self.ended {
+            return;
+        }
+        match from_stray(&text) {
+            Some(failure) => self.fail(failure, out),
+            None if text.trim_start().starts_with('{') && is_whole(text.trim()) => {
+                let frame = SseFrame { event: String::new(), data: text };
+                feed(self.decoder.as_mut(), &mut self.ended, &frame, out);
+            }
+            None => {}
+        }
+    }
+
+    /// Ends the answer with `failure`; what is open is closed first. When the answer was
+    /// complete but for its last mark, it stays complete.
+    pub fn fail(&mut self, failure: Failure, out: &mut Vec<StreamEvent>) {
+        if self.ended {
+            return;
+        }
+        self.ended = true;
+        self.decoder.finish(out);
+        if let Some(StreamEvent::Failed(last)) = out.last_mut() {
+            *last = failure;
+        }
+    }
+
+    fn too_large(&mut self, out: &mut Vec<StreamEvent>) {
+        let failure = Failure::new(FailureKind::Protocol, "the provider sent an event larger than 16 MB");
+        self.fail(failure, out);
+    }
+}
+
+fn feed(decoder: &mut dyn Decoder, ended: &mut bool, frame: &SseFrame, out: &mut Vec<StreamEvent>) {
+    if *ended {
+        return;
+    }
+    let before = out.len();
+    decoder.feed(frame, out);
+    let is_end = |event: &StreamEvent| matches!(event, StreamEvent::Stop(_) | StreamEvent::Failed(_));
+    if let Some(at) = out.iter().skip(before).position(is_end) {
+        *ended = true;
+        out.truncate(before + at + 1);
+    }
+}
+
+/// Whether the data of a last event without its blank line is more than a torn piece.
+fn is_whole(data: &str) -> bool {
+    !data.trim_start().starts_with('{') || serde_json::from_str::<serde::de::IgnoredAny>(data).is_ok()
+}

@@ -1,0 +1,359 @@
+//! One line of a session file as a value: what it says, and how it is read and written.
+//!
+//! Entries are links of a tree; what the tree means is in [`super::tree`]. A line of a type that
+//! is not known here keeps its text, so that nothing another program wrote is lost.
+
+use std::borrow::Cow;
+use std::sync::Arc;
+
+use serde::{Deserialize, Serialize};
+use serde_json::Value;
+use serde_json::value::RawValue;
+
+use crate::agent::message::{Message, UserContent};
+
+/// An entry of a session.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Entry {
+    /// Names it in its file.
+    pub id: Arc<str>,
+    /// The entry before it on its branch; none for a root.
+    pub parent: Option<Arc<str>>,
+    /// When it was written, in milliseconds since 1970.
+    pub timestamp: i64,
+    /// What it says.
+    pub body: Body,
+}
+
+/// What an entry says: the types of section 4 of the session format.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+#[serde(untagged, rename_all_fields = "camelCase")]
+pub enum Body {
+    /// A message.
+    Message { message: Arc<Message> },
+    /// The model is now this.
+    ModelChange { provider: String, model_id: String },
+    /// The thinking level is now this; any word, as other programs have other levels.
+    ThinkingLevelChange { thinking_level: String },
+    /// What stands before `first_kept_entry_id` is replaced by the summary.
+    Compaction {
+        summary: String,
+        first_kept_entry_id: String,
+        tokens_before: u64,
+        #[serde(skip_serializing_if = "Option::is_none")]
+        details: Option<Value>,
+        #[serde(skip_serializing_if = "Option::is_none")]
+        usage: Option<Value>,
+    },
+    /// What was tried on the branch that ends at `from_id`.
+    BranchSummary {
+        from_id: String,
+        summary: String,
+        #[serde(skip_serializing_if = "Option::is_none")]
+        details: Option<Value>,
+        #[serde(skip_serializing_if = "Option::is_none")]
+        usage: Option<Value>,
+    },
+    /// Takes the target out of the context, or replaces its content.
+    ContextEdit { target_id: String, replacement: Option<Replacement> },
+    /// Extension data that the model is given as user text.
+    CustomMessage {
+        custom_type: String,
+        content: UserContent,
+        display: bool,
+        #[serde(skip_serializing_if = "Option::is_none")]
+        details: Option<Value>,
+    },
+    /// Names an entry; no label takes the name away.
+    Label {
+        target_id: String,
+        #[serde(skip_serializing_if = "Option::is_none")]
+        label: Option<String>,
+    },
+    /// Names the session; empty takes the name away.
+    SessionInfo { name: String },
+    /// A link that gives no message: extension data, usage, the prompt of another program, a type
+    /// or role of a later version. The line as it was read.
+    #[serde(skip)]
+    Other { line: Box<str> },
+}
+
+/// The new content of an edited message.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct Replacement {
+    /// Text or blocks.
+    pub content: UserContent,
+}
+
+impl Body {
+    /// The value of `type` in the file; empty for [`Body::Other`], which has its own line.
+    fn kind(&self) -> &'static str {
+        match self {
+            Body::Message { .. } => "message",
+            Body::ModelChange { .. } => "model_change",
+            Body::ThinkingLevelChange { .. } => "thinking_level_change",
+            Body::Compaction { .. } => "compaction",
+            Body::BranchSummary { .. } => "branch_summary",
+            Body::ContextEdit { .. } => "context_edit",
+            Body::CustomMessage { .. } => "custom_message",
+            Body::Label { .. } => "label",
+            Body::SessionInfo { .. } => "session_info",
+            Body::Other { .. } => "",
+        }
+    }
+}
+
+/// The line as it is written; the head stands first, so that lists can read it cheaply.
+#[derive(Serialize)]
+#[serde(rename_all = "camelCase")]
+struct Written<'a> {
+    #[serde(rename = "type")]
+    kind: &'static str,
+    id: &'a str,
+    parent_id: Option<&'a str>,
+    timestamp: String,
+    #[serde(flatten)]
+    body: &'a Body,
+}
+
+/// Any line as it is read: all own fields of all types. `'a` is the line.
+#[derive(Deserialize)]
+#[serde(rename_all = "camelCase")]
+struct Read<'a> {
+    #[serde(borrow)]
+    message: Option<&'a RawValue>,
+    provider: Option<String>,
+    model_id: Option<String>,
+    thinking_level: Option<String>,
+    summary: Option<String>,
+    first_kept_entry_id: Option<String>,
+    tokens_before: Option<f64>,
+    from_id: Option<String>,
+    target_id: Option<String>,
+    replacement: Option<Replacement>,
+    custom_type: Option<String>,
+    content: Option<UserContent>,
+    display: Option<bool>,
+    details: Option<Value>,
+    usage: Option<Value>,
+    label: Option<String>,
+    name: Option<String>,
+}
+
+/// What every line has.
+#[derive(Deserialize)]
+#[serde(rename_all = "camelCase")]
+struct Head<'a> {
+    #[serde(borrow, rename = "type")]
+    kind: Cow<'a, str>,
+    id: Arc<str>,
+    #[serde(default)]
+    parent_id: Option<Arc<str>>,
+    #[serde(borrow, default)]
+    timestamp: Option<Cow<'a, str>>,
+}
+
+impl Entry {
+    /// The entry a line holds; none when it is no JSON object with a type and an id. A type
+    /// that is not known, or whose own fields are not as specified, gives [`Body::Other`].
+    pub fn parse(line: &str) -> Option<Entry> {
+        let head: Head<'_> = serde_json::from_str(line).ok()?;
+        // A second header is no link: it would part what follows from what stands before.
+        if head.kind == "session" {
+            return None;
+        }
+        let other = || Body::Other { line: line.trim().into() };
+        let known = serde_json::from_str::<Read<'_>>(line).ok();
+        Some(Entry {
+            id: head.id,
+            parent: head.parent_id,
+            timestamp: head.timestamp.as_deref().and_then(millis).unwrap_or(0),
+            body: known.and_then(|read| read.body(&head.kind)).unwrap_or_else(other),
+        })
+    }
+
+    /// What a line says, with or without an id: version 1 had none.
+    pub(super) fn parse_any(line: &str) -> Option<Body> {
+        #[derive(Deserialize)]
+        struct Kind {
+            r#type: String,
+        }
+        let kind: Kind = serde_json::from_str(line).ok()?;
+        serde_json::from_str::<Read<'_>>(line).ok()?.body(&kind.r#type)
+    }
+
+    /// The line of this entry, with its line end.
+    pub fn line(&self) -> Vec<u8> {
+        let mut bytes = match &self.body {
+            Body::Other { line } => line.as_bytes().to_vec(),
+            body => {
+                let written = Written {
+                    kind: body.kind(),
+                    id: &self.id,
+                    parent_id: self.parent.as_deref(),
+                    timestamp: iso(self.timestamp),
+                    body,
+                };
+                // Nothing in an entry can fail to become JSON: keys are strings, numbers finite.
+                serde_json::to_vec(&written).unwrap_or_default()
+            }
+        };
+        bytes.push(b'\n');
+        bytes
+    }
+}
+
+impl Read<'_> {
+    /// The body of a line of type `kind`; none when a field it must have is missing.
+    fn body(self, kind: &str) -> Option<Body> {
+        let body = match kind {
+            "message" => Body::Message { message: Arc::new(parse_message(self.message?.get())?) },
+            "model_change" => Body::ModelChange { provider: self.provider?, model_id: self.model_id? },
+            "thinking_level_change" => Body::ThinkingLevelChange { thinking_level: self.thinking_level? },
+            "compaction" => Body::Compaction {
+                summary: self.summary?,
+                first_kept_entry_id: self.first_kept_entry_id.unwrap_or_default(),
+                tokens_before: self.tokens_before.unwrap_or_default() as u64,
+                details: self.details,
+                usage: self.usage,
+            },
+            "branch_summary" => Body::BranchSummary {
+                from_id: self.from_id.unwrap_or_default(),
+                summary: self.summary?,
+                details: self.details,
+                usage: self.usage,
+            },
+            "context_edit" => Body::ContextEdit { target_id: self.target_id?, replacement: self.replacement },
+            "custom_message" => Body::CustomMessage {
+                custom_type: self.custom_type?,
+                content: self.content.unwrap_or(UserContent::Text(String::new())),
+                display: self.display.unwrap_or_default(),
+                details: self.details,
+            },
+            "label" => Body::Label { target_id: self.target_id?, label: self.label },
+            "session_info" => Body::SessionInfo { name: self.name.unwrap_or_default() },
+            _ => return None,
+        };
+        Some(body)
+    }
+}
+
+/// The message of a `message` entry; none for roles that are not known.
+pub fn parse_message(json: &str) -> Option<Message> {
+    match serde_json::from_str(json) {
+        Ok(message) => Some(message),
+        Err(_) => lenient_message(serde_json::from_str(json).ok()?),
+    }
+}
+
+/// Reads a message that lacks what this version always writes: content that is missing or null
+/// counts as empty, and text where blocks are due as one text block.
+fn lenient_message(mut message: Value) -> Option<Message> {
+    let fields = message.as_object_mut()?;
+    let role = fields.get("role")?.as_str()?.to_owned();
+    let content = fields.entry("content").or_insert(Value::Null);
+    match content {
+        Value::Null => *content = Value::Array(Vec::new()),
+        Value::String(text) if role != "user" && role != "custom" => {
+            *content = serde_json::json!([{"type": "text", "text": text}]);
+        }
+        _ => {}
+    }
+    if role == "toolResult" {
+        keep_known_blocks(content);
+    }
+    let defaults = match role.as_str() {
+        "assistant" => {
+            [("api", "unknown"), ("provider", ""), ("model", ""), ("stopReason", "stop")].as_slice()
+        }
+        "toolResult" => &[("toolCallId", ""), ("toolName", "")],
+        "bashExecution" => &[("command", "")],
+        "custom" => &[("customType", "")],
+        _ => &[],
+    };
+    for (field, default) in defaults {
+        let value = fields.entry(*field).or_insert(Value::Null);
+        if !value.is_string() {
+            *value = Value::from(*default);
+        }
+    }
+    // Numbers of a shape that is not ours are better lost than the words beside them.
+    for field in ["usage", "timestamp", "durationMs"] {
+        if fields.get(field).is_some_and(|value| !fits(field, value)) {
+            fields.remove(field);
+        }
+    }
+    serde_json::from_value(message).ok()
+}
+
+fn fits(field: &str, value: &Value) -> bool {
+    match field {
+        "usage" => serde_json::from_value::<crate::agent::message::Usage>(value.clone()).is_ok(),
+        "durationMs" => value.is_u64(),
+        _ => value.is_i64(),
+    }
+}
+
+/// Leaves only the blocks a tool result can have; the line in the file keeps the others.
+fn keep_known_blocks(content: &mut Value) {
+    if let Value::Array(blocks) = content {
+        blocks.retain(|block| serde_json::from_value::<crate::tools::Content>(block.clone()).is_ok());
+    }
+}
+
+/// A time of the file (ISO 8601) in milliseconds since 1970.
+pub fn millis(text: &str) -> Option<i64> {
+    text.parse::<jiff::Timestamp>().ok().map(jiff::Timestamp::as_millisecond)
+}
+
+/// Milliseconds since 1970 as the file writes them: ISO 8601, UTC, milliseconds, `Z`.
+pub fn iso(millis: i64) -> String {
+    let time = jiff::Timestamp::from_millisecond(millis).unwrap_or_default();
+    format!("{time:.3}")
+}
+
+/// Now, in milliseconds since 1970.
+pub fn now() -> i64 {
+    jiff::Timestamp::now().as_millisecond()
+}
+
+/// Eight random hex digits.
+pub fn random_id() -> Arc<str> {
+    // The last four bytes of such an id are random.
+    let [.., a, b, c, d] = *uuid::Uuid::now_v7().as_bytes();
+    format!("{:08x}", u32::from_be_bytes([a, b, c, d])).into()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::{Body, Entry, iso, millis};
+
+    #[test]
+    fn a_line_is_written_as_it_was_read() {
+        let lines = [
+            r#"{"type":"model_change","id":"5d0a1f3c","parentId":null,"timestamp":"2026-01-02T03:04:05.700Z","provider":"local","modelId":"coder-32b"}"#,
+            r#"{"type":"thinking_level_change","id":"91b2c3d4","parentId":"5d0a1f3c","timestamp":"2026-01-02T03:04:05.700Z","thinkingLevel":"medium"}"#,
+            r#"{"type":"message","id":"0c4e77aa","parentId":"91b2c3d4","timestamp":"2026-01-02T03:04:09.010Z","message":{"role":"user","content":[{"type":"text","text":"Why is the build red?"}],"timestamp":1767323049000}}"#,
+            r#"{"type":"compaction","id":"a","parentId":"b","timestamp":"2026-01-02T03:04:09.010Z","summary":"s","firstKeptEntryId":"b","tokensBefore":12}"#,
+            r#"{"type":"context_edit","id":"a","parentId":"b","timestamp":"2026-01-02T03:04:09.010Z","targetId":"b","replacement":null}"#,
+            r#"{"type":"label","id":"a","parentId":"b","timestamp":"2026-01-02T03:04:09.010Z","targetId":"b"}"#,
+            r#"{"type":"marvel","id":"a","parentId":"b","deep":{"x":[1,2]}}"#,
+        ];
+        for line in lines {
+            let entry = Entry::parse(line).unwrap();
+            assert_eq!(String::from_utf8(entry.line()).unwrap(), format!("{line}\n"));
+        }
+    }
+
+    #[test]
+    fn unknown_roles_are_links() {
+        let line = r#"{"type":"message","id":"a","message":{"role":"system","content":"x"}}"#;
+        assert_eq!(Entry::parse(line).unwrap().body, Body::Other { line: line.into() });
+    }
+
+    #[test]
+    fn times_go_both_ways() {
+        assert_eq!(iso(1_767_323_045_678), "2026-01-02T03:04:05.678Z");
+        assert_eq!(millis("2026-01-02T03:04:05.678Z"), Some(1_767_323_045_678));
+    }
+}

@@ -1,0 +1,187 @@
+//! Reads session files: the header, the entries, and what a crash or another program made of
+//! them.
+//!
+//! Never changes a file. Text of older versions is made new by [`super::migrate`].
+
+use std::borrow::Cow;
+use std::io::{self, BufRead, BufReader, Read};
+use std::path::PathBuf;
+
+use serde::Deserialize;
+
+use super::entry::{Entry, millis};
+
+/// Longest header that is looked for, and as much of what stands before it.
+pub const HEADER_LIMIT: u64 = 1024 * 1024 + 64 * 1024;
+
+/// The first line of a session file.
+#[derive(Clone, Debug, Default, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub struct Header {
+    /// `session`, or `metadata` in the oldest documents.
+    #[serde(rename = "type")]
+    pub kind: String,
+    /// Names the session.
+    pub id: String,
+    /// Version of the format; none is the first.
+    #[serde(default)]
+    pub version: Option<u32>,
+    /// When it was begun, ISO 8601.
+    #[serde(default)]
+    pub timestamp: String,
+    /// The directory it runs in.
+    #[serde(default)]
+    pub cwd: PathBuf,
+    /// Settings that the first version kept here.
+    #[serde(default)]
+    pub provider: Option<String>,
+    #[serde(default)]
+    pub model_id: Option<String>,
+    #[serde(default)]
+    pub thinking_level: Option<String>,
+    /// Only the documents from before the first version have it.
+    #[serde(default)]
+    config: Option<serde::de::IgnoredAny>,
+}
+
+/// Which program's age a file is of.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Form {
+    /// Versions 1 and 2: rewritten when opened.
+    Old,
+    /// Version 3.
+    Current,
+    /// A later version: for reading only.
+    Newer,
+    /// A document with a `metadata` line or with events: imported into a new file.
+    Document,
+}
+
+impl Header {
+    /// The header in a line; none when it is no header.
+    pub fn parse(line: &[u8]) -> Option<Header> {
+        let header: Header = serde_json::from_slice(line).ok()?;
+        (header.kind == "session" || header.kind == "metadata").then_some(header)
+    }
+
+    /// What is to be done with the file.
+    pub fn form(&self) -> Form {
+        match self.version {
+            _ if self.kind == "metadata" => Form::Document,
+            None if self.config.is_some() => Form::Document,
+            None | Some(0..=2) => Form::Old,
+            Some(3) => Form::Current,
+            Some(_) => Form::Newer,
+        }
+    }
+
+    /// When it was begun, in milliseconds since 1970; 0 when that is not known.
+    pub fn created(&self) -> i64 {
+        millis(&self.timestamp).unwrap_or(0)
+    }
+}
+
+/// What a session file holds.
+#[derive(Debug)]
+pub struct Contents {
+    pub header: Header,
+    pub entries: Vec<Entry>,
+    /// Lines that could not be read.
+    pub skipped: usize,
+}
+
+/// The header of a file, without reading a large one to its end. Lines before it that are no
+/// JSON are passed over; `None` when the first that is JSON is no header.
+///
+/// # Errors
+/// Those of the file system.
+pub fn header(file: &mut impl Read) -> io::Result<Option<Header>> {
+    let mut reader = BufReader::new(file.take(HEADER_LIMIT));
+    let mut line = Vec::new();
+    loop {
+        line.clear();
+        if reader.read_until(b'\n', &mut line)? == 0 {
+            return Ok(None);
+        }
+        let line = bare(&line);
+        if serde_json::from_slice::<serde::de::IgnoredAny>(line).is_ok() {
+            return Ok(Header::parse(line));
+        }
+    }
+}
+
+/// The contents of a session; `None` when it is none.
+pub fn contents(bytes: &[u8]) -> Option<Contents> {
+    let header = header(&mut &*bytes).ok()??;
+    let mut entries = Vec::new();
+    let mut skipped = 0;
+    let mut headed = false;
+    for line in lines(bytes) {
+        // The header is the first line that is JSON; what stands before it is not.
+        if !headed && Header::parse(line).is_some() {
+            headed = true;
+        } else if !parse_line(line, &mut entries) {
+            skipped += 1;
+        }
+    }
+    Some(Contents { header, entries, skipped })
+}
+
+/// The entries of lines that were appended to a file that is open.
+pub fn appended(bytes: &[u8]) -> Vec<Entry> {
+    let mut entries = Vec::new();
+    for line in lines(bytes) {
+        parse_line(line, &mut entries);
+    }
+    entries
+}
+
+/// The lines that are not blank, without line ends and what damage puts around them.
+pub fn lines(bytes: &[u8]) -> impl Iterator<Item = &[u8]> {
+    bytes.split(|byte| *byte == b'\n').map(bare).filter(|line| !line.is_empty())
+}
+
+/// Without white space, a byte order mark, and the zeros that a crash can leave in a file.
+pub fn bare(line: &[u8]) -> &[u8] {
+    let mut line = line.strip_prefix(b"\xef\xbb\xbf").unwrap_or(line);
+    while let [0 | b' ' | b'\t' | b'\r' | b'\n', rest @ ..] = line {
+        line = rest;
+    }
+    while let [rest @ .., 0 | b' ' | b'\t' | b'\r' | b'\n'] = line {
+        line = rest;
+    }
+    line
+}
+
+/// Takes the entry in a line; answers whether the line was whole.
+fn parse_line(line: &[u8], entries: &mut Vec<Entry>) -> bool {
+    let text = match std::str::from_utf8(line) {
+        Ok(text) => Cow::Borrowed(text),
+        // Damaged letters in a text are no reason to lose the rest of it.
+        Err(_) => String::from_utf8_lossy(line),
+    };
+    if let Some(entry) = Entry::parse(&text) {
+        entries.push(entry);
+        return true;
+    }
+    recover(&text, entries)
+}
+
+/// Looks for whole entries in a line that is none: a program without repair glues its first line
+/// to a torn one. True when the line was nothing but whole entries.
+fn recover(text: &str, entries: &mut Vec<Entry>) -> bool {
+    // Inside a string the quotes would be escaped, so this begins a value; the limit keeps a
+    // damaged line of megabytes from being tried at every block in it.
+    let starts = memchr::memmem::find_iter(text.as_bytes(), b"{\"type\":\"").take(16);
+    for start in starts {
+        let Some((before, rest)) = text.split_at_checked(start) else { continue };
+        let values = serde_json::Deserializer::from_str(rest).into_iter::<&serde_json::value::RawValue>();
+        let Ok(values) = values.collect::<Result<Vec<_>, _>>() else { continue };
+        let found: Vec<Entry> = values.iter().filter_map(|value| Entry::parse(value.get())).collect();
+        if !found.is_empty() {
+            entries.extend(found);
+            return before.is_empty();
+        }
+    }
+    false
+}

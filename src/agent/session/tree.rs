@@ -1,0 +1,238 @@
+//! The tree of a session's entries, and the context as a fold over the path from root to leaf.
+//!
+//! Pure: no files, no clock. Only [`super::Session`] adds to it.
+
+use std::collections::{BTreeMap, HashMap, HashSet};
+use std::sync::Arc;
+
+use super::SessionContext;
+use super::entry::{Body, Entry, Replacement, random_id};
+use crate::agent::message::{Block, BranchSummary, CompactionSummary, CustomMessage, Message, UserContent};
+use crate::agent::model::ThinkingLevel;
+use crate::tools::Content;
+
+/// The entries of a session and where the conversation stands in them.
+#[derive(Clone, Debug, Default)]
+pub struct Tree {
+    entries: Vec<Entry>,
+    /// Where the entry of an id is; of two with one id, the later.
+    by_id: HashMap<Arc<str>, usize>,
+    leaf: Option<usize>,
+    name: Option<String>,
+    labels: BTreeMap<String, String>,
+    /// Model and level before any entry sets them; from the header of old files.
+    initial_model: Option<(String, String)>,
+    initial_thinking: Option<ThinkingLevel>,
+}
+
+impl Tree {
+    /// An empty tree of a session that begins with this model and level.
+    pub fn starting_with(model: Option<(String, String)>, thinking: Option<ThinkingLevel>) -> Self {
+        Tree { initial_model: model, initial_thinking: thinking, ..Tree::default() }
+    }
+
+    /// Adds an entry and makes it the leaf.
+    pub fn push(&mut self, entry: Entry) {
+        self.leaf = Some(self.entries.len());
+        self.insert(entry);
+    }
+
+    /// Adds an entry that somebody else wrote: the leaf stays where it is.
+    pub fn insert(&mut self, entry: Entry) {
+        match &entry.body {
+            Body::SessionInfo { name } => self.name = Some(name.clone()).filter(|name| !name.is_empty()),
+            Body::Label { target_id, label } => match label.as_ref().filter(|label| !label.is_empty()) {
+                Some(label) => drop(self.labels.insert(target_id.clone(), label.clone())),
+                None => drop(self.labels.remove(target_id)),
+            },
+            _ => {}
+        }
+        self.by_id.insert(Arc::clone(&entry.id), self.entries.len());
+        self.entries.push(entry);
+    }
+
+    /// A new entry below the leaf. It is not part of the tree before it is pushed.
+    pub fn grow(&self, timestamp: i64, body: Body) -> Entry {
+        let parent = self.leaf().map(|leaf| Arc::clone(&leaf.id));
+        Entry { id: self.free_id(), parent, timestamp, body }
+    }
+
+    /// All entries, in the order of the file.
+    pub fn entries(&self) -> &[Entry] {
+        &self.entries
+    }
+
+    /// The entry of that id.
+    pub fn get(&self, id: &str) -> Option<&Entry> {
+        self.entries.get(*self.by_id.get(id)?)
+    }
+
+    /// Where the conversation stands.
+    pub fn leaf(&self) -> Option<&Entry> {
+        self.entries.get(self.leaf?)
+    }
+
+    /// Goes on from the entry of that id, or from before the first. False when there is none of
+    /// that id.
+    pub fn move_leaf(&mut self, id: Option<&str>) -> bool {
+        match id.map(|id| self.by_id.get(id)) {
+            None => self.leaf = None,
+            Some(Some(index)) => self.leaf = Some(*index),
+            Some(None) => return false,
+        }
+        true
+    }
+
+    /// The session's name: the last one given in the file.
+    pub fn name(&self) -> Option<&str> {
+        self.name.as_deref()
+    }
+
+    /// The label of an entry.
+    pub fn label(&self, id: &str) -> Option<&str> {
+        self.labels.get(id).map(String::as_str)
+    }
+
+    /// The path from the root to the leaf. A parent that is not there makes a root, a cycle ends
+    /// the path.
+    pub fn branch(&self) -> Vec<&Entry> {
+        let mut path = Vec::new();
+        let mut seen = HashSet::new();
+        let mut next = self.leaf;
+        while let Some(index) = next.filter(|index| seen.insert(*index)) {
+            let Some(entry) = self.entries.get(index) else { break };
+            path.push(entry);
+            next = entry.parent.as_ref().and_then(|id| self.by_id.get(id)).copied();
+        }
+        path.reverse();
+        path
+    }
+
+    /// The model's context at the leaf: section 5 of the session format.
+    pub fn context(&self) -> SessionContext {
+        let path = self.branch();
+        let selection = select(&path);
+        let edits = edits(&selection);
+        let messages = selection
+            .iter()
+            .filter_map(|entry| match edits.get(&*entry.id) {
+                Some(None) => None,
+                Some(Some(replacement)) => message(entry).map(|whole| edited(&whole, replacement)),
+                None => message(entry),
+            })
+            .collect();
+        SessionContext { messages, model: self.model(&path), thinking: self.thinking(&path) }
+    }
+
+    /// Provider and id of the model on this path.
+    fn model(&self, path: &[&Entry]) -> Option<(String, String)> {
+        let named = path.iter().rev().find_map(|entry| match &entry.body {
+            Body::ModelChange { provider, model_id } => Some((provider.clone(), model_id.clone())),
+            Body::Message { message } => match &**message {
+                Message::Assistant(answer) if !answer.model.is_empty() => {
+                    Some((answer.provider.clone(), answer.model.clone()))
+                }
+                _ => None,
+            },
+            _ => None,
+        });
+        named.or_else(|| self.initial_model.clone())
+    }
+
+    fn thinking(&self, path: &[&Entry]) -> Option<ThinkingLevel> {
+        let named = path.iter().rev().find_map(|entry| match &entry.body {
+            Body::ThinkingLevelChange { thinking_level } => ThinkingLevel::named(thinking_level),
+            _ => None,
+        });
+        named.or(self.initial_thinking)
+    }
+
+    fn free_id(&self) -> Arc<str> {
+        let free = |id: &Arc<str>| !self.by_id.contains_key(id);
+        let short = std::iter::repeat_with(random_id).take(100).find(free);
+        short.unwrap_or_else(|| uuid::Uuid::now_v7().to_string().into())
+    }
+}
+
+/// The part of a path that makes the context: the last compaction first, then what it kept, then
+/// what came after. Older compactions in what it kept give nothing.
+fn select<'a>(path: &[&'a Entry]) -> Vec<&'a Entry> {
+    let is_compaction = |entry: &&Entry| matches!(entry.body, Body::Compaction { .. });
+    let Some(at) = path.iter().rposition(is_compaction) else {
+        return path.to_vec();
+    };
+    let (before, rest) = path.split_at(at);
+    let kept = match rest.first().map(|entry| &entry.body) {
+        Some(Body::Compaction { first_kept_entry_id, .. }) => {
+            before.iter().position(|entry| *entry.id == **first_kept_entry_id)
+        }
+        _ => None,
+    };
+    let kept = kept.and_then(|from| before.get(from..)).unwrap_or_default();
+    let (compaction, after) = rest.split_at(1.min(rest.len()));
+    let kept = kept.iter().filter(|entry| !is_compaction(entry));
+    compaction.iter().chain(kept).chain(after).copied().collect()
+}
+
+/// What the edits in the selection say of each target; the last one counts.
+fn edits<'a>(selection: &[&'a Entry]) -> HashMap<&'a str, Option<&'a Replacement>> {
+    let edit = |entry: &&'a Entry| match &entry.body {
+        Body::ContextEdit { target_id, replacement } => Some((target_id.as_str(), replacement.as_ref())),
+        _ => None,
+    };
+    selection.iter().filter_map(edit).collect()
+}
+
+/// The message an entry gives the context.
+fn message(entry: &Entry) -> Option<Arc<Message>> {
+    let timestamp = entry.timestamp;
+    match &entry.body {
+        Body::Message { message } => Some(Arc::clone(message)),
+        Body::Compaction { summary, tokens_before, .. } => {
+            let (summary, tokens_before) = (summary.clone(), *tokens_before);
+            let summary = CompactionSummary { summary, tokens_before, timestamp };
+            Some(Arc::new(Message::CompactionSummary(summary)))
+        }
+        Body::BranchSummary { from_id, summary, .. } => {
+            let (summary, from_id) = (summary.clone(), from_id.clone());
+            Some(Arc::new(Message::BranchSummary(BranchSummary { summary, from_id, timestamp })))
+        }
+        Body::CustomMessage { custom_type, content, display, details } => {
+            Some(Arc::new(Message::Custom(CustomMessage {
+                custom_type: custom_type.clone(),
+                content: content.clone(),
+                display: *display,
+                details: details.clone(),
+                timestamp,
+            })))
+        }
+        Body::ModelChange { .. }
+        | Body::ThinkingLevelChange { .. }
+        | Body::ContextEdit { .. }
+        | Body::Label { .. }
+        | Body::SessionInfo { .. }
+        | Body::Other { .. } => None,
+    }
+}
+
+/// The message with other content; role and metadata stay. Messages without content stay whole.
+fn edited(message: &Arc<Message>, replacement: &Replacement) -> Arc<Message> {
+    let mut message = Message::clone(message);
+    match &mut message {
+        Message::User(user) => user.content = replacement.content.clone(),
+        Message::Custom(custom) => custom.content = replacement.content.clone(),
+        Message::Assistant(answer) => answer.content = replacement.content.blocks(),
+        Message::ToolResult(result) => result.content = result_content(&replacement.content),
+        Message::BashExecution(_) | Message::BranchSummary(_) | Message::CompactionSummary(_) => {}
+    }
+    Arc::new(message)
+}
+
+fn result_content(content: &UserContent) -> Vec<Content> {
+    let block = |block: Block| match block {
+        Block::Text { text, .. } => Some(Content::Text { text }),
+        Block::Image { data, mime_type } => Some(Content::Image { data, mime_type }),
+        Block::Thinking { .. } | Block::ToolCall(_) | Block::Unknown(_) => None,
+    };
+    content.blocks().into_iter().filter_map(block).collect()
+}

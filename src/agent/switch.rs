@@ -1,0 +1,168 @@
+//! Beginning, opening and naming sessions, and taking up where one was left.
+//!
+//! A change of session happens only while nothing runs. A session that cannot be opened leaves
+//! the present one as it is.
+
+use std::collections::HashSet;
+use std::path::Path;
+use std::sync::Arc;
+
+use tokio::time::{Duration, Instant};
+
+use super::act;
+use super::command::SessionCommand;
+use super::event::{AgentEvent, NoticeLevel};
+use super::message::{Message, ToolResultMessage};
+use super::model::Model;
+use super::session::{Session, SessionError};
+use super::task::{Agent, now};
+use crate::tools::{Content, Details};
+
+/// How long the person's commands may take to end before the session changes.
+const SHELLS: Duration = Duration::from_millis(900);
+
+/// The first events: which session, which model, which thinking level.
+pub(super) fn greet(agent: &mut Agent) {
+    opened(agent);
+    if agent.config.model.is_none() {
+        restore(agent);
+    } else if let Some(model) = agent.config.model.clone() {
+        agent.emit(AgentEvent::ModelChanged { model });
+    }
+    let level = agent.thinking();
+    agent.emit(AgentEvent::ThinkingLevelChanged { level });
+}
+
+/// Carries out a session command. What the person had running ends first, in its own session.
+pub(super) async fn session(agent: &mut Agent, command: SessionCommand) {
+    let place = agent.config.place.clone();
+    let next = match &command {
+        SessionCommand::Name { name: wanted } => return name(agent, wanted),
+        SessionCommand::New => Session::begin(place.dir.as_deref(), &place.cwd, None),
+        SessionCommand::Open { path } if is_open(agent, path) => return opened(agent),
+        SessionCommand::Open { path } => match Session::open(path) {
+            Ok(session) => session,
+            Err(error) => return refused(agent, &error),
+        },
+    };
+    agent.end_shells(Instant::now() + SHELLS).await;
+    let flushed = agent.config.session.flush();
+    agent.written(flushed);
+    agent.config.session = next;
+    agent.ledger = Arc::default();
+    if !agent.queues.is_empty() {
+        let texts = agent.queues.take();
+        let update = agent.queues.update();
+        agent.emit(update);
+        agent.emit(AgentEvent::QueueReturned { texts });
+    }
+    opened(agent);
+    restore(agent);
+}
+
+/// Names the session, on one line.
+pub(super) fn name(agent: &mut Agent, name: &str) {
+    let one_line: Vec<&str> = name.split_whitespace().collect();
+    let named = agent.config.session.set_name(&one_line.join(" "));
+    agent.written(named);
+    let name = agent.config.session.info().name.clone();
+    agent.emit(AgentEvent::SessionInfoChanged { name });
+}
+
+/// Whether `path` is the session that is open: its own lock would keep it from opening again.
+fn is_open(agent: &Agent, path: &Path) -> bool {
+    let real = |path: &Path| path.canonicalize().ok();
+    let open = agent.config.session.info().file.as_deref();
+    open.and_then(real).is_some_and(|open| real(path) == Some(open))
+}
+
+fn refused(agent: &mut Agent, error: &SessionError) {
+    let hint = match error {
+        SessionError::NotASession(_) => "choose a session from the list",
+        SessionError::Io { .. } => "look whether the file is there and may be read",
+        SessionError::Locked { .. } => "end the other tau first",
+    };
+    agent.notice(NoticeLevel::Error, format!("the session cannot be opened: {error}"), Some(hint));
+}
+
+/// Mends what a killed program left, then tells of the session.
+fn opened(agent: &mut Agent) {
+    let messages = agent.config.session.context().messages;
+    let missing = missing_results(&messages);
+    for result in missing {
+        agent.record(result);
+    }
+    let session = agent.config.session.info().clone();
+    let messages = agent.config.session.context().messages;
+    agent.emit(AgentEvent::SessionOpened { session, messages });
+    let (own, used) = (agent.config.session.info().cwd.clone(), agent.cwd().to_owned());
+    if own != used {
+        let text = format!("the directory of this session, {}, is gone", own.display());
+        let hint = format!("commands run in {}", used.display());
+        agent.notice(NoticeLevel::Warning, text, Some(&hint));
+    }
+    let skipped = agent.config.session.skipped_lines();
+    if skipped > 0 {
+        let text = format!("{skipped} unreadable lines of the session file were passed over");
+        agent.notice(NoticeLevel::Warning, text, Some("the file itself was left as it is"));
+    }
+}
+
+/// Takes up the model and the thinking level that the session names, if it names any.
+fn restore(agent: &mut Agent) {
+    let context = agent.config.session.context();
+    if let Some(level) = context.thinking
+        && level != agent.config.thinking
+    {
+        agent.config.thinking = level;
+        let level = agent.thinking();
+        agent.emit(AgentEvent::ThinkingLevelChanged { level });
+    }
+    let Some((provider, id)) = context.model else {
+        return;
+    };
+    let same = |model: &Arc<Model>| model.provider == provider && model.id == id;
+    if agent.config.model.as_ref().is_some_and(same) {
+        return;
+    }
+    match (agent.config.find_model)(&provider, &id) {
+        Some(model) => act::take_up(agent, model),
+        None => {
+            let text = format!("the model of this session, {provider}/{id}, is not known here");
+            agent.notice(NoticeLevel::Warning, text, Some("choose another one with /model"));
+        }
+    }
+}
+
+/// Results for the calls at the end of a history that have none, because the program was killed
+/// before they had ended.
+fn missing_results(messages: &[Arc<Message>]) -> Vec<Arc<Message>> {
+    let mut answered = HashSet::new();
+    for message in messages.iter().rev() {
+        match message.as_ref() {
+            Message::ToolResult(result) => {
+                answered.insert(result.tool_call_id.as_str());
+            }
+            Message::BashExecution(_) | Message::Custom(_) => {}
+            Message::Assistant(answer) => {
+                let open = answer.tool_calls().filter(|call| !answered.contains(call.id.as_str()));
+                return open.map(|call| interrupted(&call.id, &call.name)).collect();
+            }
+            _ => return Vec::new(),
+        }
+    }
+    Vec::new()
+}
+
+fn interrupted(id: &str, name: &str) -> Arc<Message> {
+    let text = "interrupted: tau ended before this call had a result; it may have been carried out in part";
+    Arc::new(Message::ToolResult(ToolResultMessage {
+        tool_call_id: id.to_owned(),
+        tool_name: name.to_owned(),
+        content: vec![Content::text(text)],
+        details: Details::None,
+        is_error: true,
+        timestamp: now(),
+        duration_ms: None,
+    }))
+}

@@ -1,0 +1,156 @@
+//! Why an edit was not made: the words that let the model get it right the next time.
+
+use std::collections::HashMap;
+use std::ops::Range;
+
+use super::Change;
+use super::matching::How;
+use super::splice::{Splice, line_number};
+
+/// Most places that are listed.
+const PLACES: usize = 20;
+/// Most lines of the nearest text that are shown.
+const NEAREST: usize = 12;
+/// Most characters of a line that are shown.
+const WIDTH: usize = 200;
+/// Most lines that are compared character by character.
+const COMPARED: usize = 20_000;
+
+/// The old text is there more than once.
+pub fn several(given: &str, text: &[u8], places: &[Range<usize>], how: How) -> String {
+    let way = match how {
+        How::Exact => format!("old_string occurs {} times in {given}", places.len()),
+        _ => format!(
+            "old_string is not in {given} exactly, and {} places match {}",
+            places.len(),
+            how.words().split(',').next().unwrap_or_default()
+        ),
+    };
+    let hint = match how {
+        How::Exact => "take in more lines around the one you mean, or set replace_all",
+        _ => "give the exact text of the one you mean",
+    };
+    let lines: Vec<&[u8]> = text.split(|byte| *byte == b'\n').collect();
+    let mut message = format!("{way}; {hint}:\n");
+    for place in places.iter().take(PLACES) {
+        let number = line_number(text, place.start);
+        message.push_str(&numbered(number, lines.get(number - 1).copied().unwrap_or_default()));
+    }
+    if places.len() > PLACES {
+        message.push_str(&format!("[… {} more places …]\n", places.len() - PLACES));
+    }
+    message
+}
+
+/// The old text is not there at all.
+pub fn missing(given: &str, text: &[u8], change: &Change) -> String {
+    if text.is_empty() {
+        return format!("{given} is empty, so old_string is not in it; use write to fill it");
+    }
+    let lines: Vec<&[u8]> = text.split(|byte| *byte == b'\n').collect();
+    let new = change.new_string.trim();
+    // A short new text is in many files by chance and proves nothing.
+    let there = if new.len() >= 4 { memchr::memmem::find(text, new.as_bytes()) } else { None };
+    if let Some(at) = there {
+        return format!(
+            "old_string is not in {given}, but new_string is already there at line {}: the edit seems to have been \
+             made before; nothing was changed",
+            line_number(text, at)
+        );
+    }
+    let head = format!("old_string is not in {given}; nothing was changed.");
+    match nearest(&lines, &change.old_string) {
+        None => format!("{head} Nothing in it resembles old_string; read the file again."),
+        Some(range) => {
+            let cut = range.len().saturating_sub(NEAREST);
+            let mut message = format!("{head} The nearest text is:\n");
+            for index in range.take(NEAREST) {
+                message.push_str(&numbered(index + 1, lines.get(index).copied().unwrap_or_default()));
+            }
+            if cut > 0 {
+                message.push_str(&format!("[… {cut} more lines …]\n"));
+            }
+            message.push_str("Give old_string exactly as the file has it.");
+            message
+        }
+    }
+}
+
+/// The old text was found leniently, and the file already has what would be written.
+pub fn no_change(given: &str, text: &[u8], splices: &[Splice], how: How) -> String {
+    let line = splices.first().map_or(1, |splice| line_number(text, splice.place.start));
+    if how == How::Exact {
+        return format!("the edit would leave {given} as it is (line {line}); nothing was changed");
+    }
+    format!(
+        "old_string is not in {given}, but new_string is already there at line {line}: the edit seems to have been \
+         made before; nothing was changed"
+    )
+}
+
+fn numbered(number: usize, line: &[u8]) -> String {
+    let line = line.strip_suffix(b"\r").unwrap_or(line);
+    let text = String::from_utf8_lossy(line);
+    let shown: String = text.chars().take(WIDTH).collect();
+    let mark = if shown.len() < text.len() { " …" } else { "" };
+    format!("{number:>6}  {shown}{mark}\n")
+}
+
+/// The lines that resemble the old text most: those that share most whole lines with it, or
+/// else those around the one line that is most like its longest line.
+fn nearest(lines: &[&[u8]], old: &str) -> Option<Range<usize>> {
+    let wanted: Vec<&str> = old.trim_matches('\n').lines().map(str::trim).collect();
+    let size = wanted.len().clamp(1, lines.len());
+    let shared = most_shared(lines, &wanted, size);
+    if let Some(start) = shared {
+        return Some(start..start + size);
+    }
+    let (offset, longest) = wanted.iter().enumerate().max_by_key(|(_, line)| line.len())?;
+    let like = most_like(lines, longest)?;
+    let start = like.saturating_sub(offset).min(lines.len() - size);
+    Some(start..start + size)
+}
+
+/// Start of the window that shares most lines with the wanted ones, counting long lines more.
+fn most_shared(lines: &[&[u8]], wanted: &[&str], size: usize) -> Option<usize> {
+    let weights: HashMap<&[u8], usize> = wanted
+        .iter()
+        .filter(|line| line.chars().any(char::is_alphanumeric))
+        .map(|line| (line.as_bytes(), line.len()))
+        .collect();
+    let weight = |line: &[u8]| weights.get(line.trim_ascii()).copied().unwrap_or(0);
+    let mut sum: usize = lines.iter().take(size).map(|line| weight(line)).sum();
+    let mut best = (sum, 0);
+    for (start, (gone, come)) in lines.iter().zip(lines.iter().skip(size)).enumerate() {
+        sum = sum + weight(come) - weight(gone);
+        if sum > best.0 {
+            best = (sum, start + 1);
+        }
+    }
+    (best.0 > 0).then_some(best.1)
+}
+
+/// The line that shares most pairs of letters with the wanted one, if it shares enough.
+fn most_like(lines: &[&[u8]], wanted: &str) -> Option<usize> {
+    let pairs = |line: &[u8]| -> Vec<[u8; 2]> {
+        let line = line.trim_ascii();
+        let line = line.get(..line.len().min(WIDTH)).unwrap_or_default();
+        let mut pairs: Vec<[u8; 2]> = line.windows(2).filter_map(|pair| pair.try_into().ok()).collect();
+        pairs.sort_unstable();
+        pairs.dedup();
+        pairs
+    };
+    let target = pairs(wanted.as_bytes());
+    if target.is_empty() {
+        return None;
+    }
+    let score = |line: &[u8]| {
+        let other = pairs(line);
+        let shared = other.iter().filter(|pair| target.binary_search(pair).is_ok()).count();
+        200 * shared / (other.len() + target.len()).max(1)
+    };
+    let scored =
+        lines.iter().take(COMPARED).enumerate().map(|(index, line)| (score(line), std::cmp::Reverse(index)));
+    let (best, std::cmp::Reverse(index)) = scored.max()?;
+    (best >= 40).then_some(index)
+}

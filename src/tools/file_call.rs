@@ -1,0 +1,85 @@
+//! A call on one file: its turn in the queue, its thread, its abort.
+//!
+//! File work blocks, so it runs on a thread of its own and asks a token at every step whether
+//! it is still wanted. The token is cancelled by an abort and by the drop of the call alike.
+
+use std::path::{Path, PathBuf};
+
+use tokio_util::sync::CancellationToken;
+
+use super::{ToolContext, ToolError, ToolOutput, paths};
+
+/// What an abort does to the thread.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum OnAbort {
+    /// The call ends at once and the thread finds out by itself. For work that changes nothing.
+    Leave,
+    /// The call ends with the thread, so that its answer is true: either the change was made
+    /// or nothing was touched. The thread looks at the token until the change is made.
+    Wait,
+}
+
+/// What the work on a file is given.
+#[derive(Debug)]
+pub struct FileCall {
+    /// The path as the model wrote it.
+    pub given: String,
+    /// The path to open.
+    pub path: PathBuf,
+    /// The key of the ledger.
+    pub key: PathBuf,
+    pub context: ToolContext,
+    /// Cancelled when the work is no longer wanted.
+    pub wanted: CancellationToken,
+}
+
+impl FileCall {
+    /// Fails when the call was aborted.
+    ///
+    /// # Errors
+    /// [`ToolError::Aborted`].
+    pub fn go_on(&self) -> Result<(), ToolError> {
+        if self.wanted.is_cancelled() { Err(ToolError::aborted()) } else { Ok(()) }
+    }
+}
+
+/// Runs `work` on a thread once calls on the same file that came before are done.
+///
+/// # Errors
+/// Those of `work`, and [`ToolError::Aborted`].
+pub async fn run(
+    given: String,
+    context: ToolContext,
+    on_abort: OnAbort,
+    work: impl FnOnce(&FileCall) -> Result<ToolOutput, ToolError> + Send + 'static,
+) -> Result<ToolOutput, ToolError> {
+    if given.trim().is_empty() || given.contains('\0') {
+        return Err(ToolError::refused("`path` is empty or has a NUL in it; give the path of a file"));
+    }
+    let cancel = context.cancel.clone();
+    let wanted = cancel.child_token();
+    let _no_longer_wanted = wanted.clone().drop_guard();
+    let path = paths::resolve(&context.cwd, &given);
+    let key = key_of(path.clone()).await?;
+    let turn = tokio::select! {
+        biased;
+        () = cancel.cancelled() => return Err(ToolError::aborted()),
+        turn = context.ledger.turn(&key) => turn,
+    };
+    let call = FileCall { given, path, key, context, wanted };
+    // The turn goes with the thread: the next call waits for the work, not for who asked for it.
+    let mut thread = tokio::task::spawn_blocking(move || {
+        let _turn = turn;
+        work(&call)
+    });
+    let answer = tokio::select! {
+        answer = &mut thread => answer,
+        () = cancel.cancelled(), if on_abort == OnAbort::Leave => return Err(ToolError::aborted()),
+    };
+    answer.unwrap_or_else(|_| Err(ToolError::refused("the tool failed inside; try another way")))
+}
+
+async fn key_of(path: PathBuf) -> Result<PathBuf, ToolError> {
+    let find = move || paths::identity(Path::new(&path));
+    tokio::task::spawn_blocking(find).await.map_err(|_| ToolError::aborted())
+}

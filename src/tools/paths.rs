@@ -1,0 +1,169 @@
+//! From a path as a model gives it to a file that may be opened.
+//!
+//! Owns resolution, the refusal of everything that is no regular file, and the words for what
+//! went wrong. Opening never blocks: a FIFO, a socket or a device is refused, not waited for.
+//! Never changes anything on disk; see `replace.rs` for that.
+
+use std::fs::{self, File, Metadata};
+use std::io::{self, ErrorKind};
+use std::os::unix::fs::FileTypeExt;
+use std::path::{Path, PathBuf};
+
+use rustix::fs::{Mode, OFlags};
+
+use super::ToolError;
+
+/// Most names of a directory that are looked at for a suggestion.
+const NAMES_LOOKED_AT: usize = 2_000;
+
+/// The path that `given` means: `~` is the home directory, relative paths begin at `cwd`.
+pub fn resolve(cwd: &Path, given: &str) -> PathBuf {
+    let home = |rest: &str| std::env::home_dir().map(|home| home.join(rest));
+    let expanded = match given.strip_prefix('~') {
+        Some("") => home(""),
+        Some(rest) => rest.strip_prefix('/').and_then(|rest| home(rest.trim_start_matches('/'))),
+        None => None,
+    };
+    expanded.unwrap_or_else(|| cwd.join(given))
+}
+
+/// One name for a file whatever path leads to it: links are followed as far as the path
+/// exists. The key of the ledger and of the queue of calls.
+pub fn identity(path: &Path) -> PathBuf {
+    if let Ok(canonical) = fs::canonicalize(path) {
+        return canonical;
+    }
+    match (path.parent(), path.file_name()) {
+        (Some(parent), Some(name)) if !parent.as_os_str().is_empty() => identity(parent).join(name),
+        _ => path.to_path_buf(),
+    }
+}
+
+/// What the thing is when it is no regular file.
+pub fn odd_kind(metadata: &Metadata) -> Option<&'static str> {
+    let kind = metadata.file_type();
+    match () {
+        () if kind.is_file() => None,
+        () if kind.is_dir() => Some("a directory"),
+        () if kind.is_fifo() => Some("a FIFO (named pipe)"),
+        () if kind.is_socket() => Some("a socket"),
+        () if kind.is_char_device() => Some("a character device"),
+        () if kind.is_block_device() => Some("a block device"),
+        () => Some("not a regular file"),
+    }
+}
+
+/// Opens a regular file for reading. `given` is the path as the model wrote it.
+///
+/// # Errors
+/// A refusal: missing (with near names), not a regular file (saying what it is), unreadable.
+pub fn open_regular(path: &Path, given: &str) -> Result<(File, Metadata), ToolError> {
+    let refuse_odd = |metadata: &Metadata| match odd_kind(metadata) {
+        None => Ok(()),
+        Some(kind) => Err(ToolError::refused(format!("{given} is {kind}, not a file{}", odd_hint(metadata)))),
+    };
+    // Before opening, because opening a device can have effects of its own.
+    refuse_odd(&fs::metadata(path).map_err(|error| cannot(given, path, "read", &error))?)?;
+    let flags = OFlags::RDONLY | OFlags::NONBLOCK | OFlags::NOCTTY | OFlags::CLOEXEC;
+    let file = rustix::fs::open(path, flags, Mode::empty())
+        .map(File::from)
+        .map_err(|error| cannot(given, path, "read", &error.into()))?;
+    // And again on what was opened, because the name may have changed hands in between.
+    let metadata = file.metadata().map_err(|error| cannot(given, path, "read", &error))?;
+    refuse_odd(&metadata)?;
+    Ok((file, metadata))
+}
+
+fn odd_hint(metadata: &Metadata) -> &'static str {
+    if metadata.is_dir() { "; list it with bash and ls" } else { "; it cannot be read or edited" }
+}
+
+/// The refusal for a failed operation on a path; `doing` is a verb such as "read".
+pub fn cannot(given: &str, path: &Path, doing: &str, error: &io::Error) -> ToolError {
+    if error.kind() == ErrorKind::NotFound {
+        return ToolError::refused(missing(given, path));
+    }
+    ToolError::refused(format!("cannot {doing} {given}: {}", reason(error)))
+}
+
+/// The reason of an I/O error in a few lower-case words.
+pub fn reason(error: &io::Error) -> String {
+    let known = match error.kind() {
+        ErrorKind::PermissionDenied => "permission denied",
+        ErrorKind::StorageFull => "no space left on the device",
+        ErrorKind::QuotaExceeded => "the disk quota is used up",
+        ErrorKind::ReadOnlyFilesystem => "the file system is read-only",
+        ErrorKind::NotADirectory => "a part of the path is a file, not a directory",
+        ErrorKind::IsADirectory => "it is a directory",
+        ErrorKind::InvalidFilename => "the name is too long or not allowed",
+        ErrorKind::NotFound => "it does not exist",
+        ErrorKind::ArgumentListTooLong => "it is too long",
+        _ if error.raw_os_error() == Some(rustix::io::Errno::LOOP.raw_os_error()) => {
+            "its symbolic links form a loop"
+        }
+        _ => "",
+    };
+    if !known.is_empty() {
+        return known.into();
+    }
+    let text = error.to_string();
+    let text = text.split(" (os error").next().unwrap_or_default();
+    text.to_lowercase()
+}
+
+/// Says that a path does not exist, with names near it.
+fn missing(given: &str, path: &Path) -> String {
+    if let Ok(target) = fs::read_link(path) {
+        return format!("{given} is a symbolic link to {}, which does not exist", target.display());
+    }
+    let parent = path.parent().unwrap_or(Path::new("/"));
+    if !parent.is_dir() {
+        let nearest = parent.ancestors().find(|above| above.is_dir()).unwrap_or(Path::new("/"));
+        let first_missing = parent.strip_prefix(nearest).ok().and_then(|rest| rest.iter().next());
+        let names = first_missing.map(|name| near(nearest, &name.to_string_lossy())).unwrap_or_default();
+        let text = format!(
+            "{given} does not exist, nor does its directory; the nearest one that does is {}",
+            nearest.display()
+        );
+        return with_suggestions(text, &names, nearest);
+    }
+    let name = path.file_name().map(|name| name.to_string_lossy().into_owned()).unwrap_or_default();
+    let shown_parent = Path::new(given).parent().unwrap_or(Path::new(""));
+    with_suggestions(format!("{given} does not exist"), &near(parent, &name), shown_parent)
+}
+
+fn with_suggestions(text: String, names: &[String], parent: &Path) -> String {
+    if names.is_empty() {
+        return format!("{text}; list the directory with bash and ls");
+    }
+    let names: Vec<String> = names.iter().map(|name| parent.join(name).display().to_string()).collect();
+    format!("{text}; did you mean {}?", names.join(" or "))
+}
+
+/// Up to three names in `folder` that look like `name`, best first.
+fn near(folder: &Path, name: &str) -> Vec<String> {
+    let Ok(listing) = fs::read_dir(folder) else { return Vec::new() };
+    let names: Vec<(String, String)> = listing
+        .take(NAMES_LOOKED_AT)
+        .filter_map(|entry| entry.ok()?.file_name().into_string().ok())
+        .map(|found| (plain(&found), found))
+        .collect();
+    let mut folded: Vec<&str> = names.iter().map(|(plain, _)| plain.as_str()).collect();
+    folded.sort_unstable();
+    let wanted = plain(name);
+    let mut found = similar::get_close_matches(wanted.as_str(), &folded, 3, 0.6);
+    let stem = |name: &str| name.rsplit_once('.').map_or(name, |(stem, _)| stem).to_owned();
+    found.extend(folded.iter().filter(|other| stem(other) == stem(&wanted)));
+    let mut suggestions: Vec<String> = Vec::new();
+    for plain in found {
+        let original = names.iter().find(|(folded, _)| folded == plain).map(|(_, original)| original.clone());
+        suggestions.extend(original.filter(|name| !suggestions.contains(name)));
+    }
+    suggestions.truncate(3);
+    suggestions
+}
+
+/// A name for comparing: lower case, and with the plain form of look-alike characters.
+fn plain(name: &str) -> String {
+    name.chars().map(super::edit::fold::look_alike).flat_map(char::to_lowercase).collect()
+}

@@ -1,0 +1,125 @@
+//! Output of a command in bounded memory: its head, its tail, and what was between counted.
+//!
+//! Raw bytes; `terminal.rs` makes text of them. Costs one copy and one count of newlines per
+//! byte, whatever the output is.
+
+use crate::tools::terminal::{self, Colours};
+
+/// Bytes kept from the start.
+const HEAD: usize = 64 * 1024;
+/// Bytes kept from the end, at least.
+const TAIL: usize = 384 * 1024;
+/// The tail may grow to this before it is cut back, so that cutting is rare.
+const TAIL_ROOM: usize = 2 * TAIL;
+
+/// Output so far.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct Capture {
+    head: Vec<u8>,
+    tail: Vec<u8>,
+    /// Bytes that are in neither.
+    dropped: u64,
+    newlines: u64,
+    total: u64,
+    last: u8,
+}
+
+impl Capture {
+    /// True when `more` bytes can be taken without forgetting any.
+    pub fn has_room(&self, more: usize) -> bool {
+        self.dropped == 0 && self.head.len() + self.tail.len() + more <= HEAD + TAIL_ROOM
+    }
+
+    /// Takes the next piece.
+    pub fn push(&mut self, piece: &[u8]) {
+        let Some(last) = piece.last() else { return };
+        self.last = *last;
+        self.total += piece.len() as u64;
+        self.newlines += memchr::memchr_iter(b'\n', piece).count() as u64;
+        let (head, rest) = piece.split_at(piece.len().min(HEAD.saturating_sub(self.head.len())));
+        self.head.extend_from_slice(head);
+        if self.tail.len() + rest.len() > TAIL_ROOM {
+            let keep = TAIL.saturating_sub(rest.len()).min(self.tail.len());
+            let forget = self.tail.len() - keep;
+            self.tail.drain(..forget);
+            self.dropped += forget as u64;
+        }
+        let skip = rest.len().saturating_sub(TAIL_ROOM);
+        self.dropped += skip as u64;
+        self.tail.extend_from_slice(rest.get(skip..).unwrap_or_default());
+    }
+
+    /// Bytes of the whole output so far.
+    pub fn total_bytes(&self) -> u64 {
+        self.total
+    }
+
+    /// Lines of the whole output so far; an unfinished one counts.
+    pub fn total_lines(&self) -> u64 {
+        self.newlines + u64::from(self.total > 0 && self.last != b'\n')
+    }
+
+    /// Everything, when nothing was forgotten.
+    pub fn whole(&self) -> Option<[&[u8]; 2]> {
+        (self.dropped == 0).then_some([&self.head, &self.tail])
+    }
+
+    /// The start and the end as text for the model; the end is empty when the start is all.
+    pub fn plain(&self) -> (String, String) {
+        let text = |bytes: &[u8]| terminal::plain(&String::from_utf8_lossy(bytes));
+        if self.dropped == 0 {
+            return (text(&[self.head.as_slice(), &self.tail].concat()), String::new());
+        }
+        (text(&self.head), text(&self.tail))
+    }
+
+    /// The last lines for people, at most `most` bytes of output, and whether that is not all.
+    pub fn tail_text(&self, most: usize) -> (String, bool) {
+        let mut bytes = Vec::with_capacity(most.min(self.head.len() + self.tail.len()));
+        let from_head = most.saturating_sub(self.tail.len()).min(self.head.len());
+        if self.dropped == 0 {
+            bytes.extend_from_slice(self.head.get(self.head.len() - from_head..).unwrap_or_default());
+        }
+        let from_tail = self.tail.len().min(most);
+        bytes.extend_from_slice(self.tail.get(self.tail.len() - from_tail..).unwrap_or_default());
+        let cut = (bytes.len() as u64) < self.total;
+        let whole_lines = match memchr::memchr(b'\n', &bytes) {
+            Some(at) if cut && at + 1 < bytes.len() => bytes.get(at + 1..).unwrap_or_default(),
+            _ => &bytes,
+        };
+        (terminal::render(&String::from_utf8_lossy(whole_lines), Colours::Keep), cut)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn memory_is_bounded_and_nothing_is_lost_unsaid() {
+        for piece in [1, 7, 1_000, 65_536, 3_000_000] {
+            let all: Vec<u8> =
+                (0..3_000_000u32).map(|n| if n % 50 == 49 { b'\n' } else { b'a' + (n % 26) as u8 }).collect();
+            let mut capture = Capture::default();
+            for part in all.chunks(piece) {
+                capture.push(part);
+                assert!(capture.head.len() + capture.tail.len() <= HEAD + TAIL_ROOM);
+            }
+            assert_eq!(capture.total_lines(), 60_000, "{piece}");
+            assert_eq!(capture.dropped as usize, all.len() - capture.head.len() - capture.tail.len());
+            assert!(
+                all.starts_with(&capture.head) && all.ends_with(&capture.tail) && capture.tail.len() >= TAIL
+            );
+        }
+    }
+
+    #[test]
+    fn the_tail_for_people_begins_with_a_whole_line() {
+        let mut capture = Capture::default();
+        capture.push(b"first\nsecond\nthird");
+        assert_eq!(capture.tail_text(100), ("first\nsecond\nthird".into(), false));
+        assert_eq!(capture.tail_text(9), ("third".into(), true));
+        assert_eq!(capture.total_lines(), 3);
+        assert_eq!(capture.plain(), ("first\nsecond\nthird".into(), String::new()));
+    }
+}

@@ -1,0 +1,184 @@
+//! All processes that came from one command, and their end.
+//!
+//! A command's processes are found by four marks: its session, its process group, descent (the
+//! shell is made the reaper of its orphans, so descent does not break while it lives), and a
+//! variable in their environment that survives a change of parent. Where there is no /proc only
+//! the group is known. Processes of other users cannot be ended; nothing here waits for them
+//! longer than the limits below.
+
+use std::collections::HashSet;
+use std::fs;
+use std::thread::sleep;
+use std::time::{Duration, Instant};
+
+use rustix::process::{Pid, Signal, kill_process, kill_process_group};
+
+/// The variable that marks the processes of a command.
+pub const MARK: &str = "TAU_RUN_ID";
+
+/// How long processes have after TERM.
+const TERM_GRACE: Duration = Duration::from_millis(1_000);
+/// How long KILL is repeated, for processes that are born while others die.
+const KILL_LIMIT: Duration = Duration::from_millis(800);
+/// Pause between two looks.
+const PAUSE: Duration = Duration::from_millis(15);
+
+/// The family of one command. Dropping it while armed kills all of it at once.
+#[derive(Clone, Debug)]
+pub struct Family {
+    leader: Pid,
+    mark: Vec<u8>,
+}
+
+/// One process of a family.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Member {
+    /// Its process number.
+    pub pid: i32,
+    /// The command line, shortened.
+    pub name: String,
+}
+
+struct Entry {
+    pid: i32,
+    parent: i32,
+    group: i32,
+    session: i32,
+    alive: bool,
+    /// Start time in clock ticks: with the number it names a process for ever.
+    start: u64,
+}
+
+type Known = HashSet<(i32, u64)>;
+
+impl Family {
+    /// The family of the session leader `leader`, whose environment holds `MARK=id`.
+    pub fn new(leader: Pid, id: &str) -> Self {
+        Family { leader, mark: format!("{MARK}={id}").into_bytes() }
+    }
+
+    /// Ends all of it: TERM, then KILL after at most a second. Blocks until none is left, at
+    /// most two seconds.
+    pub fn end(&self) {
+        let started = Instant::now();
+        let mut known = Known::new();
+        let mut told = Known::new();
+        while started.elapsed() < TERM_GRACE {
+            let members = self.members(&mut known);
+            if members.is_empty() {
+                return;
+            }
+            if told.is_empty() {
+                kill_process_group(self.leader, Signal::TERM).ok();
+            }
+            for member in members.iter().filter(|member| told.insert((member.pid, member.start))) {
+                signal(member.pid, Signal::TERM);
+                // A stopped process gets TERM only when it goes on.
+                signal(member.pid, Signal::CONT);
+            }
+            sleep(PAUSE);
+        }
+        self.kill(&mut known, KILL_LIMIT);
+    }
+
+    /// Kills all of it at once, for a call that was dropped.
+    pub fn kill_now(&self) {
+        self.kill(&mut Known::new(), PAUSE * 3);
+    }
+
+    fn kill(&self, known: &mut Known, limit: Duration) {
+        let started = Instant::now();
+        loop {
+            let members = self.members(known);
+            kill_process_group(self.leader, Signal::KILL).ok();
+            members.iter().for_each(|member| signal(member.pid, Signal::KILL));
+            if members.is_empty() || started.elapsed() >= limit {
+                return;
+            }
+            sleep(PAUSE / 3);
+        }
+    }
+
+    /// Those that hold the pipe with this inode open.
+    pub fn holders(&self, pipe_inode: u64) -> Vec<Member> {
+        let link = format!("pipe:[{pipe_inode}]");
+        let holds = |entry: &&Entry| {
+            let Ok(open) = fs::read_dir(format!("/proc/{}/fd", entry.pid)) else { return false };
+            open.filter_map(Result::ok)
+                .filter_map(|file| fs::read_link(file.path()).ok())
+                .any(|target| target.as_os_str() == link.as_str())
+        };
+        let members = self.members(&mut Known::new());
+        members.iter().filter(holds).map(|entry| Member { pid: entry.pid, name: name(entry.pid) }).collect()
+    }
+
+    /// The living members. `known` remembers them, so that children are recognised whose
+    /// parents have died since.
+    fn members(&self, known: &mut Known) -> Vec<Entry> {
+        let leader = self.leader.as_raw_pid();
+        let own = i32::try_from(std::process::id()).unwrap_or(0);
+        let mut entries = processes();
+        entries.retain(|entry| entry.pid != own);
+        let mut family = HashSet::new();
+        let related = |entry: &Entry| {
+            entry.session == leader || entry.group == leader || known.contains(&(entry.pid, entry.start))
+        };
+        family.extend(
+            entries.iter().filter(|entry| related(entry) || self.is_marked(entry.pid)).map(|entry| entry.pid),
+        );
+        loop {
+            let before = family.len();
+            let born = entries.iter().filter(|entry| family.contains(&entry.parent)).map(|entry| entry.pid);
+            family.extend(born.collect::<Vec<_>>());
+            if family.len() == before {
+                break;
+            }
+        }
+        entries.retain(|entry| family.contains(&entry.pid));
+        known.extend(entries.iter().map(|entry| (entry.pid, entry.start)));
+        entries.retain(|entry| entry.alive);
+        entries
+    }
+
+    fn is_marked(&self, pid: i32) -> bool {
+        let Ok(environment) = fs::read(format!("/proc/{pid}/environ")) else { return false };
+        environment.split(|byte| *byte == 0).any(|variable| variable == self.mark)
+    }
+}
+
+fn signal(pid: i32, signal: Signal) {
+    if let Some(pid) = Pid::from_raw(pid) {
+        kill_process(pid, signal).ok();
+    }
+}
+
+fn processes() -> Vec<Entry> {
+    let Ok(listing) = fs::read_dir("/proc") else { return Vec::new() };
+    listing.filter_map(|entry| process(entry.ok()?.file_name().to_str()?.parse().ok()?)).collect()
+}
+
+/// Reads /proc/PID/stat, see proc(5). The name in it may hold anything but ends at the last
+/// parenthesis.
+fn process(pid: i32) -> Option<Entry> {
+    let stat = fs::read(format!("/proc/{pid}/stat")).ok()?;
+    let stat = String::from_utf8_lossy(&stat);
+    let (_, fields) = stat.rsplit_once(')')?;
+    let fields: Vec<&str> = fields.split_whitespace().collect();
+    let number = |index: usize| fields.get(index)?.parse().ok();
+    Some(Entry {
+        pid,
+        parent: number(1)?,
+        group: number(2)?,
+        session: number(3)?,
+        alive: !matches!(*fields.first()?, "Z" | "X"),
+        start: fields.get(19)?.parse().ok()?,
+    })
+}
+
+fn name(pid: i32) -> String {
+    let line = fs::read(format!("/proc/{pid}/cmdline")).unwrap_or_default();
+    let line = String::from_utf8_lossy(&line).replace('\0', " ");
+    let line: String = line.trim().chars().filter(|character| !character.is_control()).collect();
+    let short: String = line.chars().take(60).collect();
+    if short.len() < line.len() { format!("{short}…") } else { short }
+}

@@ -1,0 +1,100 @@
+//! The whole of a large output on its way to a file, written by a thread of its own so that
+//! reading and writing overlap.
+
+use std::path::PathBuf;
+
+use tokio::sync::mpsc;
+use tokio::task::JoinHandle;
+
+use super::capture::Capture;
+use crate::tools::paths;
+use crate::tools::scratch::{Scratch, SpillFile};
+
+/// Pieces under way between reader and writer; with the reader's piece size, the memory used.
+const UNDER_WAY: usize = 4;
+
+/// Where the whole output went.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Spilled {
+    /// The file, if there is one.
+    pub path: Option<PathBuf>,
+    /// Why the file is not the whole, or is missing.
+    pub trouble: Option<String>,
+}
+
+/// Output that may go to a file.
+#[derive(Debug, Default)]
+pub enum Spill {
+    /// All of it is in memory.
+    #[default]
+    Nothing,
+    /// A thread writes it.
+    Writing { path: PathBuf, pieces: mpsc::Sender<Vec<u8>>, thread: JoinHandle<Option<String>> },
+    /// It cannot be written, for this reason.
+    Failed(String),
+}
+
+impl Spill {
+    /// Begins a file with what was captured so far, unless there is one.
+    pub async fn begin(&mut self, scratch: &Scratch, so_far: &Capture) {
+        if !matches!(self, Spill::Nothing) {
+            return;
+        }
+        match scratch.create("bash") {
+            Ok(file) => {
+                let path = file.path().to_path_buf();
+                let (pieces, queue) = mpsc::channel(UNDER_WAY);
+                let thread = tokio::task::spawn_blocking(move || write_all(file, queue));
+                *self = Spill::Writing { path, pieces, thread };
+                for part in so_far.whole().unwrap_or_default() {
+                    self.write(part).await;
+                }
+            }
+            Err(error) => *self = Spill::Failed(paths::reason(&error)),
+        }
+    }
+
+    /// Hands the next piece to the writer, if there is one. Waits while it is behind.
+    pub async fn write(&self, piece: &[u8]) {
+        if let Spill::Writing { pieces, .. } = self
+            && !piece.is_empty()
+        {
+            // A closed queue is a writer that has failed; `finish` tells.
+            pieces.send(piece.to_vec()).await.ok();
+        }
+    }
+
+    /// The file's path while it is written.
+    pub fn path(&self) -> Option<&PathBuf> {
+        match self {
+            Spill::Writing { path, .. } => Some(path),
+            _ => None,
+        }
+    }
+
+    /// Waits until everything is written.
+    pub async fn finish(self) -> Spilled {
+        match self {
+            Spill::Nothing => Spilled::default(),
+            Spill::Failed(reason) => Spilled { path: None, trouble: Some(reason) },
+            Spill::Writing { path, pieces, thread } => {
+                drop(pieces);
+                let trouble = thread.await.unwrap_or_else(|_| Some("the writer failed".into()));
+                Spilled { path: Some(path), trouble }
+            }
+        }
+    }
+}
+
+/// Writes until the end or the first failure, which it gives back.
+fn write_all(mut file: SpillFile, mut queue: mpsc::Receiver<Vec<u8>>) -> Option<String> {
+    while let Some(piece) = queue.blocking_recv() {
+        if let Err(error) = file.append(&piece) {
+            let full = error.kind() == std::io::ErrorKind::FileTooLarge;
+            let reason =
+                if full { "the room for temporary files is used up".into() } else { paths::reason(&error) };
+            return Some(reason);
+        }
+    }
+    None
+}

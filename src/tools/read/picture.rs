@@ -1,0 +1,109 @@
+//! Pictures for models that see: checked whole, and made small enough for every provider.
+//!
+//! A broken picture in a request fails it, and every later request with it, so a picture is
+//! decoded before it is let in. Decoding is bounded in memory.
+
+use std::io::Cursor;
+
+use base64::Engine;
+use base64::prelude::BASE64_STANDARD;
+use image::codecs::jpeg::JpegEncoder;
+use image::imageops::FilterType;
+use image::{DynamicImage, ImageFormat, ImageReader, Limits};
+
+use crate::tools::file_call::FileCall;
+use crate::tools::{Content, Details, ToolError, ToolOutput};
+
+/// Longest side that all providers take without scaling it themselves, in pixels.
+const MAX_SIDE: u32 = 2_000;
+/// Most bytes of base64, below the 5 MB that providers take.
+const MAX_BASE64: usize = 4_500_000;
+/// Most memory for decoding, in bytes.
+const MAX_DECODED: u64 = 512 * 1024 * 1024;
+
+/// The format, by the first bytes, when it is one that models take.
+pub fn format(start: &[u8]) -> Option<ImageFormat> {
+    match start {
+        [0x89, b'P', b'N', b'G', 0x0D, 0x0A, 0x1A, 0x0A, ..] => Some(ImageFormat::Png),
+        [0xFF, 0xD8, 0xFF, ..] => Some(ImageFormat::Jpeg),
+        [b'G', b'I', b'F', b'8', b'7' | b'9', b'a', ..] => Some(ImageFormat::Gif),
+        [b'R', b'I', b'F', b'F', _, _, _, _, b'W', b'E', b'B', b'P', ..] => Some(ImageFormat::WebP),
+        _ => None,
+    }
+}
+
+/// The answer for a picture file.
+///
+/// # Errors
+/// A refusal when it is broken or too large.
+pub fn answer(call: &FileCall, format: ImageFormat, bytes: &[u8]) -> Result<ToolOutput, ToolError> {
+    let given = &call.given;
+    let broken = |error: image::ImageError| {
+        let kind = format.to_mime_type();
+        ToolError::refused(format!(
+            "{given} looks like {kind} but cannot be decoded: {error}; try bash with `file`"
+        ))
+    };
+    let picture = decode(bytes, format).map_err(broken)?;
+    let (width, height) = (picture.width(), picture.height());
+    let mime_type = format.to_mime_type().to_owned();
+    let details = Details::Image { mime_type: mime_type.clone(), width, height, bytes: bytes.len() as u64 };
+    let what = format!("{given} is a picture ({mime_type}, {width}x{height} pixels, {} bytes)", bytes.len());
+    if !call.context.limits.images {
+        return Ok(ToolOutput::new(format!("{what}; this model cannot see pictures"), details));
+    }
+    let small = width.max(height) <= MAX_SIDE && base64_length(bytes.len()) <= MAX_BASE64;
+    let (note, data, mime_type) = if small {
+        (what, bytes.to_vec(), mime_type)
+    } else {
+        call.go_on()?;
+        let shrunk = shrink(&picture).map_err(broken)?;
+        let note = format!("{what}, shown at {}x{}", shrunk.width, shrunk.height);
+        (note, shrunk.data, shrunk.format.to_mime_type().to_owned())
+    };
+    let image = Content::Image { data: BASE64_STANDARD.encode(data), mime_type };
+    Ok(ToolOutput { content: vec![Content::text(note), image], details })
+}
+
+fn decode(bytes: &[u8], format: ImageFormat) -> image::ImageResult<DynamicImage> {
+    let mut reader = ImageReader::with_format(Cursor::new(bytes), format);
+    let mut limits = Limits::default();
+    limits.max_alloc = Some(MAX_DECODED);
+    reader.limits(limits);
+    reader.decode()
+}
+
+fn base64_length(bytes: usize) -> usize {
+    bytes.div_ceil(3) * 4
+}
+
+struct Shrunk {
+    data: Vec<u8>,
+    format: ImageFormat,
+    width: u32,
+    height: u32,
+}
+
+/// Smaller and smaller until it fits: as PNG while that is small (screenshots stay sharp),
+/// else as JPEG.
+fn shrink(picture: &DynamicImage) -> image::ImageResult<Shrunk> {
+    let mut side = MAX_SIDE;
+    loop {
+        let longest = picture.width().max(picture.height());
+        let scaled =
+            if longest > side { picture.resize(side, side, FilterType::Triangle) } else { picture.clone() };
+        let mut png = Vec::new();
+        scaled.write_to(&mut Cursor::new(&mut png), ImageFormat::Png)?;
+        let (data, format) = if base64_length(png.len()) <= MAX_BASE64 {
+            (png, ImageFormat::Png)
+        } else {
+            let mut jpeg = Vec::new();
+            scaled.to_rgb8().write_with_encoder(JpegEncoder::new_with_quality(&mut jpeg, 80))?;
+            (jpeg, ImageFormat::Jpeg)
+        };
+        if base64_length(data.len()) <= MAX_BASE64 || side < 100 {
+            return Ok(Shrunk { data, format, width: scaled.width(), height: scaled.height() });
+        }
+        side = side * 3 / 4;
+    }
+}

@@ -1,0 +1,281 @@
+//! Cutting a window of lines out of a stream, in the memory of the window.
+//!
+//! Lines before the window are counted, not kept; lines after it are counted only when asked
+//! and not longer than asked. A long line keeps its start only.
+
+use std::io::{self, ErrorKind, Read};
+use std::time::{Duration, Instant};
+
+use tokio_util::sync::CancellationToken;
+
+/// Most bytes kept of one line before decoding.
+const LINE_BYTES: usize = 8 * 1024;
+/// Most characters shown of one line.
+const LINE_CHARACTERS: usize = 2_000;
+/// Bytes a line number and its spaces take.
+const NUMBER: usize = 9;
+/// One read.
+const PIECE: usize = 256 * 1024;
+
+/// Which window.
+#[derive(Clone, Debug)]
+pub struct Ask {
+    /// First line, from 1.
+    pub first: u64,
+    /// Most lines.
+    pub lines: usize,
+    /// Most bytes of the lines with their numbers.
+    pub bytes: usize,
+    /// The byte that ends a line.
+    pub line_end: u8,
+    /// How long to count the lines behind the window; none to leave it.
+    pub count: Option<Duration>,
+}
+
+/// A window of lines.
+#[derive(Debug, Default)]
+pub struct Window {
+    /// The lines, without their ends.
+    pub lines: Vec<Line>,
+    /// Lines of the stream as far as it was read.
+    pub counted: u64,
+    /// True when the stream was read to its end, so that `counted` is all.
+    pub complete: bool,
+    /// True when lines follow the window.
+    pub more: bool,
+}
+
+/// One line.
+#[derive(Debug, Default)]
+pub struct Line {
+    /// Its start.
+    pub bytes: Vec<u8>,
+    /// Bytes of it that were not kept.
+    pub dropped: u64,
+}
+
+impl Line {
+    /// The line as text, cut with a mark when it is very long. NUL is made visible, because it
+    /// would break the request it is part of.
+    pub fn text(&self) -> String {
+        let bytes = self.bytes.strip_suffix(b"\r").filter(|_| self.dropped == 0).unwrap_or(&self.bytes);
+        let text = String::from_utf8_lossy(bytes);
+        let shown: String =
+            text.chars().take(LINE_CHARACTERS).map(|c| if c == '\0' { '\u{2400}' } else { c }).collect();
+        let rest =
+            text.chars().skip(LINE_CHARACTERS).map(|c| c.len_utf8() as u64).sum::<u64>() + self.dropped;
+        if rest == 0 { shown } else { format!("{shown} [… {rest} more bytes in this line, cut …]") }
+    }
+
+    /// True when it holds bytes that are not UTF-8, the end of a cut line aside.
+    pub fn is_broken(&self) -> bool {
+        match std::str::from_utf8(&self.bytes) {
+            Ok(_) => false,
+            Err(error) => error.error_len().is_some() || self.dropped == 0,
+        }
+    }
+}
+
+impl Window {
+    /// Cuts the window out.
+    ///
+    /// # Errors
+    /// Those of the stream, and [`ErrorKind::Interrupted`] when no longer wanted.
+    pub fn cut(mut stream: impl Read, ask: &Ask, wanted: &CancellationToken) -> io::Result<Window> {
+        let mut cutter = Cutter {
+            ask,
+            window: Window::default(),
+            line: Line::default(),
+            open: false,
+            bytes: 0,
+            full: None,
+        };
+        let mut piece = vec![0; PIECE];
+        loop {
+            if wanted.is_cancelled() {
+                return Err(ErrorKind::Interrupted.into());
+            }
+            let length = match stream.read(&mut piece) {
+                Ok(0) => break,
+                Ok(length) => length,
+                Err(error) if error.kind() == ErrorKind::Interrupted => continue,
+                Err(error) => return Err(error),
+            };
+            cutter.take(piece.get(..length).unwrap_or_default());
+            if cutter.is_done() {
+                return Ok(cutter.window);
+            }
+        }
+        cutter.end();
+        Ok(cutter.window)
+    }
+}
+
+struct Cutter<'a> {
+    ask: &'a Ask,
+    window: Window,
+    /// The line being read, when it is in the window.
+    line: Line,
+    /// True when the last byte did not end a line.
+    open: bool,
+    bytes: usize,
+    /// Since when the window is full.
+    full: Option<Instant>,
+}
+
+impl Cutter<'_> {
+    fn take(&mut self, mut piece: &[u8]) {
+        while !piece.is_empty() {
+            if self.full.is_some() {
+                self.window.more = true;
+                self.count(piece);
+                return;
+            }
+            if self.window.counted + 1 < self.ask.first {
+                piece = self.skip(piece);
+                continue;
+            }
+            match memchr::memchr(self.ask.line_end, piece) {
+                Some(at) => {
+                    let (line, rest) = piece.split_at(at);
+                    self.grow(line);
+                    self.close();
+                    piece = rest.get(1..).unwrap_or_default();
+                }
+                None => {
+                    self.grow(piece);
+                    self.open = true;
+                    return;
+                }
+            }
+        }
+    }
+
+    /// Passes over lines before the window; gives what is left of the piece.
+    fn skip<'a>(&mut self, piece: &'a [u8]) -> &'a [u8] {
+        let wanted = self.ask.first - 1 - self.window.counted;
+        let inside = memchr::memchr_iter(self.ask.line_end, piece).count() as u64;
+        if inside < wanted {
+            self.count(piece);
+            return &[];
+        }
+        let nth = usize::try_from(wanted - 1).unwrap_or(usize::MAX);
+        let end = memchr::memchr_iter(self.ask.line_end, piece).nth(nth).map_or(piece.len(), |at| at + 1);
+        let (before, rest) = piece.split_at(end);
+        self.count(before);
+        rest
+    }
+
+    fn count(&mut self, piece: &[u8]) {
+        self.window.counted += memchr::memchr_iter(self.ask.line_end, piece).count() as u64;
+        self.open = piece.last() != Some(&self.ask.line_end);
+    }
+
+    fn grow(&mut self, part: &[u8]) {
+        let room = LINE_BYTES.saturating_sub(self.line.bytes.len());
+        let (kept, dropped) = part.split_at(room.min(part.len()));
+        self.line.bytes.extend_from_slice(kept);
+        self.line.dropped += dropped.len() as u64;
+    }
+
+    fn close(&mut self) {
+        let line = std::mem::take(&mut self.line);
+        self.window.counted += 1;
+        self.open = false;
+        // What is shown of a line is bounded in characters, what it costs is bytes.
+        let cost = line.bytes.len().min(LINE_CHARACTERS * 4) + NUMBER + usize::from(line.dropped > 0) * 48;
+        if self.bytes + cost > self.ask.bytes && !self.window.lines.is_empty() {
+            self.window.more = true;
+            self.full = Some(Instant::now());
+            return;
+        }
+        self.bytes += cost;
+        self.window.lines.push(line);
+        if self.window.lines.len() >= self.ask.lines {
+            self.full = Some(Instant::now());
+        }
+    }
+
+    /// True when there is no reason to read on.
+    fn is_done(&self) -> bool {
+        match (self.full, self.ask.count) {
+            // Whether anything follows is known after one more byte.
+            (Some(_), None) => self.window.more,
+            (Some(since), Some(patience)) => self.window.more && since.elapsed() > patience,
+            (None, _) => false,
+        }
+    }
+
+    fn end(&mut self) {
+        if self.open && self.full.is_none() && self.window.counted + 1 >= self.ask.first {
+            self.close();
+        } else if self.open {
+            self.window.counted += 1;
+        }
+        self.window.complete = true;
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn ask(first: u64, lines: usize) -> Ask {
+        Ask { first, lines, bytes: 10_000, line_end: b'\n', count: Some(Duration::from_secs(9)) }
+    }
+
+    /// A stream that gives its bytes in pieces of one size.
+    struct Pieces<'a>(&'a [u8], usize);
+
+    impl Read for Pieces<'_> {
+        fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
+            let size = self.1.min(buffer.len());
+            self.0.read(&mut buffer[..size])
+        }
+    }
+
+    #[test]
+    fn the_window_is_the_same_however_the_bytes_come() {
+        let cases: &[(&str, u64, usize, &[&str], u64, bool)] = &[
+            ("", 1, 9, &[], 0, false),
+            ("a", 1, 9, &["a"], 1, false),
+            ("a\n", 1, 9, &["a"], 1, false),
+            ("a\nb\nc", 2, 1, &["b"], 3, true),
+            ("a\nb\nc", 3, 1, &["c"], 3, false),
+            ("a\nb\nc\n", 3, 1, &["c"], 3, false),
+            ("a\nb\nc\n", 4, 1, &[], 3, false),
+            ("a\nb\nc", 5, 1, &[], 3, false),
+            ("\n\n\n", 1, 2, &["", ""], 3, true),
+        ];
+        for (text, first, lines, expected, counted, more) in cases {
+            for piece in [1, 2, 3, 100] {
+                let window = Window::cut(
+                    Pieces(text.as_bytes(), piece),
+                    &ask(*first, *lines),
+                    &CancellationToken::new(),
+                )
+                .unwrap();
+                let shown: Vec<String> = window.lines.iter().map(Line::text).collect();
+                assert_eq!(
+                    (shown, window.counted, window.more),
+                    (expected.iter().map(|line| line.to_string()).collect(), *counted, *more),
+                    "{text:?} {first} {lines} {piece}"
+                );
+            }
+        }
+    }
+
+    #[test]
+    fn long_lines_and_many_bytes_are_cut() {
+        let text = format!("{}\nshort\n", "x".repeat(100_000));
+        let window = Window::cut(text.as_bytes(), &ask(1, 9), &CancellationToken::new()).unwrap();
+        assert!(window.lines[0].text().ends_with("[… 98000 more bytes in this line, cut …]"));
+        let text = "twenty bytes a line\n".repeat(10_000);
+        let window = Window::cut(text.as_bytes(), &ask(1, 9_000), &CancellationToken::new()).unwrap();
+        assert!(
+            window.lines.len() < 400 && window.more && window.counted == 10_000,
+            "{}",
+            window.lines.len()
+        );
+    }
+}

@@ -1,0 +1,62 @@
+//! Messages sent during a run.
+
+use super::*;
+
+#[tokio::test]
+async fn queued_messages_come_at_their_moment() {
+    let answers = vec![
+        vec![Call("a", "nap", ms(300)), Call("b", "echo", text("x")), USE],
+        vec![Say("one"), STOP],
+        vec![Say("two"), STOP],
+        vec![Say("three"), STOP],
+    ];
+    let mut bench = Bench::new(answers);
+    bench.prompt("go").await;
+    bench.until(|event| matches!(event, AgentEvent::ToolExecutionStart { .. })).await;
+    for (text, streaming) in [("later", Queue::FollowUp), ("s1", Queue::Steer), ("s2", Queue::Steer)] {
+        bench.send(AgentCommand::Prompt { text: text.into(), images: Vec::new(), streaming }).await;
+    }
+    let events = brief(&bench.settled().await);
+    let ends: Vec<&str> = events.iter().filter_map(|line| line.strip_prefix("end ")).collect();
+    let expected = [
+        "result a",
+        "result b",
+        "user s1",
+        "assistant Stop one",
+        "user s2",
+        "assistant Stop two",
+        "user later",
+        "assistant Stop three",
+    ];
+    assert_eq!(ends, expected);
+    assert_eq!(events.iter().filter(|line| *line == "queue [] []").count(), 1);
+}
+
+#[tokio::test]
+async fn an_abort_leaves_the_queue_and_the_next_run_takes_it() {
+    let mut bench = Bench::new(vec![vec![Hang]]);
+    bench.prompt("go").await;
+    bench.until(|event| matches!(event, AgentEvent::TurnStart)).await;
+    bench.prompt("kept").await;
+    bench.send(AgentCommand::Abort).await;
+    bench.settled().await;
+    bench.prompt("next").await;
+    let events = brief(&bench.settled().await);
+    let ends: Vec<&str> = events.iter().filter_map(|line| line.strip_prefix("end ")).collect();
+    assert_eq!(ends, ["user kept", "user next", "assistant Stop done"]);
+    bench.send(AgentCommand::TakeQueue).await;
+    assert_eq!(bench.next().await, AgentEvent::QueueReturned { texts: Vec::new() });
+}
+
+#[tokio::test]
+async fn taking_the_queue_empties_it() {
+    let mut bench = Bench::new(vec![vec![Wait(200), Say("ok"), STOP]]);
+    bench.prompt("go").await;
+    for (text, streaming) in [("b", Queue::FollowUp), ("a", Queue::Steer)] {
+        bench.send(AgentCommand::Prompt { text: text.into(), images: Vec::new(), streaming }).await;
+    }
+    bench.send(AgentCommand::TakeQueue).await;
+    let events = brief(&bench.settled().await);
+    assert!(events.contains(&r#"returned ["a", "b"]"#.to_owned()), "{events:?}");
+    assert!(events.contains(&"agent_end 2".to_owned()), "{events:?}");
+}

@@ -1,0 +1,97 @@
+//! Failures of the provider: which are tried again, and what is kept.
+
+use tau::agent::message::Message;
+use tau::agent::provider::FailureKind;
+use tau::agent::{AgentCommand, AgentEvent};
+
+use super::*;
+
+#[tokio::test]
+async fn failures_are_retried_or_told() {
+    let ok = vec![Say("ok"), STOP];
+    let head = ["agent_start", "turn_start", "start user", "end user go"];
+    let good = ["start assistant", "update", "end assistant Stop ok", "turn_end 0"];
+    let bad = ["start assistant", "end assistant Error", "turn_end 0", "agent_end 2", "settled"];
+    let join = |parts: &[&[&'static str]]| parts.concat();
+    let short = |kind| vec![Fail(kind, Some(5))];
+    let twice = vec![short(FailureKind::Overloaded), short(FailureKind::RateLimit), ok.clone()];
+    check(
+        twice,
+        &join(&[&head, &["retry 1", "retry 2", "retried 2 true"], &good, &["agent_end 2", "settled"]]),
+    )
+    .await;
+    let too_often = vec![short(FailureKind::Network); 4];
+    check(too_often, &join(&[&head, &["retry 1", "retry 2", "retry 3", "retried 3 false"], &bad])).await;
+    for kind in [FailureKind::Auth, FailureKind::Request, FailureKind::Overflow, FailureKind::Config] {
+        check(vec![short(kind), ok.clone()], &join(&[&head, &bad])).await;
+    }
+    check(vec![vec![Fail(FailureKind::RateLimit, Some(90_000))]], &join(&[&head, &bad])).await;
+    check(vec![vec![Panic], ok.clone()], &join(&[&head, &bad])).await;
+    // A stream that is cut keeps its text, without its calls, in a turn of its own.
+    let cut = vec![Say("half an"), Call("a", "echo", json!({})), Fail(FailureKind::Network, Some(5))];
+    check(
+        vec![cut, ok],
+        &join(&[
+            &head,
+            &["start assistant", "update", "end assistant Error half an", "turn_end 0", "retry 1"],
+            &["retried 1 true", "turn_start"],
+            &good,
+            &["agent_end 3", "settled"],
+        ]),
+    )
+    .await;
+}
+
+#[tokio::test]
+async fn the_words_of_a_failure_reach_the_person() {
+    let cases = [
+        (vec![Fail(FailureKind::RateLimit, Some(90_000))], "1 min 30 s"),
+        (vec![Fail(FailureKind::Overflow, None)], "larger context"),
+        (vec![Fail(FailureKind::Auth, None)], "it broke"),
+        (vec![Panic], "the decoder fell over"),
+    ];
+    for (answer, expected) in cases {
+        let mut bench = Bench::new(vec![answer]);
+        bench.prompt("go").await;
+        let events = bench.settled().await;
+        let error = events.iter().find_map(|event| match event {
+            AgentEvent::TurnEnd { message, .. } => match message.as_ref() {
+                Message::Assistant(answer) => answer.error_message.clone(),
+                _ => None,
+            },
+            _ => None,
+        });
+        assert!(error.as_deref().is_some_and(|text| text.contains(expected)), "{error:?}");
+    }
+}
+
+#[tokio::test]
+async fn a_cut_answer_goes_on_from_where_it_was() {
+    let player = Player::new(vec![vec![Say("half an"), Fail(FailureKind::Network, Some(1))]]);
+    let mut bench = Bench::on(player.clone());
+    bench.prompt("go").await;
+    bench.settled().await;
+    let requests = player.requests.lock().unwrap();
+    let told: Vec<String> = requests[1].messages.iter().map(|message| crate::fake::said(message)).collect();
+    assert!(told[1].contains("half an"), "{told:?}");
+    assert!(told[2].contains("cut off"), "{told:?}");
+}
+
+#[tokio::test]
+async fn a_stream_that_just_ends_is_no_answer() {
+    let mut bench = Bench::new(vec![vec![Say("half"), Cut]]);
+    bench.prompt("go").await;
+    bench.until(|event| matches!(event, AgentEvent::AutoRetryStart { .. })).await;
+    bench.send(AgentCommand::AbortRetry).await;
+    let events = brief(&bench.settled().await);
+    let expected = [
+        "retried 1 false",
+        "turn_start",
+        "start assistant",
+        "end assistant Error",
+        "turn_end 0",
+        "agent_end 3",
+        "settled",
+    ];
+    assert_eq!(events, expected);
+}

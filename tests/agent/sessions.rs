@@ -1,0 +1,111 @@
+//! The session behind the agent: on disk in time, changed, resumed, mended.
+
+use super::*;
+
+#[tokio::test]
+async fn a_message_is_on_disk_before_its_end_is_told() {
+    let answers = vec![vec![Say("the answer"), Call("a", "echo", text("the result")), USE]];
+    let mut bench = Bench::new(answers);
+    bench.prompt("the question").await;
+    let mut ends = 0;
+    loop {
+        match bench.next().await {
+            AgentEvent::MessageEnd { message } => {
+                ends += 1;
+                let written = std::fs::read_to_string(&files(&bench.dir)[0]).unwrap();
+                let messages: Vec<Message> = written
+                    .lines()
+                    .filter_map(|line| serde_json::from_str::<Value>(line).unwrap().get("message").cloned())
+                    .map(|message| serde_json::from_value(message).unwrap())
+                    .collect();
+                assert!(messages.contains(&message), "{message:?} is not in {written}");
+            }
+            AgentEvent::AgentSettled { .. } => break,
+            _ => {}
+        }
+    }
+    assert_eq!(ends, 4);
+}
+
+#[tokio::test]
+async fn sessions_change_after_the_run_has_ended() {
+    let mut bench = Bench::new(vec![vec![Hang]]);
+    bench.prompt("in the first").await;
+    bench.until(|event| matches!(event, AgentEvent::TurnStart)).await;
+    bench.send(AgentCommand::SetModel { model: model("second") }).await;
+    bench.send(AgentCommand::Session(SessionCommand::Name { name: " a\nname ".into() })).await;
+    bench.send(AgentCommand::Session(SessionCommand::New)).await;
+    bench.prompt("in the second").await;
+    let first = bench.settled().await;
+    assert!(first.contains(&AgentEvent::SessionInfoChanged { name: Some("a name".into()) }));
+    assert_eq!(brief(&first).last().map(String::as_str), Some("settled aborted"));
+    let second = bench.settled().await;
+    assert!(matches!(&second[0], AgentEvent::SessionOpened { messages, .. } if messages.is_empty()));
+    assert!(brief(&second).contains(&"end user in the second".to_owned()));
+    let [one, two] = files(&bench.dir).try_into().unwrap();
+    let paths = [one, two];
+    bench.send(AgentCommand::SetModel { model: model("third") }).await;
+    let with = |text: &str| {
+        paths.iter().find(|path| std::fs::read_to_string(path).unwrap().contains(text)).unwrap().clone()
+    };
+    bench.send(AgentCommand::Session(SessionCommand::Open { path: with("in the first") })).await;
+    let opened = bench.until(|event| matches!(event, AgentEvent::SessionOpened { .. })).await;
+    let Some(AgentEvent::SessionOpened { session, messages }) = opened.last() else { panic!() };
+    assert_eq!((session.name.as_deref(), messages.len()), (Some("a name"), 2));
+    let restored = bench.next().await;
+    assert!(matches!(&restored, AgentEvent::ModelChanged { model } if model.id == "second"), "{restored:?}");
+    let missing = bench.dir.path().join("none.jsonl");
+    bench.send(AgentCommand::Session(SessionCommand::Open { path: missing })).await;
+    assert!(brief(&[bench.next().await])[0].starts_with("notice Error the session cannot be opened"));
+}
+
+#[tokio::test]
+async fn a_killed_session_is_mended_when_it_is_opened() {
+    let mut bench = Bench::new(vec![vec![Call("a", "deaf", json!({})), Call("b", "echo", json!({})), USE]]);
+    bench.prompt("go").await;
+    bench.until(|event| matches!(event, AgentEvent::ToolExecutionStart { .. })).await;
+    bench.agent.task.abort();
+    while bench.agent.events.recv().await.is_some() {}
+    let path = files(&bench.dir)[0].clone();
+    let mut next = Bench::new(Vec::new());
+    next.send(AgentCommand::Session(SessionCommand::Open { path })).await;
+    next.next().await;
+    let opened = next.until(|event| matches!(event, AgentEvent::SessionOpened { .. })).await;
+    let Some(AgentEvent::SessionOpened { messages, .. }) = opened.last() else { panic!() };
+    let told: Vec<String> = messages.iter().map(|message| crate::fake::said(message)).collect();
+    assert_eq!(told[2..], ["result a failed", "result b failed"]);
+}
+
+#[tokio::test]
+async fn going_on_needs_something_to_go_on_from() {
+    let mut bench = Bench::new(vec![vec![Say("half"), Hang], vec![Say("rest"), STOP]]);
+    bench.send(AgentCommand::Continue).await;
+    let events = bench.until(|event| matches!(event, AgentEvent::Notice { .. })).await;
+    assert_eq!(brief(&events), ["notice Warning there is nothing to go on from"]);
+    bench.prompt("go").await;
+    bench.until(|event| matches!(event, AgentEvent::MessageUpdate { .. })).await;
+    bench.send(AgentCommand::Abort).await;
+    bench.settled().await;
+    bench.send(AgentCommand::Continue).await;
+    assert!(brief(&bench.settled().await).contains(&"end assistant Stop rest".to_owned()));
+}
+
+#[tokio::test]
+async fn shutdown_during_a_run_completes_the_session() {
+    let mut bench = Bench::new(vec![vec![Say("some"), Hang]]);
+    bench.prompt("go").await;
+    bench.until(|event| matches!(event, AgentEvent::MessageUpdate { .. })).await;
+    bench.send(AgentCommand::Shutdown).await;
+    let events = brief(&bench.until(|event| *event == AgentEvent::Stopped).await);
+    let expected = ["end assistant Aborted some", "turn_end 0", "agent_end 2", "settled aborted", "stopped"];
+    let ended: Vec<&str> = events.iter().map(String::as_str).filter(|line| *line != "update").collect();
+    assert_eq!(ended, expected);
+}
+
+#[tokio::test]
+async fn without_a_model_the_text_comes_back() {
+    let mut bench = Bench::with(Player::new(Vec::new()), |config| config.model = None);
+    bench.prompt("lost?").await;
+    let events = bench.until(|event| matches!(event, AgentEvent::QueueReturned { .. })).await;
+    assert_eq!(brief(&events), ["notice Error no model is chosen", r#"returned ["lost?"]"#]);
+}

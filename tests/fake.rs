@@ -1,0 +1,377 @@
+//! Stand-ins for the agent's tests: a transport that plays scripts, tools that misbehave, and a
+//! bench that runs an agent on them and collects what it tells.
+
+use std::collections::VecDeque;
+use std::future::pending;
+use std::path::Path;
+use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::{Arc, Mutex};
+use std::time::Duration;
+
+use futures_util::{StreamExt, stream};
+use serde_json::{Value, json};
+use tau::agent::event::Delta;
+use tau::agent::message::{Block, Message, StopReason, ToolCall};
+use tau::agent::model::{Api, Model, ThinkingLevel};
+use tau::agent::provider::{EventStream, Failure, FailureKind, ModelRequest, StreamEvent, Transport};
+use tau::agent::secret::Secret;
+use tau::agent::session::Session;
+use tau::agent::settings::auth::{KeyFuture, KeySource};
+use tau::agent::task::{AgentConfig, AgentHandle, SessionPlace, spawn};
+use tau::agent::{AgentCommand, AgentEvent};
+use tau::tools::process::ChildEnv;
+use tau::tools::{AnyTool, Details, Running, ToolContext, ToolError, ToolOutput, ToolSpec, Toolbox};
+use tokio::time::{sleep, timeout};
+use tokio_util::sync::CancellationToken;
+
+/// What a scripted answer does next.
+#[derive(Clone, Debug)]
+pub enum Step {
+    Say(&'static str),
+    Call(&'static str, &'static str, Value),
+    /// A call whose arguments never came whole.
+    HalfCall(&'static str),
+    Stop(StopReason),
+    Fail(FailureKind, Option<u64>),
+    Wait(u64),
+    Hang,
+    Panic,
+    /// The stream ends without a word.
+    Cut,
+}
+
+/// A transport that plays one script a request; when none is left it says "done".
+#[derive(Default)]
+pub struct Player {
+    answers: Mutex<VecDeque<Vec<Step>>>,
+    pub requests: Mutex<Vec<ModelRequest>>,
+}
+
+impl Player {
+    pub fn new(answers: Vec<Vec<Step>>) -> Arc<Self> {
+        Arc::new(Player { answers: Mutex::new(answers.into()), requests: Mutex::default() })
+    }
+}
+
+impl Transport for Player {
+    fn stream(&self, request: ModelRequest, _cancel: CancellationToken) -> EventStream {
+        self.requests.lock().unwrap().push(request);
+        let next = self.answers.lock().unwrap().pop_front();
+        let steps = next.unwrap_or_else(|| vec![Step::Say("done"), Step::Stop(StopReason::Stop)]);
+        let parts = stream::iter(steps.into_iter().enumerate()).then(|(index, step)| async move {
+            match step {
+                Step::Wait(ms) => sleep(Duration::from_millis(ms)).await,
+                Step::Hang => pending::<()>().await,
+                Step::Panic => panic!("the decoder fell over"),
+                _ => {}
+            }
+            stream::iter(events(index, step))
+        });
+        Box::pin(parts.flatten())
+    }
+}
+
+fn events(content_index: usize, step: Step) -> Vec<StreamEvent> {
+    let deltas = match step {
+        Step::Say(text) => {
+            let halves = text.split_at(text.len() / 2);
+            let delta = |delta: &str| Delta::TextDelta { content_index, delta: delta.into() };
+            vec![
+                Delta::TextStart { content_index },
+                delta(halves.0),
+                delta(halves.1),
+                Delta::TextEnd { content_index, content: text.into() },
+            ]
+        }
+        Step::Call(id, name, arguments) => {
+            let start = Delta::ToolCallStart { content_index, id: id.into(), tool_name: name.into() };
+            let tool_call = ToolCall { id: id.into(), name: name.into(), arguments, thought_signature: None };
+            vec![start, Delta::ToolCallEnd { content_index, tool_call }]
+        }
+        Step::HalfCall(id) => {
+            vec![Delta::ToolCallStart { content_index, id: id.into(), tool_name: "echo".into() }]
+        }
+        Step::Stop(reason) => return vec![StreamEvent::Stop(reason)],
+        Step::Fail(kind, retry_after_ms) => {
+            let failure = Failure { retry_after_ms, ..Failure::new(kind, "it broke") };
+            return vec![StreamEvent::Failed(failure)];
+        }
+        Step::Wait(_) | Step::Hang | Step::Panic | Step::Cut => return Vec::new(),
+    };
+    deltas.into_iter().map(StreamEvent::Delta).collect()
+}
+
+/// Tools by behaviour.
+#[derive(Clone, Copy, Debug)]
+pub enum Manner {
+    /// Answers its `text`.
+    Echo,
+    /// Sleeps `ms`, and ends at once when cancelled.
+    Nap,
+    /// Never ends and does not look at its token.
+    Deaf,
+    /// Refuses.
+    Refuse,
+    /// Panics.
+    Crash,
+    /// Shows a hundred answers on its way.
+    Chatty,
+}
+
+/// A tool that behaves as its manner says.
+pub struct FakeTool {
+    spec: ToolSpec,
+    manner: Manner,
+    pub alive: Arc<AtomicUsize>,
+    /// Most calls of this tool that ran at the same time.
+    pub most: Arc<AtomicUsize>,
+}
+
+impl FakeTool {
+    pub fn new(name: &str, manner: Manner, read_only: bool) -> Self {
+        let parameters = json!({ "type": "object" });
+        let spec = ToolSpec { name: name.into(), description: String::new(), parameters, read_only };
+        FakeTool { spec, manner, alive: Arc::default(), most: Arc::default() }
+    }
+}
+
+/// Counts the calls of a tool that are running.
+struct Alive(Arc<AtomicUsize>);
+
+impl Drop for Alive {
+    fn drop(&mut self) {
+        self.0.fetch_sub(1, Ordering::SeqCst);
+    }
+}
+
+impl AnyTool for FakeTool {
+    fn spec(&self) -> &ToolSpec {
+        &self.spec
+    }
+
+    fn title(&self, _args: &Value) -> String {
+        self.spec.name.clone()
+    }
+
+    fn run(&self, args: Value, context: ToolContext) -> Running<'_> {
+        Box::pin(async move {
+            let running = self.alive.fetch_add(1, Ordering::SeqCst) + 1;
+            self.most.fetch_max(running, Ordering::SeqCst);
+            let _alive = Alive(self.alive.clone());
+            let text = args.get("text").and_then(Value::as_str).unwrap_or("ok").to_owned();
+            let ms = args.get("ms").and_then(Value::as_u64).unwrap_or(50);
+            match self.manner {
+                Manner::Echo => {}
+                Manner::Nap => tokio::select! {
+                    () = sleep(Duration::from_millis(ms)) => {}
+                    () = context.cancel.cancelled() => return Err(ToolError::aborted()),
+                },
+                Manner::Deaf => pending().await,
+                Manner::Refuse => return Err(ToolError::refused("no, try another path")),
+                Manner::Crash => panic!("index out of bounds"),
+                Manner::Chatty => {
+                    for n in 0..100 {
+                        context.progress.show(ToolOutput::new(n.to_string(), Details::None));
+                        sleep(Duration::from_millis(5)).await;
+                    }
+                }
+            }
+            Ok(ToolOutput::new(text, Details::None))
+        })
+    }
+}
+
+/// All fake tools, under the names of their manners; `look` is an echo that only reads.
+pub fn tools() -> Toolbox {
+    let all = [
+        ("echo", Manner::Echo, false),
+        ("look", Manner::Nap, true),
+        ("nap", Manner::Nap, false),
+        ("deaf", Manner::Deaf, false),
+        ("refuse", Manner::Refuse, false),
+        ("crash", Manner::Crash, false),
+        ("chatty", Manner::Chatty, false),
+    ];
+    let tool = |(name, manner, read_only)| Arc::new(FakeTool::new(name, manner, read_only));
+    all.into_iter().map(tool).fold(Toolbox::empty(), |tools, tool| tools.with(tool))
+}
+
+struct NoKeys;
+
+impl KeySource for NoKeys {
+    fn key<'a>(&'a self, _model: &'a Model) -> KeyFuture<'a> {
+        Box::pin(async { Ok(None::<Secret>) })
+    }
+}
+
+/// A model that thinks, of that id.
+pub fn model(id: &str) -> Arc<Model> {
+    let api = Api::Scripted;
+    Arc::new(Model { id: id.into(), provider: "fake".into(), api, reasoning: true, ..Model::default() })
+}
+
+/// What agents of the tests start with.
+pub fn config(transport: Arc<dyn Transport>, dir: &Path) -> AgentConfig {
+    let path = std::env::var_os("PATH").map(|path| ("PATH".into(), path));
+    AgentConfig {
+        transport,
+        keys: Arc::new(NoKeys),
+        tools: tools(),
+        model: Some(model("first")),
+        thinking: ThinkingLevel::Medium,
+        session: Session::begin(Some(&dir.join("sessions")), dir, None),
+        place: SessionPlace { dir: Some(dir.join("sessions")), cwd: dir.to_owned() },
+        system: "be brief".into(),
+        scratch: Arc::default(),
+        env: Arc::new(ChildEnv::from_variables(path, &[], &[], "test")),
+        shell: "bash".into(),
+        bash_timeout: None,
+        find_model: Arc::new(|provider, id| (provider == "fake" && id != "gone").then(|| model(id))),
+        max_retries: 3,
+        max_turns: None,
+    }
+}
+
+/// An agent at work in a directory of its own.
+pub struct Bench {
+    pub agent: AgentHandle,
+    pub dir: tempfile::TempDir,
+}
+
+impl Bench {
+    pub fn new(answers: Vec<Vec<Step>>) -> Self {
+        Self::on(Player::new(answers))
+    }
+
+    pub fn on(transport: Arc<dyn Transport>) -> Self {
+        Self::with(transport, |_| {})
+    }
+
+    pub fn with(transport: Arc<dyn Transport>, change: impl FnOnce(&mut AgentConfig)) -> Self {
+        let dir = tempfile::tempdir().unwrap();
+        let mut config = config(transport, dir.path());
+        change(&mut config);
+        Bench { agent: spawn(config), dir }
+    }
+
+    pub async fn send(&self, command: AgentCommand) {
+        self.agent.commands.send(command).await.unwrap();
+    }
+
+    pub async fn prompt(&self, text: &str) {
+        self.send(prompt(text)).await;
+    }
+
+    /// The next event; fails the test when none comes in time.
+    pub async fn next(&mut self) -> AgentEvent {
+        let event = timeout(Duration::from_secs(10), self.agent.events.recv()).await;
+        event.expect("no event came").expect("the agent has ended")
+    }
+
+    /// Events up to and with the first that `last` accepts.
+    pub async fn until(&mut self, last: impl Fn(&AgentEvent) -> bool) -> Vec<AgentEvent> {
+        let mut events = Vec::new();
+        loop {
+            let event = self.next().await;
+            let done = last(&event);
+            events.push(event);
+            if done {
+                return events;
+            }
+        }
+    }
+
+    pub async fn settled(&mut self) -> Vec<AgentEvent> {
+        self.until(|event| matches!(event, AgentEvent::AgentSettled { .. })).await
+    }
+
+    /// Ends the agent and opens its session file again.
+    pub async fn reopened(mut self) -> Option<(Session, tempfile::TempDir)> {
+        self.send(AgentCommand::Shutdown).await;
+        self.until(|event| *event == AgentEvent::Stopped).await;
+        self.agent.task.await.unwrap();
+        let file = files(&self.dir).into_iter().next()?;
+        Some((Session::open(&file).unwrap(), self.dir))
+    }
+}
+
+/// The session files of a bench.
+pub fn files(dir: &tempfile::TempDir) -> Vec<std::path::PathBuf> {
+    let listed = std::fs::read_dir(dir.path().join("sessions"));
+    let mut files: Vec<_> = listed.into_iter().flatten().map(|entry| entry.unwrap().path()).collect();
+    files.sort();
+    files
+}
+
+pub fn prompt(text: &str) -> AgentCommand {
+    AgentCommand::Prompt { text: text.into(), images: Vec::new(), streaming: Default::default() }
+}
+
+/// Events in short: kind and what matters; consecutive updates of a message count as one, and
+/// what is told at the start of an agent is left out.
+pub fn brief(events: &[AgentEvent]) -> Vec<String> {
+    let mut lines: Vec<String> = events.iter().filter_map(line).collect();
+    lines.dedup_by(|next, last| next == "update" && last == "update");
+    lines
+}
+
+fn line(event: &AgentEvent) -> Option<String> {
+    Some(match event {
+        AgentEvent::SessionOpened { .. }
+        | AgentEvent::ModelChanged { .. }
+        | AgentEvent::ThinkingLevelChanged { .. } => return None,
+        AgentEvent::AgentStart => "agent_start".into(),
+        AgentEvent::AgentEnd { messages, .. } => format!("agent_end {}", messages.len()),
+        AgentEvent::AgentSettled { aborted: true } => "settled aborted".into(),
+        AgentEvent::AgentSettled { aborted: false } => "settled".into(),
+        AgentEvent::TurnStart => "turn_start".into(),
+        AgentEvent::TurnEnd { tool_results, .. } => format!("turn_end {}", tool_results.len()),
+        AgentEvent::MessageStart { message } => format!("start {}", role(message)),
+        AgentEvent::MessageUpdate { .. } => "update".into(),
+        AgentEvent::MessageEnd { message } => format!("end {}", said(message)),
+        AgentEvent::ToolExecutionStart { tool_call_id, .. } => format!("run {tool_call_id}"),
+        AgentEvent::ToolExecutionUpdate { tool_call_id, .. } => format!("shows {tool_call_id}"),
+        AgentEvent::ToolExecutionEnd { tool_call_id, is_error, .. } => {
+            format!("ran {tool_call_id}{}", if *is_error { " failed" } else { "" })
+        }
+        AgentEvent::QueueUpdate { steering, follow_up } => format!("queue {steering:?} {follow_up:?}"),
+        AgentEvent::AutoRetryStart { attempt, .. } => format!("retry {attempt}"),
+        AgentEvent::AutoRetryEnd { success, attempt, .. } => format!("retried {attempt} {success}"),
+        AgentEvent::Notice { level, text, .. } => format!("notice {level:?} {text}"),
+        AgentEvent::QueueReturned { texts } => format!("returned {texts:?}"),
+        AgentEvent::Stopped => "stopped".into(),
+        AgentEvent::BashStart { command, .. } => format!("bash {command}"),
+        AgentEvent::BashEnd { message, .. } => format!("bash ended {:?}", message.exit_code),
+        other => format!("{other:?}"),
+    })
+}
+
+fn role(message: &Message) -> &'static str {
+    match message {
+        Message::User(_) => "user",
+        Message::Assistant(_) => "assistant",
+        Message::ToolResult(_) => "result",
+        _ => "other",
+    }
+}
+
+/// A message in short.
+pub fn said(message: &Message) -> String {
+    match message {
+        Message::User(user) => format!("user {}", user.content.text()),
+        Message::Assistant(answer) => {
+            let blocks = answer.content.iter().map(|block| match block {
+                Block::Text { text, .. } => text.clone(),
+                Block::ToolCall(call) => format!("[{}]", call.id),
+                other => format!("{other:?}"),
+            });
+            let blocks: Vec<String> = blocks.collect();
+            format!("assistant {:?} {}", answer.stop_reason, blocks.join(" ")).trim_end().to_owned()
+        }
+        Message::ToolResult(result) => {
+            let failed = if result.is_error { " failed" } else { "" };
+            format!("result {}{failed}", result.tool_call_id)
+        }
+        other => role(other).to_owned(),
+    }
+}

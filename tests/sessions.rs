@@ -1,0 +1,683 @@
+//! Session files: what damage and other programs make of them, and what must survive.
+
+use std::fs;
+use std::os::unix::fs::PermissionsExt;
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+
+use serde_json::{Value, json};
+use tau::agent::message::{AssistantMessage, Block, Message, UserContent, UserMessage};
+use tau::agent::model::ThinkingLevel;
+use tau::agent::session::entry::Body;
+use tau::agent::session::{Session, SessionError, is_session_id, list};
+use tempfile::TempDir;
+
+const HEADER: &str =
+    r#"{"type":"session","version":3,"id":"s1","timestamp":"2026-01-02T03:04:05.678Z","cwd":"/srv/web"}"#;
+
+fn user(text: &str) -> Arc<Message> {
+    Arc::new(Message::User(UserMessage { content: UserContent::Text(text.into()), timestamp: 1 }))
+}
+
+fn assistant(text: &str) -> Arc<Message> {
+    let message = json!({"role": "assistant", "content": [{"type": "text", "text": text}],
+        "api": "openai-completions", "provider": "local", "model": "m1", "stopReason": "stop"});
+    Arc::new(serde_json::from_value(message).unwrap())
+}
+
+/// A user message as an entry of a file.
+fn line(id: &str, parent: Option<&str>, text: &str) -> String {
+    let message = json!({"role": "user", "content": text, "timestamp": 5});
+    entry("message", id, parent, json!({"message": message}))
+}
+
+fn entry(kind: &str, id: &str, parent: Option<&str>, fields: Value) -> String {
+    let mut entry =
+        json!({"type": kind, "id": id, "parentId": parent, "timestamp": "2026-01-02T03:04:06.000Z"});
+    let object = entry.as_object_mut().unwrap();
+    object.extend(fields.as_object().unwrap().clone());
+    entry.to_string()
+}
+
+/// The texts of a context, each message as `role:text`.
+fn texts(session: &Session) -> Vec<String> {
+    let text = |message: &Arc<Message>| match &**message {
+        Message::User(user) => format!("user:{}", user.content.text()),
+        Message::Assistant(answer) => format!("assistant:{}", answer.text()),
+        Message::ToolResult(result) => {
+            format!("result {}:{}", result.tool_name, serde_json::to_string(&result.content).unwrap())
+        }
+        Message::Custom(custom) => format!("custom:{}", custom.content.text()),
+        Message::CompactionSummary(summary) => format!("compaction:{}", summary.summary),
+        Message::BranchSummary(summary) => format!("branch:{}", summary.summary),
+        Message::BashExecution(bash) => format!("bash:{}", bash.command),
+    };
+    session.context().messages.iter().map(text).collect()
+}
+
+struct Folder(TempDir);
+
+impl Folder {
+    fn new() -> Self {
+        Folder(tempfile::tempdir().unwrap())
+    }
+
+    fn path(&self) -> &Path {
+        self.0.path()
+    }
+
+    fn file(&self, bytes: impl AsRef<[u8]>) -> PathBuf {
+        let path = self.path().join("session.jsonl");
+        fs::write(&path, bytes).unwrap();
+        path
+    }
+}
+
+/// Opens bytes as a session and compares the context and the number of lines passed over. Then
+/// appends, and compares again after reopening: nothing may be lost or glued.
+fn check(what: &str, bytes: &[u8], expected: &[&str], skipped: usize) {
+    let folder = Folder::new();
+    let path = folder.file(bytes);
+    let mut session = Session::open(&path).unwrap_or_else(|error| panic!("{what}: {error}"));
+    assert_eq!(texts(&session), expected, "{what}");
+    assert_eq!(session.skipped_lines(), skipped, "{what}: skipped");
+    session.append(user("more")).unwrap();
+    session.append(assistant("and more")).unwrap();
+    drop(session);
+    assert!(fs::read(&path).unwrap().starts_with(bytes), "{what}: what was there is as it was");
+    let mut expected: Vec<String> = expected.iter().map(|text| (*text).to_owned()).collect();
+    expected.extend(["user:more".to_owned(), "assistant:and more".to_owned()]);
+    assert_eq!(texts(&Session::open(&path).unwrap()), expected, "{what}: reopened");
+}
+
+#[test]
+fn damaged_files_lose_the_damaged_line_only() {
+    let (one, two) = (line("a", None, "one"), line("b", Some("a"), "two"));
+    let whole = format!("{HEADER}\n{one}\n{two}\n");
+    let both = ["user:one", "user:two"];
+    let check_text = |what: &str, text: &str, expected: &[&str], skipped| {
+        check(what, text.as_bytes(), expected, skipped);
+    };
+    check_text("whole", &whole, &both, 0);
+    check_text("missing newline", whole.trim_end(), &both, 0);
+    check_text("torn line", &format!("{HEADER}\n{one}\n{}", &two[..40]), &["user:one"], 1);
+    check_text("nul tail", &format!("{whole}\0\0\0\0"), &both, 0);
+    check_text("nul sector", &format!("{HEADER}\n{one}\n{}\n{two}\n", "\0".repeat(512)), &both, 0);
+    check_text("nul before a line", &format!("{HEADER}\n{one}\n\0\0{two}\n"), &both, 0);
+    check_text("byte order mark", &format!("\u{feff}{whole}"), &both, 0);
+    check_text("crlf", &whole.replace('\n', "\r\n"), &both, 0);
+    check_text("garbage line", &format!("{HEADER}\n{one}\n]}} what\n{two}\n"), &both, 1);
+    check_text("garbage first", &format!("what\n{whole}"), &both, 1);
+    check_text("half line", &format!("{HEADER}\n{one}\n{}\n{two}\n", &one[..50]), &both, 1);
+    check_text("glued", &format!("{HEADER}\n{one}{two}\n"), &both, 0);
+    check_text("glued to a torn line", &format!("{HEADER}\n{one}\n{}{two}\n", &one[..50]), &both, 1);
+    check_text("blank lines", &format!("\n\n{HEADER}\n\n{one}\n  \n{two}\n\n"), &both, 0);
+    check_text("line twice", &format!("{HEADER}\n{one}\n{two}\n{two}\n"), &both, 0);
+    check_text("header twice", &format!("{whole}{HEADER}\n"), &both, 1);
+    check_text("no object", &format!("{HEADER}\n{one}\n7\n[]\n{two}\n"), &both, 2);
+    check_text(
+        "unknown type",
+        &format!("{whole}{}\n", entry("x", "c", Some("b"), json!({"y": 1}))),
+        &both,
+        0,
+    );
+    check_text("no id", &format!("{HEADER}\n{one}\n{{\"type\":\"x\"}}\n{two}\n"), &both, 1);
+    check_text("deep", &format!("{HEADER}\n{one}\n{}\n{two}\n", "[".repeat(100_000)), &both, 1);
+    let mut bad = format!("{HEADER}\n{one}\n{}\n", line("b", Some("a"), "t?o")).into_bytes();
+    *bad.iter_mut().rfind(|byte| **byte == b'?').unwrap() = 0xff;
+    check("bad utf-8", &bad, &["user:one", "user:t\u{fffd}o"], 0);
+}
+
+#[test]
+fn files_that_are_no_sessions_stay_as_they_are() {
+    let long = "x".repeat(3_000_000);
+    let entry = line("a", None, "one");
+    let cases: [(&str, &str); 8] = [
+        ("empty", ""),
+        ("text", "hello\n"),
+        ("other json", "{\"a\":1}\n"),
+        ("array", "[1]\n"),
+        ("half header", &HEADER[..30]),
+        ("entry first", &format!("{entry}\n{HEADER}\n")),
+        ("no id", "{\"type\":\"session\",\"version\":3}\n"),
+        ("huge", &long),
+    ];
+    for (what, text) in cases {
+        let folder = Folder::new();
+        let path = folder.file(text);
+        assert!(matches!(Session::open(&path), Err(SessionError::NotASession(_))), "{what}");
+        assert_eq!(fs::read_to_string(&path).unwrap(), text, "{what}");
+    }
+}
+
+#[test]
+fn only_regular_files_are_opened() {
+    let folder = Folder::new();
+    let pipe = folder.path().join("pipe.jsonl");
+    assert!(std::process::Command::new("mkfifo").arg(&pipe).status().unwrap().success());
+    let missing = folder.path().join("missing.jsonl");
+    for path in [&pipe, folder.path(), &missing, Path::new("/dev/zero"), Path::new("/dev/full")] {
+        assert!(matches!(Session::open(path), Err(SessionError::Io { .. })), "{}", path.display());
+    }
+}
+
+#[test]
+fn a_long_header_is_found() {
+    let header = HEADER.replace("\"s1\"", &format!("\"s1\",\"more\":\"{}\"", "x".repeat(1_000_000)));
+    check("long header", format!("{header}\n{}\n", line("a", None, "one")).as_bytes(), &["user:one"], 0);
+}
+
+#[test]
+fn the_tree_decides_what_is_read() {
+    let check = |what: &str, lines: &[String], expected: &[&str]| {
+        check(what, format!("{HEADER}\n{}\n", lines.join("\n")).as_bytes(), expected, 0);
+    };
+    let said = |id: &str, parent: Option<&str>| line(id, parent, id);
+    check("branch", &[said("a", None), said("b", Some("a")), said("c", Some("a"))], &["user:a", "user:c"]);
+    check("two roots", &[said("a", None), said("b", None)], &["user:b"]);
+    check("parent is missing", &[said("a", None), said("b", Some("zz"))], &["user:b"]);
+    check("cycle", &[said("a", Some("b")), said("b", Some("a"))], &["user:a", "user:b"]);
+    check("own parent", &[said("a", None), said("b", Some("b"))], &["user:b"]);
+    check(
+        "double id",
+        &[said("a", None), line("a", None, "new"), said("b", Some("a"))],
+        &["user:new", "user:b"],
+    );
+    let label = entry("label", "l", Some("a"), json!({"targetId": "a", "label": "here"}));
+    check("label on the way", &[said("a", None), label, said("b", Some("l"))], &["user:a", "user:b"]);
+    let system = json!({"message": {"role": "system", "content": "x", "sections": []}});
+    let system = entry("message", "s", None, system);
+    check("system message", &[system, said("b", Some("s"))], &["user:b"]);
+    let custom = json!({"customType": "x", "content": "c", "display": true});
+    let custom = entry("custom_message", "c", Some("a"), custom);
+    check("custom message", &[said("a", None), custom], &["user:a", "custom:c"]);
+    let left = entry("branch_summary", "c", Some("a"), json!({"fromId": "b", "summary": "tried"}));
+    check("branch summary", &[said("a", None), said("b", Some("a")), left], &["user:a", "branch:tried"]);
+    let other = entry("custom", "c", Some("a"), json!({"customType": "x", "data": {"k": [1]}}));
+    check("custom entry", &[said("a", None), other, said("b", Some("c"))], &["user:a", "user:b"]);
+}
+
+#[test]
+fn compaction_makes_the_context() {
+    let compaction = |id: &str, parent: &str, kept: &str| {
+        let fields = json!({"summary": format!("sum {id}"), "firstKeptEntryId": kept, "tokensBefore": 9});
+        entry("compaction", id, Some(parent), fields)
+    };
+    let said = |id: &str, parent: &str| line(id, Some(parent).filter(|parent| !parent.is_empty()), id);
+    let check = |what: &str, lines: &[String], expected: &[&str]| {
+        check(what, format!("{HEADER}\n{}\n", lines.join("\n")).as_bytes(), expected, 0);
+    };
+    let start = || vec![said("a", ""), said("b", "a"), said("c", "b")];
+    let with = |more: Vec<String>| [start(), more].concat();
+    check(
+        "keeps from b",
+        &with(vec![compaction("k", "c", "b"), said("d", "k")]),
+        &["compaction:sum k", "user:b", "user:c", "user:d"],
+    );
+    for (what, kept) in [("unknown", "zz"), ("itself", "k"), ("empty", "")] {
+        check(what, &with(vec![compaction("k", "c", kept), said("d", "k")]), &["compaction:sum k", "user:d"]);
+    }
+    check(
+        "two compactions",
+        &with(vec![compaction("k", "c", "b"), said("d", "k"), compaction("l", "d", "c"), said("e", "l")]),
+        &["compaction:sum l", "user:c", "user:d", "user:e"],
+    );
+    check(
+        "after the compaction",
+        &with(vec![compaction("k", "c", "b"), said("d", "k"), compaction("l", "d", "e"), said("e", "l")]),
+        &["compaction:sum l", "user:e"],
+    );
+}
+
+#[test]
+fn edits_change_the_context() {
+    let edit = |id: &str, parent: &str, target: &str, replacement: Value| {
+        entry("context_edit", id, Some(parent), json!({"targetId": target, "replacement": replacement}))
+    };
+    let answer = json!({"message": {"role": "assistant", "content": [{"type": "text", "text": "long"}],
+        "api": "x", "provider": "p", "model": "m", "stopReason": "deferred"}});
+    let result = json!({"message": {"role": "toolResult", "toolCallId": "t", "toolName": "bash",
+        "content": [{"type": "text", "text": "long"}], "isError": false}});
+    let start = || {
+        vec![
+            line("a", None, "one"),
+            entry("message", "b", Some("a"), answer.clone()),
+            entry("message", "c", Some("b"), result.clone()),
+        ]
+    };
+    let check = |what: &str, edits: Vec<String>, expected: &[&str]| {
+        let lines = [start(), edits].concat();
+        check(what, format!("{HEADER}\n{}\n", lines.join("\n")).as_bytes(), expected, 0);
+    };
+    let long = r#"result bash:[{"type":"text","text":"long"}]"#;
+    let short = r#"result bash:[{"type":"text","text":"short"}]"#;
+    let content = json!({"content": "short"});
+    check("out", vec![edit("e", "c", "a", Value::Null)], &["assistant:long", long]);
+    check("user", vec![edit("e", "c", "a", content.clone())], &["user:short", "assistant:long", long]);
+    check("assistant", vec![edit("e", "c", "b", content.clone())], &["user:one", "assistant:short", long]);
+    check("result", vec![edit("e", "c", "c", content.clone())], &["user:one", "assistant:long", short]);
+    let twice = vec![edit("e", "c", "a", Value::Null), edit("f", "e", "a", content)];
+    check("the last one counts", twice, &["user:short", "assistant:long", long]);
+    check("unknown target", vec![edit("e", "c", "zz", Value::Null)], &["user:one", "assistant:long", long]);
+}
+
+#[test]
+fn messages_without_content_are_empty() {
+    let message = |fields: Value| entry("message", "a", None, json!({"message": fields}));
+    let check = |fields: Value, expected: &str| {
+        let text = format!("{HEADER}\n{}\n", message(fields));
+        check(expected, text.as_bytes(), &[expected], 0);
+    };
+    check(json!({"role": "user"}), "user:");
+    check(json!({"role": "user", "content": null, "timestamp": 1}), "user:");
+    check(json!({"role": "assistant", "content": null, "stopReason": "stop"}), "assistant:");
+    check(json!({"role": "assistant", "content": "text"}), "assistant:text");
+    check(json!({"role": "toolResult", "toolCallId": "c", "toolName": "x"}), "result x:[]");
+    let odd = json!({"role": "assistant", "content": [{"type": "text", "text": "t"}], "api": "z", "provider": "p",
+        "model": "m", "stopReason": "later", "usage": {"input": -1.5}, "timestamp": 1.5, "durationMs": 7});
+    check(odd, "assistant:t");
+}
+
+#[test]
+fn versions_one_and_two_are_rewritten() {
+    let v1 = concat!(
+        r#"{"type":"session","id":"old","timestamp":"2025-01-02T03:04:05.678Z","cwd":"/srv","provider":"p","modelId":"m","thinkingLevel":"high","branchedFrom":"/x.jsonl","mine":7}"#,
+        "\n",
+        r#"{"type":"message","timestamp":"2025-01-02T03:04:06.000Z","message":{"role":"user","content":"one"}}"#,
+        "\nbroken {\n",
+        r#"{"type":"message","timestamp":"2025-01-02T03:04:07.000Z","message":{"role":"user","content":"two","extra":1}}"#,
+        "\n",
+        r#"{"type":"compaction","timestamp":"2025-01-02T03:04:08.000Z","summary":"s","firstKeptEntryIndex":2,"tokensBefore":5}"#,
+        "\n",
+        r#"{"type":"message","timestamp":"2025-01-02T03:04:09.000Z","message":{"role":"hookMessage","customType":"h","content":"three","display":true}}"#,
+    );
+    let folder = Folder::new();
+    let path = folder.file(v1);
+    let mut session = Session::open(&path).unwrap();
+    assert_eq!(texts(&session), ["compaction:s", "user:two", "custom:three"]);
+    let context = session.context();
+    assert_eq!(context.model, Some(("p".into(), "m".into())));
+    assert_eq!(context.thinking, Some(ThinkingLevel::High));
+    session.append(user("four")).unwrap();
+    drop(session);
+    let text = fs::read_to_string(&path).unwrap();
+    for kept in ["\"version\":3", "\"mine\":7", "\"parentSession\":\"/x.jsonl\"", "\"extra\":1", "broken {\n"]
+    {
+        assert!(text.contains(kept), "{kept} in {text}");
+    }
+    assert!(!text.contains("firstKeptEntryIndex") && !text.contains("hookMessage"));
+    let again = Session::open(&path).unwrap();
+    assert_eq!(texts(&again), ["compaction:s", "user:two", "custom:three", "user:four"]);
+    drop(again);
+    assert_eq!(fs::read_to_string(&path).unwrap(), text, "a second opening changes nothing");
+
+    let v2 = HEADER.replace(":3,", ":2,");
+    let hook =
+        json!({"message": {"role": "hookMessage", "customType": "h", "content": "x", "display": false}});
+    let path = folder.file(format!(
+        "{v2}\n{}\n{}\n",
+        line("a", None, "one"),
+        entry("message", "b", Some("a"), hook)
+    ));
+    assert_eq!(texts(&Session::open(&path).unwrap()), ["user:one", "custom:x"]);
+    assert!(fs::read_to_string(&path).unwrap().starts_with(HEADER));
+}
+
+#[test]
+fn a_later_version_is_for_reading() {
+    let folder = Folder::new();
+    let text = format!("{}\n{}\n", HEADER.replace(":3,", ":4,"), line("a", None, "one"));
+    let path = folder.file(&text);
+    let mut session = Session::open(&path).unwrap();
+    assert_eq!(texts(&session), ["user:one"]);
+    let error = session.append(user("two")).unwrap_err().to_string();
+    assert!(error.contains("later version"), "{error}");
+    assert_eq!(texts(&session), ["user:one", "user:two"], "it goes on in memory");
+    assert_eq!(fs::read_to_string(&path).unwrap(), text);
+}
+
+#[test]
+fn documents_become_new_files() {
+    let metadata = concat!(
+        r#"{"type":"metadata","id":"d","timestamp":"2025-01-02T03:04:05.678Z","cwd":"/srv","config":{}}"#,
+        "\n",
+        r#"{"type":"message","message":{"role":"user","content":"one","timestamp":7}}"#,
+        "\n",
+        r#"{"type":"message","message":{"role":"assistant","content":[{"type":"toolCall","id":"c1","name":"ls","arguments":{}}],"stopReason":"toolUse"}}"#,
+        "\n",
+        r#"{"type":"message","message":{"role":"toolResult","toolCallId":"c1","output":"x.rs","isError":false}}"#,
+        "\n",
+    );
+    let events = concat!(
+        r#"{"type":"session","id":"d","timestamp":"2025-01-02T03:04:05.678Z","cwd":"/srv","config":{"a":1}}"#,
+        "\n",
+        r#"{"type":"event","event":{"type":"message_start","message":{"role":"user","content":"no"}}}"#,
+        "\n",
+        r#"{"type":"event","event":{"type":"message_end","message":{"role":"user","content":"one"}}}"#,
+        "\n",
+    );
+    let result = r#"result ls:[{"type":"text","text":"x.rs"}]"#;
+    let cases: [(&str, &[&str]); 2] =
+        [(metadata, &["user:one", "assistant:", result]), (events, &["user:one"])];
+    for (text, expected) in cases {
+        let folder = Folder::new();
+        let path = folder.file(text);
+        let mut session = Session::open(&path).unwrap();
+        assert_eq!(texts(&session), expected);
+        assert_eq!(session.info().cwd, Path::new("/srv"));
+        let new = session.info().file.clone().unwrap();
+        assert!(new != path && !new.exists());
+        session.append(user("more")).unwrap();
+        drop(session);
+        assert_eq!(fs::read_to_string(&path).unwrap(), text);
+        assert_eq!(texts(&Session::open(&new).unwrap()).len(), expected.len() + 1);
+        assert!(fs::read_to_string(&new).unwrap().contains("\"parentSession\":"));
+    }
+}
+
+#[test]
+fn a_new_session_waits_for_the_first_word() {
+    let folder = Folder::new();
+    let dir = folder.path().join("deep/sessions");
+    let mut session = Session::begin(Some(&dir), Path::new("/srv/web"), None);
+    session.set_model("local", "m1").unwrap();
+    session.set_model("local", "m1").unwrap();
+    session.set_thinking(ThinkingLevel::High).unwrap();
+    session.set_name("  two\n lines ").unwrap();
+    session.flush().unwrap();
+    assert!(!dir.exists());
+    session.append(user("one")).unwrap();
+    let path = session.info().file.clone().unwrap();
+    let mode = |path: &Path| fs::metadata(path).unwrap().permissions().mode() & 0o777;
+    assert_eq!(mode(&path), 0o600);
+    assert_eq!((mode(&dir), mode(dir.parent().unwrap())), (0o700, 0o700));
+    session.append(assistant("two")).unwrap();
+    session.set_model("local", "m1").unwrap();
+    session.flush().unwrap();
+
+    let text = fs::read_to_string(&path).unwrap();
+    let lines: Vec<Value> = text.lines().map(|line| serde_json::from_str(line).unwrap()).collect();
+    let kinds: Vec<&str> = lines.iter().map(|line| line["type"].as_str().unwrap()).collect();
+    let expected = ["session", "model_change", "thinking_level_change", "session_info", "message", "message"];
+    assert_eq!(kinds, expected);
+    assert!(lines[1]["parentId"].is_null());
+    for pair in lines[1..].windows(2) {
+        assert_eq!(pair[1]["parentId"], pair[0]["id"]);
+        assert_eq!(pair[1]["id"].as_str().unwrap().len(), 8);
+    }
+    assert_eq!(lines[3]["name"], "two lines");
+    let name = path.file_name().unwrap().to_str().unwrap().to_owned();
+    let time = lines[0]["timestamp"].as_str().unwrap().replace([':', '.'], "-");
+    assert_eq!(name, format!("{time}_{}.jsonl", lines[0]["id"].as_str().unwrap()));
+
+    drop(session);
+    let session = Session::open(&path).unwrap();
+    assert!(session.info().resumed);
+    assert_eq!(session.info().name.as_deref(), Some("two lines"));
+    assert_eq!(session.context().model, Some(("local".into(), "m1".into())));
+    assert_eq!(session.context().thinking, Some(ThinkingLevel::High));
+}
+
+#[test]
+fn a_session_without_a_folder_stays_in_memory() {
+    let mut session = Session::begin(None, Path::new("/srv"), Some("mine".into()));
+    session.append(user("one")).unwrap();
+    session.flush().unwrap();
+    assert_eq!((session.info().id.as_str(), &session.info().file), ("mine", &None));
+    assert_eq!(texts(&session), ["user:one"]);
+    let cases = [
+        ("a", true),
+        ("a.b-c_9", true),
+        ("-a", false),
+        ("a.", false),
+        ("a/b", false),
+        ("", false),
+        ("ä", false),
+    ];
+    for (id, expected) in cases {
+        assert_eq!(is_session_id(id), expected, "{id}");
+    }
+}
+
+#[test]
+fn files_of_pi_pass_unchanged() {
+    let system =
+        json!({"message": {"role": "system", "content": "You are", "sections": [1], "toolsAdded": ["x"]}});
+    let answer = json!({"message": {"role": "assistant", "content": [
+            {"type": "thinking", "thinking": "hm", "thinkingSignature": "sig", "extra": 1},
+            {"type": "text", "text": "hi", "textSignature": "ts"}, {"type": "novel", "x": 1}],
+        "api": "some-api", "provider": "p", "model": "m", "responseModel": "m2", "rawStopReason": "end",
+        "usage": {"input": 1, "output": 2, "cacheRead": 0, "cacheWrite": 0, "totalTokens": 3,
+            "cost": {"input": 0.1, "output": 0, "cacheRead": 0, "cacheWrite": 0, "total": 0.1}, "more": 1},
+        "stopReason": "stop", "diagnostics": {"a": 1}, "timestamp": 5}});
+    let lines = [
+        HEADER.replace("}", ",\"theirs\":{\"x\":1}}"),
+        entry("message", "s", None, system),
+        line("a", Some("s"), "one"),
+        entry("message", "b", Some("a"), answer),
+        entry("usage", "u", Some("b"), json!({"kind": "title", "provider": "p", "model": "m", "usage": {}})),
+        entry("session_info", "i", Some("u"), json!({"name": "named"})),
+    ];
+    let text = format!("{}\n", lines.join("\n"));
+    check("pi", text.as_bytes(), &["user:one", "assistant:hi"], 0);
+    let folder = Folder::new();
+    let path = folder.file(&text);
+    // A copy writes every field it found, too.
+    let mut copy = Session::copy(&path, Some(folder.path()), None).unwrap();
+    copy.append(user("more")).unwrap();
+    assert_eq!(copy.info().name.as_deref(), Some("named"));
+    let copied = fs::read_to_string(copy.info().file.as_ref().unwrap()).unwrap();
+    for line in &lines[1..] {
+        assert!(copied.contains(line.as_str()), "{line}");
+    }
+    let blocks = match &*copy.context().messages[1] {
+        Message::Assistant(AssistantMessage { content, .. }) => content.clone(),
+        other => panic!("{other:?}"),
+    };
+    assert!(matches!(&blocks[2], Block::Unknown(_)));
+    assert_eq!(fs::read_to_string(&path).unwrap(), text);
+}
+
+#[test]
+fn one_writer_at_a_time() {
+    let folder = Folder::new();
+    let path = folder.file(format!("{HEADER}\n{}\n", line("a", None, "one")));
+    let first = Session::open(&path).unwrap();
+    match Session::open(&path) {
+        Err(SessionError::Locked { owner, .. }) if cfg!(target_os = "linux") => {
+            assert_eq!(owner, std::process::id());
+        }
+        other => assert!(matches!(other, Err(SessionError::Locked { .. }))),
+    }
+    assert!(Session::copy(&path, None, None).is_ok());
+    drop(first);
+    assert!(Session::open(&path).is_ok());
+    let mut new = Session::begin(Some(folder.path()), Path::new("/srv"), None);
+    new.append(user("x")).unwrap();
+    assert!(matches!(Session::open(new.info().file.as_ref().unwrap()), Err(SessionError::Locked { .. })));
+}
+
+#[test]
+fn what_others_append_is_a_branch() {
+    use std::io::Write;
+    let folder = Folder::new();
+    let path = folder.file(format!("{HEADER}\n{}\n", line("a", None, "one")));
+    let mut session = Session::open(&path).unwrap();
+    let mut other = fs::OpenOptions::new().append(true).open(&path).unwrap();
+    // Without a line end, as torn by a crash of the other one.
+    write!(other, "{}", line("b", Some("a"), "theirs")).unwrap();
+    session.append(user("ours")).unwrap();
+    assert_eq!(texts(&session), ["user:one", "user:ours"]);
+    assert!(session.tree().get("b").is_some());
+    assert!(session.go_to(Some("b")) && !session.go_to(Some("zz")));
+    assert_eq!(texts(&session), ["user:one", "user:theirs"]);
+    drop(session);
+    let session = Session::open(&path).unwrap();
+    assert_eq!((texts(&session), session.skipped_lines()), (vec!["user:one".into(), "user:ours".into()], 0));
+}
+
+#[test]
+fn a_file_removed_while_it_is_open_is_written_anew() {
+    let folder = Folder::new();
+    let path = folder.file(format!("{HEADER}\n{}\n", line("a", None, "one")));
+    let mut session = Session::open(&path).unwrap();
+    fs::remove_file(&path).unwrap();
+    session.append(user("two")).unwrap();
+    drop(session);
+    assert_eq!(texts(&Session::open(&path).unwrap()), ["user:one", "user:two"]);
+}
+
+#[test]
+fn what_could_not_be_written_is_tried_again() {
+    let folder = Folder::new();
+    let dir = folder.path().join("taken");
+    fs::write(&dir, "a file where the folder should be").unwrap();
+    let mut session = Session::begin(Some(&dir), Path::new("/srv"), None);
+    assert!(matches!(session.append(user("one")), Err(SessionError::Io { .. })));
+    assert_eq!(texts(&session), ["user:one"], "it is in memory");
+    fs::remove_file(&dir).unwrap();
+    session.append(assistant("two")).unwrap();
+    let path = session.info().file.clone().unwrap();
+    drop(session);
+    assert_eq!(texts(&Session::open(&path).unwrap()), ["user:one", "assistant:two"]);
+}
+
+/// A full disk: the limit on file sizes is set below what is written, in a process of its own.
+#[test]
+fn a_full_disk_loses_nothing() {
+    let folder = Folder::new();
+    let program = std::env::current_exe().unwrap();
+    let script = r#"trap '' XFSZ; ulimit -S -f 4; exec "$0" --exact sessions::full_disk_child --ignored"#;
+    let output = std::process::Command::new("bash")
+        .args(["-c", script])
+        .arg(program)
+        .env("TAU_TEST_FOLDER", folder.path())
+        .output()
+        .unwrap();
+    assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stdout));
+    let path = fs::read_dir(folder.path()).unwrap().next().unwrap().unwrap().path();
+    let session = Session::open(&path).unwrap();
+    assert_eq!(session.skipped_lines(), 0);
+    let texts = texts(&session);
+    let long = format!("user:{}", "x".repeat(3000));
+    assert_eq!(texts, ["user:one", &long, &long, "user:after"].map(str::to_owned));
+}
+
+#[test]
+#[ignore = "run by a_full_disk_loses_nothing"]
+fn full_disk_child() {
+    let folder = PathBuf::from(std::env::var_os("TAU_TEST_FOLDER").unwrap());
+    let mut session = Session::begin(Some(&folder), Path::new("/srv"), None);
+    session.append(user("one")).unwrap();
+    session.append(user(&"x".repeat(3000))).unwrap();
+    let before = fs::read(session.info().file.as_ref().unwrap()).unwrap();
+    assert!(session.append(user(&"x".repeat(3000))).is_err());
+    let after = fs::read(session.info().file.as_ref().unwrap()).unwrap();
+    assert_eq!(before, after, "half a line was taken back");
+    assert!(session.flush().is_err());
+    assert_eq!(session.context().messages.len(), 3);
+    let limit = rustix::process::getrlimit(rustix::process::Resource::Fsize);
+    let wide = rustix::process::Rlimit { current: limit.maximum, maximum: limit.maximum };
+    rustix::process::setrlimit(rustix::process::Resource::Fsize, wide).unwrap();
+    session.append(user("after")).unwrap();
+    session.flush().unwrap();
+}
+
+#[test]
+fn the_context_names_model_and_level() {
+    let folder = Folder::new();
+    let mut session = Session::begin(Some(folder.path()), Path::new("/srv"), None);
+    session.set_model("a", "x").unwrap();
+    session.append(user("one")).unwrap();
+    session.append(assistant("two")).unwrap();
+    assert_eq!(session.context().model, Some(("local".into(), "m1".into())), "the last answer");
+    session.set_model("a", "x").unwrap();
+    assert_eq!(session.context().model, Some(("a".into(), "x".into())));
+    let level = Body::ThinkingLevelChange { thinking_level: "turbo".into() };
+    session.append_body(level).unwrap();
+    assert_eq!(session.context().thinking, None, "a word of another program");
+    session.set_name("x").unwrap();
+    session.set_name("").unwrap();
+    assert_eq!(session.info().name, None);
+    let path = session.info().file.clone().unwrap();
+    drop(session);
+    assert_eq!(Session::open(&path).unwrap().info().name, None);
+}
+
+#[test]
+fn lists_show_the_newest_first() {
+    let folder = Folder::new();
+    let root = folder.path();
+    let here = Path::new("/srv/web");
+    let write = |dir: &str, name: &str, age: u64, text: &str| {
+        let dir = root.join(dir);
+        fs::create_dir_all(&dir).unwrap();
+        let path = dir.join(name);
+        fs::write(&path, text).unwrap();
+        let time = std::time::UNIX_EPOCH + std::time::Duration::from_secs(1_800_000_000 - age);
+        fs::File::options().append(true).open(&path).unwrap().set_modified(time).unwrap();
+        path
+    };
+    let header =
+        |id: &str, cwd: &str| HEADER.replace("\"s1\"", &format!("\"{id}\"")).replace("/srv/web", cwd);
+    let answer = |id: &str| {
+        let time = "2026-03-04T00:00:00.000Z";
+        json!({"type": "message", "id": id, "parentId": null, "timestamp": time,
+            "message": {"content": [], "stopReason": "stop", "role": "assistant"}})
+    };
+    let tool = entry("message", "t", None, json!({"message": {"role": "toolResult", "content": []}}));
+    let name = |name: &str| entry("session_info", "n", None, json!({"name": name}));
+    let old = [
+        header("old", "/srv/web"),
+        line("a", None, " \nfirst\nsecond"),
+        line("b", None, "x"),
+        answer("c").to_string(),
+        tool,
+    ];
+    let old = write("--srv-web--", "old.jsonl", 100, &old.join("\n"));
+    let new = [
+        header("new", "/srv/web"),
+        name("one"),
+        "broken".into(),
+        name("two"),
+        line("a", None, &"é".repeat(300)),
+    ];
+    let new = write("--srv-web--", "new.jsonl", 50, &format!("\u{feff}{}\r\n", new.join("\r\n")));
+    write("--srv-web--", "twin.jsonl", 10, &header("twin", "/srv-web"));
+    write("--tmp--", "tmp.jsonl", 70, &header("tmp", "/tmp"));
+    write("--srv-web--", "broken.jsonl", 1, "what");
+    write("--srv-web--", "empty.jsonl", 1, "");
+    write("--srv-web--", "notes.txt", 1, "x");
+    let pipe = root.join("--srv-web--/pipe.jsonl");
+    assert!(std::process::Command::new("mkfifo").arg(&pipe).status().unwrap().success());
+
+    let rows = |cwd: Option<&Path>| {
+        let mut rows = Vec::new();
+        list::list(root, cwd, &mut |row| {
+            rows.push(row);
+            true
+        });
+        rows
+    };
+    let ids = |rows: &[list::SessionRow]| rows.iter().map(|row| row.id.clone()).collect::<Vec<_>>();
+    assert_eq!(ids(&rows(None)), ["twin", "new", "tmp", "old"]);
+    let mine = rows(Some(here));
+    assert_eq!(ids(&mine), ["new", "old"]);
+    assert_eq!(mine[0].name.as_deref(), Some("two"));
+    assert_eq!(mine[0].first_prompt, "é".repeat(200));
+    assert_eq!((mine[1].messages, mine[1].first_prompt.as_str()), (3, "first"));
+    assert_eq!(mine[1].created, 1_767_323_045_678);
+    assert_eq!(mine[1].modified, 1_772_582_400_000, "the time of the answer");
+    assert_eq!((&mine[1].path, mine[1].size), (&old, fs::metadata(&old).unwrap().len()));
+    assert_eq!(list::newest(root, here), Some(new.clone()));
+    assert_eq!(list::newest(root, Path::new("/nowhere")), None);
+    assert_eq!(list::newest(&root.join("--srv-web--"), here), Some(new.clone()), "a folder of files");
+    let mut first = Vec::new();
+    list::list(root, None, &mut |row| {
+        first.push(row.id);
+        false
+    });
+    assert_eq!(first, ["twin"]);
+    assert_eq!(list::with_id(root, "ne"), [new.clone()]);
+    assert_eq!(list::with_id(root, "t").len(), 2);
+}
