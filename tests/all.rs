@@ -1,4 +1,5 @@
 //! All integration tests in one binary: one link, one module a subject.
 
+mod session_writing;
 mod sessions;
 mod settings;

@@ -17,8 +17,8 @@ use super::model::{Api, Model, ThinkingLevel};
 use super::settings::auth::Keys;
 use super::settings::{Paths, Settings, SettingsError, read_toml};
 pub use find::{NotFound, split_level};
-pub use user::{AdHoc, is_loopback};
 use user::UserFile;
+pub use user::{AdHoc, is_loopback};
 pub use vendors::{VENDORS, Vendor};
 
 /// All models that can be asked for.
@@ -164,9 +164,7 @@ impl Catalogue {
         }
         match find::find(self.models(), query, prefer) {
             Ok(model) => Ok((model, None)),
-            Err(_) if level.is_some() => {
-                find::find(self.models(), name, prefer).map(|model| (model, level))
-            }
+            Err(_) if level.is_some() => find::find(self.models(), name, prefer).map(|model| (model, level)),
             Err(error) => Err(error),
         }
     }

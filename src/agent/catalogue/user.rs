@@ -230,7 +230,8 @@ impl AdHoc {
 
     /// Its model, of which nothing else is known.
     pub fn model(&self) -> Model {
-        let vendor = UserVendor { base_url: Some(self.base_url.clone()), api: self.api, ..UserVendor::default() };
+        let vendor =
+            UserVendor { base_url: Some(self.base_url.clone()), api: self.api, ..UserVendor::default() };
         let facts = UserModel { id: self.model_id(), ..UserModel::default() };
         let mut model = vendor.new_model(&self.provider(), &facts);
         tidy_address(&mut model);

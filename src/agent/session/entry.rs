@@ -223,9 +223,7 @@ impl Read<'_> {
                 details: self.details,
                 usage: self.usage,
             },
-            "context_edit" => {
-                Body::ContextEdit { target_id: self.target_id?, replacement: self.replacement }
-            }
+            "context_edit" => Body::ContextEdit { target_id: self.target_id?, replacement: self.replacement },
             "custom_message" => Body::CustomMessage {
                 custom_type: self.custom_type?,
                 content: self.content.unwrap_or(UserContent::Text(String::new())),
@@ -265,7 +263,9 @@ fn lenient_message(mut message: Value) -> Option<Message> {
         keep_known_blocks(content);
     }
     let defaults = match role.as_str() {
-        "assistant" => [("api", "unknown"), ("provider", ""), ("model", ""), ("stopReason", "stop")].as_slice(),
+        "assistant" => {
+            [("api", "unknown"), ("provider", ""), ("model", ""), ("stopReason", "stop")].as_slice()
+        }
         "toolResult" => &[("toolCallId", ""), ("toolName", "")],
         "bashExecution" => &[("command", "")],
         "custom" => &[("customType", "")],
@@ -297,8 +297,7 @@ fn fits(field: &str, value: &Value) -> bool {
 /// Leaves only the blocks a tool result can have; the line in the file keeps the others.
 fn keep_known_blocks(content: &mut Value) {
     if let Value::Array(blocks) = content {
-        blocks
-            .retain(|block| serde_json::from_value::<crate::tools::Content>(block.clone()).is_ok());
+        blocks.retain(|block| serde_json::from_value::<crate::tools::Content>(block.clone()).is_ok());
     }
 }
 

@@ -182,7 +182,8 @@ impl Appender {
         let mut options = OpenOptions::new();
         let file = open_with(options.read(true).append(true).create_new(true).mode(0o600), path)?;
         // Nobody else can know the new file, so the lock is free.
-        file.try_lock().or_else(|error| if is_held(&error) { Err(io::Error::other(error)) } else { Ok(()) })?;
+        file.try_lock()
+            .or_else(|error| if is_held(&error) { Err(io::Error::other(error)) } else { Ok(()) })?;
         Ok(Appender { file, len: 0, open_line: false, unsynced: true, fresh: true })
     }
 

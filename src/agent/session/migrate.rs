@@ -72,7 +72,8 @@ fn link(values: &mut [Line<'_>]) {
     let mut ids = vec![None];
     for entry in values.iter_mut().filter_map(Line::object).skip(1) {
         let parent = ids.last().cloned().flatten();
-        let id = entry.get("id").and_then(Value::as_str).map_or_else(|| random_id().to_string(), str::to_owned);
+        let id =
+            entry.get("id").and_then(Value::as_str).map_or_else(|| random_id().to_string(), str::to_owned);
         entry.insert("id".into(), id.as_str().into());
         entry.insert("parentId".into(), parent.map_or(Value::Null, Value::String));
         ids.push(Some(id));
@@ -104,8 +105,7 @@ pub fn import(bytes: &[u8]) -> Vec<Entry> {
         note_calls(&message, &mut names);
         complete_result(&mut message, &names);
         let timestamp = line.get("timestamp").and_then(Value::as_str).and_then(millis);
-        let timestamp =
-            timestamp.or_else(|| message.get("timestamp").and_then(Value::as_i64)).unwrap_or(0);
+        let timestamp = timestamp.or_else(|| message.get("timestamp").and_then(Value::as_i64)).unwrap_or(0);
         let Some(message) = parse_message(&Value::Object(message).to_string()) else { continue };
         let parent = entries.last().map(|entry| entry.id.clone());
         let body = Body::Message { message: message.into() };

@@ -117,8 +117,7 @@ impl Session {
     /// See [`SessionError`]. The session this process has open itself counts as locked.
     pub fn open(path: &Path) -> Result<Self, SessionError> {
         let (file, bytes) = SessionFile::open(path)?;
-        let contents =
-            read::contents(&bytes).ok_or_else(|| SessionError::NotASession(path.to_owned()))?;
+        let contents = read::contents(&bytes).ok_or_else(|| SessionError::NotASession(path.to_owned()))?;
         match contents.header.form() {
             Form::Current => Ok(Self::opened(file, contents)),
             Form::Old => Self::migrated(path, &bytes, file),
@@ -188,8 +187,7 @@ impl Session {
         let opened = SessionFile::open(path);
         drop(old);
         let (file, bytes) = opened?;
-        let contents =
-            read::contents(&bytes).ok_or_else(|| SessionError::NotASession(path.to_owned()))?;
+        let contents = read::contents(&bytes).ok_or_else(|| SessionError::NotASession(path.to_owned()))?;
         Ok(Self::opened(file, contents))
     }
 

@@ -7,9 +7,7 @@ use std::sync::Arc;
 
 use super::SessionContext;
 use super::entry::{Body, Entry, Replacement, random_id};
-use crate::agent::message::{
-    Block, BranchSummary, CompactionSummary, CustomMessage, Message, UserContent,
-};
+use crate::agent::message::{Block, BranchSummary, CompactionSummary, CustomMessage, Message, UserContent};
 use crate::agent::model::ThinkingLevel;
 use crate::tools::Content;
 

@@ -90,7 +90,8 @@ impl Keys {
         let config = settings.api_key.clone().and_then(|key| {
             let vendor = catalogue.adhoc_provider().or_else(|| settings.provider.clone());
             // Without a vendor beside it, the key is for the vendor of the model beside it.
-            let named = || catalogue.find(settings.model.as_deref()?).ok().map(|model| model.provider.clone());
+            let named =
+                || catalogue.find(settings.model.as_deref()?).ok().map(|model| model.provider.clone());
             Some((vendor.or_else(named)?, key))
         });
         Keys {

@@ -92,7 +92,8 @@ impl Settings {
             self.session_dir = Some(PathBuf::from(dir));
         }
         if let Some(name) = get("TAU_API") {
-            let api = Api::named(&name).ok_or_else(|| one_of("TAU_API", &name, Api::NAMES.map(|(name, _)| name)));
+            let api =
+                Api::named(&name).ok_or_else(|| one_of("TAU_API", &name, Api::NAMES.map(|(name, _)| name)));
             self.api = Some(api?);
         }
         if let Some(name) = get("TAU_THINKING") {

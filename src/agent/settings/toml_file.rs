@@ -55,7 +55,8 @@ pub fn read_toml_text<T: DeserializeOwned>(path: &Path, text: &str) -> Result<T,
 fn explain(message: &str) -> String {
     let first = message.lines().next().unwrap_or_default();
     let Some((head, list)) = first.split_once(", expected ") else { return first.to_owned() };
-    let quoted = |text: &str| -> Vec<String> { text.split('`').skip(1).step_by(2).map(str::to_owned).collect() };
+    let quoted =
+        |text: &str| -> Vec<String> { text.split('`').skip(1).step_by(2).map(str::to_owned).collect() };
     let (given, known) = (quoted(head), quoted(list));
     let known: Vec<&str> = known.iter().map(String::as_str).collect();
     let near = given.first().map(|given| similar::get_close_matches(given.as_str(), &known, 1, 0.6));
