@@ -316,6 +316,6 @@ fn lists_show_the_newest_first() {
         false
     });
     assert_eq!(first, ["twin"]);
-    assert_eq!(list::with_id(root, "ne"), [new.clone()]);
+    assert_eq!(list::with_id(root, "ne"), [new]);
     assert_eq!(list::with_id(root, "t").len(), 2);
 }

@@ -10,13 +10,16 @@ use tau::agent::model::ThinkingLevel;
 use tau::agent::session::{Session, SessionError};
 use tempfile::TempDir;
 
+/// The first line of a session file.
 pub const HEADER: &str =
     r#"{"type":"session","version":3,"id":"s1","timestamp":"2026-01-02T03:04:05.678Z","cwd":"/srv/web"}"#;
 
+/// A message of the person.
 pub fn user(text: &str) -> Arc<Message> {
     Arc::new(Message::User(UserMessage { content: UserContent::Text(text.into()), timestamp: 1 }))
 }
 
+/// An answer of the model.
 pub fn assistant(text: &str) -> Arc<Message> {
     let message = json!({"role": "assistant", "content": [{"type": "text", "text": text}],
         "api": "openai-completions", "provider": "local", "model": "m1", "stopReason": "stop"});
@@ -29,6 +32,7 @@ pub fn line(id: &str, parent: Option<&str>, text: &str) -> String {
     entry("message", id, parent, json!({"message": message}))
 }
 
+/// A line of a file with the fields that every entry has.
 pub fn entry(kind: &str, id: &str, parent: Option<&str>, fields: Value) -> String {
     let mut entry =
         json!({"type": kind, "id": id, "parentId": parent, "timestamp": "2026-01-02T03:04:06.000Z"});
