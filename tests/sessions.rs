@@ -87,7 +87,10 @@ pub fn check(what: &str, bytes: &[u8], expected: &[&str], skipped: usize) {
     session.append(user("more")).unwrap();
     session.append(assistant("and more")).unwrap();
     drop(session);
-    assert!(fs::read(&path).unwrap().starts_with(bytes), "{what}: what was there is as it was");
+    let after = fs::read(&path).unwrap();
+    let added = after.strip_prefix(bytes).unwrap_or_else(|| panic!("{what}: what was there has changed"));
+    let own_line = if bytes.ends_with(b"\n") { b'{' } else { b'\n' };
+    assert_eq!(added[0], own_line, "{what}: nothing is glued to what was there");
     let mut expected: Vec<String> = expected.iter().map(|text| (*text).to_owned()).collect();
     expected.extend(["user:more".to_owned(), "assistant:and more".to_owned()]);
     assert_eq!(texts(&Session::open(&path).unwrap()), expected, "{what}: reopened");
