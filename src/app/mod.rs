@@ -1,1 +1,2 @@
 //! The pure half: model, message, action, effect, update.
+pub mod key;
