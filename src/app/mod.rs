@@ -1,2 +1,3 @@
 //! The pure half: model, message, action, effect, update.
+
 pub mod key;
