@@ -48,7 +48,7 @@ pub struct Args {
     #[arg(long, value_name = "SECS", help_heading = "Front end", value_parser = clap::value_parser!(u64).range(1..))]
     pub timeout: Option<u64>,
 
-    /// id, provider/id or a part; demo needs no key
+    /// id, provider/id or part; demo needs no key
     #[arg(long, value_name = "MODEL", help_heading = "Model")]
     pub model: Option<String>,
     /// Provider; with --base-url, any name

@@ -207,7 +207,9 @@ impl Tty {
         queue!(self.scratch, EndSynchronizedUpdate)
     }
 
-    /// Makes the next frame a whole one, whatever is on the screen.
+    /// Makes the next frame a whole one, whatever is on the screen. To be called whenever the
+    /// terminal was resized: it may have been small for a moment and have lost what it showed,
+    /// although the size is again the one before.
     pub fn redraw(&mut self) {
         self.stale = true;
     }
