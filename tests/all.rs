@@ -15,6 +15,8 @@ mod folds;
 mod frames;
 mod harness;
 mod laws;
+mod pty;
+mod screen;
 mod session_writing;
 mod sessions;
 mod settings;

@@ -1,154 +1,252 @@
-//! Keys and mouse as plain data, and their names in key maps, recordings and documents.
+//! Keys and the mouse as plain data.
 //!
-//! A key is written `ctrl+o`, `shift+tab`, `alt+enter`, `f1`, `space`, `A`. Conversion from the
-//! terminal's events is in `cli/tui/input.rs`; nothing here knows a terminal.
+//! A key has one spelling: `ctrl+shift+p`, `alt+enter`, `f1`, `a`, `space`. The same text
+//! stands in the action table, in `config.toml`, in recordings and on the help page. What a
+//! terminal sends is brought to this form in `cli::tui::input`; nothing here knows a terminal.
 
 use std::fmt;
 use std::str::FromStr;
 
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
 
-/// Which key, without modifiers. A character with shift is that character (`A`, not shift+a).
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+/// Modifier keys that are held.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize)]
+#[serde(transparent)]
+pub struct Mods(u8);
+
+impl Mods {
+    /// No modifier.
+    pub const NONE: Mods = Mods(0);
+    /// Control.
+    pub const CTRL: Mods = Mods(1);
+    /// Alt, also called Option and Meta.
+    pub const ALT: Mods = Mods(2);
+    /// Shift; implied, and therefore absent, where a character alone shows it (`A`, `?`).
+    pub const SHIFT: Mods = Mods(4);
+    /// Super, also called Command and Windows.
+    pub const SUPER: Mods = Mods(8);
+
+    /// The modifiers with their names, in the order in which they are written.
+    const NAMES: [(&'static str, Mods); 4] =
+        [("ctrl", Mods::CTRL), ("alt", Mods::ALT), ("shift", Mods::SHIFT), ("super", Mods::SUPER)];
+
+    /// Other words for modifiers that people write.
+    const ALIASES: [(&'static str, Mods); 6] = [
+        ("control", Mods::CTRL),
+        ("meta", Mods::ALT),
+        ("option", Mods::ALT),
+        ("opt", Mods::ALT),
+        ("cmd", Mods::SUPER),
+        ("win", Mods::SUPER),
+    ];
+
+    /// These and those.
+    pub const fn with(self, other: Mods) -> Mods {
+        Mods(self.0 | other.0)
+    }
+
+    /// These but not those.
+    pub const fn without(self, other: Mods) -> Mods {
+        Mods(self.0 & !other.0)
+    }
+
+    /// Whether all of `other` are held.
+    pub const fn has(self, other: Mods) -> bool {
+        self.0 & other.0 == other.0
+    }
+
+    /// Whether none is held.
+    pub const fn is_none(self) -> bool {
+        self.0 == 0
+    }
+
+    fn is_unset(&self) -> bool {
+        self.is_none()
+    }
+
+    fn named(name: &str) -> Option<Mods> {
+        let name = name.to_ascii_lowercase();
+        let mut known = Self::NAMES.iter().chain(&Self::ALIASES);
+        known.find(|(word, _)| *word == name).map(|(_, mods)| *mods)
+    }
+}
+
+/// The key itself.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub enum KeyCode {
+    /// A character. With ctrl, alt or super a letter is in lower case and shift is a modifier.
     Char(char),
     Enter,
+    Esc,
     Tab,
     Backspace,
     Delete,
     Insert,
-    Esc,
-    Up,
-    Down,
-    Left,
-    Right,
     Home,
     End,
     PageUp,
     PageDown,
+    Up,
+    Down,
+    Left,
+    Right,
+    /// A function key, from 1.
     F(u8),
 }
 
-/// The named keys; characters and function keys are written as themselves.
-const NAMES: [(&str, KeyCode); 15] = [
-    ("enter", KeyCode::Enter),
-    ("tab", KeyCode::Tab),
-    ("backspace", KeyCode::Backspace),
-    ("delete", KeyCode::Delete),
-    ("insert", KeyCode::Insert),
-    ("esc", KeyCode::Esc),
-    ("up", KeyCode::Up),
-    ("down", KeyCode::Down),
-    ("left", KeyCode::Left),
-    ("right", KeyCode::Right),
-    ("home", KeyCode::Home),
-    ("end", KeyCode::End),
-    ("pageup", KeyCode::PageUp),
-    ("pagedown", KeyCode::PageDown),
-    ("space", KeyCode::Char(' ')),
-];
+impl KeyCode {
+    /// Keys with a name; the first name of a key is the one that is written.
+    const NAMES: [(&'static str, KeyCode); 24] = [
+        ("enter", KeyCode::Enter),
+        ("return", KeyCode::Enter),
+        ("esc", KeyCode::Esc),
+        ("escape", KeyCode::Esc),
+        ("tab", KeyCode::Tab),
+        ("backspace", KeyCode::Backspace),
+        ("delete", KeyCode::Delete),
+        ("del", KeyCode::Delete),
+        ("insert", KeyCode::Insert),
+        ("ins", KeyCode::Insert),
+        ("home", KeyCode::Home),
+        ("end", KeyCode::End),
+        ("pageup", KeyCode::PageUp),
+        ("pgup", KeyCode::PageUp),
+        ("pagedown", KeyCode::PageDown),
+        ("pgdown", KeyCode::PageDown),
+        ("pgdn", KeyCode::PageDown),
+        ("up", KeyCode::Up),
+        ("down", KeyCode::Down),
+        ("left", KeyCode::Left),
+        ("right", KeyCode::Right),
+        ("space", KeyCode::Char(' ')),
+        ("plus", KeyCode::Char('+')),
+        ("minus", KeyCode::Char('-')),
+    ];
 
-/// Modifiers that are held.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
-pub struct Mods {
-    pub ctrl: bool,
-    pub alt: bool,
-    pub shift: bool,
+    fn parse(text: &str) -> Option<KeyCode> {
+        let mut chars = text.chars();
+        if let (Some(single), None) = (chars.next(), chars.next()) {
+            return Some(KeyCode::Char(single));
+        }
+        let name = text.to_ascii_lowercase();
+        if let Some((_, code)) = Self::NAMES.iter().find(|(known, _)| *known == name) {
+            return Some(*code);
+        }
+        let number: u8 = name.strip_prefix('f')?.parse().ok()?;
+        (1..=24).contains(&number).then_some(KeyCode::F(number))
+    }
 }
 
-impl Mods {
-    /// No modifier.
-    pub const NONE: Mods = Mods { ctrl: false, alt: false, shift: false };
-    /// Control alone.
-    pub const CTRL: Mods = Mods { ctrl: true, alt: false, shift: false };
-    /// Alt alone.
-    pub const ALT: Mods = Mods { ctrl: false, alt: true, shift: false };
-    /// Shift alone.
-    pub const SHIFT: Mods = Mods { ctrl: false, alt: false, shift: true };
+impl fmt::Display for KeyCode {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            KeyCode::Char(' ') => f.write_str("space"),
+            KeyCode::Char(character) => write!(f, "{character}"),
+            KeyCode::F(number) => write!(f, "f{number}"),
+            named => {
+                let name = Self::NAMES.iter().find(|(_, code)| code == named);
+                f.write_str(name.map_or("", |(name, _)| name))
+            }
+        }
+    }
 }
 
-/// A key with its modifiers.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+/// A key with its modifiers, in the one form that [`Key::new`] makes.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub struct Key {
     pub code: KeyCode,
     pub mods: Mods,
 }
 
 impl Key {
-    /// A key with modifiers.
-    pub const fn new(code: KeyCode, mods: Mods) -> Self {
-        Key { code, mods }
+    /// A key in its one form: shift is dropped where the character shows it, and a letter held
+    /// with ctrl, alt or super is lower case with shift as a modifier.
+    pub fn new(code: KeyCode, mods: Mods) -> Self {
+        let KeyCode::Char(character) = code else { return Key { code, mods } };
+        if mods.without(Mods::SHIFT).is_none() {
+            let typed = if mods.has(Mods::SHIFT) { single_upper(character) } else { character };
+            let mods = if typed == ' ' { mods } else { mods.without(Mods::SHIFT) };
+            return Key { code: KeyCode::Char(typed), mods };
+        }
+        if !character.is_uppercase() {
+            return Key { code, mods };
+        }
+        Key { code: KeyCode::Char(single_lower(character)), mods: mods.with(Mods::SHIFT) }
     }
 
     /// A key without modifiers.
-    pub const fn plain(code: KeyCode) -> Self {
-        Key { code, mods: Mods::NONE }
+    pub fn plain(code: KeyCode) -> Self {
+        Key::new(code, Mods::NONE)
     }
 
-    /// The character this key types: one without control and alt.
+    /// The character this key types, when it types one.
     pub fn typed(&self) -> Option<char> {
         match self.code {
-            KeyCode::Char(c) if !self.mods.ctrl && !self.mods.alt => Some(c),
+            KeyCode::Char(character) if self.mods.without(Mods::SHIFT).is_none() => Some(character),
             _ => None,
         }
     }
+
+    /// Reads the text form; modifiers in any order, names in any case.
+    ///
+    /// # Errors
+    /// What is not understood, and an example of what would be.
+    pub fn parse(text: &str) -> Result<Self, KeyError> {
+        let wrong = || KeyError(text.to_owned());
+        let text = text.trim();
+        // The plus key itself: `+`, `ctrl++`.
+        let (head, code) = match text.strip_suffix('+') {
+            Some("") => ("", "+"),
+            Some(head) => (head.strip_suffix('+').ok_or_else(wrong)?, "+"),
+            None => text.rsplit_once('+').unwrap_or(("", text)),
+        };
+        let mut mods = Mods::NONE;
+        for word in head.split('+').filter(|_| !head.is_empty()) {
+            mods = mods.with(Mods::named(word.trim()).ok_or_else(wrong)?);
+        }
+        // `Ctrl+O` is how people write ctrl+o; shift is meant only when it is named.
+        let code = match KeyCode::parse(code.trim()).ok_or_else(wrong)? {
+            KeyCode::Char(letter) if !mods.without(Mods::SHIFT).is_none() => {
+                KeyCode::Char(single_lower(letter))
+            }
+            code => code,
+        };
+        Ok(Key::new(code, mods))
+    }
 }
 
-/// A key's name could not be read.
-#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
-#[error("`{0}` is no key; write it like `ctrl+o`, `alt+enter`, `f1` or `space`")]
-pub struct KeyError(String);
+fn single_upper(character: char) -> char {
+    let mut upper = character.to_uppercase();
+    match (upper.next(), upper.next()) {
+        (Some(one), None) => one,
+        _ => character,
+    }
+}
+
+fn single_lower(character: char) -> char {
+    let mut lower = character.to_lowercase();
+    match (lower.next(), lower.next()) {
+        (Some(one), None) => one,
+        _ => character,
+    }
+}
+
+impl fmt::Display for Key {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        for (name, mods) in Mods::NAMES {
+            if self.mods.has(mods) {
+                write!(f, "{name}+")?;
+            }
+        }
+        self.code.fmt(f)
+    }
+}
 
 impl FromStr for Key {
     type Err = KeyError;
 
     fn from_str(text: &str) -> Result<Self, KeyError> {
-        let error = || KeyError(text.to_owned());
-        let mut mods = Mods::NONE;
-        let mut rest = text;
-        while let Some((word, after)) = rest.split_once('+').filter(|(_, after)| !after.is_empty()) {
-            match word.to_ascii_lowercase().as_str() {
-                "ctrl" => mods.ctrl = true,
-                "alt" => mods.alt = true,
-                "shift" => mods.shift = true,
-                _ => return Err(error()),
-            }
-            rest = after;
-        }
-        let mut chars = rest.chars();
-        let code = match (chars.next(), chars.next()) {
-            (Some(c), None) if c != ' ' => KeyCode::Char(c),
-            _ => named(&rest.to_ascii_lowercase()).ok_or_else(error)?,
-        };
-        Ok(Key { code, mods })
-    }
-}
-
-fn named(word: &str) -> Option<KeyCode> {
-    if let Some((_, code)) = NAMES.iter().find(|(name, _)| *name == word) {
-        return Some(*code);
-    }
-    let number: u8 = word.strip_prefix('f')?.parse().ok()?;
-    (1..=24).contains(&number).then_some(KeyCode::F(number))
-}
-
-impl fmt::Display for Key {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        for (held, name) in [(self.mods.ctrl, "ctrl+"), (self.mods.alt, "alt+"), (self.mods.shift, "shift+")] {
-            if held {
-                f.write_str(name)?;
-            }
-        }
-        match self.code {
-            KeyCode::F(number) => write!(f, "f{number}"),
-            code => match NAMES.iter().find(|(_, known)| *known == code) {
-                Some((name, _)) => f.write_str(name),
-                None => match code {
-                    KeyCode::Char(c) => write!(f, "{c}"),
-                    _ => Ok(()),
-                },
-            },
-        }
+        Key::parse(text)
     }
 }
 
@@ -160,28 +258,49 @@ impl Serialize for Key {
 
 impl<'de> Deserialize<'de> for Key {
     fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
-        let text = String::deserialize(deserializer)?;
-        text.parse().map_err(serde::de::Error::custom)
+        let text = std::borrow::Cow::<str>::deserialize(deserializer)?;
+        Key::parse(&text).map_err(serde::de::Error::custom)
     }
 }
 
-/// What the mouse did, at a cell of the screen.
+/// A text that is no key.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[error("`{0}` is not a key (write it as ctrl+o, shift+tab, alt+enter, f1, space or a)")]
+pub struct KeyError(String);
+
+/// What the mouse did, where, with which modifiers.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Mouse {
     pub kind: MouseKind,
+    /// Column of the screen, from 0.
     pub column: u16,
+    /// Row of the screen, from 0.
     pub row: u16,
+    #[serde(default, skip_serializing_if = "Mods::is_unset")]
+    pub mods: Mods,
 }
 
-/// Kinds of mouse events. Only the left button counts.
+/// What the mouse did. Moving without a button is never reported.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(rename_all = "snake_case")]
+#[serde(rename_all = "camelCase")]
 pub enum MouseKind {
-    Down,
-    Drag,
-    Up,
-    WheelUp,
-    WheelDown,
+    Down(MouseButton),
+    Up(MouseButton),
+    /// Moved with the button held.
+    Drag(MouseButton),
+    ScrollUp,
+    ScrollDown,
+    ScrollLeft,
+    ScrollRight,
+}
+
+/// A mouse button.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub enum MouseButton {
+    Left,
+    Middle,
+    Right,
 }
 
 #[cfg(test)]
@@ -189,18 +308,71 @@ mod tests {
     use super::*;
 
     #[test]
-    fn names_are_read_and_written_back() {
-        for name in ["ctrl+o", "shift+tab", "alt+enter", "f1", "f12", "space", "A", "+", "ctrl++", "ctrl+alt+x"] {
-            let key: Key = name.parse().expect(name);
-            assert_eq!(key.to_string(), name);
+    fn the_text_form_is_read_and_written() {
+        // (written by a person, written by us)
+        let cases = [
+            ("ctrl+o", "ctrl+o"),
+            ("Ctrl+O", "ctrl+o"),
+            ("Ctrl+Shift+O", "ctrl+shift+o"),
+            ("shift+tab", "shift+tab"),
+            ("alt+enter", "alt+enter"),
+            ("Enter", "enter"),
+            ("RETURN", "enter"),
+            ("f1", "f1"),
+            ("F24", "f24"),
+            ("a", "a"),
+            ("A", "A"),
+            ("shift+a", "A"),
+            ("?", "?"),
+            ("space", "space"),
+            (" ", "err"),
+            ("shift+ctrl+p", "ctrl+shift+p"),
+            ("super+control+alt+shift+x", "ctrl+alt+shift+super+x"),
+            ("ctrl+_", "ctrl+_"),
+            ("+", "+"),
+            ("plus", "+"),
+            ("ctrl++", "ctrl++"),
+            ("ctrl+plus", "ctrl++"),
+            ("pgdn", "pagedown"),
+            ("option+left", "alt+left"),
+            ("é", "é"),
+            ("", "err"),
+            ("ctrl+", "err"),
+            ("hyper+a", "err"),
+            ("f0", "err"),
+            ("f25", "err"),
+            ("entr", "err"),
+        ];
+        for (text, expected) in cases {
+            let key = Key::parse(text);
+            let written = key.as_ref().map_or("err".to_owned(), Key::to_string);
+            assert_eq!(written, expected, "{text:?} -> {key:?}");
+            if let Ok(key) = key {
+                assert_eq!(Key::parse(&key.to_string()), Ok(key), "{text:?} does not survive");
+            }
         }
     }
 
     #[test]
-    fn what_is_no_key_is_named_in_the_error() {
-        for name in ["", "hyper+x", "ctrl+", "f99", "enterr"] {
-            let error = name.parse::<Key>().expect_err(name);
-            assert!(error.to_string().contains(&format!("`{name}`")), "{error}");
+    fn every_key_survives_being_written() {
+        let named = KeyCode::NAMES.iter().map(|(_, code)| *code);
+        let codes = named.chain((1..=24).map(KeyCode::F)).chain("aZ é+-".chars().map(KeyCode::Char));
+        for code in codes {
+            for mods in 0..16 {
+                let key = Key::new(code, Mods(mods));
+                assert_eq!(Key::parse(&key.to_string()), Ok(key), "{key}");
+                let json = serde_json::to_string(&key).unwrap();
+                assert_eq!(serde_json::from_str::<Key>(&json).unwrap(), key);
+            }
+        }
+    }
+
+    #[test]
+    fn a_key_types_its_character_only_alone() {
+        for (text, typed) in
+            [("a", Some('a')), ("A", Some('A')), ("space", Some(' ')), ("ctrl+a", None), ("tab", None)]
+        {
+            assert_eq!(Key::parse(text).unwrap().typed(), typed, "{text}");
         }
     }
 }

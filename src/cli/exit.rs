@@ -1,0 +1,70 @@
+//! How the program ends: one code for each kind of end, the same in every front end.
+//!
+//! The table is printed at the end of `--help` and stands in the README.
+
+use std::process::ExitCode;
+
+/// How the program ended.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Exit {
+    /// Everything was done.
+    #[default]
+    Ok,
+    /// The model or its provider failed, or an answer could not be written.
+    Model,
+    /// The arguments are not understood.
+    Usage,
+    /// No model, no key, or a file of tau's own that cannot be read.
+    Config,
+    /// A tool needed an answer that nobody could give.
+    Refused,
+    /// Turns, time or the length of an answer ran out.
+    Limit,
+    /// A fault in tau itself.
+    Crash,
+    /// The terminal was closed (SIGHUP).
+    HungUp,
+    /// The person stopped it (SIGINT).
+    Aborted,
+    /// The system stopped it (SIGTERM).
+    Terminated,
+}
+
+impl Exit {
+    /// Every end with its code and what it means, in the order of the codes.
+    pub const TABLE: [(Exit, u8, &'static str); 10] = [
+        (Exit::Ok, 0, "done"),
+        (Exit::Model, 1, "model error"),
+        (Exit::Usage, 2, "usage"),
+        (Exit::Config, 3, "configuration"),
+        (Exit::Refused, 4, "tool refused"),
+        (Exit::Limit, 5, "limit reached"),
+        (Exit::Crash, 101, "crash"),
+        (Exit::HungUp, 129, "hangup"),
+        (Exit::Aborted, 130, "aborted"),
+        (Exit::Terminated, 143, "terminated"),
+    ];
+
+    /// The code the shell sees.
+    pub fn code(self) -> u8 {
+        let row = Self::TABLE.iter().find(|(exit, ..)| *exit == self);
+        row.map_or(1, |(_, code, _)| *code)
+    }
+}
+
+impl From<Exit> for ExitCode {
+    fn from(exit: Exit) -> ExitCode {
+        ExitCode::from(exit.code())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_codes_are_those_that_are_documented() {
+        let codes: Vec<u8> = Exit::TABLE.iter().map(|(exit, ..)| exit.code()).collect();
+        assert_eq!(codes, [0, 1, 2, 3, 4, 5, 101, 129, 130, 143]);
+    }
+}

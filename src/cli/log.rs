@@ -1,0 +1,84 @@
+//! The log: a file, and only when it is asked for.
+//!
+//! Nothing is ever logged to the terminal. `TAU_LOG` takes a filter as `tracing` writes them
+//! (`debug`, `tau::agent=trace`); `--verbose` is `info`, and `debug` for tau itself.
+
+use std::fs::{File, OpenOptions};
+use std::io;
+use std::os::unix::fs::{DirBuilderExt, OpenOptionsExt};
+use std::path::{Path, PathBuf};
+use std::sync::Mutex;
+
+use tracing_subscriber::EnvFilter;
+
+/// A log that is larger than this is put aside when the program starts.
+const ROTATE_BYTES: u64 = 10 << 20;
+const VERBOSE: &str = "info,tau=debug";
+
+/// The filter that is asked for: `TAU_LOG` before `--verbose`; none means no log.
+pub fn wanted(filter: Option<&str>, verbose: bool) -> Option<String> {
+    let filter = filter.map(str::trim).filter(|filter| !filter.is_empty());
+    filter.map(str::to_owned).or_else(|| verbose.then(|| VERBOSE.to_owned()))
+}
+
+/// Logs what passes `filter` to `logs/tau.log` under `state`; the file.
+///
+/// # Errors
+/// A sentence: the filter is not understood, or the file cannot be written.
+pub fn start(state: &Path, filter: &str) -> Result<PathBuf, String> {
+    let filter = EnvFilter::try_new(filter)
+        .map_err(|error| format!("TAU_LOG is not understood: {error} (try TAU_LOG=debug)"))?;
+    let path = state.join("logs").join("tau.log");
+    let file = open(&path).map_err(|error| format!("{}: {error}", path.display()))?;
+    let log = tracing_subscriber::fmt().with_env_filter(filter).with_ansi(false).with_writer(Mutex::new(file));
+    log.try_init().map_err(|error| format!("the log cannot be started: {error}"))?;
+    Ok(path)
+}
+
+/// Opens the log for appending, for its owner only; never through a link.
+fn open(path: &Path) -> io::Result<File> {
+    if let Some(folder) = path.parent() {
+        std::fs::DirBuilder::new().recursive(true).mode(0o700).create(folder)?;
+    }
+    if std::fs::symlink_metadata(path).is_ok_and(|meta| meta.len() > ROTATE_BYTES) {
+        std::fs::rename(path, path.with_extension("log.1"))?;
+    }
+    let flags = i32::try_from(rustix::fs::OFlags::NOFOLLOW.bits()).unwrap_or_default();
+    OpenOptions::new().append(true).create(true).mode(0o600).custom_flags(flags).open(path)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::io::Write;
+    use std::os::unix::fs::PermissionsExt;
+
+    #[test]
+    fn no_log_unless_asked_for() {
+        let cases = [
+            (None, false, None),
+            (Some(""), false, None),
+            (None, true, Some(VERBOSE)),
+            (Some("trace"), true, Some("trace")),
+        ];
+        for (filter, verbose, expected) in cases {
+            assert_eq!(wanted(filter, verbose).as_deref(), expected, "{filter:?} {verbose}");
+        }
+    }
+
+    #[test]
+    fn the_file_is_private_appended_to_and_put_aside_when_large() {
+        let dir = tempfile::tempdir().unwrap();
+        let path = dir.path().join("logs/tau.log");
+        for _ in 0..2 {
+            open(&path).unwrap().write_all(b"line\n").unwrap();
+        }
+        let meta = std::fs::metadata(&path).unwrap();
+        assert_eq!((meta.len(), meta.permissions().mode() & 0o777), (10, 0o600));
+        open(&path).unwrap().set_len(ROTATE_BYTES + 1).unwrap();
+        assert_eq!(open(&path).unwrap().metadata().unwrap().len(), 0);
+        let link = dir.path().join("logs/link.log");
+        std::os::unix::fs::symlink(&path, &link).unwrap();
+        assert!(open(&link).is_err());
+    }
+}

@@ -1,0 +1,265 @@
+//! The print front end against an agent that is a list of events.
+
+use std::sync::Mutex;
+
+use serde_json::json;
+use tokio::sync::mpsc;
+
+use super::*;
+use crate::agent::message::{Block, Usage};
+use crate::agent::model::Api;
+
+/// A writer that can be read afterwards.
+#[derive(Clone, Default)]
+struct Pad(Arc<Mutex<Vec<u8>>>);
+
+impl Pad {
+    fn text(&self) -> String {
+        String::from_utf8(self.0.lock().unwrap().clone()).unwrap()
+    }
+}
+
+impl Write for Pad {
+    fn write(&mut self, bytes: &[u8]) -> std::io::Result<usize> {
+        self.0.lock().unwrap().extend_from_slice(bytes);
+        Ok(bytes.len())
+    }
+
+    fn flush(&mut self) -> std::io::Result<()> {
+        Ok(())
+    }
+}
+
+/// A writer whose reader has left.
+struct Closed;
+
+impl Write for Closed {
+    fn write(&mut self, _: &[u8]) -> std::io::Result<usize> {
+        Err(ErrorKind::BrokenPipe.into())
+    }
+
+    fn flush(&mut self) -> std::io::Result<()> {
+        Ok(())
+    }
+}
+
+fn answer(text: &str, stop_reason: StopReason) -> Arc<Message> {
+    let error_message = (stop_reason == StopReason::Error).then(|| "overloaded\x1b[31m".to_owned());
+    Arc::new(Message::Assistant(AssistantMessage {
+        content: vec![Block::text(text)],
+        api: Api::Scripted,
+        provider: "test".into(),
+        model: "test".into(),
+        usage: Usage::default(),
+        stop_reason,
+        error_message,
+        response_id: None,
+        timestamp: 0,
+    }))
+}
+
+/// A turn that says `text` and ends as `stop_reason` says.
+fn turn(text: &str, stop_reason: StopReason) -> Vec<AgentEvent> {
+    let message = answer(text, stop_reason);
+    vec![
+        AgentEvent::TurnStart,
+        AgentEvent::MessageEnd { message: Arc::clone(&message) },
+        AgentEvent::TurnEnd { message, tool_results: Vec::new() },
+    ]
+}
+
+fn settled() -> Vec<AgentEvent> {
+    vec![AgentEvent::AgentSettled { aborted: false }]
+}
+
+/// An agent that answers the n-th prompt with the n-th script, settles when it is aborted, and
+/// tells which commands it got. A script that does not settle waits for the abort.
+fn agent(scripts: Vec<Vec<AgentEvent>>) -> (AgentHandle, Arc<Mutex<Vec<String>>>) {
+    let (commands, mut inbox) = mpsc::channel(8);
+    let (outbox, events) = mpsc::channel(4);
+    let seen = Arc::new(Mutex::new(Vec::new()));
+    let log = Arc::clone(&seen);
+    let task = tokio::spawn(async move {
+        let mut scripts = scripts.into_iter();
+        while let Some(command) = inbox.recv().await {
+            let name = match &command {
+                AgentCommand::Prompt { text, .. } => text.clone(),
+                other => serde_json::to_value(other).unwrap()["type"].as_str().unwrap().to_owned(),
+            };
+            log.lock().unwrap().push(name);
+            let reply = match command {
+                AgentCommand::Prompt { .. } => scripts.next().unwrap(),
+                AgentCommand::Abort => vec![AgentEvent::AgentSettled { aborted: true }],
+                AgentCommand::Shutdown => break,
+                _ => Vec::new(),
+            };
+            for event in reply {
+                outbox.send(event).await.unwrap();
+            }
+        }
+        let _ = outbox.send(AgentEvent::Stopped).await;
+    });
+    (AgentHandle { commands, events, task }, seen)
+}
+
+struct Ran {
+    exit: Exit,
+    out: String,
+    err: String,
+    commands: Vec<String>,
+}
+
+async fn no_signal() -> Caught {
+    std::future::pending().await
+}
+
+async fn run_with(
+    prompts: &[&str],
+    scripts: Vec<Vec<AgentEvent>>,
+    change: impl FnOnce(&mut PrintOptions, &mut Streams),
+    signals: impl AsyncFnMut() -> Caught,
+) -> Ran {
+    let (out, err) = (Pad::default(), Pad::default());
+    let prompts = prompts.iter().map(|text| Prompt { text: (*text).to_owned(), images: Vec::new() });
+    let mut options = PrintOptions { prompts: prompts.collect(), ..PrintOptions::default() };
+    let mut streams = Streams {
+        out: Box::new(out.clone()),
+        out_is_terminal: false,
+        progress: Progress::new(Box::new(err.clone()), false),
+    };
+    change(&mut options, &mut streams);
+    let (handle, commands) = agent(scripts);
+    let exit = run(handle, options, streams, signals).await;
+    let commands = commands.lock().unwrap().clone();
+    Ran { exit, out: out.text(), err: err.text(), commands }
+}
+
+async fn check(scripts: Vec<Vec<AgentEvent>>, exit: Exit, out: &str, err: &str) {
+    let prompts = &["a", "b"][..scripts.len()];
+    let ran = run_with(prompts, scripts, |_, _| {}, no_signal).await;
+    assert_eq!((ran.exit, ran.out.as_str()), (exit, out), "{}", ran.err);
+    assert!(ran.err.contains(err) && ran.err.is_empty() == err.is_empty(), "{:?}", ran.err);
+    assert!(!ran.err.contains('\x1b'), "{:?}", ran.err);
+}
+
+#[tokio::test]
+async fn each_end_of_an_answer_has_its_output_and_code() {
+    let stop = |text| [turn(text, StopReason::Stop), settled()].concat();
+    check(vec![stop("four")], Exit::Ok, "four\n", "").await;
+    check(vec![stop("four\n"), stop("six")], Exit::Ok, "four\nsix\n", "").await;
+    let called = [turn("let me look", StopReason::ToolUse), stop("found")].concat();
+    check(vec![called], Exit::Ok, "found\n", "").await;
+    let failed = [turn("", StopReason::Error), settled()].concat();
+    check(vec![failed.clone(), stop("never")], Exit::Model, "", "overloaded").await;
+    let retried = [turn("", StopReason::Error), stop("then")].concat();
+    check(vec![retried], Exit::Ok, "then\n", "").await;
+    let cut = [turn("half", StopReason::Length), settled()].concat();
+    check(vec![cut], Exit::Limit, "half\n", "output limit").await;
+    check(vec![settled()], Exit::Model, "", "no answer").await;
+    check(vec![stop("")], Exit::Ok, "", "no text").await;
+    check(vec![], Exit::Usage, "", "nothing to do").await;
+    let question = Question::Confirm { title: "run rm -rf?".into(), message: String::new() };
+    let asked = [vec![AgentEvent::Asked { id: "1".into(), question }], stop("no")].concat();
+    check(vec![asked], Exit::Refused, "no\n", "run rm -rf?").await;
+    let notice = AgentEvent::Notice {
+        level: NoticeLevel::Error,
+        text: "no model is set".into(),
+        hint: Some("use --model".into()),
+    };
+    check(vec![[vec![notice], settled()].concat()], Exit::Model, "", "no model is set (use --model)").await;
+}
+
+#[tokio::test]
+async fn limits_abort_the_run() {
+    let endless = [turn("one", StopReason::ToolUse), turn("two", StopReason::ToolUse)].concat();
+    let ran = run_with(&["a", "b"], vec![endless], |options, _| options.max_turns = Some(2), no_signal).await;
+    assert_eq!((ran.exit, ran.out.as_str()), (Exit::Limit, ""), "{}", ran.err);
+    assert_eq!(ran.commands, ["a", "abort", "shutdown"]);
+    assert!(ran.err.contains("after 2 answers"), "{}", ran.err);
+
+    let enough = [turn("one", StopReason::ToolUse), turn("two", StopReason::Stop), settled()].concat();
+    let ran = run_with(&["a"], vec![enough], |options, _| options.max_turns = Some(2), no_signal).await;
+    assert_eq!((ran.exit, ran.out.as_str()), (Exit::Ok, "two\n"));
+
+    let time = |options: &mut PrintOptions, _: &mut Streams| options.timeout = Some(Duration::from_millis(20));
+    let ran = run_with(&["a"], vec![vec![AgentEvent::AgentStart]], time, no_signal).await;
+    assert_eq!((ran.exit, ran.commands.join(" ").as_str()), (Exit::Limit, "a abort shutdown"), "{}", ran.err);
+}
+
+#[tokio::test]
+async fn a_signal_aborts_in_order_and_a_second_one_at_once() {
+    for (caught, exit) in [(Caught::Interrupt, Exit::Aborted), (Caught::Terminate, Exit::Terminated)] {
+        let mut left = 1;
+        let once = async || {
+            if left == 0 {
+                std::future::pending::<()>().await;
+            }
+            tokio::time::sleep(Duration::from_millis(20)).await;
+            left -= 1;
+            caught
+        };
+        let ran = run_with(&["a", "b"], vec![vec![AgentEvent::AgentStart]], |_, _| {}, once).await;
+        assert_eq!(ran.exit, exit);
+        assert_eq!(ran.commands, ["a", "abort", "shutdown"]);
+    }
+    // An agent that hears nothing: the second signal does not wait for it.
+    let (commands, _inbox) = mpsc::channel(8);
+    let (_outbox, events) = mpsc::channel(1);
+    let task = tokio::spawn(std::future::pending());
+    let start = Instant::now();
+    let prompts = vec![Prompt { text: "a".into(), images: Vec::new() }];
+    let streams = Streams {
+        out: Box::new(Pad::default()),
+        out_is_terminal: false,
+        progress: Progress::new(Box::new(Pad::default()), false),
+    };
+    let options = PrintOptions { prompts, ..PrintOptions::default() };
+    let always = async || Caught::Interrupt;
+    assert_eq!(run(AgentHandle { commands, events, task }, options, streams, always).await, Exit::Aborted);
+    assert!(start.elapsed() < GRACE, "{:?}", start.elapsed());
+}
+
+#[tokio::test]
+async fn the_answer_is_raw_in_a_pipe_and_harmless_on_a_terminal() {
+    let text = "a\tb\r\n\x1b]52;c;eA==\x07日本\x1b[31m";
+    let script = || vec![[turn(text, StopReason::Stop), settled()].concat()];
+    let ran = run_with(&["a"], script(), |_, _| {}, no_signal).await;
+    assert_eq!(ran.out, format!("{text}\n"));
+    let ran = run_with(&["a"], script(), |_, streams| streams.out_is_terminal = true, no_signal).await;
+    assert_eq!(ran.out, "a\tb\n]52;c;eA==日本[31m\n");
+}
+
+#[tokio::test]
+async fn a_closed_pipe_is_no_error_and_a_file_gets_the_last_answer() {
+    let stop = |text| [turn(text, StopReason::Stop), settled()].concat();
+    let closed = |_: &mut PrintOptions, streams: &mut Streams| streams.out = Box::new(Closed);
+    let ran = run_with(&["a", "b"], vec![stop("one")], closed, no_signal).await;
+    assert_eq!((ran.exit, ran.err.as_str()), (Exit::Ok, ""));
+    assert_eq!(ran.commands, ["a", "shutdown"]);
+
+    let dir = tempfile::tempdir().unwrap();
+    let file = dir.path().join("answer");
+    let output = |options: &mut PrintOptions, _: &mut Streams| options.output = Some(file.clone());
+    let ran = run_with(&["a", "b"], vec![stop("one"), stop("two")], output, no_signal).await;
+    assert_eq!((ran.exit, ran.out.as_str()), (Exit::Ok, "one\ntwo\n"));
+    assert_eq!(std::fs::read_to_string(&file).unwrap(), "two\n");
+}
+
+#[tokio::test]
+async fn progress_is_for_terminals_and_carries_no_foreign_escapes() {
+    let call = AgentEvent::ToolExecutionStart {
+        tool_call_id: "1".into(),
+        tool_name: "bash".into(),
+        args: json!({"command": "printf '\u{1b}[31m'"}),
+    };
+    let script = || vec![[vec![call.clone()], turn("done", StopReason::Stop), settled()].concat()];
+    for lively in [false, true] {
+        let err = Pad::default();
+        let watched = |_: &mut PrintOptions, streams: &mut Streams| {
+            streams.progress = Progress::new(Box::new(err.clone()), lively);
+        };
+        run_with(&["a"], script(), watched, no_signal).await;
+        assert_eq!(err.text().contains("bash"), lively, "{:?}", err.text());
+        assert!(!err.text().contains("\x1b[31m"), "{:?}", err.text());
+    }
+}

@@ -1,0 +1,126 @@
+//! What a person sees on standard error while a front end without a screen works.
+//!
+//! One moving line that is wiped before anything else is written, and a line for each call and
+//! retry. It exists only when standard error is a terminal; messages that matter are written
+//! either way. Text of others is stripped of everything that moves a terminal.
+
+use std::io::Write;
+use std::time::Duration;
+
+use tokio::time::Instant;
+
+use super::tui::terminal::plain;
+use crate::agent::event::AgentEvent;
+
+/// How often the moving line moves.
+pub const BEAT: Duration = Duration::from_millis(120);
+
+const FRAMES: [char; 8] = ['⠋', '⠙', '⠹', '⠸', '⠼', '⠴', '⠦', '⠧'];
+/// Longest line, in characters, so that the moving line never wraps.
+const WIDTH: usize = 76;
+
+/// Progress on standard error.
+pub struct Progress {
+    err: Box<dyn Write + Send>,
+    lively: bool,
+    doing: Option<(String, Instant)>,
+    frame: usize,
+    shown: bool,
+}
+
+impl Progress {
+    /// Progress on `err`; `lively` when that is a terminal.
+    pub fn new(err: Box<dyn Write + Send>, lively: bool) -> Self {
+        Progress { err, lively, doing: None, frame: 0, shown: false }
+    }
+
+    /// Whether the moving line is to be moved.
+    pub fn moves(&self) -> bool {
+        self.lively && self.doing.is_some()
+    }
+
+    /// Says something that matters, terminal or not.
+    pub fn say(&mut self, text: &str) {
+        self.wipe();
+        for line in text.lines() {
+            // Nobody is left to be told when standard error is closed.
+            let _ = writeln!(self.err, "{}", plain(line));
+        }
+    }
+
+    /// Shows what an event means.
+    pub fn show(&mut self, event: &AgentEvent) {
+        match event {
+            AgentEvent::TurnStart => self.begin("waiting for the model"),
+            AgentEvent::MessageUpdate { .. } => self.become_quietly("the model is answering"),
+            AgentEvent::ToolExecutionStart { tool_name, args, .. } => {
+                let call = cut(&format!("{tool_name} {args}"));
+                self.remark(&format!("• {call}"));
+                self.begin(&format!("running {tool_name}"));
+            }
+            AgentEvent::ToolExecutionEnd { tool_name, is_error: true, .. } => {
+                self.remark(&format!("  {tool_name} failed; the model is told"));
+            }
+            AgentEvent::AutoRetryStart { attempt, max_attempts, delay_ms, error_message } => {
+                let wait = delay_ms.div_ceil(1000);
+                let why = cut(error_message);
+                self.remark(&format!("• {why}; trying again in {wait} s, {attempt} of {max_attempts}"));
+                self.begin("waiting to try again");
+            }
+            AgentEvent::CompactionStart { .. } => self.begin("summarising the conversation"),
+            AgentEvent::AgentSettled { .. } | AgentEvent::Stopped => {
+                self.doing = None;
+                self.wipe();
+            }
+            _ => {}
+        }
+    }
+
+    /// Moves the moving line.
+    pub fn beat(&mut self) {
+        let Some((doing, since)) = self.doing.as_ref().filter(|_| self.lively) else { return };
+        self.frame = (self.frame + 1) % FRAMES.len();
+        let mark = FRAMES.get(self.frame).copied().unwrap_or('*');
+        let line = format!("\r\x1b[2K{mark} {doing} {}s", since.elapsed().as_secs());
+        let _ = self.err.write_all(line.as_bytes()).and_then(|()| self.err.flush());
+        self.shown = true;
+    }
+
+    /// Wipes the moving line.
+    pub fn wipe(&mut self) {
+        if std::mem::take(&mut self.shown) {
+            let _ = self.err.write_all(b"\r\x1b[2K").and_then(|()| self.err.flush());
+        }
+    }
+
+    fn begin(&mut self, doing: &str) {
+        self.doing = Some((plain(doing), Instant::now()));
+    }
+
+    fn become_quietly(&mut self, doing: &str) {
+        if self.doing.as_ref().is_none_or(|(now, _)| now != doing) {
+            self.begin(doing);
+        }
+    }
+
+    fn remark(&mut self, text: &str) {
+        if self.lively {
+            self.say(text);
+        }
+    }
+}
+
+impl Drop for Progress {
+    fn drop(&mut self) {
+        self.wipe();
+    }
+}
+
+/// The first line of `text`, not longer than fits.
+fn cut(text: &str) -> String {
+    let line = text.lines().next().unwrap_or_default();
+    if line.chars().count() <= WIDTH {
+        return line.to_owned();
+    }
+    line.chars().take(WIDTH - 1).chain(['…']).collect()
+}

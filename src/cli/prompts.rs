@@ -1,0 +1,211 @@
+//! Prompts as the command line gives them: arguments, `@file` arguments, piped input.
+//!
+//! What `@` names goes before the first prompt: text between fences, pictures as blocks. Only
+//! regular files are read, and none that is too large to send; a mistake here is told before
+//! anything reaches a model.
+
+use std::fs::OpenOptions;
+use std::io::Read;
+use std::os::unix::fs::OpenOptionsExt;
+use std::path::Path;
+
+use base64::Engine;
+
+use crate::agent::message::Block;
+
+/// A prompt, ready for `AgentCommand::Prompt`.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct Prompt {
+    pub text: String,
+    /// `Block::Image`s.
+    pub images: Vec<Block>,
+}
+
+/// Largest text that is put into a prompt, in bytes.
+const TEXT_BYTES: u64 = 1 << 20;
+/// Largest picture that providers take, in bytes.
+const IMAGE_BYTES: u64 = 5 << 20;
+
+/// The prompts of a command line. Piped input comes first, then files, then the first argument,
+/// with an empty line between. Paths are relative to the working directory.
+///
+/// # Errors
+/// A sentence that names the file and says what is wrong with it.
+pub fn gather(arguments: &[String], piped: Option<String>) -> Result<Vec<Prompt>, String> {
+    let mut first = Prompt::default();
+    let mut parts: Vec<String> = piped.filter(|text| !text.trim().is_empty()).into_iter().collect();
+    let mut texts = Vec::new();
+    for argument in arguments {
+        match argument.strip_prefix('@').filter(|path| !path.is_empty()) {
+            Some(path) => match attach(Path::new(path))? {
+                Attached::Text(text) => parts.push(text),
+                Attached::Image(block) => first.images.push(block),
+            },
+            None => texts.push(argument.clone()),
+        }
+    }
+    let mut texts = texts.into_iter();
+    parts.extend(texts.next());
+    first.text = parts.join("\n\n");
+    let rest = texts.map(|text| Prompt { text, images: Vec::new() });
+    let given = !first.text.is_empty() || !first.images.is_empty();
+    Ok(given.then_some(first).into_iter().chain(rest).collect())
+}
+
+/// Reads all of standard input, for [`gather`].
+///
+/// # Errors
+/// A sentence: it cannot be read, or is too large.
+pub fn read_piped(input: impl Read) -> Result<String, String> {
+    let mut bytes = Vec::new();
+    let read = input.take(TEXT_BYTES + 1).read_to_end(&mut bytes);
+    read.map_err(|error| format!("standard input cannot be read: {error}"))?;
+    if bytes.len() as u64 > TEXT_BYTES {
+        return Err("standard input is larger than 1 MB (save it to a file and name the file)".to_owned());
+    }
+    Ok(String::from_utf8_lossy(&bytes).into_owned())
+}
+
+/// The value of an argument that may name a file: `@path` is its text, anything else is itself.
+///
+/// # Errors
+/// A sentence that names the file.
+pub fn text_or_file(value: &str) -> Result<String, String> {
+    match value.strip_prefix('@') {
+        Some(path) => text_of(path, read(Path::new(path), TEXT_BYTES)?),
+        None => Ok(value.to_owned()),
+    }
+}
+
+enum Attached {
+    Text(String),
+    Image(Block),
+}
+
+fn attach(path: &Path) -> Result<Attached, String> {
+    let shown = path.display().to_string();
+    let bytes = read(path, IMAGE_BYTES)?;
+    if let Some(mime_type) = picture(&bytes) {
+        let data = base64::engine::general_purpose::STANDARD.encode(&bytes);
+        return Ok(Attached::Image(Block::Image { data, mime_type: mime_type.to_owned() }));
+    }
+    let text = text_of(&shown, bytes)?;
+    let fence = fence(&text);
+    let end = if text.is_empty() || text.ends_with('\n') { "" } else { "\n" };
+    Ok(Attached::Text(format!("{shown}:\n{fence}\n{text}{end}{fence}")))
+}
+
+fn text_of(shown: &str, bytes: Vec<u8>) -> Result<String, String> {
+    if bytes.len() as u64 > TEXT_BYTES {
+        return Err(format!("{shown}: larger than 1 MB (ask for it by name, and the model reads what it needs)"));
+    }
+    let text = String::from_utf8(bytes).ok().filter(|text| !text.contains('\0'));
+    text.ok_or_else(|| format!("{shown}: neither text in UTF-8 nor a PNG, JPEG, GIF or WebP picture"))
+}
+
+/// The mime type of a picture that models take.
+fn picture(bytes: &[u8]) -> Option<&'static str> {
+    match image::guess_format(bytes).ok()? {
+        image::ImageFormat::Png => Some("image/png"),
+        image::ImageFormat::Jpeg => Some("image/jpeg"),
+        image::ImageFormat::Gif => Some("image/gif"),
+        image::ImageFormat::WebP => Some("image/webp"),
+        _ => None,
+    }
+}
+
+/// A fence longer than every row of backticks in `text`.
+fn fence(text: &str) -> String {
+    let longest = text.split(|c| c != '`').map(str::len).max().unwrap_or(0);
+    "`".repeat(longest.max(2) + 1)
+}
+
+/// Reads a regular file of at most `limit` bytes. Opening without waiting keeps a pipe or a
+/// device from stopping the program.
+fn read(path: &Path, limit: u64) -> Result<Vec<u8>, String> {
+    let failed = |error: std::io::Error| format!("{}: {error}", path.display());
+    let flags = rustix::fs::OFlags::NONBLOCK | rustix::fs::OFlags::NOCTTY;
+    let flags = i32::try_from(flags.bits()).unwrap_or_default();
+    let file = OpenOptions::new().read(true).custom_flags(flags).open(path).map_err(failed)?;
+    let meta = file.metadata().map_err(failed)?;
+    if !meta.is_file() {
+        return Err(format!("{}: not a file that can be read whole", path.display()));
+    }
+    let mut bytes = Vec::new();
+    file.take(limit + 1).read_to_end(&mut bytes).map_err(failed)?;
+    if bytes.len() as u64 > limit {
+        return Err(format!("{}: larger than {} MB", path.display(), limit >> 20));
+    }
+    Ok(bytes)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const PNG: &[u8] = b"\x89PNG\r\n\x1a\n\0\0\0\rIHDR";
+
+    fn check(arguments: &[&str], piped: Option<&str>, expected: &[&str]) {
+        let arguments: Vec<String> = arguments.iter().map(|text| (*text).to_owned()).collect();
+        let prompts = gather(&arguments, piped.map(str::to_owned)).unwrap();
+        let texts: Vec<&str> = prompts.iter().map(|prompt| prompt.text.as_str()).collect();
+        assert_eq!(texts, expected, "{arguments:?} {piped:?}");
+    }
+
+    #[test]
+    fn arguments_and_piped_input_are_joined() {
+        check(&[], None, &[]);
+        check(&["a"], None, &["a"]);
+        check(&["a", "b"], None, &["a", "b"]);
+        check(&["a", "b"], Some("in\n"), &["in\n\n\na", "b"]);
+        check(&[], Some("in\n"), &["in\n"]);
+        check(&["a"], Some(" \n"), &["a"]);
+        check(&["@"], None, &["@"]);
+        check(&["a@b.c"], None, &["a@b.c"]);
+    }
+
+    #[test]
+    fn files_go_before_the_first_prompt() {
+        let dir = tempfile::tempdir().unwrap();
+        let file = |name: &str, content: &[u8]| {
+            let path = dir.path().join(name);
+            std::fs::write(&path, content).unwrap();
+            format!("@{}", path.display())
+        };
+        let text = file("a.md", b"x\n```\ny");
+        let shown = text.strip_prefix('@').unwrap();
+        let expected = format!("{shown}:\n````\nx\n```\ny\n````\n\nsay");
+        check(&["say", &text], None, &[&expected]);
+
+        let picture = file("p.bin", PNG);
+        let prompts = gather(&[picture, "what".into(), "then".into()], None).unwrap();
+        let data = base64::engine::general_purpose::STANDARD.encode(PNG);
+        let images = vec![Block::Image { data, mime_type: "image/png".into() }];
+        assert_eq!(prompts, [Prompt { text: "what".into(), images }, Prompt { text: "then".into(), images: vec![] }]);
+    }
+
+    #[test]
+    fn what_cannot_be_sent_is_refused_with_its_name() {
+        let dir = tempfile::tempdir().unwrap();
+        let path = |name: &str| dir.path().join(name);
+        std::fs::write(path("binary"), b"a\0b").unwrap();
+        std::fs::write(path("latin"), b"caf\xe9").unwrap();
+        std::fs::write(path("large"), vec![b'a'; (TEXT_BYTES + 1) as usize]).unwrap();
+        rustix::fs::mknodat(rustix::fs::CWD, path("pipe"), rustix::fs::FileType::Fifo, 0o600.into(), 0).unwrap();
+        let cases = [
+            ("missing", "No such file"),
+            ("binary", "neither text"),
+            ("latin", "neither text"),
+            ("large", "larger than 1 MB"),
+            ("pipe", "not a file"),
+            ("", "not a file"),
+        ];
+        for (name, reason) in cases {
+            let error = gather(&[format!("@{}", path(name).display())], None).unwrap_err();
+            assert!(error.contains(reason) && error.contains(name), "{name}: {error}");
+        }
+        assert!(read_piped(std::io::repeat(b'x')).unwrap_err().contains("1 MB"));
+        assert_eq!(text_or_file("plain").unwrap(), "plain");
+        assert!(text_or_file("@/nowhere").is_err());
+    }
+}

@@ -1,0 +1,96 @@
+//! The modes that are set on the terminal, and the one way to take them back.
+//!
+//! Which modes are set is known to a few process-wide bits, because they must be undone from
+//! anywhere: the end of the program, a panic hook, a signal. [`restore`] may be called any
+//! number of times from any thread; each mode is undone once. [`super::terminal::Tty`] is the
+//! only one that sets them.
+
+use std::io;
+use std::sync::atomic::{AtomicU8, Ordering};
+use std::time::Duration;
+
+use super::output;
+
+/// A group of modes that is set and reset as one.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Mode {
+    Raw = 1,
+    Screen = 2,
+    Mouse = 4,
+    Title = 8,
+}
+
+static SET: AtomicU8 = AtomicU8::new(0);
+
+/// How long the way out waits for a terminal that does not read.
+const PATIENCE: Duration = Duration::from_millis(300);
+
+/// Alternate screen, bracketed paste, kitty keyboard flags (disambiguate, event types,
+/// alternate keys), focus reports, hidden cursor. A terminal that does not know one ignores it.
+/// The keyboard flags come after the alternate screen, since each screen has its own stack.
+const SCREEN_ON: &str = "\x1b[?1049h\x1b[?2004h\x1b[>7u\x1b[?1004h\x1b[?25l\x1b[2J";
+/// The end of a frame that may be half out and of its colours, then [`SCREEN_ON`] backwards.
+const SCREEN_OFF: &str = "\x1b[?2026l\x1b[0m\x1b[?25h\x1b[?1004l\x1b[<1u\x1b[?2004l\x1b[?1049l";
+/// Buttons, movement with a button held, positions beyond column 223. Not `?1003`, which would
+/// report every movement.
+const MOUSE_ON: &str = "\x1b[?1000h\x1b[?1002h\x1b[?1006h";
+const MOUSE_OFF: &str = "\x1b[?1006l\x1b[?1002l\x1b[?1000l";
+/// The window's title is kept on the terminal's own stack.
+const TITLE_ON: &str = "\x1b[22;0t";
+const TITLE_OFF: &str = "\x1b[23;0t";
+
+/// Whether `mode` is set.
+pub fn is_set(mode: Mode) -> bool {
+    SET.load(Ordering::SeqCst) & mode as u8 != 0
+}
+
+/// Marks `mode` as set; the sequence to send first, none when it was set already.
+pub fn set(mode: Mode) -> Option<&'static str> {
+    let before = SET.fetch_or(mode as u8, Ordering::SeqCst);
+    (before & mode as u8 == 0).then_some(match mode {
+        Mode::Raw => "",
+        Mode::Screen => SCREEN_ON,
+        Mode::Mouse => MOUSE_ON,
+        Mode::Title => TITLE_ON,
+    })
+}
+
+/// Marks `mode` as not set; the sequence to send, none when it was not set.
+pub fn unset(mode: Mode) -> Option<&'static str> {
+    let before = SET.fetch_and(!(mode as u8), Ordering::SeqCst);
+    (before & mode as u8 != 0).then_some(match mode {
+        Mode::Raw => "",
+        Mode::Screen => SCREEN_OFF,
+        Mode::Mouse => MOUSE_OFF,
+        Mode::Title => TITLE_OFF,
+    })
+}
+
+/// Raw mode. crossterm keeps the terminal's former settings, and reads Ctrl+J differently when
+/// it was not the one to change them.
+///
+/// # Errors
+/// Standard input is no terminal.
+pub fn enter_raw() -> io::Result<()> {
+    if set(Mode::Raw).is_some() {
+        crossterm::terminal::enable_raw_mode()?;
+    }
+    Ok(())
+}
+
+/// What undoes every mode but raw mode, in the reverse order of setting them.
+pub fn undo() -> String {
+    [Mode::Title, Mode::Mouse, Mode::Screen].into_iter().filter_map(unset).collect()
+}
+
+/// Takes every mode back, waiting a moment at most. Idempotent; for the end of the program, the
+/// panic hook and the path of a signal. Errors are of no use here: the terminal may be gone.
+pub fn restore() {
+    let bytes = undo();
+    if !bytes.is_empty() {
+        let _ = output::write_within(output::terminal(), bytes.as_bytes(), PATIENCE);
+    }
+    if unset(Mode::Raw).is_some() {
+        let _ = crossterm::terminal::disable_raw_mode();
+    }
+}

@@ -1,0 +1,138 @@
+//! The writing end of the terminal: bytes go out whole, and a stuck terminal blocks nobody.
+//!
+//! The terminal is opened anew, so that the non-blocking mode is ours alone and not also the
+//! shell's. A frame is one `write`; only when the terminal takes less than all of it is the
+//! rest kept, and until it is gone no further frame is begun. Frames are dropped, never facts.
+//! What the bytes mean is for [`super::terminal`].
+
+use std::io;
+use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
+use std::sync::OnceLock;
+use std::time::{Duration, Instant};
+
+use rustix::event::{PollFd, PollFlags, Timespec};
+use rustix::fs::{Mode, OFlags};
+use rustix::io::Errno;
+
+/// The terminal, opened once for the life of the program so that a panic hook finds it too.
+static TERMINAL: OnceLock<OwnedFd> = OnceLock::new();
+
+/// Bytes on their way to the terminal.
+#[derive(Debug, Default)]
+pub struct Output {
+    pending: Vec<u8>,
+}
+
+/// Whether everything has gone out.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Sent {
+    All,
+    /// The terminal does not read; the rest is kept.
+    Part,
+}
+
+impl Output {
+    /// Whether bytes wait that the terminal has not taken.
+    pub fn is_stuck(&self) -> bool {
+        !self.pending.is_empty()
+    }
+
+    /// Forgets what waits. For the way out of a terminal that does not read.
+    pub fn give_up(&mut self) {
+        self.pending.clear();
+    }
+
+    /// Sends what waits and then `bytes`, waiting at most `patience` for the terminal.
+    ///
+    /// # Errors
+    /// The terminal is gone.
+    pub fn send(&mut self, bytes: &[u8], patience: Duration) -> io::Result<Sent> {
+        if self.pending.is_empty() {
+            let sent = write_within(terminal(), bytes, patience)?;
+            self.pending.extend_from_slice(bytes.get(sent..).unwrap_or_default());
+        } else {
+            self.pending.extend_from_slice(bytes);
+            let sent = write_within(terminal(), &self.pending, patience)?;
+            self.pending.drain(..sent.min(self.pending.len()));
+        }
+        Ok(if self.pending.is_empty() { Sent::All } else { Sent::Part })
+    }
+}
+
+/// The terminal behind standard output. When it cannot be opened anew (another user's
+/// terminal), standard output itself, which may block.
+pub fn terminal() -> BorrowedFd<'static> {
+    let fallback = rustix::stdio::stdout();
+    if let Some(open) = TERMINAL.get() {
+        return open.as_fd();
+    }
+    let flags = OFlags::RDWR | OFlags::NONBLOCK | OFlags::NOCTTY | OFlags::CLOEXEC;
+    let opened = rustix::termios::ttyname(fallback, Vec::new())
+        .and_then(|name| rustix::fs::open(name, flags, Mode::empty()));
+    match opened {
+        Ok(open) => TERMINAL.get_or_init(|| open).as_fd(),
+        Err(_) => fallback,
+    }
+}
+
+/// Writes as much of `bytes` as goes out within `patience`; how much that was.
+///
+/// # Errors
+/// The terminal is gone.
+pub fn write_within(fd: BorrowedFd<'_>, bytes: &[u8], patience: Duration) -> io::Result<usize> {
+    let mut sent = 0;
+    let mut deadline = None;
+    while let Some(rest) = bytes.get(sent..).filter(|rest| !rest.is_empty()) {
+        match rustix::io::write(fd, rest) {
+            Ok(count) => sent += count,
+            Err(Errno::INTR) => {}
+            Err(Errno::AGAIN) => {
+                let now = Instant::now();
+                let left = deadline.get_or_insert(now + patience).saturating_duration_since(now);
+                if left.is_zero() || !writable(fd, left)? {
+                    break;
+                }
+            }
+            Err(error) => return Err(error.into()),
+        }
+    }
+    Ok(sent)
+}
+
+fn writable(fd: BorrowedFd<'_>, within: Duration) -> io::Result<bool> {
+    let timeout = Timespec::try_from(within).unwrap_or_default();
+    let mut polled = [PollFd::new(&fd, PollFlags::OUT)];
+    match rustix::event::poll(&mut polled, Some(&timeout)) {
+        Ok(ready) => Ok(ready > 0),
+        Err(Errno::INTR) => Ok(true),
+        Err(error) => Err(error.into()),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_reader_that_sleeps_gets_a_part_and_no_one_waits_long() {
+        let (mut reader, writer) = std::io::pipe().unwrap();
+        rustix::io::ioctl_fionbio(&writer, true).unwrap();
+        let bytes = vec![b'x'; 1 << 20];
+        let start = Instant::now();
+        let sent = write_within(writer.as_fd(), &bytes, Duration::from_millis(30)).unwrap();
+        assert!(sent > 0 && sent < bytes.len(), "{sent}");
+        assert!(start.elapsed() < Duration::from_secs(2));
+        let drain = std::thread::spawn(move || std::io::copy(&mut reader, &mut std::io::sink()).unwrap());
+        let rest = write_within(writer.as_fd(), &bytes[sent..], Duration::from_secs(10)).unwrap();
+        assert_eq!(sent + rest, bytes.len());
+        drop(writer);
+        assert_eq!(drain.join().unwrap(), bytes.len() as u64);
+    }
+
+    #[test]
+    fn a_closed_terminal_is_an_error() {
+        let (reader, writer) = std::io::pipe().unwrap();
+        drop(reader);
+        assert!(write_within(writer.as_fd(), b"x", Duration::ZERO).is_err());
+    }
+}

@@ -1,0 +1,422 @@
+//! The terminal as an object: the one owner of everything that is written to it.
+//!
+//! Frames, the title, the clipboard and the bell go through typed methods here and nowhere
+//! else, so no text reaches the terminal as a control sequence. A frame is compared with the one
+//! before; when nothing differs nothing is written, and otherwise it is one write inside a
+//! synchronised update. It never reads: that is [`super::input`].
+
+use std::io;
+use std::time::Duration;
+
+use base64::Engine;
+use crossterm::cursor::{Hide, MoveTo, Show};
+use crossterm::queue;
+use crossterm::terminal::{BeginSynchronizedUpdate, Clear, ClearType, EndSynchronizedUpdate};
+use ratatui::backend::{Backend, CrosstermBackend};
+use ratatui::buffer::Buffer;
+use ratatui::layout::Rect;
+use rustix::process::Signal;
+
+use super::modes::{self, Mode};
+use super::output::{Output, Sent};
+
+/// A terminal that takes longer than this for a frame misses the next ones.
+const PATIENCE: Duration = Duration::from_millis(40);
+/// Titles are cut here; no terminal shows more.
+const TITLE_CHARS: usize = 120;
+/// Largest text for the clipboard, in bytes. Terminals drop longer sequences, some with noise.
+const COPY_BYTES: usize = 1 << 20;
+
+/// Whether mouse events are ours or the terminal's own.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum MouseCapture {
+    On,
+    Off,
+}
+
+/// What became of a frame.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Drawn {
+    /// It was sent; so many bytes.
+    Frame(usize),
+    /// It looks like the one before. Nothing was written.
+    Unchanged,
+    /// The terminal has not yet taken an earlier frame, or is given back. Nothing was drawn;
+    /// try again later.
+    Busy,
+}
+
+/// What became of a text for the clipboard.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Copied {
+    /// Sent. Whether the terminal allows it is not known.
+    Sent,
+    /// Longer than a terminal takes; nothing was sent.
+    TooLong,
+}
+
+/// The terminal, from [`Tty::enter`] to [`Tty::leave`].
+#[derive(Debug)]
+pub struct Tty {
+    output: Output,
+    shown: Buffer,
+    next: Buffer,
+    /// Where the cursor is shown; `None` when it is hidden.
+    cursor: Option<(u16, u16)>,
+    /// The screen holds something that `shown` does not know of.
+    stale: bool,
+    mouse: MouseCapture,
+    /// Bytes of one frame; kept for its capacity.
+    scratch: Vec<u8>,
+}
+
+impl Tty {
+    /// Takes the terminal: raw mode, alternate screen, bracketed paste, kitty keyboard flags,
+    /// focus reports, the mouse if wanted. Nothing is asked, so nothing is waited for.
+    ///
+    /// # Errors
+    /// Standard input or output is no terminal.
+    pub fn enter(mouse: MouseCapture) -> io::Result<Self> {
+        let mut tty = Tty {
+            output: Output::default(),
+            shown: Buffer::empty(size()),
+            next: Buffer::empty(size()),
+            cursor: None,
+            stale: false,
+            mouse,
+            scratch: Vec::with_capacity(16 * 1024),
+        };
+        tty.set_modes()?;
+        Ok(tty)
+    }
+
+    fn set_modes(&mut self) -> io::Result<()> {
+        modes::enter_raw()?;
+        let mut bytes = modes::set(Mode::Screen).unwrap_or_default().to_owned();
+        if self.mouse == MouseCapture::On {
+            bytes.push_str(modes::set(Mode::Mouse).unwrap_or_default());
+        }
+        self.send(bytes.as_bytes())
+    }
+
+    /// Gives the terminal back as it was. Idempotent; dropping does the same.
+    pub fn leave(&mut self) {
+        if self.output.is_stuck() {
+            // A sequence may be half out: let the rest follow if it goes quickly.
+            let _ = self.output.send(b"", PATIENCE);
+            self.output.give_up();
+        }
+        modes::restore();
+        self.cursor = None;
+    }
+
+    /// Leaves, and prints one line below the prompt.
+    ///
+    /// # Errors
+    /// The terminal is gone.
+    pub fn farewell(mut self, line: &str) -> io::Result<()> {
+        self.leave();
+        self.send(format!("{}\r\n", plain(line)).as_bytes())
+    }
+
+    /// Takes the mouse or leaves it to the terminal.
+    ///
+    /// # Errors
+    /// The terminal is gone.
+    pub fn set_mouse(&mut self, mouse: MouseCapture) -> io::Result<()> {
+        self.mouse = mouse;
+        let change = match mouse {
+            MouseCapture::On => modes::set(Mode::Mouse),
+            MouseCapture::Off => modes::unset(Mode::Mouse),
+        };
+        self.send(change.unwrap_or_default().as_bytes())
+    }
+
+    /// Draws one frame. `frame` fills the buffer, which is blank and of the terminal's present
+    /// size, and answers where the cursor stands (`None` hides it).
+    ///
+    /// # Errors
+    /// The terminal is gone.
+    pub fn draw(
+        &mut self,
+        frame: impl FnOnce(&mut Buffer, Rect) -> Option<(u16, u16)>,
+    ) -> io::Result<Drawn> {
+        if !modes::is_set(Mode::Screen) {
+            // A panic in another task has already given the terminal back.
+            return Ok(Drawn::Busy);
+        }
+        if self.output.is_stuck() && self.output.send(b"", Duration::ZERO)? == Sent::Part {
+            return Ok(Drawn::Busy);
+        }
+        self.fit(size());
+        self.next.reset();
+        let area = self.next.area;
+        let cursor = frame(&mut self.next, area).filter(|(x, y)| *x < area.width && *y < area.height);
+        self.compose(cursor)?;
+        std::mem::swap(&mut self.shown, &mut self.next);
+        self.cursor = cursor;
+        self.stale = false;
+        if self.scratch.is_empty() {
+            return Ok(Drawn::Unchanged);
+        }
+        self.output.send(&self.scratch, PATIENCE)?;
+        Ok(Drawn::Frame(self.scratch.len()))
+    }
+
+    /// Makes the buffers as large as the terminal; a change makes what is shown worthless.
+    fn fit(&mut self, area: Rect) {
+        if self.next.area != area {
+            self.next.resize(area);
+            self.shown.resize(area);
+            self.stale = true;
+        }
+        if self.stale {
+            self.shown.reset();
+        }
+    }
+
+    /// Writes what leads from the shown frame to the next one into `scratch`; nothing when they
+    /// are the same.
+    fn compose(&mut self, cursor: Option<(u16, u16)>) -> io::Result<()> {
+        self.scratch.clear();
+        let mut cells = self.shown.diff_iter(&self.next).peekable();
+        let changed = self.stale || cells.peek().is_some();
+        if !changed && cursor == self.cursor {
+            return Ok(());
+        }
+        queue!(self.scratch, BeginSynchronizedUpdate)?;
+        let hidden = self.cursor.is_none();
+        if changed && !hidden {
+            // Where updates are not synchronised the cursor would be seen running about.
+            queue!(self.scratch, Hide)?;
+        }
+        if self.stale {
+            queue!(self.scratch, Clear(ClearType::All))?;
+        }
+        if changed {
+            CrosstermBackend::new(&mut self.scratch).draw(cells)?;
+        }
+        match cursor {
+            Some((x, y)) => queue!(self.scratch, MoveTo(x, y))?,
+            None if !changed && !hidden => queue!(self.scratch, Hide)?,
+            None => {}
+        }
+        if cursor.is_some() && (changed || hidden) {
+            queue!(self.scratch, Show)?;
+        }
+        queue!(self.scratch, EndSynchronizedUpdate)
+    }
+
+    /// Makes the next frame a whole one, whatever is on the screen. To be called whenever the
+    /// terminal was resized: it may have been small for a moment and have lost what it showed,
+    /// although the size is again the one before.
+    pub fn redraw(&mut self) {
+        self.stale = true;
+    }
+
+    /// Sets the window's title. Control characters are left out; the former title comes back
+    /// at the end.
+    ///
+    /// # Errors
+    /// The terminal is gone.
+    pub fn set_title(&mut self, title: &str) -> io::Result<()> {
+        let keep = modes::set(Mode::Title).unwrap_or_default();
+        let title: String = plain(title).chars().take(TITLE_CHARS).collect();
+        self.send(format!("{keep}\x1b]2;{title}\x07").as_bytes())
+    }
+
+    /// Hands `text` to the terminal for the clipboard (OSC 52).
+    ///
+    /// # Errors
+    /// The terminal is gone.
+    pub fn copy(&mut self, text: &str) -> io::Result<Copied> {
+        if text.len() > COPY_BYTES {
+            return Ok(Copied::TooLong);
+        }
+        let coded = base64::engine::general_purpose::STANDARD.encode(text);
+        self.send(format!("\x1b]52;c;{coded}\x1b\\").as_bytes())?;
+        Ok(Copied::Sent)
+    }
+
+    /// Rings the bell.
+    ///
+    /// # Errors
+    /// The terminal is gone.
+    pub fn bell(&mut self) -> io::Result<()> {
+        self.send(b"\x07")
+    }
+
+    /// Gives the terminal back, stops this program's process group, and takes the terminal again
+    /// when the shell lets it go on in the foreground.
+    ///
+    /// # Errors
+    /// The terminal is gone.
+    pub fn suspend(&mut self) -> io::Result<Suspended> {
+        if !has_shell() {
+            return Ok(Suspended::NoShell);
+        }
+        self.leave();
+        loop {
+            rustix::process::kill_current_process_group(Signal::STOP)?;
+            // Continued in the background (`bg`): the terminal is not ours to touch.
+            if in_foreground() {
+                break;
+            }
+        }
+        self.resume()?;
+        Ok(Suspended::Back)
+    }
+
+    /// Takes the terminal again after it was given back, or after the program was stopped by a
+    /// signal that cannot be caught. The next frame is a whole one.
+    ///
+    /// # Errors
+    /// The terminal is gone.
+    pub fn resume(&mut self) -> io::Result<()> {
+        if !in_foreground() {
+            return Ok(());
+        }
+        modes::restore();
+        self.set_modes()?;
+        self.cursor = None;
+        self.redraw();
+        Ok(())
+    }
+
+    fn send(&mut self, bytes: &[u8]) -> io::Result<()> {
+        if bytes.is_empty() {
+            return Ok(());
+        }
+        self.output.send(bytes, PATIENCE).map(|_| ())
+    }
+}
+
+impl Drop for Tty {
+    fn drop(&mut self) {
+        self.leave();
+    }
+}
+
+/// What became of a wish to be suspended.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Suspended {
+    /// It was, and is back.
+    Back,
+    /// There is no shell that could bring it back; nothing was done.
+    NoShell,
+}
+
+/// The terminal's size; 80x24 where it does not know.
+pub fn size() -> Rect {
+    let known = rustix::termios::tcgetwinsize(super::output::terminal()).ok();
+    let (columns, rows) = known.map_or((0, 0), |size| (size.ws_col, size.ws_row));
+    if columns == 0 || rows == 0 { Rect::new(0, 0, 80, 24) } else { Rect::new(0, 0, columns, rows) }
+}
+
+/// A session leader has no shell above it: once stopped it would stay so.
+fn has_shell() -> bool {
+    let group = rustix::process::getpgrp();
+    rustix::process::getsid(None).is_ok_and(|session| session != group)
+}
+
+fn in_foreground() -> bool {
+    let owner = rustix::termios::tcgetpgrp(super::output::terminal());
+    owner.is_ok_and(|owner| owner == rustix::process::getpgrp())
+}
+
+/// `text` without anything that a terminal would take for more than a letter.
+pub fn plain(text: &str) -> String {
+    let hidden = |c: &char| {
+        c.is_control()
+            || matches!(c, '\u{ad}' | '\u{200b}'..='\u{200f}' | '\u{2028}'..='\u{202e}')
+            || matches!(c, '\u{2060}'..='\u{206f}' | '\u{feff}' | '\u{fff9}'..='\u{fffb}')
+            || matches!(c, '\u{e0000}'..='\u{e0fff}')
+    };
+    text.chars().filter(|c| !hidden(c)).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn tty(width: u16, height: u16) -> Tty {
+        let area = Rect::new(0, 0, width, height);
+        Tty {
+            output: Output::default(),
+            shown: Buffer::empty(area),
+            next: Buffer::empty(area),
+            cursor: None,
+            stale: false,
+            mouse: MouseCapture::Off,
+            scratch: Vec::new(),
+        }
+    }
+
+    /// The bytes that lead from the frame before to `line` with the cursor at `cursor`.
+    fn step(tty: &mut Tty, line: &str, cursor: Option<(u16, u16)>) -> String {
+        tty.next.reset();
+        tty.next.set_string(0, 0, line, ratatui::style::Style::new());
+        tty.compose(cursor).unwrap();
+        std::mem::swap(&mut tty.shown, &mut tty.next);
+        tty.cursor = cursor;
+        tty.stale = false;
+        String::from_utf8(tty.scratch.clone()).unwrap()
+    }
+
+    #[test]
+    fn a_frame_like_the_one_before_writes_nothing() {
+        let mut tty = tty(20, 2);
+        assert!(step(&mut tty, "hello", Some((5, 0))).contains("hello"));
+        assert_eq!(step(&mut tty, "hello", Some((5, 0))), "");
+        let moved = step(&mut tty, "hello", Some((4, 0)));
+        assert_eq!(moved, "\x1b[?2026h\x1b[1;5H\x1b[?2026l");
+        assert_eq!(step(&mut tty, "hello", None), "\x1b[?2026h\x1b[?25l\x1b[?2026l");
+        assert_eq!(step(&mut tty, "hello", None), "");
+    }
+
+    #[test]
+    fn every_frame_is_synchronised_and_leaves_the_cursor_as_asked() {
+        let mut tty = tty(20, 2);
+        let mut screen = vt100::Parser::new(2.try_into().unwrap(), 20.try_into().unwrap(), 0);
+        let frames = [("one", Some((3, 0))), ("two", None), ("2", Some((1, 0))), ("日本", Some((4, 0)))];
+        for (line, cursor) in frames {
+            let bytes = step(&mut tty, line, cursor);
+            assert!(bytes.starts_with("\x1b[?2026h") && bytes.ends_with("\x1b[?2026l"), "{bytes:?}");
+            screen.process(bytes.as_bytes());
+            assert_eq!(screen.screen().contents().trim_end(), line);
+            assert_eq!(screen.screen().hide_cursor(), cursor.is_none(), "{line}");
+            if let Some((x, y)) = cursor {
+                assert_eq!(screen.screen().cursor_position(), (y, x));
+            }
+        }
+    }
+
+    #[test]
+    fn a_new_size_and_a_redraw_begin_from_a_blank_screen() {
+        let mut tty = tty(20, 2);
+        step(&mut tty, "hello", None);
+        for wide in [10, 30] {
+            tty.fit(Rect::new(0, 0, wide, 3));
+            let bytes = step(&mut tty, "hello", None);
+            assert!(bytes.contains("\x1b[2J") && bytes.contains("hello"), "{bytes:?}");
+        }
+        tty.redraw();
+        tty.fit(Rect::new(0, 0, 30, 3));
+        assert!(step(&mut tty, "hello", None).contains("hello"));
+        tty.fit(Rect::new(0, 0, 0, 0));
+        tty.compose(None).unwrap();
+    }
+
+    #[test]
+    fn text_outside_a_frame_carries_no_control_sequence() {
+        let cases = [
+            ("a\x1b]0;evil\x07b", "a]0;evilb"),
+            ("tau\u{9b}31m \u{202e}x\u{200b}", "tau31m x"),
+            ("日本 café", "日本 café"),
+            ("line\r\nnext", "linenext"),
+        ];
+        for (text, shown) in cases {
+            assert_eq!(plain(text), shown);
+        }
+    }
+}

@@ -1,0 +1,252 @@
+//! The real program in a real terminal: what is set is taken back on every way out.
+
+use std::path::Path;
+use std::time::{Duration, Instant};
+
+use rustix::process::Signal;
+use vt100::{MouseProtocolEncoding, MouseProtocolMode};
+
+use crate::screen::Screen;
+
+/// What is switched on at start, in order, with what switches it off again.
+const MODES: [(&str, &str); 8] = [
+    ("\x1b[?1049h", "\x1b[?1049l"),
+    ("\x1b[?2004h", "\x1b[?2004l"),
+    ("\x1b[>7u", "\x1b[<1u"),
+    ("\x1b[?1004h", "\x1b[?1004l"),
+    ("\x1b[?25l", "\x1b[?25h"),
+    ("\x1b[?1000h", "\x1b[?1000l"),
+    ("\x1b[?1002h", "\x1b[?1002l"),
+    ("\x1b[?1006h", "\x1b[?1006l"),
+];
+
+const SHELL: &str = "/bin/sh";
+
+/// Waits for the composer.
+fn ready(screen: &Screen) {
+    screen.wait_until("composer", |cells| {
+        cells.alternate_screen() && !cells.hide_cursor() && cells.contents().contains('>')
+    });
+}
+
+fn started(args: &[&str], columns: u16, rows: u16) -> Screen {
+    let screen = Screen::start(args, columns, rows);
+    ready(&screen);
+    screen
+}
+
+/// The modes were set in order, and the last bytes take them back in the reverse order.
+#[track_caller]
+fn check_modes_were_reversed(screen: &Screen) {
+    let bytes = String::from_utf8_lossy(&screen.bytes()).into_owned();
+    let mut rest = bytes.as_str();
+    for (set, _) in MODES {
+        let (_, after) = rest.split_once(set).unwrap_or_else(|| panic!("{set:?} is not set in order"));
+        rest = after;
+    }
+    let mut end = bytes.len();
+    for (_, reset) in MODES {
+        end = bytes[..end].rfind(reset).unwrap_or_else(|| panic!("{reset:?} is not reset in order"));
+    }
+    screen.screen(|cells| {
+        assert!(!cells.alternate_screen() && !cells.hide_cursor() && !cells.bracketed_paste());
+        assert_eq!(cells.mouse_protocol_mode(), MouseProtocolMode::None);
+        assert_eq!(cells.mouse_protocol_encoding(), MouseProtocolEncoding::Default);
+    });
+}
+
+#[test]
+fn a_normal_end_gives_the_terminal_back_as_it_was() {
+    let script = "\"$TAU_BIN\"; echo \"exit=$?\"; cat";
+    let screen = Screen::program(Path::new(SHELL), &["-c", script], 80, 24);
+    ready(&screen);
+    assert!(!screen.settings_are_as_before(), "raw mode is not set, so nothing is proved");
+    screen.type_keys("\x04");
+    screen.wait_for("exit=0");
+    check_modes_were_reversed(&screen);
+    assert!(screen.settings_are_as_before());
+}
+
+#[test]
+fn every_signal_that_ends_it_gives_the_terminal_back() {
+    for (signal, code) in [(Signal::TERM, 143), (Signal::HUP, 129), (Signal::INT, 130)] {
+        let mut screen = started(&[], 80, 24);
+        screen.type_keys("some text");
+        screen.wait_for("some text");
+        screen.signal(signal);
+        assert_eq!(screen.wait_exit().code(), Some(code), "{signal:?}");
+        check_modes_were_reversed(&screen);
+    }
+}
+
+#[test]
+fn a_closed_window_ends_it_although_hangups_are_ignored() {
+    // Half a sequence is pending, at which a careless reader waits or spins.
+    for pending in ["", "\x1b[", "\x1b[200~half a paste"] {
+        let script = "trap '' HUP; exec \"$TAU_BIN\"";
+        let mut screen = Screen::program(Path::new(SHELL), &["-c", script], 80, 24);
+        ready(&screen);
+        screen.type_keys(pending);
+        let start = Instant::now();
+        screen.close();
+        screen.wait_exit();
+        assert!(start.elapsed() < Duration::from_secs(3), "{pending:?}: {:?}", start.elapsed());
+    }
+}
+
+#[test]
+fn it_can_be_suspended_and_brought_back() {
+    let script = "set -m; \"$TAU_BIN\"; echo stopped; read answer; fg; echo \"exit=$?\"; cat";
+    let screen = Screen::program(Path::new("/bin/bash"), &["-c", script], 80, 24);
+    ready(&screen);
+    screen.type_keys("kept");
+    screen.wait_for("kept");
+    screen.type_keys("\x1a");
+    screen.wait_for("stopped");
+    check_modes_were_reversed(&screen);
+    assert!(screen.settings_are_as_before());
+    screen.type_keys("\n");
+    screen.wait_until("the screen again", |cells| cells.alternate_screen() && cells.contents().contains("kept"));
+    for _ in 0..4 {
+        screen.type_keys("\x7f");
+    }
+    screen.wait_until("an empty composer", |cells| !cells.contents().contains("kept"));
+    screen.type_keys("\x04");
+    screen.wait_for("exit=0");
+    assert!(screen.settings_are_as_before());
+}
+
+#[test]
+fn without_a_shell_above_it_suspending_does_nothing() {
+    let screen = started(&[], 80, 24);
+    screen.type_keys("\x1a");
+    screen.type_keys("still here");
+    screen.wait_for("still here");
+}
+
+#[test]
+fn odd_sizes_and_resizes_do_no_harm() {
+    for (columns, rows) in [(0, 0), (1, 1), (2, 1), (1, 40), (80, 1), (10, 3), (500, 200)] {
+        let mut screen = Screen::start(&[], columns, rows);
+        screen.wait_until("alternate screen", vt100::Screen::alternate_screen);
+        screen.type_keys("x");
+        for (columns, rows) in [(40, 12), (1, 1), (80, 24)] {
+            screen.resize(columns, rows);
+        }
+        screen.wait_for("x");
+        screen.type_keys("\x7f");
+        screen.wait_until("an empty composer", |cells| !cells.contents().contains('x'));
+        screen.type_keys("\x04");
+        assert_eq!(screen.wait_exit().code(), Some(0), "{columns}x{rows}");
+    }
+}
+
+#[test]
+fn what_is_typed_before_the_first_frame_is_not_lost() {
+    let screen = Screen::start(&[], 80, 24);
+    screen.type_keys("early bird");
+    screen.wait_for("early bird");
+}
+
+#[test]
+fn random_bytes_do_no_harm() {
+    let mut screen = started(&[], 80, 24);
+    // A fixed sequence without the bytes that end, suspend or send: ^C ^D ^J ^M ^Z.
+    let mut seed = 7_u32;
+    let noise: Vec<u8> = std::iter::repeat_with(|| {
+        seed = seed.wrapping_mul(1_664_525).wrapping_add(1_013_904_223);
+        (seed >> 24) as u8
+    })
+    .filter(|byte| ![3, 4, 10, 13, 26].contains(byte) && *byte < 0x80)
+    .take(4_000)
+    .collect();
+    for piece in noise.chunks(97) {
+        screen.type_keys(std::str::from_utf8(piece).unwrap());
+    }
+    screen.signal(Signal::TERM);
+    assert_eq!(screen.wait_exit().code(), Some(143));
+    check_modes_were_reversed(&screen);
+}
+
+#[test]
+fn an_idle_screen_writes_nothing() {
+    let screen = started(&[], 80, 24);
+    screen.type_keys("x");
+    screen.wait_for("x");
+    // What start-up still does in the background may draw once more; then it is quiet.
+    let quiet = Duration::from_millis(700);
+    let end = Instant::now() + crate::screen::PATIENCE;
+    loop {
+        let before = screen.bytes().len();
+        std::thread::sleep(quiet);
+        if screen.bytes().len() == before {
+            break;
+        }
+        assert!(Instant::now() < end, "it never stops writing");
+    }
+}
+
+#[test]
+fn a_panic_gives_the_terminal_back_and_leaves_a_report() {
+    let this = std::env::current_exe().unwrap();
+    let args = ["--exact", "pty::child_that_panics", "--ignored", "--nocapture"];
+    let mut screen = Screen::program(&this, &args, 80, 24);
+    assert_eq!(screen.wait_exit().code(), Some(101));
+    let text = screen.text();
+    assert!(text.contains("tau crashed: the answer was 41"), "{text}");
+    screen.screen(|cells| assert!(!cells.alternate_screen() && !cells.hide_cursor()));
+    let reports: Vec<_> = std::fs::read_dir(screen.tau_home()).unwrap().flatten().collect();
+    assert_eq!(reports.len(), 1);
+    let report = std::fs::read_to_string(reports[0].path()).unwrap();
+    assert!(report.contains("the answer was 41") && report.contains("tests/pty.rs"), "{report}");
+}
+
+/// Not a test: what the test above runs in a terminal.
+#[test]
+#[ignore = "run by a_panic_gives_the_terminal_back_and_leaves_a_report"]
+fn child_that_panics() {
+    use tau::cli::tui::terminal::{MouseCapture, Tty};
+    let Some(home) = std::env::var_os("TAU_HOME") else { return };
+    tau::cli::crash::install(home.into());
+    let runtime = tokio::runtime::Runtime::new().unwrap();
+    runtime.block_on(async {
+        let mut tty = Tty::enter(MouseCapture::On).unwrap();
+        tty.draw(|_, _| Some((0, 0))).unwrap();
+        let task = tokio::spawn(async { panic!("the answer was {}", 41) });
+        tau::cli::crash::crashed().await;
+        assert!(task.await.is_err());
+    });
+    std::process::exit(tau::cli::crash::or_crash(tau::cli::exit::Exit::Ok).code().into());
+}
+
+/// Runs tau without a terminal; its exit code, standard output and standard error.
+fn batch(args: &[&str]) -> (Option<i32>, String, String) {
+    let home = tempfile::tempdir().unwrap();
+    let output = std::process::Command::new(env!("CARGO_BIN_EXE_tau"))
+        .args(args)
+        .env_clear()
+        .env("TAU_HOME", home.path())
+        .env("HOME", home.path())
+        .stdin(std::process::Stdio::null())
+        .output()
+        .unwrap();
+    let text = |bytes: Vec<u8>| String::from_utf8(bytes).unwrap();
+    (output.status.code(), text(output.stdout), text(output.stderr))
+}
+
+#[test]
+fn usage_errors_and_help_have_their_codes_and_streams() {
+    let (code, out, err) = batch(&["--help"]);
+    assert_eq!((code, err.as_str()), (Some(0), ""));
+    assert!(out.contains("Exit codes:") && !out.contains('\x1b'), "{out}");
+    let (code, out, _) = batch(&["--version"]);
+    assert_eq!((code, out), (Some(0), format!("tau {}\n", env!("CARGO_PKG_VERSION"))));
+    let (code, out, err) = batch(&["--modle", "x"]);
+    assert_eq!((code, out.as_str()), (Some(2), ""));
+    assert!(err.contains("--model") && !err.contains('\x1b'), "{err}");
+    let (code, _, err) = batch(&["-p", "-C", "/nowhere/at/all", "hello"]);
+    assert_eq!(code, Some(2), "{err}");
+    assert!(err.contains("/nowhere/at/all"), "{err}");
+    let (code, out, err) = batch(&["-p", "hello"]);
+    assert_eq!((code, out.as_str()), (Some(3), ""), "{err}");
+}

@@ -1,0 +1,197 @@
+//! A terminal to run programs in: a pty at one end, a screen of cells at the other.
+//!
+//! Every wait is for something to appear and bounded by [`PATIENCE`]; there are no fixed sleeps.
+//! Programs get a home of their own, so nothing of the person's is read or written.
+
+use std::io::{PipeReader, PipeWriter, Read, Write};
+use std::os::fd::AsFd;
+use std::path::Path;
+use std::process::{Child, ExitStatus};
+use std::sync::{Arc, Condvar, Mutex, PoisonError};
+use std::thread::JoinHandle;
+use std::time::{Duration, Instant};
+
+use pty_process::Size;
+use pty_process::blocking::{Command, Pty};
+use rustix::event::{PollFd, PollFlags};
+use rustix::process::{Pid, Signal};
+use rustix::termios::Termios;
+
+/// The longest wait for anything.
+pub const PATIENCE: Duration = Duration::from_secs(10);
+
+/// What the terminal has shown so far.
+struct Shown {
+    parser: vt100::Parser,
+    log: Vec<u8>,
+    closed: bool,
+}
+
+/// A program in a terminal.
+pub struct Screen {
+    pty: Option<Arc<Pty>>,
+    child: Child,
+    shown: Arc<(Mutex<Shown>, Condvar)>,
+    before: Termios,
+    home: tempfile::TempDir,
+    /// Reads the pty until the other end of its pipe is dropped.
+    reader: Option<(JoinHandle<()>, PipeWriter)>,
+}
+
+impl Screen {
+    /// Starts tau.
+    pub fn start(args: &[&str], columns: u16, rows: u16) -> Self {
+        Self::program(Path::new(env!("CARGO_BIN_EXE_tau")), args, columns, rows)
+    }
+
+    /// Starts any program.
+    pub fn program(program: &Path, args: &[&str], columns: u16, rows: u16) -> Self {
+        let home = tempfile::tempdir().unwrap();
+        let (pty, pts) = pty_process::blocking::open().unwrap();
+        pty.resize(Size::new(rows, columns)).unwrap();
+        let before = rustix::termios::tcgetattr(pty.as_fd()).unwrap();
+        let work = home.path().join("work");
+        std::fs::create_dir(&work).unwrap();
+        let child = Command::new(program)
+            .args(args)
+            .env_clear()
+            .env("PATH", std::env::var_os("PATH").unwrap_or_default())
+            .env("HOME", home.path())
+            .env("TAU_HOME", home.path().join("tau"))
+            .env("TAU_BIN", env!("CARGO_BIN_EXE_tau"))
+            .env("TERM", "xterm-256color")
+            .env("LANG", "C.UTF-8")
+            .current_dir(work)
+            .spawn(pts)
+            .unwrap();
+        let cells = |n: u16| n.max(1).try_into().unwrap();
+        let parser = vt100::Parser::new(cells(rows), cells(columns), 0);
+        let shown = Arc::new((Mutex::new(Shown { parser, log: Vec::new(), closed: false }), Condvar::new()));
+        let pty = Arc::new(pty);
+        let (reader, sink) = (Arc::clone(&pty), Arc::clone(&shown));
+        let (stopped, stop) = std::io::pipe().unwrap();
+        let thread = std::thread::spawn(move || read_all(&reader, &stopped, &sink));
+        Screen { pty: Some(pty), child, shown, before, home, reader: Some((thread, stop)) }
+    }
+
+    /// The folder that is the program's `TAU_HOME`.
+    pub fn tau_home(&self) -> std::path::PathBuf {
+        self.home.path().join("tau")
+    }
+
+    /// The program's process id.
+    pub fn pid(&self) -> Pid {
+        Pid::from_child(&self.child)
+    }
+
+    /// Types raw bytes.
+    pub fn type_keys(&self, keys: &str) {
+        let pty = self.pty.as_deref().unwrap();
+        let mut writer = pty;
+        writer.write_all(keys.as_bytes()).unwrap();
+    }
+
+    /// Sends a signal to the program.
+    pub fn signal(&self, signal: Signal) {
+        rustix::process::kill_process(self.pid(), signal).unwrap();
+    }
+
+    /// Changes the size, which the program is told by a signal.
+    pub fn resize(&self, columns: u16, rows: u16) {
+        // Under the lock, so that nothing drawn for the new size meets the old one.
+        let mut shown = self.shown.0.lock().unwrap();
+        self.pty.as_ref().unwrap().resize(Size::new(rows, columns)).unwrap();
+        shown.parser.screen_mut().set_size(rows.try_into().unwrap(), columns.try_into().unwrap());
+    }
+
+    /// Waits until the screen satisfies `ready`.
+    pub fn wait_until(&self, what: &str, mut ready: impl FnMut(&vt100::Screen) -> bool) {
+        let (lock, changed) = &*self.shown;
+        let end = Instant::now() + PATIENCE;
+        let mut shown = lock.lock().unwrap();
+        while !ready(shown.parser.screen()) {
+            let left = end.saturating_duration_since(Instant::now());
+            assert!(!left.is_zero(), "no {what} within {PATIENCE:?}:\n{}", shown.parser.screen().contents());
+            shown = changed.wait_timeout(shown, left).unwrap().0;
+        }
+    }
+
+    /// Waits until `text` is on the screen.
+    pub fn wait_for(&self, text: &str) {
+        self.wait_until(&format!("{text:?}"), |screen| screen.contents().contains(text));
+    }
+
+    /// The screen as text.
+    pub fn text(&self) -> String {
+        self.screen(vt100::Screen::contents)
+    }
+
+    /// Looks at the screen.
+    pub fn screen<T>(&self, look: impl FnOnce(&vt100::Screen) -> T) -> T {
+        look(self.shown.0.lock().unwrap_or_else(PoisonError::into_inner).parser.screen())
+    }
+
+    /// Everything the program has written.
+    pub fn bytes(&self) -> Vec<u8> {
+        self.shown.0.lock().unwrap().log.clone()
+    }
+
+    /// Closes the terminal, as a closed window does.
+    pub fn close(&mut self) {
+        let (thread, stop) = self.reader.take().unwrap();
+        drop(stop);
+        thread.join().unwrap();
+        drop(self.pty.take());
+    }
+
+    /// Whether the terminal's own settings are what they were before the program started.
+    pub fn settings_are_as_before(&self) -> bool {
+        let now = rustix::termios::tcgetattr(self.pty.as_ref().unwrap().as_fd()).unwrap();
+        let before = &self.before;
+        (now.local_modes, now.input_modes, now.output_modes, now.control_modes)
+            == (before.local_modes, before.input_modes, before.output_modes, before.control_modes)
+    }
+
+    /// Waits for the program's end and for the last of its output.
+    pub fn wait_exit(&mut self) -> ExitStatus {
+        let end = Instant::now() + PATIENCE;
+        let status = loop {
+            if let Some(status) = self.child.try_wait().unwrap() {
+                break status;
+            }
+            assert!(Instant::now() < end, "it does not end:\n{}", self.text());
+            std::thread::sleep(Duration::from_millis(2));
+        };
+        let (lock, changed) = &*self.shown;
+        let shown = lock.lock().unwrap();
+        drop(changed.wait_timeout_while(shown, Duration::from_secs(1), |shown| !shown.closed).unwrap());
+        status
+    }
+}
+
+impl Drop for Screen {
+    fn drop(&mut self) {
+        let _ = self.child.kill();
+        let _ = self.child.wait();
+    }
+}
+
+fn read_all(mut pty: &Pty, stopped: &PipeReader, shown: &(Mutex<Shown>, Condvar)) {
+    let mut buffer = [0; 64 * 1024];
+    loop {
+        let mut polled = [PollFd::new(pty, PollFlags::IN), PollFd::new(stopped, PollFlags::empty())];
+        rustix::event::poll(&mut polled, None).unwrap();
+        if !polled[1].revents().is_empty() {
+            return;
+        }
+        let count = pty.read(&mut buffer).unwrap_or(0);
+        let mut state = shown.0.lock().unwrap_or_else(PoisonError::into_inner);
+        state.log.extend_from_slice(&buffer[..count]);
+        state.parser.process(&buffer[..count]);
+        state.closed = count == 0;
+        shown.1.notify_all();
+        if count == 0 {
+            return;
+        }
+    }
+}
