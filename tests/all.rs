@@ -1,1 +1,4 @@
 //! All integration tests in one binary: one link, one module a subject.
+
+mod rendering;
+mod text;
