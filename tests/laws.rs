@@ -10,7 +10,7 @@ use tau::agent::event::{Delta, NoticeLevel, Question};
 use tau::agent::message::{BashExecution, Block, StopReason};
 use tau::app::effect::{Reply, Ticket};
 use tau::app::geometry::Size;
-use tau::app::key::{Mouse, MouseKind};
+use tau::app::key::{Mouse, MouseButton, MouseKind};
 use tau::app::{Model, Msg, Stamped, update};
 use tau::tools::{Details, TerminalOutput, ToolOutput};
 
@@ -69,12 +69,19 @@ fn fact(dice: &mut Dice, model: &Model) -> Msg {
     match dice.below(20) {
         0..=7 => Msg::Key(dice.pick(KEYS).parse().expect("a key")),
         8 => {
-            let kinds =
-                [MouseKind::Down, MouseKind::Drag, MouseKind::Up, MouseKind::WheelUp, MouseKind::WheelDown];
+            let left = MouseButton::Left;
+            let kinds = [
+                MouseKind::Down(left),
+                MouseKind::Drag(left),
+                MouseKind::Up(left),
+                MouseKind::ScrollUp,
+                MouseKind::ScrollDown,
+            ];
             Msg::Mouse(Mouse {
                 kind: *dice.pick(&kinds),
                 column: dice.below(90) as u16,
                 row: dice.below(30) as u16,
+                mods: Default::default(),
             })
         }
         9 => Msg::Paste(dice.pick(TEXTS).repeat(dice.below(30))),

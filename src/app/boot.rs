@@ -41,6 +41,4 @@ pub struct Boot {
     pub notices: Vec<String>,
     /// Open the session picker first.
     pub pick_session: bool,
-    /// Submit this first.
-    pub prompt: Option<String>,
 }

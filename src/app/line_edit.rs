@@ -2,7 +2,7 @@
 
 use unicode_segmentation::UnicodeSegmentation;
 
-use super::key::{Key, KeyCode};
+use super::key::{Key, KeyCode, Mods};
 
 /// The line. Editing happens at its end, which is all that a query needs.
 #[derive(Clone, Default, PartialEq)]
@@ -27,10 +27,10 @@ impl LineEdit {
             self.text.push(c);
             return true;
         }
-        match (key.code, key.mods.ctrl, key.mods.alt) {
-            (KeyCode::Backspace, false, false) | (KeyCode::Char('h'), true, false) => self.delete_cluster(),
-            (KeyCode::Char('u'), true, false) => !std::mem::take(&mut self.text).is_empty(),
-            (KeyCode::Char('w'), true, false) | (KeyCode::Backspace, _, _) => self.delete_word(),
+        match (key.code, key.mods) {
+            (KeyCode::Backspace, Mods::NONE | Mods::SHIFT) | (KeyCode::Char('h'), Mods::CTRL) => self.delete_cluster(),
+            (KeyCode::Char('u'), Mods::CTRL) => !std::mem::take(&mut self.text).is_empty(),
+            (KeyCode::Char('w'), Mods::CTRL) | (KeyCode::Backspace, _) => self.delete_word(),
             _ => false,
         }
     }

@@ -14,8 +14,6 @@ use super::overlay::Overlay;
 use super::printable::Printable;
 use super::status::Status;
 use super::transcript::{Body, Transcript};
-use crate::agent::AgentCommand;
-use crate::agent::command::Queue;
 use crate::agent::event::NoticeLevel;
 use crate::agent::model::Model as AiModel;
 
@@ -124,10 +122,6 @@ impl Model {
         }
         if boot.pick_session {
             super::update::open_sessions(&mut model, false, &mut effects);
-        }
-        if let Some(text) = boot.prompt.clone() {
-            let prompt = AgentCommand::Prompt { text, images: Vec::new(), streaming: Queue::default() };
-            effects.push(Effect::Agent(prompt));
         }
         (model, effects)
     }

@@ -53,6 +53,8 @@ pub struct Setup {
     /// The model to begin with; none when nothing is configured.
     pub model: Option<Arc<Model>>,
     pub thinking: ThinkingLevel,
+    /// True when nothing is configured and the scripted demo stands in.
+    pub demo: bool,
     /// What the person should know: settings that were passed over.
     pub notices: Vec<String>,
 }
@@ -105,7 +107,30 @@ impl Setup {
         let (model, level) = choose_model(&settings, &catalogue, &keys)?;
         let wished = settings.thinking.or(level).unwrap_or_default();
         let thinking = model.as_ref().map_or(wished, |model| model.nearest(wished));
-        Ok(Setup { args, paths, settings, catalogue, keys, cwd, model, thinking, notices })
+        Ok(Setup { args, paths, settings, catalogue, keys, cwd, model, thinking, demo: false, notices })
+    }
+
+    /// The same, refused when there is no model.
+    ///
+    /// # Errors
+    /// A sentence that says what to set.
+    pub fn with_model(self) -> Result<Self, Refusal> {
+        match self.model {
+            Some(_) => Ok(self),
+            None => Err(Refusal::config(
+                "no model is configured: set a key such as ANTHROPIC_API_KEY or OPENAI_API_KEY, \
+                 or give --base-url and --model; --model demo is the scripted demo",
+            )),
+        }
+    }
+
+    /// With nothing configured, the scripted demo.
+    pub fn or_demo(mut self) -> Self {
+        if self.model.is_none() {
+            self.model = Some(Arc::new(catalogue::demo()));
+            self.demo = true;
+        }
+        self
     }
 
     /// The folder of this directory's session files; none when nothing is to be kept.

@@ -16,7 +16,12 @@ pub mod prompts;
 pub mod signals;
 pub mod tui;
 
-use args::{Args, Terminals};
+use std::io::IsTerminal;
+use std::time::Duration;
+
+use crate::agent::task;
+use args::{Args, Front, Terminals};
+use compose::{BadFile, Setup};
 use exit::Exit;
 
 /// Runs the program; its exit code.
@@ -29,13 +34,81 @@ fn run() -> Exit {
         Ok(args) => args,
         Err(error) => return args::refuse(&error),
     };
-    if let Some(directory) = &args.cwd
-        && let Err(error) = std::env::set_current_dir(directory)
-    {
-        return fail(Exit::Usage, &format!("--cwd {}: {error}", directory.display()));
+    crash::or_crash(match args.front(Terminals::here()) {
+        _ if args.replay.is_some() => replay(args),
+        Front::Screen => screen(args),
+        Front::Print => headless(args),
+        Front::Json | Front::Rpc => {
+            fail(Exit::Usage, "--mode json and --mode rpc are not built yet; use --print")
+        }
+    })
+}
+
+fn screen(args: Args) -> Exit {
+    match Setup::read(args, BadFile::Tell) {
+        Ok(setup) => tui::start::run(setup.or_demo()),
+        Err(refusal) => fail(refusal.exit, &refusal.text),
     }
-    let front = args.front(Terminals::here());
-    crash::or_crash(compose::run(args, front))
+}
+
+/// Works off prompts without a screen.
+fn headless(args: Args) -> Exit {
+    let piped = match std::io::stdin() {
+        stdin if stdin.is_terminal() => Ok(None),
+        stdin => prompts::read_piped(stdin).map(Some),
+    };
+    let prompts = match piped.and_then(|piped| prompts::gather(&args.prompts, piped)) {
+        Ok(prompts) => prompts,
+        Err(error) => return fail(Exit::Usage, &error),
+    };
+    let options = print::PrintOptions {
+        prompts,
+        output: args.output.clone(),
+        max_turns: args.max_turns,
+        timeout: args.timeout.map(Duration::from_secs),
+    };
+    let started = Setup::read(args, BadFile::Refuse).and_then(|setup| setup.with_model()).and_then(|setup| {
+        let (config, notices) = setup.agent(setup.session()?)?;
+        Ok((setup, config, notices))
+    });
+    let (setup, config, notices) = match started {
+        Ok(started) => started,
+        Err(refusal) => return fail(refusal.exit, &refusal.text),
+    };
+    crash::install(setup.paths.state.clone());
+    for notice in setup.notices.iter().chain(&notices) {
+        fail(Exit::Ok, notice);
+    }
+    let runtime = match tokio::runtime::Builder::new_current_thread().enable_all().build() {
+        Ok(runtime) => runtime,
+        Err(error) => return fail(Exit::Config, &error.to_string()),
+    };
+    let exit = runtime.block_on(async {
+        let mut signals = match signals::Signals::for_batch() {
+            Ok(signals) => signals,
+            Err(error) => return fail(Exit::Config, &error.to_string()),
+        };
+        let agent = task::spawn(config);
+        print::run(agent, options, print::Streams::standard(), async || signals.next().await).await
+    });
+    runtime.shutdown_background();
+    exit
+}
+
+/// Folds a recording and prints its last frame.
+fn replay(args: Args) -> Exit {
+    let Some(path) = args.replay else { return Exit::Usage };
+    match tui::recording::replay(&path) {
+        Ok(model) => say(&tui::recording::frame(&model)),
+        Err(error) => fail(Exit::Usage, &error),
+    }
+}
+
+/// Writes text to standard output; a reader that has gone is no failure.
+fn say(text: &str) -> Exit {
+    use std::io::Write;
+    let _ = std::io::stdout().write_all(text.as_bytes());
+    Exit::Ok
 }
 
 /// Says on standard error why the program ends, and passes on how.

@@ -1,7 +1,7 @@
 //! The mouse: the wheel scrolls, a click on a head folds, dragging selects.
 
 use crate::app::geometry::{Hit, Point};
-use crate::app::key::{Mouse, MouseKind};
+use crate::app::key::{Mouse, MouseButton, MouseKind};
 use crate::app::model::Model;
 
 /// Rows a turn of the wheel scrolls.
@@ -9,11 +9,12 @@ const WHEEL: i32 = 3;
 
 pub(super) fn take(model: &mut Model, event: Mouse) {
     match event.kind {
-        MouseKind::WheelUp => model.transcript.scroll(-WHEEL),
-        MouseKind::WheelDown => model.transcript.scroll(WHEEL),
-        MouseKind::Down => press(model, event),
-        MouseKind::Drag => drag(model, event),
-        MouseKind::Up => release(model, event),
+        MouseKind::ScrollUp => model.transcript.scroll(-WHEEL),
+        MouseKind::ScrollDown => model.transcript.scroll(WHEEL),
+        MouseKind::Down(MouseButton::Left) => press(model, event),
+        MouseKind::Drag(MouseButton::Left) => drag(model, event),
+        MouseKind::Up(MouseButton::Left) => release(model, event),
+        _ => {}
     }
 }
 

@@ -1,0 +1,273 @@
+//! The border where foreign text becomes safe to show: [`Printable`].
+//!
+//! Text of models, tools, files and sessions may hold anything: escape sequences that write to
+//! the clipboard, bidirectional controls that reverse what is read, marks stacked over ten rows.
+//! One state machine, [`Cleaner`], turns such characters into visible marks. It works character by
+//! character, so a stream may be cut anywhere and the result is the same.
+//!
+//! It never interprets colour sequences: that is [`super::ansi`]. The raw text stays in the session
+//! and is what the model gets; this is for people.
+
+use std::borrow::Cow;
+use std::fmt;
+use std::ops::Deref;
+
+use unicode_width::UnicodeWidthChar;
+
+/// Columns between tab stops.
+const TAB: usize = 4;
+/// Combining marks kept on one base character; more would draw over the rows above.
+const MARKS: u8 = 8;
+/// Emoji joined into one cluster by zero width joiners.
+const JOINS: u8 = 8;
+/// What stands for a character that must not be sent to a terminal.
+const REPLACEMENT: char = '\u{FFFD}';
+/// What stands for a line end in text of one line.
+const LINE_END: char = '⏎';
+
+/// Text that may be drawn: it holds no control character but `\n`, and nothing invisible that
+/// changes how its neighbours are read.
+///
+/// Two values are equal when their text is and they would continue in the same way.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct Printable {
+    text: String,
+    cleaner: Cleaner,
+}
+
+impl Printable {
+    /// Text of any number of lines. `\r\n` counts as `\n`; after a lone `\r` the line starts anew,
+    /// as on a terminal.
+    pub fn new(text: &str) -> Self {
+        let mut printable = Self::default();
+        printable.append(text);
+        printable
+    }
+
+    /// Text of one line: line ends are shown as `⏎`.
+    pub fn line(text: &str) -> Self {
+        let mut printable = Self::default();
+        let Self { text: out, cleaner } = &mut printable;
+        cleaner.feed(out, text.trim_end_matches(['\n', '\r']));
+        if out.contains('\n') {
+            *out = out.replace('\n', LINE_END.encode_utf8(&mut [0; 4]));
+        }
+        printable
+    }
+
+    /// Adds the next piece of a stream. `append(a); append(b)` equals `append(ab)` for any cut.
+    pub fn append(&mut self, text: &str) {
+        self.cleaner.feed(&mut self.text, text);
+    }
+
+    /// The text.
+    pub fn as_str(&self) -> &str {
+        &self.text
+    }
+}
+
+impl Deref for Printable {
+    type Target = str;
+
+    fn deref(&self) -> &str {
+        &self.text
+    }
+}
+
+impl AsRef<str> for Printable {
+    fn as_ref(&self) -> &str {
+        &self.text
+    }
+}
+
+impl fmt::Display for Printable {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        formatter.pad(&self.text)
+    }
+}
+
+/// `text` made safe, borrowed when it already is. Line ends stay.
+pub fn printable(text: &str) -> Cow<'_, str> {
+    if text.chars().all(|c| c == '\n' || is_plain(c)) {
+        return Cow::Borrowed(text);
+    }
+    Cow::Owned(Printable::new(text).text)
+}
+
+/// `text` made safe as one line, borrowed when it already is.
+pub fn printable_line(text: &str) -> Cow<'_, str> {
+    if text.chars().all(is_plain) {
+        return Cow::Borrowed(text);
+    }
+    Cow::Owned(Printable::line(text).text)
+}
+
+/// What a stream has to remember between two pieces, apart from the text itself.
+#[derive(Clone, Copy, Debug, Default, PartialEq)]
+pub struct Cleaner {
+    /// Cells since the start of the line, for tab stops.
+    column: usize,
+    /// Combining marks since the last base character.
+    marks: u8,
+    /// Joiners in the cluster that is being read.
+    joins: u8,
+    /// The last character that was kept on this line.
+    last: Option<char>,
+    /// A carriage return was read and what it means depends on the next character.
+    returned: bool,
+}
+
+impl Cleaner {
+    /// Appends `text`, made safe, to `out`, whose last line is the one this value describes.
+    pub fn feed(&mut self, out: &mut String, text: &str) {
+        let mut rest = text;
+        while let Some(c) = rest.chars().next() {
+            let run = rest.bytes().take_while(|byte| (0x20..0x7f).contains(byte)).count();
+            if run > 0 {
+                let (plain, after) = rest.split_at_checked(run).unwrap_or((rest, ""));
+                self.plain(out, plain);
+                rest = after;
+            } else {
+                self.character(out, c);
+                rest = rest.get(c.len_utf8()..).unwrap_or_default();
+            }
+        }
+    }
+
+    fn plain(&mut self, out: &mut String, run: &str) {
+        self.settle_return(out);
+        out.push_str(run);
+        self.column += run.len();
+        self.base(run.chars().next_back().unwrap_or(' '));
+    }
+
+    fn character(&mut self, out: &mut String, c: char) {
+        match c {
+            '\r' => self.returned = true,
+            '\n' => {
+                *self = Self::default();
+                out.push('\n');
+            }
+            _ => {
+                self.settle_return(out);
+                self.shown(out, c);
+            }
+        }
+    }
+
+    /// A carriage return that no line feed follows: what comes overwrites the line.
+    fn settle_return(&mut self, out: &mut String) {
+        if self.returned {
+            out.truncate(out.rfind('\n').map_or(0, |at| at + 1));
+            *self = Self::default();
+        }
+    }
+
+    fn shown(&mut self, out: &mut String, c: char) {
+        match class(c) {
+            Class::Tab => {
+                let spaces = TAB - self.column % TAB;
+                out.extend(std::iter::repeat_n(' ', spaces));
+                self.column += spaces;
+                self.base(' ');
+            }
+            Class::Replaced(mark) => self.keep(out, mark, 1),
+            Class::Dropped => {}
+            Class::Joiner => self.joiner(out, c),
+            Class::Selector => self.selector(out, c),
+            Class::Mark => self.mark(out, c),
+            Class::Visible(width) => self.keep(out, c, width),
+        }
+    }
+
+    fn keep(&mut self, out: &mut String, c: char, width: usize) {
+        out.push(c);
+        if self.last == Some('\u{200D}') {
+            self.marks = 0;
+            self.last = Some(c);
+        } else {
+            self.column += width;
+            self.base(c);
+        }
+    }
+
+    fn base(&mut self, c: char) {
+        self.marks = 0;
+        self.joins = 0;
+        self.last = Some(c);
+    }
+
+    /// Joiners make sense behind emoji and the scripts that join; elsewhere they hide.
+    fn joiner(&mut self, out: &mut String, c: char) {
+        let joins = self.last.is_some_and(|last| last > '\u{2FF}' && last != REPLACEMENT);
+        if joins && self.joins < JOINS {
+            self.joins += 1;
+            self.last = Some(c);
+            out.push(c);
+        }
+    }
+
+    /// Selectors of the supplement choose the form of an ideograph; elsewhere they smuggle text.
+    fn selector(&mut self, out: &mut String, c: char) {
+        if self.last.is_some_and(|last| last >= '\u{2E80}') {
+            self.mark(out, c);
+        } else {
+            self.keep(out, REPLACEMENT, 1);
+        }
+    }
+
+    fn mark(&mut self, out: &mut String, c: char) {
+        if self.last.is_some() && self.marks < MARKS {
+            self.marks += 1;
+            // The emoji form of a character that is narrow otherwise takes two cells.
+            let narrow = self.last.and_then(UnicodeWidthChar::width) == Some(1);
+            self.column += usize::from(c == '\u{FE0F}' && narrow);
+            out.push(c);
+        }
+    }
+}
+
+/// What becomes of a character.
+enum Class {
+    Tab,
+    Replaced(char),
+    Dropped,
+    Joiner,
+    Selector,
+    Mark,
+    /// Shown as it is, in so many cells.
+    Visible(usize),
+}
+
+fn class(c: char) -> Class {
+    match c {
+        '\t' => Class::Tab,
+        '\0'..='\u{1F}' => Class::Replaced(char::from_u32(0x2400 + c as u32).unwrap_or(REPLACEMENT)),
+        '\u{7F}' => Class::Replaced('\u{2421}'),
+        // C1 controls; marks, embeddings and isolates of bidirectional text; line separators;
+        // interlinear annotation; tags; fillers that look like nothing.
+        '\u{80}'..='\u{9F}'
+        | '\u{61C}'
+        | '\u{200E}'..='\u{200F}'
+        | '\u{2028}'..='\u{202E}'
+        | '\u{2066}'..='\u{206F}'
+        | '\u{115F}'
+        | '\u{3164}'
+        | '\u{FFA0}'
+        | '\u{FFF9}'..='\u{FFFB}'
+        | '\u{E0000}'..='\u{E007F}' => Class::Replaced(REPLACEMENT),
+        '\u{AD}' | '\u{200B}' | '\u{2060}'..='\u{2064}' | '\u{180E}' | '\u{FEFF}' => Class::Dropped,
+        '\u{200C}' | '\u{200D}' => Class::Joiner,
+        '\u{E0100}'..='\u{E01EF}' => Class::Selector,
+        _ => match c.width() {
+            None => Class::Replaced(REPLACEMENT),
+            Some(0) => Class::Mark,
+            Some(width) => Class::Visible(width),
+        },
+    }
+}
+
+/// Whether the character is shown as it is wherever it stands.
+fn is_plain(c: char) -> bool {
+    matches!(c, ' '..='~') || matches!(class(c), Class::Visible(_))
+}

@@ -1,0 +1,190 @@
+//! Starts the screen: the first frame before anything that could take time.
+//!
+//! Order matters here. Settings and the model's name are read (small files); the terminal is
+//! taken and the first frame drawn; only then come the runtime, the session, the instruction
+//! files, the agent. What is typed meanwhile waits in the terminal and is not lost.
+
+use std::collections::HashMap;
+use std::sync::{Arc, Mutex};
+
+use tokio::sync::mpsc;
+
+use super::asked::{Desk, Office};
+use super::input::Input;
+use super::recording::Recording;
+use super::terminal::{self, MouseCapture, Tty};
+use super::{Front, Screen};
+use crate::agent::AgentCommand;
+use crate::agent::event::{AgentEvent, NoticeLevel};
+use crate::agent::history::PromptHistory;
+use crate::agent::session::Session;
+use crate::agent::task;
+use crate::app::boot::Boot;
+use crate::app::geometry::Size;
+use crate::app::{Model, Msg};
+use crate::cli::compose::{Refusal, Setup};
+use crate::cli::exit::Exit;
+use crate::cli::signals::Signals;
+use crate::cli::{crash, fail, prompts};
+use crate::view::Memo;
+use crate::view::color::ColorDepth;
+use crate::view::theme::Theme;
+
+/// Answers that may wait for the loop.
+const ANSWERS: usize = 64;
+/// Theme when none is set.
+const THEME: &str = "dark";
+
+/// Runs the screen; how the program ends.
+pub fn run(setup: Setup) -> Exit {
+    crash::install(setup.paths.state.clone());
+    let prompts = match prompts::gather(&setup.args.prompts, None) {
+        Ok(prompts) => prompts,
+        Err(error) => return fail(Exit::Usage, &error),
+    };
+    let (boot, memo) = match first_frame(&setup) {
+        Ok(known) => known,
+        Err(error) => return fail(Exit::Config, &error),
+    };
+    let recording = match setup.args.record.as_ref().map(|path| Recording::begin(path, &boot)).transpose() {
+        Ok(recording) => recording,
+        Err(error) => return fail(Exit::Config, &format!("--record: {error}")),
+    };
+    let mouse = if boot.mouse { MouseCapture::On } else { MouseCapture::Off };
+    let tty = match Tty::enter(mouse) {
+        Ok(tty) => tty,
+        Err(error) => return fail(Exit::Config, &format!("the terminal: {error}")),
+    };
+    let (model, effects) = Model::boot(boot);
+    let mut screen = Screen::new(tty, memo, model, effects, recording);
+    if screen.draw().is_err() {
+        return Exit::HungUp;
+    }
+    let runtime = match tokio::runtime::Builder::new_multi_thread().worker_threads(2).enable_all().build() {
+        Ok(runtime) => runtime,
+        Err(error) => {
+            drop(screen);
+            return fail(Exit::Config, &error.to_string());
+        }
+    };
+    let exit = match runtime.block_on(live(&setup, screen, prompts)) {
+        Ok(exit) => exit,
+        Err(refusal) => fail(refusal.exit, &refusal.text),
+    };
+    // Blocking work that nobody waits for any more must not hold up the end.
+    runtime.shutdown_background();
+    exit
+}
+
+async fn live(setup: &Setup, mut screen: Screen, prompts: Vec<prompts::Prompt>) -> Result<Exit, Refusal> {
+    let io = |error: std::io::Error| Refusal { exit: Exit::Config, text: error.to_string() };
+    let input = Input::start().map_err(io)?;
+    let signals = Signals::for_screen().map_err(io)?;
+    let (session, trouble) = open_session(setup);
+    let (config, notices) = setup.agent(session)?;
+    let scratch = Arc::clone(&config.scratch);
+    let agent = task::spawn(config);
+    for text in trouble.into_iter().chain(notices) {
+        let notice = AgentEvent::Notice { level: NoticeLevel::Warning, text, hint: None };
+        screen.fold(Msg::Agent(notice)).map_err(io)?;
+    }
+    for prompt in prompts {
+        let streaming = crate::agent::command::Queue::FollowUp;
+        let command = AgentCommand::Prompt { text: prompt.text, images: prompt.images, streaming };
+        screen.effects.push_back(crate::app::Effect::Agent(command));
+    }
+    tokio::task::spawn_blocking(move || scratch.sweep());
+    let (sender, answers) = mpsc::channel(ANSWERS);
+    let desk = Desk::new(office(setup), sender);
+    Ok(Front::new(screen, input, signals, agent, desk, answers).run().await)
+}
+
+/// The session that is asked for; when it cannot be opened, a new one and the reason. The
+/// person sits in front of the screen and can choose another.
+fn open_session(setup: &Setup) -> (Session, Option<String>) {
+    match setup.session() {
+        Ok(session) => (session, None),
+        Err(refusal) => (Session::begin(setup.session_dir().as_deref(), &setup.cwd, None), Some(refusal.text)),
+    }
+}
+
+fn office(setup: &Setup) -> Office {
+    Office {
+        catalogue: Arc::clone(&setup.catalogue),
+        keys: Arc::clone(&setup.keys),
+        history: PromptHistory::new(&setup.paths),
+        cwd: setup.cwd.clone(),
+        sessions: setup.settings.session_root(&setup.paths),
+        config_file: setup.paths.config_file(),
+        served: Mutex::default(),
+    }
+}
+
+/// What the first frame is made from. With nothing configured the demo stands in.
+fn first_frame(setup: &Setup) -> Result<(Boot, Memo), String> {
+    let (theme, custom) = theme(setup)?;
+    let mut themes: Vec<String> = Theme::names().map(str::to_owned).collect();
+    themes.extend(custom.keys().cloned());
+    let area = terminal::size();
+    let settings = &setup.settings;
+    let boot = Boot {
+        at: jiff::Timestamp::now().as_millisecond(),
+        size: Size { width: area.width, height: area.height },
+        version: env!("CARGO_PKG_VERSION").to_owned(),
+        place: place(setup),
+        model: setup.model.clone(),
+        thinking: setup.thinking,
+        demo: setup.demo,
+        theme,
+        themes,
+        keys: settings.keys.clone(),
+        hide_thinking: settings.hide_thinking,
+        mouse: settings.mouse.unwrap_or(true),
+        notices: setup.notices.clone(),
+        pick_session: setup.args.resume,
+    };
+    Ok((boot, Memo::new(color_depth(), custom)))
+}
+
+/// The theme that is set: a built-in one, or a file (`--theme FILE`, or a name in `themes/`).
+fn theme(setup: &Setup) -> Result<(String, HashMap<String, Theme>), String> {
+    let name = setup.settings.theme.clone().unwrap_or_else(|| THEME.to_owned());
+    if Theme::builtin(&name).is_some() {
+        return Ok((name, HashMap::new()));
+    }
+    let path = match name.ends_with(".toml") {
+        true => std::path::PathBuf::from(&name),
+        false => setup.paths.config.join("themes").join(format!("{name}.toml")),
+    };
+    let known: Vec<&str> = Theme::names().collect();
+    let text = std::fs::read_to_string(&path)
+        .map_err(|error| format!("theme {name}: {}: {error}; built in are {}", path.display(), known.join(", ")))?;
+    let theme = Theme::parse(&text).map_err(|error| format!("{}: {error}", path.display()))?;
+    Ok((name.clone(), HashMap::from([(name, theme)])))
+}
+
+/// The working directory, with the home directory as `~`.
+fn place(setup: &Setup) -> String {
+    let home = directories::BaseDirs::new();
+    let below = home.as_ref().and_then(|dirs| setup.cwd.strip_prefix(dirs.home_dir()).ok());
+    match below {
+        Some(rest) if rest.as_os_str().is_empty() => "~".to_owned(),
+        Some(rest) => format!("~/{}", rest.display()),
+        None => setup.cwd.display().to_string(),
+    }
+}
+
+/// The colours the terminal says it has.
+fn color_depth() -> ColorDepth {
+    let value = |name: &str| std::env::var(name).unwrap_or_default();
+    let term = value("TERM");
+    if !value("NO_COLOR").is_empty() || term == "dumb" {
+        ColorDepth::None
+    } else if matches!(value("COLORTERM").as_str(), "truecolor" | "24bit") || term.contains("direct") {
+        ColorDepth::True
+    } else if term.contains("256color") {
+        ColorDepth::Ansi256
+    } else {
+        ColorDepth::Ansi16
+    }
+}

@@ -1,0 +1,201 @@
+//! Colours: read from a theme file, and replaced by the nearest one that a terminal has.
+
+use std::collections::BTreeMap;
+
+use ratatui::style::{Color, Modifier, Style};
+
+/// How many colours a terminal shows.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
+pub enum ColorDepth {
+    /// 24 bits.
+    #[default]
+    True,
+    /// The palette of 256.
+    Ansi256,
+    /// The 16 of the terminal's own theme.
+    Ansi16,
+    /// None, or the user wants none (`NO_COLOR`): weight and underline only.
+    None,
+}
+
+/// The 16 colours by name, in the order of their numbers.
+const NAMES: [(&str, Color); 16] = [
+    ("black", Color::Black),
+    ("red", Color::Red),
+    ("green", Color::Green),
+    ("yellow", Color::Yellow),
+    ("blue", Color::Blue),
+    ("magenta", Color::Magenta),
+    ("cyan", Color::Cyan),
+    ("gray", Color::Gray),
+    ("dark-gray", Color::DarkGray),
+    ("bright-red", Color::LightRed),
+    ("bright-green", Color::LightGreen),
+    ("bright-yellow", Color::LightYellow),
+    ("bright-blue", Color::LightBlue),
+    ("bright-magenta", Color::LightMagenta),
+    ("bright-cyan", Color::LightCyan),
+    ("white", Color::White),
+];
+
+/// What the 16 look like on most terminals (the VGA-like defaults of xterm), to find the nearest.
+const SHADES: [(u8, u8, u8); 16] = [
+    (0, 0, 0),
+    (205, 0, 0),
+    (0, 205, 0),
+    (205, 205, 0),
+    (60, 90, 238),
+    (205, 0, 205),
+    (0, 205, 205),
+    (190, 190, 190),
+    (110, 110, 110),
+    (255, 80, 80),
+    (80, 255, 80),
+    (255, 255, 80),
+    (110, 150, 255),
+    (255, 110, 255),
+    (80, 255, 255),
+    (255, 255, 255),
+];
+
+/// The steps of the 6x6x6 cube within the palette of 256.
+const STEPS: [u8; 6] = [0, 95, 135, 175, 215, 255];
+
+/// One of the 16 colours by its number (0-7 normal, 8-15 bright).
+pub fn named(index: u8) -> Color {
+    NAMES.get(usize::from(index)).map_or(Color::Reset, |(_, color)| *color)
+}
+
+/// Colours that a theme file gives names to.
+#[derive(Clone, Debug, Default)]
+pub struct Palette {
+    names: BTreeMap<String, Color>,
+}
+
+impl Palette {
+    /// Gives a colour a name.
+    pub fn name(&mut self, name: &str, color: Color) {
+        self.names.insert(name.to_owned(), color);
+    }
+
+    /// Reads `#rrggbb`, a number 0-255, `default`, or a name of the palette or of the 16.
+    ///
+    /// # Errors
+    /// What colours look like, for people.
+    pub fn color(&self, word: &str) -> Result<Color, String> {
+        if let Some(color) = self.names.get(word) {
+            return Ok(*color);
+        }
+        if let Some(index) = NAMES.iter().position(|(name, _)| *name == word) {
+            return Ok(named(index as u8));
+        }
+        if word == "default" {
+            return Ok(Color::Reset);
+        }
+        let hex = word.strip_prefix('#').filter(|hex| hex.len() == 6);
+        if let Some(rgb) = hex.and_then(|hex| u32::from_str_radix(hex, 16).ok()) {
+            return Ok(Color::Rgb((rgb >> 16) as u8, (rgb >> 8) as u8, rgb as u8));
+        }
+        word.parse::<u8>()
+            .map(Color::Indexed)
+            .map_err(|_| format!("`{word}` is no colour: use #rrggbb, 0-255, default or a name such as red"))
+    }
+
+    /// Reads a style: modifiers, a colour, `on` and the background's colour, each of them optional.
+    ///
+    /// # Errors
+    /// The word that was not understood, for people.
+    pub fn style(&self, words: &str) -> Result<Style, String> {
+        let mut style = Style::new();
+        let mut words = words.split_whitespace();
+        while let Some(word) = words.next() {
+            style = match word {
+                "bold" => style.add_modifier(Modifier::BOLD),
+                "dim" => style.add_modifier(Modifier::DIM),
+                "italic" => style.add_modifier(Modifier::ITALIC),
+                "underline" => style.add_modifier(Modifier::UNDERLINED),
+                "reverse" => style.add_modifier(Modifier::REVERSED),
+                "strike" => style.add_modifier(Modifier::CROSSED_OUT),
+                "on" => style.bg(self.color(words.next().unwrap_or_default())?),
+                color => style.fg(self.color(color)?),
+            };
+        }
+        Ok(style)
+    }
+}
+
+/// The nearest colour that a terminal of this depth has; none when it has none.
+pub fn reduced(color: Color, depth: ColorDepth) -> Option<Color> {
+    match depth {
+        ColorDepth::True => Some(color),
+        ColorDepth::None => None,
+        ColorDepth::Ansi256 => Some(match color {
+            Color::Rgb(r, g, b) => Color::Indexed(nearest_256((r, g, b))),
+            other => other,
+        }),
+        ColorDepth::Ansi16 => Some(match color {
+            Color::Rgb(r, g, b) => nearest_16((r, g, b)),
+            Color::Indexed(index @ 0..=15) => named(index),
+            Color::Indexed(index) => nearest_16(shade(index)),
+            other => other,
+        }),
+    }
+}
+
+/// Like [`reduced`] for a background. Of 16 colours none is quiet enough to lie behind text, so a
+/// terminal with so few gets none unless the theme names one of the 16.
+pub fn reduced_background(color: Color, depth: ColorDepth) -> Option<Color> {
+    match (depth, color) {
+        (ColorDepth::Ansi16, Color::Rgb(..) | Color::Indexed(16..)) => None,
+        _ => reduced(color, depth),
+    }
+}
+
+type Rgb = (u8, u8, u8);
+
+/// Distance weighted by how well the eye tells the three apart.
+fn distance(a: Rgb, b: Rgb) -> u32 {
+    let square = |a: u8, b: u8| u32::from(a.abs_diff(b)).pow(2);
+    3 * square(a.0, b.0) + 6 * square(a.1, b.1) + 2 * square(a.2, b.2)
+}
+
+fn nearest_256(rgb: Rgb) -> u8 {
+    let candidates = (16..=255u8).map(|index| (distance(shade(index), rgb), index));
+    candidates.min().map_or(16, |(_, index)| index)
+}
+
+/// The nearest of the 16 in hue: pale colours of a theme are meant as colours, so their grey part is
+/// taken away before they are compared.
+fn nearest_16(rgb: Rgb) -> Color {
+    let (low, high) = (rgb.0.min(rgb.1).min(rgb.2), rgb.0.max(rgb.1).max(rgb.2));
+    let spread = high - low;
+    if spread < 40 {
+        return named(match high {
+            0..=50 => 0,
+            51..=150 => 8,
+            151..=215 => 7,
+            _ => 15,
+        });
+    }
+    let stretch = |c: u8| (u32::from(c - low) * u32::from(high) / u32::from(spread)) as u8;
+    let pure = (stretch(rgb.0), stretch(rgb.1), stretch(rgb.2));
+    let coloured = [1u8, 2, 3, 4, 5, 6, 9, 10, 11, 12, 13, 14];
+    let near = |index: u8| SHADES.get(usize::from(index)).map_or(u32::MAX, |shade| distance(*shade, pure));
+    named(coloured.into_iter().min_by_key(|index| near(*index)).unwrap_or(7))
+}
+
+/// What a colour of the palette of 256 looks like.
+fn shade(index: u8) -> Rgb {
+    match index {
+        0..=15 => SHADES.get(usize::from(index)).copied().unwrap_or_default(),
+        16..=231 => {
+            let cube = usize::from(index - 16);
+            let step = |at: usize| STEPS.get(at % 6).copied().unwrap_or_default();
+            (step(cube / 36), step(cube / 6), step(cube))
+        }
+        232..=255 => {
+            let level = 8 + 10 * (index - 232);
+            (level, level, level)
+        }
+    }
+}

@@ -1,0 +1,72 @@
+//! Code blocks as rows: a border at the left, the language above, long lines wrapped.
+//!
+//! A part of a long fence draws the border's ends only where the fence has them, so that the parts
+//! stand under one another as one block.
+
+use ratatui::text::{Line, Span};
+
+use super::span;
+use crate::app::blocks::CodePart;
+use crate::view::highlight::{Highlighter, LineTokens};
+use crate::view::theme::{Theme, Token};
+use crate::view::wrap::{self, Break};
+
+/// Below this width the border is left out.
+const BORDERED: u16 = 12;
+
+/// The rows of printable code.
+pub(super) fn rows(
+    lang: &str,
+    text: &str,
+    part: CodePart,
+    width: u16,
+    theme: &Theme,
+    highlighter: &mut Highlighter,
+) -> Vec<Line<'static>> {
+    let bordered = width >= BORDERED;
+    let border = theme.style(Token::CodeBorder);
+    let mut rows = Vec::new();
+    if bordered && part.starts() {
+        let mut top = vec![span("╭─", border)];
+        if !lang.is_empty() {
+            let label = wrap::truncate(lang, width - 3).into_owned();
+            top.push(span(format!(" {label}"), theme.style(Token::Muted)));
+        }
+        rows.push(Line::from(top));
+    }
+    let inner = if bordered { width - 2 } else { width };
+    let tokens = highlighter.highlight(lang, text);
+    for (line, tokens) in text.lines().zip(tokens) {
+        for (index, row) in
+            wrap::wrap_at(&spans(line, &tokens, theme), inner, 0, Break::Anywhere).into_iter().enumerate()
+        {
+            let mark = if index == 0 { "│ " } else { "┊ " };
+            let mut spans = if bordered { vec![span(mark, border)] } else { Vec::new() };
+            spans.extend(row.spans);
+            rows.push(Line::from(spans));
+        }
+    }
+    if bordered && part.ends() {
+        rows.push(Line::from(span("╰─", border)));
+    }
+    rows
+}
+
+fn spans<'a>(line: &'a str, tokens: &LineTokens, theme: &Theme) -> Vec<Span<'a>> {
+    let plain = theme.style(Token::Code);
+    let mut spans = Vec::with_capacity(2 * tokens.len() + 1);
+    let mut at = 0;
+    for (range, token) in tokens {
+        let between = line.get(at..range.start).unwrap_or_default();
+        if !between.is_empty() {
+            spans.push(Span::styled(between, plain));
+        }
+        spans.push(Span::styled(line.get(range.clone()).unwrap_or_default(), theme.style(*token)));
+        at = range.end;
+    }
+    let rest = line.get(at..).unwrap_or_default();
+    if !rest.is_empty() {
+        spans.push(Span::styled(rest, plain));
+    }
+    spans
+}

@@ -1,0 +1,466 @@
+//! Markdown as rows: [`render`] lays out one block of `app::blocks`.
+//!
+//! CommonMark with GitHub's tables, task lists, strikethrough, footnotes and alerts; HTML is shown
+//! as text. This file walks the parser's events and keeps what encloses them (quotes, list items);
+//! [`inline`] collects the text of a paragraph, [`table`] and [`code`] lay out theirs.
+//!
+//! A row is never wider than asked for, from one cell up: what encloses takes half of the width at
+//! most, and is left out where there is no room. A line end within a paragraph starts a new row:
+//! models that write one mean one. The empty row between two blocks is the caller's.
+
+mod code;
+mod inline;
+mod table;
+
+use pulldown_cmark::{BlockQuoteKind, CodeBlockKind, Event, HeadingLevel, Parser, Tag, TagEnd};
+use ratatui::style::{Modifier, Style};
+use ratatui::text::{Line, Span};
+
+use self::inline::Inline;
+use self::table::Table;
+use super::highlight::Highlighter;
+use super::theme::{Theme, Token};
+use super::wrap::{self, Break};
+use crate::app::blocks::{self, Block, CodePart};
+use crate::app::printable::printable;
+
+/// The signs before the items of unordered lists, by depth.
+const BULLETS: [&str; 3] = ["• ", "◦ ", "– "];
+
+/// The rows of a block, each at most `width` cells wide.
+pub fn render(block: &Block, width: u16, theme: &Theme, highlighter: &mut Highlighter) -> Vec<Line<'static>> {
+    render_as(Token::Text, block, width, theme, highlighter)
+}
+
+/// Like [`render`], with plain text drawn as `base`; for what the model thinks.
+pub fn render_as(
+    base: Token,
+    block: &Block,
+    width: u16,
+    theme: &Theme,
+    highlighter: &mut Highlighter,
+) -> Vec<Line<'static>> {
+    let width = width.max(1);
+    match block {
+        Block::Code { lang, text, part, .. } => {
+            code::rows(lang, &printable(text), *part, width, theme, highlighter)
+        }
+        Block::Markdown(source) => {
+            let events: Vec<Event<'_>> = Parser::new_ext(source, blocks::options()).collect();
+            let mut writer = Writer {
+                theme,
+                highlighter,
+                width,
+                rows: Vec::new(),
+                enclosing: Vec::new(),
+                facts: list_facts(&events).into_iter(),
+                lists: Vec::new(),
+                inline: Inline::new(theme, theme.style(base)),
+                literal: String::new(),
+                table: None,
+                gap: false,
+            };
+            events.into_iter().for_each(|event| writer.event(event));
+            writer.finish(source)
+        }
+    }
+}
+
+/// What is known of a list before its items are met.
+#[derive(Clone, Copy, Default)]
+struct ListFacts {
+    items: u64,
+    /// Whether its items are set apart by empty lines.
+    loose: bool,
+}
+
+/// The facts of each list, in the order in which they begin.
+fn list_facts(events: &[Event<'_>]) -> Vec<ListFacts> {
+    let mut facts: Vec<ListFacts> = Vec::new();
+    let mut open: Vec<(&Tag<'_>, usize)> = Vec::new();
+    for event in events {
+        match event {
+            Event::Start(tag) => {
+                let list = open.last().map(|(_, list)| *list);
+                if matches!(tag, Tag::List(_)) {
+                    facts.push(ListFacts::default());
+                    open.push((tag, facts.len() - 1));
+                    continue;
+                }
+                let in_item = matches!(open.last(), Some((Tag::Item, _)));
+                if let Some(facts) = list.and_then(|list| facts.get_mut(list)) {
+                    facts.items += u64::from(matches!(tag, Tag::Item));
+                    facts.loose |= in_item && matches!(tag, Tag::Paragraph);
+                }
+                open.push((tag, list.unwrap_or(usize::MAX)));
+            }
+            Event::End(_) => drop(open.pop()),
+            _ => {}
+        }
+    }
+    facts
+}
+
+/// A list that is being written.
+struct List {
+    /// The number of the next item; none for bullets.
+    number: Option<u64>,
+    /// Digits of the last number.
+    digits: usize,
+    loose: bool,
+}
+
+/// What stands left of the rows within it.
+struct Enclosing {
+    /// Drawn on its first row.
+    first: Span<'static>,
+    /// Drawn on the rows after that.
+    rest: Span<'static>,
+    cells: usize,
+    begun: bool,
+    is_item: bool,
+}
+
+struct Writer<'a> {
+    theme: &'a Theme,
+    highlighter: &'a mut Highlighter,
+    width: u16,
+    rows: Vec<Line<'static>>,
+    enclosing: Vec<Enclosing>,
+    facts: std::vec::IntoIter<ListFacts>,
+    lists: Vec<List>,
+    inline: Inline<'a>,
+    /// Text of a code or HTML block.
+    literal: String,
+    table: Option<Table>,
+    /// An empty row is due before the next block.
+    gap: bool,
+}
+
+impl Writer<'_> {
+    fn event(&mut self, event: Event<'_>) {
+        match event {
+            Event::Start(tag) => self.start(tag),
+            Event::End(end) => self.end(end),
+            Event::Text(text) if self.inline.is_literal() => self.literal.push_str(&text),
+            Event::Text(text) => self.inline.text(&text),
+            Event::Code(text) => self.inline.code(&text),
+            Event::InlineMath(text) | Event::DisplayMath(text) => self.inline.code(&text),
+            Event::Html(text) => self.literal.push_str(&text),
+            Event::InlineHtml(tag) => self.inline.html(&tag),
+            Event::FootnoteReference(label) => self.inline.marked(&format!("[{label}]"), Token::Accent),
+            Event::SoftBreak | Event::HardBreak => self.inline.line_end(),
+            Event::Rule => self.rule(),
+            Event::TaskListMarker(done) => self.task(if done { Task::Done } else { Task::Open }),
+        }
+    }
+
+    fn start(&mut self, tag: Tag<'_>) {
+        match tag {
+            Tag::Paragraph | Tag::TableHead | Tag::TableRow | Tag::TableCell => self.start_cells(&tag),
+            Tag::Heading { level, .. } => self.start_heading(level),
+            Tag::BlockQuote(kind) => self.start_quote(kind),
+            Tag::CodeBlock(_) | Tag::HtmlBlock | Tag::MetadataBlock(_) => {
+                self.flush();
+                self.inline.set_literal(Some(language(&tag)));
+            }
+            Tag::List(first) => self.start_list(first),
+            Tag::Item => self.start_item(),
+            Tag::FootnoteDefinition(label) => {
+                self.flush();
+                self.start_block();
+                self.enclose(format!("[{label}] "), Token::Accent);
+            }
+            Tag::Table(alignments) => {
+                self.flush();
+                self.table = Some(Table::new(alignments));
+            }
+            Tag::Emphasis => self.inline.emphasis(Token::Emphasis),
+            Tag::Strong => self.inline.emphasis(Token::Strong),
+            Tag::Strikethrough => self.inline.modifier(Modifier::CROSSED_OUT),
+            Tag::Link { dest_url, .. } => self.inline.start_link(&dest_url),
+            Tag::Image { dest_url, .. } => self.inline.start_image(&dest_url),
+            // Not asked for in `blocks::options`; their text would come out as it is.
+            Tag::Superscript | Tag::Subscript => self.inline.modifier(Modifier::empty()),
+            Tag::DefinitionList | Tag::DefinitionListTitle | Tag::DefinitionListDefinition => self.flush(),
+        }
+    }
+
+    fn end(&mut self, end: TagEnd) {
+        match end {
+            TagEnd::Paragraph => {
+                self.flush();
+                self.gap = true;
+            }
+            TagEnd::Heading(_) => {
+                self.flush();
+                self.inline.pop();
+                self.end_block();
+            }
+            TagEnd::BlockQuote(_) => {
+                self.flush();
+                self.enclosing.pop();
+                self.inline.pop();
+                self.end_block();
+            }
+            TagEnd::CodeBlock => self.end_code(),
+            TagEnd::HtmlBlock | TagEnd::MetadataBlock(_) => self.end_html(),
+            TagEnd::List(_) => {
+                self.lists.pop();
+                self.end_block();
+            }
+            TagEnd::Item => self.end_item(),
+            TagEnd::FootnoteDefinition => {
+                self.flush();
+                self.enclosing.pop();
+                self.end_block();
+            }
+            TagEnd::Table => self.end_table(),
+            TagEnd::TableCell => {
+                let cell = self.inline.take();
+                if let Some(table) = &mut self.table {
+                    table.cell(cell);
+                }
+            }
+            TagEnd::TableHead | TagEnd::TableRow => {}
+            TagEnd::Emphasis | TagEnd::Strong | TagEnd::Strikethrough => self.inline.pop(),
+            TagEnd::Superscript | TagEnd::Subscript => self.inline.pop(),
+            TagEnd::Link => self.inline.end_link(),
+            TagEnd::Image => self.inline.end_image(),
+            TagEnd::DefinitionList | TagEnd::DefinitionListTitle | TagEnd::DefinitionListDefinition => {
+                self.flush();
+            }
+        }
+    }
+
+    /// A source that shows nothing, such as link definitions, is shown as it is.
+    fn finish(mut self, source: &str) -> Vec<Line<'static>> {
+        self.flush();
+        if self.rows.is_empty() && !source.trim().is_empty() {
+            for line in printable(source).lines() {
+                let span = Span::styled(line.to_owned(), self.theme.style(Token::Muted));
+                self.rows.extend(wrap::wrap_at(&[span], self.width, 0, Break::Words));
+            }
+        }
+        self.rows
+    }
+
+    fn start_cells(&mut self, tag: &Tag<'_>) {
+        match tag {
+            Tag::Paragraph => self.flush(),
+            Tag::TableHead | Tag::TableRow => self.table.iter_mut().for_each(Table::row),
+            _ => {}
+        }
+    }
+
+    fn start_heading(&mut self, level: HeadingLevel) {
+        self.flush();
+        let style = self.theme.style(Token::Heading);
+        match level {
+            HeadingLevel::H1 => self.inline.push(style.add_modifier(Modifier::UNDERLINED)),
+            HeadingLevel::H2 => self.inline.push(style),
+            HeadingLevel::H3 | HeadingLevel::H4 | HeadingLevel::H5 | HeadingLevel::H6 => {
+                self.inline.push(style);
+                self.inline.marked(&format!("{} ", "#".repeat(level as usize)), Token::Faint);
+            }
+        }
+    }
+
+    fn start_quote(&mut self, kind: Option<BlockQuoteKind>) {
+        self.flush();
+        self.start_block();
+        let (token, title) = match kind {
+            None => (Token::Quote, ""),
+            Some(BlockQuoteKind::Note) => (Token::Accent, "Note"),
+            Some(BlockQuoteKind::Tip) => (Token::Success, "Tip"),
+            Some(BlockQuoteKind::Important) => (Token::Heading, "Important"),
+            Some(BlockQuoteKind::Warning) => (Token::Warning, "Warning"),
+            Some(BlockQuoteKind::Caution) => (Token::Error, "Caution"),
+        };
+        let bar = Span::styled("▎ ", self.theme.style(token));
+        self.enclosing.push(Enclosing {
+            first: bar.clone(),
+            rest: bar,
+            cells: 2,
+            begun: false,
+            is_item: false,
+        });
+        if title.is_empty() {
+            self.inline.push(self.theme.style(Token::QuoteText));
+        } else {
+            self.inline.push(self.inline.style());
+            let style = self.theme.style(token).add_modifier(Modifier::BOLD);
+            self.write(vec![Line::from(Span::styled(title, style))]);
+        }
+    }
+
+    fn start_list(&mut self, first: Option<u64>) {
+        self.flush();
+        let facts = self.facts.next().unwrap_or_default();
+        let last = first.unwrap_or(0).saturating_add(facts.items.saturating_sub(1));
+        self.lists.push(List { number: first, digits: last.to_string().len(), loose: facts.loose });
+    }
+
+    fn start_item(&mut self) {
+        self.start_block();
+        let bullets = self.lists.iter().filter(|list| list.number.is_none()).count();
+        let marker = match self.lists.last_mut() {
+            Some(List { number: Some(number), digits, .. }) => {
+                let marker = format!("{number:>digits$}. ");
+                *number = number.saturating_add(1);
+                marker
+            }
+            _ => BULLETS.get(bullets.saturating_sub(1) % BULLETS.len()).copied().unwrap_or("• ").to_owned(),
+        };
+        self.enclose(marker, Token::ListMarker);
+    }
+
+    fn end_item(&mut self) {
+        self.flush();
+        if self.enclosing.last().is_some_and(|item| !item.begun) {
+            self.write(vec![Line::default()]);
+        }
+        self.enclosing.pop();
+        self.gap = self.lists.last().is_some_and(|list| list.loose);
+    }
+
+    /// Replaces the bullet of the item by its box.
+    fn task(&mut self, task: Task) {
+        self.enclosing.pop();
+        match task {
+            Task::Done => self.enclose("[x] ".to_owned(), Token::Success),
+            Task::Open => self.enclose("[ ] ".to_owned(), Token::ListMarker),
+        }
+    }
+
+    fn enclose(&mut self, marker: String, token: Token) {
+        let cells = wrap::cells(&marker);
+        self.enclosing.push(Enclosing {
+            first: Span::styled(printable(&marker).into_owned(), self.theme.style(token)),
+            rest: Span::raw(" ".repeat(cells)),
+            cells,
+            begun: false,
+            is_item: true,
+        });
+    }
+
+    fn rule(&mut self) {
+        self.flush();
+        self.start_block();
+        let rule = "─".repeat(usize::from(self.inner_width()));
+        self.write(vec![Line::from(Span::styled(rule, self.theme.style(Token::Rule)))]);
+        self.end_block();
+    }
+
+    fn end_code(&mut self) {
+        let lang = self.inline.set_literal(None).unwrap_or_default();
+        let text = std::mem::take(&mut self.literal);
+        self.start_block();
+        let (width, text) = (self.inner_width(), printable(&text));
+        let rows = code::rows(&printable(&lang), &text, CodePart::Whole, width, self.theme, self.highlighter);
+        self.write(rows);
+        self.end_block();
+    }
+
+    fn end_html(&mut self) {
+        self.inline.set_literal(None);
+        let text = std::mem::take(&mut self.literal);
+        let style = self.theme.style(Token::Muted);
+        self.start_block();
+        for line in printable(text.trim_end()).lines() {
+            let span = Span::styled(line.to_owned(), style);
+            let rows = wrap::wrap_at(&[span], self.inner_width(), 0, Break::Words);
+            self.write(rows);
+        }
+        self.end_block();
+    }
+
+    fn end_table(&mut self) {
+        if let Some(table) = self.table.take() {
+            self.start_block();
+            let rows = table.rows(self.inner_width(), self.theme);
+            self.write(rows);
+            self.end_block();
+        }
+    }
+
+    /// Writes the paragraph that has been collected, if there is one.
+    fn flush(&mut self) {
+        if self.inline.is_empty() {
+            return;
+        }
+        self.start_block();
+        let width = self.inner_width();
+        for line in self.inline.take() {
+            let rows = wrap::wrap_at(&line, width, 0, Break::Words);
+            self.write(rows);
+        }
+    }
+
+    fn start_block(&mut self) {
+        if std::mem::take(&mut self.gap) && !self.rows.is_empty() {
+            self.write(vec![Line::default()]);
+        }
+    }
+
+    fn end_block(&mut self) {
+        let in_item = self.enclosing.last().is_some_and(|enclosing| enclosing.is_item);
+        self.gap = !in_item || self.lists.last().is_none_or(|list| list.loose);
+    }
+
+    /// The innermost of what encloses, as much of it as half of the width has room for: the index of
+    /// the first and the cells of all.
+    fn shown_enclosing(&self) -> (usize, usize) {
+        let mut cells = 0;
+        let mut first = self.enclosing.len();
+        for enclosing in self.enclosing.iter().rev() {
+            if cells + enclosing.cells > usize::from(self.width) / 2 {
+                break;
+            }
+            cells += enclosing.cells;
+            first -= 1;
+        }
+        (first, cells)
+    }
+
+    fn inner_width(&self) -> u16 {
+        self.width - self.shown_enclosing().1 as u16
+    }
+
+    fn write(&mut self, rows: Vec<Line<'static>>) {
+        let (shown, _) = self.shown_enclosing();
+        for row in rows {
+            let mut spans = Vec::with_capacity(row.spans.len() + self.enclosing.len() - shown);
+            for enclosing in self.enclosing.iter_mut().skip(shown) {
+                let begun = std::mem::replace(&mut enclosing.begun, true);
+                spans.push(if begun { enclosing.rest.clone() } else { enclosing.first.clone() });
+            }
+            for hidden in self.enclosing.iter_mut().take(shown).rev().take_while(|hidden| !hidden.begun) {
+                hidden.begun = true;
+            }
+            spans.extend(row.spans);
+            self.rows.push(Line::from(spans));
+        }
+    }
+}
+
+/// The state of a task in a list.
+enum Task {
+    Open,
+    Done,
+}
+
+/// The first word behind a fence.
+fn language(tag: &Tag<'_>) -> String {
+    match tag {
+        Tag::CodeBlock(CodeBlockKind::Fenced(info)) => {
+            info.split([' ', ',', '{']).next().unwrap_or_default().to_owned()
+        }
+        _ => String::new(),
+    }
+}
+
+/// A span of this text and style.
+fn span(text: impl Into<String>, style: Style) -> Span<'static> {
+    Span::styled(text.into(), style)
+}

@@ -1,0 +1,176 @@
+//! Tables as rows, fitted to the width: [`Table`].
+//!
+//! Columns get what they need while there is room; then the widest give way first, down to their
+//! longest word. Where that is too little the rows are stacked: one line for each cell, behind the
+//! head of its column.
+
+use pulldown_cmark::Alignment;
+use ratatui::style::Style;
+use ratatui::text::{Line, Span};
+
+use super::inline::Lines;
+use super::span;
+use crate::view::theme::{Theme, Token};
+use crate::view::wrap::{self, Break};
+
+/// Cells between two columns: ` │ `.
+const BETWEEN: usize = 3;
+/// No column is squeezed below this many cells for the sake of a long word.
+const LONG_WORD: usize = 12;
+/// A table with a column narrower than this is stacked.
+const NARROWEST: usize = 4;
+
+/// A table while and after it is read. Its first row is the head.
+pub(super) struct Table {
+    alignments: Vec<Alignment>,
+    rows: Vec<Vec<Lines>>,
+}
+
+impl Table {
+    pub(super) fn new(alignments: Vec<Alignment>) -> Self {
+        Self { alignments, rows: Vec::new() }
+    }
+
+    /// Begins a row.
+    pub(super) fn row(&mut self) {
+        self.rows.push(Vec::new());
+    }
+
+    /// Adds a cell to the row.
+    pub(super) fn cell(&mut self, cell: Lines) {
+        if let Some(row) = self.rows.last_mut() {
+            row.push(cell);
+        }
+    }
+
+    /// The rows of the table, at most `width` cells wide.
+    pub(super) fn rows(mut self, width: u16, theme: &Theme) -> Vec<Line<'static>> {
+        let head = theme.style(Token::TableHead);
+        let cells = self.rows.first_mut().into_iter().flatten();
+        cells.flatten().flatten().for_each(|span| span.style = span.style.patch(head));
+        match self.widths(usize::from(width)) {
+            Some(widths) => self.side_by_side(&widths, theme),
+            None => self.stacked(width, theme),
+        }
+    }
+
+    /// The width of each column, unless the table does not fit.
+    fn widths(&self, width: usize) -> Option<Vec<usize>> {
+        let columns = self.alignments.len();
+        let room = width.checked_sub(BETWEEN * columns.saturating_sub(1))?;
+        let most = |measure: fn(&[Span<'static>]) -> usize| -> Vec<usize> {
+            let cells = |column| self.rows.iter().filter_map(move |row| row.get(column)).flatten();
+            (0..columns)
+                .map(|column| cells(column).map(|line| measure(line)).max().unwrap_or(0).max(1))
+                .collect()
+        };
+        let natural = most(|line| wrap::spans_cells(line));
+        if natural.iter().sum::<usize>() <= room {
+            return Some(natural);
+        }
+        let words = most(longest_word);
+        let least: Vec<usize> =
+            natural.iter().zip(&words).map(|(natural, word)| *natural.min(word).min(&LONG_WORD)).collect();
+        let at = |limit: usize| -> Vec<usize> {
+            natural.iter().zip(&least).map(|(natural, least)| (*natural).min(limit).max(*least)).collect()
+        };
+        let fits = |widths: &Vec<usize>| widths.iter().sum::<usize>() <= room;
+        let limit = (NARROWEST..=width).rev().find(|limit| fits(&at(*limit)))?;
+        let mut widths = at(limit);
+        // What is left over goes to the columns that were cut, from the left.
+        let mut left = room - widths.iter().sum::<usize>();
+        for (width, natural) in widths.iter_mut().zip(&natural) {
+            let more = usize::from(left > 0 && *width < *natural);
+            *width += more;
+            left -= more;
+        }
+        Some(widths)
+    }
+
+    fn side_by_side(&self, widths: &[usize], theme: &Theme) -> Vec<Line<'static>> {
+        let border = theme.style(Token::TableBorder);
+        let cells: Vec<Vec<Lines>> = self.rows.iter().map(|row| wrapped(row, widths)).collect();
+        let tall = cells.iter().skip(1).flatten().any(|cell| cell.len() > 1);
+        let line = || {
+            let dashes: Vec<String> = widths.iter().map(|width| "─".repeat(*width)).collect();
+            Line::from(span(dashes.join("─┼─"), border))
+        };
+        let mut rows = Vec::new();
+        for (index, row) in cells.iter().enumerate() {
+            let height = row.iter().map(Vec::len).max().unwrap_or(0).max(1);
+            if index == 1 || (tall && index > 1) {
+                rows.push(line());
+            }
+            for at in 0..height {
+                rows.push(self.across(row, at, widths, border));
+            }
+        }
+        if cells.len() == 1 {
+            rows.push(line());
+        }
+        rows
+    }
+
+    /// One row of the screen: line `at` of each cell.
+    fn across(&self, row: &[Lines], at: usize, widths: &[usize], border: Style) -> Line<'static> {
+        let mut spans = Vec::new();
+        for (column, width) in widths.iter().enumerate() {
+            if column > 0 {
+                spans.push(span(" │ ", border));
+            }
+            let text = row.get(column).and_then(|cell| cell.get(at)).cloned().unwrap_or_default();
+            let room = width.saturating_sub(wrap::spans_cells(&text));
+            let left = match self.alignments.get(column) {
+                Some(Alignment::Right) => room,
+                Some(Alignment::Center) => room / 2,
+                _ => 0,
+            };
+            let last = column + 1 == widths.len();
+            let pad = |cells: usize| (cells > 0).then(|| Span::raw(" ".repeat(cells)));
+            spans.extend(pad(left));
+            spans.extend(text);
+            spans.extend(pad(if last { 0 } else { room - left }));
+        }
+        Line::from(spans)
+    }
+
+    fn stacked(&self, width: u16, theme: &Theme) -> Vec<Line<'static>> {
+        let mut rows = Vec::new();
+        let Some((head, body)) = self.rows.split_first() else { return rows };
+        let rule = || Line::from(span("─".repeat(usize::from(width)), theme.style(Token::TableBorder)));
+        if body.is_empty() {
+            rows.extend(head.iter().flatten().flat_map(|line| wrap::wrap_at(line, width, 0, Break::Words)));
+        }
+        for (index, row) in body.iter().enumerate() {
+            if index > 0 {
+                rows.push(rule());
+            }
+            for (column, cell) in row.iter().enumerate() {
+                let mut spans: Vec<Span<'static>> =
+                    head.get(column).into_iter().flatten().flatten().cloned().collect();
+                if !spans.is_empty() {
+                    spans.push(span(": ", theme.style(Token::TableBorder)));
+                }
+                for (line, text) in cell.iter().enumerate() {
+                    let mut whole = if line == 0 { std::mem::take(&mut spans) } else { Vec::new() };
+                    whole.extend(text.iter().cloned());
+                    rows.extend(wrap::wrap_at(&whole, width, 2, Break::Words));
+                }
+            }
+        }
+        rows
+    }
+}
+
+fn wrapped(row: &[Lines], widths: &[usize]) -> Vec<Lines> {
+    let wrap = |(cell, width): (&Lines, &usize)| {
+        let rows = cell.iter().flat_map(|line| wrap::wrap_at(line, *width as u16, 0, Break::Words));
+        rows.map(|row| row.spans).collect()
+    };
+    row.iter().zip(widths).map(wrap).collect()
+}
+
+fn longest_word(line: &[Span<'static>]) -> usize {
+    let text: String = line.iter().map(|span| span.content.as_ref()).collect();
+    text.split_whitespace().map(wrap::cells).max().unwrap_or(0)
+}

@@ -1,0 +1,55 @@
+//! Output of commands: coloured terminal text as rows. Renders `app::ansi`.
+//!
+//! The 16 colours stay the terminal's own, because the command chose them for it; others are
+//! replaced by what the terminal can show.
+
+use ratatui::style::{Color, Modifier, Style};
+use ratatui::text::{Line, Span};
+
+use super::color;
+use super::theme::{Theme, Token};
+use super::wrap::{self, Break};
+use crate::app::ansi::{AnsiLine, SgrColor, SgrStyle};
+
+/// The rows of these lines, each at most `width` cells wide.
+pub fn render(lines: &[AnsiLine], width: u16, theme: &Theme) -> Vec<Line<'static>> {
+    lines.iter().flat_map(|line| render_line(line, width, theme)).collect()
+}
+
+fn render_line(line: &AnsiLine, width: u16, theme: &Theme) -> Vec<Line<'static>> {
+    let span = |run: &crate::app::ansi::Run| Span::styled(run.text.to_string(), style(run.style, theme));
+    let spans: Vec<Span<'static>> = line.iter().map(span).collect();
+    wrap::wrap_at(&spans, width, 0, Break::Anywhere)
+}
+
+/// How a run of terminal text looks in this theme.
+pub fn style(sgr: SgrStyle, theme: &Theme) -> Style {
+    let mut style = theme.style(Token::Muted);
+    if let Some(foreground) = shown(sgr.foreground, theme) {
+        style = style.fg(foreground);
+    }
+    if let Some(background) = shown(sgr.background, theme) {
+        style = style.bg(background);
+    }
+    let modifiers = [
+        (sgr.bold, Modifier::BOLD),
+        (sgr.dim, Modifier::DIM),
+        (sgr.italic, Modifier::ITALIC),
+        (sgr.underline, Modifier::UNDERLINED),
+        (sgr.reverse, Modifier::REVERSED),
+        (sgr.strike, Modifier::CROSSED_OUT),
+    ];
+    modifiers
+        .into_iter()
+        .filter(|(on, _)| *on)
+        .fold(style, |style, (_, modifier)| style.add_modifier(modifier))
+}
+
+fn shown(colour: SgrColor, theme: &Theme) -> Option<Color> {
+    theme.shown(match colour {
+        SgrColor::Default => return None,
+        SgrColor::Named(index) => color::named(index),
+        SgrColor::Indexed(index) => Color::Indexed(index),
+        SgrColor::Rgb(r, g, b) => Color::Rgb(r, g, b),
+    })
+}

@@ -1,0 +1,422 @@
+//! Leaves of the screen: markdown, diffs, terminal text, themes; at any width, for any text.
+
+use proptest::prelude::*;
+use ratatui::buffer::Buffer;
+use ratatui::layout::Rect;
+use ratatui::style::{Color, Modifier, Style};
+use ratatui::text::Line;
+use ratatui::widgets::Widget;
+use tau::app::ansi;
+use tau::app::blocks::Blocks;
+use tau::tools::details::{FileDiff, Hunk};
+use tau::view::highlight::{Highlighter, language_of};
+use tau::view::theme::{ColorDepth, Theme, Token};
+use tau::view::wrap::{self, Break};
+use tau::view::{diff, markdown, terminal_text};
+
+use crate::text::hostile;
+
+fn text_of(row: &Line<'_>) -> String {
+    row.spans.iter().map(|span| span.content.as_ref()).collect()
+}
+
+fn rows_of(source: &str, width: u16, theme: &Theme, highlighter: &mut Highlighter) -> Vec<Line<'static>> {
+    let mut rows: Vec<Line<'static>> = Vec::new();
+    for block in Blocks::of(source).closed() {
+        if !rows.is_empty() && !block.continues() {
+            rows.push(Line::default());
+        }
+        rows.extend(markdown::render(block, width, theme, highlighter));
+    }
+    rows
+}
+
+fn check(source: &str, width: u16, expected: &[&str]) {
+    let rows = rows_of(source, width, &Theme::default(), &mut Highlighter::default());
+    let found: Vec<String> = rows.iter().map(|row| text_of(row).trim_end().to_owned()).collect();
+    assert_eq!(found, expected, "for {source:?} at {width}");
+}
+
+#[test]
+fn paragraphs_wrap_at_words() {
+    check("the quick brown fox", 10, &["the quick", "brown fox"]);
+    check("averylongword that", 6, &["averyl", "ongwor", "d that"]);
+    check("日本語のテキスト", 6, &["日本語", "のテキ", "スト"]);
+    check("これは「本」。", 8, &["これは", "「本」。"]);
+    check("one\ntwo  \nthree", 20, &["one", "two", "three"]);
+    check("a <br> b<br/>c <i>x</i>", 20, &["a", " b", "c <i>x</i>"]);
+}
+
+#[test]
+fn lists_nest_and_hang() {
+    check(
+        "- a\n- b c d e\n  - f\n    - g h i j",
+        12,
+        &["• a", "• b c d e", "  ◦ f", "    – g h i", "      j"],
+    );
+    check("- a\n  - b\n    - c", 6, &["• a", "◦ b", "– c"]);
+}
+
+#[test]
+fn lists_show_numbers_and_tasks() {
+    check("9. a\n10. b", 20, &[" 9. a", "10. b"]);
+    check("- [x] done\n- [ ] to do it", 10, &["[x] done", "[ ] to do", "    it"]);
+    check("- a\n\n- b", 20, &["• a", "", "• b"]);
+    check("- a\n  > q\n- b\n-", 20, &["• a", "  ▎ q", "• b", "•"]);
+    check("1. a\n   ```\n   x\n   ```\n2. b", 20, &["1. a", "   ╭─", "   │ x", "   ╰─", "2. b"]);
+}
+
+#[test]
+fn headings_quotes_and_rules() {
+    check("# A\n## B\n### C *d*", 20, &["A", "", "B", "", "### C d"]);
+    check("> one\n>\n> two\n> > three", 20, &["▎ one", "▎", "▎ two", "▎", "▎ ▎ three"]);
+    check("> [!WARNING]\n> hot", 20, &["▎ Warning", "▎ hot"]);
+    check("a\n\n---\n\nb", 5, &["a", "", "─────", "", "b"]);
+}
+
+#[test]
+fn links_and_images_show_their_target() {
+    check("[docs](https://a.b/c)", 40, &["docs (https://a.b/c)"]);
+    check("<https://a.b/c> [x@y.z](mailto:x@y.z)", 40, &["https://a.b/c x@y.z"]);
+    check("![a cat](cat.png)", 40, &["[image: a cat](cat.png)"]);
+    check("text[^1]\n\n[^1]: a note", 40, &["text[1]", "", "[1] a note"]);
+    check("[x]: /target", 40, &["[x]: /target"]);
+}
+
+#[test]
+fn addresses_without_markup_are_links() {
+    let theme = Theme::default();
+    let rows = rows_of("see (https://a.b/c_d), ok", 40, &theme, &mut Highlighter::default());
+    let link: Vec<&str> = rows[0]
+        .spans
+        .iter()
+        .filter(|span| span.style.add_modifier.contains(Modifier::UNDERLINED))
+        .map(|span| span.content.as_ref())
+        .collect();
+    assert_eq!(link, ["https://a.b/c_d"]);
+}
+
+#[test]
+fn tables_fit() {
+    let table = "| name | n |\n|---|--:|\n| alpha | 1 |\n| b | 20 |\n";
+    check(table, 40, &["name  │  n", "──────┼───", "alpha │  1", "b     │ 20"]);
+    let wide = "| a | b |\n|---|---|\n| one two three | x |\n| y | z |\n";
+    check(
+        wide,
+        12,
+        &["a        │ b", "─────────┼──", "one two  │ x", "three    │", "─────────┼──", "y        │ z"],
+    );
+    check("| head | b |\n|---|---|\n| one | two |\n", 6, &["head:", "  one", "b: two"]);
+}
+
+#[test]
+fn code_is_bordered_and_wrapped() {
+    check("```rust\nlet a = 1;\n```", 20, &["╭─ rust", "│ let a = 1;", "╰─"]);
+    check("```\n0123456789ABCDEF\n```", 12, &["╭─", "│ 0123456789", "┊ ABCDEF", "╰─"]);
+    check("```\nab cd\n```", 4, &["ab c", "d"]);
+}
+
+#[test]
+fn entities_cannot_smuggle_controls() {
+    check("a&#27;[31m&#x202e;b", 40, &["a␛[31m\u{FFFD}b"]);
+}
+
+#[test]
+fn colours_of_code_come_from_the_theme() {
+    let theme = Theme::default();
+    let rows = rows_of("```rust\nfn main() { \"x\"; } // c\n```", 60, &theme, &mut Highlighter::default());
+    let style = |text: &str| rows[1].spans.iter().find(|span| span.content == text).map(|span| span.style);
+    assert_eq!(style("fn"), Some(theme.style(Token::Keyword)));
+    assert_eq!(style("main"), Some(theme.style(Token::Function)));
+    assert_eq!(style("\"x\""), Some(theme.style(Token::String)));
+    assert_eq!(style("// c"), Some(theme.style(Token::Comment)));
+}
+
+#[test]
+fn languages_go_by_many_names() {
+    let mut highlighter = Highlighter::default();
+    for lang in [
+        "rs",
+        "rust",
+        "Rust",
+        "ts",
+        "typescript",
+        "tsx",
+        "js",
+        "jsx",
+        "py",
+        "python",
+        "sh",
+        "bash",
+        "console",
+        "json",
+        "jsonc",
+        "toml",
+        "yaml",
+        "yml",
+        "c",
+        "cpp",
+        "c++",
+        "h",
+        "go",
+        "md",
+        "html",
+        "css",
+        "diff",
+        "Dockerfile",
+        "Makefile",
+        "java",
+        "kotlin",
+        "swift",
+        "sql",
+        "rb",
+        "lua",
+        "zig",
+    ] {
+        let code = "# x\nif (a) { return \"b\" + 1 } // c\n-- d\n- e: [1]\n+ f\n/* g */ <b c=\"d\">\nFROM a\nall: b\n";
+        let found = highlighter.highlight(lang, code).iter().any(|line| !line.is_empty());
+        assert!(found, "{lang} is not coloured");
+    }
+    assert!(highlighter.highlight("no-such-language", "if x").iter().all(Vec::is_empty));
+    for (path, lang) in
+        [("src/a.rs", "rs"), ("Makefile", "Makefile"), (".bashrc", ".bashrc"), ("x/y.tar.gz", "gz")]
+    {
+        assert_eq!(language_of(path), lang);
+    }
+}
+
+fn sample_diff() -> FileDiff {
+    let lines = [" fn empty() {", "-    Vec::new()", "+    vec![Token::Eof]", " }"];
+    let words = ["-let total = count + 1;", "+let total = amount + 1;"];
+    let hunk = |start, lines: &[&str]| Hunk {
+        old_start: start,
+        new_start: start,
+        lines: lines.iter().map(|line| line.to_string()).collect(),
+    };
+    FileDiff {
+        path: "src/parser.rs".into(),
+        added: 2,
+        removed: 2,
+        hunks: vec![hunk(41, &lines), hunk(98, &words)],
+        cut: false,
+    }
+}
+
+#[test]
+fn diffs_have_numbers_signs_and_marks() {
+    let theme = Theme::default();
+    let rows = diff::render(&sample_diff(), 50, &theme, &mut Highlighter::default());
+    let found: Vec<String> = rows.iter().map(|row| text_of(row).trim_end().to_owned()).collect();
+    assert_eq!(
+        found,
+        [
+            " 41  41 │   fn empty() {",
+            " 42     │ -     Vec::new()",
+            "     42 │ +     vec![Token::Eof]",
+            " 43  43 │   }",
+            "⋯",
+            " 98     │ - let total = count + 1;",
+            "     98 │ + let total = amount + 1;",
+        ]
+    );
+    let marked = |row: &Line<'_>, token| -> String {
+        let bg = theme.style(token).bg;
+        row.spans.iter().filter(|span| span.style.bg == bg).map(|span| span.content.as_ref()).collect()
+    };
+    assert_eq!(marked(&rows[5], Token::DiffRemovedWord), "count");
+    assert_eq!(marked(&rows[6], Token::DiffAddedWord), "amount");
+    assert_eq!(wrap::spans_cells(&rows[6].spans), 50, "the background reaches the edge");
+}
+
+#[test]
+fn cutting_leaves_a_mark() {
+    for (text, width, expected) in [
+        ("abc", 3, "abc"),
+        ("abcd", 3, "ab…"),
+        ("日本語", 5, "日本…"),
+        ("日本語", 4, "日…"),
+        ("ab", 1, "…"),
+        ("ab", 0, ""),
+    ] {
+        assert_eq!(wrap::truncate(text, width), expected, "{text} at {width}");
+        let line = Line::from(vec![
+            text.chars().take(1).collect::<String>().into(),
+            text.chars().skip(1).collect::<String>().into(),
+        ]);
+        assert_eq!(text_of(&wrap::truncate_line(line, width)), expected, "spans of {text} at {width}");
+    }
+}
+
+#[test]
+fn built_in_themes_name_everything() {
+    for name in Theme::names() {
+        let theme = Theme::builtin(name).unwrap_or_else(|| panic!("{name} does not parse"));
+        let source = match name {
+            "dark" => include_str!("../themes/dark.toml"),
+            "light" => include_str!("../themes/light.toml"),
+            "high-contrast" => include_str!("../themes/high-contrast.toml"),
+            _ => include_str!("../themes/system.toml"),
+        };
+        for token in Token::ALL {
+            assert!(source.contains(&format!("\n{} = ", token.name())), "{name} lacks {}", token.name());
+        }
+        for depth in [ColorDepth::Ansi256, ColorDepth::Ansi16, ColorDepth::None] {
+            let reduced = theme.at_depth(depth);
+            for token in Token::ALL {
+                let style = reduced.style(*token);
+                let fits = |color: Option<Color>| match (depth, color) {
+                    (_, None) => true,
+                    (ColorDepth::None, Some(_)) => false,
+                    (ColorDepth::Ansi16, Some(color)) => !matches!(color, Color::Rgb(..) | Color::Indexed(_)),
+                    (_, Some(color)) => !matches!(color, Color::Rgb(..)),
+                };
+                assert!(fits(style.fg) && fits(style.bg), "{name} {} {depth:?}: {style:?}", token.name());
+            }
+        }
+    }
+}
+
+#[test]
+fn theme_files_are_read_with_errors_that_name_the_key() {
+    let theme = Theme::parse(
+        "inherits = \"dark\"\n[palette]\nx = \"#010203\"\n[colors]\ntext = \"bold x on 7\"\nlink = 99\n",
+    );
+    let theme = theme.unwrap();
+    let expected = Style::new().fg(Color::Rgb(1, 2, 3)).bg(Color::Indexed(7)).add_modifier(Modifier::BOLD);
+    assert_eq!(theme.style(Token::Text), expected);
+    assert_eq!(theme.style(Token::Link).fg, Some(Color::Indexed(99)));
+    assert_eq!(theme.style(Token::Error), Theme::default().style(Token::Error));
+    assert_ne!(theme.id(), Theme::default().id());
+    assert_eq!(Theme::default().id(), Theme::builtin("dark").unwrap().id());
+    for (source, word) in [
+        ("[colors]\nnothing = \"red\"", "colors.nothing"),
+        ("[colors]\ntext = \"purplish\"", "colors.text"),
+        ("[palette]\na = \"#12\"", "palette.a"),
+        ("inherits = \"moon\"", "inherits"),
+        ("colours = 1", "colours"),
+        ("[colors", "["),
+    ] {
+        let error = Theme::parse(source).unwrap_err();
+        assert!(error.contains(word), "{source}: {error}");
+    }
+}
+
+/// Draws the rows and checks that each keeps to the width, and that nothing of it is a control.
+fn keep_to(width: u16, rows: &[Line<'_>]) -> Result<(), TestCaseError> {
+    for row in rows {
+        let cells = wrap::spans_cells(&row.spans);
+        prop_assert!(cells <= usize::from(width), "{} cells at {}: {:?}", cells, width, text_of(row));
+        prop_assert!(
+            row.width() <= usize::from(width),
+            "ratatui: {} at {}: {:?}",
+            row.width(),
+            width,
+            text_of(row)
+        );
+        let text = text_of(row);
+        prop_assert!(
+            !text.chars().any(|c| c.is_control() || matches!(c, '\u{202a}'..='\u{202e}')),
+            "{:?}",
+            text
+        );
+        let mut buffer = Buffer::empty(Rect::new(0, 0, width, 1));
+        row.render(buffer.area, &mut buffer);
+    }
+    Ok(())
+}
+
+fn hostile_diff(text: &str) -> FileDiff {
+    let lines: Vec<String> = text
+        .split('\n')
+        .zip("-+ -- ++".chars().cycle())
+        .map(|(line, sign)| format!("{sign}{line}"))
+        .collect();
+    FileDiff {
+        path: "a".into(),
+        hunks: vec![Hunk { old_start: 7, new_start: 99, lines }],
+        ..FileDiff::default()
+    }
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig { failure_persistence: None, ..ProptestConfig::with_cases(64) })]
+
+    #[test]
+    fn no_row_is_wider_than_asked_for(text in hostile(), width in 1..41u16) {
+        let theme = Theme::default();
+        let mut warm = Highlighter::default();
+        let rows = rows_of(&text, width, &theme, &mut warm);
+        keep_to(width, &rows)?;
+        prop_assert_eq!(&rows_of(&text, width, &theme, &mut warm), &rows, "warm differs from cold");
+        let change = hostile_diff(&text);
+        keep_to(width, &diff::render(&change, width, &theme, &mut warm))?;
+        keep_to(width, &terminal_text::render(&ansi::lines(&text), width, &theme))?;
+        let line = Line::from(ansi::plain(&text).replace('\n', " "));
+        keep_to(width, &wrap::wrap(&line, width, 3))?;
+        keep_to(width, &wrap::wrap_at(&line.spans, width, 3, Break::Anywhere))?;
+        keep_to(width, &[wrap::truncate_line(line, width)])?;
+    }
+
+    #[test]
+    fn wrapping_anywhere_loses_nothing(text in hostile(), width in 3..41u16) {
+        let line = Line::from(ansi::plain(&text).replace('\n', " "));
+        let rows = wrap::wrap_at(&line.spans, width, 0, Break::Anywhere);
+        prop_assert_eq!(rows.iter().map(text_of).collect::<String>(), text_of(&line));
+    }
+}
+
+/// Everything there is, to be looked at: `cargo test --test all -- --ignored --nocapture showcase`.
+/// `TAU_SHOW` is `width theme depth`, such as `40 light 16`.
+#[test]
+#[ignore = "prints what a person should look at"]
+fn showcase() {
+    let wish = option_env!("TAU_SHOW").unwrap_or("80 dark true");
+    let words: Vec<&str> = wish.split(' ').collect();
+    let depth = match words[2] {
+        "true" => ColorDepth::True,
+        "256" => ColorDepth::Ansi256,
+        "16" => ColorDepth::Ansi16,
+        _ => ColorDepth::None,
+    };
+    let theme = Theme::builtin(words[1]).unwrap().at_depth(depth);
+    let width = words[0].parse().unwrap();
+    let mut highlighter = Highlighter::default();
+    let mut rows = rows_of(include_str!("showcase.md"), width, &theme, &mut highlighter);
+    rows.push(Line::default());
+    rows.extend(diff::render(&sample_diff(), width, &theme, &mut highlighter));
+    rows.push(Line::default());
+    let output =
+        "running 2 tests\n\x1b[32mok\x1b[0m and \x1b[1;31mFAILED\x1b[0m \x1b[38;2;255;128;0morange\x1b[0m\n";
+    rows.extend(terminal_text::render(&ansi::lines(output), width, &theme));
+    rows.iter().for_each(|row| println!("{}", ansi_of(row)));
+}
+
+fn ansi_of(row: &Line<'_>) -> String {
+    let colour = |color: Option<Color>, base: u8| match color {
+        None | Some(Color::Reset) => String::new(),
+        Some(Color::Rgb(r, g, b)) => format!(";{};2;{r};{g};{b}", base + 8),
+        Some(Color::Indexed(index)) => format!(";{};5;{index}", base + 8),
+        Some(named) => {
+            let index = (0..16).find(|index| tau::view::color::named(*index) == named).unwrap();
+            format!(";{};5;{index}", base + 8)
+        }
+    };
+    let modifiers = [
+        (Modifier::BOLD, ";1"),
+        (Modifier::DIM, ";2"),
+        (Modifier::ITALIC, ";3"),
+        (Modifier::UNDERLINED, ";4"),
+        (Modifier::REVERSED, ";7"),
+        (Modifier::CROSSED_OUT, ";9"),
+    ];
+    let span = |span: &ratatui::text::Span<'_>| {
+        let style = span.style;
+        let weight: String = modifiers
+            .iter()
+            .filter(|(modifier, _)| style.add_modifier.contains(*modifier))
+            .map(|(_, code)| *code)
+            .collect();
+        format!("\x1b[0{weight}{}{}m{}\x1b[0m", colour(style.fg, 30), colour(style.bg, 40), span.content)
+    };
+    row.spans.iter().map(span).collect()
+}
