@@ -30,6 +30,7 @@ pub mod settings;
 mod shell;
 mod switch;
 pub mod task;
+mod titles;
 mod turn;
 
 pub use command::AgentCommand;

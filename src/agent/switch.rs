@@ -16,6 +16,7 @@ use super::message::{Message, ToolResultMessage};
 use super::model::Model;
 use super::session::{Session, SessionError};
 use super::task::{Agent, now};
+use super::titles;
 use crate::tools::{Content, Details};
 
 /// How long the person's commands may take to end before the session changes.
@@ -94,7 +95,8 @@ fn opened(agent: &mut Agent) {
     }
     let session = agent.config.session.info().clone();
     let messages = agent.config.session.context().messages;
-    agent.emit(AgentEvent::SessionOpened { session, messages });
+    let titles = titles::of(&agent.config.tools, &messages);
+    agent.emit(AgentEvent::SessionOpened { session, messages, titles });
     let (own, used) = (agent.config.session.info().cwd.clone(), agent.cwd().to_owned());
     if own != used {
         let text = format!("the directory of this session, {}, is gone", own.display());

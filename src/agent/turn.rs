@@ -22,6 +22,7 @@ use super::retry::{Retries, Verdict};
 use super::run::Run;
 use super::secret::Secret;
 use super::task::{now, panic_text};
+use super::titles::Titles;
 
 /// Events taken from the stream at once, at most, when they are there already.
 const CHUNK: usize = 32;
@@ -67,6 +68,7 @@ struct Flight {
     timestamp: i64,
     /// Ids of the calls that have come to their end.
     whole_calls: HashSet<String>,
+    titles: Titles,
     /// True once the front end was told that a message begins.
     begun: bool,
 }
@@ -101,7 +103,7 @@ impl Answering<'_, '_> {
         let model = self.run.agent.config.model.clone().unwrap_or_default();
         let timestamp = now();
         let assembler = Assembler::beside(&model, timestamp, self.call_ids());
-        Flight { model, assembler, timestamp, whole_calls: HashSet::new(), begun: false }
+        Flight { model, assembler, timestamp, whole_calls: HashSet::new(), titles: Titles::default(), begun: false }
     }
 
     /// Sends the request and passes on what comes.
@@ -173,8 +175,10 @@ impl Answering<'_, '_> {
                 flight.whole_calls.insert(tool_call.id.clone());
             }
             if !is_empty(&delta) {
+                let title = flight.titles.take(&self.run.agent.config.tools, &delta);
                 let usage = flight.assembler.usage();
                 self.run.agent.emit(AgentEvent::MessageUpdate { usage, assistant_message_event: delta });
+                title.into_iter().for_each(|title| self.run.agent.emit(title));
             }
         }
         end

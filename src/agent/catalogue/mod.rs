@@ -13,7 +13,7 @@ use std::sync::{Arc, OnceLock};
 
 use serde_json::Value;
 
-use super::model::{Api, Model, ThinkingLevel};
+use super::model::{Api, Model, Price, ThinkingLevel};
 use super::settings::auth::Keys;
 use super::settings::{Paths, Settings, SettingsError, read_toml};
 pub use find::{NotFound, split_level};
@@ -33,11 +33,13 @@ pub struct Catalogue {
 pub fn demo() -> Model {
     Model {
         id: "demo".to_owned(),
-        name: "scripted demo".to_owned(),
+        name: "scripted demo (not an AI)".to_owned(),
         api: Api::Scripted,
         provider: "demo".to_owned(),
         reasoning: true,
         input: vec!["text".to_owned()],
+        context_window: 200_000,
+        cost: Some(Price::default()),
         ..Model::default()
     }
 }
@@ -94,6 +96,18 @@ impl Catalogue {
     /// The name of the ad-hoc provider.
     pub fn adhoc_provider(&self) -> Option<String> {
         self.adhoc.as_ref().map(AdHoc::provider)
+    }
+
+    /// The model to begin with at a vendor: the person's own first, else the usual one.
+    pub fn default_model(&self, provider: &str) -> Option<Arc<Model>> {
+        let own = self.user.vendors.get(provider).and_then(|vendor| vendor.models.first());
+        let usual = vendors::DEFAULTS.iter().find(|(vendor, _)| *vendor == provider).map(|(_, id)| *id);
+        if let Some(model) = own.map(|own| own.id.as_str()).or(usual).and_then(|id| self.of_vendor(provider, id)) {
+            return Some(model);
+        }
+        let known = vendors::named(provider).map(embedded::of_vendor).unwrap_or_default();
+        let thinks = known.iter().position(|model| model.reasoning).unwrap_or(0);
+        known.get(thinks).and_then(|model| self.of_vendor(provider, &model.id))
     }
 
     /// The model of exactly this vendor and id, as a session names it.

@@ -30,6 +30,23 @@ const fn vendor(
     Vendor { id, name, env, api, base_url }
 }
 
+/// The model that a vendor is begun with when none is asked for: its strongest for coding at a
+/// usual price. Vendors that are not here begin with their first model that thinks.
+pub const DEFAULTS: [(&str, &str); 12] = [
+    ("anthropic", "claude-sonnet-5-5"),
+    ("openai", "gpt-6.1-sol"),
+    ("google", "gemini-pro-latest"),
+    ("openrouter", "anthropic/claude-sonnet-5.5"),
+    ("groq", "openai/gpt-oss-120b"),
+    ("deepseek", "deepseek-v4-pro"),
+    ("mistral", "devstral-latest"),
+    ("xai", "grok-4.7"),
+    ("zai", "glm-5.3"),
+    ("moonshotai", "kimi-k3.1-pro"),
+    ("minimax", "MiniMax-M3"),
+    ("vercel-ai-gateway", "anthropic/claude-sonnet-5.5"),
+];
+
 /// The vendors, the makers of models before those who host models of others: a model id that
 /// several have means that of the first.
 pub const VENDORS: [Vendor; 25] = [
