@@ -1,16 +1,16 @@
 //! All integration tests in one binary: one link, one module a subject.
 
+#![allow(clippy::disallowed_methods, clippy::disallowed_types, reason = "tests act on the machine")]
 #![allow(
     clippy::unwrap_used,
     clippy::expect_used,
     clippy::panic,
     clippy::string_slice,
-    clippy::disallowed_methods,
-    clippy::disallowed_types,
-    reason = "tests fail by panicking, and set up the world they look at"
+    reason = "a test that cannot go on fails"
 )]
 
 mod agent;
 mod fake;
+mod session_writing;
 mod sessions;
 mod settings;

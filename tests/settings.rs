@@ -1,1 +1,526 @@
+//! Settings, keys, the model catalogue, the system prompt and the prompt history.
 
+use std::collections::HashMap;
+use std::fs;
+use std::os::unix::fs::{PermissionsExt, symlink};
+use std::path::Path;
+use std::sync::Arc;
+
+use serde_json::json;
+use tau::agent::catalogue::{AdHoc, Catalogue, NotFound, demo, model_ids};
+use tau::agent::history::{MAX_PROMPTS, PromptHistory};
+use tau::agent::model::{Api, ThinkingLevel};
+use tau::agent::prompt::{ContextFiles, MAX_CONTEXT_FILE, PromptInputs, system_prompt};
+use tau::agent::provider::FailureKind;
+use tau::agent::secret::Secret;
+use tau::agent::settings::auth::{EnvLookup, KeySource, Keys};
+use tau::agent::settings::{Paths, Settings, write};
+use tempfile::TempDir;
+
+struct Home(TempDir);
+
+impl Home {
+    fn new() -> Self {
+        Home(tempfile::tempdir().unwrap())
+    }
+
+    fn with(file: &str, text: &str) -> Self {
+        let home = Home::new();
+        fs::write(home.path().join(file), text).unwrap();
+        home
+    }
+
+    fn path(&self) -> &Path {
+        self.0.path()
+    }
+
+    fn paths(&self) -> Paths {
+        Paths::discover(Some(self.path())).unwrap()
+    }
+}
+
+fn env(variables: &[(&str, &str)]) -> EnvLookup {
+    let variables: HashMap<String, String> =
+        variables.iter().map(|(name, value)| ((*name).to_owned(), (*value).to_owned())).collect();
+    Arc::new(move |name| variables.get(name).cloned())
+}
+
+fn mode(path: &Path) -> u32 {
+    fs::metadata(path).unwrap().permissions().mode() & 0o777
+}
+
+#[test]
+fn everything_is_under_the_home_of_tau() {
+    let paths = Paths::discover(Some(Path::new("/t"))).unwrap();
+    assert_eq!(paths.config_file(), Path::new("/t/config.toml"));
+    assert_eq!(paths.state, Path::new("/t/logs"));
+    assert_eq!(paths.cache, Path::new("/t/cache"));
+    assert_eq!(paths.sessions_for(Path::new("/srv/web app/x")), Path::new("/t/sessions/--srv-web app-x--"));
+    assert_eq!(paths.sessions_for(Path::new("/")), Path::new("/t/sessions/----"));
+}
+
+#[test]
+fn settings_say_what_is_wrong_with_them() {
+    let check = |text: &str, expected: &str| {
+        let home = Home::with("config.toml", text);
+        let error = Settings::load(&home.paths()).unwrap_err().to_string();
+        let file = format!("{}/", home.path().display());
+        assert_eq!(error.replace(&file, ""), expected, "{text}");
+    };
+    let unknown = "config.toml:3: unknown field `them`, did you mean `theme`?";
+    check("# a\nmodel = \"x\"\nthem = \"y\"\n", unknown);
+    check("model = 1\n", "config.toml:1: invalid type: integer `1`, expected a string");
+    check("\nthinking = \"hgih\"", "config.toml:2: unknown variant `hgih`, did you mean `high`?");
+    check(
+        "api = \"openai\"",
+        "config.toml:1: unknown api `openai`, expected one of `openai-completions`, `openai-responses`, `anthropic-messages`, `google-generative-ai`",
+    );
+    check(
+        "api = \"openai-response\"",
+        "config.toml:1: unknown api `openai-response`, did you mean `openai-responses`?",
+    );
+    check("model = \"a\"\nmodel = \"b\"", "config.toml:2: duplicate key");
+    let large = "# \n".repeat(400_000);
+    check(&large, "config.toml: larger than 1024 KB");
+    let deep = format!("keys = {}", "[".repeat(100_000));
+    let home = Home::with("config.toml", &deep);
+    assert!(Settings::load(&home.paths()).is_err());
+    fs::write(home.path().join("config.toml"), b"model = \"\xff\"").unwrap();
+    assert!(Settings::load(&home.paths()).unwrap_err().to_string().contains("not utf-8"));
+}
+
+#[test]
+fn settings_are_read_from_regular_files_only() {
+    let home = Home::new();
+    assert_eq!(Settings::load(&home.paths()), Ok(Settings::default()), "no file");
+    let path = home.path().join("config.toml");
+    assert!(std::process::Command::new("mkfifo").arg(&path).status().unwrap().success());
+    assert!(Settings::load(&home.paths()).unwrap_err().to_string().contains("not a regular file"));
+    fs::remove_file(&path).unwrap();
+    fs::create_dir(&path).unwrap();
+    assert!(Settings::load(&home.paths()).is_err());
+}
+
+#[test]
+fn the_environment_wins_over_the_file() {
+    let home = Home::with(
+        "config.toml",
+        "\u{feff}model = \"a\"\ntheme = \"t\"\nthinking = \"low\"\nhide_thinking = true\n",
+    );
+    let settings = Settings::load(&home.paths()).unwrap();
+    let lookup = env(&[
+        ("TAU_MODEL", "b"),
+        ("TAU_PROVIDER", "p"),
+        ("TAU_BASE_URL", "http://u"),
+        ("TAU_API", "anthropic-messages"),
+        ("TAU_API_KEY", "k"),
+        ("TAU_SESSION_DIR", "/s"),
+        ("TAU_THEME", " "),
+        ("TAU_THINKING", "max"),
+    ]);
+    let settings = settings.with_env(&*lookup).unwrap();
+    let expected = Settings {
+        model: Some("b".into()),
+        provider: Some("p".into()),
+        base_url: Some("http://u".into()),
+        api: Some(Api::AnthropicMessages),
+        api_key: Some("k".into()),
+        session_dir: Some("/s".into()),
+        theme: Some("t".into()),
+        thinking: Some(ThinkingLevel::Max),
+        hide_thinking: true,
+        ..Settings::default()
+    };
+    assert_eq!(settings, expected);
+    assert_eq!(settings.session_dir_for(&home.paths(), Path::new("/x")), Path::new("/s"));
+    for (name, value) in [("TAU_THINKING", "much"), ("TAU_API", "scripted")] {
+        let error = Settings::default().with_env(&*env(&[(name, value)])).unwrap_err().to_string();
+        assert!(error.starts_with(&format!("{name}: `{value}` is not known; use one of ")), "{error}");
+    }
+}
+
+#[test]
+fn saving_one_setting_keeps_the_file() {
+    let home = Home::new();
+    let path = home.paths().config_file();
+    write::save(&path, "theme", "day").unwrap();
+    fs::write(&path, "# mine\ntheme = 'x'\n\n[keys]\nquit = [\"q\"]\n").unwrap();
+    write::save(&path, "theme", "night").unwrap();
+    write::save(&path, "model", "a/b").unwrap();
+    let text = fs::read_to_string(&path).unwrap();
+    assert_eq!(text, "model = \"a/b\"\n# mine\ntheme = \"night\"\n\n[keys]\nquit = [\"q\"]\n");
+    assert!(write::save(&path, "colour", "x").is_err());
+    assert!(write::save(&path, "mouse", "x").is_err());
+    assert_eq!(fs::read_to_string(&path).unwrap(), text);
+    let real = home.path().join("dotfiles.toml");
+    fs::rename(&path, &real).unwrap();
+    symlink(&real, &path).unwrap();
+    write::save(&path, "theme", "link").unwrap();
+    assert!(path.is_symlink() && fs::read_to_string(&real).unwrap().contains("\"link\""));
+}
+
+/// A catalogue and keys for a `models.toml`, a `config.toml` and an environment.
+struct Setup {
+    home: Home,
+    catalogue: Arc<Catalogue>,
+    keys: Keys,
+}
+
+fn setup(models: &str, config: &str, variables: &[(&str, &str)], flag: Option<(&str, &str)>) -> Setup {
+    let home = Home::with("models.toml", models);
+    fs::write(home.path().join("config.toml"), config).unwrap();
+    let paths = home.paths();
+    let settings = Settings::load(&paths).unwrap();
+    let catalogue = Arc::new(Catalogue::load(&paths, &settings, None).unwrap());
+    let flag = flag.map(|(vendor, key)| (vendor.to_owned(), Secret::new(key)));
+    let keys = Keys::new(&paths, &settings, Arc::clone(&catalogue), env(variables), flag);
+    Setup { home, catalogue, keys }
+}
+
+impl Setup {
+    /// The key for a model, `-` when it needs none, else the failure.
+    fn key(&self, model: &str) -> String {
+        let model = self.catalogue.find(model).unwrap();
+        let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap();
+        match runtime.block_on(self.keys.key(&model)) {
+            Ok(Some(key)) => key.expose().to_owned(),
+            Ok(None) => "-".to_owned(),
+            Err(failure) => {
+                assert_eq!(failure.kind, FailureKind::Config);
+                failure.to_string()
+            }
+        }
+    }
+}
+
+const CLAUDE: &str = "anthropic/claude-haiku-4-5";
+
+#[test]
+fn keys_have_an_order() {
+    let config = "provider = \"anthropic\"\napi_key = \"from-config\"\n";
+    let models = "[vendors.anthropic]\napi_key = \"from-models\"\n";
+    let variables = [("ANTHROPIC_API_KEY", " from-env\n"), ("OTHER", "from-other"), ("OPENAI_API_KEY", "o")];
+    let all = setup(models, config, &variables, Some(("anthropic", "from-flag")));
+    assert_eq!(all.key(CLAUDE), "from-flag");
+    assert_eq!(all.key("openai/gpt-5"), "o", "a flag's key goes to its vendor only");
+    let no_flag = setup(models, config, &variables, None);
+    assert_eq!(no_flag.key(CLAUDE), "from-env");
+    let files = setup(models, config, &[("ANTHROPIC_API_KEY", "")], None);
+    files.keys.store("anthropic", &Secret::new("from-auth")).unwrap();
+    assert_eq!(files.key(CLAUDE), "from-auth");
+    assert!(files.keys.remove("anthropic").unwrap());
+    assert!(!files.keys.remove("anthropic").unwrap());
+    assert_eq!(files.key(CLAUDE), "from-models");
+    assert_eq!(setup("", config, &[], None).key(CLAUDE), "from-config");
+    let variable = config.replace("from-config", "$OTHER");
+    assert_eq!(setup("", &variable, &variables[1..], None).key(CLAUDE), "from-other");
+    let missing = "no key for anthropic (set ANTHROPIC_API_KEY, or use /login)";
+    assert_eq!(setup("", "", &[], None).key(CLAUDE), missing);
+    let model = format!("model = \"{CLAUDE}\"\napi_key = \"beside\"\n");
+    assert_eq!(setup("", &model, &[], None).key(CLAUDE), "beside");
+}
+
+#[test]
+fn servers_of_ones_own_need_no_key() {
+    let models = "[vendors.lan]\nbase_url = \"http://10.0.0.1/v1\"\n[[vendors.lan.models]]\nid = \"m\"\n\
+        [vendors.shut]\nbase_url = \"http://10.0.0.1/v1\"\nenv = \"SHUT_KEY\"\n[[vendors.shut.models]]\nid = \"m\"\n";
+    let setup_lan = setup(models, "", &[], None);
+    assert_eq!(setup_lan.key("lan/m"), "-");
+    assert_eq!(setup_lan.key("shut/m"), "no key for shut (set SHUT_KEY, or use /login)");
+    assert_eq!(setup_lan.key("demo"), "-");
+    let local = setup("", "base_url = \"http://127.0.0.1:8080/v1\"\nmodel = \"m:8b\"\n", &[], None);
+    assert_eq!(local.key("m:8b"), "-");
+    let keyed = "base_url = \"http://127.0.0.1:8080/v1\"\nmodel = \"m\"\napi_key = \"k\"\n";
+    assert_eq!(setup("", keyed, &[], None).key("m"), "k");
+    assert_eq!(
+        setup("", keyed, &[], None).key(CLAUDE),
+        "no key for anthropic (set ANTHROPIC_API_KEY, or use /login)"
+    );
+}
+
+#[test]
+fn commands_print_keys_once() {
+    let home = Home::new();
+    let count = home.path().join("count");
+    let command = format!("!echo x >> '{}'; echo \\\"$ANTHROPIC_API_KEY\\\"printed-key", count.display());
+    let config = format!("provider = \"xai\"\napi_key = \"{command}\"\n");
+    let setup_xai = setup("", &config, &[], None);
+    let model = "xai/grok-4.3";
+    assert!(setup_xai.keys.has("xai") && setup_xai.keys.known_values().is_empty());
+    assert_eq!((setup_xai.key(model), setup_xai.key(model)), ("printed-key".into(), "printed-key".into()));
+    assert_eq!(fs::read_to_string(&count).unwrap(), "x\n");
+    assert_eq!(setup_xai.keys.known_values(), [Secret::new("printed-key")]);
+    for (command, expected) in [("!exit 3", "failed"), ("!true", "printed nothing")] {
+        let config = format!("provider = \"xai\"\napi_key = \"{command}\"\n");
+        let failure = setup("", &config, &[], None).key(model);
+        assert!(failure.starts_with("the command for the key ") && failure.contains(expected), "{failure}");
+    }
+}
+
+#[test]
+fn stored_keys_are_private_and_keep_company() {
+    let setup_auth = setup("", "", &[], None);
+    let path = setup_auth.home.path().join("auth.json");
+    let other = json!({"theirs": {"type": "oauth", "refresh": "r"}});
+    fs::write(&path, other.to_string()).unwrap();
+    setup_auth.keys.store("openai", &Secret::new(" sk-12345678 ")).unwrap();
+    assert_eq!(mode(&path), 0o600);
+    let stored: serde_json::Value = serde_json::from_slice(&fs::read(&path).unwrap()).unwrap();
+    assert_eq!(stored["openai"], json!({"type": "api_key", "key": "sk-12345678"}));
+    assert_eq!(stored["theirs"], other["theirs"]);
+    assert!(setup_auth.keys.has("openai") && !setup_auth.keys.has("theirs"));
+    assert_eq!(setup_auth.keys.stored_providers(), ["theirs", "openai"]);
+    assert_eq!(setup_auth.keys.known_values(), [Secret::new("sk-12345678")]);
+    fs::write(&path, "broken").unwrap();
+    assert!(setup_auth.keys.store("openai", &Secret::new("x")).is_err());
+    assert_eq!(fs::read_to_string(&path).unwrap(), "broken");
+    assert!(setup_auth.key(CLAUDE).contains("auth.json"));
+}
+
+#[test]
+fn known_values_are_all_keys_once() {
+    let models = "[vendors.lan]\nbase_url = \"http://l\"\nenv = \"LAN_KEY\"\napi_key = \"$LAN_TOO\"\n";
+    let variables = [
+        ("OPENAI_API_KEY", "one"),
+        ("XAI_API_KEY", "one"),
+        ("LAN_KEY", "two"),
+        ("LAN_TOO", "three"),
+        ("HOME", "h"),
+    ];
+    let setup_all =
+        setup(models, "provider = \"xai\"\napi_key = \"four\"", &variables, Some(("groq", "five")));
+    let mut values: Vec<String> =
+        setup_all.keys.known_values().iter().map(|key| key.expose().to_owned()).collect();
+    values.sort();
+    assert_eq!(values, ["five", "four", "one", "three", "two"]);
+}
+
+#[test]
+fn queries_find_models() {
+    let catalogue = Catalogue::default();
+    let check = |query: &str, expected: &str| {
+        let found = catalogue.find(query).map(|model| model.reference());
+        assert_eq!(found.unwrap_or_else(|error| panic!("{error}")), expected, "{query}");
+    };
+    check("demo", "demo/demo");
+    check(CLAUDE, CLAUDE);
+    check("claude-haiku-4-5", CLAUDE);
+    check("Claude-Haiku-4-5:high", CLAUDE);
+    check("anthropic haiku-4-5", CLAUDE);
+    check("openrouter/anthropic/claude-haiku-4.5", "openrouter/anthropic/claude-haiku-4.5");
+    check("gpt-5", "openai/gpt-5");
+    let near = |query: &str| -> NotFound { catalogue.find(query).unwrap_err() };
+    let wrong = near("anthropic/claude-haiku-4-6");
+    assert!(!wrong.ambiguous && wrong.near.contains(&CLAUDE.to_owned()), "{wrong}");
+    let many = near("claude");
+    assert!(many.ambiguous && many.near.len() == 8, "{many}");
+    assert_eq!(near("zzzzzzzzzz").to_string(), "no model matches `zzzzzzzzzz`; give it as vendor/id");
+    assert!(near("").near.is_empty());
+
+    let with_keys = setup("", "", &[("OPENROUTER_API_KEY", "k")], None);
+    let find = |query: &str| with_keys.catalogue.find_for(&with_keys.keys, query).unwrap();
+    assert_eq!(find("gpt-5:low").0.reference(), "openrouter/openai/gpt-5", "the vendor with a key");
+    assert_eq!(find("gpt-5:low").1, Some(ThinkingLevel::Low));
+    assert_eq!(find("openai/gpt-5").0.reference(), "openai/gpt-5");
+    let configured = with_keys.catalogue.configured(&with_keys.keys);
+    assert!(configured.len() > 300 && configured.iter().all(|model| model.provider == "openrouter"));
+    assert_eq!(with_keys.catalogue.get("demo", "demo").as_deref(), Some(&demo()));
+    assert_eq!(with_keys.catalogue.get("openai", "nothing"), None);
+}
+
+#[test]
+fn the_person_adds_and_overrides() {
+    let models = r#"
+[vendors.local]
+base_url = "http://127.0.0.1:8080/v1/"
+headers = { "x-team" = "red" }
+[[vendors.local.models]]
+id = "coder-32b"
+context_window = 32768
+reasoning = true
+thinking_levels = { off = false, high = "hard" }
+cost = { input = 0.5 }
+
+[vendors.anthropic]
+base_url = "https://proxy.example/v1/"
+quirks = { x = 1 }
+[[vendors.anthropic.models]]
+id = "claude-haiku-4-5"
+context_window = 1000
+[[vendors.anthropic.models]]
+id = "claude-new"
+"#;
+    let setup_own = setup(models, "", &[], None);
+    // Both ways to a model give the same: by its name alone, and among all.
+    for whole in [false, true] {
+        if whole {
+            assert!(setup_own.catalogue.models().len() > 1115);
+        }
+        let coder = setup_own.catalogue.get("local", "coder-32b").unwrap();
+        assert_eq!(coder.base_url, "http://127.0.0.1:8080/v1");
+        assert_eq!((coder.api, coder.context_window, coder.max_tokens), (Api::OpenaiCompletions, 32768, 0));
+        assert_eq!((coder.headers["x-team"].as_str(), coder.cost.unwrap().input), ("red", 0.5));
+        assert!(!coder.levels().contains(&ThinkingLevel::Off));
+        let haiku = setup_own.catalogue.find(CLAUDE).unwrap();
+        assert_eq!((haiku.context_window, haiku.max_tokens), (1000, 64000));
+        assert_eq!(haiku.base_url, "https://proxy.example", "this format adds the version itself");
+        assert!(haiku.quirks.contains_key("x") && haiku.quirks.contains_key("supports_strict_tools"));
+        let new = setup_own.catalogue.get("anthropic", "claude-new").unwrap();
+        assert_eq!((new.api, new.cost), (Api::AnthropicMessages, None));
+    }
+    let configured = setup_own.catalogue.configured(&setup_own.keys);
+    assert_eq!(configured.iter().map(|model| model.reference()).collect::<Vec<_>>(), ["local/coder-32b"]);
+    let home = Home::with("models.toml", "[vendors.x]\nbase_ur = \"y\"\n");
+    let error = Catalogue::load(&home.paths(), &Settings::default(), None).unwrap_err().to_string();
+    assert!(error.ends_with("models.toml:2: unknown field `base_ur`, did you mean `base_url`?"), "{error}");
+}
+
+#[test]
+fn an_address_makes_a_provider() {
+    let adhoc = |provider: Option<&str>, base_url: &str, model: Option<&str>| AdHoc {
+        provider: provider.map(str::to_owned),
+        base_url: base_url.to_owned(),
+        api: None,
+        model: model.map(str::to_owned),
+    };
+    let check = |adhoc: AdHoc, query: &str, reference: &str, api: Api, window: u64| {
+        let catalogue = Catalogue::new(Default::default(), Some(adhoc.clone()));
+        let model = catalogue.adhoc_model().unwrap();
+        assert_eq!((model.reference().as_str(), model.api, model.context_window), (reference, api, window));
+        assert_eq!(model.base_url, adhoc.base_url.trim_end_matches('/'));
+        assert_eq!(catalogue.find(query).unwrap(), model);
+    };
+    let local = "http://localhost:1234/v1/";
+    check(adhoc(None, local, None), "default", "local/default", Api::OpenaiCompletions, 0);
+    check(
+        adhoc(None, local, Some("openai/gpt-5")),
+        "openai/gpt-5",
+        "local/openai/gpt-5",
+        Api::OpenaiCompletions,
+        0,
+    );
+    check(
+        adhoc(None, "https://x.example/v1", Some("m:8b")),
+        "m:8b",
+        "x.example/m:8b",
+        Api::OpenaiCompletions,
+        0,
+    );
+    check(adhoc(Some("mine"), local, Some("mine/m:high")), "m", "mine/m", Api::OpenaiCompletions, 0);
+    let known = adhoc(Some("anthropic"), "http://proxy", Some("claude-haiku-4-5"));
+    check(known, "claude-haiku-4-5", CLAUDE, Api::AnthropicMessages, 200_000);
+    let model = adhoc(Some("anthropic"), "http://proxy/v1", Some("m")).model();
+    assert_eq!((model.base_url.as_str(), model.api), ("http://proxy", Api::AnthropicMessages));
+}
+
+#[test]
+fn answers_of_servers_give_ids() {
+    let cases = [
+        (json!({"object": "list", "data": [{"id": "a"}, {"id": "b"}, {"id": "a"}]}), vec!["a", "b"]),
+        (json!({"models": [{"name": "models/gemini-x"}]}), vec!["gemini-x"]),
+        (json!({"models": [{"name": "llama3:8b", "model": "llama3:8b"}]}), vec!["llama3:8b"]),
+        (json!({"error": "x"}), vec![]),
+        (json!(7), vec![]),
+    ];
+    for (answer, expected) in cases {
+        assert_eq!(model_ids(&answer), expected, "{answer}");
+    }
+}
+
+#[test]
+fn prompts_are_the_same_bytes() {
+    let tools: Vec<String> = ["read", "bash"].map(str::to_owned).to_vec();
+    let inputs =
+        PromptInputs { tools: &tools, cwd: "/srv/web", date: "2026-01-02", ..PromptInputs::default() };
+    let prompt = system_prompt(&inputs);
+    assert_eq!(prompt, system_prompt(&inputs.clone()));
+    for part in ["Your tools: read, bash.", "offset", "Working directory: /srv/web", "Date: 2026-01-02"] {
+        assert!(prompt.contains(part), "{part}");
+    }
+    assert!(!prompt.contains("`edit`") && !prompt.contains("`write`"), "tools that are off");
+    assert!(prompt.len() < 3000, "{} bytes", prompt.len());
+    let none = system_prompt(&PromptInputs {
+        role: Some("You sing."),
+        append: Some("End."),
+        ..PromptInputs::default()
+    });
+    assert!(none.starts_with("You sing.\n\nEnd.\n\nWorking directory:"));
+}
+
+#[test]
+fn instruction_files_are_found_and_checked() {
+    let home = Home::new();
+    let root = home.path().canonicalize().unwrap();
+    let (config, project) = (root.join("config"), root.join("project"));
+    let deep = project.join("a/b");
+    for dir in [&config, &deep] {
+        fs::create_dir_all(dir).unwrap();
+    }
+    fs::write(config.join("AGENTS.md"), "global").unwrap();
+    fs::write(project.join("AGENTS.md"), "project\0 \u{202e}x\u{e0041}").unwrap();
+    fs::write(project.join("CLAUDE.md"), "not read").unwrap();
+    fs::write(project.join("a/CLAUDE.md"), b"\xef\xbb\xbfcl\xffude").unwrap();
+    let found = ContextFiles::find(&deep, &config);
+    let texts: Vec<&str> = found.files.iter().map(|file| file.text.as_str()).collect();
+    assert_eq!(texts, ["global", "project\u{fffd} \u{202e}x\u{e0041}", "cl\u{fffd}ude"]);
+    let path = project.join("AGENTS.md");
+    let notice =
+        format!("{} has 2 characters that are invisible: look at it before you go on", path.display());
+    assert_eq!(found.notices, [notice]);
+    assert_eq!(ContextFiles::find(&deep, &config), found);
+    let inputs = PromptInputs { context: &found.files, ..PromptInputs::default() };
+    let prompt = system_prompt(&inputs);
+    assert!(prompt.find("global") < prompt.find("project\u{fffd}"));
+    assert_eq!(ContextFiles::find(&config, &config).files.len(), 1, "a folder counts once");
+
+    let refused = |what: &str, make: &dyn Fn(&Path)| {
+        let folder = tempfile::tempdir().unwrap();
+        let dir = folder.path().canonicalize().unwrap();
+        make(&dir);
+        let found = ContextFiles::find(&dir, &config);
+        assert_eq!(found.files.len(), 1, "{what}: only the person's own");
+        assert!(found.notices.len() == 1 && found.notices[0].contains("passed over"), "{what}");
+    };
+    let secret = root.join("id_rsa");
+    fs::write(&secret, "PRIVATE").unwrap();
+    refused("link", &|dir| symlink(&secret, dir.join("AGENTS.md")).unwrap());
+    refused("link with fallback", &|dir| {
+        symlink(&secret, dir.join("AGENTS.md")).unwrap();
+        fs::write(dir.join("CLAUDE.md"), "x").unwrap();
+    });
+    refused("pipe", &|dir| {
+        assert!(std::process::Command::new("mkfifo").arg(dir.join("AGENTS.md")).status().unwrap().success());
+    });
+    refused("folder", &|dir| fs::create_dir(dir.join("AGENTS.md")).unwrap());
+    let large = vec![b'x'; usize::try_from(MAX_CONTEXT_FILE).unwrap() + 1];
+    refused("large", &|dir| fs::write(dir.join("AGENTS.md"), &large).unwrap());
+    let inside = tempfile::tempdir().unwrap();
+    fs::write(inside.path().join("real.md"), "real").unwrap();
+    symlink("real.md", inside.path().join("AGENTS.md")).unwrap();
+    assert_eq!(ContextFiles::find(inside.path(), &config).files.len(), 2, "a link inside is fine");
+}
+
+#[test]
+fn prompts_are_remembered() {
+    let home = Home::new();
+    let history = PromptHistory::new(&home.paths());
+    let (here, there) = (Path::new("/here"), Path::new("/there"));
+    assert!(history.load(here, 10).is_empty());
+    for (cwd, text) in
+        [(here, "one"), (there, "two"), (here, "three\nlines"), (there, "one"), (here, "  "), (here, "one")]
+    {
+        history.append(cwd, text).unwrap();
+    }
+    assert_eq!(history.load(here, 10), ["one", "three\nlines", "two"]);
+    assert_eq!(history.load(there, 2), ["one", "two"]);
+    let path = home.path().join("prompts.jsonl");
+    assert_eq!(mode(&path), 0o600);
+    fs::write(&path, format!("{}broken\n", fs::read_to_string(&path).unwrap())).unwrap();
+    assert_eq!(history.load(here, 1), ["one"]);
+    for number in 0..MAX_PROMPTS + 50 {
+        history.append(here, &format!("{number} {}", "x".repeat(1100))).unwrap();
+    }
+    assert!(fs::metadata(&path).unwrap().len() < 1024 * 1024);
+    let all = history.load(here, usize::MAX);
+    assert!(all.len() <= MAX_PROMPTS && all[0].starts_with(&format!("{} ", MAX_PROMPTS + 49)));
+}

@@ -65,26 +65,23 @@ pub fn find(
     }
 }
 
-/// The model of that name: reference before id, then both without regard to case, then the id
-/// without the maker that hosts put before it.
+/// The model of that name. A reference is what it says; of other names, first the models that are
+/// preferred: the id, then id or name without regard to case, then the id without the maker that
+/// hosts put before it.
 fn exact(models: &[Arc<Model>], query: &str, prefer: &dyn Fn(&Model) -> bool) -> Option<Arc<Model>> {
-    let tests: [&dyn Fn(&Model) -> bool; 4] = [
-        &|model| model.reference() == query,
-        &|model| model.id == query,
-        &|model| {
-            model.reference().eq_ignore_ascii_case(query)
-                || model.id.eq_ignore_ascii_case(query)
-                || model.name.eq_ignore_ascii_case(query)
-        },
-        &|model| model.id.rsplit('/').next().is_some_and(|id| id.eq_ignore_ascii_case(query)),
-    ];
     if query.is_empty() {
         return None;
     }
-    tests.iter().find_map(|test| {
-        let named = || models.iter().filter(|model| test(model));
-        named().find(|model| prefer(model)).or_else(|| named().next()).cloned()
-    })
+    let same = |text: &str| text.eq_ignore_ascii_case(query);
+    let tests: [&dyn Fn(&Model) -> bool; 3] = [
+        &|model| model.id == query,
+        &|model| same(&model.reference()) || same(&model.id) || same(&model.name),
+        &|model| model.id.rsplit('/').next().is_some_and(same),
+    ];
+    let first = |test: &dyn Fn(&Model) -> bool| models.iter().find(|model| test(model)).cloned();
+    first(&|model| model.reference() == query)
+        .or_else(|| tests.iter().find_map(|test| first(&|model| prefer(model) && test(model))))
+        .or_else(|| tests.iter().find_map(|test| first(test)))
 }
 
 /// Whether each word of the query is part of the reference or of the name.
