@@ -14,3 +14,4 @@ mod fake;
 mod session_writing;
 mod sessions;
 mod settings;
+mod providers;
