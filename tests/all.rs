@@ -15,3 +15,7 @@ mod session_writing;
 mod sessions;
 mod settings;
 mod providers;
+mod tools;
+mod tools_edit;
+mod tools_figures;
+mod tools_shell;
