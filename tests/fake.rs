@@ -15,7 +15,7 @@ use tau::agent::message::{Block, Message, StopReason, ToolCall};
 use tau::agent::model::{Api, Model, ThinkingLevel};
 use tau::agent::provider::{EventStream, Failure, FailureKind, ModelRequest, StreamEvent, Transport};
 use tau::agent::secret::Secret;
-use tau::agent::session::Session;
+use tau::agent::session::{Session, SessionError};
 use tau::agent::settings::auth::{KeyFuture, KeySource};
 use tau::agent::task::{AgentConfig, AgentHandle, SessionPlace, spawn};
 use tau::agent::{AgentCommand, AgentEvent};
@@ -291,7 +291,14 @@ impl Bench {
         self.until(|event| *event == AgentEvent::Stopped).await;
         self.agent.task.await.unwrap();
         let file = files(&self.dir).into_iter().next()?;
-        Some((Session::open(&file).unwrap(), self.dir))
+        // A command of another test that is just being started holds a copy of the lock.
+        for _ in 0..100 {
+            match Session::open(&file) {
+                Err(SessionError::Locked { .. }) => sleep(Duration::from_millis(10)).await,
+                other => return Some((other.unwrap(), self.dir)),
+            }
+        }
+        panic!("the session stays locked")
     }
 }
 

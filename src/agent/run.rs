@@ -125,8 +125,7 @@ impl Run<'_> {
         }
         // What was changed during the run, or its last answer would be what a resume goes by.
         note_settings(agent);
-        let flushed = agent.config.session.flush();
-        agent.written(flushed);
+        agent.flush();
         agent.running = false;
         let aborted = agent.stop.is_cancelled();
         agent.emit(AgentEvent::AgentSettled { aborted });

@@ -7,7 +7,7 @@ use std::collections::HashSet;
 use std::path::Path;
 use std::sync::Arc;
 
-use tokio::time::{Duration, Instant};
+use tokio::time::{Duration, Instant, sleep};
 
 use super::act;
 use super::command::SessionCommand;
@@ -21,6 +21,8 @@ use crate::tools::{Content, Details};
 
 /// How long the person's commands may take to end before the session changes.
 const SHELLS: Duration = Duration::from_millis(900);
+/// How long to wait before a lock is asked for again.
+const LOCKED: Duration = Duration::from_millis(20);
 
 /// The first events: which session, which model, which thinking level.
 pub(super) fn greet(agent: &mut Agent) {
@@ -41,14 +43,13 @@ pub(super) async fn session(agent: &mut Agent, command: SessionCommand) {
         SessionCommand::Name { name: wanted } => return name(agent, wanted),
         SessionCommand::New => Session::begin(place.dir.as_deref(), &place.cwd, None),
         SessionCommand::Open { path } if is_open(agent, path) => return opened(agent),
-        SessionCommand::Open { path } => match Session::open(path) {
+        SessionCommand::Open { path } => match open(agent, path).await {
             Ok(session) => session,
             Err(error) => return refused(agent, &error),
         },
     };
     agent.end_shells(Instant::now() + SHELLS).await;
-    let flushed = agent.config.session.flush();
-    agent.written(flushed);
+    agent.flush();
     agent.config.session = next;
     agent.ledger = Arc::default();
     if !agent.queues.is_empty() {
@@ -68,6 +69,18 @@ pub(super) fn name(agent: &mut Agent, name: &str) {
     agent.written(named);
     let name = agent.config.session.info().name.clone();
     agent.emit(AgentEvent::SessionInfoChanged { name });
+}
+
+/// Opens a session file. A child between fork and exec still holds the lock of a file that was
+/// closed; a lock that nobody seems to own is therefore asked for again.
+async fn open(agent: &mut Agent, path: &Path) -> Result<Session, SessionError> {
+    for _ in 0..10 {
+        match Session::open(path) {
+            Err(SessionError::Locked { owner: 0, .. }) => agent.attend(sleep(LOCKED)).await,
+            other => return other,
+        }
+    }
+    Session::open(path)
 }
 
 /// Whether `path` is the session that is open: its own lock would keep it from opening again.

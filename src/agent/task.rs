@@ -39,8 +39,8 @@ const COMMANDS: usize = 64;
 const EVENTS: usize = 256;
 /// Events beyond those after which commands, too, are left waiting.
 const BACKLOG: usize = 1_024;
-/// How long the end of the task may take.
-const END: Duration = Duration::from_millis(900);
+/// How long the end of the task may take, behind the end of a run: together under a second.
+const END: Duration = Duration::from_millis(400);
 
 /// How new sessions are begun, and where.
 #[derive(Clone, Debug)]
@@ -50,6 +50,9 @@ pub struct SessionPlace {
     /// The directory new sessions run in.
     pub cwd: PathBuf,
 }
+
+/// Finds a model by provider and id.
+pub type FindModel = dyn Fn(&str, &str) -> Option<Arc<Model>> + Send + Sync;
 
 /// Everything an agent starts with.
 pub struct AgentConfig {
@@ -70,7 +73,7 @@ pub struct AgentConfig {
     /// Timeout of shell calls that name none, in seconds.
     pub bash_timeout: Option<u64>,
     /// Finds the model a resumed session names.
-    pub find_model: Arc<dyn Fn(&str, &str) -> Option<Arc<Model>> + Send + Sync>,
+    pub find_model: Arc<FindModel>,
     /// Retries of one request, at most.
     pub max_retries: u32,
     /// Answers of the model in one run, at most.
@@ -173,8 +176,7 @@ impl Agent {
         }
         let deadline = Instant::now() + END;
         self.end_shells(deadline).await;
-        let flushed = self.config.session.flush();
-        self.written(flushed);
+        self.flush();
         self.emit(AgentEvent::Stopped);
         while !self.outbox.is_empty() && timeout_at(deadline, self.outbox.tend()).await.is_ok() {}
     }
@@ -262,15 +264,22 @@ impl Agent {
         self.written(written);
     }
 
-    /// Tells of a failed write, once until one succeeds again.
+    /// Brings the session to disk.
+    pub(super) fn flush(&mut self) {
+        let flushed = self.config.session.flush();
+        // Only this proves that nothing waits any more; an append may just have been put off.
+        self.unwritten &= flushed.is_err();
+        self.written(flushed);
+    }
+
+    /// Tells of a failed write, once until everything could be written again.
     pub(super) fn written(&mut self, result: Result<(), SessionError>) {
-        let failed = result.as_ref().is_err();
         if let (Err(error), false) = (result, self.unwritten) {
+            self.unwritten = true;
             let text = format!("the session cannot be written: {error}");
             let hint = "the conversation goes on in memory; every message tries again, so making room helps";
             self.notice(NoticeLevel::Error, text, Some(hint));
         }
-        self.unwritten = failed;
     }
 
     /// Where tools and the person's commands run: the session's directory, which never changes;

@@ -108,7 +108,7 @@ pub async fn run(
         why: Why::Itself,
     };
     let deadline = command.timeout.and_then(|seconds| started.checked_add(Duration::from_secs(seconds)));
-    run.to_its_end(started, deadline, scratch, cancel).await
+    run.until_its_end(started, deadline, scratch, cancel).await
 }
 
 /// Starts the shell. Its end of the pipe is closed here when this returns.
@@ -191,7 +191,7 @@ struct Run<'a> {
 }
 
 impl Run<'_> {
-    async fn to_its_end(
+    async fn until_its_end(
         mut self,
         started: Instant,
         deadline: Option<Instant>,

@@ -178,14 +178,16 @@ impl Screen {
             }
             self.out.push(character);
         }
+        // Every line stands for itself, so that lines may be shown without those before.
+        if self.shown != 0 {
+            self.out.push_str("\x1b[0m");
+            self.shown = 0;
+        }
         self.column = 0;
     }
 
     fn finish(mut self) -> String {
         self.flush();
-        if self.shown != 0 {
-            self.out.push_str("\x1b[0m");
-        }
         self.out
     }
 }
@@ -255,8 +257,9 @@ mod tests {
         let cases = [
             ("\x1b[31mred\x1b[0m plain", "\x1b[31mred\x1b[0m plain"),
             ("\x1b[1m\x1b[32mok\x1b[m", "\x1b[1m\x1b[32mok\x1b[0m"),
-            ("\x1b[31mlong line\r\x1b[32mok\x1b[K\x1b[0m\nx", "\x1b[32mok\x1b[0m\nx"),
+            ("\x1b[31mlong line\r\x1b[32mok\x1b[K\x1b[0m\nx", "\x1b[31m\x1b[32mok\x1b[0m\nx"),
             ("\x1b[31mabc\r\x1b[0mX", "X\x1b[31mbc\x1b[0m"),
+            ("\x1b[31ma\nb", "\x1b[31ma\x1b[0m\n\x1b[31mb\x1b[0m"),
             ("\x1b[31mopen", "\x1b[31mopen\x1b[0m"),
             ("\x1b[?25l\x1b[2J\x1b[Hx", "x"),
             ("\x1b[>4;1mx", "x"),

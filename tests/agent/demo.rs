@@ -27,7 +27,7 @@ async fn say(bench: &mut Bench, text: &str) -> (Vec<String>, String) {
                 calls.push(format!("{tool_name} {}", subject.unwrap_or_default()));
             }
             AgentEvent::ToolExecutionEnd { is_error: true, result, .. } => {
-                calls.push(format!("failed: {result:?}"))
+                calls.push(format!("failed: {result:?}"));
             }
             AgentEvent::TurnEnd { message, .. } => {
                 if let Message::Assistant(answer) = message.as_ref() {

@@ -109,3 +109,18 @@ async fn without_a_model_the_text_comes_back() {
     let events = bench.until(|event| matches!(event, AgentEvent::QueueReturned { .. })).await;
     assert_eq!(brief(&events), ["notice Error no model is chosen", r#"returned ["lost?"]"#]);
 }
+
+#[tokio::test]
+async fn a_session_that_cannot_be_written_is_told_once_and_goes_on() {
+    let answers = vec![vec![Call("a", "echo", text("x")), USE], vec![Say("ok"), STOP]];
+    let mut bench = Bench::with(Player::new(answers), |config| {
+        let file = config.place.cwd.join("a-file");
+        std::fs::write(&file, "").unwrap();
+        config.session = tau::agent::session::Session::begin(Some(&file), &config.place.cwd, None);
+    });
+    bench.prompt("go").await;
+    let events = brief(&bench.settled().await);
+    let told = events.iter().filter(|line| line.starts_with("notice Error the session cannot be written"));
+    assert_eq!(told.count(), 1, "{events:?}");
+    assert!(events.contains(&"end assistant Stop ok".to_owned()), "{events:?}");
+}

@@ -83,11 +83,6 @@ impl Blocks {
         Some((last.place, last.kind))
     }
 
-    /// The place of the open block of text or thinking, if one is open.
-    pub(super) fn flowing(&self) -> Option<Place> {
-        self.current().map(|(place, _)| place)
-    }
-
     /// Closes open text and thinking; calls stay open.
     pub(super) fn close_flow(&mut self, out: &mut Vec<StreamEvent>) {
         while let Some((place, _)) = self.current() {

@@ -46,6 +46,7 @@ impl Transport for Direct {
             key: request.key.clone(),
             state: State::New(Box::new(request)),
             cancel,
+            limit: self.first,
             deadline: None,
             queue: VecDeque::new(),
         };
@@ -62,7 +63,8 @@ struct Answer {
     key: Option<Secret>,
     cancel: CancellationToken,
     state: State,
-    /// When the wait for the next event ends.
+    /// The longest wait for the next event, and when it ends.
+    limit: Duration,
     deadline: Option<Instant>,
     queue: VecDeque<StreamEvent>,
 }
@@ -124,15 +126,20 @@ impl Answer {
         tokio::select! {
             biased;
             () = self.cancel.cancelled() => reader.fail(aborted(), &mut events),
-            () = tokio::time::sleep_until(deadline) => reader.fail(silent(self.transport.idle), &mut events),
             part = body.chunk() => match part {
                 Ok(Some(bytes)) => reader.push(bytes.as_ref(), &mut events),
                 Ok(None) => reader.finish(&mut events),
                 Err(failure) => reader.fail(failure, &mut events),
             },
+            () = tokio::time::sleep_until(deadline) => {}
         }
+        let now = Instant::now();
         if events.iter().any(|event| matches!(event, StreamEvent::Delta(_))) {
-            self.deadline = Some(Instant::now() + self.transport.idle);
+            self.limit = self.transport.idle;
+            self.deadline = Some(now + self.limit);
+        } else if now >= deadline {
+            // Also after bytes that say nothing, which may come without end.
+            reader.fail(silent(self.limit), &mut events);
         }
         if !reader.ended() {
             self.state = State::Reading { body, reader };

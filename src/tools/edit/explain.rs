@@ -101,8 +101,8 @@ fn numbered(number: usize, line: &[u8]) -> String {
 fn nearest(lines: &[&[u8]], old: &str) -> Option<Range<usize>> {
     let wanted: Vec<&str> = old.trim_matches('\n').lines().map(str::trim).collect();
     let size = wanted.len().clamp(1, lines.len());
-    let shared = most_shared(lines, &wanted, size);
-    if let Some(start) = shared {
+    if let Some(start) = most_shared(lines, &wanted) {
+        let start = start.min(lines.len() - size);
         return Some(start..start + size);
     }
     let (offset, longest) = wanted.iter().enumerate().max_by_key(|(_, line)| line.len())?;
@@ -111,23 +111,23 @@ fn nearest(lines: &[&[u8]], old: &str) -> Option<Range<usize>> {
     Some(start..start + size)
 }
 
-/// Start of the window that shares most lines with the wanted ones, counting long lines more.
-fn most_shared(lines: &[&[u8]], wanted: &[&str], size: usize) -> Option<usize> {
-    let weights: HashMap<&[u8], usize> = wanted
-        .iter()
-        .filter(|line| line.chars().any(char::is_alphanumeric))
-        .map(|line| (line.as_bytes(), line.len()))
-        .collect();
-    let weight = |line: &[u8]| weights.get(line.trim_ascii()).copied().unwrap_or(0);
-    let mut sum: usize = lines.iter().take(size).map(|line| weight(line)).sum();
-    let mut best = (sum, 0);
-    for (start, (gone, come)) in lines.iter().zip(lines.iter().skip(size)).enumerate() {
-        sum = sum + weight(come) - weight(gone);
-        if sum > best.0 {
-            best = (sum, start + 1);
+/// The line at which the wanted text would begin if as many as possible of its lines stood in
+/// their places. Long lines count more; lines without a letter or digit are everywhere.
+fn most_shared(lines: &[&[u8]], wanted: &[&str]) -> Option<usize> {
+    let mut offsets: HashMap<&[u8], Vec<usize>> = HashMap::new();
+    for (offset, line) in wanted.iter().enumerate() {
+        if line.chars().any(char::is_alphanumeric) {
+            offsets.entry(line.as_bytes()).or_default().push(offset);
         }
     }
-    (best.0 > 0).then_some(best.1)
+    let mut votes: HashMap<usize, usize> = HashMap::new();
+    for (index, line) in lines.iter().enumerate() {
+        for offset in offsets.get(line.trim_ascii()).into_iter().flatten().take(PLACES) {
+            *votes.entry(index.saturating_sub(*offset)).or_default() += line.len();
+        }
+    }
+    let best = votes.into_iter().max_by_key(|(start, votes)| (*votes, std::cmp::Reverse(*start)));
+    best.map(|(start, _)| start)
 }
 
 /// The line that shares most pairs of letters with the wanted one, if it shares enough.

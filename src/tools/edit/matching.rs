@@ -165,7 +165,7 @@ mod tests {
             let outcome = find(text.as_bytes(), old);
             let (found, way) = match &outcome {
                 Outcome::Found(places, way) => {
-                    (places.iter().map(|place| &text[place.clone()]).collect(), Some(*way))
+                    (places.iter().map(|place| text.get(place.clone()).unwrap()).collect(), Some(*way))
                 }
                 Outcome::Missing => (Vec::new(), None),
             };

@@ -265,7 +265,7 @@ impl AnthropicDecoder {
     fn merge_usage(&mut self, value: Option<&Value>, out: &mut Vec<StreamEvent>) {
         let Some(value) = value.filter(|value| value.is_object()) else { return };
         let usage = self.usage.get_or_insert_default();
-        let mut set = |name: &str, target: &mut u64| {
+        let set = |name: &str, target: &mut u64| {
             if let Some(number) = value.get(name).and_then(count) {
                 *target = number;
             }
