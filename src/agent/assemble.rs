@@ -14,10 +14,23 @@ use super::provider::{Failure, FailureKind, StreamEvent};
 /// A block in flight.
 #[derive(Clone, Debug)]
 enum Slot {
-    Text { text: String, signature: Option<String> },
-    Thinking { text: String, signature: Option<String>, redacted: bool },
+    Text {
+        text: String,
+        signature: Option<String>,
+    },
+    Thinking {
+        text: String,
+        signature: Option<String>,
+        redacted: bool,
+    },
     /// `whole` once the call has ended; before that the arguments are text.
-    Call { id: String, name: String, text: String, whole: Option<serde_json::Value>, signature: Option<String> },
+    Call {
+        id: String,
+        name: String,
+        text: String,
+        whole: Option<serde_json::Value>,
+        signature: Option<String>,
+    },
 }
 
 /// An assistant message in flight.
@@ -112,7 +125,9 @@ impl Assembler {
                 let slot = Slot::Thinking { text: String::new(), signature: None, redacted: false };
                 self.slots.insert(*content_index, slot);
             }
-            Delta::ToolCallStart { content_index, id, tool_name } => self.begin_call(*content_index, id, tool_name),
+            Delta::ToolCallStart { content_index, id, tool_name } => {
+                self.begin_call(*content_index, id, tool_name);
+            }
             Delta::TextDelta { content_index, delta }
             | Delta::ThinkingDelta { content_index, delta }
             | Delta::ToolCallDelta { content_index, delta } => {
@@ -122,7 +137,9 @@ impl Assembler {
             }
             // The pieces joined are the whole; a script that sends only the whole is believed.
             Delta::TextEnd { content_index, content } | Delta::ThinkingEnd { content_index, content } => {
-                if let Some(text) = self.slots.get_mut(content_index).map(Slot::text).filter(|text| text.is_empty()) {
+                if let Some(text) =
+                    self.slots.get_mut(content_index).map(Slot::text).filter(|text| text.is_empty())
+                {
                     text.clone_from(content);
                 }
             }
@@ -151,7 +168,9 @@ impl Assembler {
 
     fn sign(&mut self, place: usize, text: &str, hidden: bool) {
         match self.slots.get_mut(&place) {
-            Some(Slot::Text { signature, .. } | Slot::Call { signature, .. }) => *signature = Some(text.to_owned()),
+            Some(Slot::Text { signature, .. } | Slot::Call { signature, .. }) => {
+                *signature = Some(text.to_owned());
+            }
             Some(Slot::Thinking { signature, redacted, .. }) => {
                 *signature = Some(text.to_owned());
                 *redacted = hidden;

@@ -161,7 +161,13 @@ impl Blocks {
     }
 
     /// Signs a block, open or closed.
-    pub(super) fn sign(&mut self, place: Place, signature: &str, redacted: Redacted, out: &mut Vec<StreamEvent>) {
+    pub(super) fn sign(
+        &mut self,
+        place: Place,
+        signature: &str,
+        redacted: Redacted,
+        out: &mut Vec<StreamEvent>,
+    ) {
         if signature.is_empty() {
             return;
         }

@@ -6,36 +6,34 @@
 use serde_json::Value;
 
 use super::failure::{Failure, FailureKind};
-
-/// Longest message of a failure, in bytes.
-pub const MAX_MESSAGE: usize = 2048;
+use super::words::{page_title, plain, shortened, words};
 
 /// How vendors word that a conversation does not fit, in lower case. Each row is a set of
 /// fragments that must all occur.
 const OVERFLOW: &[&[&str]] = &[
-    &["prompt is too long"],                              // Anthropic
-    &["input length and", "exceed context limit"],        // Anthropic, with max_tokens
-    &["input is too long"],                               // Bedrock
-    &["exceeds the context window"],                      // OpenAI
-    &["context_length_exceeded"],                         // OpenAI, as a code
-    &["maximum context length"],                          // OpenAI chat, OpenRouter, vLLM, DeepSeek
-    &["input token count", "exceeds the maximum"],        // Google
-    &["maximum prompt length"],                           // xAI
-    &["reduce the length of the messages"],               // Groq
-    &["exceeds the available context size"],              // llama.cpp
-    &["exceed_context_size"],                             // llama.cpp, as a type
-    &["requested tokens", "exceed context window"],       // llama-cpp-python
-    &["greater than the context length"],                 // LM Studio
-    &["prompt too long"],                                 // Ollama
-    &["exceeded max context length"],                     // Ollama
-    &["model_context_window_exceeded"],                   // Z.AI
-    &["too large for model", "maximum context"],          // Mistral
-    &["exceeded model token limit"],                      // Moonshot
-    &["context window exceeds limit"],                    // MiniMax
-    &["range of input length should be"],                 // Alibaba
-    &["input or output tokens must be reduced"],          // Azure, with status 429
-    &["inputs tokens + max_new_tokens must be"],          // Hugging Face
-    &["longer than the model's context"],                 // together and others
+    &["prompt is too long"],                        // Anthropic
+    &["input length and", "exceed context limit"],  // Anthropic, with max_tokens
+    &["input is too long"],                         // Bedrock
+    &["exceeds the context window"],                // OpenAI
+    &["context_length_exceeded"],                   // OpenAI, as a code
+    &["maximum context length"],                    // OpenAI chat, OpenRouter, vLLM, DeepSeek
+    &["input token count", "exceeds the maximum"],  // Google
+    &["maximum prompt length"],                     // xAI
+    &["reduce the length of the messages"],         // Groq
+    &["exceeds the available context size"],        // llama.cpp
+    &["exceed_context_size"],                       // llama.cpp, as a type
+    &["requested tokens", "exceed context window"], // llama-cpp-python
+    &["greater than the context length"],           // LM Studio
+    &["prompt too long"],                           // Ollama
+    &["exceeded max context length"],               // Ollama
+    &["model_context_window_exceeded"],             // Z.AI
+    &["too large for model", "maximum context"],    // Mistral
+    &["exceeded model token limit"],                // Moonshot
+    &["context window exceeds limit"],              // MiniMax
+    &["range of input length should be"],           // Alibaba
+    &["input or output tokens must be reduced"],    // Azure, with status 429
+    &["inputs tokens + max_new_tokens must be"],    // Hugging Face
+    &["longer than the model's context"],           // together and others
     &["context length exceeded"],
     &["context window exceeded"],
 ];
@@ -129,7 +127,8 @@ pub(super) fn from_stray(text: &str) -> Option<Failure> {
             Value::Array(list) => list.first().cloned().unwrap_or_default(),
             other => other.clone(),
         };
-        let failed = first.get("error").is_some_and(|error| !error.is_null()) || first.get("detail").is_some();
+        let failed =
+            first.get("error").is_some_and(|error| !error.is_null()) || first.get("detail").is_some();
         return (failed || first.get("message").is_some()).then(|| from_error(&first));
     }
     if text.starts_with('<') {
@@ -140,81 +139,6 @@ pub(super) fn from_stray(text: &str) -> Option<Failure> {
         );
     }
     None
-}
-
-/// The words of an error object, whichever of the known shapes it has.
-fn words(value: &Value) -> Option<String> {
-    let value = match value {
-        Value::Array(list) => list.first()?,
-        other => other,
-    };
-    let filled = |value: &Value| value.as_str().map(str::trim).filter(|text| !text.is_empty()).map(str::to_owned);
-    let error = value.get("error");
-    error
-        .and_then(|error| error.get("message").and_then(filled))
-        .or_else(|| error.and_then(filled))
-        .or_else(|| value.get("message").and_then(filled))
-        .or_else(|| value.get("detail").and_then(filled))
-        .or_else(|| value.pointer("/detail/0/msg").and_then(filled))
-        .or_else(|| value.pointer("/detail/message").and_then(filled))
-        .or_else(|| value.pointer("/errors/0/message").and_then(filled))
-        .or_else(|| value.pointer("/message/detail/0/msg").and_then(filled))
-        .or_else(|| error.filter(|error| error.is_object()).map(Value::to_string))
-}
-
-/// A body that is no known JSON, in short.
-fn plain(body: &str, status: u16) -> String {
-    let text = body.trim();
-    let said = if text.starts_with('<') { page_title(text) } else { text.to_owned() };
-    match said.is_empty() {
-        true => format!("the server answered with status {status} and no words"),
-        false => format!("status {status}: {said}"),
-    }
-}
-
-/// The title of a page of HTML, else its text without tags, in one line.
-fn page_title(html: &str) -> String {
-    let lower = html.to_ascii_lowercase();
-    let inside = lower.find("<title").and_then(|start| {
-        let open = start + lower.get(start..)?.find('>')? + 1;
-        let end = open + lower.get(open..)?.find('<')?;
-        html.get(open..end)
-    });
-    let text = match inside {
-        Some(title) if !title.trim().is_empty() => title.to_owned(),
-        _ => without_tags(html),
-    };
-    let line: Vec<&str> = text.split_whitespace().collect();
-    line.join(" ").chars().take(200).collect()
-}
-
-fn without_tags(html: &str) -> String {
-    let mut text = String::new();
-    let mut inside = false;
-    for c in html.chars().take(8192) {
-        match c {
-            '<' => inside = true,
-            '>' => {
-                inside = false;
-                text.push(' ');
-            }
-            _ if !inside => text.push(c),
-            _ => {}
-        }
-    }
-    text
-}
-
-/// At most [`MAX_MESSAGE`] bytes.
-pub(super) fn shortened(message: &str) -> String {
-    if message.len() <= MAX_MESSAGE {
-        return message.to_owned();
-    }
-    let mut end = MAX_MESSAGE - '…'.len_utf8();
-    while !message.is_char_boundary(end) {
-        end -= 1;
-    }
-    format!("{}…", message.get(..end).unwrap_or_default())
 }
 
 fn kind_of(status: Option<u16>, value: &Value, message: &str) -> FailureKind {
@@ -304,7 +228,8 @@ fn retry_after(headers: &[(String, String)], now_ms: i64) -> Option<u64> {
     if let Ok(seconds) = value.parse::<f64>() {
         return Some((seconds.max(0.0) * 1000.0) as u64);
     }
-    let date = |text: &str| jiff::fmt::rfc2822::parse(text).ok().map(|time| time.timestamp().as_millisecond());
+    let date =
+        |text: &str| jiff::fmt::rfc2822::parse(text).ok().map(|time| time.timestamp().as_millisecond());
     // The server's own clock is the better reference, where it sends one.
     let now = header("date").and_then(date).unwrap_or(now_ms);
     date(value).map(|until| u64::try_from(until - now).unwrap_or(0))
@@ -334,16 +259,56 @@ mod tests {
             assert_eq!((failure.kind, failure.message.as_str()), (kind, message), "{status} {body}");
         };
         check(401, r#"{"error":{"message":"no"}}"#, FailureKind::Auth, "no");
-        check(400, r#"{"code":"invalid-argument","error":"Incorrect API key provided."}"#, FailureKind::Auth, "Incorrect API key provided.");
+        check(
+            400,
+            r#"{"code":"invalid-argument","error":"Incorrect API key provided."}"#,
+            FailureKind::Auth,
+            "Incorrect API key provided.",
+        );
         check(401, r#"{"detail":"Invalid API Key"}"#, FailureKind::Auth, "Invalid API Key");
-        check(404, r#"{"type":"error","error":{"type":"not_found_error","message":"model: x"}}"#, FailureKind::NotFound, "model: x");
-        check(400, r#"{"error":{"message":"prompt is too long: 9 > 8"}}"#, FailureKind::Overflow, "prompt is too long: 9 > 8");
-        check(429, r#"{"error":{"message":"The input token count (9) exceeds the maximum number of tokens"}}"#, FailureKind::Overflow, "The input token count (9) exceeds the maximum number of tokens");
+        check(
+            404,
+            r#"{"type":"error","error":{"type":"not_found_error","message":"model: x"}}"#,
+            FailureKind::NotFound,
+            "model: x",
+        );
+        check(
+            400,
+            r#"{"error":{"message":"prompt is too long: 9 > 8"}}"#,
+            FailureKind::Overflow,
+            "prompt is too long: 9 > 8",
+        );
+        check(
+            429,
+            r#"{"error":{"message":"The input token count (9) exceeds the maximum number of tokens"}}"#,
+            FailureKind::Overflow,
+            "The input token count (9) exceeds the maximum number of tokens",
+        );
         check(413, "", FailureKind::Overflow, "the server answered with status 413 and no words");
-        check(429, r#"{"error":{"code":"insufficient_quota","message":"quota"}}"#, FailureKind::RateLimit, "quota");
-        check(529, r#"{"error":{"type":"overloaded_error","message":"Overloaded"}}"#, FailureKind::Overloaded, "Overloaded");
-        check(422, r#"{"detail":[{"msg":"Field required","loc":["body"]}]}"#, FailureKind::Request, "Field required");
-        check(502, "<html><head><title>502 Bad\n Gateway</title></head></html>", FailureKind::Overloaded, "status 502: 502 Bad Gateway");
+        check(
+            429,
+            r#"{"error":{"code":"insufficient_quota","message":"quota"}}"#,
+            FailureKind::RateLimit,
+            "quota",
+        );
+        check(
+            529,
+            r#"{"error":{"type":"overloaded_error","message":"Overloaded"}}"#,
+            FailureKind::Overloaded,
+            "Overloaded",
+        );
+        check(
+            422,
+            r#"{"detail":[{"msg":"Field required","loc":["body"]}]}"#,
+            FailureKind::Request,
+            "Field required",
+        );
+        check(
+            502,
+            "<html><head><title>502 Bad\n Gateway</title></head></html>",
+            FailureKind::Overloaded,
+            "status 502: 502 Bad Gateway",
+        );
         check(500, "oh no", FailureKind::Overloaded, "status 500: oh no");
         check(400, r#"[{"error":{"message":"in a list"}}]"#, FailureKind::Request, "in a list");
     }
@@ -356,7 +321,10 @@ mod tests {
         };
         check(r#"{"type":"overloaded_error","message":"Overloaded"}"#, FailureKind::Overloaded);
         check(r#"{"error":{"code":429,"message":"slow down"}}"#, FailureKind::RateLimit);
-        check(r#"{"error":{"message":"m","type":"invalid_request_error","status_code":400}}"#, FailureKind::Request);
+        check(
+            r#"{"error":{"message":"m","type":"invalid_request_error","status_code":400}}"#,
+            FailureKind::Request,
+        );
         check(r#"{"error":{"code":"server_error","message":"m"}}"#, FailureKind::Overloaded);
         check(r#"{"error":"what"}"#, FailureKind::Overloaded);
     }
@@ -364,14 +332,22 @@ mod tests {
     #[test]
     fn waits() {
         let check = |list: &[(&str, &str)], body: &str, expected: Option<u64>| {
-            assert_eq!(from_status(429, &headers(list), body, 1_445_412_480_000).retry_after_ms, expected, "{list:?}");
+            assert_eq!(
+                from_status(429, &headers(list), body, 1_445_412_480_000).retry_after_ms,
+                expected,
+                "{list:?}"
+            );
         };
         check(&[], "", None);
         check(&[("retry-after", "7")], "", Some(7_000));
         check(&[("retry-after", "0.5")], "", Some(500));
         check(&[("retry-after-ms", "1500"), ("retry-after", "9")], "", Some(1_500));
         check(&[("retry-after", "Wed, 21 Oct 2015 07:28:30 GMT")], "", Some(30_000));
-        check(&[("retry-after", "Wed, 21 Oct 2015 07:28:30 GMT"), ("date", "Wed, 21 Oct 2015 07:28:20 GMT")], "", Some(10_000));
+        check(
+            &[("retry-after", "Wed, 21 Oct 2015 07:28:30 GMT"), ("date", "Wed, 21 Oct 2015 07:28:20 GMT")],
+            "",
+            Some(10_000),
+        );
         check(&[("retry-after", "Wed, 21 Oct 2015 07:00:00 GMT")], "", Some(0));
         check(&[("retry-after", "soon")], "", None);
         check(&[], r#"{"error":{"details":[{"@type":"x"},{"retryDelay":"34.5s"}]}}"#, Some(34_500));
@@ -379,6 +355,7 @@ mod tests {
 
     #[test]
     fn long_words_are_cut() {
+        use super::super::words::MAX_MESSAGE;
         let failure = from_status(500, &[], &"ä".repeat(5_000), 0);
         assert!(failure.message.len() <= MAX_MESSAGE && failure.message.ends_with('…'));
     }

@@ -113,7 +113,9 @@ impl Answer {
             },
         };
         match sent {
-            Ok((body, reader)) => self.state = State::Reading { body: Box::new(body), reader: Box::new(reader) },
+            Ok((body, reader)) => {
+                self.state = State::Reading { body: Box::new(body), reader: Box::new(reader) }
+            }
             Err(failure) => self.tell(vec![StreamEvent::Failed(failure)]),
         }
     }
@@ -162,7 +164,9 @@ impl Answer {
         match std::mem::replace(&mut self.state, State::Ended) {
             State::Ended => {}
             State::New(_) => events.push(StreamEvent::Failed(failure)),
-            State::Reading { mut reader, .. } if !self.queue.iter().any(ends) => reader.fail(failure, &mut events),
+            State::Reading { mut reader, .. } if !self.queue.iter().any(ends) => {
+                reader.fail(failure, &mut events);
+            }
             State::Reading { .. } => {}
         }
         self.tell(events);

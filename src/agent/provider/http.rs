@@ -11,7 +11,8 @@ use reqwest::header::{HeaderMap, HeaderName, HeaderValue};
 use reqwest::{Client, ClientBuilder, Response, redirect};
 use tokio_util::sync::CancellationToken;
 
-use super::classify::{from_status, shortened};
+use super::classify::from_status;
+use super::words::shortened;
 use super::{Failure, FailureKind, Headers, HttpRequest};
 use crate::agent::secret::Secret;
 
@@ -65,8 +66,9 @@ impl Http {
     /// # Errors
     /// Everything that is no answer with a status below 300, keys left out of its words.
     pub async fn send(&self, request: &HttpRequest, cancel: &CancellationToken) -> Result<Body, Failure> {
-        let body = serde_json::to_vec(&request.body)
-            .map_err(|error| Failure::new(FailureKind::Request, format!("the request cannot be written: {error}")))?;
+        let body = serde_json::to_vec(&request.body).map_err(|error| {
+            Failure::new(FailureKind::Request, format!("the request cannot be written: {error}"))
+        })?;
         self.perform(Method::Post, &request.url, &request.headers, body, cancel).await
     }
 
@@ -126,8 +128,11 @@ impl Http {
     }
 
     fn client(&self, url: &reqwest::Url) -> Result<&Client, Failure> {
-        let (cell, proxies) =
-            if is_loopback(url) { (&self.loopback, Proxies::Never) } else { (&self.outside, Proxies::Environment) };
+        let (cell, proxies) = if is_loopback(url) {
+            (&self.loopback, Proxies::Never)
+        } else {
+            (&self.outside, Proxies::Environment)
+        };
         cell.get_or_init(|| build(proxies)).as_ref().map_err(Clone::clone)
     }
 }
@@ -182,8 +187,11 @@ fn header_map(headers: &Headers) -> Result<HeaderMap, Failure> {
     let mut map = HeaderMap::new();
     for (name, value) in &headers.0 {
         let wrong = || {
-            Failure::new(FailureKind::Config, format!("the header {name:?} cannot be sent: it has forbidden characters"))
-                .hint("check the key and the headers of this provider")
+            Failure::new(
+                FailureKind::Config,
+                format!("the header {name:?} cannot be sent: it has forbidden characters"),
+            )
+            .hint("check the key and the headers of this provider")
         };
         let header = HeaderName::from_bytes(name.as_bytes()).map_err(|_| wrong())?;
         let mut content = HeaderValue::from_str(value).map_err(|_| wrong())?;
@@ -200,8 +208,11 @@ fn redirected(response: &Response, host: &str) -> Failure {
         Err(_) => "another address".to_owned(),
     };
     let status = response.status().as_u16();
-    Failure::new(FailureKind::Request, format!("{host} redirects to {target} (status {status}); the request was not sent there"))
-        .hint("if you trust that address, make it the provider's base url")
+    Failure::new(
+        FailureKind::Request,
+        format!("{host} redirects to {target} (status {status}); the request was not sent there"),
+    )
+    .hint("if you trust that address, make it the provider's base url")
 }
 
 /// The failure behind an error answer. What of the body comes in time is read.

@@ -157,7 +157,9 @@ pub(super) fn nested(raw: Option<&RawValue>) -> Value {
 /// A whole number in a field that may be absent, null, a float or a string. Negative is 0.
 pub(super) fn count(value: &Value) -> Option<u64> {
     match value {
-        Value::Number(number) => number.as_u64().or_else(|| number.as_f64().map(|float| float.max(0.0) as u64)),
+        Value::Number(number) => {
+            number.as_u64().or_else(|| number.as_f64().map(|float| float.max(0.0) as u64))
+        }
         Value::String(text) => text.trim().parse().ok(),
         _ => None,
     }

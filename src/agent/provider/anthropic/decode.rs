@@ -85,7 +85,9 @@ impl Decoder for AnthropicDecoder {
         }
         match Data::of(&frame.data) {
             Data::Object(text) => self.object(text, &frame.event, out),
-            Data::Other if frame.event == "error" => self.fail(from_error(&Value::String(frame.data.clone())), out),
+            Data::Other if frame.event == "error" => {
+                self.fail(from_error(&Value::String(frame.data.clone())), out);
+            }
             Data::Done | Data::Other => {}
         }
     }
@@ -157,7 +159,9 @@ impl AnthropicDecoder {
             out.push(StreamEvent::ResponseId(id.to_owned()));
         }
         self.merge_usage(message.get("usage"), out);
-        for (index, block) in message.get("content").and_then(Value::as_array).into_iter().flatten().enumerate() {
+        for (index, block) in
+            message.get("content").and_then(Value::as_array).into_iter().flatten().enumerate()
+        {
             self.block_start(index as u64, block, out);
             self.block_stop(index as u64, out);
         }
@@ -178,7 +182,8 @@ impl AnthropicDecoder {
             }
             "tool_use" => {
                 let place = self.blocks.begin_call(field("id"), field("name"), out);
-                let input = block.get("input").filter(|input| input.as_object().is_none_or(|map| !map.is_empty()));
+                let input =
+                    block.get("input").filter(|input| input.as_object().is_none_or(|map| !map.is_empty()));
                 let input = input.filter(|input| !input.is_null()).map(Value::to_string);
                 (Kind::Call, Some(place), input.unwrap_or_default())
             }

@@ -101,7 +101,9 @@ fn tools(specs: &[ToolSpec], quirks: Quirks<'_>) -> Vec<Value> {
             tool
         })
         .collect();
-    if let Some(last) = list.last_mut().filter(|_| quirks.flag("supports_cache_control_on_tools") != Some(false)) {
+    if let Some(last) =
+        list.last_mut().filter(|_| quirks.flag("supports_cache_control_on_tools") != Some(false))
+    {
         mark(last);
     }
     list
@@ -206,7 +208,9 @@ fn assistant_blocks(message: &AssistantMessage, quirks: Quirks<'_>) -> Vec<Value
             Some(json!({ "type": "redacted_thinking", "data": data }))
         }
         Block::Thinking { thinking, thinking_signature, .. } => match thinking_signature.as_deref() {
-            Some(signature) => Some(json!({ "type": "thinking", "thinking": thinking, "signature": signature })),
+            Some(signature) => {
+                Some(json!({ "type": "thinking", "thinking": thinking, "signature": signature }))
+            }
             None if unsigned => Some(json!({ "type": "thinking", "thinking": thinking, "signature": "" })),
             None => None,
         },

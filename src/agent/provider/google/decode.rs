@@ -88,7 +88,9 @@ impl Decoder for GoogleDecoder {
         }
         match Data::of(&frame.data) {
             Data::Object(text) => self.object(text, out),
-            Data::Other if frame.event == "error" => self.fail(from_error(&Value::String(frame.data.clone())), out),
+            Data::Other if frame.event == "error" => {
+                self.fail(from_error(&Value::String(frame.data.clone())), out);
+            }
             Data::Done | Data::Other => {}
         }
     }
@@ -108,13 +110,30 @@ impl Decoder for GoogleDecoder {
         let told = if message.is_empty() { reason.clone() } else { format!("{reason}: {message}") };
         match reason.as_str() {
             "MAX_TOKENS" => self.blocks.stop(StopReason::Length, out),
-            "SAFETY" | "RECITATION" | "LANGUAGE" | "BLOCKLIST" | "PROHIBITED_CONTENT" | "SPII" | "IMAGE_SAFETY"
-            | "IMAGE_PROHIBITED_CONTENT" | "IMAGE_RECITATION" | "MODEL_ARMOR" => {
+            "SAFETY"
+            | "RECITATION"
+            | "LANGUAGE"
+            | "BLOCKLIST"
+            | "PROHIBITED_CONTENT"
+            | "SPII"
+            | "IMAGE_SAFETY"
+            | "IMAGE_PROHIBITED_CONTENT"
+            | "IMAGE_RECITATION"
+            | "MODEL_ARMOR" => {
                 self.blocks.fail(refused(format!("the provider blocked the answer ({told})")), out);
             }
-            "MALFORMED_FUNCTION_CALL" | "UNEXPECTED_TOOL_CALL" | "TOO_MANY_TOOL_CALLS" | "MALFORMED_RESPONSE"
-            | "MISSING_THOUGHT_SIGNATURE" | "NO_IMAGE" | "IMAGE_OTHER" | "OTHER" => {
-                self.blocks.fail(Failure::new(FailureKind::Protocol, format!("the model gave no answer ({told})")), out);
+            "MALFORMED_FUNCTION_CALL"
+            | "UNEXPECTED_TOOL_CALL"
+            | "TOO_MANY_TOOL_CALLS"
+            | "MALFORMED_RESPONSE"
+            | "MISSING_THOUGHT_SIGNATURE"
+            | "NO_IMAGE"
+            | "IMAGE_OTHER"
+            | "OTHER" => {
+                self.blocks.fail(
+                    Failure::new(FailureKind::Protocol, format!("the model gave no answer ({told})")),
+                    out,
+                );
             }
             _ => self.blocks.stop(StopReason::Stop, out),
         }

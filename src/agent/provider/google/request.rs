@@ -166,7 +166,8 @@ fn result_parts(result: &ToolResultMessage, nested: bool) -> Vec<Value> {
         _ => "(no output)".to_owned(),
     };
     let field = if result.is_error { "error" } else { "output" };
-    let mut response = json!({ "id": result.tool_call_id, "name": result.tool_name, "response": { field: text } });
+    let mut response =
+        json!({ "id": result.tool_call_id, "name": result.tool_name, "response": { field: text } });
     if let Some(map) = response.as_object_mut().filter(|_| nested && !pictures.is_empty()) {
         map.insert("parts".into(), std::mem::take(&mut pictures).into());
     }

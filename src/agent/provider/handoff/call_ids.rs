@@ -40,7 +40,9 @@ impl CallIds {
     /// itself gave it. The nth call of a conversation always gets the same.
     pub(super) fn valid(&mut self, id: &str, own: bool) -> String {
         let first = match self.rule {
-            Rule::Nine if id.len() == 9 && id.bytes().all(|byte| byte.is_ascii_alphanumeric()) => id.to_owned(),
+            Rule::Nine if id.len() == 9 && id.bytes().all(|byte| byte.is_ascii_alphanumeric()) => {
+                id.to_owned()
+            }
             Rule::Nine => letters(hash(id, 0)),
             Rule::Own(_) if own && !id.is_empty() => id.to_owned(),
             Rule::Own(most) | Rule::Plain(most) => plain(id, most),

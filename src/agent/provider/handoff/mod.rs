@@ -25,7 +25,8 @@ const UNSEEN: &str = "(an image was here; this model does not take images)";
 
 /// The conversation as `model` can take it.
 pub fn for_model(messages: &[Arc<Message>], model: &Model) -> Vec<Arc<Message>> {
-    let mut handoff = Handoff { model, ids: CallIds::new(model), out: Vec::new(), turn: Vec::new(), held: Vec::new() };
+    let mut handoff =
+        Handoff { model, ids: CallIds::new(model), out: Vec::new(), turn: Vec::new(), held: Vec::new() };
     for message in messages {
         match &**message {
             Message::Assistant(assistant) => handoff.assistant(assistant),
@@ -100,9 +101,10 @@ impl Handoff<'_> {
     fn block(&self, block: &Block, same: bool) -> Option<Block> {
         match block {
             Block::Text { text, .. } if text.trim().is_empty() => None,
-            Block::Text { text, text_signature } => {
-                Some(Block::Text { text: text.clone(), text_signature: text_signature.clone().filter(|_| same) })
-            }
+            Block::Text { text, text_signature } => Some(Block::Text {
+                text: text.clone(),
+                text_signature: text_signature.clone().filter(|_| same),
+            }),
             Block::Thinking { thinking, thinking_signature, redacted } => {
                 let signature = thinking_signature.clone().filter(|_| same);
                 self.thinks_again(thinking, signature.as_deref(), *redacted).then(|| Block::Thinking {
@@ -150,7 +152,8 @@ impl Handoff<'_> {
     }
 
     fn result(&mut self, result: &ToolResultMessage) {
-        let open = |waiting: &&mut Waiting| waiting.result.is_none() && waiting.original == result.tool_call_id;
+        let open =
+            |waiting: &&mut Waiting| waiting.result.is_none() && waiting.original == result.tool_call_id;
         // A result without a call is dropped, and so is a second one.
         let Some(waiting) = self.turn.iter_mut().find(open) else { return };
         let message = ToolResultMessage {

@@ -89,7 +89,8 @@ fn thinking(request: &ModelRequest, body: &mut Map<String, Value>) {
         }
         Some("baseten") => {
             let arguments = quirks.value("chat_template_args").cloned();
-            let arguments = arguments.unwrap_or_else(|| json!({ "enable_thinking": { "$var": "thinking.enabled" } }));
+            let arguments =
+                arguments.unwrap_or_else(|| json!({ "enable_thinking": { "$var": "thinking.enabled" } }));
             body.insert("chat_template_args".into(), filled(&arguments, on));
             told == Some(true)
         }
@@ -103,7 +104,9 @@ fn thinking(request: &ModelRequest, body: &mut Map<String, Value>) {
 /// The arguments of a chat template with its variables filled in.
 fn filled(arguments: &Value, on: bool) -> Value {
     match arguments {
-        Value::Object(map) if map.get("$var").and_then(Value::as_str) == Some("thinking.enabled") => on.into(),
+        Value::Object(map) if map.get("$var").and_then(Value::as_str) == Some("thinking.enabled") => {
+            on.into()
+        }
         Value::Object(map) => map.iter().map(|(name, value)| (name.clone(), filled(value, on))).collect(),
         other => other.clone(),
     }
@@ -122,7 +125,9 @@ fn messages(request: &ModelRequest) -> Vec<Value> {
             flush(&mut pictures, &mut list);
         }
         match &**message {
-            Message::User(user) => list.push(json!({ "role": "user", "content": user_content(&user.content) })),
+            Message::User(user) => {
+                list.push(json!({ "role": "user", "content": user_content(&user.content) }));
+            }
             Message::Assistant(assistant) => list.push(assistant_message(assistant, quirks)),
             Message::ToolResult(result) => list.push(tool_message(result, quirks, &mut pictures)),
             _ => {}
@@ -184,7 +189,9 @@ fn replay(message: &AssistantMessage, quirks: Quirks<'_>, map: &mut Map<String, 
         let Block::Thinking { thinking, thinking_signature, .. } = block else { continue };
         texts.push(thinking.as_str());
         match thinking_signature.as_deref() {
-            Some(list) if list.starts_with('[') => details.extend(serde_json::from_str::<Vec<Value>>(list).unwrap_or_default()),
+            Some(list) if list.starts_with('[') => {
+                details.extend(serde_json::from_str::<Vec<Value>>(list).unwrap_or_default());
+            }
             Some(name) => field = FIELDS.into_iter().find(|known| *known == name).or(field),
             None => {}
         }
@@ -238,7 +245,9 @@ fn tool_message(result: &ToolResultMessage, quirks: Quirks<'_>, pictures: &mut V
 /// Marks for Anthropic's cache behind a gateway: system prompt, last tool, last message.
 fn mark_cache(body: &mut Map<String, Value>) {
     let mark = || json!({ "type": "ephemeral" });
-    if let Some(Value::Object(tool)) = body.get_mut("tools").and_then(Value::as_array_mut).and_then(|list| list.last_mut()) {
+    if let Some(Value::Object(tool)) =
+        body.get_mut("tools").and_then(Value::as_array_mut).and_then(|list| list.last_mut())
+    {
         tool.insert("cache_control".into(), mark());
     }
     let Some(messages) = body.get_mut("messages").and_then(Value::as_array_mut) else { return };
@@ -246,7 +255,9 @@ fn mark_cache(body: &mut Map<String, Value>) {
     let system = messages.iter().position(|message| role(message, "system") || role(message, "developer"));
     let last = messages.iter().rposition(|message| role(message, "user") || role(message, "tool"));
     for at in [system, last].into_iter().flatten() {
-        let Some(content) = messages.get_mut(at).and_then(|message| message.get_mut("content")) else { continue };
+        let Some(content) = messages.get_mut(at).and_then(|message| message.get_mut("content")) else {
+            continue;
+        };
         if let Value::String(text) = content {
             *content = json!([{ "type": "text", "text": text }]);
         }

@@ -24,7 +24,8 @@ pub(super) fn read(value: &Value) -> Option<Usage> {
         .unwrap_or(0);
     let reasoning = field("/completion_tokens_details/reasoning_tokens").unwrap_or(0);
     let outside = reasoning > 0
-        && field("/total_tokens") == prompt.checked_add(completion).and_then(|sum| sum.checked_add(reasoning));
+        && field("/total_tokens")
+            == prompt.checked_add(completion).and_then(|sum| sum.checked_add(reasoning));
     let output = if outside { completion.saturating_add(reasoning) } else { completion };
     // One vendor counts more tokens as cached than there were; input is never negative.
     let input = prompt.saturating_sub(cache_read.saturating_add(cache_write));

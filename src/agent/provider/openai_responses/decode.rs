@@ -74,14 +74,19 @@ impl Decoder for ResponsesDecoder {
         }
         match Data::of(&frame.data) {
             Data::Object(text) => self.object(text, &frame.event, out),
-            Data::Other if frame.event == "error" => self.fail(from_error(&Value::String(frame.data.clone())), out),
+            Data::Other if frame.event == "error" => {
+                self.fail(from_error(&Value::String(frame.data.clone())), out);
+            }
             Data::Done | Data::Other => {}
         }
     }
 
     fn finish(&mut self, out: &mut Vec<StreamEvent>) {
         if !self.ended {
-            self.fail(Failure::new(FailureKind::Network, "the stream ended without a terminal response event"), out);
+            self.fail(
+                Failure::new(FailureKind::Network, "the stream ended without a terminal response event"),
+                out,
+            );
         }
     }
 }
@@ -111,7 +116,9 @@ impl ResponsesDecoder {
         let index = event.output_index.unwrap_or(self.last);
         self.last = index;
         match event.kind.0.as_ref() {
-            "response.output_text.delta" | "response.refusal.delta" => self.text(index, &event.delta.text(), out),
+            "response.output_text.delta" | "response.refusal.delta" => {
+                self.text(index, &event.delta.text(), out);
+            }
             "response.function_call_arguments.delta" => self.arguments(index, &event.delta.text(), out),
             "response.reasoning_summary_text.delta" => {
                 let part = (Source::Summary, event.summary_index.unwrap_or(0));
@@ -121,11 +128,19 @@ impl ResponsesDecoder {
                 let part = (Source::Content, event.content_index.unwrap_or(0));
                 self.thinking(index, part, &event.delta.text(), out);
             }
-            "response.function_call_arguments.done" => self.rest_of_arguments(index, &event.arguments.text(), out),
+            "response.function_call_arguments.done" => {
+                self.rest_of_arguments(index, &event.arguments.text(), out);
+            }
             "response.output_item.added" => self.added(index, &nested(event.item), out),
             "response.output_item.done" => self.done(index, &nested(event.item), out),
-            "response.created" | "response.in_progress" | "response.queued" => self.identify(event.response, out),
-            "response.completed" | "response.incomplete" | "response.failed" | "response.cancelled" | "response.done" => {
+            "response.created" | "response.in_progress" | "response.queued" => {
+                self.identify(event.response, out);
+            }
+            "response.completed"
+            | "response.incomplete"
+            | "response.failed"
+            | "response.cancelled"
+            | "response.done" => {
                 self.terminal(&nested(event.response), out);
             }
             "error" => self.error(event.error, text, out),
@@ -297,8 +312,12 @@ impl ResponsesDecoder {
         let reason = response.pointer("/incomplete_details/reason").and_then(Value::as_str);
         match response.get("status").and_then(Value::as_str) {
             _ if error.is_some() => self.fail(from_error(error.unwrap_or(&Value::Null)), out),
-            Some("failed") => self.fail(Failure::new(FailureKind::Overloaded, "the provider failed to answer"), out),
-            Some("cancelled") => self.fail(Failure::new(FailureKind::Overloaded, "the provider cancelled the answer"), out),
+            Some("failed") => {
+                self.fail(Failure::new(FailureKind::Overloaded, "the provider failed to answer"), out);
+            }
+            Some("cancelled") => {
+                self.fail(Failure::new(FailureKind::Overloaded, "the provider cancelled the answer"), out);
+            }
             Some("incomplete") if reason == Some("content_filter") => {
                 let message = "the provider blocked the answer (content_filter)";
                 self.fail(Failure::new(FailureKind::Refused, message), out);

@@ -77,7 +77,9 @@ fn input(request: &ModelRequest) -> Vec<Value> {
             flush(&mut pictures, &mut items);
         }
         match &**message {
-            Message::User(user) => items.push(json!({ "role": "user", "content": user_content(&user.content) })),
+            Message::User(user) => {
+                items.push(json!({ "role": "user", "content": user_content(&user.content) }));
+            }
             Message::Assistant(assistant) => assistant_items(assistant, &mut items),
             Message::ToolResult(result) => items.push(tool_output(result, quirks, &mut pictures)),
             _ => {}
@@ -119,8 +121,11 @@ fn assistant_items(message: &AssistantMessage, items: &mut Vec<Value>) {
             Block::Text { text, text_signature } if !text.is_empty() => {
                 let content = json!([{ "type": "output_text", "text": text, "annotations": [] }]);
                 let mut item = json!({ "type": "message", "role": "assistant", "content": content });
-                let phase = text_signature.as_deref().and_then(|json| serde_json::from_str::<Value>(json).ok());
-                if let (Some(phase), Some(map)) = (phase.as_ref().and_then(|sign| sign.get("phase")), item.as_object_mut()) {
+                let phase =
+                    text_signature.as_deref().and_then(|json| serde_json::from_str::<Value>(json).ok());
+                if let (Some(phase), Some(map)) =
+                    (phase.as_ref().and_then(|sign| sign.get("phase")), item.as_object_mut())
+                {
                     map.insert("phase".into(), phase.clone());
                 }
                 items.push(item);
