@@ -126,7 +126,7 @@ impl Assembler {
                 self.slots.insert(*content_index, slot);
             }
             Delta::ToolCallStart { content_index, id, tool_name } => {
-                self.begin_call(*content_index, id, tool_name)
+                self.begin_call(*content_index, id, tool_name);
             }
             Delta::TextDelta { content_index, delta }
             | Delta::ThinkingDelta { content_index, delta }
@@ -169,7 +169,7 @@ impl Assembler {
     fn sign(&mut self, place: usize, text: &str, hidden: bool) {
         match self.slots.get_mut(&place) {
             Some(Slot::Text { signature, .. } | Slot::Call { signature, .. }) => {
-                *signature = Some(text.to_owned())
+                *signature = Some(text.to_owned());
             }
             Some(Slot::Thinking { signature, redacted, .. }) => {
                 *signature = Some(text.to_owned());

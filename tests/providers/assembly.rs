@@ -12,9 +12,13 @@ use super::{assemble, decode, model};
 
 /// A body of chat chunks with these deltas, then a finish reason and `[DONE]`.
 fn chat(deltas: &[Value], finish: &str) -> String {
-    let chunk = |delta: &Value| format!("data: {}\n\n", json!({ "choices": [{ "index": 0, "delta": delta }] }));
+    let chunk =
+        |delta: &Value| format!("data: {}\n\n", json!({ "choices": [{ "index": 0, "delta": delta }] }));
     let body: String = deltas.iter().map(chunk).collect();
-    format!("{body}data: {}\n\ndata: [DONE]\n\n", json!({"choices": [{"delta": {}, "finish_reason": finish}]}))
+    format!(
+        "{body}data: {}\n\ndata: [DONE]\n\n",
+        json!({"choices": [{"delta": {}, "finish_reason": finish}]})
+    )
 }
 
 fn call_deltas(list: Value) -> Vec<Value> {
@@ -27,39 +31,76 @@ fn dialects_of_tool_calls() {
         let body = chat(&call_deltas(list), "stop");
         let events = decode(Api::OpenaiCompletions, body.as_bytes(), &[body.len()]);
         let message = assemble(Api::OpenaiCompletions, &events);
-        let found: Vec<Value> = message.tool_calls().map(|call| json!([call.id, call.name, call.arguments])).collect();
+        let found: Vec<Value> =
+            message.tool_calls().map(|call| json!([call.id, call.name, call.arguments])).collect();
         assert_eq!(Value::Array(found), wanted, "{what}");
         assert_eq!(message.stop_reason, StopReason::ToolUse, "{what}");
     };
-    let piece = |index: Value, id: Value, name: Value, arguments: Value| {
-        json!([{"index": index, "id": id, "type": "function", "function": {"name": name, "arguments": arguments}}])
-    };
+    let piece = |index: Value, id: Value, name: Value, arguments: Value| json!([{"index": index, "id": id, "type": "function", "function": {"name": name, "arguments": arguments}}]);
     let n = Value::Null;
     check(
         "id and name in every piece",
-        json!([piece(json!(0), json!("c"), json!("f"), json!("")), piece(json!(0), json!("c"), json!("f"), json!("{\"a\":")), piece(json!(0), json!("c"), json!("f"), json!("1}"))]),
+        json!([
+            piece(json!(0), json!("c"), json!("f"), json!("")),
+            piece(json!(0), json!("c"), json!("f"), json!("{\"a\":")),
+            piece(json!(0), json!("c"), json!("f"), json!("1}"))
+        ]),
         json!([["c", "f", {"a": 1}]]),
     );
     check(
         "index 0 for all",
-        json!([piece(json!(0), json!("c"), json!("f"), json!("{}")), piece(json!(0), json!("d"), json!("g"), json!("{}"))]),
+        json!([
+            piece(json!(0), json!("c"), json!("f"), json!("{}")),
+            piece(json!(0), json!("d"), json!("g"), json!("{}"))
+        ]),
         json!([["c", "f", {}], ["d", "g", {}]]),
     );
     check(
         "no index",
-        json!([piece(n.clone(), json!("c"), json!("f"), json!("{\"a\"")), piece(n.clone(), n.clone(), n.clone(), json!(":1}")), piece(n.clone(), json!("d"), json!("g"), json!("{}"))]),
+        json!([
+            piece(n.clone(), json!("c"), json!("f"), json!("{\"a\"")),
+            piece(n.clone(), n.clone(), n.clone(), json!(":1}")),
+            piece(n.clone(), json!("d"), json!("g"), json!("{}"))
+        ]),
         json!([["c", "f", {"a": 1}], ["d", "g", {}]]),
     );
     check(
         "interleaved, from 1",
-        json!([piece(json!(1), json!("c"), json!("f"), json!("{\"a\":")), piece(json!(2), json!("d"), json!("g"), json!("{\"b\":")), piece(json!(1), n.clone(), n.clone(), json!("1}")), piece(json!(2), n.clone(), n.clone(), json!("2}"))]),
+        json!([
+            piece(json!(1), json!("c"), json!("f"), json!("{\"a\":")),
+            piece(json!(2), json!("d"), json!("g"), json!("{\"b\":")),
+            piece(json!(1), n.clone(), n.clone(), json!("1}")),
+            piece(json!(2), n.clone(), n.clone(), json!("2}"))
+        ]),
         json!([["c", "f", {"a": 1}], ["d", "g", {"b": 2}]]),
     );
-    check("object as arguments", json!([piece(json!(0), json!("c"), json!("f"), json!({"a": 1}))]), json!([["c", "f", {"a": 1}]]));
-    check("name late", json!([piece(json!(0), json!("c"), n.clone(), json!("{\"a\":")), piece(json!(0), n.clone(), json!("f"), json!("1}"))]), json!([["c", "f", {"a": 1}]]));
+    check(
+        "object as arguments",
+        json!([piece(json!(0), json!("c"), json!("f"), json!({"a": 1}))]),
+        json!([["c", "f", {"a": 1}]]),
+    );
+    check(
+        "name late",
+        json!([
+            piece(json!(0), json!("c"), n.clone(), json!("{\"a\":")),
+            piece(json!(0), n.clone(), json!("f"), json!("1}"))
+        ]),
+        json!([["c", "f", {"a": 1}]]),
+    );
     check("no name", json!([piece(json!(0), json!("c"), n.clone(), json!("{}"))]), json!([["c", "", {}]]));
-    check("no id", json!([piece(json!(0), json!(""), json!("f"), n.clone())]), json!([["call_0_0", "f", {}]]));
-    check("one id twice", json!([piece(json!(0), json!("c"), json!("f"), n.clone()), piece(json!(1), json!("c"), json!("f"), n)]), json!([["c", "f", {}], ["c_2", "f", {}]]));
+    check(
+        "no id",
+        json!([piece(json!(0), json!(""), json!("f"), n.clone())]),
+        json!([["call_0_0", "f", {}]]),
+    );
+    check(
+        "one id twice",
+        json!([
+            piece(json!(0), json!("c"), json!("f"), n.clone()),
+            piece(json!(1), json!("c"), json!("f"), n)
+        ]),
+        json!([["c", "f", {}], ["c_2", "f", {}]]),
+    );
 }
 
 #[test]
@@ -89,12 +130,21 @@ fn broken_bodies() {
 #[test]
 fn odd_but_whole_bodies() {
     let check = |body: &str, text: &str| {
-        let message = assemble(Api::OpenaiCompletions, &decode(Api::OpenaiCompletions, body.as_bytes(), &[3]));
+        let message =
+            assemble(Api::OpenaiCompletions, &decode(Api::OpenaiCompletions, body.as_bytes(), &[3]));
         assert_eq!((message.text().as_str(), message.stop_reason), (text, StopReason::Stop), "{body}");
     };
     let end = "data: [DONE]\n\n";
-    check(&format!("data: {{\"choices\":[{{\"delta\":{{\"content\":\"\\ud83d!\"}}}}]}}\n\n{end}"), "\u{fffd}!");
-    check(&format!("data: ping\n\ndata: \n\ndata: {{\"choices\":[{{\"delta\":{{\"content\":\"a\"}}}}]}}\n\n{end}data: junk {{\n\n"), "a");
+    check(
+        &format!("data: {{\"choices\":[{{\"delta\":{{\"content\":\"\\ud83d!\"}}}}]}}\n\n{end}"),
+        "\u{fffd}!",
+    );
+    check(
+        &format!(
+            "data: ping\n\ndata: \n\ndata: {{\"choices\":[{{\"delta\":{{\"content\":\"a\"}}}}]}}\n\n{end}data: junk {{\n\n"
+        ),
+        "a",
+    );
     check("{\"choices\":[{\"message\":{\"content\":\"whole\"},\"finish_reason\":\"stop\"}]}", "whole");
 }
 
@@ -103,7 +153,8 @@ fn the_assembler_mends_and_prices() {
     let price = Price { input: 1.0, output: 2.0, cache_read: 0.5, cache_write: 4.0 };
     let model = Model { cost: Some(price), ..model(Api::Scripted) };
     let mut assembler = Assembler::beside(&model, 255, ["a".to_owned()].into());
-    let usage = Usage { input: 1_000_000, output: 500_000, cache_read: 10, cache_write: 0, ..Usage::default() };
+    let usage =
+        Usage { input: 1_000_000, output: 500_000, cache_read: 10, cache_write: 0, ..Usage::default() };
     assembler.feed(&StreamEvent::Usage(usage));
     let mut told = Vec::new();
     for event in calls(&[("a", "f", json!({})), ("", "g", Value::Null), ("b", "h", json!("{bad"))]) {
@@ -137,14 +188,22 @@ fn how_a_message_ends() {
     check(StreamEvent::Stop(StopReason::Length), StopReason::Length, None);
     check(StreamEvent::Stop(StopReason::ToolUse), StopReason::Stop, None);
     check(StreamEvent::Failed(Failure::new(FailureKind::Network, "gone")), StopReason::Error, Some("gone"));
-    check(StreamEvent::Failed(Failure::new(FailureKind::Aborted, "stopped")), StopReason::Aborted, Some("stopped"));
+    check(
+        StreamEvent::Failed(Failure::new(FailureKind::Aborted, "stopped")),
+        StopReason::Aborted,
+        Some("stopped"),
+    );
     check(StreamEvent::ResponseId("r".into()), StopReason::Error, Some("the answer broke off"));
 }
 
 #[test]
 fn signatures_and_empty_blocks() {
     let delta = StreamEvent::Delta;
-    let sign = |content_index, signature: &str, redacted| StreamEvent::Signature { content_index, signature: signature.into(), redacted };
+    let sign = |content_index, signature: &str, redacted| StreamEvent::Signature {
+        content_index,
+        signature: signature.into(),
+        redacted,
+    };
     let events = [
         delta(Delta::ThinkingStart { content_index: 0 }),
         sign(0, "s", true),
@@ -155,8 +214,14 @@ fn signatures_and_empty_blocks() {
         sign(2, "t", false),
         delta(Delta::ToolCallDelta { content_index: 2, delta: "{\"cut".into() }),
     ];
-    let thought = Block::Thinking { thinking: String::new(), thinking_signature: Some("s".into()), redacted: true };
-    let call = ToolCall { id: "a".into(), name: "f".into(), arguments: json!("{\"cut"), thought_signature: Some("t".into()) };
+    let thought =
+        Block::Thinking { thinking: String::new(), thinking_signature: Some("s".into()), redacted: true };
+    let call = ToolCall {
+        id: "a".into(),
+        name: "f".into(),
+        arguments: json!("{\"cut"),
+        thought_signature: Some("t".into()),
+    };
     assert_eq!(assemble(Api::Scripted, &events).content, [thought, Block::ToolCall(call)]);
 }
 
@@ -164,11 +229,17 @@ fn signatures_and_empty_blocks() {
 fn a_large_argument() {
     let big = "x".repeat(5 << 20);
     let whole = json!({ "content": big }).to_string();
-    let deltas: Vec<Value> = std::iter::once(json!([{"index": 0, "id": "c", "function": {"name": "f", "arguments": ""}}]))
-        .chain(whole.as_bytes().chunks(64 << 10).map(|part| json!([{"index": 0, "function": {"arguments": String::from_utf8_lossy(part)}}])))
-        .map(|calls| json!({ "tool_calls": calls }))
-        .collect();
+    let deltas: Vec<Value> =
+        std::iter::once(json!([{"index": 0, "id": "c", "function": {"name": "f", "arguments": ""}}]))
+            .chain(
+                whole.as_bytes().chunks(64 << 10).map(
+                    |part| json!([{"index": 0, "function": {"arguments": String::from_utf8_lossy(part)}}]),
+                ),
+            )
+            .map(|calls| json!({ "tool_calls": calls }))
+            .collect();
     let body = chat(&deltas, "tool_calls");
-    let message = assemble(Api::OpenaiCompletions, &decode(Api::OpenaiCompletions, body.as_bytes(), &[16 << 10]));
+    let message =
+        assemble(Api::OpenaiCompletions, &decode(Api::OpenaiCompletions, body.as_bytes(), &[16 << 10]));
     assert_eq!(message.tool_calls().next().unwrap().arguments["content"].as_str().unwrap().len(), big.len());
 }

@@ -64,10 +64,14 @@ fn differences(message: &AssistantMessage, expected: &Value) -> Vec<String> {
     check("text", message.text().into(), text("text").into());
     check("thinking", squeezed(&thinking(message)).into(), squeezed(&text("thinking")).into());
     check("stop_reason", serde_json::to_value(message.stop_reason).unwrap(), expected["stop_reason"].clone());
-    check("usage", usage(&message.usage), match &expected["usage"] {
-        zero if zero.as_object().is_some_and(|map| map.values().all(|count| count == 0)) => Value::Null,
-        other => other.clone(),
-    });
+    check(
+        "usage",
+        usage(&message.usage),
+        match &expected["usage"] {
+            zero if zero.as_object().is_some_and(|map| map.values().all(|count| count == 0)) => Value::Null,
+            other => other.clone(),
+        },
+    );
     check("error", message.error_message.is_some().into(), (!expected["error"].is_null()).into());
     let wanted = expected["tool_calls"].as_array().cloned().unwrap_or_default();
     let found: Vec<Value> = message

@@ -75,7 +75,8 @@ fn stream_of(body: &str) -> Vec<u8> {
 }
 
 fn request(base: &str) -> ModelRequest {
-    let model = Model { id: "m".into(), api: Api::OpenaiCompletions, base_url: base.into(), ..Model::default() };
+    let model =
+        Model { id: "m".into(), api: Api::OpenaiCompletions, base_url: base.into(), ..Model::default() };
     ModelRequest {
         model: Arc::new(model),
         key: Some(Secret::new(KEY)),
@@ -124,9 +125,13 @@ async fn error_answers() {
     assert_eq!((failure.kind, failure.message.as_str()), (FailureKind::RateLimit, "slow"));
     assert_eq!(failure.retry_after_ms, Some(7_000));
 
-    let page = "<!doctype html><html><head><title>502 Bad Gateway</title></head><body><h1>nginx</h1></body></html>";
+    let page =
+        "<!doctype html><html><head><title>502 Bad Gateway</title></head><body><h1>nginx</h1></body></html>";
     let (_, failure) = fault(answer("502 Bad Gateway", "content-type: text/html\r\n", page)).await;
-    assert_eq!((failure.kind, failure.message.as_str()), (FailureKind::Overloaded, "status 502: 502 Bad Gateway"));
+    assert_eq!(
+        (failure.kind, failure.message.as_str()),
+        (FailureKind::Overloaded, "status 502: 502 Bad Gateway")
+    );
 
     let (_, failure) = fault(answer("200 OK", "content-type: text/html\r\n", page)).await;
     assert_eq!(failure.kind, FailureKind::Protocol);
@@ -134,7 +139,10 @@ async fn error_answers() {
 
     let told = format!("{{\"error\":{{\"message\":\"Incorrect API key provided: {KEY}.\"}}}}");
     let (_, failure) = fault(answer("401 Unauthorized", "", &told)).await;
-    assert_eq!((failure.kind, failure.message.as_str()), (FailureKind::Auth, "Incorrect API key provided: [redacted]."));
+    assert_eq!(
+        (failure.kind, failure.message.as_str()),
+        (FailureKind::Auth, "Incorrect API key provided: [redacted].")
+    );
     let (_, failure) = fault(Act::Send(stream_of(&format!("data: {told}\n\n")))).await;
     assert_eq!(failure.message, "Incorrect API key provided: [redacted].");
 
@@ -163,7 +171,11 @@ async fn silence() {
     let (message, failure) = fault(Act::Stall(stream_of(SAID))).await;
     assert_eq!((failure.kind, message.text().as_str()), (FailureKind::Timeout, "so far"));
     let (message, failure) = fault(Act::Drip(stream_of(SAID), b": ping\n\n".to_vec())).await;
-    assert_eq!((failure.kind, message.text().as_str()), (FailureKind::Timeout, "so far"), "pings are silence");
+    assert_eq!(
+        (failure.kind, message.text().as_str()),
+        (FailureKind::Timeout, "so far"),
+        "pings are silence"
+    );
 }
 
 #[tokio::test]
@@ -174,7 +186,8 @@ async fn cuts() {
         assert_eq!((failure.kind, message.text().as_str()), (FailureKind::Network, "so far"), "{body}");
         assert_eq!(message.stop_reason, StopReason::Error);
     }
-    let chunked = head("200 OK", "transfer-encoding: chunked\r\n") + &format!("{:x}\r\n{SAID}\r\n40\r\ndata: ", SAID.len());
+    let chunked = head("200 OK", "transfer-encoding: chunked\r\n")
+        + &format!("{:x}\r\n{SAID}\r\n40\r\ndata: ", SAID.len());
     let (message, failure) = fault(Act::Send(chunked.into_bytes())).await;
     assert_eq!((failure.kind, message.text().as_str()), (FailureKind::Network, "so far"));
     let short = head("200 OK", "content-length: 5000\r\n") + SAID;
@@ -201,7 +214,8 @@ async fn an_answer_that_is_complete_but_for_its_last_mark() {
 async fn a_packed_body() {
     // `SAID` and `END` through gzip, level 9.
     let packed = gzip(format!("{SAID}{END}").as_bytes());
-    let mut bytes = head("200 OK", "content-encoding: gzip\r\ncontent-type: text/event-stream\r\n").into_bytes();
+    let mut bytes =
+        head("200 OK", "content-encoding: gzip\r\ncontent-type: text/event-stream\r\n").into_bytes();
     let begin = bytes.len();
     bytes.extend_from_slice(&packed);
     let (base, seen) = serve(Act::Send(bytes.clone())).await;
@@ -209,7 +223,9 @@ async fn a_packed_body() {
     assert_eq!((failure, message.text().as_str()), (None, "so far"));
     let seen = seen.lock().unwrap().join("");
     assert!(seen.starts_with("POST /chat/completions HTTP/1.1\r\n"));
-    assert!(seen.contains(&format!("authorization: Bearer {KEY}\r\n")) && seen.contains("accept-encoding: gzip"));
+    assert!(
+        seen.contains(&format!("authorization: Bearer {KEY}\r\n")) && seen.contains("accept-encoding: gzip")
+    );
     bytes.truncate(begin + 20);
     assert_eq!(fault(Act::Send(bytes)).await.1.kind, FailureKind::Network);
 }
@@ -253,13 +269,17 @@ async fn stopping_is_at_once() {
 
 #[tokio::test]
 async fn scripts() {
-    let scripted = Arc::new(Scripted::new([Script::from(says("one")).paced(Duration::from_millis(1)), says("two").into()]));
+    let scripted = Arc::new(Scripted::new([
+        Script::from(says("one")).paced(Duration::from_millis(1)),
+        says("two").into(),
+    ]));
     let (base, _) = serve(Act::Send(stream_of(&format!("{SAID}{END}")))).await;
     let router = Router::new(scripted.clone(), Arc::new(transport()));
     let mut request = request("");
     Arc::make_mut(&mut request.model).api = Api::Scripted;
     for wanted in ["one", "two"] {
-        let events: Vec<StreamEvent> = router.stream(request.clone(), CancellationToken::new()).collect().await;
+        let events: Vec<StreamEvent> =
+            router.stream(request.clone(), CancellationToken::new()).collect().await;
         assert_eq!(assemble(Api::Scripted, &events).text(), wanted);
     }
     let events: Vec<StreamEvent> = router.stream(request.clone(), CancellationToken::new()).collect().await;

@@ -15,7 +15,11 @@ fn target(api: Api, provider: &str, sees: bool) -> Model {
 }
 
 fn messages(list: &Value) -> Vec<Arc<Message>> {
-    list.as_array().unwrap().iter().map(|message| Arc::new(serde_json::from_value(message.clone()).unwrap())).collect()
+    list.as_array()
+        .unwrap()
+        .iter()
+        .map(|message| Arc::new(serde_json::from_value(message.clone()).unwrap()))
+        .collect()
 }
 
 /// What came out, each message in short: `user: text`, `assistant: blocks`, `result id: text`.
@@ -31,7 +35,11 @@ fn short(list: &[Arc<Message>]) -> Vec<String> {
         match value["role"].as_str().unwrap() {
             "toolResult" => {
                 let failed = if value["isError"] == true { "!" } else { "" };
-                format!("result{failed} {}: {}", value["toolCallId"].as_str().unwrap(), parts(&value["content"]).join(" | "))
+                format!(
+                    "result{failed} {}: {}",
+                    value["toolCallId"].as_str().unwrap(),
+                    parts(&value["content"]).join(" | ")
+                )
             }
             role => format!("{role}: {}", parts(&value["content"]).join(" | ")),
         }
@@ -42,11 +50,14 @@ fn short(list: &[Arc<Message>]) -> Vec<String> {
 fn part(block: &Value) -> String {
     let field = |name: &str| block[name].as_str().unwrap_or_default();
     match field("type") {
-        "text" if block["textSignature"].is_string() => format!("{} [{}]", field("text"), field("textSignature")),
+        "text" if block["textSignature"].is_string() => {
+            format!("{} [{}]", field("text"), field("textSignature"))
+        }
         "text" => field("text").to_owned(),
         "thinking" => format!("<{}>[{}]", field("thinking"), field("thinkingSignature")),
         "toolCall" => {
-            let signature = block["thoughtSignature"].as_str().map(|text| format!(" [{text}]")).unwrap_or_default();
+            let signature =
+                block["thoughtSignature"].as_str().map(|text| format!(" [{text}]")).unwrap_or_default();
             format!("{}={}{}{signature}", field("id"), field("name"), block["arguments"])
         }
         other => other.to_owned(),
@@ -86,9 +97,19 @@ fn what_people_did() {
     };
     let ran = "user: Ran `cargo check`\n```\nerror[E0308]\n```";
     check("ok", &model, bash(json!({"exitCode": 0})), &[ran]);
-    check("code", &model, bash(json!({"exitCode": 101})), &[&format!("{ran}\n\nCommand exited with code 101")]);
+    check(
+        "code",
+        &model,
+        bash(json!({"exitCode": 101})),
+        &[&format!("{ran}\n\nCommand exited with code 101")],
+    );
     check("cancelled", &model, bash(json!({"cancelled": true})), &[&format!("{ran}\n\n(command cancelled)")]);
-    check("empty", &model, bash(json!({"output": "", "exitCode": 0})), &["user: Ran `cargo check`\n(no output)"]);
+    check(
+        "empty",
+        &model,
+        bash(json!({"output": "", "exitCode": 0})),
+        &["user: Ran `cargo check`\n(no output)"],
+    );
     check("excluded", &model, bash(json!({"excludeFromContext": true})), &[]);
     let cut = bash(json!({"exitCode": 0, "truncated": true, "fullOutputPath": "/t/x"}));
     check("truncated", &model, cut, &[&format!("{ran}\n\n[Output truncated. Full output: /t/x]")]);
@@ -104,8 +125,14 @@ fn what_people_did() {
     ];
     check("summaries", &model, summaries, &wanted);
     let image = json!({"type": "image", "data": "AA==", "mimeType": "image/png"});
-    let picture = json!([{"role": "user", "content": [{"type": "text", "text": "see"}, image], "timestamp": 1}]);
-    check("blind", &model, picture.clone(), &["user: see | (an image was here; this model does not take images)"]);
+    let picture =
+        json!([{"role": "user", "content": [{"type": "text", "text": "see"}, image], "timestamp": 1}]);
+    check(
+        "blind",
+        &model,
+        picture.clone(),
+        &["user: see | (an image was here; this model does not take images)"],
+    );
     check("seeing", &target(Api::OpenaiCompletions, "p", true), picture, &["user: see | image"]);
 }
 
@@ -132,13 +159,23 @@ fn signatures_and_broken_turns() {
     check("wants thinking", &wants, list, &["user: u", thinks, "result c1: out", "user: v"]);
 
     let cut = json!([{"type": "text", "text": "half"}, {"type": "toolCall", "id": "c1", "name": "bash", "arguments": "{\"comm"}]);
-    check("cut", &other, json!([user("u"), assistant("x", "error", cut), user("v")]), &["user: u", "assistant: half", "user: v"]);
+    check(
+        "cut",
+        &other,
+        json!([user("u"), assistant("x", "error", cut), user("v")]),
+        &["user: u", "assistant: half", "user: v"],
+    );
     let only = json!([{"type": "thinking", "thinking": "hm", "thinkingSignature": "sig"}]);
     check("only thinking", &same, json!([user("u"), assistant("claude", "aborted", only)]), &["user: u"]);
     check("empty", &same, json!([user("u"), assistant("claude", "stop", json!([]))]), &["user: u"]);
     let bad = json!([{"type": "toolCall", "id": "c1", "name": "bash", "arguments": "{bad"}]);
     let wrapped = "assistant: c1=bash{\"invalid_json\":\"{bad\"}";
-    check("bad arguments", &other, json!([assistant("x", "toolUse", bad), result("c1", "no")]), &[wrapped, "result c1: no"]);
+    check(
+        "bad arguments",
+        &other,
+        json!([assistant("x", "toolUse", bad), result("c1", "no")]),
+        &[wrapped, "result c1: no"],
+    );
 }
 
 #[test]
@@ -146,21 +183,38 @@ fn calls_and_results() {
     let model = target(Api::OpenaiResponses, "openai", true);
     let one = "assistant: a=bash{\"command\":\"ls\"}";
     let lost = "result! a: no result: the call was interrupted";
-    check("orphaned call", &model, json!([assistant("x", "toolUse", json!([call("a")])), user("u")]), &[one, lost, "user: u"]);
+    check(
+        "orphaned call",
+        &model,
+        json!([assistant("x", "toolUse", json!([call("a")])), user("u")]),
+        &[one, lost, "user: u"],
+    );
     check("call at the end", &model, json!([assistant("x", "aborted", json!([call("a")]))]), &[one, lost]);
     check("orphan results", &model, json!([result("z", "?"), user("u"), result("z", "?")]), &["user: u"]);
     let twice = json!([assistant("x", "toolUse", json!([call("a")])), result("a", "1"), result("a", "2")]);
     check("two results", &model, twice, &[one, "result a: 1"]);
-    let mixed = json!([assistant("x", "toolUse", json!([call("a"), call("b")])), result("b", "2"), user("now"), result("a", "1"), user("u")]);
+    let mixed = json!([
+        assistant("x", "toolUse", json!([call("a"), call("b")])),
+        result("b", "2"),
+        user("now"),
+        result("a", "1"),
+        user("u")
+    ]);
     let two = "assistant: a=bash{\"command\":\"ls\"} | b=bash{\"command\":\"ls\"}";
     check("order", &model, mixed, &[two, "result a: 1", "result b: 2", "user: now", "user: u"]);
     let again = json!([
-        assistant("x", "toolUse", json!([call("a")])), result("a", "1"),
-        assistant("x", "toolUse", json!([call("a"), call("a")])), result("a", "2"), result("a", "3"),
+        assistant("x", "toolUse", json!([call("a")])),
+        result("a", "1"),
+        assistant("x", "toolUse", json!([call("a"), call("a")])),
+        result("a", "2"),
+        result("a", "3"),
     ]);
     let wanted = [
-        one, "result a: 1",
-        "assistant: a_2=bash{\"command\":\"ls\"} | a_3=bash{\"command\":\"ls\"}", "result a_2: 2", "result a_3: 3",
+        one,
+        "result a: 1",
+        "assistant: a_2=bash{\"command\":\"ls\"} | a_3=bash{\"command\":\"ls\"}",
+        "result a_2: 2",
+        "result a_3: 3",
     ];
     check("ids that occur twice", &model, again, &wanted);
 }

@@ -7,7 +7,8 @@ use std::sync::Arc;
 
 use serde_json::{Value, json};
 use tau::agent::message::{
-    AssistantMessage, Block, Message, StopReason, ToolCall, ToolResultMessage, Usage, UserContent, UserMessage,
+    AssistantMessage, Block, Message, StopReason, ToolCall, ToolResultMessage, Usage, UserContent,
+    UserMessage,
 };
 use tau::agent::model::{Api, Model, ThinkingLevel};
 use tau::agent::provider::{Headers, ModelRequest, handoff, provider};
@@ -90,10 +91,16 @@ fn conversation(model: &Model) -> Vec<Message> {
             Some(thinking("", r#"{"id":"rs_2","type":"reasoning","summary":[]}"#, true)),
         ),
         Api::OpenaiCompletions if model.provider == "openrouter" => (
-            thinking("Look first.", r#"[{"type":"reasoning.text","text":"Look first.","signature":"s","index":0}]"#, false),
+            thinking(
+                "Look first.",
+                r#"[{"type":"reasoning.text","text":"Look first.","signature":"s","index":0}]"#,
+                false,
+            ),
             None,
         ),
-        Api::OpenaiCompletions if model.provider == "mistral" => (thinking("Look first.", "content", false), None),
+        Api::OpenaiCompletions if model.provider == "mistral" => {
+            (thinking("Look first.", "content", false), None)
+        }
         Api::OpenaiCompletions => (thinking("Look first.", "reasoning_content", false), None),
         _ => (thinking("Look first.", "dGhvdWdodA==", false), None),
     };
@@ -106,7 +113,15 @@ fn conversation(model: &Model) -> Vec<Message> {
     vec![
         user(UserContent::Blocks(vec![Block::text("What is this?"), image()])),
         assistant(model, first),
-        result("call_1", "read", vec![Content::text("a picture"), Content::Image { data: DOT.into(), mime_type: "image/png".into() }], false),
+        result(
+            "call_1",
+            "read",
+            vec![
+                Content::text("a picture"),
+                Content::Image { data: DOT.into(), mime_type: "image/png".into() },
+            ],
+            false,
+        ),
         result("call_2", "bash", vec![Content::text("ls: no")], true),
         user(UserContent::Text("Go on.".into())),
         assistant(model, vec![call("call_3", "bash", json!({}), None)]),
@@ -148,7 +163,8 @@ fn written(request: &ModelRequest) -> Value {
 
 /// Compares with the golden of that name, or writes it.
 fn check(name: &str, request: &ModelRequest) {
-    let path = PathBuf::from(env!("CARGO_MANIFEST_DIR")).join("tests/golden/requests").join(format!("{name}.json"));
+    let path =
+        PathBuf::from(env!("CARGO_MANIFEST_DIR")).join("tests/golden/requests").join(format!("{name}.json"));
     let found = written(request);
     if std::env::var_os("TAU_BLESS").is_some() {
         std::fs::create_dir_all(path.parent().unwrap()).unwrap();
@@ -156,7 +172,11 @@ fn check(name: &str, request: &ModelRequest) {
     }
     let golden = std::fs::read_to_string(&path).unwrap_or_default();
     let wanted: Value = serde_json::from_str(&golden).unwrap_or_default();
-    assert_eq!(serde_json::to_string_pretty(&found).unwrap(), serde_json::to_string_pretty(&wanted).unwrap(), "{name}");
+    assert_eq!(
+        serde_json::to_string_pretty(&found).unwrap(),
+        serde_json::to_string_pretty(&wanted).unwrap(),
+        "{name}"
+    );
 }
 
 fn levels(list: &[(ThinkingLevel, Option<&str>)]) -> BTreeMap<ThinkingLevel, Option<String>> {
@@ -166,7 +186,9 @@ fn levels(list: &[(ThinkingLevel, Option<&str>)]) -> BTreeMap<ThinkingLevel, Opt
 #[test]
 fn chat() {
     use ThinkingLevel::{High, Medium, Off};
-    let chat = |vendor: &str, id: &str, base: &str, quirks: Value| model(Api::OpenaiCompletions, vendor, id, base, quirks);
+    let chat = |vendor: &str, id: &str, base: &str, quirks: Value| {
+        model(Api::OpenaiCompletions, vendor, id, base, quirks)
+    };
     check("chat-openai", &request(chat("openai", "gpt-5", "https://api.openai.com/v1", json!({})), Medium));
     let quirks = json!({
         "thinking_format": "openrouter", "cache_control_format": "anthropic", "supports_developer_role": false,
@@ -178,8 +200,14 @@ fn chat() {
         "thinking_format": "deepseek", "max_tokens_field": "max_tokens",
         "requires_reasoning_content_on_assistant_messages": true, "supports_developer_role": false,
     });
-    check("chat-deepseek", &request(chat("deepseek", "deepseek-v4-flash", "https://api.deepseek.com", quirks), High));
-    check("chat-mistral", &request(chat("mistral", "magistral", "https://api.mistral.ai/v1", json!({})), High));
+    check(
+        "chat-deepseek",
+        &request(chat("deepseek", "deepseek-v4-flash", "https://api.deepseek.com", quirks), High),
+    );
+    check(
+        "chat-mistral",
+        &request(chat("mistral", "magistral", "https://api.mistral.ai/v1", json!({})), High),
+    );
     let mut local = chat("local", "smol", "http://127.0.0.1:8080/v1", json!({}));
     (local.reasoning, local.max_tokens, local.input) = (false, 0, vec!["text".into()]);
     let mut plain = request(local, Off);
@@ -197,8 +225,16 @@ fn chat_thinking_formats() {
         (json!({"thinking_format": "openrouter"}), Off, json!({"reasoning": {"effort": "none"}})),
         (json!({"thinking_format": "zai"}), High, json!({"thinking": {"type": "enabled"}})),
         (json!({"thinking_format": "zai"}), Off, json!({"thinking": {"type": "disabled"}})),
-        (json!({"thinking_format": "qwen", "supports_reasoning_effort": true}), High, json!({"enable_thinking": true, "reasoning_effort": "high"})),
-        (json!({"thinking_format": "together", "supports_reasoning_effort": false}), Off, json!({"reasoning": {"enabled": false}})),
+        (
+            json!({"thinking_format": "qwen", "supports_reasoning_effort": true}),
+            High,
+            json!({"enable_thinking": true, "reasoning_effort": "high"}),
+        ),
+        (
+            json!({"thinking_format": "together", "supports_reasoning_effort": false}),
+            Off,
+            json!({"reasoning": {"enabled": false}}),
+        ),
         (
             json!({"thinking_format": "baseten", "chat_template_args": {"enable_thinking": {"$var": "thinking.enabled"}}}),
             High,
@@ -219,9 +255,16 @@ fn chat_thinking_formats() {
 fn responses() {
     use ThinkingLevel::{High, Off};
     let base = "https://api.openai.com/v1";
-    check("responses-openai", &request(model(Api::OpenaiResponses, "openai", "gpt-5.4", base, json!({})), High));
-    check("responses-xai", &request(model(Api::OpenaiResponses, "xai", "grok-4.3", "https://api.x.ai/v1", json!({})), High));
-    let mut azure = model(Api::OpenaiResponses, "azure", "gpt-5.2", "https://me.openai.azure.com/openai/v1", json!({}));
+    check(
+        "responses-openai",
+        &request(model(Api::OpenaiResponses, "openai", "gpt-5.4", base, json!({})), High),
+    );
+    check(
+        "responses-xai",
+        &request(model(Api::OpenaiResponses, "xai", "grok-4.3", "https://api.x.ai/v1", json!({})), High),
+    );
+    let mut azure =
+        model(Api::OpenaiResponses, "azure", "gpt-5.2", "https://me.openai.azure.com/openai/v1", json!({}));
     azure.thinking_levels = levels(&[(Off, Some("none"))]);
     check("responses-azure-off", &request(azure, Off));
 }
@@ -236,8 +279,10 @@ fn anthropic() {
     let mut adaptive = anthropic(json!({"force_adaptive_thinking": true}));
     adaptive.thinking_levels = levels(&[(Off, None), (Xhigh, Some("xhigh"))]);
     check("anthropic-adaptive", &request(adaptive, Xhigh));
-    let quirks = json!({"supports_cache_control_on_tools": false, "supports_eager_tool_input_streaming": false});
-    let other = model(Api::AnthropicMessages, "fireworks", "glm", "https://api.fireworks.ai/inference/v1", quirks);
+    let quirks =
+        json!({"supports_cache_control_on_tools": false, "supports_eager_tool_input_streaming": false});
+    let other =
+        model(Api::AnthropicMessages, "fireworks", "glm", "https://api.fireworks.ai/inference/v1", quirks);
     check("anthropic-fireworks", &request(other, High));
 }
 
@@ -268,7 +313,11 @@ fn addresses() {
     check(Api::AnthropicMessages, "http://h", "http://h/v1/messages");
     check(Api::AnthropicMessages, "http://h/v1/", "http://h/v1/messages");
     check(Api::AnthropicMessages, "http://h/v1/messages", "http://h/v1/messages");
-    check(Api::GoogleGenerativeAi, "http://h/v1beta", "http://h/v1beta/models/m:streamGenerateContent?alt=sse");
+    check(
+        Api::GoogleGenerativeAi,
+        "http://h/v1beta",
+        "http://h/v1beta/models/m:streamGenerateContent?alt=sse",
+    );
 }
 
 #[test]

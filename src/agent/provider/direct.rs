@@ -165,7 +165,7 @@ impl Answer {
             State::Ended => {}
             State::New(_) => events.push(StreamEvent::Failed(failure)),
             State::Reading { mut reader, .. } if !self.queue.iter().any(ends) => {
-                reader.fail(failure, &mut events)
+                reader.fail(failure, &mut events);
             }
             State::Reading { .. } => {}
         }

@@ -11,7 +11,8 @@ use reqwest::header::{HeaderMap, HeaderName, HeaderValue};
 use reqwest::{Client, ClientBuilder, Response, redirect};
 use tokio_util::sync::CancellationToken;
 
-use super::classify::{from_status, shortened};
+use super::classify::from_status;
+use super::words::shortened;
 use super::{Failure, FailureKind, Headers, HttpRequest};
 use crate::agent::secret::Secret;
 

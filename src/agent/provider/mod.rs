@@ -19,6 +19,7 @@ mod quirks;
 pub mod reader;
 pub mod scripted;
 pub mod sse;
+mod words;
 
 use std::pin::Pin;
 use std::sync::Arc;

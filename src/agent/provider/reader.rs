@@ -36,7 +36,7 @@ impl AnswerReader {
             return;
         }
         let AnswerReader { parser, decoder, ended } = self;
-        let parsed = parser.push(bytes, |frame| feed(decoder.as_mut(), ended, &frame, out));
+        let parsed = parser.push(bytes, |frame| feed(decoder.as_mut(), ended, frame, out));
         if parsed.is_err() && !self.ended {
             self.too_large(out);
         }
@@ -51,9 +51,9 @@ impl AnswerReader {
         let mut stray = None;
         let parsed: Result<(), TooLarge> = parser.finish(|frame| {
             if frame.event == STRAY {
-                stray = Some(frame.data);
+                stray = Some(frame.data.clone());
             } else if is_whole(&frame.data) {
-                feed(decoder.as_mut(), ended, &frame, out);
+                feed(decoder.as_mut(), ended, frame, out);
             }
         });
         if parsed.is_err() && !self.ended {

@@ -13,6 +13,9 @@ pub const STRAY: &str = "stray";
 /// Largest event, in bytes. What is larger is a failure, so that memory stays bounded.
 pub const MAX_EVENT: usize = 16 * 1024 * 1024;
 
+/// Size of the buffer that is kept between events, in bytes.
+const KEPT: usize = 64 * 1024;
+
 /// Largest amount of stray text kept, in bytes.
 const MAX_STRAY: usize = 64 * 1024;
 
@@ -34,21 +37,21 @@ pub struct TooLarge;
 pub struct SseParser {
     /// A line whose end has not come yet.
     line: Vec<u8>,
-    event: Vec<u8>,
-    data: Vec<u8>,
+    /// The event that is being read; its buffers serve all events in turn.
+    frame: SseFrame,
     has_data: bool,
     /// The last byte was a CR: a LF that follows belongs to the same line end.
     after_cr: bool,
     started: bool,
-    stray: Vec<u8>,
+    stray: String,
 }
 
 impl SseParser {
-    /// Takes the next bytes and hands on each event that they complete.
+    /// Takes the next bytes and shows each event that they complete.
     ///
     /// # Errors
     /// When an event is larger than [`MAX_EVENT`].
-    pub fn push(&mut self, bytes: &[u8], mut each: impl FnMut(SseFrame)) -> Result<(), TooLarge> {
+    pub fn push(&mut self, bytes: &[u8], mut each: impl FnMut(&SseFrame)) -> Result<(), TooLarge> {
         let mut rest = bytes;
         if self.after_cr && !rest.is_empty() {
             self.after_cr = false;
@@ -80,27 +83,27 @@ impl SseParser {
         self.bounded(self.line.len())
     }
 
-    /// The bytes have ended: hands on an event that lacks its blank line, then stray text.
+    /// The bytes have ended: shows an event that lacks its blank line, then stray text.
     ///
     /// # Errors
     /// When the last event is larger than [`MAX_EVENT`].
-    pub fn finish(&mut self, mut each: impl FnMut(SseFrame)) -> Result<(), TooLarge> {
+    pub fn finish(&mut self, mut each: impl FnMut(&SseFrame)) -> Result<(), TooLarge> {
         let line = std::mem::take(&mut self.line);
         if !line.is_empty() {
             self.take_line(&line, &mut each)?;
         }
         self.dispatch(&mut each);
-        if self.stray.iter().any(|byte| !byte.is_ascii_whitespace()) {
-            each(SseFrame { event: STRAY.into(), data: text(std::mem::take(&mut self.stray)) });
+        if !self.stray.trim().is_empty() {
+            each(&SseFrame { event: STRAY.into(), data: std::mem::take(&mut self.stray) });
         }
         Ok(())
     }
 
     fn bounded(&self, more: usize) -> Result<(), TooLarge> {
-        if self.data.len() + more > MAX_EVENT { Err(TooLarge) } else { Ok(()) }
+        if self.frame.data.len() + more > MAX_EVENT { Err(TooLarge) } else { Ok(()) }
     }
 
-    fn take_line(&mut self, line: &[u8], each: &mut impl FnMut(SseFrame)) -> Result<(), TooLarge> {
+    fn take_line(&mut self, line: &[u8], each: &mut impl FnMut(&SseFrame)) -> Result<(), TooLarge> {
         let line = if self.started { line } else { line.strip_prefix(b"\xef\xbb\xbf").unwrap_or(line) };
         self.started = true;
         if let Some(value) = line.strip_prefix(b"data:") {
@@ -118,43 +121,49 @@ impl SseParser {
     fn take_data(&mut self, value: &[u8]) -> Result<(), TooLarge> {
         self.bounded(value.len())?;
         if self.has_data {
-            self.data.push(b'\n');
+            self.frame.data.push('\n');
         }
         self.has_data = true;
-        self.data.extend_from_slice(value);
+        append(&mut self.frame.data, value);
         Ok(())
     }
 
     fn take_other(&mut self, line: &[u8]) {
         if let Some(value) = line.strip_prefix(b"event:") {
-            self.event.clear();
-            self.event.extend_from_slice(value.strip_prefix(b" ").unwrap_or(value));
+            self.frame.event.clear();
+            append(&mut self.frame.event, value.strip_prefix(b" ").unwrap_or(value));
         } else if let Some(value) = line.strip_prefix(b"error:") {
             // Some servers report a failure in a field of that name, without a blank line.
-            self.event = b"error".to_vec();
+            self.frame.event.clear();
+            self.frame.event.push_str("error");
             self.has_data = true;
-            self.data.extend_from_slice(value.strip_prefix(b" ").unwrap_or(value));
+            append(&mut self.frame.data, value.strip_prefix(b" ").unwrap_or(value));
         } else if !line.starts_with(b"id:") && !line.starts_with(b"retry:") && self.stray.len() < MAX_STRAY {
-            let room = MAX_STRAY - self.stray.len();
-            self.stray.extend(line.iter().take(room));
-            self.stray.push(b'\n');
+            let kept = line.split_at_checked(MAX_STRAY).map_or(line, |(kept, _)| kept);
+            append(&mut self.stray, kept);
+            self.stray.push('\n');
         }
     }
 
-    fn dispatch(&mut self, each: &mut impl FnMut(SseFrame)) {
+    fn dispatch(&mut self, each: &mut impl FnMut(&SseFrame)) {
         if self.has_data {
-            let data = std::mem::take(&mut self.data);
-            let event = std::mem::take(&mut self.event);
-            each(SseFrame { event: text(event), data: text(data) });
+            each(&self.frame);
         }
         self.has_data = false;
-        self.event.clear();
+        self.frame.data.clear();
+        self.frame.event.clear();
+        // One large event does not hold its memory for the rest of the stream.
+        self.frame.data.shrink_to(KEPT);
     }
 }
 
-/// The bytes as text; what is not UTF-8 is replaced.
-fn text(bytes: Vec<u8>) -> String {
-    String::from_utf8(bytes).unwrap_or_else(|error| String::from_utf8_lossy(error.as_bytes()).into_owned())
+/// Adds bytes as text; what is not UTF-8 is replaced. Characters never span lines, so a line
+/// can be looked at by itself.
+fn append(text: &mut String, bytes: &[u8]) {
+    match std::str::from_utf8(bytes) {
+        Ok(valid) => text.push_str(valid),
+        Err(_) => text.push_str(&String::from_utf8_lossy(bytes)),
+    }
 }
 
 #[cfg(test)]
@@ -165,9 +174,9 @@ mod tests {
         let mut parser = SseParser::default();
         let mut frames = Vec::new();
         for part in bytes.chunks(size.max(1)) {
-            parser.push(part, |frame| frames.push((frame.event, frame.data))).unwrap();
+            parser.push(part, |frame| frames.push((frame.event.clone(), frame.data.clone()))).unwrap();
         }
-        parser.finish(|frame| frames.push((frame.event, frame.data))).unwrap();
+        parser.finish(|frame| frames.push((frame.event.clone(), frame.data.clone()))).unwrap();
         frames
     }
 

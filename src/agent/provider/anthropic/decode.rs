@@ -86,7 +86,7 @@ impl Decoder for AnthropicDecoder {
         match Data::of(&frame.data) {
             Data::Object(text) => self.object(text, &frame.event, out),
             Data::Other if frame.event == "error" => {
-                self.fail(from_error(&Value::String(frame.data.clone())), out)
+                self.fail(from_error(&Value::String(frame.data.clone())), out);
             }
             Data::Done | Data::Other => {}
         }

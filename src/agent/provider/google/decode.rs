@@ -89,7 +89,7 @@ impl Decoder for GoogleDecoder {
         match Data::of(&frame.data) {
             Data::Object(text) => self.object(text, out),
             Data::Other if frame.event == "error" => {
-                self.fail(from_error(&Value::String(frame.data.clone())), out)
+                self.fail(from_error(&Value::String(frame.data.clone())), out);
             }
             Data::Done | Data::Other => {}
         }

@@ -8,7 +8,7 @@ use serde_json::Value;
 
 use super::super::blocks::{Blocks, Place};
 use super::super::failure::from_error;
-use super::super::json::{Data, Loose, Text, lenient};
+use super::super::json::{Data, Loose, Text, lenient, malformed};
 use super::super::sse::SseFrame;
 use super::super::{Decoder, Failure, FailureKind, StreamEvent};
 use super::reasoning::Reasoning;
@@ -123,7 +123,7 @@ impl Decoder for ChatDecoder {
             }
             Data::Object(text) => self.object(text, frame.event == "error", out),
             Data::Other if frame.event == "error" => {
-                self.fail(from_error(&Value::String(frame.data.clone())), out)
+                self.fail(from_error(&Value::String(frame.data.clone())), out);
             }
             Data::Other => {}
         }
@@ -166,7 +166,7 @@ impl ChatDecoder {
         };
         match Chunk::deserialize(&value) {
             Ok(chunk) => self.chunk(chunk, out),
-            Err(error) => self.fail(super::super::json::malformed(&error), out),
+            Err(error) => self.fail(malformed(&error), out),
         }
     }
 

@@ -126,7 +126,7 @@ fn messages(request: &ModelRequest) -> Vec<Value> {
         }
         match &**message {
             Message::User(user) => {
-                list.push(json!({ "role": "user", "content": user_content(&user.content) }))
+                list.push(json!({ "role": "user", "content": user_content(&user.content) }));
             }
             Message::Assistant(assistant) => list.push(assistant_message(assistant, quirks)),
             Message::ToolResult(result) => list.push(tool_message(result, quirks, &mut pictures)),
@@ -190,7 +190,7 @@ fn replay(message: &AssistantMessage, quirks: Quirks<'_>, map: &mut Map<String, 
         texts.push(thinking.as_str());
         match thinking_signature.as_deref() {
             Some(list) if list.starts_with('[') => {
-                details.extend(serde_json::from_str::<Vec<Value>>(list).unwrap_or_default())
+                details.extend(serde_json::from_str::<Vec<Value>>(list).unwrap_or_default());
             }
             Some(name) => field = FIELDS.into_iter().find(|known| *known == name).or(field),
             None => {}

@@ -75,7 +75,7 @@ impl Decoder for ResponsesDecoder {
         match Data::of(&frame.data) {
             Data::Object(text) => self.object(text, &frame.event, out),
             Data::Other if frame.event == "error" => {
-                self.fail(from_error(&Value::String(frame.data.clone())), out)
+                self.fail(from_error(&Value::String(frame.data.clone())), out);
             }
             Data::Done | Data::Other => {}
         }
@@ -117,7 +117,7 @@ impl ResponsesDecoder {
         self.last = index;
         match event.kind.0.as_ref() {
             "response.output_text.delta" | "response.refusal.delta" => {
-                self.text(index, &event.delta.text(), out)
+                self.text(index, &event.delta.text(), out);
             }
             "response.function_call_arguments.delta" => self.arguments(index, &event.delta.text(), out),
             "response.reasoning_summary_text.delta" => {
@@ -129,12 +129,12 @@ impl ResponsesDecoder {
                 self.thinking(index, part, &event.delta.text(), out);
             }
             "response.function_call_arguments.done" => {
-                self.rest_of_arguments(index, &event.arguments.text(), out)
+                self.rest_of_arguments(index, &event.arguments.text(), out);
             }
             "response.output_item.added" => self.added(index, &nested(event.item), out),
             "response.output_item.done" => self.done(index, &nested(event.item), out),
             "response.created" | "response.in_progress" | "response.queued" => {
-                self.identify(event.response, out)
+                self.identify(event.response, out);
             }
             "response.completed"
             | "response.incomplete"
@@ -313,10 +313,10 @@ impl ResponsesDecoder {
         match response.get("status").and_then(Value::as_str) {
             _ if error.is_some() => self.fail(from_error(error.unwrap_or(&Value::Null)), out),
             Some("failed") => {
-                self.fail(Failure::new(FailureKind::Overloaded, "the provider failed to answer"), out)
+                self.fail(Failure::new(FailureKind::Overloaded, "the provider failed to answer"), out);
             }
             Some("cancelled") => {
-                self.fail(Failure::new(FailureKind::Overloaded, "the provider cancelled the answer"), out)
+                self.fail(Failure::new(FailureKind::Overloaded, "the provider cancelled the answer"), out);
             }
             Some("incomplete") if reason == Some("content_filter") => {
                 let message = "the provider blocked the answer (content_filter)";

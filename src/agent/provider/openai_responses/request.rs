@@ -78,7 +78,7 @@ fn input(request: &ModelRequest) -> Vec<Value> {
         }
         match &**message {
             Message::User(user) => {
-                items.push(json!({ "role": "user", "content": user_content(&user.content) }))
+                items.push(json!({ "role": "user", "content": user_content(&user.content) }));
             }
             Message::Assistant(assistant) => assistant_items(assistant, &mut items),
             Message::ToolResult(result) => items.push(tool_output(result, quirks, &mut pictures)),

@@ -1,0 +1,82 @@
+//! The words of an error answer: found in JSON of any known shape or in a page of HTML, and cut.
+
+use serde_json::Value;
+
+/// Longest message of a failure, in bytes.
+pub const MAX_MESSAGE: usize = 2048;
+
+/// The words of an error object, whichever of the known shapes it has.
+pub(super) fn words(value: &Value) -> Option<String> {
+    let value = match value {
+        Value::Array(list) => list.first()?,
+        other => other,
+    };
+    let filled =
+        |value: &Value| value.as_str().map(str::trim).filter(|text| !text.is_empty()).map(str::to_owned);
+    let error = value.get("error");
+    error
+        .and_then(|error| error.get("message").and_then(filled))
+        .or_else(|| error.and_then(filled))
+        .or_else(|| value.get("message").and_then(filled))
+        .or_else(|| value.get("detail").and_then(filled))
+        .or_else(|| value.pointer("/detail/0/msg").and_then(filled))
+        .or_else(|| value.pointer("/detail/message").and_then(filled))
+        .or_else(|| value.pointer("/errors/0/message").and_then(filled))
+        .or_else(|| value.pointer("/message/detail/0/msg").and_then(filled))
+        .or_else(|| error.filter(|error| error.is_object()).map(Value::to_string))
+}
+
+/// A body that is no known JSON, in short.
+pub(super) fn plain(body: &str, status: u16) -> String {
+    let text = body.trim();
+    let said = if text.starts_with('<') { page_title(text) } else { text.to_owned() };
+    match said.is_empty() {
+        true => format!("the server answered with status {status} and no words"),
+        false => format!("status {status}: {said}"),
+    }
+}
+
+/// The title of a page of HTML, else its text without tags, in one line.
+pub(super) fn page_title(html: &str) -> String {
+    let lower = html.to_ascii_lowercase();
+    let inside = lower.find("<title").and_then(|start| {
+        let open = start + lower.get(start..)?.find('>')? + 1;
+        let end = open + lower.get(open..)?.find('<')?;
+        html.get(open..end)
+    });
+    let text = match inside {
+        Some(title) if !title.trim().is_empty() => title.to_owned(),
+        _ => without_tags(html),
+    };
+    let line: Vec<&str> = text.split_whitespace().collect();
+    line.join(" ").chars().take(200).collect()
+}
+
+fn without_tags(html: &str) -> String {
+    let mut text = String::new();
+    let mut inside = false;
+    for c in html.chars().take(8192) {
+        match c {
+            '<' => inside = true,
+            '>' => {
+                inside = false;
+                text.push(' ');
+            }
+            _ if !inside => text.push(c),
+            _ => {}
+        }
+    }
+    text
+}
+
+/// At most [`MAX_MESSAGE`] bytes.
+pub(super) fn shortened(message: &str) -> String {
+    if message.len() <= MAX_MESSAGE {
+        return message.to_owned();
+    }
+    let mut end = MAX_MESSAGE - '…'.len_utf8();
+    while !message.is_char_boundary(end) {
+        end -= 1;
+    }
+    format!("{}…", message.get(..end).unwrap_or_default())
+}
