@@ -410,7 +410,7 @@ fn ansi_of(row: &Line<'_>) -> String {
         Some(Color::Rgb(r, g, b)) => format!(";{};2;{r};{g};{b}", base + 8),
         Some(Color::Indexed(index)) => format!(";{};5;{index}", base + 8),
         Some(named) => {
-            let index = (0..16).find(|index| tau::view::color::named(*index) == named).unwrap();
+            let index = (0..16).find(|index| tau::view::color::named(*index) == named).unwrap_or(7);
             format!(";{};5;{index}", base + 8)
         }
     };
