@@ -71,6 +71,7 @@ fn headings_quotes_and_rules() {
     check("# A\n## B\n### C *d*", 20, &["A", "", "B", "", "### C d"]);
     check("> one\n>\n> two\n> > three", 20, &["▎ one", "▎", "▎ two", "▎", "▎ ▎ three"]);
     check("> [!WARNING]\n> hot", 20, &["▎ Warning", "▎ hot"]);
+    check("> [!TIP]\n> x", 2, &["Ti", "p", "x"]);
     check("a\n\n---\n\nb", 5, &["a", "", "─────", "", "b"]);
 }
 
@@ -226,6 +227,18 @@ fn diffs_have_numbers_signs_and_marks() {
     assert_eq!(marked(&rows[5], Token::DiffRemovedWord), "count");
     assert_eq!(marked(&rows[6], Token::DiffAddedWord), "amount");
     assert_eq!(wrap::spans_cells(&rows[6].spans), 50, "the background reaches the edge");
+}
+
+#[test]
+fn commands_keep_their_colours() {
+    let theme = Theme::builtin("system").unwrap();
+    let rows = terminal_text::render(&ansi::lines("a\x1b[1;31mbcd\x1b[0;38;2;1;2;3me"), 3, &theme);
+    let found: Vec<String> = rows.iter().map(text_of).collect();
+    assert_eq!(found, ["abc", "de"]);
+    assert_eq!(rows[0].spans[1].style, Style::new().fg(Color::Red).add_modifier(Modifier::BOLD));
+    assert_eq!(rows[1].spans[1].style, Style::new().fg(Color::Rgb(1, 2, 3)));
+    let rows = terminal_text::render(&ansi::lines("\x1b[31ma"), 3, &theme.at_depth(ColorDepth::None));
+    assert_eq!(rows[0].spans[0].style.fg, None);
 }
 
 #[test]
@@ -397,7 +410,7 @@ fn ansi_of(row: &Line<'_>) -> String {
         Some(Color::Rgb(r, g, b)) => format!(";{};2;{r};{g};{b}", base + 8),
         Some(Color::Indexed(index)) => format!(";{};5;{index}", base + 8),
         Some(named) => {
-            let index = (0..16).find(|index| tau::view::color::named(*index) == named).unwrap();
+            let index = (0..16).find(|index| tau::view::color::named(*index) == named).unwrap_or(7);
             format!(";{};5;{index}", base + 8)
         }
     };

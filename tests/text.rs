@@ -1,6 +1,7 @@
 //! Text on its way into the model: made safe, parted from its colours, split into blocks.
 
 use proptest::prelude::*;
+use pulldown_cmark::Event;
 use tau::app::ansi::{self, SgrColor, SgrStyle};
 use tau::app::blocks::{Block, Blocks, CodePart, PART};
 use tau::app::printable::{Printable, printable, printable_line};
@@ -251,6 +252,24 @@ fn cut(text: &str, places: &[usize]) -> Vec<String> {
     at.windows(2).map(|pair| characters[pair[0]..pair[1]].iter().collect()).collect()
 }
 
+/// What kinds of blocks stand at the top level.
+fn top_level(source: &str) -> Vec<String> {
+    let mut depth = 0;
+    let mut tops = Vec::new();
+    for event in pulldown_cmark::Parser::new_ext(source, tau::app::blocks::options()) {
+        let kind = match &event {
+            Event::Start(tag) => format!("{:?}", tag.to_end()),
+            other => format!("{other:?}"),
+        };
+        depth -= i32::from(matches!(event, Event::End(_)));
+        if depth == 0 && !matches!(event, Event::End(_)) {
+            tops.push(kind);
+        }
+        depth += i32::from(matches!(event, Event::Start(_)));
+    }
+    tops
+}
+
 proptest! {
     #![proptest_config(ProptestConfig { failure_persistence: None, ..ProptestConfig::with_cases(300) })]
 
@@ -275,6 +294,20 @@ proptest! {
         prop_assert!(streamed.closed().starts_with(&before), "a closed block never changes");
         let at_once = Blocks::of(&text);
         prop_assert_eq!(streamed.closed(), at_once.closed());
+    }
+
+    #[test]
+    fn blocks_are_those_of_a_full_parse(text in hostile()) {
+        // References are resolved within a block only, and fences come without their marks.
+        let text = printable(&text.replace(['[', '`', '~'], "")).into_owned();
+        let blocks = Blocks::of(&text);
+        let sources: Vec<&str> = blocks.closed().iter().map(|block| match block {
+            Block::Markdown(source) => &**source,
+            Block::Code { text, .. } => text,
+        }).collect();
+        let visible = |text: &str| text.split_whitespace().collect::<String>();
+        prop_assert_eq!(visible(&sources.concat()), visible(&text), "nothing is lost");
+        prop_assert_eq!(sources.iter().flat_map(|source| top_level(source)).collect::<Vec<_>>(), top_level(&text));
     }
 
     #[test]

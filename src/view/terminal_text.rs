@@ -24,10 +24,11 @@ fn render_line(line: &AnsiLine, width: u16, theme: &Theme) -> Vec<Line<'static>>
 
 /// How a run of terminal text looks in this theme.
 pub fn style(sgr: SgrStyle, theme: &Theme) -> Style {
-    let mut style = theme.style(Token::Muted);
-    if let Some(foreground) = shown(sgr.foreground, theme) {
-        style = style.fg(foreground);
-    }
+    // Where the command chose a colour, the weight of our own text must not dull it.
+    let mut style = match shown(sgr.foreground, theme) {
+        Some(foreground) => Style::new().fg(foreground),
+        None => theme.style(Token::Muted),
+    };
     if let Some(background) = shown(sgr.background, theme) {
         style = style.bg(background);
     }

@@ -290,7 +290,8 @@ impl Writer<'_> {
         } else {
             self.inline.push(self.inline.style());
             let style = self.theme.style(token).add_modifier(Modifier::BOLD);
-            self.write(vec![Line::from(Span::styled(title, style))]);
+            let rows = wrap::wrap_at(&[Span::styled(title, style)], self.inner_width(), 0, Break::Words);
+            self.write(rows);
         }
     }
 
