@@ -141,7 +141,7 @@ pub(super) struct Agent {
     /// True once the task is to end.
     pub(super) stopping: bool,
     /// True while the session cannot be written, which is told once.
-    unwritten: bool,
+    pub(super) unwritten: bool,
     /// Messages of the person's commands that ended during a run.
     pub(super) after_run: Vec<Arc<Message>>,
 }
