@@ -51,6 +51,7 @@ pub(super) async fn session(agent: &mut Agent, command: SessionCommand) {
     agent.end_shells(Instant::now() + SHELLS).await;
     agent.flush();
     agent.config.session = next;
+    agent.unwritten = false;
     agent.ledger = Arc::default();
     if !agent.queues.is_empty() {
         let texts = agent.queues.take();

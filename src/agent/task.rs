@@ -1,7 +1,7 @@
 //! The agent task: commands in, events out, one owner of the conversation.
 //!
 //! One task owns the session, the queues and the run. While anything is awaited, commands are
-//! served by the same task (see [`Agent::attend`]), so there is no lock and no second owner.
+//! served by the same task (see `Agent::attend`), so there is no lock and no second owner.
 //! What a command does is in `act`; a run is `run`; the person's own commands are `shell`.
 
 use std::collections::VecDeque;
@@ -141,7 +141,7 @@ pub(super) struct Agent {
     /// True once the task is to end.
     pub(super) stopping: bool,
     /// True while the session cannot be written, which is told once.
-    unwritten: bool,
+    pub(super) unwritten: bool,
     /// Messages of the person's commands that ended during a run.
     pub(super) after_run: Vec<Arc<Message>>,
 }
