@@ -56,11 +56,7 @@ fn what_is_sent() {
     check(false, "!!env<enter>", &[bash("user-3", "env", true)]);
     check(false, "!<enter>", &[]);
     check(false, "/new<enter>", &[AgentCommand::Session(SessionCommand::New)]);
-    check(
-        false,
-        "/name a b<enter>",
-        &[AgentCommand::Session(SessionCommand::Name { name: "a b".into() })],
-    );
+    check(false, "/name a b<enter>", &[AgentCommand::Session(SessionCommand::Name { name: "a b".into() })]);
     check(false, "/nosuch<enter>", &[]);
     check(false, "/usr/bin is full<enter>", &[prompt("/usr/bin is full", Queue::Steer)]);
 }
@@ -153,7 +149,10 @@ fn choosing_a_model_tells_the_agent_and_keeps_the_choice() {
     screen.send(Msg::Finished(ticket, Reply::Models(models)));
     screen.keys("oth<enter>");
     let effects = screen.take_effects();
-    assert!(effects.contains(&Effect::Agent(AgentCommand::SetModel { model: Arc::new(other) })), "{effects:?}");
+    assert!(
+        effects.contains(&Effect::Agent(AgentCommand::SetModel { model: Arc::new(other) })),
+        "{effects:?}"
+    );
     assert!(effects.iter().any(|effect| matches!(effect, Effect::Save(_))));
 }
 
@@ -196,7 +195,8 @@ fn a_shell_command_shows_its_output_and_its_end() {
     let id = Some("user-3".to_owned());
     let command = "make".to_owned();
     screen.agent(AgentEvent::BashStart { id: id.clone(), command, exclude_from_context: false });
-    screen.agent(AgentEvent::BashExecutionUpdate { id: id.clone(), delta: "\u{1b}[31mred\u{1b}[0m\n".into() });
+    screen
+        .agent(AgentEvent::BashExecutionUpdate { id: id.clone(), delta: "\u{1b}[31mred\u{1b}[0m\n".into() });
     screen.take_effects();
     screen.keys("<esc>");
     assert_eq!(commands(&screen.take_effects()), [AgentCommand::AbortBash]);

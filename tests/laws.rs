@@ -37,10 +37,55 @@ impl Dice {
 }
 
 const KEYS: &[&str] = &[
-    "a", "b", "/", "@", "!", "space", "한", "👨", "enter", "alt+enter", "ctrl+j", "esc", "ctrl+c", "up", "down", "left",
-    "right", "home", "end", "tab", "backspace", "delete", "ctrl+w", "ctrl+k", "ctrl+u", "ctrl+y", "ctrl+7", "alt+_",
-    "pageup", "pagedown", "shift+up", "shift+down", "ctrl+home", "ctrl+end", "ctrl+o", "ctrl+t", "ctrl+l", "ctrl+p",
-    "shift+tab", "ctrl+r", "ctrl+x", "f1", "alt+up", "ctrl+g", "ctrl+d", "\\", "q", "alt+b", "alt+f",
+    "a",
+    "b",
+    "/",
+    "@",
+    "!",
+    "space",
+    "한",
+    "👨",
+    "enter",
+    "alt+enter",
+    "ctrl+j",
+    "esc",
+    "ctrl+c",
+    "up",
+    "down",
+    "left",
+    "right",
+    "home",
+    "end",
+    "tab",
+    "backspace",
+    "delete",
+    "ctrl+w",
+    "ctrl+k",
+    "ctrl+u",
+    "ctrl+y",
+    "ctrl+7",
+    "alt+_",
+    "pageup",
+    "pagedown",
+    "shift+up",
+    "shift+down",
+    "ctrl+home",
+    "ctrl+end",
+    "ctrl+o",
+    "ctrl+t",
+    "ctrl+l",
+    "ctrl+p",
+    "shift+tab",
+    "ctrl+r",
+    "ctrl+x",
+    "f1",
+    "alt+up",
+    "ctrl+g",
+    "ctrl+d",
+    "\\",
+    "q",
+    "alt+b",
+    "alt+f",
 ];
 
 const TEXTS: &[&str] = &[
@@ -61,8 +106,20 @@ const TEXTS: &[&str] = &[
     "> quote **bold *it*** `code` [link](http://x.y)\n",
 ];
 
-const SIZES: &[(u16, u16)] =
-    &[(80, 24), (120, 40), (40, 12), (1, 1), (2, 1), (1, 40), (80, 1), (10, 3), (10, 4), (11, 5), (200, 60), (0, 0)];
+const SIZES: &[(u16, u16)] = &[
+    (80, 24),
+    (120, 40),
+    (40, 12),
+    (1, 1),
+    (2, 1),
+    (1, 40),
+    (80, 1),
+    (10, 3),
+    (10, 4),
+    (11, 5),
+    (200, 60),
+    (0, 0),
+];
 
 /// A random fact. Many make no sense; none may do harm.
 fn fact(dice: &mut Dice, model: &Model) -> Msg {
@@ -123,7 +180,10 @@ fn event(dice: &mut Dice) -> AgentEvent {
         10 => delta(Delta::TextEnd { content_index: index, content: text }),
         11 => delta(Delta::ToolCallStart { content_index: index, id, tool_name: "ba\u{1b}sh".into() }),
         12 => AgentEvent::MessageEnd {
-            message: Arc::new(assistant(vec![Block::text(text)], *dice.pick(&[StopReason::Stop, StopReason::Aborted]))),
+            message: Arc::new(assistant(
+                vec![Block::text(text)],
+                *dice.pick(&[StopReason::Stop, StopReason::Aborted]),
+            )),
         },
         13 => AgentEvent::ToolExecutionStart { tool_call_id: id, tool_name: "bash".into(), args: "x".into() },
         14 => AgentEvent::ToolExecutionUpdate {
@@ -149,7 +209,10 @@ fn event(dice: &mut Dice) -> AgentEvent {
             messages: vec![
                 Arc::new(user(&text)),
                 Arc::new(assistant(
-                    vec![Block::text(text), Block::ToolCall(call(&id, "read", serde_json::json!({"path": "x"})))],
+                    vec![
+                        Block::text(text),
+                        Block::ToolCall(call(&id, "read", serde_json::json!({"path": "x"}))),
+                    ],
                     StopReason::ToolUse,
                 )),
             ],
@@ -264,7 +327,8 @@ fn no_cell_holds_a_control_character() {
             let buffer = screen.draw();
             for cell in buffer.content() {
                 let bad = |c: char| {
-                    c.is_control() || matches!(c, '\u{202a}'..='\u{202e}' | '\u{2066}'..='\u{2069}' | '\u{e0000}'..='\u{e007f}')
+                    c.is_control()
+                        || matches!(c, '\u{202a}'..='\u{202e}' | '\u{2066}'..='\u{2069}' | '\u{e0000}'..='\u{e007f}')
                 };
                 assert!(!cell.symbol().chars().any(bad), "seed {seed}, step {step}: {:?}", cell.symbol());
             }

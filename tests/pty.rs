@@ -106,7 +106,9 @@ fn it_can_be_suspended_and_brought_back() {
     check_modes_were_reversed(&screen);
     assert!(screen.settings_are_as_before());
     screen.type_keys("\n");
-    screen.wait_until("the screen again", |cells| cells.alternate_screen() && cells.contents().contains("kept"));
+    screen.wait_until("the screen again", |cells| {
+        cells.alternate_screen() && cells.contents().contains("kept")
+    });
     for _ in 0..4 {
         screen.type_keys("\x7f");
     }

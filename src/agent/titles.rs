@@ -67,5 +67,8 @@ pub(super) fn of(tools: &Toolbox, messages: &[Arc<Message>]) -> BTreeMap<String,
         Message::Assistant(answer) => Some(answer.tool_calls()),
         _ => None,
     });
-    calls.flatten().filter_map(|call| Some((call.id.clone(), tools.get(&call.name)?.title(&call.arguments)))).collect()
+    calls
+        .flatten()
+        .filter_map(|call| Some((call.id.clone(), tools.get(&call.name)?.title(&call.arguments))))
+        .collect()
 }

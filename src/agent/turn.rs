@@ -103,7 +103,14 @@ impl Answering<'_, '_> {
         let model = self.run.agent.config.model.clone().unwrap_or_default();
         let timestamp = now();
         let assembler = Assembler::beside(&model, timestamp, self.call_ids());
-        Flight { model, assembler, timestamp, whole_calls: HashSet::new(), titles: Titles::default(), begun: false }
+        Flight {
+            model,
+            assembler,
+            timestamp,
+            whole_calls: HashSet::new(),
+            titles: Titles::default(),
+            begun: false,
+        }
     }
 
     /// Sends the request and passes on what comes.

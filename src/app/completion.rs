@@ -84,7 +84,13 @@ impl Completion {
             })
             .collect();
         let word = format!("/{word}");
-        (!rows.is_empty()).then_some(Completion { kind: Kind::Command, word, rows, selected: 0, ticket: None })
+        (!rows.is_empty()).then_some(Completion {
+            kind: Kind::Command,
+            word,
+            rows,
+            selected: 0,
+            ticket: None,
+        })
     }
 
     /// A list that waits for paths; rows of `before` stay until they come.

@@ -9,9 +9,9 @@ use std::sync::Arc;
 
 use serde::{Deserialize, Serialize};
 
+use crate::agent::AgentCommand;
 use crate::agent::model::Model as AiModel;
 use crate::agent::session::list::SessionRow;
-use crate::agent::AgentCommand;
 
 /// Names a request that is under way.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]

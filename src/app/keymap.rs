@@ -57,9 +57,8 @@ impl Keymap {
         let row = TABLE.iter().find(|row| row.action == action);
         let mut keys: Vec<Key> =
             self.keys.iter().filter(|(_, known)| **known == action).map(|(key, _)| *key).collect();
-        let place = |key: &Key| {
-            row.and_then(|row| row.keys.iter().position(|name| name.parse().as_ref() == Ok(key)))
-        };
+        let place =
+            |key: &Key| row.and_then(|row| row.keys.iter().position(|name| name.parse().as_ref() == Ok(key)));
         keys.sort_by_key(|key| place(key).unwrap_or(usize::MAX));
         keys.iter().map(Key::to_string).collect()
     }

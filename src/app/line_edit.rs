@@ -28,7 +28,9 @@ impl LineEdit {
             return true;
         }
         match (key.code, key.mods) {
-            (KeyCode::Backspace, Mods::NONE | Mods::SHIFT) | (KeyCode::Char('h'), Mods::CTRL) => self.delete_cluster(),
+            (KeyCode::Backspace, Mods::NONE | Mods::SHIFT) | (KeyCode::Char('h'), Mods::CTRL) => {
+                self.delete_cluster()
+            }
             (KeyCode::Char('u'), Mods::CTRL) => !std::mem::take(&mut self.text).is_empty(),
             (KeyCode::Char('w'), Mods::CTRL) | (KeyCode::Backspace, _) => self.delete_word(),
             _ => false,

@@ -39,8 +39,11 @@ mod tests {
         let found = rank("upd", &rows);
         assert_eq!(found.len(), 2);
         for found in &found {
-            let marked: String =
-                rows[found.index].char_indices().filter(|(at, _)| found.marks.contains(at)).map(|(_, c)| c).collect();
+            let marked: String = rows[found.index]
+                .char_indices()
+                .filter(|(at, _)| found.marks.contains(at))
+                .map(|(_, c)| c)
+                .collect();
             assert_eq!(marked, "upd");
         }
         assert_eq!(rank("", &rows).len(), 3);

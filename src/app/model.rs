@@ -96,7 +96,12 @@ impl Model {
             composer: Composer::default(),
             completion: None,
             overlays: Vec::new(),
-            status: Status { model: boot.model.clone(), thinking: boot.thinking, priced: true, ..Status::default() },
+            status: Status {
+                model: boot.model.clone(),
+                thinking: boot.thinking,
+                priced: true,
+                ..Status::default()
+            },
             keymap: Arc::new(keymap),
             theme: boot.theme.clone(),
             models: Vec::new(),

@@ -45,7 +45,9 @@ impl Overlay {
 pub fn help_key(scroll: usize, key: Key, page: usize) -> Outcome<usize> {
     let page = page.max(1);
     match (key.code, key.mods) {
-        (KeyCode::Esc | KeyCode::Enter | KeyCode::F(1), _) | (KeyCode::Char('q'), Mods::NONE) => Outcome::Closed,
+        (KeyCode::Esc | KeyCode::Enter | KeyCode::F(1), _) | (KeyCode::Char('q'), Mods::NONE) => {
+            Outcome::Closed
+        }
         (KeyCode::Char('c'), Mods::CTRL) => Outcome::Closed,
         (KeyCode::Up | KeyCode::Char('k'), _) => Outcome::Done(scroll.saturating_sub(1)),
         (KeyCode::Down | KeyCode::Char('j'), _) => Outcome::Done(scroll.saturating_add(1)),

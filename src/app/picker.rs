@@ -125,7 +125,8 @@ impl Picker {
         let first = self.rows.is_empty();
         self.rows.extend(rows);
         self.filter();
-        let current = || self.shown.iter().position(|found| self.rows.get(found.index).is_some_and(|row| row.current));
+        let current =
+            || self.shown.iter().position(|found| self.rows.get(found.index).is_some_and(|row| row.current));
         if let Some(key) = keep {
             self.select(&key);
         } else if first && self.query.text().is_empty() {
@@ -157,7 +158,9 @@ impl Picker {
             (KeyCode::Enter, _) => {
                 return chosen().map_or(Outcome::Handled, |key| Outcome::Done(Choice::Pick(key)));
             }
-            (KeyCode::Tab, _) if matches!(self.kind, Kind::Sessions { .. }) => return Outcome::Done(Choice::Scope),
+            (KeyCode::Tab, _) if matches!(self.kind, Kind::Sessions { .. }) => {
+                return Outcome::Done(Choice::Scope);
+            }
             (KeyCode::Char('d'), Mods::CTRL) if matches!(self.kind, Kind::Sessions { .. }) => {
                 return self.delete(doomed);
             }

@@ -153,12 +153,14 @@ impl Status {
                 calls.retain(|(id, _)| id != tool_call_id);
                 if calls.is_empty() { Activity::Waiting } else { Activity::Running(calls) }
             }
-            AgentEvent::AutoRetryStart { attempt, max_attempts, delay_ms, error_message } => Activity::Retrying {
-                until: now.saturating_add_unsigned(*delay_ms),
-                attempt: *attempt,
-                of: *max_attempts,
-                error: Printable::line(error_message),
-            },
+            AgentEvent::AutoRetryStart { attempt, max_attempts, delay_ms, error_message } => {
+                Activity::Retrying {
+                    until: now.saturating_add_unsigned(*delay_ms),
+                    attempt: *attempt,
+                    of: *max_attempts,
+                    error: Printable::line(error_message),
+                }
+            }
             AgentEvent::CompactionStart { .. } => Activity::Compacting,
             _ => return None,
         })

@@ -74,7 +74,13 @@ pub struct Args {
     #[arg(long, value_name = "TEXT", help_heading = "Model")]
     pub append_system_prompt: Vec<String>,
     /// Tools that are on, of read, write, edit, bash
-    #[arg(long, value_name = "A,B", value_delimiter = ',', help_heading = "Model", conflicts_with = "no_tools")]
+    #[arg(
+        long,
+        value_name = "A,B",
+        value_delimiter = ',',
+        help_heading = "Model",
+        conflicts_with = "no_tools"
+    )]
     pub tools: Option<Vec<String>>,
     /// No tools
     #[arg(long, help_heading = "Model")]

@@ -74,7 +74,8 @@ impl Setup {
     /// # Errors
     /// A sentence that says what to do.
     pub fn read(args: Args, bad_file: BadFile) -> Result<Self, Refusal> {
-        let paths = Paths::discover(std::env::var_os("TAU_HOME").as_deref().map(Path::new)).map_err(Refusal::config)?;
+        let paths = Paths::discover(std::env::var_os("TAU_HOME").as_deref().map(Path::new))
+            .map_err(Refusal::config)?;
         let mut notices = Vec::new();
         let mut tolerate = |error: String| match bad_file {
             BadFile::Refuse => Err(Refusal::config(error)),
@@ -171,13 +172,17 @@ impl Setup {
             ContextFiles::find(&self.cwd, &self.paths.config)
         };
         let system = self.system_prompt(&tools, &context)?;
-        let secrets: Vec<String> = self.keys.known_values().iter().map(|key| key.expose().to_owned()).collect();
+        let secrets: Vec<String> =
+            self.keys.known_values().iter().map(|key| key.expose().to_owned()).collect();
         let env = ChildEnv::new(&secrets, &self.settings.pass_env, &session.info().id);
         let catalogue = Arc::clone(&self.catalogue);
         let scratch = Scratch::new(&std::env::temp_dir()).map_err(Refusal::config)?;
         let shell = self.settings.shell.clone().unwrap_or_else(|| PathBuf::from("bash"));
         let config = AgentConfig {
-            transport: Arc::new(Router::new(Arc::new(DemoTransport { pace: demo_pace() }), Arc::new(Direct::default()))),
+            transport: Arc::new(Router::new(
+                Arc::new(DemoTransport { pace: demo_pace() }),
+                Arc::new(Direct::default()),
+            )),
             keys: Arc::clone(&self.keys) as _,
             tools,
             model: self.model.clone(),
@@ -209,7 +214,8 @@ impl Setup {
     fn system_prompt(&self, tools: &Toolbox, context: &ContextFiles) -> Result<String, Refusal> {
         let text = |value: &String| prompts::text_or_file(value).map_err(Refusal::config);
         let role = self.args.system_prompt.as_ref().map(text).transpose()?;
-        let append = self.args.append_system_prompt.iter().map(text).collect::<Result<Vec<_>, _>>()?.join("\n\n");
+        let append =
+            self.args.append_system_prompt.iter().map(text).collect::<Result<Vec<_>, _>>()?.join("\n\n");
         let names: Vec<String> = tools.specs().into_iter().map(|spec| spec.name).collect();
         let cwd = self.cwd.display().to_string();
         let date = jiff::Zoned::now().strftime("%Y-%m-%d").to_string();
@@ -292,7 +298,10 @@ fn named_session(root: &Path, wanted: &str) -> Result<PathBuf, Refusal> {
     match list::with_id(root, wanted).as_slice() {
         [only] => Ok(only.clone()),
         [] => Err(Refusal::config(format!("there is no session {wanted}; `tau --resume` lists them"))),
-        several => Err(Refusal::config(format!("{} sessions begin with {wanted}; give more of the id", several.len()))),
+        several => Err(Refusal::config(format!(
+            "{} sessions begin with {wanted}; give more of the id",
+            several.len()
+        ))),
     }
 }
 

@@ -30,7 +30,8 @@ pub fn draw(
         Overlay::Picker { picker, .. } => list(picker, theme, area, buffer),
         Overlay::Help { scroll } => {
             let rows = help::rows(model, theme, inner_width(area));
-            let inner = frame("Keys and commands", "↑↓ scroll · esc closes", rows.len() as u16, theme, area, buffer);
+            let inner =
+                frame("Keys and commands", "↑↓ scroll · esc closes", rows.len() as u16, theme, area, buffer);
             let last = rows.len().saturating_sub(usize::from(inner.height));
             let first = (*scroll).min(last);
             for (y, row) in (inner.top()..inner.bottom()).zip(rows.iter().skip(first)) {
@@ -172,10 +173,12 @@ fn ask(question: &Question, selected: usize, theme: &Theme, area: Rect, buffer: 
         rows.extend(wrap::wrap(&Line::raw(line), width, 0));
     }
     for (index, option) in options(question).iter().enumerate() {
-        let (mark, token) = if index == selected { ("› ", Token::OverlaySelected) } else { ("  ", Token::Text) };
+        let (mark, token) =
+            if index == selected { ("› ", Token::OverlaySelected) } else { ("  ", Token::Text) };
         rows.push(Line::styled(format!("{mark}{}", printable_line(option)), theme.style(token)));
     }
-    let inner = frame("The agent asks", "↑↓ enter chooses · esc declines", rows.len() as u16, theme, area, buffer);
+    let inner =
+        frame("The agent asks", "↑↓ enter chooses · esc declines", rows.len() as u16, theme, area, buffer);
     let skip = rows.len().saturating_sub(usize::from(inner.height));
     for (y, row) in (inner.top()..inner.bottom()).zip(rows.into_iter().skip(skip)) {
         buffer.set_line(inner.x, y, &row, inner.width);

@@ -77,10 +77,8 @@ pub fn shell_head(shell: &ShellPanel, now: Millis, theme: &Theme, width: u16) ->
     let mut rows = Vec::new();
     for (index, line) in shell.command.lines().enumerate() {
         let prompt = if index == 0 { "$ " } else { "  " };
-        let left = vec![
-            Span::styled(prompt, mark),
-            Span::styled(line.to_owned(), theme.style(Token::ToolTitle)),
-        ];
+        let left =
+            vec![Span::styled(prompt, mark), Span::styled(line.to_owned(), theme.style(Token::ToolTitle))];
         rows.push(both_ends(left, if index == 0 { right.clone() } else { Vec::new() }, width));
     }
     rows
@@ -118,7 +116,9 @@ fn text(lines: &[Printable], open: bool, width: u16, theme: &Theme) -> (Vec<Line
     let rows = lines
         .iter()
         .take(shown)
-        .flat_map(|line| wrap::wrap_at(&[Span::styled(line.as_str(), style)], width, 0, wrap::Break::Anywhere))
+        .flat_map(|line| {
+            wrap::wrap_at(&[Span::styled(line.as_str(), style)], width, 0, wrap::Break::Anywhere)
+        })
         .collect();
     let (rows, cut) = front(rows, open, 2 * TEXT_ROWS);
     (rows, cut + lines.len() - shown)

@@ -135,9 +135,13 @@ fn render(
         Body::User { text, pictures } => user(text, *pictures, model.transcript.is_open(entry), theme, width),
         Body::Notice { level, text, hint } => notice(*level, text, hint.as_ref(), theme, width),
         Body::Tool(tool) if part == 0 => vec![panel::tool_head(tool, model.now, theme, width)],
-        Body::Tool(tool) => panel::body(&tool.output, model.transcript.is_open(entry), width, theme, highlighter),
+        Body::Tool(tool) => {
+            panel::body(&tool.output, model.transcript.is_open(entry), width, theme, highlighter)
+        }
         Body::Shell(shell) if part == 0 => panel::shell_head(shell, model.now, theme, width),
-        Body::Shell(shell) => panel::body(&shell.output, model.transcript.is_open(entry), width, theme, highlighter),
+        Body::Shell(shell) => {
+            panel::body(&shell.output, model.transcript.is_open(entry), width, theme, highlighter)
+        }
         Body::Answer(blocks) => indent(block(blocks, part as usize, inner, theme, highlighter), None),
         Body::Thinking { since, until, .. } if part == 0 => {
             vec![thinking_head(*since, *until, model.transcript.is_open(entry), model.now, theme, width)]
@@ -147,7 +151,9 @@ fn render(
             let rows = block(blocks, part as usize - 1, inner, theme, highlighter);
             indent(rows, Some(theme.style(Token::Thinking)))
         }
-        Body::Summary { blocks, .. } => indent(block(blocks, part as usize - 1, inner, theme, highlighter), None),
+        Body::Summary { blocks, .. } => {
+            indent(block(blocks, part as usize - 1, inner, theme, highlighter), None)
+        }
     }
 }
 
@@ -247,5 +253,8 @@ fn summary_head(title: &str, theme: &Theme, width: u16) -> Line<'static> {
 }
 
 fn head(mark: &'static str, text: &str, style: Style, width: u16) -> Line<'static> {
-    wrap::truncate_line(Line::from(vec![Span::styled(mark, style), Span::styled(text.to_owned(), style)]), width)
+    wrap::truncate_line(
+        Line::from(vec![Span::styled(mark, style), Span::styled(text.to_owned(), style)]),
+        width,
+    )
 }

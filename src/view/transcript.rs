@@ -200,7 +200,9 @@ impl<'a> Walk<'a> {
         if let Some(line) = rows.get(row as usize) {
             buffer.set_line(area.x, area.y, line, area.width);
         }
-        if let Some(entry) = self.entries().get(at.index).filter(|entry| row == 0 && parts::is_head(entry, at.part)) {
+        if let Some(entry) =
+            self.entries().get(at.index).filter(|entry| row == 0 && parts::is_head(entry, at.part))
+        {
             laid.hits.push((area.y, Hit::Fold(entry.id)));
         }
         if let Some((from, to)) = self.selection() {

@@ -50,7 +50,7 @@ async fn sessions_change_after_the_run_has_ended() {
     };
     bench.send(AgentCommand::Session(SessionCommand::Open { path: with("in the first") })).await;
     let opened = bench.until(|event| matches!(event, AgentEvent::SessionOpened { .. })).await;
-    let Some(AgentEvent::SessionOpened { session, messages }) = opened.last() else { panic!() };
+    let Some(AgentEvent::SessionOpened { session, messages, .. }) = opened.last() else { panic!() };
     assert_eq!((session.name.as_deref(), messages.len()), (Some("a name"), 2));
     let restored = bench.next().await;
     assert!(matches!(&restored, AgentEvent::ModelChanged { model } if model.id == "second"), "{restored:?}");

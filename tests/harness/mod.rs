@@ -250,10 +250,14 @@ fn styles(buffer: &Buffer) -> String {
         }
     }
     let most = seen.iter().max_by_key(|(_, count)| *count).map(|(style, _)| *style);
-    let others: Vec<Style> = seen.iter().map(|(style, _)| *style).filter(|style| Some(*style) != most).collect();
+    let others: Vec<Style> =
+        seen.iter().map(|(style, _)| *style).filter(|style| Some(*style) != most).collect();
     let letters: Vec<char> = ('a'..='z').chain('A'..='Z').chain('0'..='9').collect();
     let letter = |style: &Style| {
-        others.iter().position(|known| known == style).map_or('.', |at| letters.get(at).copied().unwrap_or('?'))
+        others
+            .iter()
+            .position(|known| known == style)
+            .map_or('.', |at| letters.get(at).copied().unwrap_or('?'))
     };
     let mut out = String::new();
     for row in cells.chunks(usize::from(buffer.area.width.max(1))) {
@@ -269,7 +273,8 @@ fn styles(buffer: &Buffer) -> String {
 }
 
 fn describe(style: &Style) -> String {
-    let color = |color: Option<ratatui::style::Color>| color.map_or("-".to_owned(), |color| color.to_string());
+    let color =
+        |color: Option<ratatui::style::Color>| color.map_or("-".to_owned(), |color| color.to_string());
     format!("{} on {} {:?}", color(style.fg), color(style.bg), style.add_modifier)
 }
 
@@ -283,7 +288,10 @@ pub fn golden(name: &str, content: &str) {
     }
     let known = std::fs::read_to_string(&path)
         .unwrap_or_else(|error| panic!("{}: {error}; TAU_BLESS=1 writes it", path.display()));
-    assert!(known == content, "{name} differs; TAU_BLESS=1 writes it anew.\n--- golden\n{known}\n--- now\n{content}");
+    assert!(
+        known == content,
+        "{name} differs; TAU_BLESS=1 writes it anew.\n--- golden\n{known}\n--- now\n{content}"
+    );
 }
 
 /// Compares a frame at a size with its golden.

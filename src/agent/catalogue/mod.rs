@@ -102,7 +102,9 @@ impl Catalogue {
     pub fn default_model(&self, provider: &str) -> Option<Arc<Model>> {
         let own = self.user.vendors.get(provider).and_then(|vendor| vendor.models.first());
         let usual = vendors::DEFAULTS.iter().find(|(vendor, _)| *vendor == provider).map(|(_, id)| *id);
-        if let Some(model) = own.map(|own| own.id.as_str()).or(usual).and_then(|id| self.of_vendor(provider, id)) {
+        if let Some(model) =
+            own.map(|own| own.id.as_str()).or(usual).and_then(|id| self.of_vendor(provider, id))
+        {
             return Some(model);
         }
         let known = vendors::named(provider).map(embedded::of_vendor).unwrap_or_default();

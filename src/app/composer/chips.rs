@@ -41,7 +41,8 @@ impl Chips {
     pub fn add_paste(&mut self, text: &str) -> String {
         let number = 1 + self.0.iter().filter(|chip| matches!(chip, Chip::Paste { .. })).count();
         let lines = text.lines().count();
-        let size = if lines > 1 { format!("+{lines} lines") } else { format!("{} chars", text.chars().count()) };
+        let size =
+            if lines > 1 { format!("+{lines} lines") } else { format!("{} chars", text.chars().count()) };
         let label = format!("[paste #{number} {size}]");
         self.0.push(Chip::Paste { label: label.clone(), text: text.to_owned() });
         label

@@ -62,7 +62,15 @@ fn words_and_kills_follow_readline() {
         ("foo| bar baz", Composer::word_right, "foo bar| baz"),
         ("foo |bar baz", Composer::kill_to_end, "foo |"),
         ("foo |bar", Composer::kill_to_start, "|bar"),
-        ("foo bar|", |c| { c.kill_word_back(); c.line_start(); c.yank(); }, "bar|foo "),
+        (
+            "foo bar|",
+            |c| {
+                c.kill_word_back();
+                c.line_start();
+                c.yank();
+            },
+            "bar|foo ",
+        ),
         ("a|\nb", Composer::kill_to_end, "a|b"),
     ]);
 }

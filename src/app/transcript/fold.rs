@@ -22,7 +22,9 @@ impl Transcript {
         match event {
             AgentEvent::SessionOpened { messages, titles, .. } => self.open(messages, titles),
             AgentEvent::MessageStart { message } => self.message_start(message),
-            AgentEvent::MessageUpdate { assistant_message_event, .. } => self.delta(assistant_message_event, now),
+            AgentEvent::MessageUpdate { assistant_message_event, .. } => {
+                self.delta(assistant_message_event, now)
+            }
             AgentEvent::MessageEnd { message } => self.message_end(message, now),
             AgentEvent::ToolTitle { tool_call_id, title } => self.title(tool_call_id, title),
             AgentEvent::ToolExecutionStart { tool_call_id, tool_name, args } => {
@@ -80,7 +82,9 @@ impl Transcript {
             }
             Message::Custom(custom) if custom.display => self.user(&custom.content),
             Message::Custom(_) => {}
-            Message::BranchSummary(summary) => self.summary("a branch that was left, in short", &summary.summary),
+            Message::BranchSummary(summary) => {
+                self.summary("a branch that was left, in short", &summary.summary)
+            }
             Message::CompactionSummary(summary) => {
                 self.summary("the earlier part of this conversation, in short", &summary.summary);
             }
@@ -151,7 +155,9 @@ impl Transcript {
 
     fn delta(&mut self, delta: &Delta, now: Millis) {
         match delta {
-            Delta::TextStart { content_index } => self.block(*content_index, || Body::Answer(Blocks::default())),
+            Delta::TextStart { content_index } => {
+                self.block(*content_index, || Body::Answer(Blocks::default()))
+            }
             Delta::ThinkingStart { content_index } => self.block(*content_index, || Body::Thinking {
                 blocks: Blocks::default(),
                 since: now,
@@ -245,7 +251,11 @@ impl Transcript {
             StopReason::Aborted => self.notice(NoticeLevel::Info, "stopped", None),
             StopReason::Length => {
                 let hint = "say `go on` to let the model continue";
-                self.notice(NoticeLevel::Warning, "the answer was cut at the model's output limit", Some(hint));
+                self.notice(
+                    NoticeLevel::Warning,
+                    "the answer was cut at the model's output limit",
+                    Some(hint),
+                );
             }
             StopReason::Stop | StopReason::ToolUse | StopReason::Other => {}
         }

@@ -34,7 +34,11 @@ pub enum Output {
     Text(Arc<[Printable]>),
     Diff(Arc<FileDiff>),
     /// Lines of which the end matters; `hidden` more came before them.
-    Terminal { lines: Arc<[AnsiLine]>, hidden: u64, status: Option<Printable> },
+    Terminal {
+        lines: Arc<[AnsiLine]>,
+        hidden: u64,
+        status: Option<Printable>,
+    },
     /// One line about a picture.
     Picture(Printable),
 }
@@ -91,7 +95,9 @@ fn output(content: &[Content], details: &Details) -> Output {
         Details::Diff(diff) => Output::Diff(Arc::new(printable_diff(diff))),
         Details::Terminal(output) => terminal(output),
         Details::Text { text } => lines(text),
-        Details::Paths { paths, .. } => Output::Text(paths.iter().map(|path| Printable::line(path)).collect()),
+        Details::Paths { paths, .. } => {
+            Output::Text(paths.iter().map(|path| Printable::line(path)).collect())
+        }
         Details::Image { mime_type, width, height, bytes } => {
             Output::Picture(Printable::line(&format!("{mime_type}, {width}x{height}, {} KB", bytes / 1024)))
         }

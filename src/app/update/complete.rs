@@ -56,7 +56,8 @@ pub(super) fn refresh(model: &mut Model, effects: &mut Vec<Effect>) {
     match completion::wanted(model.composer.before_cursor(), first) {
         Wanted::Nothing => close(model, effects),
         Wanted::Command(word) => {
-            let same = model.completion.as_ref().is_some_and(|list| list.word.get(1..) == Some(word.as_str()));
+            let same =
+                model.completion.as_ref().is_some_and(|list| list.word.get(1..) == Some(word.as_str()));
             if !same {
                 close(model, effects);
                 model.completion = Completion::commands(&word);

@@ -45,10 +45,12 @@ pub(super) fn key(model: &mut Model, key: Key, effects: &mut Vec<Effect>) {
                 model.overlays.push(Overlay::Login { vendor, line, ticket, failed });
             }
         },
-        Overlay::Asked { id, question, mut selected } => match overlay::asked_key(&question, &mut selected, key) {
-            Outcome::Done(answer) => effects.push(Effect::Agent(AgentCommand::Answer { id, answer })),
-            _ => model.overlays.push(Overlay::Asked { id, question, selected }),
-        },
+        Overlay::Asked { id, question, mut selected } => {
+            match overlay::asked_key(&question, &mut selected, key) {
+                Outcome::Done(answer) => effects.push(Effect::Agent(AgentCommand::Answer { id, answer })),
+                _ => model.overlays.push(Overlay::Asked { id, question, selected }),
+            }
+        }
     }
 }
 
@@ -98,7 +100,9 @@ fn picked(model: &mut Model, kind: Kind, key: &str, effects: &mut Vec<Effect>) {
                 send::set_model(model, ai, effects);
             }
         }
-        Kind::Thinking => actions::set_thinking(model, ThinkingLevel::named(key).unwrap_or_default(), effects),
+        Kind::Thinking => {
+            actions::set_thinking(model, ThinkingLevel::named(key).unwrap_or_default(), effects)
+        }
         Kind::Themes => slash::set_theme(model, key, effects),
         Kind::Vendors => push_login(model, key),
         Kind::Prompts => model.composer.set_text(key),
@@ -154,7 +158,8 @@ pub(super) fn fill(model: &mut Model, ticket: Ticket, reply: Reply, effects: &mu
 /// Opens the session picker.
 pub(crate) fn open_sessions(model: &mut Model, all: bool, effects: &mut Vec<Effect>) {
     let title = if all { "Sessions of all directories" } else { "Sessions of this directory" };
-    let picker = Picker::new(Kind::Sessions { all }, title, "no sessions here yet; tab shows all directories");
+    let picker =
+        Picker::new(Kind::Sessions { all }, title, "no sessions here yet; tab shows all directories");
     let ticket = model.ask(Purpose::Overlay, Request::Sessions { all }, effects);
     model.overlays.push(Overlay::Picker { picker, ticket: Some(ticket) });
 }
@@ -264,9 +269,12 @@ fn size(bytes: u64) -> String {
 }
 
 fn model_row(ai: &Arc<AiModel>, current: Option<&str>) -> Row {
-    let window = if ai.context_window > 0 { format!("{}k", ai.context_window / 1_000) } else { "window ?".to_owned() };
+    let window =
+        if ai.context_window > 0 { format!("{}k", ai.context_window / 1_000) } else { "window ?".to_owned() };
     let price = match &ai.cost {
-        Some(price) if price.input + price.output > 0.0 => format!("${}/${} per M", price.input, price.output),
+        Some(price) if price.input + price.output > 0.0 => {
+            format!("${}/${} per M", price.input, price.output)
+        }
         Some(_) => "free".to_owned(),
         None => "price ?".to_owned(),
     };

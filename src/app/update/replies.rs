@@ -39,7 +39,8 @@ pub(super) fn take(model: &mut Model, ticket: Ticket, reply: Reply, effects: &mu
 /// Tells of model servers on this machine; the model picker lists their models.
 fn offer(model: &mut Model, servers: &[Server]) {
     for server in servers {
-        let text = format!("{} answers at {} with {} model(s)", server.name, server.base_url, server.models.len());
+        let text =
+            format!("{} answers at {} with {} model(s)", server.name, server.base_url, server.models.len());
         let hint = "press ctrl+l to choose one of them";
         model.transcript.notice(NoticeLevel::Info, &text, Some(hint));
     }

@@ -38,7 +38,11 @@ pub(super) fn send(model: &mut Model, queue: Queue, effects: &mut Vec<Effect>) {
     }
     if model.status.model.is_none() {
         let hint = "choose one with ctrl+l, or store a key with /login";
-        return model.transcript.notice(NoticeLevel::Warning, "there is no model to send this to", Some(hint));
+        return model.transcript.notice(
+            NoticeLevel::Warning,
+            "there is no model to send this to",
+            Some(hint),
+        );
     }
     sent(model, &text, effects);
     let text = text.trim_end().to_owned();

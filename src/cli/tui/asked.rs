@@ -81,8 +81,12 @@ impl Desk {
                 Request::Vendors => Reply::Vendors(office.vendors()),
                 Request::Login { vendor, key } => office.login(&vendor, Secret::new(key.0)).await,
                 Request::Files { query } => blocking(move || Reply::Files(index.find(&query, &stop))).await,
-                Request::Paths { prefix } => blocking(move || Reply::Files(files::complete(&office.cwd, &prefix))).await,
-                Request::History => blocking(move || Reply::History(office.history.load(&office.cwd, PROMPTS))).await,
+                Request::Paths { prefix } => {
+                    blocking(move || Reply::Files(files::complete(&office.cwd, &prefix))).await
+                }
+                Request::History => {
+                    blocking(move || Reply::History(office.history.load(&office.cwd, PROMPTS))).await
+                }
                 Request::Branch => blocking(move || Reply::Branch(files::branch(&office.cwd))).await,
                 Request::Servers => office.servers().await,
                 Request::DeleteSession { path } => blocking(move || office.delete_session(&path)).await,
@@ -277,7 +281,9 @@ pub async fn edit(text: String) -> Reply {
 }
 
 async fn edit_file(text: &str) -> Result<Option<String>, String> {
-    let editor = ["VISUAL", "EDITOR"].iter().find_map(|name| std::env::var(name).ok().filter(|value| !value.is_empty()));
+    let editor = ["VISUAL", "EDITOR"]
+        .iter()
+        .find_map(|name| std::env::var(name).ok().filter(|value| !value.is_empty()));
     let Some(editor) = editor else {
         return Err("no editor is set; set VISUAL or EDITOR".to_owned());
     };

@@ -91,7 +91,9 @@ pub fn complete(cwd: &Path, prefix: &str) -> Vec<String> {
 
 fn resolved(cwd: &Path, path: &str) -> PathBuf {
     match path.strip_prefix("~/") {
-        Some(rest) => directories::BaseDirs::new().map_or_else(|| cwd.join(path), |dirs| dirs.home_dir().join(rest)),
+        Some(rest) => {
+            directories::BaseDirs::new().map_or_else(|| cwd.join(path), |dirs| dirs.home_dir().join(rest))
+        }
         None => cwd.join(path),
     }
 }

@@ -337,12 +337,8 @@ mod tests {
 
     #[test]
     fn releases_and_bare_modifiers_are_dropped_and_repeats_are_presses() {
-        let event = |code, kind| KeyEvent {
-            code,
-            modifiers: KeyModifiers::NONE,
-            kind,
-            state: KeyEventState::NONE,
-        };
+        let event =
+            |code, kind| KeyEvent { code, modifiers: KeyModifiers::NONE, kind, state: KeyEventState::NONE };
         let a = Theirs::Char('a');
         assert!(translate_key(event(a, KeyEventKind::Release)).is_none());
         assert_eq!(

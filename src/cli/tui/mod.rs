@@ -72,7 +72,13 @@ impl Clock {
 
 impl Screen {
     /// A screen that shows the model of the start.
-    pub fn new(tty: Tty, memo: Memo, model: Model, effects: Vec<Effect>, recording: Option<Recording>) -> Self {
+    pub fn new(
+        tty: Tty,
+        memo: Memo,
+        model: Model,
+        effects: Vec<Effect>,
+        recording: Option<Recording>,
+    ) -> Self {
         let clock = Clock { wall: model.now, since: Instant::now() };
         let effects = effects.into();
         Screen { tty, memo, model: Some(model), clock, recording, title: String::new(), effects, dirty: true }
@@ -191,7 +197,9 @@ impl Front {
             self.screen.show_title(&wants.title)?;
             tick = match (wants.tick, tick) {
                 (Some(period), Some((known, at))) if known == period => Some((period, at)),
-                (Some(period), _) => Some((period, tokio::time::Instant::now() + Duration::from_millis(period))),
+                (Some(period), _) => {
+                    Some((period, tokio::time::Instant::now() + Duration::from_millis(period)))
+                }
                 (None, _) => None,
             };
             let due = self.screen.dirty.then(|| tokio::time::Instant::from_std(last_frame + FRAME));
@@ -210,11 +218,7 @@ impl Front {
         }
     }
 
-    async fn wait(
-        &mut self,
-        tick: Option<tokio::time::Instant>,
-        due: Option<tokio::time::Instant>,
-    ) -> Came {
+    async fn wait(&mut self, tick: Option<tokio::time::Instant>, due: Option<tokio::time::Instant>) -> Came {
         let sleep_until = |at: Option<tokio::time::Instant>| async move {
             match at {
                 Some(at) => tokio::time::sleep_until(at).await,

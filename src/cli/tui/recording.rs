@@ -64,7 +64,8 @@ pub fn replay(path: &Path) -> Result<Model, String> {
     let named = |error: &dyn std::fmt::Display| format!("{}: {error}", path.display());
     let file = File::open(path).map_err(|error| named(&error))?;
     let mut lines = BufReader::new(file).lines();
-    let first = lines.next().ok_or_else(|| named(&"the recording is empty"))?.map_err(|error| named(&error))?;
+    let first =
+        lines.next().ok_or_else(|| named(&"the recording is empty"))?.map_err(|error| named(&error))?;
     let boot: Boot = serde_json::from_str(&first).map_err(|error| named(&format!("line 1: {error}")))?;
     let (mut model, _) = Model::boot(boot);
     for (index, line) in lines.enumerate() {

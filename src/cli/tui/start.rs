@@ -104,7 +104,9 @@ async fn live(setup: &Setup, mut screen: Screen, prompts: Vec<prompts::Prompt>) 
 fn open_session(setup: &Setup) -> (Session, Option<String>) {
     match setup.session() {
         Ok(session) => (session, None),
-        Err(refusal) => (Session::begin(setup.session_dir().as_deref(), &setup.cwd, None), Some(refusal.text)),
+        Err(refusal) => {
+            (Session::begin(setup.session_dir().as_deref(), &setup.cwd, None), Some(refusal.text))
+        }
     }
 }
 
@@ -157,8 +159,9 @@ fn theme(setup: &Setup) -> Result<(String, HashMap<String, Theme>), String> {
         false => setup.paths.config.join("themes").join(format!("{name}.toml")),
     };
     let known: Vec<&str> = Theme::names().collect();
-    let text = std::fs::read_to_string(&path)
-        .map_err(|error| format!("theme {name}: {}: {error}; built in are {}", path.display(), known.join(", ")))?;
+    let text = std::fs::read_to_string(&path).map_err(|error| {
+        format!("theme {name}: {}: {error}; built in are {}", path.display(), known.join(", "))
+    })?;
     let theme = Theme::parse(&text).map_err(|error| format!("{}: {error}", path.display()))?;
     Ok((name.clone(), HashMap::from([(name, theme)])))
 }

@@ -137,10 +137,7 @@ impl Tty {
     ///
     /// # Errors
     /// The terminal is gone.
-    pub fn draw(
-        &mut self,
-        frame: impl FnOnce(&mut Buffer, Rect) -> Option<(u16, u16)>,
-    ) -> io::Result<Drawn> {
+    pub fn draw(&mut self, frame: impl FnOnce(&mut Buffer, Rect) -> Option<(u16, u16)>) -> io::Result<Drawn> {
         if !modes::is_set(Mode::Screen) {
             // A panic in another task has already given the terminal back.
             return Ok(Drawn::Busy);
