@@ -228,7 +228,8 @@ pub fn config(transport: Arc<dyn Transport>, dir: &Path) -> AgentConfig {
         bash_timeout: None,
         find_model: Arc::new(|provider, id| (provider == "fake" && id != "gone").then(|| model(id))),
         max_retries: 3,
-        max_turns: None,
+        limits: Default::default(),
+        conduct: Default::default(),
     }
 }
 
@@ -347,6 +348,7 @@ fn line(event: &AgentEvent) -> Option<String> {
         AgentEvent::Notice { level, text, .. } => format!("notice {level:?} {text}"),
         AgentEvent::QueueReturned { texts } => format!("returned {texts:?}"),
         AgentEvent::Stopped => "stopped".into(),
+        AgentEvent::RunStopped { reason } => format!("ended by {reason:?}"),
         AgentEvent::BashStart { command, .. } => format!("bash {command}"),
         AgentEvent::BashEnd { message, .. } => format!("bash ended {:?}", message.exit_code),
         other => format!("{other:?}"),

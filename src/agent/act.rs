@@ -5,7 +5,7 @@
 
 use std::sync::Arc;
 
-use super::command::{AgentCommand, Queue, SessionCommand};
+use super::command::{AgentCommand, Queue, SessionCommand, When};
 use super::context;
 use super::event::{AgentEvent, NoticeLevel};
 use super::message::{Block, Message, UserContent, UserMessage};
@@ -22,11 +22,24 @@ pub(super) fn act(agent: &mut Agent, command: AgentCommand) {
         AgentCommand::AbortBash => agent.shells.cancel(),
         AgentCommand::TakeQueue => take_queue(agent),
         AgentCommand::Shutdown => agent.shut(),
-        // Nothing asks yet, so there is no question that an answer could belong to.
-        AgentCommand::Answer { .. } => {}
+        AgentCommand::Answer { id, answer } => agent.questions.answer(&id, answer),
+        AgentCommand::Mark { id, when: When::Idle } => agent.marks.push(id),
         // What follows a command that waits must wait too, or it would act on the wrong session.
         command if !agent.later.is_empty() => agent.later.push_back(command),
         AgentCommand::Prompt { text, images, streaming } => prompt(agent, text, images, streaming),
+        AgentCommand::Mark { id, when: When::Now } => agent.emit(AgentEvent::Marked { id }),
+        AgentCommand::Enqueue { text, images, queue } => enqueue(agent, text, images, queue),
+        AgentCommand::ClearQueue { queue } => {
+            agent.queues.clear(queue);
+            tell_queues(agent);
+        }
+        AgentCommand::SetQueueMode { queue, mode } => agent.queues.set_mode(queue, mode),
+        AgentCommand::SetSteerMode { mode } => agent.config.conduct.steer = mode,
+        AgentCommand::SetBudgets { budgets } => agent.config.conduct.budgets = budgets,
+        AgentCommand::SetSystem { text } => agent.config.system = text.into(),
+        AgentCommand::SetTools { names } => set_tools(agent, &names),
+        AgentCommand::SetLimits { limits } => agent.config.limits = limits,
+        AgentCommand::AppendMessage { message } => append(agent, message),
         AgentCommand::Continue if agent.running => {
             agent.notice(NoticeLevel::Info, "the agent is working already", None);
         }
@@ -41,7 +54,7 @@ pub(super) fn act(agent: &mut Agent, command: AgentCommand) {
             start_shell(agent, id, command, exclude_from_context);
         }
         AgentCommand::Session(SessionCommand::Name { name }) => switch::name(agent, &name),
-        AgentCommand::Session(_) => {
+        AgentCommand::Session(_) | AgentCommand::ReplaceMessages { .. } => {
             agent.stop.cancel();
             agent.later.push_back(command);
         }
@@ -54,7 +67,16 @@ pub(super) async fn begin(agent: &mut Agent, command: AgentCommand) {
         AgentCommand::Prompt { text, images, .. } => start(agent, text, images).await,
         AgentCommand::Continue => go_on(agent).await,
         AgentCommand::Session(command) => switch::session(agent, command).await,
+        AgentCommand::ReplaceMessages { messages } => switch::replace(agent, messages),
         other => act(agent, other),
+    }
+}
+
+/// Tells the marks behind a prompt whose run has begun.
+pub(super) fn tell_passed_marks(agent: &mut Agent) {
+    while let Some(AgentCommand::Mark { id, .. }) = agent.later.front().cloned() {
+        agent.later.pop_front();
+        agent.emit(AgentEvent::Marked { id });
     }
 }
 
@@ -73,10 +95,49 @@ fn said(text: String, images: Vec<Block>) -> UserMessage {
 fn prompt(agent: &mut Agent, text: String, images: Vec<Block>, streaming: Queue) {
     if !agent.running {
         agent.later.push_back(AgentCommand::Prompt { text, images, streaming });
-    } else if sendable(agent, &text, &images) {
-        agent.queues.push(streaming, said(text, images));
-        let update = agent.queues.update();
-        agent.emit(update);
+    } else {
+        enqueue(agent, text, images, streaming);
+    }
+}
+
+/// Puts a message in a queue.
+fn enqueue(agent: &mut Agent, text: String, images: Vec<Block>, queue: Queue) {
+    if sendable(agent, &text, &images) {
+        agent.queues.push(queue, said(text, images));
+        tell_queues(agent);
+    }
+}
+
+fn tell_queues(agent: &mut Agent) {
+    let update = agent.queues.update();
+    agent.emit(update);
+}
+
+/// Offers other tools from the next request on.
+fn set_tools(agent: &mut Agent, names: &[String]) {
+    let (tools, missing) = agent.config.conduct.shelf.pick(names);
+    agent.config.tools = tools;
+    if !missing.is_empty() {
+        let text = format!("there is no tool named {}", missing.join(", "));
+        agent.notice(NoticeLevel::Warning, text, Some("the others are on"));
+    }
+}
+
+/// Adds a message to the conversation; it must not come between a call and its result.
+fn append(agent: &mut Agent, message: Arc<Message>) {
+    if agent.running {
+        agent.after_run.push(message);
+    } else {
+        agent.record(message.clone());
+        tell_whole(agent, message);
+    }
+}
+
+/// Tells of a message that came whole and from outside. Commands of the person's have been told.
+pub(super) fn tell_whole(agent: &mut Agent, message: Arc<Message>) {
+    if !matches!(*message, Message::BashExecution(_)) {
+        agent.emit(AgentEvent::MessageStart { message: message.clone() });
+        agent.emit(AgentEvent::MessageEnd { message });
     }
 }
 
@@ -144,8 +205,7 @@ fn take_queue(agent: &mut Agent) {
     let changed = !agent.queues.is_empty();
     let texts = agent.queues.take();
     if changed {
-        let update = agent.queues.update();
-        agent.emit(update);
+        tell_queues(agent);
     }
     agent.emit(AgentEvent::QueueReturned { texts });
 }

@@ -5,16 +5,21 @@
 //! serialisations of the same thing. This module knows `tools`; it never knows who listens.
 
 mod act;
+pub mod api;
+mod ask;
 pub mod assemble;
+pub mod attachment;
 mod calls;
 pub mod catalogue;
 pub mod command;
+pub mod conduct;
 pub mod context;
 pub mod demo;
 pub mod event;
 pub mod files;
 mod guard;
 pub mod history;
+pub mod limits;
 pub mod message;
 pub mod model;
 mod outbox;

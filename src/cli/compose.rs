@@ -7,12 +7,14 @@
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-use super::args::Args;
+use super::args::{Args, Mode};
 use super::exit::Exit;
 use super::prompts;
 use crate::agent::catalogue::user::AdHoc;
 use crate::agent::catalogue::{self, Catalogue};
+use crate::agent::conduct::{Conduct, SteerMode};
 use crate::agent::demo::{DemoTransport, Pace};
+use crate::agent::limits::Limits;
 use crate::agent::model::{Model, ThinkingLevel};
 use crate::agent::prompt::{ContextFiles, PromptInputs, system_prompt};
 use crate::agent::provider::direct::Direct;
@@ -196,9 +198,19 @@ impl Setup {
             bash_timeout: self.settings.bash_timeout,
             find_model: Arc::new(move |provider, id| catalogue.get(provider, id)),
             max_retries: RETRIES,
-            max_turns: self.args.max_turns,
+            limits: Limits { turns: self.args.max_turns, ..Limits::default() },
+            conduct: self.conduct(),
         };
         Ok((config, context.notices))
+    }
+
+    /// On the RPC wire all calls of a turn are carried out before steering is looked at.
+    fn conduct(&self) -> Conduct {
+        let steer = match self.args.mode {
+            Some(Mode::Rpc) => SteerMode::AfterTurnCalls,
+            _ => SteerMode::SkipRemaining,
+        };
+        Conduct { steer, ..Conduct::default() }
     }
 
     fn tools(&self) -> Toolbox {

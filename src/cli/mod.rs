@@ -64,7 +64,6 @@ fn headless(args: Args) -> Exit {
     let options = print::PrintOptions {
         prompts,
         output: args.output.clone(),
-        max_turns: args.max_turns,
         timeout: args.timeout.map(Duration::from_secs),
     };
     let started = Setup::read(args, BadFile::Refuse).and_then(|setup| setup.with_model()).and_then(|setup| {

@@ -1,6 +1,6 @@
 //! The direct transport: encodes, sends, reads, decodes.
 //!
-//! It ends every stream within a stated time: by the provider's last event, by a failure, or
+//! The wire format is that of the model, or one for all models (see `proxy`). It ends every stream within a stated time: by the provider's last event, by a failure, or
 //! because nothing came. Trying again is the agent loop's business.
 
 use std::collections::VecDeque;
@@ -13,17 +13,25 @@ use tokio_util::sync::CancellationToken;
 
 use super::http::{Body, Http, aborted};
 use super::reader::AnswerReader;
-use super::{EventStream, Failure, FailureKind, ModelRequest, StreamEvent, Transport, provider};
+use super::{EventStream, Failure, FailureKind, ModelRequest, Provider, StreamEvent, Transport, provider};
 use crate::agent::secret::Secret;
 
 /// Sends requests to the providers themselves.
-#[derive(Clone, Debug)]
+#[derive(Clone)]
 pub struct Direct {
     http: Arc<Http>,
+    /// The format of every request; none for that of the model.
+    format: Option<Arc<dyn Provider>>,
     /// Longest wait for the first piece of an answer, from the sending on.
     pub first: Duration,
     /// Longest wait between two events of an answer. Bytes that say nothing do not count.
     pub idle: Duration,
+}
+
+impl std::fmt::Debug for Direct {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("Direct").field("first", &self.first).field("idle", &self.idle).finish_non_exhaustive()
+    }
 }
 
 impl Default for Direct {
@@ -35,7 +43,12 @@ impl Default for Direct {
 impl Direct {
     /// A transport over `http`, with the usual limits of 300 and 120 seconds.
     pub fn new(http: Arc<Http>) -> Self {
-        Direct { http, first: Duration::from_secs(300), idle: Duration::from_secs(120) }
+        Direct { http, format: None, first: Duration::from_secs(300), idle: Duration::from_secs(120) }
+    }
+
+    /// The same for requests that all go out in one format, whatever their model.
+    pub fn in_format(self, format: Arc<dyn Provider>) -> Self {
+        Direct { format: Some(format), ..self }
     }
 }
 
@@ -96,7 +109,9 @@ impl Answer {
     async fn begin(&mut self, request: &ModelRequest) {
         let deadline = Instant::now() + self.transport.first;
         self.deadline = Some(deadline);
-        let sent = match provider(request.model.api) {
+        let format = self.transport.format.clone();
+        let format = format.as_deref().or_else(|| provider(request.model.api).map(|format| format as _));
+        let sent = match format {
             None => {
                 let message = format!("the model {} has no wire format", request.model.reference());
                 Err(Failure::new(FailureKind::Config, message))

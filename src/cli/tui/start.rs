@@ -15,6 +15,7 @@ use super::recording::Recording;
 use super::terminal::{self, MouseCapture, Tty};
 use super::{Front, Screen};
 use crate::agent::AgentCommand;
+use crate::agent::conduct::OnRepeat;
 use crate::agent::event::{AgentEvent, NoticeLevel};
 use crate::agent::history::PromptHistory;
 use crate::agent::session::Session;
@@ -81,7 +82,8 @@ async fn live(setup: &Setup, mut screen: Screen, prompts: Vec<prompts::Prompt>) 
     let input = Input::start().map_err(io)?;
     let signals = Signals::for_screen().map_err(io)?;
     let (session, trouble) = open_session(setup);
-    let (config, notices) = setup.agent(session)?;
+    let (mut config, notices) = setup.agent(session)?;
+    config.conduct.on_repeat = OnRepeat::Ask;
     let scratch = Arc::clone(&config.scratch);
     let agent = task::spawn(config);
     for text in trouble.into_iter().chain(notices) {
