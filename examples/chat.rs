@@ -19,7 +19,9 @@ async fn main() -> Result<(), Box<dyn std::error::Error>> {
         agent.prompt(line, []).await?;
         while let Some(event) = events.recv().await {
             match event {
-                AgentEvent::MessageUpdate { assistant_message_event: Delta::TextDelta { delta, .. }, .. } => {
+                AgentEvent::MessageUpdate {
+                    assistant_message_event: Delta::TextDelta { delta, .. }, ..
+                } => {
                     print!("{delta}");
                     std::io::stdout().flush()?;
                 }

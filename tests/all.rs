@@ -15,6 +15,7 @@ mod folds;
 mod frames;
 mod harness;
 mod laws;
+mod library;
 mod providers;
 mod pty;
 mod rendering;

@@ -326,6 +326,7 @@ pub fn brief(events: &[AgentEvent]) -> Vec<String> {
 fn line(event: &AgentEvent) -> Option<String> {
     Some(match event {
         AgentEvent::SessionOpened { .. }
+        | AgentEvent::ToolTitle { .. }
         | AgentEvent::ModelChanged { .. }
         | AgentEvent::ThinkingLevelChanged { .. } => return None,
         AgentEvent::AgentStart => "agent_start".into(),

@@ -31,8 +31,8 @@ pub use coding::{CodingAgent, CodingAgentBuilder};
 pub use events::Events;
 use events::Subscribers;
 pub use keys::{EnvKeys, KeyFn, NoKeys, OneKey};
-use state::Fold;
 pub use state::AgentState;
+use state::Fold;
 
 /// Why a call of the handle failed.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
@@ -146,7 +146,8 @@ impl Agent {
         let state = &mut board.fold.state;
         state.system = Arc::clone(&config.system);
         state.model.clone_from(&config.model);
-        state.thinking = config.model.as_ref().map_or(config.thinking, |model| model.nearest(config.thinking));
+        state.thinking =
+            config.model.as_ref().map_or(config.thinking, |model| model.nearest(config.thinking));
         state.tools = config.tools.specs().into_iter().map(|spec| spec.name).collect();
         state.messages = config.session.context().messages;
         state.session = config.session.info().clone();
@@ -194,7 +195,8 @@ impl Agent {
             Message::Assistant(answer) => Some(answer.clone()),
             _ => None,
         });
-        let failed = |error: Option<String>| AgentError::Failed(error.unwrap_or_else(|| "no answer came".into()));
+        let failed =
+            |error: Option<String>| AgentError::Failed(error.unwrap_or_else(|| "no answer came".into()));
         match answer {
             None => Err(failed(state.error)),
             Some(answer) if matches!(answer.stop_reason, StopReason::Error | StopReason::Aborted) => {

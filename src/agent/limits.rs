@@ -68,7 +68,9 @@ impl Meter {
     pub(super) fn words(&self, end: RunEnd) -> String {
         let answers = if self.answers == 1 { "answer" } else { "answers" };
         match end {
-            RunEnd::Turns => format!("stopped after {} {answers} of the model, the limit of a run", self.answers),
+            RunEnd::Turns => {
+                format!("stopped after {} {answers} of the model, the limit of a run", self.answers)
+            }
             RunEnd::Time => "stopped: the time for this run is up".to_owned(),
             RunEnd::Dollars => format!("stopped: this run has cost ${:.4}, which is its limit", self.dollars),
             RunEnd::Repeats => "stopped: the model repeats itself".to_owned(),

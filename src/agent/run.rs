@@ -11,10 +11,10 @@ use tokio_util::sync::CancellationToken;
 
 use super::command::{Answer, Queue};
 use super::conduct::OnRepeat;
+use super::context;
 use super::event::{AgentEvent, NoticeLevel, Question};
 use super::guard::Guard;
 use super::limits::{Meter, RunEnd};
-use super::context;
 use super::message::{AssistantMessage, Message, StopReason, UserMessage};
 use super::model::Api;
 use super::task::Agent;

@@ -6,8 +6,8 @@
 use std::path::PathBuf;
 use std::sync::Arc;
 
-use super::keys::{EnvKeys, NoKeys, OneKey};
 use super::Agent;
+use super::keys::{EnvKeys, NoKeys, OneKey};
 use crate::agent::catalogue::user::UserFile;
 use crate::agent::catalogue::{Catalogue, NotFound};
 use crate::agent::conduct::{Budgets, Conduct, Hooks};

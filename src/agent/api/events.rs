@@ -128,7 +128,7 @@ fn join(last: &mut AgentEvent, next: &AgentEvent) -> bool {
 }
 
 fn join_deltas(last: &mut Delta, next: &Delta) -> bool {
-    let (one, text, other, more) = match (last, next) {
+    match (last, next) {
         (
             Delta::TextDelta { content_index: one, delta },
             Delta::TextDelta { content_index: other, delta: more },
@@ -140,13 +140,12 @@ fn join_deltas(last: &mut Delta, next: &Delta) -> bool {
         | (
             Delta::ToolCallDelta { content_index: one, delta },
             Delta::ToolCallDelta { content_index: other, delta: more },
-        ) => (one, delta, other, more),
-        _ => return false,
-    };
-    if one == other {
-        text.push_str(more);
+        ) if one == other => {
+            delta.push_str(more);
+            true
+        }
+        _ => false,
     }
-    one == other
 }
 
 #[cfg(test)]
@@ -167,9 +166,9 @@ mod tests {
         let line = events.line.lock().unwrap();
         assert_eq!(line.waiting.len(), waiting);
         let texts = line.waiting.iter().map(|event| match event {
-            AgentEvent::MessageUpdate {
-                assistant_message_event: Delta::TextDelta { delta, .. }, ..
-            } => delta.as_str(),
+            AgentEvent::MessageUpdate { assistant_message_event: Delta::TextDelta { delta, .. }, .. } => {
+                delta.as_str()
+            }
             _ => "",
         });
         assert_eq!(texts.collect::<String>(), text);

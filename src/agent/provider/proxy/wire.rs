@@ -271,10 +271,17 @@ mod tests {
         events.extend([
             StreamEvent::ResponseId("r1".into()),
             StreamEvent::Signature { content_index: 0, signature: "s".into(), redacted: false },
-            StreamEvent::Delta(Delta::ToolCallStart { content_index: 1, id: "x".into(), tool_name: "read".into() }),
+            StreamEvent::Delta(Delta::ToolCallStart {
+                content_index: 1,
+                id: "x".into(),
+                tool_name: "read".into(),
+            }),
             StreamEvent::Delta(Delta::ToolCallEnd { content_index: 1, tool_call: call }),
             StreamEvent::Usage(Usage { input: 3, output: 4, ..Usage::default() }),
-            StreamEvent::Failed(Failure { retry_after_ms: Some(7), ..Failure::new(FailureKind::RateLimit, "slow") }),
+            StreamEvent::Failed(Failure {
+                retry_after_ms: Some(7),
+                ..Failure::new(FailureKind::RateLimit, "slow")
+            }),
         ]);
         check(events);
     }
