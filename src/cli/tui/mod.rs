@@ -1,8 +1,10 @@
 //! The full screen front end.
 //!
-//! [`terminal`] writes, [`input`] reads, [`modes`] knows what is to be undone, [`output`] never
+//! [`terminal`] writes, [`input`] reads and [`decode`] understands,
+//! [`modes`] knows what is to be undone, [`output`] never
 //! blocks. crossterm and the terminal are named in this folder only.
 
+pub mod decode;
 pub mod input;
 pub mod modes;
 pub mod output;
