@@ -9,3 +9,4 @@
 
 mod pty;
 mod screen;
+mod tidy;

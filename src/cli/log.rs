@@ -30,7 +30,8 @@ pub fn start(state: &Path, filter: &str) -> Result<PathBuf, String> {
         .map_err(|error| format!("TAU_LOG is not understood: {error} (try TAU_LOG=debug)"))?;
     let path = state.join("logs").join("tau.log");
     let file = open(&path).map_err(|error| format!("{}: {error}", path.display()))?;
-    let log = tracing_subscriber::fmt().with_env_filter(filter).with_ansi(false).with_writer(Mutex::new(file));
+    let log =
+        tracing_subscriber::fmt().with_env_filter(filter).with_ansi(false).with_writer(Mutex::new(file));
     log.try_init().map_err(|error| format!("the log cannot be started: {error}"))?;
     Ok(path)
 }

@@ -99,6 +99,7 @@ struct Print<S> {
 }
 
 /// What woke the front end.
+#[allow(clippy::large_enum_variant, reason = "one value lives at a time, and events are the common case")]
 enum Woken {
     Event(Option<AgentEvent>),
     Signal(Caught),
@@ -205,7 +206,8 @@ impl<S: AsyncFnMut() -> Caught> Print<S> {
 
     fn count_turn(&mut self, message: &Message) {
         self.turns += 1;
-        let goes_on = matches!(message, Message::Assistant(answer) if answer.stop_reason == StopReason::ToolUse);
+        let goes_on =
+            matches!(message, Message::Assistant(answer) if answer.stop_reason == StopReason::ToolUse);
         if goes_on && self.max_turns.is_some_and(|max| self.turns >= max) && self.stopping.is_none() {
             let answers = if self.turns == 1 { "answer" } else { "answers" };
             self.say(&format!("stopped after {} {answers} of the model (--max-turns)", self.turns));
@@ -237,7 +239,10 @@ impl<S: AsyncFnMut() -> Caught> Print<S> {
         };
         match answer.stop_reason {
             StopReason::Error => {
-                self.say(&format!("error: {}", answer.error_message.as_deref().unwrap_or("the model failed")));
+                self.say(&format!(
+                    "error: {}",
+                    answer.error_message.as_deref().unwrap_or("the model failed")
+                ));
                 Err(Exit::Model)
             }
             StopReason::Aborted => Err(Exit::Aborted),

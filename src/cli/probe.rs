@@ -73,7 +73,8 @@ fn parse(answer: &[u8]) -> Option<Vec<String>> {
         return None;
     }
     let body = answer.get(end + 4..)?;
-    let chunked = head.lines().any(|line| line.starts_with("transfer-encoding:") && line.ends_with("chunked"));
+    let chunked =
+        head.lines().any(|line| line.starts_with("transfer-encoding:") && line.ends_with("chunked"));
     let listing: Listing =
         if chunked { serde_json::from_slice(&unchunk(body)?) } else { serde_json::from_slice(body) }.ok()?;
     let models: Vec<String> = listing.data.into_iter().map(|model| model.id).collect();
@@ -160,7 +161,11 @@ mod tests {
         for end in 0..whole.len() {
             assert_eq!(parse(&whole.as_bytes()[..end]), None, "cut at {end}");
         }
-        for odd in ["HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\nffffffffffffffff\r\nx", "\r\n\r\n", "HTTP/1."] {
+        for odd in [
+            "HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\nffffffffffffffff\r\nx",
+            "\r\n\r\n",
+            "HTTP/1.",
+        ] {
             assert_eq!(parse(odd.as_bytes()), None, "{odd}");
         }
     }

@@ -97,7 +97,9 @@ fn attach(path: &Path) -> Result<Attached, String> {
 
 fn text_of(shown: &str, bytes: Vec<u8>) -> Result<String, String> {
     if bytes.len() as u64 > TEXT_BYTES {
-        return Err(format!("{shown}: larger than 1 MB (ask for it by name, and the model reads what it needs)"));
+        return Err(format!(
+            "{shown}: larger than 1 MB (ask for it by name, and the model reads what it needs)"
+        ));
     }
     let text = String::from_utf8(bytes).ok().filter(|text| !text.contains('\0'));
     text.ok_or_else(|| format!("{shown}: neither text in UTF-8 nor a PNG, JPEG, GIF or WebP picture"))
@@ -181,7 +183,10 @@ mod tests {
         let prompts = gather(&[picture, "what".into(), "then".into()], None).unwrap();
         let data = base64::engine::general_purpose::STANDARD.encode(PNG);
         let images = vec![Block::Image { data, mime_type: "image/png".into() }];
-        assert_eq!(prompts, [Prompt { text: "what".into(), images }, Prompt { text: "then".into(), images: vec![] }]);
+        assert_eq!(
+            prompts,
+            [Prompt { text: "what".into(), images }, Prompt { text: "then".into(), images: vec![] }]
+        );
     }
 
     #[test]
@@ -191,7 +196,8 @@ mod tests {
         std::fs::write(path("binary"), b"a\0b").unwrap();
         std::fs::write(path("latin"), b"caf\xe9").unwrap();
         std::fs::write(path("large"), vec![b'a'; (TEXT_BYTES + 1) as usize]).unwrap();
-        rustix::fs::mknodat(rustix::fs::CWD, path("pipe"), rustix::fs::FileType::Fifo, 0o600.into(), 0).unwrap();
+        rustix::fs::mknodat(rustix::fs::CWD, path("pipe"), rustix::fs::FileType::Fifo, 0o600.into(), 0)
+            .unwrap();
         let cases = [
             ("missing", "No such file"),
             ("binary", "neither text"),

@@ -181,7 +181,8 @@ async fn limits_abort_the_run() {
     let ran = run_with(&["a"], vec![enough], |options, _| options.max_turns = Some(2), no_signal).await;
     assert_eq!((ran.exit, ran.out.as_str()), (Exit::Ok, "two\n"));
 
-    let time = |options: &mut PrintOptions, _: &mut Streams| options.timeout = Some(Duration::from_millis(20));
+    let time =
+        |options: &mut PrintOptions, _: &mut Streams| options.timeout = Some(Duration::from_millis(20));
     let ran = run_with(&["a"], vec![vec![AgentEvent::AgentStart]], time, no_signal).await;
     assert_eq!((ran.exit, ran.commands.join(" ").as_str()), (Exit::Limit, "a abort shutdown"), "{}", ran.err);
 }

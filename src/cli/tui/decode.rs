@@ -101,7 +101,8 @@ impl Decoder {
         }
         if self.pasting && self.pending.len() > PASTE_PART {
             let keep = self.pending.len() - PASTE_END.len();
-            let keep = (keep.saturating_sub(3)..=keep).find(|at| is_boundary(&self.pending, *at)).unwrap_or(keep);
+            let keep =
+                (keep.saturating_sub(3)..=keep).find(|at| is_boundary(&self.pending, *at)).unwrap_or(keep);
             let rest = self.pending.split_off(keep);
             let part = std::mem::replace(&mut self.pending, rest);
             tell(Said::Paste(unify_line_ends(&part)));

@@ -170,16 +170,17 @@ impl Reader {
         if order.contains(PollFlags::IN) {
             return Ok(Awake::Order);
         }
-        if terminal.contains(PollFlags::IN) {
-            return Ok(Awake::Terminal);
+        if terminal.intersects(PollFlags::HUP | PollFlags::ERR | PollFlags::NVAL) {
+            return Err(io::ErrorKind::UnexpectedEof.into());
         }
-        Err(io::ErrorKind::UnexpectedEof.into())
+        Ok(Awake::Terminal)
     }
 
     /// Hands on what is there.
     fn take(&mut self, buffer: &mut [u8]) -> io::Result<()> {
         let count = match rustix::io::read(rustix::stdio::stdin(), &mut *buffer) {
-            Ok(0) => return Err(io::ErrorKind::UnexpectedEof.into()),
+            // Ctrl+D typed while the terminal was not raw; a closed terminal is seen by `wait`.
+            Ok(0) => return Ok(()),
             Ok(count) => count,
             Err(Errno::INTR | Errno::AGAIN) => return Ok(()),
             Err(error) => return Err(error.into()),
