@@ -10,6 +10,7 @@
 )]
 
 mod agent;
+mod documents;
 mod fake;
 mod folds;
 mod frames;
@@ -18,11 +19,13 @@ mod laws;
 mod providers;
 mod pty;
 mod rendering;
+mod replays;
 mod screen;
 mod session_writing;
 mod sessions;
 mod settings;
 mod text;
+mod tidy;
 mod tools;
 mod tools_edit;
 mod tools_figures;

@@ -6,6 +6,7 @@
 //! nothing runs and nothing is written.
 
 pub mod asked;
+pub mod decode;
 pub mod files;
 pub mod input;
 pub mod modes;
