@@ -131,13 +131,13 @@ fn odd_sizes_and_resizes_do_no_harm() {
     for (columns, rows) in [(0, 0), (1, 1), (2, 1), (1, 40), (80, 1), (10, 3), (500, 200)] {
         let mut screen = Screen::start(&[], columns, rows);
         screen.wait_until("alternate screen", vt100::Screen::alternate_screen);
-        screen.type_keys("x");
+        screen.type_keys("Ж");
         for (columns, rows) in [(40, 12), (1, 1), (80, 24)] {
             screen.resize(columns, rows);
         }
-        screen.wait_for("x");
+        screen.wait_for("Ж");
         screen.type_keys("\x7f");
-        screen.wait_until("an empty composer", |cells| !cells.contents().contains('x'));
+        screen.wait_until("an empty composer", |cells| !cells.contents().contains('Ж'));
         screen.type_keys("\x04");
         assert_eq!(screen.wait_exit().code(), Some(0), "{columns}x{rows}");
     }
