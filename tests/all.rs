@@ -10,6 +10,7 @@
 )]
 
 mod agent;
+mod documents;
 mod fake;
 mod folds;
 mod frames;
@@ -19,11 +20,13 @@ mod library;
 mod providers;
 mod pty;
 mod rendering;
+mod replays;
 mod screen;
 mod session_writing;
 mod sessions;
 mod settings;
 mod text;
+mod tidy;
 mod tools;
 mod tools_edit;
 mod tools_figures;

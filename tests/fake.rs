@@ -328,7 +328,8 @@ fn line(event: &AgentEvent) -> Option<String> {
         AgentEvent::SessionOpened { .. }
         | AgentEvent::ToolTitle { .. }
         | AgentEvent::ModelChanged { .. }
-        | AgentEvent::ThinkingLevelChanged { .. } => return None,
+        | AgentEvent::ThinkingLevelChanged { .. }
+        | AgentEvent::ToolTitle { .. } => return None,
         AgentEvent::AgentStart => "agent_start".into(),
         AgentEvent::AgentEnd { messages, .. } => format!("agent_end {}", messages.len()),
         AgentEvent::AgentSettled { aborted: true } => "settled aborted".into(),
