@@ -326,7 +326,6 @@ pub fn brief(events: &[AgentEvent]) -> Vec<String> {
 fn line(event: &AgentEvent) -> Option<String> {
     Some(match event {
         AgentEvent::SessionOpened { .. }
-        | AgentEvent::ToolTitle { .. }
         | AgentEvent::ModelChanged { .. }
         | AgentEvent::ThinkingLevelChanged { .. }
         | AgentEvent::ToolTitle { .. } => return None,

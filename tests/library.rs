@@ -226,7 +226,7 @@ async fn the_conversation_can_be_changed() {
     agent.continue_().await.unwrap();
     agent.wait_for_idle().await.unwrap();
     assert_eq!(asked(&player).last().unwrap(), &["user x"]);
-    let file = agent.state().session.file.clone().unwrap();
+    let file = agent.state().session.file.unwrap();
     agent.steer("waits too", []).await.unwrap();
     agent.reset().await.unwrap();
     let state = agent.state();
