@@ -30,3 +30,4 @@ mod tools;
 mod tools_edit;
 mod tools_figures;
 mod tools_shell;
+mod wire;
