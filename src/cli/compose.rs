@@ -165,7 +165,7 @@ impl Setup {
     /// # Errors
     /// When a file that a flag names cannot be read.
     pub fn agent(&self, session: Session) -> Result<(AgentConfig, Vec<String>), Refusal> {
-        let tools = self.tools();
+        let tools = self.tools()?;
         let context = if self.args.no_context_files {
             ContextFiles::default()
         } else {
@@ -201,13 +201,20 @@ impl Setup {
         Ok((config, context.notices))
     }
 
-    fn tools(&self) -> Toolbox {
+    /// The tools that are on.
+    fn tools(&self) -> Result<Toolbox, Refusal> {
         if self.args.no_tools {
-            return Toolbox::empty();
+            return Ok(Toolbox::empty());
         }
-        match self.args.tools.as_ref().or(self.settings.tools.as_ref()) {
-            Some(names) => Toolbox::standard().only(names),
-            None => Toolbox::standard(),
+        let refuse = |exit, text| Refusal { exit, text };
+        match (&self.args.tools, &self.settings.tools) {
+            (Some(names), _) => {
+                Toolbox::named(names).map_err(|text| refuse(Exit::Usage, format!("--tools: {text}")))
+            }
+            (None, Some(names)) => {
+                Toolbox::named(names).map_err(|text| refuse(Exit::Config, format!("the setting `tools`: {text}")))
+            }
+            (None, None) => Ok(Toolbox::standard()),
         }
     }
 
