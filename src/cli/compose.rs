@@ -211,9 +211,8 @@ impl Setup {
             (Some(names), _) => {
                 Toolbox::named(names).map_err(|text| refuse(Exit::Usage, format!("--tools: {text}")))
             }
-            (None, Some(names)) => {
-                Toolbox::named(names).map_err(|text| refuse(Exit::Config, format!("the setting `tools`: {text}")))
-            }
+            (None, Some(names)) => Toolbox::named(names)
+                .map_err(|text| refuse(Exit::Config, format!("the setting `tools`: {text}"))),
             (None, None) => Ok(Toolbox::standard()),
         }
     }

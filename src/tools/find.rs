@@ -97,7 +97,9 @@ impl Wish {
 
 /// The refusal of a glob that is none.
 pub(super) fn bad_glob(field: &str, error: &str) -> ToolError {
-    ToolError::refused(format!("`{field}`: {error}; put a backslash before `[`, `{{`, `*` or `?` that mean themselves"))
+    ToolError::refused(format!(
+        "`{field}`: {error}; put a backslash before `[`, `{{`, `*` or `?` that mean themselves"
+    ))
 }
 
 fn find(args: Args, context: &ToolContext, wanted: &CancellationToken) -> Result<ToolOutput, ToolError> {

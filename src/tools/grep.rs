@@ -242,10 +242,11 @@ impl Search<'_> {
         // A FIFO that has taken the place of a file must not be waited for.
         let flags = OFlags::RDONLY | OFlags::NONBLOCK | OFlags::NOCTTY | OFlags::CLOEXEC;
         let mut hits = Hits::new(self.matcher, shown, named, self.limit);
-        let searched = rustix::fs::open(path, flags, Mode::empty()).map_err(io::Error::from).and_then(|file| {
-            let file = Watched { file: File::from(file), wanted: self.wanted };
-            searcher.search_reader(self.matcher, file, &mut hits)
-        });
+        let searched =
+            rustix::fs::open(path, flags, Mode::empty()).map_err(io::Error::from).and_then(|file| {
+                let file = Watched { file: File::from(file), wanted: self.wanted };
+                searcher.search_reader(self.matcher, file, &mut hits)
+            });
         self.searched.fetch_add(1, Ordering::Relaxed);
         match searched {
             Err(error) if error.kind() == io::ErrorKind::NotFound && named == Named::No => {}
@@ -286,7 +287,8 @@ impl Search<'_> {
             let files = self.searched.into_inner();
             let files = if files == 1 { "1 file".into() } else { format!("{files} files") };
             let hint = if self.place.metadata.is_dir() { scope.hint() } else { "" };
-            text = format!("no match for {} in {} ({files} searched{hint})\n", args.pattern, self.place.given);
+            text =
+                format!("no match for {} in {} ({files} searched{hint})\n", args.pattern, self.place.given);
         }
         if cut || self.more.into_inner() || matches < seen {
             let raise = if matches >= self.limit { ", or raise `limit`" } else { "" };

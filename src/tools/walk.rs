@@ -39,8 +39,7 @@ impl Place {
             return Err(ToolError::refused("`path` has a NUL in it; give the path of a directory"));
         }
         let root = paths::resolve(&context.cwd, &given);
-        let metadata =
-            fs::metadata(&root).map_err(|error| paths::cannot(&given, &root, "search", &error))?;
+        let metadata = fs::metadata(&root).map_err(|error| paths::cannot(&given, &root, "search", &error))?;
         Ok(Place { given, root, metadata })
     }
 

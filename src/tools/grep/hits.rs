@@ -123,7 +123,8 @@ impl Sink for Hits<'_> {
             return Ok(false);
         }
         let line = found.bytes();
-        let at = if line.len() > LINE { self.matcher.find(line).ok().flatten().map(|m| m.start()) } else { None };
+        let at =
+            if line.len() > LINE { self.matcher.find(line).ok().flatten().map(|m| m.start()) } else { None };
         let text = self.numbered(':', found.line_number(), line, at.unwrap_or(0));
         self.push(text, true);
         Ok(true)
