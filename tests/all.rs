@@ -26,4 +26,6 @@ mod text;
 mod tools;
 mod tools_edit;
 mod tools_figures;
+mod tools_search;
 mod tools_shell;
+mod torture;
