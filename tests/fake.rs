@@ -53,6 +53,13 @@ impl Player {
     }
 }
 
+impl Player {
+    /// Adds a script for a later request.
+    pub fn add(&self, answer: Vec<Step>) {
+        self.answers.lock().unwrap().push_back(answer);
+    }
+}
+
 impl Transport for Player {
     fn stream(&self, request: ModelRequest, _cancel: CancellationToken) -> EventStream {
         self.requests.lock().unwrap().push(request);
