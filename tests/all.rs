@@ -11,10 +11,12 @@
 
 mod agent;
 mod fake;
+mod faults;
 mod folds;
 mod frames;
 mod harness;
 mod laws;
+mod models;
 mod providers;
 mod pty;
 mod rendering;
