@@ -70,11 +70,11 @@ impl Watch {
     /// Notes that bytes came, and what was in them.
     pub(super) fn note(&mut self, events: &[StreamEvent], now: Instant) {
         self.stirred = now;
-        let deltas = events.iter().filter_map(|event| match event {
+        let mut deltas = events.iter().filter_map(|event| match event {
             StreamEvent::Delta(delta) => Some(delta),
             _ => None,
         });
-        if let Some(last) = deltas.last() {
+        if let Some(last) = deltas.next_back() {
             self.awaited = match last {
                 Delta::ThinkingStart { .. } => Awaited::First,
                 Delta::ToolCallStart { .. } | Delta::ToolCallDelta { .. } => Awaited::Call,
