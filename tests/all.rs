@@ -10,6 +10,7 @@
 )]
 
 mod agent;
+mod documents;
 mod fake;
 mod faults;
 mod folds;
@@ -20,12 +21,15 @@ mod models;
 mod providers;
 mod pty;
 mod rendering;
+mod replays;
 mod screen;
 mod session_writing;
 mod sessions;
 mod settings;
 mod text;
+mod tidy;
 mod tools;
 mod tools_edit;
 mod tools_figures;
 mod tools_shell;
+mod wire;

@@ -327,7 +327,8 @@ fn line(event: &AgentEvent) -> Option<String> {
     Some(match event {
         AgentEvent::SessionOpened { .. }
         | AgentEvent::ModelChanged { .. }
-        | AgentEvent::ThinkingLevelChanged { .. } => return None,
+        | AgentEvent::ThinkingLevelChanged { .. }
+        | AgentEvent::ToolTitle { .. } => return None,
         AgentEvent::AgentStart => "agent_start".into(),
         AgentEvent::AgentEnd { messages, .. } => format!("agent_end {}", messages.len()),
         AgentEvent::AgentSettled { aborted: true } => "settled aborted".into(),

@@ -18,7 +18,7 @@ const HELP: &str = "\
 Usage: tau [OPTIONS] [PROMPT]...      (@FILE adds a file or a picture)
        tau models | tau auth          (with --help, each says more)
 
-{options}{after-help}";
+{all-args}{after-help}";
 
 /// The arguments.
 #[derive(Clone, Debug, Parser)]
@@ -55,8 +55,8 @@ pub struct Args {
     /// Provider; with --base-url, any name
     #[arg(long, value_name = "NAME", help_heading = "Model")]
     pub provider: Option<String>,
-    /// openai-completions, openai-responses,
-    /// anthropic-messages, google-generative-ai
+    /// Wire format; clap would join the lines of a comment.
+    #[arg(help = "openai-completions, openai-responses,\nanthropic-messages, google-generative-ai")]
     #[arg(long, value_name = "API", value_parser = api_parser(), help_heading = "Model", hide_possible_values = true)]
     pub api: Option<Api>,
     /// Such as http://localhost:8080/v1
@@ -74,7 +74,7 @@ pub struct Args {
     /// Add to the system prompt (@FILE reads it)
     #[arg(long, value_name = "TEXT", help_heading = "Model")]
     pub append_system_prompt: Vec<String>,
-    /// Tools that are on, of read, write, edit, bash
+    /// Tools that are on: read,write,edit,bash
     #[arg(
         long,
         value_name = "A,B",
@@ -87,7 +87,7 @@ pub struct Args {
     #[arg(long, help_heading = "Model")]
     pub no_tools: bool,
 
-    /// Go on with the last session of this directory
+    /// Go on with this directory's last session
     #[arg(short, long = "continue", help_heading = "Session", conflicts_with_all = ["resume", "session", "no_session"])]
     pub continue_last: bool,
     /// Choose a session to go on with
@@ -112,7 +112,7 @@ pub struct Args {
     /// Do not read AGENTS.md and the like
     #[arg(long, help_heading = "Other")]
     pub no_context_files: bool,
-    /// Theme: dark, light, high-contrast, or a file
+    /// dark, light, high-contrast, or a file
     #[arg(long, value_name = "THEME", help_heading = "Other")]
     pub theme: Option<String>,
     /// Record what the screen is told

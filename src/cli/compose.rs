@@ -24,6 +24,7 @@ use crate::agent::settings::auth::Keys;
 use crate::agent::settings::{Paths, Settings};
 use crate::agent::task::{AgentConfig, Patience, SessionPlace};
 use crate::tools::Toolbox;
+use crate::tools::bash::Bash;
 use crate::tools::process::ChildEnv;
 use crate::tools::scratch::Scratch;
 
@@ -217,9 +218,13 @@ impl Setup {
         if self.args.no_tools {
             return Toolbox::empty();
         }
-        match self.args.tools.as_ref().or(self.settings.tools.as_ref()) {
-            Some(names) => Toolbox::standard().only(names),
+        let tools = match &self.settings.shell {
+            Some(shell) => Toolbox::standard().with(Arc::new(Bash::with_shell(shell))),
             None => Toolbox::standard(),
+        };
+        match self.args.tools.as_ref().or(self.settings.tools.as_ref()) {
+            Some(names) => tools.only(names),
+            None => tools,
         }
     }
 

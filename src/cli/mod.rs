@@ -24,6 +24,7 @@ pub mod tui;
 use std::io::IsTerminal;
 use std::time::Duration;
 
+use crate::agent::settings::Paths;
 use crate::agent::task;
 use args::{Args, Command, Front, Terminals};
 use compose::{BadFile, Setup};
@@ -46,6 +47,9 @@ fn run() -> Exit {
         Ok(args) => args,
         Err(error) => return args::refuse(&error),
     };
+    if let Err(error) = start_log(&args) {
+        return fail(Exit::Config, &error);
+    }
     crash::or_crash(match args.front(Terminals::here()) {
         _ if args.replay.is_some() => replay(args),
         Front::Screen => screen(args),
@@ -54,6 +58,16 @@ fn run() -> Exit {
             fail(Exit::Usage, "--mode json and --mode rpc are not built yet; use --print")
         }
     })
+}
+
+/// Starts the log when it is asked for.
+fn start_log(args: &Args) -> Result<(), String> {
+    let Some(filter) = log::wanted(std::env::var("TAU_LOG").ok().as_deref(), args.verbose) else {
+        return Ok(());
+    };
+    let home = std::env::var_os("TAU_HOME");
+    let paths = Paths::discover(home.as_deref().map(std::path::Path::new))?;
+    log::start(&paths.state, &filter).map(drop)
 }
 
 fn screen(args: Args) -> Exit {

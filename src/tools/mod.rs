@@ -35,7 +35,7 @@ use serde_json::Value;
 use tokio::sync::watch;
 use tokio_util::sync::CancellationToken;
 
-pub use details::{Details, FileDiff, Hunk, TerminalOutput};
+pub use details::{Content, Details, FileDiff, Hunk, TerminalOutput, ToolOutput};
 use ledger::Ledger;
 use process::ChildEnv;
 use scratch::Scratch;
@@ -52,40 +52,6 @@ pub struct ToolSpec {
     pub parameters: Value,
     /// True when calls never change anything, so that several of one turn may run at once.
     pub read_only: bool,
-}
-
-/// One piece of a tool's answer to the model, in the shape of the session file.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
-#[serde(tag = "type", rename_all = "camelCase", rename_all_fields = "camelCase")]
-pub enum Content {
-    /// Plain text.
-    Text { text: String },
-    /// A picture: base64 data and its mime type.
-    Image { data: String, mime_type: String },
-}
-
-impl Content {
-    /// A text block.
-    pub fn text(text: impl Into<String>) -> Self {
-        Content::Text { text: text.into() }
-    }
-}
-
-/// The answer of a tool, whole or (while it runs) so far.
-#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
-pub struct ToolOutput {
-    /// For the model; already capped.
-    pub content: Vec<Content>,
-    /// For people.
-    #[serde(default, deserialize_with = "details::lenient")]
-    pub details: Details,
-}
-
-impl ToolOutput {
-    /// An answer of one text block for the model and `details` for people.
-    pub fn new(text: impl Into<String>, details: Details) -> Self {
-        ToolOutput { content: vec![Content::text(text)], details }
-    }
 }
 
 /// Why a tool gave no ordinary answer. The text of every variant is written for the model:
