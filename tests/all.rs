@@ -12,10 +12,12 @@
 mod agent;
 mod documents;
 mod fake;
+mod faults;
 mod folds;
 mod frames;
 mod harness;
 mod laws;
+mod models;
 mod providers;
 mod pty;
 mod rendering;

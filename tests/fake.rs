@@ -17,7 +17,7 @@ use tau::agent::provider::{EventStream, Failure, FailureKind, ModelRequest, Stre
 use tau::agent::secret::Secret;
 use tau::agent::session::{Session, SessionError};
 use tau::agent::settings::auth::{KeyFuture, KeySource};
-use tau::agent::task::{AgentConfig, AgentHandle, SessionPlace, spawn};
+use tau::agent::task::{AgentConfig, AgentHandle, Patience, SessionPlace, spawn};
 use tau::agent::{AgentCommand, AgentEvent};
 use tau::tools::process::ChildEnv;
 use tau::tools::{AnyTool, Details, Running, ToolContext, ToolError, ToolOutput, ToolSpec, Toolbox};
@@ -235,6 +235,7 @@ pub fn config(transport: Arc<dyn Transport>, dir: &Path) -> AgentConfig {
         bash_timeout: None,
         find_model: Arc::new(|provider, id| (provider == "fake" && id != "gone").then(|| model(id))),
         max_retries: 3,
+        patience: Patience::Headless,
         max_turns: None,
     }
 }

@@ -24,6 +24,7 @@ use super::model::{Model, ThinkingLevel};
 use super::outbox::Outbox;
 use super::provider::Transport;
 use super::queue::Queues;
+pub use super::retry::Patience;
 use super::session::{Session, SessionError};
 use super::settings::auth::KeySource;
 use super::shell::Shells;
@@ -76,6 +77,8 @@ pub struct AgentConfig {
     pub find_model: Arc<FindModel>,
     /// Retries of one request, at most.
     pub max_retries: u32,
+    /// Whether somebody is there to end a long wait.
+    pub patience: Patience,
     /// Answers of the model in one run, at most.
     pub max_turns: Option<u32>,
 }
