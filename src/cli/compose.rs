@@ -197,6 +197,7 @@ impl Setup {
             find_model: Arc::new(move |provider, id| catalogue.get(provider, id)),
             max_retries: RETRIES,
             max_turns: self.args.max_turns,
+            room: self.settings.room(),
         };
         Ok((config, context.notices))
     }

@@ -13,6 +13,7 @@ use std::path::{Path, PathBuf};
 
 use serde::{Deserialize, Deserializer, Serialize};
 
+use super::compact::Room;
 use super::model::{Api, ThinkingLevel};
 pub use paths::Paths;
 pub(super) use toml_file::{read_toml, read_toml_text};
@@ -58,6 +59,10 @@ pub struct Settings {
     pub mouse: Option<bool>,
     /// True hides thinking blocks at start.
     pub hide_thinking: bool,
+    /// False leaves making room in the context to `/compact`.
+    pub auto_compact: Option<bool>,
+    /// Tokens of the context window that are kept free.
+    pub compact_reserve: Option<u64>,
 }
 
 impl Settings {
@@ -102,6 +107,16 @@ impl Settings {
             self.thinking = Some(level?);
         }
         Ok(self)
+    }
+
+    /// When and how room is made in the context.
+    pub fn room(&self) -> Room {
+        let usual = Room::default();
+        Room {
+            auto: self.auto_compact.unwrap_or(usual.auto),
+            reserve: self.compact_reserve.unwrap_or(usual.reserve),
+            ..usual
+        }
     }
 
     /// The folder new sessions of `cwd` are kept in.
