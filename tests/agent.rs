@@ -1,5 +1,6 @@
 //! The agent task against scripts: order of events, aborts, retries, queues, sessions.
 
+mod compaction;
 mod demo;
 mod law;
 mod queues;

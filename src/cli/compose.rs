@@ -210,6 +210,7 @@ impl Setup {
                 Front::Print | Front::Json => Patience::Headless,
             },
             max_turns: self.args.max_turns,
+            room: self.settings.room(),
         };
         Ok((config, context.notices))
     }
@@ -233,7 +234,6 @@ impl Setup {
             Some(shell) => tools.with(Arc::new(Bash::with_shell(shell))),
             None => tools,
         })
-        }
     }
 
     fn system_prompt(&self, tools: &Toolbox, context: &ContextFiles) -> Result<String, Refusal> {
