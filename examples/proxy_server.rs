@@ -68,7 +68,10 @@ async fn answer(
     // The provider's stream ends when this one is dropped, which is when the client leaves.
     let events = server.upstream.stream(call.into_request(model, key), CancellationToken::new());
     let mut writer = WireWriter::default();
-    let lines = events.map(move |event| Ok::<_, Infallible>(Event::default().data(writer.data(event))));
+    let lines = events.filter_map(move |event| {
+        let line = writer.data(event).map(|data| Ok::<_, Infallible>(Event::default().data(data)));
+        std::future::ready(line)
+    });
     Ok(Sse::new(lines).keep_alive(KeepAlive::default()))
 }
 

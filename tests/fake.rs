@@ -17,7 +17,7 @@ use tau::agent::provider::{EventStream, Failure, FailureKind, ModelRequest, Stre
 use tau::agent::secret::Secret;
 use tau::agent::session::{Session, SessionError};
 use tau::agent::settings::auth::{KeyFuture, KeySource};
-use tau::agent::task::{AgentConfig, AgentHandle, SessionPlace, spawn};
+use tau::agent::task::{AgentConfig, AgentHandle, Patience, SessionPlace, spawn};
 use tau::agent::{AgentCommand, AgentEvent};
 use tau::tools::process::ChildEnv;
 use tau::tools::{AnyTool, Details, Running, ToolContext, ToolError, ToolOutput, ToolSpec, Toolbox};
@@ -50,6 +50,13 @@ pub struct Player {
 impl Player {
     pub fn new(answers: Vec<Vec<Step>>) -> Arc<Self> {
         Arc::new(Player { answers: Mutex::new(answers.into()), requests: Mutex::default() })
+    }
+}
+
+impl Player {
+    /// Adds a script for a later request.
+    pub fn add(&self, answer: Vec<Step>) {
+        self.answers.lock().unwrap().push_back(answer);
     }
 }
 
@@ -104,7 +111,7 @@ fn events(content_index: usize, step: Step) -> Vec<StreamEvent> {
 /// Tools by behaviour.
 #[derive(Clone, Copy, Debug)]
 pub enum Manner {
-    /// Answers its `text`.
+    /// Answers its `text`, or so many `words`.
     Echo,
     /// Sleeps `ms`, and ends at once when cancelled.
     Nap,
@@ -158,7 +165,9 @@ impl AnyTool for FakeTool {
             let running = self.alive.fetch_add(1, Ordering::SeqCst) + 1;
             self.most.fetch_max(running, Ordering::SeqCst);
             let _alive = Alive(self.alive.clone());
-            let text = args.get("text").and_then(Value::as_str).unwrap_or("ok").to_owned();
+            let words = args.get("words").and_then(Value::as_u64).map(|count| "word ".repeat(count as usize));
+            let text = args.get("text").and_then(Value::as_str).unwrap_or("ok");
+            let text = words.unwrap_or_else(|| text.to_owned());
             let ms = args.get("ms").and_then(Value::as_u64).unwrap_or(50);
             match self.manner {
                 Manner::Echo => {}
@@ -228,8 +237,10 @@ pub fn config(transport: Arc<dyn Transport>, dir: &Path) -> AgentConfig {
         bash_timeout: None,
         find_model: Arc::new(|provider, id| (provider == "fake" && id != "gone").then(|| model(id))),
         max_retries: 3,
+        patience: Patience::Headless,
         limits: Default::default(),
         conduct: Default::default(),
+        room: Default::default(),
     }
 }
 
@@ -327,8 +338,8 @@ fn line(event: &AgentEvent) -> Option<String> {
     Some(match event {
         AgentEvent::SessionOpened { .. }
         | AgentEvent::ModelChanged { .. }
-        | AgentEvent::ThinkingLevelChanged { .. }
-        | AgentEvent::ToolTitle { .. } => return None,
+        | AgentEvent::ToolTitle { .. }
+        | AgentEvent::ThinkingLevelChanged { .. } => return None,
         AgentEvent::AgentStart => "agent_start".into(),
         AgentEvent::AgentEnd { messages, .. } => format!("agent_end {}", messages.len()),
         AgentEvent::AgentSettled { aborted: true } => "settled aborted".into(),
@@ -344,6 +355,14 @@ fn line(event: &AgentEvent) -> Option<String> {
             format!("ran {tool_call_id}{}", if *is_error { " failed" } else { "" })
         }
         AgentEvent::QueueUpdate { steering, follow_up } => format!("queue {steering:?} {follow_up:?}"),
+        AgentEvent::CompactionStart { reason } => format!("compacts {reason:?}"),
+        AgentEvent::CompactionEnd { aborted: true, .. } => "compacted aborted".into(),
+        AgentEvent::CompactionEnd { result: Some(_), will_retry, .. } => {
+            format!("compacted{}", if *will_retry { " and retries" } else { "" })
+        }
+        AgentEvent::CompactionEnd { error_message, .. } => {
+            format!("compacted failed: {}", error_message.as_deref().unwrap_or_default())
+        }
         AgentEvent::AutoRetryStart { attempt, .. } => format!("retry {attempt}"),
         AgentEvent::AutoRetryEnd { success, attempt, .. } => format!("retried {attempt} {success}"),
         AgentEvent::Notice { level, text, .. } => format!("notice {level:?} {text}"),

@@ -12,6 +12,7 @@ pub mod attachment;
 mod calls;
 pub mod catalogue;
 pub mod command;
+pub mod compact;
 pub mod conduct;
 pub mod context;
 pub mod demo;

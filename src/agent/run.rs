@@ -17,22 +17,23 @@ use super::guard::Guard;
 use super::limits::{Meter, RunEnd};
 use super::message::{AssistantMessage, Message, StopReason, UserMessage};
 use super::model::Api;
-use super::task::Agent;
-use super::{act, ask, calls, turn};
+use super::task::{Agent, Phase};
+use super::{act, ask, calls, compact, turn};
 
 /// A run in progress.
 pub(super) struct Run<'a> {
     pub(super) agent: &'a mut Agent,
     pub(super) guard: Guard,
-    pub(super) meter: Meter,
     messages: Vec<Arc<Message>>,
     in_turn: bool,
+    /// True once making room has failed: it is not tried again at every turn.
+    cramped: bool,
 }
 
 /// Runs from `first`, or from the history as it stands. Steering that waited since an aborted
 /// run goes before it: it was said before it.
 pub(super) async fn run(agent: &mut Agent, first: Option<UserMessage>) {
-    agent.running = true;
+    agent.phase = Phase::Running;
     agent.stop = CancellationToken::new();
     agent.ended_by = None;
     agent.deadline = agent.config.limits.time.map(|time| Instant::now() + time);
@@ -46,26 +47,22 @@ pub(super) async fn run(agent: &mut Agent, first: Option<UserMessage>) {
     if said.is_empty() && !context::can_go_on(&agent.config.session.context().messages) {
         said = deliver(agent, Queue::FollowUp);
     }
-    let (guard, meter) = (Guard::default(), Meter::default());
-    let mut run = Run { agent, guard, meter, messages: Vec::new(), in_turn: false };
+    agent.meter = Meter::default();
+    let mut run =
+        Run { agent, guard: Guard::default(), messages: Vec::new(), in_turn: false, cramped: false };
     run.go(said).await;
-    run.settle();
+    run.settle().await;
 }
 
 /// Writes down what the run uses, where the session does not say so yet.
 fn note_settings(agent: &mut Agent) {
-    let known = agent.config.session.context();
-    if let Some(model) = agent.config.model.clone()
-        && known.model.as_ref() != Some(&(model.provider.clone(), model.id.clone()))
-    {
+    if let Some(model) = agent.config.model.clone() {
         let noted = agent.config.session.set_model(&model.provider, &model.id);
         agent.written(noted);
     }
     let level = agent.thinking();
-    if known.thinking.unwrap_or_default() != level {
-        let noted = agent.config.session.set_thinking(level);
-        agent.written(noted);
-    }
+    let noted = agent.config.session.set_thinking(level);
+    agent.written(noted);
 }
 
 /// Takes what leaves a queue now, and tells of it.
@@ -84,19 +81,24 @@ impl Run<'_> {
         self.agent.emit(AgentEvent::AgentStart);
         act::tell_passed_marks(self.agent);
         self.warn_of_price();
+        // A session that was taken up with a smaller model may be too large from the start.
+        self.cramped = compact::when_full(self.agent).await;
         loop {
             self.open_turn();
             for message in said.drain(..) {
                 self.commit(Message::User(message));
             }
             let message = turn::answer(self).await;
-            self.meter.answered();
+            self.agent.meter.answered();
             let Message::Assistant(answer) = message.as_ref() else {
                 return;
             };
             let results = calls::carry_out(self, answer).await;
             let called = !results.is_empty();
             self.close_turn(message.clone(), results);
+            if called && !self.agent.stop.is_cancelled() && !self.cramped {
+                self.cramped = compact::when_full(self.agent).await;
+            }
             match self.next(answer, called).await {
                 Some(more) => said = more,
                 None => return,
@@ -129,7 +131,7 @@ impl Run<'_> {
 
     /// The limit of the run that is reached, if one is.
     pub(super) fn over(&self) -> Option<RunEnd> {
-        self.meter.over(&self.agent.config.limits)
+        self.agent.meter.over(&self.agent.config.limits)
     }
 
     /// Whether the run may go on in spite of what the guard has seen. The person is asked where
@@ -173,29 +175,30 @@ impl Run<'_> {
             (RunEnd::Repeats, Some(tool)) => {
                 format!("stopped: the model repeats the same call of {tool} with the same result")
             }
-            _ => self.meter.words(reason),
+            _ => self.agent.meter.words(reason),
         };
         self.agent.emit(AgentEvent::RunStopped { reason });
         self.agent.notice(NoticeLevel::Warning, words, Some(hint));
     }
 
-    /// The end: what waited for it is added, everything is on disk, then it is told.
-    fn settle(&mut self) {
+    /// The end: what waited for it is added, room is made, everything is on disk, then it is told.
+    async fn settle(&mut self) {
         self.agent.deadline = None;
         self.tell_end();
         let messages = std::mem::take(&mut self.messages);
         let agent = &mut *self.agent;
+        agent.phase = Phase::Settling;
         agent.emit(AgentEvent::AgentEnd { messages, will_retry: false });
-        // Compaction at the threshold has its place here, between the end and the settling.
-        for message in std::mem::take(&mut agent.after_run) {
-            agent.record(message.clone());
-            act::tell_whole(agent, message);
-        }
+        let aborted = agent.stop.is_cancelled();
+        agent.record_waiting();
         // What was changed during the run, or its last answer would be what a resume goes by.
         note_settings(agent);
+        if !aborted && !self.cramped {
+            compact::when_full(agent).await;
+            agent.record_waiting();
+        }
         agent.flush();
-        agent.running = false;
-        let aborted = agent.stop.is_cancelled();
+        agent.phase = Phase::Idle;
         agent.emit(AgentEvent::AgentSettled { aborted });
     }
 
@@ -223,7 +226,7 @@ impl Run<'_> {
 
     /// An answer that was begun before: kept and ended.
     pub(super) fn commit_answer(&mut self, answer: AssistantMessage) -> Arc<Message> {
-        self.meter.spend(&answer.usage);
+        self.agent.meter.spend(&answer.usage);
         let message = Arc::new(Message::Assistant(answer));
         self.agent.record(message.clone());
         self.finish(message)

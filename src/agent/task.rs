@@ -19,14 +19,16 @@ use tokio_util::sync::CancellationToken;
 
 use super::ask::Questions;
 use super::command::AgentCommand;
+use super::compact::Room;
 use super::conduct::Conduct;
 use super::event::{AgentEvent, NoticeLevel};
-use super::limits::{Limits, RunEnd};
+use super::limits::{Limits, Meter, RunEnd};
 use super::message::Message;
 use super::model::{Model, ThinkingLevel};
 use super::outbox::Outbox;
 use super::provider::Transport;
 use super::queue::Queues;
+pub use super::retry::Patience;
 use super::session::{Session, SessionError};
 use super::settings::auth::KeySource;
 use super::shell::Shells;
@@ -79,10 +81,14 @@ pub struct AgentConfig {
     pub find_model: Arc<FindModel>,
     /// Retries of one request, at most.
     pub max_retries: u32,
+    /// Whether somebody is there to end a long wait.
+    pub patience: Patience,
     /// How far a run may go.
     pub limits: Limits,
     /// How the agent behaves where there is a choice.
     pub conduct: Conduct,
+    /// When and how room is made in the context.
+    pub room: Room,
 }
 
 /// The near end of a running agent. Dropping it ends the agent and everything it started.
@@ -134,6 +140,21 @@ pub(super) fn now() -> i64 {
     jiff::Timestamp::now().as_millisecond()
 }
 
+/// What the agent does at the moment.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(super) enum Phase {
+    #[default]
+    Idle,
+    /// Between the start of a run and its end.
+    Running,
+    /// Between the end of a run and its settling.
+    Settling,
+    /// The person asked for a compaction.
+    Compacting,
+    /// Another session is taken up.
+    Switching,
+}
+
 /// What the task owns.
 pub(super) struct Agent {
     pub(super) config: AgentConfig,
@@ -146,15 +167,14 @@ pub(super) struct Agent {
     pub(super) stop: CancellationToken,
     /// Cancelled to end a wait before a retry.
     pub(super) give_up: CancellationToken,
-    /// True between the start of a run and its `AgentSettled`.
-    pub(super) running: bool,
+    pub(super) phase: Phase,
     /// Commands that wait for the end of the run.
     pub(super) later: VecDeque<AgentCommand>,
     /// True once the task is to end.
     pub(super) stopping: bool,
     /// True while the session cannot be written, which is told once.
     pub(super) unwritten: bool,
-    /// Messages of the person's commands that ended during a run.
+    /// Messages that came during a run and are not of it.
     pub(super) after_run: Vec<Arc<Message>>,
     /// Questions that the person has not answered.
     pub(super) questions: Questions,
@@ -162,6 +182,8 @@ pub(super) struct Agent {
     pub(super) marks: Vec<String>,
     /// When the time of the run is up.
     pub(super) deadline: Option<Instant>,
+    /// What the present run has used, making room included.
+    pub(super) meter: Meter,
     /// The limit or the guard that ended the run.
     pub(super) ended_by: Option<RunEnd>,
 }
@@ -179,7 +201,7 @@ impl Agent {
             ledger: Arc::default(),
             stop: CancellationToken::new(),
             give_up: CancellationToken::new(),
-            running: false,
+            phase: Phase::Idle,
             later: VecDeque::new(),
             stopping: false,
             unwritten: false,
@@ -187,6 +209,7 @@ impl Agent {
             questions: Questions::default(),
             marks: Vec::new(),
             deadline: None,
+            meter: Meter::default(),
             ended_by: None,
         }
     }
@@ -265,7 +288,7 @@ impl Agent {
     /// Ends the run because its time is over.
     fn time_up(&mut self) {
         self.deadline = None;
-        if self.running && !self.stop.is_cancelled() {
+        if self.phase == Phase::Running && !self.stop.is_cancelled() {
             self.ended_by = Some(RunEnd::Time);
             self.stop.cancel();
         }
@@ -309,6 +332,14 @@ impl Agent {
     pub(super) fn record(&mut self, message: Arc<Message>) {
         let written = self.config.session.append(message);
         self.written(written);
+    }
+
+    /// Appends what came from outside during a run or a compaction.
+    pub(super) fn record_waiting(&mut self) {
+        for message in std::mem::take(&mut self.after_run) {
+            self.record(message.clone());
+            act::tell_whole(self, message);
+        }
     }
 
     /// Brings the session to disk.

@@ -13,6 +13,7 @@ use futures_util::StreamExt;
 use tokio_util::sync::CancellationToken;
 
 use super::assemble::Assembler;
+use super::compact::{self, Ending};
 use super::conduct;
 use super::event::{AgentEvent, Delta, NoticeLevel};
 use super::limits::RunEnd;
@@ -33,8 +34,9 @@ const ABORTED: &str = "aborted";
 /// Asks the model until there is an answer, a failure that stays, or an abort. The message is
 /// in the session, and its `MessageEnd` told, when this returns.
 pub(super) async fn answer(run: &mut Run<'_>) -> Arc<Message> {
-    let retries = Retries::seeded(run.agent.config.max_retries);
-    let mut answering = Answering { run, retries, retrying: false };
+    let config = &run.agent.config;
+    let retries = Retries::seeded(config.max_retries, config.patience);
+    let mut answering = Answering { run, retries, retrying: false, compacted: false };
     loop {
         let mut flight = answering.flight();
         let done = match answering.fly(&mut flight).await {
@@ -97,6 +99,8 @@ struct Answering<'r, 'a> {
     retries: Retries,
     /// True between `AutoRetryStart` and `AutoRetryEnd`.
     retrying: bool,
+    /// True once room was made because the request was too long.
+    compacted: bool,
 }
 
 impl Answering<'_, '_> {
@@ -187,6 +191,10 @@ impl Answering<'_, '_> {
         let end = match &event {
             StreamEvent::Stop(_) => Some(Outcome::Complete),
             StreamEvent::Failed(failure) => Some(Outcome::Failed(failure.clone())),
+            StreamEvent::Silent { idle_ms, limit_ms } => {
+                self.run.agent.emit(AgentEvent::Stalled { idle_ms: *idle_ms, limit_ms: *limit_ms });
+                None
+            }
             _ => None,
         };
         if let Some(delta) = flight.assembler.take(event) {
@@ -246,8 +254,9 @@ impl Answering<'_, '_> {
         if self.run.agent.stop.is_cancelled() {
             return Some(self.stopped(flight));
         }
-        // A conversation that has outgrown the model is to be handed to compaction here, and
-        // the request sent again; until there is one, the person is told what helps.
+        if failure.kind == FailureKind::Overflow && !self.compacted {
+            return self.overflown(flight, failure).await;
+        }
         let failure = hinted(failure);
         if self.run.over() == Some(RunEnd::Dollars) {
             return Some(self.give_up(flight, &failure.to_string()));
@@ -259,7 +268,7 @@ impl Answering<'_, '_> {
         let error_message = failure.to_string();
         if !flight.begun {
             // What never became a message was paid for all the same.
-            self.run.meter.spend(&flight.assembler.usage());
+            self.run.agent.meter.spend(&flight.assembler.usage());
         } else {
             let partial = self.partial(flight, &error_message);
             self.run.close_turn(partial, Vec::new());
@@ -277,6 +286,25 @@ impl Answering<'_, '_> {
             Waited::Elapsed => None,
             Waited::GivenUp => Some(self.give_up(self.flight(), &error_message)),
             Waited::Stopped => Some(self.stopped(self.flight())),
+        }
+    }
+
+    /// Makes room, once, so that the request can be sent again.
+    async fn overflown(&mut self, flight: Flight, failure: Failure) -> Option<Arc<Message>> {
+        self.compacted = true;
+        let failure = hinted(failure);
+        self.end_retry(Some(&failure.to_string()));
+        if flight.begun {
+            let partial = self.partial(flight, &failure.to_string());
+            self.run.close_turn(partial, Vec::new());
+        }
+        match compact::on_overflow(self.run.agent).await {
+            Ending::Done => None,
+            Ending::Aborted => Some(self.stopped(self.flight())),
+            Ending::Failed(why) => {
+                let text = format!("{failure}; making room failed: {why}");
+                Some(self.give_up(self.flight(), &text))
+            }
         }
     }
 

@@ -16,6 +16,7 @@ const HELP: &str = "\
 {about}
 
 Usage: tau [OPTIONS] [PROMPT]...      (@FILE adds a file or a picture)
+       tau models | tau auth          (with --help, each says more)
 
 {all-args}{after-help}";
 
@@ -73,7 +74,7 @@ pub struct Args {
     /// Add to the system prompt (@FILE reads it)
     #[arg(long, value_name = "TEXT", help_heading = "Model")]
     pub append_system_prompt: Vec<String>,
-    /// Tools that are on: read,write,edit,bash
+    /// Of read,bash,edit,write,grep,find,ls
     #[arg(
         long,
         value_name = "A,B",
@@ -171,6 +172,11 @@ impl Terminals {
 }
 
 impl Args {
+    /// No arguments at all.
+    pub fn none() -> Self {
+        Args::parse_from(["tau"])
+    }
+
     /// Reads the arguments, the program's name first.
     ///
     /// # Errors
@@ -206,6 +212,31 @@ pub fn refuse(error: &clap::Error) -> Exit {
     // Nothing is left to be told when not even this can be written.
     let _ = error.print();
     if error.use_stderr() { Exit::Usage } else { Exit::Ok }
+}
+
+/// A command that is not a conversation. It is one only as the first word, exactly written;
+/// everywhere else, and after `--`, the same word is a prompt.
+#[derive(Clone, Debug)]
+pub enum Command {
+    /// `tau models`.
+    Models(super::models::ModelsArgs),
+    /// `tau auth`.
+    Auth(super::auth::AuthArgs),
+}
+
+impl Command {
+    /// The command in the arguments, the program's name first; none when they are a conversation.
+    ///
+    /// # Errors
+    /// As [`Args::read`].
+    pub fn read(arguments: &[std::ffi::OsString]) -> Result<Option<Self>, clap::Error> {
+        let rest = arguments.iter().skip(1);
+        match arguments.get(1).and_then(|word| word.to_str()) {
+            Some("models") => super::models::ModelsArgs::try_parse_from(rest).map(Command::Models).map(Some),
+            Some("auth") => super::auth::AuthArgs::try_parse_from(rest).map(Command::Auth).map(Some),
+            _ => Ok(None),
+        }
+    }
 }
 
 fn exit_codes() -> String {
@@ -303,6 +334,28 @@ mod tests {
             let args = read(line).unwrap();
             assert_eq!(args.front(Terminals { stdin, stdout }), front, "{line}");
         }
+    }
+
+    #[test]
+    fn a_command_is_the_first_word_and_nothing_else() {
+        let cases = [
+            ("tau models", "Models"),
+            ("tau models --refresh claude opus", "Models"),
+            ("tau auth", "Auth"),
+            ("tau auth check", "Auth"),
+            ("tau -- models", ""),
+            ("tau -p models", ""),
+            ("tau Models", ""),
+            ("tau modelsx", ""),
+            ("tau", ""),
+        ];
+        for (line, expected) in cases {
+            let arguments: Vec<std::ffi::OsString> = line.split(' ').map(Into::into).collect();
+            let command = Command::read(&arguments).unwrap();
+            let name = command.map(|command| format!("{command:?}")).unwrap_or_default();
+            assert!(name.starts_with(expected) && name.is_empty() == expected.is_empty(), "{line}: {name}");
+        }
+        assert_eq!(read("-- models").unwrap().prompts, ["models"]);
     }
 
     #[test]

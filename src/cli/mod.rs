@@ -5,10 +5,15 @@
 //! commands and events. This module is the only one that may know all others.
 
 pub mod args;
+pub mod auth;
 pub mod compose;
 pub mod crash;
 pub mod exit;
+pub mod hidden;
+pub mod keycheck;
+pub mod known;
 pub mod log;
+pub mod models;
 pub mod print;
 pub mod probe;
 pub mod progress;
@@ -21,7 +26,7 @@ use std::time::Duration;
 
 use crate::agent::settings::Paths;
 use crate::agent::task;
-use args::{Args, Front, Terminals};
+use args::{Args, Command, Front, Terminals};
 use compose::{BadFile, Setup};
 use exit::Exit;
 
@@ -31,7 +36,14 @@ pub fn main() -> std::process::ExitCode {
 }
 
 fn run() -> Exit {
-    let args = match Args::read(std::env::args_os()) {
+    let arguments: Vec<std::ffi::OsString> = std::env::args_os().collect();
+    match Command::read(&arguments) {
+        Ok(None) => {}
+        Ok(Some(Command::Models(args))) => return crash::or_crash(models::run(&args)),
+        Ok(Some(Command::Auth(args))) => return crash::or_crash(auth::run(args)),
+        Err(error) => return args::refuse(&error),
+    }
+    let args = match Args::read(arguments) {
         Ok(args) => args,
         Err(error) => return args::refuse(&error),
     };

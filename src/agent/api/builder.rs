@@ -10,6 +10,7 @@ use super::Agent;
 use super::keys::{EnvKeys, NoKeys, OneKey};
 use crate::agent::catalogue::user::UserFile;
 use crate::agent::catalogue::{Catalogue, NotFound};
+use crate::agent::compact::Room;
 use crate::agent::conduct::{Budgets, Conduct, Hooks};
 use crate::agent::demo::DemoTransport;
 use crate::agent::limits::Limits;
@@ -21,7 +22,7 @@ use crate::agent::provider::scripted::Router;
 use crate::agent::secret::Secret;
 use crate::agent::session::Session;
 use crate::agent::settings::auth::KeySource;
-use crate::agent::task::{AgentConfig, FindModel, SessionPlace};
+use crate::agent::task::{AgentConfig, FindModel, Patience, SessionPlace};
 use crate::tools::process::ChildEnv;
 use crate::tools::{AnyTool, Toolbox};
 
@@ -61,8 +62,10 @@ pub struct AgentBuilder {
     bash_timeout: Option<u64>,
     find_model: Option<Arc<FindModel>>,
     retries: Option<u32>,
+    patience: Option<Patience>,
     limits: Limits,
     conduct: Conduct,
+    room: Room,
 }
 
 impl std::fmt::Debug for AgentBuilder {
@@ -193,6 +196,18 @@ impl AgentBuilder {
         self
     }
 
+    /// Whether somebody is there to end a long wait that a provider asks for; nobody when not set.
+    pub fn patience(mut self, patience: Patience) -> Self {
+        self.patience = Some(patience);
+        self
+    }
+
+    /// When and how room is made in the context.
+    pub fn room(mut self, room: Room) -> Self {
+        self.room = room;
+        self
+    }
+
     /// How far a run may go; as far as it likes when not set.
     pub fn limits(mut self, limits: Limits) -> Self {
         self.limits = limits;
@@ -246,7 +261,9 @@ impl AgentBuilder {
             bash_timeout: self.bash_timeout,
             find_model: self.find_model.unwrap_or_else(usual_models),
             max_retries: self.retries.unwrap_or(RETRIES),
+            patience: self.patience.unwrap_or(Patience::Headless),
             limits: self.limits,
+            room: self.room,
             conduct: self.conduct,
         }
     }

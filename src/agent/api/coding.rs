@@ -57,7 +57,7 @@ impl CodingAgent {
     /// When the agent has ended.
     pub async fn bash(&self, command: impl Into<String>) -> Result<(), AgentError> {
         let command = command.into();
-        self.act(AgentCommand::Bash { id: None, command, exclude_from_context: false }).await
+        self.act(AgentCommand::Bash { id: None, command, exclude_from_context: false, size: None }).await
     }
 
     /// As [`CodingAgent::bash`], but the model never sees it.
@@ -66,7 +66,7 @@ impl CodingAgent {
     /// When the agent has ended.
     pub async fn bash_unseen(&self, command: impl Into<String>) -> Result<(), AgentError> {
         let command = command.into();
-        self.act(AgentCommand::Bash { id: None, command, exclude_from_context: true }).await
+        self.act(AgentCommand::Bash { id: None, command, exclude_from_context: true, size: None }).await
     }
 
     /// Ends the person's commands.

@@ -107,8 +107,9 @@ pub struct WireWriter {
 }
 
 impl WireWriter {
-    /// The data of the SSE event that stands for `event`: one line of JSON.
-    pub fn data(&mut self, event: StreamEvent) -> String {
+    /// The data of the SSE event that stands for `event`: one line of JSON. None for what is of
+    /// no concern to the other end, which keeps its own watch on silence.
+    pub fn data(&mut self, event: StreamEvent) -> Option<String> {
         let wire = match event {
             StreamEvent::Delta(delta) => self.delta(delta),
             StreamEvent::Signature { content_index, signature, redacted } => {
@@ -116,11 +117,12 @@ impl WireWriter {
             }
             StreamEvent::Usage(usage) => Wire::Usage { usage },
             StreamEvent::ResponseId(id) => Wire::ResponseId { id },
+            StreamEvent::Silent { .. } => return None,
             StreamEvent::Stop(reason) => Wire::Done { reason },
             StreamEvent::Failed(failure) => Wire::Error { failure },
         };
         // Only maps with keys that are no text could fail, and there are none.
-        serde_json::to_string(&wire).unwrap_or_default()
+        serde_json::to_string(&wire).ok()
     }
 
     fn delta(&mut self, delta: Delta) -> Wire {
@@ -247,7 +249,7 @@ mod tests {
     /// What is written is read as it was, and the text is written once.
     fn check(events: Vec<StreamEvent>) {
         let mut writer = WireWriter::default();
-        let lines: Vec<String> = events.iter().map(|event| writer.data(event.clone())).collect();
+        let lines: Vec<String> = events.iter().filter_map(|event| writer.data(event.clone())).collect();
         let body: String = lines.iter().map(|line| format!("data: {line}\n\n")).collect();
         let mut reader = AnswerReader::new(Box::new(WireDecoder::default()));
         let mut read = Vec::new();
