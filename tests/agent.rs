@@ -1,11 +1,13 @@
 //! The agent task against scripts: order of events, aborts, retries, queues, sessions.
 
+mod compaction;
 mod demo;
 mod law;
 mod queues;
 mod retries;
 mod sessions;
 mod shell;
+mod terminal;
 
 use std::sync::Arc;
 use std::time::{Duration, Instant};

@@ -31,5 +31,7 @@ mod tidy;
 mod tools;
 mod tools_edit;
 mod tools_figures;
+mod tools_search;
 mod tools_shell;
+mod torture;
 mod wire;

@@ -53,6 +53,13 @@ impl Player {
     }
 }
 
+impl Player {
+    /// Adds a script for a later request.
+    pub fn add(&self, answer: Vec<Step>) {
+        self.answers.lock().unwrap().push_back(answer);
+    }
+}
+
 impl Transport for Player {
     fn stream(&self, request: ModelRequest, _cancel: CancellationToken) -> EventStream {
         self.requests.lock().unwrap().push(request);
@@ -104,7 +111,7 @@ fn events(content_index: usize, step: Step) -> Vec<StreamEvent> {
 /// Tools by behaviour.
 #[derive(Clone, Copy, Debug)]
 pub enum Manner {
-    /// Answers its `text`.
+    /// Answers its `text`, or so many `words`.
     Echo,
     /// Sleeps `ms`, and ends at once when cancelled.
     Nap,
@@ -158,7 +165,9 @@ impl AnyTool for FakeTool {
             let running = self.alive.fetch_add(1, Ordering::SeqCst) + 1;
             self.most.fetch_max(running, Ordering::SeqCst);
             let _alive = Alive(self.alive.clone());
-            let text = args.get("text").and_then(Value::as_str).unwrap_or("ok").to_owned();
+            let words = args.get("words").and_then(Value::as_u64).map(|count| "word ".repeat(count as usize));
+            let text = args.get("text").and_then(Value::as_str).unwrap_or("ok");
+            let text = words.unwrap_or_else(|| text.to_owned());
             let ms = args.get("ms").and_then(Value::as_u64).unwrap_or(50);
             match self.manner {
                 Manner::Echo => {}
@@ -230,6 +239,7 @@ pub fn config(transport: Arc<dyn Transport>, dir: &Path) -> AgentConfig {
         max_retries: 3,
         patience: Patience::Headless,
         max_turns: None,
+        room: Default::default(),
     }
 }
 
@@ -327,8 +337,8 @@ fn line(event: &AgentEvent) -> Option<String> {
     Some(match event {
         AgentEvent::SessionOpened { .. }
         | AgentEvent::ModelChanged { .. }
-        | AgentEvent::ThinkingLevelChanged { .. }
-        | AgentEvent::ToolTitle { .. } => return None,
+        | AgentEvent::ToolTitle { .. }
+        | AgentEvent::ThinkingLevelChanged { .. } => return None,
         AgentEvent::AgentStart => "agent_start".into(),
         AgentEvent::AgentEnd { messages, .. } => format!("agent_end {}", messages.len()),
         AgentEvent::AgentSettled { aborted: true } => "settled aborted".into(),
@@ -344,6 +354,14 @@ fn line(event: &AgentEvent) -> Option<String> {
             format!("ran {tool_call_id}{}", if *is_error { " failed" } else { "" })
         }
         AgentEvent::QueueUpdate { steering, follow_up } => format!("queue {steering:?} {follow_up:?}"),
+        AgentEvent::CompactionStart { reason } => format!("compacts {reason:?}"),
+        AgentEvent::CompactionEnd { aborted: true, .. } => "compacted aborted".into(),
+        AgentEvent::CompactionEnd { result: Some(_), will_retry, .. } => {
+            format!("compacted{}", if *will_retry { " and retries" } else { "" })
+        }
+        AgentEvent::CompactionEnd { error_message, .. } => {
+            format!("compacted failed: {}", error_message.as_deref().unwrap_or_default())
+        }
         AgentEvent::AutoRetryStart { attempt, .. } => format!("retry {attempt}"),
         AgentEvent::AutoRetryEnd { success, attempt, .. } => format!("retried {attempt} {success}"),
         AgentEvent::Notice { level, text, .. } => format!("notice {level:?} {text}"),

@@ -10,9 +10,10 @@ use super::context;
 use super::event::{AgentEvent, NoticeLevel};
 use super::message::{Block, Message, UserContent, UserMessage};
 use super::model::{Model, ThinkingLevel};
-use super::shell::Happening;
-use super::task::{Agent, now};
-use super::{run, switch};
+use super::shell::{Happening, Order};
+use super::task::{Agent, Phase, now};
+use super::{compact, run, switch};
+use crate::tools::process::pty::{Input, Window};
 
 /// Acts on a command.
 pub(super) fn act(agent: &mut Agent, command: AgentCommand) {
@@ -20,32 +21,41 @@ pub(super) fn act(agent: &mut Agent, command: AgentCommand) {
         AgentCommand::Abort => abort(agent),
         AgentCommand::AbortRetry => agent.give_up.cancel(),
         AgentCommand::AbortBash => agent.shells.cancel(),
+        AgentCommand::BashInput { id, data } => {
+            agent.shells.input(id.as_deref(), Input::Typed(data.into_bytes()));
+        }
+        AgentCommand::BashResize { id, size } => {
+            agent.shells.input(id.as_deref(), Input::Resized(window(size)));
+        }
         AgentCommand::TakeQueue => take_queue(agent),
         AgentCommand::Shutdown => agent.shut(),
         // Nothing asks yet, so there is no question that an answer could belong to.
         AgentCommand::Answer { .. } => {}
         // What follows a command that waits must wait too, or it would act on the wrong session.
-        command if !agent.later.is_empty() => agent.later.push_back(command),
+        command if blocked(agent) => agent.later.push_back(command),
         AgentCommand::Prompt { text, images, streaming } => prompt(agent, text, images, streaming),
-        AgentCommand::Continue if agent.running => {
+        AgentCommand::Continue if agent.phase == Phase::Running => {
             agent.notice(NoticeLevel::Info, "the agent is working already", None);
         }
         AgentCommand::Continue => agent.later.push_back(command),
         AgentCommand::SetModel { model } => set_model(agent, model),
         AgentCommand::SetThinking { level } => set_thinking(agent, level),
-        AgentCommand::Compact { .. } => {
-            let hint = "begin a new session when this one has grown too long";
-            agent.notice(NoticeLevel::Warning, "compaction is not built yet", Some(hint));
-        }
-        AgentCommand::Bash { id, command, exclude_from_context } => {
-            start_shell(agent, id, command, exclude_from_context);
+        AgentCommand::Bash { id, command, exclude_from_context, size } => {
+            start_shell(agent, Order { id, command, hidden: exclude_from_context, window: size.map(window) });
         }
         AgentCommand::Session(SessionCommand::Name { name }) => switch::name(agent, &name),
-        AgentCommand::Session(_) => {
+        AgentCommand::Session(_) | AgentCommand::Compact { .. } => {
             agent.stop.cancel();
             agent.later.push_back(command);
         }
     }
+}
+
+/// Whether the session that commands act upon is about to change.
+fn blocked(agent: &Agent) -> bool {
+    let changes =
+        |command: &AgentCommand| matches!(command, AgentCommand::Session(_) | AgentCommand::Compact { .. });
+    agent.phase == Phase::Switching || agent.later.iter().any(changes)
 }
 
 /// Begins what had to wait until nothing else runs.
@@ -53,7 +63,12 @@ pub(super) async fn begin(agent: &mut Agent, command: AgentCommand) {
     match command {
         AgentCommand::Prompt { text, images, .. } => start(agent, text, images).await,
         AgentCommand::Continue => go_on(agent).await,
-        AgentCommand::Session(command) => switch::session(agent, command).await,
+        AgentCommand::Compact { instructions } => compact::manual(agent, instructions).await,
+        AgentCommand::Session(command) => {
+            agent.phase = Phase::Switching;
+            switch::session(agent, command).await;
+            agent.phase = Phase::Idle;
+        }
         other => act(agent, other),
     }
 }
@@ -71,7 +86,7 @@ fn said(text: String, images: Vec<Block>) -> UserMessage {
 
 /// Queues a message during a run; else notes that a run is to begin.
 fn prompt(agent: &mut Agent, text: String, images: Vec<Block>, streaming: Queue) {
-    if !agent.running {
+    if agent.phase != Phase::Running {
         agent.later.push_back(AgentCommand::Prompt { text, images, streaming });
     } else if sendable(agent, &text, &images) {
         agent.queues.push(streaming, said(text, images));
@@ -176,20 +191,30 @@ fn set_thinking(agent: &mut Agent, level: ThinkingLevel) {
     agent.emit(AgentEvent::ThinkingLevelChanged { level });
 }
 
-fn start_shell(agent: &mut Agent, id: Option<String>, command: String, exclude_from_context: bool) {
-    agent.emit(AgentEvent::BashStart { id: id.clone(), command: command.clone(), exclude_from_context });
+fn window((columns, rows): (u16, u16)) -> Window {
+    Window { columns, rows }
+}
+
+fn start_shell(agent: &mut Agent, order: Order) {
+    let Order { id, command, hidden, .. } = order.clone();
+    agent.emit(AgentEvent::BashStart { id, command, exclude_from_context: hidden });
     let cwd = agent.cwd().to_owned();
-    agent.shells.start(&agent.config, cwd, id, command, exclude_from_context);
+    agent.shells.start(&agent.config, cwd, order);
 }
 
 /// Passes on what one of the person's commands did. Its message must not come between a call
 /// and its result, so during a run it waits for the run's end.
 pub(super) fn shell(agent: &mut Agent, happening: Happening) {
     match happening {
+        Happening::NoTerminal { reason } => {
+            let text = format!("there is no terminal for this command: {reason}");
+            let hint = "it runs without one, so it cannot ask and may show no colours";
+            agent.notice(NoticeLevel::Warning, text, Some(hint));
+        }
         Happening::Output { id, delta } => agent.emit(AgentEvent::BashExecutionUpdate { id, delta }),
         Happening::Ended { id, message } => {
             let recorded = Arc::new(Message::BashExecution(message.clone()));
-            if agent.running {
+            if agent.phase != Phase::Idle {
                 agent.after_run.push(recorded);
             } else {
                 agent.record(recorded);

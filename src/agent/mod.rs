@@ -9,6 +9,7 @@ pub mod assemble;
 mod calls;
 pub mod catalogue;
 pub mod command;
+pub mod compact;
 pub mod context;
 pub mod demo;
 pub mod event;

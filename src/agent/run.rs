@@ -12,8 +12,8 @@ use super::command::Queue;
 use super::event::{AgentEvent, NoticeLevel};
 use super::guard::Guard;
 use super::message::{AssistantMessage, Message, StopReason, UserMessage};
-use super::task::Agent;
-use super::{calls, turn};
+use super::task::{Agent, Phase};
+use super::{calls, compact, turn};
 
 /// A run in progress.
 pub(super) struct Run<'a> {
@@ -22,12 +22,14 @@ pub(super) struct Run<'a> {
     messages: Vec<Arc<Message>>,
     answers: u32,
     in_turn: bool,
+    /// True once making room has failed: it is not tried again at every turn.
+    cramped: bool,
 }
 
 /// Runs from `first`, or from the history as it stands. Steering that waited since an aborted
 /// run goes before it: it was said before it.
 pub(super) async fn run(agent: &mut Agent, first: Option<UserMessage>) {
-    agent.running = true;
+    agent.phase = Phase::Running;
     agent.stop = CancellationToken::new();
     note_settings(agent);
     let mut said = Vec::new();
@@ -35,9 +37,16 @@ pub(super) async fn run(agent: &mut Agent, first: Option<UserMessage>) {
         said.push(message);
     }
     said.extend(first);
-    let mut run = Run { agent, guard: Guard::default(), messages: Vec::new(), answers: 0, in_turn: false };
+    let mut run = Run {
+        agent,
+        guard: Guard::default(),
+        messages: Vec::new(),
+        answers: 0,
+        in_turn: false,
+        cramped: false,
+    };
     run.go(said).await;
-    run.settle();
+    run.settle().await;
 }
 
 /// Writes down what the run uses, where the session does not say so yet.
@@ -63,6 +72,8 @@ impl Run<'_> {
     /// Turns, until none is left to take.
     async fn go(&mut self, mut said: Vec<UserMessage>) {
         self.agent.emit(AgentEvent::AgentStart);
+        // A session that was taken up with a smaller model may be too large from the start.
+        self.cramped = compact::when_full(self.agent).await;
         loop {
             self.open_turn();
             for message in said.drain(..) {
@@ -76,6 +87,9 @@ impl Run<'_> {
             let results = calls::carry_out(self, answer).await;
             let called = !results.is_empty();
             self.close_turn(message.clone(), results);
+            if called && !self.agent.stop.is_cancelled() && !self.cramped {
+                self.cramped = compact::when_full(self.agent).await;
+            }
             match self.next(answer, called) {
                 Some(more) => said = more,
                 None => return,
@@ -109,20 +123,22 @@ impl Run<'_> {
         deliver(self.agent, Queue::FollowUp).map(|message| vec![message])
     }
 
-    /// The end: what waited for it is added, everything is on disk, then it is told.
-    fn settle(&mut self) {
+    /// The end: what waited for it is added, room is made, everything is on disk, then it is told.
+    async fn settle(&mut self) {
         let messages = std::mem::take(&mut self.messages);
         let agent = &mut *self.agent;
+        agent.phase = Phase::Settling;
         agent.emit(AgentEvent::AgentEnd { messages, will_retry: false });
-        // Compaction at the threshold has its place here, between the end and the settling.
-        for message in std::mem::take(&mut agent.after_run) {
-            agent.record(message);
-        }
+        let aborted = agent.stop.is_cancelled();
+        agent.record_waiting();
         // What was changed during the run, or its last answer would be what a resume goes by.
         note_settings(agent);
+        if !aborted && !self.cramped {
+            compact::when_full(agent).await;
+            agent.record_waiting();
+        }
         agent.flush();
-        agent.running = false;
-        let aborted = agent.stop.is_cancelled();
+        agent.phase = Phase::Idle;
         agent.emit(AgentEvent::AgentSettled { aborted });
     }
 

@@ -18,6 +18,7 @@ use tokio::time::{Instant, timeout_at};
 use tokio_util::sync::CancellationToken;
 
 use super::command::AgentCommand;
+use super::compact::Room;
 use super::event::{AgentEvent, NoticeLevel};
 use super::message::Message;
 use super::model::{Model, ThinkingLevel};
@@ -81,6 +82,8 @@ pub struct AgentConfig {
     pub patience: Patience,
     /// Answers of the model in one run, at most.
     pub max_turns: Option<u32>,
+    /// When and how room is made in the context.
+    pub room: Room,
 }
 
 /// The near end of a running agent. Dropping it ends the agent and everything it started.
@@ -125,6 +128,21 @@ pub(super) fn now() -> i64 {
     jiff::Timestamp::now().as_millisecond()
 }
 
+/// What the agent does at the moment.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(super) enum Phase {
+    #[default]
+    Idle,
+    /// Between the start of a run and its end.
+    Running,
+    /// Between the end of a run and its settling.
+    Settling,
+    /// The person asked for a compaction.
+    Compacting,
+    /// Another session is taken up.
+    Switching,
+}
+
 /// What the task owns.
 pub(super) struct Agent {
     pub(super) config: AgentConfig,
@@ -137,8 +155,7 @@ pub(super) struct Agent {
     pub(super) stop: CancellationToken,
     /// Cancelled to end a wait before a retry.
     pub(super) give_up: CancellationToken,
-    /// True between the start of a run and its `AgentSettled`.
-    pub(super) running: bool,
+    pub(super) phase: Phase,
     /// Commands that wait for the end of the run.
     pub(super) later: VecDeque<AgentCommand>,
     /// True once the task is to end.
@@ -160,7 +177,7 @@ impl Agent {
             ledger: Arc::default(),
             stop: CancellationToken::new(),
             give_up: CancellationToken::new(),
-            running: false,
+            phase: Phase::Idle,
             later: VecDeque::new(),
             stopping: false,
             unwritten: false,
@@ -265,6 +282,13 @@ impl Agent {
     pub(super) fn record(&mut self, message: Arc<Message>) {
         let written = self.config.session.append(message);
         self.written(written);
+    }
+
+    /// Appends what the person's commands left during a run or a compaction.
+    pub(super) fn record_waiting(&mut self) {
+        for message in std::mem::take(&mut self.after_run) {
+            self.record(message);
+        }
     }
 
     /// Brings the session to disk.

@@ -13,6 +13,7 @@ use futures_util::StreamExt;
 use tokio_util::sync::CancellationToken;
 
 use super::assemble::Assembler;
+use super::compact::{self, Ending};
 use super::context;
 use super::event::{AgentEvent, Delta, NoticeLevel};
 use super::message::{AssistantMessage, Block, Message, StopReason, ToolCall, Usage};
@@ -34,7 +35,7 @@ const ABORTED: &str = "aborted";
 pub(super) async fn answer(run: &mut Run<'_>) -> Arc<Message> {
     let config = &run.agent.config;
     let retries = Retries::seeded(config.max_retries, config.patience);
-    let mut answering = Answering { run, retries, retrying: false };
+    let mut answering = Answering { run, retries, retrying: false, compacted: false };
     loop {
         let mut flight = answering.flight();
         let done = match answering.fly(&mut flight).await {
@@ -97,6 +98,8 @@ struct Answering<'r, 'a> {
     retries: Retries,
     /// True between `AutoRetryStart` and `AutoRetryEnd`.
     retrying: bool,
+    /// True once room was made because the request was too long.
+    compacted: bool,
 }
 
 impl Answering<'_, '_> {
@@ -238,8 +241,9 @@ impl Answering<'_, '_> {
         if self.run.agent.stop.is_cancelled() {
             return Some(self.stopped(flight));
         }
-        // A conversation that has outgrown the model is to be handed to compaction here, and
-        // the request sent again; until there is one, the person is told what helps.
+        if failure.kind == FailureKind::Overflow && !self.compacted {
+            return self.overflown(flight, failure).await;
+        }
         let failure = hinted(failure);
         let delay_ms = match self.retries.after(&failure) {
             Verdict::Wait(delay_ms) => delay_ms,
@@ -263,6 +267,25 @@ impl Answering<'_, '_> {
             Waited::Elapsed => None,
             Waited::GivenUp => Some(self.give_up(self.flight(), &error_message)),
             Waited::Stopped => Some(self.stopped(self.flight())),
+        }
+    }
+
+    /// Makes room, once, so that the request can be sent again.
+    async fn overflown(&mut self, flight: Flight, failure: Failure) -> Option<Arc<Message>> {
+        self.compacted = true;
+        let failure = hinted(failure);
+        self.end_retry(Some(&failure.to_string()));
+        if flight.begun {
+            let partial = self.partial(flight, &failure.to_string());
+            self.run.close_turn(partial, Vec::new());
+        }
+        match compact::on_overflow(self.run.agent).await {
+            Ending::Done => None,
+            Ending::Aborted => Some(self.stopped(self.flight())),
+            Ending::Failed(why) => {
+                let text = format!("{failure}; making room failed: {why}");
+                Some(self.give_up(self.flight(), &text))
+            }
         }
     }
 

@@ -74,7 +74,7 @@ pub struct Args {
     /// Add to the system prompt (@FILE reads it)
     #[arg(long, value_name = "TEXT", help_heading = "Model")]
     pub append_system_prompt: Vec<String>,
-    /// Tools that are on: read,write,edit,bash
+    /// Of read,bash,edit,write,grep,find,ls
     #[arg(
         long,
         value_name = "A,B",

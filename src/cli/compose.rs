@@ -174,7 +174,7 @@ impl Setup {
     /// # Errors
     /// When a file that a flag names cannot be read.
     pub fn agent(&self, session: Session) -> Result<(AgentConfig, Vec<String>), Refusal> {
-        let tools = self.tools();
+        let tools = self.tools()?;
         let context = if self.args.no_context_files {
             ContextFiles::default()
         } else {
@@ -210,22 +210,30 @@ impl Setup {
                 Front::Print | Front::Json => Patience::Headless,
             },
             max_turns: self.args.max_turns,
+            room: self.settings.room(),
         };
         Ok((config, context.notices))
     }
 
-    fn tools(&self) -> Toolbox {
+    /// The tools that are on.
+    fn tools(&self) -> Result<Toolbox, Refusal> {
         if self.args.no_tools {
-            return Toolbox::empty();
+            return Ok(Toolbox::empty());
         }
-        let tools = match &self.settings.shell {
-            Some(shell) => Toolbox::standard().with(Arc::new(Bash::with_shell(shell))),
-            None => Toolbox::standard(),
-        };
-        match self.args.tools.as_ref().or(self.settings.tools.as_ref()) {
-            Some(names) => tools.only(names),
+        let refuse = |exit, text| Refusal { exit, text };
+        let tools = match (&self.args.tools, &self.settings.tools) {
+            (Some(names), _) => {
+                Toolbox::named(names).map_err(|text| refuse(Exit::Usage, format!("--tools: {text}")))
+            }
+            (None, Some(names)) => Toolbox::named(names)
+                .map_err(|text| refuse(Exit::Config, format!("the setting `tools`: {text}"))),
+            (None, None) => Ok(Toolbox::standard()),
+        }?;
+        // The shell that is set replaces the usual one, where there is one at all.
+        Ok(match self.settings.shell.as_ref().filter(|_| tools.get("bash").is_some()) {
+            Some(shell) => tools.with(Arc::new(Bash::with_shell(shell))),
             None => tools,
-        }
+        })
     }
 
     fn system_prompt(&self, tools: &Toolbox, context: &ContextFiles) -> Result<String, Refusal> {

@@ -14,13 +14,17 @@ pub mod diff;
 pub mod edit;
 pub mod encoding;
 pub mod file_call;
+pub mod find;
+pub mod grep;
 pub mod ledger;
+pub mod ls;
 pub mod paths;
 pub mod process;
 pub mod read;
 pub mod replace;
 pub mod scratch;
 pub mod terminal;
+pub mod walk;
 pub mod write;
 
 use std::future::Future;
@@ -209,6 +213,29 @@ impl Toolbox {
             Arc::new(edit::Edit::default()),
             Arc::new(write::Write::default()),
         ])
+    }
+
+    /// Every tool there is: the standard ones, and grep, find, ls.
+    pub fn all() -> Self {
+        Toolbox::standard()
+            .with(Arc::new(grep::Grep::default()))
+            .with(Arc::new(find::Find::default()))
+            .with(Arc::new(ls::Ls::default()))
+    }
+
+    /// The tools of these names.
+    ///
+    /// # Errors
+    /// A sentence that lists the names there are, when one is of no tool.
+    pub fn named(names: &[String]) -> Result<Self, String> {
+        let all = Toolbox::all();
+        match names.iter().find(|name| all.get(name).is_none()) {
+            None => Ok(all.only(names)),
+            Some(unknown) => {
+                let names: Vec<String> = all.specs().into_iter().map(|spec| spec.name).collect();
+                Err(format!("there is no tool {unknown:?}; the tools are {}", names.join(", ")))
+            }
+        }
     }
 
     /// No tools at all.

@@ -22,7 +22,7 @@ async fn failures_are_retried_or_told() {
     .await;
     let too_often = vec![short(FailureKind::Network); 4];
     check(too_often, &join(&[&head, &["retry 1", "retry 2", "retry 3", "retried 3 false"], &bad])).await;
-    for kind in [FailureKind::Auth, FailureKind::Request, FailureKind::Overflow, FailureKind::Config] {
+    for kind in [FailureKind::Auth, FailureKind::Request, FailureKind::Config] {
         check(vec![short(kind), ok.clone()], &join(&[&head, &bad])).await;
     }
     check(vec![vec![Fail(FailureKind::RateLimit, Some(90_000))]], &join(&[&head, &bad])).await;

@@ -15,7 +15,7 @@ use tau::agent::provider::reader::AnswerReader;
 use tau::agent::provider::{StreamEvent, provider};
 
 /// The folder of recorded streams; none, with a notice, where it is not at hand.
-fn recordings() -> Option<PathBuf> {
+pub fn recordings() -> Option<PathBuf> {
     let root = PathBuf::from(env!("CARGO_MANIFEST_DIR"));
     let named = std::env::var_os("TAU_SHARED").map(PathBuf::from);
     let places = [named, Some(root.join("../shared")), Some(root.join("../../shared"))];

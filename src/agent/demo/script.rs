@@ -6,6 +6,7 @@
 use serde_json::{Value, json};
 
 use super::long;
+use crate::agent::compact;
 use crate::agent::message::{Message, ToolCall};
 use crate::agent::provider::{Failure, FailureKind, ModelRequest};
 use crate::tools::Content;
@@ -82,6 +83,9 @@ impl Done<'_> {
 
 /// The answer to a request.
 pub fn reply(request: &ModelRequest) -> Reply {
+    if *request.system == *compact::SYSTEM {
+        return Reply { parts: vec![say(include_str!("compaction.md"))], speed: Speed::Usual };
+    }
     let since = Since::new(request);
     let parts = match wish(&since) {
         Wish::Tour => since.tour(),

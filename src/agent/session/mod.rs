@@ -16,7 +16,7 @@ use std::sync::Arc;
 
 use serde::Serialize;
 
-use super::event::SessionInfo;
+use super::event::{CompactionResult, SessionInfo};
 use super::message::Message;
 use super::model::ThinkingLevel;
 use entry::{Body, Entry};
@@ -260,6 +260,26 @@ impl Session {
         self.add(body, Worth::Waits)
     }
 
+    /// Appends a compaction; the id of its entry, and whether it was written. With no
+    /// `first_kept` nothing of what stands before it is kept, and it names itself.
+    pub fn append_compaction(
+        &mut self,
+        first_kept: Option<&str>,
+        result: &CompactionResult,
+    ) -> (String, Result<(), SessionError>) {
+        self.take_foreign();
+        let mut entry = self.tree.grow(entry::now(), Body::SessionInfo { name: String::new() });
+        entry.body = Body::Compaction {
+            summary: result.summary.clone(),
+            first_kept_entry_id: first_kept.unwrap_or(&entry.id).to_owned(),
+            tokens_before: result.tokens_before,
+            details: result.details.clone(),
+            usage: result.usage.and_then(|usage| serde_json::to_value(usage).ok()),
+        };
+        let id = entry.id.to_string();
+        (id, self.put(entry, Worth::Waits))
+    }
+
     /// Notes the model that is now used, if it was another.
     ///
     /// # Errors
@@ -308,12 +328,20 @@ impl Session {
     }
 
     fn add(&mut self, body: Body, worth: Worth) -> Result<(), SessionError> {
+        self.take_foreign();
+        let entry = self.tree.grow(entry::now(), body);
+        self.put(entry, worth)
+    }
+
+    /// Another program may have appended: its entries make a branch beside ours.
+    fn take_foreign(&mut self) {
         if let Some(file) = &mut self.file {
-            // Another program may have appended: its entries make a branch beside ours.
             let foreign = file.foreign();
             read::appended(&foreign).into_iter().for_each(|entry| self.tree.insert(entry));
         }
-        let entry = self.tree.grow(entry::now(), body);
+    }
+
+    fn put(&mut self, entry: Entry, worth: Worth) -> Result<(), SessionError> {
         let line = entry.line();
         self.tree.push(entry);
         let Some(file) = &mut self.file else { return Ok(()) };

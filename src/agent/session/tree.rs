@@ -111,17 +111,14 @@ impl Tree {
     /// The model's context at the leaf: section 5 of the session format.
     pub fn context(&self) -> SessionContext {
         let path = self.branch();
-        let selection = select(&path);
-        let edits = edits(&selection);
-        let messages = selection
-            .iter()
-            .filter_map(|entry| match edits.get(&*entry.id) {
-                Some(None) => None,
-                Some(Some(replacement)) => message(entry).map(|whole| edited(&whole, replacement)),
-                None => message(entry),
-            })
-            .collect();
+        let messages = items(&path).map(|(_, message)| message).collect();
         SessionContext { messages, model: self.model(&path), thinking: self.thinking(&path) }
+    }
+
+    /// The messages of the context, each with the id of the entry that gives it. After a
+    /// compaction its summary comes first.
+    pub fn context_items(&self) -> Vec<(Arc<str>, Arc<Message>)> {
+        items(&self.branch()).collect()
     }
 
     /// Provider and id of the model on this path.
@@ -172,6 +169,21 @@ fn select<'a>(path: &[&'a Entry]) -> Vec<&'a Entry> {
     let (compaction, after) = rest.split_at(1.min(rest.len()));
     let kept = kept.iter().filter(|entry| !is_compaction(entry));
     compaction.iter().chain(kept).chain(after).copied().collect()
+}
+
+/// The messages a path gives the context, after compaction and edits.
+fn items(path: &[&Entry]) -> impl Iterator<Item = (Arc<str>, Arc<Message>)> {
+    let selection = select(path);
+    let edits = edits(&selection);
+    let item = |entry: &&Entry| {
+        let message = match edits.get(&*entry.id) {
+            Some(None) => None,
+            Some(Some(replacement)) => message(entry).map(|whole| edited(&whole, replacement)),
+            None => message(entry),
+        };
+        Some((Arc::clone(&entry.id), message?))
+    };
+    selection.iter().filter_map(item).collect::<Vec<_>>().into_iter()
 }
 
 /// What the edits in the selection say of each target; the last one counts.

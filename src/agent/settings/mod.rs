@@ -15,6 +15,7 @@ use std::path::{Path, PathBuf};
 
 use serde::{Deserialize, Deserializer, Serialize};
 
+use super::compact::Room;
 use super::model::{Api, ThinkingLevel};
 pub use paths::Paths;
 pub(super) use toml_file::{read_toml, read_toml_text};
@@ -70,6 +71,10 @@ pub struct Settings {
     pub ca_file: Option<PathBuf>,
     /// The proxy, or `none`; when not set, what `HTTPS_PROXY` and `HTTP_PROXY` say.
     pub proxy: Option<String>,
+    /// False leaves making room in the context to `/compact`.
+    pub auto_compact: Option<bool>,
+    /// Tokens of the context window that are kept free.
+    pub compact_reserve: Option<u64>,
 }
 
 impl Settings {
@@ -116,6 +121,16 @@ impl Settings {
         }
         self.network_from_env(&get)?;
         Ok(self)
+    }
+
+    /// When and how room is made in the context.
+    pub fn room(&self) -> Room {
+        let usual = Room::default();
+        Room {
+            auto: self.auto_compact.unwrap_or(usual.auto),
+            reserve: self.compact_reserve.unwrap_or(usual.reserve),
+            ..usual
+        }
     }
 
     /// The folder new sessions of `cwd` are kept in.

@@ -1,0 +1,94 @@
+//! Asks the model for a summary: one request without tools, nothing of it streamed to anybody.
+
+use std::panic::AssertUnwindSafe;
+use std::sync::Arc;
+
+use futures_util::StreamExt;
+
+use crate::agent::assemble::Assembler;
+use crate::agent::message::{Message, StopReason, Usage, UserContent, UserMessage};
+use crate::agent::model::{Model, ThinkingLevel};
+use crate::agent::provider::{Failure, FailureKind, ModelRequest, StreamEvent};
+use crate::agent::task::{Agent, now, panic_text};
+
+/// The prompt of the model that sums up.
+pub const SYSTEM: &str = include_str!("system.md");
+
+/// A summary as the model gave it.
+#[derive(Clone, Debug)]
+pub struct Answer {
+    pub text: String,
+    pub usage: Usage,
+    /// True when the length limit ended it.
+    pub cut_off: bool,
+}
+
+/// Asks; none when the person stopped it.
+pub(in crate::agent) async fn ask(
+    agent: &mut Agent,
+    model: &Arc<Model>,
+    text: String,
+    max_tokens: u64,
+) -> Option<Result<Answer, Failure>> {
+    let (keys, of) = (agent.config.keys.clone(), model.clone());
+    let key = match agent.attend_unless_stopped(async move { keys.key(&of).await }).await? {
+        Ok(key) => key,
+        Err(failure) => return Some(Err(failure)),
+    };
+    let said = UserMessage { content: UserContent::Text(text), timestamp: now() };
+    let request = ModelRequest {
+        model: model.clone(),
+        key,
+        system: SYSTEM.into(),
+        messages: vec![Arc::new(Message::User(said))],
+        tools: [].into(),
+        thinking: model.nearest(ThinkingLevel::Off),
+        max_tokens: Some(max_tokens),
+        temperature: None,
+        session_id: agent.config.session.info().id.clone(),
+    };
+    let (transport, cancel) = (agent.config.transport.clone(), agent.stop.child_token());
+    let started = std::panic::catch_unwind(AssertUnwindSafe(|| transport.stream(request, cancel)));
+    let stream = match started {
+        Ok(stream) => stream,
+        Err(panic) => return Some(Err(crashed(&*panic))),
+    };
+    let mut assembler = Assembler::new(model, now());
+    let mut events = AssertUnwindSafe(stream).catch_unwind();
+    loop {
+        match agent.attend_unless_stopped(events.next()).await? {
+            Some(Ok(StreamEvent::Failed(failure))) if failure.kind == FailureKind::Aborted => return None,
+            Some(Ok(StreamEvent::Failed(failure))) => return Some(Err(failure)),
+            Some(Ok(event @ StreamEvent::Stop(_))) => {
+                assembler.feed(&event);
+                return Some(answer(assembler));
+            }
+            Some(Ok(event)) => assembler.feed(&event),
+            Some(Err(panic)) => return Some(Err(crashed(&*panic))),
+            None => {
+                let text = "the stream ended before the summary was complete";
+                return Some(Err(Failure::new(FailureKind::Network, text)));
+            }
+        }
+    }
+}
+
+fn answer(assembler: Assembler) -> Result<Answer, Failure> {
+    let message = assembler.message();
+    let text = message.text();
+    match message.stop_reason {
+        StopReason::Error | StopReason::Aborted => {
+            let why = message.error_message.unwrap_or_else(|| "the provider ended the answer".into());
+            Err(Failure::new(FailureKind::Protocol, why))
+        }
+        _ if text.trim().is_empty() => {
+            Err(Failure::new(FailureKind::Protocol, "the model answered without a summary"))
+        }
+        reason => Ok(Answer { text, usage: message.usage, cut_off: reason == StopReason::Length }),
+    }
+}
+
+fn crashed(panic: &(dyn std::any::Any + Send)) -> Failure {
+    let text = format!("tau failed to read the summary: {}", panic_text(panic));
+    Failure::new(FailureKind::Config, text).hint("this is a fault of tau; please report it")
+}

@@ -1,0 +1,334 @@
+//! Making room: when it happens, what the model is told before and after, and how it fails.
+
+use tau::agent::command::SessionCommand;
+use tau::agent::compact::{Room, SYSTEM, size};
+use tau::agent::event::{CompactionReason, CompactionResult};
+use tau::agent::model::{Api, Model};
+use tau::agent::provider::{ModelRequest, provider};
+use tau::agent::session::entry::Body;
+use tau::agent::task::AgentConfig;
+
+use super::*;
+
+const SUMMARY: [Step; 2] = [Say("what happened so far"), STOP];
+
+/// A text of about so many tokens.
+fn long(tokens: usize) -> &'static str {
+    "word ".repeat(tokens * 4 / 5).leak()
+}
+
+/// A model with a window of 8,000 tokens, of which half is kept free.
+fn small(config: &mut AgentConfig) {
+    let model = Model::clone(&model("first"));
+    config.model = Some(Arc::new(Model { context_window: 8_000, ..model }));
+    config.room = Room { keep: 800, ..Room::default() };
+}
+
+fn result(events: &[AgentEvent]) -> CompactionResult {
+    let result = events.iter().find_map(|event| match event {
+        AgentEvent::CompactionEnd { result, .. } => result.clone(),
+        _ => None,
+    });
+    result.unwrap_or_else(|| panic!("no result in {:?}", brief(events)))
+}
+
+async fn compact(bench: &mut Bench, instructions: Option<&str>) -> Vec<AgentEvent> {
+    let instructions = instructions.map(str::to_owned);
+    bench.send(AgentCommand::Compact { instructions }).await;
+    bench.until(|event| matches!(event, AgentEvent::CompactionEnd { .. })).await
+}
+
+fn requests(player: &Player) -> Vec<ModelRequest> {
+    player.requests.lock().unwrap().clone()
+}
+
+fn words(request: &ModelRequest) -> String {
+    let texts = request.messages.iter().map(|message| match message.as_ref() {
+        Message::User(user) => user.content.text(),
+        other => crate::fake::said(other),
+    });
+    texts.collect::<Vec<_>>().join("\n")
+}
+
+/// Every call of a request has its result right behind it, and each wire format takes it.
+fn check_valid(request: &ModelRequest) {
+    let mut open: Vec<&str> = Vec::new();
+    for message in &request.messages {
+        match message.as_ref() {
+            Message::Assistant(answer) => {
+                assert!(open.is_empty(), "{open:?} have no result");
+                open = answer.tool_calls().map(|call| call.id.as_str()).collect();
+            }
+            Message::ToolResult(result) => {
+                let at = open.iter().position(|id| *id == result.tool_call_id).expect("a call");
+                open.remove(at);
+            }
+            _ => assert!(open.is_empty(), "{open:?} have no result"),
+        }
+    }
+    for (_, api) in Api::NAMES {
+        let model =
+            Arc::new(Model { api, base_url: "http://localhost".into(), ..Model::clone(&request.model) });
+        let messages = tau::agent::context::for_request(&request.messages, &model);
+        let request = ModelRequest { model, messages, ..request.clone() };
+        provider(api).unwrap().encode(&request).unwrap();
+    }
+}
+
+#[tokio::test]
+async fn a_summary_takes_the_place_of_what_was_before() {
+    let answers = vec![
+        vec![Say("first answer"), STOP],
+        vec![Say("second answer"), STOP],
+        SUMMARY.to_vec(),
+        vec![Say("third answer"), STOP],
+        vec![Say("a later summary"), STOP],
+    ];
+    let player = Player::new(answers);
+    let mut bench = Bench::on(player.clone());
+    for text in ["the first wish", "the second wish"] {
+        bench.prompt(text).await;
+        bench.settled().await;
+    }
+    let events = compact(&mut bench, Some("mind the colours")).await;
+    assert_eq!(brief(&events), ["compacts Manual", "compacted"]);
+    let first = result(&events);
+    assert!(first.summary.starts_with("what happened so far"), "{first:?}");
+    assert!(first.tokens_before > 0 && first.estimated_tokens_after > 0, "{first:?}");
+    bench.prompt("the third wish").await;
+    bench.settled().await;
+
+    let asked = requests(&player);
+    let summing = &asked[2];
+    assert_eq!((&*summing.system, summing.tools.len(), summing.thinking.name()), (SYSTEM, 0, "off"));
+    let text = words(summing);
+    for part in ["the first wish", "first answer", "mind the colours", "## Next"] {
+        assert!(text.contains(part), "{part} is missing in {text}");
+    }
+    let told = words(&asked[3]);
+    assert!(told.contains("<summary>\nwhat happened so far"), "{told}");
+    assert!(!told.contains("first answer") && told.contains("the third wish"), "{told}");
+    // The last message of the person stays word for word, wherever the cut stands.
+    assert!(told.contains("the second wish"), "{told}");
+    check_valid(&asked[3]);
+
+    // A second one carries the first on.
+    compact(&mut bench, None).await;
+    let again = words(&requests(&player)[4]);
+    assert!(again.contains("<earlier-summary>\nwhat happened so far"), "{again}");
+    assert!(again.contains("Carry it on"), "{again}");
+
+    // All of it is in the file, and a resumed session goes on from the summary.
+    let (session, _dir) = bench.reopened().await.unwrap();
+    let compactions = session.tree().entries().iter().filter(|e| matches!(e.body, Body::Compaction { .. }));
+    assert_eq!(compactions.count(), 2);
+    let messages = session.context().messages;
+    assert!(matches!(&*messages[0], Message::CompactionSummary(s) if s.summary.starts_with("a later")));
+}
+
+#[tokio::test]
+async fn without_a_conversation_there_is_nothing_to_compact() {
+    let mut bench = Bench::new(Vec::new());
+    let events = compact(&mut bench, None).await;
+    assert_eq!(brief(&events), ["compacts Manual", "compacted failed: nothing to compact"]);
+    bench.prompt("go").await;
+    assert!(brief(&bench.settled().await).contains(&"settled".to_owned()));
+}
+
+#[tokio::test]
+async fn room_is_made_between_turns() {
+    let step = |n: &'static str| vec![Call("a", "echo", json!({ "words": 720, "n": n })), USE];
+    let answers = vec![
+        step("1"),
+        step("2"),
+        step("3"),
+        step("4"),
+        step("5"),
+        SUMMARY.to_vec(),
+        step("6"),
+        vec![Say("finished"), STOP],
+    ];
+    let player = Player::new(answers);
+    let mut bench = Bench::with(player.clone(), small);
+    bench.prompt("walk far").await;
+    let events = bench.settled().await;
+    let told = brief(&events);
+    let at = told.iter().position(|line| line == "compacts Threshold").expect("no compaction");
+    assert_eq!(told[at - 1..at + 3], ["turn_end 1", "compacts Threshold", "compacted", "turn_start"]);
+    assert!(told.contains(&"end assistant Stop finished".to_owned()), "{told:?}");
+    assert_eq!(told.iter().filter(|line| *line == "agent_start").count(), 1);
+    let result = result(&events);
+    assert!(result.tokens_before > 4_000 && result.estimated_tokens_after < 2_000, "{result:?}");
+    let after = &requests(&player)[6];
+    assert!(words(after).contains("walk far"), "the wish is lost: {}", words(after));
+    requests(&player).iter().for_each(check_valid);
+    let (session, _dir) = bench.reopened().await.unwrap();
+    let kept = session.tree().get(&result.first_kept_entry_id).expect("the entry is there");
+    let Body::Message { message } = &kept.body else { panic!("{kept:?}") };
+    assert!(!matches!(**message, Message::ToolResult(_)));
+}
+
+#[tokio::test]
+async fn room_is_made_once_a_request_was_too_long() {
+    let overflow = || vec![Fail(FailureKind::Overflow, None)];
+    let talk = || vec![Say(long(300)), STOP];
+    let answers = vec![talk(), overflow(), SUMMARY.to_vec(), vec![Say("fits"), STOP]];
+    let mut bench = Bench::new(answers);
+    bench.prompt("tell me").await;
+    bench.settled().await;
+    bench.prompt("go on").await;
+    let told = brief(&bench.settled().await);
+    let at = told.iter().position(|line| line == "compacts Overflow").expect("no compaction");
+    let expected = [
+        "compacts Overflow",
+        "compacted and retries",
+        "start assistant",
+        "update",
+        "end assistant Stop fits",
+    ];
+    assert_eq!(told[at..at + 5], expected);
+    assert_eq!(told.iter().filter(|line| *line == "agent_end 2").count(), 1, "{told:?}");
+
+    let answers = vec![talk(), overflow(), SUMMARY.to_vec(), overflow()];
+    let player = Player::new(answers);
+    let mut bench = Bench::on(player.clone());
+    bench.prompt("tell me").await;
+    bench.settled().await;
+    bench.prompt("go on").await;
+    let told = brief(&bench.settled().await);
+    assert!(told.contains(&"end assistant Error".to_owned()), "{told:?}");
+    assert_eq!(requests(&player).len(), 4);
+}
+
+#[tokio::test]
+async fn a_huge_result_is_cut_before_anything_is_summed_up() {
+    let answers = vec![vec![Call("a", "echo", json!({ "words": 4_000 })), USE], vec![Say("seen"), STOP]];
+    let player = Player::new(answers);
+    let mut bench = Bench::with(player.clone(), small);
+    bench.prompt("look at it").await;
+    let told = brief(&bench.settled().await);
+    assert!(told.iter().any(|line| line.contains("very large tool results were cut")), "{told:?}");
+    assert!(!told.iter().any(|line| line.starts_with("compact")), "{told:?}");
+    let request = &requests(&player)[1];
+    assert!(size::of_messages(&request.messages) < 1_000);
+    check_valid(request);
+    // The whole result is still in the file.
+    let written = std::fs::read_to_string(&files(&bench.dir)[0]).unwrap();
+    assert!(written.contains(long(5_000)));
+}
+
+#[tokio::test]
+async fn two_tries_then_it_says_why() {
+    let cases: [(&str, Vec<Vec<Step>>, &str, usize); 4] = [
+        ("broken", vec![vec![Fail(FailureKind::Network, Some(1))]; 2], "it broke", 2),
+        ("too long a summary", vec![vec![Say(long(5_000)), STOP]; 2], "would still be about", 2),
+        ("no key", vec![vec![Fail(FailureKind::Auth, None)]], "it broke", 1),
+        ("no words", vec![vec![Say("  "), STOP]; 2], "without a summary", 2),
+    ];
+    for (name, tries, why, count) in cases {
+        let mut answers = vec![vec![Say("hello"), STOP]];
+        answers.extend(tries);
+        let player = Player::new(answers);
+        let mut bench = Bench::with(player.clone(), small);
+        bench.prompt("hi").await;
+        bench.settled().await;
+        let told = brief(&compact(&mut bench, None).await);
+        assert!(told[1].starts_with("compacted failed") && told[1].contains(why), "{name}: {told:?}");
+        assert_eq!(requests(&player).len(), 1 + count, "{name}");
+        bench.prompt("and now").await;
+        assert_eq!(brief(&bench.settled().await).last().map(String::as_str), Some("settled"), "{name}");
+    }
+    // One that fails once is tried again, and keeps nothing word for word then.
+    let answers = vec![vec![Say("hello"), STOP], vec![Fail(FailureKind::Network, Some(1))], SUMMARY.to_vec()];
+    let mut bench = Bench::with(Player::new(answers), small);
+    bench.prompt("hi").await;
+    bench.settled().await;
+    let result = result(&compact(&mut bench, None).await);
+    let (session, _dir) = bench.reopened().await.unwrap();
+    assert_eq!(*session.tree().leaf().unwrap().id, *result.first_kept_entry_id);
+    assert_eq!(session.context().messages.len(), 1);
+    assert!(result.summary.contains("word for word\nhi"), "{result:?}");
+}
+
+#[tokio::test]
+async fn a_compaction_can_be_stopped_and_holds_prompts_back() {
+    let answers = vec![vec![Say("hello"), STOP], vec![Hang]];
+    let mut bench = Bench::new(answers);
+    bench.prompt("hi").await;
+    bench.settled().await;
+    bench.send(AgentCommand::Compact { instructions: None }).await;
+    bench.until(|event| matches!(event, AgentEvent::CompactionStart { .. })).await;
+    bench.send(AgentCommand::Abort).await;
+    let told = brief(&bench.until(|event| matches!(event, AgentEvent::CompactionEnd { .. })).await);
+    assert_eq!(told, ["compacted aborted"]);
+
+    let summing = vec![Wait(100), Say("short"), STOP];
+    let mut bench = Bench::new(vec![vec![Say("hello"), STOP], summing, vec![Say("later"), STOP]]);
+    bench.prompt("hi").await;
+    bench.settled().await;
+    bench.send(AgentCommand::Compact { instructions: None }).await;
+    bench.until(|event| matches!(event, AgentEvent::CompactionStart { .. })).await;
+    bench.prompt("meanwhile").await;
+    let told = brief(&bench.settled().await);
+    assert_eq!(told[..2], ["compacted", "agent_start"]);
+    assert!(told.contains(&"end user meanwhile".to_owned()), "{told:?}");
+}
+
+#[tokio::test]
+async fn a_run_is_ended_before_the_person_compacts() {
+    let mut bench = Bench::new(vec![vec![Say("half"), Hang], SUMMARY.to_vec()]);
+    bench.prompt("go").await;
+    bench.until(|event| matches!(event, AgentEvent::MessageUpdate { .. })).await;
+    let told = brief(&compact(&mut bench, None).await);
+    assert_eq!(told[told.len() - 3..], ["settled aborted", "compacts Manual", "compacted"]);
+}
+
+#[tokio::test]
+async fn switched_off_it_waits_for_the_person() {
+    let answers = vec![vec![Say(long(5_000)), STOP], vec![Fail(FailureKind::Overflow, None)]];
+    let mut bench = Bench::with(Player::new(answers), |config| {
+        small(config);
+        config.room.auto = false;
+    });
+    bench.prompt("talk").await;
+    bench.settled().await;
+    bench.prompt("more").await;
+    let events = bench.settled().await;
+    assert!(!brief(&events).iter().any(|line| line.starts_with("compact")), "{:?}", brief(&events));
+    let reasons = [CompactionReason::Manual];
+    assert!(
+        events.iter().all(
+            |event| !matches!(event, AgentEvent::CompactionStart { reason } if !reasons.contains(reason))
+        )
+    );
+    bench.send(AgentCommand::Session(SessionCommand::New)).await;
+}
+
+/// The estimate against what providers counted for their own answers.
+#[test]
+fn sizes_are_near_what_providers_count() {
+    let Some(corpus) = crate::providers::recordings() else { return };
+    let files = std::fs::read_dir(corpus).unwrap();
+    let (mut estimated, mut counted, mut count) = (0_u64, 0_u64, 0);
+    for file in files.map(|file| file.unwrap().path()) {
+        if !file.to_string_lossy().ends_with(".expected.json") {
+            continue;
+        }
+        let expected: Value = serde_json::from_slice(&std::fs::read(&file).unwrap()).unwrap();
+        let text = expected["text"].as_str().unwrap_or_default();
+        let output = expected["usage"]["output"].as_u64().unwrap_or_default();
+        let other = expected["thinking"].as_str().is_some_and(|text| !text.is_empty())
+            || expected["tool_calls"].as_array().is_some_and(|calls| !calls.is_empty());
+        let estimate = size::of_text(text);
+        // Answers that thought in secret say nothing about their text.
+        if other || output < 150 || estimate * 2 < output {
+            continue;
+        }
+        count += 1;
+        estimated += estimate;
+        counted += output;
+        assert!(estimate <= output * 2, "{estimate} for {output}: {file:?}");
+    }
+    println!("{count} answers: {estimated} tokens estimated, {counted} counted");
+    assert!(count > 10 && estimated * 4 > counted * 3 && estimated * 3 < counted * 4);
+}
