@@ -25,12 +25,8 @@ const AFTER: &str = "A key is looked for in --api-key, in the vendor's environme
 
 /// The arguments of `tau auth`.
 #[derive(Clone, Debug, Parser)]
-#[command(
-    name = "tau auth",
-    about = "Keys of the vendors of models",
-    disable_help_subcommand = true,
-    after_help = AFTER
-)]
+#[command(name = "tau auth", about = "Keys of the vendors of models", after_help = AFTER)]
+#[command(disable_help_subcommand = true)]
 pub struct AuthArgs {
     #[command(subcommand)]
     pub action: Option<Action>,

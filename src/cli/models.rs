@@ -28,11 +28,7 @@ const AFTER: &str = "A `?` is not known: a size, or a price, which is in US doll
 
 /// The arguments of `tau models`.
 #[derive(Clone, Debug, Parser)]
-#[command(
-    name = "tau models",
-    about = "The models that --model takes, with what is known of them",
-    after_help = AFTER
-)]
+#[command(name = "tau models", about = "The models that --model takes", after_help = AFTER)]
 pub struct ModelsArgs {
     /// Words that the vendor, the id or the name must have
     #[arg(value_name = "FILTER")]
