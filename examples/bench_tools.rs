@@ -102,7 +102,7 @@ fn make_tree(folder: &Path) -> Outcome<()> {
         fs::create_dir_all(&inner)?;
         for file in 0..TREE.1 {
             let end = ["rs", "ts", "md", "log"][file % 4];
-            let rare = if (outer * TREE.1 + file) % 997 == 0 { "a rare_needle here\n" } else { "" };
+            let rare = if (outer * TREE.1 + file).is_multiple_of(997) { "a rare_needle here\n" } else { "" };
             let text = format!("// file {file} of {outer}\nfn common_word() {{}}\n{rare}")
                 + &"some text that is in no way special\n".repeat(file % 40);
             fs::write(inner.join(format!("file{file:03}.{end}")), text)?;
