@@ -370,7 +370,8 @@ fn the_map_names_every_module() {
         let folder = root().join("src").join(layer);
         for entry in std::fs::read_dir(folder).unwrap() {
             let name = entry.unwrap().file_name().into_string().unwrap();
-            if name == "mod.rs" || !(name.ends_with(".rs") || !name.contains('.')) {
+            let is_prompt = !name.ends_with(".rs") && name.contains('.');
+            if name == "mod.rs" || is_prompt {
                 continue;
             }
             seen += 1;
