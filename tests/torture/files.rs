@@ -18,7 +18,8 @@ fn a_gigabyte_is_read_searched_and_refused_in_little_memory() {
         let mut rack = Rack::new();
         let mut file = File::create(rack.path("large")).unwrap();
         file.write_all("a line of the beginning\n".repeat(1_000).as_bytes()).unwrap();
-        file.set_len(1 << 30).unwrap();
+        // Unoptimised, a search of the whole gigabyte takes half a minute.
+        file.set_len(if super::full() { 1 << 30 } else { 1 << 27 }).unwrap();
         drop(file);
         let text = rack.fine("read", json!({"path": "large", "limit": 100}), SECOND).await;
         assert_eq!(text.lines().filter(|line| line.ends_with("  a line of the beginning")).count(), 100);
