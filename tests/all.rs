@@ -18,6 +18,7 @@ mod laws;
 mod providers;
 mod pty;
 mod rendering;
+mod rpc;
 mod screen;
 mod session_writing;
 mod sessions;

@@ -5,9 +5,10 @@
 
 use std::sync::Arc;
 
-use super::command::{AgentCommand, Queue, SessionCommand};
+use super::command::{AgentCommand, Queue, SessionCommand, Tuning};
 use super::context;
-use super::event::{AgentEvent, NoticeLevel};
+use super::event::{AgentEvent, CompactionReason, NoticeLevel};
+use super::inspect::inspect;
 use super::message::{Block, Message, UserContent, UserMessage};
 use super::model::{Model, ThinkingLevel};
 use super::shell::Happening;
@@ -31,6 +32,12 @@ pub(super) fn act(agent: &mut Agent, command: AgentCommand) {
             agent.notice(NoticeLevel::Info, "the agent is working already", None);
         }
         AgentCommand::Continue => agent.later.push_back(command),
+        AgentCommand::Enqueue { text, images, queue } => enqueue(agent, text, images, queue),
+        AgentCommand::Tune(tuning) => tune(agent, tuning),
+        AgentCommand::Inspect { ticket, wish } => {
+            let found = inspect(agent, &wish);
+            agent.emit(AgentEvent::Inspected { ticket, found });
+        }
         AgentCommand::SetModel { model } => set_model(agent, model),
         AgentCommand::SetThinking { level } => set_thinking(agent, level),
         AgentCommand::Bash { id, command, exclude_from_context } => {
@@ -81,10 +88,24 @@ fn said(text: String, images: Vec<Block>) -> UserMessage {
 fn prompt(agent: &mut Agent, text: String, images: Vec<Block>, streaming: Queue) {
     if agent.phase != Phase::Running {
         agent.later.push_back(AgentCommand::Prompt { text, images, streaming });
-    } else if sendable(agent, &text, &images) {
-        agent.queues.push(streaming, said(text, images));
+    } else {
+        enqueue(agent, text, images, streaming);
+    }
+}
+
+fn enqueue(agent: &mut Agent, text: String, images: Vec<Block>, queue: Queue) {
+    if sendable(agent, &text, &images) {
+        agent.queues.push(queue, said(text, images));
         let update = agent.queues.update();
         agent.emit(update);
+    }
+}
+
+fn tune(agent: &mut Agent, tuning: Tuning) {
+    match tuning {
+        Tuning::AutoCompaction { enabled } => agent.config.room.auto = enabled,
+        Tuning::AutoRetry { enabled } => agent.auto_retry = enabled,
+        Tuning::Delivery { queue, delivery } => agent.queues.deliver(queue, delivery),
     }
 }
 
@@ -134,14 +155,30 @@ async fn go_on(agent: &mut Agent) {
 fn abort(agent: &mut Agent) {
     agent.stop.cancel();
     let mut texts = Vec::new();
+    let mut compactions = 0;
     agent.later.retain(|command| match command {
         AgentCommand::Prompt { text, .. } => {
             texts.push(text.clone());
             false
         }
         AgentCommand::Continue => false,
+        AgentCommand::Compact { .. } => {
+            compactions += 1;
+            false
+        }
         _ => true,
     });
+    for _ in 0..compactions {
+        let reason = CompactionReason::Manual;
+        agent.emit(AgentEvent::CompactionStart { reason });
+        agent.emit(AgentEvent::CompactionEnd {
+            reason,
+            result: None,
+            aborted: true,
+            will_retry: false,
+            error_message: None,
+        });
+    }
     if !texts.is_empty() {
         agent.emit(AgentEvent::QueueReturned { texts });
     }

@@ -28,6 +28,13 @@ pub enum AgentCommand {
     SetModel { model: Arc<Model> },
     /// Think this hard from the next request on.
     SetThinking { level: ThinkingLevel },
+    /// Queue this message, also while nothing runs: then it waits for the next run.
+    Enqueue { text: String, images: Vec<Block>, queue: Queue },
+    /// Change how the agent goes about it, from now on.
+    Tune(Tuning),
+    /// Answer a question about the session: `AgentEvent::Inspected` with the same ticket, after
+    /// the events of all commands before this one.
+    Inspect { ticket: u64, wish: Wish },
     /// Summarise the earlier part of the conversation.
     Compact { instructions: Option<String> },
     /// Run a command for the person. With `exclude_from_context` the model never sees it.
@@ -51,6 +58,49 @@ pub enum Queue {
     FollowUp,
 }
 
+/// What can be changed about how the agent works.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(tag = "tune", rename_all = "snake_case", rename_all_fields = "camelCase")]
+pub enum Tuning {
+    /// Whether room is made in the context without being asked.
+    AutoCompaction { enabled: bool },
+    /// Whether a request that failed in passing is sent again.
+    AutoRetry { enabled: bool },
+    /// How many messages of a queue are delivered together.
+    Delivery { queue: Queue, delivery: Delivery },
+}
+
+/// How many messages of a queue are delivered together.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Delivery {
+    All,
+    #[default]
+    OneAtATime,
+}
+
+/// What a front end may ask about the session. Answers have the shape of the RPC wire.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(tag = "wish", rename_all = "snake_case", rename_all_fields = "camelCase")]
+pub enum Wish {
+    /// Nothing: a sign that what was sent before has taken effect.
+    Nothing,
+    /// Session, queues and modes.
+    State,
+    /// The messages of the context.
+    Messages,
+    /// The text of the last answer that has some.
+    LastText,
+    /// The entries after the one named; all without one.
+    Entries { since: Option<String> },
+    /// All entries, as a tree.
+    Tree,
+    /// The messages of the person's, with their entries.
+    ForkMessages,
+    /// Counts, tokens, cost.
+    Stats,
+}
+
 /// An answer to a question.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
@@ -66,6 +116,13 @@ pub enum Answer {
 pub enum SessionCommand {
     /// Begin an empty one.
     New,
+    /// Begin an empty one that goes on from the session in `parent`.
+    Continued { parent: PathBuf },
+    /// Begin one with what stands before a message of the person's; its text is handed back as
+    /// `AgentEvent::QueueReturned`.
+    Fork { entry_id: String },
+    /// Begin one with all that stands on the path here.
+    Clone,
     /// Open the file.
     Open { path: PathBuf },
     /// Give it a name; an empty one takes the name away.

@@ -16,6 +16,7 @@ pub mod event;
 pub mod files;
 mod guard;
 pub mod history;
+mod inspect;
 pub mod message;
 pub mod model;
 mod outbox;

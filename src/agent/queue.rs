@@ -1,11 +1,11 @@
 //! Messages sent while a run goes on, waiting for their moment.
 //!
 //! Pure. Steering is delivered after the tool calls of a turn, follow-ups when the agent would
-//! stop, each one at a time. Aborting leaves both as they are; only [`Queues::take`] empties them.
+//! stop, one at a time unless told otherwise. Aborting leaves both as they are; only [`Queues::take`] empties them.
 
 use std::collections::VecDeque;
 
-use super::command::Queue;
+use super::command::{Delivery, Queue};
 use super::event::AgentEvent;
 use super::message::UserMessage;
 
@@ -14,6 +14,8 @@ use super::message::UserMessage;
 pub(super) struct Queues {
     steering: VecDeque<UserMessage>,
     follow_up: VecDeque<UserMessage>,
+    steering_mode: Delivery,
+    follow_up_mode: Delivery,
 }
 
 impl Queues {
@@ -25,12 +27,40 @@ impl Queues {
         }
     }
 
-    /// The next message of a queue.
-    pub(super) fn next(&mut self, queue: Queue) -> Option<UserMessage> {
+    /// What of a queue is to be delivered now: its next message, or all of them.
+    pub(super) fn next(&mut self, queue: Queue) -> Vec<UserMessage> {
+        let (messages, mode) = match queue {
+            Queue::Steer => (&mut self.steering, self.steering_mode),
+            Queue::FollowUp => (&mut self.follow_up, self.follow_up_mode),
+        };
+        let count = match mode {
+            Delivery::All => messages.len(),
+            Delivery::OneAtATime => messages.len().min(1),
+        };
+        messages.drain(..count).collect()
+    }
+
+    /// Delivers messages of a queue so from now on.
+    pub(super) fn deliver(&mut self, queue: Queue, delivery: Delivery) {
         match queue {
-            Queue::Steer => self.steering.pop_front(),
-            Queue::FollowUp => self.follow_up.pop_front(),
+            Queue::Steer => self.steering_mode = delivery,
+            Queue::FollowUp => self.follow_up_mode = delivery,
         }
+    }
+
+    /// How steering is delivered.
+    pub(super) fn steering_mode(&self) -> Delivery {
+        self.steering_mode
+    }
+
+    /// How follow-ups are delivered.
+    pub(super) fn follow_up_mode(&self) -> Delivery {
+        self.follow_up_mode
+    }
+
+    /// How many messages wait.
+    pub(super) fn len(&self) -> usize {
+        self.steering.len() + self.follow_up.len()
     }
 
     /// Everything that waits, steering first, as texts for editing. Both are empty afterwards.
@@ -66,9 +96,12 @@ mod tests {
         let update =
             AgentEvent::QueueUpdate { steering: vec!["a".into(), "b".into()], follow_up: vec!["x".into()] };
         assert_eq!(queues.update(), update);
-        assert_eq!(queues.next(Queue::Steer), Some(said("a")));
+        assert_eq!(queues.next(Queue::Steer), [said("a")]);
         assert_eq!(queues.take(), ["b", "x"]);
         assert!(queues.is_empty());
-        assert_eq!(queues.next(Queue::FollowUp), None);
+        assert_eq!(queues.next(Queue::FollowUp), []);
+        queues.deliver(Queue::Steer, Delivery::All);
+        ["c", "d"].map(|text| queues.push(Queue::Steer, said(text)));
+        assert_eq!(queues.next(Queue::Steer), [said("c"), said("d")]);
     }
 }

@@ -33,8 +33,12 @@ pub(super) async fn run(agent: &mut Agent, first: Option<UserMessage>) {
     agent.stop = CancellationToken::new();
     note_settings(agent);
     let mut said = Vec::new();
-    while let Some(message) = deliver(agent, Queue::Steer) {
-        said.push(message);
+    loop {
+        let steering = deliver(agent, Queue::Steer);
+        if steering.is_empty() {
+            break;
+        }
+        said.extend(steering);
     }
     said.extend(first);
     let mut run = Run {
@@ -65,12 +69,14 @@ fn note_settings(agent: &mut Agent) {
     }
 }
 
-/// Takes the next message from a queue, and tells of it.
-fn deliver(agent: &mut Agent, queue: Queue) -> Option<UserMessage> {
-    let message = agent.queues.next(queue)?;
-    let update = agent.queues.update();
-    agent.emit(update);
-    Some(message)
+/// Takes what is to be delivered from a queue, and tells of it.
+fn deliver(agent: &mut Agent, queue: Queue) -> Vec<UserMessage> {
+    let messages = agent.queues.next(queue);
+    if !messages.is_empty() {
+        let update = agent.queues.update();
+        agent.emit(update);
+    }
+    messages
 }
 
 impl Run<'_> {
@@ -122,10 +128,10 @@ impl Run<'_> {
             return None;
         }
         let steering = deliver(self.agent, Queue::Steer);
-        if called || steering.is_some() {
-            return Some(steering.into_iter().collect());
+        if called || !steering.is_empty() {
+            return Some(steering);
         }
-        deliver(self.agent, Queue::FollowUp).map(|message| vec![message])
+        Some(deliver(self.agent, Queue::FollowUp)).filter(|said| !said.is_empty())
     }
 
     /// The end: what waited for it is added, room is made, everything is on disk, then it is told.

@@ -33,7 +33,8 @@ const ABORTED: &str = "aborted";
 /// Asks the model until there is an answer, a failure that stays, or an abort. The message is
 /// in the session, and its `MessageEnd` told, when this returns.
 pub(super) async fn answer(run: &mut Run<'_>) -> Arc<Message> {
-    let retries = Retries::seeded(run.agent.config.max_retries);
+    let most = if run.agent.auto_retry { run.agent.config.max_retries } else { 0 };
+    let retries = Retries::seeded(most);
     let mut answering = Answering { run, retries, retrying: false, compacted: false };
     loop {
         let mut flight = answering.flight();

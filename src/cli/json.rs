@@ -1,0 +1,337 @@
+//! The json front end: prompts in, every event out, a line each.
+//!
+//! A fold over the agent's events. The session's header comes first, then the events as a
+//! numbering client of `rpc` sees them, each with the time at which it was told, and at the end
+//! one record that says how it ended. Prompts come from the arguments, or as lines on standard
+//! input, worked in order.
+
+use std::collections::VecDeque;
+use std::io::{ErrorKind, Write};
+use std::time::Duration;
+
+use serde_json::{Value, json};
+use tokio::io::AsyncRead;
+use tokio::time::Instant;
+
+use super::exit::Exit;
+use super::prompts::Prompt;
+use super::rpc::lines::{LONGEST, Line, Lines};
+use super::signals::Caught;
+use super::wire;
+use crate::agent::command::{AgentCommand, Answer, Queue};
+use crate::agent::event::{AgentEvent, NoticeLevel};
+use crate::agent::message::{Message, StopReason};
+use crate::agent::session::entry;
+use crate::agent::task::AgentHandle;
+
+/// An aborted run has this long to write its session and end its children.
+const GRACE: Duration = Duration::from_millis(900);
+
+/// What to do, and how far to go.
+pub struct JsonOptions<R> {
+    /// Sent one after the other.
+    pub prompts: Vec<Prompt>,
+    /// Lines with further prompts and interrupts; none when nothing is read.
+    pub input: Option<R>,
+    /// The session's header, a line of JSON without its end.
+    pub header: String,
+    /// Time for everything, at most.
+    pub timeout: Option<Duration>,
+}
+
+/// A line of input.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Said {
+    /// `{"type":"message","content":…}`
+    Message(String),
+    /// `{"type":"interrupt"}`: ends the prompt that is worked on.
+    Interrupt,
+}
+
+/// What a line says.
+///
+/// # Errors
+/// A sentence about what is wrong with it.
+pub fn said(line: &Line) -> Result<Said, String> {
+    let text = match line {
+        Line::Record(text) => text,
+        Line::TooLong => return Err("the line is longer than 64 MiB".into()),
+    };
+    let value: Value = serde_json::from_str(text).map_err(|error| format!("not a line of JSON: {error}"))?;
+    match value.get("type").and_then(Value::as_str) {
+        Some("interrupt") => Ok(Said::Interrupt),
+        Some("message") => match value.get("content").and_then(Value::as_str) {
+            Some(content) => Ok(Said::Message(content.to_owned())),
+            None => Err("content must be a string".into()),
+        },
+        _ => Err("type must be message or interrupt".into()),
+    }
+}
+
+/// Works off the prompts; how the program ends. `signals` gives the next signal each time it is
+/// called; the first one aborts in order, the second ends at once.
+pub async fn run<R: AsyncRead + Unpin>(
+    handle: AgentHandle,
+    options: JsonOptions<R>,
+    out: Box<dyn Write + Send>,
+    signals: impl AsyncFnMut() -> Caught,
+) -> Exit {
+    let mut work = Work {
+        handle,
+        lines: options.input.map(|input| Lines::new(input, LONGEST)),
+        prompts: options.prompts.into(),
+        out,
+        signals,
+        deadline: options.timeout.map(|timeout| Instant::now() + timeout),
+        stopping: None,
+        interrupts: 0,
+        outcome: Exit::Ok,
+        error: None,
+    };
+    if work.write(&options.header) {
+        work.work().await;
+    }
+    work.finish().await
+}
+
+struct Work<R, S> {
+    handle: AgentHandle,
+    /// None once nothing more is read.
+    lines: Option<Lines<R>>,
+    prompts: VecDeque<Prompt>,
+    out: Box<dyn Write + Send>,
+    signals: S,
+    deadline: Option<Instant>,
+    /// Why all of it is being ended, and when waiting for that ends.
+    stopping: Option<(Exit, Instant)>,
+    /// Interrupts that have not been answered.
+    interrupts: usize,
+    /// How the last prompt ended.
+    outcome: Exit,
+    /// What went wrong with it.
+    error: Option<String>,
+}
+
+/// What woke the front end.
+enum Woken {
+    Event(Option<AgentEvent>),
+    Line(Option<Line>),
+    Signal(Caught),
+    TimeUp,
+    GraceOver,
+}
+
+impl<R: AsyncRead + Unpin, S: AsyncFnMut() -> Caught> Work<R, S> {
+    /// Prompt after prompt, until none is left and none can come.
+    async fn work(&mut self) {
+        loop {
+            let next = match self.prompts.pop_front() {
+                Some(prompt) => prompt,
+                None if self.lines.is_none() || self.stopping.is_some() => return,
+                None => {
+                    if !self.step().await {
+                        return;
+                    }
+                    continue;
+                }
+            };
+            (self.outcome, self.error) = (Exit::Ok, None);
+            let Prompt { text, images } = next;
+            let prompt = AgentCommand::Prompt { text, images, streaming: Queue::Steer };
+            if self.handle.commands.send(prompt).await.is_err() || !self.settled().await {
+                return;
+            }
+        }
+    }
+
+    /// Follows a prompt to its end. False when nothing further is to be done.
+    async fn settled(&mut self) -> bool {
+        loop {
+            match self.woken().await {
+                Woken::Event(Some(event)) => {
+                    let settled = matches!(event, AgentEvent::AgentSettled { .. });
+                    let refused = matches!(event, AgentEvent::QueueReturned { .. });
+                    if !self.tell(&event) {
+                        return false;
+                    }
+                    if settled || refused {
+                        self.answer_interrupts();
+                        return self.stopping.is_none();
+                    }
+                }
+                other => {
+                    if !self.other(other, true) {
+                        return false;
+                    }
+                }
+            }
+        }
+    }
+
+    /// One thing while no prompt is worked on. False when nothing further is to be done.
+    async fn step(&mut self) -> bool {
+        match self.woken().await {
+            Woken::Event(Some(event)) => self.tell(&event),
+            other => self.other(other, false) && self.stopping.is_none(),
+        }
+    }
+
+    async fn woken(&mut self) -> Woken {
+        let stopping = self.stopping.map(|(_, end)| end);
+        let deadline = self.deadline.filter(|_| stopping.is_none());
+        let line = async {
+            match &mut self.lines {
+                Some(lines) => lines.next().await.ok().flatten(),
+                None => std::future::pending().await,
+            }
+        };
+        tokio::select! {
+            caught = (self.signals)() => Woken::Signal(caught),
+            () = sleep_until(stopping) => Woken::GraceOver,
+            () = sleep_until(deadline) => Woken::TimeUp,
+            event = self.handle.events.recv() => Woken::Event(event),
+            line = line => Woken::Line(line),
+        }
+    }
+
+    /// Deals with what is no event. False when nothing further is to be done.
+    fn other(&mut self, woken: Woken, working: bool) -> bool {
+        match woken {
+            Woken::Line(Some(line)) => return self.line(&line, working),
+            Woken::Line(None) => self.lines = None,
+            Woken::Signal(caught) => {
+                let Some(exit) = caught.exit() else { return true };
+                let again = self.stopping.is_some();
+                self.stop(exit);
+                return !again && working;
+            }
+            Woken::TimeUp => {
+                self.error = Some("the time is up (--timeout)".into());
+                self.stop(Exit::Limit);
+            }
+            Woken::GraceOver => return false,
+            Woken::Event(_) => {
+                self.outcome = Exit::Crash;
+                self.error = Some("the agent ended unexpectedly".into());
+                return false;
+            }
+        }
+        true
+    }
+
+    fn line(&mut self, line: &Line, working: bool) -> bool {
+        match said(line) {
+            Ok(Said::Message(text)) => {
+                self.prompts.push_back(Prompt { text, images: Vec::new() });
+                true
+            }
+            Ok(Said::Interrupt) => {
+                self.interrupts += 1;
+                if working {
+                    let _ = self.handle.commands.try_send(AgentCommand::Abort);
+                    true
+                } else {
+                    self.answer_interrupts()
+                }
+            }
+            Err(error) => self.record(json!({ "type": "error", "error": error })),
+        }
+    }
+
+    fn answer_interrupts(&mut self) -> bool {
+        (0..std::mem::take(&mut self.interrupts)).all(|_| self.record(json!({ "type": "interrupted" })))
+    }
+
+    fn stop(&mut self, exit: Exit) {
+        if self.stopping.is_none() {
+            self.stopping = Some((exit, Instant::now() + GRACE));
+            let _ = self.handle.commands.try_send(AgentCommand::Abort);
+        }
+    }
+
+    /// Writes an event, if it is one for others, and notes what it means for the end.
+    fn tell(&mut self, event: &AgentEvent) -> bool {
+        match event {
+            AgentEvent::TurnEnd { message, .. } => self.judge(message),
+            AgentEvent::AgentSettled { aborted: true } => self.outcome = Exit::Aborted,
+            AgentEvent::Notice { level, text, hint } if *level != NoticeLevel::Info => {
+                let hint = hint.as_ref().map(|hint| format!(" ({hint})")).unwrap_or_default();
+                super::fail(Exit::Ok, &format!("{text}{hint}"));
+                if *level == NoticeLevel::Error {
+                    (self.outcome, self.error) = (Exit::Model, Some(text.clone()));
+                } else if text.starts_with("stopped after") {
+                    (self.outcome, self.error) = (Exit::Limit, Some(text.clone()));
+                }
+            }
+            AgentEvent::Asked { id, .. } => {
+                (self.outcome, self.error) = (Exit::Refused, Some("nobody can be asked".into()));
+                let answer = AgentCommand::Answer { id: id.clone(), answer: Answer::Cancelled };
+                let _ = self.handle.commands.try_send(answer);
+            }
+            _ => {}
+        }
+        wire::event(event).is_none_or(|record| self.record(record))
+    }
+
+    fn judge(&mut self, message: &Message) {
+        let Message::Assistant(answer) = message else { return };
+        let error = answer.error_message.clone();
+        match answer.stop_reason {
+            StopReason::Error => (self.outcome, self.error) = (Exit::Model, error),
+            StopReason::Aborted => self.outcome = Exit::Aborted,
+            StopReason::Length => {
+                (self.outcome, self.error) = (Exit::Limit, Some("the answer was cut off".into()));
+            }
+            StopReason::Stop | StopReason::ToolUse | StopReason::Other if self.outcome != Exit::Refused => {
+                (self.outcome, self.error) = (Exit::Ok, None);
+            }
+            StopReason::Stop | StopReason::ToolUse | StopReason::Other => {}
+        }
+    }
+
+    /// Writes a record with the time. False when nobody reads any more.
+    fn record(&mut self, mut record: Value) -> bool {
+        wire::set(&mut record, "timestamp", json!(entry::iso(entry::now())));
+        self.write(&record.to_string())
+    }
+
+    fn write(&mut self, json: &str) -> bool {
+        match self.out.write_all(wire::record(json).as_bytes()).and_then(|()| self.out.flush()) {
+            Ok(()) => true,
+            Err(error) => {
+                if error.kind() != ErrorKind::BrokenPipe {
+                    super::fail(Exit::Ok, &format!("an event cannot be written: {error}"));
+                }
+                false
+            }
+        }
+    }
+
+    /// Ends the agent and says how it ended.
+    async fn finish(mut self) -> Exit {
+        let _ = self.handle.commands.try_send(AgentCommand::Shutdown);
+        let exit = self.stopping.map_or(self.outcome, |(exit, _)| exit);
+        let patience = if exit == Exit::Ok { 5 * GRACE } else { GRACE };
+        let events = &mut self.handle.events;
+        let ended = async { while events.recv().await.is_some_and(|event| event != AgentEvent::Stopped) {} };
+        tokio::select! {
+            _ = (self.signals)() => {}
+            _ = tokio::time::timeout(patience, ended) => {}
+        }
+        self.handle.task.abort();
+        let word = Exit::TABLE.iter().find(|(known, ..)| *known == exit).map_or("", |(.., word)| word);
+        let mut end = json!({ "type": "end", "reason": word, "exitCode": exit.code() });
+        if let Some(error) = self.error.take() {
+            wire::set(&mut end, "error", json!(error));
+        }
+        self.record(end);
+        exit
+    }
+}
+
+async fn sleep_until(instant: Option<Instant>) {
+    match instant {
+        Some(instant) => tokio::time::sleep_until(instant).await,
+        None => std::future::pending().await,
+    }
+}
