@@ -7,6 +7,7 @@ mod queues;
 mod retries;
 mod sessions;
 mod shell;
+mod terminal;
 
 use std::sync::Arc;
 use std::time::{Duration, Instant};

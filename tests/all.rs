@@ -10,21 +10,30 @@
 )]
 
 mod agent;
+mod documents;
 mod fake;
+mod faults;
 mod folds;
+mod forks;
 mod frames;
 mod harness;
 mod laws;
+mod models;
 mod providers;
 mod pty;
 mod rendering;
+mod replays;
 mod rpc;
 mod screen;
 mod session_writing;
 mod sessions;
 mod settings;
 mod text;
+mod tidy;
 mod tools;
 mod tools_edit;
 mod tools_figures;
+mod tools_search;
 mod tools_shell;
+mod torture;
+mod wire;

@@ -17,7 +17,7 @@ use tau::agent::provider::{EventStream, Failure, FailureKind, ModelRequest, Stre
 use tau::agent::secret::Secret;
 use tau::agent::session::{Session, SessionError};
 use tau::agent::settings::auth::{KeyFuture, KeySource};
-use tau::agent::task::{AgentConfig, AgentHandle, SessionPlace, spawn};
+use tau::agent::task::{AgentConfig, AgentHandle, Patience, SessionPlace, spawn};
 use tau::agent::{AgentCommand, AgentEvent};
 use tau::tools::process::ChildEnv;
 use tau::tools::{AnyTool, Details, Running, ToolContext, ToolError, ToolOutput, ToolSpec, Toolbox};
@@ -50,6 +50,13 @@ pub struct Player {
 impl Player {
     pub fn new(answers: Vec<Vec<Step>>) -> Arc<Self> {
         Arc::new(Player { answers: Mutex::new(answers.into()), requests: Mutex::default() })
+    }
+}
+
+impl Player {
+    /// Adds a script for a later request.
+    pub fn add(&self, answer: Vec<Step>) {
+        self.answers.lock().unwrap().push_back(answer);
     }
 }
 
@@ -230,6 +237,7 @@ pub fn config(transport: Arc<dyn Transport>, dir: &Path) -> AgentConfig {
         bash_timeout: None,
         find_model: Arc::new(|provider, id| (provider == "fake" && id != "gone").then(|| model(id))),
         max_retries: 3,
+        patience: Patience::Headless,
         max_turns: None,
         room: Default::default(),
     }

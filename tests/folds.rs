@@ -39,7 +39,8 @@ fn prompt(text: &str, streaming: Queue) -> AgentCommand {
 }
 
 fn bash(id: &str, command: &str, exclude_from_context: bool) -> AgentCommand {
-    AgentCommand::Bash { id: Some(id.into()), command: command.into(), exclude_from_context }
+    let size = Some((80, 24));
+    AgentCommand::Bash { id: Some(id.into()), command: command.into(), exclude_from_context, size }
 }
 
 #[test]

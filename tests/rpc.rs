@@ -334,7 +334,6 @@ async fn what_is_wrong_is_said() {
         json!({"type": "set_thinking_level", "id": "8", "level": "deep"}),
         json!({"type": "set_steering_mode", "id": "9", "mode": "some"}),
         json!({"type": "set_auto_retry", "id": "10", "enabled": "yes"}),
-        json!({"type": "fork", "id": "11", "entryId": "0badcafe"}),
         json!({"type": "bash", "id": "12"}),
         json!({"type": "extension_ui_response", "id": "13", "cancelled": true}),
     ] {
@@ -347,13 +346,13 @@ async fn what_is_wrong_is_said() {
 #[tokio::test]
 async fn messages_wait_in_their_queues() {
     let answers = vec![
-        vec![Wait(150), Say("first"), Call("c1", "echo", text("x")), USE],
+        vec![Wait(800), Say("first"), Call("c1", "echo", text("x")), USE],
         vec![Say("second"), STOP],
         vec![Say("third"), STOP],
     ];
     let mut client = Client::new(answers);
     client.ask(json!({"type": "prompt", "message": "go"})).await;
-    client.until("turn_start").await;
+    client.until("message_end").await;
     client.ask(json!({"type": "prompt", "message": "refused"})).await;
     client.ask(json!({"type": "steer", "message": "to be dropped"})).await;
     client.ask(json!({"type": "clear_queue"})).await;
@@ -389,6 +388,14 @@ async fn an_abort_is_answered_when_all_is_settled() {
     assert_eq!((answer["id"].clone(), answer["success"].clone()), (json!("2"), json!(true)));
     assert_eq!(client.seen[client.seen.len() - 2]["aborted"], json!(true));
     assert_eq!(client.types().iter().filter(|kind| **kind == "agent_start").count(), 1);
+}
+
+#[tokio::test]
+async fn an_aborted_run_has_the_same_shape() {
+    let mut client = Client::new(vec![vec![Say("half"), Hang]]);
+    client.ask(json!({"type": "prompt", "message": "go"})).await;
+    while client.record().await["assistantMessageEvent"]["type"] != "text_end" {}
+    client.ask(json!({"type": "abort"})).await;
     client.golden("abort");
 }
 
@@ -396,7 +403,7 @@ async fn an_abort_is_answered_when_all_is_settled() {
 async fn a_prompt_at_the_end_of_a_run_is_a_run_of_its_own() {
     let long = "word ".repeat(5_000).leak();
     let answers =
-        vec![vec![Say(long), STOP], vec![Wait(100), Say("in short"), STOP], vec![Say("the second"), STOP]];
+        vec![vec![Say(long), STOP], vec![Wait(1_000), Say("in short"), STOP], vec![Say("the second"), STOP]];
     let mut client = Client::with(Player::new(answers), RpcEvents::Auto, |config| {
         let small = Model { context_window: 8_000, ..Model::clone(&model("first")) };
         config.model = Some(Arc::new(small));
@@ -416,10 +423,13 @@ async fn a_prompt_at_the_end_of_a_run_is_a_run_of_its_own() {
 
 #[tokio::test]
 async fn compaction_is_told_in_order() {
+    let said = |text: &'static str| vec![Say(text), STOP];
     let answers = vec![
-        vec![Say("an answer"), STOP],
-        vec![Say("in short"), STOP],
-        vec![Say("again in short"), STOP],
+        said("an answer"),
+        said("in short"),
+        said("another answer"),
+        said("again in short"),
+        said("a third answer"),
         vec![Hang],
     ];
     let mut client = Client::new(answers);
@@ -428,8 +438,12 @@ async fn compaction_is_told_in_order() {
     client.settled().await;
     client.ask(json!({"type": "compact", "customInstructions": "mind the names"})).await;
     client.ask(json!({"type": "get_session_stats"})).await;
+    client.ask(json!({"type": "prompt", "message": "more"})).await;
+    client.settled().await;
     client.send(json!({"type": "compact"})).await;
     client.until("response").await;
+    client.ask(json!({"type": "prompt", "message": "and more"})).await;
+    client.settled().await;
     client.raw(b"{\"type\":\"compact\",\"id\":\"1\"}\n{\"type\":\"abort\",\"id\":\"2\"}\n").await;
     for _ in 0..2 {
         client.until("response").await;

@@ -7,7 +7,7 @@ use std::path::Path;
 use std::sync::Arc;
 
 use serde_json::json;
-use tau::agent::catalogue::{AdHoc, Catalogue, NotFound, demo, model_ids};
+use tau::agent::catalogue::{AdHoc, Catalogue, NotFound, demo, listing};
 use tau::agent::history::{MAX_PROMPTS, PromptHistory};
 use tau::agent::model::{Api, ThinkingLevel};
 use tau::agent::prompt::{ContextFiles, MAX_CONTEXT_FILE, PromptInputs, system_prompt};
@@ -419,11 +419,15 @@ fn answers_of_servers_give_ids() {
         (json!({"object": "list", "data": [{"id": "a"}, {"id": "b"}, {"id": "a"}]}), vec!["a", "b"]),
         (json!({"models": [{"name": "models/gemini-x"}]}), vec!["gemini-x"]),
         (json!({"models": [{"name": "llama3:8b", "model": "llama3:8b"}]}), vec!["llama3:8b"]),
-        (json!({"error": "x"}), vec![]),
-        (json!(7), vec![]),
+        (json!(["a"]), vec!["a"]),
+        (json!({"data": []}), vec![]),
     ];
     for (answer, expected) in cases {
-        assert_eq!(model_ids(&answer), expected, "{answer}");
+        let ids: Vec<String> = listing::parse(&answer).unwrap().into_iter().map(|listed| listed.id).collect();
+        assert_eq!(ids, expected, "{answer}");
+    }
+    for answer in [json!({"error": "x"}), json!(7), json!({"data": {}})] {
+        assert_eq!(listing::parse(&answer), None, "{answer}");
     }
 }
 

@@ -36,7 +36,7 @@ impl Bench {
             limits: Limits::default(),
             default_timeout: None,
         };
-        Bench { _folder: folder, context, tools: Toolbox::standard() }
+        Bench { _folder: folder, context, tools: Toolbox::all() }
     }
 
     pub fn path(&self, name: &str) -> PathBuf {

@@ -24,7 +24,7 @@ fn without_time(text: &str) -> &str {
 }
 
 /// Living processes whose command line holds `needle`: their numbers and command lines.
-fn alive(needle: &str) -> Vec<(i32, String)> {
+pub fn alive(needle: &str) -> Vec<(i32, String)> {
     let processes = fs::read_dir("/proc").unwrap().filter_map(Result::ok);
     let lines = processes.filter_map(|entry| {
         let pid = entry.file_name().to_str()?.parse().ok()?;
@@ -48,11 +48,11 @@ fn end(needle: &str) {
 }
 
 /// A number of seconds for `sleep` that no other process of the machine uses.
-fn rare_sleep(salt: u32) -> String {
+pub fn rare_sleep(salt: u32) -> String {
     format!("{}.{}", 3_000 + salt, std::process::id())
 }
 
-async fn gone(needle: &str) {
+pub async fn gone(needle: &str) {
     let started = Instant::now();
     while !alive(needle).is_empty() {
         assert!(started.elapsed() < Duration::from_secs(2), "left: {:?}", alive(needle));
@@ -188,7 +188,7 @@ async fn a_daemon_with_its_own_output_does_not_hold_the_call() {
 }
 
 /// Commands whose processes try to survive. `NAP` is a sleep that only this test has.
-const STUBBORN: &[&str] = &[
+pub const STUBBORN: &[&str] = &[
     "sleep NAP",
     "sleep NAP & sleep NAP & wait",
     "trap '' TERM; while true; do sleep NAP; done",

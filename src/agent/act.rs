@@ -11,9 +11,10 @@ use super::event::{AgentEvent, CompactionReason, NoticeLevel};
 use super::inspect::inspect;
 use super::message::{Block, Message, UserContent, UserMessage};
 use super::model::{Model, ThinkingLevel};
-use super::shell::Happening;
+use super::shell::{Happening, Order};
 use super::task::{Agent, Phase, now};
 use super::{compact, run, switch};
+use crate::tools::process::pty::{Input, Window};
 
 /// Acts on a command.
 pub(super) fn act(agent: &mut Agent, command: AgentCommand) {
@@ -21,6 +22,12 @@ pub(super) fn act(agent: &mut Agent, command: AgentCommand) {
         AgentCommand::Abort => abort(agent),
         AgentCommand::AbortRetry => agent.give_up.cancel(),
         AgentCommand::AbortBash => agent.shells.cancel(),
+        AgentCommand::BashInput { id, data } => {
+            agent.shells.input(id.as_deref(), Input::Typed(data.into_bytes()));
+        }
+        AgentCommand::BashResize { id, size } => {
+            agent.shells.input(id.as_deref(), Input::Resized(window(size)));
+        }
         AgentCommand::TakeQueue => take_queue(agent),
         AgentCommand::Shutdown => agent.shut(),
         // Nothing asks yet, so there is no question that an answer could belong to.
@@ -40,8 +47,8 @@ pub(super) fn act(agent: &mut Agent, command: AgentCommand) {
         }
         AgentCommand::SetModel { model } => set_model(agent, model),
         AgentCommand::SetThinking { level } => set_thinking(agent, level),
-        AgentCommand::Bash { id, command, exclude_from_context } => {
-            start_shell(agent, id, command, exclude_from_context);
+        AgentCommand::Bash { id, command, exclude_from_context, size } => {
+            start_shell(agent, Order { id, command, hidden: exclude_from_context, window: size.map(window) });
         }
         AgentCommand::Session(SessionCommand::Name { name }) => switch::name(agent, &name),
         AgentCommand::Session(_) | AgentCommand::Compact { .. } => {
@@ -221,16 +228,26 @@ fn set_thinking(agent: &mut Agent, level: ThinkingLevel) {
     agent.emit(AgentEvent::ThinkingLevelChanged { level });
 }
 
-fn start_shell(agent: &mut Agent, id: Option<String>, command: String, exclude_from_context: bool) {
-    agent.emit(AgentEvent::BashStart { id: id.clone(), command: command.clone(), exclude_from_context });
+fn window((columns, rows): (u16, u16)) -> Window {
+    Window { columns, rows }
+}
+
+fn start_shell(agent: &mut Agent, order: Order) {
+    let Order { id, command, hidden, .. } = order.clone();
+    agent.emit(AgentEvent::BashStart { id, command, exclude_from_context: hidden });
     let cwd = agent.cwd().to_owned();
-    agent.shells.start(&agent.config, cwd, id, command, exclude_from_context);
+    agent.shells.start(&agent.config, cwd, order);
 }
 
 /// Passes on what one of the person's commands did. Its message must not come between a call
 /// and its result, so during a run it waits for the run's end.
 pub(super) fn shell(agent: &mut Agent, happening: Happening) {
     match happening {
+        Happening::NoTerminal { reason } => {
+            let text = format!("there is no terminal for this command: {reason}");
+            let hint = "it runs without one, so it cannot ask and may show no colours";
+            agent.notice(NoticeLevel::Warning, text, Some(hint));
+        }
         Happening::Output { id, delta } => agent.emit(AgentEvent::BashExecutionUpdate { id, delta }),
         Happening::Ended { id, message } => {
             let recorded = Arc::new(Message::BashExecution(message.clone()));

@@ -38,7 +38,20 @@ pub enum AgentCommand {
     /// Summarise the earlier part of the conversation.
     Compact { instructions: Option<String> },
     /// Run a command for the person. With `exclude_from_context` the model never sees it.
-    Bash { id: Option<String>, command: String, exclude_from_context: bool },
+    /// With a `size` (columns and rows) it has a terminal of that size, and its output comes with
+    /// the terminal's escape sequences; without, it has a pipe and no input.
+    Bash {
+        id: Option<String>,
+        command: String,
+        exclude_from_context: bool,
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        size: Option<(u16, u16)>,
+    },
+    /// Type into the terminal of a running command: what a terminal sends for the keys. A command
+    /// that has ended meanwhile, or has no terminal, takes no notice.
+    BashInput { id: Option<String>, data: String },
+    /// The terminal of a running command has another size now, in columns and rows.
+    BashResize { id: Option<String>, size: (u16, u16) },
     /// End every command the person runs.
     AbortBash,
     /// Begin or open a session.

@@ -60,6 +60,9 @@ pub enum AgentEvent {
         #[serde(default, skip_serializing_if = "Option::is_none")]
         final_error: Option<String>,
     },
+    /// *Own.* Nothing came from the provider for `idle_ms` milliseconds; after `limit_ms` of
+    /// silence the request counts as failed. Told each second once the silence is long.
+    Stalled { idle_ms: u64, limit_ms: u64 },
     /// A compaction begins.
     CompactionStart { reason: CompactionReason },
     /// A compaction has ended.

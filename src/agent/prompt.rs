@@ -17,7 +17,9 @@ pub const MAX_CONTEXT_FILE: u64 = 64 * 1024;
 const NAMES: [&str; 2] = ["AGENTS.md", "CLAUDE.md"];
 
 /// The parts that speak of one tool, in the order of the prompt.
-const TOOL_PARTS: [(&str, &str); 4] = [
+const TOOL_PARTS: [(&str, &str); 6] = [
+    ("grep", include_str!("prompt/grep.md")),
+    ("find", include_str!("prompt/find.md")),
     ("read", include_str!("prompt/read.md")),
     ("edit", include_str!("prompt/edit.md")),
     ("write", include_str!("prompt/write.md")),

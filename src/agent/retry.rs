@@ -8,16 +8,27 @@ use super::provider::{Failure, FailureKind};
 
 /// The first wait, in milliseconds; each further one is twice as long.
 const BASE_MS: u64 = 1_000;
-/// The longest wait, in milliseconds. A provider that asks for more is not waited for.
+/// The longest wait that nobody needs to agree to, in milliseconds.
 const CAP_MS: u64 = 30_000;
 /// Tries again after failures that rarely pass by themselves.
 const DOUBTFUL: u32 = 1;
+
+/// What becomes of a wait that the provider asks for and that is longer than usual.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Patience {
+    /// It is told and waited for, until the person ends it (`AgentCommand::AbortRetry`).
+    Interactive,
+    /// Nobody is there: the request fails and its error names the time.
+    #[default]
+    Headless,
+}
 
 /// The retries of one request.
 #[derive(Clone, Debug)]
 pub(super) struct Retries {
     max: u32,
     used: u32,
+    patience: Patience,
     seed: u64,
 }
 
@@ -32,13 +43,13 @@ pub(super) enum Verdict {
 
 impl Retries {
     /// At most `max` of them. `seed` spreads the waits of many clients.
-    pub(super) fn new(max: u32, seed: u64) -> Self {
-        Retries { max, used: 0, seed }
+    pub(super) fn new(max: u32, patience: Patience, seed: u64) -> Self {
+        Retries { max, used: 0, patience, seed }
     }
 
     /// The same with a seed of its own.
-    pub(super) fn seeded(max: u32) -> Self {
-        Self::new(max, RandomState::new().hash_one(max))
+    pub(super) fn seeded(max: u32, patience: Patience) -> Self {
+        Self::new(max, patience, RandomState::new().hash_one(max))
     }
 
     /// Retries begun so far.
@@ -59,7 +70,7 @@ impl Retries {
             return Verdict::GiveUp(failure.to_string());
         }
         match failure.retry_after_ms {
-            Some(asked) if asked > CAP_MS => Verdict::GiveUp(format!(
+            Some(asked) if asked > CAP_MS && self.patience == Patience::Headless => Verdict::GiveUp(format!(
                 "{failure}; the provider asks to wait {}, so send the prompt again then",
                 span(asked)
             )),
@@ -83,11 +94,10 @@ impl Retries {
 /// Milliseconds in words, rounded up to seconds.
 fn span(ms: u64) -> String {
     let seconds = ms.div_ceil(1_000);
-    match (seconds / 60, seconds % 60) {
-        (0, seconds) => format!("{seconds} s"),
-        (minutes, 0) => format!("{minutes} min"),
-        (minutes, seconds) => format!("{minutes} min {seconds} s"),
-    }
+    let parts = [(seconds / 3_600, "h"), (seconds / 60 % 60, "min"), (seconds % 60, "s")];
+    let named = parts.iter().filter(|(count, _)| *count > 0);
+    let words: Vec<String> = named.map(|(count, unit)| format!("{count} {unit}")).collect();
+    if words.is_empty() { "0 s".to_owned() } else { words.join(" ") }
 }
 
 #[cfg(test)]
@@ -95,7 +105,7 @@ mod tests {
     use super::*;
 
     fn waits(kind: FailureKind, max: u32, seed: u64) -> Vec<u64> {
-        let mut retries = Retries::new(max, seed);
+        let mut retries = Retries::new(max, Patience::Headless, seed);
         let failure = Failure::new(kind, "no");
         let mut waits = Vec::new();
         while let Verdict::Wait(ms) = retries.after(&failure) {
@@ -137,12 +147,21 @@ mod tests {
     }
 
     #[test]
-    fn the_provider_is_obeyed_up_to_the_cap() {
-        let mut failure = Failure::new(FailureKind::RateLimit, "slow down");
-        failure.retry_after_ms = Some(1_500);
-        assert_eq!(Retries::new(4, 0).after(&failure), Verdict::Wait(1_500));
-        failure.retry_after_ms = Some(125_000);
-        let Verdict::GiveUp(text) = Retries::new(4, 0).after(&failure) else { panic!("waited") };
-        assert!(text.contains("slow down") && text.contains("2 min 5 s"), "{text}");
+    fn a_long_wait_is_the_persons_to_decide() {
+        let check = |patience, asked: u64, expected: Result<u64, &str>| {
+            let mut failure = Failure::new(FailureKind::RateLimit, "slow down");
+            failure.retry_after_ms = Some(asked);
+            match (Retries::new(4, patience, 0).after(&failure), expected) {
+                (Verdict::Wait(ms), Ok(expected)) => assert_eq!(ms, expected),
+                (Verdict::GiveUp(text), Err(expected)) => {
+                    assert!(text.contains("slow down") && text.contains(expected), "{text}");
+                }
+                (verdict, expected) => panic!("{patience:?}: {verdict:?} instead of {expected:?}"),
+            }
+        };
+        check(Patience::Headless, 1_500, Ok(1_500));
+        check(Patience::Headless, 125_000, Err("to wait 2 min 5 s,"));
+        check(Patience::Headless, 7_200_000, Err("to wait 2 h,"));
+        check(Patience::Interactive, 7_200_000, Ok(7_200_000));
     }
 }

@@ -55,18 +55,13 @@ pub(super) async fn run(agent: &mut Agent, first: Option<UserMessage>) {
 
 /// Writes down what the run uses, where the session does not say so yet.
 fn note_settings(agent: &mut Agent) {
-    let known = agent.config.session.context();
-    if let Some(model) = agent.config.model.clone()
-        && known.model.as_ref() != Some(&(model.provider.clone(), model.id.clone()))
-    {
+    if let Some(model) = agent.config.model.clone() {
         let noted = agent.config.session.set_model(&model.provider, &model.id);
         agent.written(noted);
     }
     let level = agent.thinking();
-    if known.thinking.unwrap_or_default() != level {
-        let noted = agent.config.session.set_thinking(level);
-        agent.written(noted);
-    }
+    let noted = agent.config.session.set_thinking(level);
+    agent.written(noted);
 }
 
 /// Takes what is to be delivered from a queue, and tells of it.

@@ -1,8 +1,13 @@
 //! The person's own commands: `!` and `!!`.
 //!
-//! They run at once, several together, also beside a run. They are polled by the agent task
-//! itself and only while events have room, so a flood of output waits in its pipe instead of
-//! in memory. What they did comes out of [`Shells::next`]; telling of it is `act`'s.
+//! They run at once, several together, also beside a run, in a terminal each when the front end
+//! has one to show. They are polled by the agent task itself and only while events have room, so
+//! a flood of output waits in its pipe instead of in memory. What they did comes out of
+//! [`Shells::next`]; telling of it is `act`'s.
+//!
+//! The front end takes part in three ways: output comes as the command wrote it, so whoever sees
+//! the switch to the alternate screen in it can give the command the whole screen; what is typed
+//! for it comes as [`Input`]; and so does the size of its window.
 
 use std::collections::VecDeque;
 use std::future::poll_fn;
@@ -19,8 +24,10 @@ use tokio_util::sync::CancellationToken;
 
 use super::message::BashExecution;
 use super::task::{AgentConfig, now, panic_text};
+use crate::tools::paths;
 use crate::tools::process::capture::Capture;
-use crate::tools::process::{self, ChildEnv, Finished, ShellCommand};
+use crate::tools::process::pty::{Input, Pty, Window};
+use crate::tools::process::{self, ChildEnv, Finished, Flow, Place, ShellCommand};
 use crate::tools::scratch::Scratch;
 
 /// Most lines of output that a message keeps.
@@ -29,10 +36,26 @@ const MAX_LINES: usize = 2_000;
 const MAX_BYTES: usize = 50 * 1024;
 /// Largest delta, in bytes, that pieces are joined to.
 const MAX_DELTA: usize = 64 * 1024;
+/// Inputs that may wait for a command. When more come, it has not read for long, and they are
+/// dropped as by a terminal whose program does not read.
+const INPUTS: usize = 256;
+
+/// A command as the person gave it.
+#[derive(Clone, Debug)]
+pub(super) struct Order {
+    pub(super) id: Option<String>,
+    pub(super) command: String,
+    /// True when the model never learns of it.
+    pub(super) hidden: bool,
+    /// The size of its terminal; none for a pipe.
+    pub(super) window: Option<Window>,
+}
 
 /// What one of the commands did.
 #[derive(Debug)]
 pub(super) enum Happening {
+    /// It has no terminal although one was asked for.
+    NoTerminal { reason: String },
     /// It wrote something.
     Output { id: Option<String>, delta: String },
     /// It has ended.
@@ -49,6 +72,8 @@ pub(super) struct Shells {
     /// What the commands wrote in the present poll; emptied after each, hence bounded by what
     /// one poll can read.
     written: mpsc::UnboundedReceiver<Happening>,
+    /// Of each that may still run: where its input goes.
+    inputs: Vec<(Option<String>, mpsc::Sender<Input>)>,
     cancel: CancellationToken,
     ending: bool,
 }
@@ -61,6 +86,7 @@ impl Default for Shells {
             happened: VecDeque::new(),
             sender,
             written,
+            inputs: Vec::new(),
             cancel: CancellationToken::new(),
             ending: false,
         }
@@ -68,18 +94,22 @@ impl Default for Shells {
 }
 
 impl Shells {
-    /// Starts a command in `cwd`; the model never learns of a `hidden` one.
-    pub(super) fn start(
-        &mut self,
-        config: &AgentConfig,
-        cwd: PathBuf,
-        id: Option<String>,
-        command: String,
-        hidden: bool,
-    ) {
+    /// Starts a command in `cwd`.
+    pub(super) fn start(&mut self, config: &AgentConfig, cwd: PathBuf, order: Order) {
+        let (sender, input) = mpsc::channel(INPUTS);
+        self.inputs.retain(|(_, sender)| !sender.is_closed());
+        self.inputs.push((order.id.clone(), sender));
         let (env, scratch) = (config.env.clone(), config.scratch.clone());
-        let job = Job { id, command, hidden, shell: config.shell.clone(), cwd, env, scratch };
-        self.running.push(Box::pin(job.run(self.cancel.child_token(), self.sender.clone())));
+        let job = Job { order, shell: config.shell.clone(), cwd, env, scratch };
+        self.running.push(Box::pin(job.run(input, self.cancel.child_token(), self.sender.clone())));
+    }
+
+    /// Passes input to the newest running command of that id.
+    pub(super) fn input(&mut self, id: Option<&str>, input: Input) {
+        self.inputs.retain(|(_, sender)| !sender.is_closed());
+        if let Some((_, sender)) = self.inputs.iter().rfind(|(known, _)| known.as_deref() == id) {
+            sender.try_send(input).ok();
+        }
     }
 
     /// Ends all commands; their ends are reported as usual.
@@ -136,9 +166,7 @@ fn join(happened: &mut VecDeque<Happening>, next: Happening) {
 
 /// One command and all it needs.
 struct Job {
-    id: Option<String>,
-    command: String,
-    hidden: bool,
+    order: Order,
     shell: PathBuf,
     cwd: PathBuf,
     env: Arc<ChildEnv>,
@@ -146,25 +174,39 @@ struct Job {
 }
 
 impl Job {
-    async fn run(self, cancel: CancellationToken, output: mpsc::UnboundedSender<Happening>) -> Happening {
+    async fn run(
+        self,
+        input: mpsc::Receiver<Input>,
+        cancel: CancellationToken,
+        output: mpsc::UnboundedSender<Happening>,
+    ) -> Happening {
+        let Job { order, shell, cwd, env, scratch } = self;
+        let Order { id, command, hidden, window } = order;
+        // The receiver lives as long as this future does, so nothing is lost by sending.
         let mut tell = |delta: &str, _: &crate::tools::TerminalOutput| {
             if !delta.is_empty() {
-                // The receiver lives as long as this future does.
-                let _ = output.send(Happening::Output { id: self.id.clone(), delta: delta.to_owned() });
+                output.send(Happening::Output { id: id.clone(), delta: delta.to_owned() }).ok();
             }
         };
-        let command =
-            ShellCommand { shell: &self.shell, command: &self.command, cwd: &self.cwd, timeout: None };
-        let running = process::run(command, &self.env, &self.scratch, cancel, &mut tell);
+        let place = match window.map(|window| Pty::open(window, input)) {
+            None => Place::Pipe(Flow::All),
+            Some(Ok(pty)) => Place::Terminal(Box::new(pty)),
+            Some(Err(error)) => {
+                output.send(Happening::NoTerminal { reason: paths::reason(&error) }).ok();
+                Place::Pipe(Flow::All)
+            }
+        };
+        let shell_command = ShellCommand { shell: &shell, command: &command, cwd: &cwd, timeout: None };
+        let running = process::run(place, shell_command, &env, &scratch, cancel, &mut tell);
         let outcome = AssertUnwindSafe(running).catch_unwind().await;
         let mut message = match outcome {
-            Ok(Ok(finished)) => message(finished, &self.scratch),
-            Ok(Err(error)) => failed(format!("{} cannot be started: {error}", self.shell.display())),
+            Ok(Ok(finished)) => message(finished, &scratch),
+            Ok(Err(error)) => failed(format!("{} cannot be started: {error}", shell.display())),
             Err(panic) => failed(format!("tau failed to run this: {}", panic_text(&*panic))),
         };
-        message.command = self.command;
-        message.exclude_from_context = self.hidden;
-        Happening::Ended { id: self.id, message }
+        message.command = command;
+        message.exclude_from_context = hidden;
+        Happening::Ended { id, message }
     }
 }
 

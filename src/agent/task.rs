@@ -25,6 +25,7 @@ use super::model::{Model, ThinkingLevel};
 use super::outbox::Outbox;
 use super::provider::Transport;
 use super::queue::Queues;
+pub use super::retry::Patience;
 use super::session::{Session, SessionError};
 use super::settings::auth::KeySource;
 use super::shell::Shells;
@@ -77,6 +78,8 @@ pub struct AgentConfig {
     pub find_model: Arc<FindModel>,
     /// Retries of one request, at most.
     pub max_retries: u32,
+    /// Whether somebody is there to end a long wait.
+    pub patience: Patience,
     /// Answers of the model in one run, at most.
     pub max_turns: Option<u32>,
     /// When and how room is made in the context.

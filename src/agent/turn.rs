@@ -33,8 +33,9 @@ const ABORTED: &str = "aborted";
 /// Asks the model until there is an answer, a failure that stays, or an abort. The message is
 /// in the session, and its `MessageEnd` told, when this returns.
 pub(super) async fn answer(run: &mut Run<'_>) -> Arc<Message> {
-    let most = if run.agent.auto_retry { run.agent.config.max_retries } else { 0 };
-    let retries = Retries::seeded(most);
+    let config = &run.agent.config;
+    let most = if run.agent.auto_retry { config.max_retries } else { 0 };
+    let retries = Retries::seeded(most, config.patience);
     let mut answering = Answering { run, retries, retrying: false, compacted: false };
     loop {
         let mut flight = answering.flight();
@@ -178,6 +179,10 @@ impl Answering<'_, '_> {
         let end = match &event {
             StreamEvent::Stop(_) => Some(Outcome::Complete),
             StreamEvent::Failed(failure) => Some(Outcome::Failed(failure.clone())),
+            StreamEvent::Silent { idle_ms, limit_ms } => {
+                self.run.agent.emit(AgentEvent::Stalled { idle_ms: *idle_ms, limit_ms: *limit_ms });
+                None
+            }
             _ => None,
         };
         if let Some(delta) = flight.assembler.take(event) {

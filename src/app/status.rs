@@ -27,6 +27,11 @@ pub enum Activity {
         of: u32,
         error: Printable,
     },
+    /// Nothing came since `since`; the request counts as failed at `until`.
+    Silent {
+        since: Millis,
+        until: Millis,
+    },
     Compacting,
 }
 
@@ -141,6 +146,8 @@ impl Status {
                 Delta::TextStart { .. } => Activity::Answering,
                 Delta::ThinkingStart { .. } => Activity::Thinking,
                 Delta::ToolCallStart { tool_name, .. } => Activity::Calling(Printable::line(tool_name)),
+                Delta::ThinkingDelta { .. } if self.silent() => Activity::Thinking,
+                _ if self.silent() => Activity::Answering,
                 _ => return None,
             },
             AgentEvent::ToolExecutionStart { tool_call_id, tool_name, .. } => {
@@ -161,9 +168,17 @@ impl Status {
                     error: Printable::line(error_message),
                 }
             }
+            AgentEvent::Stalled { idle_ms, limit_ms } => {
+                let since = now.saturating_sub_unsigned(*idle_ms);
+                Activity::Silent { since, until: since.saturating_add_unsigned(*limit_ms) }
+            }
             AgentEvent::CompactionStart { .. } => Activity::Compacting,
             _ => return None,
         })
+    }
+
+    fn silent(&self) -> bool {
+        matches!(self.run.as_ref().map(|run| &run.activity), Some(Activity::Silent { .. }))
     }
 
     fn running(&self) -> Vec<(String, Printable)> {

@@ -17,8 +17,9 @@ const HELP: &str = "\
 {about}
 
 Usage: tau [OPTIONS] [PROMPT]...      (@FILE adds a file or a picture)
+       tau models | tau auth          (with --help, each says more)
 
-{options}{after-help}";
+{all-args}{after-help}";
 
 /// The arguments.
 #[derive(Clone, Debug, Parser)]
@@ -58,8 +59,8 @@ pub struct Args {
     /// Provider; with --base-url, any name
     #[arg(long, value_name = "NAME", help_heading = "Model")]
     pub provider: Option<String>,
-    /// openai-completions, openai-responses,
-    /// anthropic-messages, google-generative-ai
+    /// Wire format; clap would join the lines of a comment.
+    #[arg(help = "openai-completions, openai-responses,\nanthropic-messages, google-generative-ai")]
     #[arg(long, value_name = "API", value_parser = api_parser(), help_heading = "Model", hide_possible_values = true)]
     pub api: Option<Api>,
     /// Such as http://localhost:8080/v1
@@ -77,7 +78,7 @@ pub struct Args {
     /// Add to the system prompt (@FILE reads it)
     #[arg(long, value_name = "TEXT", help_heading = "Model")]
     pub append_system_prompt: Vec<String>,
-    /// Tools that are on, of read, write, edit, bash
+    /// Of read,bash,edit,write,grep,find,ls
     #[arg(
         long,
         value_name = "A,B",
@@ -90,7 +91,7 @@ pub struct Args {
     #[arg(long, help_heading = "Model")]
     pub no_tools: bool,
 
-    /// Go on with the last session of this directory
+    /// Go on with this directory's last session
     #[arg(short, long = "continue", help_heading = "Session", conflicts_with_all = ["resume", "session", "no_session"])]
     pub continue_last: bool,
     /// Choose a session to go on with
@@ -115,7 +116,7 @@ pub struct Args {
     /// Do not read AGENTS.md and the like
     #[arg(long, help_heading = "Other")]
     pub no_context_files: bool,
-    /// Theme: dark, light, high-contrast, or a file
+    /// dark, light, high-contrast, or a file
     #[arg(long, value_name = "THEME", help_heading = "Other")]
     pub theme: Option<String>,
     /// Record what the screen is told
@@ -175,6 +176,11 @@ impl Terminals {
 }
 
 impl Args {
+    /// No arguments at all.
+    pub fn none() -> Self {
+        Args::parse_from(["tau"])
+    }
+
     /// Reads the arguments, the program's name first.
     ///
     /// # Errors
@@ -210,6 +216,31 @@ pub fn refuse(error: &clap::Error) -> Exit {
     // Nothing is left to be told when not even this can be written.
     let _ = error.print();
     if error.use_stderr() { Exit::Usage } else { Exit::Ok }
+}
+
+/// A command that is not a conversation. It is one only as the first word, exactly written;
+/// everywhere else, and after `--`, the same word is a prompt.
+#[derive(Clone, Debug)]
+pub enum Command {
+    /// `tau models`.
+    Models(super::models::ModelsArgs),
+    /// `tau auth`.
+    Auth(super::auth::AuthArgs),
+}
+
+impl Command {
+    /// The command in the arguments, the program's name first; none when they are a conversation.
+    ///
+    /// # Errors
+    /// As [`Args::read`].
+    pub fn read(arguments: &[std::ffi::OsString]) -> Result<Option<Self>, clap::Error> {
+        let rest = arguments.iter().skip(1);
+        match arguments.get(1).and_then(|word| word.to_str()) {
+            Some("models") => super::models::ModelsArgs::try_parse_from(rest).map(Command::Models).map(Some),
+            Some("auth") => super::auth::AuthArgs::try_parse_from(rest).map(Command::Auth).map(Some),
+            _ => Ok(None),
+        }
+    }
 }
 
 fn exit_codes() -> String {
@@ -307,6 +338,28 @@ mod tests {
             let args = read(line).unwrap();
             assert_eq!(args.front(Terminals { stdin, stdout }), front, "{line}");
         }
+    }
+
+    #[test]
+    fn a_command_is_the_first_word_and_nothing_else() {
+        let cases = [
+            ("tau models", "Models"),
+            ("tau models --refresh claude opus", "Models"),
+            ("tau auth", "Auth"),
+            ("tau auth check", "Auth"),
+            ("tau -- models", ""),
+            ("tau -p models", ""),
+            ("tau Models", ""),
+            ("tau modelsx", ""),
+            ("tau", ""),
+        ];
+        for (line, expected) in cases {
+            let arguments: Vec<std::ffi::OsString> = line.split(' ').map(Into::into).collect();
+            let command = Command::read(&arguments).unwrap();
+            let name = command.map(|command| format!("{command:?}")).unwrap_or_default();
+            assert!(name.starts_with(expected) && name.is_empty() == expected.is_empty(), "{line}: {name}");
+        }
+        assert_eq!(read("-- models").unwrap().prompts, ["models"]);
     }
 
     #[test]

@@ -6,42 +6,35 @@
 
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
+use std::time::Duration;
 
-use super::args::Args;
+use super::args::{Args, Front, Terminals};
 use super::exit::Exit;
+use super::known::{self, Known};
+pub use super::known::{BadFile, Refusal};
 use super::prompts;
-use crate::agent::catalogue::user::AdHoc;
 use crate::agent::catalogue::{self, Catalogue};
 use crate::agent::demo::{DemoTransport, Pace};
 use crate::agent::model::{Model, ThinkingLevel};
 use crate::agent::prompt::{ContextFiles, PromptInputs, system_prompt};
-use crate::agent::provider::direct::Direct;
+use crate::agent::provider::FailureKind;
 use crate::agent::provider::scripted::Router;
 use crate::agent::session::{Session, list};
-use crate::agent::settings::auth::{EnvLookup, Keys};
+use crate::agent::settings::auth::Keys;
 use crate::agent::settings::{Paths, Settings};
-use crate::agent::task::{AgentConfig, SessionPlace};
+use crate::agent::task::{AgentConfig, Patience, SessionPlace};
 use crate::tools::Toolbox;
+use crate::tools::bash::Bash;
 use crate::tools::process::ChildEnv;
 use crate::tools::scratch::Scratch;
 
 /// Tries of one request after the first.
 const RETRIES: u32 = 4;
-
-/// Why the program cannot start: a sentence for the person, and the exit code.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Refusal {
-    pub exit: Exit,
-    pub text: String,
-}
-
-impl Refusal {
-    fn config(error: impl std::fmt::Display) -> Self {
-        Refusal { exit: Exit::Config, text: error.to_string() }
-    }
-}
+/// How long a server may take to say which models it has.
+const LISTING: Duration = Duration::from_secs(2);
 
 /// What is known before anything is started.
+#[derive(Clone)]
 pub struct Setup {
     pub args: Args,
     pub paths: Paths,
@@ -59,63 +52,79 @@ pub struct Setup {
     pub notices: Vec<String>,
 }
 
-/// Whether a file of settings that cannot be read stops the program.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum BadFile {
-    /// It does: nobody would see a notice.
-    Refuse,
-    /// It is told on the screen, and the defaults hold.
-    Tell,
-}
-
 impl Setup {
     /// Reads arguments, environment and settings.
     ///
     /// # Errors
     /// A sentence that says what to do.
     pub fn read(args: Args, bad_file: BadFile) -> Result<Self, Refusal> {
-        let paths = Paths::discover(std::env::var_os("TAU_HOME").as_deref().map(Path::new))
-            .map_err(Refusal::config)?;
-        let mut notices = Vec::new();
-        let mut tolerate = |error: String| match bad_file {
-            BadFile::Refuse => Err(Refusal::config(error)),
-            BadFile::Tell => {
-                notices.push(error);
-                Ok(())
-            }
-        };
-        let settings = match Settings::load(&paths) {
-            Ok(settings) => settings,
-            Err(error) => {
-                tolerate(error.to_string())?;
-                Settings::default()
-            }
-        };
-        let settings = settings.with_env(&|name| std::env::var(name).ok()).map_err(Refusal::config)?;
-        let settings = with_flags(settings, &args);
-        let catalogue = match Catalogue::load(&paths, &settings, None) {
-            Ok(catalogue) => catalogue,
-            Err(error) => {
-                tolerate(error.to_string())?;
-                Catalogue::new(catalogue::user::UserFile::default(), AdHoc::of(&settings))
-            }
-        };
-        let catalogue = Arc::new(catalogue);
-        let env: EnvLookup = Arc::new(|name| std::env::var(name).ok().filter(|value| !value.is_empty()));
-        let flag = args.api_key.clone().and_then(|key| Some((vendor_of_flag(&settings, &catalogue)?, key)));
-        let keys = Arc::new(Keys::new(&paths, &settings, Arc::clone(&catalogue), env, flag));
+        let known = Known::read(&args, bad_file)?;
         let cwd = working_directory(args.cwd.as_deref())?;
+        Self::choose(args, known, cwd)
+    }
+
+    fn choose(args: Args, known: Known, cwd: PathBuf) -> Result<Self, Refusal> {
+        let Known { paths, settings, catalogue, keys, notices } = known;
         let (model, level) = choose_model(&settings, &catalogue, &keys)?;
         let wished = settings.thinking.or(level).unwrap_or_default();
         let thinking = model.as_ref().map_or(wished, |model| model.nearest(wished));
         Ok(Setup { args, paths, settings, catalogue, keys, cwd, model, thinking, demo: false, notices })
     }
 
-    /// The same, refused when there is no model.
+    /// Whether a server is to be asked which models it has: an address was given, and no model.
+    pub fn unnamed(&self) -> bool {
+        self.catalogue.unnamed().is_some()
+    }
+
+    /// The same with the first model of the server whose address was given without a model; takes
+    /// at most two seconds. A server that has no list, or does not answer, gets the name
+    /// `default`, which servers of one model do not look at.
+    ///
+    /// # Errors
+    /// When the server lists no model, or does not take the key.
+    pub async fn named(mut self) -> Result<Self, Refusal> {
+        let Some(endpoint) = self.catalogue.unnamed() else { return Ok(self) };
+        let direct = known::direct(&self.settings);
+        let asking = known::refresh(&self.catalogue, &self.keys, &direct, &endpoint.provider);
+        let address = &endpoint.base_url;
+        let trouble = match tokio::time::timeout(LISTING, asking).await {
+            Ok(Ok(models)) => match models.first() {
+                Some(first) => return self.with_model_named(&format!("{}/{}", endpoint.provider, first.id)),
+                None => {
+                    let text = format!("{address} lists no models; load one there, or name one with --model");
+                    return Err(Refusal::config(text));
+                }
+            },
+            Ok(Err(failure)) if failure.kind == FailureKind::Auth => {
+                return Err(Refusal::config(format!("{address} does not list its models: {failure}")));
+            }
+            Ok(Err(failure)) => failure.to_string(),
+            Err(_) => format!("no answer within {} seconds", LISTING.as_secs()),
+        };
+        let text = format!("the models of {address} are not known ({trouble}); name one with --model");
+        self.notices.push(text);
+        Ok(self)
+    }
+
+    fn with_model_named(self, model: &str) -> Result<Self, Refusal> {
+        let settings = Settings { model: Some(model.to_owned()), ..self.settings };
+        // Files were read before, so what is wrong with them has been told.
+        let known = Known::with(self.paths, settings, &self.args, BadFile::Tell, Vec::new())?;
+        let mut named = Self::choose(self.args, known, self.cwd)?;
+        named.notices = self.notices;
+        Ok(named)
+    }
+
+    /// The same, refused when there is no model. Asks the server which it has when an address was
+    /// given without a model, so this must not be called inside a runtime.
     ///
     /// # Errors
     /// A sentence that says what to set.
-    pub fn with_model(self) -> Result<Self, Refusal> {
+    pub fn with_model(mut self) -> Result<Self, Refusal> {
+        if self.unnamed() {
+            let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build();
+            self = runtime.map_err(Refusal::config)?.block_on(self.named())?;
+        }
         match self.model {
             Some(_) => Ok(self),
             None => Err(Refusal::config(
@@ -165,7 +174,7 @@ impl Setup {
     /// # Errors
     /// When a file that a flag names cannot be read.
     pub fn agent(&self, session: Session) -> Result<(AgentConfig, Vec<String>), Refusal> {
-        let tools = self.tools();
+        let tools = self.tools()?;
         let context = if self.args.no_context_files {
             ContextFiles::default()
         } else {
@@ -181,7 +190,7 @@ impl Setup {
         let config = AgentConfig {
             transport: Arc::new(Router::new(
                 Arc::new(DemoTransport { pace: demo_pace() }),
-                Arc::new(Direct::default()),
+                Arc::new(known::direct(&self.settings)),
             )),
             keys: Arc::clone(&self.keys) as _,
             tools,
@@ -196,20 +205,35 @@ impl Setup {
             bash_timeout: self.settings.bash_timeout,
             find_model: Arc::new(move |provider, id| catalogue.get(provider, id)),
             max_retries: RETRIES,
+            patience: match self.args.front(Terminals::here()) {
+                Front::Screen | Front::Rpc => Patience::Interactive,
+                Front::Print | Front::Json => Patience::Headless,
+            },
             max_turns: self.args.max_turns,
             room: self.settings.room(),
         };
         Ok((config, context.notices))
     }
 
-    fn tools(&self) -> Toolbox {
+    /// The tools that are on.
+    fn tools(&self) -> Result<Toolbox, Refusal> {
         if self.args.no_tools {
-            return Toolbox::empty();
+            return Ok(Toolbox::empty());
         }
-        match self.args.tools.as_ref().or(self.settings.tools.as_ref()) {
-            Some(names) => Toolbox::standard().only(names),
-            None => Toolbox::standard(),
-        }
+        let refuse = |exit, text| Refusal { exit, text };
+        let tools = match (&self.args.tools, &self.settings.tools) {
+            (Some(names), _) => {
+                Toolbox::named(names).map_err(|text| refuse(Exit::Usage, format!("--tools: {text}")))
+            }
+            (None, Some(names)) => Toolbox::named(names)
+                .map_err(|text| refuse(Exit::Config, format!("the setting `tools`: {text}"))),
+            (None, None) => Ok(Toolbox::standard()),
+        }?;
+        // The shell that is set replaces the usual one, where there is one at all.
+        Ok(match self.settings.shell.as_ref().filter(|_| tools.get("bash").is_some()) {
+            Some(shell) => tools.with(Arc::new(Bash::with_shell(shell))),
+            None => tools,
+        })
     }
 
     fn system_prompt(&self, tools: &Toolbox, context: &ContextFiles) -> Result<String, Refusal> {
@@ -229,35 +253,6 @@ impl Setup {
             context: &context.files,
         }))
     }
-}
-
-/// Flags go before everything else. A flag that names another provider or address leaves the
-/// model of the settings behind: it would be a model of somebody else.
-fn with_flags(mut settings: Settings, args: &Args) -> Settings {
-    if args.provider.is_some() || args.base_url.is_some() {
-        settings.model = None;
-        settings.base_url = None;
-        settings.api = None;
-        settings.api_key = None;
-    }
-    if args.provider.is_some() {
-        settings.provider.clone_from(&args.provider);
-    } else if args.base_url.is_some() {
-        settings.provider = None;
-    }
-    settings.model = args.model.clone().or(settings.model);
-    settings.base_url = args.base_url.clone().or(settings.base_url);
-    settings.api = args.api.or(settings.api);
-    settings.thinking = args.thinking.or(settings.thinking);
-    settings.theme = args.theme.clone().or(settings.theme);
-    settings.session_dir = args.session_dir.clone().or(settings.session_dir);
-    settings
-}
-
-/// The vendor a key on the command line is for.
-fn vendor_of_flag(settings: &Settings, catalogue: &Catalogue) -> Option<String> {
-    let named = || catalogue.find(settings.model.as_deref()?).ok().map(|model| model.provider.clone());
-    catalogue.adhoc_provider().or_else(|| settings.provider.clone()).or_else(named)
 }
 
 fn working_directory(wanted: Option<&Path>) -> Result<PathBuf, Refusal> {

@@ -55,8 +55,7 @@ pub fn json(args: Args) -> Exit {
         let input = first.map(|first| std::io::Cursor::new(first).chain(tokio::io::stdin()));
         let header = config.session.header().to_owned();
         let options = json::JsonOptions { prompts, input, header, timeout };
-        let out = Box::new(std::io::stdout());
-        json::run(task::spawn(config), options, out, async || signals.next().await).await
+        json::run(task::spawn(config), options, tokio::io::stdout(), async || signals.next().await).await
     })
 }
 
@@ -67,7 +66,9 @@ pub fn rpc(args: Args) -> Exit {
         return fail(Exit::Usage, &text);
     }
     let events = args.rpc_events;
-    start(args, Ok, async move |setup, config, mut signals: Signals| {
+    // A client may choose a model later; an address without one has to be asked what it has.
+    let check = |setup: Setup| if setup.unnamed() { setup.with_model() } else { Ok(setup) };
+    start(args, check, async move |setup, config, mut signals: Signals| {
         let known = rpc::models::Known { catalogue: setup.catalogue, keys: setup.keys };
         let (input, output) = (tokio::io::stdin(), tokio::io::stdout());
         let agent = task::spawn(config);

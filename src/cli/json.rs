@@ -6,11 +6,11 @@
 //! input, worked in order.
 
 use std::collections::VecDeque;
-use std::io::{ErrorKind, Write};
+use std::io::ErrorKind;
 use std::time::Duration;
 
 use serde_json::{Value, json};
-use tokio::io::AsyncRead;
+use tokio::io::{AsyncRead, AsyncWrite, AsyncWriteExt};
 use tokio::time::Instant;
 
 use super::exit::Exit;
@@ -73,7 +73,7 @@ pub fn said(line: &Line) -> Result<Said, String> {
 pub async fn run<R: AsyncRead + Unpin>(
     handle: AgentHandle,
     options: JsonOptions<R>,
-    out: Box<dyn Write + Send>,
+    out: impl AsyncWrite + Unpin,
     signals: impl AsyncFnMut() -> Caught,
 ) -> Exit {
     let mut work = Work {
@@ -88,18 +88,19 @@ pub async fn run<R: AsyncRead + Unpin>(
         outcome: Exit::Ok,
         error: None,
     };
-    if work.write(&options.header) {
+    if work.write(&options.header).await {
+        work.greeted().await;
         work.work().await;
     }
     work.finish().await
 }
 
-struct Work<R, S> {
+struct Work<R, W, S> {
     handle: AgentHandle,
     /// None once nothing more is read.
     lines: Option<Lines<R>>,
     prompts: VecDeque<Prompt>,
-    out: Box<dyn Write + Send>,
+    out: W,
     signals: S,
     deadline: Option<Instant>,
     /// Why all of it is being ended, and when waiting for that ends.
@@ -121,7 +122,18 @@ enum Woken {
     GraceOver,
 }
 
-impl<R: AsyncRead + Unpin, S: AsyncFnMut() -> Caught> Work<R, S> {
+impl<R: AsyncRead + Unpin, W: AsyncWrite + Unpin, S: AsyncFnMut() -> Caught> Work<R, W, S> {
+    /// Passes over what the agent tells at its start, which is about no prompt.
+    async fn greeted(&mut self) {
+        while let Some(event) = self.handle.events.recv().await {
+            match event {
+                AgentEvent::ThinkingLevelChanged { .. } | AgentEvent::Stopped => return,
+                AgentEvent::Notice { .. } => drop(self.tell(&event).await),
+                _ => {}
+            }
+        }
+    }
+
     /// Prompt after prompt, until none is left and none can come.
     async fn work(&mut self) {
         loop {
@@ -151,16 +163,15 @@ impl<R: AsyncRead + Unpin, S: AsyncFnMut() -> Caught> Work<R, S> {
                 Woken::Event(Some(event)) => {
                     let settled = matches!(event, AgentEvent::AgentSettled { .. });
                     let refused = matches!(event, AgentEvent::QueueReturned { .. });
-                    if !self.tell(&event) {
+                    if !self.tell(&event).await {
                         return false;
                     }
                     if settled || refused {
-                        self.answer_interrupts();
-                        return self.stopping.is_none();
+                        return self.answer_interrupts().await && self.stopping.is_none();
                     }
                 }
                 other => {
-                    if !self.other(other, true) {
+                    if !self.other(other, true).await {
                         return false;
                     }
                 }
@@ -171,8 +182,8 @@ impl<R: AsyncRead + Unpin, S: AsyncFnMut() -> Caught> Work<R, S> {
     /// One thing while no prompt is worked on. False when nothing further is to be done.
     async fn step(&mut self) -> bool {
         match self.woken().await {
-            Woken::Event(Some(event)) => self.tell(&event),
-            other => self.other(other, false) && self.stopping.is_none(),
+            Woken::Event(Some(event)) => self.tell(&event).await,
+            other => self.other(other, false).await && self.stopping.is_none(),
         }
     }
 
@@ -195,9 +206,9 @@ impl<R: AsyncRead + Unpin, S: AsyncFnMut() -> Caught> Work<R, S> {
     }
 
     /// Deals with what is no event. False when nothing further is to be done.
-    fn other(&mut self, woken: Woken, working: bool) -> bool {
+    async fn other(&mut self, woken: Woken, working: bool) -> bool {
         match woken {
-            Woken::Line(Some(line)) => return self.line(&line, working),
+            Woken::Line(Some(line)) => return self.line(&line, working).await,
             Woken::Line(None) => self.lines = None,
             Woken::Signal(caught) => {
                 let Some(exit) = caught.exit() else { return true };
@@ -219,7 +230,7 @@ impl<R: AsyncRead + Unpin, S: AsyncFnMut() -> Caught> Work<R, S> {
         true
     }
 
-    fn line(&mut self, line: &Line, working: bool) -> bool {
+    async fn line(&mut self, line: &Line, working: bool) -> bool {
         match said(line) {
             Ok(Said::Message(text)) => {
                 self.prompts.push_back(Prompt { text, images: Vec::new() });
@@ -231,15 +242,20 @@ impl<R: AsyncRead + Unpin, S: AsyncFnMut() -> Caught> Work<R, S> {
                     let _ = self.handle.commands.try_send(AgentCommand::Abort);
                     true
                 } else {
-                    self.answer_interrupts()
+                    self.answer_interrupts().await
                 }
             }
-            Err(error) => self.record(json!({ "type": "error", "error": error })),
+            Err(error) => self.record(json!({ "type": "error", "error": error })).await,
         }
     }
 
-    fn answer_interrupts(&mut self) -> bool {
-        (0..std::mem::take(&mut self.interrupts)).all(|_| self.record(json!({ "type": "interrupted" })))
+    async fn answer_interrupts(&mut self) -> bool {
+        for _ in 0..std::mem::take(&mut self.interrupts) {
+            if !self.record(json!({ "type": "interrupted" })).await {
+                return false;
+            }
+        }
+        true
     }
 
     fn stop(&mut self, exit: Exit) {
@@ -250,7 +266,7 @@ impl<R: AsyncRead + Unpin, S: AsyncFnMut() -> Caught> Work<R, S> {
     }
 
     /// Writes an event, if it is one for others, and notes what it means for the end.
-    fn tell(&mut self, event: &AgentEvent) -> bool {
+    async fn tell(&mut self, event: &AgentEvent) -> bool {
         match event {
             AgentEvent::TurnEnd { message, .. } => self.judge(message),
             AgentEvent::AgentSettled { aborted: true } => self.outcome = Exit::Aborted,
@@ -270,7 +286,10 @@ impl<R: AsyncRead + Unpin, S: AsyncFnMut() -> Caught> Work<R, S> {
             }
             _ => {}
         }
-        wire::event(event).is_none_or(|record| self.record(record))
+        match wire::event(event) {
+            Some(record) => self.record(record).await,
+            None => true,
+        }
     }
 
     fn judge(&mut self, message: &Message) {
@@ -290,20 +309,51 @@ impl<R: AsyncRead + Unpin, S: AsyncFnMut() -> Caught> Work<R, S> {
     }
 
     /// Writes a record with the time. False when nobody reads any more.
-    fn record(&mut self, mut record: Value) -> bool {
+    async fn record(&mut self, mut record: Value) -> bool {
         wire::set(&mut record, "timestamp", json!(entry::iso(entry::now())));
-        self.write(&record.to_string())
+        self.write(&record.to_string()).await
     }
 
-    fn write(&mut self, json: &str) -> bool {
-        match self.out.write_all(wire::record(json).as_bytes()).and_then(|()| self.out.flush()) {
-            Ok(()) => true,
-            Err(error) => {
-                if error.kind() != ErrorKind::BrokenPipe {
-                    super::fail(Exit::Ok, &format!("an event cannot be written: {error}"));
+    /// Writes a record; a reader that stalls holds up everything but a signal.
+    async fn write(&mut self, json: &str) -> bool {
+        let record = wire::record(json);
+        let mut rest = record.as_bytes();
+        while !rest.is_empty() {
+            let end = self.stopping.map(|(_, end)| end);
+            let written = tokio::select! {
+                written = self.out.write(rest) => written,
+                () = sleep_until(end) => return false,
+                caught = (self.signals)() => {
+                    let again = self.stopping.is_some();
+                    caught.exit().into_iter().for_each(|exit| self.stop(exit));
+                    if again && caught.exit().is_some() {
+                        return false;
+                    }
+                    continue;
                 }
-                false
+            };
+            match written {
+                Ok(count) if count > 0 => rest = rest.get(count..).unwrap_or_default(),
+                Ok(_) => return false,
+                Err(error) => {
+                    if error.kind() != ErrorKind::BrokenPipe {
+                        super::fail(Exit::Ok, &format!("an event cannot be written: {error}"));
+                    }
+                    return false;
+                }
             }
+        }
+        true
+    }
+
+    /// Hands over what the output holds back, until a signal or the end of a grace.
+    async fn flush(&mut self) {
+        let end = self.stopping.map(|(_, end)| end);
+        tokio::select! {
+            // A reader that has gone is no failure.
+            _ = self.out.flush() => {}
+            () = sleep_until(end) => {}
+            _ = (self.signals)() => {}
         }
     }
 
@@ -324,7 +374,8 @@ impl<R: AsyncRead + Unpin, S: AsyncFnMut() -> Caught> Work<R, S> {
         if let Some(error) = self.error.take() {
             wire::set(&mut end, "error", json!(error));
         }
-        self.record(end);
+        self.record(end).await;
+        self.flush().await;
         exit
     }
 }

@@ -5,12 +5,17 @@
 //! thin fold over the same commands and events. This module is the only one that may know all others.
 
 pub mod args;
+pub mod auth;
 pub mod compose;
 pub mod crash;
 pub mod exit;
 pub mod headless;
+pub mod hidden;
 pub mod json;
+pub mod keycheck;
+pub mod known;
 pub mod log;
+pub mod models;
 pub mod print;
 pub mod probe;
 pub mod progress;
@@ -20,7 +25,8 @@ pub mod signals;
 pub mod tui;
 pub mod wire;
 
-use args::{Args, Front, Terminals};
+use crate::agent::settings::Paths;
+use args::{Args, Command, Front, Terminals};
 use compose::{BadFile, Setup};
 use exit::Exit;
 
@@ -30,10 +36,20 @@ pub fn main() -> std::process::ExitCode {
 }
 
 fn run() -> Exit {
-    let args = match Args::read(std::env::args_os()) {
+    let arguments: Vec<std::ffi::OsString> = std::env::args_os().collect();
+    match Command::read(&arguments) {
+        Ok(None) => {}
+        Ok(Some(Command::Models(args))) => return crash::or_crash(models::run(&args)),
+        Ok(Some(Command::Auth(args))) => return crash::or_crash(auth::run(args)),
+        Err(error) => return args::refuse(&error),
+    }
+    let args = match Args::read(arguments) {
         Ok(args) => args,
         Err(error) => return args::refuse(&error),
     };
+    if let Err(error) = start_log(&args) {
+        return fail(Exit::Config, &error);
+    }
     crash::or_crash(match args.front(Terminals::here()) {
         _ if args.replay.is_some() => replay(args),
         Front::Screen => screen(args),
@@ -41,6 +57,16 @@ fn run() -> Exit {
         Front::Json => headless::json(args),
         Front::Rpc => headless::rpc(args),
     })
+}
+
+/// Starts the log when it is asked for.
+fn start_log(args: &Args) -> Result<(), String> {
+    let Some(filter) = log::wanted(std::env::var("TAU_LOG").ok().as_deref(), args.verbose) else {
+        return Ok(());
+    };
+    let home = std::env::var_os("TAU_HOME");
+    let paths = Paths::discover(home.as_deref().map(std::path::Path::new))?;
+    log::start(&paths.state, &filter).map(drop)
 }
 
 fn screen(args: Args) -> Exit {

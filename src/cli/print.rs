@@ -99,6 +99,7 @@ struct Print<S> {
 }
 
 /// What woke the front end.
+#[allow(clippy::large_enum_variant, reason = "one value lives at a time, and events are the common case")]
 enum Woken {
     Event(Option<AgentEvent>),
     Signal(Caught),

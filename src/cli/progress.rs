@@ -67,6 +67,12 @@ impl Progress {
                 self.remark(&format!("• {why}; trying again in {wait} s, {attempt} of {max_attempts}"));
                 self.begin("waiting to try again");
             }
+            AgentEvent::Stalled { idle_ms, limit_ms } => {
+                let (silence, left) = (idle_ms / 1000, limit_ms.saturating_sub(*idle_ms).div_ceil(1000));
+                let text = format!("nothing came for {silence} s, giving up in {left} s;");
+                let since = self.doing.take().map_or_else(Instant::now, |(_, since)| since);
+                self.doing = Some((text, since));
+            }
             AgentEvent::CompactionStart { .. } => self.begin("summarising the conversation"),
             AgentEvent::AgentSettled { .. } | AgentEvent::Stopped => {
                 self.doing = None;

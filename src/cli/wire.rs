@@ -60,6 +60,7 @@ pub fn event(event: &AgentEvent) -> Option<Value> {
         AgentEvent::BashStart { .. }
         | AgentEvent::BashExecutionUpdate { .. }
         | AgentEvent::BashEnd { .. }
+        | AgentEvent::Stalled { .. }
         | AgentEvent::ToolTitle { .. }
         | AgentEvent::ModelChanged { .. }
         | AgentEvent::SessionOpened { .. }

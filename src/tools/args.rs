@@ -32,6 +32,19 @@ const ALIASES: &[(&str, &str)] = &[
     ("contents", "content"),
     ("file_text", "content"),
     ("text", "content"),
+    ("directory", "path"),
+    ("dir", "path"),
+    ("regex", "pattern"),
+    ("query", "pattern"),
+    ("include", "glob"),
+    ("glob", "pattern"),
+    ("ignoreCase", "ignore_case"),
+    ("case_insensitive", "ignore_case"),
+    ("-i", "ignore_case"),
+    ("-C", "context"),
+    ("head_limit", "limit"),
+    ("max_results", "limit"),
+    ("maxResults", "limit"),
 ];
 
 /// Remarks that models add to calls of any tool; they change nothing and are dropped.

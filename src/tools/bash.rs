@@ -5,7 +5,7 @@
 
 use std::path::{Path, PathBuf};
 
-use super::process::{self, Finished, ShellCommand};
+use super::process::{self, Finished, Flow, Place, ShellCommand};
 use super::scratch::Scratch;
 use super::{
     Details, Limits, TerminalOutput, Tool, ToolContext, ToolError, ToolOutput, ToolSpec, args, paths,
@@ -76,8 +76,9 @@ impl Tool for Bash {
             let text = terminal::plain(&so_far.text);
             progress.show(ToolOutput::new(text, Details::Terminal(so_far.clone())));
         };
+        let place = Place::Pipe(Flow::LITTLE);
         let finished =
-            process::run(command, &context.env, &context.scratch, context.cancel.clone(), &mut show)
+            process::run(place, command, &context.env, &context.scratch, context.cancel.clone(), &mut show)
                 .await
                 .map_err(|error| {
                     ToolError::refused(format!(

@@ -1,10 +1,45 @@
-//! The closed set of shapes in which tools answer people. One renderer each in the view.
+//! The closed set of shapes in which tools answer: [`Content`] for the model, [`Details`] for
+//! people, with one renderer each in the view.
 //!
 //! Plain data: it is stored in the session file, recorded and replayed. Text in it is raw,
 //! and becomes safe when it enters the model (`app::printable`).
 
 use serde::{Deserialize, Deserializer, Serialize};
 use serde_json::Value;
+
+/// One piece of a tool's answer to the model, in the shape of the session file.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(tag = "type", rename_all = "camelCase", rename_all_fields = "camelCase")]
+pub enum Content {
+    /// Plain text.
+    Text { text: String },
+    /// A picture: base64 data and its mime type.
+    Image { data: String, mime_type: String },
+}
+
+impl Content {
+    /// A text block.
+    pub fn text(text: impl Into<String>) -> Self {
+        Content::Text { text: text.into() }
+    }
+}
+
+/// The answer of a tool, whole or (while it runs) so far.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+pub struct ToolOutput {
+    /// For the model; already capped.
+    pub content: Vec<Content>,
+    /// For people.
+    #[serde(default, deserialize_with = "lenient")]
+    pub details: Details,
+}
+
+impl ToolOutput {
+    /// An answer of one text block for the model and `details` for people.
+    pub fn new(text: impl Into<String>, details: Details) -> Self {
+        ToolOutput { content: vec![Content::text(text)], details }
+    }
+}
 
 /// What people see of a call.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]

@@ -14,13 +14,17 @@ pub mod diff;
 pub mod edit;
 pub mod encoding;
 pub mod file_call;
+pub mod find;
+pub mod grep;
 pub mod ledger;
+pub mod ls;
 pub mod paths;
 pub mod process;
 pub mod read;
 pub mod replace;
 pub mod scratch;
 pub mod terminal;
+pub mod walk;
 pub mod write;
 
 use std::future::Future;
@@ -35,7 +39,7 @@ use serde_json::Value;
 use tokio::sync::watch;
 use tokio_util::sync::CancellationToken;
 
-pub use details::{Details, FileDiff, Hunk, TerminalOutput};
+pub use details::{Content, Details, FileDiff, Hunk, TerminalOutput, ToolOutput};
 use ledger::Ledger;
 use process::ChildEnv;
 use scratch::Scratch;
@@ -52,40 +56,6 @@ pub struct ToolSpec {
     pub parameters: Value,
     /// True when calls never change anything, so that several of one turn may run at once.
     pub read_only: bool,
-}
-
-/// One piece of a tool's answer to the model, in the shape of the session file.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
-#[serde(tag = "type", rename_all = "camelCase", rename_all_fields = "camelCase")]
-pub enum Content {
-    /// Plain text.
-    Text { text: String },
-    /// A picture: base64 data and its mime type.
-    Image { data: String, mime_type: String },
-}
-
-impl Content {
-    /// A text block.
-    pub fn text(text: impl Into<String>) -> Self {
-        Content::Text { text: text.into() }
-    }
-}
-
-/// The answer of a tool, whole or (while it runs) so far.
-#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
-pub struct ToolOutput {
-    /// For the model; already capped.
-    pub content: Vec<Content>,
-    /// For people.
-    #[serde(default, deserialize_with = "details::lenient")]
-    pub details: Details,
-}
-
-impl ToolOutput {
-    /// An answer of one text block for the model and `details` for people.
-    pub fn new(text: impl Into<String>, details: Details) -> Self {
-        ToolOutput { content: vec![Content::text(text)], details }
-    }
 }
 
 /// Why a tool gave no ordinary answer. The text of every variant is written for the model:
@@ -243,6 +213,29 @@ impl Toolbox {
             Arc::new(edit::Edit::default()),
             Arc::new(write::Write::default()),
         ])
+    }
+
+    /// Every tool there is: the standard ones, and grep, find, ls.
+    pub fn all() -> Self {
+        Toolbox::standard()
+            .with(Arc::new(grep::Grep::default()))
+            .with(Arc::new(find::Find::default()))
+            .with(Arc::new(ls::Ls::default()))
+    }
+
+    /// The tools of these names.
+    ///
+    /// # Errors
+    /// A sentence that lists the names there are, when one is of no tool.
+    pub fn named(names: &[String]) -> Result<Self, String> {
+        let all = Toolbox::all();
+        match names.iter().find(|name| all.get(name).is_none()) {
+            None => Ok(all.only(names)),
+            Some(unknown) => {
+                let names: Vec<String> = all.specs().into_iter().map(|spec| spec.name).collect();
+                Err(format!("there is no tool {unknown:?}; the tools are {}", names.join(", ")))
+            }
+        }
     }
 
     /// No tools at all.

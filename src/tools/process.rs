@@ -1,16 +1,22 @@
 //! Child processes: their group, their environment, their output, their end.
 //!
 //! A command runs in its own session without a terminal, stdin null, both streams in one pipe,
-//! so that the order of what it wrote is kept. The call ends when the shell exits plus a short
-//! grace for the pipe. Parts: `process/environment.rs` (what children know), `capture.rs`
-//! (output in bounded memory), `spill.rs` (the whole in a file), `family.rs` (all processes of
-//! a command, and their end). What the model reads of it is made in `bash.rs`.
+//! so that the order of what it wrote is kept; or, for a person, in a terminal of its own. The
+//! call ends when the shell exits plus a short grace for the pipe. Parts: `process/environment.rs`
+//! (what children know), `pty.rs` (the terminal), `alternate.rs` (what is drawn in it and not
+//! kept), `capture.rs` (output in bounded memory), `report.rs` (telling of it), `spill.rs` (the
+//! whole in a file), `family.rs` (all processes of a command, and their end). What the model
+//! reads of it is made in `bash.rs`.
 
+pub mod alternate;
 pub mod capture;
 pub mod environment;
 pub mod family;
+pub mod pty;
+pub mod report;
 pub mod spill;
 
+use std::borrow::Cow;
 use std::io;
 use std::os::fd::{AsFd, OwnedFd};
 use std::os::unix::process::ExitStatusExt;
@@ -29,17 +35,17 @@ use tokio_util::sync::CancellationToken;
 
 use super::TerminalOutput;
 use super::scratch::Scratch;
+use alternate::Alternate;
 use capture::Capture;
 pub use environment::ChildEnv;
 use family::{Family, Member};
+use pty::Pty;
+pub use report::{Flow, OnOutput};
+use report::{Report, snapshot};
 use spill::{Spill, Spilled};
 
 /// How long the pipe is read after the shell has exited.
 const GRACE: Duration = Duration::from_millis(200);
-/// Shortest time between two reports of output.
-const REPORT_EVERY: Duration = Duration::from_millis(50);
-/// Output shown while it runs, in bytes from the end.
-const SHOWN_RUNNING: usize = 20 * 1024;
 /// Output shown when it has ended, in bytes from the end.
 const SHOWN_ENDED: usize = 64 * 1024;
 /// One read. Also the size asked for the pipe, so that a fast writer is not woken too often.
@@ -77,17 +83,24 @@ pub struct ShellCommand<'a> {
     pub timeout: Option<u64>,
 }
 
-/// Told of output: what came since the last time, and all of it so far.
-pub type OnOutput<'a> = dyn FnMut(&str, &TerminalOutput) + Send + 'a;
+/// Where a command finds its input and leaves its output.
+#[derive(Debug)]
+pub enum Place {
+    /// No input, and one pipe for both streams.
+    Pipe(Flow),
+    /// A terminal of its own.
+    Terminal(Box<Pty>),
+}
 
-/// Runs a command in its own session and process group, stdin null. `on_output` is told of new
-/// output at most every 50 ms: its text (UTF-8 made whole, raw otherwise; of a flood only the
-/// end) and the state so far. `cancel`, the timeout or dropping the future end all processes
-/// of the command: TERM, then KILL (a drop kills at once).
+/// Runs a command in its own session and process group. `on_output` is told of new output about
+/// every 50 ms: its text (UTF-8 made whole, raw otherwise; of a flood as much as the place says)
+/// and the state so far. `cancel`, the timeout or dropping the future end all processes of the
+/// command: TERM, then KILL (a drop kills at once).
 ///
 /// # Errors
 /// When the shell cannot be started.
 pub async fn run(
+    place: Place,
     command: ShellCommand<'_>,
     env: &ChildEnv,
     scratch: &Scratch,
@@ -95,14 +108,19 @@ pub async fn run(
     on_output: &mut OnOutput<'_>,
 ) -> io::Result<Finished> {
     let started = Instant::now();
-    let (child, pipe, family) = spawn(&command, env)?;
+    let flow = match &place {
+        Place::Pipe(flow) => *flow,
+        Place::Terminal(_) => Flow::SCREENS,
+    };
+    let (child, output, family) = spawn(place, &command, env)?;
     let run = Run {
         child,
-        pipe: Some(pipe),
+        output: Some(output),
+        alternate: Alternate::default(),
         family: Armed(Some(family)),
         capture: Capture::default(),
         spill: Spill::default(),
-        report: Report { due: started, pending: Vec::new(), fresh: false, tell: on_output },
+        report: Report::new(flow, on_output),
         status: None,
         ending: None,
         why: Why::Itself,
@@ -111,11 +129,26 @@ pub async fn run(
     run.until_its_end(started, deadline, scratch, cancel).await
 }
 
-/// Starts the shell. Its end of the pipe is closed here when this returns.
-fn spawn(command: &ShellCommand<'_>, env: &ChildEnv) -> io::Result<(Child, pipe::Receiver, Family)> {
-    let (reader, writer) = io::pipe()?;
-    // Larger is only faster; a limit on pipes of one user is no reason to fail.
-    rustix::pipe::fcntl_setpipe_size(&reader, PIPE_SIZE).ok();
+/// Where output is read.
+enum Output {
+    Pipe(pipe::Receiver),
+    Terminal(Box<Pty>),
+}
+
+impl Output {
+    /// What links in /proc/PID/fd say of the other end.
+    fn link(&self) -> String {
+        match self {
+            Output::Pipe(pipe) => {
+                format!("pipe:[{}]", rustix::fs::fstat(pipe.as_fd()).map(|stat| stat.st_ino).unwrap_or(0))
+            }
+            Output::Terminal(pty) => pty.name().to_owned(),
+        }
+    }
+}
+
+/// Starts the shell. Its end of the pipe or terminal is closed here when this returns.
+fn spawn(place: Place, command: &ShellCommand<'_>, env: &ChildEnv) -> io::Result<(Child, Output, Family)> {
     let id = run_id();
     let mut shell = Command::new(command.shell);
     shell
@@ -124,16 +157,27 @@ fn spawn(command: &ShellCommand<'_>, env: &ChildEnv) -> io::Result<(Child, pipe:
         .current_dir(command.cwd)
         .env_clear()
         .envs(env.variables().iter().map(|(name, value)| (name, value)))
-        .env(family::MARK, &id)
-        .stdin(Stdio::null())
-        .stdout(Stdio::from(writer.try_clone()?))
-        .stderr(Stdio::from(writer));
-    own_session(&mut shell);
+        .env(family::MARK, &id);
+    let (output, [stdin, stdout, stderr]) = match place {
+        Place::Pipe(_) => {
+            let (reader, writer) = io::pipe()?;
+            // Larger is only faster; a limit on pipes of one user is no reason to fail.
+            rustix::pipe::fcntl_setpipe_size(&reader, PIPE_SIZE).ok();
+            let ends = [Stdio::null(), Stdio::from(writer.try_clone()?), Stdio::from(writer)];
+            (Output::Pipe(pipe::Receiver::from_owned_fd(OwnedFd::from(reader))?), ends)
+        }
+        Place::Terminal(pty) => {
+            shell.env("TERM", "xterm-256color");
+            let ends = pty.ends()?;
+            (Output::Terminal(pty), ends)
+        }
+    };
+    shell.stdin(stdin).stdout(stdout).stderr(stderr);
+    own_session(&mut shell, matches!(output, Output::Terminal(_)));
     let child = shell.spawn()?;
     let leader = child.id().and_then(|id| Pid::from_raw(i32::try_from(id).ok()?));
     let leader = leader.ok_or_else(|| io::Error::other("the shell ended before it began"))?;
-    let pipe = pipe::Receiver::from_owned_fd(OwnedFd::from(reader))?;
-    Ok((child, pipe, Family::new(leader, &id)))
+    Ok((child, output, Family::new(leader, &id)))
 }
 
 /// Names a run: unique among the processes of this machine and the runs of this process.
@@ -143,9 +187,12 @@ fn run_id() -> String {
 }
 
 #[allow(unsafe_code, reason = "the only way to have a child leave the terminal's session before exec")]
-fn own_session(shell: &mut Command) {
-    let prepare = || {
+fn own_session(shell: &mut Command, has_terminal: bool) {
+    let prepare = move || {
         rustix::process::setsid()?;
+        if has_terminal {
+            rustix::process::ioctl_tiocsctty(rustix::stdio::stdin())?;
+        }
         // Orphans of the shell stay its children, so that they are found when it must end.
         #[cfg(target_os = "linux")]
         rustix::process::set_child_subreaper(Some(rustix::process::getpid()))?;
@@ -179,7 +226,8 @@ enum Why {
 struct Run<'a> {
     child: Child,
     /// None once every writer has closed it.
-    pipe: Option<pipe::Receiver>,
+    output: Option<Output>,
+    alternate: Alternate,
     family: Armed,
     capture: Capture,
     spill: Spill,
@@ -204,10 +252,13 @@ impl Run<'_> {
             let waiting = self.status.is_none();
             tokio::select! {
                 biased;
-                () = cancel.cancelled(), if self.ending.is_none() => self.end(Why::Cancelled),
-                () = at(deadline), if waiting && self.ending.is_none() => self.end(Why::TimedOut),
+                () = cancel.cancelled(), if self.why == Why::Itself => self.end(Why::Cancelled),
+                () = at(deadline), if waiting && self.why == Why::Itself => self.end(Why::TimedOut),
                 status = self.child.wait(), if waiting => {
                     self.status = Some(status?);
+                    if let Some(Output::Terminal(pty)) = &mut self.output {
+                        pty.let_go();
+                    }
                     grace = Instant::now() + GRACE;
                 }
                 () = ended(&mut self.ending), if self.ending.is_some() => {
@@ -220,8 +271,9 @@ impl Run<'_> {
                 }
                 () = sleep_until(grace), if !waiting && self.ending.is_none() => break,
                 () = sleep_until(self.report.due), if self.report.fresh => self.report.now(&self.capture),
-                read = read(&mut self.pipe, &mut piece), if self.pipe.is_some() => match read {
-                    Ok(0) | Err(_) => self.pipe = None,
+                read = read(&mut self.output, &mut piece), if self.output.is_some() => match read {
+                    // A terminal that was hung up gives an error.
+                    Ok(0) | Err(_) => self.output = None,
                     Ok(length) => self.take(piece.get(..length).unwrap_or_default(), scratch).await,
                 },
             }
@@ -231,7 +283,7 @@ impl Run<'_> {
     }
 
     fn is_over(&self) -> bool {
-        self.status.is_some() && self.pipe.is_none() && self.ending.is_none()
+        self.status.is_some() && self.output.is_none() && self.ending.is_none()
     }
 
     /// Has the family ended by a thread, while output is still read.
@@ -243,14 +295,22 @@ impl Run<'_> {
     }
 
     async fn take(&mut self, piece: &[u8], scratch: &Scratch) {
-        if !self.capture.has_room(piece.len()) {
+        let kept = match &self.output {
+            Some(Output::Terminal(_)) => self.alternate.outside(piece),
+            _ => Cow::Borrowed(piece),
+        };
+        if !self.capture.has_room(kept.len()) {
             self.spill.begin(scratch, &self.capture).await;
         }
-        self.spill.write(piece).await;
-        self.capture.push(piece);
+        self.spill.write(&kept).await;
+        self.capture.push(&kept);
         self.report.take(piece);
-        if self.report.due <= Instant::now() {
+        if self.report.is_due() {
+            let full = self.report.is_full();
             self.report.now(&self.capture);
+            if full {
+                tokio::task::yield_now().await;
+            }
         }
     }
 
@@ -260,13 +320,13 @@ impl Run<'_> {
         let family = self.family.0.take();
         let mut holders = Vec::new();
         let mut spilled = None;
-        if let (Some(pipe), Some(family)) = (self.pipe.take(), family) {
-            let inode = rustix::fs::fstat(pipe.as_fd()).map(|stat| stat.st_ino).unwrap_or(0);
-            holders = tokio::task::spawn_blocking(move || family.holders(inode)).await.unwrap_or_default();
+        if let (Some(output), Some(family)) = (self.output.take(), family) {
+            let link = output.link();
+            holders = tokio::task::spawn_blocking(move || family.holders(&link)).await.unwrap_or_default();
             if !holders.is_empty() {
                 self.spill.begin(scratch, &self.capture).await;
                 spilled = Some(Spilled { path: self.spill.path().cloned(), trouble: None });
-                read_on(pipe, std::mem::take(&mut self.spill));
+                read_on(output, std::mem::take(&mut self.spill));
             }
         }
         let spilled = match spilled {
@@ -305,19 +365,21 @@ async fn ended(ending: &mut Option<JoinHandle<()>>) {
     }
 }
 
-async fn read(pipe: &mut Option<pipe::Receiver>, piece: &mut [u8]) -> io::Result<usize> {
-    match pipe {
-        Some(pipe) => pipe.read(piece).await,
+async fn read(output: &mut Option<Output>, piece: &mut [u8]) -> io::Result<usize> {
+    match output {
+        Some(Output::Pipe(pipe)) => pipe.read(piece).await,
+        Some(Output::Terminal(pty)) => pty.read(piece).await,
         None => std::future::pending().await,
     }
 }
 
 /// Goes on reading for processes left in the background: a closed pipe would end a server at
 /// its next line of log.
-fn read_on(mut pipe: pipe::Receiver, spill: Spill) {
+fn read_on(output: Output, spill: Spill) {
     tokio::spawn(async move {
         let mut piece = vec![0; 16 * 1024];
-        while let Ok(length) = pipe.read(&mut piece).await {
+        let mut output = Some(output);
+        while let Ok(length) = read(&mut output, &mut piece).await {
             if length == 0 {
                 break;
             }
@@ -325,54 +387,4 @@ fn read_on(mut pipe: pipe::Receiver, spill: Spill) {
         }
         spill.finish().await;
     });
-}
-
-fn snapshot(capture: &Capture, most: usize) -> TerminalOutput {
-    let (text, truncated) = capture.tail_text(most);
-    TerminalOutput { text, truncated, total_lines: capture.total_lines(), ..TerminalOutput::default() }
-}
-
-/// Reports of output, at most one in [`REPORT_EVERY`].
-struct Report<'a> {
-    due: Instant,
-    /// Output not reported yet; of a flood only its end.
-    pending: Vec<u8>,
-    fresh: bool,
-    tell: &'a mut OnOutput<'a>,
-}
-
-impl Report<'_> {
-    fn take(&mut self, piece: &[u8]) {
-        self.fresh = true;
-        let piece = piece.get(piece.len().saturating_sub(SHOWN_RUNNING)..).unwrap_or_default();
-        let over = (self.pending.len() + piece.len()).saturating_sub(2 * SHOWN_RUNNING);
-        self.pending.drain(..over.min(self.pending.len()));
-        self.pending.extend_from_slice(piece);
-    }
-
-    fn now(&mut self, capture: &Capture) {
-        self.fresh = false;
-        self.due = Instant::now() + REPORT_EVERY;
-        let whole = whole_characters(&self.pending);
-        let delta = String::from_utf8_lossy(self.pending.get(..whole).unwrap_or_default()).into_owned();
-        self.pending.drain(..whole);
-        (self.tell)(&delta, &snapshot(capture, SHOWN_RUNNING));
-    }
-}
-
-/// Length without an unfinished character at the end.
-fn whole_characters(bytes: &[u8]) -> usize {
-    match std::str::from_utf8(bytes.get(bytes.len().saturating_sub(4)..).unwrap_or_default()) {
-        Err(error) if error.error_len().is_none() => bytes.len() - (bytes.len().min(4) - error.valid_up_to()),
-        // The last four bytes may begin inside a character; look behind its end.
-        Err(error) => {
-            let tail = bytes.len().min(4) - error.valid_up_to() - error.error_len().unwrap_or(0);
-            let start = bytes.len() - tail;
-            match std::str::from_utf8(bytes.get(start..).unwrap_or_default()) {
-                Err(error) if error.error_len().is_none() => start + error.valid_up_to(),
-                _ => bytes.len(),
-            }
-        }
-        Ok(_) => bytes.len(),
-    }
 }

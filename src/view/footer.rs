@@ -48,6 +48,10 @@ fn activity(model: &Model, run: &Run) -> String {
         Activity::Retrying { until, attempt, of, error } => {
             format!("retrying in {}, {attempt} of {of}: {}", seconds(*until - model.now), error.as_str())
         }
+        Activity::Silent { since, until } => {
+            let (silence, left) = (seconds(model.now - since), seconds(*until - model.now));
+            format!("nothing came for {silence}, giving up in {left}")
+        }
         Activity::Compacting => format!("summarising the conversation {spent}"),
     }
 }

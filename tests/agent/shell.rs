@@ -5,7 +5,8 @@ use tau::agent::message::BashExecution;
 use super::*;
 
 fn bash(id: &str, command: &str) -> AgentCommand {
-    AgentCommand::Bash { id: Some(id.into()), command: command.into(), exclude_from_context: false }
+    let (id, command) = (Some(id.into()), command.into());
+    AgentCommand::Bash { id, command, exclude_from_context: false, size: None }
 }
 
 /// Events until this many commands have ended.
@@ -119,7 +120,7 @@ async fn the_next_prompt_tells_the_model_unless_it_is_excluded() {
     bench.send(bash("a", "echo seen")).await;
     ended(&mut bench, 1).await;
     let (id, command) = (Some("b".to_owned()), "echo hidden".to_owned());
-    bench.send(AgentCommand::Bash { id, command, exclude_from_context: true }).await;
+    bench.send(AgentCommand::Bash { id, command, exclude_from_context: true, size: None }).await;
     ended(&mut bench, 1).await;
     bench.prompt("go").await;
     bench.settled().await;

@@ -11,7 +11,7 @@ use ratatui::buffer::Buffer;
 use ratatui::layout::Rect;
 use ratatui::style::Style;
 use tau::agent::AgentEvent;
-use tau::agent::event::{Delta, SessionInfo};
+use tau::agent::event::Delta;
 use tau::agent::message::{
     AssistantMessage, Block, Message, StopReason, ToolCall, Usage, UserContent, UserMessage,
 };
@@ -34,7 +34,6 @@ pub struct Screen {
     pub at: Millis,
     /// Everything that was folded, to be replayed.
     pub log: Vec<Stamped>,
-    pub boot: Boot,
 }
 
 /// What a plain start knows.
@@ -77,9 +76,9 @@ impl Screen {
 
     /// A start that knows this.
     pub fn boot(boot: Boot) -> Self {
-        let (model, effects) = Model::boot(boot.clone());
-        let mut screen =
-            Screen { model: Some(model), memo: memo(), effects, at: boot.at, log: Vec::new(), boot };
+        let at = boot.at;
+        let (model, effects) = Model::boot(boot);
+        let mut screen = Screen { model: Some(model), memo: memo(), effects, at, log: Vec::new() };
         screen.draw();
         screen
     }
@@ -179,13 +178,6 @@ impl Screen {
     /// The run is over.
     pub fn settle(&mut self) {
         self.agent(AgentEvent::AgentSettled { aborted: false });
-    }
-
-    /// A session is opened with these messages.
-    pub fn open(&mut self, messages: Vec<Message>) {
-        let session = SessionInfo { id: "s1".into(), cwd: "/work/parser".into(), ..SessionInfo::default() };
-        let messages = messages.into_iter().map(Arc::new).collect();
-        self.agent(AgentEvent::SessionOpened { session, messages, titles: Default::default() });
     }
 }
 

@@ -92,7 +92,8 @@ fn request(base: &str) -> ModelRequest {
 
 fn transport() -> Direct {
     let mut direct = Direct::default();
-    (direct.first, direct.idle) = (Duration::from_millis(400), Duration::from_millis(200));
+    direct.limits.first = Duration::from_millis(400);
+    direct.limits.idle = Duration::from_millis(200);
     direct
 }
 

@@ -111,7 +111,12 @@ impl Screen {
         let mut shown = lock.lock().unwrap();
         while !ready(shown.parser.screen()) {
             let left = end.saturating_duration_since(Instant::now());
-            assert!(!left.is_zero(), "no {what} within {PATIENCE:?}:\n{}", shown.parser.screen().contents());
+            assert!(
+                !left.is_zero(),
+                "no {what} within {PATIENCE:?}:\n{}\n{}",
+                shown.parser.screen().contents(),
+                String::from_utf8_lossy(&shown.log).escape_debug()
+            );
             shown = changed.wait_timeout(shown, left).unwrap().0;
         }
     }

@@ -58,6 +58,9 @@ pub fn of_vendor(vendor: &Vendor) -> Vec<Model> {
 impl Row {
     fn model(self, vendor: &Vendor, data: &Data) -> Model {
         let [input, output, cache_read, cache_write] = self.cost;
+        // Where nothing is charged for the token, the source has noughts for plans and for prices
+        // that it does not know as well. Only names that say so are free.
+        let known = self.cost != [0.0; 4] || self.id.contains("free");
         let kinds: &[&str] = if self.image { &["text", "image"] } else { &["text"] };
         Model {
             name: self.name.unwrap_or_else(|| self.id.clone()),
@@ -69,7 +72,7 @@ impl Row {
             input: kinds.iter().map(|kind| (*kind).to_owned()).collect(),
             context_window: self.window,
             max_tokens: self.output,
-            cost: Some(Price { input, output, cache_read, cache_write }),
+            cost: known.then_some(Price { input, output, cache_read, cache_write }),
             headers: BTreeMap::new(),
             thinking_levels: self.levels.and_then(|at| data.levels.get(at)).cloned().unwrap_or_default(),
             quirks: self.quirks.and_then(|at| data.quirks.get(at)).cloned().unwrap_or_default(),
@@ -88,6 +91,8 @@ mod tests {
         assert!(models.iter().all(|model| !model.id.is_empty() && model.context_window > 0));
         let haiku = models.iter().find(|model| model.reference() == "anthropic/claude-haiku-4-5").unwrap();
         assert_eq!(haiku.cost.unwrap().cache_write, 1.25);
+        let price = |id: &str| models.iter().find(|model| model.id == id).unwrap().cost;
+        assert_eq!((price("openrouter/auto"), price("openrouter/free")), (None, Some(Default::default())));
         assert!(haiku.sees() && haiku.quirks.contains_key("supports_strict_tools"));
     }
 }

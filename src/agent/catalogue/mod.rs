@@ -1,24 +1,25 @@
 //! The models that are known: embedded facts, the user's `models.toml`, an ad-hoc provider.
 //!
-//! Nothing is read from the network and no key is held. The embedded facts are read when they
+//! No key is held. What servers say of their models (`listing`) is asked for by others and kept;
+//! here it fills in what is not known otherwise. The embedded facts are read when they
 //! are first asked for, not when the program starts. `vendors` is the table of vendors, `embedded`
 //! the table of models, [`user`] what the person adds, `find` the search.
 
 mod embedded;
 mod find;
+pub mod listing;
 pub mod user;
 pub mod vendors;
 
 use std::sync::{Arc, OnceLock};
 
-use serde_json::Value;
-
 use super::model::{Api, Model, Price, ThinkingLevel};
 use super::settings::auth::Keys;
 use super::settings::{Paths, Settings, SettingsError, read_toml};
 pub use find::{NotFound, split_level};
-use user::UserFile;
+use listing::Lists;
 pub use user::{AdHoc, is_loopback};
+use user::{UserFile, UserModel};
 pub use vendors::{VENDORS, Vendor};
 
 /// All models that can be asked for.
@@ -26,6 +27,7 @@ pub use vendors::{VENDORS, Vendor};
 pub struct Catalogue {
     user: UserFile,
     adhoc: Option<AdHoc>,
+    lists: Lists,
     models: OnceLock<Vec<Arc<Model>>>,
 }
 
@@ -44,21 +46,6 @@ pub fn demo() -> Model {
     }
 }
 
-/// The ids in a server's answer to `GET /models`: `{"data": [{"id": …}]}`, or with `models` and
-/// `name` as Google and Ollama have it. Sorted as the server has them; empty when it is neither.
-pub fn model_ids(answer: &Value) -> Vec<String> {
-    let list = answer.get("data").or_else(|| answer.get("models")).unwrap_or(answer);
-    let id = |model: &Value| {
-        let id = ["id", "name", "model"].iter().find_map(|field| model.get(field)?.as_str());
-        let id = id.or(model.as_str())?;
-        Some(id.strip_prefix("models/").unwrap_or(id).to_owned())
-    };
-    let mut ids: Vec<String> = list.as_array().into_iter().flatten().filter_map(id).collect();
-    let mut seen = std::collections::HashSet::new();
-    ids.retain(|id| !id.is_empty() && seen.insert(id.clone()));
-    ids
-}
-
 impl Catalogue {
     /// The catalogue with what `models.toml` says and the ad-hoc provider: that of the flags,
     /// else that of the settings.
@@ -67,7 +54,7 @@ impl Catalogue {
     /// When `models.toml` is not understood.
     pub fn load(paths: &Paths, settings: &Settings, adhoc: Option<AdHoc>) -> Result<Self, SettingsError> {
         let user = read_toml(&paths.config.join("models.toml"))?.unwrap_or_default();
-        Ok(Self::new(user, adhoc.or_else(|| AdHoc::of(settings))))
+        Ok(Self::new(user, adhoc.or_else(|| AdHoc::of(settings))).with_lists(paths))
     }
 
     /// The catalogue with these additions.
@@ -75,13 +62,61 @@ impl Catalogue {
         if let Some(adhoc) = &adhoc {
             adhoc.join(&mut user);
         }
-        Catalogue { user, adhoc, models: OnceLock::new() }
+        Catalogue { user, adhoc, lists: Lists::default(), models: OnceLock::new() }
+    }
+
+    /// The same with what servers said of their models, from the cache folder.
+    pub fn with_lists(mut self, paths: &Paths) -> Self {
+        self.lists = Lists::under(&paths.cache);
+        self
+    }
+
+    /// What servers said of their models.
+    pub fn lists(&self) -> &Lists {
+        &self.lists
+    }
+
+    /// Where a vendor's requests go: a model of it without id. None when its address is not known.
+    pub fn endpoint(&self, provider: &str) -> Option<Model> {
+        let said = self.user.vendors.get(provider).cloned().unwrap_or_default();
+        let mut model = said.new_model(provider, &UserModel::default());
+        user::tidy_address(&mut model);
+        (!model.base_url.is_empty() && !model.base_url.contains('{')).then_some(model)
+    }
+
+    /// The address of the ad-hoc provider when no model was named with it.
+    pub fn unnamed(&self) -> Option<Model> {
+        let adhoc = self.adhoc.as_ref().filter(|adhoc| adhoc.model.is_none())?;
+        self.endpoint(&adhoc.provider())
+    }
+
+    /// All vendors: the person's own first.
+    pub fn vendors(&self) -> Vec<String> {
+        let known = VENDORS.iter().map(|vendor| vendor.id);
+        let mut names: Vec<String> =
+            self.user.vendors.keys().map(String::as_str).chain(known).map(str::to_owned).collect();
+        let mut seen = std::collections::HashSet::new();
+        names.retain(|name| seen.insert(name.clone()));
+        names
+    }
+
+    /// What a server lists and nothing else knows of.
+    fn listed(&self, provider: &str, known: &[Model]) -> Vec<Model> {
+        let mut listed = self.endpoint(provider).map(|endpoint| self.lists.of(&endpoint)).unwrap_or_default();
+        let ids: std::collections::HashSet<&str> =
+            known.iter().filter(|model| model.provider == provider).map(|model| model.id.as_str()).collect();
+        listed.retain(|model| !ids.contains(model.id.as_str()));
+        listed
     }
 
     /// All models: the person's own first, then vendor by vendor. The demo is not among them.
     pub fn models(&self) -> &[Arc<Model>] {
         self.models.get_or_init(|| {
-            let models = user::apply(self.user.vendors.iter(), embedded::models());
+            let mut known = embedded::models();
+            let listed: Vec<Model> =
+                self.vendors().iter().flat_map(|vendor| self.listed(vendor, &known)).collect();
+            known.extend(listed);
+            let models = user::apply(self.user.vendors.iter(), known);
             models.into_iter().map(Arc::new).collect()
         })
     }
@@ -127,7 +162,11 @@ impl Catalogue {
             let is_meant = |model: &&Arc<Model>| model.provider == provider && model.id == id;
             return models.iter().find(is_meant).cloned();
         }
-        let known = vendors::named(provider).map(embedded::of_vendor).unwrap_or_default();
+        let mut known = vendors::named(provider).map(embedded::of_vendor).unwrap_or_default();
+        if !known.iter().any(|model| model.id == id) {
+            let listed = self.listed(provider, &known);
+            known.extend(listed);
+        }
         let said = self.user.vendors.iter().filter(|(name, _)| *name == provider);
         user::apply(said, known).into_iter().find(|model| model.id == id).map(Arc::new)
     }
@@ -193,16 +232,13 @@ impl Catalogue {
 
     /// The vendors that have a key or need none. Reads no model facts.
     pub fn usable(&self, keys: &Keys) -> Vec<String> {
-        let known = VENDORS.iter().map(|vendor| vendor.id);
-        let own = self.user.vendors.keys().map(String::as_str);
-        let mut names: Vec<String> = own.chain(known).map(str::to_owned).collect();
-        let mut seen = std::collections::HashSet::new();
-        names.retain(|name| seen.insert(name.clone()) && (self.is_keyless(name) || keys.has(name)));
+        let mut names = self.vendors();
+        names.retain(|name| self.is_keyless(name) || keys.has(name));
         names
     }
 
     /// Whether nothing says that this vendor wants a key, or it is on this machine.
-    fn is_keyless(&self, provider: &str) -> bool {
+    pub fn is_keyless(&self, provider: &str) -> bool {
         let address = self.user.vendors.get(provider).and_then(|vendor| vendor.base_url.as_deref());
         address.is_some_and(is_loopback)
             || (address.is_some()

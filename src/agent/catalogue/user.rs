@@ -125,7 +125,7 @@ pub fn apply<'a>(
 }
 
 /// Paths are added to addresses with their slash, and for one format with the version.
-fn tidy_address(model: &mut Model) {
+pub(super) fn tidy_address(model: &mut Model) {
     let mut address = model.base_url.trim().trim_end_matches('/');
     if model.api == Api::AnthropicMessages {
         address = address.strip_suffix("/v1").unwrap_or(address);
@@ -141,7 +141,7 @@ impl UserVendor {
         model.quirks.extend(self.quirks.clone());
     }
 
-    fn new_model(&self, provider: &str, facts: &UserModel) -> Model {
+    pub(super) fn new_model(&self, provider: &str, facts: &UserModel) -> Model {
         let known = vendors::named(provider);
         let mut model = Model {
             id: facts.id.clone(),

@@ -4,50 +4,48 @@
 //! because nothing came. Trying again is the agent loop's business.
 
 use std::collections::VecDeque;
+use std::pin::Pin;
 use std::sync::Arc;
-use std::time::Duration;
 
 use futures_util::stream;
-use tokio::time::Instant;
+use tokio::time::{Instant, sleep_until};
 use tokio_util::sync::CancellationToken;
 
 use super::http::{Body, Http, aborted};
 use super::reader::AnswerReader;
-use super::{EventStream, Failure, FailureKind, ModelRequest, StreamEvent, Transport, provider};
+pub use super::watch::Limits;
+use super::watch::Watch;
+use super::{Decoder, EventStream, Failure, FailureKind, ModelRequest, StreamEvent, Transport, provider};
 use crate::agent::secret::Secret;
 
 /// Sends requests to the providers themselves.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, Default)]
 pub struct Direct {
     http: Arc<Http>,
-    /// Longest wait for the first piece of an answer, from the sending on.
-    pub first: Duration,
-    /// Longest wait between two events of an answer. Bytes that say nothing do not count.
-    pub idle: Duration,
-}
-
-impl Default for Direct {
-    fn default() -> Self {
-        Direct::new(Arc::default())
-    }
+    /// How long an answer may keep silent.
+    pub limits: Limits,
 }
 
 impl Direct {
-    /// A transport over `http`, with the usual limits of 300 and 120 seconds.
-    pub fn new(http: Arc<Http>) -> Self {
-        Direct { http, first: Duration::from_secs(300), idle: Duration::from_secs(120) }
+    /// A transport over `http`.
+    pub fn new(http: Arc<Http>, limits: Limits) -> Self {
+        Direct { http, limits }
+    }
+
+    /// What the requests are sent with.
+    pub fn http(&self) -> &Http {
+        &self.http
     }
 }
 
 impl Transport for Direct {
     fn stream(&self, request: ModelRequest, cancel: CancellationToken) -> EventStream {
         let answer = Answer {
-            transport: self.clone(),
+            http: Arc::clone(&self.http),
             key: request.key.clone(),
             state: State::New(Box::new(request)),
             cancel,
-            limit: self.first,
-            deadline: None,
+            watch: Watch::new(self.limits, Instant::now()),
             queue: VecDeque::new(),
         };
         Box::pin(stream::unfold(answer, |mut answer| async move {
@@ -59,18 +57,20 @@ impl Transport for Direct {
 
 /// One answer on its way.
 struct Answer {
-    transport: Direct,
+    http: Arc<Http>,
     key: Option<Secret>,
     cancel: CancellationToken,
     state: State,
-    /// The longest wait for the next event, and when it ends.
-    limit: Duration,
-    deadline: Option<Instant>,
+    watch: Watch,
     queue: VecDeque<StreamEvent>,
 }
 
+/// A request that waits for the head of its answer.
+type Sending = Pin<Box<dyn Future<Output = Result<Body, Failure>> + Send>>;
+
 enum State {
     New(Box<ModelRequest>),
+    Sent { sending: Sending, decoder: Box<dyn Decoder> },
     Reading { body: Box<Body>, reader: Box<AnswerReader> },
     Ended,
 }
@@ -87,59 +87,76 @@ impl Answer {
             }
             match std::mem::replace(&mut self.state, State::Ended) {
                 State::Ended => return None,
-                State::New(request) => self.begin(&request).await,
+                State::New(request) => self.begin(&request),
+                State::Sent { sending, decoder } => self.send(sending, decoder).await,
                 State::Reading { body, reader } => self.read(body, reader).await,
             }
         }
     }
 
-    async fn begin(&mut self, request: &ModelRequest) {
-        let deadline = Instant::now() + self.transport.first;
-        self.deadline = Some(deadline);
-        let sent = match provider(request.model.api) {
-            None => {
-                let message = format!("the model {} has no wire format", request.model.reference());
-                Err(Failure::new(FailureKind::Config, message))
+    fn begin(&mut self, request: &ModelRequest) {
+        let Some(format) = provider(request.model.api) else {
+            let message = format!("the model {} has no wire format", request.model.reference());
+            return self.tell(vec![StreamEvent::Failed(Failure::new(FailureKind::Config, message))]);
+        };
+        match format.encode(request) {
+            Err(failure) => self.tell(vec![StreamEvent::Failed(failure)]),
+            Ok(encoded) => {
+                let (http, cancel) = (Arc::clone(&self.http), self.cancel.clone());
+                let sending = Box::pin(async move { http.send(&encoded, &cancel).await });
+                self.watch.note(&[], Instant::now());
+                self.state = State::Sent { sending, decoder: format.decoder() };
             }
-            Some(format) => match format.encode(request) {
-                Err(failure) => Err(failure),
-                Ok(encoded) => {
-                    let http = Arc::clone(&self.transport.http);
-                    let sending = http.send(&encoded, &self.cancel);
-                    let body = tokio::time::timeout_at(deadline, sending).await;
-                    body.unwrap_or_else(|_| Err(silent(self.transport.first)))
-                        .map(|body| (body, AnswerReader::new(format.decoder())))
+        }
+    }
+
+    async fn send(&mut self, mut sending: Sending, decoder: Box<dyn Decoder>) {
+        let answered = tokio::select! {
+            biased;
+            answered = &mut sending => Some(answered),
+            () = sleep_until(self.watch.wakes()) => None,
+        };
+        match answered {
+            Some(Ok(body)) => {
+                let reader = Box::new(AnswerReader::new(decoder));
+                self.state = State::Reading { body: Box::new(body), reader };
+            }
+            Some(Err(failure)) => self.tell(vec![StreamEvent::Failed(failure)]),
+            None => match self.watch.wake(Instant::now()) {
+                Some(Err(failure)) => self.tell(vec![StreamEvent::Failed(failure)]),
+                silent => {
+                    self.queue.extend(silent.and_then(Result::ok));
+                    self.state = State::Sent { sending, decoder };
                 }
             },
-        };
-        match sent {
-            Ok((body, reader)) => {
-                self.state = State::Reading { body: Box::new(body), reader: Box::new(reader) }
-            }
-            Err(failure) => self.tell(vec![StreamEvent::Failed(failure)]),
         }
     }
 
     async fn read(&mut self, mut body: Box<Body>, mut reader: Box<AnswerReader>) {
-        let deadline = self.deadline.unwrap_or_else(Instant::now);
         let mut events = Vec::new();
+        let mut came = false;
         tokio::select! {
             biased;
             () = self.cancel.cancelled() => reader.fail(aborted(), &mut events),
             part = body.chunk() => match part {
-                Ok(Some(bytes)) => reader.push(bytes.as_ref(), &mut events),
+                Ok(Some(bytes)) => {
+                    came = true;
+                    reader.push(bytes.as_ref(), &mut events);
+                }
                 Ok(None) => reader.finish(&mut events),
                 Err(failure) => reader.fail(failure, &mut events),
             },
-            () = tokio::time::sleep_until(deadline) => {}
+            () = sleep_until(self.watch.wakes()) => {}
         }
         let now = Instant::now();
-        if events.iter().any(|event| matches!(event, StreamEvent::Delta(_))) {
-            self.limit = self.transport.idle;
-            self.deadline = Some(now + self.limit);
-        } else if now >= deadline {
-            // Also after bytes that say nothing, which may come without end.
-            reader.fail(silent(self.limit), &mut events);
+        if came {
+            self.watch.note(&events, now);
+        }
+        // Also after bytes that say nothing, which may come without end.
+        match self.watch.wake(now) {
+            Some(Err(failure)) => reader.fail(failure, &mut events),
+            Some(Ok(silent)) if !reader.ended() => events.push(silent),
+            _ => {}
         }
         if !reader.ended() {
             self.state = State::Reading { body, reader };
@@ -163,7 +180,7 @@ impl Answer {
         let mut events = Vec::new();
         match std::mem::replace(&mut self.state, State::Ended) {
             State::Ended => {}
-            State::New(_) => events.push(StreamEvent::Failed(failure)),
+            State::New(_) | State::Sent { .. } => events.push(StreamEvent::Failed(failure)),
             State::Reading { mut reader, .. } if !self.queue.iter().any(ends) => {
                 reader.fail(failure, &mut events);
             }
@@ -171,9 +188,4 @@ impl Answer {
         }
         self.tell(events);
     }
-}
-
-fn silent(limit: Duration) -> Failure {
-    let message = format!("nothing came from the provider for {} seconds", limit.as_secs_f32().round());
-    Failure::new(FailureKind::Timeout, message)
 }

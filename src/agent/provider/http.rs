@@ -2,22 +2,22 @@
 //!
 //! The only place that knows the HTTP client. A redirect is never followed: the key goes to the
 //! configured address and nowhere else. Loopback addresses are never reached through a proxy.
-//! What an error answer means is decided in `classify`; when to try again, in the agent's loop.
+//! How clients are set up is in `client`. What an error answer means is decided in `classify`; when to try again, in the agent's loop.
+
+mod client;
 
 use std::sync::OnceLock;
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
 use reqwest::header::{HeaderMap, HeaderName, HeaderValue};
-use reqwest::{Client, ClientBuilder, Response, redirect};
+use reqwest::{Client, Response};
 use tokio_util::sync::CancellationToken;
 
 use super::classify::from_status;
 use super::words::shortened;
 use super::{Failure, FailureKind, Headers, HttpRequest};
 use crate::agent::secret::Secret;
-
-/// Longest wait for a connection.
-const CONNECT: Duration = Duration::from_secs(10);
+pub use client::{Network, ProxyChoice};
 
 /// Longest wait for the rest of an error answer.
 const ERROR_BODY: Duration = Duration::from_secs(10);
@@ -31,6 +31,7 @@ const SECRET_HEADERS: [&str; 4] = ["authorization", "x-api-key", "api-key", "x-g
 /// The client; built at the first request, since reading the system's certificates takes a while.
 #[derive(Debug, Default)]
 pub struct Http {
+    network: Network,
     outside: OnceLock<Result<Client, Failure>>,
     loopback: OnceLock<Result<Client, Failure>>,
 }
@@ -60,6 +61,11 @@ enum Method {
 }
 
 impl Http {
+    /// Requests over connections that are made like this.
+    pub fn new(network: Network) -> Self {
+        Http { network, ..Http::default() }
+    }
+
     /// Sends a POST and waits for the head of its answer. There is no time limit beside that for
     /// the connection; the caller sets one.
     ///
@@ -128,46 +134,18 @@ impl Http {
     }
 
     fn client(&self, url: &reqwest::Url) -> Result<&Client, Failure> {
-        let (cell, proxies) = if is_loopback(url) {
-            (&self.loopback, Proxies::Never)
+        let (cell, proxy) = if is_loopback(url) {
+            (&self.loopback, &ProxyChoice::Never)
         } else {
-            (&self.outside, Proxies::Environment)
+            (&self.outside, &self.network.proxy)
         };
-        cell.get_or_init(|| build(proxies)).as_ref().map_err(Clone::clone)
+        cell.get_or_init(|| client::build(&self.network, proxy)).as_ref().map_err(Clone::clone)
     }
 }
 
 /// The failure of a request that the person stopped.
 pub(super) fn aborted() -> Failure {
     Failure::new(FailureKind::Aborted, "stopped")
-}
-
-/// Which proxies a client uses.
-#[derive(Clone, Copy, Debug)]
-enum Proxies {
-    /// Those of `HTTP_PROXY`, `HTTPS_PROXY`, `NO_PROXY`.
-    Environment,
-    Never,
-}
-
-fn build(proxies: Proxies) -> Result<Client, Failure> {
-    // An error means that a provider is installed already, which serves as well.
-    let _ = rustls::crypto::ring::default_provider().install_default();
-    let settings = || {
-        let builder = ClientBuilder::new()
-            .connect_timeout(CONNECT)
-            .redirect(redirect::Policy::none())
-            .tcp_keepalive(Duration::from_secs(30))
-            .user_agent(concat!("tau/", env!("CARGO_PKG_VERSION")));
-        match proxies {
-            Proxies::Environment => builder,
-            Proxies::Never => builder.no_proxy(),
-        }
-    };
-    // A machine without certificates still has plain HTTP; HTTPS then fails by name.
-    settings().build().or_else(|_| settings().tls_certs_only([]).build()).map_err(|error| {
-        Failure::new(FailureKind::Config, format!("the http client cannot be set up: {}", cause(&error)))
-    })
 }
 
 fn is_loopback(url: &reqwest::Url) -> bool {
@@ -264,7 +242,7 @@ fn transport_failure(error: &reqwest::Error, host: &str) -> Failure {
         (FailureKind::Timeout, "no answer in time from", None)
     } else if error.is_connect() {
         let hint = if cause.contains("certificate") || cause.contains("UnknownIssuer") {
-            "for an own certificate authority set SSL_CERT_FILE to its certificate"
+            "for an own certificate authority name its certificate as ca_file in config.toml"
         } else {
             "check the provider's address, and whether the network or the local server is up"
         };

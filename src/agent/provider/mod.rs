@@ -19,6 +19,7 @@ mod quirks;
 pub mod reader;
 pub mod scripted;
 pub mod sse;
+mod watch;
 mod words;
 
 use std::pin::Pin;
@@ -91,6 +92,9 @@ pub enum StreamEvent {
     Usage(Usage),
     /// The provider's id of the answer.
     ResponseId(String),
+    /// Nothing came for `idle_ms` milliseconds; the transport gives up after `limit_ms` of silence.
+    /// Says nothing of the message.
+    Silent { idle_ms: u64, limit_ms: u64 },
     /// The answer is complete.
     Stop(StopReason),
     /// The answer failed; nothing follows.

@@ -60,6 +60,33 @@ impl std::fmt::Debug for Keys {
     }
 }
 
+/// Where the key of a vendor comes from.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum KeyPlace {
+    /// The command line.
+    Flag,
+    /// The environment variable of this name.
+    Variable(String),
+    /// `auth.json`.
+    AuthFile,
+    /// `models.toml`.
+    ModelsFile,
+    /// `config.toml`, or its variable.
+    ConfigFile,
+}
+
+impl std::fmt::Display for KeyPlace {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.write_str(match self {
+            KeyPlace::Flag => "--api-key",
+            KeyPlace::Variable(name) => name,
+            KeyPlace::AuthFile => "auth.json",
+            KeyPlace::ModelsFile => "models.toml",
+            KeyPlace::ConfigFile => "config.toml",
+        })
+    }
+}
+
 /// How a key is written where it is not the key itself.
 enum Written {
     Literal(Secret),
@@ -107,12 +134,24 @@ impl Keys {
 
     /// Whether a key of this vendor is set somewhere. Runs no command.
     pub fn has(&self, provider: &str) -> bool {
-        self.immediate(provider).is_some()
-            || self.specs(provider).iter().any(|spec| match Written::parse(spec) {
-                Written::Literal(secret) => !secret.is_empty(),
-                Written::Variable(name) => self.variable(&name).is_some(),
-                Written::Command(_) => true,
-            })
+        self.place(provider).is_some()
+    }
+
+    /// Where the key of this vendor comes from; none when there is none. Runs no command.
+    pub fn place(&self, provider: &str) -> Option<KeyPlace> {
+        if self.flag.as_ref().is_some_and(|(vendor, _)| vendor == provider) {
+            return Some(KeyPlace::Flag);
+        }
+        let own = self.catalogue.key_variable(provider);
+        if let Some(name) = own.filter(|name| self.variable(name).is_some()) {
+            return Some(KeyPlace::Variable(name));
+        }
+        let holds = |spec: &str| match Written::parse(spec) {
+            Written::Literal(secret) => !secret.is_empty(),
+            Written::Variable(name) => self.variable(&name).is_some(),
+            Written::Command(_) => true,
+        };
+        self.specs(provider).into_iter().find(|(_, spec)| holds(spec)).map(|(place, _)| place)
     }
 
     /// All values that are known to be keys, for redaction and for what commands may not see.
@@ -200,14 +239,16 @@ impl Keys {
     }
 
     /// How the files write the key of this vendor, first the one that counts most.
-    fn specs(&self, provider: &str) -> Vec<String> {
+    fn specs(&self, provider: &str) -> Vec<(KeyPlace, String)> {
         let stored = self.stored();
         let stored = stored.get(provider).and_then(|entry| entry.get("key")).and_then(Value::as_str);
         let config = self.config.as_ref().filter(|(vendor, _)| vendor == provider);
-        let mut specs: Vec<String> = stored.map(str::to_owned).into_iter().collect();
-        specs.extend(self.catalogue.key_spec(provider).map(str::to_owned));
-        specs.extend(config.map(|(_, key)| key.clone()));
-        specs
+        let written = [
+            (KeyPlace::AuthFile, stored),
+            (KeyPlace::ModelsFile, self.catalogue.key_spec(provider)),
+            (KeyPlace::ConfigFile, config.map(|(_, key)| key.as_str())),
+        ];
+        written.into_iter().filter_map(|(place, spec)| Some((place, spec?.to_owned()))).collect()
     }
 
     async fn find(&self, model: &Model) -> Result<Option<Secret>, Failure> {
@@ -218,7 +259,7 @@ impl Keys {
         if let Some(key) = self.immediate(provider) {
             return Ok(Some(key));
         }
-        for spec in self.specs(provider) {
+        for (_, spec) in self.specs(provider) {
             let key = match Written::parse(&spec) {
                 Written::Literal(secret) => Some(secret),
                 Written::Variable(name) => self.variable(&name),

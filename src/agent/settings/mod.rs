@@ -4,11 +4,13 @@
 //! could name an address, a key or a program. Keys are in [`auth`], saving in [`write`].
 
 pub mod auth;
+mod network;
 pub mod paths;
 mod toml_file;
 pub mod write;
 
 use std::collections::BTreeMap;
+use std::num::NonZeroU64;
 use std::path::{Path, PathBuf};
 
 use serde::{Deserialize, Deserializer, Serialize};
@@ -59,6 +61,16 @@ pub struct Settings {
     pub mouse: Option<bool>,
     /// True hides thinking blocks at start.
     pub hide_thinking: bool,
+    /// Longest wait for a connection, in seconds; 10 when not set.
+    pub connect_timeout: Option<NonZeroU64>,
+    /// Longest wait for the first piece of an answer, in seconds; 300 when not set.
+    pub first_token_timeout: Option<NonZeroU64>,
+    /// Longest silence within an answer, in seconds; 60 when not set.
+    pub idle_timeout: Option<NonZeroU64>,
+    /// Certificates (PEM) that are trusted besides those of the system.
+    pub ca_file: Option<PathBuf>,
+    /// The proxy, or `none`; when not set, what `HTTPS_PROXY` and `HTTP_PROXY` say.
+    pub proxy: Option<String>,
     /// False leaves making room in the context to `/compact`.
     pub auto_compact: Option<bool>,
     /// Tokens of the context window that are kept free.
@@ -76,13 +88,14 @@ impl Settings {
     }
 
     /// The settings with what the environment sets in their place: `TAU_MODEL`, `TAU_PROVIDER`,
-    /// `TAU_BASE_URL`, `TAU_API`, `TAU_API_KEY`, `TAU_SESSION_DIR`, `TAU_THEME` and
-    /// `TAU_THINKING`. Empty variables count as not set. `lookup` gives the value of a variable.
+    /// `TAU_BASE_URL`, `TAU_API`, `TAU_API_KEY`, `TAU_SESSION_DIR`, `TAU_THEME`,
+    /// `TAU_THINKING`, `TAU_CONNECT_TIMEOUT`, `TAU_FIRST_TOKEN_TIMEOUT`, `TAU_IDLE_TIMEOUT`,
+    /// `TAU_CA_FILE` and `TAU_PROXY`. Empty variables count as not set. `lookup` gives the value of a variable.
     ///
     /// # Errors
     /// When a variable has a value that is none of those it can have.
     pub fn with_env(mut self, lookup: &dyn Fn(&str) -> Option<String>) -> Result<Self, SettingsError> {
-        let get = |name| lookup(name).filter(|value| !value.trim().is_empty());
+        let get = |name: &str| lookup(name).filter(|value| !value.trim().is_empty());
         let texts = [
             ("TAU_MODEL", &mut self.model),
             ("TAU_PROVIDER", &mut self.provider),
@@ -106,6 +119,7 @@ impl Settings {
             let level = ThinkingLevel::named(&name).ok_or_else(|| one_of("TAU_THINKING", &name, names));
             self.thinking = Some(level?);
         }
+        self.network_from_env(&get)?;
         Ok(self)
     }
 

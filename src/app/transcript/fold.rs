@@ -14,7 +14,7 @@ use crate::app::blocks::Blocks;
 use crate::app::geometry::EntryId;
 use crate::app::msg::Millis;
 use crate::app::printable::Printable;
-use crate::tools::ToolOutput;
+use crate::tools::details::ToolOutput;
 
 impl Transcript {
     /// Takes an event. Events that are no part of the transcript pass by.

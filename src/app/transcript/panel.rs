@@ -10,8 +10,7 @@ use crate::agent::message::BashExecution;
 use crate::app::ansi::{self, AnsiLine};
 use crate::app::msg::Millis;
 use crate::app::printable::{Printable, printable_line};
-use crate::tools::details::{Details, FileDiff, Hunk, TerminalOutput};
-use crate::tools::{Content, ToolOutput};
+use crate::tools::details::{Content, Details, FileDiff, Hunk, TerminalOutput, ToolOutput};
 
 /// Where a call stands.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

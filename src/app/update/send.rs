@@ -59,7 +59,8 @@ fn shell(model: &mut Model, text: &str, effects: &mut Vec<Effect>) {
     model.tickets += 1;
     let id = Some(format!("user-{}", model.tickets));
     let command = command.to_owned();
-    effects.push(Effect::Agent(AgentCommand::Bash { id, command, exclude_from_context: private }));
+    let size = Some((model.size.width, model.size.height));
+    effects.push(Effect::Agent(AgentCommand::Bash { id, command, exclude_from_context: private, size }));
 }
 
 fn sent(model: &mut Model, text: &str, effects: &mut Vec<Effect>) {

@@ -2,6 +2,8 @@
 //!
 //! Pure. Commands take effect in the order in which they come; their answers may not.
 
+use std::sync::Arc;
+
 use serde_json::{Value, json};
 
 use super::super::wire;
@@ -10,7 +12,7 @@ use super::request::{Call, Command, Request};
 use crate::agent::AgentCommand;
 use crate::agent::command::{Queue, SessionCommand, Tuning};
 use crate::agent::message::Block;
-use crate::agent::model::ThinkingLevel;
+use crate::agent::model::{Model, ThinkingLevel};
 
 /// Why a prompt during a run is refused.
 const BUSY: &str = "Agent is already processing. Set streamingBehavior to \"steer\" or \"followUp\" to queue \
@@ -37,8 +39,8 @@ fn obey(desk: &mut Desk, call: Call, command: Command) {
         Command::Inspect(wish) => desk.ask(call, wish),
         // Neither templates nor skills nor extensions are there to be listed.
         Command::Commands => desk.give(&call, &json!({ "commands": [] })),
-        Command::SetModel { provider, id } => set_model(desk, &call, &provider, &id),
-        Command::CycleModel => cycle_model(desk, &call),
+        Command::SetModel { provider, id } => set_model(desk, call, &provider, &id),
+        Command::CycleModel => cycle_model(desk, call),
         Command::Models => {
             let models: Vec<Value> = desk.models.available().iter().map(|model| wire::model(model)).collect();
             desk.give(&call, &json!({ "models": models }));
@@ -62,7 +64,7 @@ fn obey(desk: &mut Desk, call: Call, command: Command) {
         }
         Command::Bash { command, hidden } => {
             let id = Some(desk.shell(call));
-            desk.commands.push_back(AgentCommand::Bash { id, command, exclude_from_context: hidden });
+            desk.commands.push_back(AgentCommand::Bash { id, command, exclude_from_context: hidden, size: None });
         }
         Command::AbortBash => send(desk, &call, AgentCommand::AbortBash),
         Command::Session(command) => change(desk, call, command),
@@ -145,31 +147,36 @@ fn abort(desk: &mut Desk, call: Call) {
     }
 }
 
-fn set_model(desk: &mut Desk, call: &Call, provider: &str, id: &str) {
+/// The agent tells what follows from the model before the answer is written.
+fn set_model(desk: &mut Desk, call: Call, provider: &str, id: &str) {
     let Some(model) = desk.models.find(provider, id) else {
-        return desk.refuse(call, &format!("Model not found: {provider}/{id}"));
+        return desk.refuse(&call, &format!("Model not found: {provider}/{id}"));
     };
     if !desk.models.can_use(&model) {
-        return desk.refuse(call, &no_key(provider));
+        return desk.refuse(&call, &no_key(provider));
     }
+    let data = wire::model(&model);
+    choose(desk, model);
+    desk.answer_after(call, data);
+}
+
+fn choose(desk: &mut Desk, model: Arc<Model>) {
     desk.model = Some(model.clone());
     desk.thinking = model.nearest(desk.thinking);
-    desk.give(call, &wire::model(&model));
     desk.commands.push_back(AgentCommand::SetModel { model });
 }
 
-fn cycle_model(desk: &mut Desk, call: &Call) {
+fn cycle_model(desk: &mut Desk, call: Call) {
     let models = desk.models.available();
     let now = desk.model.as_ref().map(|model| model.reference());
     let at = models.iter().position(|model| Some(model.reference()) == now);
     let next = at.map_or(0, |at| (at + 1) % models.len().max(1));
     let next = models.get(next).filter(|next| Some(next.reference()) != now).cloned();
-    let Some(model) = next else { return desk.give(call, &Value::Null) };
-    desk.model = Some(model.clone());
-    desk.thinking = model.nearest(desk.thinking);
-    let data = json!({ "model": wire::model(&model), "thinkingLevel": desk.thinking, "isScoped": false });
-    desk.give(call, &data);
-    desk.commands.push_back(AgentCommand::SetModel { model });
+    let Some(model) = next else { return desk.give(&call, &Value::Null) };
+    let told = wire::model(&model);
+    choose(desk, model);
+    let data = json!({ "model": told, "thinkingLevel": desk.thinking, "isScoped": false });
+    desk.answer_after(call, data);
 }
 
 fn levels(desk: &Desk) -> Vec<ThinkingLevel> {

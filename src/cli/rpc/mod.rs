@@ -21,6 +21,7 @@ use super::exit::Exit;
 use super::signals::Caught;
 use crate::agent::AgentCommand;
 use crate::agent::AgentEvent;
+use crate::agent::event::NoticeLevel;
 use crate::agent::task::AgentHandle;
 use carry::carry;
 use desk::{Desk, RpcEvents};
@@ -133,7 +134,10 @@ impl<R: AsyncRead + Unpin, W: AsyncWrite + Unpin, S: AsyncFnMut() -> Caught> Ser
             match self.woken().await {
                 Woken::Line(Ok(Some(line))) => carry(&mut self.desk, request::read(&line)),
                 Woken::Line(_) => self.end_input(),
-                Woken::Event(Some(event)) => tell(&mut self.desk, event, Instant::now()),
+                Woken::Event(Some(event)) => {
+                    complain(&event);
+                    tell(&mut self.desk, event, Instant::now());
+                }
                 Woken::Event(None) => tell(&mut self.desk, AgentEvent::Stopped, Instant::now()),
                 Woken::Written(Ok(count)) if count > 0 => self.unwritten.advance(count),
                 Woken::Written(_) => self.end_output(),
@@ -158,6 +162,7 @@ impl<R: AsyncRead + Unpin, W: AsyncWrite + Unpin, S: AsyncFnMut() -> Caught> Ser
     async fn greeted(&mut self) {
         while let Some(event) = self.handle.events.recv().await {
             let last = matches!(event, AgentEvent::ThinkingLevelChanged { .. });
+            complain(&event);
             tell(&mut self.desk, event, Instant::now());
             if last || self.desk.stopped {
                 break;
@@ -221,6 +226,16 @@ impl<R: AsyncRead + Unpin, W: AsyncWrite + Unpin, S: AsyncFnMut() -> Caught> Ser
             None if self.reading => Exit::Crash,
             None => Exit::Ok,
         }
+    }
+}
+
+/// Says on standard error what people should know and no record tells.
+fn complain(event: &AgentEvent) {
+    if let AgentEvent::Notice { level, text, hint } = event
+        && *level != NoticeLevel::Info
+    {
+        let hint = hint.as_ref().map(|hint| format!(" ({hint})")).unwrap_or_default();
+        super::fail(Exit::Ok, &format!("{text}{hint}"));
     }
 }
 

@@ -141,7 +141,7 @@ fn returned(desk: &mut Desk, texts: Vec<String>) {
         let queues = same.unwrap_or(QueueTexts { steering: texts, follow_up: Vec::new() });
         return desk.give(&call, &queues.json());
     }
-    if desk.phase == Phase::Starting {
+    if desk.phase == Phase::Starting && !texts.is_empty() {
         desk.phase = Phase::Idle;
     }
 }

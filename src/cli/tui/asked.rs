@@ -16,15 +16,14 @@ use crate::agent::catalogue::user::AdHoc;
 use crate::agent::catalogue::vendors::VENDORS;
 use crate::agent::catalogue::{Catalogue, demo};
 use crate::agent::history::PromptHistory;
-use crate::agent::message::{Message, UserContent, UserMessage};
-use crate::agent::model::{Model, ThinkingLevel};
+use crate::agent::model::Model;
 use crate::agent::provider::direct::Direct;
-use crate::agent::provider::{FailureKind, ModelRequest, StreamEvent, Transport};
 use crate::agent::secret::Secret;
 use crate::agent::session::list;
 use crate::agent::settings::auth::Keys;
 use crate::agent::settings::write;
 use crate::app::effect::{Reply, Request, Server, Ticket, Vendor};
+use crate::cli::keycheck::{Tried, try_key};
 use crate::cli::probe;
 
 /// Session rows that are handed on together.
@@ -36,6 +35,8 @@ const PROMPTS: usize = 500;
 pub struct Office {
     pub catalogue: Arc<Catalogue>,
     pub keys: Arc<Keys>,
+    /// The way to the providers.
+    pub direct: Direct,
     pub history: PromptHistory,
     pub cwd: PathBuf,
     /// The folder that holds the session files of all directories.
@@ -218,12 +219,8 @@ impl Office {
         let Some(model) = self.catalogue.default_model(vendor) else {
             return Reply::Failed(format!("there is no vendor `{vendor}`; /login without a name lists them"));
         };
-        let refused = match try_key(model, key.clone()).await {
-            Some((FailureKind::Auth, message)) => Some(message),
-            Some(_) | None => None,
-        };
-        if let Some(message) = refused {
-            return Reply::Failed(format!("{vendor} refused the key: {}", key.redact(&message)));
+        if let Tried::Refused(message) = try_key(&self.direct, model, Some(key.clone())).await {
+            return Reply::Failed(format!("{vendor} refused the key: {message}"));
         }
         match self.keys.store(vendor, &key) {
             Ok(()) => Reply::Done(format!("the key for {vendor} is stored")),
@@ -240,36 +237,6 @@ impl Office {
             Err(error) => Reply::Failed(format!("{}: {error}", path.display())),
         }
     }
-}
-
-/// Sends a word to the model; how it failed, if it did.
-async fn try_key(model: Arc<Model>, key: Secret) -> Option<(FailureKind, String)> {
-    use futures_util::StreamExt;
-
-    let hello = Message::User(UserMessage { content: UserContent::Text("hello".to_owned()), timestamp: 0 });
-    let request = ModelRequest {
-        model,
-        key: Some(key),
-        system: "".into(),
-        messages: vec![Arc::new(hello)],
-        tools: Arc::new([]),
-        thinking: ThinkingLevel::Off,
-        max_tokens: Some(16),
-        temperature: None,
-        session_id: String::new(),
-    };
-    let mut stream = Direct::default().stream(request, tokio_util::sync::CancellationToken::new());
-    let first = async {
-        while let Some(event) = stream.next().await {
-            match event {
-                StreamEvent::Failed(failure) => return Some((failure.kind, failure.message)),
-                StreamEvent::Delta(_) | StreamEvent::Stop(_) => return None,
-                _ => {}
-            }
-        }
-        None
-    };
-    tokio::time::timeout(std::time::Duration::from_secs(15), first).await.ok().flatten()
 }
 
 /// Lets the person edit text in `$VISUAL` or `$EDITOR`; the terminal must have been given back.

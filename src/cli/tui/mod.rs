@@ -6,6 +6,7 @@
 //! nothing runs and nothing is written.
 
 pub mod asked;
+pub mod decode;
 pub mod files;
 pub mod input;
 pub mod modes;
@@ -34,7 +35,7 @@ use crate::view::{Memo, view};
 use asked::Desk;
 use input::{Input, Said};
 use recording::Recording;
-use terminal::{Suspended, Tty};
+use terminal::{Drawn, Suspended, Tty};
 
 /// Least time between two frames that no key asked for.
 const FRAME: Duration = Duration::from_millis(16);
@@ -103,17 +104,18 @@ impl Screen {
         let Some(model) = &self.model else { return Ok(()) };
         let memo = &mut self.memo;
         let mut laid = None;
-        self.tty.draw(|buffer, area| {
+        let drawn = self.tty.draw(|buffer, area| {
             let found = view(model, memo, area, buffer);
             let cursor = found.cursor;
             laid = Some(found);
             cursor
         })?;
-        self.dirty = false;
+        // A terminal that does not take bytes at the moment is tried again with the next frame.
+        self.dirty = drawn == Drawn::Busy;
         let before = self.effects.len();
         if let Some(laid) = laid.filter(|laid| *laid != model.laid) {
             self.fold(Msg::Laid(laid))?;
-            self.dirty = self.effects.len() > before;
+            self.dirty = self.effects.len() > before || drawn == Drawn::Busy;
         }
         Ok(())
     }
@@ -265,6 +267,11 @@ impl Front {
                 Said::Paste(text) => Msg::Paste(text),
                 Said::FocusGained => Msg::Focused(true),
                 Said::FocusLost => Msg::Focused(false),
+                // Answers of the terminal to questions that nothing here asks.
+                Said::Report(_) => {
+                    next = self.input.waiting();
+                    continue;
+                }
                 Said::Ended => return Ok(Some(Exit::HungUp)),
             };
             self.screen.fold(msg)?;
@@ -278,6 +285,7 @@ impl Front {
         match caught {
             Caught::Resize => {
                 let area = terminal::size();
+                self.screen.tty.redraw();
                 self.screen.fold(Msg::Resized(Size { width: area.width, height: area.height }))?;
             }
             Caught::Suspend => self.screen.effects.push_back(Effect::Suspend),

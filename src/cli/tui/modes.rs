@@ -7,7 +7,10 @@
 
 use std::io;
 use std::sync::atomic::{AtomicU8, Ordering};
+use std::sync::{Mutex, PoisonError, TryLockError};
 use std::time::Duration;
+
+use rustix::termios::{OptionalActions, Termios, tcgetattr, tcsetattr};
 
 use super::output;
 
@@ -21,6 +24,8 @@ pub enum Mode {
 }
 
 static SET: AtomicU8 = AtomicU8::new(0);
+/// The terminal's settings before raw mode.
+static FORMER: Mutex<Option<Termios>> = Mutex::new(None);
 
 /// How long the way out waits for a terminal that does not read.
 const PATIENCE: Duration = Duration::from_millis(300);
@@ -66,16 +71,34 @@ pub fn unset(mode: Mode) -> Option<&'static str> {
     })
 }
 
-/// Raw mode. crossterm keeps the terminal's former settings, and reads Ctrl+J differently when
-/// it was not the one to change them.
+/// Takes raw mode, also when something else has changed the terminal's settings meanwhile. What
+/// was typed before stays to be read.
 ///
 /// # Errors
 /// Standard input is no terminal.
 pub fn enter_raw() -> io::Result<()> {
-    if set(Mode::Raw).is_some() {
-        crossterm::terminal::enable_raw_mode()?;
+    let stdin = rustix::stdio::stdin();
+    let mut former = FORMER.lock().unwrap_or_else(PoisonError::into_inner);
+    if set(Mode::Raw).is_some() || former.is_none() {
+        *former = Some(tcgetattr(stdin)?);
+    }
+    if let Some(mut raw) = former.clone() {
+        raw.make_raw();
+        tcsetattr(stdin, OptionalActions::Now, &raw)?;
     }
     Ok(())
+}
+
+fn leave_raw() {
+    // A panic while the lock is held must not keep the terminal from being given back.
+    let former = match FORMER.try_lock() {
+        Ok(former) => former,
+        Err(TryLockError::Poisoned(poisoned)) => poisoned.into_inner(),
+        Err(TryLockError::WouldBlock) => return,
+    };
+    if let Some(former) = former.as_ref().filter(|_| unset(Mode::Raw).is_some()) {
+        let _ = tcsetattr(rustix::stdio::stdin(), OptionalActions::Now, former);
+    }
 }
 
 /// What undoes every mode but raw mode, in the reverse order of setting them.
@@ -90,7 +113,5 @@ pub fn restore() {
     if !bytes.is_empty() {
         let _ = output::write_within(output::terminal(), bytes.as_bytes(), PATIENCE);
     }
-    if unset(Mode::Raw).is_some() {
-        let _ = crossterm::terminal::disable_raw_mode();
-    }
+    leave_raw();
 }

@@ -25,7 +25,7 @@ use crate::app::{Model, Msg};
 use crate::cli::compose::{Refusal, Setup};
 use crate::cli::exit::Exit;
 use crate::cli::signals::Signals;
-use crate::cli::{crash, fail, prompts};
+use crate::cli::{crash, fail, known, prompts};
 use crate::view::Memo;
 use crate::view::color::ColorDepth;
 use crate::view::theme::Theme;
@@ -80,11 +80,13 @@ async fn live(setup: &Setup, mut screen: Screen, prompts: Vec<prompts::Prompt>) 
     let io = |error: std::io::Error| Refusal { exit: Exit::Config, text: error.to_string() };
     let input = Input::start().map_err(io)?;
     let signals = Signals::for_screen().map_err(io)?;
+    let (setup, unnamed) = with_model_of_server(setup).await;
+    let setup = &setup;
     let (session, trouble) = open_session(setup);
     let (config, notices) = setup.agent(session)?;
     let scratch = Arc::clone(&config.scratch);
     let agent = task::spawn(config);
-    for text in trouble.into_iter().chain(notices) {
+    for text in unnamed.into_iter().chain(trouble).chain(notices) {
         let notice = AgentEvent::Notice { level: NoticeLevel::Warning, text, hint: None };
         screen.fold(Msg::Agent(notice)).map_err(io)?;
     }
@@ -97,6 +99,18 @@ async fn live(setup: &Setup, mut screen: Screen, prompts: Vec<prompts::Prompt>) 
     let (sender, answers) = mpsc::channel(ANSWERS);
     let desk = Desk::new(office(setup), sender);
     Ok(Front::new(screen, input, signals, agent, desk, answers).run().await)
+}
+
+/// The setup with the model of the server whose address was given without one, and what people
+/// should know about that. The person can choose another where this did not work.
+async fn with_model_of_server(setup: &Setup) -> (Setup, Vec<String>) {
+    match setup.clone().named().await {
+        Ok(named) => {
+            let news = named.notices.iter().skip(setup.notices.len()).cloned().collect();
+            (named, news)
+        }
+        Err(refusal) => (setup.clone(), vec![refusal.text]),
+    }
 }
 
 /// The session that is asked for; when it cannot be opened, a new one and the reason. The
@@ -114,6 +128,7 @@ fn office(setup: &Setup) -> Office {
     Office {
         catalogue: Arc::clone(&setup.catalogue),
         keys: Arc::clone(&setup.keys),
+        direct: known::direct(&setup.settings),
         history: PromptHistory::new(&setup.paths),
         cwd: setup.cwd.clone(),
         sessions: setup.settings.session_root(&setup.paths),

@@ -66,6 +66,10 @@ pub struct Tty {
     /// The screen holds something that `shown` does not know of.
     stale: bool,
     mouse: MouseCapture,
+    /// The title that was last set.
+    title: String,
+    /// [`Tty::suspend`] came back; the signal that brought it back is still to be told.
+    continued: bool,
     /// Bytes of one frame; kept for its capacity.
     scratch: Vec<u8>,
 }
@@ -84,6 +88,8 @@ impl Tty {
             cursor: None,
             stale: false,
             mouse,
+            title: String::new(),
+            continued: false,
             scratch: Vec::with_capacity(16 * 1024),
         };
         tty.set_modes()?;
@@ -212,14 +218,19 @@ impl Tty {
     }
 
     /// Sets the window's title. Control characters are left out; the former title comes back
-    /// at the end.
+    /// at the end. Setting the same title again writes nothing.
     ///
     /// # Errors
     /// The terminal is gone.
     pub fn set_title(&mut self, title: &str) -> io::Result<()> {
-        let keep = modes::set(Mode::Title).unwrap_or_default();
         let title: String = plain(title).chars().take(TITLE_CHARS).collect();
-        self.send(format!("{keep}\x1b]2;{title}\x07").as_bytes())
+        if title == self.title {
+            return Ok(());
+        }
+        let keep = modes::set(Mode::Title).unwrap_or_default();
+        self.send(format!("{keep}\x1b]2;{title}\x07").as_bytes())?;
+        self.title = title;
+        Ok(())
     }
 
     /// Hands `text` to the terminal for the clipboard (OSC 52).
@@ -260,7 +271,8 @@ impl Tty {
                 break;
             }
         }
-        self.resume()?;
+        self.take_back()?;
+        self.continued = true;
         Ok(Suspended::Back)
     }
 
@@ -270,13 +282,24 @@ impl Tty {
     /// # Errors
     /// The terminal is gone.
     pub fn resume(&mut self) -> io::Result<()> {
-        if !in_foreground() {
+        if std::mem::take(&mut self.continued) || !in_foreground() {
             return Ok(());
         }
-        modes::restore();
+        self.take_back()
+    }
+
+    /// Sets every mode anew. Raw mode is not left in between: what is typed just then would be
+    /// read as lines.
+    fn take_back(&mut self) -> io::Result<()> {
+        let undo = modes::undo();
+        self.send(undo.as_bytes())?;
         self.set_modes()?;
         self.cursor = None;
         self.redraw();
+        let title = std::mem::take(&mut self.title);
+        if !title.is_empty() {
+            self.set_title(&title)?;
+        }
         Ok(())
     }
 
@@ -345,6 +368,8 @@ mod tests {
             cursor: None,
             stale: false,
             mouse: MouseCapture::Off,
+            title: String::new(),
+            continued: false,
             scratch: Vec::new(),
         }
     }

@@ -99,14 +99,13 @@ impl Family {
         }
     }
 
-    /// Those that hold the pipe with this inode open.
-    pub fn holders(&self, pipe_inode: u64) -> Vec<Member> {
-        let link = format!("pipe:[{pipe_inode}]");
+    /// Those that hold open what links in /proc/PID/fd call `link`: a pipe or a terminal.
+    pub fn holders(&self, link: &str) -> Vec<Member> {
         let holds = |entry: &&Entry| {
             let Ok(open) = fs::read_dir(format!("/proc/{}/fd", entry.pid)) else { return false };
             open.filter_map(Result::ok)
                 .filter_map(|file| fs::read_link(file.path()).ok())
-                .any(|target| target.as_os_str() == link.as_str())
+                .any(|target| target.as_os_str() == link)
         };
         let members = self.members(&mut Known::new());
         members.iter().filter(holds).map(|entry| Member { pid: entry.pid, name: name(entry.pid) }).collect()

@@ -1,0 +1,224 @@
+//! Measures what a person waits for: start, echo of a key, a long answer, memory, idling.
+//!
+//! ```text
+//! cargo build --release && cargo run --release --example bench
+//! cargo run --release --example bench -- start echo --runs 40
+//! ```
+//!
+//! Programs run in a terminal of their own (120x40) that answers the usual questions. Other
+//! agents are measured beside tau when they are on the path; without a model of theirs only
+//! start, echo, memory and idling can be. The floor is a program that does nothing.
+
+#![allow(
+    clippy::disallowed_methods,
+    clippy::disallowed_types,
+    clippy::print_stdout,
+    clippy::print_stderr,
+    clippy::unwrap_used,
+    reason = "a measuring program: it runs programs, reads clocks and /proc, and prints"
+)]
+
+mod process;
+mod terminal;
+
+use std::path::PathBuf;
+use std::time::{Duration, Instant};
+
+use clap::{Parser, ValueEnum};
+use process::Usage;
+use terminal::Terminal;
+
+/// What is measured.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+enum Part {
+    /// From exec to the first painted frame.
+    Start,
+    /// From a key to its echo.
+    Echo,
+    /// A 20,000-token answer of the demo model: time, CPU, memory, echo below it.
+    Reply,
+    /// CPU, wake-ups and bytes while nothing happens.
+    Idle,
+}
+
+/// Measures start, echo, a long answer, memory and idling.
+#[derive(Parser)]
+struct Options {
+    /// What to measure; everything when nothing is named
+    parts: Vec<Part>,
+    /// Starts that are measured; the median counts
+    #[arg(long, default_value_t = 20)]
+    runs: usize,
+    /// Keys that are measured
+    #[arg(long, default_value_t = 200)]
+    keys: usize,
+    /// Seconds of idling
+    #[arg(long, default_value_t = 20)]
+    idle: u64,
+    /// The tau to measure [default: the one beside this program]
+    #[arg(long)]
+    tau: Option<PathBuf>,
+    /// Leave other agents out
+    #[arg(long)]
+    alone: bool,
+}
+
+/// A program that is measured.
+struct Subject {
+    name: String,
+    path: PathBuf,
+    args: Vec<&'static str>,
+}
+
+fn main() {
+    let options = Options::parse();
+    let Some(tau) = options.tau.clone().or_else(beside).filter(|path| path.exists()) else {
+        eprintln!("there is no tau to measure: run `cargo build --release` first, or name one with --tau");
+        std::process::exit(2);
+    };
+    let mut subjects = vec![Subject { name: "tau".to_owned(), path: tau, args: vec!["--model", "demo"] }];
+    if !options.alone {
+        subjects.extend(["codex", "opencode", "pi", "claude"].into_iter().filter_map(peer));
+    }
+    let wanted = |part| options.parts.is_empty() || options.parts.contains(&part);
+    println!("{:<10} {:<34} {:>12}", "program", "figure", "value");
+    if wanted(Part::Start) {
+        measure_floor(options.runs);
+    }
+    for subject in &subjects {
+        if wanted(Part::Start) {
+            measure_start(subject, options.runs);
+        }
+        if wanted(Part::Echo) {
+            measure_echo(subject, options.keys);
+        }
+        if wanted(Part::Reply) && subject.name == "tau" {
+            measure_reply(subject, options.keys);
+        }
+        if wanted(Part::Idle) {
+            measure_idle(subject, Duration::from_secs(options.idle));
+        }
+    }
+}
+
+/// The tau that was built with this program.
+fn beside() -> Option<PathBuf> {
+    Some(std::env::current_exe().ok()?.parent()?.parent()?.join("tau"))
+}
+
+fn peer(name: &'static str) -> Option<Subject> {
+    let folders = std::env::var_os("PATH")?;
+    let path = std::env::split_paths(&folders).map(|folder| folder.join(name)).find(|path| path.is_file())?;
+    Some(Subject { name: name.to_owned(), path, args: Vec::new() })
+}
+
+fn row(program: &str, figure: &str, value: String) {
+    println!("{program:<10} {figure:<34} {value:>12}");
+}
+
+fn milliseconds(duration: Duration) -> String {
+    format!("{:.2} ms", duration.as_secs_f64() * 1e3)
+}
+
+/// The value below which `percent` of the values are.
+fn percentile(values: &mut [Duration], percent: usize) -> Duration {
+    values.sort();
+    let index = (values.len() * percent / 100).min(values.len().saturating_sub(1));
+    values.get(index).copied().unwrap_or_default()
+}
+
+/// What the system needs to run a program in a terminal and carry one byte.
+fn measure_floor(runs: usize) {
+    let floor = Subject { name: "floor".to_owned(), path: "/usr/bin/printf".into(), args: vec!["x"] };
+    measure_start(&floor, runs);
+}
+
+fn measure_start(subject: &Subject, runs: usize) {
+    let mut times = Vec::new();
+    for _ in 0..runs {
+        let start = Instant::now();
+        let mut terminal = Terminal::start(&subject.path, &subject.args);
+        if terminal.wait_until(Duration::from_secs(30), |screen| !screen.contents().trim().is_empty()) {
+            times.push(start.elapsed());
+        }
+    }
+    if times.is_empty() {
+        return row(&subject.name, "start", "paints nothing".to_owned());
+    }
+    row(&subject.name, "exec to first frame, p50", milliseconds(percentile(&mut times, 50)));
+    row(&subject.name, "exec to first frame, p90", milliseconds(percentile(&mut times, 90)));
+}
+
+/// A program that has started and is quiet.
+fn ready(subject: &Subject) -> Terminal {
+    let mut terminal = Terminal::start(&subject.path, &subject.args);
+    terminal.wait_until(Duration::from_secs(30), |screen| !screen.contents().trim().is_empty());
+    terminal.wait_quiet(Duration::from_millis(500), Duration::from_secs(10));
+    terminal
+}
+
+fn measure_echo(subject: &Subject, keys: usize) {
+    let mut terminal = ready(subject);
+    echo(&mut terminal, subject, keys, "idle");
+}
+
+fn echo(terminal: &mut Terminal, subject: &Subject, keys: usize, when: &str) {
+    let mut times = Vec::new();
+    for index in 0..keys {
+        let letter = ["a", "b", "c", "d", "e", "f", "g"][index % 7];
+        let before = terminal.contents();
+        let start = Instant::now();
+        terminal.type_keys(letter);
+        if terminal.wait_until(Duration::from_secs(2), |screen| screen.contents() != before) {
+            times.push(start.elapsed());
+        }
+        terminal.wait_quiet(Duration::from_millis(4), Duration::from_millis(200));
+    }
+    if times.len() < keys / 2 {
+        return row(&subject.name, &format!("echo, {when}"), "no echo".to_owned());
+    }
+    row(&subject.name, &format!("key to echo, {when}, p50"), milliseconds(percentile(&mut times, 50)));
+    row(&subject.name, &format!("key to echo, {when}, p99"), milliseconds(percentile(&mut times, 99)));
+    terminal.type_keys(&"\x7f".repeat(keys));
+    terminal.wait_quiet(Duration::from_millis(300), Duration::from_secs(5));
+}
+
+/// A long answer of the demo model, as fast as it comes.
+fn measure_reply(subject: &Subject, keys: usize) {
+    let mut terminal = ready(subject);
+    let before = Usage::of(terminal.pid());
+    row(&subject.name, "resident after start", before.resident());
+    let start = Instant::now();
+    let bytes = terminal.received();
+    terminal.type_keys("long");
+    terminal.wait_quiet(Duration::from_millis(50), Duration::from_secs(1));
+    terminal.type_keys("\r");
+    // The answer is over when nothing has been drawn for a second.
+    let quiet = Duration::from_secs(1);
+    terminal.wait_quiet(quiet, Duration::from_secs(120));
+    let took = start.elapsed().saturating_sub(quiet);
+    let after = Usage::of(terminal.pid());
+    row(&subject.name, "long answer, time", milliseconds(took));
+    row(&subject.name, "long answer, cpu", milliseconds(after.cpu.saturating_sub(before.cpu)));
+    row(&subject.name, "long answer, bytes drawn", format!("{} kB", (terminal.received() - bytes) / 1000));
+    row(&subject.name, "resident after long answer", after.resident());
+    echo(&mut terminal, subject, keys, "long answer above");
+}
+
+fn measure_idle(subject: &Subject, time: Duration) {
+    let mut terminal = ready(subject);
+    terminal.wait_quiet(Duration::from_secs(2), Duration::from_secs(10));
+    let (before, bytes) = (Usage::of(terminal.pid()), terminal.received());
+    terminal.wait_until(time, |_| false);
+    let after = Usage::of(terminal.pid());
+    let busy = after.running.saturating_sub(before.running);
+    let share = 100.0 * busy.as_secs_f64() / time.as_secs_f64();
+    row(&subject.name, "resident, idle", after.resident());
+    row(&subject.name, "idle cpu of one core", format!("{share:.3} %"));
+    row(
+        &subject.name,
+        "idle wake-ups a second",
+        format!("{:.2}", after.wakes_since(&before) / time.as_secs_f64()),
+    );
+    row(&subject.name, "idle bytes written", (terminal.received() - bytes).to_string());
+}

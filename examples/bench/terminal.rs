@@ -1,0 +1,133 @@
+//! A terminal for measuring: one thread, so that no hand-over is measured along.
+//!
+//! It answers what programs ask at start (device attributes, cursor, colours, keyboard), since
+//! some wait for that before they paint.
+
+use std::io::{Read, Write};
+use std::os::fd::AsFd;
+use std::path::Path;
+use std::process::Child;
+use std::time::{Duration, Instant};
+
+use pty_process::Size;
+use pty_process::blocking::{Command, Pty};
+use rustix::event::{PollFd, PollFlags, Timespec};
+
+/// Columns and rows.
+const SIZE: (u16, u16) = (120, 40);
+
+/// Questions and the answers of a plain modern terminal.
+const ANSWERS: [(&str, &str); 6] = [
+    ("\x1b[c", "\x1b[?62;22c"),
+    ("\x1b[0c", "\x1b[?62;22c"),
+    ("\x1b[6n", "\x1b[1;1R"),
+    ("\x1b[?u", "\x1b[?0u"),
+    ("\x1b]10;?", "\x1b]10;rgb:c0c0/c0c0/c0c0\x1b\\"),
+    ("\x1b]11;?", "\x1b]11;rgb:0000/0000/0000\x1b\\"),
+];
+
+/// A program in a terminal.
+pub struct Terminal {
+    pty: Pty,
+    child: Child,
+    screen: vt100::Parser,
+    received: usize,
+    open: bool,
+    _home: tempfile::TempDir,
+}
+
+impl Terminal {
+    /// Starts a program with a home of its own and the demo model at full speed.
+    pub fn start(program: &Path, args: &[&str]) -> Self {
+        let home = tempfile::tempdir().unwrap();
+        let (pty, pts) = pty_process::blocking::open().unwrap();
+        let (columns, rows) = SIZE;
+        pty.resize(Size::new(rows, columns)).unwrap();
+        let child = Command::new(program)
+            .args(args)
+            .env("HOME", home.path())
+            .env("TAU_HOME", home.path().join("tau"))
+            .env("TAU_DEMO_SPEED", "max")
+            .env("TERM", "xterm-256color")
+            .env("COLORTERM", "truecolor")
+            .current_dir(home.path())
+            .spawn(pts)
+            .unwrap();
+        let screen = vt100::Parser::new(rows.try_into().unwrap(), columns.try_into().unwrap(), 0);
+        Terminal { pty, child, screen, received: 0, open: true, _home: home }
+    }
+
+    /// The program's process id.
+    pub fn pid(&self) -> u32 {
+        self.child.id()
+    }
+
+    /// Bytes the program has written.
+    pub fn received(&self) -> usize {
+        self.received
+    }
+
+    /// The screen as text.
+    pub fn contents(&self) -> String {
+        self.screen.screen().contents()
+    }
+
+    /// Types raw bytes.
+    pub fn type_keys(&mut self, keys: &str) {
+        self.pty.write_all(keys.as_bytes()).unwrap();
+    }
+
+    /// Waits until the screen satisfies `ready`; whether it did in time.
+    pub fn wait_until(&mut self, patience: Duration, mut ready: impl FnMut(&vt100::Screen) -> bool) -> bool {
+        let end = Instant::now() + patience;
+        loop {
+            if ready(self.screen.screen()) {
+                return true;
+            }
+            let left = end.saturating_duration_since(Instant::now());
+            if left.is_zero() || !self.open {
+                return false;
+            }
+            self.take(left);
+        }
+    }
+
+    /// Waits until nothing was written for `quiet`, at most for `patience`.
+    pub fn wait_quiet(&mut self, quiet: Duration, patience: Duration) {
+        let end = Instant::now() + patience;
+        while self.open && Instant::now() < end && self.take(quiet) {}
+    }
+
+    /// Reads what comes within `patience`; whether something came.
+    fn take(&mut self, patience: Duration) -> bool {
+        let timeout = Timespec::try_from(patience).unwrap();
+        let fd = self.pty.as_fd();
+        let mut polled = [PollFd::new(&fd, PollFlags::IN)];
+        if rustix::event::poll(&mut polled, Some(&timeout)).unwrap() == 0 {
+            return false;
+        }
+        let mut buffer = [0; 64 * 1024];
+        let count = self.pty.read(&mut buffer).unwrap_or(0);
+        self.open = count > 0;
+        self.received += count;
+        let bytes = buffer.get(..count).unwrap_or_default();
+        self.screen.process(bytes);
+        self.answer(&String::from_utf8_lossy(bytes));
+        true
+    }
+
+    fn answer(&mut self, written: &str) {
+        for (question, answer) in ANSWERS {
+            if written.contains(question) {
+                let _ = self.pty.write_all(answer.as_bytes());
+            }
+        }
+    }
+}
+
+impl Drop for Terminal {
+    fn drop(&mut self) {
+        let _ = self.child.kill();
+        let _ = self.child.wait();
+    }
+}

@@ -1,0 +1,231 @@
+//! The models a server says it has: asked for with `GET /models`, kept in the cache folder.
+//!
+//! What a server says of its models is less than the built-in facts and the person's own say, so
+//! it counts after both (see `Catalogue`). The cache may be deleted at any time. Vendors answer in
+//! many shapes; [`parse`] knows the recorded ones.
+
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+
+use serde::{Deserialize, Serialize};
+use serde_json::Value;
+use tokio_util::sync::CancellationToken;
+
+use crate::agent::files::{read_capped, replace};
+use crate::agent::model::{Api, Model, Price, ThinkingLevel};
+use crate::agent::provider::http::Http;
+use crate::agent::provider::{Failure, FailureKind, ModelRequest, provider};
+use crate::agent::secret::Secret;
+
+/// Largest answer that is read, and largest file, in bytes.
+const MAX_BYTES: usize = 8 * 1024 * 1024;
+
+/// Parts of names of models that do not hold conversations.
+const OTHERS: [&str; 15] = [
+    "embed",
+    "whisper",
+    "tts",
+    "dall-e",
+    "image",
+    "moderation",
+    "sora",
+    "rerank",
+    "transcribe",
+    "realtime",
+    "audio",
+    "babbage",
+    "davinci",
+    "veo",
+    "ocr",
+];
+
+/// What a server says of one of its models. 0 where it does not say a size.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[serde(default)]
+pub struct Listed {
+    pub id: String,
+    pub name: Option<String>,
+    pub context_window: u64,
+    pub max_tokens: u64,
+    pub image: bool,
+    pub reasoning: bool,
+    /// None when it is not said.
+    pub cost: Option<Price>,
+}
+
+/// A list as it is kept.
+#[derive(Debug, Default, Serialize, Deserialize)]
+struct Kept {
+    base_url: String,
+    models: Vec<Listed>,
+}
+
+/// The lists that are kept.
+#[derive(Clone, Debug, Default)]
+pub struct Lists {
+    dir: Option<PathBuf>,
+}
+
+impl Lists {
+    /// The lists under the cache folder.
+    pub fn under(cache: &Path) -> Self {
+        Lists { dir: Some(cache.join("models")) }
+    }
+
+    /// What the server of this endpoint said when it was asked last; empty when it never was, or
+    /// when the list is of another address.
+    pub(super) fn of(&self, endpoint: &Model) -> Vec<Model> {
+        let kept = self.file(&endpoint.provider).and_then(|file| read_capped(&file, MAX_BYTES as u64).ok());
+        let kept = kept.and_then(|bytes| serde_json::from_slice::<Kept>(&bytes).ok()).unwrap_or_default();
+        if kept.base_url != endpoint.base_url {
+            return Vec::new();
+        }
+        kept.models.into_iter().map(|listed| listed.model(endpoint)).collect()
+    }
+
+    /// Keeps what a server said.
+    ///
+    /// # Errors
+    /// Those of the file system.
+    pub fn keep(&self, endpoint: &Model, models: &[Listed]) -> std::io::Result<()> {
+        let Some(file) = self.file(&endpoint.provider) else { return Ok(()) };
+        let kept = Kept { base_url: endpoint.base_url.clone(), models: models.to_vec() };
+        replace(&file, &serde_json::to_vec(&kept)?)
+    }
+
+    fn file(&self, vendor: &str) -> Option<PathBuf> {
+        let fits = |c: char| c.is_ascii_alphanumeric() || matches!(c, '-' | '_' | '.');
+        let name: String = vendor.chars().map(|c| if fits(c) { c } else { '_' }).collect();
+        Some(self.dir.as_ref()?.join(format!("{name}.json")))
+    }
+}
+
+/// Asks the server of `endpoint`, a model of which only the vendor, the address, the format and
+/// the headers count.
+///
+/// # Errors
+/// As any request; `Protocol` when the answer is no list of models.
+pub async fn ask(http: &Http, endpoint: &Model, key: Option<Secret>) -> Result<Vec<Listed>, Failure> {
+    let no_format = || Failure::new(FailureKind::Config, "this wire format has no list of models");
+    let format = provider(endpoint.api).ok_or_else(no_format)?;
+    let redact = key.clone();
+    // The headers that prove who asks are those of every request.
+    let mut request = format.encode(&ModelRequest {
+        model: Arc::new(Model { id: "models".to_owned(), ..endpoint.clone() }),
+        key,
+        system: "".into(),
+        messages: Vec::new(),
+        tools: Arc::new([]),
+        thinking: ThinkingLevel::Off,
+        max_tokens: None,
+        temperature: None,
+        session_id: String::new(),
+    })?;
+    request.headers.0.retain(|(name, _)| name != "content-type" && name != "accept");
+    request.headers.0.push(("accept".to_owned(), "application/json".to_owned()));
+    let path = match endpoint.api {
+        Api::AnthropicMessages => "v1/models?limit=1000",
+        Api::GoogleGenerativeAi => "models?pageSize=1000",
+        _ => "models",
+    };
+    let url = format!("{}/{path}", endpoint.base_url);
+    let answer = http.get(&url, &request.headers, MAX_BYTES, &CancellationToken::new()).await;
+    let answer = answer.map_err(|mut failure| {
+        failure.message = redact.map_or(failure.message.clone(), |key| key.redact(&failure.message));
+        failure
+    })?;
+    let value: Value = serde_json::from_str(&answer).unwrap_or_default();
+    parse(&value).ok_or_else(|| Failure::new(FailureKind::Protocol, format!("{url} gives no list of models")))
+}
+
+/// The models in an answer: under `data`, under `models`, or a bare list. None when it is no list.
+pub fn parse(answer: &Value) -> Option<Vec<Listed>> {
+    let list = answer.get("data").or_else(|| answer.get("models")).unwrap_or(answer).as_array()?;
+    let mut seen = std::collections::HashSet::new();
+    let listed = list.iter().filter(|model| converses(model)).filter_map(listed);
+    Some(listed.filter(|model| seen.insert(model.id.clone())).collect())
+}
+
+/// Whether a model answers messages, as far as the list tells.
+fn converses(model: &Value) -> bool {
+    match model.get("supportedGenerationMethods").and_then(Value::as_array) {
+        Some(methods) => methods.iter().any(|method| method == "generateContent"),
+        None => model.get("type").and_then(Value::as_str).is_none_or(|kind| kind != "embeddings"),
+    }
+}
+
+fn listed(model: &Value) -> Option<Listed> {
+    let word = |fields: &[&str]| fields.iter().find_map(|field| model.get(field)?.as_str());
+    let id = word(&["id", "name", "model"]).or(model.as_str())?;
+    let id = id.strip_prefix("models/").unwrap_or(id);
+    let number =
+        |places: &[&str]| places.iter().find_map(|place| model.pointer(place)?.as_u64()).unwrap_or_default();
+    let lists = |place: &str, word: &str| {
+        let words = model.pointer(place).and_then(Value::as_array);
+        words.is_some_and(|words| words.iter().any(|known| known == word))
+    };
+    let says = |place: &str| model.pointer(place) == Some(&Value::Bool(true));
+    Some(Listed {
+        id: (!id.is_empty()).then(|| id.to_owned())?,
+        name: word(&["display_name", "displayName"])
+            .or_else(|| word(&["name"]).filter(|name| model.get("id").is_some() && *name != id))
+            .map(str::to_owned),
+        // llama.cpp also says what the model was trained for; only what it was started with counts.
+        context_window: number(&[
+            "/max_model_len",
+            "/context_window",
+            "/context_length",
+            "/max_context_length",
+            "/inputTokenLimit",
+            "/max_input_tokens",
+            "/meta/n_ctx",
+        ]),
+        max_tokens: number(&[
+            "/max_completion_tokens",
+            "/top_provider/max_completion_tokens",
+            "/outputTokenLimit",
+            "/max_output_tokens",
+        ]),
+        image: lists("/architecture/input_modalities", "image") || says("/capabilities/vision"),
+        reasoning: lists("/supported_parameters", "reasoning")
+            || says("/thinking")
+            || says("/capabilities/reasoning"),
+        cost: price(model),
+    })
+}
+
+/// The price as OpenRouter has it: US dollars a token, as text; negative where it varies.
+fn price(model: &Value) -> Option<Price> {
+    let dollars = |field: &str| -> Option<f64> {
+        let price: f64 = model.get("pricing")?.get(field)?.as_str()?.parse().ok()?;
+        (price >= 0.0).then_some(price * 1_000_000.0)
+    };
+    Some(Price {
+        input: dollars("prompt")?,
+        output: dollars("completion")?,
+        cache_read: dollars("input_cache_read").unwrap_or_default(),
+        cache_write: dollars("input_cache_write").unwrap_or_default(),
+    })
+}
+
+impl Listed {
+    /// Whether its name says that it does something else than to answer messages.
+    pub fn is_other(&self) -> bool {
+        let id = self.id.to_lowercase();
+        OTHERS.iter().any(|part| id.contains(part))
+    }
+
+    fn model(self, endpoint: &Model) -> Model {
+        let kinds: &[&str] = if self.image { &["text", "image"] } else { &["text"] };
+        Model {
+            name: self.name.unwrap_or_else(|| self.id.clone()),
+            id: self.id,
+            context_window: self.context_window,
+            max_tokens: self.max_tokens,
+            input: kinds.iter().map(|kind| (*kind).to_owned()).collect(),
+            reasoning: self.reasoning,
+            cost: self.cost,
+            ..endpoint.clone()
+        }
+    }
+}

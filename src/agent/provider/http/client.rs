@@ -1,0 +1,104 @@
+//! The HTTP clients: timeouts, proxies, certificates.
+//!
+//! A redirect is never followed. Loopback addresses are never reached through a proxy. Requests
+//! are `http`'s; how long an answer may keep silent is `watch`'s.
+
+use std::path::{Path, PathBuf};
+use std::time::Duration;
+
+use reqwest::{Certificate, Client, ClientBuilder, NoProxy, Proxy, redirect};
+
+use super::cause;
+use crate::agent::files::read_capped;
+use crate::agent::provider::{Failure, FailureKind};
+
+/// Largest file of certificates that is read, in bytes.
+const MAX_CERTIFICATES: u64 = 4 * 1024 * 1024;
+
+/// How connections are made.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Network {
+    /// Longest wait for a connection.
+    pub connect: Duration,
+    /// A file of certificates (PEM) that are trusted besides those of the system.
+    pub ca_file: Option<PathBuf>,
+    /// Which proxy is used.
+    pub proxy: ProxyChoice,
+}
+
+/// Which proxy is used. Whatever it is, `NO_PROXY` is obeyed.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub enum ProxyChoice {
+    /// Those of `HTTP_PROXY` and `HTTPS_PROXY`.
+    #[default]
+    Environment,
+    /// None at all.
+    Never,
+    /// The one at this address.
+    At(String),
+}
+
+impl ProxyChoice {
+    /// The choice as settings write it: `none`, or an address.
+    pub fn parse(text: &str) -> Self {
+        match text.trim() {
+            "" => ProxyChoice::Environment,
+            "none" => ProxyChoice::Never,
+            address => ProxyChoice::At(address.to_owned()),
+        }
+    }
+}
+
+impl Default for Network {
+    fn default() -> Self {
+        Network { connect: Duration::from_secs(10), ca_file: None, proxy: ProxyChoice::default() }
+    }
+}
+
+/// Builds a client.
+///
+/// # Errors
+/// When the certificates cannot be read, or the address of the proxy is none.
+pub(super) fn build(network: &Network, proxy: &ProxyChoice) -> Result<Client, Failure> {
+    // An error means that a provider is installed already, which serves as well.
+    let _ = rustls::crypto::ring::default_provider().install_default();
+    let own = network.ca_file.as_deref().map(certificates).transpose()?.unwrap_or_default();
+    let settings = || -> Result<ClientBuilder, Failure> {
+        let builder = ClientBuilder::new()
+            .connect_timeout(network.connect)
+            .redirect(redirect::Policy::none())
+            .tcp_keepalive(Duration::from_secs(30))
+            .user_agent(concat!("tau/", env!("CARGO_PKG_VERSION")));
+        Ok(match proxy {
+            ProxyChoice::Environment => builder,
+            ProxyChoice::Never => builder.no_proxy(),
+            ProxyChoice::At(address) => builder.proxy(at(address)?),
+        })
+    };
+    // A machine without certificates still has plain HTTP; HTTPS then fails by name.
+    let built = settings()?.tls_certs_merge(own.clone()).build();
+    built.or_else(|error| settings()?.tls_certs_only(own).build().map_err(|_| unusable(&error)))
+}
+
+fn unusable(error: &reqwest::Error) -> Failure {
+    Failure::new(FailureKind::Config, format!("the http client cannot be set up: {}", cause(error)))
+        .hint("look at ca_file and proxy in config.toml")
+}
+
+fn at(address: &str) -> Result<Proxy, Failure> {
+    let proxy = Proxy::all(address).map_err(|error| {
+        let what = format!("the proxy's address is not valid: {}", cause(&error));
+        Failure::new(FailureKind::Config, what).hint("write it as http://host:port")
+    })?;
+    Ok(proxy.no_proxy(NoProxy::from_env()))
+}
+
+fn certificates(path: &Path) -> Result<Vec<Certificate>, Failure> {
+    let failed = |why: &dyn std::fmt::Display| {
+        Failure::new(FailureKind::Config, format!("ca_file {}: {why}", path.display()))
+            .hint("give a file of certificates in pem form")
+    };
+    let bytes = read_capped(path, MAX_CERTIFICATES).map_err(|error| failed(&error))?;
+    let found = Certificate::from_pem_bundle(&bytes).map_err(|error| failed(&cause(&error)))?;
+    if found.is_empty() { Err(failed(&"there is no certificate in it")) } else { Ok(found) }
+}

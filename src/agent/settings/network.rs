@@ -1,0 +1,91 @@
+//! What the person set about connections: time limits, certificates, a proxy.
+//!
+//! In `config.toml` and, before that, in the environment. What the values mean is decided by
+//! `provider::http` and `provider::direct`.
+
+use std::num::NonZeroU64;
+use std::path::PathBuf;
+use std::time::Duration;
+
+use super::{Settings, SettingsError};
+use crate::agent::provider::direct::Limits;
+use crate::agent::provider::http::{Network, ProxyChoice};
+
+impl Settings {
+    /// How connections are made.
+    pub fn network(&self) -> Network {
+        let usual = Network::default();
+        Network {
+            connect: seconds(self.connect_timeout).unwrap_or(usual.connect),
+            ca_file: self.ca_file.clone(),
+            proxy: self.proxy.as_deref().map(ProxyChoice::parse).unwrap_or_default(),
+        }
+    }
+
+    /// How long an answer may keep silent.
+    pub fn limits(&self) -> Limits {
+        let usual = Limits::default();
+        Limits {
+            first: seconds(self.first_token_timeout).unwrap_or(usual.first),
+            idle: seconds(self.idle_timeout).unwrap_or(usual.idle),
+            tell: usual.tell,
+        }
+    }
+
+    /// Takes over what the environment says of connections.
+    pub(super) fn network_from_env(
+        &mut self,
+        get: &dyn Fn(&str) -> Option<String>,
+    ) -> Result<(), SettingsError> {
+        let times = [
+            ("TAU_CONNECT_TIMEOUT", &mut self.connect_timeout),
+            ("TAU_FIRST_TOKEN_TIMEOUT", &mut self.first_token_timeout),
+            ("TAU_IDLE_TIMEOUT", &mut self.idle_timeout),
+        ];
+        for (name, setting) in times {
+            if let Some(value) = get(name) {
+                let wrong = || SettingsError(format!("{name}: `{value}` is not a number of seconds above 0"));
+                *setting = Some(value.trim().parse().map_err(|_| wrong())?);
+            }
+        }
+        self.ca_file = get("TAU_CA_FILE").map(PathBuf::from).or(self.ca_file.take());
+        self.proxy = get("TAU_PROXY").or(self.proxy.take());
+        Ok(())
+    }
+}
+
+fn seconds(setting: Option<NonZeroU64>) -> Option<Duration> {
+    setting.map(|seconds| Duration::from_secs(seconds.get()))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn limits_come_from_the_file_and_the_environment() {
+        let text = "connect_timeout = 3\nidle_timeout = 20\nca_file = '/c.pem'\nproxy = 'none'\n";
+        let settings: Settings = toml::from_str(text).unwrap();
+        let env = |name: &str| match name {
+            "TAU_IDLE_TIMEOUT" => Some("30".to_owned()),
+            "TAU_PROXY" => Some("http://p:1".to_owned()),
+            _ => None,
+        };
+        let settings = settings.with_env(&env).unwrap();
+        let usual = Limits::default();
+        let expected = Limits { idle: Duration::from_secs(30), ..usual };
+        assert_eq!(settings.limits(), expected);
+        let proxy = ProxyChoice::At("http://p:1".to_owned());
+        let connect = Duration::from_secs(3);
+        assert_eq!(settings.network(), Network { connect, ca_file: Some("/c.pem".into()), proxy });
+        assert_eq!(usual.idle, Duration::from_secs(60), "silence is noticed within a minute");
+    }
+
+    #[test]
+    fn a_limit_is_a_number_of_seconds() {
+        assert!(toml::from_str::<Settings>("idle_timeout = 0").is_err());
+        let env = |name: &str| (name == "TAU_CONNECT_TIMEOUT").then(|| "soon".to_owned());
+        let error = Settings::default().with_env(&env).unwrap_err().to_string();
+        assert_eq!(error, "TAU_CONNECT_TIMEOUT: `soon` is not a number of seconds above 0");
+    }
+}

@@ -1,0 +1,259 @@
+//! Bytes of a terminal to keys, mouse events, pastes and reports. Pure, and indifferent to how
+//! the bytes are cut.
+//!
+//! Sources: xterm's control sequences (ctlseqs), the kitty keyboard protocol, ECMA-48 for the
+//! shape of sequences. What is not understood is passed over whole, so that it never becomes
+//! text. What sequences mean in numbers is in [`csi`]; reading the bytes is [`super::input`].
+
+mod csi;
+#[cfg(test)]
+mod tests;
+
+use super::input::Said;
+use crate::app::key::{Key, KeyCode, Mods};
+
+/// A paste that is longer is given in several parts, in bytes.
+const PASTE_PART: usize = 8 << 20;
+/// The longest sequence that is waited for, in bytes.
+const LONGEST: usize = 4096;
+const PASTE_END: &[u8] = b"\x1b[201~";
+
+/// What was read and not yet understood.
+#[derive(Debug, Default)]
+pub struct Decoder {
+    pending: Vec<u8>,
+    pasting: bool,
+}
+
+/// What the first bytes are.
+enum Step {
+    /// The beginning of something.
+    More,
+    /// So many bytes, which mean this or nothing.
+    Took(usize, Option<Said>),
+    /// So many bytes, after which a paste follows.
+    Paste(usize),
+}
+
+impl Decoder {
+    /// Takes bytes and gives what they mean.
+    pub fn feed(&mut self, bytes: &[u8], tell: &mut dyn FnMut(Said)) {
+        let seen = self.pending.len();
+        self.pending.extend_from_slice(bytes);
+        let mut done = 0;
+        loop {
+            let rest = self.pending.get(done..).unwrap_or_default();
+            if self.pasting {
+                // Only what is new can hold the end, but for its first bytes.
+                let from = seen.saturating_sub(done + PASTE_END.len());
+                match paste(rest, from) {
+                    Some((text, length)) => {
+                        tell(Said::Paste(unify_line_ends(text)));
+                        done += length;
+                        self.pasting = false;
+                    }
+                    None => break,
+                }
+                continue;
+            }
+            match step(rest) {
+                Step::More => break,
+                Step::Took(length, said) => {
+                    done += length;
+                    said.into_iter().for_each(&mut *tell);
+                }
+                Step::Paste(length) => {
+                    done += length;
+                    self.pasting = true;
+                }
+            }
+        }
+        self.pending.drain(..done.min(self.pending.len()));
+        self.bound(tell);
+    }
+
+    /// Whether a pause would make a key of what was read: an Esc may begin a sequence.
+    pub fn is_undecided(&self) -> bool {
+        !self.pasting && matches!(self.pending.as_slice(), [0x1b] | [0x1b, _] | [0x1b, 0x1b, _])
+    }
+
+    /// Nothing followed for a moment: what is undecided was typed.
+    pub fn pause(&mut self, tell: &mut dyn FnMut(Said)) {
+        if !self.is_undecided() {
+            return;
+        }
+        let pending = std::mem::take(&mut self.pending);
+        match pending.as_slice() {
+            [0x1b, 0x1b, ..] | [0x1b] => {
+                tell(Said::Key(Key::plain(KeyCode::Esc)));
+                self.pending.extend_from_slice(pending.get(1..).unwrap_or_default());
+                self.pause(tell);
+            }
+            [0x1b, typed] => tell(Said::Key(Key::new(KeyCode::Char(char::from(*typed)), Mods::ALT))),
+            _ => {}
+        }
+    }
+
+    /// Keeps what waits from growing without end.
+    fn bound(&mut self, tell: &mut dyn FnMut(Said)) {
+        if !self.pasting && self.pending.len() > LONGEST {
+            self.pending.clear();
+        }
+        if self.pasting && self.pending.len() > PASTE_PART {
+            let keep = self.pending.len() - PASTE_END.len();
+            let keep =
+                (keep.saturating_sub(3)..=keep).find(|at| is_boundary(&self.pending, *at)).unwrap_or(keep);
+            let rest = self.pending.split_off(keep);
+            let part = std::mem::replace(&mut self.pending, rest);
+            tell(Said::Paste(unify_line_ends(&part)));
+        }
+    }
+}
+
+/// Whether no character and no CRLF is cut before `at`.
+fn is_boundary(bytes: &[u8], at: usize) -> bool {
+    let continues = bytes.get(at).is_some_and(|byte| byte & 0xc0 == 0x80);
+    !continues && at.checked_sub(1).and_then(|before| bytes.get(before)) != Some(&b'\r')
+}
+
+/// A whole paste at the start of `rest`: its bytes, and the length with the end mark.
+fn paste(rest: &[u8], from: usize) -> Option<(&[u8], usize)> {
+    let from = from.min(rest.len());
+    let end = from + memchr::memmem::find(rest.get(from..)?, PASTE_END)?;
+    Some((rest.get(..end)?, end + PASTE_END.len()))
+}
+
+/// Terminals send pasted line ends as CR, some as CRLF.
+fn unify_line_ends(bytes: &[u8]) -> String {
+    String::from_utf8_lossy(bytes).replace("\r\n", "\n").replace('\r', "\n")
+}
+
+fn step(bytes: &[u8]) -> Step {
+    match bytes {
+        [] => Step::More,
+        [0x1b, rest @ ..] => escaped(rest),
+        [0x00..=0x1f | 0x7f, ..] => key(1, control(bytes.first().copied().unwrap_or_default())),
+        _ => character(bytes),
+    }
+}
+
+fn key(length: usize, key: Key) -> Step {
+    Step::Took(length, Some(Said::Key(key)))
+}
+
+/// A C0 character as the key that sends it.
+fn control(byte: u8) -> Key {
+    let ctrl = |character: u8| Key::new(KeyCode::Char(char::from(character)), Mods::CTRL);
+    match byte {
+        0x00 => ctrl(b' '),
+        0x09 => Key::plain(KeyCode::Tab),
+        0x0d => Key::plain(KeyCode::Enter),
+        0x1b => Key::plain(KeyCode::Esc),
+        0x7f => Key::plain(KeyCode::Backspace),
+        0x01..=0x1a => ctrl(byte - 1 + b'a'),
+        // 0x1c to 0x1f are Ctrl with one of `\ ] ^ _`.
+        _ => ctrl(byte + 0x40),
+    }
+}
+
+/// A character in UTF-8. A byte that begins none is passed over.
+fn character(bytes: &[u8]) -> Step {
+    let length = match bytes.first() {
+        Some(0x00..=0x7f) => 1,
+        Some(0xc2..=0xdf) => 2,
+        Some(0xe0..=0xef) => 3,
+        Some(0xf0..=0xf4) => 4,
+        _ => return Step::Took(1, None),
+    };
+    let whole = bytes.get(..length.min(bytes.len())).unwrap_or_default();
+    match std::str::from_utf8(whole) {
+        Ok(text) => Step::Took(length, text.chars().next().map(|c| Said::Key(Key::plain(KeyCode::Char(c))))),
+        Err(error) if error.error_len().is_none() => Step::More,
+        Err(_) => Step::Took(1, None),
+    }
+}
+
+/// What follows an Esc.
+fn escaped(rest: &[u8]) -> Step {
+    let length = |step: Step| match step {
+        Step::Took(length, said) => Step::Took(length + 1, said),
+        Step::Paste(length) => Step::Paste(length + 1),
+        Step::More => Step::More,
+    };
+    match rest {
+        [] => Step::More,
+        [b'[', parameters @ ..] => length(sequence(parameters)),
+        [b'O', key @ ..] => length(single_shift(key)),
+        // Old terminals put a second Esc before the sequence of a key that is held with Alt.
+        [0x1b] | [0x1b, b'[' | b'O'] => Step::More,
+        [0x1b, b'[' | b'O', ..] => length(with_alt(escaped(rest.get(1..).unwrap_or_default()))),
+        [0x1b, ..] => key(1, Key::plain(KeyCode::Esc)),
+        [b']' | b'P' | b'_'] => Step::More,
+        [b']', b'0'..=b'9', ..] | [b'P', b'0'..=b'9' | b'>' | b'!', ..] | [b'_', b'G', ..] => {
+            length(string(rest))
+        }
+        _ => length(with_alt(step(rest))),
+    }
+}
+
+fn with_alt(step: Step) -> Step {
+    match step {
+        Step::Took(length, Some(Said::Key(key))) => {
+            Step::Took(length, Some(Said::Key(Key::new(key.code, key.mods.with(Mods::ALT)))))
+        }
+        other => other,
+    }
+}
+
+/// SS3: one byte, a key of the application keypad. Lengths count from the `O`.
+fn single_shift(rest: &[u8]) -> Step {
+    let code = match rest.first() {
+        None => return Step::More,
+        Some(b'M') => Some(KeyCode::Enter),
+        Some(0x20..=0x7e) => rest.first().and_then(|byte| csi::letter(*byte)),
+        Some(_) => return Step::Took(1, None),
+    };
+    Step::Took(2, code.map(|code| Said::Key(Key::plain(code))))
+}
+
+/// CSI: parameters, intermediates, one final byte. Lengths count from the `[`.
+fn sequence(rest: &[u8]) -> Step {
+    match rest {
+        // The old form of the mouse: three bytes after the final one.
+        [b'M', mouse @ ..] => {
+            let Some(mouse) = mouse.first_chunk::<3>() else { return Step::More };
+            return Step::Took(5, csi::old_mouse(*mouse).map(Said::Mouse));
+        }
+        // The Linux console's F1 to F5.
+        [b'[', key @ ..] => {
+            let Some(byte) = key.first() else { return Step::More };
+            let code = matches!(byte, b'A'..=b'E').then(|| KeyCode::F(byte - b'A' + 1));
+            return Step::Took(3, code.map(|code| Said::Key(Key::plain(code))));
+        }
+        _ => {}
+    }
+    let Some(end) = rest.iter().position(|byte| !(0x20..=0x3f).contains(byte)) else { return Step::More };
+    let (parameters, last) = rest.split_at(end);
+    match last.first() {
+        Some(b'~') if parameters == b"200" => Step::Paste(end + 2),
+        Some(last @ 0x40..=0x7e) => {
+            let parameters = std::str::from_utf8(parameters).unwrap_or_default();
+            Step::Took(end + 2, csi::meaning(parameters, *last))
+        }
+        // A broken sequence ends before what broke it.
+        _ => Step::Took(end + 1, None),
+    }
+}
+
+/// OSC, DCS or APC: an answer of the terminal, up to BEL or ST. Lengths count from the letter.
+fn string(rest: &[u8]) -> Step {
+    let Some(end) = rest.iter().position(|byte| matches!(byte, 0x07 | 0x1b)) else { return Step::More };
+    let length = match rest.get(end..) {
+        Some([0x1b]) => return Step::More,
+        Some([0x1b, b'\\', ..]) => end + 2,
+        Some([0x07, ..]) => end + 1,
+        _ => return Step::Took(end, None),
+    };
+    let text = rest.get(1..end).map(String::from_utf8_lossy).unwrap_or_default();
+    Step::Took(length, Some(Said::Report(text.into_owned())))
+}

@@ -1,0 +1,165 @@
+//! find: the files and directories whose names fit a glob.
+//!
+//! Owns the tool's arguments and the words of its result; `walk.rs` knows where to look.
+
+use std::path::Path;
+use std::sync::{Mutex, PoisonError};
+
+use globset::{GlobBuilder, GlobMatcher};
+use ignore::WalkState;
+use tokio_util::sync::CancellationToken;
+
+use super::walk::{self, First, Place, Scope, Troubles};
+use super::{Details, Tool, ToolContext, ToolError, ToolOutput, ToolSpec, args};
+
+/// Paths shown unless the call says otherwise.
+const LIMIT: u64 = 1_000;
+
+/// The tool.
+#[derive(Debug)]
+pub struct Find {
+    spec: ToolSpec,
+}
+
+/// Its arguments.
+#[derive(Debug, serde::Deserialize, schemars::JsonSchema)]
+pub struct Args {
+    /// A glob such as `*.rs`, `src/**/*.test.ts` or `{Cargo,package}.{toml,json}`.
+    pub pattern: String,
+    /// The directory to look in. Without it, the working directory.
+    pub path: Option<String>,
+    /// True to take in hidden and ignored files.
+    pub all: Option<bool>,
+    /// How many paths to show at most; 1000 without it.
+    pub limit: Option<u64>,
+}
+
+impl Default for Find {
+    fn default() -> Self {
+        let spec = args::spec::<Args>("find", include_str!("find.md"));
+        Find { spec: ToolSpec { read_only: true, ..spec } }
+    }
+}
+
+impl Tool for Find {
+    type Args = Args;
+
+    fn spec(&self) -> &ToolSpec {
+        &self.spec
+    }
+
+    fn title(&self, args: &serde_json::Value) -> String {
+        let pattern = args::partial(args, "pattern").unwrap_or_default();
+        match args::partial(args, "path") {
+            Some(path) => format!("{pattern} in {path}"),
+            None => pattern.into(),
+        }
+    }
+
+    async fn run(&self, args: Args, context: ToolContext) -> Result<ToolOutput, ToolError> {
+        walk::on_thread(context, move |context, wanted| find(args, context, wanted)).await
+    }
+}
+
+/// What a name has to fit.
+struct Wish {
+    glob: GlobMatcher,
+    /// False for a glob that speaks of the name alone.
+    whole_path: bool,
+}
+
+impl Wish {
+    fn new(pattern: &str, place: &Place) -> Result<Self, ToolError> {
+        let root = place.root.to_string_lossy();
+        let below = pattern.strip_prefix(&*root).and_then(|rest| rest.strip_prefix('/'));
+        let relative = below.unwrap_or(pattern).trim_start_matches("./").trim_end_matches('/');
+        if relative.is_empty() {
+            return Err(ToolError::refused("`pattern` is empty; give a glob such as `*.rs` or `**/*`"));
+        }
+        if relative.starts_with('/') || relative.starts_with("../") {
+            return Err(ToolError::refused(format!(
+                "the pattern {pattern} leads out of {}; globs are relative to `path`, so give the directory there",
+                place.given
+            )));
+        }
+        let glob = GlobBuilder::new(relative).literal_separator(true).build();
+        let glob = glob.map_err(|error| bad_glob("pattern", &error.to_string()))?;
+        Ok(Wish { glob: glob.compile_matcher(), whole_path: relative.contains('/') })
+    }
+
+    fn fits(&self, below: &Path) -> bool {
+        match below.file_name() {
+            Some(name) if !self.whole_path => self.glob.is_match(name),
+            _ => self.glob.is_match(below),
+        }
+    }
+}
+
+/// The refusal of a glob that is none.
+pub(super) fn bad_glob(field: &str, error: &str) -> ToolError {
+    ToolError::refused(format!(
+        "`{field}`: {error}; put a backslash before `[`, `{{`, `*` or `?` that mean themselves"
+    ))
+}
+
+fn find(args: Args, context: &ToolContext, wanted: &CancellationToken) -> Result<ToolOutput, ToolError> {
+    let place = Place::find(context, args.path)?;
+    if !place.metadata.is_dir() {
+        return Err(ToolError::refused(format!("{} is not a directory; give one to look in", place.given)));
+    }
+    let wish = Wish::new(&args.pattern, &place)?;
+    let scope = Scope::of(args.all);
+    let limit = args.limit.unwrap_or(LIMIT).max(1);
+    let found = Mutex::new((First::new(limit), Troubles::default()));
+    place.walk(scope, &context.cwd).build_parallel().run(|| {
+        Box::new(|entry| {
+            if wanted.is_cancelled() {
+                return WalkState::Quit;
+            }
+            let lock = || found.lock().unwrap_or_else(PoisonError::into_inner);
+            match entry {
+                Ok(entry) if entry.depth() == 0 => {}
+                Ok(entry) => {
+                    let below = place.below(entry.path());
+                    if wish.fits(below) {
+                        let end = if entry.file_type().is_some_and(|kind| kind.is_dir()) { "/" } else { "" };
+                        let shown = place.shown(entry.path()) + end;
+                        let bytes = shown.len() + 1;
+                        lock().0.push(walk::order(below), shown, 1, bytes);
+                    }
+                }
+                Err(error) => lock().1.add_walk(&place, &error),
+            }
+            WalkState::Continue
+        })
+    });
+    if wanted.is_cancelled() {
+        return Err(ToolError::aborted());
+    }
+    let (first, troubles) = found.into_inner().unwrap_or_else(PoisonError::into_inner);
+    Ok(answer(first, &troubles, &args.pattern, &place, scope, limit))
+}
+
+fn answer(
+    first: First<String>,
+    troubles: &Troubles,
+    pattern: &str,
+    place: &Place,
+    scope: Scope,
+    limit: u64,
+) -> ToolOutput {
+    let total = first.seen();
+    let paths: Vec<String> = first.into_sorted().collect();
+    let shown = paths.len() as u64;
+    let mut text: String = paths.iter().flat_map(|path| [path.as_str(), "\n"]).collect();
+    if paths.is_empty() {
+        text = format!("nothing in {} fits {pattern}{}\n", place.given, scope.hint());
+    }
+    let cut = shown < total;
+    if cut {
+        let raise = if shown == limit { ", or raise `limit`" } else { "" };
+        text.push_str(&format!("[{shown} of {total} paths are shown; narrow `pattern` or `path`{raise}]\n"));
+    }
+    text.extend(troubles.line());
+    ToolOutput::new(text, Details::Paths { paths, cut })
+}

@@ -1,0 +1,344 @@
+//! grep: lines of files that match a regular expression.
+//!
+//! Owns the tool's arguments, the words of its result and the search over many files. What one
+//! file gives is `grep/hits.rs`; where to look is `walk.rs`.
+
+pub mod hits;
+
+use std::fs::File;
+use std::io::{self, Read};
+use std::path::Path;
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use std::sync::{Mutex, MutexGuard, PoisonError};
+
+use grep_matcher::LineTerminator;
+use grep_regex::{ErrorKind, RegexMatcher, RegexMatcherBuilder};
+use grep_searcher::{BinaryDetection, Searcher, SearcherBuilder};
+use ignore::overrides::{Override, OverrideBuilder};
+use ignore::{DirEntry, WalkState};
+use rustix::fs::{Mode, OFlags};
+use tokio_util::sync::CancellationToken;
+
+use super::find::bad_glob;
+use super::walk::{self, First, Place, Scope, Troubles};
+use super::{Details, Tool, ToolContext, ToolError, ToolOutput, ToolSpec, args, paths};
+use hits::{Hits, Line, Named};
+
+/// Matches shown unless the call says otherwise.
+const LIMIT: u64 = 200;
+/// Most lines of context on each side.
+const CONTEXT: u64 = 50;
+/// Longest line that can be searched, in bytes, and so the memory of one searching thread.
+const LONGEST_LINE: usize = 16 * 1024 * 1024;
+
+/// The tool.
+#[derive(Debug)]
+pub struct Grep {
+    spec: ToolSpec,
+}
+
+/// Its arguments.
+#[derive(Debug, serde::Deserialize, schemars::JsonSchema)]
+pub struct Args {
+    /// A regular expression, matched line by line.
+    pub pattern: String,
+    /// A directory or a file. Without it, the working directory.
+    pub path: Option<String>,
+    /// Which files, relative to `path`: `*.rs`, `src/**/*.ts`, `!*.min.js`.
+    pub glob: Option<String>,
+    /// True to ignore case.
+    pub ignore_case: Option<bool>,
+    /// True when `pattern` is plain text.
+    pub literal: Option<bool>,
+    /// How many lines to show before and after each match.
+    pub context: Option<u64>,
+    /// True to take in hidden and ignored files.
+    pub all: Option<bool>,
+    /// How many matches to show at most; 200 without it.
+    pub limit: Option<u64>,
+}
+
+impl Default for Grep {
+    fn default() -> Self {
+        let spec = args::spec::<Args>("grep", include_str!("grep.md"));
+        Grep { spec: ToolSpec { read_only: true, ..spec } }
+    }
+}
+
+impl Tool for Grep {
+    type Args = Args;
+
+    fn spec(&self) -> &ToolSpec {
+        &self.spec
+    }
+
+    fn title(&self, args: &serde_json::Value) -> String {
+        let pattern = args::partial(args, "pattern").unwrap_or_default();
+        let glob = args::partial(args, "glob").map(|glob| format!(" ({glob})")).unwrap_or_default();
+        match args::partial(args, "path") {
+            Some(path) => format!("{pattern} in {path}{glob}"),
+            None => format!("{pattern}{glob}"),
+        }
+    }
+
+    async fn run(&self, args: Args, context: ToolContext) -> Result<ToolOutput, ToolError> {
+        walk::on_thread(context, move |context, wanted| grep(&args, context, wanted)).await
+    }
+}
+
+fn grep(args: &Args, context: &ToolContext, wanted: &CancellationToken) -> Result<ToolOutput, ToolError> {
+    let matcher = matcher(args)?;
+    let place = Place::find(context, args.path.clone())?;
+    if let Some(kind) = paths::odd_kind(&place.metadata).filter(|_| !place.metadata.is_dir()) {
+        return Err(ToolError::refused(format!("{} is {kind}; it cannot be searched", place.given)));
+    }
+    let globs = globs(args, &place)?;
+    let limit = args.limit.unwrap_or(LIMIT).max(1);
+    let search = Search {
+        place: &place,
+        matcher: &matcher,
+        context: usize::try_from(args.context.unwrap_or(0).min(CONTEXT)).unwrap_or(0),
+        limit,
+        wanted,
+        found: Mutex::new(Found { first: First::new(limit), troubles: Troubles::default() }),
+        full: AtomicBool::new(false),
+        more: AtomicBool::new(false),
+        searched: AtomicU64::new(0),
+    };
+    let scope = Scope::of(args.all);
+    if place.metadata.is_dir() {
+        search.walk(scope, &context.cwd, globs);
+    } else {
+        let hits = search.one(&mut search.searcher(Named::Yes), &place.root, &place.given, Named::Yes);
+        search.keep(Path::new(""), hits);
+    }
+    if wanted.is_cancelled() {
+        return Err(ToolError::aborted());
+    }
+    Ok(search.answer(args, scope))
+}
+
+/// The pattern, compiled.
+fn matcher(args: &Args) -> Result<RegexMatcher, ToolError> {
+    if args.pattern.is_empty() {
+        return Err(ToolError::refused("`pattern` is empty; give a regular expression"));
+    }
+    RegexMatcherBuilder::new()
+        .multi_line(true)
+        .crlf(true)
+        .case_insensitive(args.ignore_case == Some(true))
+        .fixed_strings(args.literal == Some(true))
+        .build(&args.pattern)
+        .map_err(|error| ToolError::refused(explain(&error)))
+}
+
+/// Why a pattern is refused, and what to write instead.
+fn explain(error: &grep_regex::Error) -> String {
+    match error.kind() {
+        ErrorKind::NotAllowed(_) => "`pattern` has a line end in it, but a match lies within one line; \
+             search for the line that is rarest, and set `context` to see those around it"
+            .into(),
+        ErrorKind::Regex(text) => {
+            let hint = match () {
+                () if text.contains("look-around") => "search without it, and read the lines that come",
+                () if text.contains("backreference") => "search without it, and read the lines that come",
+                () if text.contains("size limit") => "use smaller numbers of repetition",
+                () => "put a backslash before characters that mean themselves, or set `literal` to true",
+            };
+            format!("`pattern` is not a regular expression: {text}\n{hint}")
+        }
+        _ => format!("`pattern` cannot be used: {error}"),
+    }
+}
+
+fn globs(args: &Args, place: &Place) -> Result<Override, ToolError> {
+    let mut globs = OverrideBuilder::new(&place.root);
+    if let Some(glob) = args.glob.as_deref().filter(|glob| !glob.is_empty()) {
+        let glob = glob.strip_prefix("./").unwrap_or(glob);
+        globs.add(glob).map_err(|error| bad_glob("glob", &error.to_string()))?;
+    }
+    globs.build().map_err(|error| bad_glob("glob", &error.to_string()))
+}
+
+#[derive(Debug)]
+struct Found {
+    first: First<Vec<Line>>,
+    troubles: Troubles,
+}
+
+/// One search, shared by its threads.
+struct Search<'a> {
+    place: &'a Place,
+    matcher: &'a RegexMatcher,
+    context: usize,
+    limit: u64,
+    wanted: &'a CancellationToken,
+    found: Mutex<Found>,
+    /// True once there are enough matches, so that places behind them can be passed over.
+    full: AtomicBool,
+    /// True when some match is not kept, or some place was passed over.
+    more: AtomicBool,
+    searched: AtomicU64,
+}
+
+impl Search<'_> {
+    fn found(&self) -> MutexGuard<'_, Found> {
+        self.found.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    fn searcher(&self, named: Named) -> Searcher {
+        let binary = match named {
+            Named::Yes => BinaryDetection::convert(0),
+            Named::No => BinaryDetection::quit(0),
+        };
+        SearcherBuilder::new()
+            .line_terminator(LineTerminator::crlf())
+            .line_number(true)
+            .before_context(self.context)
+            .after_context(self.context)
+            .binary_detection(binary)
+            .heap_limit(Some(LONGEST_LINE))
+            .build()
+    }
+
+    fn walk(&self, scope: Scope, cwd: &Path, globs: Override) {
+        let mut walk = self.place.walk(scope, cwd);
+        walk.overrides(globs).build_parallel().run(|| {
+            let mut searcher = self.searcher(Named::No);
+            Box::new(move |entry| {
+                if self.wanted.is_cancelled() {
+                    return WalkState::Quit;
+                }
+                match entry {
+                    Ok(entry) => self.visit(&mut searcher, &entry),
+                    Err(error) => {
+                        self.found().troubles.add_walk(self.place, &error);
+                        WalkState::Continue
+                    }
+                }
+            })
+        });
+    }
+
+    fn visit(&self, searcher: &mut Searcher, entry: &DirEntry) -> WalkState {
+        let Some(kind) = entry.file_type().filter(|_| entry.depth() > 0) else { return WalkState::Continue };
+        let below = self.place.below(entry.path());
+        let beyond = || self.found().first.is_beyond(&walk::order(below));
+        if self.full.load(Ordering::Relaxed) && beyond() {
+            // What is behind the last match that is shown need not be searched to know that.
+            self.more.store(true, Ordering::Relaxed);
+            return WalkState::Skip;
+        }
+        if kind.is_file() {
+            let shown = self.place.shown(entry.path());
+            let hits = self.one(searcher, entry.path(), &shown, Named::No);
+            self.keep(below, hits);
+        }
+        WalkState::Continue
+    }
+
+    /// Searches one file.
+    fn one<'s>(&'s self, searcher: &mut Searcher, path: &Path, shown: &'s str, named: Named) -> Hits<'s> {
+        // A FIFO that has taken the place of a file must not be waited for.
+        let flags = OFlags::RDONLY | OFlags::NONBLOCK | OFlags::NOCTTY | OFlags::CLOEXEC;
+        let mut hits = Hits::new(self.matcher, shown, named, self.limit);
+        let searched =
+            rustix::fs::open(path, flags, Mode::empty()).map_err(io::Error::from).and_then(|file| {
+                let file = Watched { file: File::from(file), wanted: self.wanted };
+                searcher.search_reader(self.matcher, file, &mut hits)
+            });
+        self.searched.fetch_add(1, Ordering::Relaxed);
+        match searched {
+            Err(error) if error.kind() == io::ErrorKind::NotFound && named == Named::No => {}
+            Err(error) => {
+                let long = error.to_string().contains("allocation limit");
+                let why = if long { "it has a line of over 16 MB".into() } else { paths::reason(&error) };
+                self.found().troubles.add(self.place, path, &why);
+            }
+            Ok(()) => {}
+        }
+        hits.close();
+        if hits.more {
+            self.more.store(true, Ordering::Relaxed);
+        }
+        hits
+    }
+
+    fn keep(&self, below: &Path, hits: Hits<'_>) {
+        if hits.count == 0 {
+            return;
+        }
+        let mut found = self.found();
+        found.first.push(walk::order(below), hits.lines, hits.count, hits.bytes);
+        if found.first.is_full() {
+            self.full.store(true, Ordering::Relaxed);
+        }
+    }
+
+    fn answer(self, args: &Args, scope: Scope) -> ToolOutput {
+        let Found { first, troubles } = self.found.into_inner().unwrap_or_else(PoisonError::into_inner);
+        let seen = first.seen();
+        let mut shown = Shown::default();
+        for lines in first.into_sorted() {
+            shown.add(&lines, self.limit, self.context > 0);
+        }
+        let Shown { mut text, matches, cut } = shown;
+        if seen == 0 {
+            let files = self.searched.into_inner();
+            let files = if files == 1 { "1 file".into() } else { format!("{files} files") };
+            let hint = if self.place.metadata.is_dir() { scope.hint() } else { "" };
+            text =
+                format!("no match for {} in {} ({files} searched{hint})\n", args.pattern, self.place.given);
+        }
+        if cut || self.more.into_inner() || matches < seen {
+            let raise = if matches >= self.limit { ", or raise `limit`" } else { "" };
+            text.push_str(&format!(
+                "[the first {matches} matches are shown, there are more; narrow `pattern`, `path` or `glob`{raise}]\n"
+            ));
+        }
+        text.extend(troubles.line());
+        ToolOutput::new(text, Details::None)
+    }
+}
+
+/// The lines of all files as far as they are shown.
+#[derive(Debug, Default)]
+struct Shown {
+    text: String,
+    matches: u64,
+    /// True when lines were left out.
+    cut: bool,
+}
+
+impl Shown {
+    /// Adds the lines of the next file. With context, files stand apart as groups do.
+    fn add(&mut self, lines: &[Line], limit: u64, apart: bool) {
+        if apart && !self.text.is_empty() {
+            self.text.push_str("--\n");
+        }
+        for line in lines {
+            let full = self.text.len() + line.text.len() > walk::MAX_BYTES;
+            self.cut |= full || (line.matches && self.matches >= limit);
+            if self.cut {
+                return;
+            }
+            self.matches += u64::from(line.matches);
+            self.text.push_str(&line.text);
+        }
+    }
+}
+
+/// A file that reads nothing more once the search is not wanted any more.
+struct Watched<'a> {
+    file: File,
+    wanted: &'a CancellationToken,
+}
+
+impl Read for Watched<'_> {
+    fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
+        if self.wanted.is_cancelled() {
+            return Err(io::Error::other("aborted"));
+        }
+        self.file.read(buffer)
+    }
+}

@@ -1,0 +1,170 @@
+//! The matching lines of one file, as they are shown.
+//!
+//! Fed by the searcher line by line. Owns the form of a line and the bounds of one file's share;
+//! knows nothing of other files.
+
+use std::io;
+
+use grep_matcher::Matcher;
+use grep_regex::RegexMatcher;
+use grep_searcher::{Searcher, Sink, SinkContext, SinkMatch};
+
+use crate::tools::walk::MAX_BYTES;
+
+/// Longest part of a line that is shown, in bytes.
+const LINE: usize = 400;
+/// How much of a long line is shown in front of the match, in bytes.
+const BEFORE: usize = 120;
+
+/// What binary content does to a search.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Named {
+    /// The model named this very file: it is told whether there is a match.
+    Yes,
+    /// The file was come across: it is left out.
+    No,
+}
+
+/// One line of an answer, with its end.
+#[derive(Debug)]
+pub struct Line {
+    pub text: String,
+    /// True for a match, false for its context and for notes.
+    pub matches: bool,
+}
+
+/// The lines of one file.
+#[derive(Debug)]
+pub struct Hits<'a> {
+    matcher: &'a RegexMatcher,
+    path: &'a str,
+    named: Named,
+    most: u64,
+    /// The lines, ready to be shown.
+    pub lines: Vec<Line>,
+    /// Matching lines among them.
+    pub count: u64,
+    /// Bytes of them all.
+    pub bytes: usize,
+    /// True when there are more than were taken.
+    pub more: bool,
+    /// Where the first NUL is.
+    binary: Option<u64>,
+}
+
+impl<'a> Hits<'a> {
+    /// Takes at most `most` matching lines of the file shown as `path`.
+    pub fn new(matcher: &'a RegexMatcher, path: &'a str, named: Named, most: u64) -> Self {
+        let (lines, count, bytes) = (Vec::new(), 0, 0);
+        Hits { matcher, path, named, most, lines, count, bytes, more: false, binary: None }
+    }
+
+    /// Adds what has to be said at the end of the file.
+    pub fn close(&mut self) {
+        if let (Some(at), Named::No, 1..) = (self.binary, self.named, self.count) {
+            let note = format!("[{}: binary from byte {at} on; searched up to there]\n", self.path);
+            self.push(note, false);
+        }
+    }
+
+    fn push(&mut self, text: String, matches: bool) {
+        self.bytes += text.len();
+        self.count += u64::from(matches);
+        self.lines.push(Line { text, matches });
+    }
+
+    fn numbered(&self, mark: char, number: Option<u64>, line: &[u8], at: usize) -> String {
+        let number = number.unwrap_or(0);
+        let mut text = format!("{}{mark}{number}{mark}", self.path);
+        push_line(&mut text, line, at);
+        text.push('\n');
+        text
+    }
+}
+
+/// Adds a line without its end; of a long one the part around `at`.
+fn push_line(out: &mut String, line: &[u8], at: usize) {
+    let line = line.strip_suffix(b"\n").unwrap_or(line);
+    let line = line.strip_suffix(b"\r").unwrap_or(line);
+    if line.len() <= LINE {
+        return out.push_str(&String::from_utf8_lossy(line).replace('\0', "\u{2400}"));
+    }
+    let is_inside = |byte: &u8| byte & 0xC0 == 0x80;
+    let mut start = if at < LINE - BEFORE { 0 } else { at.saturating_sub(BEFORE).min(line.len() - LINE) };
+    let mut end = start + LINE;
+    // Cuts fall between characters.
+    while line.get(start).is_some_and(is_inside) {
+        start += 1;
+    }
+    while line.get(end).is_some_and(is_inside) {
+        end += 1;
+    }
+    let part = String::from_utf8_lossy(line.get(start..end).unwrap_or_default()).replace('\0', "\u{2400}");
+    if start > 0 {
+        out.push_str(&format!("[… {start} bytes …]"));
+    }
+    out.push_str(&part);
+    if end < line.len() {
+        out.push_str(&format!("[… {} bytes …]", line.len() - end));
+    }
+}
+
+impl Sink for Hits<'_> {
+    type Error = io::Error;
+
+    fn matched(&mut self, _: &Searcher, found: &SinkMatch<'_>) -> io::Result<bool> {
+        if let (Some(at), Named::Yes) = (self.binary, self.named) {
+            let note = format!("[{}: binary file, with a match; the first NUL is at byte {at}]\n", self.path);
+            self.push(note, true);
+            return Ok(false);
+        }
+        if self.count >= self.most || self.bytes > MAX_BYTES {
+            self.more = true;
+            return Ok(false);
+        }
+        let line = found.bytes();
+        let at =
+            if line.len() > LINE { self.matcher.find(line).ok().flatten().map(|m| m.start()) } else { None };
+        let text = self.numbered(':', found.line_number(), line, at.unwrap_or(0));
+        self.push(text, true);
+        Ok(true)
+    }
+
+    fn context(&mut self, _: &Searcher, context: &SinkContext<'_>) -> io::Result<bool> {
+        let text = self.numbered('-', context.line_number(), context.bytes(), 0);
+        self.push(text, false);
+        Ok(true)
+    }
+
+    fn context_break(&mut self, _: &Searcher) -> io::Result<bool> {
+        self.push("--\n".into(), false);
+        Ok(true)
+    }
+
+    fn binary_data(&mut self, _: &Searcher, offset: u64) -> io::Result<bool> {
+        self.binary.get_or_insert(offset);
+        Ok(true)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn long_lines_are_cut_around_the_match() {
+        let long = |before: usize, after: usize| {
+            format!("{}needle{}", "é".repeat(before), "x".repeat(after)).into_bytes()
+        };
+        let cases = [
+            (b"short\r\n".to_vec(), 0, "short".to_owned()),
+            (long(0, 600), 0, format!("needle{}[… 206 bytes …]", "x".repeat(394))),
+            (long(200, 5), 400, format!("[… 12 bytes …]{}needle{}", "é".repeat(194), "x".repeat(5))),
+        ];
+        for (line, at, expected) in cases {
+            let mut out = String::new();
+            push_line(&mut out, &line, at);
+            assert_eq!(out, expected);
+        }
+    }
+}

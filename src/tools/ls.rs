@@ -1,0 +1,119 @@
+//! ls: what is in one directory.
+//!
+//! Owns the tool's arguments and the words of its result. Shows everything there is, hidden or
+//! ignored; `find` goes deeper.
+
+use std::fs::{self, DirEntry, FileType};
+use std::os::unix::fs::FileTypeExt;
+
+use tokio_util::sync::CancellationToken;
+
+use super::walk::{self, First, Place, Troubles};
+use super::{Details, Tool, ToolContext, ToolError, ToolOutput, ToolSpec, args, paths};
+
+/// Entries shown unless the call says otherwise.
+const LIMIT: u64 = 500;
+
+/// The tool.
+#[derive(Debug)]
+pub struct Ls {
+    spec: ToolSpec,
+}
+
+/// Its arguments.
+#[derive(Debug, serde::Deserialize, schemars::JsonSchema)]
+pub struct Args {
+    /// The directory. Without it, the working directory.
+    pub path: Option<String>,
+    /// How many entries to show at most; 500 without it.
+    pub limit: Option<u64>,
+}
+
+impl Default for Ls {
+    fn default() -> Self {
+        let spec = args::spec::<Args>("ls", include_str!("ls.md"));
+        Ls { spec: ToolSpec { read_only: true, ..spec } }
+    }
+}
+
+impl Tool for Ls {
+    type Args = Args;
+
+    fn spec(&self) -> &ToolSpec {
+        &self.spec
+    }
+
+    fn title(&self, args: &serde_json::Value) -> String {
+        args::partial(args, "path").unwrap_or(".").into()
+    }
+
+    async fn run(&self, args: Args, context: ToolContext) -> Result<ToolOutput, ToolError> {
+        walk::on_thread(context, move |context, wanted| list(args, context, wanted)).await
+    }
+}
+
+fn list(args: Args, context: &ToolContext, wanted: &CancellationToken) -> Result<ToolOutput, ToolError> {
+    let place = Place::find(context, args.path)?;
+    if !place.metadata.is_dir() {
+        let what = paths::odd_kind(&place.metadata).unwrap_or("a file; `read` shows it");
+        return Err(ToolError::refused(format!("{} is not a directory but {what}", place.given)));
+    }
+    let limit = args.limit.unwrap_or(LIMIT).max(1);
+    let mut first = First::new(limit);
+    let mut troubles = Troubles::default();
+    let failed = |error| paths::cannot(&place.given, &place.root, "list", &error);
+    for entry in fs::read_dir(&place.root).map_err(failed)? {
+        if wanted.is_cancelled() {
+            return Err(ToolError::aborted());
+        }
+        match entry {
+            Ok(entry) => {
+                let line = line(&entry);
+                let bytes = line.len() + 1;
+                first.push(entry.file_name().as_encoded_bytes().to_vec(), line, 1, bytes);
+            }
+            Err(error) => troubles.add(&place, &place.root, &paths::reason(&error)),
+        }
+    }
+    Ok(answer(first, &troubles, &place, limit))
+}
+
+/// The name, with a mark that says what it is.
+fn line(entry: &DirEntry) -> String {
+    let name = entry.file_name().to_string_lossy().into_owned();
+    match entry.file_type() {
+        Ok(kind) if kind.is_symlink() => match fs::read_link(entry.path()) {
+            Ok(target) => format!("{name} -> {}", target.to_string_lossy()),
+            Err(_) => name,
+        },
+        Ok(kind) => name + mark(kind),
+        Err(_) => name,
+    }
+}
+
+fn mark(kind: FileType) -> &'static str {
+    match () {
+        () if kind.is_dir() => "/",
+        () if kind.is_fifo() => " (FIFO)",
+        () if kind.is_socket() => " (socket)",
+        () if kind.is_char_device() || kind.is_block_device() => " (device)",
+        () => "",
+    }
+}
+
+fn answer(first: First<String>, troubles: &Troubles, place: &Place, limit: u64) -> ToolOutput {
+    let total = first.seen();
+    let names: Vec<String> = first.into_sorted().collect();
+    let shown = names.len() as u64;
+    let mut text: String = names.iter().flat_map(|name| [name.as_str(), "\n"]).collect();
+    if names.is_empty() {
+        text = format!("({} is empty)\n", place.given);
+    }
+    let cut = shown < total;
+    if cut {
+        let how = if shown == limit { "raise `limit` to see more" } else { "use `find` to see some of them" };
+        text.push_str(&format!("[{shown} of {total} entries are shown; {how}]\n"));
+    }
+    text.extend(troubles.line());
+    ToolOutput::new(text, Details::Paths { paths: names, cut })
+}

@@ -1,0 +1,154 @@
+//! A terminal of its own for a command of the person's: colours, progress bars, questions.
+//!
+//! Owns our end of a pseudo-terminal, and the command's while the shell runs, and what is typed
+//! into it. Knows nothing of what escape sequences mean. It is the command's controlling
+//! terminal, so what is in the foreground is hung up when the shell ends, as in a window that is
+//! closed.
+
+use std::collections::VecDeque;
+use std::io;
+use std::os::fd::OwnedFd;
+use std::process::Stdio;
+
+use rustix::fs::OFlags;
+use rustix::io::Errno;
+use rustix::pty::OpenptFlags;
+use rustix::termios::Winsize;
+use tokio::io::unix::AsyncFd;
+use tokio::io::{Interest, Ready};
+use tokio::sync::mpsc;
+
+/// Typed bytes that may wait for a program that does not read.
+const TYPED: usize = 64 * 1024;
+
+/// The size of a terminal, in cells.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Window {
+    pub columns: u16,
+    pub rows: u16,
+}
+
+impl From<Window> for Winsize {
+    fn from(window: Window) -> Self {
+        Winsize { ws_row: window.rows, ws_col: window.columns, ws_xpixel: 0, ws_ypixel: 0 }
+    }
+}
+
+/// What a person does to a terminal.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Input {
+    /// Bytes as a terminal sends them for keys.
+    Typed(Vec<u8>),
+    /// The window has another size now.
+    Resized(Window),
+}
+
+/// Our end of a terminal.
+#[derive(Debug)]
+pub struct Pty {
+    ours: AsyncFd<OwnedFd>,
+    /// The command's end. While the shell runs it is kept open here too, or a command that closes
+    /// its own would seem to have ended, and be hung up when it had not.
+    theirs: Option<OwnedFd>,
+    name: String,
+    input: Option<mpsc::Receiver<Input>>,
+    waiting: VecDeque<u8>,
+}
+
+impl Pty {
+    /// Opens a terminal of that size; `input` comes from the person. For a tokio runtime.
+    ///
+    /// # Errors
+    /// When the system has no terminal to give.
+    pub fn open(window: Window, input: mpsc::Receiver<Input>) -> io::Result<Self> {
+        let flags = OpenptFlags::RDWR | OpenptFlags::NOCTTY;
+        #[cfg(target_os = "linux")]
+        let flags = flags | OpenptFlags::CLOEXEC;
+        let ours = rustix::pty::openpt(flags)?;
+        rustix::io::fcntl_setfd(&ours, rustix::io::FdFlags::CLOEXEC)?;
+        rustix::pty::grantpt(&ours)?;
+        rustix::pty::unlockpt(&ours)?;
+        let name = rustix::pty::ptsname(&ours, Vec::new())?;
+        let flags = OFlags::RDWR | OFlags::NOCTTY | OFlags::CLOEXEC;
+        let theirs = rustix::fs::open(name.as_c_str(), flags, rustix::fs::Mode::empty())?;
+        rustix::termios::tcsetwinsize(&theirs, window.into())?;
+        let status = rustix::fs::fcntl_getfl(&ours)?;
+        rustix::fs::fcntl_setfl(&ours, status | OFlags::NONBLOCK)?;
+        let (theirs, name) = (Some(theirs), name.to_string_lossy().into_owned());
+        Ok(Pty { ours: watched(ours)?, theirs, name, input: Some(input), waiting: VecDeque::new() })
+    }
+
+    /// Standard input, output and error for the command.
+    pub(super) fn ends(&self) -> io::Result<[Stdio; 3]> {
+        let theirs = self.theirs.as_ref().ok_or_else(|| io::Error::other("the terminal is in use"))?;
+        let end = || theirs.try_clone().map(Stdio::from);
+        Ok([end()?, end()?, end()?])
+    }
+
+    /// The path of the command's end.
+    pub(super) fn name(&self) -> &str {
+        &self.name
+    }
+
+    /// Has reads fail once no process holds the terminal any more.
+    pub(super) fn let_go(&mut self) {
+        self.theirs = None;
+    }
+
+    /// Reads what the command wrote while it is given what was typed. Fails at the end, see
+    /// [`Pty::let_go`]. Cancel safe.
+    pub(super) async fn read(&mut self, piece: &mut [u8]) -> io::Result<usize> {
+        loop {
+            let typed = !self.waiting.is_empty();
+            let interest = if typed { Interest::READABLE | Interest::WRITABLE } else { Interest::READABLE };
+            let hears = self.waiting.len() < TYPED;
+            tokio::select! {
+                input = hear(&mut self.input), if hears => self.take(input),
+                ready = self.ours.ready(interest) => {
+                    let mut ready = ready?;
+                    if typed && ready.ready().is_writable() {
+                        let (front, _) = self.waiting.as_slices();
+                        match rustix::io::write(self.ours.get_ref(), front) {
+                            Ok(written) => drop(self.waiting.drain(..written)),
+                            Err(Errno::AGAIN) => ready.clear_ready_matching(Ready::WRITABLE),
+                            // A program that is gone reads nothing; its end is told by the read.
+                            Err(_) => self.waiting.clear(),
+                        }
+                    }
+                    if ready.ready().is_readable() {
+                        match rustix::io::read(self.ours.get_ref(), &mut *piece) {
+                            Err(Errno::AGAIN) => ready.clear_ready_matching(Ready::READABLE),
+                            Err(Errno::INTR) => {}
+                            read => return Ok(read?),
+                        }
+                    }
+                }
+            }
+        }
+    }
+
+    fn take(&mut self, input: Option<Input>) {
+        match input {
+            Some(Input::Typed(bytes)) => self.waiting.extend(bytes),
+            Some(Input::Resized(window)) => {
+                // The command is told by a signal. A size that cannot be set changes nothing.
+                rustix::termios::tcsetwinsize(self.ours.get_ref(), window.into()).ok();
+            }
+            None => self.input = None,
+        }
+    }
+}
+
+#[allow(unsafe_code, reason = "the only way left to await a descriptor that tokio has no type for")]
+fn watched(descriptor: OwnedFd) -> io::Result<AsyncFd<OwnedFd>> {
+    // SAFETY: an owned descriptor names the same open file until it is dropped, and it is dropped
+    // by the value made here, which takes it off the list first.
+    unsafe { Ok(AsyncFd::register(descriptor)?) }
+}
+
+async fn hear(input: &mut Option<mpsc::Receiver<Input>>) -> Option<Input> {
+    match input {
+        Some(input) => input.recv().await,
+        None => std::future::pending().await,
+    }
+}

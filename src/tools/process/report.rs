@@ -1,0 +1,109 @@
+//! Telling of output while it comes: often enough to watch, seldom enough to cost nothing.
+//!
+//! Owns what was not told yet, in bounded memory, and makes whole characters of it.
+
+use std::time::Duration;
+
+use tokio::time::Instant;
+
+use super::capture::Capture;
+use crate::tools::TerminalOutput;
+
+/// Told of output: what came since the last time, and all of it so far.
+pub type OnOutput<'a> = dyn FnMut(&str, &TerminalOutput) + Send + 'a;
+
+/// Shortest time between two reports of output.
+const EVERY: Duration = Duration::from_millis(50);
+/// Output shown while it runs, in bytes from the end.
+const SHOWN: usize = 20 * 1024;
+/// Output that is told of at once, when all of it has to be told.
+const FULL: usize = 64 * 1024;
+
+/// How much of a flood is told.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Flow {
+    /// Its end, at most so many bytes each time.
+    Newest(usize),
+    /// All of it: whoever is told sets the pace.
+    All,
+}
+
+impl Flow {
+    /// For those who look at the state so far and not at what is new.
+    pub const LITTLE: Flow = Flow::Newest(2 * SHOWN);
+    /// For those who draw what is new: several full screens in colour.
+    pub const SCREENS: Flow = Flow::Newest(256 * 1024);
+}
+
+/// Output that was not told yet.
+pub(super) struct Report<'a> {
+    pub(super) due: Instant,
+    pending: Vec<u8>,
+    pub(super) fresh: bool,
+    flow: Flow,
+    tell: &'a mut OnOutput<'a>,
+}
+
+impl<'a> Report<'a> {
+    pub(super) fn new(flow: Flow, tell: &'a mut OnOutput<'a>) -> Self {
+        Report { due: Instant::now(), pending: Vec::new(), fresh: false, flow, tell }
+    }
+
+    /// Takes the next piece.
+    pub(super) fn take(&mut self, piece: &[u8]) {
+        self.fresh = true;
+        let piece = match self.flow {
+            Flow::All => piece,
+            Flow::Newest(most) => {
+                let piece = piece.get(piece.len().saturating_sub(most)..).unwrap_or_default();
+                let over = (self.pending.len() + piece.len()).saturating_sub(most);
+                self.pending.drain(..over.min(self.pending.len()));
+                piece
+            }
+        };
+        self.pending.extend_from_slice(piece);
+    }
+
+    /// True when it is time to tell.
+    pub(super) fn is_due(&self) -> bool {
+        self.due <= Instant::now() || self.is_full()
+    }
+
+    /// True when nothing more may be taken before this was told and listened to.
+    pub(super) fn is_full(&self) -> bool {
+        self.flow == Flow::All && self.pending.len() >= FULL
+    }
+
+    /// Tells.
+    pub(super) fn now(&mut self, capture: &Capture) {
+        self.fresh = false;
+        self.due = Instant::now() + EVERY;
+        let whole = whole_characters(&self.pending);
+        let delta = String::from_utf8_lossy(self.pending.get(..whole).unwrap_or_default()).into_owned();
+        self.pending.drain(..whole);
+        (self.tell)(&delta, &snapshot(capture, SHOWN));
+    }
+}
+
+/// The output so far, its end of at most `most` bytes.
+pub(super) fn snapshot(capture: &Capture, most: usize) -> TerminalOutput {
+    let (text, truncated) = capture.tail_text(most);
+    TerminalOutput { text, truncated, total_lines: capture.total_lines(), ..TerminalOutput::default() }
+}
+
+/// Length without an unfinished character at the end.
+fn whole_characters(bytes: &[u8]) -> usize {
+    match std::str::from_utf8(bytes.get(bytes.len().saturating_sub(4)..).unwrap_or_default()) {
+        Err(error) if error.error_len().is_none() => bytes.len() - (bytes.len().min(4) - error.valid_up_to()),
+        // The last four bytes may begin inside a character; look behind its end.
+        Err(error) => {
+            let tail = bytes.len().min(4) - error.valid_up_to() - error.error_len().unwrap_or(0);
+            let start = bytes.len() - tail;
+            match std::str::from_utf8(bytes.get(start..).unwrap_or_default()) {
+                Err(error) if error.error_len().is_none() => start + error.valid_up_to(),
+                _ => bytes.len(),
+            }
+        }
+        Ok(_) => bytes.len(),
+    }
+}

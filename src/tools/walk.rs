@@ -1,0 +1,269 @@
+//! Looking through many files: where, by which rules, and which of the results are kept.
+//!
+//! What grep, find and ls have in common. The rules for ignored and hidden files are those of
+//! ripgrep, whose library walks. Several threads walk, so results come in any order; [`First`]
+//! keeps the first of them by path in bounded memory, so the answer is the same every time.
+
+use std::collections::BTreeMap;
+use std::fs::{self, Metadata};
+use std::path::{Path, PathBuf};
+
+use ignore::WalkBuilder;
+use tokio_util::sync::CancellationToken;
+
+use super::{ToolContext, ToolError, ToolOutput, paths};
+
+/// Most bytes of one answer of a tool that looks through files.
+pub const MAX_BYTES: usize = 48 * 1024;
+/// Unreadable places that are named; more are counted.
+const NAMED: usize = 3;
+
+/// Where to look.
+#[derive(Clone, Debug)]
+pub struct Place {
+    /// As the model wrote it; `.` when it named none.
+    pub given: String,
+    /// The absolute path.
+    pub root: PathBuf,
+    pub metadata: Metadata,
+}
+
+impl Place {
+    /// The place `given`, or the working directory.
+    ///
+    /// # Errors
+    /// A refusal: it does not exist (with near names), or cannot be looked at.
+    pub fn find(context: &ToolContext, given: Option<String>) -> Result<Self, ToolError> {
+        let given = given.filter(|given| !given.is_empty()).unwrap_or_else(|| ".".into());
+        if given.contains('\0') {
+            return Err(ToolError::refused("`path` has a NUL in it; give the path of a directory"));
+        }
+        let root = paths::resolve(&context.cwd, &given);
+        let metadata = fs::metadata(&root).map_err(|error| paths::cannot(&given, &root, "search", &error))?;
+        Ok(Place { given, root, metadata })
+    }
+
+    /// The path below the root; empty for the root itself.
+    pub fn below<'a>(&self, path: &'a Path) -> &'a Path {
+        path.strip_prefix(&self.root).unwrap_or(path)
+    }
+
+    /// The path as it is shown: what the model wrote in front, so that it can be given to other
+    /// tools as it stands. Bytes that are no UTF-8 are replaced.
+    pub fn shown(&self, path: &Path) -> String {
+        let below = self.below(path).to_string_lossy();
+        let front = self.given.trim_start_matches("./").trim_end_matches('/');
+        match front {
+            _ if below.is_empty() => self.given.clone(),
+            "" if self.given.starts_with('/') => format!("/{below}"),
+            "" | "." => below.into_owned(),
+            front => format!("{front}/{below}"),
+        }
+    }
+
+    /// A walk of the place with several threads.
+    pub fn walk(&self, scope: Scope, cwd: &Path) -> WalkBuilder {
+        let mut walk = WalkBuilder::new(&self.root);
+        walk.current_dir(cwd).threads(0);
+        if scope == Scope::All {
+            walk.standard_filters(false);
+            // Its content is no file of anybody's.
+            walk.filter_entry(|entry| entry.depth() == 0 || entry.file_name() != ".git");
+        }
+        walk
+    }
+}
+
+/// Which files count.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Scope {
+    /// Neither hidden ones nor those that .gitignore and its like name.
+    Usual,
+    /// All but what is in `.git`.
+    All,
+}
+
+impl Scope {
+    /// The scope that the argument `all` means.
+    pub fn of(all: Option<bool>) -> Self {
+        if all == Some(true) { Scope::All } else { Scope::Usual }
+    }
+
+    /// What to add when nothing was found.
+    pub fn hint(self) -> &'static str {
+        match self {
+            Scope::Usual => "; hidden and ignored files were left out, `all` takes them in",
+            Scope::All => "",
+        }
+    }
+}
+
+/// The place of a path in the order of answers: by name, folder by folder.
+pub fn order(below: &Path) -> Vec<u8> {
+    let bytes = below.as_os_str().as_encoded_bytes();
+    bytes.iter().map(|byte| if *byte == b'/' { 0 } else { *byte }).collect()
+}
+
+/// The first results by key, however they come. A result may count for several.
+#[derive(Debug)]
+pub struct First<T> {
+    most: u64,
+    kept: BTreeMap<Vec<u8>, Kept<T>>,
+    count: u64,
+    bytes: usize,
+    seen: u64,
+}
+
+#[derive(Debug)]
+struct Kept<T> {
+    item: T,
+    count: u64,
+    bytes: usize,
+}
+
+impl<T> First<T> {
+    /// Keeps at least `most`, if there are as many and they fit into one answer.
+    pub fn new(most: u64) -> Self {
+        First { most, kept: BTreeMap::new(), count: 0, bytes: 0, seen: 0 }
+    }
+
+    /// True when results at `key` or behind it cannot be among the first any more.
+    pub fn is_beyond(&self, key: &[u8]) -> bool {
+        self.is_full() && self.kept.last_key_value().is_some_and(|(last, _)| key > last.as_slice())
+    }
+
+    /// True when there are enough, though others may still take their places.
+    pub fn is_full(&self) -> bool {
+        self.count >= self.most || self.bytes >= MAX_BYTES
+    }
+
+    /// Takes a result that counts for `count` and takes `bytes` in the answer.
+    pub fn push(&mut self, key: Vec<u8>, item: T, count: u64, bytes: usize) {
+        self.seen += count;
+        if self.is_beyond(&key) {
+            return;
+        }
+        self.count += count;
+        self.bytes += bytes;
+        self.kept.insert(key, Kept { item, count, bytes });
+        while let Some(last) = self.kept.last_entry() {
+            let (count, bytes) = (self.count - last.get().count, self.bytes - last.get().bytes);
+            if count < self.most && bytes < MAX_BYTES {
+                return;
+            }
+            (self.count, self.bytes) = (count, bytes);
+            last.remove();
+        }
+    }
+
+    /// How much was pushed, kept or not.
+    pub fn seen(&self) -> u64 {
+        self.seen
+    }
+
+    /// What is kept, in order.
+    pub fn into_sorted(self) -> impl Iterator<Item = T> {
+        self.kept.into_values().map(|kept| kept.item)
+    }
+}
+
+/// Places that could not be looked at.
+#[derive(Debug, Default)]
+pub struct Troubles {
+    named: BTreeMap<Vec<u8>, String>,
+    count: u64,
+}
+
+impl Troubles {
+    /// Notes one: what it is of, and why.
+    pub fn add(&mut self, place: &Place, path: &Path, why: &str) {
+        self.count += 1;
+        self.named.insert(order(place.below(path)), format!("{}: {why}", place.shown(path)));
+        if self.named.len() > NAMED {
+            self.named.pop_last();
+        }
+    }
+
+    /// Notes an error of the walk.
+    pub fn add_walk(&mut self, place: &Place, error: &ignore::Error) {
+        let path = path_of(error).unwrap_or(&place.root);
+        // A file that went away while the walk went on is none of the answer.
+        match error.io_error() {
+            Some(error) if error.kind() == std::io::ErrorKind::NotFound => {}
+            Some(io) => self.add(place, path, &paths::reason(io)),
+            None => self.add(place, path, &error.to_string().to_lowercase()),
+        }
+    }
+
+    /// A line about them, if there are any.
+    pub fn line(&self) -> Option<String> {
+        let names: Vec<&str> = self.named.values().map(String::as_str).collect();
+        let more = match self.count - names.len() as u64 {
+            0 => String::new(),
+            more => format!("; and {more} more"),
+        };
+        (self.count > 0).then(|| format!("[not looked at: {}{more}]\n", names.join("; ")))
+    }
+}
+
+fn path_of(error: &ignore::Error) -> Option<&Path> {
+    match error {
+        ignore::Error::WithPath { path, .. } => Some(path),
+        ignore::Error::WithDepth { err, .. } | ignore::Error::WithLineNumber { err, .. } => path_of(err),
+        _ => None,
+    }
+}
+
+/// Runs `work` on a thread. An abort, or the drop of the call, ends the call at once and cancels
+/// the token that `work` is given, at which it has to look often.
+///
+/// # Errors
+/// Those of `work`, and [`ToolError::Aborted`].
+pub async fn on_thread(
+    context: ToolContext,
+    work: impl FnOnce(&ToolContext, &CancellationToken) -> Result<ToolOutput, ToolError> + Send + 'static,
+) -> Result<ToolOutput, ToolError> {
+    let cancel = context.cancel.clone();
+    let wanted = cancel.child_token();
+    let _no_longer_wanted = wanted.clone().drop_guard();
+    let thread = tokio::task::spawn_blocking(move || work(&context, &wanted));
+    tokio::select! {
+        biased;
+        () = cancel.cancelled() => Err(ToolError::aborted()),
+        answer = thread => {
+            answer.unwrap_or_else(|_| Err(ToolError::refused("the tool failed inside; try another way")))
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_first_by_path_are_kept_in_whatever_order_they_come() {
+        let names = ["b/x", "a.txt", "a/z", "a", "b", "a/b/c"];
+        let sorted = ["a", "a/b/c", "a/z", "a.txt", "b", "b/x"];
+        for turn in 0..names.len() {
+            for most in 1..=names.len() {
+                let mut first = First::new(most as u64);
+                for name in names.iter().cycle().skip(turn).take(names.len()) {
+                    first.push(order(Path::new(name)), *name, 1, 10);
+                }
+                assert_eq!(first.seen(), 6);
+                let kept: Vec<&str> = first.into_sorted().collect();
+                assert_eq!(kept, sorted[..most], "{turn}");
+            }
+        }
+    }
+
+    #[test]
+    fn what_is_kept_fits_into_an_answer() {
+        let mut first = First::new(1_000_000);
+        for n in 0..1_000_u32 {
+            first.push(n.to_be_bytes().to_vec(), n, 5, 1_000);
+            assert!(first.kept.len() <= MAX_BYTES / 1_000 + 1);
+        }
+        assert!(first.is_beyond(&999_u32.to_be_bytes()) && !first.is_beyond(&0_u32.to_be_bytes()));
+    }
+}

@@ -1,0 +1,116 @@
+//! A server on loopback that does what it is told with each connection, and remembers requests.
+
+use std::sync::{Arc, Mutex};
+use std::time::Duration;
+
+use tokio::io::{AsyncRead, AsyncReadExt, AsyncWriteExt};
+use tokio::net::{TcpListener, TcpStream};
+
+/// What is done with a connection once its request is read.
+#[derive(Clone, Debug)]
+pub enum Act {
+    /// Sends these bytes and closes.
+    Send(Vec<u8>),
+    /// Sends these bytes and resets the connection.
+    Reset(Vec<u8>),
+    /// Sends these bytes, then nothing for ever.
+    Stall(Vec<u8>),
+    /// Sends these bytes one by one.
+    Bytewise(Vec<u8>),
+}
+
+/// The server.
+#[derive(Clone)]
+pub struct Server {
+    pub address: String,
+    requests: Arc<Mutex<Vec<String>>>,
+}
+
+impl Server {
+    /// A server that does these things, one a connection; the last again and again.
+    pub async fn start(acts: Vec<Act>) -> Self {
+        let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
+        let address = listener.local_addr().unwrap().to_string();
+        let server = Server { address, requests: Arc::default() };
+        let requests = Arc::clone(&server.requests);
+        tokio::spawn(async move {
+            for n in 0.. {
+                let Ok((mut socket, _)) = listener.accept().await else { return };
+                let act = acts.get(n).or(acts.last()).unwrap().clone();
+                let requests = Arc::clone(&requests);
+                tokio::spawn(async move {
+                    let request = read_request(&mut socket).await;
+                    requests.lock().unwrap().push(request);
+                    perform(socket, act).await;
+                });
+            }
+        });
+        server
+    }
+
+    pub fn url(&self) -> String {
+        format!("http://{}", self.address)
+    }
+
+    pub fn requests(&self) -> Vec<String> {
+        self.requests.lock().unwrap().clone()
+    }
+}
+
+/// Head and body of a request.
+async fn read_request(socket: &mut (impl AsyncRead + Unpin)) -> String {
+    let mut bytes = Vec::new();
+    let mut whole = None;
+    while whole.is_none_or(|whole| bytes.len() < whole) {
+        if socket.read_buf(&mut bytes).await.unwrap_or(0) == 0 {
+            break;
+        }
+        if whole.is_none() {
+            let text = String::from_utf8_lossy(&bytes);
+            whole = text.find("\r\n\r\n").map(|end| {
+                let length = text.lines().find_map(|line| line.strip_prefix("content-length: "));
+                end + 4 + length.map_or(0, |length| length.parse::<usize>().unwrap())
+            });
+        }
+    }
+    String::from_utf8_lossy(&bytes).into_owned()
+}
+
+async fn perform(mut socket: TcpStream, act: Act) {
+    let _ = socket.set_nodelay(true);
+    match act {
+        Act::Send(bytes) => {
+            let _ = socket.write_all(&bytes).await;
+            let _ = socket.shutdown().await;
+            // Closing with unread bytes would be a reset.
+            let _ = socket.read(&mut [0; 64]).await;
+        }
+        Act::Reset(bytes) => {
+            let _ = socket.write_all(&bytes).await;
+            // What was sent has to be read before the reset drops it.
+            tokio::time::sleep(Duration::from_millis(100)).await;
+            let _ = socket.set_zero_linger();
+        }
+        Act::Stall(bytes) => {
+            let _ = socket.write_all(&bytes).await;
+            std::future::pending::<()>().await;
+        }
+        Act::Bytewise(bytes) => {
+            for byte in bytes {
+                let _ = socket.write_all(&[byte]).await;
+                tokio::task::yield_now().await;
+            }
+        }
+    }
+}
+
+/// An answer without length, that ends with the connection.
+pub fn answer(status: &str, headers: &str, body: &[u8]) -> Vec<u8> {
+    let head = format!("HTTP/1.1 {status}\r\nconnection: close\r\n{headers}\r\n");
+    [head.as_bytes(), body].concat()
+}
+
+/// An event stream.
+pub fn stream(body: &str) -> Vec<u8> {
+    answer("200 OK", "content-type: text/event-stream\r\n", body.as_bytes())
+}

@@ -1,0 +1,79 @@
+//! Encrypted connections: those that fail, and a certificate authority of one's own.
+//!
+//! `tls/` holds an authority and a key for 127.0.0.1, made for these tests and used nowhere else:
+//! `openssl req -x509 -newkey ec -pkeyopt ec_paramgen_curve:prime256v1 …`, valid for 100 years.
+
+use std::io::{Read, Write};
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+
+use rustls::pki_types::pem::PemObject;
+use rustls::pki_types::{CertificateDer, PrivateKeyDer};
+use rustls::{ServerConfig, ServerConnection, StreamOwned};
+
+use super::*;
+
+fn file(name: &str) -> PathBuf {
+    Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/faults/tls").join(name)
+}
+
+/// A server that speaks TLS and answers every request well; its address.
+fn server() -> String {
+    let chain = vec![CertificateDer::from_pem_file(file("server.pem")).unwrap()];
+    let key = PrivateKeyDer::from_pem_file(file("server.key")).unwrap();
+    let provider = Arc::new(rustls::crypto::ring::default_provider());
+    let config = ServerConfig::builder_with_provider(provider).with_safe_default_protocol_versions().unwrap();
+    let config = Arc::new(config.with_no_client_auth().with_single_cert(chain, key).unwrap());
+    let listener = std::net::TcpListener::bind("127.0.0.1:0").unwrap();
+    let address = listener.local_addr().unwrap();
+    std::thread::spawn(move || {
+        for socket in listener.incoming().flatten() {
+            let connection = ServerConnection::new(Arc::clone(&config)).unwrap();
+            let mut stream = StreamOwned::new(connection, socket);
+            let mut request = vec![0; 64 * 1024];
+            // Fails when the client does not trust the certificate.
+            if stream.read(&mut request).is_ok() {
+                let _ = stream.write_all(&super::stream(OK));
+                stream.conn.send_close_notify();
+                let _ = stream.flush();
+            }
+        }
+    });
+    format!("https://{address}")
+}
+
+#[tokio::test]
+async fn a_handshake_that_fails_names_the_host() {
+    let listener = std::net::TcpListener::bind("127.0.0.1:0").unwrap();
+    let address = listener.local_addr().unwrap();
+    std::thread::spawn(move || {
+        for mut socket in listener.incoming().flatten() {
+            let _ = socket.read(&mut [0; 4096]);
+            let _ = socket.write_all(b"HTTP/1.1 400 Bad Request\r\n\r\n");
+        }
+    });
+    let told = go(bench(&format!("https://{address}"), direct(), Patience::Headless)).await;
+    assert_eq!(told.answers(), ["Error"]);
+    assert!(told.words().contains(&format!("cannot connect to {address}")), "{}", told.words());
+}
+
+#[tokio::test]
+async fn an_authority_of_ones_own_is_trusted_when_it_is_set() {
+    let url = server();
+    let told = go(bench(&url, direct(), Patience::Headless)).await;
+    assert_eq!(told.answers(), ["Error"]);
+    assert!(told.words().contains("ca_file in config.toml"), "{}", told.words());
+
+    let network = Network { ca_file: Some(file("ca.pem")), ..direct() };
+    let told = go(bench(&url, network, Patience::Headless)).await;
+    assert_eq!(told.answers(), ["Stop ok"], "{}", told.words());
+
+    for (name, words) in
+        [("missing.pem", "missing.pem: No such file"), ("server.key", "no certificate in it")]
+    {
+        let network = Network { ca_file: Some(file(name)), ..direct() };
+        let told = go(bench(&url, network, Patience::Headless)).await;
+        assert_eq!(told.answers(), ["Error"]);
+        assert!(told.words().contains(words), "{}", told.words());
+    }
+}

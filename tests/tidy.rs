@@ -1,0 +1,411 @@
+//! The house rules, held by reading the source: documentation, sizes, import direction, words.
+//!
+//! Each rule is one test over every file, and says how many it saw, so that none passes because
+//! it looked at nothing.
+
+use std::collections::BTreeSet;
+use std::path::{Path, PathBuf};
+
+/// A file of ours. `path` is relative to the project, with `/`.
+struct Source {
+    path: String,
+    text: String,
+}
+
+impl Source {
+    /// The lines with their numbers, up to the unit tests.
+    fn lines(&self) -> impl Iterator<Item = (usize, &str)> {
+        let own = |line: &&str| !line.starts_with("#[cfg(test)]");
+        self.text.lines().take_while(own).enumerate().map(|(number, line)| (number + 1, line))
+    }
+
+    /// The lines that are code: no comments, no text in quotes.
+    fn code(&self) -> impl Iterator<Item = (usize, String)> {
+        self.lines().map(|(number, line)| (number, without_comments_and_strings(line)))
+    }
+
+    fn is_test(&self) -> bool {
+        self.path.starts_with("tests/") || self.path.ends_with("/tests.rs")
+    }
+}
+
+fn root() -> &'static Path {
+    Path::new(env!("CARGO_MANIFEST_DIR"))
+}
+
+fn collect(folder: &Path, sources: &mut Vec<Source>) {
+    let Ok(entries) = std::fs::read_dir(folder) else { return };
+    let mut paths: Vec<PathBuf> = entries.map(|entry| entry.unwrap().path()).collect();
+    paths.sort();
+    for path in paths {
+        if path.is_dir() {
+            collect(&path, sources);
+        } else if path.extension().is_some_and(|extension| extension == "rs") {
+            let relative = path.strip_prefix(root()).unwrap().to_str().unwrap().replace('\\', "/");
+            sources.push(Source { path: relative, text: std::fs::read_to_string(&path).unwrap() });
+        }
+    }
+}
+
+/// Every Rust file of the project.
+fn sources() -> Vec<Source> {
+    let mut sources = Vec::new();
+    for folder in ["src", "tests", "examples"] {
+        collect(&root().join(folder), &mut sources);
+    }
+    sources
+}
+
+/// The product's own files.
+fn product() -> Vec<Source> {
+    let product: Vec<Source> =
+        sources().into_iter().filter(|source| source.path.starts_with("src/") && !source.is_test()).collect();
+    assert!(product.len() > 50, "only {} files were seen", product.len());
+    product
+}
+
+/// Fails with all faults, not with the first.
+#[track_caller]
+fn report(faults: &[String]) {
+    assert!(faults.is_empty(), "{} faults:\n{}", faults.len(), faults.join("\n"));
+}
+
+/// A line without its comment and with its texts in quotes emptied. Good enough for rules about
+/// names: a quote in a character literal is known, a text over several lines is not.
+fn without_comments_and_strings(line: &str) -> String {
+    let mut code = String::new();
+    let mut chars =
+        line.replace("'\"'", "' '").replace("\\\"", "").chars().collect::<Vec<_>>().into_iter().peekable();
+    let mut quoted = false;
+    while let Some(c) = chars.next() {
+        match c {
+            '"' => quoted = !quoted,
+            '/' if !quoted && chars.peek() == Some(&'/') => break,
+            _ if quoted => {}
+            _ => code.push(c),
+        }
+    }
+    code
+}
+
+#[test]
+fn every_file_says_what_it_is_for() {
+    let files = sources();
+    assert!(files.len() > 50, "only {} files were seen", files.len());
+    let faults: Vec<String> = files
+        .iter()
+        .filter(|source| !source.text.starts_with("//! "))
+        .map(|source| format!("{}: does not begin with `//!`", source.path))
+        .collect();
+    report(&faults);
+}
+
+/// Tables of data, which may be long.
+const DATA: [&str; 1] = ["src/agent/catalogue/data.rs"];
+
+#[test]
+fn no_file_is_long() {
+    let faults: Vec<String> = sources()
+        .iter()
+        .filter(|source| !DATA.contains(&source.path.as_str()))
+        .map(|source| (source, source.text.lines().count()))
+        .filter(|(_, lines)| *lines > 600)
+        .map(|(source, lines)| format!("{}: {lines} lines (600 are allowed)", source.path))
+        .collect();
+    report(&faults);
+}
+
+/// The functions of a file: name, first line, length in lines. A function ends with the closing
+/// brace at its own indentation, which rustfmt guarantees.
+fn functions(source: &Source) -> Vec<(String, usize, usize)> {
+    let mut found = Vec::new();
+    let mut open: Vec<(String, usize, String)> = Vec::new();
+    for (number, line) in source.text.lines().enumerate() {
+        let indentation = line.len() - line.trim_start().len();
+        if let Some(name) = function_name(line) {
+            let end = format!("{}}}", &line[..indentation]);
+            if !line.trim_end().ends_with([';', '}']) {
+                open.push((name, number, end));
+            }
+            continue;
+        }
+        if open.last().is_some_and(|(_, _, end)| {
+            line == end || line.trim_end() == format!("{};", &end[..end.len() - 1])
+        }) {
+            let (name, start, _) = open.pop().unwrap();
+            found.push((name, start + 1, number - start + 1));
+        }
+    }
+    found
+}
+
+fn function_name(line: &str) -> Option<String> {
+    let mut rest = line.trim_start();
+    for word in ["pub ", "pub(crate) ", "pub(super) ", "const ", "async ", "unsafe "] {
+        rest = rest.strip_prefix(word).unwrap_or(rest);
+    }
+    let name = rest.strip_prefix("fn ")?;
+    Some(name.chars().take_while(|c| c.is_alphanumeric() || *c == '_').collect())
+}
+
+#[test]
+fn no_function_is_long() {
+    let mut seen = 0;
+    let mut faults = Vec::new();
+    for source in sources() {
+        for (name, start, length) in functions(&source) {
+            seen += 1;
+            if length > 80 {
+                faults.push(format!("{}:{start}: `{name}` has {length} lines (80 are allowed)", source.path));
+            }
+        }
+    }
+    assert!(seen > 150, "only {seen} functions were seen");
+    report(&faults);
+}
+
+#[test]
+fn every_public_item_is_documented() {
+    let kinds = ["fn", "async fn", "const fn", "struct", "enum", "trait", "type", "const", "static"];
+    let mut seen = 0;
+    let mut faults = Vec::new();
+    for source in product() {
+        let lines: Vec<&str> = source.lines().map(|(_, line)| line).collect();
+        for (index, line) in lines.iter().enumerate() {
+            let Some(item) = line.trim_start().strip_prefix("pub ") else { continue };
+            if !kinds.iter().any(|kind| item.strip_prefix(kind).is_some_and(|rest| rest.starts_with(' '))) {
+                continue;
+            }
+            seen += 1;
+            if !is_documented(&lines[..index]) {
+                faults.push(format!("{}:{}: {}", source.path, index + 1, line.trim()));
+            }
+        }
+    }
+    assert!(seen > 150, "only {seen} items were seen");
+    report(&faults);
+}
+
+/// Whether a doc comment stands above, with nothing but attributes between.
+fn is_documented(above: &[&str]) -> bool {
+    for line in above.iter().rev().map(|line| line.trim()) {
+        if line.starts_with("///") {
+            return true;
+        }
+        // The lines of an attribute, which rustfmt may have broken.
+        if !(line.starts_with("#[") || line.ends_with(")]") || line.ends_with(',') || line == "#[derive(") {
+            return false;
+        }
+    }
+    false
+}
+
+/// The modules in the order in which they may know each other.
+const LAYERS: [&str; 5] = ["tools", "agent", "app", "view", "cli"];
+
+/// What a layer may not name, beyond the layers above it; except in the files listed.
+const FORBIDDEN: [(&str, &str, &[&str]); 13] = [
+    ("src/", "crossterm", &["src/cli/tui/"]),
+    ("src/", "reqwest", &["src/agent/provider/http.rs"]),
+    ("src/app/", "tokio", &[]),
+    ("src/app/", "std::fs", &[]),
+    ("src/app/", "std::env", &[]),
+    ("src/app/", "std::process", &[]),
+    ("src/app/", "ratatui::Terminal", &[]),
+    ("src/app/", "ratatui::backend", &[]),
+    ("src/view/", "tokio", &[]),
+    ("src/view/", "std::fs", &[]),
+    ("src/view/", "std::env", &[]),
+    ("src/view/", "std::process", &[]),
+    ("src/view/", "ratatui::backend", &[]),
+];
+
+/// What `app` may know of `agent`: its plain types.
+const AGENT_FOR_APP: [&str; 6] = ["message", "event", "command", "model", "settings", "session::list"];
+
+#[test]
+fn imports_point_one_way() {
+    let mut seen = 0;
+    let mut faults = Vec::new();
+    for source in product() {
+        let layer = LAYERS.iter().position(|layer| {
+            source.path.strip_prefix("src/").is_some_and(|path| path.split(['/', '.']).next() == Some(layer))
+        });
+        for (number, line) in source.code() {
+            seen += usize::from(line.contains("crate::"));
+            let wrong = layer.map_or(Vec::new(), |layer| upward(layer, &line));
+            let named = FORBIDDEN.iter().filter(|(folder, name, except)| {
+                source.path.starts_with(folder)
+                    && !except.iter().any(|place| source.path.starts_with(place))
+                    && names(&line, name)
+            });
+            let wrong = wrong.into_iter().chain(named.map(|(_, name, _)| (*name).to_owned()));
+            faults.extend(wrong.map(|name| format!("{}:{number}: names `{name}`", source.path)));
+        }
+    }
+    assert!(seen > 20, "only {seen} imports were seen");
+    report(&faults);
+}
+
+/// The layers above `layer` that the line names, and for `app` what is no plain type of `agent`.
+fn upward(layer: usize, line: &str) -> Vec<String> {
+    let above = LAYERS[layer + 1..].iter().map(|above| format!("crate::{above}"));
+    let mut wrong: Vec<String> = above.filter(|path| names(line, path)).collect();
+    if LAYERS[layer] == "app" {
+        for path in line.split("crate::agent::").skip(1) {
+            if !AGENT_FOR_APP.iter().any(|plain| path.starts_with(plain)) && !path.starts_with(['{', 'A']) {
+                wrong.push(format!("crate::agent::{path}"));
+            }
+        }
+        if names(line, "crate::tools") && !line.contains("crate::tools::details") {
+            wrong.push("crate::tools beyond details".to_owned());
+        }
+    }
+    wrong
+}
+
+/// Whether `line` holds `name` as a path of its own, not as a part of a longer name.
+fn names(line: &str, name: &str) -> bool {
+    let part = |c: char| c.is_alphanumeric() || c == '_';
+    line.match_indices(name).any(|(at, _)| {
+        let before = line[..at].chars().next_back();
+        let after = line[at + name.len()..].chars().next();
+        !before.is_some_and(part) && !after.is_some_and(part)
+    })
+}
+
+#[test]
+fn the_rule_about_names_sees_what_it_should() {
+    let cases = [
+        ("use crossterm::event;", "crossterm", true),
+        ("use ratatui::backend::CrosstermBackend;", "crossterm", false),
+        ("let x = tokio::spawn(y);", "tokio", true),
+        ("use tokio_util::sync;", "tokio", false),
+        ("use crate::cli;", "crate::cli", true),
+        ("use crate::client;", "crate::cli", false),
+    ];
+    for (line, name, expected) in cases {
+        assert_eq!(names(line, name), expected, "{line}");
+    }
+    assert_eq!(without_comments_and_strings(r#"let a = "tokio"; // tokio"#), "let a = ; ");
+    assert_eq!(upward(2, "use crate::view::x;").len(), 1);
+    assert_eq!(upward(2, "use crate::agent::run::x;").len(), 1);
+    assert_eq!(upward(2, "use crate::agent::message::x;").len(), 0);
+    let body = |lines: usize| format!("//! x\nfn long() {{\n{}}}\n", "    x();\n".repeat(lines));
+    for (lines, length) in [(3, 5), (90, 92)] {
+        let source = Source { path: "x.rs".into(), text: body(lines) };
+        assert_eq!(functions(&source), [("long".to_owned(), 2, length)]);
+    }
+}
+
+/// Names that say nothing.
+const EMPTY_WORDS: [&str; 6] = ["utils", "helpers", "common", "manager", "handler", "misc"];
+
+#[test]
+fn names_say_something() {
+    let mut seen = 0;
+    let mut faults = Vec::new();
+    for source in sources() {
+        let mut names: Vec<(usize, String)> = vec![(0, source.path.clone())];
+        for (number, line) in source.code() {
+            let words: Vec<&str> = line.split_whitespace().collect();
+            let items =
+                words.windows(2).filter(|pair| ["struct", "enum", "trait", "type", "mod"].contains(&pair[0]));
+            names.extend(items.map(|pair| (number, pair[1].to_owned())));
+        }
+        seen += names.len();
+        for (number, name) in names {
+            let parts = parts(&name);
+            if let Some(word) = EMPTY_WORDS.iter().find(|word| parts.contains(**word)) {
+                faults.push(format!("{}:{number}: `{word}` in `{name}`", source.path));
+            }
+        }
+    }
+    assert!(seen > 150, "only {seen} names were seen");
+    report(&faults);
+}
+
+/// The words of a path or a name, in lower case.
+fn parts(name: &str) -> BTreeSet<String> {
+    let mut spaced = String::new();
+    for c in name.chars() {
+        if c.is_uppercase() {
+            spaced.push(' ');
+        }
+        spaced.extend(if c.is_alphanumeric() { c.to_lowercase().next() } else { Some(' ') });
+    }
+    spaced.split(' ').filter(|word| !word.is_empty()).map(str::to_owned).collect()
+}
+
+#[test]
+fn nothing_is_left_for_later() {
+    // Composed here, so that this file does not find itself.
+    let marks = ["TO".to_owned() + "DO", "FIX".to_owned() + "ME", "X".repeat(3)];
+    let mut faults = Vec::new();
+    for source in sources() {
+        for (number, line) in source.text.lines().enumerate() {
+            if marks.iter().any(|mark| names(line, mark)) {
+                faults.push(format!("{}:{}: {}", source.path, number + 1, line.trim()));
+            }
+        }
+    }
+    report(&faults);
+}
+
+/// ARCHITECTURE.md, once it is there.
+fn architecture() -> Option<String> {
+    let text = std::fs::read_to_string(root().join("ARCHITECTURE.md")).ok();
+    if text.is_none() {
+        eprintln!("skipped: there is no ARCHITECTURE.md yet");
+    }
+    text
+}
+
+#[test]
+fn the_map_names_every_module() {
+    let Some(map) = architecture() else { return };
+    let mut seen = 0;
+    let mut faults = Vec::new();
+    for layer in LAYERS {
+        let folder = root().join("src").join(layer);
+        for entry in std::fs::read_dir(folder).unwrap() {
+            let name = entry.unwrap().file_name().into_string().unwrap();
+            if name == "mod.rs" || !(name.ends_with(".rs") || !name.contains('.')) {
+                continue;
+            }
+            seen += 1;
+            let module = format!("{layer}/{}", name.trim_end_matches(".rs"));
+            if !names(&map, &module) {
+                faults.push(format!("`{module}` is not on the map in ARCHITECTURE.md"));
+            }
+        }
+    }
+    assert!(seen > 30, "only {seen} modules were seen");
+    report(&faults);
+}
+
+#[test]
+fn every_invariant_names_a_test_that_exists() {
+    let Some(map) = architecture() else { return };
+    let files = sources();
+    let mut seen = 0;
+    let mut faults = Vec::new();
+    for line in map.lines().filter(|line| line.starts_with("- **Law")) {
+        seen += 1;
+        let mut guards =
+            line.split('`').skip(1).step_by(2).filter(|quoted| quoted.contains(".rs::")).peekable();
+        if guards.peek().is_none() {
+            faults.push(format!("names no test: {line}"));
+        }
+        for guard in guards {
+            let (path, test) = guard.split_once("::").unwrap();
+            let function = format!("fn {test}(");
+            let there = files.iter().any(|source| source.path == path && source.text.contains(&function));
+            if !there {
+                faults.push(format!("`{guard}` does not exist"));
+            }
+        }
+    }
+    assert!(seen >= 8, "only {seen} laws were seen");
+    report(&faults);
+}

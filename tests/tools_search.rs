@@ -1,0 +1,252 @@
+//! grep, find and ls: what they find, in which order, where they stop, and what they say.
+
+use std::fs;
+use std::os::unix::fs::symlink;
+use std::time::{Duration, Instant};
+
+use serde_json::{Value, json};
+use tau::tools::{Details, ToolError, Toolbox};
+
+use crate::tools::Bench;
+
+/// A small project under git's rules.
+fn project() -> Bench {
+    let bench = Bench::new();
+    for folder in [".git", "src/deep", "target", ".config", "docs"] {
+        fs::create_dir_all(bench.path(folder)).unwrap();
+    }
+    bench.put(".gitignore", "target/\n*.log\n");
+    bench.put("src/main.rs", "fn main() {\n    run();\n}\n");
+    bench.put("src/lib.rs", "pub fn run() {}\n// run fast\n");
+    bench.put("src/deep/a.rs", "one\ntwo\nrun three\nfour\nfive\nsix\nseven\nrun eight\n");
+    bench.put("src.txt", "run outside\n");
+    bench.put("target/out.rs", "run ignored\n");
+    bench.put("noise.log", "run ignored\n");
+    bench.put(".config/hidden.rs", "run hidden\n");
+    bench.put("docs/crlf.md", "we run;\r\nwe stop;\r\n");
+    bench.put("docs/blob.bin", b"run\n\0\0\0");
+    bench
+}
+
+/// Calls of one tool on the project with their whole answers.
+async fn check(tool: &str, cases: &[(Value, &str)]) {
+    let bench = project();
+    for (args, expected) in cases {
+        assert_eq!(&bench.text(tool, args.clone()).await, expected, "{tool} {args}");
+    }
+}
+
+#[tokio::test]
+async fn grep_finds_lines_by_ripgreps_rules_in_order() {
+    let all = "docs/crlf.md:1:we run;\nsrc/deep/a.rs:3:run three\nsrc/deep/a.rs:8:run eight\n\
+               src/lib.rs:1:pub fn run() {}\nsrc/lib.rs:2:// run fast\nsrc/main.rs:2:    run();\nsrc.txt:1:run outside\n";
+    let deep = "src/deep/a.rs-2-two\nsrc/deep/a.rs:3:run three\nsrc/deep/a.rs-4-four\n--\n\
+                src/deep/a.rs-7-seven\nsrc/deep/a.rs:8:run eight\n";
+    check(
+        "grep",
+        &[
+            (json!({"pattern": "run"}), all),
+            (json!({"pattern": "RUN", "ignore_case": true, "path": "."}), all),
+            (json!({"pattern": "run()", "literal": true, "path": "src"}), "src/lib.rs:1:pub fn run() {}\nsrc/main.rs:2:    run();\n"),
+            (json!({"pattern": "run", "path": "src/deep", "context": 1}), deep),
+            (json!({"pattern": "run", "path": "./src/", "glob": "*.rs", "limit": 1}),
+             "src/deep/a.rs:3:run three\n[the first 1 matches are shown, there are more; narrow `pattern`, `path` or `glob`, or raise `limit`]\n"),
+            (json!({"pattern": "run", "path": "src", "glob": "/deep/*.rs", "limit": 2}),
+             "src/deep/a.rs:3:run three\nsrc/deep/a.rs:8:run eight\n"),
+            (json!({"pattern": "run", "glob": "!src/**"}), "docs/crlf.md:1:we run;\nsrc.txt:1:run outside\n"),
+            (json!({"pattern": "^we.*;$"}), "docs/crlf.md:1:we run;\ndocs/crlf.md:2:we stop;\n"),
+            (json!({"pattern": "run", "path": "target"}), "target/out.rs:1:run ignored\n"),
+            (json!({"pattern": "run (hidden|ignored)", "all": true}),
+             ".config/hidden.rs:1:run hidden\nnoise.log:1:run ignored\ntarget/out.rs:1:run ignored\n"),
+            (json!({"pattern": "run", "path": "noise.log"}), "noise.log:1:run ignored\n"),
+            (json!({"pattern": "run", "path": "docs/blob.bin"}),
+             "[docs/blob.bin: binary file, with a match; the first NUL is at byte 4]\n"),
+            (json!({"pattern": "absent", "path": "src"}),
+             "no match for absent in src (3 files searched; hidden and ignored files were left out, `all` takes them in)\n"),
+            (json!({"pattern": "absent", "path": "src.txt"}), "no match for absent in src.txt (1 file searched)\n"),
+        ],
+    )
+    .await;
+}
+
+#[tokio::test]
+async fn wrong_patterns_are_explained() {
+    let bench = project();
+    let cases = [
+        (
+            "grep",
+            json!({"pattern": "run("}),
+            "unclosed group\nput a backslash before characters that mean themselves, or set `literal` to true",
+        ),
+        (
+            "grep",
+            json!({"pattern": "(?=run)"}),
+            "look-around, including look-ahead and look-behind, is not supported\nsearch without it",
+        ),
+        ("grep", json!({"pattern": "(a)\\1"}), "backreferences are not supported\nsearch without it"),
+        ("grep", json!({"pattern": "a\nb"}), "`pattern` has a line end in it"),
+        ("grep", json!({"pattern": ""}), "`pattern` is empty"),
+        (
+            "grep",
+            json!({"pattern": "a", "glob": "[a"}),
+            "`glob`: error parsing glob '[a': unclosed character class",
+        ),
+        ("grep", json!({"pattern": "a", "path": "scr"}), "scr does not exist; did you mean src"),
+        (
+            "grep",
+            json!({"pattern": "a", "path": "/dev/zero"}),
+            "/dev/zero is a character device; it cannot be searched",
+        ),
+        ("grep", json!({"path": "src"}), "the argument `pattern` is missing"),
+        ("find", json!({"pattern": "{a"}), "`pattern`: error parsing glob '{a': unclosed alternate group"),
+        ("find", json!({"pattern": "/etc/*.conf"}), "leads out of ."),
+        ("find", json!({"pattern": "*", "path": "src.txt"}), "src.txt is not a directory"),
+        ("ls", json!({"path": "src.txt"}), "src.txt is not a directory but a file; `read` shows it"),
+        ("ls", json!({"path": "nowhere"}), "nowhere does not exist"),
+    ];
+    for (tool, args, expected) in cases {
+        let text = bench.text(tool, args.clone()).await;
+        assert!(text.starts_with("ERROR ") && text.contains(expected), "{tool} {args}: {text}");
+    }
+}
+
+#[tokio::test]
+async fn find_takes_globs_below_the_path() {
+    let none = "nothing in . fits *.c; hidden and ignored files were left out, `all` takes them in\n";
+    check(
+        "find",
+        &[
+            (json!({"pattern": "*.rs"}), "src/deep/a.rs\nsrc/lib.rs\nsrc/main.rs\n"),
+            (json!({"pattern": "*.rs", "path": "src/deep"}), "src/deep/a.rs\n"),
+            (json!({"pattern": "src/*.rs"}), "src/lib.rs\nsrc/main.rs\n"),
+            (json!({"pattern": "**/{a,main}.rs"}), "src/deep/a.rs\nsrc/main.rs\n"),
+            (json!({"pattern": "src*"}), "src/\nsrc.txt\n"),
+            (json!({"pattern": "hidden.*", "all": true}), ".config/hidden.rs\n"),
+            (json!({"pattern": "*.c"}), none),
+            (json!({"pattern": "*.rs", "limit": 2}),
+             "src/deep/a.rs\nsrc/lib.rs\n[2 of 3 paths are shown; narrow `pattern` or `path`, or raise `limit`]\n"),
+        ],
+    )
+    .await;
+    let bench = project();
+    let output = bench.call("find", json!({"pattern": "*.rs", "limit": 1})).await.unwrap();
+    assert_eq!(output.details, Details::Paths { paths: vec!["src/deep/a.rs".into()], cut: true });
+    let absolute = bench.path("src").display().to_string();
+    let text = bench.text("find", json!({"pattern": format!("{absolute}/*.rs"), "path": absolute})).await;
+    assert_eq!(text, format!("{absolute}/lib.rs\n{absolute}/main.rs\n"));
+}
+
+#[tokio::test]
+async fn ls_lists_everything_with_marks() {
+    let bench = project();
+    symlink("src", bench.path("link")).unwrap();
+    symlink("nowhere", bench.path("dangling")).unwrap();
+    rustix::fs::mknodat(rustix::fs::CWD, bench.path("fifo"), rustix::fs::FileType::Fifo, 0o600.into(), 0)
+        .unwrap();
+    let all = ".config/\n.git/\n.gitignore\ndangling -> nowhere\ndocs/\nfifo (FIFO)\nlink -> src\nnoise.log\nsrc/\nsrc.txt\ntarget/\n";
+    assert_eq!(bench.text("ls", json!({})).await, all);
+    assert_eq!(bench.text("ls", json!({"path": "link"})).await, "deep/\nlib.rs\nmain.rs\n");
+    fs::create_dir(bench.path("empty")).unwrap();
+    assert_eq!(bench.text("ls", json!({"path": "empty"})).await, "(empty is empty)\n");
+    let text = bench.text("ls", json!({"path": "src", "limit": 2})).await;
+    assert_eq!(text, "deep/\nlib.rs\n[2 of 3 entries are shown; raise `limit` to see more]\n");
+}
+
+#[tokio::test]
+async fn answers_are_bounded_and_the_same_every_time() {
+    let bench = Bench::new();
+    for folder in 0..40 {
+        fs::create_dir(bench.path(&format!("d{folder:02}"))).unwrap();
+        for file in 0..25 {
+            let text = format!("needle {folder} {file} {}\n", "x".repeat(900)).repeat(3);
+            bench.put(&format!("d{folder:02}/f{file:02}.txt"), text);
+        }
+    }
+    for args in [
+        json!({"pattern": "needle", "limit": 5000}),
+        json!({"pattern": "needle"}),
+        json!({"pattern": "needle", "context": 2, "limit": 7}),
+    ] {
+        let first = bench.text("grep", args.clone()).await;
+        assert!(first.len() < 50 * 1024 && first.contains("there are more; narrow"), "{first:.200}");
+        let paths: Vec<&str> =
+            first.lines().filter(|line| line.starts_with('d')).filter_map(|line| line.get(..11)).collect();
+        assert!(paths.is_sorted() && paths[0].starts_with("d00/f00"), "{paths:?}");
+        for _ in 0..5 {
+            assert!(bench.text("grep", args.clone()).await == first, "{args}");
+        }
+    }
+    let matches = |text: &str| text.lines().filter(|line| line.contains(":needle")).count();
+    assert_eq!(matches(&bench.text("grep", json!({"pattern": "needle", "limit": 7})).await), 7);
+    let text = bench.text("find", json!({"pattern": "*", "limit": 100_000})).await;
+    assert_eq!(text.lines().count(), 1040);
+}
+
+#[tokio::test]
+async fn odd_places_are_told_and_do_not_stop_the_search() {
+    let bench = Bench::new();
+    bench.put("good.txt", "needle\n");
+    bench.put("long.txt", [b"needle".to_vec(), vec![b'x'; 20 << 20]].concat());
+    bench.put(
+        "utf16.txt",
+        [0xFEFF]
+            .into_iter()
+            .chain("a needle\n".encode_utf16())
+            .flat_map(u16::to_le_bytes)
+            .collect::<Vec<_>>(),
+    );
+    bench.put("latin1.txt", b"needle gr\xF6\xDFe\n");
+    symlink("loop2", bench.path("loop1")).unwrap();
+    symlink("loop1", bench.path("loop2")).unwrap();
+    symlink(".", bench.path("self")).unwrap();
+    rustix::fs::mknodat(rustix::fs::CWD, bench.path("fifo"), rustix::fs::FileType::Fifo, 0o600.into(), 0)
+        .unwrap();
+    let text = bench.text("grep", json!({"pattern": "needle"})).await;
+    let expected = "good.txt:1:needle\nlatin1.txt:1:needle gr\u{fffd}\u{fffd}e\nutf16.txt:1:a needle\n\
+                    [not looked at: long.txt: it has a line of over 16 MB]\n";
+    assert_eq!(text, expected);
+    let text = bench.text("grep", json!({"pattern": "a", "path": "fifo"})).await;
+    assert_eq!(text, "ERROR fifo is a FIFO (named pipe); it cannot be searched");
+    let text = bench.text("grep", json!({"pattern": "a", "path": "loop1"})).await;
+    assert!(text.contains("its symbolic links form a loop"), "{text}");
+}
+
+#[tokio::test]
+async fn an_abort_is_at_once() {
+    let bench = Bench::new();
+    let file = fs::File::create(bench.path("sparse")).unwrap();
+    file.set_len(64 << 30).unwrap();
+    for args in [
+        json!({"pattern": "needle", "path": "sparse"}),
+        json!({"pattern": "^", "path": "/proc", "all": true}),
+    ] {
+        let mut context = bench.context.clone();
+        context.cancel = context.cancel.child_token();
+        let cancel = context.cancel.clone();
+        let tools = Toolbox::all();
+        let call = tools.get("grep").unwrap().run(args, context);
+        let abort = async {
+            tokio::time::sleep(Duration::from_millis(60)).await;
+            cancel.cancel();
+            Instant::now()
+        };
+        let (answer, at) = tokio::join!(call, abort);
+        assert!(at.elapsed() < Duration::from_millis(100), "{:?}", at.elapsed());
+        assert!(matches!(answer, Err(ToolError::Aborted { .. })), "{answer:?}");
+    }
+}
+
+#[test]
+fn tools_are_chosen_by_name() {
+    let names =
+        |tools: &Toolbox| tools.specs().into_iter().map(|spec| spec.name).collect::<Vec<_>>().join(" ");
+    assert_eq!(names(&Toolbox::standard()), "read bash edit write");
+    assert_eq!(names(&Toolbox::all()), "read bash edit write grep find ls");
+    let chosen = Toolbox::named(&["grep".into(), "read".into()]).unwrap();
+    assert_eq!(names(&chosen), "read grep");
+    let error = Toolbox::named(&["read".into(), "gerp".into()]).unwrap_err();
+    assert_eq!(error, "there is no tool \"gerp\"; the tools are read, bash, edit, write, grep, find, ls");
+    for spec in Toolbox::all().specs() {
+        assert_eq!(spec.read_only, !["bash", "edit", "write"].contains(&spec.name.as_str()), "{}", spec.name);
+    }
+}

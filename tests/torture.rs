@@ -1,0 +1,170 @@
+//! The tools against a hostile machine, through an agent whose model is a script.
+//!
+//! Small by default; with `TAU_TORTURE` set, as large as promised (10 GB of output, 200 aborts):
+//! `TAU_TORTURE=1 cargo test --release --test all torture -- --nocapture`.
+
+mod aborts;
+mod files;
+mod output;
+
+use std::sync::Arc;
+use std::time::{Duration, Instant};
+
+use serde_json::Value;
+use tau::agent::message::{Message, StopReason};
+use tau::agent::task::AgentConfig;
+use tau::agent::{AgentCommand, AgentEvent};
+use tau::tools::{Content, Toolbox};
+
+use crate::fake::{Bench, Player, Step};
+
+/// Set for a process that runs one test only.
+const ALONE: &str = "TAU_TORTURE_ALONE";
+
+/// True when everything is to be as large as promised.
+fn full() -> bool {
+    std::env::var_os("TAU_TORTURE").is_some()
+}
+
+/// An agent with all tools, whose model calls what the test says.
+pub struct Rack {
+    pub bench: Bench,
+    player: Arc<Player>,
+}
+
+/// What came of a call.
+#[derive(Debug)]
+pub struct Answer {
+    pub failed: bool,
+    pub text: String,
+    pub took: Duration,
+}
+
+impl Rack {
+    pub fn new() -> Self {
+        Rack::with(|_| {})
+    }
+
+    pub fn with(change: impl FnOnce(&mut AgentConfig)) -> Self {
+        let player = Player::new(Vec::new());
+        let bench = Bench::with(player.clone(), |config| {
+            config.tools = Toolbox::all();
+            change(config);
+        });
+        Rack { bench, player }
+    }
+
+    pub fn path(&self, name: &str) -> std::path::PathBuf {
+        self.bench.dir.path().join(name)
+    }
+
+    pub fn put(&self, name: &str, bytes: impl AsRef<[u8]>) {
+        std::fs::write(self.path(name), bytes).unwrap();
+    }
+
+    pub fn bytes(&self, name: &str) -> Vec<u8> {
+        std::fs::read(self.path(name)).unwrap()
+    }
+
+    /// Begins a run in which the model makes these calls in one answer.
+    pub async fn begin(&self, calls: &[(&'static str, Value)]) {
+        const IDS: [&str; 4] = ["a", "b", "c", "d"];
+        let calls = IDS.iter().zip(calls).map(|(id, (tool, args))| Step::Call(id, tool, args.clone()));
+        self.player.add(calls.chain([Step::Stop(StopReason::ToolUse)]).collect());
+        self.bench.prompt("go").await;
+    }
+
+    /// The results of the run that was begun, and how long it took to its end.
+    pub async fn end(&mut self) -> Vec<Answer> {
+        let begun = Instant::now();
+        let mut answers = Vec::new();
+        loop {
+            let event = tokio::time::timeout(Duration::from_secs(600), self.bench.agent.events.recv()).await;
+            match event.expect("no event came").expect("the agent has ended") {
+                AgentEvent::MessageEnd { message } => {
+                    if let Message::ToolResult(result) = message.as_ref() {
+                        let text = result.content.iter().filter_map(|content| match content {
+                            Content::Text { text } => Some(text.as_str()),
+                            Content::Image { .. } => None,
+                        });
+                        let (failed, text) = (result.is_error, text.collect());
+                        answers.push(Answer { failed, text, took: begun.elapsed() });
+                    }
+                }
+                AgentEvent::AgentSettled { .. } => return answers,
+                _ => {}
+            }
+        }
+    }
+
+    /// One call in a run of its own.
+    pub async fn call(&mut self, tool: &'static str, args: Value) -> Answer {
+        self.begin(&[(tool, args)]).await;
+        let mut answers = self.end().await;
+        assert_eq!(answers.len(), 1, "every call has exactly one result: {answers:?}");
+        answers.remove(0)
+    }
+
+    /// One call that has to end well, in time.
+    pub async fn fine(&mut self, tool: &'static str, args: Value, most: Duration) -> String {
+        let answer = self.call(tool, args.clone()).await;
+        assert!(!answer.failed && answer.took < most, "{tool} {args}: {answer:?}");
+        answer.text
+    }
+
+    /// One call that has to be refused within a second, with these words.
+    pub async fn refused(&mut self, tool: &'static str, args: Value, words: &str) {
+        let answer = self.call(tool, args.clone()).await;
+        assert!(answer.failed && answer.took < Duration::from_secs(1), "{tool} {args}: {answer:?}");
+        assert!(answer.text.contains(words), "{tool} {args}: {}", answer.text);
+    }
+
+    pub async fn abort(&self) {
+        self.bench.send(AgentCommand::Abort).await;
+    }
+
+    /// Waits until a call runs.
+    pub async fn running(&mut self) {
+        self.bench.until(|event| matches!(event, AgentEvent::ToolExecutionStart { .. })).await;
+    }
+}
+
+/// Runs the test again in a process of its own, in front of which `wrapper` may stand. True in
+/// that process: then the caller goes on with the test itself. None when the wrapper is of no use
+/// here.
+fn alone(name: &str, wrapper: &[&str]) -> Option<bool> {
+    if std::env::var_os(ALONE).is_some() {
+        return Some(true);
+    }
+    let own = std::env::current_exe().unwrap();
+    let own = own.to_str().unwrap();
+    let args = [name, "--exact", "--nocapture", "--test-threads=1"];
+    let line: Vec<&str> = wrapper.iter().copied().chain([own]).chain(args).collect();
+    let output = std::process::Command::new(line[0]).args(&line[1..]).env(ALONE, "1").output().ok()?;
+    let told = String::from_utf8_lossy(&output.stdout);
+    if !told.contains("running 1 test") {
+        return None;
+    }
+    for line in told.lines().filter(|line| line.starts_with("figure: ") || line.starts_with("notice: ")) {
+        println!("{line}");
+    }
+    assert!(output.status.success(), "{told}\n{}", String::from_utf8_lossy(&output.stderr));
+    Some(false)
+}
+
+/// Memory of this process at its highest, in kB.
+fn peak() -> u64 {
+    let status = std::fs::read_to_string("/proc/self/status").unwrap();
+    let line = status.lines().find(|line| line.starts_with("VmHWM:")).unwrap();
+    line.split_whitespace().nth(1).unwrap().parse().unwrap()
+}
+
+/// Runs a test body in a process of its own, whose memory must stay below `most` kB.
+fn bounded(name: &str, most: u64, body: impl Future<Output = ()>) {
+    if alone(name, &[]) != Some(true) {
+        return;
+    }
+    tokio::runtime::Runtime::new().unwrap().block_on(body);
+    println!("figure: {name}: at most {} kB of memory", peak());
+    assert!(peak() < most, "{} kB", peak());
+}

@@ -1,0 +1,85 @@
+//! Aborts at random moments: no orphan, no partial file, memory bounded.
+
+use std::fs;
+use std::time::Duration;
+
+use serde_json::{Value, json};
+
+use super::{Rack, bounded, full};
+use crate::tools_shell::{gone, rare_sleep};
+
+/// Lines of the file that is changed all the time; all of them name its version.
+const LINES: usize = 60_000;
+
+fn version(number: u64) -> String {
+    format!("this is version {number} of it\n").repeat(LINES)
+}
+
+/// The version that the file has, which must be whole.
+fn whole_version(text: &str) -> u64 {
+    let number = text.split(' ').nth(3).and_then(|number| number.parse().ok()).expect("a version");
+    assert!(text == version(number), "the file is a mixture, or cut: {} bytes", text.len());
+    number
+}
+
+/// What the model does in a round.
+fn calls(round: u64, number: u64, nap: &str) -> Vec<(&'static str, Value)> {
+    let change = json!({
+        "path": "f", "replace_all": true,
+        "old_string": format!("version {number} of"), "new_string": format!("version {} of", number + 1),
+    });
+    let family = format!("setsid sleep {nap} & (trap '' TERM; sleep {nap}) & seq 100000 | cat; sleep {nap}");
+    let write = json!({"path": format!("new/{}", round % 7), "content": "whole\n".repeat(40_000)});
+    match round % 4 {
+        0 => vec![("edit", change)],
+        1 => vec![("write", write), ("edit", change)],
+        2 => vec![("bash", json!({"command": family}))],
+        _ => vec![
+            ("read", json!({"path": "f"})),
+            ("grep", json!({"pattern": "version [0-9]+"})),
+            ("find", json!({"pattern": "**/*"})),
+            ("bash", json!({"command": "cp f copy && rm copy; yes | head -c 30000000"})),
+        ],
+    }
+}
+
+#[test]
+fn aborts_at_random_moments_leave_nothing_behind() {
+    let name = "torture::aborts::aborts_at_random_moments_leave_nothing_behind";
+    bounded(name, 250_000, async {
+        let mut rack = Rack::new();
+        rack.put("f", version(0));
+        let nap = rare_sleep(600);
+        let mut random = 0x2545_F491_4F6C_DD1D_u64;
+        let (mut done, mut undone) = (0, 0);
+        for round in 0..if full() { 200 } else { 40 } {
+            let number = whole_version(&fs::read_to_string(rack.path("f")).unwrap());
+            rack.begin(&calls(round, number, &nap)).await;
+            random ^= random << 13;
+            random ^= random >> 7;
+            random ^= random << 17;
+            tokio::time::sleep(Duration::from_micros(random % 120_000)).await;
+            rack.abort().await;
+            let answers = rack.end().await;
+            let after = whole_version(&fs::read_to_string(rack.path("f")).unwrap());
+            assert!(after == number || after == number + 1);
+            // What the model was told of the change is true.
+            if let (0, Some(answer)) = (round % 4, answers.first()) {
+                assert_eq!(answer.failed, after == number, "round {round}: {answer:?}");
+            }
+            *if after == number { &mut undone } else { &mut done } += 1;
+            for written in fs::read_dir(rack.path("new")).into_iter().flatten() {
+                assert_eq!(fs::metadata(written.unwrap().path()).unwrap().len(), 240_000, "a partial file");
+            }
+            gone(&nap).await;
+        }
+        println!("figure: {name}: {done} rounds with a change, {undone} without");
+        let mut left = crate::tools::names(rack.bench.dir.path());
+        left.retain(|name| !["copy", "f", "new", "sessions"].contains(&name.as_str()));
+        assert!(left.is_empty(), "{left:?}");
+        let new = crate::tools::names(&rack.path("new"));
+        assert!(new.iter().all(|name| name.len() == 1), "{new:?}");
+        let text = rack.fine("bash", json!({"command": "echo still here"}), Duration::from_secs(2)).await;
+        assert!(text.starts_with("still here\n"));
+    });
+}

@@ -1,0 +1,103 @@
+//! Floods, binary output, and processes that will not go.
+
+use std::sync::Arc;
+use std::time::{Duration, Instant};
+
+use serde_json::json;
+use tau::tools::scratch::Scratch;
+
+use super::{Rack, bounded, full};
+use crate::tools_shell::{STUBBORN, alive, gone, rare_sleep};
+
+/// Most bytes of files of output in these tests.
+const ROOM: u64 = 64 << 20;
+
+fn small_scratch() -> Rack {
+    Rack::with(|config| config.scratch = Arc::new(Scratch::bounded(&std::env::temp_dir(), ROOM)))
+}
+
+/// No control characters but line ends and tabs reach the model.
+fn assert_plain(text: &str) {
+    let odd = text.chars().find(|c| c.is_control() && !matches!(c, '\n' | '\t'));
+    assert!(odd.is_none() && text.len() < 52 * 1024, "{odd:?} in {} bytes", text.len());
+}
+
+#[test]
+fn floods_of_output_stay_in_bounds() {
+    bounded("torture::output::floods_of_output_stay_in_bounds", 60_000, async {
+        let size: u64 = if full() { 10 << 30 } else { 300 << 20 };
+        let mut rack = small_scratch();
+        let most = Duration::from_secs(if full() { 400 } else { 60 });
+        for flood in [format!("yes 'a line of text' | head -c {size}"), format!("head -c {size} /dev/zero")] {
+            let text = rack.fine("bash", json!({"command": flood}), most).await;
+            assert!(text.contains("left out here; only the beginning of the "), "{:.300}", text);
+            assert!(text.contains("because the room for temporary files is used up"), "{:.300}", text);
+            assert_plain(&text);
+        }
+        let answer = rack.call("bash", json!({"command": "yes", "timeout": 1})).await;
+        assert!(answer.failed && answer.text.contains("timed out after 1 s"), "{:.200}", answer.text);
+        assert!(answer.took < Duration::from_secs(4), "{:?}", answer.took);
+    });
+}
+
+#[tokio::test]
+async fn binary_output_reaches_the_model_as_text() {
+    let mut rack = small_scratch();
+    let most = Duration::from_secs(20);
+    for command in
+        ["head -c 3000000 /dev/urandom", "head -c 20000 /bin/bash", "printf '\\033]0;x\\007\\033[2J\\0\\377'"]
+    {
+        let text = rack.fine("bash", json!({"command": command}), most).await;
+        assert_plain(&text);
+        assert!(text.contains("exit code 0"), "{command}");
+    }
+}
+
+#[tokio::test]
+async fn daemons_and_holders_of_the_pipe_do_not_hold_the_call() {
+    let nap = rare_sleep(500);
+    let cases = [
+        (format!("sleep {nap} & echo on"), true),
+        (format!("(setsid sleep {nap} &); echo on"), true),
+        (format!("nohup sleep {nap} >/dev/null 2>&1 & echo on"), false),
+        (format!("setsid -f sleep {nap} >/dev/null 2>&1 </dev/null; echo on"), false),
+        (format!("exec 5>&1; (exec >/dev/null 2>&1; sleep {nap}) & echo on"), true),
+    ];
+    let mut rack = Rack::new();
+    for (command, named) in cases {
+        let text = rack.fine("bash", json!({"command": command}), Duration::from_millis(1_500)).await;
+        assert!(text.starts_with("on\n") && text.contains("exit code 0"), "{text}");
+        assert_eq!(text.contains("still runs in the background"), named, "{command}: {text}");
+        assert!(!alive(&nap).is_empty(), "{command}: it was left on purpose");
+        for (pid, _) in alive(&nap) {
+            let pid = rustix::process::Pid::from_raw(pid).unwrap();
+            rustix::process::kill_process(pid, rustix::process::Signal::KILL).ok();
+        }
+        gone(&nap).await;
+    }
+}
+
+#[tokio::test]
+async fn stopped_and_regrouped_children_end_with_the_abort_and_with_the_timeout() {
+    for (index, command) in STUBBORN.iter().enumerate() {
+        let nap = rare_sleep(510 + index as u32);
+        let command = command.replace("NAP", &nap);
+        let mut rack = Rack::new();
+        rack.begin(&[("bash", json!({"command": command}))]).await;
+        rack.running().await;
+        tokio::time::sleep(Duration::from_millis(250)).await;
+        let aborted = Instant::now();
+        rack.abort().await;
+        let answers = rack.end().await;
+        assert!(answers.len() == 1 && answers[0].failed, "{command}: {answers:?}");
+        gone(&nap).await;
+        assert!(aborted.elapsed() < Duration::from_millis(2_500), "{command}: {:?}", aborted.elapsed());
+    }
+    let nap = rare_sleep(530);
+    let command =
+        format!("setsid sh -c 'trap \"\" TERM; sleep {nap}; sleep {nap}' & kill -STOP $!; sleep {nap}");
+    let mut rack = Rack::new();
+    let answer = rack.call("bash", json!({"command": command, "timeout": 1})).await;
+    assert!(answer.failed && answer.took < Duration::from_secs(4), "{answer:?}");
+    gone(&nap).await;
+}
