@@ -5,6 +5,8 @@
     clippy::unwrap_used,
     clippy::expect_used,
     clippy::panic,
+    clippy::print_stdout,
+    clippy::print_stderr,
     clippy::string_slice,
     reason = "a test that cannot go on fails"
 )]

@@ -252,3 +252,24 @@ fn nothing_ticks_when_nothing_moves() {
     screen.wait(5_000);
     assert_eq!(screen.model().wants().tick, None);
 }
+
+#[test]
+fn silence_is_shown_with_a_countdown_and_is_over_with_the_next_word() {
+    let mut screen = Screen::new();
+    screen.run();
+    screen.delta(Delta::TextStart { content_index: 0 });
+    screen.agent(AgentEvent::Stalled { idle_ms: 12_000, limit_ms: 60_000 });
+    assert!(
+        text(&screen.draw()).contains("nothing came for 12s, giving up in 48s"),
+        "{}",
+        text(&screen.draw())
+    );
+    screen.wait(5_000);
+    assert!(
+        text(&screen.draw()).contains("nothing came for 17s, giving up in 43s"),
+        "{}",
+        text(&screen.draw())
+    );
+    screen.delta(Delta::TextDelta { content_index: 0, delta: "at last".into() });
+    assert!(text(&screen.draw()).contains("answering"), "{}", text(&screen.draw()));
+}

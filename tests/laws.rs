@@ -156,7 +156,7 @@ fn reply(dice: &mut Dice, _model: &Model) -> Msg {
     let ticket = Ticket(dice.below(60) as u64);
     let reply = match dice.below(6) {
         0 => Reply::Sessions { rows: vec![Default::default(); dice.below(40)], done: dice.below(2) == 0 },
-        1 => Reply::Models(vec![Arc::new(crate::harness::ai()); dice.below(4)]),
+        1 => Reply::Models((0..dice.below(4)).map(|_| Arc::new(crate::harness::ai())).collect()),
         2 => Reply::Files(vec!["src/ma\u{1b}in.rs".into(); dice.below(12)]),
         3 => Reply::History(vec!["earlier".into(), "two\nlines".into()]),
         4 => Reply::Edited(Some(dice.pick(TEXTS).to_string())),

@@ -218,7 +218,7 @@ async fn an_abort_is_at_once() {
     file.set_len(64 << 30).unwrap();
     for args in [
         json!({"pattern": "needle", "path": "sparse"}),
-        json!({"pattern": "^", "path": "/proc", "all": true}),
+        json!({"pattern": "needle", "path": "sparse", "all": true}),
     ] {
         let mut context = bench.context.clone();
         context.cancel = context.cancel.child_token();

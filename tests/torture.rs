@@ -12,6 +12,7 @@ use std::time::{Duration, Instant};
 
 use serde_json::Value;
 use tau::agent::message::{Message, StopReason};
+use tau::agent::session::Session;
 use tau::agent::task::AgentConfig;
 use tau::agent::{AgentCommand, AgentEvent};
 use tau::tools::{Content, Toolbox};
@@ -40,6 +41,17 @@ pub struct Answer {
     pub took: Duration,
 }
 
+impl std::fmt::Display for Answer {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        write!(f, "failed: {}, {:?}: {:.500}", self.failed, self.took, self.text)
+    }
+}
+
+/// What counts as at once; much is slow without optimisation.
+fn at_once() -> Duration {
+    Duration::from_secs(if cfg!(debug_assertions) { 5 } else { 1 })
+}
+
 impl Rack {
     pub fn new() -> Self {
         Rack::with(|_| {})
@@ -49,13 +61,17 @@ impl Rack {
         let player = Player::new(Vec::new());
         let bench = Bench::with(player.clone(), |config| {
             config.tools = Toolbox::all();
+            let cwd = config.place.cwd.join("work");
+            std::fs::create_dir(&cwd).unwrap();
+            config.session = Session::begin(config.place.dir.as_deref(), &cwd, None);
+            config.place.cwd = cwd;
             change(config);
         });
         Rack { bench, player }
     }
 
     pub fn path(&self, name: &str) -> std::path::PathBuf {
-        self.bench.dir.path().join(name)
+        self.bench.dir.path().join("work").join(name)
     }
 
     pub fn put(&self, name: &str, bytes: impl AsRef<[u8]>) {
@@ -108,15 +124,16 @@ impl Rack {
     /// One call that has to end well, in time.
     pub async fn fine(&mut self, tool: &'static str, args: Value, most: Duration) -> String {
         let answer = self.call(tool, args.clone()).await;
-        assert!(!answer.failed && answer.took < most, "{tool} {args}: {answer:?}");
+        assert!(!answer.failed && answer.took < most, "{tool} {args}: {answer}");
         answer.text
     }
 
     /// One call that has to be refused within a second, with these words.
     pub async fn refused(&mut self, tool: &'static str, args: Value, words: &str) {
         let answer = self.call(tool, args.clone()).await;
-        assert!(answer.failed && answer.took < Duration::from_secs(1), "{tool} {args}: {answer:?}");
-        assert!(answer.text.contains(words), "{tool} {args}: {}", answer.text);
+        let args = args.to_string();
+        assert!(answer.failed && answer.took < at_once(), "{tool} {args:.300}: {answer}");
+        assert!(answer.text.contains(words), "{tool} {args:.300}: {answer}");
     }
 
     pub async fn abort(&self) {

@@ -54,7 +54,8 @@ fn answer(mut stream: TcpStream, body: &str) -> Option<Seen> {
         let text = String::from_utf8_lossy(&bytes).into_owned();
         if let Some((head, _)) = text.split_once("\r\n\r\n") {
             let lower = head.to_ascii_lowercase();
-            let length = lower.lines().find_map(|line| line.strip_prefix("content-length: ")?.trim().parse().ok());
+            let length =
+                lower.lines().find_map(|line| line.strip_prefix("content-length: ")?.trim().parse().ok());
             break (head.to_owned(), length.unwrap_or(0));
         }
     };
@@ -126,7 +127,13 @@ type Wire = (&'static str, &'static str, &'static str, Vec<String>, &'static str
 
 fn wires() -> [Wire; 2] {
     [
-        ("openai-completions", "/chat/completions", "authorization: bearer sk-loopback-key", chat(), "/messages"),
+        (
+            "openai-completions",
+            "/chat/completions",
+            "authorization: bearer sk-loopback-key",
+            chat(),
+            "/messages",
+        ),
         ("anthropic-messages", "/v1/messages", "x-api-key: sk-loopback-key", anthropic(), "/messages"),
     ]
 }

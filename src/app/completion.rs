@@ -50,10 +50,10 @@ pub enum Wanted {
 /// Reads off what is to be completed while typing. `first` tells whether the cursor is on the
 /// first line.
 pub fn wanted(before_cursor: &str, first: bool) -> Wanted {
-    if let Some(word) = before_cursor.strip_prefix('/').filter(|_| first) {
-        if !word.contains(|c: char| c.is_whitespace() || c == '/') {
-            return Wanted::Command(word.to_owned());
-        }
+    if let Some(word) = before_cursor.strip_prefix('/').filter(|_| first)
+        && !word.contains(|c: char| c.is_whitespace() || c == '/')
+    {
+        return Wanted::Command(word.to_owned());
     }
     let word = last_word(before_cursor);
     match word.strip_prefix('@') {

@@ -17,18 +17,16 @@ use super::{fail, hidden, say};
 use crate::agent::catalogue::vendors::{VENDORS, named};
 use crate::agent::settings::auth::KeySource;
 
+const AFTER: &str = "A key is looked for in --api-key, in the vendor's environment variable, in auth.json, in\n\
+    models.toml and in config.toml, in this order.\n\n\
+    Exit codes: 0 done, 1 a key was refused or could not be tried, 2 usage, 3 no key, no\n\
+    such vendor, or a file that cannot be used\n\
+    `tau -- auth` sends the word as a prompt.";
+
 /// The arguments of `tau auth`.
 #[derive(Clone, Debug, Parser)]
-#[command(
-    name = "tau auth",
-    about = "Keys of the vendors of models",
-    disable_help_subcommand = true,
-    after_help = "A key is looked for in --api-key, in the vendor's environment variable, in auth.json, in\n\
-                  models.toml and in config.toml, in this order.\n\n\
-                  Exit codes: 0 done, 1 a key was refused or could not be tried, 2 usage, 3 no key, no\n\
-                  such vendor, or a file that cannot be used\n\
-                  `tau -- auth` sends the word as a prompt."
-)]
+#[command(name = "tau auth", about = "Keys of the vendors of models", after_help = AFTER)]
+#[command(disable_help_subcommand = true)]
 pub struct AuthArgs {
     #[command(subcommand)]
     pub action: Option<Action>,

@@ -20,17 +20,15 @@ use crate::agent::model::{Model, ThinkingLevel};
 /// How long a vendor may take to list its models.
 const PATIENCE: Duration = Duration::from_secs(15);
 
+const AFTER: &str = "A `?` is not known: a size, or a price, which is in US dollars for a million tokens of input\n\
+    and output. KEY says whether the vendor can be used now (`tau auth` says more).\n\
+    models.toml in tau's configuration folder adds to the list and changes it.\n\n\
+    Exit codes: 0 done, 1 no vendor could be asked, 2 usage, 3 no such model\n\
+    `tau -- models` sends the word as a prompt.";
+
 /// The arguments of `tau models`.
 #[derive(Clone, Debug, Parser)]
-#[command(
-    name = "tau models",
-    about = "The models that --model takes, with what is known of them",
-    after_help = "A `?` is not known: a size, or a price, which is in US dollars for a million tokens of input\n\
-                  and output. KEY says whether the vendor can be used now (`tau auth` says more).\n\
-                  models.toml in tau's configuration folder adds to the list and changes it.\n\n\
-                  Exit codes: 0 done, 1 no vendor could be asked, 2 usage, 3 no such model\n\
-                  `tau -- models` sends the word as a prompt."
-)]
+#[command(name = "tau models", about = "The models that --model takes", after_help = AFTER)]
 pub struct ModelsArgs {
     /// Words that the vendor, the id or the name must have
     #[arg(value_name = "FILTER")]

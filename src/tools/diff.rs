@@ -4,7 +4,7 @@
 
 use std::time::Duration;
 
-use similar::{DiffOp, TextDiff};
+use similar::{Algorithm, DiffOp, TextDiff};
 
 use super::{FileDiff, Hunk};
 
@@ -26,7 +26,12 @@ pub fn between(path: &str, old: &[u8], new: &[u8]) -> FileDiff {
     let new_text = String::from_utf8_lossy(same.middle(new));
     let old_lines: Vec<&str> = old_text.split_inclusive('\n').collect();
     let new_lines: Vec<&str> = new_text.split_inclusive('\n').collect();
-    let diff = TextDiff::configure().timeout(PATIENCE).diff_slices(&old_lines, &new_lines);
+    // Lines that occur once anchor the rest, so many small changes all over a large file do not
+    // take the time of one large change.
+    let diff = TextDiff::configure()
+        .algorithm(Algorithm::Patience)
+        .timeout(PATIENCE)
+        .diff_slices(&old_lines, &new_lines);
     let mut change = FileDiff { path: path.into(), ..FileDiff::default() };
     let mut room = Room { lines: MAX_LINES, bytes: MAX_BYTES };
     for group in diff.grouped_ops(CONTEXT) {

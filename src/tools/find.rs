@@ -84,7 +84,8 @@ impl Wish {
         }
         let glob = GlobBuilder::new(relative).literal_separator(true).build();
         let glob = glob.map_err(|error| bad_glob("pattern", &error.to_string()))?;
-        Ok(Wish { glob: glob.compile_matcher(), whole_path: relative.contains('/') })
+        let whole_path = pattern.trim_end_matches('/').contains('/');
+        Ok(Wish { glob: glob.compile_matcher(), whole_path })
     }
 
     fn fits(&self, below: &Path) -> bool {

@@ -50,7 +50,7 @@ pub fn draw(
 }
 
 fn inner_width(area: Rect) -> u16 {
-    area.width.saturating_sub(4).min(WIDEST - 2).max(1)
+    area.width.saturating_sub(4).clamp(1, WIDEST - 2)
 }
 
 /// A box for so many rows; the room inside it.

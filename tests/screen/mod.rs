@@ -18,7 +18,7 @@ use rustix::process::{Pid, Signal};
 use rustix::termios::Termios;
 
 /// The longest wait for anything.
-pub const PATIENCE: Duration = Duration::from_secs(10);
+pub const PATIENCE: Duration = Duration::from_secs(30);
 
 /// What the terminal has shown so far.
 struct Shown {

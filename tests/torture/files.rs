@@ -18,17 +18,20 @@ fn a_gigabyte_is_read_searched_and_refused_in_little_memory() {
         let mut rack = Rack::new();
         let mut file = File::create(rack.path("large")).unwrap();
         file.write_all("a line of the beginning\n".repeat(1_000).as_bytes()).unwrap();
-        file.set_len(1 << 30).unwrap();
+        // Unoptimised, a search of the whole gigabyte takes half a minute.
+        file.set_len(if super::full() { 1 << 30 } else { 1 << 27 }).unwrap();
         drop(file);
         let text = rack.fine("read", json!({"path": "large", "limit": 100}), SECOND).await;
         assert_eq!(text.lines().filter(|line| line.ends_with("  a line of the beginning")).count(), 100);
-        let text = rack.fine("read", json!({"path": "large"}), SECOND * 10).await;
+        let text = rack.fine("read", json!({"path": "large"}), SECOND * 40).await;
         assert!(text.len() < 300_000, "{}", text.len());
         let args = json!({"path": "large", "old_string": "no such text", "new_string": "x"});
         rack.refused("edit", args, "MB").await;
-        let args = json!({"pattern": "beginning", "limit": 5000});
-        let text = rack.fine("grep", args, SECOND * 10).await;
-        assert!(text.contains("large:1:a line of the beginning\n"), "{:.200}", text);
+        let text = rack.fine("grep", json!({"path": "large", "pattern": "beginning"}), SECOND * 10).await;
+        assert!(text.starts_with("[large: binary file, with a match"), "{text:.200}");
+        // In a folder a binary file is passed over at its first NUL.
+        let text = rack.fine("grep", json!({"pattern": "beginning"}), SECOND).await;
+        assert!(text.starts_with("no match for beginning in ."), "{text:.200}");
         let args = json!({"path": "large", "pattern": "absent"});
         rack.fine("grep", args, SECOND * 30).await;
         let text = rack.fine("bash", json!({"command": "cat large"}), SECOND * 60).await;
@@ -153,7 +156,7 @@ fn what_may_not_be_read_or_written_is_said() {
 #[tokio::test]
 async fn names_and_content_that_are_no_utf8_are_shown_and_kept() {
     let mut rack = Rack::new();
-    let odd = rack.bench.dir.path().join(std::ffi::OsStr::from_bytes(b"odd\xff.txt"));
+    let odd = rack.path("").join(std::ffi::OsStr::from_bytes(b"odd\xff.txt"));
     fs::write(&odd, "needle\n").unwrap();
     assert!(rack.fine("ls", json!({}), SECOND).await.contains("odd\u{fffd}.txt\n"));
     assert_eq!(rack.fine("find", json!({"pattern": "odd*"}), SECOND).await, "odd\u{fffd}.txt\n");
@@ -188,7 +191,7 @@ async fn an_edit_leaves_what_it_does_not_change() {
 async fn a_hundred_thousand_lines_are_edited() {
     let mut rack = Rack::new();
     rack.fine("bash", json!({"command": "seq 100000 > f"}), SECOND * 5).await;
-    let most = SECOND * if cfg!(debug_assertions) { 10 } else { 1 };
+    let most = SECOND * if cfg!(debug_assertions) { 30 } else { 1 };
     rack.fine("edit", json!({"path": "f", "old_string": "\n50000\n", "new_string": "\nhalf\n"}), most).await;
     let edits: Vec<_> =
         (0..200).map(|n| json!({"old_string": format!("\n{}7\n", 200 + n), "new_string": "\nx\n"})).collect();
@@ -217,8 +220,10 @@ async fn a_file_changed_in_between_is_not_touched() {
     rack.fine("bash", json!({"command": "echo three >> f"}), SECOND).await;
     let edit = json!({"path": "f", "old_string": "two", "new_string": "2"});
     rack.refused("edit", edit.clone(), "+three").await;
-    rack.refused("write", json!({"path": "f", "content": "x"}), "changed").await;
     assert_eq!(rack.bytes("f"), b"one\ntwo\nthree\n");
+    rack.fine("bash", json!({"command": "echo four >> f"}), SECOND).await;
+    rack.refused("write", json!({"path": "f", "content": "x"}), "+four").await;
+    assert_eq!(rack.bytes("f"), b"one\ntwo\nthree\nfour\n");
     rack.fine("read", json!({"path": "f"}), SECOND).await;
     rack.fine("edit", edit, SECOND).await;
     rack.fine("write", json!({"path": "f", "content": "all new\n"}), SECOND).await;

@@ -341,14 +341,14 @@ impl Composer {
     /// A visual row up at `width` cells; false on the first one.
     pub fn up(&mut self, width: u16) -> bool {
         let layout = self.layout(width);
-        layout.cursor.row.checked_sub(1).is_some_and(|row| self.to_visual(&layout, row))
+        layout.cursor.row.checked_sub(1).is_some_and(|row| self.go_to_row(&layout, row))
     }
 
     /// A visual row down at `width` cells; false on the last one.
     pub fn down(&mut self, width: u16) -> bool {
         let layout = self.layout(width);
         let row = layout.cursor.row + 1;
-        row < layout.rows.len() && self.to_visual(&layout, row)
+        row < layout.rows.len() && self.go_to_row(&layout, row)
     }
 
     /// Puts the cursor at a cell of a visual row.
@@ -419,7 +419,7 @@ impl Composer {
         }
     }
 
-    fn to_visual(&mut self, layout: &Layout, row: usize) -> bool {
+    fn go_to_row(&mut self, layout: &Layout, row: usize) -> bool {
         let column = self.column.unwrap_or(layout.cursor.column);
         let Some((line, chars)) = layout.place(row, column) else { return false };
         self.jump(line, chars);

@@ -29,7 +29,10 @@ fn shown(composer: &Composer) -> String {
     lines.join("\n")
 }
 
-fn check(cases: &[(&str, fn(&mut Composer), &str)]) {
+/// Text with `|` at the cursor before, what is done, and the same after.
+type Case = (&'static str, fn(&mut Composer), &'static str);
+
+fn check(cases: &[Case]) {
     for (before, edit, after) in cases {
         let mut composer = composer(before);
         edit(&mut composer);

@@ -23,7 +23,7 @@ impl Transcript {
             AgentEvent::SessionOpened { messages, titles, .. } => self.open(messages, titles),
             AgentEvent::MessageStart { message } => self.message_start(message),
             AgentEvent::MessageUpdate { assistant_message_event, .. } => {
-                self.delta(assistant_message_event, now)
+                self.delta(assistant_message_event, now);
             }
             AgentEvent::MessageEnd { message } => self.message_end(message, now),
             AgentEvent::ToolTitle { tool_call_id, title } => self.title(tool_call_id, title),
@@ -83,7 +83,7 @@ impl Transcript {
             Message::Custom(custom) if custom.display => self.user(&custom.content),
             Message::Custom(_) => {}
             Message::BranchSummary(summary) => {
-                self.summary("a branch that was left, in short", &summary.summary)
+                self.summary("a branch that was left, in short", &summary.summary);
             }
             Message::CompactionSummary(summary) => {
                 self.summary("the earlier part of this conversation, in short", &summary.summary);
@@ -156,7 +156,7 @@ impl Transcript {
     fn delta(&mut self, delta: &Delta, now: Millis) {
         match delta {
             Delta::TextStart { content_index } => {
-                self.block(*content_index, || Body::Answer(Blocks::default()))
+                self.block(*content_index, || Body::Answer(Blocks::default()));
             }
             Delta::ThinkingStart { content_index } => self.block(*content_index, || Body::Thinking {
                 blocks: Blocks::default(),

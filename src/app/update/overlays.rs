@@ -101,7 +101,7 @@ fn picked(model: &mut Model, kind: Kind, key: &str, effects: &mut Vec<Effect>) {
             }
         }
         Kind::Thinking => {
-            actions::set_thinking(model, ThinkingLevel::named(key).unwrap_or_default(), effects)
+            actions::set_thinking(model, ThinkingLevel::named(key).unwrap_or_default(), effects);
         }
         Kind::Themes => slash::set_theme(model, key, effects),
         Kind::Vendors => push_login(model, key),

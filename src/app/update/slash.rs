@@ -18,6 +18,10 @@ pub(super) fn run(model: &mut Model, command: Slash, arguments: &str, effects: &
         Slash::Resume => overlays::open_sessions(model, false, effects),
         Slash::New => effects.push(Effect::Agent(AgentCommand::Session(SessionCommand::New))),
         Slash::Name => name(model, arguments, effects),
+        Slash::Compact => {
+            let instructions = Some(arguments.to_owned()).filter(|text| !text.is_empty());
+            effects.push(Effect::Agent(AgentCommand::Compact { instructions }));
+        }
         Slash::Copy => actions::copy_answer(model, effects),
         Slash::Session => session(model),
         Slash::Theme => theme(model, arguments, effects),

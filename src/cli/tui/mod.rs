@@ -86,6 +86,9 @@ impl Screen {
     }
 
     /// Folds a fact; what it asks for waits in line.
+    ///
+    /// # Errors
+    /// The recording cannot be written.
     pub fn fold(&mut self, msg: Msg) -> io::Result<()> {
         let Some(model) = self.model.take() else { return Ok(()) };
         let stamped = Stamped { at: self.clock.now(), msg };
@@ -100,6 +103,9 @@ impl Screen {
     }
 
     /// Draws a frame and folds what it found out.
+    ///
+    /// # Errors
+    /// The terminal is gone.
     pub fn draw(&mut self) -> io::Result<()> {
         let Some(model) = &self.model else { return Ok(()) };
         let memo = &mut self.memo;

@@ -1,0 +1,222 @@
+//! Figures of the tools, each beside what it is measured against.
+//!
+//! `cargo run --release --example bench_tools`; `rg` in the path, or at `RG`, is measured too.
+//! Every figure is the best of several runs. Makes about 1.5 GB of files in the temporary folder
+//! and removes them.
+
+#![allow(clippy::print_stdout, clippy::disallowed_methods, reason = "a program that measures and tells")]
+
+use std::error::Error;
+use std::fs::{self, File};
+use std::io::Write;
+use std::path::Path;
+use std::process::{Command, Stdio};
+use std::sync::Arc;
+use std::time::{Duration, Instant};
+
+use serde_json::{Value, json};
+use tau::tools::ledger::Ledger;
+use tau::tools::process::ChildEnv;
+use tau::tools::scratch::Scratch;
+use tau::tools::{Limits, Progress, ToolContext, Toolbox};
+use tokio_util::sync::CancellationToken;
+
+type Outcome<T> = Result<T, Box<dyn Error>>;
+
+/// Folders of the tree and files in each.
+const TREE: (usize, usize) = (1_000, 100);
+const RUNS: usize = 7;
+
+struct Bench {
+    context: ToolContext,
+    tools: Toolbox,
+}
+
+impl Bench {
+    fn new(folder: &Path) -> Outcome<Self> {
+        let context = ToolContext {
+            cwd: Arc::from(folder),
+            cancel: CancellationToken::new(),
+            progress: Progress::none(),
+            ledger: Arc::new(Ledger::default()),
+            scratch: Arc::new(Scratch::new(folder)?),
+            env: Arc::new(ChildEnv::new(&[], &[], "bench")),
+            limits: Limits::default(),
+            default_timeout: None,
+        };
+        Ok(Bench { context, tools: Toolbox::all() })
+    }
+
+    /// How long a call takes.
+    async fn call(&self, tool: &str, args: Value) -> Outcome<Duration> {
+        let tool = self.tools.get(tool).ok_or("no such tool")?;
+        let started = Instant::now();
+        tool.run(args, self.context.clone()).await?;
+        Ok(started.elapsed())
+    }
+
+    async fn best(&self, tool: &str, args: &Value) -> Outcome<Duration> {
+        let mut best = Duration::MAX;
+        for _ in 0..RUNS {
+            best = best.min(self.call(tool, args.clone()).await?);
+        }
+        Ok(best)
+    }
+}
+
+/// How long another program takes, at best; none where it is missing.
+fn other(program: &str, args: &[&str], folder: &Path, runs: usize) -> Option<Duration> {
+    let run = |_| {
+        let started = Instant::now();
+        let mut command = Command::new(program);
+        let status =
+            command.args(args).current_dir(folder).stdin(Stdio::null()).stdout(Stdio::null()).status();
+        status.ok().map(|_| started.elapsed())
+    };
+    (0..runs).map(run).collect::<Option<Vec<_>>>()?.into_iter().min()
+}
+
+/// Memory of this process at its highest, in MB; 0 where that cannot be known.
+fn peak() -> f64 {
+    let status = fs::read_to_string("/proc/self/status").unwrap_or_default();
+    let line = status.lines().find_map(|line| line.strip_prefix("VmHWM:"));
+    line.and_then(|line| line.split_whitespace().next()?.parse().ok()).unwrap_or(0.0) / 1024.0
+}
+
+fn tell(what: &str, ours: Duration, beside: Option<(&str, Duration)>, promised: &str) {
+    let ms = |time: Duration| format!("{:.1} ms", time.as_secs_f64() * 1000.0);
+    let beside = match beside {
+        Some((name, theirs)) => {
+            format!("{name} {}, {:.2} times", ms(theirs), ours.as_secs_f64() / theirs.as_secs_f64())
+        }
+        None => "nothing beside it".into(),
+    };
+    println!("{what:<44} {:>11}   {beside} (promised: {promised})", ms(ours));
+}
+
+fn make_tree(folder: &Path) -> Outcome<()> {
+    fs::create_dir_all(folder.join(".git"))?;
+    fs::write(folder.join(".gitignore"), "*.log\nbuild/\n")?;
+    for outer in 0..TREE.0 {
+        let inner = folder.join(format!("module{:02}/part{:02}", outer / 32, outer % 32));
+        fs::create_dir_all(&inner)?;
+        for file in 0..TREE.1 {
+            let end = ["rs", "ts", "md", "log"][file % 4];
+            let rare = if (outer * TREE.1 + file).is_multiple_of(997) { "a rare_needle here\n" } else { "" };
+            let text = format!("// file {file} of {outer}\nfn common_word() {{}}\n{rare}")
+                + &"some text that is in no way special\n".repeat(file % 40);
+            fs::write(inner.join(format!("file{file:03}.{end}")), text)?;
+        }
+    }
+    Ok(())
+}
+
+async fn searching(bench: &Bench, folder: &Path) -> Outcome<()> {
+    make_tree(folder)?;
+    let rg = std::env::var("RG").unwrap_or_else(|_| "rg".into());
+    let path = folder.display().to_string();
+    let cases = [
+        ("find *.rs", "find", json!({"pattern": "*.rs", "path": path}), vec!["--files", "-g", "*.rs"]),
+        (
+            "find, nothing found",
+            "find",
+            json!({"pattern": "*.nothing", "path": path}),
+            vec!["--files", "-g", "*.nothing"],
+        ),
+        (
+            "grep, 100 matches",
+            "grep",
+            json!({"pattern": "rare_needle", "path": path}),
+            vec!["-n", "rare_needle"],
+        ),
+        (
+            "grep, no match",
+            "grep",
+            json!({"pattern": "no_such_text", "path": path}),
+            vec!["-n", "no_such_text"],
+        ),
+        (
+            "grep -i regex",
+            "grep",
+            json!({"pattern": "RARE_\\w+ here", "ignore_case": true, "path": path}),
+            vec!["-n", "-i", "RARE_\\w+ here"],
+        ),
+        (
+            "grep, a match in every file",
+            "grep",
+            json!({"pattern": "common_word", "path": path}),
+            vec!["-n", "common_word"],
+        ),
+    ];
+    for (what, tool, args, theirs) in cases {
+        let ours = bench.best(tool, &args).await?;
+        tell(what, ours, other(&rg, &theirs, folder, RUNS).map(|time| ("rg", time)), "1.3 times");
+    }
+    Ok(())
+}
+
+async fn files(bench: &Bench, folder: &Path) -> Outcome<()> {
+    let large = folder.join("large");
+    let block = "this is one line of a large file, of usual length for a line\n".repeat(17_000);
+    let mut file = File::create(&large)?;
+    for _ in 0..1_000 {
+        file.write_all(block.as_bytes())?;
+    }
+    drop(file);
+    let before = peak();
+    let ours = bench.best("read", &json!({"path": "large", "limit": 100})).await?;
+    tell("read, 100 lines of 1 GB", ours, None, "100 ms");
+    println!("    memory {:.1} MB, before it {before:.1} MB", peak());
+    fs::remove_file(large)?;
+    let ten: String =
+        (0..240_000).map(|n| format!("this is line {n} of a file of ten megabytes\n")).collect();
+    let edits = [
+        ("edit of 10 MB, one place", "line 150000 of", "line x of", false),
+        ("edit of 10 MB, inexact", "this is line 1000 of a file of ten megabytes  ", "z", false),
+        ("edit of 10 MB, 1100 places", "line 77", "line qq", true),
+    ];
+    for (what, old, new, all) in edits {
+        let mut best = Duration::MAX;
+        for _ in 0..3 {
+            fs::write(folder.join("ten"), &ten)?;
+            bench.call("read", json!({"path": "ten", "limit": 1})).await?;
+            let args = json!({"path": "ten", "old_string": old, "new_string": new, "replace_all": all});
+            best = best.min(bench.call("edit", args).await?);
+        }
+        tell(what, best, None, "100 ms");
+    }
+    Ok(())
+}
+
+async fn output(bench: &Bench, folder: &Path) -> Outcome<()> {
+    for command in ["head -c 1G /dev/zero", "yes 'a line of text' | head -c 1G"] {
+        let mut best = Duration::MAX;
+        for _ in 0..3 {
+            best = best.min(bench.call("bash", json!({"command": command})).await?);
+        }
+        let piped = format!("{{ {command}; }} | cat");
+        tell(
+            &format!("bash: {command}"),
+            best,
+            other("bash", &["-c", &piped], folder, 3).map(|t| ("cat", t)),
+            "3 times",
+        );
+        println!("    memory {:.1} MB (promised: 40 MB)", peak());
+    }
+    let started = Instant::now();
+    for _ in 0..100 {
+        bench.call("bash", json!({"command": "true"})).await?;
+    }
+    tell("bash: 100 times true", started.elapsed(), None, "1 s");
+    Ok(())
+}
+
+#[tokio::main]
+async fn main() -> Outcome<()> {
+    let folder = tempfile::tempdir()?;
+    let bench = Bench::new(folder.path())?;
+    // What is measured for memory comes first: the rest makes large texts of its own.
+    output(&bench, folder.path()).await?;
+    files(&bench, folder.path()).await?;
+    searching(&bench, &folder.path().join("tree")).await
+}
