@@ -1,4 +1,36 @@
-//! tau: a full-screen terminal application in which a developer pairs with a coding agent.
+//! tau: a full-screen terminal application in which a developer pairs with a coding agent, and
+//! the agent itself as a library.
+//!
+//! An [`Agent`] is a model, a system prompt, tools and a conversation. It is driven by method
+//! calls, listened to by any number of subscribers, and does not care what it is part of:
+//!
+//! ```
+//! use tau::Agent;
+//! use tau::agent::{AgentEvent, catalogue};
+//!
+//! # #[tokio::main(flavor = "current_thread")]
+//! # async fn main() -> Result<(), Box<dyn std::error::Error>> {
+//! // The built-in demo model needs no key; `.model_named("anthropic/…")` takes a real one.
+//! let agent = Agent::builder().model(catalogue::demo()).system("You are brief.").start();
+//! let mut events = agent.subscribe();
+//!
+//! let answer = agent.run("help").await?;
+//! assert!(!answer.text().is_empty());
+//!
+//! agent.shutdown().await;
+//! let mut deltas = 0;
+//! while let Some(event) = events.recv().await {
+//!     deltas += usize::from(matches!(event, AgentEvent::MessageUpdate { .. }));
+//! }
+//! assert!(deltas > 0);
+//! # Ok(())
+//! # }
+//! ```
+//!
+//! [`CodingAgent`] is one with the tools of the program. More is in `examples/`: `chat` (thirty
+//! lines), `custom_tool`, `custom_transport`, `sse_server`, `proxy_server` and `proxy_client`. What
+//! an agent can be told and what it tells are two plain enums, [`agent::AgentCommand`] and
+//! [`agent::AgentEvent`]; below the handle, [`agent::task::spawn`] is all there is.
 //!
 //! The crate is five modules, and the import direction between them is a law
 //! (held by `tests/tidy.rs`):
@@ -37,3 +69,5 @@ pub mod view;
     reason = "the composition root performs effects"
 )]
 pub mod cli;
+
+pub use agent::api::{Agent, CodingAgent};

@@ -246,7 +246,7 @@ async fn a_model_that_repeats_itself_is_warned_then_stopped() {
 #[tokio::test]
 async fn answers_of_a_run_are_limited() {
     let answers = (0..9).map(|n| vec![Call("a", "echo", json!({ "text": n.to_string() })), USE]);
-    let mut bench = Bench::with(Player::new(answers.collect()), |config| config.max_turns = Some(3));
+    let mut bench = Bench::with(Player::new(answers.collect()), |config| config.limits.turns = Some(3));
     bench.prompt("go").await;
     let events = brief(&bench.settled().await);
     assert_eq!(events.iter().filter(|line| *line == "turn_start").count(), 3);

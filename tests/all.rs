@@ -20,6 +20,7 @@ mod forks;
 mod frames;
 mod harness;
 mod laws;
+mod library;
 mod models;
 mod providers;
 mod pty;

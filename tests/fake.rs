@@ -238,7 +238,8 @@ pub fn config(transport: Arc<dyn Transport>, dir: &Path) -> AgentConfig {
         find_model: Arc::new(|provider, id| (provider == "fake" && id != "gone").then(|| model(id))),
         max_retries: 3,
         patience: Patience::Headless,
-        max_turns: None,
+        limits: Default::default(),
+        conduct: Default::default(),
         room: Default::default(),
     }
 }
@@ -367,6 +368,7 @@ fn line(event: &AgentEvent) -> Option<String> {
         AgentEvent::Notice { level, text, .. } => format!("notice {level:?} {text}"),
         AgentEvent::QueueReturned { texts } => format!("returned {texts:?}"),
         AgentEvent::Stopped => "stopped".into(),
+        AgentEvent::RunStopped { reason } => format!("ended by {reason:?}"),
         AgentEvent::BashStart { command, .. } => format!("bash {command}"),
         AgentEvent::BashEnd { message, .. } => format!("bash ended {:?}", message.exit_code),
         other => format!("{other:?}"),

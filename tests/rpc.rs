@@ -85,15 +85,16 @@ impl Client {
         let (far_out, near_out) = tokio::io::duplex(pipe);
         let (signals, mut caught) = mpsc::channel::<Caught>(4);
         // On a thread of its own, as in the program: what serves need not be able to move.
-        let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap();
-        let serve = async move {
-            let next = async || match caught.recv().await {
-                Some(caught) => caught,
-                None => std::future::pending().await,
-            };
-            rpc::run(spawn(config), Box::new(Shelf), events, far_in, far_out, next).await
-        };
-        let service = tokio::task::spawn_blocking(move || runtime.block_on(serve));
+        let service = tokio::task::spawn_blocking(move || {
+            let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap();
+            runtime.block_on(async move {
+                let next = async || match caught.recv().await {
+                    Some(caught) => caught,
+                    None => std::future::pending().await,
+                };
+                rpc::run(spawn(config), Box::new(Shelf), events, far_in, far_out, next).await
+            })
+        });
         let output = Some(BufReader::with_capacity(1 << 20, near_out).lines());
         Client { input: Some(near_in), output, service, signals, dir, seen: Vec::new() }
     }

@@ -5,7 +5,7 @@
 
 use std::sync::Arc;
 
-use super::command::{AgentCommand, Queue, SessionCommand, Tuning};
+use super::command::{AgentCommand, Queue, SessionCommand, Tuning, When};
 use super::context;
 use super::event::{AgentEvent, CompactionReason, NoticeLevel};
 use super::inspect::inspect;
@@ -30,16 +30,29 @@ pub(super) fn act(agent: &mut Agent, command: AgentCommand) {
         }
         AgentCommand::TakeQueue => take_queue(agent),
         AgentCommand::Shutdown => agent.shut(),
-        // Nothing asks yet, so there is no question that an answer could belong to.
-        AgentCommand::Answer { .. } => {}
+        AgentCommand::Answer { id, answer } => agent.questions.answer(&id, answer),
+        AgentCommand::Mark { id, when: When::Idle } => agent.marks.push(id),
         // What follows a command that waits must wait too, or it would act on the wrong session.
         command if blocked(agent) => agent.later.push_back(command),
         AgentCommand::Prompt { text, images, streaming } => prompt(agent, text, images, streaming),
+        AgentCommand::Mark { id, when: When::Now } if passed(agent) => agent.emit(AgentEvent::Marked { id }),
+        AgentCommand::Mark { .. } => agent.later.push_back(command),
+        AgentCommand::Enqueue { text, images, queue } => enqueue(agent, text, images, queue),
+        AgentCommand::ClearQueue { queue } => {
+            agent.queues.clear(queue);
+            tell_queues(agent);
+        }
+        AgentCommand::SetQueueMode { queue, mode } => agent.queues.set_mode(queue, mode),
+        AgentCommand::SetSteerMode { mode } => agent.config.conduct.steer = mode,
+        AgentCommand::SetBudgets { budgets } => agent.config.conduct.budgets = budgets,
+        AgentCommand::SetSystem { text } => agent.config.system = text.into(),
+        AgentCommand::SetTools { names } => set_tools(agent, &names),
+        AgentCommand::SetLimits { limits } => agent.config.limits = limits,
+        AgentCommand::AppendMessage { message } => append(agent, message),
         AgentCommand::Continue if agent.phase == Phase::Running => {
             agent.notice(NoticeLevel::Info, "the agent is working already", None);
         }
         AgentCommand::Continue => agent.later.push_back(command),
-        AgentCommand::Enqueue { text, images, queue } => enqueue(agent, text, images, queue),
         AgentCommand::Tune(tuning) => tune(agent, tuning),
         AgentCommand::Inspect { ticket, wish } => {
             let found = inspect(agent, &wish);
@@ -51,7 +64,7 @@ pub(super) fn act(agent: &mut Agent, command: AgentCommand) {
             start_shell(agent, Order { id, command, hidden: exclude_from_context, window: size.map(window) });
         }
         AgentCommand::Session(SessionCommand::Name { name }) => switch::name(agent, &name),
-        AgentCommand::Session(_) | AgentCommand::Compact { .. } => {
+        AgentCommand::Session(_) | AgentCommand::Compact { .. } | AgentCommand::ReplaceMessages { .. } => {
             agent.stop.cancel();
             agent.later.push_back(command);
         }
@@ -60,9 +73,18 @@ pub(super) fn act(agent: &mut Agent, command: AgentCommand) {
 
 /// Whether the session that commands act upon is about to change.
 fn blocked(agent: &Agent) -> bool {
-    let changes =
-        |command: &AgentCommand| matches!(command, AgentCommand::Session(_) | AgentCommand::Compact { .. });
+    let changes = |command: &AgentCommand| {
+        matches!(
+            command,
+            AgentCommand::Session(_) | AgentCommand::Compact { .. } | AgentCommand::ReplaceMessages { .. }
+        )
+    };
     agent.phase == Phase::Switching || agent.later.iter().any(changes)
+}
+
+/// Whether everything that was commanded so far has been acted on or belongs to a later run.
+fn passed(agent: &Agent) -> bool {
+    agent.later.is_empty() || agent.phase == Phase::Running
 }
 
 /// Begins what had to wait until nothing else runs.
@@ -71,12 +93,21 @@ pub(super) async fn begin(agent: &mut Agent, command: AgentCommand) {
         AgentCommand::Prompt { text, images, .. } => start(agent, text, images).await,
         AgentCommand::Continue => go_on(agent).await,
         AgentCommand::Compact { instructions } => compact::manual(agent, instructions).await,
+        AgentCommand::ReplaceMessages { messages } => switch::replace(agent, messages),
         AgentCommand::Session(command) => {
             agent.phase = Phase::Switching;
             switch::session(agent, command).await;
             agent.phase = Phase::Idle;
         }
         other => act(agent, other),
+    }
+}
+
+/// Tells the marks behind a prompt whose run has begun.
+pub(super) fn tell_passed_marks(agent: &mut Agent) {
+    while let Some(AgentCommand::Mark { id, .. }) = agent.later.front().cloned() {
+        agent.later.pop_front();
+        agent.emit(AgentEvent::Marked { id });
     }
 }
 
@@ -100,11 +131,44 @@ fn prompt(agent: &mut Agent, text: String, images: Vec<Block>, streaming: Queue)
     }
 }
 
+/// Puts a message in a queue.
 fn enqueue(agent: &mut Agent, text: String, images: Vec<Block>, queue: Queue) {
     if sendable(agent, &text, &images) {
         agent.queues.push(queue, said(text, images));
-        let update = agent.queues.update();
-        agent.emit(update);
+        tell_queues(agent);
+    }
+}
+
+fn tell_queues(agent: &mut Agent) {
+    let update = agent.queues.update();
+    agent.emit(update);
+}
+
+/// Offers other tools from the next request on.
+fn set_tools(agent: &mut Agent, names: &[String]) {
+    let (tools, missing) = agent.config.conduct.shelf.pick(names);
+    agent.config.tools = tools;
+    if !missing.is_empty() {
+        let text = format!("there is no tool named {}", missing.join(", "));
+        agent.notice(NoticeLevel::Warning, text, Some("the others are on"));
+    }
+}
+
+/// Adds a message to the conversation; it must not come between a call and its result.
+fn append(agent: &mut Agent, message: Arc<Message>) {
+    if agent.phase != Phase::Idle {
+        agent.after_run.push(message);
+    } else {
+        agent.record(message.clone());
+        tell_whole(agent, message);
+    }
+}
+
+/// Tells of a message that came whole and from outside. Commands of the person's have been told.
+pub(super) fn tell_whole(agent: &mut Agent, message: Arc<Message>) {
+    if !matches!(*message, Message::BashExecution(_)) {
+        agent.emit(AgentEvent::MessageStart { message: message.clone() });
+        agent.emit(AgentEvent::MessageEnd { message });
     }
 }
 
@@ -112,7 +176,6 @@ fn tune(agent: &mut Agent, tuning: Tuning) {
     match tuning {
         Tuning::AutoCompaction { enabled } => agent.config.room.auto = enabled,
         Tuning::AutoRetry { enabled } => agent.auto_retry = enabled,
-        Tuning::Delivery { queue, delivery } => agent.queues.deliver(queue, delivery),
     }
 }
 
@@ -196,8 +259,7 @@ fn take_queue(agent: &mut Agent) {
     let changed = !agent.queues.is_empty();
     let texts = agent.queues.take();
     if changed {
-        let update = agent.queues.update();
-        agent.emit(update);
+        tell_queues(agent);
     }
     agent.emit(AgentEvent::QueueReturned { texts });
 }

@@ -15,6 +15,7 @@ use tokio::sync::watch;
 use tokio::task::{Id, JoinError, JoinSet};
 use tokio::time::{Instant, sleep, timeout_at};
 
+use super::conduct::SteerMode;
 use super::event::{AgentEvent, NoticeLevel};
 use super::message::{AssistantMessage, Message, StopReason, ToolCall, ToolResultMessage};
 use super::run::Run;
@@ -28,6 +29,9 @@ const UPDATE: Duration = Duration::from_millis(100);
 /// How long aborted calls may take to end in order and to say what they had.
 const GRACE: Duration = Duration::from_millis(500);
 
+/// The result of a call that steering made needless.
+const SKIPPED: &str = "skipped: not run, since the person sent a message in between";
+
 /// The result of a call that did not end in time when it was aborted.
 const DEAF: &str = "aborted; it may have been carried out in part";
 
@@ -35,12 +39,12 @@ const DEAF: &str = "aborted; it may have been carried out in part";
 /// this returns.
 pub(super) async fn carry_out(run: &mut Run<'_>, answer: &AssistantMessage) -> Vec<Arc<Message>> {
     let slots: Vec<Slot> = plan(run, answer);
-    let mut carrying = Carrying { run, slots };
+    let mut carrying = Carrying { run, slots, ended: 0 };
     let mut at = 0;
     while at < carrying.slots.len() {
         let batch = carrying.batch(at);
         let next = at + batch.len().max(1);
-        if batch.is_empty() || carrying.run.agent.stop.is_cancelled() {
+        if batch.is_empty() || carrying.run.agent.stop.is_cancelled() || carrying.steered() {
             carrying.pass_over(at);
             at += 1;
         } else {
@@ -138,6 +142,8 @@ impl Batch {
 struct Carrying<'r, 'a> {
     run: &'r mut Run<'a>,
     slots: Vec<Slot>,
+    /// Calls that ran to an end.
+    ended: usize,
 }
 
 impl Carrying<'_, '_> {
@@ -154,12 +160,20 @@ impl Carrying<'_, '_> {
         }
     }
 
+    /// Whether the person has said something that makes the rest of the calls wait. It is looked
+    /// at when a call has ended, so an answer that calls tools gets at least one result.
+    fn steered(&self) -> bool {
+        let agent = &self.run.agent;
+        self.ended > 0 && agent.config.conduct.steer == SteerMode::SkipRemaining && agent.queues.steers()
+    }
+
     /// Gives a call that cannot or must not run its result.
     fn pass_over(&mut self, index: usize) {
         let stopped = self.run.agent.stop.is_cancelled();
         let reason = match self.slots.get(index).map(|slot| &slot.tool) {
-            Some(Err(reason)) if !stopped => reason.clone(),
-            _ => "aborted".to_owned(),
+            _ if stopped => "aborted".to_owned(),
+            Some(Err(reason)) => reason.clone(),
+            _ => SKIPPED.to_owned(),
         };
         self.tell_start(index);
         self.end(index, Outcome::unrun(&reason));
@@ -169,13 +183,14 @@ impl Carrying<'_, '_> {
         let mut batch = Batch::default();
         loop {
             while batch.tasks.len() < ABREAST
+                && !self.steered()
                 && let Some(index) = waiting.pop_front()
             {
                 self.start(&mut batch, index);
             }
             match self.run.agent.attend_unless_stopped(batch.step()).await {
                 Some(Some(step)) => self.step(&mut batch, step),
-                Some(None) => return,
+                Some(None) => return waiting.into_iter().for_each(|index| self.pass_over(index)),
                 None => return self.abort_batch(batch, waiting).await,
             }
         }
@@ -233,6 +248,7 @@ impl Carrying<'_, '_> {
                     Err(error) => error.id(),
                 };
                 if let Some((index, since)) = batch.started.remove(&id) {
+                    self.ended += 1;
                     let outcome = self.outcome(ended.map(|(_, answer)| answer), millis(since));
                     self.end(index, outcome);
                 }
@@ -303,7 +319,7 @@ impl Carrying<'_, '_> {
 
     /// The results as messages, in call order. Whatever has none by now gets one.
     fn results(self) -> Vec<Arc<Message>> {
-        let Carrying { run, slots } = self;
+        let Carrying { run, slots, .. } = self;
         let message = |slot: Slot| {
             let outcome = slot.outcome.unwrap_or_else(|| Outcome::unrun("aborted"));
             run.commit(Message::ToolResult(ToolResultMessage {

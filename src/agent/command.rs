@@ -5,7 +5,9 @@ use std::sync::Arc;
 
 use serde::{Deserialize, Serialize};
 
-use super::message::Block;
+use super::conduct::{Budgets, QueueMode, SteerMode};
+use super::limits::Limits;
+use super::message::{Block, Message};
 use super::model::{Model, ThinkingLevel};
 
 /// A command to the agent task. Commands take effect in the order in which they were sent.
@@ -14,6 +16,8 @@ use super::model::{Model, ThinkingLevel};
 pub enum AgentCommand {
     /// Start a run with this message. During a run it is queued as `streaming` says.
     Prompt { text: String, images: Vec<Block>, streaming: Queue },
+    /// Put a message in a queue, also while nothing runs; it then waits for the next run.
+    Enqueue { text: String, images: Vec<Block>, queue: Queue },
     /// Go on from a history whose last message is the person's or a tool result.
     Continue,
     /// Stop the model, the tools, a waiting retry, a compaction.
@@ -22,14 +26,34 @@ pub enum AgentCommand {
     AbortRetry,
     /// Hand the queued messages back (`AgentEvent::QueueReturned`) and empty the queues.
     TakeQueue,
+    /// Throw away what waits in a queue; in both, without one.
+    ClearQueue { queue: Option<Queue> },
+    /// Let this many messages leave the queue at once.
+    SetQueueMode { queue: Queue, mode: QueueMode },
+    /// Treat the calls of a turn so when it is steered.
+    SetSteerMode { mode: SteerMode },
     /// Answer a question.
     Answer { id: String, answer: Answer },
     /// Use this model from the next request on.
     SetModel { model: Arc<Model> },
     /// Think this hard from the next request on.
     SetThinking { level: ThinkingLevel },
-    /// Queue this message, also while nothing runs: then it waits for the next run.
-    Enqueue { text: String, images: Vec<Block>, queue: Queue },
+    /// Think within these budgets from the next request on.
+    SetBudgets { budgets: Budgets },
+    /// Send this system prompt from the next request on.
+    SetSystem { text: String },
+    /// Offer the tools of these names, in this order, from the next request on: of those the
+    /// agent was started with and those on its shelf (`conduct::Shelf`).
+    SetTools { names: Vec<String> },
+    /// Hold these limits from the next run on.
+    SetLimits { limits: Limits },
+    /// Add a message to the conversation; during a run, when it has ended.
+    AppendMessage { message: Arc<Message> },
+    /// Go on from these messages in place of the present ones, which stay in the session file as
+    /// a branch. A run is aborted first. Answered by `AgentEvent::SessionOpened`.
+    ReplaceMessages { messages: Vec<Arc<Message>> },
+    /// Answer with `AgentEvent::Marked`: at once, or when nothing runs and nothing waits to.
+    Mark { id: String, when: When },
     /// Change how the agent goes about it, from now on.
     Tune(Tuning),
     /// Answer a question about the session: `AgentEvent::Inspected` with the same ticket, after
@@ -79,25 +103,12 @@ pub enum Tuning {
     AutoCompaction { enabled: bool },
     /// Whether a request that failed in passing is sent again.
     AutoRetry { enabled: bool },
-    /// How many messages of a queue are delivered together.
-    Delivery { queue: Queue, delivery: Delivery },
-}
-
-/// How many messages of a queue are delivered together.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(rename_all = "kebab-case")]
-pub enum Delivery {
-    All,
-    #[default]
-    OneAtATime,
 }
 
 /// What a front end may ask about the session. Answers have the shape of the RPC wire.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(tag = "wish", rename_all = "snake_case", rename_all_fields = "camelCase")]
 pub enum Wish {
-    /// Nothing: a sign that what was sent before has taken effect.
-    Nothing,
     /// Session, queues and modes.
     State,
     /// The messages of the context.
@@ -112,6 +123,16 @@ pub enum Wish {
     ForkMessages,
     /// Counts, tokens, cost.
     Stats,
+}
+
+/// When a mark is told.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub enum When {
+    /// In its turn among the commands.
+    Now,
+    /// When all runs that were asked for have ended.
+    Idle,
 }
 
 /// An answer to a question.

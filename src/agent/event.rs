@@ -12,6 +12,7 @@ use std::sync::Arc;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
+use super::limits::RunEnd;
 use super::message::{BashExecution, Message, ToolCall, Usage};
 use super::model::{Model, ThinkingLevel};
 use crate::tools::ToolOutput;
@@ -113,6 +114,11 @@ pub enum AgentEvent {
     Asked { id: String, question: Question },
     /// *Own.* Something people should know that is no message.
     Notice { level: NoticeLevel, text: String, hint: Option<String> },
+    /// *Own.* The run is ended before the model has said everything; a notice beside it has words
+    /// for people. `AgentEnd` and `AgentSettled` follow.
+    RunStopped { reason: RunEnd },
+    /// *Own.* What was commanded before this mark has been acted on; see `AgentCommand::Mark`.
+    Marked { id: String },
     /// *Own.* The agent task has ended; nothing follows.
     Stopped,
 }

@@ -52,6 +52,11 @@ impl Guard {
         }
     }
 
+    /// Forgets what was seen: the person wants the model to go on.
+    pub(super) fn forgive(&mut self) {
+        *self = Guard::default();
+    }
+
     /// The tool the model is stuck on, once it is.
     pub(super) fn stuck(&self) -> Option<&str> {
         self.stuck.as_deref()

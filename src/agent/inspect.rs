@@ -21,7 +21,6 @@ use super::task::Agent;
 pub(super) fn inspect(agent: &Agent, wish: &Wish) -> Result<String, String> {
     let tree = agent.config.session.tree();
     Ok(match wish {
-        Wish::Nothing => "null".to_owned(),
         Wish::State => text(&state(agent)),
         Wish::Messages => text(&json!({ "messages": agent.config.session.context().messages })),
         Wish::LastText => text(&last_text(&agent.config.session.context().messages)),

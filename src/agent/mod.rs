@@ -5,11 +5,15 @@
 //! serialisations of the same thing. This module knows `tools`; it never knows who listens.
 
 mod act;
+pub mod api;
+mod ask;
 pub mod assemble;
+pub mod attachment;
 mod calls;
 pub mod catalogue;
 pub mod command;
 pub mod compact;
+pub mod conduct;
 pub mod context;
 pub mod demo;
 pub mod event;
@@ -17,6 +21,7 @@ pub mod files;
 mod guard;
 pub mod history;
 mod inspect;
+pub mod limits;
 pub mod message;
 pub mod model;
 mod outbox;

@@ -1,11 +1,13 @@
 //! Messages sent while a run goes on, waiting for their moment.
 //!
 //! Pure. Steering is delivered after the tool calls of a turn, follow-ups when the agent would
-//! stop, one at a time unless told otherwise. Aborting leaves both as they are; only [`Queues::take`] empties them.
+//! stop, each one at a time or all at once. Aborting leaves both as they are; only
+//! [`Queues::take`] and [`Queues::clear`] empty them.
 
 use std::collections::VecDeque;
 
-use super::command::{Delivery, Queue};
+use super::command::Queue;
+use super::conduct::QueueMode;
 use super::event::AgentEvent;
 use super::message::UserMessage;
 
@@ -14,11 +16,24 @@ use super::message::UserMessage;
 pub(super) struct Queues {
     steering: VecDeque<UserMessage>,
     follow_up: VecDeque<UserMessage>,
-    steering_mode: Delivery,
-    follow_up_mode: Delivery,
+    steering_mode: QueueMode,
+    follow_up_mode: QueueMode,
 }
 
 impl Queues {
+    /// Empty queues that are emptied so.
+    pub(super) fn with_modes(steering_mode: QueueMode, follow_up_mode: QueueMode) -> Self {
+        Queues { steering_mode, follow_up_mode, ..Queues::default() }
+    }
+
+    /// Lets this many messages leave the queue at once.
+    pub(super) fn set_mode(&mut self, queue: Queue, mode: QueueMode) {
+        match queue {
+            Queue::Steer => self.steering_mode = mode,
+            Queue::FollowUp => self.follow_up_mode = mode,
+        }
+    }
+
     /// Puts a message at the end of a queue.
     pub(super) fn push(&mut self, queue: Queue, message: UserMessage) {
         match queue {
@@ -27,34 +42,40 @@ impl Queues {
         }
     }
 
-    /// What of a queue is to be delivered now: its next message, or all of them.
+    /// What leaves a queue now: its next message, or all, as its mode says.
     pub(super) fn next(&mut self, queue: Queue) -> Vec<UserMessage> {
-        let (messages, mode) = match queue {
+        let (waiting, mode) = match queue {
             Queue::Steer => (&mut self.steering, self.steering_mode),
             Queue::FollowUp => (&mut self.follow_up, self.follow_up_mode),
         };
-        let count = match mode {
-            Delivery::All => messages.len(),
-            Delivery::OneAtATime => messages.len().min(1),
-        };
-        messages.drain(..count).collect()
+        match mode {
+            QueueMode::OneAtATime => waiting.pop_front().into_iter().collect(),
+            QueueMode::All => waiting.drain(..).collect(),
+        }
     }
 
-    /// Delivers messages of a queue so from now on.
-    pub(super) fn deliver(&mut self, queue: Queue, delivery: Delivery) {
-        match queue {
-            Queue::Steer => self.steering_mode = delivery,
-            Queue::FollowUp => self.follow_up_mode = delivery,
+    /// True when steering waits.
+    pub(super) fn steers(&self) -> bool {
+        !self.steering.is_empty()
+    }
+
+    /// Throws away what waits in one queue, or in both.
+    pub(super) fn clear(&mut self, queue: Option<Queue>) {
+        if queue != Some(Queue::FollowUp) {
+            self.steering.clear();
+        }
+        if queue != Some(Queue::Steer) {
+            self.follow_up.clear();
         }
     }
 
     /// How steering is delivered.
-    pub(super) fn steering_mode(&self) -> Delivery {
+    pub(super) fn steering_mode(&self) -> QueueMode {
         self.steering_mode
     }
 
     /// How follow-ups are delivered.
-    pub(super) fn follow_up_mode(&self) -> Delivery {
+    pub(super) fn follow_up_mode(&self) -> QueueMode {
         self.follow_up_mode
     }
 
@@ -100,8 +121,22 @@ mod tests {
         assert_eq!(queues.take(), ["b", "x"]);
         assert!(queues.is_empty());
         assert_eq!(queues.next(Queue::FollowUp), []);
-        queues.deliver(Queue::Steer, Delivery::All);
-        ["c", "d"].map(|text| queues.push(Queue::Steer, said(text)));
-        assert_eq!(queues.next(Queue::Steer), [said("c"), said("d")]);
+    }
+
+    #[test]
+    fn a_queue_is_emptied_as_its_mode_says() {
+        let said = |text: &str| UserMessage { content: UserContent::Text(text.into()), timestamp: 0 };
+        for (mode, at_once) in [(QueueMode::OneAtATime, 1), (QueueMode::All, 2)] {
+            let mut queues = Queues::default();
+            queues.set_mode(Queue::FollowUp, mode);
+            for (queue, text) in [(Queue::FollowUp, "a"), (Queue::FollowUp, "b"), (Queue::Steer, "s")] {
+                queues.push(queue, said(text));
+            }
+            assert_eq!(queues.next(Queue::FollowUp).len(), at_once);
+            queues.clear(Some(Queue::FollowUp));
+            assert!(queues.steers());
+            queues.clear(None);
+            assert!(queues.is_empty());
+        }
     }
 }

@@ -6,21 +6,25 @@
 
 use std::sync::Arc;
 
+use tokio::time::Instant;
 use tokio_util::sync::CancellationToken;
 
-use super::command::Queue;
-use super::event::{AgentEvent, NoticeLevel};
+use super::command::{Answer, Queue};
+use super::conduct::OnRepeat;
+use super::context;
+use super::event::{AgentEvent, NoticeLevel, Question};
 use super::guard::Guard;
+use super::limits::{Meter, RunEnd};
 use super::message::{AssistantMessage, Message, StopReason, UserMessage};
+use super::model::Api;
 use super::task::{Agent, Phase};
-use super::{calls, compact, turn};
+use super::{act, ask, calls, compact, turn};
 
 /// A run in progress.
 pub(super) struct Run<'a> {
     pub(super) agent: &'a mut Agent,
     pub(super) guard: Guard,
     messages: Vec<Arc<Message>>,
-    answers: u32,
     in_turn: bool,
     /// True once making room has failed: it is not tried again at every turn.
     cramped: bool,
@@ -31,24 +35,21 @@ pub(super) struct Run<'a> {
 pub(super) async fn run(agent: &mut Agent, first: Option<UserMessage>) {
     agent.phase = Phase::Running;
     agent.stop = CancellationToken::new();
+    agent.ended_by = None;
+    agent.deadline = agent.config.limits.time.map(|time| Instant::now() + time);
     note_settings(agent);
     let mut said = Vec::new();
-    loop {
-        let steering = deliver(agent, Queue::Steer);
-        if steering.is_empty() {
-            break;
-        }
-        said.extend(steering);
+    while agent.queues.steers() {
+        said.extend(deliver(agent, Queue::Steer));
     }
     said.extend(first);
-    let mut run = Run {
-        agent,
-        guard: Guard::default(),
-        messages: Vec::new(),
-        answers: 0,
-        in_turn: false,
-        cramped: false,
-    };
+    // Follow-ups alone begin a run too, when it is asked for without a message.
+    if said.is_empty() && !context::can_go_on(&agent.config.session.context().messages) {
+        said = deliver(agent, Queue::FollowUp);
+    }
+    agent.meter = Meter::default();
+    let mut run =
+        Run { agent, guard: Guard::default(), messages: Vec::new(), in_turn: false, cramped: false };
     run.go(said).await;
     run.settle().await;
 }
@@ -64,7 +65,7 @@ fn note_settings(agent: &mut Agent) {
     agent.written(noted);
 }
 
-/// Takes what is to be delivered from a queue, and tells of it.
+/// Takes what leaves a queue now, and tells of it.
 fn deliver(agent: &mut Agent, queue: Queue) -> Vec<UserMessage> {
     let messages = agent.queues.next(queue);
     if !messages.is_empty() {
@@ -78,6 +79,8 @@ impl Run<'_> {
     /// Turns, until none is left to take.
     async fn go(&mut self, mut said: Vec<UserMessage>) {
         self.agent.emit(AgentEvent::AgentStart);
+        act::tell_passed_marks(self.agent);
+        self.warn_of_price();
         // A session that was taken up with a smaller model may be too large from the start.
         self.cramped = compact::when_full(self.agent).await;
         loop {
@@ -86,7 +89,7 @@ impl Run<'_> {
                 self.commit(Message::User(message));
             }
             let message = turn::answer(self).await;
-            self.answers = self.answers.saturating_add(1);
+            self.agent.meter.answered();
             let Message::Assistant(answer) = message.as_ref() else {
                 return;
             };
@@ -96,7 +99,7 @@ impl Run<'_> {
             if called && !self.agent.stop.is_cancelled() && !self.cramped {
                 self.cramped = compact::when_full(self.agent).await;
             }
-            match self.next(answer, called) {
+            match self.next(answer, called).await {
                 Some(more) => said = more,
                 None => return,
             }
@@ -104,33 +107,84 @@ impl Run<'_> {
     }
 
     /// What the next turn begins with; none when there is to be no further turn.
-    fn next(&mut self, answer: &AssistantMessage, called: bool) -> Option<Vec<UserMessage>> {
+    async fn next(&mut self, answer: &AssistantMessage, called: bool) -> Option<Vec<UserMessage>> {
         let failed = matches!(answer.stop_reason, StopReason::Error | StopReason::Aborted);
         if failed || self.agent.stop.is_cancelled() {
             return None;
         }
-        if let Some(tool) = self.guard.stuck() {
-            let text = format!("stopped: the model repeats the same call of {tool} with the same result");
-            self.agent.notice(NoticeLevel::Warning, text, Some("tell it what to do differently"));
+        if !self.past_the_guard().await {
             return None;
         }
         if !called && self.agent.queues.is_empty() {
             return None;
         }
-        if self.agent.config.max_turns.is_some_and(|max| self.answers >= max) {
-            let text = format!("stopped after {} answers, the limit of a run", self.answers);
-            self.agent.notice(NoticeLevel::Warning, text, Some("send a message to go on"));
+        if let Some(end) = self.over() {
+            self.agent.ended_by = Some(end);
             return None;
         }
         let steering = deliver(self.agent, Queue::Steer);
         if called || !steering.is_empty() {
             return Some(steering);
         }
-        Some(deliver(self.agent, Queue::FollowUp)).filter(|said| !said.is_empty())
+        Some(deliver(self.agent, Queue::FollowUp)).filter(|messages| !messages.is_empty())
+    }
+
+    /// The limit of the run that is reached, if one is.
+    pub(super) fn over(&self) -> Option<RunEnd> {
+        self.agent.meter.over(&self.agent.config.limits)
+    }
+
+    /// Whether the run may go on in spite of what the guard has seen. The person is asked where
+    /// there is one.
+    async fn past_the_guard(&mut self) -> bool {
+        let Some(tool) = self.guard.stuck().map(str::to_owned) else {
+            return true;
+        };
+        if self.agent.config.conduct.on_repeat == OnRepeat::Ask {
+            let question = Question::Confirm {
+                title: format!("the model repeats the same call of {tool}: let it go on?"),
+                message: "it got the same result each time, and was told so".to_owned(),
+            };
+            if ask::ask(self.agent, question).await == Answer::Confirmed(true) {
+                self.guard.forgive();
+                return true;
+            }
+        }
+        self.agent.ended_by = Some(RunEnd::Repeats);
+        false
+    }
+
+    /// Says when a limit of money cannot hold.
+    fn warn_of_price(&mut self) {
+        let Some(model) = self.agent.config.model.clone() else { return };
+        let limited = self.agent.config.limits.dollars.is_some();
+        if limited && model.cost.is_none() && model.api != Api::Scripted {
+            let text = format!("the price of {} is not known, so the limit of money does not hold", model.id);
+            self.agent.notice(NoticeLevel::Warning, text, Some("set its price in models.toml"));
+        }
+    }
+
+    /// Says why the run was ended, if it was.
+    fn tell_end(&mut self) {
+        let Some(reason) = self.agent.ended_by.take() else { return };
+        let hint = match reason {
+            RunEnd::Repeats => "tell it what to do differently",
+            _ => "send a message to go on",
+        };
+        let words = match (reason, self.guard.stuck()) {
+            (RunEnd::Repeats, Some(tool)) => {
+                format!("stopped: the model repeats the same call of {tool} with the same result")
+            }
+            _ => self.agent.meter.words(reason),
+        };
+        self.agent.emit(AgentEvent::RunStopped { reason });
+        self.agent.notice(NoticeLevel::Warning, words, Some(hint));
     }
 
     /// The end: what waited for it is added, room is made, everything is on disk, then it is told.
     async fn settle(&mut self) {
+        self.agent.deadline = None;
+        self.tell_end();
         let messages = std::mem::take(&mut self.messages);
         let agent = &mut *self.agent;
         agent.phase = Phase::Settling;
@@ -172,6 +226,7 @@ impl Run<'_> {
 
     /// An answer that was begun before: kept and ended.
     pub(super) fn commit_answer(&mut self, answer: AssistantMessage) -> Arc<Message> {
+        self.agent.meter.spend(&answer.usage);
         let message = Arc::new(Message::Assistant(answer));
         self.agent.record(message.clone());
         self.finish(message)

@@ -102,6 +102,17 @@ fn fork(agent: &Agent, entry_id: &str) -> Result<(Session, String), String> {
     Ok((fork.ok_or_else(|| format!("Entry not found: {entry_id}"))?, text))
 }
 
+/// Goes on from `messages`, on a branch of their own; the session stays the same.
+pub(super) fn replace(agent: &mut Agent, messages: Vec<Arc<Message>>) {
+    agent.config.session.go_to(None);
+    for message in messages {
+        agent.record(message);
+    }
+    agent.flush();
+    agent.ledger = Arc::default();
+    opened(agent);
+}
+
 /// Names the session, on one line.
 pub(super) fn name(agent: &mut Agent, name: &str) {
     let one_line: Vec<&str> = name.split_whitespace().collect();

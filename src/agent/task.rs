@@ -17,9 +17,12 @@ use tokio::task::JoinHandle;
 use tokio::time::{Instant, timeout_at};
 use tokio_util::sync::CancellationToken;
 
+use super::ask::Questions;
 use super::command::AgentCommand;
 use super::compact::Room;
+use super::conduct::Conduct;
 use super::event::{AgentEvent, NoticeLevel};
+use super::limits::{Limits, Meter, RunEnd};
 use super::message::Message;
 use super::model::{Model, ThinkingLevel};
 use super::outbox::Outbox;
@@ -80,8 +83,10 @@ pub struct AgentConfig {
     pub max_retries: u32,
     /// Whether somebody is there to end a long wait.
     pub patience: Patience,
-    /// Answers of the model in one run, at most.
-    pub max_turns: Option<u32>,
+    /// How far a run may go.
+    pub limits: Limits,
+    /// How the agent behaves where there is a choice.
+    pub conduct: Conduct,
     /// When and how room is made in the context.
     pub room: Room,
 }
@@ -121,6 +126,13 @@ pub fn spawn(config: AgentConfig) -> AgentHandle {
 pub(super) fn panic_text(panic: &(dyn std::any::Any + Send)) -> String {
     let text = panic.downcast_ref::<&str>().map(|text| (*text).to_owned());
     text.or_else(|| panic.downcast_ref::<String>().cloned()).unwrap_or_else(|| "no reason given".into())
+}
+
+async fn due(deadline: Option<Instant>) {
+    match deadline {
+        Some(deadline) => tokio::time::sleep_until(deadline).await,
+        None => std::future::pending().await,
+    }
 }
 
 /// Milliseconds since 1970.
@@ -164,17 +176,29 @@ pub(super) struct Agent {
     pub(super) stopping: bool,
     /// True while the session cannot be written, which is told once.
     pub(super) unwritten: bool,
-    /// Messages of the person's commands that ended during a run.
+    /// Messages that came during a run and are not of it.
     pub(super) after_run: Vec<Arc<Message>>,
+    /// Questions that the person has not answered.
+    pub(super) questions: Questions,
+    /// Marks to be told when nothing is left to do.
+    pub(super) marks: Vec<String>,
+    /// When the time of the run is up.
+    pub(super) deadline: Option<Instant>,
+    /// What the present run has used, making room included.
+    pub(super) meter: Meter,
+    /// The limit or the guard that ended the run.
+    pub(super) ended_by: Option<RunEnd>,
 }
 
 impl Agent {
     fn new(config: AgentConfig, inbox: mpsc::Receiver<AgentCommand>, outbox: Outbox) -> Self {
+        let queues = Queues::with_modes(config.conduct.steering, config.conduct.follow_up);
+        config.conduct.shelf.stock(&config.tools);
         Agent {
             config,
             outbox,
             inbox,
-            queues: Queues::default(),
+            queues,
             shells: Shells::default(),
             ledger: Arc::default(),
             stop: CancellationToken::new(),
@@ -185,6 +209,11 @@ impl Agent {
             stopping: false,
             unwritten: false,
             after_run: Vec::new(),
+            questions: Questions::default(),
+            marks: Vec::new(),
+            deadline: None,
+            meter: Meter::default(),
+            ended_by: None,
         }
     }
 
@@ -194,7 +223,10 @@ impl Agent {
         while !self.stopping {
             match self.later.pop_front() {
                 Some(command) => act::begin(&mut self, command).await,
-                None => self.serve().await,
+                None => {
+                    self.tell_marks();
+                    self.serve().await;
+                }
             }
         }
         let deadline = Instant::now() + END;
@@ -229,6 +261,7 @@ impl Agent {
     async fn serve(&mut self) {
         let heard = self.outbox.len() < BACKLOG && !self.stopping;
         let calm = self.outbox.is_empty() || self.shells.ending();
+        let deadline = self.deadline;
         tokio::select! {
             () = self.outbox.tend(), if !self.outbox.deaf() => {
                 if self.outbox.deaf() {
@@ -239,6 +272,7 @@ impl Agent {
                 Some(command) => act::act(self, command),
                 None => self.shut(),
             },
+            () = due(deadline), if deadline.is_some() => self.time_up(),
             happening = self.shells.next(), if calm => act::shell(self, happening),
         }
     }
@@ -251,6 +285,22 @@ impl Agent {
                 Err(mpsc::error::TryRecvError::Empty) => return,
                 Err(mpsc::error::TryRecvError::Disconnected) => self.shut(),
             }
+        }
+    }
+
+    /// Ends the run because its time is over.
+    fn time_up(&mut self) {
+        self.deadline = None;
+        if self.phase == Phase::Running && !self.stop.is_cancelled() {
+            self.ended_by = Some(RunEnd::Time);
+            self.stop.cancel();
+        }
+    }
+
+    /// Tells the marks that wait until nothing is left to do.
+    fn tell_marks(&mut self) {
+        for id in std::mem::take(&mut self.marks) {
+            self.emit(AgentEvent::Marked { id });
         }
     }
 
@@ -287,10 +337,11 @@ impl Agent {
         self.written(written);
     }
 
-    /// Appends what the person's commands left during a run or a compaction.
+    /// Appends what came from outside during a run or a compaction.
     pub(super) fn record_waiting(&mut self) {
         for message in std::mem::take(&mut self.after_run) {
-            self.record(message);
+            self.record(message.clone());
+            act::tell_whole(self, message);
         }
     }
 

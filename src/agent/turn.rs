@@ -14,8 +14,9 @@ use tokio_util::sync::CancellationToken;
 
 use super::assemble::Assembler;
 use super::compact::{self, Ending};
-use super::context;
+use super::conduct;
 use super::event::{AgentEvent, Delta, NoticeLevel};
+use super::limits::RunEnd;
 use super::message::{AssistantMessage, Block, Message, StopReason, ToolCall, Usage};
 use super::model::Model;
 use super::provider::{EventStream, Failure, FailureKind, ModelRequest, StreamEvent};
@@ -126,7 +127,12 @@ impl Answering<'_, '_> {
             Some(Err(failure)) => return Outcome::Failed(failure),
             Some(Ok(key)) => key,
         };
-        let request = self.request(flight, key);
+        let messages = match self.messages(flight).await {
+            None => return Outcome::Stopped,
+            Some(Err(failure)) => return Outcome::Failed(failure),
+            Some(Ok(messages)) => messages,
+        };
+        let request = self.request(flight, key, messages);
         let stream = match self.send(request) {
             Ok(stream) => stream,
             Err(failure) => return Outcome::Failed(failure),
@@ -159,13 +165,20 @@ impl Answering<'_, '_> {
             .map_err(|panic| crashed(&*panic))
     }
 
-    fn request(&self, flight: &Flight, key: Option<Secret>) -> ModelRequest {
+    /// The conversation as it is sent: after the hooks. None when the run is to stop.
+    async fn messages(&mut self, flight: &Flight) -> Option<Result<Vec<Arc<Message>>, Failure>> {
+        let config = &self.run.agent.config;
+        let (hooks, messages) = (config.conduct.hooks.clone(), config.session.context().messages);
+        self.run.agent.attend_unless_stopped(hooks.apply(messages, flight.model.clone())).await
+    }
+
+    fn request(&self, flight: &Flight, key: Option<Secret>, messages: Vec<Arc<Message>>) -> ModelRequest {
         let config = &self.run.agent.config;
         ModelRequest {
-            model: flight.model.clone(),
+            model: conduct::budgeted(&flight.model, &config.conduct.budgets),
             key,
             system: config.system.clone(),
-            messages: context::for_request(&config.session.context().messages, &flight.model),
+            messages,
             tools: config.tools.specs().into(),
             thinking: self.run.agent.thinking(),
             max_tokens: None,
@@ -246,12 +259,18 @@ impl Answering<'_, '_> {
             return self.overflown(flight, failure).await;
         }
         let failure = hinted(failure);
+        if self.run.over() == Some(RunEnd::Dollars) {
+            return Some(self.give_up(flight, &failure.to_string()));
+        }
         let delay_ms = match self.retries.after(&failure) {
             Verdict::Wait(delay_ms) => delay_ms,
             Verdict::GiveUp(text) => return Some(self.give_up(flight, &text)),
         };
         let error_message = failure.to_string();
-        if flight.begun {
+        if !flight.begun {
+            // What never became a message was paid for all the same.
+            self.run.agent.meter.spend(&flight.assembler.usage());
+        } else {
             let partial = self.partial(flight, &error_message);
             self.run.close_turn(partial, Vec::new());
         }

@@ -14,7 +14,9 @@ use super::known::{self, Known};
 pub use super::known::{BadFile, Refusal};
 use super::prompts;
 use crate::agent::catalogue::{self, Catalogue};
+use crate::agent::conduct::{Conduct, OnRepeat, SteerMode};
 use crate::agent::demo::{DemoTransport, Pace};
+use crate::agent::limits::Limits;
 use crate::agent::model::{Model, ThinkingLevel};
 use crate::agent::prompt::{ContextFiles, PromptInputs, system_prompt};
 use crate::agent::provider::FailureKind;
@@ -209,10 +211,28 @@ impl Setup {
                 Front::Screen | Front::Rpc => Patience::Interactive,
                 Front::Print | Front::Json => Patience::Headless,
             },
-            max_turns: self.args.max_turns,
+            limits: Limits { turns: self.args.max_turns, ..Limits::default() },
+            conduct: self.conduct(),
             room: self.settings.room(),
         };
         Ok((config, context.notices))
+    }
+
+    /// On the RPC wire all calls of a turn are carried out before steering is looked at; only
+    /// the person in front of a screen is asked anything.
+    fn conduct(&self) -> Conduct {
+        let front = self.args.front(Terminals::here());
+        Conduct {
+            steer: match front {
+                Front::Rpc => SteerMode::AfterTurnCalls,
+                Front::Screen | Front::Print | Front::Json => SteerMode::SkipRemaining,
+            },
+            on_repeat: match front {
+                Front::Screen => OnRepeat::Ask,
+                Front::Rpc | Front::Print | Front::Json => OnRepeat::Stop,
+            },
+            ..Conduct::default()
+        }
     }
 
     /// The tools that are on.

@@ -20,6 +20,8 @@ pub enum Exit {
     Refused,
     /// Turns, time or the length of an answer ran out.
     Limit,
+    /// The model made the same call again and again, and nobody could be asked.
+    Stuck,
     /// A fault in tau itself.
     Crash,
     /// The terminal was closed (SIGHUP).
@@ -32,13 +34,14 @@ pub enum Exit {
 
 impl Exit {
     /// Every end with its code and what it means, in the order of the codes.
-    pub const TABLE: [(Exit, u8, &'static str); 10] = [
+    pub const TABLE: [(Exit, u8, &'static str); 11] = [
         (Exit::Ok, 0, "done"),
         (Exit::Model, 1, "model error"),
         (Exit::Usage, 2, "usage"),
         (Exit::Config, 3, "configuration"),
         (Exit::Refused, 4, "tool refused"),
         (Exit::Limit, 5, "limit reached"),
+        (Exit::Stuck, 6, "model repeats itself"),
         (Exit::Crash, 101, "crash"),
         (Exit::HungUp, 129, "hangup"),
         (Exit::Aborted, 130, "aborted"),
@@ -65,6 +68,6 @@ mod tests {
     #[test]
     fn the_codes_are_those_that_are_documented() {
         let codes: Vec<u8> = Exit::TABLE.iter().map(|(exit, ..)| exit.code()).collect();
-        assert_eq!(codes, [0, 1, 2, 3, 4, 5, 101, 129, 130, 143]);
+        assert_eq!(codes, [0, 1, 2, 3, 4, 5, 6, 101, 129, 130, 143]);
     }
 }

@@ -28,7 +28,6 @@ pub fn print(args: Args) -> Exit {
     let options = print::PrintOptions {
         prompts,
         output: args.output.clone(),
-        max_turns: args.max_turns,
         timeout: args.timeout.map(Duration::from_secs),
     };
     start(args, Setup::with_model, async move |_, config, mut signals: Signals| {
@@ -43,10 +42,7 @@ pub fn json(args: Args) -> Exit {
         Ok(input) => input,
         Err(error) => return fail(Exit::Usage, &error),
     };
-    let (prompts, first) = match input {
-        Input::Prompts(prompts) => (prompts, None),
-        Input::Lines(first) => (Vec::new(), Some(first)),
-    };
+    let Input { prompts, first } = input;
     if prompts.is_empty() && first.is_none() {
         return fail(Exit::Usage, "nothing to do: give a prompt as an argument or on standard input");
     }
@@ -109,30 +105,29 @@ fn start(
 }
 
 /// Where the prompts of `json` come from.
-enum Input {
-    /// From the arguments, joined with what is piped; or from piped text alone.
-    Prompts(Vec<prompts::Prompt>),
-    /// From lines of JSON; what was read of them to find that out.
-    Lines(Vec<u8>),
+struct Input {
+    /// Those of the arguments; piped text is joined to the first, or is one by itself.
+    prompts: Vec<prompts::Prompt>,
+    /// What was read of lines of JSON to find out that they are some. They are worked after the
+    /// arguments.
+    first: Option<Vec<u8>>,
 }
 
 impl Input {
-    /// Piped input without prompts beside it is lines of JSON when its first line is one.
+    /// Piped input is lines of JSON when its first line is one that is understood, else text.
     fn of(args: &Args, mut stdin: std::io::Stdin) -> Result<Input, String> {
+        let given = |piped| prompts::gather(&args.prompts, piped);
         if stdin.is_terminal() {
-            return prompts::gather(&args.prompts, None).map(Input::Prompts);
-        }
-        if !args.prompts.is_empty() {
-            let piped = prompts::read_piped(stdin)?;
-            return prompts::gather(&args.prompts, Some(piped)).map(Input::Prompts);
+            return Ok(Input { prompts: given(None)?, first: None });
         }
         let first = first_line(&mut stdin).map_err(|error| format!("standard input: {error}"))?;
         let trimmed = String::from_utf8_lossy(&first).trim().to_owned();
-        if trimmed.is_empty() || json::said(&rpc::lines::Line::Record(trimmed)).is_ok() {
-            return Ok(Input::Lines(first));
+        let lines = json::said(&rpc::lines::Line::Record(trimmed.clone())).is_ok();
+        if lines || (trimmed.is_empty() && args.prompts.is_empty()) {
+            return Ok(Input { prompts: given(None)?, first: Some(first) });
         }
         let piped = prompts::read_piped(std::io::Read::chain(std::io::Cursor::new(first), stdin))?;
-        prompts::gather(&[], Some(piped)).map(Input::Prompts)
+        Ok(Input { prompts: given(Some(piped))?, first: None })
     }
 }
 

@@ -20,6 +20,7 @@ use super::signals::Caught;
 use super::wire;
 use crate::agent::command::{AgentCommand, Answer, Queue};
 use crate::agent::event::{AgentEvent, NoticeLevel};
+use crate::agent::limits::RunEnd;
 use crate::agent::message::{Message, StopReason};
 use crate::agent::session::entry;
 use crate::agent::task::AgentHandle;
@@ -87,6 +88,8 @@ pub async fn run<R: AsyncRead + Unpin>(
         interrupts: 0,
         outcome: Exit::Ok,
         error: None,
+        refused: false,
+        limited: false,
     };
     if work.write(&options.header).await {
         work.greeted().await;
@@ -111,6 +114,10 @@ struct Work<R, W, S> {
     outcome: Exit,
     /// What went wrong with it.
     error: Option<String>,
+    /// A tool asked and nobody could answer.
+    refused: bool,
+    /// True when the run was ended and the notice that says why comes next.
+    limited: bool,
 }
 
 /// What woke the front end.
@@ -151,6 +158,11 @@ impl<R: AsyncRead + Unpin, W: AsyncWrite + Unpin, S: AsyncFnMut() -> Caught> Wor
             let Prompt { text, images } = next;
             let prompt = AgentCommand::Prompt { text, images, streaming: Queue::Steer };
             if self.handle.commands.send(prompt).await.is_err() || !self.settled().await {
+                return;
+            }
+            // As in print: after a failure the next argument is not sent. Who writes lines decides
+            // for themselves.
+            if self.lines.is_none() && !matches!(self.outcome, Exit::Ok | Exit::Refused) {
                 return;
             }
         }
@@ -269,18 +281,23 @@ impl<R: AsyncRead + Unpin, W: AsyncWrite + Unpin, S: AsyncFnMut() -> Caught> Wor
     async fn tell(&mut self, event: &AgentEvent) -> bool {
         match event {
             AgentEvent::TurnEnd { message, .. } => self.judge(message),
-            AgentEvent::AgentSettled { aborted: true } => self.outcome = Exit::Aborted,
+            AgentEvent::RunStopped { reason } => {
+                self.outcome = if *reason == RunEnd::Repeats { Exit::Stuck } else { Exit::Limit };
+                self.limited = true;
+            }
+            AgentEvent::AgentSettled { aborted: true } if self.outcome != Exit::Limit => self.outcome = Exit::Aborted,
             AgentEvent::Notice { level, text, hint } if *level != NoticeLevel::Info => {
                 let hint = hint.as_ref().map(|hint| format!(" ({hint})")).unwrap_or_default();
                 super::fail(Exit::Ok, &format!("{text}{hint}"));
                 if *level == NoticeLevel::Error {
                     (self.outcome, self.error) = (Exit::Model, Some(text.clone()));
-                } else if text.starts_with("stopped after") {
-                    (self.outcome, self.error) = (Exit::Limit, Some(text.clone()));
+                } else if self.limited {
+                    self.error = Some(text.clone());
                 }
+                self.limited = false;
             }
             AgentEvent::Asked { id, .. } => {
-                (self.outcome, self.error) = (Exit::Refused, Some("nobody can be asked".into()));
+                (self.refused, self.error) = (true, Some("nobody can be asked".into()));
                 let answer = AgentCommand::Answer { id: id.clone(), answer: Answer::Cancelled };
                 let _ = self.handle.commands.try_send(answer);
             }
@@ -301,10 +318,7 @@ impl<R: AsyncRead + Unpin, W: AsyncWrite + Unpin, S: AsyncFnMut() -> Caught> Wor
             StopReason::Length => {
                 (self.outcome, self.error) = (Exit::Limit, Some("the answer was cut off".into()));
             }
-            StopReason::Stop | StopReason::ToolUse | StopReason::Other if self.outcome != Exit::Refused => {
-                (self.outcome, self.error) = (Exit::Ok, None);
-            }
-            StopReason::Stop | StopReason::ToolUse | StopReason::Other => {}
+            StopReason::Stop | StopReason::ToolUse | StopReason::Other => self.outcome = Exit::Ok,
         }
     }
 
@@ -360,7 +374,11 @@ impl<R: AsyncRead + Unpin, W: AsyncWrite + Unpin, S: AsyncFnMut() -> Caught> Wor
     /// Ends the agent and says how it ended.
     async fn finish(mut self) -> Exit {
         let _ = self.handle.commands.try_send(AgentCommand::Shutdown);
-        let exit = self.stopping.map_or(self.outcome, |(exit, _)| exit);
+        let exit = match (self.stopping, self.outcome) {
+            (Some((exit, _)), _) => exit,
+            (None, Exit::Ok) if self.refused => Exit::Refused,
+            (None, outcome) => outcome,
+        };
         let patience = if exit == Exit::Ok { 5 * GRACE } else { GRACE };
         let events = &mut self.handle.events;
         let ended = async { while events.recv().await.is_some_and(|event| event != AgentEvent::Stopped) {} };

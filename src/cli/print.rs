@@ -18,6 +18,7 @@ use super::prompts::Prompt;
 use super::signals::Caught;
 use crate::agent::command::{AgentCommand, Answer, Queue};
 use crate::agent::event::{AgentEvent, NoticeLevel, Question};
+use crate::agent::limits::RunEnd;
 use crate::agent::message::{AssistantMessage, Message, StopReason};
 use crate::agent::task::AgentHandle;
 
@@ -28,8 +29,6 @@ pub struct PrintOptions {
     pub prompts: Vec<Prompt>,
     /// Gets the text of the last answer too.
     pub output: Option<PathBuf>,
-    /// Answers of the model for one prompt, at most.
-    pub max_turns: Option<u32>,
     /// Time for everything, at most.
     pub timeout: Option<Duration>,
 }
@@ -71,9 +70,8 @@ pub async fn run(
         signals,
         streams,
         deadline: options.timeout.map(|timeout| Instant::now() + timeout),
-        max_turns: options.max_turns,
         stopping: None,
-        turns: 0,
+        ended: None,
         answer: None,
         refused: false,
         failed: false,
@@ -87,10 +85,10 @@ struct Print<S> {
     signals: S,
     streams: Streams,
     deadline: Option<Instant>,
-    max_turns: Option<u32>,
     /// Why the run is being aborted, and when waiting for it ends.
     stopping: Option<(Exit, Instant)>,
-    turns: u32,
+    /// A limit or the guard of the agent ended the run.
+    ended: Option<Exit>,
     answer: Option<Arc<Message>>,
     /// A tool asked and nobody could answer.
     refused: bool,
@@ -132,12 +130,15 @@ impl<S: AsyncFnMut() -> Caught> Print<S> {
 
     /// One prompt: the text of its final answer, which has been printed.
     async fn prompt(&mut self, prompt: &Prompt) -> Result<Option<String>, Exit> {
-        (self.turns, self.answer, self.failed) = (0, None, false);
+        (self.ended, self.answer, self.failed) = (None, None, false);
         let images = prompt.images.clone();
         let command = AgentCommand::Prompt { text: prompt.text.clone(), images, streaming: Queue::Steer };
         self.handle.commands.send(command).await.map_err(|_| Exit::Crash)?;
         self.settle().await?;
         if let Some((exit, _)) = self.stopping {
+            return Err(exit);
+        }
+        if let Some(exit) = self.ended {
             return Err(exit);
         }
         self.judge()
@@ -193,7 +194,8 @@ impl<S: AsyncFnMut() -> Caught> Print<S> {
             AgentEvent::MessageEnd { message } if matches!(*message, Message::Assistant(_)) => {
                 self.answer = Some(message);
             }
-            AgentEvent::TurnEnd { message, .. } => self.count_turn(&message),
+            AgentEvent::RunStopped { reason: RunEnd::Repeats } => self.ended = Some(Exit::Stuck),
+            AgentEvent::RunStopped { .. } => self.ended = Some(Exit::Limit),
             AgentEvent::Asked { id, question } => self.decline(id, &question),
             AgentEvent::Notice { level, text, hint } if level != NoticeLevel::Info => {
                 self.failed |= level == NoticeLevel::Error;
@@ -201,17 +203,6 @@ impl<S: AsyncFnMut() -> Caught> Print<S> {
                 self.say(&format!("{text}{hint}"));
             }
             _ => {}
-        }
-    }
-
-    fn count_turn(&mut self, message: &Message) {
-        self.turns += 1;
-        let goes_on =
-            matches!(message, Message::Assistant(answer) if answer.stop_reason == StopReason::ToolUse);
-        if goes_on && self.max_turns.is_some_and(|max| self.turns >= max) && self.stopping.is_none() {
-            let answers = if self.turns == 1 { "answer" } else { "answers" };
-            self.say(&format!("stopped after {} {answers} of the model (--max-turns)", self.turns));
-            self.stop(Exit::Limit);
         }
     }
 

@@ -66,6 +66,8 @@ pub fn event(event: &AgentEvent) -> Option<Value> {
         | AgentEvent::SessionOpened { .. }
         | AgentEvent::SessionRefused { .. }
         | AgentEvent::Inspected { .. }
+        | AgentEvent::Marked { .. }
+        | AgentEvent::RunStopped { .. }
         | AgentEvent::QueueReturned { .. }
         | AgentEvent::Asked { .. }
         | AgentEvent::Notice { .. }

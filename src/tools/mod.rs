@@ -261,6 +261,11 @@ impl Toolbox {
         self.0.iter().find(|tool| tool.spec().name == name)
     }
 
+    /// The tools, in the order the model is told of them.
+    pub fn iter(&self) -> impl Iterator<Item = &Arc<dyn AnyTool>> {
+        self.0.iter()
+    }
+
     /// What the model is told of each.
     pub fn specs(&self) -> Vec<ToolSpec> {
         self.0.iter().map(|tool| tool.spec().clone()).collect()

@@ -20,7 +20,7 @@ async fn queued_messages_come_at_their_moment() {
     let ends: Vec<&str> = events.iter().filter_map(|line| line.strip_prefix("end ")).collect();
     let expected = [
         "result a",
-        "result b",
+        "result b failed",
         "user s1",
         "assistant Stop one",
         "user s2",

@@ -55,22 +55,27 @@ pub(in crate::agent) async fn ask(
     };
     let mut assembler = Assembler::new(model, now());
     let mut events = AssertUnwindSafe(stream).catch_unwind();
-    loop {
-        match agent.attend_unless_stopped(events.next()).await? {
-            Some(Ok(StreamEvent::Failed(failure))) if failure.kind == FailureKind::Aborted => return None,
-            Some(Ok(StreamEvent::Failed(failure))) => return Some(Err(failure)),
-            Some(Ok(event @ StreamEvent::Stop(_))) => {
-                assembler.feed(&event);
-                return Some(answer(assembler));
+    let ended = loop {
+        match agent.attend_unless_stopped(events.next()).await {
+            None => break None,
+            Some(Some(Ok(StreamEvent::Failed(failure)))) if failure.kind == FailureKind::Aborted => {
+                break None;
             }
-            Some(Ok(event)) => assembler.feed(&event),
-            Some(Err(panic)) => return Some(Err(crashed(&*panic))),
-            None => {
+            Some(Some(Ok(StreamEvent::Failed(failure)))) => break Some(Err(failure)),
+            Some(Some(Ok(event @ StreamEvent::Stop(_)))) => {
+                assembler.feed(&event);
+                break Some(Ok(()));
+            }
+            Some(Some(Ok(event))) => assembler.feed(&event),
+            Some(Some(Err(panic))) => break Some(Err(crashed(&*panic))),
+            Some(None) => {
                 let text = "the stream ended before the summary was complete";
-                return Some(Err(Failure::new(FailureKind::Network, text)));
+                break Some(Err(Failure::new(FailureKind::Network, text)));
             }
         }
-    }
+    };
+    agent.meter.spend(&assembler.usage());
+    ended.map(|ended| ended.and_then(|()| answer(assembler)))
 }
 
 fn answer(assembler: Assembler) -> Result<Answer, Failure> {

@@ -1,7 +1,8 @@
 //! The direct transport: encodes, sends, reads, decodes.
 //!
-//! It ends every stream within a stated time: by the provider's last event, by a failure, or
-//! because nothing came. Trying again is the agent loop's business.
+//! The wire format is that of the model, or one for all models (see `proxy`). It ends every
+//! stream within a stated time: by the provider's last event, by a failure, or because nothing
+//! came. Trying again is the agent loop's business.
 
 use std::collections::VecDeque;
 use std::pin::Pin;
@@ -15,21 +16,36 @@ use super::http::{Body, Http, aborted};
 use super::reader::AnswerReader;
 pub use super::watch::Limits;
 use super::watch::Watch;
-use super::{Decoder, EventStream, Failure, FailureKind, ModelRequest, StreamEvent, Transport, provider};
+use super::{
+    Decoder, EventStream, Failure, FailureKind, ModelRequest, Provider, StreamEvent, Transport, provider,
+};
 use crate::agent::secret::Secret;
 
 /// Sends requests to the providers themselves.
-#[derive(Clone, Debug, Default)]
+#[derive(Clone, Default)]
 pub struct Direct {
     http: Arc<Http>,
+    /// The format of every request; none for that of the model.
+    format: Option<Arc<dyn Provider>>,
     /// How long an answer may keep silent.
     pub limits: Limits,
+}
+
+impl std::fmt::Debug for Direct {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("Direct").field("limits", &self.limits).finish_non_exhaustive()
+    }
 }
 
 impl Direct {
     /// A transport over `http`.
     pub fn new(http: Arc<Http>, limits: Limits) -> Self {
-        Direct { http, limits }
+        Direct { http, format: None, limits }
+    }
+
+    /// The same for requests that all go out in one format, whatever their model.
+    pub fn in_format(self, format: Arc<dyn Provider>) -> Self {
+        Direct { format: Some(format), ..self }
     }
 
     /// What the requests are sent with.
@@ -42,6 +58,7 @@ impl Transport for Direct {
     fn stream(&self, request: ModelRequest, cancel: CancellationToken) -> EventStream {
         let answer = Answer {
             http: Arc::clone(&self.http),
+            format: self.format.clone(),
             key: request.key.clone(),
             state: State::New(Box::new(request)),
             cancel,
@@ -58,6 +75,7 @@ impl Transport for Direct {
 /// One answer on its way.
 struct Answer {
     http: Arc<Http>,
+    format: Option<Arc<dyn Provider>>,
     key: Option<Secret>,
     cancel: CancellationToken,
     state: State,
@@ -95,7 +113,9 @@ impl Answer {
     }
 
     fn begin(&mut self, request: &ModelRequest) {
-        let Some(format) = provider(request.model.api) else {
+        let fixed = self.format.clone();
+        let format = fixed.as_deref().or_else(|| provider(request.model.api).map(|format| format as _));
+        let Some(format) = format else {
             let message = format!("the model {} has no wire format", request.model.reference());
             return self.tell(vec![StreamEvent::Failed(Failure::new(FailureKind::Config, message))]);
         };

@@ -15,6 +15,7 @@ pub mod http;
 mod json;
 pub mod openai_chat;
 pub mod openai_responses;
+pub mod proxy;
 mod quirks;
 pub mod reader;
 pub mod scripted;

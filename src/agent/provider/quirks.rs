@@ -101,6 +101,12 @@ pub(super) fn thinks(request: &ModelRequest) -> bool {
     request.model.reasoning && request.thinking != ThinkingLevel::Off
 }
 
+/// The budget that is set for the level of a request, in tokens; none where the format's own
+/// counts. Set in `models.toml`, or by the agent's conduct.
+pub(super) fn budget(request: &ModelRequest) -> Option<u64> {
+    Quirks::of(&request.model).value("thinking_budgets")?.get(request.thinking.name())?.as_u64()
+}
+
 /// The limit of an answer: as asked, else the model's own up to a usual size, else none.
 pub(super) fn answer_limit(request: &ModelRequest) -> Option<u64> {
     let own = Some(request.model.max_tokens).filter(|limit| *limit > 0);

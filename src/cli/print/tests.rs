@@ -170,16 +170,14 @@ async fn each_end_of_an_answer_has_its_output_and_code() {
 }
 
 #[tokio::test]
-async fn limits_abort_the_run() {
-    let endless = [turn("one", StopReason::ToolUse), turn("two", StopReason::ToolUse)].concat();
-    let ran = run_with(&["a", "b"], vec![endless], |options, _| options.max_turns = Some(2), no_signal).await;
-    assert_eq!((ran.exit, ran.out.as_str()), (Exit::Limit, ""), "{}", ran.err);
-    assert_eq!(ran.commands, ["a", "abort", "shutdown"]);
-    assert!(ran.err.contains("after 2 answers"), "{}", ran.err);
-
-    let enough = [turn("one", StopReason::ToolUse), turn("two", StopReason::Stop), settled()].concat();
-    let ran = run_with(&["a"], vec![enough], |options, _| options.max_turns = Some(2), no_signal).await;
-    assert_eq!((ran.exit, ran.out.as_str()), (Exit::Ok, "two\n"));
+async fn limits_end_the_run() {
+    for (reason, exit) in [(RunEnd::Turns, Exit::Limit), (RunEnd::Repeats, Exit::Stuck)] {
+        let stopped = vec![AgentEvent::RunStopped { reason }];
+        let ended = [turn("one", StopReason::ToolUse), stopped, settled()].concat();
+        let ran = run_with(&["a", "b"], vec![ended], |_, _| {}, no_signal).await;
+        assert_eq!((ran.exit, ran.out.as_str()), (exit, ""), "{}", ran.err);
+        assert_eq!(ran.commands, ["a", "shutdown"]);
+    }
 
     let time =
         |options: &mut PrintOptions, _: &mut Streams| options.timeout = Some(Duration::from_millis(20));

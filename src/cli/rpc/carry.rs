@@ -54,7 +54,7 @@ fn obey(desk: &mut Desk, call: Call, command: Command) {
             let levels = levels(desk);
             desk.give(&call, &json!({ "levels": levels }));
         }
-        Command::Deliver { queue, delivery } => tune(desk, &call, Tuning::Delivery { queue, delivery }),
+        Command::SetQueueMode { queue, mode } => send(desk, &call, AgentCommand::SetQueueMode { queue, mode }),
         Command::AutoCompaction { enabled } => tune(desk, &call, Tuning::AutoCompaction { enabled }),
         Command::AutoRetry { enabled } => tune(desk, &call, Tuning::AutoRetry { enabled }),
         Command::AbortRetry => send(desk, &call, AgentCommand::AbortRetry),

@@ -12,7 +12,7 @@ use super::models::Models;
 use super::partial::Partial;
 use super::request::Call;
 use crate::agent::AgentCommand;
-use crate::agent::command::Wish;
+use crate::agent::command::{When, Wish};
 use crate::agent::event::SessionInfo;
 use crate::agent::message::Block;
 use crate::agent::model::{Model, ThinkingLevel};
@@ -201,7 +201,7 @@ impl Desk {
     pub fn answer_after(&mut self, call: Call, data: Value) {
         let ticket = self.ticket();
         self.waiting.tickets.insert(ticket, (call, Some(data)));
-        self.commands.push_back(AgentCommand::Inspect { ticket, wish: Wish::Nothing });
+        self.commands.push_back(AgentCommand::Mark { id: ticket.to_string(), when: When::Now });
     }
 
     fn ticket(&mut self) -> u64 {

@@ -123,8 +123,8 @@ fn append(joined: &mut Delta, next: &Delta) {
 mod tests {
     use super::*;
 
-    #[tokio::test(start_paused = true)]
-    async fn pieces_are_joined_and_none_is_lost() {
+    #[test]
+    fn pieces_are_joined_and_none_is_lost() {
         let begun =
             json!({"content": [], "api": "scripted", "provider": "p", "model": "m", "stopReason": "stop"});
         let mut partial = Partial::new(&serde_json::from_value(begun).unwrap());

@@ -5,7 +5,8 @@
 use serde_json::{Map, Value};
 
 use super::lines::Line;
-use crate::agent::command::{Delivery, Queue, SessionCommand, Wish};
+use crate::agent::command::{Queue, SessionCommand, Wish};
+use crate::agent::conduct::QueueMode;
 use crate::agent::message::Block;
 use crate::agent::model::ThinkingLevel;
 
@@ -59,9 +60,9 @@ pub enum Command {
     SetThinking(ThinkingLevel),
     CycleThinking,
     ThinkingLevels,
-    Deliver {
+    SetQueueMode {
         queue: Queue,
-        delivery: Delivery,
+        mode: QueueMode,
     },
     AutoCompaction {
         enabled: bool,
@@ -141,8 +142,8 @@ fn command(kind: &str, fields: &Fields<'_>) -> Result<Command, String> {
         }
         "cycle_thinking_level" => Command::CycleThinking,
         "get_available_thinking_levels" => Command::ThinkingLevels,
-        "set_steering_mode" => Command::Deliver { queue: Queue::Steer, delivery: fields.delivery()? },
-        "set_follow_up_mode" => Command::Deliver { queue: Queue::FollowUp, delivery: fields.delivery()? },
+        "set_steering_mode" => Command::SetQueueMode { queue: Queue::Steer, mode: fields.queue_mode()? },
+        "set_follow_up_mode" => Command::SetQueueMode { queue: Queue::FollowUp, mode: fields.queue_mode()? },
         "set_auto_compaction" => Command::AutoCompaction { enabled: fields.flag("enabled")? },
         "set_auto_retry" => Command::AutoRetry { enabled: fields.flag("enabled")? },
         "abort_retry" => Command::AbortRetry,
@@ -231,8 +232,8 @@ impl Fields<'_> {
         })
     }
 
-    fn delivery(&self) -> Result<Delivery, String> {
-        self.one_of("mode", &[("all", Delivery::All), ("one-at-a-time", Delivery::OneAtATime)])
+    fn queue_mode(&self) -> Result<QueueMode, String> {
+        self.one_of("mode", &[("all", QueueMode::All), ("one-at-a-time", QueueMode::OneAtATime)])
     }
 
     fn list(&self, name: &str) -> Result<&[Value], String> {

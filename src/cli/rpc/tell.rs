@@ -83,6 +83,11 @@ pub fn tell(desk: &mut Desk, event: AgentEvent, now: Instant) {
             }
         }
         AgentEvent::Inspected { ticket, found } => found_out(desk, ticket, found),
+        AgentEvent::Marked { id } => {
+            if let Ok(ticket) = id.parse() {
+                found_out(desk, ticket, Ok("null".to_owned()));
+            }
+        }
         AgentEvent::Stopped => {
             desk.stopped = true;
             desk.give_up("tau is shutting down");

@@ -131,8 +131,9 @@ fn thinking(request: &ModelRequest, limit: u64, body: &mut Map<String, Value>) {
     }
     // The budget is part of `max_tokens`, so the limit grows by it as far as the model goes.
     let most = if request.model.max_tokens > 0 { request.model.max_tokens } else { u64::MAX };
-    let total = limit.saturating_add(budget(request.thinking)).min(most.max(limit));
-    let budget = budget(request.thinking).min(total.saturating_sub(MIN_BUDGET)).max(MIN_BUDGET);
+    let budget = quirks::budget(request).unwrap_or_else(|| budget(request.thinking));
+    let total = limit.saturating_add(budget).min(most.max(limit));
+    let budget = budget.min(total.saturating_sub(MIN_BUDGET)).max(MIN_BUDGET);
     body.insert("max_tokens".into(), total.max(budget + 1).into());
     body.insert("thinking".into(), json!({ "type": "enabled", "budget_tokens": budget }));
 }

@@ -72,7 +72,10 @@ fn thinking(request: &ModelRequest) -> Option<Value> {
     }
     match word {
         Some(Some(word)) => Some(json!({ "includeThoughts": true, "thinkingLevel": word })),
-        _ => Some(json!({ "includeThoughts": true, "thinkingBudget": budget(request.thinking) })),
+        _ => {
+            let budget = quirks::budget(request).unwrap_or_else(|| budget(request.thinking));
+            Some(json!({ "includeThoughts": true, "thinkingBudget": budget }))
+        }
     }
 }
 

@@ -1,0 +1,279 @@
+//! What an agent begins with.
+//!
+//! Everything has a default that works without files and without configuration: no tools, a
+//! session in memory, requests straight to the provider, keys from the environment.
+
+use std::path::PathBuf;
+use std::sync::Arc;
+
+use super::Agent;
+use super::keys::{EnvKeys, NoKeys, OneKey};
+use crate::agent::catalogue::user::UserFile;
+use crate::agent::catalogue::{Catalogue, NotFound};
+use crate::agent::compact::Room;
+use crate::agent::conduct::{Budgets, Conduct, Hooks};
+use crate::agent::demo::DemoTransport;
+use crate::agent::limits::Limits;
+use crate::agent::model::{Model, ThinkingLevel};
+use crate::agent::provider::Transport;
+use crate::agent::provider::direct::Direct;
+use crate::agent::provider::proxy::Proxy;
+use crate::agent::provider::scripted::Router;
+use crate::agent::secret::Secret;
+use crate::agent::session::Session;
+use crate::agent::settings::auth::KeySource;
+use crate::agent::task::{AgentConfig, FindModel, Patience, SessionPlace};
+use crate::tools::process::ChildEnv;
+use crate::tools::{AnyTool, Toolbox};
+
+/// Tries of one request after the first.
+const RETRIES: u32 = 4;
+
+/// Builds an [`Agent`].
+///
+/// ```no_run
+/// # async fn example() -> Result<(), Box<dyn std::error::Error>> {
+/// use tau::agent::api::Agent;
+/// use tau::agent::model::ThinkingLevel;
+///
+/// let agent = Agent::builder()
+///     .model_named("anthropic/claude-sonnet-4-5")?
+///     .thinking(ThinkingLevel::Low)
+///     .system("You answer in one sentence.")
+///     .start();
+/// println!("{}", agent.run("Why is the sky blue?").await?.text());
+/// # Ok(())
+/// # }
+/// ```
+#[derive(Default)]
+pub struct AgentBuilder {
+    transport: Option<Arc<dyn Transport>>,
+    keys: Option<Arc<dyn KeySource>>,
+    key: Option<Secret>,
+    tools: Toolbox,
+    model: Option<Arc<Model>>,
+    thinking: ThinkingLevel,
+    session: Option<Session>,
+    session_id: Option<String>,
+    session_dir: Option<PathBuf>,
+    pub(super) cwd: Option<PathBuf>,
+    system: Arc<str>,
+    shell: Option<PathBuf>,
+    bash_timeout: Option<u64>,
+    find_model: Option<Arc<FindModel>>,
+    retries: Option<u32>,
+    patience: Option<Patience>,
+    limits: Limits,
+    conduct: Conduct,
+    room: Room,
+}
+
+impl std::fmt::Debug for AgentBuilder {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("AgentBuilder").field("model", &self.model).finish_non_exhaustive()
+    }
+}
+
+impl AgentBuilder {
+    /// The model. Without one, prompts are refused until one is set.
+    pub fn model(mut self, model: impl Into<Arc<Model>>) -> Self {
+        self.model = Some(model.into());
+        self
+    }
+
+    /// The model of the built-in catalogue that `query` means: `vendor/id`, or part of it.
+    ///
+    /// # Errors
+    /// When there is none or more than one; says which are near.
+    pub fn model_named(self, query: &str) -> Result<Self, NotFound> {
+        let model = Catalogue::new(UserFile::default(), None).find(query)?;
+        Ok(self.model(model))
+    }
+
+    /// How hard the model thinks; off when not set.
+    pub fn thinking(mut self, level: ThinkingLevel) -> Self {
+        self.thinking = level;
+        self
+    }
+
+    /// Budgets for thinking, in tokens by level.
+    pub fn budgets(mut self, budgets: Budgets) -> Self {
+        self.conduct.budgets = budgets;
+        self
+    }
+
+    /// The system prompt; none when not set.
+    pub fn system(mut self, text: impl Into<Arc<str>>) -> Self {
+        self.system = text.into();
+        self
+    }
+
+    /// The tools, in the order the model is told of them.
+    pub fn tools(mut self, tools: Toolbox) -> Self {
+        self.tools = tools;
+        self
+    }
+
+    /// One more tool.
+    pub fn tool(mut self, tool: impl AnyTool + 'static) -> Self {
+        self.tools = self.tools.with(Arc::new(tool));
+        self
+    }
+
+    /// How requests reach the model. Not set: the scripted demo model in this process, all others
+    /// at their providers.
+    pub fn transport(mut self, transport: impl Transport + 'static) -> Self {
+        self.transport = Some(Arc::new(transport));
+        self
+    }
+
+    /// Sends all requests through an app server, which holds the keys: see [`Proxy`].
+    pub fn proxy(self, proxy: Proxy) -> Self {
+        self.keys(NoKeys).transport(proxy)
+    }
+
+    /// Where keys come from; the environment when not set.
+    pub fn keys(mut self, keys: impl KeySource + 'static) -> Self {
+        self.keys = Some(Arc::new(keys));
+        self
+    }
+
+    /// The key for the vendor of the model that is set here, and for no other.
+    pub fn key(mut self, key: impl AsRef<str>) -> Self {
+        self.key = Some(Secret::new(key));
+        self
+    }
+
+    /// The directory tools run in; the present one of the process when not set.
+    pub fn cwd(mut self, cwd: impl Into<PathBuf>) -> Self {
+        self.cwd = Some(cwd.into());
+        self
+    }
+
+    /// Goes on with a session; it decides the directory.
+    pub fn session(mut self, session: Session) -> Self {
+        self.session = Some(session);
+        self
+    }
+
+    /// Keeps sessions as files in this folder; without one they stay in memory.
+    pub fn session_dir(mut self, dir: impl Into<PathBuf>) -> Self {
+        self.session_dir = Some(dir.into());
+        self
+    }
+
+    /// The id of the new session, which names the conversation to provider caches.
+    pub fn session_id(mut self, id: impl Into<String>) -> Self {
+        self.session_id = Some(id.into());
+        self
+    }
+
+    /// The shell of the person's commands; `bash` when not set.
+    pub fn shell(mut self, shell: impl Into<PathBuf>) -> Self {
+        self.shell = Some(shell.into());
+        self
+    }
+
+    /// Timeout of shell calls that name none, in seconds.
+    pub fn bash_timeout(mut self, seconds: u64) -> Self {
+        self.bash_timeout = Some(seconds);
+        self
+    }
+
+    /// Finds the model that an opened session names, by vendor and id; the built-in catalogue
+    /// does when this is not set.
+    pub fn find_model(
+        mut self,
+        find: impl Fn(&str, &str) -> Option<Arc<Model>> + Send + Sync + 'static,
+    ) -> Self {
+        self.find_model = Some(Arc::new(find));
+        self
+    }
+
+    /// Tries of one request after the first; 4 when not set.
+    pub fn retries(mut self, most: u32) -> Self {
+        self.retries = Some(most);
+        self
+    }
+
+    /// Whether somebody is there to end a long wait that a provider asks for; nobody when not set.
+    pub fn patience(mut self, patience: Patience) -> Self {
+        self.patience = Some(patience);
+        self
+    }
+
+    /// When and how room is made in the context.
+    pub fn room(mut self, room: Room) -> Self {
+        self.room = room;
+        self
+    }
+
+    /// How far a run may go; as far as it likes when not set.
+    pub fn limits(mut self, limits: Limits) -> Self {
+        self.limits = limits;
+        self
+    }
+
+    /// What is done to the conversation before every request.
+    pub fn hooks(mut self, hooks: Hooks) -> Self {
+        self.conduct.hooks = hooks;
+        self
+    }
+
+    /// Changes how the agent behaves where there is a choice.
+    pub fn conduct(mut self, change: impl FnOnce(&mut Conduct)) -> Self {
+        change(&mut self.conduct);
+        self
+    }
+
+    /// Starts the agent on the current tokio runtime.
+    ///
+    /// # Panics
+    /// Outside a tokio runtime.
+    pub fn start(self) -> Agent {
+        Agent::start(self.config())
+    }
+
+    /// What is handed to the agent task.
+    pub fn config(self) -> AgentConfig {
+        let cwd = self.cwd.or_else(|| std::env::current_dir().ok()).unwrap_or_else(|| PathBuf::from("/"));
+        let dir = self.session_dir;
+        let id = self.session_id;
+        let session = self.session.unwrap_or_else(|| Session::begin(dir.as_deref(), &cwd, id));
+        let keys = self.keys.unwrap_or_else(|| match (self.key.clone(), &self.model) {
+            (Some(key), Some(model)) => Arc::new(OneKey { provider: model.provider.clone(), key }),
+            _ => Arc::new(EnvKeys),
+        });
+        let secrets: Vec<String> = self.key.iter().map(|key| key.expose().to_owned()).collect();
+        let env = ChildEnv::new(&secrets, &[], &session.info().id);
+        AgentConfig {
+            transport: self.transport.unwrap_or_else(usual_transport),
+            keys,
+            tools: self.tools,
+            model: self.model,
+            thinking: self.thinking,
+            place: SessionPlace { dir, cwd },
+            session,
+            system: self.system,
+            scratch: Arc::default(),
+            env: Arc::new(env),
+            shell: self.shell.unwrap_or_else(|| PathBuf::from("bash")),
+            bash_timeout: self.bash_timeout,
+            find_model: self.find_model.unwrap_or_else(usual_models),
+            max_retries: self.retries.unwrap_or(RETRIES),
+            patience: self.patience.unwrap_or(Patience::Headless),
+            limits: self.limits,
+            room: self.room,
+            conduct: self.conduct,
+        }
+    }
+}
+
+fn usual_transport() -> Arc<dyn Transport> {
+    Arc::new(Router::new(Arc::new(DemoTransport::default()), Arc::new(Direct::default())))
+}
+
+fn usual_models() -> Arc<FindModel> {
+    let catalogue = Catalogue::new(UserFile::default(), None);
+    Arc::new(move |provider, id| catalogue.get(provider, id))
+}

@@ -1,0 +1,196 @@
+//! A subscription: every event, in order, to one listener among several.
+//!
+//! Nobody waits for a listener and nothing is dropped. What a slow one has not read yet is
+//! joined where that loses nothing (pieces of one text become one piece), so that what waits is
+//! never much larger than what was said.
+
+use std::collections::VecDeque;
+use std::pin::Pin;
+use std::sync::{Arc, Mutex, PoisonError};
+use std::task::{Context, Poll, Waker};
+
+use futures_util::{Stream, StreamExt};
+
+use crate::agent::event::{AgentEvent, Delta};
+
+/// Events that wait before pieces are joined.
+const JOINED_FROM: usize = 64;
+
+/// The events of an agent from the subscription on. Ends after `AgentEvent::Stopped`; dropping
+/// it ends the subscription. Also a [`Stream`].
+#[derive(Debug)]
+pub struct Events {
+    line: Arc<Mutex<Line>>,
+}
+
+/// What waits for a listener.
+#[derive(Debug, Default)]
+struct Line {
+    waiting: VecDeque<AgentEvent>,
+    waker: Option<Waker>,
+    ended: bool,
+}
+
+impl Events {
+    /// The next event; none when the agent has ended.
+    pub async fn recv(&mut self) -> Option<AgentEvent> {
+        self.next().await
+    }
+}
+
+impl Stream for Events {
+    type Item = AgentEvent;
+
+    fn poll_next(self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<Option<AgentEvent>> {
+        let mut line = self.line.lock().unwrap_or_else(PoisonError::into_inner);
+        match line.waiting.pop_front() {
+            Some(event) => Poll::Ready(Some(event)),
+            None if line.ended => Poll::Ready(None),
+            None => {
+                line.waker = Some(context.waker().clone());
+                Poll::Pending
+            }
+        }
+    }
+}
+
+/// The near ends of all subscriptions.
+#[derive(Debug, Default)]
+pub(super) struct Subscribers {
+    lines: Vec<Arc<Mutex<Line>>>,
+    ended: bool,
+}
+
+impl Subscribers {
+    /// A further listener.
+    pub(super) fn add(&mut self) -> Events {
+        let line = Arc::new(Mutex::new(Line { ended: self.ended, ..Line::default() }));
+        if !self.ended {
+            self.lines.push(Arc::clone(&line));
+        }
+        Events { line }
+    }
+
+    /// Tells every listener that is still there.
+    pub(super) fn tell(&mut self, event: &AgentEvent) {
+        self.lines.retain(|line| Arc::strong_count(line) > 1);
+        for line in &self.lines {
+            let mut line = line.lock().unwrap_or_else(PoisonError::into_inner);
+            let joined = line.waiting.len() >= JOINED_FROM
+                && line.waiting.back_mut().is_some_and(|last| join(last, event));
+            if !joined {
+                line.waiting.push_back(event.clone());
+            }
+            line.waker.take().into_iter().for_each(Waker::wake);
+        }
+    }
+
+    /// Ends all subscriptions, also those to come.
+    pub(super) fn end(&mut self) {
+        self.ended = true;
+        for line in self.lines.drain(..) {
+            let mut line = line.lock().unwrap_or_else(PoisonError::into_inner);
+            line.ended = true;
+            line.waker.take().into_iter().for_each(Waker::wake);
+        }
+    }
+}
+
+/// Joins `next` to `last` where both are pieces of the same thing.
+fn join(last: &mut AgentEvent, next: &AgentEvent) -> bool {
+    match (last, next) {
+        (
+            AgentEvent::MessageUpdate { usage, assistant_message_event: last },
+            AgentEvent::MessageUpdate { usage: newer, assistant_message_event: next },
+        ) => {
+            let joined = join_deltas(last, next);
+            if joined {
+                *usage = *newer;
+            }
+            joined
+        }
+        (
+            AgentEvent::ToolExecutionUpdate { tool_call_id: one, partial_result, .. },
+            AgentEvent::ToolExecutionUpdate { tool_call_id: other, partial_result: newer, .. },
+        ) if one == other => {
+            partial_result.clone_from(newer);
+            true
+        }
+        (
+            AgentEvent::BashExecutionUpdate { id: one, delta },
+            AgentEvent::BashExecutionUpdate { id: other, delta: next },
+        ) if one == other => {
+            delta.push_str(next);
+            true
+        }
+        _ => false,
+    }
+}
+
+fn join_deltas(last: &mut Delta, next: &Delta) -> bool {
+    match (last, next) {
+        (
+            Delta::TextDelta { content_index: one, delta },
+            Delta::TextDelta { content_index: other, delta: more },
+        )
+        | (
+            Delta::ThinkingDelta { content_index: one, delta },
+            Delta::ThinkingDelta { content_index: other, delta: more },
+        )
+        | (
+            Delta::ToolCallDelta { content_index: one, delta },
+            Delta::ToolCallDelta { content_index: other, delta: more },
+        ) if one == other => {
+            delta.push_str(more);
+            true
+        }
+        _ => false,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::agent::message::Usage;
+
+    fn piece(content_index: usize, delta: &str) -> AgentEvent {
+        let assistant_message_event = Delta::TextDelta { content_index, delta: delta.into() };
+        AgentEvent::MessageUpdate { usage: Usage::default(), assistant_message_event }
+    }
+
+    /// Events that wait, and all their text, after these pieces came to a listener that sleeps.
+    fn check(pieces: impl Iterator<Item = (usize, &'static str)>, waiting: usize, text: &str) {
+        let mut subscribers = Subscribers::default();
+        let events = subscribers.add();
+        pieces.for_each(|(index, delta)| subscribers.tell(&piece(index, delta)));
+        let line = events.line.lock().unwrap();
+        assert_eq!(line.waiting.len(), waiting);
+        let texts = line.waiting.iter().map(|event| match event {
+            AgentEvent::MessageUpdate { assistant_message_event: Delta::TextDelta { delta, .. }, .. } => {
+                delta.as_str()
+            }
+            _ => "",
+        });
+        assert_eq!(texts.collect::<String>(), text);
+    }
+
+    #[test]
+    fn a_sleeping_listener_loses_nothing_and_holds_little() {
+        check((0..10).map(|_| (0, "ab")), 10, &"ab".repeat(10));
+        check((0..10_000).map(|_| (0, "ab")), JOINED_FROM, &"ab".repeat(10_000));
+        check((0..100).map(|n| (n, "x")), 100, &"x".repeat(100));
+    }
+
+    #[tokio::test]
+    async fn a_subscription_ends_with_the_agent() {
+        let mut subscribers = Subscribers::default();
+        let (mut early, gone) = (subscribers.add(), subscribers.add());
+        drop(gone);
+        subscribers.tell(&AgentEvent::Stopped);
+        assert_eq!(subscribers.lines.len(), 1);
+        subscribers.end();
+        assert_eq!(early.recv().await, Some(AgentEvent::Stopped));
+        assert_eq!(early.recv().await, None);
+        assert_eq!(subscribers.add().recv().await, None);
+    }
+}

@@ -1,0 +1,101 @@
+//! Sources of keys for programs that embed the agent; a key is asked for before every request.
+//!
+//! The program tau itself has one that reads its files and runs commands: `settings::auth`.
+
+use crate::agent::catalogue::{VENDORS, is_loopback};
+use crate::agent::model::{Api, Model};
+use crate::agent::provider::{Failure, FailureKind};
+use crate::agent::secret::Secret;
+use crate::agent::settings::auth::{KeyFuture, KeySource};
+
+/// No keys: for servers that need none, and for transports that bring their own.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct NoKeys;
+
+impl KeySource for NoKeys {
+    fn key<'a>(&'a self, _model: &'a Model) -> KeyFuture<'a> {
+        Box::pin(async { Ok(None) })
+    }
+}
+
+/// Keys of the environment: each vendor's own variable, such as `OPENAI_API_KEY`.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct EnvKeys;
+
+impl KeySource for EnvKeys {
+    fn key<'a>(&'a self, model: &'a Model) -> KeyFuture<'a> {
+        Box::pin(async move {
+            let vendor = VENDORS.iter().find(|vendor| vendor.id == model.provider);
+            let Some(vendor) = vendor.filter(|_| model.api != Api::Scripted) else {
+                return Ok(None);
+            };
+            match std::env::var(vendor.env).map(Secret::new) {
+                Ok(key) if !key.is_empty() => Ok(Some(key)),
+                _ if is_loopback(&model.base_url) => Ok(None),
+                _ => Err(Failure::new(FailureKind::Config, format!("no key for {}", model.provider))
+                    .hint(format!("set {}", vendor.env))),
+            }
+        })
+    }
+}
+
+/// One key, for one vendor: models of others get theirs from the environment.
+#[derive(Clone, Debug)]
+pub struct OneKey {
+    /// The vendor the key is for: `Model::provider`.
+    pub provider: String,
+    pub key: Secret,
+}
+
+impl KeySource for OneKey {
+    fn key<'a>(&'a self, model: &'a Model) -> KeyFuture<'a> {
+        if model.provider == self.provider {
+            Box::pin(async { Ok(Some(self.key.clone())) })
+        } else {
+            EnvKeys.key(model)
+        }
+    }
+}
+
+/// A function that is asked for a key, with the vendor's name, before every request: for tokens
+/// that expire.
+///
+/// ```
+/// use tau::agent::api::KeyFn;
+/// use tau::agent::secret::Secret;
+///
+/// async fn fresh_token(vendor: &str) -> Secret {
+///     Secret::new(format!("token for {vendor}"))
+/// }
+/// let keys = KeyFn::new(|vendor: String| async move { Ok(Some(fresh_token(&vendor).await)) });
+/// # let _: &dyn tau::agent::settings::auth::KeySource = &keys;
+/// ```
+#[derive(Clone, Copy)]
+pub struct KeyFn<F>(F);
+
+impl<F> std::fmt::Debug for KeyFn<F> {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.write_str("KeyFn(…)")
+    }
+}
+
+impl<F, K> KeyFn<F>
+where
+    F: Fn(String) -> K + Send + Sync,
+    K: Future<Output = Result<Option<Secret>, Failure>> + Send + 'static,
+{
+    /// Keys from `find`.
+    pub fn new(find: F) -> Self {
+        KeyFn(find)
+    }
+}
+
+impl<F, K> KeySource for KeyFn<F>
+where
+    F: Fn(String) -> K + Send + Sync,
+    K: Future<Output = Result<Option<Secret>, Failure>> + Send + 'static,
+{
+    fn key<'a>(&'a self, model: &'a Model) -> KeyFuture<'a> {
+        Box::pin((self.0)(model.provider.clone()))
+    }
+}

@@ -1,0 +1,135 @@
+//! What an agent looks like from outside at one moment, folded from its events.
+//!
+//! Nothing here asks the agent: the state is exact for the last event that was folded, and every
+//! method of the handle that changes something returns only when its change is in it.
+
+use std::collections::BTreeSet;
+use std::sync::Arc;
+
+use crate::agent::assemble::Assembler;
+use crate::agent::event::{AgentEvent, NoticeLevel, SessionInfo};
+use crate::agent::message::{AssistantMessage, Message, StopReason, Usage};
+use crate::agent::model::{Model, ThinkingLevel};
+use crate::agent::provider::StreamEvent;
+
+/// An agent at one moment.
+#[derive(Clone, Debug, Default)]
+pub struct AgentState {
+    /// The system prompt of the next request.
+    pub system: Arc<str>,
+    pub model: Option<Arc<Model>>,
+    pub thinking: ThinkingLevel,
+    /// Names of the tools that are on.
+    pub tools: Vec<String>,
+    /// The messages of the conversation that are complete, in order. What a compaction has
+    /// summarised stays here; [`AgentState::error`] and the partial message are beside it.
+    pub messages: Vec<Arc<Message>>,
+    /// True from the start of a run until nothing more comes by itself.
+    pub is_streaming: bool,
+    /// The answer in flight, as far as it has come.
+    pub partial: Option<AssistantMessage>,
+    /// Ids of the calls that are being carried out.
+    pub pending_calls: BTreeSet<String>,
+    /// What went wrong last; none from the start of the next run on.
+    pub error: Option<String>,
+    /// Texts that wait in the queues.
+    pub steering: Vec<String>,
+    pub follow_up: Vec<String>,
+    /// The session that is open.
+    pub session: SessionInfo,
+}
+
+impl AgentState {
+    /// The last answer of the model, if there is one.
+    pub fn last_answer(&self) -> Option<&AssistantMessage> {
+        self.messages.iter().rev().find_map(|message| match message.as_ref() {
+            Message::Assistant(answer) => Some(answer),
+            _ => None,
+        })
+    }
+}
+
+/// The state and what is needed to fold it.
+#[derive(Debug, Default)]
+pub(super) struct Fold {
+    pub(super) state: AgentState,
+    flight: Option<(Assembler, Usage)>,
+}
+
+impl Fold {
+    /// A copy of the state, the partial message included.
+    pub(super) fn snapshot(&self) -> AgentState {
+        let partial = self.flight.as_ref().map(|(assembler, usage)| {
+            let message = assembler.snapshot();
+            AssistantMessage { usage: *usage, stop_reason: StopReason::Stop, error_message: None, ..message }
+        });
+        AgentState { partial, ..self.state.clone() }
+    }
+
+    /// Takes the next event.
+    pub(super) fn take(&mut self, event: &AgentEvent) {
+        let state = &mut self.state;
+        match event {
+            AgentEvent::AgentStart => {
+                state.is_streaming = true;
+                state.error = None;
+            }
+            AgentEvent::AgentSettled { .. } => self.settle(),
+            AgentEvent::Stopped => self.settle(),
+            AgentEvent::MessageStart { message } => self.begin(message),
+            AgentEvent::MessageUpdate { usage, assistant_message_event } => {
+                if let Some((assembler, known)) = &mut self.flight {
+                    assembler.feed(&StreamEvent::Delta(assistant_message_event.clone()));
+                    *known = *usage;
+                }
+            }
+            AgentEvent::MessageEnd { message } => self.end(message),
+            AgentEvent::ToolExecutionStart { tool_call_id, .. } => {
+                state.pending_calls.insert(tool_call_id.clone());
+            }
+            AgentEvent::ToolExecutionEnd { tool_call_id, .. } => {
+                state.pending_calls.remove(tool_call_id);
+            }
+            AgentEvent::BashEnd { message, .. } => {
+                state.messages.push(Arc::new(Message::BashExecution(message.clone())));
+            }
+            AgentEvent::QueueUpdate { steering, follow_up } => {
+                state.steering.clone_from(steering);
+                state.follow_up.clone_from(follow_up);
+            }
+            AgentEvent::ModelChanged { model } => state.model = Some(Arc::clone(model)),
+            AgentEvent::ThinkingLevelChanged { level } => state.thinking = *level,
+            AgentEvent::SessionInfoChanged { name } => state.session.name.clone_from(name),
+            AgentEvent::SessionOpened { session, messages, .. } => {
+                state.session = session.clone();
+                state.messages.clone_from(messages);
+            }
+            AgentEvent::Notice { level: NoticeLevel::Error, text, .. } => state.error = Some(text.clone()),
+            _ => {}
+        }
+    }
+
+    fn begin(&mut self, message: &Message) {
+        if let Message::Assistant(answer) = message {
+            let (api, provider, id) = (answer.api, answer.provider.clone(), answer.model.clone());
+            let model = Model { api, provider, id, ..Model::default() };
+            self.flight = Some((Assembler::new(&model, answer.timestamp), Usage::default()));
+        }
+    }
+
+    fn end(&mut self, message: &Arc<Message>) {
+        if let Message::Assistant(answer) = message.as_ref() {
+            self.flight = None;
+            if answer.stop_reason == StopReason::Error {
+                self.state.error.clone_from(&answer.error_message);
+            }
+        }
+        self.state.messages.push(Arc::clone(message));
+    }
+
+    fn settle(&mut self) {
+        self.state.is_streaming = false;
+        self.state.pending_calls.clear();
+        self.flight = None;
+    }
+}

@@ -1,0 +1,179 @@
+//! The transport through an app server: the server holds the keys, this end holds a token.
+//!
+//! `POST {base}/api/stream` with `authorization: Bearer …`; the body is a [`ProxyCall`]: model,
+//! context and options. The answer is an event stream of assistant events, deltas only, which
+//! [`wire`] reads and writes; messages are put together at this end. `examples/proxy_server.rs` is
+//! the other end. A server must look the model up in its own catalogue and never trust the
+//! address that a client sends: its keys would go there.
+
+pub mod wire;
+
+use std::sync::Arc;
+
+use futures_util::{StreamExt, stream};
+use serde::{Deserialize, Serialize};
+use tokio_util::sync::CancellationToken;
+
+use super::direct::Direct;
+use super::{
+    Decoder, EventStream, Failure, FailureKind, Headers, HttpRequest, ModelRequest, Provider, StreamEvent,
+    Transport, quirks,
+};
+use crate::agent::conduct::{Budgets, budgeted};
+use crate::agent::message::Message;
+use crate::agent::model::{Model, ThinkingLevel};
+use crate::agent::secret::Secret;
+use crate::agent::settings::auth::KeySource;
+use crate::tools::ToolSpec;
+use wire::WireDecoder;
+
+/// The body of a request to the app server.
+#[derive(Clone, Debug, Serialize, Deserialize)]
+pub struct ProxyCall {
+    /// The model that is wanted. Its provider and id name it; the rest is for servers that have
+    /// no catalogue. Headers of the model are not sent.
+    pub model: Model,
+    pub context: ProxyContext,
+    #[serde(default)]
+    pub options: ProxyOptions,
+}
+
+/// What the model is to be given.
+#[derive(Clone, Debug, Default, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase", default)]
+pub struct ProxyContext {
+    pub system_prompt: String,
+    /// User, assistant and tool result messages, valid for the model.
+    pub messages: Vec<Arc<Message>>,
+    pub tools: Vec<ToolSpec>,
+}
+
+/// How it is to be asked.
+#[derive(Clone, Debug, Default, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase", default)]
+pub struct ProxyOptions {
+    pub reasoning: ThinkingLevel,
+    /// Tokens to think with at that level; none for the format's own.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub thinking_budget: Option<u64>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub max_tokens: Option<u64>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub temperature: Option<f64>,
+    pub session_id: String,
+}
+
+impl ProxyCall {
+    fn of(request: &ModelRequest) -> Self {
+        let model = Model { headers: Default::default(), ..Model::clone(&request.model) };
+        ProxyCall {
+            model,
+            context: ProxyContext {
+                system_prompt: request.system.to_string(),
+                messages: request.messages.clone(),
+                tools: request.tools.to_vec(),
+            },
+            options: ProxyOptions {
+                reasoning: request.thinking,
+                thinking_budget: quirks::budget(request),
+                max_tokens: request.max_tokens,
+                temperature: request.temperature,
+                session_id: request.session_id.clone(),
+            },
+        }
+    }
+
+    /// The request as the server sends it on: to its own `model`, with its own `key`.
+    pub fn into_request(self, model: Arc<Model>, key: Option<Secret>) -> ModelRequest {
+        let ProxyCall { context, options, .. } = self;
+        let budgets: Budgets =
+            options.thinking_budget.map(|budget| (options.reasoning, budget)).into_iter().collect();
+        ModelRequest {
+            thinking: model.nearest(options.reasoning),
+            model: budgeted(&model, &budgets),
+            key,
+            system: context.system_prompt.into(),
+            messages: context.messages,
+            tools: context.tools.into(),
+            max_tokens: options.max_tokens,
+            temperature: options.temperature,
+            session_id: options.session_id,
+        }
+    }
+}
+
+/// Sends requests to an app server.
+#[derive(Clone)]
+pub struct Proxy {
+    tokens: Arc<dyn KeySource>,
+    direct: Direct,
+}
+
+impl std::fmt::Debug for Proxy {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("Proxy").field("direct", &self.direct).finish_non_exhaustive()
+    }
+}
+
+impl Proxy {
+    /// Through the server at `base`, with this token.
+    pub fn new(base: &str, token: impl AsRef<str>) -> Self {
+        Self::with_tokens(base, Arc::new(Token(Secret::new(token))))
+    }
+
+    /// Through the server at `base`, with a token that is asked for before every request. The
+    /// keys of the agent itself are never sent to the server.
+    pub fn with_tokens(base: &str, tokens: Arc<dyn KeySource>) -> Self {
+        let format = ProxyFormat { url: quirks::address(base, "/api/stream") };
+        Proxy { tokens, direct: Direct::default().in_format(Arc::new(format)) }
+    }
+}
+
+impl Transport for Proxy {
+    fn stream(&self, request: ModelRequest, cancel: CancellationToken) -> EventStream {
+        let Proxy { tokens, direct } = self.clone();
+        let begin = async move {
+            let token = tokens.key(&request.model).await;
+            match token {
+                Ok(key) => direct.stream(ModelRequest { key, ..request }, cancel),
+                Err(failure) => stream::iter([StreamEvent::Failed(failure)]).boxed(),
+            }
+        };
+        stream::once(begin).flatten().boxed()
+    }
+}
+
+/// One token, whatever the model.
+struct Token(Secret);
+
+impl KeySource for Token {
+    fn key<'a>(&'a self, _model: &'a Model) -> crate::agent::settings::auth::KeyFuture<'a> {
+        Box::pin(async { Ok(Some(self.0.clone()).filter(|token| !token.is_empty())) })
+    }
+}
+
+/// The wire format of the app server.
+#[derive(Debug)]
+struct ProxyFormat {
+    url: String,
+}
+
+impl Provider for ProxyFormat {
+    fn encode(&self, request: &ModelRequest) -> Result<HttpRequest, Failure> {
+        let body = serde_json::to_value(ProxyCall::of(request)).map_err(|error| {
+            Failure::new(FailureKind::Request, format!("the request cannot be written: {error}"))
+        })?;
+        let mut headers = Headers(vec![
+            ("content-type".to_owned(), "application/json".to_owned()),
+            ("accept".to_owned(), "text/event-stream".to_owned()),
+        ]);
+        if let Some(token) = &request.key {
+            headers.0.push(("authorization".to_owned(), format!("Bearer {}", token.expose())));
+        }
+        Ok(HttpRequest { url: self.url.clone(), headers, body })
+    }
+
+    fn decoder(&self) -> Box<dyn Decoder> {
+        Box::new(WireDecoder::default())
+    }
+}

@@ -1,0 +1,387 @@
+//! The agent as a library: the handle, its state, what can be set, what ends a run.
+
+mod limits;
+mod remote;
+
+use std::collections::BTreeMap;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicUsize, Ordering};
+use std::time::Duration;
+
+use serde_json::{Value, json};
+use tau::agent::api::{Agent, AgentBuilder, AgentError, CodingAgent, KeyFn};
+use tau::agent::attachment::Attachment;
+use tau::agent::command::Queue;
+use tau::agent::conduct::{Hooks, QueueMode, SteerMode};
+use tau::agent::event::AgentEvent;
+use tau::agent::message::{Block, Message, StopReason, UserContent, UserMessage};
+use tau::agent::model::{Model, ThinkingLevel};
+use tau::agent::provider::ModelRequest;
+use tau::agent::secret::Secret;
+use tau::tools::{Content, Toolbox};
+
+use crate::fake::Step::{Call, Fail, Hang, Say, Stop};
+use crate::fake::{Manner, Player, Step, brief, model, said, tools};
+
+const STOP: Step = Stop(StopReason::Stop);
+const USE: Step = Stop(StopReason::ToolUse);
+
+fn builder(player: &Arc<Player>) -> AgentBuilder {
+    let config = crate::fake::config(player.clone(), std::path::Path::new("/"));
+    Agent::builder().model(model("first")).tools(config.tools).transport(Shared(player.clone()))
+}
+
+/// A player that the test keeps.
+struct Shared(Arc<Player>);
+
+impl tau::agent::provider::Transport for Shared {
+    fn stream(
+        &self,
+        request: ModelRequest,
+        cancel: tokio_util::sync::CancellationToken,
+    ) -> tau::agent::provider::EventStream {
+        self.0.stream(request, cancel)
+    }
+}
+
+fn texts(messages: &[Arc<Message>]) -> Vec<String> {
+    messages.iter().map(|message| said(message)).collect()
+}
+
+fn person(text: &str) -> Arc<Message> {
+    Arc::new(Message::User(UserMessage { content: UserContent::Text(text.into()), timestamp: 1 }))
+}
+
+/// The conversations of the requests so far.
+fn asked(player: &Player) -> Vec<Vec<String>> {
+    player.requests.lock().unwrap().iter().map(|request| texts(&request.messages)).collect()
+}
+
+/// Waits until the state is as `wanted` says.
+async fn until(agent: &Agent, wanted: impl Fn(&tau::agent::api::AgentState) -> bool) {
+    for _ in 0..500 {
+        if wanted(&agent.state()) {
+            return;
+        }
+        tokio::time::sleep(Duration::from_millis(10)).await;
+    }
+    panic!("never came: {:?}", agent.state());
+}
+
+#[tokio::test]
+async fn a_run_gives_its_answer_and_every_subscriber_the_same_events() {
+    let player = Player::new(vec![vec![Call("a", "echo", json!({})), USE], vec![Say("four"), STOP]]);
+    let agent = builder(&player).start();
+    let (mut one, mut other) = (agent.subscribe(), agent.clone().subscribe());
+    assert_eq!(agent.run("two and two?").await.unwrap().text(), "four");
+    let expected = ["user two and two?", "assistant ToolUse [a]", "result a", "assistant Stop four"];
+    assert_eq!(texts(&agent.state().messages), expected);
+    agent.shutdown().await;
+    let mut told = (Vec::new(), Vec::new());
+    while let Some(event) = one.recv().await {
+        told.0.push(event);
+    }
+    while let Some(event) = other.recv().await {
+        told.1.push(event);
+    }
+    assert_eq!(told.0, told.1);
+    assert!(!told.0.iter().any(|event| matches!(event, AgentEvent::Marked { .. })));
+    assert_eq!(told.0.last(), Some(&AgentEvent::Stopped));
+    assert_eq!(agent.prompt("more", []).await, Err(AgentError::Ended));
+    assert_eq!(agent.subscribe().recv().await, None);
+}
+
+#[tokio::test]
+async fn the_state_shows_what_is_in_flight_and_what_went_wrong() {
+    let player = Player::new(vec![
+        vec![Say("some words"), Hang],
+        vec![Call("a", "deaf", json!({})), USE],
+        vec![Fail(tau::agent::provider::FailureKind::Auth, None)],
+    ]);
+    let agent = builder(&player).start();
+    agent.prompt("go", []).await.unwrap();
+    assert!(agent.state().is_streaming);
+    until(&agent, |state| state.partial.as_ref().is_some_and(|partial| partial.text() == "some words")).await;
+    agent.abort().await.unwrap();
+    agent.wait_for_idle().await.unwrap();
+    let state = agent.state();
+    assert!(!state.is_streaming && state.partial.is_none() && state.error.is_none(), "{state:?}");
+    assert_eq!(state.last_answer().map(|answer| answer.stop_reason), Some(StopReason::Aborted));
+
+    agent.prompt("call", []).await.unwrap();
+    until(&agent, |state| state.pending_calls.contains("a")).await;
+    agent.abort().await.unwrap();
+    agent.wait_for_idle().await.unwrap();
+    assert!(agent.state().pending_calls.is_empty());
+
+    let failed = agent.run("fail").await;
+    assert_eq!(failed, Err(AgentError::Failed("it broke".into())));
+    assert_eq!(agent.state().error.as_deref(), Some("it broke"));
+    agent.continue_().await.unwrap();
+    agent.wait_for_idle().await.unwrap();
+    assert_eq!(agent.state().error, None);
+    assert_eq!(agent.state().last_answer().unwrap().text(), "done");
+
+    let nobody = Agent::builder().start();
+    assert_eq!(nobody.run("hello").await, Err(AgentError::Failed("no model is chosen".into())));
+}
+
+#[tokio::test]
+async fn settings_hold_from_the_next_request_on() {
+    let player = Player::new(Vec::new());
+    let agent = builder(&player).system("one").session_id("session-7").start();
+    agent.run("a").await.unwrap();
+    agent.set_system("two").await.unwrap();
+    agent.set_thinking(ThinkingLevel::High).await.unwrap();
+    let thinker = Model { base_url: "http://x".into(), ..Model::clone(&model("second")) };
+    agent.set_model(thinker).await.unwrap();
+    agent.set_budgets(BTreeMap::from([(ThinkingLevel::High, 777)])).await.unwrap();
+    let looks = Toolbox::empty().with(Arc::new(crate::fake::FakeTool::new("peek", Manner::Echo, true)));
+    agent.set_tools(looks.with(tools().get("echo").unwrap().clone())).await.unwrap();
+    let state = agent.state();
+    assert_eq!((&*state.system, state.thinking), ("two", ThinkingLevel::High));
+    assert_eq!(
+        (state.model.unwrap().id.as_str(), state.tools),
+        ("second", vec!["peek".into(), "echo".into()])
+    );
+    agent.run("b").await.unwrap();
+    let requests = player.requests.lock().unwrap();
+    let [first, second] = requests.as_slice() else { panic!("{} requests", requests.len()) };
+    assert_eq!((&*first.system, &*second.system), ("one", "two"));
+    assert_eq!((first.session_id.as_str(), second.session_id.as_str()), ("session-7", "session-7"));
+    assert_eq!((second.model.id.as_str(), second.thinking), ("second", ThinkingLevel::High));
+    assert_eq!(second.model.quirks.get("thinking_budgets"), Some(&json!({ "high": 777 })));
+    let names: Vec<&str> = second.tools.iter().map(|spec| spec.name.as_str()).collect();
+    assert_eq!(names, ["peek", "echo"]);
+}
+
+#[tokio::test]
+async fn budgets_reach_the_wire() {
+    let cases = [
+        (tau::agent::model::Api::AnthropicMessages, "/thinking/budget_tokens"),
+        (tau::agent::model::Api::GoogleGenerativeAi, "/generationConfig/thinkingConfig/thinkingBudget"),
+    ];
+    for (api, place) in cases {
+        let quirks = json!({ "thinking_budgets": { "high": 7_777 } });
+        let Value::Object(quirks) = quirks else { panic!() };
+        let model = Model { api, reasoning: true, max_tokens: 64_000, quirks, ..Model::clone(&model("m")) };
+        let request = ModelRequest {
+            model: Arc::new(model),
+            key: None,
+            system: "".into(),
+            messages: vec![person("hi")],
+            tools: Arc::new([]),
+            thinking: ThinkingLevel::High,
+            max_tokens: None,
+            temperature: None,
+            session_id: String::new(),
+        };
+        let body = tau::agent::provider::provider(api).unwrap().encode(&request).unwrap().body;
+        assert_eq!(body.pointer(place), Some(&json!(7_777)), "{body}");
+    }
+}
+
+#[tokio::test]
+async fn hooks_see_every_request_and_leave_the_session_alone() {
+    let player = Player::new(vec![vec![Call("a", "echo", json!({})), USE]]);
+    let hooks = Hooks::default()
+        .transform(|mut messages, model| async move {
+            tokio::task::yield_now().await;
+            messages.insert(0, person(&format!("for {}", model.id)));
+            messages
+        })
+        .convert(|messages, model| {
+            let mut told = tau::agent::context::for_request(messages, model);
+            told.push(person("last"));
+            told
+        });
+    let agent = builder(&player).hooks(hooks).start();
+    agent.run("go").await.unwrap();
+    let first = ["user for first", "user go", "user last"];
+    let second = ["user for first", "user go", "assistant ToolUse [a]", "result a", "user last"];
+    assert_eq!(asked(&player), [first.as_slice(), second.as_slice()]);
+    assert_eq!(agent.state().messages.len(), 4);
+
+    let crashing = Hooks::default().convert(|_, _| panic!("no idea"));
+    let agent = builder(&Player::new(Vec::new())).hooks(crashing).start();
+    let Err(AgentError::Failed(text)) = agent.run("go").await else { panic!("did not fail") };
+    assert!(text.contains("no idea"), "{text}");
+}
+
+#[tokio::test]
+async fn the_conversation_can_be_changed() {
+    let dir = tempfile::tempdir().unwrap();
+    let player = Player::new(vec![vec![Say("one"), STOP], vec![Hang]]);
+    let agent = builder(&player).session_dir(dir.path()).start();
+    agent.run("a").await.unwrap();
+    agent.append_message(person("b")).await.unwrap();
+    assert_eq!(texts(&agent.state().messages), ["user a", "assistant Stop one", "user b"]);
+    agent.prompt("c", []).await.unwrap();
+    agent.follow_up("waits", []).await.unwrap();
+    // Replacing aborts the run that is going on.
+    agent.replace_messages(vec![person("x")]).await.unwrap();
+    assert_eq!(texts(&agent.state().messages), ["user x"]);
+    assert_eq!(agent.state().follow_up, ["waits"]);
+    agent.clear_queue(None).await.unwrap();
+    agent.continue_().await.unwrap();
+    agent.wait_for_idle().await.unwrap();
+    assert_eq!(asked(&player).last().unwrap(), &["user x"]);
+    let file = agent.state().session.file.unwrap();
+    agent.steer("waits too", []).await.unwrap();
+    agent.reset().await.unwrap();
+    let state = agent.state();
+    assert!(state.messages.is_empty() && state.steering.is_empty(), "{state:?}");
+    agent.run("new").await.unwrap();
+    agent.shutdown().await;
+    // Everything is in the file; what counts is the last branch.
+    let whole = std::fs::read_to_string(&file).unwrap();
+    assert!(["\"a\"", "\"x\"", "\"new\""].iter().all(|text| whole.contains(text)), "{whole}");
+    let session = tau::agent::session::Session::open(&file).unwrap();
+    assert_eq!(texts(&session.context().messages), ["user new", "assistant Stop done"]);
+}
+
+/// Steers during the first of three calls; the results that follow, and what the model was told.
+async fn check_steering(mode: SteerMode, expected: &[&str]) {
+    let nap = |id| Call(id, "nap", json!({ "ms": 150 }));
+    let player = Player::new(vec![vec![nap("a"), nap("b"), Call("c", "look", json!({ "ms": 1 })), USE]]);
+    let agent = builder(&player).conduct(|conduct| conduct.steer = mode).start();
+    agent.prompt("go", []).await.unwrap();
+    until(&agent, |state| state.pending_calls.contains("a")).await;
+    agent.steer("stop that", []).await.unwrap();
+    agent.wait_for_idle().await.unwrap();
+    let messages = agent.state().messages;
+    let rest = texts(&messages).split_off(2);
+    assert_eq!(rest, expected, "{mode:?}");
+    let skipped = messages.iter().filter(|message| match message.as_ref() {
+        Message::ToolResult(result) => {
+            matches!(result.content.first(), Some(Content::Text { text }) if text.contains("skipped"))
+        }
+        _ => false,
+    });
+    assert_eq!(skipped.count(), expected.iter().filter(|line| line.ends_with("failed")).count());
+}
+
+#[tokio::test]
+async fn steering_skips_the_calls_that_have_not_started() {
+    let end = ["user stop that", "assistant Stop done"];
+    let skipped = ["result a", "result b failed", "result c failed"];
+    check_steering(SteerMode::SkipRemaining, &[&skipped[..], &end].concat()).await;
+    let all = ["result a", "result b", "result c"];
+    check_steering(SteerMode::AfterTurnCalls, &[&all[..], &end].concat()).await;
+}
+
+#[tokio::test]
+async fn queues_wait_for_a_run_and_leave_as_their_mode_says() {
+    for (mode, requests) in [(QueueMode::OneAtATime, 3), (QueueMode::All, 2)] {
+        let player = Player::new(Vec::new());
+        let agent = builder(&player).start();
+        agent.set_queue_mode(Queue::FollowUp, mode).await.unwrap();
+        for text in ["x", "y"] {
+            agent.follow_up(text, []).await.unwrap();
+        }
+        agent.steer("s", []).await.unwrap();
+        assert!(asked(&player).is_empty());
+        assert_eq!((agent.state().steering, agent.state().follow_up.len()), (vec!["s".to_owned()], 2));
+        agent.prompt("go", []).await.unwrap();
+        agent.wait_for_idle().await.unwrap();
+        let asked = asked(&player);
+        assert_eq!(asked.len(), requests, "{mode:?}: {asked:?}");
+        assert_eq!(asked[0], ["user s", "user go"]);
+        let all = texts(&agent.state().messages);
+        let (x, y) =
+            (all.iter().position(|line| line == "user x"), all.iter().position(|line| line == "user y"));
+        assert!(x < y && x.is_some(), "{all:?}");
+    }
+}
+
+#[tokio::test]
+async fn attachments_become_blocks_behind_the_text() {
+    let player = Player::new(Vec::new());
+    let sees = Model { input: vec!["text".into(), "image".into()], ..Model::clone(&model("eyes")) };
+    let agent = builder(&player).model(sees).start();
+    let picture = Attachment::image("a.png", "image/png", b"png");
+    let paper = Attachment::document("a.pdf", "application/pdf", b"%PDF", Some("the text".into()));
+    agent.prompt("look", [picture, paper]).await.unwrap();
+    agent.wait_for_idle().await.unwrap();
+    let requests = player.requests.lock().unwrap();
+    let Message::User(user) = requests[0].messages[0].as_ref() else { panic!("no user message") };
+    let image = Block::Image { data: "cG5n".into(), mime_type: "image/png".into() };
+    let text = Block::text("<document name=\"a.pdf\">\nthe text\n</document>");
+    assert_eq!(user.content, UserContent::Blocks(vec![Block::text("look"), image, text]));
+}
+
+#[tokio::test]
+async fn a_key_is_asked_for_before_every_request() {
+    let player = Player::new(vec![vec![Call("a", "echo", json!({})), USE]]);
+    let count = Arc::new(AtomicUsize::new(0));
+    let counted = Arc::clone(&count);
+    let keys = KeyFn::new(move |vendor: String| {
+        let number = counted.fetch_add(1, Ordering::SeqCst);
+        async move { Ok(Some(Secret::new(format!("{vendor}-{number}")))) }
+    });
+    builder(&player).keys(keys).start().run("go").await.unwrap();
+    let requests = player.requests.lock().unwrap();
+    let keys: Vec<&str> = requests.iter().map(|request| request.key.as_ref().unwrap().expose()).collect();
+    assert_eq!(keys, ["fake-0", "fake-1"]);
+}
+
+#[tokio::test]
+async fn a_key_goes_to_its_own_vendor_only() {
+    let player = Player::new(Vec::new());
+    let agent = builder(&player).key("sk-secret").start();
+    agent.run("a").await.unwrap();
+    let other = Model { provider: "other".into(), ..Model::clone(&model("b")) };
+    agent.set_model(other).await.unwrap();
+    agent.run("b").await.unwrap();
+    let requests = player.requests.lock().unwrap();
+    let keys: Vec<Option<&str>> =
+        requests.iter().map(|request| request.key.as_ref().map(Secret::expose)).collect();
+    assert_eq!(keys, [Some("sk-secret"), None]);
+}
+
+#[tokio::test]
+async fn dropping_the_last_clone_ends_the_agent() {
+    let player = Player::new(vec![vec![Call("a", "deaf", json!({})), USE]]);
+    let deaf = Arc::new(crate::fake::FakeTool::new("deaf", Manner::Deaf, false));
+    let agent = builder(&player).tools(Toolbox::empty().with(deaf.clone())).start();
+    let mut events = agent.subscribe();
+    agent.prompt("go", []).await.unwrap();
+    until(&agent, |state| !state.pending_calls.is_empty()).await;
+    let clone = agent.clone();
+    drop(agent);
+    assert!(clone.state().is_streaming);
+    drop(clone);
+    let mut told = Vec::new();
+    while let Some(event) = events.recv().await {
+        told.push(event);
+    }
+    assert_eq!(brief(&told).last().map(String::as_str), Some("stopped"));
+    assert_eq!(deaf.alive.load(Ordering::SeqCst), 0);
+}
+
+#[tokio::test]
+async fn a_coding_agent_has_tools_a_prompt_a_directory_and_a_session() {
+    let dir = tempfile::tempdir().unwrap();
+    std::fs::write(dir.path().join("AGENTS.md"), "Speak like a pirate.").unwrap();
+    let demo = tau::agent::demo::DemoTransport { pace: tau::agent::demo::Pace::NONE };
+    let agent = CodingAgent::builder(dir.path())
+        .agent(|agent| agent.model(tau::agent::catalogue::demo()).transport(demo))
+        .append_system("And be brief.")
+        .start();
+    let state = agent.state();
+    assert_eq!(state.tools, ["read", "bash", "edit", "write"]);
+    for part in ["Speak like a pirate.", "And be brief.", dir.path().to_str().unwrap()] {
+        assert!(state.system.contains(part), "{part}: {}", state.system);
+    }
+    let mut events = agent.subscribe();
+    agent.run("write").await.unwrap();
+    assert!(dir.path().join(tau::agent::demo::FILE).exists());
+    agent.bash("echo hello").await.unwrap();
+    while !matches!(events.recv().await, Some(AgentEvent::BashEnd { .. })) {}
+    agent.name_session("work").await.unwrap();
+    assert_eq!(agent.state().session.name.as_deref(), Some("work"));
+    let before = agent.state().session.id;
+    agent.new_session().await.unwrap();
+    assert_ne!(agent.state().session.id, before);
+    assert!(agent.state().messages.is_empty());
+}

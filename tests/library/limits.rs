@@ -1,0 +1,109 @@
+//! What ends a run before its time: limits, and a model that repeats itself.
+
+use tau::agent::command::Answer;
+use tau::agent::conduct::OnRepeat;
+use tau::agent::limits::{Limits, RunEnd};
+use tau::agent::message::Usage;
+use tau::agent::model::Price;
+use tau::agent::provider::scripted::{Script, Scripted, calls, says};
+use tau::agent::provider::{Failure, FailureKind, StreamEvent};
+
+use super::*;
+
+/// Runs `go` to its end: what ended it, what was told, and how often the model was asked.
+async fn ended(agent: &Agent) -> (Option<RunEnd>, Vec<String>) {
+    let mut events = agent.subscribe();
+    agent.prompt("go", []).await.unwrap();
+    agent.wait_for_idle().await.unwrap();
+    agent.shutdown().await;
+    let mut told = Vec::new();
+    while let Some(event) = events.recv().await {
+        told.push(event);
+    }
+    let reason = told.iter().find_map(|event| match event {
+        AgentEvent::RunStopped { reason } => Some(*reason),
+        _ => None,
+    });
+    (reason, brief(&told))
+}
+
+/// A model that costs a dollar an answer, and calls a tool each time.
+fn dear(call: usize) -> Script {
+    let mut events = calls(&[(&format!("c{call}"), "echo", json!({ "text": call.to_string() }))]);
+    events.insert(0, StreamEvent::Usage(Usage { output: 1_000_000, ..Usage::default() }));
+    events.into()
+}
+
+fn priced() -> Model {
+    Model { cost: Some(Price { output: 1.0, ..Price::default() }), ..Model::clone(&model("dear")) }
+}
+
+async fn check(limits: Limits, scripts: Vec<Script>, reason: Option<RunEnd>, turns: usize) {
+    let transport = Scripted::new(scripts);
+    let agent = Agent::builder().model(priced()).tools(tools()).transport(transport).limits(limits).start();
+    let (ended, told) = ended(&agent).await;
+    assert_eq!(ended, reason, "{limits:?}: {told:?}");
+    let answers = told.iter().filter(|line| line.starts_with("end assistant")).count();
+    assert_eq!(answers, turns, "{limits:?}: {told:?}");
+    let place = |wanted: &str| told.iter().position(|line| line.starts_with(wanted));
+    if reason.is_some() {
+        assert!(place("ended by") < place("notice Warning stopped"), "{told:?}");
+        assert!(place("notice Warning stopped") < place("agent_end"), "{told:?}");
+    }
+    assert!(place("agent_end") < place("settled"), "{told:?}");
+}
+
+#[tokio::test]
+async fn limits_end_a_run_with_a_clear_event() {
+    let scripts = || (0..5).map(dear).chain([says("done").into()]).collect::<Vec<Script>>();
+    check(Limits::default(), scripts(), None, 6).await;
+    check(Limits { turns: Some(3), ..Limits::default() }, scripts(), Some(RunEnd::Turns), 3).await;
+    check(Limits { dollars: Some(1.5), ..Limits::default() }, scripts(), Some(RunEnd::Dollars), 2).await;
+    // What nobody saw was paid for, too: the failure ends before anything of an answer came.
+    let spent = StreamEvent::Usage(Usage { output: 1_000_000, ..Usage::default() });
+    let failed = Failure { retry_after_ms: Some(1), ..Failure::new(FailureKind::Overloaded, "no") };
+    let failing: Script = vec![spent, StreamEvent::Failed(failed)].into();
+    let scripts = vec![failing, dear(0), dear(1), dear(2)];
+    check(Limits { dollars: Some(2.5), ..Limits::default() }, scripts, Some(RunEnd::Dollars), 2).await;
+    let slow: Script = Script(vec![tau::agent::provider::scripted::Step::Hang]);
+    let time = Some(Duration::from_millis(150));
+    check(Limits { time, ..Limits::default() }, vec![dear(0), slow], Some(RunEnd::Time), 2).await;
+}
+
+#[tokio::test]
+async fn an_unknown_price_is_said_where_money_is_limited() {
+    let wire = Model { api: tau::agent::model::Api::OpenaiCompletions, ..Model::clone(&model("m")) };
+    let limits = Limits { dollars: Some(1.0), ..Limits::default() };
+    let agent = builder(&Player::new(Vec::new())).model(wire).limits(limits).start();
+    let (reason, told) = ended(&agent).await;
+    assert_eq!(reason, None);
+    assert!(told.iter().any(|line| line.contains("the price of m is not known")), "{told:?}");
+}
+
+/// A model that makes the same call for ever; how it ends when the person answers so.
+async fn check_repeats(on_repeat: OnRepeat, answers: &[Answer], results: usize) {
+    let player = Player::new(vec![vec![Call("a", "echo", json!({})), USE]; 20]);
+    let agent = builder(&player).conduct(|conduct| conduct.on_repeat = on_repeat).start();
+    let mut events = agent.subscribe();
+    agent.prompt("go", []).await.unwrap();
+    let (mut answers, mut ran, mut reason) = (answers.iter(), 0, None);
+    while let Some(event) = events.recv().await {
+        match event {
+            AgentEvent::Asked { id, .. } => agent.answer(id, answers.next().unwrap().clone()).await.unwrap(),
+            AgentEvent::ToolExecutionEnd { .. } => ran += 1,
+            AgentEvent::RunStopped { reason: why } => reason = Some(why),
+            AgentEvent::AgentSettled { .. } => break,
+            _ => {}
+        }
+    }
+    assert_eq!((ran, reason), (results, Some(RunEnd::Repeats)), "{on_repeat:?}");
+    assert_eq!(answers.len(), 0);
+}
+
+#[tokio::test]
+async fn a_model_that_repeats_itself_is_stopped_or_asked_about() {
+    check_repeats(OnRepeat::Stop, &[], 5).await;
+    check_repeats(OnRepeat::Ask, &[Answer::Confirmed(false)], 5).await;
+    check_repeats(OnRepeat::Ask, &[Answer::Cancelled], 5).await;
+    check_repeats(OnRepeat::Ask, &[Answer::Confirmed(true), Answer::Confirmed(false)], 10).await;
+}
