@@ -34,9 +34,16 @@ pub(super) fn act(agent: &mut Agent, command: AgentCommand) {
         AgentCommand::Mark { id, when: When::Idle } => agent.marks.push(id),
         // What follows a command that waits must wait too, or it would act on the wrong session.
         command if blocked(agent) => agent.later.push_back(command),
+        AgentCommand::Mark { .. } if !passed(agent) => agent.later.push_back(command),
+        command => obey(agent, command),
+    }
+}
+
+/// Acts on a command whose turn has come.
+fn obey(agent: &mut Agent, command: AgentCommand) {
+    match command {
         AgentCommand::Prompt { text, images, streaming } => prompt(agent, text, images, streaming),
-        AgentCommand::Mark { id, when: When::Now } if passed(agent) => agent.emit(AgentEvent::Marked { id }),
-        AgentCommand::Mark { .. } => agent.later.push_back(command),
+        AgentCommand::Mark { id, .. } => agent.emit(AgentEvent::Marked { id }),
         AgentCommand::Enqueue { text, images, queue } => enqueue(agent, text, images, queue),
         AgentCommand::ClearQueue { queue } => {
             agent.queues.clear(queue);
@@ -68,6 +75,15 @@ pub(super) fn act(agent: &mut Agent, command: AgentCommand) {
             agent.stop.cancel();
             agent.later.push_back(command);
         }
+        // These never wait.
+        AgentCommand::Abort
+        | AgentCommand::AbortRetry
+        | AgentCommand::AbortBash
+        | AgentCommand::BashInput { .. }
+        | AgentCommand::BashResize { .. }
+        | AgentCommand::TakeQueue
+        | AgentCommand::Shutdown
+        | AgentCommand::Answer { .. } => act(agent, command),
     }
 }
 
@@ -99,7 +115,8 @@ pub(super) async fn begin(agent: &mut Agent, command: AgentCommand) {
             switch::session(agent, command).await;
             agent.phase = Phase::Idle;
         }
-        other => act(agent, other),
+        // What stands behind it waits for its own turn, so that the order is kept.
+        other => obey(agent, other),
     }
 }
 

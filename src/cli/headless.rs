@@ -122,8 +122,7 @@ impl Input {
         }
         let first = first_line(&mut stdin).map_err(|error| format!("standard input: {error}"))?;
         let trimmed = String::from_utf8_lossy(&first).trim().to_owned();
-        let lines = json::said(&rpc::lines::Line::Record(trimmed.clone())).is_ok();
-        if lines || (trimmed.is_empty() && args.prompts.is_empty()) {
+        if json::said(&rpc::lines::Line::Record(trimmed)).is_ok() {
             return Ok(Input { prompts: given(None)?, first: Some(first) });
         }
         let piped = prompts::read_piped(std::io::Read::chain(std::io::Cursor::new(first), stdin))?;

@@ -69,13 +69,7 @@ pub fn tell(desk: &mut Desk, event: AgentEvent, now: Instant) {
         AgentEvent::ModelChanged { model } => desk.model = Some(model),
         AgentEvent::SessionOpened { session, .. } => {
             desk.session = session;
-            if let Some(Change { call, fork }) = desk.waiting.changes.pop_front() {
-                if fork {
-                    desk.waiting.forked = Some(call);
-                } else {
-                    desk.give(&call, &json!({ "cancelled": false }));
-                }
-            }
+            changed(desk);
         }
         AgentEvent::SessionRefused { error } => {
             if let Some(change) = desk.waiting.changes.pop_front() {
@@ -95,6 +89,16 @@ pub fn tell(desk: &mut Desk, event: AgentEvent, now: Instant) {
         other => pass_on(desk, &other),
     }
     rest(desk);
+}
+
+/// Another session is open: who asked for it is answered, after a fork with the text that follows.
+fn changed(desk: &mut Desk) {
+    let Some(Change { call, fork }) = desk.waiting.changes.pop_front() else { return };
+    if fork {
+        desk.waiting.forked = Some(call);
+    } else {
+        desk.give(&call, &json!({ "cancelled": false }));
+    }
 }
 
 /// Writes what is due by now without any event.
