@@ -5,9 +5,10 @@
 
 use std::sync::Arc;
 
-use super::command::{AgentCommand, Queue, SessionCommand, When};
+use super::command::{AgentCommand, Queue, SessionCommand, Tuning, When};
 use super::context;
-use super::event::{AgentEvent, NoticeLevel};
+use super::event::{AgentEvent, CompactionReason, NoticeLevel};
+use super::inspect::inspect;
 use super::message::{Block, Message, UserContent, UserMessage};
 use super::model::{Model, ThinkingLevel};
 use super::shell::{Happening, Order};
@@ -33,9 +34,16 @@ pub(super) fn act(agent: &mut Agent, command: AgentCommand) {
         AgentCommand::Mark { id, when: When::Idle } => agent.marks.push(id),
         // What follows a command that waits must wait too, or it would act on the wrong session.
         command if blocked(agent) => agent.later.push_back(command),
+        AgentCommand::Mark { .. } if !passed(agent) => agent.later.push_back(command),
+        command => obey(agent, command),
+    }
+}
+
+/// Acts on a command whose turn has come.
+fn obey(agent: &mut Agent, command: AgentCommand) {
+    match command {
         AgentCommand::Prompt { text, images, streaming } => prompt(agent, text, images, streaming),
-        AgentCommand::Mark { id, when: When::Now } if passed(agent) => agent.emit(AgentEvent::Marked { id }),
-        AgentCommand::Mark { .. } => agent.later.push_back(command),
+        AgentCommand::Mark { id, .. } => agent.emit(AgentEvent::Marked { id }),
         AgentCommand::Enqueue { text, images, queue } => enqueue(agent, text, images, queue),
         AgentCommand::ClearQueue { queue } => {
             agent.queues.clear(queue);
@@ -52,6 +60,11 @@ pub(super) fn act(agent: &mut Agent, command: AgentCommand) {
             agent.notice(NoticeLevel::Info, "the agent is working already", None);
         }
         AgentCommand::Continue => agent.later.push_back(command),
+        AgentCommand::Tune(tuning) => tune(agent, tuning),
+        AgentCommand::Inspect { ticket, wish } => {
+            let found = inspect(agent, &wish);
+            agent.emit(AgentEvent::Inspected { ticket, found });
+        }
         AgentCommand::SetModel { model } => set_model(agent, model),
         AgentCommand::SetThinking { level } => set_thinking(agent, level),
         AgentCommand::Bash { id, command, exclude_from_context, size } => {
@@ -62,6 +75,15 @@ pub(super) fn act(agent: &mut Agent, command: AgentCommand) {
             agent.stop.cancel();
             agent.later.push_back(command);
         }
+        // These never wait.
+        AgentCommand::Abort
+        | AgentCommand::AbortRetry
+        | AgentCommand::AbortBash
+        | AgentCommand::BashInput { .. }
+        | AgentCommand::BashResize { .. }
+        | AgentCommand::TakeQueue
+        | AgentCommand::Shutdown
+        | AgentCommand::Answer { .. } => act(agent, command),
     }
 }
 
@@ -93,7 +115,8 @@ pub(super) async fn begin(agent: &mut Agent, command: AgentCommand) {
             switch::session(agent, command).await;
             agent.phase = Phase::Idle;
         }
-        other => act(agent, other),
+        // What stands behind it waits for its own turn, so that the order is kept.
+        other => obey(agent, other),
     }
 }
 
@@ -166,6 +189,13 @@ pub(super) fn tell_whole(agent: &mut Agent, message: Arc<Message>) {
     }
 }
 
+fn tune(agent: &mut Agent, tuning: Tuning) {
+    match tuning {
+        Tuning::AutoCompaction { enabled } => agent.config.room.auto = enabled,
+        Tuning::AutoRetry { enabled } => agent.auto_retry = enabled,
+    }
+}
+
 /// Starts a run with a message, or says why not and gives the text back.
 async fn start(agent: &mut Agent, text: String, images: Vec<Block>) {
     if !sendable(agent, &text, &images) {
@@ -212,14 +242,30 @@ async fn go_on(agent: &mut Agent) {
 fn abort(agent: &mut Agent) {
     agent.stop.cancel();
     let mut texts = Vec::new();
+    let mut compactions = 0;
     agent.later.retain(|command| match command {
         AgentCommand::Prompt { text, .. } => {
             texts.push(text.clone());
             false
         }
         AgentCommand::Continue => false,
+        AgentCommand::Compact { .. } => {
+            compactions += 1;
+            false
+        }
         _ => true,
     });
+    for _ in 0..compactions {
+        let reason = CompactionReason::Manual;
+        agent.emit(AgentEvent::CompactionStart { reason });
+        agent.emit(AgentEvent::CompactionEnd {
+            reason,
+            result: None,
+            aborted: true,
+            will_retry: false,
+            error_message: None,
+        });
+    }
     if !texts.is_empty() {
         agent.emit(AgentEvent::QueueReturned { texts });
     }

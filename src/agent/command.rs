@@ -54,6 +54,11 @@ pub enum AgentCommand {
     ReplaceMessages { messages: Vec<Arc<Message>> },
     /// Answer with `AgentEvent::Marked`: at once, or when nothing runs and nothing waits to.
     Mark { id: String, when: When },
+    /// Change how the agent goes about it, from now on.
+    Tune(Tuning),
+    /// Answer a question about the session: `AgentEvent::Inspected` with the same ticket, after
+    /// the events of all commands before this one.
+    Inspect { ticket: u64, wish: Wish },
     /// Summarise the earlier part of the conversation.
     Compact { instructions: Option<String> },
     /// Run a command for the person. With `exclude_from_context` the model never sees it.
@@ -90,6 +95,36 @@ pub enum Queue {
     FollowUp,
 }
 
+/// What can be changed about how the agent works.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(tag = "tune", rename_all = "snake_case", rename_all_fields = "camelCase")]
+pub enum Tuning {
+    /// Whether room is made in the context without being asked.
+    AutoCompaction { enabled: bool },
+    /// Whether a request that failed in passing is sent again.
+    AutoRetry { enabled: bool },
+}
+
+/// What a front end may ask about the session. Answers have the shape of the RPC wire.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(tag = "wish", rename_all = "snake_case", rename_all_fields = "camelCase")]
+pub enum Wish {
+    /// Session, queues and modes.
+    State,
+    /// The messages of the context.
+    Messages,
+    /// The text of the last answer that has some.
+    LastText,
+    /// The entries after the one named; all without one.
+    Entries { since: Option<String> },
+    /// All entries, as a tree.
+    Tree,
+    /// The messages of the person's, with their entries.
+    ForkMessages,
+    /// Counts, tokens, cost.
+    Stats,
+}
+
 /// When a mark is told.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
@@ -115,6 +150,13 @@ pub enum Answer {
 pub enum SessionCommand {
     /// Begin an empty one.
     New,
+    /// Begin an empty one that goes on from the session in `parent`.
+    Continued { parent: PathBuf },
+    /// Begin one with what stands before a message of the person's; its text is handed back as
+    /// `AgentEvent::QueueReturned`.
+    Fork { entry_id: String },
+    /// Begin one with all that stands on the path here.
+    Clone,
     /// Open the file.
     Open { path: PathBuf },
     /// Give it a name; an empty one takes the name away.

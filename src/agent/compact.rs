@@ -168,6 +168,11 @@ async fn tries(
         let Some(plan) = plan::plan(agent.config.session.tree(), effort, instructions) else {
             return failed("nothing to compact");
         };
+        // What stays is known before anything is asked: a summary would be paid for in vain.
+        if let (Err(too_large), false) = (bounds.fits(fixed(agent) + plan.kept), again) {
+            why = too_large;
+            continue;
+        }
         let Some(asked) = ask::ask(agent, &model, plan.request.clone(), bounds.answer).await else {
             return Err(Ending::Aborted);
         };
@@ -237,16 +242,19 @@ impl Bounds {
         }
     }
 
+    /// Whether an outcome of that size has room; why not.
+    fn fits(&self, after: u64) -> Result<(), String> {
+        if after <= self.after {
+            return Ok(());
+        }
+        Err(format!("the outcome would still be about {after} tokens, and only {} have room", self.after))
+    }
+
     /// The result, if it makes the room that is needed.
     fn accept(&self, plan: &Plan, answer: &ask::Answer, fixed: u64) -> Result<CompactionResult, String> {
         let summary = plan.summary(&answer.text);
         let after = fixed + size::of_text(&summary) + plan.kept;
-        if after > self.after {
-            return Err(format!(
-                "the outcome would still be about {after} tokens, and only {} have room",
-                self.after
-            ));
-        }
+        self.fits(after)?;
         let first_kept_entry_id = plan.first_kept.as_deref().unwrap_or_default().to_owned();
         Ok(CompactionResult {
             summary,

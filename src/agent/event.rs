@@ -104,6 +104,10 @@ pub enum AgentEvent {
     /// *Own.* A session was opened or begun: everything a screen needs to show it. `titles` are
     /// the head lines of the calls in it, by call id.
     SessionOpened { session: SessionInfo, messages: Vec<Arc<Message>>, titles: BTreeMap<String, String> },
+    /// *Own.* A session command was not carried out; the session is the one it was.
+    SessionRefused { error: String },
+    /// *Own.* The answer to `AgentCommand::Inspect`: JSON text, or why there is none.
+    Inspected { ticket: u64, found: Result<String, String> },
     /// *Own.* Queued texts handed back for editing; they are no longer queued.
     QueueReturned { texts: Vec<String> },
     /// *Own.* The agent needs an answer.

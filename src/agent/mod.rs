@@ -20,6 +20,7 @@ pub mod event;
 pub mod files;
 mod guard;
 pub mod history;
+mod inspect;
 pub mod limits;
 pub mod message;
 pub mod model;

@@ -69,6 +69,21 @@ impl Queues {
         }
     }
 
+    /// How steering is delivered.
+    pub(super) fn steering_mode(&self) -> QueueMode {
+        self.steering_mode
+    }
+
+    /// How follow-ups are delivered.
+    pub(super) fn follow_up_mode(&self) -> QueueMode {
+        self.follow_up_mode
+    }
+
+    /// How many messages wait.
+    pub(super) fn len(&self) -> usize {
+        self.steering.len() + self.follow_up.len()
+    }
+
     /// Everything that waits, steering first, as texts for editing. Both are empty afterwards.
     pub(super) fn take(&mut self) -> Vec<String> {
         let all = self.steering.drain(..).chain(self.follow_up.drain(..));

@@ -14,7 +14,8 @@ use super::command::SessionCommand;
 use super::event::{AgentEvent, NoticeLevel};
 use super::message::{Message, ToolResultMessage};
 use super::model::Model;
-use super::session::{Session, SessionError};
+use super::session::entry::Body;
+use super::session::{Part, Session, SessionError};
 use super::task::{Agent, now};
 use super::titles;
 use crate::tools::{Content, Details};
@@ -39,9 +40,27 @@ pub(super) fn greet(agent: &mut Agent) {
 /// Carries out a session command. What the person had running ends first, in its own session.
 pub(super) async fn session(agent: &mut Agent, command: SessionCommand) {
     let place = agent.config.place.clone();
+    let mut said = None;
     let next = match &command {
         SessionCommand::Name { name: wanted } => return name(agent, wanted),
         SessionCommand::New => Session::begin(place.dir.as_deref(), &place.cwd, None),
+        SessionCommand::Continued { parent } => {
+            Session::begin_after(place.dir.as_deref(), &place.cwd, parent)
+        }
+        SessionCommand::Clone => match agent.config.session.fork(place.dir.as_deref(), Part::All) {
+            Some(session) => session,
+            None => return,
+        },
+        SessionCommand::Fork { entry_id } => match fork(agent, entry_id) {
+            Ok((session, text)) => {
+                said = Some(text);
+                session
+            }
+            Err(error) => {
+                agent.notice(NoticeLevel::Error, error.clone(), Some("choose a message of yours"));
+                return agent.emit(AgentEvent::SessionRefused { error });
+            }
+        },
         SessionCommand::Open { path } if is_open(agent, path) => return opened(agent),
         SessionCommand::Open { path } => match open(agent, path).await {
             Ok(session) => session,
@@ -61,6 +80,26 @@ pub(super) async fn session(agent: &mut Agent, command: SessionCommand) {
     }
     opened(agent);
     restore(agent);
+    if let Some(text) = said {
+        agent.emit(AgentEvent::QueueReturned { texts: vec![text] });
+    }
+}
+
+/// What stands before a message of the person's, as a new session, and the text of the message.
+fn fork(agent: &Agent, entry_id: &str) -> Result<(Session, String), String> {
+    let session = &agent.config.session;
+    let entry = session.tree().get(entry_id).ok_or_else(|| format!("Entry not found: {entry_id}"))?;
+    let text = match &entry.body {
+        Body::Message { message } => match message.as_ref() {
+            Message::User(user) => Some(user.content.text()),
+            _ => None,
+        },
+        _ => None,
+    };
+    let text = text.ok_or_else(|| format!("Entry is not a user message: {entry_id}"))?;
+    let dir = agent.config.place.dir.as_deref();
+    let fork = session.fork(dir, Part::Before(entry_id));
+    Ok((fork.ok_or_else(|| format!("Entry not found: {entry_id}"))?, text))
 }
 
 /// Goes on from `messages`, on a branch of their own; the session stays the same.
@@ -108,7 +147,9 @@ fn refused(agent: &mut Agent, error: &SessionError) {
         SessionError::Io { .. } => "look whether the file is there and may be read",
         SessionError::Locked { .. } => "end the other tau first",
     };
-    agent.notice(NoticeLevel::Error, format!("the session cannot be opened: {error}"), Some(hint));
+    let text = format!("the session cannot be opened: {error}");
+    agent.notice(NoticeLevel::Error, text.clone(), Some(hint));
+    agent.emit(AgentEvent::SessionRefused { error: text });
 }
 
 /// Mends what a killed program left, then tells of the session.

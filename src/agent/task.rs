@@ -170,6 +170,8 @@ pub(super) struct Agent {
     pub(super) phase: Phase,
     /// Commands that wait for the end of the run.
     pub(super) later: VecDeque<AgentCommand>,
+    /// Whether a request that failed in passing is sent again.
+    pub(super) auto_retry: bool,
     /// True once the task is to end.
     pub(super) stopping: bool,
     /// True while the session cannot be written, which is told once.
@@ -203,6 +205,7 @@ impl Agent {
             give_up: CancellationToken::new(),
             phase: Phase::Idle,
             later: VecDeque::new(),
+            auto_retry: true,
             stopping: false,
             unwritten: false,
             after_run: Vec::new(),

@@ -35,7 +35,8 @@ const ABORTED: &str = "aborted";
 /// in the session, and its `MessageEnd` told, when this returns.
 pub(super) async fn answer(run: &mut Run<'_>) -> Arc<Message> {
     let config = &run.agent.config;
-    let retries = Retries::seeded(config.max_retries, config.patience);
+    let most = if run.agent.auto_retry { config.max_retries } else { 0 };
+    let retries = Retries::seeded(most, config.patience);
     let mut answering = Answering { run, retries, retrying: false, compacted: false };
     loop {
         let mut flight = answering.flight();

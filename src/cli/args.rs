@@ -9,6 +9,7 @@ use clap::builder::{PossibleValuesParser, TypedValueParser};
 use clap::{Parser, ValueEnum};
 
 use super::exit::Exit;
+use super::rpc::desk::RpcEvents;
 use crate::agent::model::{Api, ThinkingLevel};
 use crate::agent::secret::Secret;
 
@@ -39,6 +40,9 @@ pub struct Args {
     /// The same as --mode json
     #[arg(long, help_heading = "Front end", conflicts_with = "mode")]
     pub json: bool,
+    /// Who gets the older RPC events: auto, plain, all
+    #[arg(long, value_enum, value_name = "WHO", default_value_t, help_heading = "Front end", hide = true)]
+    pub rpc_events: RpcEvents,
     /// Also write the last answer to FILE
     #[arg(short, long, value_name = "FILE", help_heading = "Front end")]
     pub output: Option<PathBuf>,

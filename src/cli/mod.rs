@@ -1,15 +1,17 @@
 //! The composition root: arguments and front ends.
 //!
 //! [`main`] reads the arguments and hands over to [`compose`], which builds an agent and gives
-//! it to one front end: the screen in [`tui`], or [`print`]. Each is a thin fold over the same
-//! commands and events. This module is the only one that may know all others.
+//! it to one front end: the screen in [`tui`], or one of those that [`headless`] starts. Each is a
+//! thin fold over the same commands and events. This module is the only one that may know all others.
 
 pub mod args;
 pub mod auth;
 pub mod compose;
 pub mod crash;
 pub mod exit;
+pub mod headless;
 pub mod hidden;
+pub mod json;
 pub mod keycheck;
 pub mod known;
 pub mod log;
@@ -18,14 +20,12 @@ pub mod print;
 pub mod probe;
 pub mod progress;
 pub mod prompts;
+pub mod rpc;
 pub mod signals;
 pub mod tui;
-
-use std::io::IsTerminal;
-use std::time::Duration;
+pub mod wire;
 
 use crate::agent::settings::Paths;
-use crate::agent::task;
 use args::{Args, Command, Front, Terminals};
 use compose::{BadFile, Setup};
 use exit::Exit;
@@ -53,10 +53,9 @@ fn run() -> Exit {
     crash::or_crash(match args.front(Terminals::here()) {
         _ if args.replay.is_some() => replay(args),
         Front::Screen => screen(args),
-        Front::Print => headless(args),
-        Front::Json | Front::Rpc => {
-            fail(Exit::Usage, "--mode json and --mode rpc are not built yet; use --print")
-        }
+        Front::Print => headless::print(args),
+        Front::Json => headless::json(args),
+        Front::Rpc => headless::rpc(args),
     })
 }
 
@@ -75,49 +74,6 @@ fn screen(args: Args) -> Exit {
         Ok(setup) => tui::start::run(setup.or_demo()),
         Err(refusal) => fail(refusal.exit, &refusal.text),
     }
-}
-
-/// Works off prompts without a screen.
-fn headless(args: Args) -> Exit {
-    let piped = match std::io::stdin() {
-        stdin if stdin.is_terminal() => Ok(None),
-        stdin => prompts::read_piped(stdin).map(Some),
-    };
-    let prompts = match piped.and_then(|piped| prompts::gather(&args.prompts, piped)) {
-        Ok(prompts) => prompts,
-        Err(error) => return fail(Exit::Usage, &error),
-    };
-    let options = print::PrintOptions {
-        prompts,
-        output: args.output.clone(),
-        timeout: args.timeout.map(Duration::from_secs),
-    };
-    let started = Setup::read(args, BadFile::Refuse).and_then(|setup| setup.with_model()).and_then(|setup| {
-        let (config, notices) = setup.agent(setup.session()?)?;
-        Ok((setup, config, notices))
-    });
-    let (setup, config, notices) = match started {
-        Ok(started) => started,
-        Err(refusal) => return fail(refusal.exit, &refusal.text),
-    };
-    crash::install(setup.paths.state.clone());
-    for notice in setup.notices.iter().chain(&notices) {
-        fail(Exit::Ok, notice);
-    }
-    let runtime = match tokio::runtime::Builder::new_current_thread().enable_all().build() {
-        Ok(runtime) => runtime,
-        Err(error) => return fail(Exit::Config, &error.to_string()),
-    };
-    let exit = runtime.block_on(async {
-        let mut signals = match signals::Signals::for_batch() {
-            Ok(signals) => signals,
-            Err(error) => return fail(Exit::Config, &error.to_string()),
-        };
-        let agent = task::spawn(config);
-        print::run(agent, options, print::Streams::standard(), async || signals.next().await).await
-    });
-    runtime.shutdown_background();
-    exit
 }
 
 /// Folds a recording and prints its last frame.

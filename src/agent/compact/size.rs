@@ -65,6 +65,14 @@ pub fn of_context(tree: &Tree, fixed: u64) -> u64 {
     }
 }
 
+/// Whether nothing was counted since the last compaction, so that the size is a guess.
+pub fn is_stale(tree: &Tree) -> bool {
+    let path = tree.branch();
+    let counted = path.iter().rposition(|entry| used(entry).is_some());
+    let compacted = path.iter().rposition(|entry| matches!(entry.body, Body::Compaction { .. }));
+    compacted.is_some_and(|compacted| counted.is_none_or(|counted| counted < compacted))
+}
+
 /// What the provider counted for an answer; none where it did not count or did not finish.
 fn used(entry: &Entry) -> Option<u64> {
     let Body::Message { message } = &entry.body else { return None };

@@ -6,6 +6,7 @@
 
 pub mod entry;
 mod file;
+mod fork;
 pub mod list;
 mod migrate;
 mod read;
@@ -21,6 +22,7 @@ use super::message::Message;
 use super::model::ThinkingLevel;
 use entry::{Body, Entry};
 use file::{SessionFile, Worth};
+pub use fork::Part;
 use read::{Contents, Form, Header};
 use tree::Tree;
 
@@ -57,6 +59,8 @@ pub struct Session {
     /// None for a session in memory.
     file: Option<SessionFile>,
     skipped: usize,
+    /// The first line of the file, without its end.
+    header: Box<str>,
 }
 
 /// The header as it is written.
@@ -101,11 +105,13 @@ impl Session {
             parent_session: parent,
         };
         // A path that is not UTF-8 has no place in JSON; such a session stays in memory.
-        let line = serde_json::to_vec(&header).ok().map(|line| [line.as_slice(), b"\n"].concat());
+        let line = serde_json::to_string(&header).ok();
+        let header = line.as_deref().unwrap_or_default().into();
+        let line = line.map(|line| [line.as_bytes(), b"\n"].concat());
         let file = dir.zip(line).map(|(dir, line)| SessionFile::absent(dir.join(name), [line]));
         let path = file.as_ref().map(|file| file.path().to_owned());
         let info = SessionInfo { id, file: path, name: None, cwd: cwd.to_owned(), resumed: false };
-        Session { info, tree: Tree::default(), file, skipped: 0 }
+        Session { info, tree: Tree::default(), file, skipped: 0, header }
     }
 
     /// Opens a session file for appending and locks it. Files of versions 1 and 2 are rewritten
@@ -119,14 +125,19 @@ impl Session {
         let (file, bytes) = SessionFile::open(path)?;
         let contents = read::contents(&bytes).ok_or_else(|| SessionError::NotASession(path.to_owned()))?;
         match contents.header.form() {
-            Form::Current => Ok(Self::opened(file, contents)),
+            Form::Current => Ok(Self::opened(file, contents, &bytes)),
             Form::Old => Self::migrated(path, &bytes, file),
             Form::Newer => {
                 let reason = "written by a later version, open for reading only";
-                Ok(Self::opened(SessionFile::read_only(path.to_owned(), reason), contents))
+                Ok(Self::opened(SessionFile::read_only(path.to_owned(), reason), contents, &bytes))
             }
             Form::Document => Ok(Self::imported(path, &bytes, &contents.header)),
         }
+    }
+
+    /// As [`Session::begin`], for a session that goes on from the one in `parent`.
+    pub fn begin_after(dir: Option<&Path>, cwd: &Path, parent: &Path) -> Self {
+        Self::fresh(dir, cwd, None, Some(parent))
     }
 
     /// A new session with all entries of `path`, which is not locked and not changed: for a
@@ -164,8 +175,10 @@ impl Session {
         Ok(session)
     }
 
-    fn opened(file: SessionFile, contents: Contents) -> Self {
+    fn opened(file: SessionFile, contents: Contents, bytes: &[u8]) -> Self {
         let header = &contents.header;
+        let line = read::lines(bytes).find(|line| Header::parse(line).is_some()).unwrap_or_default();
+        let line = String::from_utf8_lossy(line).into();
         let info = SessionInfo {
             id: header.id.clone(),
             file: Some(file.path().to_owned()),
@@ -174,7 +187,7 @@ impl Session {
             resumed: true,
         };
         let tree = tree_of(&contents.header, contents.entries);
-        let mut session = Session { info, tree, file: Some(file), skipped: contents.skipped };
+        let mut session = Session { info, tree, file: Some(file), skipped: contents.skipped, header: line };
         session.info.name = session.tree.name().map(str::to_owned);
         session
     }
@@ -188,7 +201,7 @@ impl Session {
         drop(old);
         let (file, bytes) = opened?;
         let contents = read::contents(&bytes).ok_or_else(|| SessionError::NotASession(path.to_owned()))?;
-        Ok(Self::opened(file, contents))
+        Ok(Self::opened(file, contents, &bytes))
     }
 
     fn imported(path: &Path, bytes: &[u8], header: &Header) -> Self {
@@ -216,6 +229,11 @@ impl Session {
     /// What it is.
     pub fn info(&self) -> &SessionInfo {
         &self.info
+    }
+
+    /// The header: the first line of its file, without the line's end.
+    pub fn header(&self) -> &str {
+        &self.header
     }
 
     /// Its entries, as a tree.

@@ -96,9 +96,18 @@ impl Tree {
     /// The path from the root to the leaf. A parent that is not there makes a root, a cycle ends
     /// the path.
     pub fn branch(&self) -> Vec<&Entry> {
+        self.path(self.leaf)
+    }
+
+    /// The path from the root to the entry of that id; none when there is no such entry.
+    pub fn branch_to(&self, id: &str) -> Option<Vec<&Entry>> {
+        self.by_id.get(id).map(|index| self.path(Some(*index)))
+    }
+
+    fn path(&self, leaf: Option<usize>) -> Vec<&Entry> {
         let mut path = Vec::new();
         let mut seen = HashSet::new();
-        let mut next = self.leaf;
+        let mut next = leaf;
         while let Some(index) = next.filter(|index| seen.insert(*index)) {
             let Some(entry) = self.entries.get(index) else { break };
             path.push(entry);

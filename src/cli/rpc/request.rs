@@ -1,0 +1,279 @@
+//! A record as a command: its type, its fields, and what is wrong with them.
+//!
+//! Pure. Fields that are not known are passed over. What a command does is `desk`'s to say.
+
+use serde_json::{Map, Value};
+
+use super::lines::Line;
+use crate::agent::command::{Queue, SessionCommand, Wish};
+use crate::agent::conduct::QueueMode;
+use crate::agent::message::Block;
+use crate::agent::model::ThinkingLevel;
+
+/// A command with what its answer needs.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Request {
+    pub call: Call,
+    /// The command, or what is wrong with it.
+    pub command: Result<Command, String>,
+}
+
+/// What an answer names: the command and its id.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Call {
+    /// A string or a number; none for clients that only listen.
+    pub id: Option<Value>,
+    /// The type of the command; `parse` for what is none.
+    pub command: String,
+}
+
+impl Call {
+    /// True when the client does not number its commands.
+    pub fn is_bare(&self) -> bool {
+        self.id.is_none()
+    }
+}
+
+/// The commands.
+#[derive(Clone, Debug, PartialEq)]
+pub enum Command {
+    Prompt {
+        text: String,
+        images: Vec<Block>,
+        streaming: Option<Queue>,
+    },
+    Enqueue {
+        text: String,
+        images: Vec<Block>,
+        queue: Queue,
+    },
+    Abort,
+    ClearQueue,
+    Inspect(Wish),
+    Commands,
+    SetModel {
+        provider: String,
+        id: String,
+    },
+    CycleModel,
+    Models,
+    SetThinking(ThinkingLevel),
+    CycleThinking,
+    ThinkingLevels,
+    SetQueueMode {
+        queue: Queue,
+        mode: QueueMode,
+    },
+    AutoCompaction {
+        enabled: bool,
+    },
+    AutoRetry {
+        enabled: bool,
+    },
+    AbortRetry,
+    Compact {
+        instructions: Option<String>,
+    },
+    Bash {
+        command: String,
+        hidden: bool,
+    },
+    AbortBash,
+    Session(SessionCommand),
+    Name(String),
+    Export,
+    /// An answer to a question; none is ever asked, so it is passed over.
+    Answer,
+}
+
+/// The command in a line.
+pub fn read(line: &Line) -> Request {
+    let text = match line {
+        Line::Record(text) => text,
+        Line::TooLong => return unparsed(None, "the line is longer than 64 MiB"),
+    };
+    let fields = match serde_json::from_str(text) {
+        Ok(Value::Object(fields)) => fields,
+        Ok(_) => return unparsed(None, "a command is a JSON object"),
+        Err(error) => return unparsed(None, &error.to_string()),
+    };
+    let id = fields.get("id").filter(|id| id.is_string() || id.is_number()).cloned();
+    match fields.get("type") {
+        Some(Value::String(kind)) => {
+            let command = command(kind, &Fields(&fields));
+            Request { call: Call { id, command: kind.clone() }, command }
+        }
+        _ => unparsed(id, "type must be a string"),
+    }
+}
+
+fn unparsed(id: Option<Value>, why: &str) -> Request {
+    let command = Err(format!("Failed to parse command: {why}"));
+    Request { call: Call { id, command: "parse".into() }, command }
+}
+
+fn command(kind: &str, fields: &Fields<'_>) -> Result<Command, String> {
+    Ok(match kind {
+        "prompt" => prompt(fields)?,
+        "steer" => {
+            Command::Enqueue { text: fields.text("message")?, images: fields.images()?, queue: Queue::Steer }
+        }
+        "follow_up" => Command::Enqueue {
+            text: fields.text("message")?,
+            images: fields.images()?,
+            queue: Queue::FollowUp,
+        },
+        "abort" => Command::Abort,
+        "clear_queue" => Command::ClearQueue,
+        "get_state" => Command::Inspect(Wish::State),
+        "get_messages" => Command::Inspect(Wish::Messages),
+        "get_last_assistant_text" => Command::Inspect(Wish::LastText),
+        "get_entries" => Command::Inspect(Wish::Entries { since: fields.maybe_text("since")? }),
+        "get_tree" => Command::Inspect(Wish::Tree),
+        "get_fork_messages" => Command::Inspect(Wish::ForkMessages),
+        "get_session_stats" => Command::Inspect(Wish::Stats),
+        "get_commands" => Command::Commands,
+        "set_model" => Command::SetModel { provider: fields.text("provider")?, id: fields.text("modelId")? },
+        "cycle_model" => Command::CycleModel,
+        "get_available_models" => Command::Models,
+        "set_thinking_level" => {
+            let names = ThinkingLevel::ALL.map(|level| (level.name(), level));
+            Command::SetThinking(fields.one_of("level", &names)?)
+        }
+        "cycle_thinking_level" => Command::CycleThinking,
+        "get_available_thinking_levels" => Command::ThinkingLevels,
+        "set_steering_mode" => Command::SetQueueMode { queue: Queue::Steer, mode: fields.queue_mode()? },
+        "set_follow_up_mode" => Command::SetQueueMode { queue: Queue::FollowUp, mode: fields.queue_mode()? },
+        "set_auto_compaction" => Command::AutoCompaction { enabled: fields.flag("enabled")? },
+        "set_auto_retry" => Command::AutoRetry { enabled: fields.flag("enabled")? },
+        "abort_retry" => Command::AbortRetry,
+        "compact" => Command::Compact { instructions: fields.maybe_text("customInstructions")? },
+        "bash" => Command::Bash {
+            command: fields.text("command")?,
+            hidden: fields.maybe_flag("excludeFromContext")?.unwrap_or_default(),
+        },
+        "abort_bash" => Command::AbortBash,
+        "new_session" => Command::Session(match fields.maybe_text("parentSession")? {
+            Some(parent) => SessionCommand::Continued { parent: parent.into() },
+            None => SessionCommand::New,
+        }),
+        "switch_session" => {
+            Command::Session(SessionCommand::Open { path: fields.text("sessionPath")?.into() })
+        }
+        "fork" => Command::Session(SessionCommand::Fork { entry_id: fields.text("entryId")? }),
+        "clone" => Command::Session(SessionCommand::Clone),
+        "set_session_name" => name(fields)?,
+        "export_html" => {
+            fields.maybe_text("outputPath")?;
+            Command::Export
+        }
+        "extension_ui_response" => Command::Answer,
+        other => return Err(format!("Unknown command: {other}")),
+    })
+}
+
+fn prompt(fields: &Fields<'_>) -> Result<Command, String> {
+    let streaming = match fields.given("streamingBehavior") {
+        None => None,
+        Some(_) => {
+            let names = [("steer", Queue::Steer), ("followUp", Queue::FollowUp)];
+            Some(fields.one_of("streamingBehavior", &names)?)
+        }
+    };
+    let mut images = fields.images()?;
+    images.extend(fields.attachments()?);
+    Ok(Command::Prompt { text: fields.text("message")?, images, streaming })
+}
+
+fn name(fields: &Fields<'_>) -> Result<Command, String> {
+    let words = fields.text("name")?;
+    let words: Vec<&str> = words.lines().map(str::trim).filter(|line| !line.is_empty()).collect();
+    match words.join(" ") {
+        name if name.is_empty() => Err("name must not be empty".into()),
+        name => Ok(Command::Name(name)),
+    }
+}
+
+/// The fields of a command.
+struct Fields<'a>(&'a Map<String, Value>);
+
+impl Fields<'_> {
+    /// A field that is there; null counts as not.
+    fn given(&self, name: &str) -> Option<&Value> {
+        self.0.get(name).filter(|value| !value.is_null())
+    }
+
+    fn text(&self, name: &str) -> Result<String, String> {
+        self.maybe_text(name)?.ok_or_else(|| format!("{name} must be a string"))
+    }
+
+    fn maybe_text(&self, name: &str) -> Result<Option<String>, String> {
+        let text =
+            |value: &Value| value.as_str().map(str::to_owned).ok_or(format!("{name} must be a string"));
+        self.given(name).map(text).transpose()
+    }
+
+    fn flag(&self, name: &str) -> Result<bool, String> {
+        self.maybe_flag(name)?.ok_or_else(|| format!("{name} must be true or false"))
+    }
+
+    fn maybe_flag(&self, name: &str) -> Result<Option<bool>, String> {
+        let flag = |value: &Value| value.as_bool().ok_or(format!("{name} must be true or false"));
+        self.given(name).map(flag).transpose()
+    }
+
+    /// The value of that name in a closed list.
+    fn one_of<T: Copy>(&self, name: &str, list: &[(&str, T)]) -> Result<T, String> {
+        let found = self.given(name).and_then(Value::as_str);
+        let found = list.iter().find(|(known, _)| Some(*known) == found);
+        found.map(|(_, value)| *value).ok_or_else(|| {
+            let names: Vec<&str> = list.iter().map(|(known, _)| *known).collect();
+            format!("{name} must be one of {}", names.join(", "))
+        })
+    }
+
+    fn queue_mode(&self) -> Result<QueueMode, String> {
+        self.one_of("mode", &[("all", QueueMode::All), ("one-at-a-time", QueueMode::OneAtATime)])
+    }
+
+    fn list(&self, name: &str) -> Result<&[Value], String> {
+        match self.given(name) {
+            None => Ok(&[]),
+            Some(Value::Array(list)) => Ok(list),
+            Some(_) => Err(format!("{name} must be a list")),
+        }
+    }
+
+    fn images(&self) -> Result<Vec<Block>, String> {
+        self.list("images")?.iter().map(image).collect()
+    }
+
+    fn attachments(&self) -> Result<Vec<Block>, String> {
+        self.list("attachments")?.iter().map(attachment).collect()
+    }
+}
+
+fn image(value: &Value) -> Result<Block, String> {
+    let text = |name: &str| value.get(name).and_then(Value::as_str).map(str::to_owned);
+    match (text("type").as_deref(), text("data"), text("mimeType")) {
+        (Some("image"), Some(data), Some(mime_type)) => Ok(Block::Image { data, mime_type }),
+        _ => Err("images must be blocks of type image with data and mimeType".into()),
+    }
+}
+
+/// What an attachment of the older document becomes: a picture, or text that names the file.
+fn attachment(value: &Value) -> Result<Block, String> {
+    let text = |name: &str| value.get(name).and_then(Value::as_str).map(str::to_owned);
+    let named = text("fileName").unwrap_or_else(|| "unnamed".into());
+    match text("type").as_deref() {
+        Some("image") => match (text("content"), text("mimeType")) {
+            (Some(data), Some(mime_type)) => Ok(Block::Image { data, mime_type }),
+            _ => Err("attachments of type image need content and mimeType".into()),
+        },
+        Some("document") => Ok(Block::text(match text("extractedText") {
+            Some(content) => format!("[attached file: {named}]\n{content}"),
+            None => format!("[attached file: {named}; it could not be read as text]"),
+        })),
+        _ => Err("attachments must be of type image or document".into()),
+    }
+}

@@ -1,0 +1,112 @@
+//! Sessions over the wire: begun, opened, forked, cloned, and asked about.
+
+use super::*;
+
+async fn say(client: &mut Client, message: &str) {
+    client.ask(json!({"type": "prompt", "message": message})).await;
+    client.settled().await;
+}
+
+fn said(answer: &Value) -> Vec<String> {
+    let messages = answer["data"]["messages"].as_array().unwrap();
+    let text = |message: &Value| match &message["content"] {
+        Value::String(text) => text.clone(),
+        blocks => blocks[0]["text"].as_str().unwrap_or_default().to_owned(),
+    };
+    messages.iter().map(text).collect()
+}
+
+#[tokio::test]
+async fn forks_and_clones_leave_the_first_as_it_was() {
+    let answers = ["one", "two", "three"].map(|text| vec![Say(text), STOP]);
+    let mut client = Client::new(answers.into());
+    say(&mut client, "first").await;
+    say(&mut client, "second").await;
+    let first = client.ask(json!({"type": "get_state"})).await["data"]["sessionFile"].clone();
+    let before = std::fs::read_to_string(first.as_str().unwrap()).unwrap();
+
+    let found = client.ask(json!({"type": "get_fork_messages"})).await;
+    let found = found["data"]["messages"].as_array().unwrap().clone();
+    assert_eq!(found.iter().map(|m| m["text"].as_str().unwrap()).collect::<Vec<_>>(), ["first", "second"]);
+    let fork = client.ask(json!({"type": "fork", "entryId": found[1]["entryId"]})).await;
+    assert_eq!(fork["data"], json!({"text": "second", "cancelled": false}));
+    assert_eq!(said(&client.ask(json!({"type": "get_messages"})).await), ["first", "one"]);
+    say(&mut client, "another second").await;
+    let second = client.ask(json!({"type": "get_state"})).await["data"]["sessionFile"].clone();
+    assert_ne!(first, second);
+    let written = std::fs::read_to_string(second.as_str().unwrap()).unwrap();
+    let header: Value = serde_json::from_str(written.lines().next().unwrap()).unwrap();
+    assert_eq!(header["parentSession"], first);
+
+    let switch = client.ask(json!({"type": "switch_session", "sessionPath": first})).await;
+    assert_eq!(switch["data"], json!({"cancelled": false}));
+    assert_eq!(std::fs::read_to_string(first.as_str().unwrap()).unwrap(), before);
+    let clone = client.ask(json!({"type": "clone"})).await;
+    assert_eq!(clone["data"], json!({"cancelled": false}));
+    let messages = client.ask(json!({"type": "get_messages"})).await;
+    assert_eq!(said(&messages), ["first", "one", "second", "two"]);
+
+    let new = client.ask(json!({"type": "new_session", "parentSession": first})).await;
+    assert_eq!(new["data"], json!({"cancelled": false}));
+    assert_eq!(said(&client.ask(json!({"type": "get_messages"})).await), Vec::<String>::new());
+
+    let wrong = client.dir.path().join("wrong.jsonl");
+    std::fs::write(&wrong, "no session\n").unwrap();
+    let refused = client.ask(json!({"type": "switch_session", "sessionPath": wrong})).await;
+    assert_eq!(refused["success"], json!(false));
+    assert_eq!(std::fs::read_to_string(&wrong).unwrap(), "no session\n");
+    let wrong = client.ask(json!({"type": "fork", "entryId": "0badcafe"})).await;
+    assert_eq!(wrong["error"], "Entry not found: 0badcafe");
+}
+
+#[tokio::test]
+async fn entries_and_the_tree() {
+    let answers = ["one", "two"].map(|text| vec![Say(text), STOP]);
+    let mut client = Client::new(answers.into());
+    say(&mut client, "first").await;
+    let all = client.ask(json!({"type": "get_entries"})).await["data"].clone();
+    let entries = all["entries"].as_array().unwrap();
+    let types: Vec<&str> = entries.iter().map(|entry| entry["type"].as_str().unwrap()).collect();
+    assert_eq!(types, ["model_change", "thinking_level_change", "message", "message"]);
+    assert_eq!(all["leafId"], entries[3]["id"]);
+    let later = client.ask(json!({"type": "get_entries", "since": entries[2]["id"]})).await;
+    assert_eq!(later["data"]["entries"], json!([entries[3]]));
+    let tree = client.ask(json!({"type": "get_tree"})).await["data"].clone();
+    let mut node = &tree["tree"][0];
+    for entry in entries {
+        assert_eq!(node["entry"], *entry);
+        node = &node["children"][0];
+    }
+    assert!(node.is_null());
+    assert_eq!(tree["leafId"], all["leafId"]);
+    client.golden("entries");
+}
+
+#[tokio::test]
+async fn a_change_of_session_ends_the_run_first() {
+    let mut client = Client::new(vec![vec![Say("half"), Hang], vec![Say("fresh"), STOP]]);
+    client.ask(json!({"type": "prompt", "message": "go"})).await;
+    client.until("message_update").await;
+    client.ask(json!({"type": "new_session"})).await;
+    let told = client.types();
+    assert_eq!(told[told.len() - 2..], ["agent_settled", "response"]);
+    say(&mut client, "in the new one").await;
+    assert_eq!(said(&client.ask(json!({"type": "get_messages"})).await), ["in the new one", "fresh"]);
+}
+
+/// The tree of a long session is nested deeper than a recursive writer could follow.
+#[tokio::test]
+async fn the_tree_of_a_long_session_is_written() {
+    let mut client = Client::with(Player::new(Vec::new()), RpcEvents::Auto, |config| {
+        for n in 0..20_000 {
+            let said = json!({"role": "user", "content": format!("m{n}"), "timestamp": 0});
+            config.session.append(Arc::new(serde_json::from_value(said).unwrap())).unwrap();
+        }
+    });
+    client.send(json!({"type": "get_tree"})).await;
+    let line = timeout(Duration::from_secs(20), client.output.as_mut().unwrap().next_line()).await;
+    let line = line.unwrap().unwrap().unwrap();
+    assert_eq!(line.matches(r#""children":["#).count(), 20_000);
+    assert_eq!(line.matches('[').count(), line.matches(']').count());
+    assert!(line.starts_with(r#"{"type":"response","command":"get_tree","success":true,"data":{"tree":[{"#));
+}
