@@ -366,7 +366,7 @@ fn line(event: &AgentEvent) -> Option<String> {
         AgentEvent::AutoRetryStart { attempt, .. } => format!("retry {attempt}"),
         AgentEvent::AutoRetryEnd { success, attempt, .. } => format!("retried {attempt} {success}"),
         AgentEvent::Notice { level, text, .. } => format!("notice {level:?} {text}"),
-        AgentEvent::QueueReturned { texts } => format!("returned {texts:?}"),
+        AgentEvent::QueueReturned { texts, .. } => format!("returned {texts:?}"),
         AgentEvent::Stopped => "stopped".into(),
         AgentEvent::RunStopped { reason } => format!("ended by {reason:?}"),
         AgentEvent::BashStart { command, .. } => format!("bash {command}"),

@@ -116,7 +116,7 @@ fn queued_messages_come_back_before_what_is_being_written() {
     let mut screen = Screen::new();
     screen.run();
     screen.keys("draft");
-    screen.agent(AgentEvent::QueueReturned { texts: vec!["one".into(), "two".into()] });
+    screen.agent(AgentEvent::QueueReturned { texts: vec!["one".into(), "two".into()], images: Vec::new() });
     assert_eq!(screen.model().composer.text(), "one\n\ntwo\n\ndraft");
 }
 

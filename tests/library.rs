@@ -11,7 +11,7 @@ use std::time::Duration;
 use serde_json::{Value, json};
 use tau::agent::api::{Agent, AgentBuilder, AgentError, CodingAgent, KeyFn};
 use tau::agent::attachment::Attachment;
-use tau::agent::command::Queue;
+use tau::agent::command::{AgentCommand, Queue};
 use tau::agent::conduct::{Hooks, QueueMode, SteerMode};
 use tau::agent::event::AgentEvent;
 use tau::agent::message::{Block, Message, StopReason, UserContent, UserMessage};
@@ -123,7 +123,7 @@ async fn the_state_shows_what_is_in_flight_and_what_went_wrong() {
     assert_eq!(agent.state().last_answer().unwrap().text(), "done");
 
     let nobody = Agent::builder().start();
-    assert_eq!(nobody.run("hello").await, Err(AgentError::Failed("no model is chosen".into())));
+    assert_eq!(nobody.run("hello").await, Err(AgentError::Refused("no model is set: call `set_model` first".into())));
 }
 
 #[tokio::test]
@@ -268,6 +268,78 @@ async fn steering_skips_the_calls_that_have_not_started() {
     check_steering(SteerMode::SkipRemaining, &[&skipped[..], &end].concat()).await;
     let all = ["result a", "result b", "result c"];
     check_steering(SteerMode::AfterTurnCalls, &[&all[..], &end].concat()).await;
+}
+
+#[tokio::test]
+async fn commands_that_wait_keep_their_order() {
+    let player = Player::new(vec![vec![Hang]]);
+    let agent = builder(&player).start();
+    agent.prompt("go", []).await.unwrap();
+    until(&agent, |state| state.partial.is_some() || state.is_streaming).await;
+    let all = async {
+        let thinking = |level| agent.set_thinking(level);
+        let replaced = agent.replace_messages(vec![person("x")]);
+        let appended = agent.append_message(person("y"));
+        let (one, two) = (thinking(ThinkingLevel::Low), thinking(ThinkingLevel::High));
+        tokio::join!(replaced, appended, one, two)
+    };
+    let done = tokio::time::timeout(Duration::from_secs(20), all).await.expect("the agent is alive");
+    assert_eq!(done, (Ok(()), Ok(()), Ok(()), Ok(())));
+    let state = agent.state();
+    assert_eq!(
+        (texts(&state.messages), state.thinking),
+        (vec!["user x".into(), "user y".into()], ThinkingLevel::High)
+    );
+}
+
+#[tokio::test]
+async fn what_cannot_begin_is_refused() {
+    let player = Player::new(vec![vec![Say("one"), STOP], vec![Hang]]);
+    let agent = builder(&player).start();
+    let refused = |outcome: Result<(), AgentError>, why: &str| match outcome {
+        Err(AgentError::Refused(text)) => assert!(text.contains(why), "{text}"),
+        other => panic!("{other:?}"),
+    };
+    refused(agent.continue_().await, "nothing to go on from");
+    agent.run("a").await.unwrap();
+    refused(agent.continue_().await, "nothing to go on from");
+    agent.prompt("b", []).await.unwrap();
+    refused(agent.continue_().await, "working already");
+    let headless = Agent::builder().transport(Shared(player)).start();
+    refused(headless.prompt("c", []).await, "no model");
+}
+
+#[tokio::test]
+async fn steering_by_itself_begins_a_run_one_at_a_time() {
+    let player = Player::new(Vec::new());
+    let agent = builder(&player).start();
+    for text in ["s1", "s2"] {
+        agent.steer(text, []).await.unwrap();
+    }
+    agent.continue_().await.unwrap();
+    agent.wait_for_idle().await.unwrap();
+    let first = vec!["user s1".to_owned()];
+    let second = ["user s1", "assistant Stop done", "user s2"].map(str::to_owned).to_vec();
+    assert_eq!(asked(&player), [first, second]);
+}
+
+#[tokio::test]
+async fn a_refused_message_comes_back_whole() {
+    let player = Player::new(vec![vec![Hang]]);
+    let agent = builder(&player).start();
+    let mut events = agent.subscribe();
+    let picture = Attachment::image("a.png", "image/png", b"png");
+    agent.prompt("go", []).await.unwrap();
+    until(&agent, |state| state.is_streaming).await;
+    agent.steer("look", [picture]).await.unwrap();
+    agent.command(AgentCommand::TakeQueue).await.unwrap();
+    while let Some(event) = events.recv().await {
+        if let AgentEvent::QueueReturned { texts, images } = event {
+            assert_eq!((texts, images.len()), (vec!["look".to_owned()], 1));
+            return;
+        }
+    }
+    panic!("nothing came back");
 }
 
 #[tokio::test]

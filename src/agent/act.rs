@@ -204,8 +204,19 @@ async fn start(agent: &mut Agent, text: String, images: Vec<Block>) {
     if ready(agent) {
         run::run(agent, Some(said(text, images))).await;
     } else {
-        agent.emit(AgentEvent::QueueReturned { texts: vec![text] });
+        give_back(agent, vec![said(text, images)]);
     }
+}
+
+/// Hands messages back for editing.
+pub(super) fn give_back(agent: &mut Agent, messages: Vec<UserMessage>) {
+    let texts = messages.iter().map(|message| message.content.text()).collect();
+    let blocks = messages.into_iter().flat_map(|message| match message.content {
+        UserContent::Text(_) => Vec::new(),
+        UserContent::Blocks(blocks) => blocks,
+    });
+    let images = blocks.filter(|block| matches!(block, Block::Image { .. })).collect();
+    agent.emit(AgentEvent::QueueReturned { texts, images });
 }
 
 /// Whether there is anything to send; says so when not.
@@ -241,11 +252,11 @@ async fn go_on(agent: &mut Agent) {
 /// before the abort, so they must not run after it.
 fn abort(agent: &mut Agent) {
     agent.stop.cancel();
-    let mut texts = Vec::new();
+    let mut messages = Vec::new();
     let mut compactions = 0;
     agent.later.retain(|command| match command {
-        AgentCommand::Prompt { text, .. } => {
-            texts.push(text.clone());
+        AgentCommand::Prompt { text, images, .. } => {
+            messages.push(said(text.clone(), images.clone()));
             false
         }
         AgentCommand::Continue => false,
@@ -266,19 +277,19 @@ fn abort(agent: &mut Agent) {
             error_message: None,
         });
     }
-    if !texts.is_empty() {
-        agent.emit(AgentEvent::QueueReturned { texts });
+    if !messages.is_empty() {
+        give_back(agent, messages);
     }
 }
 
-/// Empties the queues and hands their texts back. The answer comes also when there are none.
+/// Empties the queues and hands what was in them back. The answer comes also when there are none.
 fn take_queue(agent: &mut Agent) {
     let changed = !agent.queues.is_empty();
-    let texts = agent.queues.take();
+    let messages = agent.queues.take();
     if changed {
         tell_queues(agent);
     }
-    agent.emit(AgentEvent::QueueReturned { texts });
+    give_back(agent, messages);
 }
 
 /// Uses `model` from the next request on, and notes that in the session.

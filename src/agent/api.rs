@@ -20,6 +20,7 @@ use tokio::sync::{mpsc, oneshot, watch};
 use super::attachment::Attachment;
 use super::command::{AgentCommand, Answer, Queue, When};
 use super::conduct::{Budgets, QueueMode, Shelf, SteerMode};
+use super::context;
 use super::event::AgentEvent;
 use super::limits::Limits;
 use super::message::{AssistantMessage, Message, StopReason};
@@ -40,6 +41,9 @@ pub enum AgentError {
     /// The agent task is no more: it was shut down, or it crashed.
     #[error("the agent has ended")]
     Ended,
+    /// The agent is not in a state for this; says what to do.
+    #[error("{0}")]
+    Refused(String),
     /// The run gave no answer; the provider's words, or the agent's.
     #[error("{0}")]
     Failed(String),
@@ -172,12 +176,14 @@ impl Agent {
     /// Starts a run with a message. During a run it steers.
     ///
     /// # Errors
-    /// When the agent has ended. What goes wrong in the run is told by its events.
+    /// When no model is set, or the agent has ended. What goes wrong in the run is told by its
+    /// events.
     pub async fn prompt(
         &self,
         text: impl Into<String>,
         attachments: impl IntoIterator<Item = Attachment>,
     ) -> Result<(), AgentError> {
+        Self::ready(&self.state())?;
         let images = attachments.into_iter().map(Attachment::block).collect();
         self.act(AgentCommand::Prompt { text: text.into(), images, streaming: Queue::Steer }).await
     }
@@ -210,9 +216,24 @@ impl Agent {
     /// last answer failed; also with what waits in the queues.
     ///
     /// # Errors
-    /// When the agent has ended.
+    /// When there is nothing to go on from, no model, or a run already; when the agent has ended.
     pub async fn continue_(&self) -> Result<(), AgentError> {
+        let state = self.state();
+        let waiting = !state.steering.is_empty() || !state.follow_up.is_empty();
+        if state.is_streaming {
+            return Err(AgentError::Refused("the agent is working already: steer it, or wait".into()));
+        }
+        if !waiting && !context::can_go_on(&state.messages) {
+            return Err(AgentError::Refused("there is nothing to go on from: send a prompt".into()));
+        }
+        Self::ready(&state)?;
         self.act(AgentCommand::Continue).await
+    }
+
+    /// Whether there is a model to ask.
+    fn ready(state: &AgentState) -> Result<(), AgentError> {
+        let none = || AgentError::Refused("no model is set: call `set_model` first".into());
+        state.model.as_ref().map(|_| ()).ok_or_else(none)
     }
 
     /// Stops the run: the model, its tools, a wait before a retry. The queues stay as they are.
@@ -338,7 +359,7 @@ impl Agent {
         Ok(())
     }
 
-    /// Holds these limits from the next run on.
+    /// Holds these limits from now on; a limit of time from the next run on.
     ///
     /// # Errors
     /// When the agent has ended.

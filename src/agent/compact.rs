@@ -14,9 +14,7 @@ pub mod touched;
 pub mod transcript;
 
 use std::sync::Arc;
-use std::time::Duration;
 
-use tokio::time::sleep;
 use tokio_util::sync::CancellationToken;
 
 use super::event::{AgentEvent, CompactionReason, CompactionResult, NoticeLevel};
@@ -52,8 +50,6 @@ pub(super) enum Ending {
     Failed(String),
 }
 
-/// Longest pause between two tries.
-const PAUSE: Duration = Duration::from_secs(10);
 /// What a window of unknown size is taken for where a size is needed.
 const UNKNOWN: u64 = 1 << 40;
 
@@ -173,7 +169,7 @@ async fn tries(
             why = too_large;
             continue;
         }
-        let Some(asked) = ask::ask(agent, &model, plan.request.clone(), bounds.answer).await else {
+        let Some(asked) = ask::patiently(agent, &model, plan.request.clone(), bounds.answer).await else {
             return Err(Ending::Aborted);
         };
         match asked {
@@ -184,13 +180,8 @@ async fn tries(
             },
             Err(failure) => {
                 why = failure.to_string();
-                let worth = failure.retryable() || failure.kind == FailureKind::Overflow;
-                if !worth || again {
+                if !matches!(failure.kind, FailureKind::Protocol | FailureKind::Overflow) {
                     break;
-                }
-                let pause = Duration::from_millis(failure.retry_after_ms.unwrap_or(1_000)).min(PAUSE);
-                if failure.retryable() && agent.attend_unless_stopped(sleep(pause)).await.is_none() {
-                    return Err(Ending::Aborted);
                 }
             }
         }

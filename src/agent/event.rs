@@ -13,7 +13,7 @@ use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
 use super::limits::RunEnd;
-use super::message::{BashExecution, Message, ToolCall, Usage};
+use super::message::{BashExecution, Block, Message, ToolCall, Usage};
 use super::model::{Model, ThinkingLevel};
 use crate::tools::ToolOutput;
 
@@ -108,8 +108,13 @@ pub enum AgentEvent {
     SessionRefused { error: String },
     /// *Own.* The answer to `AgentCommand::Inspect`: JSON text, or why there is none.
     Inspected { ticket: u64, found: Result<String, String> },
-    /// *Own.* Queued texts handed back for editing; they are no longer queued.
-    QueueReturned { texts: Vec<String> },
+    /// *Own.* Queued or refused messages handed back for editing; they are no longer queued. Their
+    /// pictures come beside their texts.
+    QueueReturned {
+        texts: Vec<String>,
+        #[serde(default, skip_serializing_if = "Vec::is_empty")]
+        images: Vec<Block>,
+    },
     /// *Own.* The agent needs an answer.
     Asked { id: String, question: Question },
     /// *Own.* Something people should know that is no message.

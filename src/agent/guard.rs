@@ -1,19 +1,20 @@
-//! Notices a model that repeats itself: the same call with the same result, again and again.
+//! Notices a model that repeats itself: the same call with the same result, turn after turn.
 //!
-//! Pure. A result that changes does not count, so waiting for a server by polling it is fine.
+//! Pure. A result that changes does not count, so waiting for a server by polling it is fine; nor
+//! does a call that one answer makes several times, since the model has not seen its result yet.
 
-use std::collections::VecDeque;
+use std::collections::{HashSet, VecDeque};
 use std::hash::{DefaultHasher, Hash, Hasher};
 
 use crate::tools::{Content, ToolOutput};
 
 use super::message::ToolCall;
 
-/// Calls looked back upon.
-const WINDOW: usize = 6;
-/// Equal calls in the window from which on the model is warned.
+/// Turns with calls that are looked back upon.
+const WINDOW: usize = 12;
+/// Turns in the window with an equal call from which on the model is warned.
 const WARN: usize = 3;
-/// Equal calls in the window that end the run.
+/// Turns in the window with an equal call that end the run.
 const STOP: usize = 5;
 
 /// What the latest call amounts to.
@@ -27,22 +28,29 @@ pub(super) enum Repeat {
     Stuck(usize),
 }
 
-/// The last calls of a run, as fingerprints.
+/// The last calls of a run, as fingerprints, turn by turn.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Guard {
-    recent: VecDeque<u64>,
+    turns: VecDeque<HashSet<u64>>,
     stuck: Option<String>,
 }
 
 impl Guard {
+    /// Notes that the calls of another answer follow.
+    pub(super) fn next_turn(&mut self) {
+        self.turns.push_back(HashSet::new());
+        if self.turns.len() > WINDOW {
+            self.turns.pop_front();
+        }
+    }
+
     /// Notes a finished call and says what it amounts to.
     pub(super) fn note(&mut self, call: &ToolCall, output: &ToolOutput) -> Repeat {
         let print = fingerprint(call, output);
-        self.recent.push_back(print);
-        if self.recent.len() > WINDOW {
-            self.recent.pop_front();
+        if let Some(turn) = self.turns.back_mut() {
+            turn.insert(print);
         }
-        match self.recent.iter().filter(|recent| **recent == print).count() {
+        match self.turns.iter().filter(|turn| turn.contains(&print)).count() {
             count if count >= STOP => {
                 self.stuck = Some(call.name.clone());
                 Repeat::Stuck(count)
@@ -94,19 +102,43 @@ mod tests {
     use super::*;
     use crate::tools::Details;
 
-    fn check(calls: &[(&str, &str)], expected: &[Repeat]) {
+    /// Plays turns of calls; gives what the last call of each amounts to.
+    fn play(turns: &[&[(&str, &str)]]) -> (Vec<Repeat>, Guard) {
         let mut guard = Guard::default();
-        let noted: Vec<Repeat> = calls
-            .iter()
-            .map(|(command, result)| {
+        let mut noted = Vec::new();
+        for turn in turns {
+            guard.next_turn();
+            let mut last = Repeat::Fresh;
+            for (command, result) in *turn {
                 let arguments = serde_json::json!({ "command": command });
                 let call =
                     ToolCall { id: "c".into(), name: "bash".into(), arguments, thought_signature: None };
-                guard.note(&call, &ToolOutput::new(*result, Details::None))
-            })
-            .collect();
+                last = guard.note(&call, &ToolOutput::new(*result, Details::None));
+            }
+            noted.push(last);
+        }
+        (noted, guard)
+    }
+
+    fn check(calls: &[(&str, &str)], expected: &[Repeat]) {
+        let turns: Vec<&[(&str, &str)]> = calls.iter().map(std::slice::from_ref).collect();
+        let (noted, guard) = play(&turns);
         assert_eq!(noted, expected, "{calls:?}");
         assert_eq!(guard.stuck().is_some(), expected.iter().any(|r| matches!(r, Repeat::Stuck(_))));
+    }
+
+    #[test]
+    fn calls_that_take_turns_are_noticed() {
+        let (noted, guard) = play(&[[("a", "1")].as_slice(), &[("b", "1")]].repeat(5));
+        assert_eq!(noted.last(), Some(&Repeat::Stuck(5)));
+        assert_eq!(guard.stuck(), Some("bash"));
+    }
+
+    #[test]
+    fn one_answer_counts_once() {
+        let (noted, guard) = play(&[&[("a", "1"); 20], &[("a", "1"); 20]]);
+        assert_eq!(noted, [Repeat::Fresh, Repeat::Fresh]);
+        assert_eq!(guard.stuck(), None);
     }
 
     #[test]

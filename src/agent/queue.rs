@@ -84,10 +84,9 @@ impl Queues {
         self.steering.len() + self.follow_up.len()
     }
 
-    /// Everything that waits, steering first, as texts for editing. Both are empty afterwards.
-    pub(super) fn take(&mut self) -> Vec<String> {
-        let all = self.steering.drain(..).chain(self.follow_up.drain(..));
-        all.map(|message| message.content.text()).collect()
+    /// Everything that waits, steering first. Both are empty afterwards.
+    pub(super) fn take(&mut self) -> Vec<UserMessage> {
+        self.steering.drain(..).chain(self.follow_up.drain(..)).collect()
     }
 
     /// True when nothing waits.
@@ -118,7 +117,7 @@ mod tests {
             AgentEvent::QueueUpdate { steering: vec!["a".into(), "b".into()], follow_up: vec!["x".into()] };
         assert_eq!(queues.update(), update);
         assert_eq!(queues.next(Queue::Steer), [said("a")]);
-        assert_eq!(queues.take(), ["b", "x"]);
+        assert_eq!(queues.take(), [said("b"), said("x")]);
         assert!(queues.is_empty());
         assert_eq!(queues.next(Queue::FollowUp), []);
     }

@@ -30,8 +30,8 @@ pub(super) struct Run<'a> {
     cramped: bool,
 }
 
-/// Runs from `first`, or from the history as it stands. Steering that waited since an aborted
-/// run goes before it: it was said before it.
+/// Runs from `first`, or from the history as it stands. All steering that waited since an aborted
+/// run goes before it, as it was said before it; by itself it begins a run as its queue's mode says.
 pub(super) async fn run(agent: &mut Agent, first: Option<UserMessage>) {
     agent.phase = Phase::Running;
     agent.stop = CancellationToken::new();
@@ -39,7 +39,7 @@ pub(super) async fn run(agent: &mut Agent, first: Option<UserMessage>) {
     agent.deadline = agent.config.limits.time.map(|time| Instant::now() + time);
     note_settings(agent);
     let mut said = Vec::new();
-    while agent.queues.steers() {
+    while agent.queues.steers() && (said.is_empty() || first.is_some()) {
         said.extend(deliver(agent, Queue::Steer));
     }
     said.extend(first);
@@ -96,7 +96,7 @@ impl Run<'_> {
             let results = calls::carry_out(self, answer).await;
             let called = !results.is_empty();
             self.close_turn(message.clone(), results);
-            if called && !self.agent.stop.is_cancelled() && !self.cramped {
+            if called && !self.agent.stop.is_cancelled() && !self.cramped && self.over().is_none() {
                 self.cramped = compact::when_full(self.agent).await;
             }
             match self.next(answer, called).await {
@@ -149,6 +149,9 @@ impl Run<'_> {
                 self.guard.forgive();
                 return true;
             }
+            if self.agent.stop.is_cancelled() {
+                return false;
+            }
         }
         self.agent.ended_by = Some(RunEnd::Repeats);
         false
@@ -183,7 +186,7 @@ impl Run<'_> {
 
     /// The end: what waited for it is added, room is made, everything is on disk, then it is told.
     async fn settle(&mut self) {
-        self.agent.deadline = None;
+        let ended = self.agent.ended_by.is_some();
         self.tell_end();
         let messages = std::mem::take(&mut self.messages);
         let agent = &mut *self.agent;
@@ -193,10 +196,11 @@ impl Run<'_> {
         agent.record_waiting();
         // What was changed during the run, or its last answer would be what a resume goes by.
         note_settings(agent);
-        if !aborted && !self.cramped {
+        if !aborted && !ended && !self.cramped {
             compact::when_full(agent).await;
             agent.record_waiting();
         }
+        agent.deadline = None;
         agent.flush();
         agent.phase = Phase::Idle;
         agent.emit(AgentEvent::AgentSettled { aborted });

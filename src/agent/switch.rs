@@ -73,15 +73,15 @@ pub(super) async fn session(agent: &mut Agent, command: SessionCommand) {
     agent.unwritten = false;
     agent.ledger = Arc::default();
     if !agent.queues.is_empty() {
-        let texts = agent.queues.take();
+        let messages = agent.queues.take();
         let update = agent.queues.update();
         agent.emit(update);
-        agent.emit(AgentEvent::QueueReturned { texts });
+        super::act::give_back(agent, messages);
     }
     opened(agent);
     restore(agent);
     if let Some(text) = said {
-        agent.emit(AgentEvent::QueueReturned { texts: vec![text] });
+        agent.emit(AgentEvent::QueueReturned { texts: vec![text], images: Vec::new() });
     }
 }
 

@@ -291,7 +291,7 @@ impl Agent {
     /// Ends the run because its time is over.
     fn time_up(&mut self) {
         self.deadline = None;
-        if self.phase == Phase::Running && !self.stop.is_cancelled() {
+        if !self.stop.is_cancelled() {
             self.ended_by = Some(RunEnd::Time);
             self.stop.cancel();
         }

@@ -23,7 +23,7 @@ use super::provider::{EventStream, Failure, FailureKind, ModelRequest, StreamEve
 use super::retry::{Retries, Verdict};
 use super::run::Run;
 use super::secret::Secret;
-use super::task::{now, panic_text};
+use super::task::{Agent, now, panic_text};
 use super::titles::Titles;
 
 /// Events taken from the stream at once, at most, when they are there already.
@@ -34,9 +34,7 @@ const ABORTED: &str = "aborted";
 /// Asks the model until there is an answer, a failure that stays, or an abort. The message is
 /// in the session, and its `MessageEnd` told, when this returns.
 pub(super) async fn answer(run: &mut Run<'_>) -> Arc<Message> {
-    let config = &run.agent.config;
-    let most = if run.agent.auto_retry { config.max_retries } else { 0 };
-    let retries = Retries::seeded(most, config.patience);
+    let retries = retries(run.agent);
     let mut answering = Answering { run, retries, retrying: false, compacted: false };
     loop {
         let mut flight = answering.flight();
@@ -59,7 +57,7 @@ enum Outcome {
 }
 
 /// How a wait ended.
-enum Waited {
+pub(super) enum Waited {
     Elapsed,
     GivenUp,
     Stopped,
@@ -283,7 +281,7 @@ impl Answering<'_, '_> {
             error_message: error_message.clone(),
         };
         self.run.agent.emit(start);
-        match self.wait(delay_ms).await {
+        match wait(self.run.agent, delay_ms).await {
             Waited::Elapsed => None,
             Waited::GivenUp => Some(self.give_up(self.flight(), &error_message)),
             Waited::Stopped => Some(self.stopped(self.flight())),
@@ -307,18 +305,6 @@ impl Answering<'_, '_> {
                 Some(self.give_up(self.flight(), &text))
             }
         }
-    }
-
-    async fn wait(&mut self, delay_ms: u64) -> Waited {
-        let given_up = CancellationToken::new();
-        self.run.agent.give_up = given_up.clone();
-        let wait = async move {
-            tokio::select! {
-                () = tokio::time::sleep(Duration::from_millis(delay_ms)) => Waited::Elapsed,
-                () = given_up.cancelled() => Waited::GivenUp,
-            }
-        };
-        self.run.agent.attend_unless_stopped(wait).await.unwrap_or(Waited::Stopped)
     }
 
     /// Ends with the failure as the answer.
@@ -356,6 +342,25 @@ impl Answering<'_, '_> {
             self.run.agent.emit(AgentEvent::AutoRetryEnd { success, attempt, final_error });
         }
     }
+}
+
+/// Waits before another try, while commands are served.
+pub(super) async fn wait(agent: &mut Agent, delay_ms: u64) -> Waited {
+    let given_up = CancellationToken::new();
+    agent.give_up = given_up.clone();
+    let wait = async move {
+        tokio::select! {
+            () = tokio::time::sleep(Duration::from_millis(delay_ms)) => Waited::Elapsed,
+            () = given_up.cancelled() => Waited::GivenUp,
+        }
+    };
+    agent.attend_unless_stopped(wait).await.unwrap_or(Waited::Stopped)
+}
+
+/// The retries of one request.
+pub(super) fn retries(agent: &Agent) -> Retries {
+    let most = if agent.auto_retry { agent.config.max_retries } else { 0 };
+    Retries::seeded(most, agent.config.patience)
 }
 
 fn crashed(panic: &(dyn std::any::Any + Send)) -> Failure {

@@ -285,7 +285,9 @@ impl<R: AsyncRead + Unpin, W: AsyncWrite + Unpin, S: AsyncFnMut() -> Caught> Wor
                 self.outcome = if *reason == RunEnd::Repeats { Exit::Stuck } else { Exit::Limit };
                 self.limited = true;
             }
-            AgentEvent::AgentSettled { aborted: true } if self.outcome != Exit::Limit => self.outcome = Exit::Aborted,
+            AgentEvent::AgentSettled { aborted: true } if self.outcome != Exit::Limit => {
+                self.outcome = Exit::Aborted
+            }
             AgentEvent::Notice { level, text, hint } if *level != NoticeLevel::Info => {
                 let hint = hint.as_ref().map(|hint| format!(" ({hint})")).unwrap_or_default();
                 super::fail(Exit::Ok, &format!("{text}{hint}"));

@@ -220,7 +220,7 @@ async fn a_huge_result_is_cut_before_anything_is_summed_up() {
 #[tokio::test]
 async fn two_tries_then_it_says_why() {
     let cases: [(&str, Vec<Vec<Step>>, &str, usize); 4] = [
-        ("broken", vec![vec![Fail(FailureKind::Network, Some(1))]; 2], "it broke", 2),
+        ("broken", vec![vec![Fail(FailureKind::Network, Some(1))]; 4], "it broke", 4),
         ("too long a summary", vec![vec![Say(long(5_000)), STOP]; 2], "would still be about", 2),
         ("no key", vec![vec![Fail(FailureKind::Auth, None)]], "it broke", 1),
         ("no words", vec![vec![Say("  "), STOP]; 2], "without a summary", 2),
@@ -233,13 +233,14 @@ async fn two_tries_then_it_says_why() {
         bench.prompt("hi").await;
         bench.settled().await;
         let told = brief(&compact(&mut bench, None).await);
-        assert!(told[1].starts_with("compacted failed") && told[1].contains(why), "{name}: {told:?}");
+        let end = told.last().unwrap();
+        assert!(end.starts_with("compacted failed") && end.contains(why), "{name}: {told:?}");
         assert_eq!(requests(&player).len(), 1 + count, "{name}");
         bench.prompt("and now").await;
         assert_eq!(brief(&bench.settled().await).last().map(String::as_str), Some("settled"), "{name}");
     }
     // One that fails once is tried again, and keeps nothing word for word then.
-    let answers = vec![vec![Say("hello"), STOP], vec![Fail(FailureKind::Network, Some(1))], SUMMARY.to_vec()];
+    let answers = vec![vec![Say("hello"), STOP], vec![Say(" "), STOP], SUMMARY.to_vec()];
     let mut bench = Bench::with(Player::new(answers), small);
     bench.prompt("hi").await;
     bench.settled().await;
@@ -248,6 +249,23 @@ async fn two_tries_then_it_says_why() {
     assert_eq!(*session.tree().leaf().unwrap().id, *result.first_kept_entry_id);
     assert_eq!(session.context().messages.len(), 1);
     assert!(result.summary.contains("word for word\nhi"), "{result:?}");
+}
+
+#[tokio::test]
+async fn a_failure_in_passing_is_waited_for() {
+    let failed = vec![Fail(FailureKind::RateLimit, Some(5))];
+    let mut bench = Bench::new(vec![vec![Say("hello"), STOP], failed, SUMMARY.to_vec()]);
+    bench.prompt("hi").await;
+    bench.settled().await;
+    let told = brief(&compact(&mut bench, None).await);
+    assert_eq!(told, ["compacts Manual", "retry 1", "retried 1 true", "compacted"]);
+    // A long wait is not waited for where nobody is there to end it.
+    let long = vec![Fail(FailureKind::RateLimit, Some(90_000))];
+    let mut bench = Bench::new(vec![vec![Say("hello"), STOP], long]);
+    bench.prompt("hi").await;
+    bench.settled().await;
+    let told = brief(&compact(&mut bench, None).await);
+    assert!(told.last().unwrap().contains("1 min 30 s"), "{told:?}");
 }
 
 #[tokio::test]

@@ -45,7 +45,7 @@ async fn an_abort_leaves_the_queue_and_the_next_run_takes_it() {
     let ends: Vec<&str> = events.iter().filter_map(|line| line.strip_prefix("end ")).collect();
     assert_eq!(ends, ["user kept", "user next", "assistant Stop done"]);
     bench.send(AgentCommand::TakeQueue).await;
-    assert_eq!(bench.next().await, AgentEvent::QueueReturned { texts: Vec::new() });
+    assert_eq!(bench.next().await, AgentEvent::QueueReturned { texts: Vec::new(), images: Vec::new() });
 }
 
 #[tokio::test]

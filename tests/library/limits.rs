@@ -107,3 +107,33 @@ async fn a_model_that_repeats_itself_is_stopped_or_asked_about() {
     check_repeats(OnRepeat::Ask, &[Answer::Cancelled], 5).await;
     check_repeats(OnRepeat::Ask, &[Answer::Confirmed(true), Answer::Confirmed(false)], 10).await;
 }
+
+#[tokio::test]
+async fn an_abort_is_no_answer_to_the_question() {
+    let player = Player::new(vec![vec![Call("a", "echo", json!({})), USE]; 20]);
+    let agent = builder(&player).conduct(|conduct| conduct.on_repeat = OnRepeat::Ask).start();
+    let mut events = agent.subscribe();
+    agent.prompt("go", []).await.unwrap();
+    while let Some(event) = events.recv().await {
+        match event {
+            AgentEvent::Asked { .. } => agent.abort().await.unwrap(),
+            AgentEvent::RunStopped { reason } => panic!("told as {reason:?}"),
+            AgentEvent::AgentSettled { aborted } => return assert!(aborted),
+            _ => {}
+        }
+    }
+}
+
+#[tokio::test]
+async fn no_room_is_made_for_a_turn_that_will_not_come() {
+    let long: &str = "word ".repeat(8_000).leak();
+    let full = vec![Call("a", "echo", json!({ "text": long })), USE];
+    for (turns, compactions) in [(Some(1), 0), (Some(2), 1)] {
+        let player = Player::new(vec![full.clone(), vec![Say("sum"), STOP]]);
+        let small = Model { context_window: 8_000, ..Model::clone(&model("small")) };
+        let agent = builder(&player).model(small).limits(Limits { turns, ..Limits::default() }).start();
+        let (_, told) = ended(&agent).await;
+        let begun = told.iter().filter(|line| line.starts_with("compacts")).count();
+        assert_eq!(begun, compactions, "{turns:?}: {told:?}");
+    }
+}

@@ -6,10 +6,13 @@ use std::sync::Arc;
 use futures_util::StreamExt;
 
 use crate::agent::assemble::Assembler;
+use crate::agent::event::AgentEvent;
 use crate::agent::message::{Message, StopReason, Usage, UserContent, UserMessage};
 use crate::agent::model::{Model, ThinkingLevel};
 use crate::agent::provider::{Failure, FailureKind, ModelRequest, StreamEvent};
+use crate::agent::retry::Verdict;
 use crate::agent::task::{Agent, now, panic_text};
+use crate::agent::turn::{self, Waited};
 
 /// The prompt of the model that sums up.
 pub const SYSTEM: &str = include_str!("system.md");
@@ -23,8 +26,52 @@ pub struct Answer {
     pub cut_off: bool,
 }
 
-/// Asks; none when the person stopped it.
-pub(in crate::agent) async fn ask(
+/// Asks, again after failures that pass by themselves; the waits are told like those of an answer.
+/// None when the person stopped it.
+pub(in crate::agent) async fn patiently(
+    agent: &mut Agent,
+    model: &Arc<Model>,
+    text: String,
+    max_tokens: u64,
+) -> Option<Result<Answer, Failure>> {
+    let mut retries = turn::retries(agent);
+    let ended = loop {
+        let failure = match ask(agent, model, text.clone(), max_tokens).await {
+            Some(Err(failure)) => failure,
+            other => break other,
+        };
+        // An answer that is no summary is for the caller to deal with: it asks otherwise.
+        let delay_ms = match retries.after(&failure) {
+            _ if failure.kind == FailureKind::Protocol => break Some(Err(failure)),
+            Verdict::Wait(delay_ms) => delay_ms,
+            Verdict::GiveUp(text) => break Some(Err(Failure { message: text, hint: None, ..failure })),
+        };
+        agent.emit(AgentEvent::AutoRetryStart {
+            attempt: retries.used(),
+            max_attempts: retries.max(),
+            delay_ms,
+            error_message: failure.to_string(),
+        });
+        match turn::wait(agent, delay_ms).await {
+            Waited::Elapsed => {}
+            Waited::GivenUp => break Some(Err(failure)),
+            Waited::Stopped => break None,
+        }
+    };
+    if retries.used() > 0 {
+        let final_error = match &ended {
+            Some(Ok(_)) => None,
+            Some(Err(failure)) => Some(failure.to_string()),
+            None => Some("aborted".to_owned()),
+        };
+        let (success, attempt) = (final_error.is_none(), retries.used());
+        agent.emit(AgentEvent::AutoRetryEnd { success, attempt, final_error });
+    }
+    ended
+}
+
+/// Asks once; none when the person stopped it.
+async fn ask(
     agent: &mut Agent,
     model: &Arc<Model>,
     text: String,

@@ -48,10 +48,11 @@ impl Chips {
         label
     }
 
-    /// Adds a picture of that size in pixels; its label.
-    pub fn add_picture(&mut self, data: String, mime_type: String, width: u32, height: u32) -> String {
+    /// Adds a picture, of that width and height in pixels where they are known; its label.
+    pub fn add_picture(&mut self, data: String, mime_type: String, size: Option<(u32, u32)>) -> String {
         let number = 1 + self.0.iter().filter(|chip| matches!(chip, Chip::Picture { .. })).count();
-        let label = format!("[image #{number} {width}x{height}]");
+        let size = size.map(|(width, height)| format!(" {width}x{height}")).unwrap_or_default();
+        let label = format!("[image #{number}{size}]");
         self.0.push(Chip::Picture { label: label.clone(), data, mime_type });
         label
     }

@@ -169,8 +169,8 @@ impl Composer {
     }
 
     /// Inserts a picture as a chip.
-    pub fn insert_picture(&mut self, data: String, mime_type: String, width: u32, height: u32) {
-        let label = self.chips.add_picture(data, mime_type, width, height);
+    pub fn insert_picture(&mut self, data: String, mime_type: String, size: Option<(u32, u32)>) {
+        let label = self.chips.add_picture(data, mime_type, size);
         self.insert(&label);
     }
 

@@ -2,6 +2,7 @@
 
 use crate::agent::AgentEvent;
 use crate::agent::event::NoticeLevel;
+use crate::agent::message::Block;
 use crate::app::effect::{Effect, Request};
 use crate::app::model::{Model, Purpose};
 use crate::app::overlay::Overlay;
@@ -10,7 +11,7 @@ pub(super) fn take(model: &mut Model, event: &AgentEvent, effects: &mut Vec<Effe
     model.transcript.fold(event, model.now);
     model.status.fold(event, model.now);
     match event {
-        AgentEvent::QueueReturned { texts } => give_back(model, texts),
+        AgentEvent::QueueReturned { texts, images } => give_back(model, texts, images),
         AgentEvent::Asked { id, question } => {
             model.overlays.push(Overlay::Asked { id: id.clone(), question: question.clone(), selected: 0 });
         }
@@ -23,18 +24,20 @@ pub(super) fn take(model: &mut Model, event: &AgentEvent, effects: &mut Vec<Effe
     }
 }
 
-/// Queued messages come back in front of what is being written.
-fn give_back(model: &mut Model, texts: &[String]) {
+/// Queued messages come back in front of what is being written, all pictures behind the texts.
+fn give_back(model: &mut Model, texts: &[String], images: &[Block]) {
     if texts.is_empty() {
         return;
     }
-    let written = model.composer.expanded().0;
-    let mut parts: Vec<&str> = texts.iter().map(String::as_str).collect();
-    if !written.is_empty() {
-        parts.push(&written);
+    let (written, pictures) = model.composer.expanded();
+    let written = Some(&written).filter(|written| !written.is_empty());
+    let parts: Vec<&str> = texts.iter().chain(written).map(String::as_str).collect();
+    model.composer.set_text(&parts.join("\n\n"));
+    for picture in images.iter().chain(&pictures) {
+        if let Block::Image { data, mime_type } = picture {
+            model.composer.insert_picture(data.clone(), mime_type.clone(), None);
+        }
     }
-    let text = parts.join("\n\n");
-    model.composer.set_text(&text);
 }
 
 fn settled(model: &mut Model, effects: &mut Vec<Effect>) {

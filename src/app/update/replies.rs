@@ -20,7 +20,7 @@ pub(super) fn take(model: &mut Model, ticket: Ticket, reply: Reply, effects: &mu
         (Purpose::Editor, Reply::Edited(Some(text))) => model.composer.set_text(text.trim_end_matches('\n')),
         (Purpose::Servers, Reply::Servers(servers)) => offer(model, &servers),
         (Purpose::Picture, Reply::Picture { data, mime_type, width, height }) => {
-            model.composer.insert_picture(data, mime_type, width, height);
+            model.composer.insert_picture(data, mime_type, Some((width, height)));
         }
         (Purpose::Cycle(by), Reply::Models(models)) => {
             model.models = models;

@@ -50,7 +50,7 @@ pub fn tell(desk: &mut Desk, event: AgentEvent, now: Instant) {
             desk.emptied = (desk.queues == QueueTexts::default()).then_some(before);
             pass_on(desk, &event);
         }
-        AgentEvent::QueueReturned { texts } => returned(desk, texts),
+        AgentEvent::QueueReturned { texts, .. } => returned(desk, texts),
         AgentEvent::CompactionStart { .. } => {
             desk.compacting = true;
             pass_on(desk, &event);
