@@ -123,7 +123,10 @@ async fn the_state_shows_what_is_in_flight_and_what_went_wrong() {
     assert_eq!(agent.state().last_answer().unwrap().text(), "done");
 
     let nobody = Agent::builder().start();
-    assert_eq!(nobody.run("hello").await, Err(AgentError::Refused("no model is set: call `set_model` first".into())));
+    assert_eq!(
+        nobody.run("hello").await,
+        Err(AgentError::Refused("no model is set: call `set_model` first".into()))
+    );
 }
 
 #[tokio::test]
