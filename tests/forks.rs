@@ -22,7 +22,8 @@ const LINES: [&str; 8] = [
 fn written(fork: Option<Session>, dir: &Path) -> Vec<Value> {
     let mut fork = fork.expect("a fork");
     assert_eq!(std::fs::read_dir(dir).unwrap().count(), 0, "made before there is a word in it");
-    let said: Message = serde_json::from_value(json!({"role": "user", "content": "on", "timestamp": 5})).unwrap();
+    let said: Message =
+        serde_json::from_value(json!({"role": "user", "content": "on", "timestamp": 5})).unwrap();
     fork.append(Arc::new(said)).unwrap();
     let text = std::fs::read_to_string(fork.info().file.as_ref().unwrap()).unwrap();
     text.lines().map(|line| serde_json::from_str(line).unwrap()).collect()
@@ -35,7 +36,8 @@ fn forks_keep_every_field_and_write_labels_anew() {
     std::fs::write(&source, LINES.join("\n") + "\n").unwrap();
     let session = Session::open(&source).unwrap();
     let original: Vec<Value> = LINES.iter().map(|line| serde_json::from_str(line).unwrap()).collect();
-    for (part, kept) in [(Part::All, ["a", "m", "b", "c"].as_slice()), (Part::Before("c"), &["a", "m", "b"])] {
+    for (part, kept) in [(Part::All, ["a", "m", "b", "c"].as_slice()), (Part::Before("c"), &["a", "m", "b"])]
+    {
         let to = tempfile::tempdir().unwrap();
         let lines = written(session.fork(Some(to.path()), part), to.path());
         assert_eq!(lines[0]["parentSession"], json!(source));

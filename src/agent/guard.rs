@@ -1,6 +1,7 @@
 //! Notices a model that repeats itself: the same call with the same result, again and again.
 //!
-//! Pure. A result that changes does not count, so waiting for a server by polling it is fine.
+//! Pure. Looks back by turns, so that a model which repeats two calls side by side is seen as well
+//! as one that repeats one. A result that changes does not count, so waiting for a server by polling it is fine.
 
 use std::collections::VecDeque;
 use std::hash::{DefaultHasher, Hash, Hasher};
@@ -9,7 +10,7 @@ use crate::tools::{Content, ToolOutput};
 
 use super::message::ToolCall;
 
-/// Calls looked back upon.
+/// Turns looked back upon.
 const WINDOW: usize = 6;
 /// Equal calls in the window from which on the model is warned.
 const WARN: usize = 3;
@@ -27,10 +28,12 @@ pub(super) enum Repeat {
     Stuck(usize),
 }
 
-/// The last calls of a run, as fingerprints.
+/// The calls of the last turns of a run, as fingerprints.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Guard {
-    recent: VecDeque<u64>,
+    earlier: VecDeque<Vec<u64>>,
+    /// Those of the present turn.
+    present: Vec<u64>,
     stuck: Option<String>,
 }
 
@@ -38,17 +41,25 @@ impl Guard {
     /// Notes a finished call and says what it amounts to.
     pub(super) fn note(&mut self, call: &ToolCall, output: &ToolOutput) -> Repeat {
         let print = fingerprint(call, output);
-        self.recent.push_back(print);
-        if self.recent.len() > WINDOW {
-            self.recent.pop_front();
-        }
-        match self.recent.iter().filter(|recent| **recent == print).count() {
+        self.present.push(print);
+        let recent = self.earlier.iter().flatten().chain(&self.present);
+        match recent.filter(|recent| **recent == print).count() {
             count if count >= STOP => {
                 self.stuck = Some(call.name.clone());
                 Repeat::Stuck(count)
             }
             count if count >= WARN => Repeat::Warned(count),
             _ => Repeat::Fresh,
+        }
+    }
+
+    /// Notes that a turn has ended.
+    pub(super) fn end_turn(&mut self) {
+        if !self.present.is_empty() {
+            self.earlier.push_back(std::mem::take(&mut self.present));
+        }
+        if self.earlier.len() >= WINDOW {
+            self.earlier.pop_front();
         }
     }
 
@@ -95,10 +106,18 @@ mod tests {
     use crate::tools::Details;
 
     fn check(calls: &[(&str, &str)], expected: &[Repeat]) {
+        check_turns(1, calls, expected);
+    }
+
+    fn check_turns(abreast: usize, calls: &[(&str, &str)], expected: &[Repeat]) {
         let mut guard = Guard::default();
         let noted: Vec<Repeat> = calls
             .iter()
-            .map(|(command, result)| {
+            .enumerate()
+            .map(|(index, (command, result))| {
+                if index % abreast == 0 {
+                    guard.end_turn();
+                }
                 let arguments = serde_json::json!({ "command": command });
                 let call =
                     ToolCall { id: "c".into(), name: "bash".into(), arguments, thought_signature: None };
@@ -119,6 +138,13 @@ mod tests {
             &[Fresh, Fresh, Fresh, Fresh, Warned(3)],
         );
         check(&[("a", "1"); 5], &[Fresh, Fresh, Warned(3), Warned(4), Stuck(5)]);
+        let (pairs, all) =
+            ([("a", "1"), ("b", "1")].repeat(5), [Fresh, Fresh, Warned(3), Warned(4), Stuck(5)]);
+        let twice: Vec<Repeat> = all.into_iter().flat_map(|repeat| [repeat; 2]).collect();
+        check_turns(2, &pairs, &twice);
+        // What lies further back than the window is forgotten.
+        let spread = [("a", "1"), ("b", "1"), ("c", "1")].repeat(5);
+        check(&spread, &[Fresh; 15]);
         assert!(Warned(3).warning().is_some_and(|line| line.contains("3 times")));
     }
 }

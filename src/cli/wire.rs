@@ -7,8 +7,8 @@
 use serde::Serialize;
 use serde_json::{Map, Value, json};
 
-use crate::agent::event::AgentEvent;
-use crate::agent::message::{BashExecution, Message};
+use crate::agent::event::{AgentEvent, Delta};
+use crate::agent::message::{BashExecution, Block, Message};
 use crate::agent::model::Model;
 
 /// The record of an event; none for those that are for front ends in this process only, and for
@@ -40,6 +40,9 @@ pub fn event(event: &AgentEvent) -> Option<Value> {
             }
             record
         }
+        AgentEvent::MessageUpdate { usage, assistant_message_event } => {
+            json!({ "type": "message_update", "usage": usage, "assistantMessageEvent": delta(assistant_message_event) })
+        }
         AgentEvent::CompactionEnd { error_message: Some(error), .. } => {
             let mut record = plain(event);
             set(&mut record, "errorMessage", json!(format!("Compaction failed: {}", capital(error))));
@@ -48,7 +51,6 @@ pub fn event(event: &AgentEvent) -> Option<Value> {
         AgentEvent::AgentStart
         | AgentEvent::AgentSettled { .. }
         | AgentEvent::TurnStart
-        | AgentEvent::MessageUpdate { .. }
         | AgentEvent::ToolExecutionStart { .. }
         | AgentEvent::QueueUpdate { .. }
         | AgentEvent::AutoRetryStart { .. }
@@ -73,6 +75,15 @@ pub fn event(event: &AgentEvent) -> Option<Value> {
         | AgentEvent::Notice { .. }
         | AgentEvent::Stopped => return None,
     })
+}
+
+/// A piece of an answer. A call that is whole is the block that it is in the message.
+pub fn delta(delta: &Delta) -> Value {
+    let mut record = plain(delta);
+    if let Delta::ToolCallEnd { tool_call, .. } = delta {
+        set(&mut record, "toolCall", plain(&Block::ToolCall(tool_call.clone())));
+    }
+    record
 }
 
 /// A message, with the fields of the RPC page and no others.

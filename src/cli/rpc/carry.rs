@@ -54,7 +54,9 @@ fn obey(desk: &mut Desk, call: Call, command: Command) {
             let levels = levels(desk);
             desk.give(&call, &json!({ "levels": levels }));
         }
-        Command::SetQueueMode { queue, mode } => send(desk, &call, AgentCommand::SetQueueMode { queue, mode }),
+        Command::SetQueueMode { queue, mode } => {
+            send(desk, &call, AgentCommand::SetQueueMode { queue, mode })
+        }
         Command::AutoCompaction { enabled } => tune(desk, &call, Tuning::AutoCompaction { enabled }),
         Command::AutoRetry { enabled } => tune(desk, &call, Tuning::AutoRetry { enabled }),
         Command::AbortRetry => send(desk, &call, AgentCommand::AbortRetry),
@@ -64,7 +66,12 @@ fn obey(desk: &mut Desk, call: Call, command: Command) {
         }
         Command::Bash { command, hidden } => {
             let id = Some(desk.shell(call));
-            desk.commands.push_back(AgentCommand::Bash { id, command, exclude_from_context: hidden, size: None });
+            desk.commands.push_back(AgentCommand::Bash {
+                id,
+                command,
+                exclude_from_context: hidden,
+                size: None,
+            });
         }
         Command::AbortBash => send(desk, &call, AgentCommand::AbortBash),
         Command::Session(command) => change(desk, call, command),
