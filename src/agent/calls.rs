@@ -42,6 +42,9 @@ const DEAF: &str = "aborted; it may have been carried out in part";
 /// this returns.
 pub(super) async fn carry_out(run: &mut Run<'_>, answer: &AssistantMessage) -> Vec<Arc<Message>> {
     let slots: Vec<Slot> = plan(run, answer);
+    if !slots.is_empty() {
+        run.guard.next_turn();
+    }
     let mut carrying = Carrying { run, slots, ended: 0 };
     let mut at = 0;
     while at < carrying.slots.len() {

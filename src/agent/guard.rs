@@ -1,20 +1,20 @@
-//! Notices a model that repeats itself: the same call with the same result, again and again.
+//! Notices a model that repeats itself: the same call with the same result, turn after turn.
 //!
-//! Pure. Looks back by turns, so that a model which repeats two calls side by side is seen as well
-//! as one that repeats one. A result that changes does not count, so waiting for a server by polling it is fine.
+//! Pure. A result that changes does not count, so waiting for a server by polling it is fine; nor
+//! does a call that one answer makes several times, since the model has not seen its result yet.
 
-use std::collections::VecDeque;
+use std::collections::{HashSet, VecDeque};
 use std::hash::{DefaultHasher, Hash, Hasher};
 
 use crate::tools::{Content, ToolOutput};
 
 use super::message::ToolCall;
 
-/// Turns looked back upon.
-const WINDOW: usize = 6;
-/// Equal calls in the window from which on the model is warned.
+/// Turns with calls that are looked back upon.
+const WINDOW: usize = 12;
+/// Turns in the window with an equal call from which on the model is warned.
 const WARN: usize = 3;
-/// Equal calls in the window that end the run.
+/// Turns in the window with an equal call that end the run.
 const STOP: usize = 5;
 
 /// What the latest call amounts to.
@@ -28,38 +28,35 @@ pub(super) enum Repeat {
     Stuck(usize),
 }
 
-/// The calls of the last turns of a run, as fingerprints.
+/// The last calls of a run, as fingerprints, turn by turn.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Guard {
-    earlier: VecDeque<Vec<u64>>,
-    /// Those of the present turn.
-    present: Vec<u64>,
+    turns: VecDeque<HashSet<u64>>,
     stuck: Option<String>,
 }
 
 impl Guard {
+    /// Notes that the calls of another answer follow.
+    pub(super) fn next_turn(&mut self) {
+        self.turns.push_back(HashSet::new());
+        if self.turns.len() > WINDOW {
+            self.turns.pop_front();
+        }
+    }
+
     /// Notes a finished call and says what it amounts to.
     pub(super) fn note(&mut self, call: &ToolCall, output: &ToolOutput) -> Repeat {
         let print = fingerprint(call, output);
-        self.present.push(print);
-        let recent = self.earlier.iter().flatten().chain(&self.present);
-        match recent.filter(|recent| **recent == print).count() {
+        if let Some(turn) = self.turns.back_mut() {
+            turn.insert(print);
+        }
+        match self.turns.iter().filter(|turn| turn.contains(&print)).count() {
             count if count >= STOP => {
                 self.stuck = Some(call.name.clone());
                 Repeat::Stuck(count)
             }
             count if count >= WARN => Repeat::Warned(count),
             _ => Repeat::Fresh,
-        }
-    }
-
-    /// Notes that a turn has ended.
-    pub(super) fn end_turn(&mut self) {
-        if !self.present.is_empty() {
-            self.earlier.push_back(std::mem::take(&mut self.present));
-        }
-        if self.earlier.len() >= WINDOW {
-            self.earlier.pop_front();
         }
     }
 
@@ -105,27 +102,43 @@ mod tests {
     use super::*;
     use crate::tools::Details;
 
-    fn check(calls: &[(&str, &str)], expected: &[Repeat]) {
-        check_turns(1, calls, expected);
-    }
-
-    fn check_turns(abreast: usize, calls: &[(&str, &str)], expected: &[Repeat]) {
+    /// Plays turns of calls; gives what the last call of each amounts to.
+    fn play(turns: &[&[(&str, &str)]]) -> (Vec<Repeat>, Guard) {
         let mut guard = Guard::default();
-        let noted: Vec<Repeat> = calls
-            .iter()
-            .enumerate()
-            .map(|(index, (command, result))| {
-                if index % abreast == 0 {
-                    guard.end_turn();
-                }
+        let mut noted = Vec::new();
+        for turn in turns {
+            guard.next_turn();
+            let mut last = Repeat::Fresh;
+            for (command, result) in *turn {
                 let arguments = serde_json::json!({ "command": command });
                 let call =
                     ToolCall { id: "c".into(), name: "bash".into(), arguments, thought_signature: None };
-                guard.note(&call, &ToolOutput::new(*result, Details::None))
-            })
-            .collect();
+                last = guard.note(&call, &ToolOutput::new(*result, Details::None));
+            }
+            noted.push(last);
+        }
+        (noted, guard)
+    }
+
+    fn check(calls: &[(&str, &str)], expected: &[Repeat]) {
+        let turns: Vec<&[(&str, &str)]> = calls.iter().map(std::slice::from_ref).collect();
+        let (noted, guard) = play(&turns);
         assert_eq!(noted, expected, "{calls:?}");
         assert_eq!(guard.stuck().is_some(), expected.iter().any(|r| matches!(r, Repeat::Stuck(_))));
+    }
+
+    #[test]
+    fn calls_that_take_turns_are_noticed() {
+        let (noted, guard) = play(&[[("a", "1")].as_slice(), &[("b", "1")]].repeat(5));
+        assert_eq!(noted.last(), Some(&Repeat::Stuck(5)));
+        assert_eq!(guard.stuck(), Some("bash"));
+    }
+
+    #[test]
+    fn one_answer_counts_once() {
+        let (noted, guard) = play(&[&[("a", "1"); 20], &[("a", "1"); 20]]);
+        assert_eq!(noted, [Repeat::Fresh, Repeat::Fresh]);
+        assert_eq!(guard.stuck(), None);
     }
 
     #[test]
@@ -138,13 +151,6 @@ mod tests {
             &[Fresh, Fresh, Fresh, Fresh, Warned(3)],
         );
         check(&[("a", "1"); 5], &[Fresh, Fresh, Warned(3), Warned(4), Stuck(5)]);
-        let (pairs, all) =
-            ([("a", "1"), ("b", "1")].repeat(5), [Fresh, Fresh, Warned(3), Warned(4), Stuck(5)]);
-        let twice: Vec<Repeat> = all.into_iter().flat_map(|repeat| [repeat; 2]).collect();
-        check_turns(2, &pairs, &twice);
-        // What lies further back than the window is forgotten.
-        let spread = [("a", "1"), ("b", "1"), ("c", "1")].repeat(5);
-        check(&spread, &[Fresh; 15]);
         assert!(Warned(3).warning().is_some_and(|line| line.contains("3 times")));
     }
 }
