@@ -19,6 +19,7 @@ mod folds;
 mod forks;
 mod frames;
 mod harness;
+mod headless;
 mod laws;
 mod library;
 mod models;

@@ -1,7 +1,7 @@
 //! Faults of networks and providers, from the socket to the agent's events: each ends in a
 //! recovery or in a clear event, and what was received before it is kept.
 
-mod server;
+pub mod server;
 mod tls;
 
 use std::sync::Arc;

@@ -392,6 +392,44 @@ async fn an_abort_is_answered_when_all_is_settled() {
 }
 
 #[tokio::test]
+async fn what_an_abort_leaves_in_the_queues_is_a_run_of_its_own() {
+    let answers = vec![vec![Say("half"), Hang], vec![Say("steered"), STOP], vec![Say("followed"), STOP]];
+    let mut client = Client::new(answers);
+    client.ask(json!({"type": "prompt", "message": "go"})).await;
+    client.until("message_update").await;
+    client.ask(json!({"type": "follow_up", "message": "and then?"})).await;
+    client.ask(json!({"type": "steer", "message": "turn left"})).await;
+    let abort = client.ask(json!({"type": "abort"})).await;
+    assert_eq!(abort["success"], json!(true));
+    let told = client.types();
+    assert_eq!(told[told.len() - 2..], ["agent_settled", "response"]);
+    client.settled().await;
+    let said: Vec<&Value> = client
+        .seen
+        .iter()
+        .filter(|record| record["type"] == "message_end" && record["message"]["role"] == "user")
+        .map(|record| &record["message"]["content"])
+        .collect();
+    assert_eq!(said, [&json!("go"), &json!("turn left"), &json!("and then?")]);
+    assert_eq!(client.types().iter().filter(|kind| **kind == "agent_start").count(), 2);
+}
+
+#[tokio::test]
+async fn a_follow_up_alone_is_said_after_an_abort() {
+    let player = Player::new(vec![vec![Say("half"), Hang], vec![Say("followed"), STOP]]);
+    let mut client = Client::with(player.clone(), RpcEvents::Auto, |_| {});
+    client.ask(json!({"type": "prompt", "message": "go"})).await;
+    client.until("message_update").await;
+    client.ask(json!({"type": "follow_up", "message": "and then?"})).await;
+    client.ask(json!({"type": "abort"})).await;
+    client.settled().await;
+    let requests = player.requests.lock().unwrap();
+    assert_eq!(requests.len(), 2);
+    let last = serde_json::to_value(&requests[1].messages.last().unwrap()).unwrap();
+    assert_eq!(last["content"], json!("and then?"));
+}
+
+#[tokio::test]
 async fn an_aborted_run_has_the_same_shape() {
     let mut client = Client::new(vec![vec![Say("half"), Hang]]);
     client.ask(json!({"type": "prompt", "message": "go"})).await;
@@ -455,7 +493,7 @@ async fn compaction_is_told_in_order() {
 #[tokio::test]
 async fn commands_of_the_person() {
     let mut client = Client::new(Vec::new());
-    client.ask(json!({"type": "bash", "command": "printf 'a\\nb\\n'; exit 3"})).await;
+    client.ask(json!({"type": "bash", "command": "echo ab; exit 3"})).await;
     client.send(json!({"type": "bash", "command": "echo bare"})).await;
     client.until("response").await;
     client.ask(json!({"type": "bash", "command": "echo hidden", "excludeFromContext": true})).await;

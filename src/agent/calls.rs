@@ -32,6 +32,9 @@ const GRACE: Duration = Duration::from_millis(500);
 /// The result of a call that steering made needless.
 const SKIPPED: &str = "skipped: not run, since the person sent a message in between";
 
+/// The result of a call of an answer that failed, complete or not.
+const BROKEN: &str = "not run: the answer broke off before it was complete";
+
 /// The result of a call that did not end in time when it was aborted.
 const DEAF: &str = "aborted; it may have been carried out in part";
 
@@ -83,7 +86,9 @@ fn plan(run: &Run<'_>, answer: &AssistantMessage) -> Vec<Slot> {
     let last = answer.tool_calls().count().saturating_sub(1);
     let cut = answer.stop_reason == StopReason::Length;
     let slot = |(index, call): (usize, &ToolCall)| {
-        let tool = if cut && index == last {
+        let tool = if answer.stop_reason == StopReason::Error {
+            Err(BROKEN.to_owned())
+        } else if cut && index == last {
             Err("not run: the answer was cut off by its length limit, so this call may be incomplete. \
                  call the tool again with less in it"
                 .to_owned())

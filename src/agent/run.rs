@@ -44,7 +44,7 @@ pub(super) async fn run(agent: &mut Agent, first: Option<UserMessage>) {
     }
     said.extend(first);
     // Follow-ups alone begin a run too, when it is asked for without a message.
-    if said.is_empty() && !context::can_go_on(&agent.config.session.context().messages) {
+    if said.is_empty() && !context::waits_for_answer(&agent.config.session.context().messages) {
         said = deliver(agent, Queue::FollowUp);
     }
     agent.meter = Meter::default();

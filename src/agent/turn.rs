@@ -1,7 +1,7 @@
 //! One answer of the model: request, stream, retries, and what is kept when it goes wrong.
 //!
 //! An answer that was begun is always ended and kept, also when it failed half way: its text
-//! counts, its calls do not. Whether a failure is worth another try is `retry`'s to say. No tool
+//! counts, its calls are kept and answered, but never run. Whether a failure is worth another try is `retry`'s to say. No tool
 //! runs in here, so a retry never runs one twice.
 
 use std::collections::HashSet;
@@ -13,6 +13,7 @@ use futures_util::StreamExt;
 use tokio_util::sync::CancellationToken;
 
 use super::assemble::Assembler;
+use super::calls;
 use super::compact::{self, Ending};
 use super::conduct;
 use super::event::{AgentEvent, Delta, NoticeLevel};
@@ -229,7 +230,6 @@ impl Answering<'_, '_> {
         if matches!(message.stop_reason, StopReason::Error | StopReason::Aborted) {
             let text = "the provider ended the answer with an error";
             message.error_message.get_or_insert_with(|| text.into());
-            drop_calls(&mut message, |_| false);
         } else if message.content.is_empty() {
             let hint = "send a message to go on, or choose another model";
             self.run.agent.notice(NoticeLevel::Warning, "the model answered nothing", Some(hint));
@@ -269,8 +269,7 @@ impl Answering<'_, '_> {
             // What never became a message was paid for all the same.
             self.run.agent.meter.spend(&flight.assembler.usage());
         } else {
-            let partial = self.partial(flight, &error_message);
-            self.run.close_turn(partial, Vec::new());
+            self.end_partial(flight, &error_message).await;
         }
         self.retrying = true;
         let (attempt, max_attempts) = (self.retries.used(), self.retries.max());
@@ -294,8 +293,7 @@ impl Answering<'_, '_> {
         let failure = hinted(failure);
         self.end_retry(Some(&failure.to_string()));
         if flight.begun {
-            let partial = self.partial(flight, &failure.to_string());
-            self.run.close_turn(partial, Vec::new());
+            self.end_partial(flight, &failure.to_string()).await;
         }
         match compact::on_overflow(self.run.agent).await {
             Ending::Done => None,
@@ -314,10 +312,18 @@ impl Answering<'_, '_> {
         self.partial(flight, text)
     }
 
-    /// Keeps what came before a failure, without its calls: they never ran and never will.
+    /// Keeps what came before a failure as a turn of its own, before another try.
+    async fn end_partial(&mut self, flight: Flight, text: &str) {
+        let partial = self.partial(flight, text);
+        if let Message::Assistant(answer) = partial.as_ref() {
+            let results = calls::carry_out(self.run, answer).await;
+            self.run.close_turn(partial.clone(), results);
+        }
+    }
+
+    /// Keeps what came before a failure. Its calls never ran and never will.
     fn partial(&mut self, flight: Flight, text: &str) -> Arc<Message> {
         let mut message = flight.assembler.message();
-        drop_calls(&mut message, |_| false);
         message.stop_reason = StopReason::Error;
         message.error_message = Some(text.to_owned());
         self.run.commit_answer(message)

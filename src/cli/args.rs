@@ -49,6 +49,9 @@ pub struct Args {
     /// Stop a prompt after N model answers
     #[arg(long, value_name = "N", help_heading = "Front end", value_parser = clap::value_parser!(u32).range(1..))]
     pub max_turns: Option<u32>,
+    /// Stop a prompt that has cost USD dollars
+    #[arg(long, value_name = "USD", help_heading = "Front end", value_parser = dollars_parser)]
+    pub max_cost: Option<f64>,
     /// Stop everything after SECS seconds
     #[arg(long, value_name = "SECS", help_heading = "Front end", value_parser = clap::value_parser!(u64).range(1..))]
     pub timeout: Option<u64>,
@@ -269,6 +272,13 @@ fn thinking_parser() -> impl TypedValueParser<Value = ThinkingLevel> {
         .map(|name| ThinkingLevel::named(&name).unwrap_or_default())
 }
 
+fn dollars_parser(value: &str) -> Result<f64, String> {
+    match value.trim_start_matches('$').parse::<f64>() {
+        Ok(dollars) if dollars.is_finite() && dollars > 0.0 => Ok(dollars),
+        _ => Err("an amount of US dollars above 0, such as 0.5".into()),
+    }
+}
+
 fn secret_parser(value: &str) -> Result<Secret, std::convert::Infallible> {
     Ok(Secret::new(value))
 }
@@ -311,6 +321,8 @@ mod tests {
             ("--thinking hgih", "high"),
             ("--api openai", "openai-completions"),
             ("--max-turns 0", "1.."),
+            ("--max-cost free", "US dollars"),
+            ("--max-cost 0", "above 0"),
             ("--continue --session x", "cannot be used with"),
             ("--resume --print hi", "--continue or --session"),
             ("--model", "a value is required"),

@@ -211,7 +211,12 @@ impl Setup {
                 Front::Screen | Front::Rpc => Patience::Interactive,
                 Front::Print | Front::Json => Patience::Headless,
             },
-            limits: Limits { turns: self.args.max_turns, ..Limits::default() },
+            limits: Limits {
+                turns: self.args.max_turns,
+                dollars: self.args.max_cost,
+                // The front ends hold `--timeout`, since it is for all prompts together.
+                ..Limits::default()
+            },
             conduct: self.conduct(),
             room: self.settings.room(),
         };

@@ -15,6 +15,9 @@ use super::signals::Signals;
 use super::{crash, fail, json, print, prompts, rpc};
 use crate::agent::task::{self, AgentConfig};
 
+/// What is said when there is no prompt.
+const NOTHING: &str = "nothing to do: give a prompt as an argument or on standard input";
+
 /// Works off prompts and prints the answers.
 pub fn print(args: Args) -> Exit {
     let piped = match std::io::stdin() {
@@ -25,12 +28,16 @@ pub fn print(args: Args) -> Exit {
         Ok(prompts) => prompts,
         Err(error) => return fail(Exit::Usage, &error),
     };
+    if prompts.is_empty() {
+        return fail(Exit::Usage, NOTHING);
+    }
+    let sees = sees(prompts.iter().any(|prompt| !prompt.images.is_empty()));
     let options = print::PrintOptions {
         prompts,
         output: args.output.clone(),
         timeout: args.timeout.map(Duration::from_secs),
     };
-    start(args, Setup::with_model, async move |_, config, mut signals: Signals| {
+    start(args, sees, async move |_, config, mut signals: Signals| {
         let agent = task::spawn(config);
         print::run(agent, options, print::Streams::standard(), async || signals.next().await).await
     })
@@ -44,13 +51,14 @@ pub fn json(args: Args) -> Exit {
     };
     let Input { prompts, first } = input;
     if prompts.is_empty() && first.is_none() {
-        return fail(Exit::Usage, "nothing to do: give a prompt as an argument or on standard input");
+        return fail(Exit::Usage, NOTHING);
     }
-    let timeout = args.timeout.map(Duration::from_secs);
-    start(args, Setup::with_model, async move |_, config: AgentConfig, mut signals: Signals| {
+    let sees = sees(prompts.iter().any(|prompt| !prompt.images.is_empty()));
+    let (output, timeout) = (args.output.clone(), args.timeout.map(Duration::from_secs));
+    start(args, sees, async move |_, config: AgentConfig, mut signals: Signals| {
         let input = first.map(|first| std::io::Cursor::new(first).chain(tokio::io::stdin()));
         let header = config.session.header().to_owned();
-        let options = json::JsonOptions { prompts, input, header, timeout };
+        let options = json::JsonOptions { prompts, input, header, output, timeout };
         json::run(task::spawn(config), options, tokio::io::stdout(), async || signals.next().await).await
     })
 }
@@ -70,6 +78,22 @@ pub fn rpc(args: Args) -> Exit {
         let agent = task::spawn(config);
         rpc::run(agent, Box::new(known), events, input, output, async || signals.next().await).await
     })
+}
+
+/// Refuses to start without a model, and says when pictures cannot be shown to the one there is.
+fn sees(pictures: bool) -> impl FnOnce(Setup) -> Result<Setup, Refusal> {
+    move |setup| {
+        let mut setup = setup.with_model()?;
+        if let Some(model) = setup.model.as_ref().filter(|model| pictures && !model.sees()) {
+            let text = format!(
+                "{} is not known to take images, so they are not sent; say `input = [\"text\", \"image\"]` \
+                 of it in models.toml if it does",
+                model.id
+            );
+            setup.notices.push(text);
+        }
+        Ok(setup)
+    }
 }
 
 /// Composes an agent and hands it to a front end; how the program ends.

@@ -7,6 +7,7 @@
 
 use std::collections::VecDeque;
 use std::io::ErrorKind;
+use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use serde_json::{Value, json};
@@ -14,6 +15,7 @@ use tokio::io::{AsyncRead, AsyncWrite, AsyncWriteExt};
 use tokio::time::Instant;
 
 use super::exit::Exit;
+use super::print::write_answer;
 use super::prompts::Prompt;
 use super::rpc::lines::{LONGEST, Line, Lines};
 use super::signals::Caught;
@@ -36,6 +38,8 @@ pub struct JsonOptions<R> {
     pub input: Option<R>,
     /// The session's header, a line of JSON without its end.
     pub header: String,
+    /// Gets the text of the last answer too.
+    pub output: Option<PathBuf>,
     /// Time for everything, at most.
     pub timeout: Option<Duration>,
 }
@@ -85,6 +89,7 @@ pub async fn run<R: AsyncRead + Unpin>(
         signals,
         deadline: options.timeout.map(|timeout| Instant::now() + timeout),
         stopping: None,
+        answer: None,
         interrupts: 0,
         outcome: Exit::Ok,
         error: None,
@@ -94,6 +99,7 @@ pub async fn run<R: AsyncRead + Unpin>(
     if work.write(&options.header).await {
         work.greeted().await;
         work.work().await;
+        work.keep(options.output.as_deref());
     }
     work.finish().await
 }
@@ -108,6 +114,8 @@ struct Work<R, W, S> {
     deadline: Option<Instant>,
     /// Why all of it is being ended, and when waiting for that ends.
     stopping: Option<(Exit, Instant)>,
+    /// The text of the last answer that was complete.
+    answer: Option<String>,
     /// Interrupts that have not been answered.
     interrupts: usize,
     /// How the last prompt ended.
@@ -320,7 +328,20 @@ impl<R: AsyncRead + Unpin, W: AsyncWrite + Unpin, S: AsyncFnMut() -> Caught> Wor
             StopReason::Length => {
                 (self.outcome, self.error) = (Exit::Limit, Some("the answer was cut off".into()));
             }
-            StopReason::Stop | StopReason::ToolUse | StopReason::Other => self.outcome = Exit::Ok,
+            StopReason::Stop | StopReason::ToolUse | StopReason::Other => {
+                self.outcome = Exit::Ok;
+                self.answer = Some(answer.text());
+            }
+        }
+    }
+
+    /// Writes the last answer to the file that was named, when all went well.
+    fn keep(&mut self, output: Option<&Path>) {
+        let good = self.stopping.is_none() && self.outcome == Exit::Ok;
+        if let (Some(path), Some(text), true) = (output, &self.answer, good)
+            && let Err(error) = write_answer(path, text)
+        {
+            (self.outcome, self.error) = (Exit::Model, Some(error));
         }
     }
 

@@ -6,7 +6,7 @@
 //! [`Exit`]. Where the agent comes from is not known here.
 
 use std::io::{ErrorKind, IsTerminal, Write};
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -120,9 +120,9 @@ impl<S: AsyncFnMut() -> Caught> Print<S> {
             }
         }
         if let (Some(path), Some(text)) = (&options.output, &last)
-            && let Err(error) = std::fs::write(path, line_ended(text))
+            && let Err(error) = write_answer(path, text)
         {
-            self.say(&format!("{}: {error}", path.display()));
+            self.say(&error);
             return Exit::Model;
         }
         if self.refused { Exit::Refused } else { Exit::Ok }
@@ -293,6 +293,14 @@ async fn sleep_until(instant: Option<Instant>) {
         Some(instant) => tokio::time::sleep_until(instant).await,
         None => std::future::pending().await,
     }
+}
+
+/// Writes an answer to the file that `--output` names.
+///
+/// # Errors
+/// A sentence that names the file.
+pub fn write_answer(path: &Path, text: &str) -> Result<(), String> {
+    std::fs::write(path, line_ended(text)).map_err(|error| format!("{}: {error}", path.display()))
 }
 
 fn line_ended(text: &str) -> String {

@@ -7,8 +7,8 @@
 use serde::Serialize;
 use serde_json::{Map, Value, json};
 
-use crate::agent::event::AgentEvent;
-use crate::agent::message::{BashExecution, Message};
+use crate::agent::event::{AgentEvent, Delta, Question};
+use crate::agent::message::{BashExecution, Block, Message};
 use crate::agent::model::Model;
 
 /// The record of an event; none for those that are for front ends in this process only, and for
@@ -40,15 +40,18 @@ pub fn event(event: &AgentEvent) -> Option<Value> {
             }
             record
         }
+        AgentEvent::MessageUpdate { usage, assistant_message_event } => {
+            json!({ "type": "message_update", "usage": usage, "assistantMessageEvent": delta(assistant_message_event) })
+        }
         AgentEvent::CompactionEnd { error_message: Some(error), .. } => {
             let mut record = plain(event);
             set(&mut record, "errorMessage", json!(format!("Compaction failed: {}", capital(error))));
             record
         }
+        AgentEvent::Asked { id, question } => asked(id, question),
         AgentEvent::AgentStart
         | AgentEvent::AgentSettled { .. }
         | AgentEvent::TurnStart
-        | AgentEvent::MessageUpdate { .. }
         | AgentEvent::ToolExecutionStart { .. }
         | AgentEvent::QueueUpdate { .. }
         | AgentEvent::AutoRetryStart { .. }
@@ -69,10 +72,35 @@ pub fn event(event: &AgentEvent) -> Option<Value> {
         | AgentEvent::Marked { .. }
         | AgentEvent::RunStopped { .. }
         | AgentEvent::QueueReturned { .. }
-        | AgentEvent::Asked { .. }
         | AgentEvent::Notice { .. }
         | AgentEvent::Stopped => return None,
     })
+}
+
+/// A question to the person.
+fn asked(id: &str, question: &Question) -> Value {
+    let common = |method: &str, title: &str| json!({ "type": "extension_ui_request", "id": id, "method": method, "title": title });
+    match question {
+        Question::Select { title, options } => {
+            let mut record = common("select", title);
+            set(&mut record, "options", json!(options));
+            record
+        }
+        Question::Confirm { title, message } => {
+            let mut record = common("confirm", title);
+            set(&mut record, "message", json!(message));
+            record
+        }
+    }
+}
+
+/// A piece of an answer. A call that is whole is the block that it is in the message.
+pub fn delta(delta: &Delta) -> Value {
+    let mut record = plain(delta);
+    if let Delta::ToolCallEnd { tool_call, .. } = delta {
+        set(&mut record, "toolCall", plain(&Block::ToolCall(tool_call.clone())));
+    }
+    record
 }
 
 /// A message, with the fields of the RPC page and no others.
@@ -195,5 +223,25 @@ mod tests {
         assert_eq!(record["result"], json!({"content": [{"type": "text", "text": "x"}], "details": {}}));
         assert_eq!(record.as_object().unwrap().keys().next().unwrap(), "type");
         assert!(event(&AgentEvent::Stopped).is_none());
+    }
+
+    #[test]
+    fn questions_are_requests() {
+        let (title, id) = ("Run it?".to_owned(), "q1".to_owned());
+        let select = Question::Select { title: title.clone(), options: vec!["Allow".into(), "Deny".into()] };
+        let confirm = Question::Confirm { title, message: "it is new".into() };
+        let cases = [
+            (
+                select,
+                json!({"type": "extension_ui_request", "id": "q1", "method": "select", "title": "Run it?", "options": ["Allow", "Deny"]}),
+            ),
+            (
+                confirm,
+                json!({"type": "extension_ui_request", "id": "q1", "method": "confirm", "title": "Run it?", "message": "it is new"}),
+            ),
+        ];
+        for (question, expected) in cases {
+            assert_eq!(event(&AgentEvent::Asked { id: id.clone(), question }), Some(expected));
+        }
     }
 }

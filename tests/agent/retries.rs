@@ -27,16 +27,17 @@ async fn failures_are_retried_or_told() {
     }
     check(vec![vec![Fail(FailureKind::RateLimit, Some(90_000))]], &join(&[&head, &bad])).await;
     check(vec![vec![Panic], ok.clone()], &join(&[&head, &bad])).await;
-    // A stream that is cut keeps its text, without its calls, in a turn of its own.
+    // A stream that is cut keeps what came in a turn of its own; its calls are answered, not run.
     let cut = vec![Say("half an"), Call("a", "echo", json!({})), Fail(FailureKind::Network, Some(5))];
     check(
         vec![cut, ok],
         &join(&[
             &head,
-            &["start assistant", "update", "end assistant Error half an", "turn_end 0", "retry 1"],
+            &["start assistant", "update", "end assistant Error half an [a]", "run a", "ran a failed"],
+            &["start result", "end result a failed", "turn_end 1", "retry 1"],
             &["retried 1 true", "turn_start"],
             &good,
-            &["agent_end 3", "settled"],
+            &["agent_end 4", "settled"],
         ]),
     )
     .await;

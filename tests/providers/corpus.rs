@@ -88,7 +88,7 @@ fn differences(message: &AssistantMessage, expected: &Value) -> Vec<String> {
 }
 
 /// Checks a message against an expectation and its alternatives.
-fn check(name: &str, message: &AssistantMessage, expected: &Value) {
+pub fn check(name: &str, message: &AssistantMessage, expected: &Value) {
     let first = differences(message, expected);
     if first.is_empty() {
         return;
@@ -142,7 +142,7 @@ fn check_laws(name: &str, events: &[StreamEvent]) {
     assert!(open.is_empty(), "{name}: blocks are closed");
 }
 
-fn read_json(path: &Path) -> Value {
+pub fn read_json(path: &Path) -> Value {
     serde_json::from_slice(&std::fs::read(path).unwrap()).unwrap()
 }
 

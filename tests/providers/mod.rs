@@ -1,7 +1,7 @@
 //! Providers: recorded streams, request goldens, hand-off, faults on the wire, assembly.
 
 mod assembly;
-mod corpus;
+pub mod corpus;
 mod faults;
 mod handoff;
 mod recorded_requests;

@@ -23,6 +23,7 @@ async fn json(answers: Vec<Vec<Step>>, prompts: &[&str], input: &[(u64, &str)]) 
         prompts: prompts.iter().map(prompt).collect(),
         input: lines_given.then_some(far),
         header: config.session.header().to_owned(),
+        output: None,
         timeout: None,
     };
     let (out, mut read) = tokio::io::duplex(1 << 20);

@@ -80,7 +80,8 @@ fn obey(desk: &mut Desk, call: Call, command: Command) {
             desk.answer_after(call, Value::Null);
         }
         Command::Export => desk.refuse(&call, "Export to HTML is not available in this version"),
-        Command::Answer => {}
+        Command::Answer { id, answer } => desk.commands.push_back(AgentCommand::Answer { id, answer }),
+        Command::Nothing => {}
     }
 }
 

@@ -100,6 +100,8 @@ pub struct Desk {
     /// Whether the run was started by a client that does not number its commands.
     pub bare_run: bool,
     pub held: VecDeque<Held>,
+    /// True when a run was aborted and has left messages in the queues.
+    pub unsent: bool,
     pub model: Option<Arc<Model>>,
     pub thinking: ThinkingLevel,
     pub session: SessionInfo,
@@ -127,6 +129,7 @@ impl Desk {
             phase: Phase::Idle,
             bare_run: false,
             held: VecDeque::new(),
+            unsent: false,
             model: None,
             thinking: ThinkingLevel::default(),
             session: SessionInfo::default(),

@@ -88,7 +88,7 @@ impl Partial {
         so_far.error_message = None;
         so_far.usage = self.usage;
         let message = wire::message(&Message::Assistant(so_far));
-        let mut event = serde_json::to_value(delta).unwrap_or_default();
+        let mut event = wire::delta(delta);
         wire::set(&mut event, "partial", message.clone());
         json!({ "type": "message_update", "message": message, "assistantMessageEvent": event })
     }

@@ -5,7 +5,7 @@
 use serde_json::{Map, Value};
 
 use super::lines::Line;
-use crate::agent::command::{Queue, SessionCommand, Wish};
+use crate::agent::command::{Answer, Queue, SessionCommand, Wish};
 use crate::agent::conduct::QueueMode;
 use crate::agent::message::Block;
 use crate::agent::model::ThinkingLevel;
@@ -82,8 +82,13 @@ pub enum Command {
     Session(SessionCommand),
     Name(String),
     Export,
-    /// An answer to a question; none is ever asked, so it is passed over.
-    Answer,
+    /// An answer to a question. It gets no response.
+    Answer {
+        id: String,
+        answer: Answer,
+    },
+    /// An answer that names no question: passed over.
+    Nothing,
 }
 
 /// The command in a line.
@@ -167,7 +172,7 @@ fn command(kind: &str, fields: &Fields<'_>) -> Result<Command, String> {
             fields.maybe_text("outputPath")?;
             Command::Export
         }
-        "extension_ui_response" => Command::Answer,
+        "extension_ui_response" => answer(fields),
         other => return Err(format!("Unknown command: {other}")),
     })
 }
@@ -183,6 +188,19 @@ fn prompt(fields: &Fields<'_>) -> Result<Command, String> {
     let mut images = fields.images()?;
     images.extend(fields.attachments()?);
     Ok(Command::Prompt { text: fields.text("message")?, images, streaming })
+}
+
+/// What is answered to a question. One that says nothing that is understood cancels it, so that
+/// nobody waits for ever.
+fn answer(fields: &Fields<'_>) -> Command {
+    let Ok(id) = fields.text("id") else { return Command::Nothing };
+    let cancelled = fields.maybe_flag("cancelled") == Ok(Some(true));
+    let answer = match (fields.maybe_text("value"), fields.maybe_flag("confirmed")) {
+        (Ok(Some(value)), _) if !cancelled => Answer::Value(value),
+        (_, Ok(Some(confirmed))) if !cancelled => Answer::Confirmed(confirmed),
+        _ => Answer::Cancelled,
+    };
+    Command::Answer { id, answer }
 }
 
 fn name(fields: &Fields<'_>) -> Result<Command, String> {

@@ -9,9 +9,9 @@ use super::super::wire;
 use super::carry::start;
 use super::desk::{Change, Desk, Phase, QueueTexts};
 use super::partial::Partial;
-use crate::agent::AgentEvent;
 use crate::agent::event::{CompactionReason, CompactionResult, Delta};
 use crate::agent::message::{BashExecution, Message, Usage};
+use crate::agent::{AgentCommand, AgentEvent};
 
 /// Takes an event.
 pub fn tell(desk: &mut Desk, event: AgentEvent, now: Instant) {
@@ -24,8 +24,9 @@ pub fn tell(desk: &mut Desk, event: AgentEvent, now: Instant) {
             desk.phase = Phase::Ended;
             pass_on(desk, &event);
         }
-        AgentEvent::AgentSettled { .. } => {
+        AgentEvent::AgentSettled { aborted } => {
             desk.phase = Phase::Idle;
+            desk.unsent = aborted && desk.queues != QueueTexts::default();
             pass_on(desk, &event);
         }
         AgentEvent::MessageStart { ref message } => {
@@ -113,7 +114,8 @@ fn pass_on(desk: &mut Desk, event: &AgentEvent) {
     }
 }
 
-/// Where everything has come to rest: aborts are answered, then what was held back starts.
+/// Where everything has come to rest: aborts are answered, then what was held back starts, or what
+/// an abort has left in the queues.
 fn rest(desk: &mut Desk) {
     if desk.phase != Phase::Idle || !desk.waiting.compactions.is_empty() {
         return;
@@ -121,10 +123,18 @@ fn rest(desk: &mut Desk) {
     for call in std::mem::take(&mut desk.waiting.aborts) {
         desk.done(&call);
     }
-    if desk.waiting.changes.is_empty()
-        && let Some(prompt) = desk.held.pop_front()
-    {
-        start(desk, prompt);
+    let unsent = std::mem::take(&mut desk.unsent);
+    if !desk.waiting.changes.is_empty() {
+        return;
+    }
+    match desk.held.pop_front() {
+        // What waits in the queues goes with it.
+        Some(prompt) => start(desk, prompt),
+        None if unsent => {
+            desk.phase = Phase::Starting;
+            desk.commands.push_back(AgentCommand::Continue);
+        }
+        None => {}
     }
 }
 

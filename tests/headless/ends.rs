@@ -1,0 +1,134 @@
+//! How it ends: one code for each kind of end, the same in print and in json.
+
+use rustix::process::{Pid, Signal, kill_process, test_kill_process};
+use serde_json::json;
+use tokio::io::{AsyncBufReadExt, BufReader};
+
+use super::*;
+use crate::faults::server::answer;
+
+/// Both front ends end with this code, and json says the same in its last record.
+async fn check(acts: Vec<Act>, arguments: &[&str], code: i32, reason: &str) {
+    for mode in ["text", "json"] {
+        let place = Place::new(acts.clone()).await;
+        let ended = run(&mut place.tau(&[&["--mode", mode], arguments].concat()), None).await;
+        assert_eq!(ended.code, code, "{mode} {arguments:?}: {ended:?}");
+        if mode == "json" {
+            let end = ended.records().pop().unwrap();
+            assert_eq!((&end["type"], &end["reason"]), (&json!("end"), &json!(reason)), "{end}");
+            assert_eq!(end["exitCode"], json!(code));
+            assert_eq!(end["error"].is_string(), code != 0, "{end}");
+        } else if code != 0 {
+            assert!(ended.err.starts_with("tau: "), "{ended:?}");
+        }
+    }
+}
+
+fn refusal() -> Act {
+    let body = br#"{"error":{"message":"the key is wrong"}}"#;
+    Act::Send(answer("401 Unauthorized", "content-type: application/json\r\n", body))
+}
+
+fn cut_off() -> Act {
+    let end = json!({"choices": [{"index": 0, "delta": {"content": "half"}, "finish_reason": "length"}]});
+    Act::Send(stream(&format!("data: {end}\n\ndata: [DONE]\n\n")))
+}
+
+fn stall() -> Act {
+    Act::Stall(stream("data: {\"choices\":[{\"index\":0,\"delta\":{\"content\":\"so far\"}}]}\n\n"))
+}
+
+#[tokio::test]
+async fn the_code_says_how_it_ended() {
+    let ls = || calls("bash", &json!({"command": "true"}));
+    let slow = || calls("bash", &json!({"command": "sleep 60"}));
+    check(vec![says("hello")], &["go"], 0, "done").await;
+    check(vec![refusal()], &["go"], 1, "model error").await;
+    check(vec![refusal(), says("never")], &["one", "two"], 1, "model error").await;
+    check(vec![cut_off()], &["go"], 5, "limit reached").await;
+    check(vec![ls(), says("never")], &["--max-turns", "1", "go"], 5, "limit reached").await;
+    check(vec![ls(), says("done")], &["--max-turns", "2", "go"], 0, "done").await;
+    check(vec![slow()], &["--timeout", "1", "go"], 5, "limit reached").await;
+    check(vec![stall()], &["--timeout", "1", "go"], 5, "limit reached").await;
+    check(vec![ls()], &["go"], 6, "model repeats itself").await;
+}
+
+#[tokio::test]
+async fn what_cannot_start_says_so_and_writes_nothing() {
+    let dir = tempfile::tempdir().unwrap();
+    let cases: [(&[&str], i32, &str); 8] = [
+        (&["--modle", "x"], 2, "--model"),
+        (&["--mode", "jsno"], 2, "json"),
+        (&["-p"], 2, "nothing to do"),
+        (&["--json"], 2, "nothing to do"),
+        (&["--json", "@nosuch"], 2, "nosuch"),
+        (&["-p", "hello"], 3, "ANTHROPIC_API_KEY"),
+        (&["--json", "hello"], 3, "ANTHROPIC_API_KEY"),
+        (&["--mode", "rpc", "hello"], 2, "takes no prompts"),
+    ];
+    for (arguments, code, hint) in cases {
+        let ended = run(bare(dir.path()).args(arguments), None).await;
+        assert_eq!((ended.code, ended.out.as_str()), (code, ""), "{arguments:?}: {ended:?}");
+        assert!(ended.err.contains(hint), "{arguments:?}: {ended:?}");
+    }
+}
+
+#[tokio::test]
+async fn money_is_counted_where_the_price_is_known() {
+    let usage = json!({"prompt_tokens": 1_000_000, "completion_tokens": 1_000_000});
+    let end = json!({"choices": [{"index": 0, "delta": {}, "finish_reason": "tool_calls"}], "usage": usage});
+    let function = json!({"name": "bash", "arguments": "{\"command\":\"true\"}"});
+    let call = json!({"index": 0, "id": "c1", "type": "function", "function": function});
+    let delta = json!({"choices": [{"index": 0, "delta": {"tool_calls": [call]}}]});
+    let act = || Act::Send(stream(&format!("data: {delta}\n\ndata: {end}\n\ndata: [DONE]\n\n")));
+    for (most, code) in [("0.5", 5), ("50000", 0)] {
+        let place = Place::new(vec![act(), says("done")]).await;
+        let mut tau = place.own("cost = { input = 1.0, output = 2.0 }");
+        let ended = run(tau.args(["-p", "--max-cost", most, "go"]), None).await;
+        assert_eq!(ended.code, code, "{most}: {ended:?}");
+    }
+}
+
+/// The process that the call has become, once it has said so.
+fn pid(place: &Place) -> Option<Pid> {
+    let text = std::fs::read_to_string(place.dir.path().join("pid")).ok()?;
+    Pid::from_raw(text.trim_end().parse().ok()?)
+}
+
+#[tokio::test]
+async fn signals_end_it_in_order() {
+    let cases =
+        [(Signal::INT, 130, "aborted"), (Signal::TERM, 143, "terminated"), (Signal::HUP, 129, "hangup")];
+    for (signal, code, reason) in cases {
+        let place = Place::new(vec![calls("bash", &json!({"command": "echo $$ >pid; exec sleep 60"}))]).await;
+        let mut child = place.tau(&["--json", "go"]).spawn().unwrap();
+        let mut lines = BufReader::new(child.stdout.take().unwrap()).lines();
+        let mut last = Value::Null;
+        while let Some(line) = lines.next_line().await.unwrap() {
+            last = serde_json::from_str(&line).unwrap();
+            if last["type"] == "tool_execution_start" {
+                while pid(&place).is_none() {
+                    tokio::time::sleep(Duration::from_millis(10)).await;
+                }
+                kill_process(Pid::from_raw(child.id().unwrap() as i32).unwrap(), signal).unwrap();
+            }
+        }
+        assert_eq!(child.wait().await.unwrap().code(), Some(code), "{signal:?}");
+        assert_eq!((&last["type"], &last["reason"]), (&json!("end"), &json!(reason)));
+        let child = pid(&place).unwrap();
+        assert!(test_kill_process(child).is_err(), "{signal:?} left a child behind");
+    }
+}
+
+#[tokio::test]
+async fn a_reader_that_leaves_ends_it_quietly() {
+    for mode in ["text", "json"] {
+        let place = Place::new(vec![says("hello")]).await;
+        let mut command = place.tau(&["--mode", mode, "one", "two"]);
+        let mut child = command.spawn().unwrap();
+        drop(child.stdout.take());
+        let output = timeout(Duration::from_secs(30), child.wait_with_output()).await.unwrap().unwrap();
+        assert_eq!(output.status.code(), Some(0), "{mode}: {output:?}");
+        assert!(output.stderr.is_empty(), "{mode}: {output:?}");
+    }
+}
