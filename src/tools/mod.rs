@@ -23,6 +23,7 @@ pub mod process;
 pub mod read;
 pub mod replace;
 pub mod scratch;
+pub mod screen;
 pub mod terminal;
 pub mod walk;
 pub mod write;

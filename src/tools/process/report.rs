@@ -31,8 +31,6 @@ pub enum Flow {
 impl Flow {
     /// For those who look at the state so far and not at what is new.
     pub const LITTLE: Flow = Flow::Newest(2 * SHOWN);
-    /// For those who draw what is new: several full screens in colour.
-    pub const SCREENS: Flow = Flow::Newest(256 * 1024);
 }
 
 /// Output that was not told yet.
@@ -92,7 +90,7 @@ pub(super) fn snapshot(capture: &Capture, most: usize) -> TerminalOutput {
 }
 
 /// Length without an unfinished character at the end.
-fn whole_characters(bytes: &[u8]) -> usize {
+pub(super) fn whole_characters(bytes: &[u8]) -> usize {
     match std::str::from_utf8(bytes.get(bytes.len().saturating_sub(4)..).unwrap_or_default()) {
         Err(error) if error.error_len().is_none() => bytes.len() - (bytes.len().min(4) - error.valid_up_to()),
         // The last four bytes may begin inside a character; look behind its end.
