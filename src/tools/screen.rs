@@ -11,8 +11,8 @@ pub mod sgr;
 
 use unicode_width::UnicodeWidthChar;
 
-use grid::{Grid, Part};
 pub use grid::{Cell, Line, Row};
+use grid::{Grid, Part};
 
 /// No screen has more columns or rows than this.
 const MOST: u16 = 1_000;
@@ -171,7 +171,7 @@ impl Screen {
                 rest = self.pass_over(rest);
                 continue;
             }
-            let at = rest.find(|character: char| character.is_control()).unwrap_or(rest.len());
+            let at = control_at(rest);
             let (plain, control) = rest.split_at_checked(at).unwrap_or((rest, ""));
             self.print(plain);
             let mut characters = control.chars();
@@ -206,6 +206,10 @@ impl Screen {
     fn print(&mut self, text: &str) {
         let (wraps, inserts) = (self.wraps, self.inserts);
         let draws = self.drawings.get(usize::from(self.shifted)).copied().unwrap_or(false);
+        if !inserts && !draws && wraps && text.is_ascii() {
+            self.last = text.chars().next_back().unwrap_or(self.last);
+            return self.grid().print_ascii(text);
+        }
         for character in text.chars() {
             let character = if draws { drawing(character) } else { character };
             let width = if character.is_ascii() { 1 } else { character.width().unwrap_or(0) };
@@ -318,9 +322,12 @@ impl Screen {
             'S' => grid.scroll_up(count),
             'T' => grid.scroll_down(count),
             'r' => {
-                grid.set_margins(place(first), second.unwrap_or(usize::MAX).max(1) - 1);
-                let top = if self.origin { self.shown().top() } else { 0 };
-                self.grid().go(0, top);
+                // A bottom of 0, or none, is the last row.
+                let bottom = second.filter(|row| *row > 0).unwrap_or(usize::MAX) - 1;
+                if grid.set_margins(place(first), bottom) {
+                    let top = if self.origin { self.shown().top() } else { 0 };
+                    self.grid().go(0, top);
+                }
             }
             's' => grid.saved = grid.cursor,
             'u' => grid.restore(),
@@ -329,7 +336,9 @@ impl Screen {
             'h' | 'l' if first == Some(20) => self.returns = last == 'h',
             'c' => self.answer("\u{1b}[?6c"),
             'n' if first == Some(5) => self.answer("\u{1b}[0n"),
-            'n' if first == Some(6) => self.answer(&format!("\u{1b}[{};{}R", row + 1 - top.min(row), column + 1)),
+            'n' if first == Some(6) => {
+                self.answer(&format!("\u{1b}[{};{}R", row + 1 - top.min(row), column + 1))
+            }
             _ => {}
         }
     }
@@ -382,7 +391,9 @@ impl Screen {
                 self.alternate = None;
                 self.main.restore();
             }
-            _ => {}
+            // As xterm does, which goes back to the saved place in any case.
+            (false, false) => self.main.restore(),
+            (true, true) => {}
         }
     }
 
@@ -425,9 +436,22 @@ fn erase(grid: &mut Grid, which: usize, last: char) {
     if last == 'J' { grid.erase(part) } else { grid.erase_in_row(part) }
 }
 
+/// Where the first control character is, or the end. Most of what is written is looked at here
+/// and nowhere else byte by byte.
+fn control_at(text: &str) -> usize {
+    let bytes = text.as_bytes();
+    let control = |at: &usize| match bytes.get(*at) {
+        Some(0..=0x1f | 0x7f) => true,
+        Some(0xc2) => bytes.get(at + 1).is_some_and(|next| (0x80..=0x9f).contains(next)),
+        _ => false,
+    };
+    (0..bytes.len()).find(control).unwrap_or(bytes.len())
+}
+
 /// The line drawings of the VT100.
 fn drawing(character: char) -> char {
     const DRAWINGS: &str = "◆▒␉␌␍␊°±␤␋┘┐┌└┼⎺⎻─⎼⎽├┤┴┬│≤≥π≠£·";
-    let index = u32::from(character).checked_sub(u32::from('`')).and_then(|index| usize::try_from(index).ok());
+    let index =
+        u32::from(character).checked_sub(u32::from('`')).and_then(|index| usize::try_from(index).ok());
     index.and_then(|index| DRAWINGS.chars().nth(index)).unwrap_or(character)
 }

@@ -24,7 +24,7 @@ const FULL: usize = 64 * 1024;
 pub enum Flow {
     /// Its end, at most so many bytes each time.
     Newest(usize),
-    /// All of it: whoever is told sets the pace.
+    /// All of it, and no state so far: whoever is told sets the pace.
     All,
 }
 
@@ -79,7 +79,11 @@ impl<'a> Report<'a> {
         let whole = whole_characters(&self.pending);
         let delta = String::from_utf8_lossy(self.pending.get(..whole).unwrap_or_default()).into_owned();
         self.pending.drain(..whole);
-        (self.tell)(&delta, &snapshot(capture, SHOWN));
+        let so_far = match self.flow {
+            Flow::All => TerminalOutput::default(),
+            Flow::Newest(_) => snapshot(capture, SHOWN),
+        };
+        (self.tell)(&delta, &so_far);
     }
 }
 

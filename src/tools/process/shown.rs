@@ -73,12 +73,16 @@ mod tests {
             ("a\x1b[?1049hdrawn\x1b[31m\x1b[2J\x1b[?1049lb", "ab"),
             ("\x1b[?1049hkilled in the middle", ""),
             ("1\r\n2\r\n3\r\n4\r\n5\r\n", "1\n2\n3\n4\n5\n"),
-            ("a line that is longer than the window is wide\r\nx", "a line that is longer than the window is wide\nx"),
+            (
+                "a line that is longer than the window is wide\r\nx",
+                "a line that is longer than the window is wide\nx",
+            ),
         ];
         for (text, expected) in cases {
             for size in 1..=text.len() {
                 let mut shown = Shown::new(Window { columns: 20, rows: 4 });
-                let mut kept: Vec<u8> = text.as_bytes().chunks(size).flat_map(|piece| shown.take(piece)).collect();
+                let mut kept: Vec<u8> =
+                    text.as_bytes().chunks(size).flat_map(|piece| shown.take(piece)).collect();
                 kept.extend(shown.rest());
                 assert_eq!(String::from_utf8(kept).unwrap(), expected, "{text:?} by {size}");
             }

@@ -35,7 +35,9 @@ impl Cell {
         match self.character {
             COVERED => String::new(),
             '\t' => " ".to_owned(),
-            character => std::iter::once(character).chain(self.marks.as_deref().unwrap_or("").chars()).collect(),
+            character => {
+                std::iter::once(character).chain(self.marks.as_deref().unwrap_or("").chars()).collect()
+            }
         }
     }
 }
@@ -95,15 +97,25 @@ impl Row {
         }
     }
 
+    fn is_covered(&self, column: usize) -> bool {
+        self.cells.get(column).is_some_and(|cell| cell.character == COVERED)
+    }
+
+    /// Has no character reach over the border before this cell.
+    fn cut(&mut self, column: usize) {
+        if self.is_covered(column) {
+            self.sever(column);
+        }
+    }
+
     /// Makes single cells of the character that covers this one together with others.
     fn sever(&mut self, column: usize) {
-        let is_covered = |row: &Row, column: usize| row.cells.get(column).is_some_and(|cell| cell.character == COVERED);
         let mut start = column;
-        while start > 0 && is_covered(self, start) {
+        while start > 0 && self.is_covered(start) {
             start -= 1;
         }
         let mut end = start + 1;
-        while is_covered(self, end) {
+        while self.is_covered(end) {
             end += 1;
         }
         if end - start > 1
@@ -126,8 +138,8 @@ impl Row {
         if from >= to {
             return;
         }
-        self.sever(from);
-        self.sever(to);
+        self.cut(from);
+        self.cut(to);
         if to >= self.cells.len() && blank.style == SgrStyle::default() {
             self.cells.truncate(from);
         } else {
@@ -269,11 +281,15 @@ impl Grid {
         self.margins.0
     }
 
-    /// Sets the part that scrolls, from 0, inclusive; all where that makes no sense.
-    pub fn set_margins(&mut self, top: usize, bottom: usize) {
-        let last = self.rows.len() - 1;
-        let bottom = bottom.min(last);
-        self.margins = if top < bottom { (top, bottom) } else { (0, last) };
+    /// Sets the part that scrolls, from 0, inclusive. False, and no change, where that makes no
+    /// sense.
+    pub fn set_margins(&mut self, top: usize, bottom: usize) -> bool {
+        let bottom = bottom.min(self.rows.len() - 1);
+        let sensible = top < bottom;
+        if sensible {
+            self.margins = (top, bottom);
+        }
+        sensible
     }
 
     /// Writes a character of that many cells.
@@ -283,12 +299,7 @@ impl Grid {
         }
         let fits = self.cursor.column + width <= self.columns;
         if wraps && (self.cursor.at_end || !fits) && width <= self.columns {
-            let row = self.cursor.row;
-            if let Some(row) = self.rows.get_mut(row) {
-                row.wrapped = true;
-            }
-            self.cursor.column = 0;
-            self.feed();
+            self.wrap();
         }
         let style = self.cursor.style;
         let (column, columns) = (self.cursor.column.min(self.columns.saturating_sub(width)), self.columns);
@@ -301,12 +312,48 @@ impl Grid {
         (self.cursor.column, self.cursor.at_end) = (next.min(columns - 1), next >= columns);
     }
 
+    /// Writes characters of one cell each, with wrapping.
+    pub fn print_ascii(&mut self, text: &str) {
+        let mut rest = text.as_bytes();
+        while !rest.is_empty() {
+            if self.cursor.at_end {
+                self.wrap();
+            }
+            let (style, column) = (self.cursor.style, self.cursor.column);
+            let (now, later) = rest.split_at(rest.len().min(self.columns - column));
+            let end = column + now.len();
+            let Some(row) = self.rows.get_mut(self.cursor.row) else { return };
+            row.pad(column);
+            row.cut(column);
+            row.cut(end);
+            row.cells.truncate(if row.cells.len() <= end { column } else { row.cells.len() });
+            let cells = now.iter().map(|byte| Cell { character: char::from(*byte), marks: None, style });
+            if row.cells.len() == column {
+                row.cells.extend(cells);
+            } else {
+                row.cells.iter_mut().skip(column).zip(cells).for_each(|(old, new)| *old = new);
+            }
+            (self.cursor.column, self.cursor.at_end) = (end.min(self.columns - 1), end >= self.columns);
+            rest = later;
+        }
+    }
+
+    fn wrap(&mut self) {
+        if let Some(row) = self.rows.get_mut(self.cursor.row) {
+            row.wrapped = true;
+        }
+        self.cursor.column = 0;
+        self.feed();
+    }
+
     /// Writes a tab: on blank ground as itself, elsewhere as a move.
     pub fn tab(&mut self) {
         let from = self.cursor.column;
         let to = (from / 8 * 8 + 8).min(self.columns - 1);
         let style = self.cursor.style;
-        if let Some(row) = self.rows.get_mut(self.cursor.row).filter(|row| row.cells.len() <= from && to > from) {
+        if let Some(row) =
+            self.rows.get_mut(self.cursor.row).filter(|row| row.cells.len() <= from && to > from)
+        {
             row.put(from, Cell { character: '\t', marks: None, style });
             (from + 1..to).for_each(|covered| row.put_covered(covered, style));
         }
@@ -318,7 +365,8 @@ impl Grid {
         let at_end = self.cursor.at_end;
         let column = if at_end { self.cursor.column } else { self.cursor.column.saturating_sub(1) };
         let Some(row) = self.rows.get_mut(self.cursor.row) else { return };
-        let head = (0..=column).rev().find(|at| row.cells.get(*at).is_some_and(|cell| cell.character != COVERED));
+        let head =
+            (0..=column).rev().find(|at| row.cells.get(*at).is_some_and(|cell| cell.character != COVERED));
         let Some(cell) = head.and_then(|head| row.cells.get_mut(head)) else { return };
         let marks = cell.marks.take().map(String::from).unwrap_or_default();
         let fits = marks.len() + character.len_utf8() <= MARKS;
@@ -434,7 +482,7 @@ impl Grid {
             Part::All => row.erase(0, columns, &blank),
         }
         row.wrapped &= part == Part::ToCursor;
-        self.cursor.at_end = false;
+        self.cursor.at_end &= part != Part::FromCursor;
     }
 
     /// Erases a part of the screen.
@@ -473,24 +521,26 @@ impl Grid {
     /// Makes room for characters at the cursor; what leaves the row is lost.
     pub fn insert_characters(&mut self, count: usize) {
         let (blank, column, columns) = (self.blank(), self.cursor.column, self.columns);
-        let Some(row) = self.rows.get_mut(self.cursor.row).filter(|row| row.cells.len() > column) else { return };
-        row.sever(column);
+        let Some(row) = self.rows.get_mut(self.cursor.row).filter(|row| row.cells.len() > column) else {
+            return;
+        };
+        row.cut(column);
         for _ in 0..count.min(columns - column) {
             row.cells.insert(column, blank.clone());
-            if row.cells.len() > columns {
-                row.sever(columns - 1);
-                row.cells.truncate(columns);
-            }
+            row.cut(columns);
+            row.cells.truncate(columns);
         }
     }
 
     /// Takes characters away at the cursor; those behind move left.
     pub fn delete_characters(&mut self, count: usize) {
         let (column, columns) = (self.cursor.column, self.columns);
-        let Some(row) = self.rows.get_mut(self.cursor.row).filter(|row| row.cells.len() > column) else { return };
+        let Some(row) = self.rows.get_mut(self.cursor.row).filter(|row| row.cells.len() > column) else {
+            return;
+        };
         let end = column.saturating_add(count.min(columns)).min(row.cells.len());
-        row.sever(column);
-        row.sever(end);
+        row.cut(column);
+        row.cut(end);
         row.cells.drain(column..end);
     }
 }
@@ -498,9 +548,7 @@ impl Grid {
 impl Row {
     fn put_covered(&mut self, column: usize, style: SgrStyle) {
         // The cell before is the one that covers: it must not be severed from this one.
-        if self.cells.get(column + 1).is_some_and(|next| next.character == COVERED) {
-            self.sever(column + 1);
-        }
+        self.cut(column + 1);
         let covered = Cell { character: COVERED, marks: None, style };
         match self.cells.get_mut(column) {
             Some(old) => *old = covered,
