@@ -58,6 +58,11 @@ impl Player {
     pub fn add(&self, answer: Vec<Step>) {
         self.answers.lock().unwrap().push_back(answer);
     }
+
+    /// Takes back the scripts that no request came for.
+    pub fn clear(&self) {
+        self.answers.lock().unwrap().clear();
+    }
 }
 
 impl Transport for Player {

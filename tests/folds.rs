@@ -39,7 +39,7 @@ fn prompt(text: &str, streaming: Queue) -> AgentCommand {
 }
 
 fn bash(id: &str, command: &str, exclude_from_context: bool) -> AgentCommand {
-    let size = Some((80, 24));
+    let size = Some((77, 24));
     AgentCommand::Bash { id: Some(id.into()), command: command.into(), exclude_from_context, size }
 }
 
@@ -195,7 +195,12 @@ fn a_shell_command_shows_its_output_and_its_end() {
     let mut screen = Screen::new();
     let id = Some("user-3".to_owned());
     let command = "make".to_owned();
-    screen.agent(AgentEvent::BashStart { id: id.clone(), command, exclude_from_context: false });
+    screen.agent(AgentEvent::BashStart {
+        id: id.clone(),
+        command,
+        exclude_from_context: false,
+        size: Some((77, 24)),
+    });
     screen
         .agent(AgentEvent::BashExecutionUpdate { id: id.clone(), delta: "\u{1b}[31mred\u{1b}[0m\n".into() });
     screen.take_effects();

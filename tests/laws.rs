@@ -199,7 +199,12 @@ fn event(dice: &mut Dice) -> AgentEvent {
             is_error: dice.below(2) == 0,
             duration_ms: Some(dice.below(100_000) as u64),
         },
-        16 => AgentEvent::BashStart { id: Some(id), command: text, exclude_from_context: false },
+        16 => AgentEvent::BashStart {
+            id: Some(id),
+            command: text,
+            exclude_from_context: false,
+            size: Some((77, 24)),
+        },
         17 => AgentEvent::BashExecutionUpdate { id: Some(id), delta: text.repeat(dice.below(90)) },
         18 => AgentEvent::BashEnd { id: Some(id), message: execution(text) },
         19 => AgentEvent::Notice { level: NoticeLevel::Error, text: text.clone(), hint: Some(text) },

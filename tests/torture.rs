@@ -6,6 +6,7 @@
 mod aborts;
 mod files;
 mod output;
+mod slips;
 
 use std::sync::Arc;
 use std::time::{Duration, Instant};
@@ -88,6 +89,18 @@ impl Rack {
         let calls = IDS.iter().zip(calls).map(|(id, (tool, args))| Step::Call(id, tool, args.clone()));
         self.player.add(calls.chain([Step::Stop(StopReason::ToolUse)]).collect());
         self.bench.prompt("go").await;
+    }
+
+    /// Begins a run and aborts it after that time; the results of the calls that were made. The
+    /// abort comes when the run has begun, but perhaps before the model was asked.
+    pub async fn aborted(&mut self, calls: &[(&'static str, Value)], after: Duration) -> Vec<Answer> {
+        self.begin(calls).await;
+        self.bench.until(|event| matches!(event, AgentEvent::AgentStart)).await;
+        tokio::time::sleep(after).await;
+        self.abort().await;
+        let answers = self.end().await;
+        self.player.clear();
+        answers
     }
 
     /// The results of the run that was begun, and how long it took to its end.

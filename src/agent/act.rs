@@ -323,8 +323,9 @@ fn window((columns, rows): (u16, u16)) -> Window {
 }
 
 fn start_shell(agent: &mut Agent, order: Order) {
-    let Order { id, command, hidden, .. } = order.clone();
-    agent.emit(AgentEvent::BashStart { id, command, exclude_from_context: hidden });
+    let Order { id, command, hidden, window } = order.clone();
+    let size = window.map(|window| (window.columns, window.rows));
+    agent.emit(AgentEvent::BashStart { id, command, exclude_from_context: hidden, size });
     let cwd = agent.cwd().to_owned();
     agent.shells.start(&agent.config, cwd, order);
 }

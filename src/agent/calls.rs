@@ -235,6 +235,7 @@ impl Carrying<'_, '_> {
     fn context(&self, progress: Progress) -> ToolContext {
         let agent = &self.run.agent;
         let images = agent.config.model.as_ref().is_some_and(|model| model.sees());
+        let window = agent.config.model.as_ref().map_or(0, |model| model.context_window);
         ToolContext {
             cwd: agent.cwd().into(),
             cancel: agent.stop.child_token(),
@@ -242,7 +243,7 @@ impl Carrying<'_, '_> {
             ledger: agent.ledger.clone(),
             scratch: agent.config.scratch.clone(),
             env: agent.config.env.clone(),
-            limits: Limits { images, ..Limits::default() },
+            limits: Limits { images, ..Limits::default() }.within_window(window),
             default_timeout: agent.config.bash_timeout,
         }
     }

@@ -82,8 +82,15 @@ pub enum AgentEvent {
         id: Option<String>,
         delta: String,
     },
-    /// *Own.* A command the person runs has started.
-    BashStart { id: Option<String>, command: String, exclude_from_context: bool },
+    /// *Own.* A command the person runs has started. `size`: columns and rows of its terminal,
+    /// when it was asked for one.
+    BashStart {
+        id: Option<String>,
+        command: String,
+        exclude_from_context: bool,
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        size: Option<(u16, u16)>,
+    },
     /// A command the person ran has ended.
     BashEnd {
         #[serde(default, skip_serializing_if = "Option::is_none")]

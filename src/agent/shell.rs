@@ -24,6 +24,7 @@ use tokio_util::sync::CancellationToken;
 
 use super::message::BashExecution;
 use super::task::{AgentConfig, now, panic_text};
+use crate::tools::bash::last_lines;
 use crate::tools::paths;
 use crate::tools::process::capture::Capture;
 use crate::tools::process::pty::{Input, Pty, Window};
@@ -32,8 +33,8 @@ use crate::tools::scratch::Scratch;
 
 /// Most lines of output that a message keeps.
 const MAX_LINES: usize = 2_000;
-/// Most bytes of output that a message keeps.
-const MAX_BYTES: usize = 50 * 1024;
+/// The most that the output in a message weighs, see [`crate::tools::cap`].
+const MAX_WEIGHT: usize = 50 * 1024;
 /// Largest delta, in bytes, that pieces are joined to.
 const MAX_DELTA: usize = 64 * 1024;
 /// Inputs that may wait for a command. When more come, it has not read for long, and they are
@@ -214,7 +215,7 @@ impl Job {
 fn message(finished: Finished, scratch: &Scratch) -> BashExecution {
     let (start, end) = finished.capture.plain();
     let (text, all) = if end.is_empty() { (start, true) } else { (end, false) };
-    let kept = tail(&text, MAX_LINES, MAX_BYTES);
+    let kept = last_lines(&text, MAX_WEIGHT, MAX_LINES);
     let truncated = !all || kept.len() < text.len();
     let written = finished.output.full_output_path;
     BashExecution {
@@ -248,45 +249,5 @@ fn failed(output: String) -> BashExecution {
         full_output_path: None,
         exclude_from_context: false,
         timestamp: now(),
-    }
-}
-
-/// The end of `text` within so many lines and bytes, from the beginning of a line if possible.
-fn tail(text: &str, lines: usize, bytes: usize) -> &str {
-    let body = text.strip_suffix('\n').unwrap_or(text);
-    let by_lines = body.rmatch_indices('\n').nth(lines.saturating_sub(1)).map_or(0, |(at, _)| at + 1);
-    let mut by_bytes = text.len().saturating_sub(bytes);
-    while !text.is_char_boundary(by_bytes) {
-        by_bytes += 1;
-    }
-    if by_bytes > by_lines
-        && let Some((_, rest)) = text.split_at_checked(by_bytes)
-        && let Some((line, _)) = rest.split_once('\n')
-        && !text.split_at_checked(by_bytes).is_some_and(|(before, _)| before.ends_with('\n'))
-        && line.len() + 1 < rest.len()
-    {
-        by_bytes += line.len() + 1;
-    }
-    text.get(by_lines.max(by_bytes)..).unwrap_or(text)
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn the_end_is_kept() {
-        let cases = [
-            ("a\nb\nc\n", 2, 100, "b\nc\n"),
-            ("a\nb\nc", 2, 100, "b\nc"),
-            ("a\nb\n", 5, 100, "a\nb\n"),
-            ("aaaa\nbbbb\n", 9, 7, "bbbb\n"),
-            ("aaaa\nbbbb\n", 9, 5, "bbbb\n"),
-            ("ääää", 9, 3, "ä"),
-            ("", 9, 3, ""),
-        ];
-        for (text, lines, bytes, expected) in cases {
-            assert_eq!(tail(text, lines, bytes), expected, "{text:?}");
-        }
     }
 }

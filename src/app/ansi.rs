@@ -5,33 +5,8 @@
 //! is made safe by [`super::printable`]. Concealed text is shown.
 
 use super::printable::Printable;
-
-/// A colour as terminals name it.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
-pub enum SgrColor {
-    /// The terminal's own.
-    #[default]
-    Default,
-    /// One of the 16 that the terminal's own theme defines: 0-7 normal, 8-15 bright.
-    Named(u8),
-    /// One of the 256; 16 and above here.
-    Indexed(u8),
-    /// Red, green, blue.
-    Rgb(u8, u8, u8),
-}
-
-/// How a run of text looks.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
-pub struct SgrStyle {
-    pub foreground: SgrColor,
-    pub background: SgrColor,
-    pub bold: bool,
-    pub dim: bool,
-    pub italic: bool,
-    pub underline: bool,
-    pub reverse: bool,
-    pub strike: bool,
-}
+use crate::tools::screen::Line;
+pub use crate::tools::screen::sgr::{SgrColor, SgrStyle};
 
 /// Text of one style within a line.
 #[derive(Clone, Debug, Default, PartialEq)]
@@ -52,6 +27,19 @@ pub fn lines(text: &str) -> Vec<AnsiLine> {
         return Vec::new();
     }
     text.split('\n').map(|line| self::line(line, &mut style)).collect()
+}
+
+/// A line of a terminal's screen.
+pub fn of_screen(line: &Line) -> AnsiLine {
+    let mut rest = line.text.as_str();
+    let mut pieces: Vec<(String, SgrStyle)> = Vec::with_capacity(line.runs.len() + 1);
+    for (length, style) in &line.runs {
+        let (piece, after) = rest.split_at_checked(*length).unwrap_or((rest, ""));
+        pieces.push((piece.to_owned(), *style));
+        rest = after;
+    }
+    pieces.push((rest.to_owned(), SgrStyle::default()));
+    runs(&pieces)
 }
 
 /// The text without any sequence, made safe.
@@ -83,7 +71,7 @@ fn line(source: &str, style: &mut SgrStyle) -> AnsiLine {
         rest = after;
         match piece {
             Piece::Return => returned = true,
-            Piece::Sgr(parameters) => apply(style, parameters),
+            Piece::Sgr(parameters) => style.apply(parameters),
             Piece::Nothing => {}
             Piece::Text(text) => {
                 if std::mem::take(&mut returned) {
@@ -160,83 +148,5 @@ fn after_string(body: &str) -> &str {
             end.strip_prefix("\u{1B}\\").or(end.strip_prefix('\u{7}')).unwrap_or(end)
         }
         None => "",
-    }
-}
-
-fn apply(style: &mut SgrStyle, parameters: &str) {
-    let known = |byte: u8| byte.is_ascii_digit() || matches!(byte, b';' | b':');
-    if !parameters.bytes().all(known) {
-        return;
-    }
-    let number = |code: &str| code.parse::<u16>().unwrap_or(0);
-    let mut codes = parameters.split(';');
-    while let Some(code) = codes.next() {
-        // Parts of one parameter are parted by colons: `4:3`, `38:2::1:2:3` (ITU T.416).
-        match code.split_once(':') {
-            Some(("38", colour)) => parted_colour(colour, &mut style.foreground),
-            Some(("48", colour)) => parted_colour(colour, &mut style.background),
-            Some(("4", shape)) => style.underline = shape != "0",
-            Some(_) => {}
-            None => match number(code) {
-                38 => set(&mut style.foreground, extended(&mut codes.by_ref().map(number))),
-                48 => set(&mut style.background, extended(&mut codes.by_ref().map(number))),
-                code => switch(style, code),
-            },
-        }
-    }
-}
-
-fn switch(style: &mut SgrStyle, code: u16) {
-    match code {
-        0 => *style = SgrStyle::default(),
-        1 => style.bold = true,
-        2 => style.dim = true,
-        3 => style.italic = true,
-        4 => style.underline = true,
-        7 => style.reverse = true,
-        9 => style.strike = true,
-        21 | 22 => (style.bold, style.dim) = (false, false),
-        23 => style.italic = false,
-        24 => style.underline = false,
-        27 => style.reverse = false,
-        29 => style.strike = false,
-        30..=37 | 90..=97 => style.foreground = named(code, 30),
-        40..=47 | 100..=107 => style.background = named(code, 40),
-        39 => style.foreground = SgrColor::Default,
-        49 => style.background = SgrColor::Default,
-        _ => {}
-    }
-}
-
-fn set(colour: &mut SgrColor, value: Option<SgrColor>) {
-    if let Some(value) = value {
-        *colour = value;
-    }
-}
-
-/// The colour in `5:n`, `2:r:g:b` or `2:space:r:g:b`.
-fn parted_colour(parts: &str, colour: &mut SgrColor) {
-    let mut codes: Vec<u16> = parts.split(':').map(|code| code.parse().unwrap_or(0)).collect();
-    if codes.first() == Some(&2) && codes.len() > 4 {
-        codes.remove(1);
-    }
-    set(colour, extended(&mut codes.into_iter()));
-}
-
-fn named(code: u16, base: u16) -> SgrColor {
-    let index = if code >= base + 60 { code - base - 60 + 8 } else { code - base };
-    SgrColor::Named(index as u8 & 15)
-}
-
-/// The rest of `38;5;n` or `38;2;r;g;b`.
-fn extended(codes: &mut impl Iterator<Item = u16>) -> Option<SgrColor> {
-    let byte = |code: Option<u16>| code.and_then(|code| u8::try_from(code).ok());
-    match codes.next()? {
-        5 => match byte(codes.next())? {
-            index @ 0..=15 => Some(SgrColor::Named(index)),
-            index => Some(SgrColor::Indexed(index)),
-        },
-        2 => Some(SgrColor::Rgb(byte(codes.next())?, byte(codes.next())?, byte(codes.next())?)),
-        _ => None,
     }
 }

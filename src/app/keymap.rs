@@ -63,6 +63,11 @@ impl Keymap {
         keys.iter().map(Key::to_string).collect()
     }
 
+    /// The key that people are told of first.
+    pub fn first_key(&self, action: Action) -> String {
+        self.keys_of(action).into_iter().next().unwrap_or_else(|| "(no key)".to_owned())
+    }
+
     fn name(&self, action: Action) -> &'static str {
         TABLE.iter().find(|row| row.action == action).map_or("", |row| row.name)
     }

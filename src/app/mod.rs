@@ -19,6 +19,7 @@ pub mod composer;
 pub mod effect;
 pub mod geometry;
 pub mod key;
+pub mod keyboard;
 pub mod keymap;
 pub mod line_edit;
 pub mod matching;

@@ -45,6 +45,8 @@ pub struct Model {
     pub remark: Option<(Printable, Millis)>,
     /// A second press of the quit key until then quits.
     pub quit_armed: Option<Millis>,
+    /// Until then, what is typed was meant for a command that has just ended.
+    pub typed_ahead: Option<Millis>,
     /// The selection is to be copied as soon as a frame has its text.
     pub copying: bool,
     /// What the last frame found out.
@@ -107,6 +109,7 @@ impl Model {
             models: Vec::new(),
             remark: None,
             quit_armed: None,
+            typed_ahead: None,
             copying: false,
             laid: Laid::default(),
             waiting: BTreeMap::new(),
@@ -134,7 +137,7 @@ impl Model {
     /// What the shell is to provide.
     pub fn wants(&self) -> Wants {
         let animated = self.status.run.is_some() || self.transcript.running_shells() > 0;
-        let passing = self.remark.is_some() || self.quit_armed.is_some();
+        let passing = self.remark.is_some() || self.quit_armed.is_some() || self.typed_ahead.is_some();
         let tick = match (animated, passing) {
             (true, _) if self.focused => Some(100),
             (true, _) => Some(1_000),
@@ -143,7 +146,9 @@ impl Model {
         };
         let name = self.status.session.name.as_deref().unwrap_or(&self.boot.place);
         let working = if self.status.run.is_some() { "● " } else { "" };
-        let secret = self.overlays.last().is_some_and(Overlay::is_secret);
+        // What a command asks for may be a password.
+        let to_command = self.transcript.holder().is_some() || self.typed_ahead.is_some();
+        let secret = to_command || self.overlays.last().is_some_and(Overlay::is_secret);
         Wants { tick, title: format!("{working}tau · {name}"), secret }
     }
 

@@ -8,11 +8,11 @@ use std::path::{Path, PathBuf};
 use super::process::{self, Finished, Flow, Place, ShellCommand};
 use super::scratch::Scratch;
 use super::{
-    Details, Limits, TerminalOutput, Tool, ToolContext, ToolError, ToolOutput, ToolSpec, args, paths,
+    Details, Limits, TerminalOutput, Tool, ToolContext, ToolError, ToolOutput, ToolSpec, args, cap, paths,
     terminal,
 };
 
-/// Most bytes of output in one answer. Output is less worth reading whole than a file.
+/// The most that output in one answer weighs. Output is less worth reading whole than a file.
 const MAX_BYTES: usize = 48 * 1024;
 /// Most lines of output in one answer.
 const MAX_LINES: usize = 2_000;
@@ -181,13 +181,13 @@ fn holders(finished: &Finished) -> Vec<String> {
 /// The output for the model, cut to the limits. What is cut is in a file, which is made now if
 /// memory held all of it so far.
 async fn output_text(finished: &mut Finished, limits: &Limits, scratch: &Scratch) -> String {
-    let (bytes, lines) = (limits.max_bytes.min(MAX_BYTES), limits.max_lines.min(MAX_LINES));
+    let (weight, lines) = (limits.weight().min(MAX_BYTES), limits.max_lines.min(MAX_LINES));
     let (head, tail) = finished.capture.plain();
     if finished.capture.total_bytes() == 0 {
         return "(no output)".into();
     }
     if finished.capture.whole().is_some() {
-        if head.len() <= bytes && head.lines().count() <= lines {
+        if cap::weight(&head) <= weight && head.lines().count() <= lines {
             return head;
         }
         if finished.spilled.path.is_none() {
@@ -199,8 +199,8 @@ async fn output_text(finished: &mut Finished, limits: &Limits, scratch: &Scratch
         }
     }
     let tail_source = if tail.is_empty() { &head } else { &tail };
-    let first = first_lines(&head, bytes / 5, lines / 5);
-    let last = last_lines(tail_source, bytes - bytes / 5, lines - lines / 5);
+    let first = first_lines(&head, weight / 5, lines / 5);
+    let last = last_lines(tail_source, weight - weight / 5, lines - lines / 5);
     let shown = (first.lines().count() + last.lines().count()) as u64;
     let left_out = finished.capture.total_lines().saturating_sub(shown);
     let mark = left_out_mark(left_out, finished);
@@ -236,29 +236,30 @@ fn size(bytes: u64) -> String {
 }
 
 /// As many whole lines from the start as fit; a part of the first if not even that one does.
-fn first_lines(text: &str, bytes: usize, lines: usize) -> &str {
-    let mut end = 0;
+fn first_lines(text: &str, weight: usize, lines: usize) -> &str {
+    let (mut end, mut weighs) = (0, 0);
     for line in text.split_inclusive('\n').take(lines) {
-        if end + line.len() > bytes {
+        weighs += cap::weight(line);
+        if weighs > weight {
             break;
         }
         end += line.len();
     }
-    let end = if end == 0 { text.floor_char_boundary(bytes) } else { end };
+    let end = if end == 0 { cap::start_within(text, weight) } else { end };
     text.split_at_checked(end).map_or(text, |(first, _)| first)
 }
 
 /// As many whole lines from the end as fit; a part of the last if not even that one does.
-fn last_lines(text: &str, bytes: usize, lines: usize) -> &str {
-    let mut start = text.len();
+pub(crate) fn last_lines(text: &str, weight: usize, lines: usize) -> &str {
+    let (mut start, mut weighs) = (text.len(), 0);
     for line in text.split_inclusive('\n').rev().take(lines) {
-        if text.len() - start + line.len() > bytes {
+        weighs += cap::weight(line);
+        if weighs > weight {
             break;
         }
         start -= line.len();
     }
-    let start =
-        if start == text.len() { text.ceil_char_boundary(text.len().saturating_sub(bytes)) } else { start };
+    let start = if start == text.len() { cap::end_within(text, weight) } else { start };
     text.split_at_checked(start).map_or(text, |(_, last)| last)
 }
 

@@ -9,6 +9,7 @@ use globset::{GlobBuilder, GlobMatcher};
 use ignore::WalkState;
 use tokio_util::sync::CancellationToken;
 
+use super::cap::{self, Whole};
 use super::walk::{self, First, Place, Scope, Troubles};
 use super::{Details, Tool, ToolContext, ToolError, ToolOutput, ToolSpec, args};
 
@@ -111,7 +112,8 @@ fn find(args: Args, context: &ToolContext, wanted: &CancellationToken) -> Result
     let wish = Wish::new(&args.pattern, &place)?;
     let scope = Scope::of(args.all);
     let limit = args.limit.unwrap_or(LIMIT).max(1);
-    let found = Mutex::new((First::new(limit), Troubles::default()));
+    let whole = Whole::new(&context.scratch, "find");
+    let found = Mutex::new((First::new(limit), Troubles::default(), whole));
     place.walk(scope, &context.cwd).build_parallel().run(|| {
         Box::new(|entry| {
             if wanted.is_cancelled() {
@@ -125,8 +127,10 @@ fn find(args: Args, context: &ToolContext, wanted: &CancellationToken) -> Result
                     if wish.fits(below) {
                         let end = if entry.file_type().is_some_and(|kind| kind.is_dir()) { "/" } else { "" };
                         let shown = place.shown(entry.path()) + end;
-                        let bytes = shown.len() + 1;
-                        lock().0.push(walk::order(below), shown, 1, bytes);
+                        let weight = cap::weight(&shown) + 1;
+                        let mut found = lock();
+                        found.2.add(&format!("{shown}\n"));
+                        found.0.push(walk::order(below), shown, 1, weight);
                     }
                 }
                 Err(error) => lock().1.add_walk(&place, &error),
@@ -137,12 +141,13 @@ fn find(args: Args, context: &ToolContext, wanted: &CancellationToken) -> Result
     if wanted.is_cancelled() {
         return Err(ToolError::aborted());
     }
-    let (first, troubles) = found.into_inner().unwrap_or_else(PoisonError::into_inner);
-    Ok(answer(first, &troubles, &args.pattern, &place, scope, limit))
+    let (first, troubles, whole) = found.into_inner().unwrap_or_else(PoisonError::into_inner);
+    Ok(answer(first, whole, &troubles, &args.pattern, &place, scope, limit))
 }
 
 fn answer(
     first: First<String>,
+    whole: Whole<'_>,
     troubles: &Troubles,
     pattern: &str,
     place: &Place,
@@ -159,7 +164,10 @@ fn answer(
     let cut = shown < total;
     if cut {
         let raise = if shown == limit { ", or raise `limit`" } else { "" };
-        text.push_str(&format!("[{shown} of {total} paths are shown; narrow `pattern` or `path`{raise}]\n"));
+        let whole = whole.finish();
+        text.push_str(&format!(
+            "[{shown} of {total} paths are shown; narrow `pattern` or `path`{raise}; {whole}]\n"
+        ));
     }
     text.extend(troubles.line());
     ToolOutput::new(text, Details::Paths { paths, cut })

@@ -19,6 +19,7 @@ use ignore::{DirEntry, WalkState};
 use rustix::fs::{Mode, OFlags};
 use tokio_util::sync::CancellationToken;
 
+use super::cap::{self, Whole};
 use super::find::bad_glob;
 use super::walk::{self, First, Place, Scope, Troubles};
 use super::{Details, Tool, ToolContext, ToolError, ToolOutput, ToolSpec, args, paths};
@@ -100,7 +101,11 @@ fn grep(args: &Args, context: &ToolContext, wanted: &CancellationToken) -> Resul
         context: usize::try_from(args.context.unwrap_or(0).min(CONTEXT)).unwrap_or(0),
         limit,
         wanted,
-        found: Mutex::new(Found { first: First::new(limit), troubles: Troubles::default() }),
+        found: Mutex::new(Found {
+            first: First::new(limit),
+            troubles: Troubles::default(),
+            whole: Whole::new(&context.scratch, "grep"),
+        }),
         full: AtomicBool::new(false),
         more: AtomicBool::new(false),
         searched: AtomicU64::new(0),
@@ -161,9 +166,10 @@ fn globs(args: &Args, place: &Place) -> Result<Override, ToolError> {
 }
 
 #[derive(Debug)]
-struct Found {
+struct Found<'a> {
     first: First<Vec<Line>>,
     troubles: Troubles,
+    whole: Whole<'a>,
 }
 
 /// One search, shared by its threads.
@@ -173,16 +179,16 @@ struct Search<'a> {
     context: usize,
     limit: u64,
     wanted: &'a CancellationToken,
-    found: Mutex<Found>,
-    /// True once there are enough matches, so that places behind them can be passed over.
+    found: Mutex<Found<'a>>,
+    /// True once no more matches can be kept, so that places behind them can be passed over.
     full: AtomicBool,
     /// True when some match is not kept, or some place was passed over.
     more: AtomicBool,
     searched: AtomicU64,
 }
 
-impl Search<'_> {
-    fn found(&self) -> MutexGuard<'_, Found> {
+impl<'a> Search<'a> {
+    fn found(&self) -> MutexGuard<'_, Found<'a>> {
         self.found.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
@@ -241,7 +247,7 @@ impl Search<'_> {
     fn one<'s>(&'s self, searcher: &mut Searcher, path: &Path, shown: &'s str, named: Named) -> Hits<'s> {
         // A FIFO that has taken the place of a file must not be waited for.
         let flags = OFlags::RDONLY | OFlags::NONBLOCK | OFlags::NOCTTY | OFlags::CLOEXEC;
-        let mut hits = Hits::new(self.matcher, shown, named, self.limit);
+        let mut hits = Hits::new(self.matcher, shown, named);
         let searched =
             rustix::fs::open(path, flags, Mode::empty()).map_err(io::Error::from).and_then(|file| {
                 let file = Watched { file: File::from(file), wanted: self.wanted };
@@ -264,25 +270,30 @@ impl Search<'_> {
         hits
     }
 
-    fn keep(&self, below: &Path, hits: Hits<'_>) {
+    fn keep(&self, below: &Path, mut hits: Hits<'_>) {
         if hits.count == 0 {
             return;
         }
+        let count = hits.count;
+        let text: String = hits.lines.iter().map(|line| line.text.as_str()).collect();
+        let weight = hits.shorten(self.limit);
         let mut found = self.found();
-        found.first.push(walk::order(below), hits.lines, hits.count, hits.bytes);
-        if found.first.is_full() {
+        found.whole.add(&text);
+        found.first.push(walk::order(below), hits.lines, count, weight);
+        if found.first.is_full() && found.whole.is_full() {
             self.full.store(true, Ordering::Relaxed);
         }
     }
 
     fn answer(self, args: &Args, scope: Scope) -> ToolOutput {
-        let Found { first, troubles } = self.found.into_inner().unwrap_or_else(PoisonError::into_inner);
+        let Found { first, troubles, whole } =
+            self.found.into_inner().unwrap_or_else(PoisonError::into_inner);
         let seen = first.seen();
         let mut shown = Shown::default();
         for lines in first.into_sorted() {
             shown.add(&lines, self.limit, self.context > 0);
         }
-        let Shown { mut text, matches, cut } = shown;
+        let Shown { mut text, matches, cut, .. } = shown;
         if seen == 0 {
             let files = self.searched.into_inner();
             let files = if files == 1 { "1 file".into() } else { format!("{files} files") };
@@ -292,8 +303,11 @@ impl Search<'_> {
         }
         if cut || self.more.into_inner() || matches < seen {
             let raise = if matches >= self.limit { ", or raise `limit`" } else { "" };
+            let all =
+                if seen > matches { format!("{matches} of {seen}") } else { format!("the first {matches}") };
+            let whole = whole.finish();
             text.push_str(&format!(
-                "[the first {matches} matches are shown, there are more; narrow `pattern`, `path` or `glob`{raise}]\n"
+                "[{all} matches are shown; narrow `pattern`, `path` or `glob`{raise}; {whole}]\n"
             ));
         }
         text.extend(troubles.line());
@@ -305,6 +319,7 @@ impl Search<'_> {
 #[derive(Debug, Default)]
 struct Shown {
     text: String,
+    weight: usize,
     matches: u64,
     /// True when lines were left out.
     cut: bool,
@@ -317,12 +332,14 @@ impl Shown {
             self.text.push_str("--\n");
         }
         for line in lines {
-            let full = self.text.len() + line.text.len() > walk::MAX_BYTES;
+            let weight = cap::weight(&line.text);
+            let full = self.weight + weight > walk::MAX_BYTES;
             self.cut |= full || (line.matches && self.matches >= limit);
             if self.cut {
                 return;
             }
             self.matches += u64::from(line.matches);
+            self.weight += weight;
             self.text.push_str(&line.text);
         }
     }

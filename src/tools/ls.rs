@@ -8,6 +8,7 @@ use std::os::unix::fs::FileTypeExt;
 
 use tokio_util::sync::CancellationToken;
 
+use super::cap::{self, Whole};
 use super::walk::{self, First, Place, Troubles};
 use super::{Details, Tool, ToolContext, ToolError, ToolOutput, ToolSpec, args, paths};
 
@@ -61,6 +62,7 @@ fn list(args: Args, context: &ToolContext, wanted: &CancellationToken) -> Result
     let limit = args.limit.unwrap_or(LIMIT).max(1);
     let mut first = First::new(limit);
     let mut troubles = Troubles::default();
+    let mut whole = Whole::new(&context.scratch, "ls");
     let failed = |error| paths::cannot(&place.given, &place.root, "list", &error);
     for entry in fs::read_dir(&place.root).map_err(failed)? {
         if wanted.is_cancelled() {
@@ -69,13 +71,14 @@ fn list(args: Args, context: &ToolContext, wanted: &CancellationToken) -> Result
         match entry {
             Ok(entry) => {
                 let line = line(&entry);
-                let bytes = line.len() + 1;
-                first.push(entry.file_name().as_encoded_bytes().to_vec(), line, 1, bytes);
+                let weight = cap::weight(&line) + 1;
+                whole.add(&format!("{line}\n"));
+                first.push(entry.file_name().as_encoded_bytes().to_vec(), line, 1, weight);
             }
             Err(error) => troubles.add(&place, &place.root, &paths::reason(&error)),
         }
     }
-    Ok(answer(first, &troubles, &place, limit))
+    Ok(answer(first, whole, &troubles, &place, limit))
 }
 
 /// The name, with a mark that says what it is.
@@ -101,7 +104,13 @@ fn mark(kind: FileType) -> &'static str {
     }
 }
 
-fn answer(first: First<String>, troubles: &Troubles, place: &Place, limit: u64) -> ToolOutput {
+fn answer(
+    first: First<String>,
+    whole: Whole<'_>,
+    troubles: &Troubles,
+    place: &Place,
+    limit: u64,
+) -> ToolOutput {
     let total = first.seen();
     let names: Vec<String> = first.into_sorted().collect();
     let shown = names.len() as u64;
@@ -112,7 +121,8 @@ fn answer(first: First<String>, troubles: &Troubles, place: &Place, limit: u64) 
     let cut = shown < total;
     if cut {
         let how = if shown == limit { "raise `limit` to see more" } else { "use `find` to see some of them" };
-        text.push_str(&format!("[{shown} of {total} entries are shown; {how}]\n"));
+        let whole = whole.finish();
+        text.push_str(&format!("[{shown} of {total} entries are shown; {how}; {whole}]\n"));
     }
     text.extend(troubles.line());
     ToolOutput::new(text, Details::Paths { paths: names, cut })

@@ -9,6 +9,7 @@
 
 pub mod args;
 pub mod bash;
+pub mod cap;
 pub mod details;
 pub mod diff;
 pub mod edit;
@@ -23,6 +24,7 @@ pub mod process;
 pub mod read;
 pub mod replace;
 pub mod scratch;
+pub mod screen;
 pub mod terminal;
 pub mod walk;
 pub mod write;
@@ -115,13 +117,31 @@ pub struct Limits {
     pub max_bytes: usize,
     /// Largest answer to the model, in lines.
     pub max_lines: usize,
+    /// Largest answer to the model, in tokens as estimated by [`cap`].
+    pub max_tokens: usize,
     /// Whether the model takes pictures.
     pub images: bool,
 }
 
 impl Default for Limits {
     fn default() -> Self {
-        Limits { max_bytes: 256 * 1024, max_lines: 5_000, images: false }
+        Limits { max_bytes: 256 * 1024, max_lines: 5_000, max_tokens: 64_000, images: false }
+    }
+}
+
+impl Limits {
+    /// The most that an answer may weigh, see [`cap::weight`].
+    pub fn weight(&self) -> usize {
+        self.max_bytes.min(self.max_tokens.saturating_mul(cap::TOKEN))
+    }
+
+    /// The same for a model whose window has so many tokens: one answer takes a quarter of it at
+    /// most. 0 when that is not known.
+    pub fn within_window(self, window: u64) -> Self {
+        match usize::try_from(window / 4) {
+            Ok(quarter) if quarter > 0 => Limits { max_tokens: self.max_tokens.min(quarter), ..self },
+            _ => self,
+        }
     }
 }
 

@@ -3,17 +3,17 @@
 //! A command runs in its own session without a terminal, stdin null, both streams in one pipe,
 //! so that the order of what it wrote is kept; or, for a person, in a terminal of its own. The
 //! call ends when the shell exits plus a short grace for the pipe. Parts: `process/environment.rs`
-//! (what children know), `pty.rs` (the terminal), `alternate.rs` (what is drawn in it and not
-//! kept), `capture.rs` (output in bounded memory), `report.rs` (telling of it), `spill.rs` (the
+//! (what children know), `pty.rs` (the terminal), `shown.rs` (what is kept of what is drawn in
+//! it), `capture.rs` (output in bounded memory), `report.rs` (telling of it), `spill.rs` (the
 //! whole in a file), `family.rs` (all processes of a command, and their end). What the model
 //! reads of it is made in `bash.rs`.
 
-pub mod alternate;
 pub mod capture;
 pub mod environment;
 pub mod family;
 pub mod pty;
 pub mod report;
+pub mod shown;
 pub mod spill;
 
 use std::borrow::Cow;
@@ -35,13 +35,13 @@ use tokio_util::sync::CancellationToken;
 
 use super::TerminalOutput;
 use super::scratch::Scratch;
-use alternate::Alternate;
 use capture::Capture;
 pub use environment::ChildEnv;
 use family::{Family, Member};
 use pty::Pty;
 pub use report::{Flow, OnOutput};
 use report::{Report, snapshot};
+use shown::Shown;
 use spill::{Spill, Spilled};
 
 /// How long the pipe is read after the shell has exited.
@@ -110,13 +110,18 @@ pub async fn run(
     let started = Instant::now();
     let flow = match &place {
         Place::Pipe(flow) => *flow,
-        Place::Terminal(_) => Flow::SCREENS,
+        // A screen is drawn from all that was written, so a flood has to wait.
+        Place::Terminal(_) => Flow::All,
+    };
+    let shown = match &place {
+        Place::Pipe(_) => None,
+        Place::Terminal(pty) => Some(Shown::new(pty.window())),
     };
     let (child, output, family) = spawn(place, &command, env)?;
     let run = Run {
         child,
         output: Some(output),
-        alternate: Alternate::default(),
+        shown,
         family: Armed(Some(family)),
         capture: Capture::default(),
         spill: Spill::default(),
@@ -227,7 +232,8 @@ struct Run<'a> {
     child: Child,
     /// None once every writer has closed it.
     output: Option<Output>,
-    alternate: Alternate,
+    /// The screen of the terminal, when there is one.
+    shown: Option<Shown>,
     family: Armed,
     capture: Capture,
     spill: Spill,
@@ -295,15 +301,8 @@ impl Run<'_> {
     }
 
     async fn take(&mut self, piece: &[u8], scratch: &Scratch) {
-        let kept = match &self.output {
-            Some(Output::Terminal(_)) => self.alternate.outside(piece),
-            _ => Cow::Borrowed(piece),
-        };
-        if !self.capture.has_room(kept.len()) {
-            self.spill.begin(scratch, &self.capture).await;
-        }
-        self.spill.write(&kept).await;
-        self.capture.push(&kept);
+        let kept = lines(&mut self.shown, &self.output, piece);
+        self.keep(&kept, scratch).await;
         self.report.take(piece);
         if self.report.is_due() {
             let full = self.report.is_full();
@@ -314,10 +313,21 @@ impl Run<'_> {
         }
     }
 
+    async fn keep(&mut self, kept: &[u8], scratch: &Scratch) {
+        if !self.capture.has_room(kept.len()) {
+            self.spill.begin(scratch, &self.capture).await;
+        }
+        self.spill.write(kept).await;
+        self.capture.push(kept);
+    }
+
     async fn finish(mut self, duration: Duration, scratch: &Scratch) -> io::Result<Finished> {
         // A process that was asked to end is not let go; one that ended by itself may leave
         // others behind on purpose.
         let family = self.family.0.take();
+        if let Some(shown) = self.shown.take() {
+            self.keep(&shown.rest(), scratch).await;
+        }
         let mut holders = Vec::new();
         let mut spilled = None;
         if let (Some(output), Some(family)) = (self.output.take(), family) {
@@ -373,17 +383,33 @@ async fn read(output: &mut Option<Output>, piece: &mut [u8]) -> io::Result<usize
     }
 }
 
+/// What is kept of a piece: of a pipe all, of a terminal the lines that left its screen.
+fn lines<'a>(shown: &mut Option<Shown>, output: &Option<Output>, piece: &'a [u8]) -> Cow<'a, [u8]> {
+    let Some(shown) = shown else { return Cow::Borrowed(piece) };
+    if let Some(Output::Terminal(pty)) = output {
+        shown.resize(pty.window());
+    }
+    Cow::Owned(shown.take(piece))
+}
+
 /// Goes on reading for processes left in the background: a closed pipe would end a server at
 /// its next line of log.
 fn read_on(output: Output, spill: Spill) {
     tokio::spawn(async move {
         let mut piece = vec![0; 16 * 1024];
+        let mut shown = match &output {
+            Output::Pipe(_) => None,
+            Output::Terminal(pty) => Some(Shown::new(pty.window())),
+        };
         let mut output = Some(output);
         while let Ok(length) = read(&mut output, &mut piece).await {
             if length == 0 {
                 break;
             }
-            spill.write(piece.get(..length).unwrap_or_default()).await;
+            spill.write(&lines(&mut shown, &output, piece.get(..length).unwrap_or_default())).await;
+        }
+        if let Some(shown) = shown {
+            spill.write(&shown.rest()).await;
         }
         spill.finish().await;
     });

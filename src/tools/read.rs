@@ -134,7 +134,7 @@ fn ask(call: &FileCall, offset: Option<u64>, limit: Option<u64>) -> Ask {
         first: offset.unwrap_or(1).max(1),
         lines: wanted,
         // Room for the notes around the lines.
-        bytes: call.context.limits.max_bytes.saturating_sub(512),
+        weight: call.context.limits.weight().saturating_sub(512),
         line_end: b'\n',
         count: (!own_window).then_some(COUNTING),
     }

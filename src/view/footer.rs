@@ -26,7 +26,9 @@ pub fn draw_activity(model: &Model, theme: &Theme, area: Rect, buffer: &mut Buff
         Span::styled(format!("{picture} "), theme.style(Token::Accent)),
         Span::styled(activity(model, run), theme.style(Token::Status)),
     ];
-    let total = format!("{} · esc stops", seconds(model.now - run.since));
+    // While a command has the keyboard, esc is the command's.
+    let stops = if model.transcript.holder().is_some() { "" } else { " · esc stops" };
+    let total = format!("{}{stops}", seconds(model.now - run.since));
     let right = vec![Span::styled(total, theme.style(Token::Muted))];
     buffer.set_line(area.x, area.y, &both_ends(left, right, area.width), area.width);
 }

@@ -29,7 +29,11 @@ pub fn composer_width(area: Rect) -> u16 {
 /// Divides the screen.
 pub fn regions(model: &Model, area: Rect) -> Regions {
     let text = model.composer.layout(composer_width(area)).rows.len();
-    let most = (area.height / 3).max(1);
+    // A command that has the keyboard has the composer's place, and more of it.
+    let (text, most) = match super::console::rows(model) {
+        Some(rows) => (rows, (area.height * 3 / 5).max(1)),
+        None => (text, (area.height / 3).max(1)),
+    };
     let text = u16::try_from(text).unwrap_or(u16::MAX).min(most);
     let mut left = area.height;
     let mut take = |wanted: u16, leave: u16| {

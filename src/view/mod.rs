@@ -11,6 +11,7 @@
 pub mod color;
 pub mod completion;
 pub mod composer;
+pub mod console;
 pub mod diff;
 pub mod footer;
 pub mod help;
@@ -47,15 +48,24 @@ pub fn view(model: &Model, memo: &mut Memo, area: Rect, buffer: &mut Buffer) -> 
     if area.width < LEAST.0 || area.height < LEAST.1 {
         return too_small(model, memo, area, buffer);
     }
+    if console::is_full(model) {
+        let cursor = console::draw_full(model, memo.theme(), area, buffer);
+        let composer_width = layout::composer_width(area);
+        return Laid { position: model.transcript.position, composer_width, cursor, ..Laid::default() };
+    }
     let regions = layout::regions(model, area);
     let mut laid = transcript::draw(model, memo, regions.transcript, buffer);
     footer::draw_activity(model, memo.theme(), regions.activity, buffer);
     footer::draw_queue(model, memo.theme(), regions.queue, buffer);
     completion::draw(model, memo.theme(), regions.completion, buffer);
-    laid.cursor = composer::draw(model, memo.theme(), regions.composer, buffer);
+    laid.cursor = match console::rows(model) {
+        Some(_) => console::draw(model, memo.theme(), regions.composer, buffer),
+        None => composer::draw(model, memo.theme(), regions.composer, buffer),
+    };
     laid.composer_width = layout::composer_width(area);
     footer::draw(model, memo.theme(), regions.footer, buffer);
-    if let Some(top) = model.overlays.last() {
+    // Keys would go past an overlay while a command has the keyboard.
+    if let Some(top) = model.overlays.last().filter(|_| console::rows(model).is_none()) {
         let (cursor, page) = overlay::draw(model, top, memo.theme(), area, buffer);
         laid.cursor = cursor;
         laid.list_page = page;

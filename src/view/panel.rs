@@ -8,7 +8,8 @@ use super::theme::{Theme, Token};
 use super::{diff, terminal_text, wrap};
 use crate::app::msg::Millis;
 use crate::app::printable::Printable;
-use crate::app::transcript::panel::{CallState, Output, ShellEnd, ShellPanel, ToolPanel};
+use crate::app::transcript::panel::{CallState, Output, ToolPanel};
+use crate::app::transcript::shell::{ShellEnd, ShellPanel};
 
 /// Rows of shell output shown while folded.
 const TERMINAL_ROWS: usize = 20;
@@ -62,10 +63,17 @@ pub fn tool_head(tool: &ToolPanel, now: Millis, theme: &Theme, width: u16) -> Li
     both_ends(left, right, width)
 }
 
-/// The head of a command of the person: one row a line of it.
-pub fn shell_head(shell: &ShellPanel, now: Millis, theme: &Theme, width: u16) -> Vec<Line<'static>> {
+/// The head of a command of the person: one row a line of it. `hint` says what keys do while it
+/// runs.
+pub fn shell_head(
+    shell: &ShellPanel,
+    hint: &str,
+    now: Millis,
+    theme: &Theme,
+    width: u16,
+) -> Vec<Line<'static>> {
     let (note, token) = match shell.end {
-        None => (format!("{} · esc stops it", seconds(now - shell.since)), Token::Muted),
+        None => (format!("{} · {hint}", seconds(now - shell.since)), Token::Muted),
         Some(ShellEnd::Exit(0)) => (String::new(), Token::Muted),
         Some(ShellEnd::Exit(code)) => (format!("✗ exit {code}"), Token::ToolError),
         Some(ShellEnd::Cancelled) => ("stopped".to_owned(), Token::Warning),
@@ -80,6 +88,24 @@ pub fn shell_head(shell: &ShellPanel, now: Millis, theme: &Theme, width: u16) ->
         let left =
             vec![Span::styled(prompt, mark), Span::styled(line.to_owned(), theme.style(Token::ToolTitle))];
         rows.push(both_ends(left, if index == 0 { right.clone() } else { Vec::new() }, width));
+    }
+    rows
+}
+
+/// The body of a command of the person. Unfolded it also says where the rest of the output is.
+pub fn shell_body(
+    shell: &ShellPanel,
+    open: bool,
+    width: u16,
+    theme: &Theme,
+    highlighter: &mut Highlighter,
+) -> Vec<Line<'static>> {
+    let mut rows = body(&shell.output, open, width, theme, highlighter);
+    if let Some(path) = shell.whole.as_ref().filter(|_| open) {
+        let note = Line::styled(format!("all of it: {}", path.as_str()), theme.style(Token::Muted));
+        let note = wrap::wrap(&note, width.saturating_sub(3).max(1), 0);
+        let style = theme.style(Token::ToolBorder);
+        rows.extend(note.into_iter().map(|row| behind(row, "└ ", style)));
     }
     rows
 }

@@ -9,6 +9,7 @@ use super::theme::{Theme, Token};
 use super::{markdown, panel, welcome, wrap};
 use crate::agent::event::NoticeLevel;
 use crate::app::Model;
+use crate::app::action::Action;
 use crate::app::blocks::{Block, Blocks};
 use crate::app::msg::Millis;
 use crate::app::printable::Printable;
@@ -138,9 +139,12 @@ fn render(
         Body::Tool(tool) => {
             panel::body(&tool.output, model.transcript.is_open(entry), width, theme, highlighter)
         }
-        Body::Shell(shell) if part == 0 => panel::shell_head(shell, model.now, theme, width),
+        Body::Shell(shell) if part == 0 => {
+            panel::shell_head(shell, &shell_hint(model, entry), model.now, theme, width)
+        }
+        Body::Shell(_) if has_keyboard(model, entry) => Vec::new(),
         Body::Shell(shell) => {
-            panel::body(&shell.output, model.transcript.is_open(entry), width, theme, highlighter)
+            panel::shell_body(shell, model.transcript.is_open(entry), width, theme, highlighter)
         }
         Body::Answer(blocks) => indent(block(blocks, part as usize, inner, theme, highlighter), None),
         Body::Thinking { since, until, .. } if part == 0 => {
@@ -154,6 +158,24 @@ fn render(
         Body::Summary { blocks, .. } => {
             indent(block(blocks, part as usize - 1, inner, theme, highlighter), None)
         }
+    }
+}
+
+/// Whether a command's terminal is drawn where the keyboard is, and not in its panel.
+fn has_keyboard(model: &Model, entry: &Entry) -> bool {
+    model.transcript.holder().is_some_and(|holder| holder.entry == entry.id)
+}
+
+/// What keys do to a running command.
+fn shell_hint(model: &Model, entry: &Entry) -> String {
+    if has_keyboard(model, entry) {
+        return "it has the keyboard".to_owned();
+    }
+    let stops = model.keymap.first_key(Action::Cancel);
+    // Without a command that has it, the keyboard is given to the newest one.
+    match model.transcript.newest_shell() == Some(entry.id) && model.transcript.holder().is_none() {
+        true => format!("{stops} stops it, {} types into it", model.keymap.first_key(Action::GiveKeyboard)),
+        false => format!("{stops} stops it"),
     }
 }
 

@@ -24,10 +24,15 @@ fn render_line(line: &AnsiLine, width: u16, theme: &Theme) -> Vec<Line<'static>>
 
 /// How a run of terminal text looks in this theme.
 pub fn style(sgr: SgrStyle, theme: &Theme) -> Style {
+    style_over(sgr, theme, Token::Muted)
+}
+
+/// The same, with the look of text that the command gave no colour.
+pub fn style_over(sgr: SgrStyle, theme: &Theme, plain: Token) -> Style {
     // Where the command chose a colour, the weight of our own text must not dull it.
     let mut style = match shown(sgr.foreground, theme) {
         Some(foreground) => Style::new().fg(foreground),
-        None => theme.style(Token::Muted),
+        None => theme.style(plain),
     };
     if let Some(background) = shown(sgr.background, theme) {
         style = style.bg(background);

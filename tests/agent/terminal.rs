@@ -152,7 +152,8 @@ async fn input_that_is_never_read_holds_up_nothing() {
     assert!(message.cancelled);
 }
 
-#[tokio::test]
+// Two threads, as in the program: on one, a flood keeps the clock of the test from being looked at.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn an_abort_ends_all_of_it_and_a_flood_is_bounded() {
     for command in ["sleep 60 & sleep 60", "trap '' TERM HUP INT; yes", "bash -i", "setsid sleep 60 & yes"] {
         let mut bench = Bench::new(Vec::new());
@@ -162,6 +163,8 @@ async fn an_abort_ends_all_of_it_and_a_flood_is_bounded() {
         bench.send(AgentCommand::AbortBash).await;
         let (_, message) = ended(&mut bench).await;
         assert!(message.cancelled && message.output.len() <= 50 * 1024, "{command}");
-        assert!(begun.elapsed() < Duration::from_millis(2_700), "{command}: {:?}", begun.elapsed());
+        // A screen is kept of a flood, which is slow without optimisation.
+        let most = Duration::from_millis(if cfg!(debug_assertions) { 6_000 } else { 2_700 });
+        assert!(begun.elapsed() < most, "{command}: {:?}", begun.elapsed());
     }
 }

@@ -28,7 +28,10 @@ fn floods_of_output_stay_in_bounds() {
         let size: u64 = if full() { 10 << 30 } else { 300 << 20 };
         let mut rack = small_scratch();
         let most = Duration::from_secs(if full() { 400 } else { 60 });
-        for flood in [format!("yes 'a line of text' | head -c {size}"), format!("head -c {size} /dev/zero")] {
+        let endless = format!("head -c {size} /dev/zero | tr '\\0' x");
+        for flood in
+            [format!("yes 'a line of text' | head -c {size}"), format!("head -c {size} /dev/zero"), endless]
+        {
             let text = rack.fine("bash", json!({"command": flood}), most).await;
             assert!(text.contains("left out here; only the beginning of the "), "{:.300}", text);
             assert!(text.contains("because the room for temporary files is used up"), "{:.300}", text);

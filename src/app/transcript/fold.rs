@@ -4,12 +4,11 @@
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
-use super::panel::{CallState, ShellPanel, ToolPanel, fallback_title};
+use super::panel::{CallState, ToolPanel, fallback_title};
+use super::shell::ShellPanel;
 use super::{Body, Entry, Live, LiveBlock, Transcript};
 use crate::agent::event::{AgentEvent, Delta, NoticeLevel};
-use crate::agent::message::{
-    AssistantMessage, BashExecution, Block, Message, StopReason, ToolResultMessage, UserContent,
-};
+use crate::agent::message::{AssistantMessage, Block, Message, StopReason, ToolResultMessage, UserContent};
 use crate::app::blocks::Blocks;
 use crate::app::geometry::EntryId;
 use crate::app::msg::Millis;
@@ -38,10 +37,8 @@ impl Transcript {
             AgentEvent::ToolExecutionEnd { tool_call_id, result, is_error, duration_ms, .. } => {
                 self.on_call(tool_call_id, |panel| panel.finish(result, *is_error, *duration_ms));
             }
-            AgentEvent::BashStart { id, command, exclude_from_context } => {
-                let panel = ShellPanel::new(command, *exclude_from_context, now);
-                let entry = self.push(Body::Shell(Box::new(panel)));
-                self.shells.push((id.clone(), entry));
+            AgentEvent::BashStart { id, command, exclude_from_context, size } => {
+                self.shell_start(id.clone(), ShellPanel::new(command, *exclude_from_context, *size, now));
             }
             AgentEvent::BashExecutionUpdate { id, delta } => self.shell_output(id.as_deref(), delta),
             AgentEvent::BashEnd { id, message } => self.shell_end(id.as_deref(), message),
@@ -301,33 +298,5 @@ impl Transcript {
                 change(panel);
             }
         });
-    }
-
-    fn shell(&self, id: Option<&str>) -> Option<EntryId> {
-        self.shells.iter().find(|(known, _)| known.as_deref() == id).map(|(_, entry)| *entry)
-    }
-
-    fn shell_output(&mut self, id: Option<&str>, delta: &str) {
-        let Some(entry) = self.shell(id) else { return };
-        self.edit(entry, |body| {
-            if let Body::Shell(panel) = body {
-                panel.append(delta);
-            }
-        });
-    }
-
-    fn shell_end(&mut self, id: Option<&str>, message: &BashExecution) {
-        let Some(entry) = self.shell(id) else { return };
-        self.shells.retain(|(known, _)| known.as_deref() != id);
-        self.edit(entry, |body| {
-            if let Body::Shell(panel) = body {
-                panel.finish(message);
-            }
-        });
-    }
-
-    /// Commands of the person that still run.
-    pub fn running_shells(&self) -> usize {
-        self.shells.len()
     }
 }

@@ -6,6 +6,7 @@
 
 pub mod fold;
 pub mod panel;
+pub mod shell;
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -16,7 +17,8 @@ use super::msg::Millis;
 use super::printable::Printable;
 use crate::agent::event::NoticeLevel;
 use crate::agent::message::Message;
-use panel::{ShellPanel, ToolPanel};
+use panel::ToolPanel;
+use shell::{Holder, ShellPanel};
 
 /// What an entry shows.
 #[derive(Clone, Debug, PartialEq)]
@@ -83,6 +85,8 @@ pub struct Transcript {
     calls: BTreeMap<String, EntryId>,
     /// Running commands of the person, oldest first: the command's id and its entry.
     shells: Vec<(Option<String>, EntryId)>,
+    /// The command that has the keyboard.
+    holder: Option<Holder>,
     last_answer: Option<Arc<Message>>,
 }
 

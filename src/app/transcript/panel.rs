@@ -1,4 +1,4 @@
-//! Panels of tool calls and of the person's commands, ready to be drawn.
+//! Panels of tool calls, ready to be drawn. Those of the person's commands are `shell.rs`.
 //!
 //! Details become printable here, once, when they arrive.
 
@@ -6,7 +6,6 @@ use std::sync::Arc;
 
 use serde_json::Value;
 
-use crate::agent::message::BashExecution;
 use crate::app::ansi::{self, AnsiLine};
 use crate::app::msg::Millis;
 use crate::app::printable::{Printable, printable_line};
@@ -139,104 +138,5 @@ fn printable_diff(diff: &FileDiff) -> FileDiff {
         path: printable_line(&diff.path).into_owned(),
         hunks: diff.hunks.iter().map(hunk).collect(),
         ..diff.clone()
-    }
-}
-
-/// A command the person ran.
-#[derive(Clone, Debug, PartialEq)]
-pub struct ShellPanel {
-    pub command: Printable,
-    /// True for `!!`: the model never sees it.
-    pub private: bool,
-    /// Raw output so far, its end only.
-    raw: String,
-    pub output: Output,
-    /// Lines that fell off the front of `raw`.
-    dropped: u64,
-    pub since: Millis,
-    /// How it ended.
-    pub end: Option<ShellEnd>,
-}
-
-/// How a command of the person ended.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum ShellEnd {
-    Exit(i32),
-    Cancelled,
-    Killed,
-}
-
-/// Bytes of output that a panel keeps.
-const KEPT: usize = 256 * 1024;
-
-impl ShellPanel {
-    /// A command that has begun.
-    pub fn new(command: &str, private: bool, since: Millis) -> Self {
-        ShellPanel {
-            command: Printable::new(command),
-            private,
-            raw: String::new(),
-            output: Output::None,
-            dropped: 0,
-            since,
-            end: None,
-        }
-    }
-
-    /// A command of an earlier run.
-    pub fn finished(message: &BashExecution) -> Self {
-        let mut panel = ShellPanel::new(&message.command, message.exclude_from_context, message.timestamp);
-        panel.append(&message.output);
-        panel.finish(message);
-        panel
-    }
-
-    /// Takes output as it comes.
-    pub fn append(&mut self, delta: &str) {
-        self.raw.push_str(delta);
-        if self.raw.len() > 2 * KEPT {
-            self.drop_front();
-        }
-        let lines: Arc<[AnsiLine]> = ansi::lines(self.tail()).into();
-        let hidden = self.dropped + self.lines_before_tail();
-        self.output = Output::Terminal { lines, hidden, status: None };
-    }
-
-    /// Takes the end.
-    pub fn finish(&mut self, message: &BashExecution) {
-        self.end = Some(match message.exit_code {
-            _ if message.cancelled => ShellEnd::Cancelled,
-            Some(code) => ShellEnd::Exit(code),
-            None => ShellEnd::Killed,
-        });
-        let lines: Arc<[AnsiLine]> = ansi::lines(&self.raw).into();
-        self.output = Output::Terminal { lines, hidden: self.dropped, status: None };
-    }
-
-    /// While output flows only its last rows are looked at, so a piece costs the same however
-    /// much came before.
-    fn tail(&self) -> &str {
-        self.raw.get(self.tail_start()..).unwrap_or(&self.raw)
-    }
-
-    fn tail_start(&self) -> usize {
-        const LOOK: usize = 16 * 1024;
-        let floor = self.raw.floor_char_boundary(self.raw.len().saturating_sub(LOOK));
-        match self.raw.get(floor..).and_then(|rest| rest.find('\n')) {
-            Some(line_end) if floor > 0 => floor + line_end + 1,
-            _ => floor,
-        }
-    }
-
-    fn lines_before_tail(&self) -> u64 {
-        let before = self.raw.get(..self.tail_start()).unwrap_or("");
-        before.bytes().filter(|byte| *byte == b'\n').count() as u64
-    }
-
-    fn drop_front(&mut self) {
-        let floor = self.raw.floor_char_boundary(self.raw.len() - KEPT);
-        let cut = self.raw.get(floor..).and_then(|rest| rest.find('\n')).map_or(floor, |at| floor + at + 1);
-        self.dropped += self.raw.bytes().take(cut).filter(|byte| *byte == b'\n').count() as u64;
-        self.raw.drain(..cut);
     }
 }

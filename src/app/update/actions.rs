@@ -1,6 +1,6 @@
 //! What each action does.
 
-use super::{complete, keys, overlays, send};
+use super::{complete, keyboard, keys, overlays, send};
 use crate::agent::AgentCommand;
 use crate::agent::command::Queue;
 use crate::agent::model::ThinkingLevel;
@@ -19,6 +19,8 @@ pub(super) fn run(model: &mut Model, action: Action, effects: &mut Vec<Effect>) 
         Action::Exit => model.composer.delete_forward(),
         Action::Suspend => effects.push(Effect::Suspend),
         Action::Editor => edit_outside(model, effects),
+        Action::GiveKeyboard => keyboard::give(model),
+        Action::TakeKeyboard => keyboard::take_or_give(model),
         Action::EditQueue => effects.push(Effect::Agent(AgentCommand::TakeQueue)),
         Action::Complete => complete::tab(model, effects),
         Action::HistorySearch => overlays::open_prompts(model),

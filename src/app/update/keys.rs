@@ -1,6 +1,6 @@
-//! Keys and pastes: overlays first, then completion, then the key map, then typing.
+//! Keys and pastes: a command that has the keyboard first, then overlays, then completion, then the key map, then typing.
 
-use super::{actions, complete, overlays, send};
+use super::{actions, complete, keyboard, overlays, send};
 use crate::app::action::Action;
 use crate::app::completion::Kind;
 use crate::app::effect::{Effect, Request};
@@ -8,6 +8,9 @@ use crate::app::key::{Key, KeyCode};
 use crate::app::model::{Model, Purpose};
 
 pub(super) fn press(model: &mut Model, key: Key, effects: &mut Vec<Effect>) {
+    if keyboard::press(model, key, effects) {
+        return;
+    }
     if !model.overlays.is_empty() {
         return overlays::key(model, key, effects);
     }
@@ -40,6 +43,9 @@ fn move_cursor(model: &mut Model, key: Key) {
 
 /// Pasted text is inserted and shown; nothing in it is a key, and it never sends anything.
 pub(super) fn paste(model: &mut Model, text: &str, effects: &mut Vec<Effect>) {
+    if keyboard::paste(model, text, effects) {
+        return;
+    }
     model.quit_armed = None;
     if !model.overlays.is_empty() {
         return overlays::paste(model, text);

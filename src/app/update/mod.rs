@@ -5,6 +5,7 @@
 mod actions;
 mod agent;
 mod complete;
+mod keyboard;
 mod keys;
 mod mouse;
 mod overlays;
@@ -25,7 +26,7 @@ pub fn update(mut model: Model, stamped: Stamped) -> (Model, Vec<Effect>) {
     model.now = model.now.max(stamped.at);
     match stamped.msg {
         Msg::Key(key) => keys::press(&mut model, key, &mut effects),
-        Msg::Mouse(event) => mouse::take(&mut model, event),
+        Msg::Mouse(event) => mouse::take(&mut model, event, &mut effects),
         Msg::Paste(text) => keys::paste(&mut model, &text, &mut effects),
         Msg::Resized(size) => model.size = size,
         Msg::Focused(focused) => model.focused = focused,
@@ -35,6 +36,9 @@ pub fn update(mut model: Model, stamped: Stamped) -> (Model, Vec<Effect>) {
         Msg::Laid(laid) => take_laid(&mut model, laid, &mut effects),
         Msg::Continued => {}
     }
+    if model.transcript.running_shells() > 0 || model.transcript.holder().is_some() {
+        keyboard::follow(&mut model, &mut effects);
+    }
     (model, effects)
 }
 
@@ -42,6 +46,7 @@ fn expire(model: &mut Model) {
     let now = model.now;
     model.remark = model.remark.take().filter(|(_, until)| now < *until);
     model.quit_armed = model.quit_armed.filter(|until| now < *until);
+    model.typed_ahead = model.typed_ahead.filter(|until| now < *until);
 }
 
 fn take_laid(model: &mut Model, laid: Laid, effects: &mut Vec<Effect>) {

@@ -1,5 +1,7 @@
 //! The mouse: the wheel scrolls, a click on a head folds, dragging selects.
 
+use super::keyboard;
+use crate::app::effect::Effect;
 use crate::app::geometry::{Hit, Point};
 use crate::app::key::{Mouse, MouseButton, MouseKind};
 use crate::app::model::Model;
@@ -7,7 +9,10 @@ use crate::app::model::Model;
 /// Rows a turn of the wheel scrolls.
 const WHEEL: i32 = 3;
 
-pub(super) fn take(model: &mut Model, event: Mouse) {
+pub(super) fn take(model: &mut Model, event: Mouse, effects: &mut Vec<Effect>) {
+    if keyboard::mouse(model, event, effects) {
+        return;
+    }
     match event.kind {
         MouseKind::ScrollUp => model.transcript.scroll(-WHEEL),
         MouseKind::ScrollDown => model.transcript.scroll(WHEEL),

@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use super::slash;
+use super::{keyboard, slash};
 use crate::agent::AgentCommand;
 use crate::agent::command::Queue;
 use crate::agent::event::NoticeLevel;
@@ -59,7 +59,7 @@ fn shell(model: &mut Model, text: &str, effects: &mut Vec<Effect>) {
     model.tickets += 1;
     let id = Some(format!("user-{}", model.tickets));
     let command = command.to_owned();
-    let size = Some((model.size.width, model.size.height));
+    let size = Some(keyboard::panel_size(model.size));
     effects.push(Effect::Agent(AgentCommand::Bash { id, command, exclude_from_context: private, size }));
 }
 

@@ -307,9 +307,14 @@ impl Front {
     fn agent_tells(&mut self, event: Option<AgentEvent>) -> io::Result<()> {
         let mut next = event;
         self.agent_gone = next.is_none();
+        // Large events (a flood of output) end it sooner: keys must not wait for them.
+        let begun = Instant::now();
         for _ in 0..GULP {
             let Some(event) = next else { return Ok(()) };
             self.screen.fold(Msg::Agent(event))?;
+            if begun.elapsed() >= FRAME {
+                return Ok(());
+            }
             next = self.agent.events.try_recv().ok();
         }
         match next {

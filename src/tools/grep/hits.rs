@@ -9,8 +9,11 @@ use grep_matcher::Matcher;
 use grep_regex::RegexMatcher;
 use grep_searcher::{Searcher, Sink, SinkContext, SinkMatch};
 
+use crate::tools::cap;
 use crate::tools::walk::MAX_BYTES;
 
+/// Bytes of the lines of one file that are kept.
+const KEPT: usize = 4 * 1024 * 1024;
 /// Longest part of a line that is shown, in bytes.
 const LINE: usize = 400;
 /// How much of a long line is shown in front of the match, in bytes.
@@ -39,7 +42,6 @@ pub struct Hits<'a> {
     matcher: &'a RegexMatcher,
     path: &'a str,
     named: Named,
-    most: u64,
     /// The lines, ready to be shown.
     pub lines: Vec<Line>,
     /// Matching lines among them.
@@ -53,10 +55,10 @@ pub struct Hits<'a> {
 }
 
 impl<'a> Hits<'a> {
-    /// Takes at most `most` matching lines of the file shown as `path`.
-    pub fn new(matcher: &'a RegexMatcher, path: &'a str, named: Named, most: u64) -> Self {
+    /// Takes the matching lines of the file shown as `path`, as many as are worth keeping.
+    pub fn new(matcher: &'a RegexMatcher, path: &'a str, named: Named) -> Self {
         let (lines, count, bytes) = (Vec::new(), 0, 0);
-        Hits { matcher, path, named, most, lines, count, bytes, more: false, binary: None }
+        Hits { matcher, path, named, lines, count, bytes, more: false, binary: None }
     }
 
     /// Adds what has to be said at the end of the file.
@@ -65,6 +67,20 @@ impl<'a> Hits<'a> {
             let note = format!("[{}: binary from byte {at} on; searched up to there]\n", self.path);
             self.push(note, false);
         }
+    }
+
+    /// Leaves only what one answer can show, `most` matching lines at most; what it weighs.
+    pub fn shorten(&mut self, most: u64) -> usize {
+        let (mut weight, mut matches) = (0, 0);
+        let fits = |line: &Line| {
+            matches += u64::from(line.matches);
+            weight += cap::weight(&line.text);
+            matches <= most && weight <= MAX_BYTES
+        };
+        let kept = self.lines.iter().map(fits).take_while(|fits| *fits).count();
+        // One more, by which it is seen that something was cut.
+        self.lines.truncate(kept + 1);
+        weight
     }
 
     fn push(&mut self, text: String, matches: bool) {
@@ -118,7 +134,7 @@ impl Sink for Hits<'_> {
             self.push(note, true);
             return Ok(false);
         }
-        if self.count >= self.most || self.bytes > MAX_BYTES {
+        if self.bytes > KEPT {
             self.more = true;
             return Ok(false);
         }

@@ -51,6 +51,7 @@ pub struct Pty {
     /// its own would seem to have ended, and be hung up when it had not.
     theirs: Option<OwnedFd>,
     name: String,
+    window: Window,
     input: Option<mpsc::Receiver<Input>>,
     waiting: VecDeque<u8>,
 }
@@ -75,7 +76,7 @@ impl Pty {
         let status = rustix::fs::fcntl_getfl(&ours)?;
         rustix::fs::fcntl_setfl(&ours, status | OFlags::NONBLOCK)?;
         let (theirs, name) = (Some(theirs), name.to_string_lossy().into_owned());
-        Ok(Pty { ours: watched(ours)?, theirs, name, input: Some(input), waiting: VecDeque::new() })
+        Ok(Pty { ours: watched(ours)?, theirs, name, window, input: Some(input), waiting: VecDeque::new() })
     }
 
     /// Standard input, output and error for the command.
@@ -83,6 +84,11 @@ impl Pty {
         let theirs = self.theirs.as_ref().ok_or_else(|| io::Error::other("the terminal is in use"))?;
         let end = || theirs.try_clone().map(Stdio::from);
         Ok([end()?, end()?, end()?])
+    }
+
+    /// The size it has.
+    pub(super) fn window(&self) -> Window {
+        self.window
     }
 
     /// The path of the command's end.
@@ -131,6 +137,7 @@ impl Pty {
         match input {
             Some(Input::Typed(bytes)) => self.waiting.extend(bytes),
             Some(Input::Resized(window)) => {
+                self.window = window;
                 // The command is told by a signal. A size that cannot be set changes nothing.
                 rustix::termios::tcsetwinsize(self.ours.get_ref(), window.into()).ok();
             }

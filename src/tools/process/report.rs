@@ -24,15 +24,13 @@ const FULL: usize = 64 * 1024;
 pub enum Flow {
     /// Its end, at most so many bytes each time.
     Newest(usize),
-    /// All of it: whoever is told sets the pace.
+    /// All of it, and no state so far: whoever is told sets the pace.
     All,
 }
 
 impl Flow {
     /// For those who look at the state so far and not at what is new.
     pub const LITTLE: Flow = Flow::Newest(2 * SHOWN);
-    /// For those who draw what is new: several full screens in colour.
-    pub const SCREENS: Flow = Flow::Newest(256 * 1024);
 }
 
 /// Output that was not told yet.
@@ -81,7 +79,11 @@ impl<'a> Report<'a> {
         let whole = whole_characters(&self.pending);
         let delta = String::from_utf8_lossy(self.pending.get(..whole).unwrap_or_default()).into_owned();
         self.pending.drain(..whole);
-        (self.tell)(&delta, &snapshot(capture, SHOWN));
+        let so_far = match self.flow {
+            Flow::All => TerminalOutput::default(),
+            Flow::Newest(_) => snapshot(capture, SHOWN),
+        };
+        (self.tell)(&delta, &so_far);
     }
 }
 
@@ -92,7 +94,7 @@ pub(super) fn snapshot(capture: &Capture, most: usize) -> TerminalOutput {
 }
 
 /// Length without an unfinished character at the end.
-fn whole_characters(bytes: &[u8]) -> usize {
+pub(super) fn whole_characters(bytes: &[u8]) -> usize {
     match std::str::from_utf8(bytes.get(bytes.len().saturating_sub(4)..).unwrap_or_default()) {
         Err(error) if error.error_len().is_none() => bytes.len() - (bytes.len().min(4) - error.valid_up_to()),
         // The last four bytes may begin inside a character; look behind its end.

@@ -8,12 +8,14 @@ use std::time::{Duration, Instant};
 
 use tokio_util::sync::CancellationToken;
 
+use crate::tools::cap;
+
 /// Most bytes kept of one line before decoding.
 const LINE_BYTES: usize = 8 * 1024;
 /// Most characters shown of one line.
 const LINE_CHARACTERS: usize = 2_000;
-/// Bytes a line number and its spaces take.
-const NUMBER: usize = 9;
+/// What a line number with its spaces weighs.
+const NUMBER: usize = 15;
 /// One read.
 const PIECE: usize = 256 * 1024;
 
@@ -24,8 +26,8 @@ pub struct Ask {
     pub first: u64,
     /// Most lines.
     pub lines: usize,
-    /// Most bytes of the lines with their numbers.
-    pub bytes: usize,
+    /// Most that the lines with their numbers weigh, see [`cap::weight`].
+    pub weight: usize,
     /// The byte that ends a line.
     pub line_end: u8,
     /// How long to count the lines behind the window; none to leave it.
@@ -87,7 +89,7 @@ impl Window {
             window: Window::default(),
             line: Line::default(),
             open: false,
-            bytes: 0,
+            weight: 0,
             full: None,
         };
         let mut piece = vec![0; PIECE];
@@ -118,7 +120,7 @@ struct Cutter<'a> {
     line: Line,
     /// True when the last byte did not end a line.
     open: bool,
-    bytes: usize,
+    weight: usize,
     /// Since when the window is full.
     full: Option<Instant>,
 }
@@ -182,14 +184,16 @@ impl Cutter<'_> {
         let line = std::mem::take(&mut self.line);
         self.window.counted += 1;
         self.open = false;
-        // What is shown of a line is bounded in characters, what it costs is bytes.
-        let cost = line.bytes.len().min(LINE_CHARACTERS * 4) + NUMBER + usize::from(line.dropped > 0) * 48;
-        if self.bytes + cost > self.ask.bytes && !self.window.lines.is_empty() {
+        let cut = usize::from(line.dropped > 0 || line.bytes.len() > LINE_CHARACTERS) * 48;
+        let text = String::from_utf8_lossy(&line.bytes);
+        let shown = cap::start_within_characters(&text, LINE_CHARACTERS);
+        let cost = cap::weight(shown) + NUMBER + cut;
+        if self.weight + cost > self.ask.weight && !self.window.lines.is_empty() {
             self.window.more = true;
             self.full = Some(Instant::now());
             return;
         }
-        self.bytes += cost;
+        self.weight += cost;
         self.window.lines.push(line);
         if self.window.lines.len() >= self.ask.lines {
             self.full = Some(Instant::now());
@@ -221,7 +225,7 @@ mod tests {
     use super::*;
 
     fn ask(first: u64, lines: usize) -> Ask {
-        Ask { first, lines, bytes: 10_000, line_end: b'\n', count: Some(Duration::from_secs(9)) }
+        Ask { first, lines, weight: 10_000, line_end: b'\n', count: Some(Duration::from_secs(9)) }
     }
 
     /// A stream that gives its bytes in pieces of one size.

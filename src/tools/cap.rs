@@ -1,0 +1,164 @@
+//! What goes to the model is capped: by lines, by bytes, and by tokens as far as they can be
+//! estimated. What is left out is kept as a whole in a file.
+//!
+//! Bytes and tokens are one measure here, the *weight* of a text: never less than its bytes, more
+//! where tokens are shorter than usual. A cap of so many bytes is then a cap of a quarter as many
+//! tokens. What the tools say about a cut is theirs.
+
+use super::paths;
+use super::scratch::{Scratch, SpillFile};
+
+/// Weight of a token: the bytes of a usual one.
+pub const TOKEN: usize = 4;
+/// Bytes of one whole that are kept.
+const MOST: u64 = 16 * 1024 * 1024;
+/// Bytes that wait before a file is begun.
+const WAITING: usize = 256 * 1024;
+
+/// What a text counts for against a cap in bytes. Tokenisers join letters, but hardly digits,
+/// and give a character of other scripts a token of its own, or two.
+pub fn weight(text: &str) -> usize {
+    text.chars().map(weight_of).sum()
+}
+
+fn weight_of(character: char) -> usize {
+    match character {
+        '0'..='9' => TOKEN / 2,
+        _ => match character.len_utf8() {
+            length @ (1 | 2) => length,
+            3 => TOKEN,
+            _ => 2 * TOKEN,
+        },
+    }
+}
+
+/// The first so many characters.
+pub fn start_within_characters(text: &str, most: usize) -> &str {
+    text.char_indices().nth(most).and_then(|(at, _)| text.get(..at)).unwrap_or(text)
+}
+
+/// The length of the longest start of `text` that weighs at most `most`.
+pub fn start_within(text: &str, most: usize) -> usize {
+    within(text.char_indices().map(|(at, character)| (at + character.len_utf8(), character)), most)
+        .unwrap_or(0)
+}
+
+/// Where the longest end of `text` begins that weighs at most `most`.
+pub fn end_within(text: &str, most: usize) -> usize {
+    within(text.char_indices().rev(), most).unwrap_or(text.len())
+}
+
+fn within(characters: impl Iterator<Item = (usize, char)>, most: usize) -> Option<usize> {
+    let mut sum = 0;
+    let fitting = characters.take_while(|(_, character)| {
+        sum += weight_of(*character);
+        sum <= most
+    });
+    fitting.last().map(|(at, _)| at)
+}
+
+/// Results that may be more than an answer holds, as they come.
+#[derive(Debug)]
+pub struct Whole<'a> {
+    scratch: &'a Scratch,
+    stem: &'static str,
+    waiting: String,
+    file: Option<SpillFile>,
+    bytes: u64,
+    trouble: Option<String>,
+}
+
+impl<'a> Whole<'a> {
+    /// Nothing yet. A file is made once it is needed; `stem` begins its name.
+    pub fn new(scratch: &'a Scratch, stem: &'static str) -> Self {
+        Whole { scratch, stem, waiting: String::new(), file: None, bytes: 0, trouble: None }
+    }
+
+    /// Takes the next result.
+    pub fn add(&mut self, text: &str) {
+        if self.is_full() {
+            return;
+        }
+        self.bytes += text.len() as u64;
+        self.waiting.push_str(text);
+        if self.waiting.len() >= WAITING {
+            self.write();
+        }
+    }
+
+    /// True when nothing more is taken.
+    pub fn is_full(&self) -> bool {
+        self.bytes >= MOST || self.trouble.is_some()
+    }
+
+    fn write(&mut self) {
+        let waiting = std::mem::take(&mut self.waiting);
+        if self.file.is_none() {
+            match self.scratch.create(self.stem) {
+                Ok(file) => self.file = Some(file),
+                Err(error) => return self.trouble = Some(paths::reason(&error)),
+            }
+        }
+        if let Some(Err(error)) = self.file.as_mut().map(|file| file.append(waiting.as_bytes())) {
+            self.trouble = Some(paths::reason(&error));
+        }
+    }
+
+    /// Completes the file; a part of a sentence about where all of it is.
+    pub fn finish(mut self) -> String {
+        let full = self.is_full();
+        self.write();
+        let path = self.file.as_ref().map(|file| file.path().to_path_buf());
+        match (path, self.trouble) {
+            (Some(path), None) if full => {
+                format!("the first {} MB found are in {}", MOST >> 20, path.display())
+            }
+            (Some(path), None) => format!("all of them, unsorted, are in {}", path.display()),
+            (Some(path), Some(trouble)) => format!("some of them are in {}, as {trouble}", path.display()),
+            (None, trouble) => {
+                format!(
+                    "they could not be kept in a file: {}",
+                    trouble.as_deref().unwrap_or("there is no room")
+                )
+            }
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn text_weighs_what_its_tokens_do() {
+        let cases = [("", 0), ("words", 5), ("2024", 8), ("é", 2), ("漢字", 8), ("👍", 8), ("a\n", 2)];
+        for (text, expected) in cases {
+            assert_eq!(weight(text), expected, "{text}");
+            assert!(weight(text) >= text.len(), "no text is lighter than its bytes");
+        }
+        assert_eq!((start_within("漢字x", 4), end_within("x漢字", 4)), (3, 4));
+        assert_eq!((start_within("abc", 0), end_within("abc", 0)), (0, 3));
+        assert_eq!((start_within("abc", 9), end_within("abc", 9)), (3, 0));
+    }
+
+    #[test]
+    fn the_whole_is_in_a_file() {
+        let base = tempfile::tempdir().unwrap();
+        let scratch = Scratch::new(base.path()).unwrap();
+        for lines in [1, 100_000] {
+            let mut whole = Whole::new(&scratch, "find");
+            (0..lines).for_each(|n| whole.add(&format!("line {n}\n")));
+            let said = whole.finish();
+            let path = said.strip_prefix("all of them, unsorted, are in ").unwrap();
+            let text = std::fs::read_to_string(path).unwrap();
+            assert!(text.lines().count() == lines && text.ends_with(&format!("line {}\n", lines - 1)));
+        }
+        let small = Scratch::bounded(base.path(), 10);
+        let mut whole = Whole::new(&small, "find");
+        whole.add("more than ten bytes\n");
+        assert!(whole.finish().starts_with("some of them are in "));
+        let mut whole = Whole::new(&scratch, "find");
+        whole.add(&"x".repeat(17 << 20));
+        assert!(whole.is_full() && whole.finish().starts_with("the first 16 MB found are in "));
+    }
+}

@@ -1,0 +1,112 @@
+//! Colours and weights of terminal text as plain data: SGR, `ESC [ … m` (ECMA-48 §8.3.117).
+//!
+//! Pure. Concealed text counts as ordinary text.
+
+/// A colour as terminals name it.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
+pub enum SgrColor {
+    /// The terminal's own.
+    #[default]
+    Default,
+    /// One of the 16 that the terminal's own theme defines: 0-7 normal, 8-15 bright.
+    Named(u8),
+    /// One of the 256; 16 and above here.
+    Indexed(u8),
+    /// Red, green, blue.
+    Rgb(u8, u8, u8),
+}
+
+/// How a run of text looks.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
+pub struct SgrStyle {
+    pub foreground: SgrColor,
+    pub background: SgrColor,
+    pub bold: bool,
+    pub dim: bool,
+    pub italic: bool,
+    pub underline: bool,
+    pub reverse: bool,
+    pub strike: bool,
+}
+
+impl SgrStyle {
+    /// Carries out a sequence: what stands between `ESC [` and `m`. One that is no SGR (it has a
+    /// private mark) changes nothing.
+    pub fn apply(&mut self, parameters: &str) {
+        let known = |byte: u8| byte.is_ascii_digit() || matches!(byte, b';' | b':');
+        if !parameters.bytes().all(known) {
+            return;
+        }
+        let number = |code: &str| code.parse::<u16>().unwrap_or(0);
+        let mut codes = parameters.split(';');
+        while let Some(code) = codes.next() {
+            // Parts of one parameter are parted by colons: `4:3`, `38:2::1:2:3` (ITU T.416).
+            match code.split_once(':') {
+                Some(("38", colour)) => parted_colour(colour, &mut self.foreground),
+                Some(("48", colour)) => parted_colour(colour, &mut self.background),
+                Some(("4", shape)) => self.underline = shape != "0",
+                Some(_) => {}
+                None => match number(code) {
+                    38 => set(&mut self.foreground, extended(&mut codes.by_ref().map(number))),
+                    48 => set(&mut self.background, extended(&mut codes.by_ref().map(number))),
+                    code => self.switch(code),
+                },
+            }
+        }
+    }
+
+    fn switch(&mut self, code: u16) {
+        match code {
+            0 => *self = SgrStyle::default(),
+            1 => self.bold = true,
+            2 => self.dim = true,
+            3 => self.italic = true,
+            4 => self.underline = true,
+            7 => self.reverse = true,
+            9 => self.strike = true,
+            21 | 22 => (self.bold, self.dim) = (false, false),
+            23 => self.italic = false,
+            24 => self.underline = false,
+            27 => self.reverse = false,
+            29 => self.strike = false,
+            30..=37 | 90..=97 => self.foreground = named(code, 30),
+            40..=47 | 100..=107 => self.background = named(code, 40),
+            39 => self.foreground = SgrColor::Default,
+            49 => self.background = SgrColor::Default,
+            _ => {}
+        }
+    }
+}
+
+fn set(colour: &mut SgrColor, value: Option<SgrColor>) {
+    if let Some(value) = value {
+        *colour = value;
+    }
+}
+
+/// The colour in `5:n`, `2:r:g:b` or `2:space:r:g:b`.
+fn parted_colour(parts: &str, colour: &mut SgrColor) {
+    let mut codes: Vec<u16> = parts.split(':').map(|code| code.parse().unwrap_or(0)).collect();
+    if codes.first() == Some(&2) && codes.len() > 4 {
+        codes.remove(1);
+    }
+    set(colour, extended(&mut codes.into_iter()));
+}
+
+fn named(code: u16, base: u16) -> SgrColor {
+    let index = if code >= base + 60 { code - base - 60 + 8 } else { code - base };
+    SgrColor::Named(index as u8 & 15)
+}
+
+/// The rest of `38;5;n` or `38;2;r;g;b`.
+fn extended(codes: &mut impl Iterator<Item = u16>) -> Option<SgrColor> {
+    let byte = |code: Option<u16>| code.and_then(|code| u8::try_from(code).ok());
+    match codes.next()? {
+        5 => match byte(codes.next())? {
+            index @ 0..=15 => Some(SgrColor::Named(index)),
+            index => Some(SgrColor::Indexed(index)),
+        },
+        2 => Some(SgrColor::Rgb(byte(codes.next())?, byte(codes.next())?, byte(codes.next())?)),
+        _ => None,
+    }
+}

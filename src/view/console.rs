@@ -1,0 +1,109 @@
+//! The terminal of the command that has the keyboard: in the composer's place, or, for a
+//! full-screen program, all over the window but for a row that says how to get back.
+//!
+//! Cells are drawn from the screen that `tools::screen` keeps; nothing a program wrote reaches the
+//! terminal in another way.
+
+use ratatui::buffer::Buffer;
+use ratatui::layout::Rect;
+use ratatui::text::{Line, Span};
+
+use super::panel::both_ends;
+use super::theme::{Theme, Token};
+use super::{terminal_text, wrap};
+use crate::app::Model;
+use crate::app::action::Action;
+use crate::app::overlay::Overlay;
+use crate::app::printable::printable_line;
+use crate::app::transcript::shell::ShellPanel;
+use crate::tools::screen::{Row, Screen};
+
+/// Rows of a command's terminal in the composer's place; none while tau has the keyboard.
+pub fn rows(model: &Model) -> Option<usize> {
+    model.transcript.held().map(|(_, screen)| screen.used())
+}
+
+/// Whether a full-screen program has the window.
+pub fn is_full(model: &Model) -> bool {
+    model.transcript.held().is_some_and(|(_, screen)| screen.is_full())
+}
+
+/// Draws a full-screen program; where its cursor is.
+pub fn draw_full(model: &Model, theme: &Theme, area: Rect, buffer: &mut Buffer) -> Option<(u16, u16)> {
+    let (panel, screen) = model.transcript.held()?;
+    let last = Rect { y: area.bottom().saturating_sub(1), height: area.height.min(1), ..area };
+    let above = Rect { height: area.height.saturating_sub(1), ..area };
+    let style = theme.style(Token::Footer);
+    let left = Span::styled(format!(" {}", name(panel)), style);
+    let right = Span::styled(way_back(model), theme.style(Token::Accent));
+    buffer.set_line(last.x, last.y, &both_ends(vec![left], vec![right], last.width), last.width);
+    cells(screen, 0, theme, above, buffer)
+}
+
+/// Draws a command's terminal between two rules; where its cursor is.
+pub fn draw(model: &Model, theme: &Theme, area: Rect, buffer: &mut Buffer) -> Option<(u16, u16)> {
+    let (panel, screen) = model.transcript.held().filter(|_| area.height > 0)?;
+    let framed = area.height >= 3;
+    let inner = if framed { Rect { y: area.y + 1, height: area.height - 2, ..area } } else { area };
+    if framed {
+        let rule = |left: String, right: String, y: u16, buffer: &mut Buffer| {
+            let taken = wrap::cells(&left) + wrap::cells(&right);
+            let line = "─".repeat(usize::from(area.width).saturating_sub(taken));
+            let line = Line::styled(format!("{left}{line}{right}"), theme.style(Token::ComposerShell));
+            buffer.set_line(area.x, y, &line, area.width);
+        };
+        let back = format!(" {} ──", way_back(model));
+        let room = area.width.saturating_sub(u16::try_from(wrap::cells(&back)).unwrap_or(0) + 6);
+        let left = format!("── {} ", wrap::truncate(&format!("typing into {}", name(panel)), room));
+        rule(left, back, area.y, buffer);
+        rule(String::new(), String::new(), area.bottom() - 1, buffer);
+    }
+    let first = screen.used().saturating_sub(usize::from(inner.height));
+    cells(screen, first, theme, inner, buffer)
+}
+
+fn name(panel: &ShellPanel) -> String {
+    let line = panel.command.lines().next().unwrap_or("");
+    let more = if panel.command.lines().nth(1).is_some() { " …" } else { "" };
+    format!("{line}{more}")
+}
+
+/// How the keyboard comes back, and what waits for it.
+fn way_back(model: &Model) -> String {
+    let key = model.keymap.first_key(Action::TakeKeyboard);
+    match model.overlays.last() {
+        Some(Overlay::Asked { .. }) => format!("the agent asks · {key} takes the keyboard back"),
+        _ if model.status.run.is_some() => format!("the agent works · {key} takes the keyboard back"),
+        _ => format!("{key} takes the keyboard back"),
+    }
+}
+
+/// Draws the rows from `first` on; where the cursor is, if it is among them.
+fn cells(
+    screen: &Screen,
+    first: usize,
+    theme: &Theme,
+    area: Rect,
+    buffer: &mut Buffer,
+) -> Option<(u16, u16)> {
+    for (row, y) in screen.rows().skip(first).zip(area.y..area.bottom()) {
+        draw_row(row, theme, Rect { y, height: 1, ..area }, buffer);
+    }
+    let (column, row) = screen.cursor()?;
+    let row = row.checked_sub(u16::try_from(first).ok()?).filter(|row| *row < area.height)?;
+    (column < area.width).then_some((area.x + column, area.y + row))
+}
+
+fn draw_row(row: &Row, theme: &Theme, area: Rect, buffer: &mut Buffer) {
+    let cells = row.cells();
+    for (index, (cell, x)) in cells.iter().zip(area.x..area.right()).enumerate() {
+        let text = cell.text();
+        let style = terminal_text::style_over(cell.style, theme, Token::Text);
+        let covered = cells.iter().skip(index + 1).take_while(|next| next.text().is_empty()).count();
+        let width = (covered + 1).min(usize::from(area.right() - x));
+        if !text.is_empty() {
+            buffer.set_style(Rect { x, y: area.y, width: width as u16, height: 1 }, style);
+            buffer.set_stringn(x, area.y, printable_line(&text), width, style);
+        }
+    }
+}
