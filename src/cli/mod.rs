@@ -18,6 +18,7 @@ pub mod print;
 pub mod probe;
 pub mod progress;
 pub mod prompts;
+mod sessions;
 pub mod signals;
 pub mod tui;
 

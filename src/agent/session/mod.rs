@@ -6,9 +6,14 @@
 
 pub mod entry;
 mod file;
+mod fork;
+pub mod index;
 pub mod list;
+pub mod lock;
 mod migrate;
+pub mod outline;
 mod read;
+pub mod tail;
 pub mod tree;
 
 use std::path::{Path, PathBuf};
@@ -20,8 +25,12 @@ use super::event::{CompactionResult, SessionInfo};
 use super::message::Message;
 use super::model::ThinkingLevel;
 use entry::{Body, Entry};
-use file::{SessionFile, Worth};
+pub use file::Access;
+use file::{Opened, SessionFile, Worth};
+pub use fork::Part;
+pub use lock::Owner;
 use read::{Contents, Form, Header};
+use tail::Earlier;
 use tree::Tree;
 
 /// Why a session could not be opened or written.
@@ -33,9 +42,9 @@ pub enum SessionError {
     /// The file system said no.
     #[error("{path}: {source}", path = .path.display())]
     Io { path: PathBuf, source: std::io::Error },
-    /// Another tau writes to it; its process id, or 0 where that cannot be found out.
-    #[error("{path}: in use by another tau (process {owner})", path = .path.display())]
-    Locked { path: PathBuf, owner: u32 },
+    /// Another tau writes to it.
+    #[error("{path}: in use by another tau ({owner})", path = .path.display())]
+    Locked { path: PathBuf, owner: Owner },
 }
 
 /// What the model is given of a session.
@@ -57,6 +66,10 @@ pub struct Session {
     /// None for a session in memory.
     file: Option<SessionFile>,
     skipped: usize,
+    /// The first line of the file, without its end.
+    header: Box<str>,
+    /// What is known of the part of the file that has not been read.
+    earlier: Option<Earlier>,
 }
 
 /// The header as it is written.
@@ -101,11 +114,13 @@ impl Session {
             parent_session: parent,
         };
         // A path that is not UTF-8 has no place in JSON; such a session stays in memory.
-        let line = serde_json::to_vec(&header).ok().map(|line| [line.as_slice(), b"\n"].concat());
+        let line = serde_json::to_string(&header).ok();
+        let header = line.as_deref().unwrap_or_default().into();
+        let line = line.map(|line| [line.as_bytes(), b"\n"].concat());
         let file = dir.zip(line).map(|(dir, line)| SessionFile::absent(dir.join(name), [line]));
         let path = file.as_ref().map(|file| file.path().to_owned());
         let info = SessionInfo { id, file: path, name: None, cwd: cwd.to_owned(), resumed: false };
-        Session { info, tree: Tree::default(), file, skipped: 0 }
+        Session { info, tree: Tree::default(), file, skipped: 0, header, earlier: None }
     }
 
     /// Opens a session file for appending and locks it. Files of versions 1 and 2 are rewritten
@@ -116,17 +131,43 @@ impl Session {
     /// # Errors
     /// See [`SessionError`]. The session this process has open itself counts as locked.
     pub fn open(path: &Path) -> Result<Self, SessionError> {
-        let (file, bytes) = SessionFile::open(path)?;
-        let contents = read::contents(&bytes).ok_or_else(|| SessionError::NotASession(path.to_owned()))?;
+        Self::open_as(path, Access::Write)
+    }
+
+    /// As [`Session::open`], with more or less than the usual access. A file of an older version
+    /// that is opened for reading only is read as if it had been rewritten.
+    ///
+    /// # Errors
+    /// As [`Session::open`].
+    pub fn open_as(path: &Path, access: Access) -> Result<Self, SessionError> {
+        let mut opened = SessionFile::open(path, access)?;
+        let bytes = opened.whole()?;
+        Self::read(path, opened, &bytes, access)
+    }
+
+    fn read(path: &Path, opened: Opened, bytes: &[u8], access: Access) -> Result<Self, SessionError> {
+        let contents = read::contents(bytes).ok_or_else(|| SessionError::NotASession(path.to_owned()))?;
+        let file = opened.done(bytes.len() as u64, bytes.last().copied());
         match contents.header.form() {
-            Form::Current => Ok(Self::opened(file, contents)),
-            Form::Old => Self::migrated(path, &bytes, file),
+            Form::Current => Ok(Self::opened(file, contents, bytes)),
+            Form::Old if access == Access::Read => {
+                let current = migrate::to_current(bytes);
+                let contents = read::contents(&current);
+                let contents = contents.ok_or_else(|| SessionError::NotASession(path.to_owned()))?;
+                Ok(Self::opened(file, contents, &current))
+            }
+            Form::Old => Self::migrated(path, bytes, file),
             Form::Newer => {
                 let reason = "written by a later version, open for reading only";
-                Ok(Self::opened(SessionFile::read_only(path.to_owned(), reason), contents))
+                Ok(Self::opened(SessionFile::read_only(path.to_owned(), reason), contents, bytes))
             }
-            Form::Document => Ok(Self::imported(path, &bytes, &contents.header)),
+            Form::Document => Ok(Self::imported(path, bytes, &contents.header)),
         }
+    }
+
+    /// As [`Session::begin`], for a session that goes on from the one in `parent`.
+    pub fn begin_after(dir: Option<&Path>, cwd: &Path, parent: &Path) -> Self {
+        Self::fresh(dir, cwd, None, Some(parent))
     }
 
     /// A new session with all entries of `path`, which is not locked and not changed: for a
@@ -164,8 +205,10 @@ impl Session {
         Ok(session)
     }
 
-    fn opened(file: SessionFile, contents: Contents) -> Self {
+    fn opened(file: SessionFile, contents: Contents, bytes: &[u8]) -> Self {
         let header = &contents.header;
+        let line = read::lines(bytes).find(|line| Header::parse(line).is_some()).unwrap_or_default();
+        let line = String::from_utf8_lossy(line).into();
         let info = SessionInfo {
             id: header.id.clone(),
             file: Some(file.path().to_owned()),
@@ -174,7 +217,8 @@ impl Session {
             resumed: true,
         };
         let tree = tree_of(&contents.header, contents.entries);
-        let mut session = Session { info, tree, file: Some(file), skipped: contents.skipped };
+        let skipped = contents.skipped;
+        let mut session = Session { info, tree, file: Some(file), skipped, header: line, earlier: None };
         session.info.name = session.tree.name().map(str::to_owned);
         session
     }
@@ -184,11 +228,12 @@ impl Session {
         super::files::replace(path, &current)
             .map_err(|source| SessionError::Io { path: path.to_owned(), source })?;
         // The old file keeps its lock until the new one is locked in its place.
-        let opened = SessionFile::open(path);
+        let opened = SessionFile::open(path, Access::Write);
         drop(old);
-        let (file, bytes) = opened?;
+        let mut opened = opened?;
+        let bytes = opened.whole()?;
         let contents = read::contents(&bytes).ok_or_else(|| SessionError::NotASession(path.to_owned()))?;
-        Ok(Self::opened(file, contents))
+        Ok(Self::opened(opened.done(bytes.len() as u64, bytes.last().copied()), contents, &bytes))
     }
 
     fn imported(path: &Path, bytes: &[u8], header: &Header) -> Self {
@@ -218,9 +263,20 @@ impl Session {
         &self.info
     }
 
+    /// The header: the first line of its file, without the line's end.
+    pub fn header(&self) -> &str {
+        &self.header
+    }
+
     /// Its entries, as a tree.
     pub fn tree(&self) -> &Tree {
         &self.tree
+    }
+
+    /// Whether it was opened to be looked at ([`Access::Read`]): what is appended is in memory
+    /// only, until a fork takes it over.
+    pub fn is_looked_at(&self) -> bool {
+        self.file.as_ref().is_some_and(SessionFile::is_looked_at)
     }
 
     /// Goes on from another entry of the tree, or from before the first; forgotten when nothing
@@ -234,7 +290,7 @@ impl Session {
         self.tree.context()
     }
 
-    /// Unreadable lines that were passed over when it was opened.
+    /// Unreadable lines that were passed over in what was read of it.
     pub fn skipped_lines(&self) -> usize {
         self.skipped
     }
@@ -260,6 +316,18 @@ impl Session {
         self.add(body, Worth::Waits)
     }
 
+    /// Appends an entry beside the conversation, which stands where it stood: a label of another
+    /// entry does not belong to the branch.
+    ///
+    /// # Errors
+    /// As [`Session::append`].
+    pub fn append_aside(&mut self, body: Body) -> Result<(), SessionError> {
+        let leaf = self.tree.leaf().map(|leaf| leaf.id.clone());
+        let written = self.append_body(body);
+        self.tree.move_leaf(leaf.as_deref());
+        written
+    }
+
     /// Appends a compaction; the id of its entry, and whether it was written. With no
     /// `first_kept` nothing of what stands before it is kept, and it names itself.
     pub fn append_compaction(
@@ -268,7 +336,7 @@ impl Session {
         result: &CompactionResult,
     ) -> (String, Result<(), SessionError>) {
         self.take_foreign();
-        let mut entry = self.tree.grow(entry::now(), Body::SessionInfo { name: String::new() });
+        let mut entry = self.grow(Body::SessionInfo { name: String::new() });
         entry.body = Body::Compaction {
             summary: result.summary.clone(),
             first_kept_entry_id: first_kept.unwrap_or(&entry.id).to_owned(),
@@ -286,7 +354,7 @@ impl Session {
     /// As [`Session::append`].
     pub fn set_model(&mut self, provider: &str, id: &str) -> Result<(), SessionError> {
         let model = (provider.to_owned(), id.to_owned());
-        if self.tree.context().model.as_ref() == Some(&model) {
+        if self.tree.model().as_ref() == Some(&model) {
             return Ok(());
         }
         self.append_body(Body::ModelChange { provider: model.0, model_id: model.1 })
@@ -297,7 +365,7 @@ impl Session {
     /// # Errors
     /// As [`Session::append`].
     pub fn set_thinking(&mut self, level: ThinkingLevel) -> Result<(), SessionError> {
-        if self.tree.context().thinking == Some(level) {
+        if self.tree.thinking() == Some(level) {
             return Ok(());
         }
         self.append_body(Body::ThinkingLevelChange { thinking_level: level.name().to_owned() })
@@ -329,15 +397,25 @@ impl Session {
 
     fn add(&mut self, body: Body, worth: Worth) -> Result<(), SessionError> {
         self.take_foreign();
-        let entry = self.tree.grow(entry::now(), body);
+        let entry = self.grow(body);
         self.put(entry, worth)
+    }
+
+    /// A new entry below the leaf.
+    fn grow(&self, body: Body) -> Entry {
+        let mut entry = self.tree.grow(entry::now(), body);
+        if self.earlier.is_some() {
+            // Which short ids are taken is not known while a part of the file is unread.
+            entry.id = uuid::Uuid::now_v7().to_string().into();
+        }
+        entry
     }
 
     /// Another program may have appended: its entries make a branch beside ours.
     fn take_foreign(&mut self) {
         if let Some(file) = &mut self.file {
             let foreign = file.foreign();
-            read::appended(&foreign).into_iter().for_each(|entry| self.tree.insert(entry));
+            read::entries(&foreign).0.into_iter().for_each(|entry| self.tree.insert(entry));
         }
     }
 

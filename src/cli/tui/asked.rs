@@ -19,6 +19,7 @@ use crate::agent::history::PromptHistory;
 use crate::agent::model::Model;
 use crate::agent::provider::direct::Direct;
 use crate::agent::secret::Secret;
+use crate::agent::session::index::Known;
 use crate::agent::session::list;
 use crate::agent::settings::auth::Keys;
 use crate::agent::settings::write;
@@ -41,6 +42,8 @@ pub struct Office {
     pub cwd: PathBuf,
     /// The folder that holds the session files of all directories.
     pub sessions: PathBuf,
+    /// What lists remember of them.
+    pub index: PathBuf,
     pub config_file: PathBuf,
     /// Models of servers on this machine, once they were found.
     pub served: std::sync::Mutex<Vec<Arc<Model>>>,
@@ -159,7 +162,8 @@ async fn sessions(
     let list = move || {
         let mut rows = Vec::with_capacity(BATCH);
         let cwd = (!all).then_some(office.cwd.as_path());
-        list::list(&office.sessions, cwd, &mut |row| {
+        let mut known = Known::load(&office.index);
+        list::list_known(&office.sessions, cwd, &mut known, &mut |row| {
             rows.push(row);
             if rows.len() == BATCH {
                 let rows = std::mem::take(&mut rows);
@@ -169,6 +173,9 @@ async fn sessions(
             !stop.load(Ordering::Relaxed)
         });
         let _ = answers.blocking_send((ticket, Reply::Sessions { rows, done: true }));
+        if let Err(error) = known.save(&office.index) {
+            tracing::warn!(%error, "the index of sessions could not be written");
+        }
     };
     let _ = tokio::task::spawn_blocking(list).await;
 }

@@ -1,0 +1,91 @@
+//! New sessions made of a part of another: forks and clones (section 8 of the session format).
+//!
+//! Entries keep their ids and every field they have, also those that are not known here. Labels
+//! of what is kept are written anew at the end, because they may stand on another branch.
+
+use std::collections::HashMap;
+use std::path::Path;
+use std::sync::Arc;
+
+use serde_json::Value;
+
+use super::entry::{Body, Entry, now};
+use super::{Session, read};
+
+/// How much of the path is kept.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Part<'a> {
+    /// All of it.
+    All,
+    /// What stands before the entry of that id.
+    Before(&'a str),
+}
+
+impl Session {
+    /// A new session with a part of the path to this one's leaf; none when the entry is not on
+    /// it. Its file is made, in `dir`, with the first message.
+    pub fn fork(&self, dir: Option<&Path>, part: Part<'_>) -> Option<Session> {
+        let path: Vec<&Entry> = match part {
+            Part::All => self.tree.branch(),
+            Part::Before(id) => {
+                let path = self.tree.branch_to(id)?;
+                path.split_last().map(|(_, before)| before.to_vec()).unwrap_or_default()
+            }
+        };
+        let source = self.info.file.as_deref().filter(|file| file.exists());
+        let mut fork = Session::fresh(dir, &self.info.cwd, None, source);
+        fork.info.resumed = true;
+        let lines = self.lines();
+        let mut parent: Option<Arc<str>> = None;
+        for entry in path.iter().filter(|entry| !matches!(entry.body, Body::Label { .. })) {
+            let own = entry.line();
+            let line = lines.get(&*entry.id).map_or(own.as_slice(), Vec::as_slice);
+            fork.adopt(line, parent.as_ref());
+            parent = Some(Arc::clone(&entry.id));
+        }
+        for entry in &path {
+            if let Some(label) = self.tree.label(&entry.id) {
+                let (target_id, label) = (entry.id.to_string(), Some(label.to_owned()));
+                let label = fork.tree.grow(now(), Body::Label { target_id, label });
+                fork.wait(label.line());
+                fork.tree.push(label);
+            }
+        }
+        fork.info.name = fork.tree.name().map(str::to_owned);
+        Some(fork)
+    }
+
+    /// Takes over a line below `parent`.
+    fn adopt(&mut self, line: &[u8], parent: Option<&Arc<str>>) {
+        let text = String::from_utf8_lossy(line);
+        let Some(mut entry) = Entry::parse(text.trim()) else { return };
+        let mut line = line.to_vec();
+        if entry.parent.as_ref() != parent
+            && let Ok(mut value) = serde_json::from_slice::<Value>(&line)
+        {
+            if let Some(fields) = value.as_object_mut() {
+                fields.insert("parentId".into(), parent.map(|id| Value::from(&**id)).unwrap_or_default());
+            }
+            line = value.to_string().into_bytes();
+        }
+        entry.parent = parent.cloned();
+        if let Body::Other { line: own } = &mut entry.body {
+            *own = String::from_utf8_lossy(&line).trim().into();
+        }
+        if line.last() != Some(&b'\n') {
+            line.push(b'\n');
+        }
+        self.wait(line);
+        self.tree.push(entry);
+    }
+
+    /// The lines of the file as they are, by id; of two with one id, the later.
+    fn lines(&self) -> HashMap<String, Vec<u8>> {
+        let bytes = self.info.file.as_ref().and_then(|file| std::fs::read(file).ok()).unwrap_or_default();
+        let line = |line: &[u8]| {
+            let entry = Entry::parse(&String::from_utf8_lossy(line))?;
+            Some((entry.id.to_string(), line.to_vec()))
+        };
+        read::lines(&bytes).filter_map(line).collect()
+    }
+}
