@@ -7,6 +7,7 @@ use serde_json::json;
 use tau::agent::model::ThinkingLevel;
 use tau::agent::session::index::Known;
 use tau::agent::session::list::{SessionRow, list_known};
+use tau::agent::session::search::{last_words, search};
 use tau::agent::session::{Access, Session};
 
 use crate::sessions::{Folder, HEADER, assistant, entry, line, texts, user};
@@ -149,4 +150,48 @@ fn the_index_knows_files_that_have_not_changed_and_only_those() {
         fs::write(&index, damage).unwrap();
         assert_eq!(rows(&root, &mut Known::load(&index)), warm, "{damage:?}");
     }
+}
+
+#[test]
+fn what_was_said_is_found_and_shown() {
+    let folder = Folder::new();
+    let header = |id: &str| HEADER.replace("\"s1\"", &format!("\"{id}\""));
+    let result = json!({"message": {"role": "toolResult", "toolCallId": "c", "toolName": "x",
+        "content": [{"type": "text", "text": "needle in a result"}]}});
+    let answer = json!({"message": {"role": "assistant", "content": [{"type": "text", "text": "Größe \"quoted\""}],
+        "api": "x", "provider": "p", "model": "m", "stopReason": "stop"}});
+    let text = [
+        header("one"),
+        line("a", None, "The NEEDLE and the thread"),
+        line("b", Some("a"), "last question"),
+        entry("message", "c", Some("b"), answer),
+        entry("message", "d", Some("c"), result),
+    ];
+    let path = folder.path().join("one.jsonl");
+    fs::write(&path, text.join("\n")).unwrap();
+    fs::write(folder.path().join("two.jsonl"), format!("{}\n{}\n", header("two"), line("a", None, "thread")))
+        .unwrap();
+    let check = |query: &str, cwd: Option<&str>, expected: usize| {
+        let mut found = Vec::new();
+        search(folder.path(), cwd.map(Path::new), query, &mut |path| {
+            found.extend(path);
+            true
+        });
+        assert_eq!(found.len(), expected, "{query}: {found:?}");
+    };
+    check("needle", None, 1);
+    check("thread needle", None, 1);
+    check("thread", None, 2);
+    check("GRÖSSE", None, 0);
+    check("größe", None, 1);
+    check("\"quoted\"", None, 1);
+    check("result", None, 0);
+    check("timestamp", None, 0);
+    check("needle question", None, 0);
+    check("thread", Some("/srv/web"), 2);
+    check("thread", Some("/elsewhere"), 0);
+    check(" ", None, 0);
+    let words = last_words(&path).unwrap();
+    assert_eq!((words.person.as_str(), words.model.as_str()), ("last question", "Größe \"quoted\""));
+    assert!(last_words(&folder.path().join("none")).is_err());
 }

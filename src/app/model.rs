@@ -45,6 +45,8 @@ pub struct Model {
     pub remark: Option<(Printable, Millis)>,
     /// A second press of the quit key until then quits.
     pub quit_armed: Option<Millis>,
+    /// A second press of the cancel key until then opens the tree.
+    pub tree_armed: Option<Millis>,
     /// The selection is to be copied as soon as a frame has its text.
     pub copying: bool,
     /// What the last frame found out.
@@ -64,6 +66,10 @@ pub(super) enum Purpose {
     Cycle(isize),
     /// Switch to the model the person named.
     Choose(String),
+    /// Sessions in which this was said.
+    Found(String),
+    /// The last exchange of the session with this key.
+    Preview(String),
     History,
     Editor,
     Branch,
@@ -107,6 +113,7 @@ impl Model {
             models: Vec::new(),
             remark: None,
             quit_armed: None,
+            tree_armed: None,
             copying: false,
             laid: Laid::default(),
             waiting: BTreeMap::new(),

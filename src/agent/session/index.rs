@@ -23,6 +23,8 @@ const LARGEST: u64 = 256 * 1024 * 1024;
 pub struct Known {
     files: HashMap<PathBuf, File>,
     changed: bool,
+    /// Where it is to be read from, until it has been.
+    unread: Option<PathBuf>,
 }
 
 /// A line of an index.
@@ -38,22 +40,27 @@ struct File {
 }
 
 impl Known {
-    /// What the index at `path` says; nothing when it cannot be read.
+    /// What the index at `path` says, which is read with the first list; nothing when it cannot
+    /// be read.
     pub fn load(path: &Path) -> Self {
-        let bytes = read_capped(path, LARGEST).unwrap_or_default();
+        Known { unread: Some(path.to_owned()), ..Known::default() }
+    }
+
+    /// Reads the index, unless that has been done.
+    pub(super) fn read(&mut self) {
+        let Some(path) = self.unread.take() else { return };
+        let bytes = read_capped(&path, LARGEST).unwrap_or_default();
         let mut lines = bytes.split(|byte| *byte == b'\n');
         if lines.next() != Some(VERSION.as_bytes()) {
-            return Known::default();
+            return;
         }
-        let mut files = HashMap::new();
         for line in lines {
             let Ok(file) = serde_json::from_slice::<File>(line) else { continue };
             let path = file.path.as_ref().or(file.row.as_ref().map(|row| &row.path)).cloned();
             if let Some(path) = path {
-                files.insert(path, file);
+                self.files.insert(path, file);
             }
         }
-        Known { files, changed: false }
     }
 
     /// Writes the index to `path` when something in it is new.

@@ -52,7 +52,12 @@ pub fn list_known(
     known: &mut Known,
     emit: &mut dyn FnMut(SessionRow) -> bool,
 ) {
-    let files = files(root, cwd);
+    // Many files take as long to look at as the index takes to be read, so both at once.
+    let files = std::thread::scope(|scope| {
+        let files = scope.spawn(|| files(root, cwd));
+        known.read();
+        files.join().unwrap_or_default()
+    });
     known.keep(root, cwd.is_none(), &files);
     for file in files {
         let row = match known.row(&file) {
@@ -103,6 +108,7 @@ pub fn of_id(root: &Path, id: &str) -> Option<PathBuf> {
 }
 
 /// A session file before it is looked into.
+#[derive(Debug)]
 pub(super) struct Listed {
     pub(super) path: PathBuf,
     pub(super) modified: SystemTime,
@@ -128,10 +134,17 @@ fn read_dir(dir: &Path, files: &mut Vec<Listed>) -> Vec<PathBuf> {
     let mut folders = Vec::new();
     for entry in std::fs::read_dir(dir).into_iter().flatten().flatten() {
         let path = entry.path();
-        let Ok(metadata) = std::fs::metadata(&path) else { continue };
+        let is_session = path.extension().is_some_and(|end| end == "jsonl");
+        let Ok(kind) = entry.file_type() else { continue };
+        if !is_session && !kind.is_dir() && !kind.is_symlink() {
+            continue;
+        }
+        // What is no link is cheaper to ask about where it was found than by its whole path.
+        let metadata = if kind.is_symlink() { std::fs::metadata(&path) } else { entry.metadata() };
+        let Ok(metadata) = metadata else { continue };
         if metadata.is_dir() {
             folders.push(path);
-        } else if path.extension().is_some_and(|end| end == "jsonl") {
+        } else if is_session {
             let modified = metadata.modified().unwrap_or(UNIX_EPOCH);
             files.push(Listed { path, modified, size: metadata.len() });
         }
@@ -260,6 +273,11 @@ fn glance(line: &[u8]) -> Option<(&[u8], &[u8])> {
     let role = until_quote(rest.get(ROLE.len()..)?)?;
     let time = before.get(memmem::find(before, TIME)?.checked_add(TIME.len())?..)?;
     Some((role, until_quote(time)?))
+}
+
+/// Whether a session file runs in `cwd`.
+pub(super) fn runs_in(path: &Path, cwd: &Path) -> bool {
+    header(path).is_some_and(|header| header.cwd == cwd)
 }
 
 /// Whether a line is a message of a person or a model.

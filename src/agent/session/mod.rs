@@ -13,6 +13,7 @@ pub mod lock;
 mod migrate;
 pub mod outline;
 mod read;
+pub mod search;
 pub mod tail;
 pub mod tree;
 

@@ -4,7 +4,8 @@
 //! counted. [`Session::complete`] reads the rest when somebody needs it, and most sessions that
 //! are this large have a compaction in their last part, so that nobody ever does.
 
-use std::io::{self, BufRead, BufReader, Read, Seek, SeekFrom};
+use std::io::{self, BufRead, BufReader, Read};
+use std::os::unix::fs::FileExt;
 use std::path::Path;
 
 use super::entry::{Body, Entry};
@@ -13,7 +14,7 @@ use super::read::{self, Contents, Form, Header};
 use super::{Session, SessionError, tree_of};
 
 /// As much of the end of a file is read at first, in bytes; smaller files are read whole.
-pub const TAIL: u64 = 8 * 1024 * 1024;
+pub const TAIL: u64 = 4 * 1024 * 1024;
 /// Longest line that is looked into while the part before is passed over, in bytes.
 const SHORT: usize = 8 * 1024;
 
@@ -115,25 +116,28 @@ impl End {
     fn read(file: &mut std::fs::File, tail: u64) -> io::Result<Option<Self>> {
         let len = file.metadata()?.len();
         let Some(from) = len.checked_sub(tail).filter(|from| *from > 0) else { return Ok(None) };
-        let mut bytes = Vec::with_capacity(usize::try_from(tail).unwrap_or_default());
-        file.seek(SeekFrom::Start(from))?;
-        file.read_to_end(&mut bytes)?;
+        let mut bytes = vec![0; usize::try_from(tail).unwrap_or_default()];
+        file.read_exact_at(&mut bytes, from)?;
         let Some(first) = memchr::memchr(b'\n', &bytes) else { return Ok(None) };
         let skip = first.saturating_add(1);
         let end = bytes.get(skip..).unwrap_or_default();
-        file.rewind()?;
         let before = from.saturating_add(skip as u64);
-        let mut reader = BufReader::with_capacity(1024 * 1024, file.take(before));
+        let mut reader = BufReader::with_capacity(1024 * 1024, (&*file).take(before));
         let Some((header, line)) = header(&mut reader)? else { return Ok(None) };
         if header.form() != Form::Current {
             return Ok(None);
         }
-        let earlier = Earlier::look(&mut reader)?;
-        let (entries, skipped) = read::entries(end);
+        // Passing over a long part takes as long as reading the end, so both at once.
+        let (earlier, (entries, skipped)) = std::thread::scope(|scope| {
+            let earlier = scope.spawn(|| Earlier::look(&mut reader));
+            let entries = read::entries(end);
+            (earlier.join(), entries)
+        });
+        let gone = |_| io::Error::other("the earlier part could not be looked at");
+        let earlier = earlier.map_err(gone)??;
         if entries.is_empty() {
             return Ok(None);
         }
-        let len = from.saturating_add(bytes.len() as u64);
         Ok(Some(End { header, line, earlier, entries, skipped, len, last: bytes.last().copied() }))
     }
 
