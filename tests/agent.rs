@@ -8,6 +8,7 @@ mod retries;
 mod sessions;
 mod shell;
 mod terminal;
+mod tree;
 
 use std::sync::Arc;
 use std::time::{Duration, Instant};

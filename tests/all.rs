@@ -30,6 +30,8 @@ mod rendering;
 mod replays;
 mod rpc;
 mod screen;
+mod session_locks;
+mod session_tail;
 mod session_writing;
 mod sessions;
 mod settings;

@@ -322,7 +322,9 @@ impl Bench {
 /// The session files of a bench.
 pub fn files(dir: &tempfile::TempDir) -> Vec<std::path::PathBuf> {
     let listed = std::fs::read_dir(dir.path().join("sessions"));
-    let mut files: Vec<_> = listed.into_iter().flatten().map(|entry| entry.unwrap().path()).collect();
+    let is_session = |path: &std::path::PathBuf| path.extension().is_some_and(|end| end == "jsonl");
+    let all = listed.into_iter().flatten().map(|entry| entry.unwrap().path());
+    let mut files: Vec<_> = all.filter(is_session).collect();
     files.sort();
     files
 }

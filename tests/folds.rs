@@ -4,9 +4,11 @@ use std::sync::Arc;
 
 use tau::agent::AgentCommand;
 use tau::agent::AgentEvent;
-use tau::agent::command::{Queue, SessionCommand};
+use tau::agent::command::{Parting, Queue, SessionCommand, Shown};
 use tau::agent::event::Delta;
 use tau::agent::message::{BashExecution, StopReason};
+use tau::agent::session::list::SessionRow;
+use tau::agent::session::outline::{Outline, OutlineRow, RowKind};
 use tau::app::effect::{Reply, Request, Ticket};
 use tau::app::{Effect, Msg};
 
@@ -277,4 +279,94 @@ fn silence_is_shown_with_a_countdown_and_is_over_with_the_next_word() {
     );
     screen.delta(Delta::TextDelta { content_index: 0, delta: "at last".into() });
     assert!(text(&screen.draw()).contains("answering"), "{}", text(&screen.draw()));
+}
+
+#[test]
+fn esc_twice_opens_the_tree_and_a_choice_goes_there() {
+    let mut screen = Screen::new();
+    screen.take_effects();
+    screen.keys("<esc>");
+    screen.wait(1_500);
+    screen.keys("<esc>");
+    assert!(commands(&screen.take_effects()).is_empty(), "too slow");
+    screen.keys("a<esc><backspace><esc>");
+    assert!(commands(&screen.take_effects()).is_empty(), "something was typed between");
+    screen.keys("<esc>");
+    assert_eq!(commands(&screen.take_effects()), [AgentCommand::Show { what: Shown::Tree }]);
+    let row = |id: &str, parent, kind| OutlineRow { id: id.into(), parent, kind, ..OutlineRow::default() };
+    let rows = vec![row("a", None, RowKind::User), row("b", Some(0), RowKind::Assistant)];
+    screen.agent(AgentEvent::TreeShown { outline: Outline { rows, leaf: Some(1) } });
+    screen.keys("<up><enter><down><enter>");
+    let summary = Some(Parting::default());
+    let go = SessionCommand::GoTo { entry_id: "a".into(), summary };
+    assert_eq!(commands(&screen.take_effects()), [AgentCommand::Session(go)]);
+    assert!(screen.model().overlays.is_empty());
+    screen.agent(AgentEvent::SummingUp { on: true });
+    assert!(text(&screen.draw()).contains("summing up the branch"));
+    screen.keys("<esc>");
+    assert!(commands(&screen.take_effects()).contains(&AgentCommand::Abort));
+    screen.agent(AgentEvent::SummingUp { on: false });
+    screen.agent(AgentEvent::QueueReturned { texts: vec!["once more".into()], images: Vec::new() });
+    assert_eq!(screen.model().composer.text(), "once more");
+}
+
+/// The session picker with two rows.
+fn sessions() -> Screen {
+    let mut screen = Screen::new();
+    screen.keys("/resume<enter>");
+    let Some(Effect::Ask(ticket, Request::Sessions { all: false })) = screen.take_effects().pop() else {
+        panic!("no request")
+    };
+    let row = |name: &str| SessionRow {
+        path: format!("/s/{name}").into(),
+        first_prompt: name.into(),
+        ..SessionRow::default()
+    };
+    let rows = vec![row("alpha"), row("beta")];
+    screen.send(Msg::Finished(ticket, Reply::Sessions { rows, done: true }));
+    screen
+}
+
+#[test]
+fn sessions_are_found_by_what_was_said() {
+    let mut screen = sessions();
+    screen.take_effects();
+    screen.keys("zyx");
+    let asked = screen.take_effects();
+    let Some(Effect::Ask(ticket, Request::SearchSessions { query, all: false })) =
+        asked.iter().find(|effect| matches!(effect, Effect::Ask(_, Request::SearchSessions { .. })))
+    else {
+        panic!("{asked:?}")
+    };
+    assert_eq!(query, "zyx");
+    assert!(text(&screen.draw()).contains("nothing matches"));
+    let found = Reply::Found { paths: vec!["/s/beta".into()], done: false };
+    screen.send(Msg::Finished(*ticket, found));
+    let shown = text(&screen.draw());
+    assert!(shown.contains("beta") && shown.contains("said in it") && !shown.contains("alpha"), "{shown}");
+    let asked = screen.take_effects();
+    assert!(
+        asked.iter().any(|effect| matches!(effect, Effect::Ask(_, Request::Preview { .. }))),
+        "{asked:?}"
+    );
+    screen.keys("<backspace>");
+    assert_eq!(screen.take_effects().first(), Some(&Effect::Forget(*ticket)), "nobody waits for it");
+    screen.send(Msg::Finished(*ticket, Reply::Found { paths: vec!["/s/alpha".into()], done: true }));
+    assert!(text(&screen.draw()).contains("nothing matches"), "too late");
+}
+
+#[test]
+fn sessions_are_renamed_in_the_list() {
+    let mut screen = sessions();
+    screen.keys("<down><ctrl+r>new name<enter>");
+    let effects = screen.take_effects();
+    let renamed = Request::RenameSession { path: "/s/beta".into(), name: "new name".into() };
+    assert!(
+        effects.iter().any(|effect| matches!(effect, Effect::Ask(_, request) if *request == renamed)),
+        "{effects:?}"
+    );
+    assert!(text(&screen.draw()).contains("new name"));
+    screen.keys("<ctrl+r>x<esc><enter>");
+    let offer = SessionCommand::Offer { path: "/s/beta".into() };
+    assert_eq!(commands(&screen.take_effects()), [AgentCommand::Session(offer)]);
 }

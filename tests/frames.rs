@@ -7,6 +7,8 @@ use tau::agent::AgentEvent;
 use tau::agent::event::{Delta, NoticeLevel};
 use tau::agent::message::{Block, StopReason};
 use tau::agent::session::list::SessionRow;
+use tau::agent::session::outline::{Outline, OutlineRow, RowKind};
+use tau::agent::session::search::LastWords;
 use tau::app::boot::Boot;
 use tau::app::effect::{Reply, Request};
 use tau::app::{Effect, Msg};
@@ -187,7 +189,64 @@ fn session_picker() {
     let rows = vec![row(0, "fix the failing test"), row(1, "explain 漢字"), row(30, "write \u{1b}[2J docs")];
     screen.send(Msg::Finished(ticket.expect("asked"), Reply::Sessions { rows, done: true }));
     screen.keys("e");
+    let ticket = screen.take_effects().into_iter().rev().find_map(|effect| match effect {
+        Effect::Ask(ticket, Request::Preview { path }) => {
+            assert_eq!(path, std::path::Path::new("/s/1.jsonl"));
+            Some(ticket)
+        }
+        _ => None,
+    });
+    let words = LastWords {
+        person: "what does \u{1b}[2J 漢字 mean?".into(),
+        model: "Chinese characters. ".repeat(20),
+    };
+    screen.send(Msg::Finished(ticket.expect("asked"), Reply::LastWords(words)));
     frames(&mut screen, "sessions");
+}
+
+/// A session that was gone back in once.
+fn outline() -> Outline {
+    let row = |id: &str, parent: Option<usize>, kind: RowKind, text: &str| OutlineRow {
+        id: id.into(),
+        parent,
+        kind,
+        text: text.into(),
+        label: None,
+        at: START - 3_700_000,
+    };
+    let mut rows = vec![
+        row("s", None, RowKind::Setting, "model: local/coder"),
+        row("a", Some(0), RowKind::User, "fix the failing test in parser.rs"),
+        row("b", Some(1), RowKind::Calls, "read, bash"),
+        row("c", Some(2), RowKind::Tool, "bash: running 3 tests"),
+        row("d", Some(3), RowKind::Assistant, "The tokenizer \u{1b}[2J drops 漢字."),
+        row("e", Some(4), RowKind::User, "rewrite the tokenizer"),
+        row("f", Some(5), RowKind::Assistant, "Done, but the benchmarks are slower."),
+        row("g", Some(4), RowKind::Branch, "Rewriting it made it slower."),
+        row("h", Some(7), RowKind::User, "patch it instead"),
+        row("i", Some(8), RowKind::Assistant, "One line was enough."),
+    ];
+    rows[4].label = Some("good start".into());
+    Outline { rows, leaf: Some(9) }
+}
+
+#[test]
+fn session_tree() {
+    let mut screen = Screen::new();
+    screen.keys("/tree<enter>");
+    screen.agent(AgentEvent::TreeShown { outline: outline() });
+    screen.keys("<ctrl+t><up><up>");
+    frames(&mut screen, "tree");
+    screen.keys("<enter><down>");
+    crate::harness::frame(&mut screen, "tree-leaving", 80, 24);
+}
+
+#[test]
+fn fork_picker() {
+    let mut screen = Screen::new();
+    screen.keys("/fork<enter>");
+    screen.agent(AgentEvent::TreeShown { outline: outline() });
+    crate::harness::frame(&mut screen, "fork", 80, 24);
 }
 
 #[test]

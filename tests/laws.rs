@@ -8,6 +8,8 @@ use std::sync::Arc;
 use tau::agent::AgentEvent;
 use tau::agent::event::{Delta, NoticeLevel, Question};
 use tau::agent::message::{BashExecution, Block, StopReason};
+use tau::agent::session::outline::{Outline, OutlineRow, RowKind};
+use tau::agent::session::search::LastWords;
 use tau::app::effect::{Reply, Ticket};
 use tau::app::geometry::Size;
 use tau::app::key::{Mouse, MouseButton, MouseKind};
@@ -86,6 +88,11 @@ const KEYS: &[&str] = &[
     "q",
     "alt+b",
     "alt+f",
+    "ctrl+f",
+    "ctrl+n",
+    "/tree",
+    "/fork",
+    "/resume",
 ];
 
 const TEXTS: &[&str] = &[
@@ -124,7 +131,10 @@ const SIZES: &[(u16, u16)] = &[
 /// A random fact. Many make no sense; none may do harm.
 fn fact(dice: &mut Dice, model: &Model) -> Msg {
     match dice.below(20) {
-        0..=7 => Msg::Key(dice.pick(KEYS).parse().expect("a key")),
+        0..=7 => match *dice.pick(KEYS) {
+            command if command.len() > 1 && command.starts_with('/') => Msg::Paste(command.to_owned()),
+            key => Msg::Key(key.parse().expect("a key")),
+        },
         8 => {
             let left = MouseButton::Left;
             let kinds = [
@@ -154,22 +164,46 @@ fn fact(dice: &mut Dice, model: &Model) -> Msg {
 
 fn reply(dice: &mut Dice, _model: &Model) -> Msg {
     let ticket = Ticket(dice.below(60) as u64);
-    let reply = match dice.below(6) {
+    let reply = match dice.below(8) {
         0 => Reply::Sessions { rows: vec![Default::default(); dice.below(40)], done: dice.below(2) == 0 },
         1 => Reply::Models((0..dice.below(4)).map(|_| Arc::new(crate::harness::ai())).collect()),
         2 => Reply::Files(vec!["src/ma\u{1b}in.rs".into(); dice.below(12)]),
         3 => Reply::History(vec!["earlier".into(), "two\nlines".into()]),
+        5 => Reply::Found { paths: vec!["".into()], done: dice.below(2) == 0 },
+        6 => Reply::LastWords(LastWords {
+            person: dice.pick(TEXTS).repeat(9),
+            model: dice.pick(TEXTS).repeat(9),
+        }),
         4 => Reply::Edited(Some(dice.pick(TEXTS).to_string())),
         _ => Reply::Failed("no \u{7}".into()),
     };
     Msg::Finished(ticket, reply)
 }
 
+/// A random tree.
+fn outline(dice: &mut Dice) -> Outline {
+    let kinds = [RowKind::User, RowKind::Assistant, RowKind::Tool, RowKind::Setting, RowKind::Branch];
+    let rows: Vec<OutlineRow> = (0..dice.below(60))
+        .map(|at| OutlineRow {
+            id: format!("e{}", dice.below(80)),
+            parent: (at > 0 && dice.below(9) > 0).then(|| dice.below(at)),
+            kind: *dice.pick(&kinds),
+            text: dice.pick(TEXTS).to_string(),
+            label: (dice.below(5) == 0).then(|| dice.pick(TEXTS).to_string()),
+            at: 0,
+        })
+        .collect();
+    let leaf = (!rows.is_empty()).then(|| dice.below(rows.len()));
+    Outline { rows, leaf }
+}
+
 fn event(dice: &mut Dice) -> AgentEvent {
     let id = format!("c{}", dice.below(4));
     let index = dice.below(4);
     let text = dice.pick(TEXTS).to_string();
-    match dice.below(22) {
+    match dice.below(24) {
+        22 => AgentEvent::TreeShown { outline: outline(dice) },
+        23 => AgentEvent::SummingUp { on: dice.below(2) == 0 },
         0 => AgentEvent::AgentStart,
         1 => AgentEvent::AgentSettled { aborted: false },
         2 => AgentEvent::MessageStart { message: Arc::new(user(&text)) },

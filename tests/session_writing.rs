@@ -10,7 +10,7 @@ use tau::agent::model::ThinkingLevel;
 use tau::agent::session::entry::Body;
 use tau::agent::session::{Session, SessionError, is_session_id, list};
 
-use crate::sessions::{Folder, HEADER, assistant, check, entry, line, texts, user};
+use crate::sessions::{Folder, HEADER, assistant, check, entry, line, opened_soon, texts, user};
 
 #[test]
 fn a_new_session_waits_for_the_first_word() {
@@ -48,7 +48,7 @@ fn a_new_session_waits_for_the_first_word() {
     assert_eq!(name, format!("{time}_{}.jsonl", lines[0]["id"].as_str().unwrap()));
 
     drop(session);
-    let session = Session::open(&path).unwrap();
+    let session = opened_soon(&path);
     assert!(session.info().resumed);
     assert_eq!(session.info().name.as_deref(), Some("two lines"));
     assert_eq!(session.context().model, Some(("local".into(), "m1".into())));
@@ -119,10 +119,10 @@ fn files_of_pi_pass_unchanged() {
 fn one_writer_at_a_time() {
     let folder = Folder::new();
     let path = folder.file(format!("{HEADER}\n{}\n", line("a", None, "one")));
-    let first = Session::open(&path).unwrap();
+    let first = opened_soon(&path);
     match Session::open(&path) {
         Err(SessionError::Locked { owner, .. }) if cfg!(target_os = "linux") => {
-            assert_eq!(owner, std::process::id());
+            assert_eq!(owner.pid, std::process::id());
         }
         other => assert!(matches!(other, Err(SessionError::Locked { .. }))),
     }
@@ -139,7 +139,7 @@ fn what_others_append_is_a_branch() {
     use std::io::Write;
     let folder = Folder::new();
     let path = folder.file(format!("{HEADER}\n{}\n", line("a", None, "one")));
-    let mut session = Session::open(&path).unwrap();
+    let mut session = opened_soon(&path);
     let mut other = fs::OpenOptions::new().append(true).open(&path).unwrap();
     // Without a line end, as torn by a crash of the other one.
     write!(other, "{}", line("b", Some("a"), "theirs")).unwrap();
@@ -149,7 +149,7 @@ fn what_others_append_is_a_branch() {
     assert!(session.go_to(Some("b")) && !session.go_to(Some("zz")));
     assert_eq!(texts(&session), ["user:one", "user:theirs"]);
     drop(session);
-    let session = Session::open(&path).unwrap();
+    let session = opened_soon(&path);
     assert_eq!((texts(&session), session.skipped_lines()), (vec!["user:one".into(), "user:ours".into()], 0));
 }
 
@@ -157,11 +157,11 @@ fn what_others_append_is_a_branch() {
 fn a_file_removed_while_it_is_open_is_written_anew() {
     let folder = Folder::new();
     let path = folder.file(format!("{HEADER}\n{}\n", line("a", None, "one")));
-    let mut session = Session::open(&path).unwrap();
+    let mut session = opened_soon(&path);
     fs::remove_file(&path).unwrap();
     session.append(user("two")).unwrap();
     drop(session);
-    assert_eq!(texts(&Session::open(&path).unwrap()), ["user:one", "user:two"]);
+    assert_eq!(texts(&opened_soon(&path)), ["user:one", "user:two"]);
 }
 
 #[test]
@@ -176,7 +176,7 @@ fn what_could_not_be_written_is_tried_again() {
     session.append(assistant("two")).unwrap();
     let path = session.info().file.clone().unwrap();
     drop(session);
-    assert_eq!(texts(&Session::open(&path).unwrap()), ["user:one", "assistant:two"]);
+    assert_eq!(texts(&opened_soon(&path)), ["user:one", "assistant:two"]);
 }
 
 /// A full disk: the limit on file sizes is set below what is written, in a process of its own.
@@ -194,7 +194,7 @@ fn a_full_disk_loses_nothing() {
         .unwrap();
     assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stdout));
     let path = fs::read_dir(folder.path()).unwrap().next().unwrap().unwrap().path();
-    let session = Session::open(&path).unwrap();
+    let session = opened_soon(&path);
     assert_eq!(session.skipped_lines(), 0);
     let texts = texts(&session);
     let long = format!("user:{}", "x".repeat(3000));
@@ -239,7 +239,7 @@ fn the_context_names_model_and_level() {
     assert_eq!(session.info().name, None);
     let path = session.info().file.clone().unwrap();
     drop(session);
-    assert_eq!(Session::open(&path).unwrap().info().name, None);
+    assert_eq!(opened_soon(&path).info().name, None);
 }
 
 #[test]

@@ -221,7 +221,16 @@ const FORBIDDEN: [(&str, &str, &[&str]); 13] = [
 ];
 
 /// What `app` may know of `agent`: its plain types.
-const AGENT_FOR_APP: [&str; 6] = ["message", "event", "command", "model", "settings", "session::list"];
+const AGENT_FOR_APP: [&str; 8] = [
+    "message",
+    "event",
+    "command",
+    "model",
+    "settings",
+    "session::list",
+    "session::outline",
+    "session::search",
+];
 
 #[test]
 fn imports_point_one_way() {

@@ -1,4 +1,4 @@
-//! Measures what a person waits for: start, echo of a key, a long answer, memory, idling.
+//! Measures what a person waits for: start, echo of a key, a long answer, memory, idling, sessions.
 //!
 //! ```text
 //! cargo build --release && cargo run --release --example bench
@@ -19,6 +19,7 @@
 )]
 
 mod process;
+mod sessions;
 mod terminal;
 
 use std::path::PathBuf;
@@ -39,6 +40,8 @@ enum Part {
     Reply,
     /// CPU, wake-ups and bytes while nothing happens.
     Idle,
+    /// Lists of 10,000 sessions, the opening of one of 100 MB, appending.
+    Sessions,
 }
 
 /// Measures start, echo, a long answer, memory and idling.
@@ -84,6 +87,9 @@ fn main() {
     println!("{:<10} {:<34} {:>12}", "program", "figure", "value");
     if wanted(Part::Start) {
         measure_floor(options.runs);
+    }
+    if let Some(tau) = subjects.first().filter(|_| wanted(Part::Sessions)) {
+        sessions::measure(tau);
     }
     for subject in &subjects {
         if wanted(Part::Start) {

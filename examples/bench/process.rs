@@ -61,3 +61,10 @@ fn cpu(path: &str) -> Duration {
         fields.split_whitespace().skip(11).take(2).filter_map(|field| field.parse::<u64>().ok()).sum();
     Duration::from_millis(ticks * 10)
 }
+
+/// The most memory that a process has had resident, in kilobytes.
+pub fn peak(pid: u32) -> u64 {
+    let status = std::fs::read_to_string(format!("/proc/{pid}/status")).unwrap_or_default();
+    let line = status.lines().find_map(|line| line.strip_prefix("VmHWM:"));
+    line.and_then(|rest| rest.split_whitespace().next()?.parse().ok()).unwrap_or_default()
+}

@@ -13,7 +13,7 @@ use super::message::{Block, Message, UserContent, UserMessage};
 use super::model::{Model, ThinkingLevel};
 use super::shell::{Happening, Order};
 use super::task::{Agent, Phase, now};
-use super::{compact, run, switch};
+use super::{branch, compact, offer, run, switch};
 use crate::tools::process::pty::{Input, Window};
 
 /// Acts on a command.
@@ -70,6 +70,8 @@ fn obey(agent: &mut Agent, command: AgentCommand) {
         AgentCommand::Bash { id, command, exclude_from_context, size } => {
             start_shell(agent, Order { id, command, hidden: exclude_from_context, window: size.map(window) });
         }
+        AgentCommand::Show { what } => branch::show(agent, what),
+        AgentCommand::Label { entry_id, label } => branch::label(agent, &entry_id, label),
         AgentCommand::Session(SessionCommand::Name { name }) => switch::name(agent, &name),
         AgentCommand::Session(_) | AgentCommand::Compact { .. } | AgentCommand::ReplaceMessages { .. } => {
             agent.stop.cancel();
@@ -105,6 +107,7 @@ fn passed(agent: &Agent) -> bool {
 
 /// Begins what had to wait until nothing else runs.
 pub(super) async fn begin(agent: &mut Agent, command: AgentCommand) {
+    offer::prepare(agent, &command);
     match command {
         AgentCommand::Prompt { text, images, .. } => start(agent, text, images).await,
         AgentCommand::Continue => go_on(agent).await,

@@ -80,6 +80,10 @@ pub enum AgentCommand {
     AbortBash,
     /// Begin or open a session.
     Session(SessionCommand),
+    /// Tell something of the session, after the events of all commands before this one.
+    Show { what: Shown },
+    /// Put a label on an entry of the session's tree; without one, take it away.
+    Label { entry_id: String, label: Option<String> },
     /// Abort what runs, complete the session file, end the task.
     Shutdown,
 }
@@ -144,6 +148,16 @@ pub enum Answer {
     Cancelled,
 }
 
+/// What can be told of a session.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub enum Shown {
+    /// Its tree: `AgentEvent::TreeShown`.
+    Tree,
+    /// What fills the model's context: `AgentEvent::ContextShown`.
+    Context,
+}
+
 /// Commands about sessions. All but `Name` abort a run first.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(tag = "do", rename_all = "snake_case", rename_all_fields = "camelCase")]
@@ -159,6 +173,20 @@ pub enum SessionCommand {
     Clone,
     /// Open the file.
     Open { path: PathBuf },
+    /// Open the file; where it is in use or its directory is gone, ask the person how.
+    Offer { path: PathBuf },
+    /// Go on from another entry of the tree. Of a message of the person's, from before it: its
+    /// text is handed back as `AgentEvent::QueueReturned`. The branch that is left is summed up
+    /// first if a summary is asked for. Answered by `AgentEvent::SessionOpened`.
+    GoTo { entry_id: String, summary: Option<Parting> },
     /// Give it a name; an empty one takes the name away.
     Name { name: String },
+}
+
+/// How the branch that is left is summed up.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub struct Parting {
+    /// What the summary is to look at above all.
+    pub instructions: Option<String>,
 }

@@ -3,15 +3,18 @@
 //! Owns when that happens and what counts as success. The whole history stays in the session
 //! file; an entry of its own says from where on the context goes on word for word. `plan` makes
 //! the request, `ask` sends it, `cut` parts the context, `size` measures it, `shrink` cuts a
-//! huge result first, `touched` lists files, `transcript` makes text of messages.
+//! huge result first, `touched` lists files, `transcript` makes text of messages. `parting` sums up
+//! a branch that is left, `weigh` tells what fills a context.
 
 mod ask;
 pub mod cut;
+pub(super) mod parting;
 mod plan;
 pub mod shrink;
 pub mod size;
 pub mod touched;
 pub mod transcript;
+pub(super) mod weigh;
 
 use std::sync::Arc;
 

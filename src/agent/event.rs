@@ -15,6 +15,7 @@ use serde_json::Value;
 use super::limits::RunEnd;
 use super::message::{BashExecution, Block, Message, ToolCall, Usage};
 use super::model::{Model, ThinkingLevel};
+use super::session::outline::Outline;
 use crate::tools::ToolOutput;
 
 /// A fact from the agent.
@@ -122,6 +123,13 @@ pub enum AgentEvent {
         #[serde(default, skip_serializing_if = "Vec::is_empty")]
         images: Vec<Block>,
     },
+    /// *Own.* The tree of the session, as asked for by `AgentCommand::Show` or after a change of
+    /// its labels.
+    TreeShown { outline: Outline },
+    /// *Own.* What fills the model's context, as asked for by `AgentCommand::Show`.
+    ContextShown { weights: Weights },
+    /// *Own.* The model sums up a branch that is left, or has ended doing so.
+    SummingUp { on: bool },
     /// *Own.* The agent needs an answer.
     Asked { id: String, question: Question },
     /// *Own.* Something people should know that is no message.
@@ -217,6 +225,29 @@ pub struct SessionInfo {
     pub cwd: PathBuf,
     /// True when it was opened from a file.
     pub resumed: bool,
+}
+
+/// What fills a context. Sizes in tokens, estimated; `total` as the provider counted where it did.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase", default)]
+pub struct Weights {
+    /// Largest first.
+    pub parts: Vec<Weight>,
+    pub total: u64,
+    /// Size of the window; 0 where it is not known.
+    pub window: u64,
+    /// Above this room is made; 0 where it is not made by itself.
+    pub limit: u64,
+}
+
+/// A part of a context.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase", default)]
+pub struct Weight {
+    pub name: String,
+    /// How many pieces it is made of; 0 where it is one.
+    pub count: u64,
+    pub tokens: u64,
 }
 
 /// What the agent may ask. The answer comes as `AgentCommand::Answer` with the same id.

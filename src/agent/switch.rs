@@ -15,9 +15,10 @@ use super::event::{AgentEvent, NoticeLevel};
 use super::message::{Message, ToolResultMessage};
 use super::model::Model;
 use super::session::entry::Body;
-use super::session::{Part, Session, SessionError};
+use super::session::tail::TAIL;
+use super::session::{Access, Part, Session, SessionError};
 use super::task::{Agent, now};
-use super::titles;
+use super::{branch, offer, titles};
 use crate::tools::{Content, Details};
 
 /// How long the person's commands may take to end before the session changes.
@@ -43,14 +44,20 @@ pub(super) async fn session(agent: &mut Agent, command: SessionCommand) {
     let mut said = None;
     let next = match &command {
         SessionCommand::Name { name: wanted } => return name(agent, wanted),
+        SessionCommand::GoTo { entry_id, summary } => {
+            return branch::go_to(agent, entry_id, summary.as_ref()).await;
+        }
         SessionCommand::New => Session::begin(place.dir.as_deref(), &place.cwd, None),
         SessionCommand::Continued { parent } => {
             Session::begin_after(place.dir.as_deref(), &place.cwd, parent)
         }
-        SessionCommand::Clone => match agent.config.session.fork(place.dir.as_deref(), Part::All) {
-            Some(session) => session,
-            None => return,
-        },
+        SessionCommand::Clone => {
+            agent.complete();
+            match agent.config.session.fork(place.dir.as_deref(), Part::All) {
+                Some(session) => session,
+                None => return,
+            }
+        }
         SessionCommand::Fork { entry_id } => match fork(agent, entry_id) {
             Ok((session, text)) => {
                 said = Some(text);
@@ -61,7 +68,13 @@ pub(super) async fn session(agent: &mut Agent, command: SessionCommand) {
                 return agent.emit(AgentEvent::SessionRefused { error });
             }
         },
-        SessionCommand::Open { path } if is_open(agent, path) => return opened(agent),
+        SessionCommand::Open { path } | SessionCommand::Offer { path } if is_open(agent, path) => {
+            return opened(agent);
+        }
+        SessionCommand::Offer { path } => match offer::open(agent, path).await {
+            Some(session) => session,
+            None => return,
+        },
         SessionCommand::Open { path } => match open(agent, path).await {
             Ok(session) => session,
             Err(error) => return refused(agent, &error),
@@ -86,7 +99,8 @@ pub(super) async fn session(agent: &mut Agent, command: SessionCommand) {
 }
 
 /// What stands before a message of the person's, as a new session, and the text of the message.
-fn fork(agent: &Agent, entry_id: &str) -> Result<(Session, String), String> {
+fn fork(agent: &mut Agent, entry_id: &str) -> Result<(Session, String), String> {
+    agent.complete();
     let session = &agent.config.session;
     let entry = session.tree().get(entry_id).ok_or_else(|| format!("Entry not found: {entry_id}"))?;
     let text = match &entry.body {
@@ -124,14 +138,14 @@ pub(super) fn name(agent: &mut Agent, name: &str) {
 
 /// Opens a session file. A child between fork and exec still holds the lock of a file that was
 /// closed; a lock that nobody seems to own is therefore asked for again.
-async fn open(agent: &mut Agent, path: &Path) -> Result<Session, SessionError> {
+pub(super) async fn open(agent: &mut Agent, path: &Path) -> Result<Session, SessionError> {
     for _ in 0..10 {
-        match Session::open(path) {
-            Err(SessionError::Locked { owner: 0, .. }) => agent.attend(sleep(LOCKED)).await,
+        match Session::open_at_end(path, Access::Write, TAIL) {
+            Err(SessionError::Locked { owner, .. }) if owner.pid == 0 => agent.attend(sleep(LOCKED)).await,
             other => return other,
         }
     }
-    Session::open(path)
+    Session::open_at_end(path, Access::Write, TAIL)
 }
 
 /// Whether `path` is the session that is open: its own lock would keep it from opening again.
@@ -141,7 +155,7 @@ fn is_open(agent: &Agent, path: &Path) -> bool {
     open.and_then(real).is_some_and(|open| real(path) == Some(open))
 }
 
-fn refused(agent: &mut Agent, error: &SessionError) {
+pub(super) fn refused(agent: &mut Agent, error: &SessionError) {
     let hint = match error {
         SessionError::NotASession(_) => "choose a session from the list",
         SessionError::Io { .. } => "look whether the file is there and may be read",
@@ -153,10 +167,9 @@ fn refused(agent: &mut Agent, error: &SessionError) {
 }
 
 /// Mends what a killed program left, then tells of the session.
-fn opened(agent: &mut Agent) {
+pub(super) fn opened(agent: &mut Agent) {
     let messages = agent.config.session.context().messages;
-    let missing = missing_results(&messages);
-    for result in missing {
+    for result in missing_results(&messages) {
         agent.record(result);
     }
     let session = agent.config.session.info().clone();
@@ -169,6 +182,7 @@ fn opened(agent: &mut Agent) {
         let hint = format!("commands run in {}", used.display());
         agent.notice(NoticeLevel::Warning, text, Some(&hint));
     }
+    tell_earlier(agent);
     let skipped = agent.config.session.skipped_lines();
     if skipped > 0 {
         let text = format!("{skipped} unreadable lines of the session file were passed over");
@@ -176,8 +190,17 @@ fn opened(agent: &mut Agent) {
     }
 }
 
+/// Says what of a large session is not on the screen.
+fn tell_earlier(agent: &mut Agent) {
+    let Some(earlier) = agent.config.session.earlier() else { return };
+    if !agent.config.session.context_is_known() {
+        let text = format!("this session is large: {} earlier messages are not shown", earlier.messages);
+        agent.notice(NoticeLevel::Info, text, Some("they are in the file; /tree lists them all"));
+    }
+}
+
 /// Takes up the model and the thinking level that the session names, if it names any.
-fn restore(agent: &mut Agent) {
+pub(super) fn restore(agent: &mut Agent) {
     let context = agent.config.session.context();
     if let Some(level) = context.thinking
         && level != agent.config.thinking

@@ -345,6 +345,14 @@ impl Agent {
         }
     }
 
+    /// Reads what has not been read yet of a large session.
+    pub(super) fn complete(&mut self) {
+        if let Err(error) = self.config.session.complete() {
+            let text = format!("the earlier part of the session cannot be read: {error}");
+            self.notice(NoticeLevel::Error, text, Some("the conversation goes on with what is known of it"));
+        }
+    }
+
     /// Brings the session to disk.
     pub(super) fn flush(&mut self) {
         let flushed = self.config.session.flush();

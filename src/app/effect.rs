@@ -12,6 +12,7 @@ use serde::{Deserialize, Serialize};
 use crate::agent::AgentCommand;
 use crate::agent::model::Model as AiModel;
 use crate::agent::session::list::SessionRow;
+use crate::agent::session::search::LastWords;
 
 /// Names a request that is under way.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
@@ -72,8 +73,14 @@ pub enum Request {
     Branch,
     /// Model servers on this machine: [`Reply::Servers`].
     Servers,
-    /// Delete a session file: [`Reply::Done`].
+    /// Move a session file to the trash, or delete it where there is none: [`Reply::Done`].
     DeleteSession { path: PathBuf },
+    /// Name a session that is not open here: [`Reply::Done`].
+    RenameSession { path: PathBuf, name: String },
+    /// Sessions in which these words were said: [`Reply::Found`], in pieces.
+    SearchSessions { query: String, all: bool },
+    /// The last exchange of a session: [`Reply::LastWords`].
+    Preview { path: PathBuf },
     /// Read a picture for the model: [`Reply::Picture`].
     Picture { path: PathBuf },
 }
@@ -94,6 +101,10 @@ impl std::fmt::Debug for Hidden {
 pub enum Reply {
     /// Some rows; `done` with the last ones.
     Sessions { rows: Vec<SessionRow>, done: bool },
+    /// Some session files; `done` with the last ones.
+    Found { paths: Vec<PathBuf>, done: bool },
+    /// What was said last in a session.
+    LastWords(LastWords),
     /// The models that can be used.
     Models(Vec<Arc<AiModel>>),
     /// Vendors: id, name, whether a key is there.

@@ -31,6 +31,7 @@ pub mod printable;
 pub mod slash;
 pub mod status;
 pub mod transcript;
+pub mod tree;
 pub mod update;
 
 pub use effect::Effect;

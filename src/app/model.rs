@@ -47,6 +47,8 @@ pub struct Model {
     pub quit_armed: Option<Millis>,
     /// Until then, what is typed was meant for a command that has just ended.
     pub typed_ahead: Option<Millis>,
+    /// A second press of the cancel key until then opens the tree.
+    pub tree_armed: Option<Millis>,
     /// The selection is to be copied as soon as a frame has its text.
     pub copying: bool,
     /// What the last frame found out.
@@ -66,6 +68,10 @@ pub(super) enum Purpose {
     Cycle(isize),
     /// Switch to the model the person named.
     Choose(String),
+    /// Sessions in which this was said.
+    Found(String),
+    /// The last exchange of the session with this key.
+    Preview(String),
     History,
     Editor,
     Branch,
@@ -110,6 +116,7 @@ impl Model {
             remark: None,
             quit_armed: None,
             typed_ahead: None,
+            tree_armed: None,
             copying: false,
             laid: Laid::default(),
             waiting: BTreeMap::new(),

@@ -5,6 +5,7 @@ use super::key::{Key, KeyCode, Mods};
 use super::line_edit::LineEdit;
 use super::picker::Picker;
 use super::printable::Printable;
+use super::tree::TreeView;
 use crate::agent::command::Answer;
 use crate::agent::event::Question;
 
@@ -30,6 +31,8 @@ pub enum Overlay {
     Help { scroll: usize },
     /// A key for a vendor is being typed.
     Login { vendor: String, line: LineEdit, ticket: Option<Ticket>, failed: Option<Printable> },
+    /// The session's tree.
+    Tree(Box<TreeView>),
     /// The agent asks; `selected` is an option.
     Asked { id: String, question: Question, selected: usize },
 }

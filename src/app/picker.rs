@@ -3,11 +3,15 @@
 //! Typing filters, rows may stream in while it is open, and it answers with the key of a row.
 //! What the choice means is for `update/overlays.rs`.
 
+use std::collections::BTreeSet;
+
+use super::effect::Ticket;
 use super::key::{Key, KeyCode, Mods};
 use super::line_edit::LineEdit;
 use super::matching::{self, Match};
 use super::overlay::Outcome;
 use super::printable::Printable;
+use crate::agent::session::search::LastWords;
 
 /// What the rows are, and so what choosing one means.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -21,6 +25,8 @@ pub enum Kind {
     Themes,
     Vendors,
     Prompts,
+    /// Messages of the person's, to begin a session before one of them.
+    Forks,
 }
 
 /// A row.
@@ -40,6 +46,8 @@ pub struct Row {
 pub enum Choice {
     Pick(String),
     Delete(String),
+    /// Give the row this name.
+    Rename(String, String),
     /// Show the other set of rows (this directory, or all).
     Scope,
 }
@@ -59,6 +67,14 @@ pub struct Picker {
     selected: usize,
     /// The row whose deletion waits for a second press.
     doomed: Option<String>,
+    /// A new name for the selected row, while it is typed.
+    renaming: Option<LineEdit>,
+    /// Rows in whose sessions the query was said, whatever their titles.
+    found: BTreeSet<String>,
+    /// The search for them that is under way.
+    pub search: Option<Ticket>,
+    /// What was said last in the selected session, once it is known.
+    pub preview: Option<LastWords>,
 }
 
 impl Picker {
@@ -74,6 +90,10 @@ impl Picker {
             shown: Vec::new(),
             selected: 0,
             doomed: None,
+            renaming: None,
+            found: BTreeSet::new(),
+            search: None,
+            preview: None,
         }
     }
 
@@ -119,6 +139,34 @@ impl Picker {
         self.doomed.as_deref()
     }
 
+    /// The new name that is being typed.
+    pub fn renaming(&self) -> Option<&str> {
+        self.renaming.as_ref().map(LineEdit::text)
+    }
+
+    /// Rows in whose sessions the query was said.
+    pub fn is_found(&self, key: &str) -> bool {
+        self.found.contains(key)
+    }
+
+    /// Takes rows in whose sessions the query was said; the selection stays on its row.
+    pub fn find(&mut self, keys: impl IntoIterator<Item = String>) {
+        let keep = self.selected_key().map(str::to_owned);
+        self.found.extend(keys);
+        self.filter();
+        if let Some(key) = keep {
+            self.select(&key);
+        }
+    }
+
+    /// Gives a row another title.
+    pub fn retitle(&mut self, key: &str, title: &str) {
+        for row in self.rows.iter_mut().filter(|row| row.key == key) {
+            row.title = Printable::line(title);
+        }
+        self.filter();
+    }
+
     /// Adds rows; the selection stays on its row.
     pub fn add(&mut self, rows: Vec<Row>) {
         let keep = (self.selected > 0).then(|| self.selected_key().map(str::to_owned)).flatten();
@@ -151,6 +199,9 @@ impl Picker {
 
     /// Takes a key; `page` is the number of rows on the screen.
     pub fn key(&mut self, key: Key, page: usize) -> Outcome<Choice> {
+        if let Some(line) = self.renaming.take() {
+            return self.rename(line, key);
+        }
         let doomed = self.doomed.take();
         let chosen = || self.selected_key().map(str::to_owned);
         match (key.code, key.mods) {
@@ -163,6 +214,9 @@ impl Picker {
             }
             (KeyCode::Char('d'), Mods::CTRL) if matches!(self.kind, Kind::Sessions { .. }) => {
                 return self.delete(doomed);
+            }
+            (KeyCode::Char('r'), Mods::CTRL) if matches!(self.kind, Kind::Sessions { .. }) => {
+                self.renaming = self.selected_key().map(|_| LineEdit::default());
             }
             (KeyCode::Up, _) | (KeyCode::Char('p'), Mods::CTRL) => self.step(-1),
             (KeyCode::Down, _) | (KeyCode::Char('n'), Mods::CTRL) => self.step(1),
@@ -178,8 +232,29 @@ impl Picker {
 
     /// Adds pasted text to the query.
     pub fn paste(&mut self, text: &str) {
-        self.query.paste(text);
-        self.refilter();
+        match &mut self.renaming {
+            Some(line) => line.paste(text),
+            None => {
+                self.query.paste(text);
+                self.refilter();
+            }
+        }
+    }
+
+    fn rename(&mut self, mut line: LineEdit, key: Key) -> Outcome<Choice> {
+        match (key.code, key.mods) {
+            (KeyCode::Esc, _) | (KeyCode::Char('c'), Mods::CTRL) => return Outcome::Handled,
+            (KeyCode::Enter, _) => {
+                let name = line.text().trim().to_owned();
+                return match self.selected_key().map(str::to_owned).filter(|_| !name.is_empty()) {
+                    Some(key) => Outcome::Done(Choice::Rename(key, name)),
+                    None => Outcome::Handled,
+                };
+            }
+            _ => drop(line.key(key)),
+        }
+        self.renaming = Some(line);
+        Outcome::Handled
     }
 
     fn delete(&mut self, doomed: Option<String>) -> Outcome<Choice> {
@@ -203,6 +278,7 @@ impl Picker {
     }
 
     fn refilter(&mut self) {
+        self.found.clear();
         self.filter();
         self.selected = 0;
     }
@@ -210,6 +286,15 @@ impl Picker {
     fn filter(&mut self) {
         let titles: Vec<&str> = self.rows.iter().map(|row| row.title.as_str()).collect();
         self.shown = matching::rank(self.query.text(), &titles);
+        if self.found.is_empty() {
+            return;
+        }
+        let by_title: BTreeSet<usize> = self.shown.iter().map(|found| found.index).collect();
+        let said = |(index, row): (usize, &Row)| {
+            let also = self.found.contains(&row.key) && !by_title.contains(&index);
+            also.then(|| Match { index, marks: Vec::new() })
+        };
+        self.shown.extend(self.rows.iter().enumerate().filter_map(said));
     }
 }
 

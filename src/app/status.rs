@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use super::msg::Millis;
 use super::printable::Printable;
-use crate::agent::event::{AgentEvent, Delta, SessionInfo};
+use crate::agent::event::{AgentEvent, CompactionReason, Delta, SessionInfo};
 use crate::agent::message::{Message, StopReason, Usage};
 use crate::agent::model::{Api, Model as AiModel, ThinkingLevel};
 
@@ -33,6 +33,8 @@ pub enum Activity {
         until: Millis,
     },
     Compacting,
+    /// A branch that is left is summed up.
+    SummingUp,
 }
 
 /// A run of the agent.
@@ -71,10 +73,16 @@ impl Status {
     pub fn fold(&mut self, event: &AgentEvent, now: Millis) {
         match event {
             AgentEvent::AgentStart => {
-                let activity = Activity::Waiting;
-                self.run = Some(Run { since: now, activity, activity_since: now, stopping: false });
+                self.begin(Activity::Waiting, now);
             }
             AgentEvent::AgentSettled { .. } | AgentEvent::Stopped => self.run = None,
+            // Asked for by the person, so nothing else runs.
+            AgentEvent::CompactionStart { reason: CompactionReason::Manual } => {
+                self.begin(Activity::Compacting, now);
+            }
+            AgentEvent::SummingUp { on: true } => self.begin(Activity::SummingUp, now),
+            AgentEvent::CompactionEnd { reason: CompactionReason::Manual, .. }
+            | AgentEvent::SummingUp { on: false } => self.run = None,
             AgentEvent::SessionOpened { session, messages, .. } => self.open(session, messages),
             AgentEvent::SessionInfoChanged { name } => self.session.name.clone_from(name),
             AgentEvent::ModelChanged { model } => self.model = Some(Arc::clone(model)),
@@ -90,6 +98,10 @@ impl Status {
                 }
             }
         }
+    }
+
+    fn begin(&mut self, activity: Activity, now: Millis) {
+        self.run = Some(Run { since: now, activity, activity_since: now, stopping: false });
     }
 
     /// The share of the context window in use, in percent; none when either is unknown.

@@ -12,6 +12,7 @@ use super::exit::Exit;
 use super::rpc::desk::RpcEvents;
 use crate::agent::model::{Api, ThinkingLevel};
 use crate::agent::secret::Secret;
+use crate::agent::session::is_session_id;
 
 const HELP: &str = "\
 {about}
@@ -103,6 +104,15 @@ pub struct Args {
     /// Go on with this one (start of id is enough)
     #[arg(long, value_name = "ID|PATH", help_heading = "Session", conflicts_with = "no_session")]
     pub session: Option<String>,
+    /// Go on in a copy of this one, here
+    #[arg(long, value_name = "ID|PATH", help_heading = "Session", conflicts_with_all = ["no_session", "session", "resume", "continue_last"])]
+    pub fork: Option<String>,
+    /// Go on with the session of this id, or begin it
+    #[arg(long, value_name = "ID", help_heading = "Session", hide = true, value_parser = session_id_parser, conflicts_with_all = ["session", "resume", "continue_last"])]
+    pub session_id: Option<String>,
+    /// Write to a session whose tau died holding it
+    #[arg(long, help_heading = "Session", hide = true)]
+    pub take_over: bool,
     /// Folder of the session files
     #[arg(long, value_name = "DIR", help_heading = "Session")]
     pub session_dir: Option<PathBuf>,
@@ -279,6 +289,14 @@ fn dollars_parser(value: &str) -> Result<f64, String> {
     }
 }
 
+fn session_id_parser(value: &str) -> Result<String, String> {
+    if is_session_id(value) {
+        Ok(value.to_owned())
+    } else {
+        Err("letters, digits, `.`, `_` and `-`, at most 128, a letter or digit at both ends".to_owned())
+    }
+}
+
 fn secret_parser(value: &str) -> Result<Secret, std::convert::Infallible> {
     Ok(Secret::new(value))
 }
@@ -325,6 +343,8 @@ mod tests {
             ("--max-cost 0", "above 0"),
             ("--continue --session x", "cannot be used with"),
             ("--resume --print hi", "--continue or --session"),
+            ("--session-id x-", "a letter or digit at both ends"),
+            ("--fork x --continue", "cannot be used with"),
             ("--model", "a value is required"),
         ];
         for (line, hint) in cases {

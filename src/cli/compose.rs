@@ -12,7 +12,7 @@ use super::args::{Args, Front, Terminals};
 use super::exit::Exit;
 use super::known::{self, Known};
 pub use super::known::{BadFile, Refusal};
-use super::prompts;
+use super::{prompts, sessions};
 use crate::agent::catalogue::{self, Catalogue};
 use crate::agent::conduct::{Conduct, OnRepeat, SteerMode};
 use crate::agent::demo::{DemoTransport, Pace};
@@ -21,7 +21,7 @@ use crate::agent::model::{Model, ThinkingLevel};
 use crate::agent::prompt::{ContextFiles, PromptInputs, system_prompt};
 use crate::agent::provider::FailureKind;
 use crate::agent::provider::scripted::Router;
-use crate::agent::session::{Session, list};
+use crate::agent::session::Session;
 use crate::agent::settings::auth::Keys;
 use crate::agent::settings::{Paths, Settings};
 use crate::agent::task::{AgentConfig, Patience, SessionPlace};
@@ -153,22 +153,18 @@ impl Setup {
     /// The session that the arguments ask for: an earlier one, or a new one.
     ///
     /// # Errors
-    /// When there is none such, or it cannot be opened.
+    /// When there is none such, when it cannot be opened as it is, or its directory is gone.
     pub fn session(&self) -> Result<Session, Refusal> {
-        let root = self.settings.session_root(&self.paths);
-        let path = match &self.args.session {
-            Some(wanted) => Some(named_session(&root, wanted)?),
-            None if self.args.continue_last => list::newest(&root, &self.cwd),
-            None => None,
-        };
-        let mut session = match path {
-            Some(path) => Session::open(&path).map_err(Refusal::config)?,
-            None => Session::begin(self.session_dir().as_deref(), &self.cwd, None),
-        };
-        if let Some(name) = &self.args.name {
-            session.set_name(name).map_err(Refusal::config)?;
-        }
-        Ok(session)
+        sessions::open(self)
+    }
+
+    /// As [`Setup::session`], for a person who can be asked: where the session cannot be opened as
+    /// it is, a new one, and the path of the other to be offered.
+    ///
+    /// # Errors
+    /// When there is none such.
+    pub fn session_or_offer(&self) -> Result<(Session, Option<PathBuf>), Refusal> {
+        sessions::open_or_offer(self)
     }
 
     /// Everything an agent starts with. Reads instruction files. Also what people should know.
@@ -308,22 +304,6 @@ fn choose_model(
     let usable = catalogue.usable(keys);
     let vendor = settings.provider.as_ref().or(usable.first());
     Ok((vendor.and_then(|vendor| catalogue.default_model(vendor)), None))
-}
-
-/// The session that `wanted` names: a path, an id, or the beginning of one.
-fn named_session(root: &Path, wanted: &str) -> Result<PathBuf, Refusal> {
-    let path = Path::new(wanted);
-    if wanted.contains('/') || wanted.ends_with(".jsonl") {
-        return Ok(path.to_owned());
-    }
-    match list::with_id(root, wanted).as_slice() {
-        [only] => Ok(only.clone()),
-        [] => Err(Refusal::config(format!("there is no session {wanted}; `tau --resume` lists them"))),
-        several => Err(Refusal::config(format!(
-            "{} sessions begin with {wanted}; give more of the id",
-            several.len()
-        ))),
-    }
 }
 
 /// `TAU_DEMO_SPEED=max` makes the demo answer without pauses, for measuring.

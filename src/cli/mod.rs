@@ -21,6 +21,7 @@ pub mod probe;
 pub mod progress;
 pub mod prompts;
 pub mod rpc;
+mod sessions;
 pub mod signals;
 pub mod tui;
 pub mod wire;

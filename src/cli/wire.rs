@@ -69,6 +69,9 @@ pub fn event(event: &AgentEvent) -> Option<Value> {
         | AgentEvent::SessionOpened { .. }
         | AgentEvent::SessionRefused { .. }
         | AgentEvent::Inspected { .. }
+        | AgentEvent::TreeShown { .. }
+        | AgentEvent::ContextShown { .. }
+        | AgentEvent::SummingUp { .. }
         | AgentEvent::Marked { .. }
         | AgentEvent::RunStopped { .. }
         | AgentEvent::QueueReturned { .. }

@@ -54,6 +54,7 @@ fn activity(model: &Model, run: &Run) -> String {
             let (silence, left) = (seconds(model.now - since), seconds(*until - model.now));
             format!("nothing came for {silence}, giving up in {left}")
         }
+        Activity::SummingUp => format!("summing up the branch that is left {spent}"),
         Activity::Compacting => format!("summarising the conversation {spent}"),
     }
 }

@@ -22,9 +22,11 @@ pub mod memo;
 pub mod overlay;
 pub mod panel;
 pub mod parts;
+pub mod picker;
 pub mod terminal_text;
 pub mod theme;
 pub mod transcript;
+pub mod tree;
 pub mod welcome;
 pub mod wrap;
 

@@ -5,29 +5,25 @@ use ratatui::layout::Rect;
 use ratatui::text::{Line, Span};
 use ratatui::widgets::{Block, Clear, Widget};
 
-use super::panel::both_ends;
 use super::theme::{Theme, Token};
-use super::{help, wrap};
+use super::{help, picker, tree, wrap};
 use crate::agent::event::Question;
 use crate::app::Model;
 use crate::app::line_edit::LineEdit;
 use crate::app::overlay::{Overlay, options};
-use crate::app::picker::{Kind, Picker, Row};
 use crate::app::printable::{Printable, printable_line};
 
 /// Widest box, in cells.
 const WIDEST: u16 = 110;
 
+/// Where the cursor is, and how many rows of a list there is room for.
+pub type Place = (Option<(u16, u16)>, u16);
+
 /// Draws an overlay; the cursor, and how many rows of a list there is room for.
-pub fn draw(
-    model: &Model,
-    overlay: &Overlay,
-    theme: &Theme,
-    area: Rect,
-    buffer: &mut Buffer,
-) -> (Option<(u16, u16)>, u16) {
+pub fn draw(model: &Model, overlay: &Overlay, theme: &Theme, area: Rect, buffer: &mut Buffer) -> Place {
     match overlay {
-        Overlay::Picker { picker, .. } => list(picker, theme, area, buffer),
+        Overlay::Picker { picker, .. } => picker::draw(picker, theme, area, buffer),
+        Overlay::Tree(view) => tree::draw(model, view, theme, area, buffer),
         Overlay::Help { scroll } => {
             let rows = help::rows(model, theme, inner_width(area));
             let inner =
@@ -49,12 +45,13 @@ pub fn draw(
     }
 }
 
-fn inner_width(area: Rect) -> u16 {
+/// Width of what a box holds.
+pub fn inner_width(area: Rect) -> u16 {
     area.width.saturating_sub(4).clamp(1, WIDEST - 2)
 }
 
 /// A box for so many rows; the room inside it.
-fn frame(title: &str, hint: &str, rows: u16, theme: &Theme, area: Rect, buffer: &mut Buffer) -> Rect {
+pub fn frame(title: &str, hint: &str, rows: u16, theme: &Theme, area: Rect, buffer: &mut Buffer) -> Rect {
     let width = (inner_width(area) + 2).min(area.width);
     let height = rows.saturating_add(2).min(area.height.saturating_sub(2)).max(3).min(area.height);
     let x = area.x + (area.width - width) / 2;
@@ -71,68 +68,6 @@ fn frame(title: &str, hint: &str, rows: u16, theme: &Theme, area: Rect, buffer: 
     let inner = block.inner(outer);
     block.render(outer, buffer);
     inner
-}
-
-fn list(picker: &Picker, theme: &Theme, area: Rect, buffer: &mut Buffer) -> (Option<(u16, u16)>, u16) {
-    let hint = match picker.kind {
-        Kind::Sessions { all: false } => "enter opens · tab all directories · ctrl+d deletes · esc closes",
-        Kind::Sessions { all: true } => "enter opens · tab this directory · ctrl+d deletes · esc closes",
-        _ => "type to filter · enter chooses · esc closes",
-    };
-    let wanted = picker.rows().len().max(1).min(usize::from(area.height)) as u16 + 1;
-    let inner = frame(picker.title, hint, wanted, theme, area, buffer);
-    let more = if picker.loading { "…" } else { "" };
-    let count = format!("{}/{}{more}", picker.count(), picker.rows().len());
-    let query = printable_line(picker.query()).into_owned();
-    let column = 2 + wrap::cells(&query) as u16;
-    let left = vec![Span::styled("> ", theme.style(Token::Accent)), Span::raw(query)];
-    let right = vec![Span::styled(count, theme.style(Token::Muted))];
-    buffer.set_line(inner.x, inner.y, &both_ends(left, right, inner.width), inner.width);
-    let height = usize::from(inner.height.saturating_sub(1));
-    if picker.count() == 0 {
-        let text = match (picker.rows().is_empty(), picker.loading) {
-            (true, true) => "loading…",
-            (true, false) => picker.empty,
-            (false, _) => "nothing matches",
-        };
-        let line = Line::styled(text, theme.style(Token::Muted));
-        buffer.set_line(inner.x, inner.y + 1, &line, if height > 0 { inner.width } else { 0 });
-    }
-    let first = picker.selected().saturating_sub(height / 2).min(picker.count().saturating_sub(height));
-    for (offset, (row, marks)) in picker.shown().skip(first).take(height).enumerate() {
-        let y = inner.y + 1 + offset as u16;
-        let selected = first + offset == picker.selected();
-        if selected {
-            let bar = Rect { y, height: 1, ..inner };
-            buffer.set_style(bar, theme.style(Token::OverlaySelected));
-        }
-        let doomed = picker.doomed() == Some(row.key.as_str());
-        buffer.set_line(inner.x, y, &list_row(row, marks, doomed, theme, inner.width), inner.width);
-    }
-    let cursor = (inner.x + column.min(inner.width.saturating_sub(1)), inner.y);
-    (Some(cursor), height as u16)
-}
-
-fn list_row(row: &Row, marks: &[usize], doomed: bool, theme: &Theme, width: u16) -> Line<'static> {
-    let mark = if row.current { "● " } else { "  " };
-    let mut left = vec![Span::styled(mark, theme.style(Token::Accent))];
-    let marked = theme.style(Token::MatchMark);
-    let mut plain = String::new();
-    for (at, c) in row.title.char_indices() {
-        if marks.contains(&at) {
-            left.push(Span::raw(std::mem::take(&mut plain)));
-            left.push(Span::styled(c.to_string(), marked));
-        } else {
-            plain.push(c);
-        }
-    }
-    left.push(Span::raw(plain));
-    let right = if doomed {
-        Span::styled("ctrl+d again deletes it", theme.style(Token::Error))
-    } else {
-        Span::styled(row.note.as_str().to_owned(), theme.style(Token::Muted))
-    };
-    both_ends(left, vec![right], width)
 }
 
 fn login(

@@ -10,6 +10,7 @@ use std::os::unix::fs::{FileExt, MetadataExt, OpenOptionsExt};
 use std::path::{Path, PathBuf};
 
 use super::SessionError;
+use super::lock::{self, Life, Note, Owner};
 use crate::agent::files::{open_with, private_dir};
 
 /// Whether an entry is reason enough to make the file.
@@ -38,6 +39,57 @@ enum State {
     Open(Appender),
     /// Not written to, for this reason.
     ReadOnly(String),
+    /// Opened to be looked at: what is appended is in memory only, and that is no failure.
+    Looked,
+}
+
+/// How a file is opened.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Access {
+    /// For appending, with the lock.
+    Write,
+    /// Whoever holds the lock: nothing is written.
+    Read,
+    /// For appending, although somebody who has ended seems to hold the lock.
+    TakeOver,
+}
+
+/// A file that is open and about to be read.
+#[derive(Debug)]
+pub struct Opened {
+    path: PathBuf,
+    /// At its beginning.
+    pub file: File,
+    /// Why it is not written to, if it may not be.
+    reason: Option<String>,
+    access: Access,
+}
+
+impl Opened {
+    /// All of it.
+    ///
+    /// # Errors
+    /// Those of the file system.
+    pub fn whole(&mut self) -> Result<Vec<u8>, SessionError> {
+        let failed = |source| SessionError::Io { path: self.path.clone(), source };
+        io::Seek::rewind(&mut self.file).map_err(failed)?;
+        let mut bytes = Vec::new();
+        self.file.read_to_end(&mut bytes).map_err(failed)?;
+        Ok(bytes)
+    }
+
+    /// The file from now on; `len` of it are known, and `last` is its last byte.
+    pub fn done(self, len: u64, last: Option<u8>) -> SessionFile {
+        let state = match self.reason {
+            _ if self.access == Access::Read => State::Looked,
+            Some(reason) => State::ReadOnly(reason),
+            None => {
+                let note = Note::leave(&self.path);
+                State::Open(Appender::new(self.file, len, last, note))
+            }
+        };
+        SessionFile { path: self.path, state, pending: VecDeque::new() }
+    }
 }
 
 impl SessionFile {
@@ -51,36 +103,37 @@ impl SessionFile {
         SessionFile { path, state: State::ReadOnly(reason.into()), pending: VecDeque::new() }
     }
 
-    /// Opens the file for appending and locks it. When it may only be read, it is opened so.
+    /// Opens the file as `access` says. When it may only be read, it is opened so. What it holds
+    /// is then read from [`Opened::file`].
     ///
     /// # Errors
     /// `Locked` when another process holds the lock, else `Io`.
-    pub fn open(path: &Path) -> Result<(Self, Vec<u8>), SessionError> {
+    pub fn open(path: &Path, access: Access) -> Result<Opened, SessionError> {
         let failed = |source| SessionError::Io { path: path.to_owned(), source };
-        let (mut file, writable) = match open_with(OpenOptions::new().read(true).append(true), path) {
-            Ok(file) => (file, Ok(())),
+        let (mut file, reason) = match open_with(OpenOptions::new().read(true).append(true), path) {
+            Ok(file) => (file, None),
             Err(error) if may_only_be_read(&error) => {
                 let file = open_with(OpenOptions::new().read(true), path).map_err(failed)?;
-                (file, Err(error.to_string()))
+                (file, Some(error.to_string()))
             }
             Err(error) => return Err(failed(error)),
         };
-        if writable.is_ok() {
-            lock(&file, path)?;
+        match access {
+            Access::Write if reason.is_none() => lock(&file, path)?,
+            Access::Write | Access::Read | Access::TakeOver => {}
         }
         // A huge file that is no session is recognised by its first line.
         let header = super::read::header(&mut file).map_err(failed)?;
         if header.is_none() {
             return Err(SessionError::NotASession(path.to_owned()));
         }
-        let mut bytes = Vec::new();
         io::Seek::rewind(&mut file).map_err(failed)?;
-        file.read_to_end(&mut bytes).map_err(failed)?;
-        let state = match writable {
-            Ok(()) => State::Open(Appender::new(file, &bytes)),
-            Err(reason) => State::ReadOnly(reason),
-        };
-        Ok((SessionFile { path: path.to_owned(), state, pending: VecDeque::new() }, bytes))
+        Ok(Opened { path: path.to_owned(), file, reason, access })
+    }
+
+    /// Whether it was opened with [`Access::Read`].
+    pub fn is_looked_at(&self) -> bool {
+        matches!(self.state, State::Looked)
     }
 
     /// Where it is, or will be.
@@ -93,7 +146,7 @@ impl SessionFile {
     pub fn foreign(&mut self) -> Vec<u8> {
         match &mut self.state {
             State::Open(appender) => appender.foreign().unwrap_or_default(),
-            State::Absent | State::ReadOnly(_) => Vec::new(),
+            State::Absent | State::ReadOnly(_) | State::Looked => Vec::new(),
         }
     }
 
@@ -102,6 +155,9 @@ impl SessionFile {
     /// # Errors
     /// When one of them could not be written: it and those after it wait.
     pub fn append(&mut self, line: Vec<u8>, worth: Worth) -> io::Result<()> {
+        if matches!(self.state, State::Looked) {
+            return Ok(());
+        }
         self.pending.push_back(line);
         if matches!(self.state, State::Absent) && worth == Worth::Waits {
             return Ok(());
@@ -119,7 +175,7 @@ impl SessionFile {
         }
         match &mut self.state {
             State::Open(appender) => appender.sync(&self.path),
-            State::Absent | State::ReadOnly(_) => Ok(()),
+            State::Absent | State::ReadOnly(_) | State::Looked => Ok(()),
         }
     }
 
@@ -131,7 +187,7 @@ impl SessionFile {
             match &mut self.state {
                 State::Open(appender) => appender.write(line, &self.path),
                 State::ReadOnly(reason) => Err(io::Error::other(reason.clone())),
-                State::Absent => Ok(()),
+                State::Absent | State::Looked => Ok(()),
             }
             .inspect_err(|_| self.remove_empty())?;
             self.pending.pop_front();
@@ -167,12 +223,14 @@ struct Appender {
     unsynced: bool,
     /// We made it, and its folder has not been brought to disk yet.
     fresh: bool,
+    /// Tells others who writes here.
+    note: Option<Note>,
 }
 
 impl Appender {
-    fn new(file: File, bytes: &[u8]) -> Self {
-        let open_line = bytes.last().is_some_and(|byte| *byte != b'\n');
-        Appender { file, len: bytes.len() as u64, open_line, unsynced: false, fresh: false }
+    fn new(file: File, len: u64, last: Option<u8>, note: Option<Note>) -> Self {
+        let open_line = last.is_some_and(|byte| byte != b'\n');
+        Appender { file, len, open_line, unsynced: false, fresh: false, note }
     }
 
     fn create(path: &Path) -> io::Result<Self> {
@@ -184,7 +242,8 @@ impl Appender {
         // Nobody else can know the new file, so the lock is free.
         file.try_lock()
             .or_else(|error| if is_held(&error) { Err(io::Error::other(error)) } else { Ok(()) })?;
-        Ok(Appender { file, len: 0, open_line: false, unsynced: true, fresh: true })
+        let note = Note::leave(path);
+        Ok(Appender { file, len: 0, open_line: false, unsynced: true, fresh: true, note })
     }
 
     /// What was appended behind what we know of.
@@ -246,6 +305,7 @@ impl Appender {
     fn revive(&mut self, path: &Path) -> io::Result<()> {
         let mut bytes = vec![0; usize::try_from(self.len).unwrap_or(0)];
         self.file.read_exact_at(&mut bytes, 0)?;
+        drop(self.note.take());
         let mut new = Appender::create(path)?;
         new.file.write_all(&bytes)?;
         new.len = self.len;
@@ -278,12 +338,23 @@ fn is_held(error: &TryLockError) -> bool {
 /// Takes the advisory lock for the one writer. It ends with the process, whatever ends that.
 fn lock(file: &File, path: &Path) -> Result<(), SessionError> {
     match file.try_lock() {
+        Ok(()) => Ok(()),
         Err(error) if is_held(&error) => {
-            let owner = lock_owner(file).unwrap_or(0);
+            let noted = lock::noted(path);
+            let owner = match (lock_owner(file), noted) {
+                (Some(pid), Some(noted)) if noted.pid == pid => noted,
+                (Some(pid), _) => Owner::process(pid),
+                (None, noted) => noted.unwrap_or_default(),
+            };
             Err(SessionError::Locked { path: path.to_owned(), owner })
         }
-        // A file system without locks is used without.
-        Err(_) | Ok(()) => Ok(()),
+        // A file system without locks: the note alone tells of another writer.
+        Err(_) => match lock::noted(path) {
+            Some(owner) if owner.life() != Life::Ended => {
+                Err(SessionError::Locked { path: path.to_owned(), owner })
+            }
+            _ => Ok(()),
+        },
     }
 }
 
@@ -296,7 +367,7 @@ fn lock_owner(file: &File) -> Option<u32> {
         let fields: Vec<&str> = line.split_ascii_whitespace().collect();
         match fields.as_slice() {
             [_, "FLOCK", _, _, owner, place, ..] if place.rsplit(':').next() == Some(&inode) => {
-                owner.parse().ok()
+                owner.parse().ok().filter(|pid| *pid > 0)
             }
             _ => None,
         }

@@ -12,6 +12,7 @@ use memchr::memmem;
 use serde::{Deserialize, Serialize};
 
 use super::entry::{Body, Entry, millis};
+use super::index::Known;
 use super::read::{self, Header};
 use crate::agent::files::open_regular;
 use crate::agent::message::Message;
@@ -40,8 +41,34 @@ pub struct SessionRow {
 /// session files), newest first: those that run in `cwd`, or all. Rows are given to `emit` one by
 /// one; it answers whether to go on. Files that are no sessions are passed over.
 pub fn list(root: &Path, cwd: Option<&Path>, emit: &mut dyn FnMut(SessionRow) -> bool) {
-    for file in files(root, cwd) {
-        let Some(row) = row(&file) else { continue };
+    list_known(root, cwd, &mut Known::default(), emit);
+}
+
+/// As [`list`], with what is known from earlier: files that have not changed since are not opened.
+/// What was found out is in `known` afterwards.
+pub fn list_known(
+    root: &Path,
+    cwd: Option<&Path>,
+    known: &mut Known,
+    emit: &mut dyn FnMut(SessionRow) -> bool,
+) {
+    // Many files take as long to look at as the index takes to be read, so both at once.
+    let files = std::thread::scope(|scope| {
+        let files = scope.spawn(|| files(root, cwd));
+        known.read();
+        files.join().unwrap_or_default()
+    });
+    known.keep(root, cwd.is_none(), &files);
+    for file in files {
+        let row = match known.row(&file) {
+            Some(row) => Some(row.clone()),
+            None => {
+                let row = row(&file);
+                known.learn(&file, row.clone());
+                row
+            }
+        };
+        let Some(row) = row else { continue };
         if cwd.is_none_or(|cwd| cwd == row.cwd) && !emit(row) {
             return;
         }
@@ -70,15 +97,26 @@ pub fn with_id(root: &Path, id: &str) -> Vec<PathBuf> {
     found
 }
 
+/// The session of exactly this id. Names end with the id unless somebody renamed them, so most
+/// files need not be opened.
+pub fn of_id(root: &Path, id: &str) -> Option<PathBuf> {
+    let end = format!("_{id}.jsonl");
+    let named = |file: &Listed| file.path.to_string_lossy().ends_with(&end);
+    let (likely, others): (Vec<Listed>, Vec<Listed>) = files(root, None).into_iter().partition(named);
+    let is_it = |file: &Listed| header(&file.path).is_some_and(|header| header.id == id);
+    likely.into_iter().chain(others).find(is_it).map(|file| file.path)
+}
+
 /// A session file before it is looked into.
-struct Listed {
-    path: PathBuf,
-    modified: SystemTime,
-    size: u64,
+#[derive(Debug)]
+pub(super) struct Listed {
+    pub(super) path: PathBuf,
+    pub(super) modified: SystemTime,
+    pub(super) size: u64,
 }
 
 /// The `*.jsonl` files that can hold sessions of `cwd`, changed last first.
-fn files(root: &Path, cwd: Option<&Path>) -> Vec<Listed> {
+pub(super) fn files(root: &Path, cwd: Option<&Path>) -> Vec<Listed> {
     let mut files = Vec::new();
     let folders = read_dir(root, &mut files);
     let own = cwd.map(|cwd| root.join(cwd_name(cwd)));
@@ -96,10 +134,17 @@ fn read_dir(dir: &Path, files: &mut Vec<Listed>) -> Vec<PathBuf> {
     let mut folders = Vec::new();
     for entry in std::fs::read_dir(dir).into_iter().flatten().flatten() {
         let path = entry.path();
-        let Ok(metadata) = std::fs::metadata(&path) else { continue };
+        let is_session = path.extension().is_some_and(|end| end == "jsonl");
+        let Ok(kind) = entry.file_type() else { continue };
+        if !is_session && !kind.is_dir() && !kind.is_symlink() {
+            continue;
+        }
+        // What is no link is cheaper to ask about where it was found than by its whole path.
+        let metadata = if kind.is_symlink() { std::fs::metadata(&path) } else { entry.metadata() };
+        let Ok(metadata) = metadata else { continue };
         if metadata.is_dir() {
             folders.push(path);
-        } else if path.extension().is_some_and(|end| end == "jsonl") {
+        } else if is_session {
             let modified = metadata.modified().unwrap_or(UNIX_EPOCH);
             files.push(Listed { path, modified, size: metadata.len() });
         }
@@ -228,6 +273,16 @@ fn glance(line: &[u8]) -> Option<(&[u8], &[u8])> {
     let role = until_quote(rest.get(ROLE.len()..)?)?;
     let time = before.get(memmem::find(before, TIME)?.checked_add(TIME.len())?..)?;
     Some((role, until_quote(time)?))
+}
+
+/// Whether a session file runs in `cwd`.
+pub(super) fn runs_in(path: &Path, cwd: &Path) -> bool {
+    header(path).is_some_and(|header| header.cwd == cwd)
+}
+
+/// Whether a line is a message of a person or a model.
+pub(super) fn is_of_people(line: &[u8]) -> bool {
+    glance(line).is_some_and(|(role, _)| role == b"user" || role == b"assistant")
 }
 
 fn until_quote(text: &[u8]) -> Option<&[u8]> {

@@ -7,9 +7,14 @@
 pub mod entry;
 mod file;
 mod fork;
+pub mod index;
 pub mod list;
+pub mod lock;
 mod migrate;
+pub mod outline;
 mod read;
+pub mod search;
+pub mod tail;
 pub mod tree;
 
 use std::path::{Path, PathBuf};
@@ -21,9 +26,12 @@ use super::event::{CompactionResult, SessionInfo};
 use super::message::Message;
 use super::model::ThinkingLevel;
 use entry::{Body, Entry};
-use file::{SessionFile, Worth};
+pub use file::Access;
+use file::{Opened, SessionFile, Worth};
 pub use fork::Part;
+pub use lock::Owner;
 use read::{Contents, Form, Header};
+use tail::Earlier;
 use tree::Tree;
 
 /// Why a session could not be opened or written.
@@ -35,9 +43,9 @@ pub enum SessionError {
     /// The file system said no.
     #[error("{path}: {source}", path = .path.display())]
     Io { path: PathBuf, source: std::io::Error },
-    /// Another tau writes to it; its process id, or 0 where that cannot be found out.
-    #[error("{path}: in use by another tau (process {owner})", path = .path.display())]
-    Locked { path: PathBuf, owner: u32 },
+    /// Another tau writes to it.
+    #[error("{path}: in use by another tau ({owner})", path = .path.display())]
+    Locked { path: PathBuf, owner: Owner },
 }
 
 /// What the model is given of a session.
@@ -61,6 +69,8 @@ pub struct Session {
     skipped: usize,
     /// The first line of the file, without its end.
     header: Box<str>,
+    /// What is known of the part of the file that has not been read.
+    earlier: Option<Earlier>,
 }
 
 /// The header as it is written.
@@ -111,7 +121,7 @@ impl Session {
         let file = dir.zip(line).map(|(dir, line)| SessionFile::absent(dir.join(name), [line]));
         let path = file.as_ref().map(|file| file.path().to_owned());
         let info = SessionInfo { id, file: path, name: None, cwd: cwd.to_owned(), resumed: false };
-        Session { info, tree: Tree::default(), file, skipped: 0, header }
+        Session { info, tree: Tree::default(), file, skipped: 0, header, earlier: None }
     }
 
     /// Opens a session file for appending and locks it. Files of versions 1 and 2 are rewritten
@@ -122,16 +132,37 @@ impl Session {
     /// # Errors
     /// See [`SessionError`]. The session this process has open itself counts as locked.
     pub fn open(path: &Path) -> Result<Self, SessionError> {
-        let (file, bytes) = SessionFile::open(path)?;
-        let contents = read::contents(&bytes).ok_or_else(|| SessionError::NotASession(path.to_owned()))?;
+        Self::open_as(path, Access::Write)
+    }
+
+    /// As [`Session::open`], with more or less than the usual access. A file of an older version
+    /// that is opened for reading only is read as if it had been rewritten.
+    ///
+    /// # Errors
+    /// As [`Session::open`].
+    pub fn open_as(path: &Path, access: Access) -> Result<Self, SessionError> {
+        let mut opened = SessionFile::open(path, access)?;
+        let bytes = opened.whole()?;
+        Self::read(path, opened, &bytes, access)
+    }
+
+    fn read(path: &Path, opened: Opened, bytes: &[u8], access: Access) -> Result<Self, SessionError> {
+        let contents = read::contents(bytes).ok_or_else(|| SessionError::NotASession(path.to_owned()))?;
+        let file = opened.done(bytes.len() as u64, bytes.last().copied());
         match contents.header.form() {
-            Form::Current => Ok(Self::opened(file, contents, &bytes)),
-            Form::Old => Self::migrated(path, &bytes, file),
+            Form::Current => Ok(Self::opened(file, contents, bytes)),
+            Form::Old if access == Access::Read => {
+                let current = migrate::to_current(bytes);
+                let contents = read::contents(&current);
+                let contents = contents.ok_or_else(|| SessionError::NotASession(path.to_owned()))?;
+                Ok(Self::opened(file, contents, &current))
+            }
+            Form::Old => Self::migrated(path, bytes, file),
             Form::Newer => {
                 let reason = "written by a later version, open for reading only";
-                Ok(Self::opened(SessionFile::read_only(path.to_owned(), reason), contents, &bytes))
+                Ok(Self::opened(SessionFile::read_only(path.to_owned(), reason), contents, bytes))
             }
-            Form::Document => Ok(Self::imported(path, &bytes, &contents.header)),
+            Form::Document => Ok(Self::imported(path, bytes, &contents.header)),
         }
     }
 
@@ -187,7 +218,8 @@ impl Session {
             resumed: true,
         };
         let tree = tree_of(&contents.header, contents.entries);
-        let mut session = Session { info, tree, file: Some(file), skipped: contents.skipped, header: line };
+        let skipped = contents.skipped;
+        let mut session = Session { info, tree, file: Some(file), skipped, header: line, earlier: None };
         session.info.name = session.tree.name().map(str::to_owned);
         session
     }
@@ -197,11 +229,12 @@ impl Session {
         super::files::replace(path, &current)
             .map_err(|source| SessionError::Io { path: path.to_owned(), source })?;
         // The old file keeps its lock until the new one is locked in its place.
-        let opened = SessionFile::open(path);
+        let opened = SessionFile::open(path, Access::Write);
         drop(old);
-        let (file, bytes) = opened?;
+        let mut opened = opened?;
+        let bytes = opened.whole()?;
         let contents = read::contents(&bytes).ok_or_else(|| SessionError::NotASession(path.to_owned()))?;
-        Ok(Self::opened(file, contents, &bytes))
+        Ok(Self::opened(opened.done(bytes.len() as u64, bytes.last().copied()), contents, &bytes))
     }
 
     fn imported(path: &Path, bytes: &[u8], header: &Header) -> Self {
@@ -241,6 +274,12 @@ impl Session {
         &self.tree
     }
 
+    /// Whether it was opened to be looked at ([`Access::Read`]): what is appended is in memory
+    /// only, until a fork takes it over.
+    pub fn is_looked_at(&self) -> bool {
+        self.file.as_ref().is_some_and(SessionFile::is_looked_at)
+    }
+
     /// Goes on from another entry of the tree, or from before the first; forgotten when nothing
     /// is appended after it. False when there is no entry of that id.
     pub fn go_to(&mut self, id: Option<&str>) -> bool {
@@ -252,7 +291,7 @@ impl Session {
         self.tree.context()
     }
 
-    /// Unreadable lines that were passed over when it was opened.
+    /// Unreadable lines that were passed over in what was read of it.
     pub fn skipped_lines(&self) -> usize {
         self.skipped
     }
@@ -278,6 +317,18 @@ impl Session {
         self.add(body, Worth::Waits)
     }
 
+    /// Appends an entry beside the conversation, which stands where it stood: a label of another
+    /// entry does not belong to the branch.
+    ///
+    /// # Errors
+    /// As [`Session::append`].
+    pub fn append_aside(&mut self, body: Body) -> Result<(), SessionError> {
+        let leaf = self.tree.leaf().map(|leaf| leaf.id.clone());
+        let written = self.append_body(body);
+        self.tree.move_leaf(leaf.as_deref());
+        written
+    }
+
     /// Appends a compaction; the id of its entry, and whether it was written. With no
     /// `first_kept` nothing of what stands before it is kept, and it names itself.
     pub fn append_compaction(
@@ -286,7 +337,7 @@ impl Session {
         result: &CompactionResult,
     ) -> (String, Result<(), SessionError>) {
         self.take_foreign();
-        let mut entry = self.tree.grow(entry::now(), Body::SessionInfo { name: String::new() });
+        let mut entry = self.grow(Body::SessionInfo { name: String::new() });
         entry.body = Body::Compaction {
             summary: result.summary.clone(),
             first_kept_entry_id: first_kept.unwrap_or(&entry.id).to_owned(),
@@ -304,7 +355,7 @@ impl Session {
     /// As [`Session::append`].
     pub fn set_model(&mut self, provider: &str, id: &str) -> Result<(), SessionError> {
         let model = (provider.to_owned(), id.to_owned());
-        if self.tree.context().model.as_ref() == Some(&model) {
+        if self.tree.model().as_ref() == Some(&model) {
             return Ok(());
         }
         self.append_body(Body::ModelChange { provider: model.0, model_id: model.1 })
@@ -315,7 +366,7 @@ impl Session {
     /// # Errors
     /// As [`Session::append`].
     pub fn set_thinking(&mut self, level: ThinkingLevel) -> Result<(), SessionError> {
-        if self.tree.context().thinking == Some(level) {
+        if self.tree.thinking() == Some(level) {
             return Ok(());
         }
         self.append_body(Body::ThinkingLevelChange { thinking_level: level.name().to_owned() })
@@ -347,15 +398,25 @@ impl Session {
 
     fn add(&mut self, body: Body, worth: Worth) -> Result<(), SessionError> {
         self.take_foreign();
-        let entry = self.tree.grow(entry::now(), body);
+        let entry = self.grow(body);
         self.put(entry, worth)
+    }
+
+    /// A new entry below the leaf.
+    fn grow(&self, body: Body) -> Entry {
+        let mut entry = self.tree.grow(entry::now(), body);
+        if self.earlier.is_some() {
+            // Which short ids are taken is not known while a part of the file is unread.
+            entry.id = uuid::Uuid::now_v7().to_string().into();
+        }
+        entry
     }
 
     /// Another program may have appended: its entries make a branch beside ours.
     fn take_foreign(&mut self) {
         if let Some(file) = &mut self.file {
             let foreign = file.foreign();
-            read::appended(&foreign).into_iter().for_each(|entry| self.tree.insert(entry));
+            read::entries(&foreign).0.into_iter().for_each(|entry| self.tree.insert(entry));
         }
     }
 

@@ -127,13 +127,11 @@ pub fn contents(bytes: &[u8]) -> Option<Contents> {
     Some(Contents { header, entries, skipped })
 }
 
-/// The entries of lines that were appended to a file that is open.
-pub fn appended(bytes: &[u8]) -> Vec<Entry> {
+/// The entries of lines from within a file, and how many lines could not be read.
+pub fn entries(bytes: &[u8]) -> (Vec<Entry>, usize) {
     let mut entries = Vec::new();
-    for line in lines(bytes) {
-        parse_line(line, &mut entries);
-    }
-    entries
+    let torn = lines(bytes).filter(|line| !parse_line(line, &mut entries)).count();
+    (entries, torn)
 }
 
 /// The lines that are not blank, without line ends and what damage puts around them.

@@ -121,7 +121,17 @@ impl Tree {
     pub fn context(&self) -> SessionContext {
         let path = self.branch();
         let messages = items(&path).map(|(_, message)| message).collect();
-        SessionContext { messages, model: self.model(&path), thinking: self.thinking(&path) }
+        SessionContext { messages, model: self.model_on(&path), thinking: self.thinking_on(&path) }
+    }
+
+    /// Provider and id of the model last used on the path to the leaf.
+    pub fn model(&self) -> Option<(String, String)> {
+        self.model_on(&self.branch())
+    }
+
+    /// The thinking level last set on the path to the leaf.
+    pub fn thinking(&self) -> Option<ThinkingLevel> {
+        self.thinking_on(&self.branch())
     }
 
     /// The messages of the context, each with the id of the entry that gives it. After a
@@ -130,8 +140,7 @@ impl Tree {
         items(&self.branch()).collect()
     }
 
-    /// Provider and id of the model on this path.
-    fn model(&self, path: &[&Entry]) -> Option<(String, String)> {
+    fn model_on(&self, path: &[&Entry]) -> Option<(String, String)> {
         let named = path.iter().rev().find_map(|entry| match &entry.body {
             Body::ModelChange { provider, model_id } => Some((provider.clone(), model_id.clone())),
             Body::Message { message } => match &**message {
@@ -145,7 +154,7 @@ impl Tree {
         named.or_else(|| self.initial_model.clone())
     }
 
-    fn thinking(&self, path: &[&Entry]) -> Option<ThinkingLevel> {
+    fn thinking_on(&self, path: &[&Entry]) -> Option<ThinkingLevel> {
         let named = path.iter().rev().find_map(|entry| match &entry.body {
             Body::ThinkingLevelChange { thinking_level } => ThinkingLevel::named(thinking_level),
             _ => None,

@@ -55,6 +55,11 @@ impl Paths {
         self.sessions().join(cwd_name(cwd))
     }
 
+    /// What lists remember of session files.
+    pub fn session_index(&self) -> PathBuf {
+        self.cache.join("sessions.index")
+    }
+
     /// The settings of the person.
     pub fn config_file(&self) -> PathBuf {
         self.config.join("config.toml")

@@ -1,13 +1,17 @@
 //! What each action does.
 
-use super::{complete, keyboard, keys, overlays, send};
+use super::{complete, keyboard, keys, overlays, send, tree};
 use crate::agent::AgentCommand;
 use crate::agent::command::Queue;
 use crate::agent::model::ThinkingLevel;
 use crate::app::action::Action;
 use crate::app::effect::{Effect, Request};
 use crate::app::model::{Model, Purpose, REMARK};
+use crate::app::msg::Millis;
 use crate::app::overlay::Overlay;
+
+/// Two presses within this time, in milliseconds, count as one after the other.
+const TWICE: Millis = 1_000;
 
 pub(super) fn run(model: &mut Model, action: Action, effects: &mut Vec<Effect>) {
     match action {
@@ -94,6 +98,12 @@ fn cancel(model: &mut Model, effects: &mut Vec<Effect>) {
         run.stopping = true;
         effects.push(Effect::Agent(AgentCommand::TakeQueue));
         effects.push(Effect::Agent(AgentCommand::Abort));
+    } else if model.composer.is_empty() && model.completion.is_none() {
+        let armed = model.tree_armed.take().is_some_and(|until| model.now < until);
+        if armed {
+            return tree::open(model, effects);
+        }
+        model.tree_armed = Some(model.now + TWICE);
     }
 }
 
@@ -110,6 +120,7 @@ fn clear(model: &mut Model, effects: &mut Vec<Effect>) {
         return effects.push(Effect::Quit);
     }
     cancel(model, effects);
+    model.tree_armed = None;
     model.quit_armed = Some(model.now + REMARK);
     model.remark("press again to quit");
 }

@@ -1,5 +1,6 @@
 //! Events of the agent: folded into transcript and status, and what else they ask for.
 
+use super::tree;
 use crate::agent::AgentEvent;
 use crate::agent::event::NoticeLevel;
 use crate::agent::message::Block;
@@ -14,6 +15,10 @@ pub(super) fn take(model: &mut Model, event: &AgentEvent, effects: &mut Vec<Effe
         AgentEvent::QueueReturned { texts, images } => give_back(model, texts, images),
         AgentEvent::Asked { id, question } => {
             model.overlays.push(Overlay::Asked { id: id.clone(), question: question.clone(), selected: 0 });
+        }
+        AgentEvent::TreeShown { outline } => tree::fill(model, outline),
+        AgentEvent::ContextShown { weights } => {
+            model.transcript.notice(NoticeLevel::Info, &tree::weights(weights), None);
         }
         AgentEvent::AgentSettled { .. } => settled(model, effects),
         AgentEvent::Stopped => {

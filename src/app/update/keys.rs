@@ -18,6 +18,9 @@ pub(super) fn press(model: &mut Model, key: Key, effects: &mut Vec<Effect>) {
     if action != Some(Action::Clear) {
         model.quit_armed = None;
     }
+    if action != Some(Action::Cancel) {
+        model.tree_armed = None;
+    }
     if complete::key(model, key, action, effects) {
         return;
     }
@@ -48,7 +51,7 @@ pub(super) fn paste(model: &mut Model, text: &str, effects: &mut Vec<Effect>) {
     }
     model.quit_armed = None;
     if !model.overlays.is_empty() {
-        return overlays::paste(model, text);
+        return overlays::paste(model, text, effects);
     }
     match picture_path(text) {
         Some(path) => {

@@ -11,13 +11,16 @@ mod mouse;
 mod overlays;
 mod replies;
 mod send;
+mod sessions;
 mod slash;
+mod tree;
 
 use super::effect::Effect;
 use super::geometry::Laid;
 use super::model::Model;
 use super::msg::{Msg, Stamped};
 
+pub(crate) use overlays::age;
 pub(super) use overlays::open_sessions;
 
 /// Folds one fact into the model. Effects are to be performed in order.

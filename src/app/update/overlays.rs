@@ -3,7 +3,7 @@
 use std::path::PathBuf;
 use std::sync::Arc;
 
-use super::{actions, send, slash};
+use super::{actions, send, sessions, slash, tree};
 use crate::agent::AgentCommand;
 use crate::agent::command::SessionCommand;
 use crate::agent::event::NoticeLevel;
@@ -22,6 +22,12 @@ use crate::app::printable::Printable;
 /// The overlay on top takes a key.
 pub(super) fn key(model: &mut Model, key: Key, effects: &mut Vec<Effect>) {
     let page = usize::from(model.laid.list_page);
+    let before = sessions::Before::of(model);
+    press(model, key, page, effects);
+    sessions::follow(model, &before, effects);
+}
+
+fn press(model: &mut Model, key: Key, page: usize, effects: &mut Vec<Effect>) {
     let Some(top) = model.overlays.pop() else { return };
     match top {
         Overlay::Picker { mut picker, ticket } => match picker.key(key, page) {
@@ -45,6 +51,11 @@ pub(super) fn key(model: &mut Model, key: Key, effects: &mut Vec<Effect>) {
                 model.overlays.push(Overlay::Login { vendor, line, ticket, failed });
             }
         },
+        Overlay::Tree(mut view) => match view.key(key, page) {
+            Outcome::Done(choice) => tree::chosen(model, view, choice, effects),
+            Outcome::Closed => {}
+            Outcome::Ignored | Outcome::Handled => model.overlays.push(Overlay::Tree(view)),
+        },
         Overlay::Asked { id, question, mut selected } => {
             match overlay::asked_key(&question, &mut selected, key) {
                 Outcome::Done(answer) => effects.push(Effect::Agent(AgentCommand::Answer { id, answer })),
@@ -55,12 +66,15 @@ pub(super) fn key(model: &mut Model, key: Key, effects: &mut Vec<Effect>) {
 }
 
 /// The overlay on top takes a paste.
-pub(super) fn paste(model: &mut Model, text: &str) {
+pub(super) fn paste(model: &mut Model, text: &str, effects: &mut Vec<Effect>) {
+    let before = sessions::Before::of(model);
     match model.overlays.last_mut() {
+        Some(Overlay::Tree(view)) => view.paste(text),
         Some(Overlay::Picker { picker, .. }) => picker.paste(text),
         Some(Overlay::Login { line, .. }) => line.paste(text),
         _ => {}
     }
+    sessions::follow(model, &before, effects);
 }
 
 /// What was chosen in a list.
@@ -73,16 +87,22 @@ fn chosen(
 ) {
     match (picker.kind, choice) {
         (Kind::Sessions { all }, Choice::Scope) => {
+            model.forget(picker.search.take(), effects);
             model.forget(ticket, effects);
             open_sessions(model, !all, effects);
         }
         (_, Choice::Scope) => model.overlays.push(Overlay::Picker { picker, ticket }),
+        (_, Choice::Rename(key, name)) => {
+            model.overlays.push(Overlay::Picker { picker, ticket });
+            sessions::rename(model, &key, &name, effects);
+        }
         (_, Choice::Delete(path)) => {
             picker.remove(&path);
             model.overlays.push(Overlay::Picker { picker, ticket });
             model.ask(Purpose::Tell, Request::DeleteSession { path: PathBuf::from(path) }, effects);
         }
         (kind, Choice::Pick(key)) => {
+            model.forget(picker.search.take(), effects);
             model.forget(ticket, effects);
             picked(model, kind, &key, effects);
         }
@@ -93,7 +113,11 @@ fn picked(model: &mut Model, kind: Kind, key: &str, effects: &mut Vec<Effect>) {
     match kind {
         Kind::Sessions { .. } => {
             let path = PathBuf::from(key);
-            effects.push(Effect::Agent(AgentCommand::Session(SessionCommand::Open { path })));
+            effects.push(Effect::Agent(AgentCommand::Session(SessionCommand::Offer { path })));
+        }
+        Kind::Forks => {
+            let entry_id = key.to_owned();
+            effects.push(Effect::Agent(AgentCommand::Session(SessionCommand::Fork { entry_id })));
         }
         Kind::Models => {
             if let Some(ai) = model.models.iter().find(|ai| ai.reference() == key).cloned() {
@@ -120,12 +144,14 @@ pub(super) fn fill(model: &mut Model, ticket: Ticket, reply: Reply, effects: &mu
     };
     let Some(place) = model.overlays.iter().position(holds) else { return };
     let now = model.now;
+    let before = sessions::Before::of(model);
     let current = model.status.model.as_ref().map(|ai| ai.reference());
     match (model.overlays.get_mut(place), reply) {
         (Some(Overlay::Picker { picker, .. }), Reply::Sessions { rows, done }) => {
             let all = matches!(picker.kind, Kind::Sessions { all: true });
             picker.loading = !done;
             picker.add(rows.iter().map(|row| session_row(row, all, now)).collect());
+            sessions::follow(model, &before, effects);
         }
         (Some(Overlay::Picker { picker, .. }), Reply::Models(models)) => {
             picker.loading = false;
@@ -250,7 +276,7 @@ fn counted(messages: u64) -> String {
 }
 
 /// A time span in one unit.
-fn age(span: Millis) -> String {
+pub(crate) fn age(span: Millis) -> String {
     let minutes = span.max(0) / 60_000;
     match minutes {
         0 => "now".to_owned(),

@@ -1,16 +1,20 @@
 //! Answers to requests. One whose ticket nobody holds any more is dropped.
 
-use super::{actions, complete, overlays};
+use super::{actions, complete, overlays, sessions};
 use crate::agent::event::NoticeLevel;
 use crate::app::effect::{Effect, Reply, Server, Ticket};
 use crate::app::model::{Model, Purpose};
 use crate::app::printable::Printable;
 
 pub(super) fn take(model: &mut Model, ticket: Ticket, reply: Reply, effects: &mut Vec<Effect>) {
-    let more = matches!(reply, Reply::Sessions { done: false, .. });
+    let more = matches!(reply, Reply::Sessions { done: false, .. } | Reply::Found { done: false, .. });
     let purpose = if more { model.waiting.get(&ticket).cloned() } else { model.waiting.remove(&ticket) };
     let Some(purpose) = purpose else { return };
     match (purpose, reply) {
+        (Purpose::Found(query), reply) => sessions::found(model, &query, reply, effects),
+        (Purpose::Preview(key), Reply::LastWords(words)) => sessions::preview(model, &key, words),
+        // A file that went meanwhile has nothing to show.
+        (Purpose::Preview(_), _) => {}
         (Purpose::Overlay, reply) => overlays::fill(model, ticket, reply, effects),
         (Purpose::Completion, Reply::Files(paths)) => complete::fill(model, &paths, effects),
         (Purpose::History, Reply::History(prompts)) => model.composer.set_history(prompts),

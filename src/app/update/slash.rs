@@ -1,8 +1,8 @@
 //! What each slash command does.
 
-use super::{actions, overlays};
+use super::{actions, overlays, tree};
 use crate::agent::AgentCommand;
-use crate::agent::command::SessionCommand;
+use crate::agent::command::{SessionCommand, Shown};
 use crate::agent::event::NoticeLevel;
 use crate::agent::model::ThinkingLevel;
 use crate::app::effect::{Effect, Setting};
@@ -18,6 +18,10 @@ pub(super) fn run(model: &mut Model, command: Slash, arguments: &str, effects: &
         Slash::Resume => overlays::open_sessions(model, false, effects),
         Slash::New => effects.push(Effect::Agent(AgentCommand::Session(SessionCommand::New))),
         Slash::Name => name(model, arguments, effects),
+        Slash::Tree => tree::open(model, effects),
+        Slash::Fork => tree::open_forks(model, effects),
+        Slash::Clone => effects.push(Effect::Agent(AgentCommand::Session(SessionCommand::Clone))),
+        Slash::Context => effects.push(Effect::Agent(AgentCommand::Show { what: Shown::Context })),
         Slash::Compact => {
             let instructions = Some(arguments.to_owned()).filter(|text| !text.is_empty());
             effects.push(Effect::Agent(AgentCommand::Compact { instructions }));

@@ -19,7 +19,10 @@ use crate::agent::history::PromptHistory;
 use crate::agent::model::Model;
 use crate::agent::provider::direct::Direct;
 use crate::agent::secret::Secret;
-use crate::agent::session::list;
+use crate::agent::session::index::Known;
+use crate::agent::session::lock::{self, Life};
+use crate::agent::session::tail::TAIL;
+use crate::agent::session::{Access, Session, list, search};
 use crate::agent::settings::auth::Keys;
 use crate::agent::settings::write;
 use crate::app::effect::{Reply, Request, Server, Ticket, Vendor};
@@ -41,6 +44,8 @@ pub struct Office {
     pub cwd: PathBuf,
     /// The folder that holds the session files of all directories.
     pub sessions: PathBuf,
+    /// What lists remember of them.
+    pub index: PathBuf,
     pub config_file: PathBuf,
     /// Models of servers on this machine, once they were found.
     pub served: std::sync::Mutex<Vec<Arc<Model>>>,
@@ -78,6 +83,11 @@ impl Desk {
         let task = tokio::spawn(async move {
             let reply = match request {
                 Request::Sessions { all } => return sessions(office, all, ticket, answers, stop).await,
+                Request::SearchSessions { query, all } => {
+                    return search(office, query, all, ticket, answers, stop).await;
+                }
+                Request::Preview { path } => blocking(move || preview(&path)).await,
+                Request::RenameSession { path, name } => blocking(move || rename(&path, &name)).await,
                 Request::Models => blocking(move || Reply::Models(office.models())).await,
                 Request::Vendors => Reply::Vendors(office.vendors()),
                 Request::Login { vendor, key } => office.login(&vendor, Secret::new(key.0)).await,
@@ -110,7 +120,7 @@ impl Desk {
 
     /// Notes that an answer has come.
     pub fn answered(&mut self, ticket: Ticket, reply: &Reply) {
-        if !matches!(reply, Reply::Sessions { done: false, .. }) {
+        if !matches!(reply, Reply::Sessions { done: false, .. } | Reply::Found { done: false, .. }) {
             self.running.remove(&ticket);
         }
     }
@@ -159,7 +169,8 @@ async fn sessions(
     let list = move || {
         let mut rows = Vec::with_capacity(BATCH);
         let cwd = (!all).then_some(office.cwd.as_path());
-        list::list(&office.sessions, cwd, &mut |row| {
+        let mut known = Known::load(&office.index);
+        list::list_known(&office.sessions, cwd, &mut known, &mut |row| {
             rows.push(row);
             if rows.len() == BATCH {
                 let rows = std::mem::take(&mut rows);
@@ -169,8 +180,52 @@ async fn sessions(
             !stop.load(Ordering::Relaxed)
         });
         let _ = answers.blocking_send((ticket, Reply::Sessions { rows, done: true }));
+        if let Err(error) = known.save(&office.index) {
+            tracing::warn!(%error, "the index of sessions could not be written");
+        }
     };
     let _ = tokio::task::spawn_blocking(list).await;
+}
+
+/// Looks for words in sessions; what is found is handed on as it is found.
+async fn search(
+    office: Arc<Office>,
+    query: String,
+    all: bool,
+    ticket: Ticket,
+    answers: mpsc::Sender<(Ticket, Reply)>,
+    stop: Arc<AtomicBool>,
+) {
+    let look = move || {
+        let cwd = (!all).then_some(office.cwd.as_path());
+        search::search(&office.sessions, cwd, &query, &mut |path| {
+            let sent = path.is_none_or(|path| {
+                let found = Reply::Found { paths: vec![path], done: false };
+                answers.blocking_send((ticket, found)).is_ok()
+            });
+            sent && !stop.load(Ordering::Relaxed)
+        });
+        let _ = answers.blocking_send((ticket, Reply::Found { paths: Vec::new(), done: true }));
+    };
+    let _ = tokio::task::spawn_blocking(look).await;
+}
+
+fn preview(path: &Path) -> Reply {
+    match search::last_words(path) {
+        Ok(words) => Reply::LastWords(words),
+        Err(error) => Reply::Failed(format!("{}: {error}", path.display())),
+    }
+}
+
+fn rename(path: &Path, name: &str) -> Reply {
+    let named = Session::open_at_end(path, Access::Write, TAIL).and_then(|mut session| {
+        session.set_name(name)?;
+        session.flush()
+    });
+    match named {
+        Ok(()) => Reply::Done("the session has its new name".to_owned()),
+        Err(error) => Reply::Failed(format!("the session cannot be named: {error}")),
+    }
 }
 
 impl Office {
@@ -232,8 +287,15 @@ impl Office {
         if !path.starts_with(&self.sessions) {
             return Reply::Failed("only files of the sessions folder are deleted".to_owned());
         }
+        if let Some(owner) = lock::noted(path).filter(|owner| owner.life() != Life::Ended) {
+            let text = format!("the session is open ({owner}); it was not deleted");
+            return Reply::Failed(text);
+        }
+        if trash::delete(path).is_ok() {
+            return Reply::Done("the session is in the trash".to_owned());
+        }
         match std::fs::remove_file(path) {
-            Ok(()) => Reply::Done("the session is deleted".to_owned()),
+            Ok(()) => Reply::Done("the session is deleted; there is no trash here".to_owned()),
             Err(error) => Reply::Failed(format!("{}: {error}", path.display())),
         }
     }

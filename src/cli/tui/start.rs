@@ -5,6 +5,7 @@
 //! files, the agent. What is typed meanwhile waits in the terminal and is not lost.
 
 use std::collections::HashMap;
+use std::path::PathBuf;
 use std::sync::{Arc, Mutex};
 
 use tokio::sync::mpsc;
@@ -15,6 +16,7 @@ use super::recording::Recording;
 use super::terminal::{self, MouseCapture, Tty};
 use super::{Front, Screen};
 use crate::agent::AgentCommand;
+use crate::agent::command::SessionCommand;
 use crate::agent::event::{AgentEvent, NoticeLevel};
 use crate::agent::history::PromptHistory;
 use crate::agent::session::Session;
@@ -82,13 +84,17 @@ async fn live(setup: &Setup, mut screen: Screen, prompts: Vec<prompts::Prompt>) 
     let signals = Signals::for_screen().map_err(io)?;
     let (setup, unnamed) = with_model_of_server(setup).await;
     let setup = &setup;
-    let (session, trouble) = open_session(setup);
+    let (session, offer, trouble) = open_session(setup);
     let (config, notices) = setup.agent(session)?;
     let scratch = Arc::clone(&config.scratch);
     let agent = task::spawn(config);
     for text in unnamed.into_iter().chain(trouble).chain(notices) {
         let notice = AgentEvent::Notice { level: NoticeLevel::Warning, text, hint: None };
         screen.fold(Msg::Agent(notice)).map_err(io)?;
+    }
+    if let Some(path) = offer {
+        let command = AgentCommand::Session(SessionCommand::Offer { path });
+        screen.effects.push_back(crate::app::Effect::Agent(command));
     }
     for prompt in prompts {
         let streaming = crate::agent::command::Queue::FollowUp;
@@ -113,13 +119,14 @@ async fn with_model_of_server(setup: &Setup) -> (Setup, Vec<String>) {
     }
 }
 
-/// The session that is asked for; when it cannot be opened, a new one and the reason. The
-/// person sits in front of the screen and can choose another.
-fn open_session(setup: &Setup) -> (Session, Option<String>) {
-    match setup.session() {
-        Ok(session) => (session, None),
+/// The session that is asked for; when it cannot be opened as it is, a new one, and what to offer
+/// or the reason. The person sits in front of the screen and can choose another.
+fn open_session(setup: &Setup) -> (Session, Option<PathBuf>, Option<String>) {
+    match setup.session_or_offer() {
+        Ok((session, offer)) => (session, offer, None),
         Err(refusal) => {
-            (Session::begin(setup.session_dir().as_deref(), &setup.cwd, None), Some(refusal.text))
+            let session = Session::begin(setup.session_dir().as_deref(), &setup.cwd, None);
+            (session, None, Some(refusal.text))
         }
     }
 }
@@ -132,6 +139,7 @@ fn office(setup: &Setup) -> Office {
         history: PromptHistory::new(&setup.paths),
         cwd: setup.cwd.clone(),
         sessions: setup.settings.session_root(&setup.paths),
+        index: setup.paths.session_index(),
         config_file: setup.paths.config_file(),
         served: Mutex::default(),
     }

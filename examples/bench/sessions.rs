@@ -1,0 +1,130 @@
+//! Sessions: lists of many, the opening of a large one, appending.
+
+use std::path::Path;
+use std::sync::Arc;
+use std::time::{Duration, Instant};
+
+use serde_json::json;
+use tau::agent::message::{Message, UserContent, UserMessage};
+use tau::agent::session::Session;
+use tau::agent::session::index::Known;
+use tau::agent::session::list::list_known;
+
+use crate::terminal::Terminal;
+use crate::{Subject, milliseconds, percentile, process, row};
+
+/// Sessions in the list.
+const MANY: usize = 10_000;
+/// Bytes of the large session.
+const LARGE: usize = 100 * 1024 * 1024;
+
+/// All figures on sessions.
+pub fn measure(tau: &Subject) {
+    let dir = tempfile::tempdir().unwrap();
+    append(dir.path());
+    listing(dir.path());
+    for (name, compaction) in [("100 MB session", false), ("100 MB session, compacted", true)] {
+        let path = dir.path().join(format!("{compaction}.jsonl"));
+        std::fs::write(&path, large(compaction)).unwrap();
+        open(tau, name, &path);
+    }
+}
+
+fn said(text: String) -> Arc<Message> {
+    Arc::new(Message::User(UserMessage { content: UserContent::Text(text), timestamp: 1 }))
+}
+
+fn append(dir: &Path) {
+    let mut session = Session::begin(Some(&dir.join("append")), dir, None);
+    let mut times = Vec::new();
+    for at in 0..5_000 {
+        let message = said(format!("{at} ").repeat(200));
+        let start = Instant::now();
+        session.append(message).unwrap();
+        times.push(start.elapsed());
+    }
+    row("tau", "append, p50", milliseconds(percentile(&mut times, 50)));
+    row("tau", "append, p99", milliseconds(percentile(&mut times, 99)));
+}
+
+fn header(id: usize, cwd: &Path) -> String {
+    let header = json!({"type": "session", "version": 3, "id": format!("s{id}"),
+        "timestamp": "2026-01-02T03:04:05.678Z", "cwd": cwd});
+    format!("{header}\n")
+}
+
+fn message(id: usize, text: &str) -> String {
+    let parent = id.checked_sub(1).map(|id| format!("e{id}"));
+    let role = if id % 2 == 0 { "user" } else { "assistant" };
+    let entry = json!({"type": "message", "id": format!("e{id}"), "parentId": parent,
+        "timestamp": "2026-01-02T03:04:09.010Z", "message": {"role": role,
+        "content": [{"type": "text", "text": text}], "api": "openai-completions", "provider": "p", "model": "m",
+        "stopReason": "stop", "timestamp": 1}});
+    format!("{entry}\n")
+}
+
+fn listing(dir: &Path) {
+    let root = dir.join("many");
+    for id in 0..MANY {
+        let folder = root.join(format!("--work-{}--", id % 50));
+        std::fs::create_dir_all(&folder).unwrap();
+        let mut text = header(id, Path::new("/work"));
+        for at in 0..8 {
+            text.push_str(&message(at, &format!("message {at} of session {id} ").repeat(20)));
+        }
+        std::fs::write(folder.join(format!("{id}.jsonl")), text).unwrap();
+    }
+    let index = dir.join("sessions.index");
+    for when in ["no index", "warm index"] {
+        let start = Instant::now();
+        let mut known = Known::load(&index);
+        let (mut count, mut first) = (0, None);
+        list_known(&root, None, &mut known, &mut |_| {
+            count += 1;
+            first.get_or_insert_with(|| start.elapsed());
+            true
+        });
+        let took = start.elapsed();
+        known.save(&index).unwrap();
+        row("tau", &format!("{count} sessions, {when}, first row"), milliseconds(first.unwrap_or_default()));
+        row("tau", &format!("{count} sessions, {when}, all rows"), milliseconds(took));
+    }
+}
+
+fn large(compaction: bool) -> String {
+    let mut text = header(0, &std::env::temp_dir());
+    let words = "The quick brown fox jumps over the lazy dog. ".repeat(90);
+    let mut id = 0;
+    while text.len() < LARGE {
+        text.push_str(&message(id, &words));
+        id += 1;
+    }
+    if compaction {
+        let entry = json!({"type": "compaction", "id": "k", "parentId": format!("e{}", id - 1),
+            "timestamp": "2026-01-02T03:04:09.010Z", "summary": "it was about a fox", "tokensBefore": 9,
+            "firstKeptEntryId": format!("e{}", id - 10)});
+        text.push_str(&format!("{entry}\n"));
+        text.push_str(&message(id, "and on").replace(&format!("\"e{}\"", id - 1), "\"k\""));
+        id += 1;
+    }
+    text + &message(id, "the very last words")
+}
+
+fn open(tau: &Subject, name: &str, path: &Path) {
+    let path = path.to_string_lossy().into_owned();
+    let mut args = tau.args.clone();
+    args.extend(["--session", &path]);
+    let mut times = Vec::new();
+    let mut peak = 0;
+    for _ in 0..5 {
+        let start = Instant::now();
+        let mut terminal = Terminal::start(&tau.path, &args);
+        let shown = |screen: &vt100::Screen| screen.contents().contains("the very last words");
+        if terminal.wait_until(Duration::from_secs(30), shown) {
+            times.push(start.elapsed());
+        }
+        peak = peak.max(process::peak(terminal.pid()));
+    }
+    row("tau", &format!("{name}, on the screen, p50"), milliseconds(percentile(&mut times, 50)));
+    row("tau", &format!("{name}, peak memory"), format!("{:.1} MB", peak as f64 / 1024.0));
+}

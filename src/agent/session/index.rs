@@ -1,0 +1,115 @@
+//! What lists remember of session files, so that the next list need not open them again.
+//!
+//! Keyed by path, size and time of the last change. The files are the truth: an index that is
+//! missing, torn or of another version is as good as an empty one and may be deleted at any time.
+
+use std::collections::{HashMap, HashSet};
+use std::io;
+use std::path::{Path, PathBuf};
+use std::time::{SystemTime, UNIX_EPOCH};
+
+use serde::{Deserialize, Serialize};
+
+use super::list::{Listed, SessionRow};
+use crate::agent::files::{read_capped, replace};
+
+/// First line of an index: its version. Another one makes the rest unreadable.
+const VERSION: &str = "tau sessions 1";
+/// Largest index that is read, in bytes: some hundred thousand sessions.
+const LARGEST: u64 = 256 * 1024 * 1024;
+
+/// What is known of session files.
+#[derive(Debug, Default)]
+pub struct Known {
+    files: HashMap<PathBuf, File>,
+    changed: bool,
+    /// Where it is to be read from, until it has been.
+    unread: Option<PathBuf>,
+}
+
+/// A line of an index.
+#[derive(Debug, Serialize, Deserialize)]
+struct File {
+    /// Nanoseconds since 1970, as far as the file system counts them.
+    modified: u64,
+    size: u64,
+    /// None for a file that is no session; then `path` stands beside it.
+    row: Option<SessionRow>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    path: Option<PathBuf>,
+}
+
+impl Known {
+    /// What the index at `path` says, which is read with the first list; nothing when it cannot
+    /// be read.
+    pub fn load(path: &Path) -> Self {
+        Known { unread: Some(path.to_owned()), ..Known::default() }
+    }
+
+    /// Reads the index, unless that has been done.
+    pub(super) fn read(&mut self) {
+        let Some(path) = self.unread.take() else { return };
+        let bytes = read_capped(&path, LARGEST).unwrap_or_default();
+        let mut lines = bytes.split(|byte| *byte == b'\n');
+        if lines.next() != Some(VERSION.as_bytes()) {
+            return;
+        }
+        for line in lines {
+            let Ok(file) = serde_json::from_slice::<File>(line) else { continue };
+            let path = file.path.as_ref().or(file.row.as_ref().map(|row| &row.path)).cloned();
+            if let Some(path) = path {
+                self.files.insert(path, file);
+            }
+        }
+    }
+
+    /// Writes the index to `path` when something in it is new.
+    ///
+    /// # Errors
+    /// Those of the file system; nothing is lost by them but time.
+    pub fn save(&self, path: &Path) -> io::Result<()> {
+        if !self.changed {
+            return Ok(());
+        }
+        let mut text = format!("{VERSION}\n").into_bytes();
+        for file in self.files.values() {
+            // A path that is not UTF-8 has no place in JSON; such a file is opened every time.
+            if let Ok(line) = serde_json::to_vec(file) {
+                text.extend(line);
+                text.push(b'\n');
+            }
+        }
+        replace(path, &text)
+    }
+
+    /// The row of a file that has not changed.
+    pub(super) fn row(&self, file: &Listed) -> Option<&SessionRow> {
+        let known = self.files.get(&file.path)?;
+        let same = known.size == file.size && known.modified == nanos(file.modified);
+        known.row.as_ref().filter(|_| same)
+    }
+
+    /// Remembers a file.
+    pub(super) fn learn(&mut self, file: &Listed, row: Option<SessionRow>) {
+        let path = row.is_none().then(|| file.path.clone());
+        let known = File { modified: nanos(file.modified), size: file.size, row, path };
+        self.files.insert(file.path.clone(), known);
+        self.changed = true;
+    }
+
+    /// Forgets the files under `root` that are there no more; when `all` of it was listed.
+    pub(super) fn keep(&mut self, root: &Path, all: bool, listed: &[Listed]) {
+        if !all {
+            return;
+        }
+        let here: HashSet<&Path> = listed.iter().map(|file| file.path.as_path()).collect();
+        let before = self.files.len();
+        self.files.retain(|path, _| !path.starts_with(root) || here.contains(path.as_path()));
+        self.changed |= self.files.len() < before;
+    }
+}
+
+fn nanos(time: SystemTime) -> u64 {
+    let since = time.duration_since(UNIX_EPOCH).unwrap_or_default();
+    u64::try_from(since.as_nanos()).unwrap_or(u64::MAX)
+}

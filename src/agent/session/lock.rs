@@ -1,0 +1,149 @@
+//! Who writes to a session: a note beside the file that names the owner of its lock.
+//!
+//! The lock itself is the kernel's, on the session file, and ends with the process that holds
+//! it. The note only tells people who that is, and stands in where a file system has no locks.
+//! It is made when a session is opened for writing and removed when that is over.
+
+use std::fs::OpenOptions;
+use std::io::{Read, Write};
+use std::os::unix::fs::OpenOptionsExt;
+use std::path::{Path, PathBuf};
+
+use serde::{Deserialize, Serialize};
+
+use super::entry::{iso, now};
+use crate::agent::files::{open_regular, open_with};
+
+/// Longest note that is read, in bytes.
+const LONGEST: u64 = 4_096;
+
+/// The program that has a session open for writing.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase", default)]
+pub struct Owner {
+    /// Its process id; 0 where that cannot be found out.
+    pub pid: u32,
+    /// The machine it runs on; empty where that is not known.
+    pub host: String,
+    /// Since when, as in session files.
+    pub since: String,
+    /// Tells it from an earlier process of the same id, where the system can.
+    started: Option<String>,
+}
+
+/// Whether an owner still runs.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Life {
+    Runs,
+    Ended,
+    /// It is on another machine, or nothing is known of it.
+    Unknown,
+}
+
+impl Owner {
+    /// This process.
+    fn this() -> Self {
+        let pid = std::process::id();
+        Owner { pid, host: host(), since: iso(now()), started: started(pid) }
+    }
+
+    /// The owner of whom only the process is known.
+    pub fn process(pid: u32) -> Self {
+        Owner { pid, host: host(), ..Owner::default() }
+    }
+
+    /// Whether it still runs, as far as this machine can tell.
+    pub fn life(&self) -> Life {
+        if self.pid == 0 || self.host != host() {
+            return Life::Unknown;
+        }
+        let Some(pid) = i32::try_from(self.pid).ok().and_then(rustix::process::Pid::from_raw) else {
+            return Life::Unknown;
+        };
+        if rustix::process::test_kill_process(pid) == Err(rustix::io::Errno::SRCH) {
+            return Life::Ended;
+        }
+        // Another process may have got the same id.
+        match (&self.started, started(self.pid)) {
+            (Some(then), Some(now)) if *then != now => Life::Ended,
+            _ => Life::Runs,
+        }
+    }
+
+    fn is_this(&self) -> bool {
+        self.pid == std::process::id() && self.host == host()
+    }
+}
+
+impl std::fmt::Display for Owner {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        match self.pid {
+            0 => f.write_str("unknown process")?,
+            pid => write!(f, "process {pid}")?,
+        }
+        if self.host != host() && !self.host.is_empty() {
+            write!(f, " on {}", self.host)?;
+        }
+        if self.life() == Life::Ended { f.write_str(", which has ended") } else { Ok(()) }
+    }
+}
+
+/// The note of this process beside a session; dropping it takes the note away.
+#[derive(Debug)]
+pub struct Note {
+    path: PathBuf,
+}
+
+impl Note {
+    /// Leaves a note for the session at `path`, in place of any there is. A folder that cannot
+    /// be written has none; the lock itself does not depend on it.
+    pub fn leave(path: &Path) -> Option<Self> {
+        let note = beside(path);
+        // A new file each time: a link of somebody else's at this name is never followed.
+        let _ = std::fs::remove_file(&note);
+        let mut options = OpenOptions::new();
+        let mut file = open_with(options.write(true).create_new(true).mode(0o600), &note).ok()?;
+        let text = serde_json::to_vec(&Owner::this()).ok()?;
+        file.write_all(&text).ok()?;
+        Some(Note { path: note })
+    }
+}
+
+impl Drop for Note {
+    fn drop(&mut self) {
+        let ours = read(&self.path).is_some_and(|owner| owner.is_this());
+        if ours {
+            // Left behind it does no harm: its owner has then ended.
+            let _ = std::fs::remove_file(&self.path);
+        }
+    }
+}
+
+/// The owner that the note beside a session names.
+pub fn noted(path: &Path) -> Option<Owner> {
+    read(&beside(path))
+}
+
+/// Where the note of a session is: a hidden file in the same folder.
+pub fn beside(path: &Path) -> PathBuf {
+    let name = path.file_name().unwrap_or_default().to_string_lossy();
+    path.with_file_name(format!(".{name}.lock"))
+}
+
+fn read(note: &Path) -> Option<Owner> {
+    let mut text = Vec::new();
+    open_regular(note).ok()?.take(LONGEST).read_to_end(&mut text).ok()?;
+    serde_json::from_slice(&text).ok()
+}
+
+fn host() -> String {
+    rustix::system::uname().nodename().to_string_lossy().into_owned()
+}
+
+/// When a process was started, in the kernel's own measure (Linux, proc(5)): the 22nd field of
+/// `/proc/PID/stat`, counted behind the name, which may hold blanks and brackets.
+fn started(pid: u32) -> Option<String> {
+    let stat = std::fs::read_to_string(format!("/proc/{pid}/stat")).ok()?;
+    let (_, fields) = stat.rsplit_once(')')?;
+    fields.split_ascii_whitespace().nth(19).map(str::to_owned)
+}

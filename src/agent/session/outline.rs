@@ -1,0 +1,199 @@
+//! The tree of a session for people: a row an entry, parents before children.
+//!
+//! Plain data for front ends. How it is drawn, folded and searched is theirs.
+
+use std::collections::HashMap;
+
+use serde::{Deserialize, Serialize};
+
+use super::entry::{Body, Entry};
+use super::tree::Tree;
+use crate::agent::message::{Block, Message, StopReason};
+use crate::tools::Content;
+
+/// Longest text of a row, in characters.
+const LONGEST: usize = 200;
+
+/// What an entry is.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub enum RowKind {
+    /// The person said it; going there brings the text back.
+    #[default]
+    User,
+    /// The model said it.
+    Assistant,
+    /// The model only called tools.
+    Calls,
+    /// What a tool answered.
+    Tool,
+    /// A command of the person's.
+    Shell,
+    /// A message of an extension.
+    Custom,
+    /// The summary of what stands before it.
+    Compaction,
+    /// The summary of a branch that was left.
+    Branch,
+    /// Model, level, name, label and the like.
+    Setting,
+}
+
+/// A row.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase", default)]
+pub struct OutlineRow {
+    /// Id of the entry.
+    pub id: String,
+    /// Place of the row above it in the tree; always before this one.
+    pub parent: Option<usize>,
+    pub kind: RowKind,
+    /// Its words, on one line and cut.
+    pub text: String,
+    pub label: Option<String>,
+    /// When it was written, in milliseconds since 1970.
+    pub at: i64,
+}
+
+/// A session's tree.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase", default)]
+pub struct Outline {
+    /// In the order of the file.
+    pub rows: Vec<OutlineRow>,
+    /// Place of the row where the conversation stands.
+    pub leaf: Option<usize>,
+}
+
+impl Outline {
+    /// The outline of a tree. Of entries with one id only the last is in it.
+    pub fn of(tree: &Tree) -> Self {
+        let mut places: HashMap<&str, usize> = HashMap::new();
+        let mut rows: Vec<OutlineRow> = Vec::new();
+        for entry in tree.entries() {
+            let newest = tree.get(&entry.id).is_some_and(|newest| std::ptr::eq(newest, entry));
+            if !newest {
+                continue;
+            }
+            // A parent on a later line would make a ring; it counts as missing.
+            let parent = entry.parent.as_ref().and_then(|id| places.get(&**id)).copied();
+            let (kind, text) = words(&entry.body);
+            places.insert(&entry.id, rows.len());
+            rows.push(OutlineRow {
+                id: entry.id.to_string(),
+                parent,
+                kind,
+                text: one_line(&text),
+                label: tree.label(&entry.id).map(str::to_owned),
+                at: entry.timestamp,
+            });
+        }
+        let leaf = tree.leaf().and_then(|leaf| places.get(&*leaf.id)).copied();
+        Outline { rows, leaf }
+    }
+}
+
+/// What going to an entry means: where the conversation then stands, and the text that comes
+/// back to be written anew. A message of the person's is left out, so that it can be changed.
+pub fn landing(tree: &Tree, id: &str) -> Option<(Option<String>, Option<String>)> {
+    let entry = tree.get(id)?;
+    Some(match user_text(entry) {
+        Some(text) => (entry.parent.as_ref().map(ToString::to_string), Some(text)),
+        None => (Some(id.to_owned()), None),
+    })
+}
+
+fn user_text(entry: &Entry) -> Option<String> {
+    let Body::Message { message } = &entry.body else { return None };
+    match message.as_ref() {
+        Message::User(user) => Some(user.content.text()),
+        _ => None,
+    }
+}
+
+fn words(body: &Body) -> (RowKind, String) {
+    match body {
+        Body::Message { message } => of_message(message),
+        Body::ModelChange { provider, model_id } => {
+            (RowKind::Setting, format!("model: {provider}/{model_id}"))
+        }
+        Body::ThinkingLevelChange { thinking_level } => {
+            (RowKind::Setting, format!("thinking: {thinking_level}"))
+        }
+        Body::Compaction { summary, .. } => (RowKind::Compaction, summary.clone()),
+        Body::BranchSummary { summary, .. } => (RowKind::Branch, summary.clone()),
+        Body::ContextEdit { target_id, replacement } => {
+            let what = if replacement.is_some() { "shortened" } else { "taken out" };
+            (RowKind::Setting, format!("{what} in the context: {target_id}"))
+        }
+        Body::CustomMessage { content, .. } => (RowKind::Custom, content.text()),
+        Body::Label { target_id, label } => match label {
+            Some(label) => (RowKind::Setting, format!("label of {target_id}: {label}")),
+            None => (RowKind::Setting, format!("no label any more: {target_id}")),
+        },
+        Body::SessionInfo { name } => (RowKind::Setting, format!("name: {name}")),
+        Body::Other { .. } => (RowKind::Setting, "an entry of another program".to_owned()),
+    }
+}
+
+fn of_message(message: &Message) -> (RowKind, String) {
+    match message {
+        Message::User(user) => (RowKind::User, user.content.text()),
+        Message::Assistant(answer) => {
+            let text = answer.text();
+            if !text.trim().is_empty() {
+                return (RowKind::Assistant, text);
+            }
+            let calls: Vec<&str> = answer.tool_calls().map(|call| call.name.as_str()).collect();
+            match answer.stop_reason {
+                _ if !calls.is_empty() => (RowKind::Calls, calls.join(", ")),
+                StopReason::Aborted => (RowKind::Assistant, "(stopped)".to_owned()),
+                StopReason::Error => (
+                    RowKind::Assistant,
+                    answer.error_message.clone().unwrap_or_else(|| "(failed)".to_owned()),
+                ),
+                _ => (RowKind::Assistant, thought(&answer.content)),
+            }
+        }
+        Message::ToolResult(result) => {
+            let text = result.content.iter().find_map(|content| match content {
+                Content::Text { text } => Some(text.as_str()),
+                Content::Image { .. } => None,
+            });
+            (RowKind::Tool, format!("{}: {}", result.tool_name, text.unwrap_or("(a picture)")))
+        }
+        Message::BashExecution(run) => (RowKind::Shell, format!("$ {}", run.command)),
+        Message::Custom(custom) => (RowKind::Custom, custom.content.text()),
+        Message::BranchSummary(branch) => (RowKind::Branch, branch.summary.clone()),
+        Message::CompactionSummary(summary) => (RowKind::Compaction, summary.summary.clone()),
+    }
+}
+
+fn thought(content: &[Block]) -> String {
+    let thought = content.iter().find_map(|block| match block {
+        Block::Thinking { thinking, .. } => Some(thinking.clone()),
+        _ => None,
+    });
+    thought.unwrap_or_else(|| "(no words)".to_owned())
+}
+
+/// The words in a text on one line, cut.
+fn one_line(text: &str) -> String {
+    let mut line = String::new();
+    for word in text.split_whitespace() {
+        if !line.is_empty() {
+            line.push(' ');
+        }
+        line.extend(word.chars().take(LONGEST));
+        if line.len() > LONGEST {
+            break;
+        }
+    }
+    match line.char_indices().nth(LONGEST) {
+        Some((at, _)) => {
+            line.truncate(at);
+            line + "…"
+        }
+        None => line,
+    }
+}

@@ -1,0 +1,122 @@
+//! What was said in sessions: a search over many, and the last words of one.
+//!
+//! Lines are looked at before they are parsed, as in [`super::list`]. Only what people and models
+//! said counts: not what tools answered, and not the names of fields.
+
+use std::io::{BufRead, BufReader, Read, Seek, SeekFrom};
+use std::path::{Path, PathBuf};
+
+use memchr::memmem;
+use serde::{Deserialize, Serialize};
+
+use super::entry::{Body, Entry};
+use super::list::{files, is_of_people, runs_in};
+use super::read::lines;
+use crate::agent::files::open_regular;
+use crate::agent::message::Message;
+
+/// As much of the end of a file is read for its last words, in bytes.
+const END: u64 = 512 * 1024;
+/// Longest piece of the last words, in characters.
+const LONGEST: usize = 600;
+
+/// Files under `root` in which somebody said all words of `query` in one message, newest first;
+/// those that run in `cwd`, or all. Large and small letters are the same. `emit` answers whether
+/// to go on; it is given none now and then, so that a search that nobody waits for can end.
+pub fn search(root: &Path, cwd: Option<&Path>, query: &str, emit: &mut dyn FnMut(Option<PathBuf>) -> bool) {
+    let words: Vec<String> = query.split_whitespace().map(str::to_lowercase).collect();
+    if words.is_empty() {
+        return;
+    }
+    for file in files(root, cwd) {
+        let here = cwd.is_none_or(|cwd| runs_in(&file.path, cwd));
+        let found = here && said(&file.path, &words).unwrap_or_default();
+        if !emit(found.then_some(file.path)) {
+            return;
+        }
+    }
+}
+
+fn said(path: &Path, words: &[String]) -> std::io::Result<bool> {
+    let mut reader = BufReader::with_capacity(256 * 1024, open_regular(path)?);
+    // A word that JSON writes as it is can be looked for before anything is parsed.
+    let plain = |word: &&String| word.chars().all(|c| c.is_ascii_alphanumeric());
+    let finder = words.iter().find(plain).map(|word| memmem::Finder::new(word.as_bytes()));
+    let (mut line, mut small) = (Vec::new(), Vec::new());
+    loop {
+        line.clear();
+        if reader.read_until(b'\n', &mut line)? == 0 {
+            return Ok(false);
+        }
+        if !is_of_people(&line) {
+            continue;
+        }
+        if let Some(finder) = &finder {
+            small.clear();
+            small.extend(line.iter().map(u8::to_ascii_lowercase));
+            if finder.find(&small).is_none() {
+                continue;
+            }
+        }
+        let text = std::str::from_utf8(&line).ok().and_then(Entry::parse).and_then(|entry| words_of(&entry));
+        let text = text.map(|(_, text)| text.to_lowercase()).unwrap_or_default();
+        if words.iter().all(|word| text.contains(word)) {
+            return Ok(true);
+        }
+    }
+}
+
+/// What was said last in a session.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase", default)]
+pub struct LastWords {
+    /// Of the person; empty when there are none near the end.
+    pub person: String,
+    /// Of the model, after that.
+    pub model: String,
+}
+
+/// The last exchange of a session, without opening it whole.
+///
+/// # Errors
+/// Those of the file system.
+pub fn last_words(path: &Path) -> std::io::Result<LastWords> {
+    let mut file = open_regular(path)?;
+    let len = file.metadata()?.len();
+    file.seek(SeekFrom::Start(len.saturating_sub(END)))?;
+    let mut bytes = Vec::new();
+    file.take(END).read_to_end(&mut bytes)?;
+    let mut last = LastWords::default();
+    let people: Vec<&[u8]> = lines(&bytes).filter(|line| is_of_people(line)).collect();
+    for line in people.iter().rev() {
+        let entry = std::str::from_utf8(line).ok().and_then(Entry::parse);
+        match entry.as_ref().and_then(words_of) {
+            Some((true, text)) => {
+                last.person = cut(&text);
+                return Ok(last);
+            }
+            Some((false, text)) if last.model.is_empty() => last.model = cut(&text),
+            _ => {}
+        }
+    }
+    Ok(last)
+}
+
+/// The text of a message, and whether it is the person's.
+fn words_of(entry: &Entry) -> Option<(bool, String)> {
+    let Body::Message { message } = &entry.body else { return None };
+    let (person, text) = match message.as_ref() {
+        Message::User(user) => (true, user.content.text()),
+        Message::Assistant(answer) => (false, answer.text()),
+        _ => return None,
+    };
+    (!text.trim().is_empty()).then_some((person, text))
+}
+
+fn cut(text: &str) -> String {
+    let text = text.trim();
+    match text.char_indices().nth(LONGEST) {
+        Some((at, _)) => format!("{}…", text.get(..at).unwrap_or_default()),
+        None => text.to_owned(),
+    }
+}

@@ -1,0 +1,208 @@
+//! Opens a large session at its end: what is shown first stands there.
+//!
+//! The part before is looked at, not read: its name, model and level count, its messages are
+//! counted. [`Session::complete`] reads the rest when somebody needs it, and most sessions that
+//! are this large have a compaction in their last part, so that nobody ever does.
+
+use std::io::{self, BufRead, BufReader, Read};
+use std::os::unix::fs::FileExt;
+use std::path::Path;
+
+use super::entry::{Body, Entry};
+use super::file::{Access, Opened, SessionFile};
+use super::read::{self, Contents, Form, Header};
+use super::{Session, SessionError, tree_of};
+
+/// As much of the end of a file is read at first, in bytes; smaller files are read whole.
+pub const TAIL: u64 = 4 * 1024 * 1024;
+/// Longest line that is looked into while the part before is passed over, in bytes.
+const SHORT: usize = 8 * 1024;
+
+/// What is known of the part of a file that has not been read.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct Earlier {
+    /// Messages of people and models in it.
+    pub messages: u64,
+    name: Option<String>,
+    model: Option<(String, String)>,
+    thinking: Option<String>,
+}
+
+impl Session {
+    /// As [`Session::open_as`], but of a large file only the end is read: the tree then begins
+    /// with the first entry there, and [`Session::earlier`] tells what is missing.
+    ///
+    /// # Errors
+    /// As [`Session::open`].
+    pub fn open_at_end(path: &Path, access: Access, tail: u64) -> Result<Self, SessionError> {
+        let failed = |source| SessionError::Io { path: path.to_owned(), source };
+        let mut opened = SessionFile::open(path, access)?;
+        let end = End::read(&mut opened.file, tail).map_err(failed)?;
+        match end {
+            Some(end) => Ok(end.session(opened)),
+            None => {
+                let bytes = opened.whole()?;
+                Self::read(path, opened, &bytes, access)
+            }
+        }
+    }
+
+    /// What has not been read of the file; none when all has been.
+    pub fn earlier(&self) -> Option<&Earlier> {
+        self.earlier.as_ref()
+    }
+
+    /// Whether the model's context can be made of what has been read: the path begins here, or a
+    /// compaction and all that it kept stand here.
+    pub fn context_is_known(&self) -> bool {
+        let path = self.tree.branch();
+        let Some(_) = &self.earlier else { return true };
+        let whole = path.first().is_some_and(|first| first.parent.is_none());
+        let compaction = path.iter().rposition(|entry| matches!(entry.body, Body::Compaction { .. }));
+        let kept = compaction.and_then(|at| Some((path.get(at)?, path.get(..at)?)));
+        whole
+            || kept.is_some_and(|(entry, before)| match &entry.body {
+                Body::Compaction { first_kept_entry_id: first, .. } => {
+                    first.is_empty()
+                        || **first == *entry.id
+                        || before.iter().any(|entry| *entry.id == **first)
+                }
+                _ => false,
+            })
+    }
+
+    /// Reads what has not been read yet. The conversation stands where it stood.
+    ///
+    /// # Errors
+    /// `Io` when the file cannot be read any more; what was known stays.
+    pub fn complete(&mut self) -> Result<(), SessionError> {
+        let (Some(_), Some(path)) = (&self.earlier, &self.info.file) else { return Ok(()) };
+        let failed = |source| SessionError::Io { path: path.clone(), source };
+        let mut bytes = Vec::new();
+        super::super::files::open_regular(path)
+            .and_then(|mut file| file.read_to_end(&mut bytes))
+            .map_err(failed)?;
+        let contents = read::contents(&bytes).ok_or_else(|| SessionError::NotASession(path.clone()))?;
+        drop(bytes);
+        let mut tree = tree_of(&contents.header, contents.entries);
+        // What could not be written is in memory alone.
+        for entry in self.tree.entries() {
+            if tree.get(&entry.id).is_none() {
+                tree.insert(entry.clone());
+            }
+        }
+        let leaf = self.tree.leaf().map(|leaf| leaf.id.clone());
+        tree.move_leaf(leaf.as_deref());
+        self.tree = tree;
+        self.skipped = contents.skipped;
+        self.earlier = None;
+        Ok(())
+    }
+}
+
+/// The end of a file and what was seen before it.
+struct End {
+    header: Header,
+    line: Box<str>,
+    earlier: Earlier,
+    entries: Vec<Entry>,
+    skipped: usize,
+    len: u64,
+    last: Option<u8>,
+}
+
+impl End {
+    /// Reads the end; none when the file is to be read whole.
+    fn read(file: &mut std::fs::File, tail: u64) -> io::Result<Option<Self>> {
+        let len = file.metadata()?.len();
+        let Some(from) = len.checked_sub(tail).filter(|from| *from > 0) else { return Ok(None) };
+        let mut bytes = vec![0; usize::try_from(tail).unwrap_or_default()];
+        file.read_exact_at(&mut bytes, from)?;
+        let Some(first) = memchr::memchr(b'\n', &bytes) else { return Ok(None) };
+        let skip = first.saturating_add(1);
+        let end = bytes.get(skip..).unwrap_or_default();
+        let before = from.saturating_add(skip as u64);
+        let mut reader = BufReader::with_capacity(1024 * 1024, (&*file).take(before));
+        let Some((header, line)) = header(&mut reader)? else { return Ok(None) };
+        if header.form() != Form::Current {
+            return Ok(None);
+        }
+        // Passing over a long part takes as long as reading the end, so both at once.
+        let (earlier, (entries, skipped)) = std::thread::scope(|scope| {
+            let earlier = scope.spawn(|| Earlier::look(&mut reader));
+            let entries = read::entries(end);
+            (earlier.join(), entries)
+        });
+        let gone = |_| io::Error::other("the earlier part could not be looked at");
+        let earlier = earlier.map_err(gone)??;
+        if entries.is_empty() {
+            return Ok(None);
+        }
+        Ok(Some(End { header, line, earlier, entries, skipped, len, last: bytes.last().copied() }))
+    }
+
+    fn session(self, opened: Opened) -> Session {
+        let file = opened.done(self.len, self.last);
+        let mut header = self.header.clone();
+        if let Some((provider, model)) = self.earlier.model.clone() {
+            (header.provider, header.model_id) = (Some(provider), Some(model));
+        }
+        header.thinking_level = self.earlier.thinking.clone().or(header.thinking_level);
+        let contents = Contents { header, entries: self.entries, skipped: self.skipped };
+        let mut session = Session::opened(file, contents, self.line.as_bytes());
+        let named = session.tree.entries().iter().any(|entry| matches!(entry.body, Body::SessionInfo { .. }));
+        if !named {
+            session.info.name.clone_from(&self.earlier.name);
+        }
+        session.earlier = Some(self.earlier);
+        session
+    }
+}
+
+/// The header and its line.
+fn header(reader: &mut impl BufRead) -> io::Result<Option<(Header, Box<str>)>> {
+    let mut line = Vec::new();
+    loop {
+        line.clear();
+        let mut limited = reader.by_ref().take(read::HEADER_LIMIT);
+        if limited.read_until(b'\n', &mut line)? == 0 {
+            return Ok(None);
+        }
+        let bare = read::bare(&line);
+        if serde_json::from_slice::<serde::de::IgnoredAny>(bare).is_ok() {
+            return Ok(Header::parse(bare).map(|header| (header, String::from_utf8_lossy(bare).into())));
+        }
+    }
+}
+
+impl Earlier {
+    /// Passes over the lines of `reader`.
+    fn look(reader: &mut impl BufRead) -> io::Result<Self> {
+        let mut earlier = Earlier::default();
+        let mut line = Vec::new();
+        loop {
+            line.clear();
+            if reader.read_until(b'\n', &mut line)? == 0 {
+                return Ok(earlier);
+            }
+            earlier.note(&line);
+        }
+    }
+
+    fn note(&mut self, line: &[u8]) {
+        if line.starts_with(br#"{"type":"message","#) {
+            self.messages = self.messages.saturating_add(u64::from(super::list::is_of_people(line)));
+            return;
+        }
+        if line.len() > SHORT {
+            return;
+        }
+        let entry = std::str::from_utf8(line).ok().and_then(Entry::parse);
+        match entry.map(|entry| entry.body) {
+            Some(Body::SessionInfo { name }) => self.name = Some(name).filter(|name| !name.is_empty()),
+            Some(Body::ModelChange { provider, model_id }) => self.model = Some((provider, model_id)),
+            Some(Body::ThinkingLevelChange { thinking_level }) => self.thinking = Some(thinking_level),
+            _ => {}
+        }
+    }
+}

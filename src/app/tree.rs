@@ -1,0 +1,555 @@
+//! The session's tree on the screen: rows to go to, folded, filtered and searched.
+//!
+//! The rows come from the agent; where the person goes from here is for `update/tree.rs`. Laying
+//! out never recurses, as a conversation is a tree of thousands of generations.
+
+use std::collections::BTreeSet;
+
+use super::key::{Key, KeyCode, Mods};
+use super::line_edit::LineEdit;
+use super::overlay::Outcome;
+use crate::agent::command::Parting;
+use crate::agent::session::outline::{Outline, OutlineRow, RowKind};
+
+/// Which rows are shown.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Filter {
+    /// Everything that was said and done.
+    #[default]
+    Default,
+    NoTools,
+    UserOnly,
+    Labelled,
+    /// Changes of settings, too.
+    All,
+}
+
+impl Filter {
+    const ORDER: [Filter; 5] =
+        [Filter::Default, Filter::NoTools, Filter::UserOnly, Filter::Labelled, Filter::All];
+
+    /// Its name for people.
+    pub fn name(self) -> &'static str {
+        match self {
+            Filter::Default => "messages and tools",
+            Filter::NoTools => "without tools",
+            Filter::UserOnly => "yours only",
+            Filter::Labelled => "labelled only",
+            Filter::All => "everything",
+        }
+    }
+
+    fn step(self, by: isize) -> Self {
+        let count = Self::ORDER.len() as isize;
+        let at = Self::ORDER.iter().position(|filter| *filter == self).unwrap_or_default() as isize;
+        Self::ORDER.get((at + by).rem_euclid(count) as usize).copied().unwrap_or_default()
+    }
+
+    fn takes(self, row: &OutlineRow) -> bool {
+        match self {
+            Filter::Default => row.kind != RowKind::Setting,
+            Filter::NoTools => !matches!(row.kind, RowKind::Setting | RowKind::Tool | RowKind::Calls),
+            Filter::UserOnly => row.kind == RowKind::User,
+            Filter::Labelled => row.label.is_some(),
+            Filter::All => true,
+        }
+    }
+}
+
+/// A row as it is laid out.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Shown {
+    /// Its place in the outline.
+    pub row: usize,
+    /// The lines that lead to it from where the tree parts.
+    pub lead: String,
+    /// Rows below it are hidden.
+    pub folded: bool,
+    /// On the path to where the conversation stands.
+    pub active: bool,
+    /// The conversation stands here.
+    pub current: bool,
+}
+
+/// What the keys are for at the moment.
+#[derive(Clone, Debug, PartialEq)]
+pub enum Step {
+    Browse,
+    /// A label for the selected row is being typed.
+    Label(LineEdit),
+    /// How to leave the branch is being chosen; the place of the choice in [`WAYS`].
+    Leave(usize),
+    /// What the summary is to look at is being typed.
+    Wish(LineEdit),
+}
+
+/// Ways to leave a branch.
+pub const WAYS: [&str; 3] = [
+    "go there",
+    "go there with a summary of the branch that is left",
+    "go there with a summary of what you name",
+];
+
+/// What the person decided.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Choice {
+    /// Go on from this entry.
+    Go { entry_id: String, summary: Option<Parting> },
+    /// Begin a session with what stands before this message.
+    Fork { entry_id: String },
+    /// Label the entry; the tree stays open.
+    Label { entry_id: String, label: Option<String> },
+    /// The conversation stands there already.
+    Here,
+}
+
+/// The tree.
+#[derive(Clone, Debug, PartialEq)]
+pub struct TreeView {
+    outline: Outline,
+    /// Rows are on their way.
+    pub loading: bool,
+    shown: Vec<Shown>,
+    selected: usize,
+    pub filter: Filter,
+    folded: BTreeSet<String>,
+    query: LineEdit,
+    /// Ages of rows are shown.
+    pub times: bool,
+    pub step: Step,
+}
+
+impl Default for TreeView {
+    fn default() -> Self {
+        TreeView {
+            outline: Outline::default(),
+            loading: true,
+            shown: Vec::new(),
+            selected: 0,
+            filter: Filter::default(),
+            folded: BTreeSet::new(),
+            query: LineEdit::default(),
+            times: false,
+            step: Step::Browse,
+        }
+    }
+}
+
+impl TreeView {
+    /// Takes the rows. The selection stays on its entry, or begins where the conversation stands.
+    pub fn fill(&mut self, outline: Outline) {
+        let kept = self.selected_row().map(|row| row.id.clone());
+        self.outline = outline;
+        self.lay_out();
+        let place = kept.and_then(|id| self.place(|row| row.id == id));
+        self.selected = place.or_else(|| self.shown.iter().position(|shown| shown.current)).unwrap_or(0);
+        self.loading = false;
+    }
+
+    /// The rows as laid out.
+    pub fn shown(&self) -> &[Shown] {
+        &self.shown
+    }
+
+    /// The row at a place of the outline.
+    pub fn row(&self, place: usize) -> Option<&OutlineRow> {
+        self.outline.rows.get(place)
+    }
+
+    /// How many rows there are in all.
+    pub fn count(&self) -> usize {
+        self.outline.rows.len()
+    }
+
+    /// Index of the selected row among those shown.
+    pub fn selected(&self) -> usize {
+        self.selected
+    }
+
+    /// What is searched for.
+    pub fn query(&self) -> &str {
+        self.query.text()
+    }
+
+    /// Takes a key; `page` is the number of rows on the screen.
+    pub fn key(&mut self, key: Key, page: usize) -> Outcome<Choice> {
+        match std::mem::replace(&mut self.step, Step::Browse) {
+            Step::Browse => self.browse(key, page),
+            Step::Label(line) => self.label(line, key),
+            Step::Leave(way) => self.leave(way, key),
+            Step::Wish(line) => self.wish(line, key),
+        }
+    }
+
+    /// Adds pasted text to what is typed.
+    pub fn paste(&mut self, text: &str) {
+        match &mut self.step {
+            Step::Browse => {
+                self.query.paste(text);
+                self.relay();
+            }
+            Step::Label(line) | Step::Wish(line) => line.paste(text),
+            Step::Leave(_) => {}
+        }
+    }
+
+    fn browse(&mut self, key: Key, page: usize) -> Outcome<Choice> {
+        match (key.code, key.mods) {
+            (KeyCode::Esc, _) if !self.query.text().is_empty() => {
+                self.query = LineEdit::default();
+                self.relay();
+            }
+            (KeyCode::Esc, _) | (KeyCode::Char('c'), Mods::CTRL) => return Outcome::Closed,
+            (KeyCode::Enter, _) => return self.enter(),
+            (KeyCode::Up, _) | (KeyCode::Char('p'), Mods::CTRL) => self.step_by(-1),
+            (KeyCode::Down, _) | (KeyCode::Char('n'), Mods::CTRL) => self.step_by(1),
+            (KeyCode::PageUp, _) => self.step_by(-(page.max(1) as isize)),
+            (KeyCode::PageDown, _) => self.step_by(page.max(1) as isize),
+            (KeyCode::Home, _) => self.selected = 0,
+            (KeyCode::End, _) => self.selected = self.shown.len().saturating_sub(1),
+            (KeyCode::Left, _) => self.fold(),
+            (KeyCode::Right, _) => self.unfold(),
+            (KeyCode::Tab, Mods::SHIFT) => self.refilter(-1),
+            (KeyCode::Tab, _) => self.refilter(1),
+            (KeyCode::Char('t'), Mods::CTRL) => self.times = !self.times,
+            (KeyCode::Char('l'), Mods::CTRL) => {
+                let label = self.selected_row().map(|row| row.label.clone().unwrap_or_default());
+                self.step = label.map_or(Step::Browse, |label| Step::Label(LineEdit::new(label)));
+            }
+            (KeyCode::Char('f'), Mods::CTRL) => {
+                let row = self.selected_row().filter(|row| row.kind == RowKind::User);
+                if let Some(row) = row {
+                    return Outcome::Done(Choice::Fork { entry_id: row.id.clone() });
+                }
+            }
+            _ if self.query.key(key) => self.relay(),
+            _ => return Outcome::Ignored,
+        }
+        Outcome::Handled
+    }
+
+    fn enter(&mut self) -> Outcome<Choice> {
+        let Some(shown) = self.shown.get(self.selected) else { return Outcome::Handled };
+        let user = self.row(shown.row).is_some_and(|row| row.kind == RowKind::User);
+        if shown.current && !user {
+            return Outcome::Done(Choice::Here);
+        }
+        self.step = Step::Leave(0);
+        Outcome::Handled
+    }
+
+    fn label(&mut self, mut line: LineEdit, key: Key) -> Outcome<Choice> {
+        match (key.code, key.mods) {
+            (KeyCode::Esc, _) | (KeyCode::Char('c'), Mods::CTRL) => return Outcome::Handled,
+            (KeyCode::Enter, _) => {
+                let Some(row) = self.selected_row() else { return Outcome::Handled };
+                let label = Some(line.text().trim().to_owned()).filter(|label| !label.is_empty());
+                return Outcome::Done(Choice::Label { entry_id: row.id.clone(), label });
+            }
+            _ => drop(line.key(key)),
+        }
+        self.step = Step::Label(line);
+        Outcome::Handled
+    }
+
+    fn leave(&mut self, way: usize, key: Key) -> Outcome<Choice> {
+        let way = match (key.code, key.mods) {
+            (KeyCode::Esc, _) | (KeyCode::Char('c'), Mods::CTRL) => return Outcome::Handled,
+            (KeyCode::Up, _) => way.saturating_sub(1),
+            (KeyCode::Down, _) => (way + 1).min(WAYS.len() - 1),
+            (KeyCode::Enter, _) if way == 0 => return self.go(None),
+            (KeyCode::Enter, _) if way == 1 => return self.go(Some(Parting::default())),
+            (KeyCode::Enter, _) => {
+                self.step = Step::Wish(LineEdit::default());
+                return Outcome::Handled;
+            }
+            _ => way,
+        };
+        self.step = Step::Leave(way);
+        Outcome::Handled
+    }
+
+    fn wish(&mut self, mut line: LineEdit, key: Key) -> Outcome<Choice> {
+        match (key.code, key.mods) {
+            (KeyCode::Esc, _) | (KeyCode::Char('c'), Mods::CTRL) => {
+                self.step = Step::Leave(2);
+                return Outcome::Handled;
+            }
+            (KeyCode::Enter, _) => {
+                let wish = Some(line.text().trim().to_owned()).filter(|wish| !wish.is_empty());
+                return self.go(Some(Parting { instructions: wish }));
+            }
+            _ => drop(line.key(key)),
+        }
+        self.step = Step::Wish(line);
+        Outcome::Handled
+    }
+
+    fn go(&self, summary: Option<Parting>) -> Outcome<Choice> {
+        match self.selected_row() {
+            Some(row) => Outcome::Done(Choice::Go { entry_id: row.id.clone(), summary }),
+            None => Outcome::Handled,
+        }
+    }
+
+    fn selected_row(&self) -> Option<&OutlineRow> {
+        self.row(self.shown.get(self.selected)?.row)
+    }
+
+    fn step_by(&mut self, by: isize) {
+        let last = self.shown.len().saturating_sub(1);
+        self.selected = self.selected.saturating_add_signed(by).min(last);
+    }
+
+    /// Hides what is below the selected row; with nothing below it, goes to the row above it.
+    fn fold(&mut self) {
+        let Some(shown) = self.shown.get(self.selected) else { return };
+        let below = self.shown.get(self.selected + 1).is_some_and(|next| self.is_below(next.row, shown.row));
+        if below && !shown.folded {
+            let id = self.selected_row().map(|row| row.id.clone());
+            self.folded.extend(id);
+            self.relay();
+        } else if let Some(parent) = self.visible_parent(shown.row) {
+            self.selected = self.shown.iter().position(|shown| shown.row == parent).unwrap_or(self.selected);
+        }
+    }
+
+    fn unfold(&mut self) {
+        let id = self.selected_row().map(|row| row.id.clone());
+        if id.is_some_and(|id| self.folded.remove(&id)) {
+            self.relay();
+        } else {
+            self.step_by(1);
+        }
+    }
+
+    fn refilter(&mut self, by: isize) {
+        self.filter = self.filter.step(by);
+        self.relay();
+    }
+
+    /// Lays out anew; the selection stays on its row, or goes to the nearest above it.
+    fn relay(&mut self) {
+        let row = self.shown.get(self.selected).map(|shown| shown.row);
+        self.lay_out();
+        let mut next = row;
+        while let Some(row) = next {
+            if let Some(place) = self.shown.iter().position(|shown| shown.row == row) {
+                self.selected = place;
+                return;
+            }
+            next = self.row(row).and_then(|row| row.parent);
+        }
+        self.selected = self.selected.min(self.shown.len().saturating_sub(1));
+    }
+
+    fn place(&self, is_it: impl Fn(&OutlineRow) -> bool) -> Option<usize> {
+        self.shown.iter().position(|shown| self.row(shown.row).is_some_and(&is_it))
+    }
+
+    fn is_below(&self, row: usize, above: usize) -> bool {
+        let mut next = Some(row);
+        while let Some(at) = next {
+            if at == above {
+                return true;
+            }
+            next = self.row(at).and_then(|row| row.parent);
+        }
+        false
+    }
+
+    fn visible_parent(&self, row: usize) -> Option<usize> {
+        let mut next = self.row(row)?.parent;
+        while let Some(at) = next {
+            if self.shown.iter().any(|shown| shown.row == at) {
+                return Some(at);
+            }
+            next = self.row(at)?.parent;
+        }
+        None
+    }
+
+    fn matches(&self, row: &OutlineRow, words: &[String]) -> bool {
+        if !self.filter.takes(row) {
+            return false;
+        }
+        let text = row.text.to_lowercase();
+        let label = row.label.as_deref().unwrap_or_default().to_lowercase();
+        words.iter().all(|word| text.contains(word) || label.contains(word))
+    }
+
+    fn lay_out(&mut self) {
+        let rows = &self.outline.rows;
+        let words: Vec<String> = self.query.text().split_whitespace().map(str::to_lowercase).collect();
+        let visible: Vec<bool> = rows.iter().map(|row| self.matches(row, &words)).collect();
+        let is_visible = |at: usize| visible.get(at).copied().unwrap_or_default();
+        // The nearest visible row at or above each; parents come first, so one pass is enough.
+        let mut nearest: Vec<Option<usize>> = Vec::with_capacity(rows.len());
+        let mut children: Vec<Vec<usize>> = vec![Vec::new(); rows.len()];
+        let mut roots = Vec::new();
+        for (at, row) in rows.iter().enumerate() {
+            let above = row.parent.and_then(|parent| nearest.get(parent).copied().flatten());
+            nearest.push(if is_visible(at) { Some(at) } else { above });
+            if is_visible(at) {
+                match above.and_then(|above| children.get_mut(above)) {
+                    Some(siblings) => siblings.push(at),
+                    None => roots.push(at),
+                }
+            }
+        }
+        let current = self.outline.leaf.and_then(|leaf| nearest.get(leaf).copied().flatten());
+        let mut active = BTreeSet::new();
+        let mut next = self.outline.leaf;
+        while let Some(at) = next.filter(|at| active.insert(*at)) {
+            next = rows.get(at).and_then(|row| row.parent);
+        }
+        let mut shown = Vec::new();
+        let mut open: Vec<(usize, String, String)> = siblings(&roots, "");
+        while let Some((at, lead, below)) = open.pop() {
+            let id = rows.get(at).map(|row| row.id.as_str()).unwrap_or_default();
+            let under = children.get(at).map(Vec::as_slice).unwrap_or_default();
+            let folded = words.is_empty() && !under.is_empty() && self.folded.contains(id);
+            shown.push(Shown {
+                row: at,
+                lead,
+                folded,
+                active: active.contains(&at),
+                current: current == Some(at),
+            });
+            if !folded {
+                open.extend(siblings(under, &below));
+            }
+        }
+        self.shown = shown;
+    }
+}
+
+/// Rows below one another, last first, each with what leads to it and to what is below it. Only
+/// where the tree parts does it go to the right.
+fn siblings(rows: &[usize], lead: &str) -> Vec<(usize, String, String)> {
+    let one = rows.len() < 2;
+    let last = rows.last().copied();
+    let row = |at: &usize| match (one, Some(*at) == last) {
+        (true, _) => (*at, lead.to_owned(), lead.to_owned()),
+        (false, true) => (*at, format!("{lead}└ "), format!("{lead}  ")),
+        (false, false) => (*at, format!("{lead}├ "), format!("{lead}│ ")),
+    };
+    rows.iter().rev().map(row).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// `id<parent:text`, a row each.
+    fn view(rows: &[(&str, &str, RowKind)], leaf: usize) -> TreeView {
+        let ids: Vec<&str> = rows.iter().map(|(id, ..)| *id).collect();
+        let row = |(id, parent, kind): &(&str, &str, RowKind)| OutlineRow {
+            id: (*id).to_owned(),
+            parent: ids.iter().position(|known| known == parent),
+            kind: *kind,
+            text: format!("text {id}"),
+            ..OutlineRow::default()
+        };
+        let mut view = TreeView::default();
+        view.fill(Outline { rows: rows.iter().map(row).collect(), leaf: Some(leaf) });
+        view
+    }
+
+    fn forked() -> TreeView {
+        use RowKind::{Assistant, Setting, Tool, User};
+        let rows = [
+            ("a", "", User),
+            ("s", "a", Setting),
+            ("b", "s", Assistant),
+            ("c", "b", User),
+            ("d", "b", User),
+            ("t", "d", Tool),
+            ("e", "t", Assistant),
+        ];
+        view(&rows, 6)
+    }
+
+    fn drawn(view: &TreeView) -> Vec<String> {
+        let row = |shown: &Shown| {
+            let id = &view.row(shown.row).unwrap().id;
+            let mark = if shown.current { "*" } else { "" };
+            let fold = if shown.folded { "+" } else { "" };
+            format!("{}{id}{mark}{fold}", shown.lead)
+        };
+        view.shown().iter().map(row).collect()
+    }
+
+    fn press(view: &mut TreeView, keys: &str) -> Outcome<Choice> {
+        let mut last = Outcome::Ignored;
+        for key in keys.split(' ') {
+            last = view.key(key.parse().expect(key), 10);
+        }
+        last
+    }
+
+    #[test]
+    fn rows_go_right_only_where_the_tree_parts() {
+        let mut view = forked();
+        assert_eq!(drawn(&view), ["a", "b", "├ c", "└ d", "  t", "  e*"]);
+        press(&mut view, "tab");
+        assert_eq!(drawn(&view), ["a", "b", "├ c", "└ d", "  e*"]);
+        press(&mut view, "tab");
+        assert_eq!(drawn(&view), ["a", "├ c", "└ d*"]);
+        press(&mut view, "shift+tab shift+tab shift+tab");
+        assert_eq!(drawn(&view), ["a", "s", "b", "├ c", "└ d", "  t", "  e*"]);
+    }
+
+    #[test]
+    fn rows_are_folded_and_searched() {
+        let mut view = forked();
+        press(&mut view, "up up left");
+        assert_eq!(drawn(&view), ["a", "b", "├ c", "└ d+"]);
+        press(&mut view, "left left");
+        assert_eq!(drawn(&view), ["a", "b+"], "from a folded row up, and that folded");
+        press(&mut view, "right");
+        assert_eq!(drawn(&view).len(), 4);
+        press(&mut view, "t e x t space e");
+        assert_eq!(drawn(&view), ["a", "b", "├ c", "└ d", "  t", "  e*"], "a search looks into folds");
+        press(&mut view, "backspace backspace backspace backspace backspace backspace e");
+        assert_eq!(press(&mut view, "esc"), Outcome::Handled);
+        assert_eq!(press(&mut view, "esc"), Outcome::Closed);
+    }
+
+    #[test]
+    fn a_choice_says_where_to_go_and_how() {
+        let go = |summary| Outcome::Done(Choice::Go { entry_id: "c".into(), summary });
+        let wish = Some(Parting { instructions: Some("xy".into()) });
+        let cases = [
+            ("enter", Outcome::Done(Choice::Here)),
+            ("up up up enter enter", go(None)),
+            ("up up up enter down enter", go(Some(Parting::default()))),
+            ("up up up enter down down enter x y enter", go(wish)),
+            ("up up up enter esc enter esc", Outcome::Handled),
+            ("up up up ctrl+f", Outcome::Done(Choice::Fork { entry_id: "c".into() })),
+            ("ctrl+f", Outcome::Handled),
+            (
+                "ctrl+l n enter",
+                Outcome::Done(Choice::Label { entry_id: "e".into(), label: Some("n".into()) }),
+            ),
+            ("ctrl+l enter", Outcome::Done(Choice::Label { entry_id: "e".into(), label: None })),
+        ];
+        for (keys, expected) in cases {
+            assert_eq!(press(&mut forked(), keys), expected, "{keys}");
+        }
+    }
+
+    #[test]
+    fn a_long_conversation_is_laid_out_without_recursion() {
+        let ids: Vec<String> = (0..20_000).map(|id| id.to_string()).collect();
+        let rows = (0..20_000).map(|at: usize| OutlineRow {
+            id: ids[at].clone(),
+            parent: at.checked_sub(1),
+            text: "x".into(),
+            ..OutlineRow::default()
+        });
+        let mut view = TreeView::default();
+        view.fill(Outline { rows: rows.collect(), leaf: Some(19_999) });
+        assert_eq!((view.shown().len(), view.selected()), (20_000, 19_999));
+    }
+}

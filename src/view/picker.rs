@@ -1,0 +1,146 @@
+//! Lists to choose from, on the screen: a query, rows, and beside sessions what was said last.
+
+use ratatui::buffer::Buffer;
+use ratatui::layout::Rect;
+use ratatui::text::{Line, Span};
+
+use super::overlay::{Place, frame};
+use super::panel::both_ends;
+use super::theme::{Theme, Token};
+use super::wrap;
+use crate::app::picker::{Kind, Picker, Row};
+use crate::app::printable::{Printable, printable_line};
+
+/// Width of a window from which on there is room beside a list, in cells.
+const SIDE: u16 = 110;
+/// Rows below a list for what was said last.
+const BELOW: u16 = 5;
+
+/// Draws a list; the cursor, and how many rows there is room for.
+pub fn draw(picker: &Picker, theme: &Theme, area: Rect, buffer: &mut Buffer) -> Place {
+    let hint = match picker.kind {
+        _ if picker.renaming().is_some() => "enter names it · esc back",
+        Kind::Sessions { all: false } => {
+            "enter opens · tab all · ctrl+r renames · ctrl+d deletes · esc closes"
+        }
+        Kind::Sessions { all: true } => {
+            "enter opens · tab here · ctrl+r renames · ctrl+d deletes · esc closes"
+        }
+        _ => "type to filter · enter chooses · esc closes",
+    };
+    let sessions = matches!(picker.kind, Kind::Sessions { .. });
+    let wanted = picker.rows().len().max(1).min(usize::from(area.height)) as u16 + 1;
+    let side = sessions && area.width >= SIDE;
+    let below = if sessions && !side && area.height >= 20 { BELOW } else { 0 };
+    let wanted = if side { wanted.max(14) } else { wanted.saturating_add(below) };
+    let inner = frame(picker.title, hint, wanted, theme, area, buffer);
+    let inner = preview(picker, side, below, theme, inner, buffer);
+    let more = if picker.loading { "…" } else { "" };
+    let count = format!("{}/{}{more}", picker.count(), picker.rows().len());
+    let query = printable_line(picker.query()).into_owned();
+    let column = 2 + wrap::cells(&query) as u16;
+    let left = vec![Span::styled("> ", theme.style(Token::Accent)), Span::raw(query)];
+    let right = vec![Span::styled(count, theme.style(Token::Muted))];
+    buffer.set_line(inner.x, inner.y, &both_ends(left, right, inner.width), inner.width);
+    let height = usize::from(inner.height.saturating_sub(1));
+    if picker.count() == 0 {
+        let text = match (picker.rows().is_empty(), picker.loading) {
+            (true, true) => "loading…",
+            (true, false) => picker.empty,
+            (false, _) => "nothing matches",
+        };
+        let line = Line::styled(text, theme.style(Token::Muted));
+        buffer.set_line(inner.x, inner.y + 1, &line, if height > 0 { inner.width } else { 0 });
+    }
+    let first = picker.selected().saturating_sub(height / 2).min(picker.count().saturating_sub(height));
+    for (offset, (row, marks)) in picker.shown().skip(first).take(height).enumerate() {
+        let y = inner.y + 1 + offset as u16;
+        let selected = first + offset == picker.selected();
+        if selected {
+            let bar = Rect { y, height: 1, ..inner };
+            buffer.set_style(bar, theme.style(Token::OverlaySelected));
+        }
+        let said = picker.is_found(&row.key) && marks.is_empty();
+        let note = match (picker.renaming().filter(|_| selected), said) {
+            _ if picker.doomed() == Some(row.key.as_str()) => Note::Doomed,
+            (Some(name), _) => Note::Renaming(name.to_owned()),
+            (None, true) => Note::Said,
+            (None, false) => Note::Plain,
+        };
+        buffer.set_line(inner.x, y, &list_row(row, marks, &note, theme, inner.width), inner.width);
+    }
+    let cursor = (inner.x + column.min(inner.width.saturating_sub(1)), inner.y);
+    (Some(cursor), height as u16)
+}
+
+/// What stands at the end of a row.
+enum Note {
+    Plain,
+    /// The words are not in its title: somebody said them.
+    Said,
+    Doomed,
+    /// In place of its title stands the name that is being typed.
+    Renaming(String),
+}
+
+/// Draws what was said last beside the list or below it; the room that is left.
+fn preview(picker: &Picker, side: bool, below: u16, theme: &Theme, inner: Rect, buffer: &mut Buffer) -> Rect {
+    let (list, place) = if side {
+        let width = inner.width * 3 / 5;
+        let list = Rect { width, ..inner };
+        (list, Rect { x: inner.x + width + 1, width: (inner.width - width).saturating_sub(2), ..inner })
+    } else if below > 0 && inner.height > below + 3 {
+        let height = inner.height - below;
+        (
+            Rect { height, ..inner },
+            Rect { x: inner.x + 2, y: inner.y + height, width: inner.width.saturating_sub(3), height: below },
+        )
+    } else {
+        return inner;
+    };
+    let Some(words) = &picker.preview else { return list };
+    let mut rows: Vec<Line<'static>> = Vec::new();
+    let each = usize::from(place.height) / 2;
+    for (who, text) in [("you", &words.person), ("tau", &words.model)] {
+        let text = Printable::new(text);
+        if text.trim().is_empty() {
+            continue;
+        }
+        let head = Span::styled(format!("{who}: "), theme.style(Token::Accent));
+        let body = text.split_whitespace().collect::<Vec<_>>().join(" ");
+        let line = Line::from(vec![head, Span::styled(body, theme.style(Token::Muted))]);
+        rows.extend(wrap::wrap(&line, place.width, 0).into_iter().take(each.max(1)));
+    }
+    for (y, row) in (place.top()..place.bottom()).zip(&rows) {
+        buffer.set_line(place.x, y, row, place.width);
+    }
+    list
+}
+
+fn list_row(row: &Row, marks: &[usize], note: &Note, theme: &Theme, width: u16) -> Line<'static> {
+    if let Note::Renaming(name) = note {
+        let prompt = Span::styled("name: ", theme.style(Token::Accent));
+        return Line::from(vec![prompt, Span::raw(printable_line(name).into_owned()), Span::raw("▏")]);
+    }
+    let mark = if row.current { "● " } else { "  " };
+    let mut left = vec![Span::styled(mark, theme.style(Token::Accent))];
+    let marked = theme.style(Token::MatchMark);
+    let mut plain = String::new();
+    for (at, c) in row.title.char_indices() {
+        if marks.contains(&at) {
+            left.push(Span::raw(std::mem::take(&mut plain)));
+            left.push(Span::styled(c.to_string(), marked));
+        } else {
+            plain.push(c);
+        }
+    }
+    left.push(Span::raw(plain));
+    let right = match note {
+        Note::Doomed => Span::styled("ctrl+d again deletes it", theme.style(Token::Error)),
+        Note::Said => Span::styled(format!("said in it · {}", row.note.as_str()), theme.style(Token::Muted)),
+        Note::Plain | Note::Renaming(_) => {
+            Span::styled(row.note.as_str().to_owned(), theme.style(Token::Muted))
+        }
+    };
+    both_ends(left, vec![right], width)
+}

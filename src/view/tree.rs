@@ -1,0 +1,132 @@
+//! The session's tree on the screen: a framed box of rows, and what a row is asked for below it.
+
+use ratatui::buffer::Buffer;
+use ratatui::layout::Rect;
+use ratatui::text::{Line, Span};
+
+use super::overlay::{Place, frame};
+use super::panel::both_ends;
+use super::theme::{Theme, Token};
+use super::wrap;
+use crate::agent::session::outline::{OutlineRow, RowKind};
+use crate::app::Model;
+use crate::app::printable::printable_line;
+use crate::app::tree::{Shown, Step, TreeView, WAYS};
+use crate::app::update::age;
+
+/// Cells of the lines that lead to a row; deeper rows lose the beginning.
+const LEAD: usize = 24;
+const HINT: &str = "enter go · tab filter · ←→ fold · ctrl+ l label, t times, f fork · esc";
+
+/// Draws the tree; the cursor, and how many rows there is room for.
+pub fn draw(model: &Model, view: &TreeView, theme: &Theme, area: Rect, buffer: &mut Buffer) -> Place {
+    let title = format!("Session tree · {}", view.filter.name());
+    let below = asked(view, theme);
+    let wanted = view.shown().len().max(1).saturating_add(1 + below.len());
+    let wanted = u16::try_from(wanted).unwrap_or(u16::MAX);
+    let hint = if view.step == Step::Browse { HINT } else { "enter goes on · esc back" };
+    let inner = frame(&title, hint, wanted.max(8), theme, area, buffer);
+    let query = printable_line(view.query()).into_owned();
+    let column = 2 + wrap::cells(&query) as u16;
+    let count = format!("{}/{}", view.shown().len(), view.count());
+    let left = vec![Span::styled("> ", theme.style(Token::Accent)), Span::raw(query)];
+    let right = vec![Span::styled(count, theme.style(Token::Muted))];
+    buffer.set_line(inner.x, inner.y, &both_ends(left, right, inner.width), inner.width);
+    let room = inner.height.saturating_sub(1);
+    let below_rows = u16::try_from(below.len()).unwrap_or(room).min(room);
+    let list = Rect { y: inner.y + 1, height: room - below_rows, ..inner };
+    if list.height > 0 && view.shown().is_empty() {
+        let text = match (view.loading, view.count()) {
+            (true, _) => "loading…",
+            (false, 0) => "nothing has been said yet",
+            (false, _) => "nothing matches",
+        };
+        buffer.set_line(list.x, list.y, &Line::styled(text, theme.style(Token::Muted)), list.width);
+    }
+    let height = usize::from(list.height);
+    let last = view.shown().len().saturating_sub(height);
+    let first = view.selected().saturating_sub(height / 2).min(last);
+    for (offset, shown) in view.shown().iter().skip(first).take(height).enumerate() {
+        let y = list.y + offset as u16;
+        if first + offset == view.selected() {
+            buffer.set_style(Rect { y, height: 1, ..list }, theme.style(Token::OverlaySelected));
+        }
+        if let Some(row) = view.row(shown.row) {
+            let line = entry(model, view, row, shown, theme, list.width);
+            buffer.set_line(list.x, y, &line, list.width);
+        }
+    }
+    let mut cursor = (inner.x + column.min(inner.width.saturating_sub(1)), inner.y);
+    for (y, line) in (list.bottom()..inner.bottom()).zip(&below) {
+        buffer.set_line(inner.x, y, line, inner.width);
+        if matches!(view.step, Step::Label(_) | Step::Wish(_)) {
+            let end = u16::try_from(line.width()).unwrap_or(inner.width);
+            cursor = (inner.x + end.min(inner.width.saturating_sub(1)), y);
+        }
+    }
+    (Some(cursor), list.height)
+}
+
+/// What a row is asked for, below the list.
+fn asked(view: &TreeView, theme: &Theme) -> Vec<Line<'static>> {
+    let typed = |what: &'static str, text: &str| {
+        let text = printable_line(text).into_owned();
+        vec![Line::from(vec![Span::styled(what, theme.style(Token::Accent)), Span::raw(text)])]
+    };
+    match &view.step {
+        Step::Browse => Vec::new(),
+        Step::Label(line) => typed("label (none takes it away): ", line.text()),
+        Step::Wish(line) => typed("summarise above all: ", line.text()),
+        Step::Leave(way) => WAYS
+            .iter()
+            .enumerate()
+            .map(|(at, text)| {
+                let (mark, token) =
+                    if at == *way { ("› ", Token::OverlaySelected) } else { ("  ", Token::Text) };
+                Line::styled(format!("{mark}{text}"), theme.style(token))
+            })
+            .collect(),
+    }
+}
+
+fn entry(
+    model: &Model,
+    view: &TreeView,
+    row: &OutlineRow,
+    shown: &Shown,
+    theme: &Theme,
+    width: u16,
+) -> Line<'static> {
+    let (who, token) = speaker(row.kind);
+    let weight = if shown.active { token } else { Token::Muted };
+    let mark = if shown.current { "● " } else { "  " };
+    let skip = shown.lead.chars().count().saturating_sub(LEAD);
+    let lead: String = shown.lead.chars().skip(skip).collect();
+    let mut left = vec![
+        Span::styled(mark, theme.style(Token::Accent)),
+        Span::styled(lead, theme.style(Token::Faint)),
+        Span::styled(if shown.folded { "▸ " } else { "" }, theme.style(Token::Accent)),
+        Span::styled(who, theme.style(if shown.active { Token::Strong } else { Token::Muted })),
+        Span::styled(printable_line(&row.text).into_owned(), theme.style(weight)),
+    ];
+    if let Some(label) = &row.label {
+        let label = format!("[{}] ", printable_line(label));
+        left.insert(3, Span::styled(label, theme.style(Token::Warning)));
+    }
+    let time = if view.times { age(model.now.saturating_sub(row.at)) } else { String::new() };
+    both_ends(left, vec![Span::styled(time, theme.style(Token::Muted))], width)
+}
+
+fn speaker(kind: RowKind) -> (&'static str, Token) {
+    match kind {
+        RowKind::User => ("you: ", Token::Text),
+        RowKind::Assistant => ("tau: ", Token::Text),
+        RowKind::Calls => ("tau calls ", Token::Muted),
+        RowKind::Tool => ("", Token::Muted),
+        RowKind::Shell => ("", Token::Text),
+        RowKind::Custom => ("note: ", Token::Text),
+        RowKind::Compaction => ("summary: ", Token::Muted),
+        RowKind::Branch => ("branch left: ", Token::Muted),
+        RowKind::Setting => ("", Token::Faint),
+    }
+}

@@ -1,0 +1,212 @@
+//! Going about in a session's tree, and opening sessions where there is a question.
+
+use tau::agent::command::{Answer, Parting, Shown};
+use tau::agent::event::{Question, Weights};
+use tau::agent::session::outline::{Outline, RowKind};
+use tau::agent::session::{Access, Session};
+
+use super::*;
+
+async fn tree(bench: &mut Bench) -> Outline {
+    bench.send(AgentCommand::Show { what: Shown::Tree }).await;
+    match bench.until(|event| matches!(event, AgentEvent::TreeShown { .. })).await.pop() {
+        Some(AgentEvent::TreeShown { outline }) => outline,
+        other => panic!("{other:?}"),
+    }
+}
+
+fn row<'a>(outline: &'a Outline, text: &str) -> &'a tau::agent::session::outline::OutlineRow {
+    outline.rows.iter().find(|row| row.text.contains(text)).unwrap_or_else(|| panic!("{text}: {outline:?}"))
+}
+
+/// The messages of the session that is told next, in short.
+async fn opened(bench: &mut Bench) -> Vec<String> {
+    match bench.until(|event| matches!(event, AgentEvent::SessionOpened { .. })).await.pop() {
+        Some(AgentEvent::SessionOpened { messages, .. }) => {
+            messages.iter().map(|message| crate::fake::said(message)).collect()
+        }
+        other => panic!("{other:?}"),
+    }
+}
+
+async fn start(answers: Vec<Vec<Step>>) -> Bench {
+    let mut bench = Bench::new(answers);
+    for text in ["first", "second"] {
+        bench.prompt(text).await;
+        bench.settled().await;
+    }
+    bench
+}
+
+fn go_to(entry_id: &str, summary: Option<Parting>) -> AgentCommand {
+    AgentCommand::Session(SessionCommand::GoTo { entry_id: entry_id.to_owned(), summary })
+}
+
+#[tokio::test]
+async fn the_tree_is_told_and_gone_about_in() {
+    let answers = vec![vec![Say("one"), STOP], vec![Say("two"), STOP], vec![Say("three"), STOP]];
+    let mut bench = start(answers).await;
+    let outline = tree(&mut bench).await;
+    let second = row(&outline, "second").clone();
+    assert_eq!((second.kind, row(&outline, "two").kind), (RowKind::User, RowKind::Assistant));
+    let parent = &outline.rows[second.parent.unwrap()];
+    assert_eq!((parent.text.as_str(), outline.rows[outline.leaf.unwrap()].text.as_str()), ("one", "two"));
+    // Before a message of the person's: its text comes back.
+    bench.send(go_to(&second.id, None)).await;
+    assert_eq!(opened(&mut bench).await, ["user first", "assistant Stop one"]);
+    let back = bench.until(|event| matches!(event, AgentEvent::QueueReturned { .. })).await;
+    assert_eq!(
+        back.last(),
+        Some(&AgentEvent::QueueReturned { texts: vec!["second".into()], images: Vec::new() })
+    );
+    bench.prompt("another way").await;
+    bench.settled().await;
+    let outline = tree(&mut bench).await;
+    let children = |id: &str| {
+        let at = outline.rows.iter().position(|row| row.id == id);
+        outline.rows.iter().filter(|row| row.parent == at).count()
+    };
+    assert_eq!(children(&row(&outline, "one").id), 2, "{outline:?}");
+    // To an answer: the conversation goes on behind it.
+    bench.send(go_to(&row(&outline, "two").id.clone(), None)).await;
+    let messages = opened(&mut bench).await;
+    assert_eq!(messages.last().map(String::as_str), Some("assistant Stop two"));
+    bench.send(go_to("nowhere", None)).await;
+    let refused = bench.until(|event| matches!(event, AgentEvent::SessionRefused { .. })).await;
+    assert!(brief(&refused).contains(&"notice Error there is no entry nowhere".to_owned()), "{refused:?}");
+}
+
+#[tokio::test]
+async fn a_branch_that_is_left_is_summed_up_if_wanted() {
+    let answers = vec![
+        vec![Say("one"), STOP],
+        vec![Say("two"), STOP],
+        vec![Say("it led nowhere"), STOP],
+        vec![Fail(FailureKind::Auth, None)],
+    ];
+    let player = Player::new(answers);
+    let mut bench = Bench::on(player.clone());
+    for text in ["first", "second"] {
+        bench.prompt(text).await;
+        bench.settled().await;
+    }
+    let first = tree(&mut bench).await;
+    let parting = Some(Parting { instructions: Some("the tests above all".into()) });
+    bench.send(go_to(&row(&first, "second").id, parting.clone())).await;
+    let messages = opened(&mut bench).await;
+    assert_eq!(messages.len(), 3, "{messages:?}");
+    {
+        let requests = player.requests.lock().unwrap();
+        let asked = serde_json::to_string(&requests.last().unwrap().messages).unwrap();
+        assert!(asked.contains("second") && asked.contains("two") && asked.contains("the tests above all"));
+        assert!(!asked.contains("first"), "what stays is not summed up: {asked}");
+    }
+    let outline = tree(&mut bench).await;
+    let summary = row(&outline, "it led nowhere");
+    assert_eq!(summary.kind, RowKind::Branch);
+    assert_eq!(outline.rows[summary.parent.unwrap()].text, "one");
+    // A summary that fails leaves everything as it was.
+    bench.send(go_to(&row(&first, "first").id, parting)).await;
+    bench.until(|event| matches!(event, AgentEvent::SessionRefused { .. })).await;
+    assert_eq!(tree(&mut bench).await, outline);
+    let (session, _dir) = bench.reopened().await.unwrap();
+    assert_eq!(session.context().messages.len(), 3);
+}
+
+#[tokio::test]
+async fn labels_stand_beside_the_conversation() {
+    let mut bench = start(vec![vec![Say("one"), STOP], vec![Say("two"), STOP]]).await;
+    let id = row(&tree(&mut bench).await, "one").id.clone();
+    bench.send(AgentCommand::Label { entry_id: id.clone(), label: Some(" a\n name ".into()) }).await;
+    let told = bench.until(|event| matches!(event, AgentEvent::TreeShown { .. })).await;
+    let Some(AgentEvent::TreeShown { outline }) = told.last() else { panic!() };
+    assert_eq!(row(outline, "one").label.as_deref(), Some("a name"));
+    bench.prompt("third").await;
+    bench.settled().await;
+    let outline = tree(&mut bench).await;
+    let third = row(&outline, "third");
+    assert_eq!(outline.rows[third.parent.unwrap()].text, "two", "the label is on no branch");
+    bench.send(AgentCommand::Label { entry_id: id, label: None }).await;
+    bench.until(|event| matches!(event, AgentEvent::TreeShown { .. })).await;
+    assert_eq!(row(&tree(&mut bench).await, "one").label, None);
+}
+
+#[tokio::test]
+async fn what_fills_the_context_is_told_largest_first() {
+    let mut bench =
+        Bench::new(vec![vec![Call("a", "echo", json!({"words": 900})), USE], vec![Say("ok"), STOP]]);
+    bench.prompt("go").await;
+    bench.settled().await;
+    bench.send(AgentCommand::Show { what: Shown::Context }).await;
+    let told = bench.until(|event| matches!(event, AgentEvent::ContextShown { .. })).await;
+    let Some(AgentEvent::ContextShown { weights: Weights { parts, total, .. } }) = told.last() else {
+        panic!()
+    };
+    assert_eq!((parts[0].name.as_str(), parts[0].count), ("results of echo", 1), "{parts:?}");
+    assert!(parts.windows(2).all(|pair| pair[0].tokens >= pair[1].tokens), "{parts:?}");
+    assert_eq!(parts.iter().map(|part| part.tokens).sum::<u64>(), *total);
+    for name in ["system prompt", "descriptions of tools", "your messages", "answers and calls"] {
+        assert!(parts.iter().any(|part| part.name == name), "{name}: {parts:?}");
+    }
+}
+
+/// A session of another tau, which is still open or in a directory that is gone.
+fn other(bench: &Bench, cwd: &std::path::Path) -> Session {
+    let dir = bench.dir.path().join("others");
+    let mut session = Session::begin(Some(&dir), cwd, None);
+    session.append(crate::sessions::user("theirs")).unwrap();
+    session
+}
+
+async fn offered(bench: &mut Bench, path: &std::path::Path, choice: &str) -> String {
+    bench.send(AgentCommand::Session(SessionCommand::Offer { path: path.to_owned() })).await;
+    let asked = bench.until(|event| matches!(event, AgentEvent::Asked { .. })).await;
+    let Some(AgentEvent::Asked { id, question: Question::Select { title, options } }) = asked.last() else {
+        panic!("{asked:?}")
+    };
+    let answer = options.iter().find(|option| option.starts_with(choice)).cloned();
+    let answer = answer.map_or(Answer::Cancelled, Answer::Value);
+    bench.send(AgentCommand::Answer { id: id.clone(), answer }).await;
+    title.clone()
+}
+
+#[tokio::test]
+async fn a_session_in_use_is_looked_at_and_goes_on_in_a_copy() {
+    let mut bench = Bench::new(vec![vec![Say("here"), STOP]]);
+    let theirs = other(&bench, bench.dir.path());
+    let path = theirs.info().file.clone().unwrap();
+    let before = std::fs::read(&path).unwrap();
+    bench.until(|event| matches!(event, AgentEvent::ThinkingLevelChanged { .. })).await;
+    let title = offered(&mut bench, &path, "look").await;
+    let process = format!("process {}", std::process::id());
+    assert!(title.contains("in use by another tau") && title.contains(&process), "{title}");
+    assert_eq!(opened(&mut bench).await, ["user theirs"]);
+    bench.prompt("mine").await;
+    let events = bench.settled().await;
+    assert!(brief(&events).iter().any(|line| line.contains("this goes on in a copy")), "{events:?}");
+    assert_eq!(std::fs::read(&path).unwrap(), before, "theirs is as it was");
+    let copy = Session::open_as(&files(&bench.dir)[0], Access::Read).unwrap();
+    assert_eq!(crate::sessions::texts(&copy), ["user:theirs", "user:mine", "assistant:here"]);
+    offered(&mut bench, &path, "fork").await;
+    assert_eq!(opened(&mut bench).await, ["user theirs"]);
+    offered(&mut bench, &path, "nothing of this").await;
+    assert_eq!(tree(&mut bench).await.rows.iter().filter(|row| row.text == "theirs").count(), 1);
+    drop(theirs);
+}
+
+#[tokio::test]
+async fn a_session_whose_directory_is_gone_is_offered() {
+    let mut bench = Bench::new(vec![vec![Say("here"), STOP]]);
+    let gone = bench.dir.path().join("gone");
+    let path = other(&bench, &gone).info().file.clone().unwrap();
+    bench.until(|event| matches!(event, AgentEvent::ThinkingLevelChanged { .. })).await;
+    let title = offered(&mut bench, &path, "fork").await;
+    assert!(title.contains(&format!("{}, is gone", gone.display())), "{title}");
+    let told = bench.until(|event| matches!(event, AgentEvent::SessionOpened { .. })).await;
+    let Some(AgentEvent::SessionOpened { session, messages, .. }) = told.last() else { panic!() };
+    assert_eq!((session.cwd.as_path(), messages.len()), (bench.dir.path(), 1));
+    offered(&mut bench, &path, "go on").await;
+    let told = bench.until(|event| matches!(event, AgentEvent::SessionOpened { .. })).await;
+    let Some(AgentEvent::SessionOpened { session, .. }) = told.last() else { panic!() };
+    assert_eq!((&session.cwd, session.file.as_ref()), (&gone, Some(&path)));
+}
