@@ -183,18 +183,22 @@ impl Job {
     ) -> Happening {
         let Job { order, shell, cwd, env, scratch } = self;
         let Order { id, command, hidden, window } = order;
-        // The receiver lives as long as this future does, so nothing is lost by sending.
-        let mut tell = |delta: &str, _: &crate::tools::TerminalOutput| {
-            if !delta.is_empty() {
-                output.send(Happening::Output { id: id.clone(), delta: delta.to_owned() }).ok();
-            }
-        };
+        let mut line_end = "\n";
         let place = match window.map(|window| Pty::open(window, input)) {
             None => Place::Pipe(Flow::All),
             Some(Ok(pty)) => Place::Terminal(Box::new(pty)),
             Some(Err(error)) => {
                 output.send(Happening::NoTerminal { reason: paths::reason(&error) }).ok();
+                // Whoever asked for a terminal gets lines as one gives them.
+                line_end = "\r\n";
                 Place::Pipe(Flow::All)
+            }
+        };
+        // The receiver lives as long as this future does, so nothing is lost by sending.
+        let mut tell = |delta: &str, _: &crate::tools::TerminalOutput| {
+            if !delta.is_empty() {
+                let delta = if line_end == "\n" { delta.to_owned() } else { delta.replace('\n', line_end) };
+                output.send(Happening::Output { id: id.clone(), delta }).ok();
             }
         };
         let shell_command = ShellCommand { shell: &shell, command: &command, cwd: &cwd, timeout: None };

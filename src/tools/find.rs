@@ -2,11 +2,10 @@
 //!
 //! Owns the tool's arguments and the words of its result; `walk.rs` knows where to look.
 
-use std::path::Path;
 use std::sync::{Mutex, PoisonError};
 
-use globset::{GlobBuilder, GlobMatcher};
-use ignore::WalkState;
+use globset::{GlobBuilder, GlobSet};
+use ignore::{DirEntry, WalkState};
 use tokio_util::sync::CancellationToken;
 
 use super::cap::{self, Whole};
@@ -64,7 +63,8 @@ impl Tool for Find {
 
 /// What a name has to fit.
 struct Wish {
-    glob: GlobMatcher,
+    /// A set of one: unlike a single glob it knows names and endings without an expression.
+    glob: GlobSet,
     /// False for a glob that speaks of the name alone.
     whole_path: bool,
 }
@@ -84,15 +84,16 @@ impl Wish {
             )));
         }
         let glob = GlobBuilder::new(relative).literal_separator(true).build();
+        let glob = glob.and_then(|glob| GlobSet::builder().add(glob).build());
         let glob = glob.map_err(|error| bad_glob("pattern", &error.to_string()))?;
         let whole_path = pattern.trim_end_matches('/').contains('/');
-        Ok(Wish { glob: glob.compile_matcher(), whole_path })
+        Ok(Wish { glob, whole_path })
     }
 
-    fn fits(&self, below: &Path) -> bool {
-        match below.file_name() {
-            Some(name) if !self.whole_path => self.glob.is_match(name),
-            _ => self.glob.is_match(below),
+    fn fits(&self, entry: &DirEntry, place: &Place) -> bool {
+        match self.whole_path {
+            true => self.glob.is_match(place.below(entry.path())),
+            false => self.glob.is_match(entry.file_name()),
         }
     }
 }
@@ -123,8 +124,8 @@ fn find(args: Args, context: &ToolContext, wanted: &CancellationToken) -> Result
             match entry {
                 Ok(entry) if entry.depth() == 0 => {}
                 Ok(entry) => {
-                    let below = place.below(entry.path());
-                    if wish.fits(below) {
+                    if wish.fits(&entry, &place) {
+                        let below = place.below(entry.path());
                         let end = if entry.file_type().is_some_and(|kind| kind.is_dir()) { "/" } else { "" };
                         let shown = place.shown(entry.path()) + end;
                         let weight = cap::weight(&shown) + 1;

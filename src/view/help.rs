@@ -28,6 +28,7 @@ pub fn rows(model: &Model, theme: &Theme, width: u16) -> Vec<Line<'static>> {
     for (what, help) in [
         ("!command", "run it; the model gets the output with the next message"),
         ("!!command", "run it for yourself alone"),
+        ("!vim, !sudo x", "it has a terminal: give it the keyboard, see the keys above"),
         ("@file", "name a file of the project"),
         ("a long paste", "becomes one unit; tab behind it opens it"),
     ] {

@@ -4,9 +4,11 @@ use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use serde_json::json;
+use tau::agent::message::BashExecution;
+use tau::agent::{AgentCommand, AgentEvent};
 use tau::tools::scratch::Scratch;
 
-use super::{Rack, bounded, full};
+use super::{Rack, alone, bounded, full};
 use crate::tools_shell::{STUBBORN, alive, gone, rare_sleep};
 
 /// Most bytes of files of output in these tests.
@@ -103,4 +105,64 @@ async fn stopped_and_regrouped_children_end_with_the_abort_and_with_the_timeout(
     let answer = rack.call("bash", json!({"command": command, "timeout": 1})).await;
     assert!(answer.failed && answer.took < Duration::from_secs(4), "{answer:?}");
     gone(&nap).await;
+}
+
+#[test]
+fn without_a_terminal_a_command_of_the_person_runs_with_a_pipe() {
+    let name = "torture::output::without_a_terminal_a_command_of_the_person_runs_with_a_pipe";
+    // Where nothing but /dev/null is, no terminal can be opened.
+    let hide = ["unshare", "--mount", "sh", "-c", "mount --bind /dev/null /dev/ptmx && exec \"$0\" \"$@\""];
+    match alone(name, &hide) {
+        Some(true) => {}
+        Some(false) => return,
+        None => return println!("notice: {name} skipped: terminals cannot be hidden here"),
+    }
+    tokio::runtime::Runtime::new().unwrap().block_on(async {
+        let mut rack = Rack::new();
+        let command = "test -t 1 || echo piped; read line || echo no input; seq 3; exit 4".to_owned();
+        let id = Some("b".to_owned());
+        let bash = AgentCommand::Bash { id, command, exclude_from_context: false, size: Some((80, 24)) };
+        rack.bench.send(bash).await;
+        let events = rack.bench.until(|event| matches!(event, AgentEvent::BashEnd { .. })).await;
+        let warned = events.iter().any(|event| {
+            matches!(event, AgentEvent::Notice { text, hint: Some(_), .. } if text.contains("no terminal"))
+        });
+        assert!(warned, "{events:?}");
+        let seen: String = events
+            .iter()
+            .filter_map(|event| match event {
+                AgentEvent::BashExecutionUpdate { delta, .. } => Some(delta.as_str()),
+                _ => None,
+            })
+            .collect();
+        assert_eq!(seen, "piped\r\nno input\r\n1\r\n2\r\n3\r\n");
+        let Some(AgentEvent::BashEnd { message, .. }) = events.last() else { panic!("{events:?}") };
+        assert_eq!(message.output, "piped\nno input\n1\n2\n3\n");
+        assert_eq!((message.exit_code, message.cancelled), (Some(4), false));
+    });
+}
+
+/// A command of the person's in a terminal: its message.
+async fn in_terminal(rack: &mut Rack, command: &str) -> BashExecution {
+    let (id, command) = (Some("b".to_owned()), command.to_owned());
+    let size = Some((80, 24));
+    rack.bench.send(AgentCommand::Bash { id, command, exclude_from_context: false, size }).await;
+    let events = rack.bench.until(|event| matches!(event, AgentEvent::BashEnd { .. })).await;
+    match events.into_iter().last() {
+        Some(AgentEvent::BashEnd { message, .. }) => message,
+        other => panic!("{other:?}"),
+    }
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn what_is_kept_of_a_persons_command_is_plain_text_and_all_of_it() {
+    let mut rack = small_scratch();
+    let colours = "for i in $(seq 30000); do printf '\\033[3%dmline %d\\033[m\\n' $((i % 8)) $i; done";
+    let bars = "for i in $(seq 300); do printf 'a %d\\nb %d\\n\\033[2A' $i $i; done; printf '\\n\\n'";
+    let message = in_terminal(&mut rack, &format!("{colours}; {bars}")).await;
+    assert_plain(&message.output);
+    assert!(message.truncated && message.output.ends_with("line 30000\na 300\nb 300\n"), "{message:?}");
+    let whole = std::fs::read_to_string(message.full_output_path.expect("a file")).unwrap();
+    let expected: String = (1..=30_000).map(|n| format!("line {n}\n")).collect();
+    assert!(whole == expected + "a 300\nb 300\n", "{}", whole.len());
 }

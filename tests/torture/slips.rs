@@ -35,8 +35,8 @@ async fn wrong_arguments_name_the_field() {
         ("grep", json!({"pattern": "("}), "is not a regular expression"),
         ("find", json!({"pattern": "["}), "`pattern`"),
         ("ls", json!({"path": "f"}), "not a directory"),
-        ("read", json!([1, 2]), "must be an object"),
-        ("read", json!("f"), "must be an object"),
+        ("read", json!([1, 2]), "not a JSON object"),
+        ("read", json!("f"), "not a valid JSON object"),
     ];
     for (tool, args, words) in wrong {
         rack.refused(tool, args, words).await;
