@@ -9,6 +9,7 @@ use tau::agent::event::Delta;
 use tau::agent::message::{BashExecution, StopReason};
 use tau::agent::session::list::SessionRow;
 use tau::agent::session::outline::{Outline, OutlineRow, RowKind};
+use tau::agent::session::search::LastWords;
 use tau::app::effect::{Reply, Request, Ticket};
 use tau::app::{Effect, Msg};
 
@@ -369,4 +370,26 @@ fn sessions_are_renamed_in_the_list() {
     screen.keys("<ctrl+r>x<esc><enter>");
     let offer = SessionCommand::Offer { path: "/s/beta".into() };
     assert_eq!(commands(&screen.take_effects()), [AgentCommand::Session(offer)]);
+}
+
+#[test]
+fn the_selected_session_shows_what_was_said_last() {
+    let mut screen = sessions();
+    let preview = |screen: &mut Screen| {
+        screen.take_effects().into_iter().rev().find_map(|effect| match effect {
+            Effect::Ask(ticket, Request::Preview { path }) => Some((ticket, path)),
+            _ => None,
+        })
+    };
+    let (late, path) = preview(&mut screen).expect("asked with the first rows");
+    assert_eq!(path, std::path::Path::new("/s/alpha"));
+    screen.keys("<down>");
+    let (ticket, path) = preview(&mut screen).expect("asked for the next row");
+    assert_eq!(path, std::path::Path::new("/s/beta"));
+    let words = |person: &str| LastWords { person: person.into(), model: "an answer".into() };
+    screen.send(Msg::Finished(late, Reply::LastWords(words("of alpha"))));
+    assert!(!text(&screen.draw()).contains("of alpha"), "it came too late");
+    screen.send(Msg::Finished(ticket, Reply::LastWords(words("of beta"))));
+    let shown = text(&screen.draw());
+    assert!(shown.contains("you: of beta") && shown.contains("tau: an answer"), "{shown}");
 }

@@ -89,7 +89,7 @@ fn preview(picker: &Picker, side: bool, below: u16, theme: &Theme, inner: Rect, 
         let width = inner.width * 3 / 5;
         let list = Rect { width, ..inner };
         (list, Rect { x: inner.x + width + 1, width: (inner.width - width).saturating_sub(2), ..inner })
-    } else if below > 0 && inner.height > below + 3 {
+    } else if below > 0 && inner.height > below + 1 {
         let height = inner.height - below;
         (
             Rect { height, ..inner },
