@@ -35,11 +35,11 @@ pub struct Args {
     /// Print the answer and end; no screen
     #[arg(short, long, help_heading = "Front end")]
     pub print: bool,
-    /// text, json (a line an event) or rpc
+    /// text, json (a line an event; --json too) or rpc
     #[arg(long, value_enum, value_name = "MODE", help_heading = "Front end", hide_possible_values = true)]
     pub mode: Option<Mode>,
     /// The same as --mode json
-    #[arg(long, help_heading = "Front end", conflicts_with = "mode")]
+    #[arg(long, hide = true, conflicts_with = "mode")]
     pub json: bool,
     /// Who gets the older RPC events: auto, plain, all
     #[arg(long, value_enum, value_name = "WHO", default_value_t, help_heading = "Front end", hide = true)]
