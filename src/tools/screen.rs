@@ -337,7 +337,7 @@ impl Screen {
             'c' => self.answer("\u{1b}[?6c"),
             'n' if first == Some(5) => self.answer("\u{1b}[0n"),
             'n' if first == Some(6) => {
-                self.answer(&format!("\u{1b}[{};{}R", row + 1 - top.min(row), column + 1))
+                self.answer(&format!("\u{1b}[{};{}R", row + 1 - top.min(row), column + 1));
             }
             _ => {}
         }
