@@ -32,6 +32,7 @@ mod settings;
 mod text;
 mod tidy;
 mod tools;
+mod tools_args;
 mod tools_edit;
 mod tools_figures;
 mod tools_search;
