@@ -2,6 +2,7 @@
 
 mod assembly;
 mod corpus;
+mod endings;
 mod faults;
 mod handoff;
 mod recorded_requests;
