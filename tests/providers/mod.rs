@@ -6,6 +6,7 @@ mod endings;
 mod faults;
 mod handoff;
 mod recorded_requests;
+mod renewing;
 mod requests;
 
 use std::path::PathBuf;

@@ -19,6 +19,7 @@ pub mod openai_responses;
 pub mod proxy;
 mod quirks;
 pub mod reader;
+pub mod renewing;
 pub mod scripted;
 pub mod sse;
 mod watch;
