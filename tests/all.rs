@@ -39,6 +39,7 @@ mod terminal_screen;
 mod text;
 mod tidy;
 mod tools;
+mod tools_args;
 mod tools_edit;
 mod tools_figures;
 mod tools_search;

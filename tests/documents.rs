@@ -1,6 +1,7 @@
 //! The README's tables are made from the code: `TAU_BLESS=1` writes them anew.
 
 use std::fmt::Write as _;
+use std::sync::{Mutex, PoisonError};
 
 use tau::app::{action, slash};
 use tau::cli::exit::Exit;
@@ -9,6 +10,8 @@ use crate::harness::root;
 
 /// The rows between `<!-- NAME -->` and `<!-- /NAME -->`.
 fn check(document: &str, name: &str, table: &str) {
+    static ONE_AT_A_TIME: Mutex<()> = Mutex::new(());
+    let _writing = ONE_AT_A_TIME.lock().unwrap_or_else(PoisonError::into_inner);
     let path = root().join(document);
     let text = std::fs::read_to_string(&path).expect("the document");
     let (open, close) = (format!("<!-- {name} -->\n"), format!("<!-- /{name} -->"));

@@ -237,6 +237,13 @@ async fn bodies_that_are_odd() {
             2,
         ),
         case(
+            "a call before the provider broke down",
+            [Act::Send(stream(&calls(&[("a", "{}")]).replace("\"tool_calls\"}", "\"error\"}"))), ok()],
+            &["Error", "Stop ok"],
+            "broke off the answer (error)",
+            2,
+        ),
+        case(
             "two calls of one id",
             [Act::Send(stream(&calls(&[("a", "{}"), ("a", "{}")]))), ok()],
             &["ToolUse [a] [a_2]", "Stop ok"],
@@ -312,6 +319,19 @@ async fn a_redirect_takes_nothing_along() {
     assert_eq!(told.answers(), ["Error"]);
     assert!(told.words().contains("redirects to"), "{}", told.words());
     assert_eq!((server.requests().len(), other.requests().len()), (1, 0));
+}
+
+#[tokio::test]
+async fn a_wait_is_never_none() {
+    let past = "date: Sat, 21 Nov 2026 08:00:00 GMT\r\nretry-after: Sat, 21 Nov 2026 07:00:00 GMT\r\n";
+    for header in ["retry-after: 0\r\n", "retry-after: -5\r\n", "retry-after-ms: 0\r\n", past] {
+        let server = Server::start(vec![error("429 Slow", header, "slow")]).await;
+        let mut bench = bench(&server.url(), direct(), Patience::Headless);
+        bench.prompt("go").await;
+        let told = bench.until(|event| matches!(event, AgentEvent::AutoRetryStart { .. })).await;
+        let Some(AgentEvent::AutoRetryStart { delay_ms, .. }) = told.last() else { panic!("{told:?}") };
+        assert!((750..=1_250).contains(delay_ms), "{header}: {delay_ms}");
+    }
 }
 
 #[tokio::test]

@@ -258,6 +258,34 @@ fn commands_print_keys_once() {
 }
 
 #[test]
+fn a_refused_key_is_asked_for_anew() {
+    let home = Home::new();
+    let token = home.path().join("token");
+    fs::write(&token, "first-token").unwrap();
+    let config = format!("provider = \"xai\"\napi_key = \"!cat '{}'\"\n", token.display());
+    let setup_xai = setup("", &config, &[], None);
+    let model = setup_xai.catalogue.find("xai/grok-4.3").unwrap();
+    let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap();
+    let renewed = |refused: &str| {
+        let renewed = runtime.block_on(setup_xai.keys.renewed(&model, &Secret::new(refused)));
+        renewed.map(|key| key.map(|key| key.expose().to_owned())).map_err(|failure| failure.to_string())
+    };
+    assert_eq!(setup_xai.key("xai/grok-4.3"), "first-token");
+    fs::write(&token, "second-token").unwrap();
+    assert_eq!(setup_xai.key("xai/grok-4.3"), "first-token", "it is kept while it is good");
+    assert_eq!(renewed("another-token"), Ok(Some("first-token".into())), "only the refused one goes");
+    assert_eq!(renewed("first-token"), Ok(Some("second-token".into())));
+    assert_eq!(renewed("second-token"), Ok(None), "there is no other");
+    assert_eq!(setup_xai.key("xai/grok-4.3"), "second-token");
+    let known = setup_xai.keys.known_values();
+    assert_eq!(known, [Secret::new("first-token"), Secret::new("second-token")]);
+    fs::remove_file(&token).unwrap();
+    assert!(renewed("second-token").unwrap_err().starts_with("the command for the key failed"));
+    let fixed = setup("", "provider = \"xai\"\napi_key = \"fixed-key\"\n", &[], None);
+    assert_eq!(runtime.block_on(fixed.keys.renewed(&model, &Secret::new("fixed-key"))).unwrap(), None);
+}
+
+#[test]
 fn stored_keys_are_private_and_keep_company() {
     let setup_auth = setup("", "", &[], None);
     let path = setup_auth.home.path().join("auth.json");
@@ -279,7 +307,9 @@ fn stored_keys_are_private_and_keep_company() {
 
 #[test]
 fn known_values_are_all_keys_once() {
-    let models = "[vendors.lan]\nbase_url = \"http://l\"\nenv = \"LAN_KEY\"\napi_key = \"$LAN_TOO\"\n";
+    let models = "[vendors.lan]\nbase_url = \"http://l\"\nenv = \"LAN_KEY\"\napi_key = \"$LAN_TOO\"\n\
+        headers = { x-team = \"red\", x-gateway = \"Token six-is-long\", anthropic-beta = \"not-a-secret\" }\n\
+        [[vendors.lan.models]]\nid = \"m\"\nheaders = { cookie = \"seven-is-long\" }\n";
     let variables = [
         ("OPENAI_API_KEY", "one"),
         ("XAI_API_KEY", "one"),
@@ -292,7 +322,8 @@ fn known_values_are_all_keys_once() {
     let mut values: Vec<String> =
         setup_all.keys.known_values().iter().map(|key| key.expose().to_owned()).collect();
     values.sort();
-    assert_eq!(values, ["five", "four", "one", "three", "two"]);
+    let headers = ["Token six-is-long", "five", "four", "one", "seven-is-long", "six-is-long"];
+    assert_eq!(values, [&headers[..], &["three", "two"]].concat());
 }
 
 #[test]

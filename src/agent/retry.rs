@@ -76,7 +76,8 @@ impl Retries {
             )),
             asked => {
                 self.used += 1;
-                Verdict::Wait(asked.unwrap_or_else(|| self.backoff()))
+                // A provider that asks for no wait (0, or a date that has passed) still gets one.
+                Verdict::Wait(self.backoff().max(asked.unwrap_or(0)))
             }
         }
     }
@@ -143,6 +144,16 @@ mod tests {
         ];
         for (kind, expected) in cases {
             assert_eq!(waits(kind, 4, 7).len(), expected, "{kind:?}");
+        }
+    }
+
+    #[test]
+    fn no_wait_is_shorter_than_usual() {
+        let mut retries = Retries::new(3, Patience::Headless, 0);
+        for (asked, least) in [(Some(0), 750), (Some(5_000), 5_000), (Some(1), 3_000)] {
+            let failure = Failure { retry_after_ms: asked, ..Failure::new(FailureKind::RateLimit, "no") };
+            let Verdict::Wait(ms) = retries.after(&failure) else { panic!("{asked:?}") };
+            assert!((least..=5_000).contains(&ms), "{asked:?}: {ms}");
         }
     }
 

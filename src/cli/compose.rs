@@ -20,6 +20,7 @@ use crate::agent::limits::Limits;
 use crate::agent::model::{Model, ThinkingLevel};
 use crate::agent::prompt::{ContextFiles, PromptInputs, system_prompt};
 use crate::agent::provider::FailureKind;
+use crate::agent::provider::renewing::Renewing;
 use crate::agent::provider::scripted::Router;
 use crate::agent::session::Session;
 use crate::agent::settings::auth::Keys;
@@ -188,7 +189,7 @@ impl Setup {
         let config = AgentConfig {
             transport: Arc::new(Router::new(
                 Arc::new(DemoTransport { pace: demo_pace() }),
-                Arc::new(known::direct(&self.settings)),
+                Arc::new(Renewing::new(Arc::new(known::direct(&self.settings)), Arc::clone(&self.keys) as _)),
             )),
             keys: Arc::clone(&self.keys) as _,
             tools,

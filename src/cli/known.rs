@@ -122,7 +122,14 @@ pub async fn refresh(
         return Err(Failure::new(FailureKind::Config, format!("{vendor} has no address to ask")));
     };
     let key = keys.key(&endpoint).await?;
-    let mut models = listing::ask(direct.http(), &endpoint, key).await?;
+    let asked = listing::ask(direct.http(), &endpoint, key.clone()).await;
+    let mut models = match (asked, key) {
+        (Err(refusal), Some(key)) if refusal.kind == FailureKind::Auth => {
+            let key = keys.renewed(&endpoint, &key).await?.ok_or(refusal)?;
+            listing::ask(direct.http(), &endpoint, Some(key)).await?
+        }
+        (asked, _) => asked?,
+    };
     if models.iter().any(|model| !model.is_other()) {
         models.retain(|model| !model.is_other());
     }

@@ -77,6 +77,13 @@ pub fn schema<T: JsonSchema>() -> Value {
 
 fn simplify(schema: &mut Value) {
     let Value::Object(map) = schema else { return };
+    if let Some(Value::Array(choices)) = map.shift_remove("anyOf")
+        && let Some(Value::Object(one)) =
+            choices.into_iter().find(|choice| choice.get("type").is_none_or(|name| name != "null"))
+    {
+        map.extend(one);
+    }
+    join_words(map);
     for noise in ["title", "$schema", "default", "format"] {
         map.shift_remove(noise);
     }
@@ -85,21 +92,63 @@ fn simplify(schema: &mut Value) {
     {
         map.insert("type".into(), first);
     }
-    if let Some(Value::Array(choices)) = map.shift_remove("anyOf")
-        && let Some(Value::Object(one)) =
-            choices.into_iter().find(|choice| choice.get("type").is_none_or(|name| name != "null"))
-    {
-        map.extend(one);
+    // What is not given is left out, so null is no choice.
+    if let Some(Value::Array(choices)) = map.get_mut("enum") {
+        choices.retain(|choice| !choice.is_null());
     }
     if map.get("type").is_some_and(|name| name == "object") {
-        map.insert("additionalProperties".into(), Value::Bool(false));
+        close(map);
     }
     if let Some(Value::Object(properties)) = map.get_mut("properties") {
         properties.values_mut().for_each(simplify);
     }
-    if let Some(items) = map.get_mut("items") {
-        simplify(items);
+    if let Some(Value::Array(choices)) = map.get_mut("oneOf") {
+        choices.iter_mut().for_each(simplify);
     }
+    for inner in ["items", "additionalProperties"] {
+        map.get_mut(inner).into_iter().for_each(simplify);
+    }
+}
+
+/// An enum whose variants have descriptions is a choice of schemas with one word each: makes it a
+/// plain list of words, and moves what they mean into the description.
+fn join_words(map: &mut Map<String, Value>) {
+    let Some(Value::Array(choices)) = map.get("oneOf") else { return };
+    let mut words = Vec::new();
+    let mut said: Vec<String> =
+        map.get("description").and_then(Value::as_str).map(str::to_owned).into_iter().collect();
+    for choice in choices {
+        let (one, more) = (choice.get("const"), choice.get("enum").and_then(Value::as_array));
+        let named: Vec<&Value> = one.into_iter().chain(more.into_iter().flatten()).collect();
+        if named.is_empty() || !named.iter().all(|word| word.is_string()) {
+            return;
+        }
+        if let (Some(word), Some(text)) =
+            (one.and_then(Value::as_str), choice.get("description").and_then(Value::as_str))
+        {
+            said.push(format!("`{word}`: {text}"));
+        }
+        words.extend(named.into_iter().cloned());
+    }
+    map.shift_remove("oneOf");
+    map.insert("type".into(), "string".into());
+    map.insert("enum".into(), Value::Array(words));
+    if !said.is_empty() {
+        map.insert("description".into(), said.join("\n").into());
+    }
+}
+
+/// Closes an object to further properties, unless it is a map: then it says what is in it.
+fn close(map: &mut Map<String, Value>) {
+    // Keys that are numbers come as a pattern, which not every provider takes.
+    let pattern = match map.shift_remove("patternProperties") {
+        Some(Value::Object(patterns)) => patterns.into_iter().next().map(|(_, value)| value),
+        _ => None,
+    };
+    if let Some(value) = pattern {
+        map.insert("additionalProperties".into(), value);
+    }
+    map.entry("additionalProperties").or_insert(Value::Bool(false));
 }
 
 /// Checks `args` against the tool's schema and makes them typed.
@@ -110,20 +159,30 @@ pub fn parse<T: DeserializeOwned>(args: Value, spec: &ToolSpec) -> Result<T, Too
     let args = if args.is_null() { Value::Object(Map::new()) } else { args };
     let fitted = fit(args, &spec.parameters, "")
         .map_err(|reason| ToolError::refused(format!("{}: {reason}", spec.name)))?;
-    serde_json::from_value(fitted)
-        .map_err(|error| ToolError::refused(format!("{}: wrong arguments: {error}", spec.name)))
+    serde_path_to_error::deserialize(fitted).map_err(|error| {
+        // A question mark stands for what could not be read itself, such as the key of a map.
+        let path = error.path().to_string();
+        let at = match path.trim_end_matches(".?") {
+            "." | "?" | "" => "wrong arguments".to_owned(),
+            field => format!("`{field}`"),
+        };
+        ToolError::refused(format!("{}: {at}: {}", spec.name, error.into_inner()))
+    })
 }
 
 /// The value as the schema wants it, or why it cannot be. `at` is the path of the field.
 fn fit(value: Value, schema: &Value, at: &str) -> Result<Value, String> {
-    match schema.get("type").and_then(Value::as_str) {
+    let fitted = match schema.get("type").and_then(Value::as_str) {
         Some("object") => fit_object(value, schema, at),
         Some("array") => fit_array(value, schema, at),
-        Some("integer") => fit_integer(value, schema, at),
+        Some("integer") => fit_integer(value, at),
+        Some("number") => fit_number(value, at),
         Some("boolean") => fit_boolean(value, at),
         Some("string") => fit_string(value, at),
         _ => Ok(value),
-    }
+    }?;
+    check_range(&fitted, schema, at)?;
+    fit_choice(fitted, schema, at)
 }
 
 fn fit_object(value: Value, schema: &Value, at: &str) -> Result<Value, String> {
@@ -135,15 +194,21 @@ fn fit_object(value: Value, schema: &Value, at: &str) -> Result<Value, String> {
         other => other,
     };
     let Value::Object(given) = value else { return Err(wrong(at, "an object", &value)) };
+    let further = schema.get("additionalProperties").filter(|further| **further != Value::Bool(false));
     let empty = Map::new();
     let properties = schema.get("properties").and_then(Value::as_object).unwrap_or(&empty);
     let mut fitted = Map::new();
     for (name, value) in given {
         let name = canonical(&name, properties);
-        match properties.get(name) {
+        let field = properties.get(name);
+        match field.or(further) {
+            // In a map, a name without a value is still a name.
+            Some(_) if value.is_null() && field.is_none() => {
+                fitted.insert(name.into(), value);
+            }
             _ if value.is_null() => {}
-            Some(field) => {
-                fitted.insert(name.into(), fit(value, field, &join(at, name))?);
+            Some(schema) => {
+                fitted.insert(name.into(), fit(value, schema, &join(at, name))?);
             }
             None if REMARKS.contains(&name) => {}
             None => return Err(unknown(&join(at, name), properties)),
@@ -186,8 +251,9 @@ fn fit_array(value: Value, schema: &Value, at: &str) -> Result<Value, String> {
     Ok(Value::Array(fitted?))
 }
 
-fn fit_integer(value: Value, schema: &Value, at: &str) -> Result<Value, String> {
+fn fit_integer(value: Value, at: &str) -> Result<Value, String> {
     let whole = match &value {
+        Value::Number(number) if number.is_u64() => return Ok(value),
         Value::Number(number) => number.as_i64().or_else(|| number.as_f64().and_then(whole)),
         Value::String(text) => {
             let text = text.trim();
@@ -195,10 +261,56 @@ fn fit_integer(value: Value, schema: &Value, at: &str) -> Result<Value, String> 
         }
         _ => None,
     };
-    let Some(whole) = whole else { return Err(wrong(at, "a whole number", &value)) };
-    match schema.get("minimum").and_then(Value::as_f64) {
-        Some(least) if (whole as f64) < least => Err(format!("`{at}` must be {least} or more, not {whole}")),
-        _ => Ok(Value::from(whole)),
+    whole.map(Value::from).ok_or_else(|| wrong(at, "a whole number", &value))
+}
+
+fn fit_number(value: Value, at: &str) -> Result<Value, String> {
+    let number = match &value {
+        Value::Number(number) => Some(number.clone()),
+        Value::String(text) => text.trim().parse().ok(),
+        _ => None,
+    };
+    number.map(Value::Number).ok_or_else(|| wrong(at, "a number", &value))
+}
+
+/// Whether a number holds a bound.
+type Holds = fn(f64, f64) -> bool;
+
+/// Whether a number is within the bounds of the schema.
+fn check_range(value: &Value, schema: &Value, at: &str) -> Result<(), String> {
+    let Some(number) = value.as_f64() else { return Ok(()) };
+    let bounds: [(&str, Holds, &str, &str); 4] = [
+        ("minimum", |number, bound| number >= bound, "", " or more"),
+        ("exclusiveMinimum", |number, bound| number > bound, "more than ", ""),
+        ("maximum", |number, bound| number <= bound, "", " or less"),
+        ("exclusiveMaximum", |number, bound| number < bound, "less than ", ""),
+    ];
+    for (name, holds, before, after) in bounds {
+        match schema.get(name).and_then(Value::as_f64) {
+            Some(bound) if !holds(number, bound) => {
+                return Err(wrong(at, &format!("{before}{bound}{after}"), value));
+            }
+            _ => {}
+        }
+    }
+    Ok(())
+}
+
+/// The value when it is one of the schema's choices; capitals are a slip.
+fn fit_choice(value: Value, schema: &Value, at: &str) -> Result<Value, String> {
+    let Some(choices) = schema.get("enum").and_then(Value::as_array) else { return Ok(value) };
+    if choices.contains(&value) {
+        return Ok(value);
+    }
+    let said = value.as_str().unwrap_or_default().trim();
+    let mut alike =
+        choices.iter().filter(|choice| choice.as_str().is_some_and(|word| word.eq_ignore_ascii_case(said)));
+    match (alike.next(), alike.next()) {
+        (Some(one), None) => Ok(one.clone()),
+        _ => {
+            let words: Vec<String> = choices.iter().map(Value::to_string).collect();
+            Err(wrong(at, &format!("one of {}", words.join(", ")), &value))
+        }
     }
 }
 

@@ -42,7 +42,7 @@ fn heading(text: &'static str, theme: &Theme) -> Line<'static> {
 }
 
 fn entry(name: &str, help: &str, theme: &Theme, width: u16) -> Vec<Line<'static>> {
-    let name = format!("  {name:<NAMES$}");
+    let name = format!("  {:<NAMES$}", format!("{name} "));
     let indent = u16::try_from(wrap::cells(&name)).unwrap_or(0).min(width / 2);
     let line = Line::from(vec![
         Span::styled(name, theme.style(Token::Accent)),

@@ -19,6 +19,11 @@ fn file(name: &str) -> PathBuf {
 
 /// A server that speaks TLS and answers every request well; its address.
 fn server() -> String {
+    server_of(OK)
+}
+
+/// The same that answers with these events.
+fn server_of(events: &'static str) -> String {
     let chain = vec![CertificateDer::from_pem_file(file("server.pem")).unwrap()];
     let key = PrivateKeyDer::from_pem_file(file("server.key")).unwrap();
     let provider = Arc::new(rustls::crypto::ring::default_provider());
@@ -33,7 +38,7 @@ fn server() -> String {
             let mut request = vec![0; 64 * 1024];
             // Fails when the client does not trust the certificate.
             if stream.read(&mut request).is_ok() {
-                let _ = stream.write_all(&super::stream(OK));
+                let _ = stream.write_all(&super::stream(events));
                 stream.conn.send_close_notify();
                 let _ = stream.flush();
             }
@@ -55,6 +60,24 @@ async fn a_handshake_that_fails_names_the_host() {
     let told = go(bench(&format!("https://{address}"), direct(), Patience::Headless)).await;
     assert_eq!(told.answers(), ["Error"]);
     assert!(told.words().contains(&format!("cannot connect to {address}")), "{}", told.words());
+}
+
+#[tokio::test]
+async fn the_way_to_an_app_server_is_made_like_any_other() {
+    use tau::agent::provider::proxy::Proxy;
+
+    let url = server_of("data: {\"type\":\"done\",\"reason\":\"stop\"}\n\n");
+    for (ca_file, answer) in [(None, "Error"), (Some(file("ca.pem")), "Stop")] {
+        let http = Arc::new(Http::new(Network { ca_file, ..direct() }));
+        let proxy = Proxy::new(&url, "let-me-in-please").with_http(http, SHORT);
+        let told = go(Bench::with(Arc::new(proxy), |config| config.max_retries = 0)).await;
+        assert_eq!(told.answers(), [answer], "{}", told.words());
+    }
+    // Nor does it wait for ever.
+    let silent = Server::start(vec![Act::Stall(Vec::new())]).await;
+    let proxy = Proxy::new(&silent.url(), "let-me-in-please").with_http(Arc::default(), SHORT);
+    let told = go(Bench::with(Arc::new(proxy), |config| config.max_retries = 0)).await;
+    assert!(told.words().contains("nothing came"), "{}", told.words());
 }
 
 #[tokio::test]

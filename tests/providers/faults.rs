@@ -154,6 +154,46 @@ async fn error_answers() {
     assert_eq!(failure.kind, FailureKind::Network);
 }
 
+/// What the server says back to a request whose model has these headers, in a body of an error
+/// status and inside a stream.
+async fn echoed(headers: &[(&str, &str)], words: &str) -> [String; 3] {
+    let told = serde_json::json!({ "error": { "message": words } }).to_string();
+    let page = format!("<html><title>{words}</title></html>");
+    let acts = [
+        answer("500 Oops", "", &told),
+        Act::Send(stream_of(&format!("data: {told}\n\n"))),
+        answer("200 OK", "content-type: text/html\r\n", &page),
+    ];
+    let mut messages = Vec::new();
+    for act in acts {
+        let (base, _) = serve(act).await;
+        let mut request = request(&base);
+        let own = headers.iter().map(|(name, value)| ((*name).to_owned(), (*value).to_owned()));
+        Arc::make_mut(&mut request.model).headers = own.collect();
+        let events: Vec<StreamEvent> = transport().stream(request, CancellationToken::new()).collect().await;
+        let Some(StreamEvent::Failed(failure)) = events.last() else { panic!("{events:?}") };
+        messages.push(failure.message.clone());
+    }
+    messages.try_into().unwrap()
+}
+
+#[tokio::test]
+async fn no_part_of_a_key_is_told() {
+    // Across each place where words are cut, and before and behind it.
+    for before in [0, 170, 185, 195, 2_020, 2_030, 2_040, 2_100] {
+        for message in echoed(&[], &format!("{}{KEY} and more", "x".repeat(before))).await {
+            assert!(!message.contains("sk-v") && message.len() <= 2_048, "{before}: {message}");
+        }
+    }
+    // Nor the values of the model's own headers, whatever their names.
+    let headers = [("x-team", "red"), ("X-Gateway", "gateway-secret"), ("cookie", "Session cookie-secret")];
+    let words = format!("team red sent gateway-secret with cookie-secret and {KEY}");
+    for message in echoed(&headers, &words).await {
+        let expected = "team red sent [redacted] with [redacted] and [redacted]";
+        assert!(message.ends_with(expected), "{message}");
+    }
+}
+
 #[tokio::test]
 async fn a_redirect_is_not_followed() {
     let (other, seen) = serve(Act::Send(stream_of(END))).await;

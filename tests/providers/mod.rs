@@ -2,9 +2,11 @@
 
 mod assembly;
 pub mod corpus;
+mod endings;
 mod faults;
 mod handoff;
 mod recorded_requests;
+mod renewing;
 mod requests;
 
 use std::path::PathBuf;

@@ -18,6 +18,7 @@ use crate::agent::model::{Model, ThinkingLevel};
 use crate::agent::provider::Transport;
 use crate::agent::provider::direct::Direct;
 use crate::agent::provider::proxy::Proxy;
+use crate::agent::provider::renewing::Renewing;
 use crate::agent::provider::scripted::Router;
 use crate::agent::secret::Secret;
 use crate::agent::session::Session;
@@ -247,7 +248,7 @@ impl AgentBuilder {
         let secrets: Vec<String> = self.key.iter().map(|key| key.expose().to_owned()).collect();
         let env = ChildEnv::new(&secrets, &[], &session.info().id);
         AgentConfig {
-            transport: self.transport.unwrap_or_else(usual_transport),
+            transport: self.transport.unwrap_or_else(|| usual_transport(Arc::clone(&keys))),
             keys,
             tools: self.tools,
             model: self.model,
@@ -269,8 +270,9 @@ impl AgentBuilder {
     }
 }
 
-fn usual_transport() -> Arc<dyn Transport> {
-    Arc::new(Router::new(Arc::new(DemoTransport::default()), Arc::new(Direct::default())))
+fn usual_transport(keys: Arc<dyn KeySource>) -> Arc<dyn Transport> {
+    let direct = Renewing::new(Arc::new(Direct::default()), keys);
+    Arc::new(Router::new(Arc::new(DemoTransport::default()), Arc::new(direct)))
 }
 
 fn usual_models() -> Arc<FindModel> {

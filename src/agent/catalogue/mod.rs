@@ -14,6 +14,8 @@ pub mod vendors;
 use std::sync::{Arc, OnceLock};
 
 use super::model::{Api, Model, Price, ThinkingLevel};
+use super::provider::Headers;
+use super::secret::Secrets;
 use super::settings::auth::Keys;
 use super::settings::{Paths, Settings, SettingsError, read_toml};
 pub use find::{NotFound, split_level};
@@ -261,6 +263,17 @@ impl Catalogue {
     /// A vendor's key as `models.toml` writes it: literal, `$VARIABLE` or `!command`.
     pub(super) fn key_spec(&self, provider: &str) -> Option<&str> {
         self.user.vendors.get(provider)?.api_key.as_deref()
+    }
+
+    /// The values of the headers of `models.toml` that may be keys.
+    pub(super) fn header_secrets(&self) -> Secrets {
+        let headers = self.user.vendors.values().flat_map(|vendor| {
+            let models = vendor.models.iter().flat_map(|model| &model.headers);
+            vendor.headers.iter().chain(models)
+        });
+        let mut secrets = Secrets::default();
+        headers.filter(|(name, _)| Headers::may_hold_key(name)).for_each(|(_, value)| secrets.add(value));
+        secrets
     }
 
     /// All keys as `models.toml` writes them.

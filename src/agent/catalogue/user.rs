@@ -6,7 +6,7 @@
 //! base_url = "http://127.0.0.1:8080/v1"
 //! api = "openai-completions"     # also openai-responses, anthropic-messages, google-generative-ai
 //! api_key = "$LOCAL_KEY"         # the key, `$VARIABLE`, or `!command` that prints it; optional
-//! headers = { "x-team" = "red" } # sent with each request; optional
+//! headers = { "x-team" = "red" } # sent with each request, kept out of what is told; optional
 //! quirks = { max_tokens_field = "max_tokens" }
 //!
 //! [[vendors.local.models]]

@@ -7,41 +7,75 @@ use serde_json::Value;
 
 use super::failure::{Failure, FailureKind};
 use super::words::{page_title, plain, shortened, words};
+use crate::agent::secret::Secrets;
 
 /// How vendors word that a conversation does not fit, in lower case. Each row is a set of
 /// fragments that must all occur.
 const OVERFLOW: &[&[&str]] = &[
-    &["prompt is too long"],                        // Anthropic
-    &["input length and", "exceed context limit"],  // Anthropic, with max_tokens
-    &["input is too long"],                         // Bedrock
-    &["exceeds the context window"],                // OpenAI
-    &["context_length_exceeded"],                   // OpenAI, as a code
-    &["maximum context length"],                    // OpenAI chat, OpenRouter, vLLM, DeepSeek
-    &["input token count", "exceeds the maximum"],  // Google
-    &["maximum prompt length"],                     // xAI
-    &["reduce the length of the messages"],         // Groq
-    &["exceeds the available context size"],        // llama.cpp
-    &["exceed_context_size"],                       // llama.cpp, as a type
-    &["requested tokens", "exceed context window"], // llama-cpp-python
-    &["greater than the context length"],           // LM Studio
-    &["prompt too long"],                           // Ollama
-    &["exceeded max context length"],               // Ollama
-    &["model_context_window_exceeded"],             // Z.AI
-    &["too large for model", "maximum context"],    // Mistral
-    &["exceeded model token limit"],                // Moonshot
-    &["context window exceeds limit"],              // MiniMax
-    &["range of input length should be"],           // Alibaba
-    &["input or output tokens must be reduced"],    // Azure, with status 429
-    &["inputs tokens + max_new_tokens must be"],    // Hugging Face
-    &["longer than the model's context"],           // together and others
+    &["prompt is too long"],                         // Anthropic
+    &["input length and", "exceed context limit"],   // Anthropic, with max_tokens
+    &["input is too long"],                          // Bedrock
+    &["exceeds the context window"],                 // OpenAI
+    &["context_length_exceeded"],                    // OpenAI, as a code
+    &["maximum context length"],                     // OpenAI chat, OpenRouter, vLLM, DeepSeek
+    &["input token count", "exceeds the maximum"],   // Google
+    &["maximum prompt length"],                      // xAI
+    &["reduce the length of the messages"],          // Groq
+    &["exceeds the available context size"],         // llama.cpp
+    &["exceed_context_size"],                        // llama.cpp, as a type
+    &["requested tokens", "exceed context window"],  // llama-cpp-python
+    &["greater than the context length"],            // LM Studio
+    &["prompt too long"],                            // Ollama
+    &["exceeded max context length"],                // Ollama
+    &["model_context_window_exceeded"],              // Z.AI
+    &["too large for model", "maximum context"],     // Mistral
+    &["exceeded model token limit"],                 // Moonshot
+    &["context window exceeds limit"],               // MiniMax
+    &["range of input length should be"],            // Alibaba
+    &["input or output tokens must be reduced"],     // Azure, with status 429
+    &["inputs tokens + max_new_tokens must be"],     // Hugging Face
+    &["longer than the model's context"],            // together and others
+    &["prompt exceeds max length"],                  // Z.AI
+    &["exceeded this model context window limit"],   // Cloudflare
+    &["prompt token count of", "exceeds the limit"], // GitHub Copilot
+    &["too long to fit into the model"],             // vLLM
+    &["longer than the maximum model length"],       // vLLM
+    &["too many tokens", "prompt cannot exceed"],    // Cohere
+    &["`inputs` must have less than", "tokens"],     // Hugging Face
+    &["input tokens exceed the configured limit"],   // OpenAI
+    &["exceeds the maximum allowed input length"],
+    &["reduce the length of the prompt"],
     &["context length exceeded"],
     &["context window exceeded"],
+];
+
+/// Wordings that mean the same only where nothing is said of a rate.
+const LOOSE_OVERFLOW: &[&str] = &["token limit exceeded"];
+
+/// How vendors word that too much came in too short a time, in lower case.
+const RATES: &[&str] = &[
+    "per second",
+    "per minute",
+    "per min",
+    "per hour",
+    "per day",
+    "per month",
+    "daily",
+    "monthly",
+    "tpm",
+    "rate limit",
+    "rate_limit",
+    "quota",
+    "too many requests",
+    "try again in",
+    "please wait",
 ];
 
 /// Error types and codes that name a kind, whatever the status. Compared in lower case, whole.
 const CODES: &[(&str, FailureKind)] = &[
     ("context_length_exceeded", FailureKind::Overflow),
     ("exceed_context_size_error", FailureKind::Overflow),
+    ("model_max_prompt_tokens_exceeded", FailureKind::Overflow),
     ("request_too_large", FailureKind::Overflow),
     ("authentication_error", FailureKind::Auth),
     ("permission_error", FailureKind::Auth),
@@ -92,10 +126,21 @@ const WORDS: &[(&str, FailureKind)] = &[
 /// The failure behind an answer with a status of 400 and up. `headers` have names in lower
 /// case; `now_ms` is the time in milliseconds since 1970, for retry times that are dates.
 pub fn from_status(status: u16, headers: &[(String, String)], body: &str, now_ms: i64) -> Failure {
+    from_status_without(&Secrets::default(), status, headers, body, now_ms)
+}
+
+/// The same, with these values taken out of its words before they are shortened.
+pub(super) fn from_status_without(
+    secrets: &Secrets,
+    status: u16,
+    headers: &[(String, String)],
+    body: &str,
+    now_ms: i64,
+) -> Failure {
     let value: Value = serde_json::from_str(body.trim()).unwrap_or_default();
     let message = match words(&value) {
-        Some(words) => words,
-        None => plain(body, status),
+        Some(words) => secrets.redact(&words),
+        None => plain(&secrets.redact(body), status),
     };
     let kind = kind_of(Some(status), &value, &message);
     let mut failure = Failure::new(kind, shortened(&message));
@@ -105,22 +150,24 @@ pub fn from_status(status: u16, headers: &[(String, String)], body: &str, now_ms
 }
 
 /// The failure behind an error that came inside a stream or a body with status 200: the object
-/// itself, or one that holds it under `error`.
+/// itself, or one that holds it under `error`. Its words are whole: who reads the answer takes
+/// keys out of them and shortens them after that.
 pub fn from_error(value: &Value) -> Failure {
     let message = words(value).unwrap_or_else(|| match value {
         Value::Null => "the provider reported an error without words".into(),
         other => other.to_string(),
     });
     let kind = kind_of(None, value, &message);
-    let mut failure = Failure::new(kind, shortened(&message));
+    let mut failure = Failure::new(kind, message);
     failure.hint = hint(kind).map(str::to_owned);
     failure.retry_after_ms = retry_in_body(value);
     failure
 }
 
 /// The failure in a body that should have been an event stream and was not: a bare JSON error,
-/// or a page of HTML. None when it is something that may be ignored.
-pub(super) fn from_stray(text: &str) -> Option<Failure> {
+/// or a page of HTML, of which only the title is kept. None when it is something that may be
+/// ignored.
+pub(super) fn from_stray(secrets: &Secrets, text: &str) -> Option<Failure> {
     let text = text.trim();
     if let Ok(value) = serde_json::from_str::<Value>(text) {
         let first = match &value {
@@ -132,9 +179,10 @@ pub(super) fn from_stray(text: &str) -> Option<Failure> {
         return (failed || first.get("message").is_some()).then(|| from_error(&first));
     }
     if text.starts_with('<') {
-        let message = format!("the server sent a web page instead of an answer: {}", page_title(text));
+        let title = page_title(&secrets.redact(text));
+        let message = format!("the server sent a web page instead of an answer: {title}");
         return Some(
-            Failure::new(FailureKind::Protocol, shortened(&message))
+            Failure::new(FailureKind::Protocol, message)
                 .hint("check the base url of the provider, and whether a proxy asks for a login"),
         );
     }
@@ -143,12 +191,15 @@ pub(super) fn from_stray(text: &str) -> Option<Failure> {
 
 fn kind_of(status: Option<u16>, value: &Value, message: &str) -> FailureKind {
     let lower = message.to_lowercase();
+    let (named, code_status) = codes(value);
     let overflows = OVERFLOW.iter().any(|row| row.iter().all(|fragment| lower.contains(fragment)));
-    if overflows || status == Some(413) {
+    if overflows || status == Some(413) || named == Some(FailureKind::Overflow) {
         return FailureKind::Overflow;
     }
-    let (named, code_status) = codes(value);
-    if named == Some(FailureKind::Overflow) {
+    let limited = named == Some(FailureKind::RateLimit)
+        || status.or(code_status) == Some(429)
+        || RATES.iter().any(|word| lower.contains(word));
+    if !limited && LOOSE_OVERFLOW.iter().any(|words| lower.contains(words)) {
         return FailureKind::Overflow;
     }
     // Inside a stream, a numeric code stands for the status.
@@ -314,6 +365,35 @@ mod tests {
     }
 
     #[test]
+    fn vendors_word_an_overflow_differently() {
+        let check = |status: u16, message: &str, kind: FailureKind| {
+            let body = serde_json::json!({ "error": { "message": message } }).to_string();
+            assert_eq!(from_status(status, &[], &body, 0).kind, kind, "{status} {message}");
+        };
+        let overflows = [
+            "Prompt exceeds max length",
+            "The estimated number of input and maximum output tokens (9000) exceeded this model \
+             context window limit (8192).",
+            "prompt token count of 70000 exceeds the limit of 64000",
+            "This prompt (total length 9000) is too long to fit into the model (context length 8192).",
+            "The decoder prompt (length 9000) is longer than the maximum model length of 8192.",
+            "too many tokens: total number of tokens in the prompt cannot exceed 4081 - received 8000.",
+            "Input validation error: `inputs` must have less than 1024 tokens. Given: 2000",
+            "Input tokens exceed the configured limit of 272000 tokens.",
+            "The input (9000 tokens) exceeds the maximum allowed input length (8192 tokens).",
+            "Please reduce the length of the prompt.",
+            "Token limit exceeded",
+        ];
+        for message in overflows {
+            check(400, message, FailureKind::Overflow);
+        }
+        check(429, "Token limit exceeded", FailureKind::RateLimit);
+        check(400, "Token limit exceeded: 90000 tokens per minute", FailureKind::Request);
+        check(429, "Too many tokens, please wait before trying again.", FailureKind::RateLimit);
+        check(400, "Token limit exceeded for this rate limit", FailureKind::RateLimit);
+    }
+
+    #[test]
     fn errors_inside_a_stream() {
         let check = |json: &str, kind: FailureKind| {
             let value = serde_json::from_str(json).unwrap();
@@ -358,5 +438,23 @@ mod tests {
         use super::super::words::MAX_MESSAGE;
         let failure = from_status(500, &[], &"ä".repeat(5_000), 0);
         assert!(failure.message.len() <= MAX_MESSAGE && failure.message.ends_with('…'));
+    }
+
+    #[test]
+    fn a_key_across_the_cut_is_taken_out_whole() {
+        let mut secrets = Secrets::default();
+        secrets.add("sk/very-secret-1234");
+        let check = |body: &dyn Fn(&str) -> String, most: usize| {
+            // Every place of the key up to and behind the cut.
+            for before in most - 40..most + 5 {
+                let body = body(&format!("{}sk/very-secret-1234 x", "x".repeat(before)));
+                let failure = from_status_without(&secrets, 500, &[], &body, 0);
+                assert!(!failure.message.contains("sk/"), "{before}: {}", failure.message);
+            }
+        };
+        check(&|text| text.to_owned(), 2_048);
+        check(&|text| serde_json::json!({ "error": { "message": text } }).to_string(), 2_048);
+        check(&|text| format!("{{\"error\":{{\"message\":\"{}\"}}}}", text.replace('/', "\\/")), 2_048);
+        check(&|text| format!("<html><title>{text}</title></html>"), 200);
     }
 }

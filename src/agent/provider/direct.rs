@@ -19,7 +19,7 @@ use super::watch::Watch;
 use super::{
     Decoder, EventStream, Failure, FailureKind, ModelRequest, Provider, StreamEvent, Transport, provider,
 };
-use crate::agent::secret::Secret;
+use crate::agent::secret::Secrets;
 
 /// Sends requests to the providers themselves.
 #[derive(Clone, Default)]
@@ -59,7 +59,7 @@ impl Transport for Direct {
         let answer = Answer {
             http: Arc::clone(&self.http),
             format: self.format.clone(),
-            key: request.key.clone(),
+            secrets: Secrets::default(),
             state: State::New(Box::new(request)),
             cancel,
             watch: Watch::new(self.limits, Instant::now()),
@@ -76,7 +76,8 @@ impl Transport for Direct {
 struct Answer {
     http: Arc<Http>,
     format: Option<Arc<dyn Provider>>,
-    key: Option<Secret>,
+    /// What the words of a failure must not hold.
+    secrets: Secrets,
     cancel: CancellationToken,
     state: State,
     watch: Watch,
@@ -122,6 +123,8 @@ impl Answer {
         match format.encode(request) {
             Err(failure) => self.tell(vec![StreamEvent::Failed(failure)]),
             Ok(encoded) => {
+                self.secrets = encoded.headers.secrets();
+                request.key.iter().for_each(|key| self.secrets.add(key.expose()));
                 let (http, cancel) = (Arc::clone(&self.http), self.cancel.clone());
                 let sending = Box::pin(async move { http.send(&encoded, &cancel).await });
                 self.watch.note(&[], Instant::now());
@@ -138,7 +141,7 @@ impl Answer {
         };
         match answered {
             Some(Ok(body)) => {
-                let reader = Box::new(AnswerReader::new(decoder));
+                let reader = Box::new(AnswerReader::new(decoder).without(self.secrets.clone()));
                 self.state = State::Reading { body: Box::new(body), reader };
             }
             Some(Err(failure)) => self.tell(vec![StreamEvent::Failed(failure)]),
@@ -184,14 +187,9 @@ impl Answer {
         self.tell(events);
     }
 
-    /// Queues events; the provider's words are told without the key.
+    /// Queues events. The words of those who made them are without keys already.
     fn tell(&mut self, events: Vec<StreamEvent>) {
-        for mut event in events {
-            if let (StreamEvent::Failed(failure), Some(key)) = (&mut event, &self.key) {
-                failure.message = key.redact(&failure.message);
-            }
-            self.queue.push_back(event);
-        }
+        self.queue.extend(events);
     }
 
     /// Ends the answer now. What was read but not told yet is still told: it has come.

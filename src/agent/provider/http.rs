@@ -13,10 +13,9 @@ use reqwest::header::{HeaderMap, HeaderName, HeaderValue};
 use reqwest::{Client, Response};
 use tokio_util::sync::CancellationToken;
 
-use super::classify::from_status;
+use super::classify::from_status_without;
 use super::words::shortened;
 use super::{Failure, FailureKind, Headers, HttpRequest};
-use crate::agent::secret::Secret;
 pub use client::{Network, ProxyChoice};
 
 /// Longest wait for the rest of an error answer.
@@ -24,9 +23,6 @@ const ERROR_BODY: Duration = Duration::from_secs(10);
 
 /// How much of an error answer is read, in bytes.
 const ERROR_BYTES: usize = 64 * 1024;
-
-/// Headers that hold a key.
-const SECRET_HEADERS: [&str; 4] = ["authorization", "x-api-key", "api-key", "x-goog-api-key"];
 
 /// The client; built at the first request, since reading the system's certificates takes a while.
 #[derive(Debug, Default)]
@@ -173,7 +169,7 @@ fn header_map(headers: &Headers) -> Result<HeaderMap, Failure> {
         };
         let header = HeaderName::from_bytes(name.as_bytes()).map_err(|_| wrong())?;
         let mut content = HeaderValue::from_str(value).map_err(|_| wrong())?;
-        content.set_sensitive(SECRET_HEADERS.contains(&name.as_str()));
+        content.set_sensitive(Headers::may_hold_key(name));
         map.insert(header, content);
     }
     Ok(map)
@@ -193,7 +189,8 @@ fn redirected(response: &Response, host: &str) -> Failure {
     .hint("if you trust that address, make it the provider's base url")
 }
 
-/// The failure behind an error answer. What of the body comes in time is read.
+/// The failure behind an error answer, without the keys that the request held. What of the body
+/// comes in time is read.
 async fn refused(mut response: Response, headers: &Headers, cancel: &CancellationToken) -> Failure {
     let status = response.status().as_u16();
     let lower = |(name, value): (&HeaderName, &HeaderValue)| {
@@ -215,19 +212,7 @@ async fn refused(mut response: Response, headers: &Headers, cancel: &Cancellatio
         () = tokio::time::sleep(ERROR_BODY) => {}
         () = reading => {}
     }
-    let failure = from_status(status, &answered, &String::from_utf8_lossy(&bytes), now_ms());
-    redacted(failure, headers)
-}
-
-/// The failure without the keys that the request held.
-fn redacted(mut failure: Failure, headers: &Headers) -> Failure {
-    for (name, value) in &headers.0 {
-        if SECRET_HEADERS.contains(&name.as_str()) {
-            let key = value.strip_prefix("Bearer ").unwrap_or(value);
-            failure.message = Secret::new(key).redact(&failure.message);
-        }
-    }
-    failure
+    from_status_without(&headers.secrets(), status, &answered, &String::from_utf8_lossy(&bytes), now_ms())
 }
 
 /// Milliseconds since 1970.

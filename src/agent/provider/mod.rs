@@ -9,6 +9,7 @@ mod blocks;
 pub mod classify;
 pub mod direct;
 pub mod failure;
+mod finish;
 pub mod google;
 pub mod handoff;
 pub mod http;
@@ -18,6 +19,7 @@ pub mod openai_responses;
 pub mod proxy;
 mod quirks;
 pub mod reader;
+pub mod renewing;
 pub mod scripted;
 pub mod sse;
 mod watch;
@@ -33,7 +35,7 @@ use tokio_util::sync::CancellationToken;
 use super::event::Delta;
 use super::message::{Message, StopReason, Usage};
 use super::model::{Api, Model, ThinkingLevel};
-use super::secret::Secret;
+use super::secret::{Secret, Secrets};
 use crate::tools::ToolSpec;
 pub use failure::{Failure, FailureKind};
 
@@ -73,6 +75,35 @@ pub struct HttpRequest {
 /// Request headers, some of which hold a key.
 #[derive(Clone, Default, PartialEq)]
 pub struct Headers(pub Vec<(String, String)>);
+
+/// Headers whose values everybody may see.
+const PUBLIC_HEADERS: [&str; 8] = [
+    "accept",
+    "anthropic-beta",
+    "anthropic-version",
+    "content-type",
+    "session_id",
+    "user-agent",
+    "x-client-request-id",
+    "x-session-affinity",
+];
+
+impl Headers {
+    /// Whether a header of this name may hold a key. The person can name any header, so all may
+    /// but the few that are known.
+    pub(super) fn may_hold_key(name: &str) -> bool {
+        !PUBLIC_HEADERS.iter().any(|public| name.eq_ignore_ascii_case(public))
+    }
+
+    /// The values that are left out of everything that is told.
+    pub fn secrets(&self) -> Secrets {
+        let mut secrets = Secrets::default();
+        for (_, value) in self.0.iter().filter(|(name, _)| Self::may_hold_key(name)) {
+            secrets.add(value);
+        }
+        secrets
+    }
+}
 
 impl std::fmt::Debug for Headers {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {

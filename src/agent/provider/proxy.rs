@@ -14,7 +14,9 @@ use futures_util::{StreamExt, stream};
 use serde::{Deserialize, Serialize};
 use tokio_util::sync::CancellationToken;
 
-use super::direct::Direct;
+use super::direct::{Direct, Limits};
+use super::http::Http;
+use super::renewing::Renewing;
 use super::{
     Decoder, EventStream, Failure, FailureKind, Headers, HttpRequest, ModelRequest, Provider, StreamEvent,
     Transport, quirks,
@@ -106,6 +108,7 @@ impl ProxyCall {
 #[derive(Clone)]
 pub struct Proxy {
     tokens: Arc<dyn KeySource>,
+    format: Arc<ProxyFormat>,
     direct: Direct,
 }
 
@@ -122,20 +125,31 @@ impl Proxy {
     }
 
     /// Through the server at `base`, with a token that is asked for before every request. The
-    /// keys of the agent itself are never sent to the server.
+    /// keys of the agent itself are never sent to the server. One that the server refuses is
+    /// asked for once more.
     pub fn with_tokens(base: &str, tokens: Arc<dyn KeySource>) -> Self {
-        let format = ProxyFormat { url: quirks::address(base, "/api/stream") };
-        Proxy { tokens, direct: Direct::default().in_format(Arc::new(format)) }
+        let format = Arc::new(ProxyFormat { url: quirks::address(base, "/api/stream") });
+        Proxy { tokens, direct: Direct::default().in_format(format.clone()), format }
+    }
+
+    /// The same over `http`, which knows certificates, a proxy on the way and how long a
+    /// connection may take; an answer may keep silent as long as `limits` say.
+    pub fn with_http(self, http: Arc<Http>, limits: Limits) -> Self {
+        let direct = Direct::new(http, limits).in_format(self.format.clone());
+        Proxy { direct, ..self }
     }
 }
 
 impl Transport for Proxy {
     fn stream(&self, request: ModelRequest, cancel: CancellationToken) -> EventStream {
-        let Proxy { tokens, direct } = self.clone();
+        let Proxy { tokens, direct, .. } = self.clone();
         let begin = async move {
             let token = tokens.key(&request.model).await;
             match token {
-                Ok(key) => direct.stream(ModelRequest { key, ..request }, cancel),
+                Ok(key) => {
+                    let sender = Renewing::new(Arc::new(direct), tokens);
+                    sender.stream(ModelRequest { key, ..request }, cancel)
+                }
                 Err(failure) => stream::iter([StreamEvent::Failed(failure)]).boxed(),
             }
         };

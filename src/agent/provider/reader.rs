@@ -1,15 +1,19 @@
 //! From the bytes of an answer to its events: the parser and a decoder, one behind the other.
 //!
-//! Pure; `direct` feeds it from a connection, tests from recorded files.
+//! Pure; `direct` feeds it from a connection, tests from recorded files. The words of a failure
+//! leave it without keys and shortened, in this order.
 
 use super::classify::from_stray;
 use super::sse::{STRAY, SseFrame, SseParser, TooLarge};
+use super::words::shortened;
 use super::{Decoder, Failure, FailureKind, StreamEvent};
+use crate::agent::secret::Secrets;
 
 /// Reads one answer.
 pub struct AnswerReader {
     parser: SseParser,
     decoder: Box<dyn Decoder>,
+    secrets: Secrets,
     ended: bool,
 }
 
@@ -22,7 +26,12 @@ impl std::fmt::Debug for AnswerReader {
 impl AnswerReader {
     /// A reader of one answer in the format of `decoder`.
     pub fn new(decoder: Box<dyn Decoder>) -> Self {
-        AnswerReader { parser: SseParser::default(), decoder, ended: false }
+        AnswerReader { parser: SseParser::default(), decoder, secrets: Secrets::default(), ended: false }
+    }
+
+    /// The same that leaves these values out of the words of failures.
+    pub fn without(self, secrets: Secrets) -> Self {
+        AnswerReader { secrets, ..self }
     }
 
     /// Whether `Stop` or `Failed` was emitted; nothing follows.
@@ -35,11 +44,12 @@ impl AnswerReader {
         if self.ended {
             return;
         }
-        let AnswerReader { parser, decoder, ended } = self;
+        let AnswerReader { parser, decoder, ended, .. } = self;
         let parsed = parser.push(bytes, |frame| feed(decoder.as_mut(), ended, frame, out));
         if parsed.is_err() && !self.ended {
             self.too_large(out);
         }
+        self.tell(out);
     }
 
     /// The body has ended.
@@ -47,7 +57,7 @@ impl AnswerReader {
         if self.ended {
             return;
         }
-        let AnswerReader { parser, decoder, ended } = self;
+        let AnswerReader { parser, decoder, ended, .. } = self;
         let mut stray = None;
         let parsed: Result<(), TooLarge> = parser.finish(|frame| {
             if frame.event == STRAY {
@@ -66,6 +76,14 @@ impl AnswerReader {
             self.decoder.finish(out);
             self.ended = true;
         }
+        self.tell(out);
+    }
+
+    /// Readies the words of the failure that ended the answer, if one did.
+    fn tell(&self, out: &mut [StreamEvent]) {
+        if let Some(StreamEvent::Failed(failure)) = out.last_mut() {
+            failure.message = shortened(&self.secrets.redact(&failure.message));
+        }
     }
 
     /// A body without events may be an error, or a whole answer from a server that does not stream.
@@ -73,7 +91,7 @@ impl AnswerReader {
         if self.ended {
             return;
         }
-        match from_stray(&text) {
+        match from_stray(&self.secrets, &text) {
             Some(failure) => self.fail(failure, out),
             None if text.trim_start().starts_with('{') && is_whole(text.trim()) => {
                 let frame = SseFrame { event: String::new(), data: text };
@@ -94,6 +112,7 @@ impl AnswerReader {
         if let Some(StreamEvent::Failed(last)) = out.last_mut() {
             *last = failure;
         }
+        self.tell(out);
     }
 
     fn too_large(&mut self, out: &mut Vec<StreamEvent>) {

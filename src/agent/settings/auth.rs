@@ -31,6 +31,15 @@ pub trait KeySource: Send + Sync {
     /// # Errors
     /// `FailureKind::Config` when a key is needed and none is found; says what to set.
     fn key<'a>(&'a self, model: &'a Model) -> KeyFuture<'a>;
+
+    /// Another key than `refused`, which the provider did not take; none when there is no other.
+    /// A source that keeps keys which expire asks for a new one here; by itself this asks again.
+    ///
+    /// # Errors
+    /// As [`KeySource::key`].
+    fn renewed<'a>(&'a self, model: &'a Model, refused: &'a Secret) -> KeyFuture<'a> {
+        Box::pin(async move { Ok(self.key(model).await?.filter(|key| key != refused)) })
+    }
 }
 
 /// Gives the value of an environment variable.
@@ -48,7 +57,7 @@ pub struct Keys {
     flag: Option<(String, Secret)>,
     /// `api_key` of `config.toml`, and the vendor it is for.
     config: Option<(String, String)>,
-    /// What commands printed; each is run once.
+    /// What commands printed; each is run once, and again when its key is refused.
     commands: tokio::sync::Mutex<HashMap<String, Secret>>,
     /// Every key that was given out, for redaction.
     given: Mutex<Vec<Secret>>,
@@ -154,8 +163,8 @@ impl Keys {
         self.specs(provider).into_iter().find(|(_, spec)| holds(spec)).map(|(place, _)| place)
     }
 
-    /// All values that are known to be keys, for redaction and for what commands may not see.
-    /// Runs no command; what one printed is known from then on.
+    /// All values that are known to be keys, for redaction and for what commands may not see; the
+    /// headers of `models.toml` count as such. Runs no command; what one printed is known from then on.
     pub fn known_values(&self) -> Vec<Secret> {
         let mut values: Vec<Secret> = self.flag.iter().map(|(_, key)| key.clone()).collect();
         let names = self.catalogue.key_variables();
@@ -170,6 +179,7 @@ impl Keys {
             Written::Variable(name) => self.variable(&name),
             Written::Command(_) => None,
         }));
+        values.extend(self.catalogue.header_secrets().iter().cloned());
         values.extend(self.given.lock().unwrap_or_else(PoisonError::into_inner).iter().cloned());
         values.retain(|value| !value.is_empty());
         let mut unique: Vec<Secret> = Vec::with_capacity(values.len());
@@ -286,7 +296,7 @@ impl Keys {
         }
     }
 
-    /// What a command prints. Run once; a failure is not remembered.
+    /// What a command prints. Kept until it is refused; a failure is not remembered.
     async fn printed(&self, command: &str) -> Result<Secret, Failure> {
         let mut commands = self.commands.lock().await;
         if let Some(key) = commands.get(command) {
@@ -335,6 +345,14 @@ impl KeySource for Keys {
                 }
             }
             Ok(key)
+        })
+    }
+
+    /// What a command printed may have expired, so it is forgotten and the command run again.
+    fn renewed<'a>(&'a self, model: &'a Model, refused: &'a Secret) -> KeyFuture<'a> {
+        Box::pin(async move {
+            self.commands.lock().await.retain(|_, printed| printed != refused);
+            Ok(self.key(model).await?.filter(|key| key != refused))
         })
     }
 }

@@ -7,6 +7,9 @@ use std::fmt;
 const SECRET_WORDS: &[&str] = &["KEY", "TOKEN", "SECRET", "PASSWORD", "PASSWD"];
 /// Secrets from this length on are also looked for inside longer values.
 const LONG_SECRET: usize = 8;
+/// Variables that no command can do without. They hold no secret, though a header that counts as
+/// one (the name of the person, say) may occur in them.
+const PLAIN: &[&str] = &["PATH", "HOME", "USER", "LOGNAME", "SHELL", "PWD", "TMPDIR", "LANG", "TERM"];
 
 /// The environment that commands get.
 #[derive(Clone, Default)]
@@ -54,6 +57,9 @@ impl ChildEnv {
 }
 
 fn is_secret(name: &OsStr, value: &OsStr, secrets: &[String]) -> bool {
+    if PLAIN.iter().any(|plain| name == OsStr::new(plain)) {
+        return false;
+    }
     let name = name.to_string_lossy().to_uppercase();
     let value = value.to_string_lossy();
     let holds = |secret: &String| match secret.len() {
@@ -72,6 +78,7 @@ mod tests {
     fn secrets_stay_out_unless_passed_by_name() {
         let given = [
             ("PATH", "/bin"),
+            ("HOME", "/home/long-secret-value"),
             ("OPENAI_API_KEY", "sk-1"),
             ("my_token", "t"),
             ("INNOCENT", "abc"),
@@ -91,7 +98,14 @@ mod tests {
         names.sort();
         assert_eq!(
             names,
-            ["GITHUB_TOKEN=passed", "GIT_PAGER=cat", "PAGER=cat", "PATH=/bin", "TAU_SESSION_ID=s1"]
+            [
+                "GITHUB_TOKEN=passed",
+                "GIT_PAGER=cat",
+                "HOME=/home/long-secret-value",
+                "PAGER=cat",
+                "PATH=/bin",
+                "TAU_SESSION_ID=s1"
+            ]
         );
         assert!(!format!("{env:?}").contains("passed"));
     }

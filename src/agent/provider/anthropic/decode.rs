@@ -8,6 +8,7 @@ use serde_json::value::RawValue;
 
 use super::super::blocks::{Blocks, Place, Redacted};
 use super::super::failure::from_error;
+use super::super::finish::Finish;
 use super::super::json::{Data, Text, count, lenient, malformed, nested};
 use super::super::sse::SseFrame;
 use super::super::{Decoder, Failure, FailureKind, StreamEvent};
@@ -291,8 +292,8 @@ impl AnthropicDecoder {
                 let failure = Failure::new(FailureKind::Refused, message);
                 self.blocks.fail(failure.hint("word it differently or choose another model"), out);
             }
-            Some("max_tokens" | "model_context_window_exceeded") => self.blocks.stop(StopReason::Length, out),
-            _ => self.blocks.stop(StopReason::Stop, out),
+            Some(reason) => Finish::named(reason).end(reason, &mut self.blocks, out),
+            None => self.blocks.stop(StopReason::Stop, out),
         }
     }
 }

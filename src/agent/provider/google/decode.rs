@@ -9,10 +9,11 @@ use serde_json::value::RawValue;
 
 use super::super::blocks::{Blocks, Place, Redacted};
 use super::super::failure::from_error;
+use super::super::finish::Finish;
 use super::super::json::{Data, Text, count, lenient, malformed};
 use super::super::sse::SseFrame;
 use super::super::{Decoder, Failure, FailureKind, StreamEvent};
-use crate::agent::message::{StopReason, Usage};
+use crate::agent::message::Usage;
 
 #[derive(Deserialize)]
 #[serde(rename_all = "camelCase")]
@@ -108,35 +109,12 @@ impl Decoder for GoogleDecoder {
             return self.blocks.fail(failure, out);
         };
         let told = if message.is_empty() { reason.clone() } else { format!("{reason}: {message}") };
-        match reason.as_str() {
-            "MAX_TOKENS" => self.blocks.stop(StopReason::Length, out),
-            "SAFETY"
-            | "RECITATION"
-            | "LANGUAGE"
-            | "BLOCKLIST"
-            | "PROHIBITED_CONTENT"
-            | "SPII"
-            | "IMAGE_SAFETY"
-            | "IMAGE_PROHIBITED_CONTENT"
-            | "IMAGE_RECITATION"
-            | "MODEL_ARMOR" => {
-                self.blocks.fail(refused(format!("the provider blocked the answer ({told})")), out);
-            }
-            "MALFORMED_FUNCTION_CALL"
-            | "UNEXPECTED_TOOL_CALL"
-            | "TOO_MANY_TOOL_CALLS"
-            | "MALFORMED_RESPONSE"
-            | "MISSING_THOUGHT_SIGNATURE"
-            | "NO_IMAGE"
-            | "IMAGE_OTHER"
-            | "OTHER" => {
-                self.blocks.fail(
-                    Failure::new(FailureKind::Protocol, format!("the model gave no answer ({told})")),
-                    out,
-                );
-            }
-            _ => self.blocks.stop(StopReason::Stop, out),
-        }
+        let finish = match Finish::named(&reason) {
+            // By the book every word but two says that there is no answer.
+            Finish::Unknown => Finish::Malformed,
+            known => known,
+        };
+        finish.end(&told, &mut self.blocks, out);
     }
 }
 

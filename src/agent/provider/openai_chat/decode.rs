@@ -8,6 +8,7 @@ use serde_json::Value;
 
 use super::super::blocks::{Blocks, Place};
 use super::super::failure::from_error;
+use super::super::finish::Finish;
 use super::super::json::{Data, Loose, Text, lenient, malformed};
 use super::super::sse::SseFrame;
 use super::super::{Decoder, Failure, FailureKind, StreamEvent};
@@ -98,17 +99,10 @@ pub(super) struct ChatDecoder {
     calls: Vec<Call>,
     reasoning: Reasoning,
     identified: bool,
-    finish: Option<Finish>,
+    /// The last `finish_reason`.
+    finish: Option<String>,
     done: bool,
     ended: bool,
-}
-
-/// What the last `finish_reason` said.
-#[derive(Debug)]
-enum Finish {
-    Stop,
-    Length,
-    Blocked(String),
 }
 
 impl Decoder for ChatDecoder {
@@ -137,12 +131,7 @@ impl Decoder for ChatDecoder {
         self.begin_nameless(out);
         self.reasoning.sign(&mut self.blocks, out);
         match self.finish.take() {
-            Some(Finish::Blocked(reason)) => {
-                let message = format!("the provider blocked the answer ({reason})");
-                self.blocks.fail(Failure::new(FailureKind::Refused, message), out);
-            }
-            Some(Finish::Length) => self.blocks.stop(StopReason::Length, out),
-            Some(Finish::Stop) => self.blocks.stop(StopReason::Stop, out),
+            Some(reason) => Finish::named(&reason).end(&reason, &mut self.blocks, out),
             None if self.done => self.blocks.stop(StopReason::Stop, out),
             None => {
                 let message = "the stream ended without a finish_reason and without [DONE]";
@@ -196,7 +185,7 @@ impl ChatDecoder {
                 self.piece(piece, out);
             }
             if let Some(reason) = Text::filled(&choice.finish_reason) {
-                self.finish = Some(finish(reason));
+                self.finish = Some(reason.to_owned());
             }
         }
         let groq = chunk.x_groq.as_ref().and_then(|groq| groq.get("usage")).and_then(usage::read);
@@ -321,13 +310,5 @@ impl ChatDecoder {
             call.place = Some(place);
             self.blocks.append(place, &call.waiting, out);
         }
-    }
-}
-
-fn finish(reason: &str) -> Finish {
-    match reason {
-        "length" | "max_tokens" | "model_length" => Finish::Length,
-        "content_filter" | "refusal" | "safety" => Finish::Blocked(reason.to_owned()),
-        _ => Finish::Stop,
     }
 }

@@ -11,10 +11,11 @@ use serde_json::value::RawValue;
 
 use super::super::blocks::{Blocks, Place, Redacted};
 use super::super::failure::from_error;
+use super::super::finish::Finish;
 use super::super::json::{Data, Loose, Text, count, lenient, malformed, nested};
 use super::super::sse::SseFrame;
 use super::super::{Decoder, Failure, FailureKind, StreamEvent};
-use crate::agent::message::{StopReason, Usage};
+use crate::agent::message::Usage;
 
 #[derive(Deserialize)]
 struct Event<'a> {
@@ -141,7 +142,7 @@ impl ResponsesDecoder {
             | "response.failed"
             | "response.cancelled"
             | "response.done" => {
-                self.terminal(&nested(event.response), out);
+                self.terminal(event.kind.0.as_ref(), &nested(event.response), out);
             }
             "error" => self.error(event.error, text, out),
             "" => self.untyped(text, name, out),
@@ -169,7 +170,7 @@ impl ResponsesDecoder {
         if name == "error" || failed && value.get("object").is_none() {
             self.fail(from_error(&value), out);
         } else if value.get("object").and_then(Value::as_str) == Some("response") {
-            self.terminal(&value, out);
+            self.terminal("", &value, out);
         }
     }
 
@@ -296,8 +297,9 @@ impl ResponsesDecoder {
     }
 
     /// The last event. Its list of items counts only when none was seen before (some servers
-    /// send nothing else, some send it empty).
-    fn terminal(&mut self, response: &Value, out: &mut Vec<StreamEvent>) {
+    /// send nothing else, some send it empty). `kind` is the event's type; empty for a response
+    /// that came without one.
+    fn terminal(&mut self, kind: &str, response: &Value, out: &mut Vec<StreamEvent>) {
         self.take_id(response, out);
         if self.items.is_empty() && self.blocks.is_empty() {
             let items = response.get("output").and_then(Value::as_array);
@@ -308,28 +310,37 @@ impl ResponsesDecoder {
         if let Some(usage) = response.get("usage").and_then(usage) {
             out.push(StreamEvent::Usage(usage));
         }
-        let error = response.get("error").filter(|error| !error.is_null());
-        let reason = response.pointer("/incomplete_details/reason").and_then(Value::as_str);
-        match response.get("status").and_then(Value::as_str) {
-            _ if error.is_some() => self.fail(from_error(error.unwrap_or(&Value::Null)), out),
-            Some("failed") => {
-                self.fail(Failure::new(FailureKind::Overloaded, "the provider failed to answer"), out);
-            }
-            Some("cancelled") => {
-                self.fail(Failure::new(FailureKind::Overloaded, "the provider cancelled the answer"), out);
-            }
-            Some("incomplete") if reason == Some("content_filter") => {
-                let message = "the provider blocked the answer (content_filter)";
-                self.fail(Failure::new(FailureKind::Refused, message), out);
-            }
-            Some("incomplete") => self.stop(StopReason::Length, out),
-            _ => self.stop(StopReason::Stop, out),
+        if let Some(error) = response.get("error").filter(|error| !error.is_null()) {
+            return self.fail(from_error(error), out);
         }
+        self.end(kind, response, out);
     }
 
-    fn stop(&mut self, reason: StopReason, out: &mut Vec<StreamEvent>) {
+    /// Ends the answer as the event's type says, else the status. Servers forget to change the
+    /// status of what is complete, so there the type counts.
+    fn end(&mut self, kind: &str, response: &Value, out: &mut Vec<StreamEvent>) {
+        let told = response.get("status").and_then(Value::as_str).unwrap_or("completed");
+        let status = match (kind, told) {
+            ("response.failed", _) => "failed",
+            ("response.cancelled", _) => "cancelled",
+            ("response.incomplete", _) => "incomplete",
+            ("response.completed", "in_progress" | "queued") => "completed",
+            _ => told,
+        };
         self.ended = true;
-        self.blocks.stop(reason, out);
+        let (finish, told) = match status {
+            "incomplete" => {
+                let reason = response.pointer("/incomplete_details/reason").and_then(Value::as_str);
+                let reason = reason.unwrap_or(status);
+                match Finish::named(reason) {
+                    Finish::Stop | Finish::Unknown => (Finish::Length, reason),
+                    known => (known, reason),
+                }
+            }
+            "in_progress" | "queued" => (Finish::Broken, status),
+            _ => (Finish::named(status), status),
+        };
+        finish.end(told, &mut self.blocks, out);
     }
 }
 

@@ -1,0 +1,100 @@
+//! Keys that expire while they are kept: a request whose key is refused is sent once more, with
+//! another key if there is one by now.
+//!
+//! Only a refusal that nothing of an answer came before counts. Where keys come from is the
+//! business of the [`KeySource`]; all other failures are the agent loop's.
+
+use std::sync::Arc;
+
+use futures_util::{StreamExt, stream};
+use tokio_util::sync::CancellationToken;
+
+use super::http::aborted;
+use super::{EventStream, Failure, FailureKind, ModelRequest, StreamEvent, Transport};
+use crate::agent::settings::auth::KeySource;
+
+/// Sends requests through another transport, and asks for another key when one is refused.
+#[derive(Clone)]
+pub struct Renewing {
+    inner: Arc<dyn Transport>,
+    keys: Arc<dyn KeySource>,
+}
+
+impl std::fmt::Debug for Renewing {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("Renewing").finish_non_exhaustive()
+    }
+}
+
+impl Renewing {
+    /// Over `inner`. `keys` is what the keys of the requests came from.
+    pub fn new(inner: Arc<dyn Transport>, keys: Arc<dyn KeySource>) -> Self {
+        Renewing { inner, keys }
+    }
+
+    /// The answer to the request with another key.
+    ///
+    /// # Errors
+    /// The refusal, when there is no other key.
+    async fn again(&self, second: Second, refusal: Failure) -> Result<EventStream, Failure> {
+        let Second { request, cancel } = second;
+        let Some(refused) = request.key.clone() else { return Err(refusal) };
+        let renewed = tokio::select! {
+            biased;
+            () = cancel.cancelled() => return Err(aborted()),
+            renewed = self.keys.renewed(&request.model, &refused) => renewed,
+        };
+        match renewed {
+            Ok(Some(key)) => Ok(self.inner.stream(ModelRequest { key: Some(key), ..request }, cancel)),
+            Ok(None) => Err(refusal),
+            Err(failure) => {
+                let message = format!("{}; there is no other key: {}", refusal.message, failure.message);
+                Err(Failure { message, hint: failure.hint, ..refusal })
+            }
+        }
+    }
+}
+
+/// What is needed to send a request once more.
+struct Second {
+    request: ModelRequest,
+    cancel: CancellationToken,
+}
+
+/// One answer, or two.
+struct Answer {
+    transport: Renewing,
+    stream: EventStream,
+    /// None once something of the answer came, or the second request is under way.
+    second: Option<Second>,
+}
+
+impl Answer {
+    async fn next(&mut self) -> Option<StreamEvent> {
+        loop {
+            let event = self.stream.next().await?;
+            let refusal = match event {
+                StreamEvent::Silent { .. } => return Some(event),
+                StreamEvent::Failed(failure) if failure.kind == FailureKind::Auth => failure,
+                _ => {
+                    self.second = None;
+                    return Some(event);
+                }
+            };
+            let Some(second) = self.second.take() else { return Some(StreamEvent::Failed(refusal)) };
+            match self.transport.again(second, refusal).await {
+                Ok(stream) => self.stream = stream,
+                Err(failure) => return Some(StreamEvent::Failed(failure)),
+            }
+        }
+    }
+}
+
+impl Transport for Renewing {
+    fn stream(&self, request: ModelRequest, cancel: CancellationToken) -> EventStream {
+        let second = Second { request: request.clone(), cancel: cancel.clone() };
+        let stream = self.inner.stream(request, cancel);
+        let answer = Answer { transport: self.clone(), stream, second: Some(second) };
+        stream::unfold(answer, |mut answer| async move { Some((answer.next().await?, answer)) }).boxed()
+    }
+}
