@@ -28,6 +28,7 @@ use tokio_util::sync::CancellationToken;
 #[derive(Clone, Debug)]
 pub enum Step {
     Say(&'static str),
+    Think(&'static str),
     Call(&'static str, &'static str, Value),
     /// A call whose arguments never came whole.
     HalfCall(&'static str),
@@ -95,10 +96,16 @@ fn events(content_index: usize, step: Step) -> Vec<StreamEvent> {
                 Delta::TextEnd { content_index, content: text.into() },
             ]
         }
+        Step::Think(text) => vec![
+            Delta::ThinkingStart { content_index },
+            Delta::ThinkingDelta { content_index, delta: text.into() },
+            Delta::ThinkingEnd { content_index, content: text.into() },
+        ],
         Step::Call(id, name, arguments) => {
             let start = Delta::ToolCallStart { content_index, id: id.into(), tool_name: name.into() };
             let tool_call = ToolCall { id: id.into(), name: name.into(), arguments, thought_signature: None };
-            vec![start, Delta::ToolCallEnd { content_index, tool_call }]
+            let delta = Delta::ToolCallDelta { content_index, delta: tool_call.arguments.to_string() };
+            vec![start, delta, Delta::ToolCallEnd { content_index, tool_call }]
         }
         Step::HalfCall(id) => {
             vec![Delta::ToolCallStart { content_index, id: id.into(), tool_name: "echo".into() }]

@@ -64,7 +64,7 @@ impl Place {
 }
 
 /// The program with nothing configured.
-fn bare(dir: &Path) -> Command {
+pub fn bare(dir: &Path) -> Command {
     let mut command = Command::new(env!("CARGO_BIN_EXE_tau"));
     let path = std::env::var_os("PATH").unwrap_or_default();
     command.env_clear().env("HOME", dir).env("PATH", path).current_dir(dir);
@@ -92,17 +92,23 @@ async fn run(command: &mut Command, input: Option<&str>) -> Ended {
 }
 
 /// A chat answer that says this.
-fn says(text: &str) -> Act {
+pub fn says(text: &str) -> Act {
     let delta = serde_json::json!({"choices": [{"index": 0, "delta": {"content": text}}]});
     let end = serde_json::json!({"choices": [{"index": 0, "delta": {}, "finish_reason": "stop"}]});
     Act::Send(stream(&format!("data: {delta}\n\ndata: {end}\n\ndata: [DONE]\n\n")))
 }
 
 /// A chat answer that calls a tool.
-fn calls(name: &str, arguments: &Value) -> Act {
+pub fn calls(name: &str, arguments: &Value) -> Act {
     let function = serde_json::json!({"name": name, "arguments": arguments.to_string()});
     let call = serde_json::json!({"index": 0, "id": "c1", "type": "function", "function": function});
     let delta = serde_json::json!({"choices": [{"index": 0, "delta": {"tool_calls": [call]}}]});
     let end = serde_json::json!({"choices": [{"index": 0, "delta": {}, "finish_reason": "tool_calls"}]});
     Act::Send(stream(&format!("data: {delta}\n\ndata: {end}\n\ndata: [DONE]\n\n")))
+}
+
+/// A chat answer that begins with this and then says nothing more.
+pub fn stalls(text: &str) -> Act {
+    let delta = serde_json::json!({"choices": [{"index": 0, "delta": {"content": text}}]});
+    Act::Stall(stream(&format!("data: {delta}\n\n")))
 }

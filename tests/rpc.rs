@@ -1,8 +1,11 @@
 //! The rpc front end over pipes: a golden for each command, answer and event, and the cases that
 //! break programs. Goldens are rewritten with `TAU_BLESS=1`; look at the difference.
 
+mod complete;
+mod during;
 mod hostile;
 mod json_lines;
+mod processes;
 mod sessions;
 
 use std::path::PathBuf;
@@ -23,7 +26,7 @@ use tokio::sync::mpsc;
 use tokio::task::JoinHandle;
 use tokio::time::timeout;
 
-use crate::fake::Step::{Call, Fail, Hang, Say, Stop, Wait};
+use crate::fake::Step::{Call, Fail, Hang, Say, Stop, Think, Wait};
 use crate::fake::{Player, Step, config, model};
 
 const STOP: Step = Stop(StopReason::Stop);
@@ -222,8 +225,10 @@ fn text(text: &str) -> Value {
 
 #[tokio::test]
 async fn a_run_for_a_client_that_numbers() {
-    let answers =
-        vec![vec![Say("I look"), Call("c1", "echo", text("found")), USE], vec![Say("There it is"), STOP]];
+    let answers = vec![
+        vec![Think("where?"), Say("I look"), Call("c1", "echo", text("found")), USE],
+        vec![Say("There it is"), STOP],
+    ];
     let mut client = Client::new(answers);
     client.send(json!({"id": 7, "type": "prompt", "message": "where is it?"})).await;
     client.settled().await;
@@ -389,44 +394,6 @@ async fn an_abort_is_answered_when_all_is_settled() {
     assert_eq!((answer["id"].clone(), answer["success"].clone()), (json!("2"), json!(true)));
     assert_eq!(client.seen[client.seen.len() - 2]["aborted"], json!(true));
     assert_eq!(client.types().iter().filter(|kind| **kind == "agent_start").count(), 1);
-}
-
-#[tokio::test]
-async fn what_an_abort_leaves_in_the_queues_is_a_run_of_its_own() {
-    let answers = vec![vec![Say("half"), Hang], vec![Say("steered"), STOP], vec![Say("followed"), STOP]];
-    let mut client = Client::new(answers);
-    client.ask(json!({"type": "prompt", "message": "go"})).await;
-    client.until("message_update").await;
-    client.ask(json!({"type": "follow_up", "message": "and then?"})).await;
-    client.ask(json!({"type": "steer", "message": "turn left"})).await;
-    let abort = client.ask(json!({"type": "abort"})).await;
-    assert_eq!(abort["success"], json!(true));
-    let told = client.types();
-    assert_eq!(told[told.len() - 2..], ["agent_settled", "response"]);
-    client.settled().await;
-    let said: Vec<&Value> = client
-        .seen
-        .iter()
-        .filter(|record| record["type"] == "message_end" && record["message"]["role"] == "user")
-        .map(|record| &record["message"]["content"])
-        .collect();
-    assert_eq!(said, [&json!("go"), &json!("turn left"), &json!("and then?")]);
-    assert_eq!(client.types().iter().filter(|kind| **kind == "agent_start").count(), 2);
-}
-
-#[tokio::test]
-async fn a_follow_up_alone_is_said_after_an_abort() {
-    let player = Player::new(vec![vec![Say("half"), Hang], vec![Say("followed"), STOP]]);
-    let mut client = Client::with(player.clone(), RpcEvents::Auto, |_| {});
-    client.ask(json!({"type": "prompt", "message": "go"})).await;
-    client.until("message_update").await;
-    client.ask(json!({"type": "follow_up", "message": "and then?"})).await;
-    client.ask(json!({"type": "abort"})).await;
-    client.settled().await;
-    let requests = player.requests.lock().unwrap();
-    assert_eq!(requests.len(), 2);
-    let last = serde_json::to_value(&requests[1].messages.last().unwrap()).unwrap();
-    assert_eq!(last["content"], json!("and then?"));
 }
 
 #[tokio::test]

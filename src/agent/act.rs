@@ -59,7 +59,8 @@ fn obey(agent: &mut Agent, command: AgentCommand) {
         AgentCommand::Continue if agent.phase == Phase::Running => {
             agent.notice(NoticeLevel::Info, "the agent is working already", None);
         }
-        AgentCommand::Continue => agent.later.push_back(command),
+        AgentCommand::SendQueued if agent.phase == Phase::Running => {}
+        AgentCommand::Continue | AgentCommand::SendQueued => agent.later.push_back(command),
         AgentCommand::Tune(tuning) => tune(agent, tuning),
         AgentCommand::Inspect { ticket, wish } => {
             let found = inspect(agent, &wish);
@@ -111,6 +112,8 @@ pub(super) async fn begin(agent: &mut Agent, command: AgentCommand) {
     match command {
         AgentCommand::Prompt { text, images, .. } => start(agent, text, images).await,
         AgentCommand::Continue => go_on(agent).await,
+        AgentCommand::SendQueued if agent.queues.is_empty() || !ready(agent) => {}
+        AgentCommand::SendQueued => run::run_queued(agent).await,
         AgentCommand::Compact { instructions } => compact::manual(agent, instructions).await,
         AgentCommand::ReplaceMessages { messages } => switch::replace(agent, messages),
         AgentCommand::Session(command) => {
@@ -262,7 +265,7 @@ fn abort(agent: &mut Agent) {
             messages.push(said(text.clone(), images.clone()));
             false
         }
-        AgentCommand::Continue => false,
+        AgentCommand::Continue | AgentCommand::SendQueued => false,
         AgentCommand::Compact { .. } => {
             compactions += 1;
             false

@@ -20,6 +20,8 @@ pub enum AgentCommand {
     Enqueue { text: String, images: Vec<Block>, queue: Queue },
     /// Go on from a history whose last message is the person's or a tool result.
     Continue,
+    /// Start a run with what waits in the queues; nothing when nothing waits.
+    SendQueued,
     /// Stop the model, the tools, a waiting retry, a compaction.
     Abort,
     /// End a waiting retry with the provider's error.

@@ -36,13 +36,6 @@ pub fn can_go_on(messages: &[Arc<Message>]) -> bool {
     }
 }
 
-/// Whether the model is to speak next. After an answer that was stopped it is the person, when
-/// there is something to say.
-pub fn waits_for_answer(messages: &[Arc<Message>]) -> bool {
-    let stopped = |message: &Arc<Message>| matches!(message.as_ref(), Message::Assistant(answer) if answer.stop_reason == StopReason::Aborted);
-    can_go_on(messages) && !messages.last().is_some_and(stopped)
-}
-
 #[cfg(test)]
 mod tests {
     use super::super::message::{AssistantMessage, BashExecution, Block, Usage};

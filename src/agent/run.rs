@@ -33,21 +33,44 @@ pub(super) struct Run<'a> {
 /// Runs from `first`, or from the history as it stands. All steering that waited since an aborted
 /// run goes before it, as it was said before it; by itself it begins a run as its queue's mode says.
 pub(super) async fn run(agent: &mut Agent, first: Option<UserMessage>) {
-    agent.phase = Phase::Running;
-    agent.stop = CancellationToken::new();
-    agent.ended_by = None;
-    agent.deadline = agent.config.limits.time.map(|time| Instant::now() + time);
-    note_settings(agent);
+    prepare(agent);
     let mut said = Vec::new();
     while agent.queues.steers() && (said.is_empty() || first.is_some()) {
         said.extend(deliver(agent, Queue::Steer));
     }
     said.extend(first);
     // Follow-ups alone begin a run too, when it is asked for without a message.
-    if said.is_empty() && !context::waits_for_answer(&agent.config.session.context().messages) {
+    if said.is_empty() && !context::can_go_on(&agent.config.session.context().messages) {
         said = deliver(agent, Queue::FollowUp);
     }
+    take(agent, said).await;
+}
+
+/// Runs from what waits in the queues, if anything does: steering first, else a follow-up.
+pub(super) async fn run_queued(agent: &mut Agent) {
+    if agent.queues.is_empty() {
+        return;
+    }
+    prepare(agent);
+    let mut said = deliver(agent, Queue::Steer);
+    if said.is_empty() {
+        said = deliver(agent, Queue::FollowUp);
+    }
+    take(agent, said).await;
+}
+
+/// What a run finds set anew.
+fn prepare(agent: &mut Agent) {
+    agent.phase = Phase::Running;
+    agent.stop = CancellationToken::new();
+    agent.ended_by = None;
+    agent.deadline = agent.config.limits.time.map(|time| Instant::now() + time);
+    note_settings(agent);
     agent.meter = Meter::default();
+}
+
+/// Takes turns until there is nothing left to do.
+async fn take(agent: &mut Agent, said: Vec<UserMessage>) {
     let mut run =
         Run { agent, guard: Guard::default(), messages: Vec::new(), in_turn: false, cramped: false };
     run.go(said).await;

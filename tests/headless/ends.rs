@@ -34,10 +34,6 @@ fn cut_off() -> Act {
     Act::Send(stream(&format!("data: {end}\n\ndata: [DONE]\n\n")))
 }
 
-fn stall() -> Act {
-    Act::Stall(stream("data: {\"choices\":[{\"index\":0,\"delta\":{\"content\":\"so far\"}}]}\n\n"))
-}
-
 #[tokio::test]
 async fn the_code_says_how_it_ended() {
     let ls = || calls("bash", &json!({"command": "true"}));
@@ -49,7 +45,7 @@ async fn the_code_says_how_it_ended() {
     check(vec![ls(), says("never")], &["--max-turns", "1", "go"], 5, "limit reached").await;
     check(vec![ls(), says("done")], &["--max-turns", "2", "go"], 0, "done").await;
     check(vec![slow()], &["--timeout", "1", "go"], 5, "limit reached").await;
-    check(vec![stall()], &["--timeout", "1", "go"], 5, "limit reached").await;
+    check(vec![stalls("so far")], &["--timeout", "1", "go"], 5, "limit reached").await;
     check(vec![ls()], &["go"], 6, "model repeats itself").await;
 }
 

@@ -57,6 +57,7 @@ async fn forks_and_clones_leave_the_first_as_it_was() {
     assert_eq!(std::fs::read_to_string(&wrong).unwrap(), "no session\n");
     let wrong = client.ask(json!({"type": "fork", "entryId": "0badcafe"})).await;
     assert_eq!(wrong["error"], "Entry not found: 0badcafe");
+    client.golden("sessions");
 }
 
 #[tokio::test]

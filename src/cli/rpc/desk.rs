@@ -71,6 +71,8 @@ pub struct Waiting {
     pub forked: Option<Call>,
     pub takes: VecDeque<Call>,
     pub aborts: Vec<Call>,
+    /// The mark behind a run that may not come about.
+    pub start: Option<u64>,
 }
 
 /// The queues as they were last told.
@@ -204,6 +206,13 @@ impl Desk {
     pub fn answer_after(&mut self, call: Call, data: Value) {
         let ticket = self.ticket();
         self.waiting.tickets.insert(ticket, (call, Some(data)));
+        self.commands.push_back(AgentCommand::Mark { id: ticket.to_string(), when: When::Now });
+    }
+
+    /// Lets the agent say when a run that was asked for just now has not begun.
+    pub fn notice_if_unstarted(&mut self) {
+        let ticket = self.ticket();
+        self.waiting.start = Some(ticket);
         self.commands.push_back(AgentCommand::Mark { id: ticket.to_string(), when: When::Now });
     }
 

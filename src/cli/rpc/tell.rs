@@ -80,7 +80,7 @@ pub fn tell(desk: &mut Desk, event: AgentEvent, now: Instant) {
         AgentEvent::Inspected { ticket, found } => found_out(desk, ticket, found),
         AgentEvent::Marked { id } => {
             if let Ok(ticket) = id.parse() {
-                found_out(desk, ticket, Ok("null".to_owned()));
+                marked(desk, ticket);
             }
         }
         AgentEvent::Stopped => {
@@ -132,7 +132,8 @@ fn rest(desk: &mut Desk) {
         Some(prompt) => start(desk, prompt),
         None if unsent => {
             desk.phase = Phase::Starting;
-            desk.commands.push_back(AgentCommand::Continue);
+            desk.commands.push_back(AgentCommand::SendQueued);
+            desk.notice_if_unstarted();
         }
         None => {}
     }
@@ -216,6 +217,19 @@ fn shell_ended(desk: &mut Desk, id: Option<&str>, run: &BashExecution) {
         desk.write(&json!({ "type": "bash_end", "message": wire::bash_message(run) }));
     }
     desk.give(&call, &wire::bash_result(run));
+}
+
+/// Everything before a mark has taken effect and was told.
+fn marked(desk: &mut Desk, ticket: u64) {
+    if desk.waiting.start == Some(ticket) {
+        desk.waiting.start = None;
+        // What was to be sent has been taken out of the queues meanwhile.
+        if desk.phase == Phase::Starting {
+            desk.phase = Phase::Idle;
+        }
+    } else {
+        found_out(desk, ticket, Ok("null".to_owned()));
+    }
 }
 
 /// An answer of the agent's, or the sign that another answer waited for.

@@ -1,0 +1,189 @@
+//! The program itself as a child of its clients: the older document's, one that reads slowly, and
+//! one that never stops commanding.
+
+use std::path::Path;
+use std::process::Stdio;
+
+use tokio::process::{Child, ChildStdout, Command};
+
+use super::hostile::Dice;
+use super::*;
+use crate::faults::server::{Act, Server};
+use crate::headless::{bare, calls, says, stalls};
+
+fn serve(dir: &Path, server: &Server, arguments: &[&str]) -> Command {
+    let mut command = bare(dir);
+    command.args(arguments).args(["--base-url", &server.url(), "--api-key", "x", "--model", "m"]);
+    // Nobody reads what it complains of.
+    command.stdin(Stdio::piped()).stderr(Stdio::null());
+    command
+}
+
+#[tokio::test]
+async fn a_client_of_the_older_document_works_unchanged() {
+    let Ok(version) = Command::new("python3").arg("--version").output().await else {
+        println!("skipped: there is no python3 to run the client");
+        return;
+    };
+    assert!(version.status.success());
+    let dir = tempfile::tempdir().unwrap();
+    let tool = calls("bash", &json!({"command": "echo from the tool"}));
+    let acts =
+        vec![says("one two three"), tool, says("done"), stalls("so far"), says("read"), says("in short")];
+    let server = Server::start(acts).await;
+    let client = concat!(env!("CARGO_MANIFEST_DIR"), "/tests/rpc/older_client.py");
+    let mut command = Command::new("python3");
+    command.arg(client).arg(env!("CARGO_BIN_EXE_tau"));
+    command.args(["--base-url", &server.url(), "--api-key", "x", "--model", "m"]);
+    command.env("HOME", dir.path()).env("TAU_HOME", dir.path()).current_dir(dir.path()).kill_on_drop(true);
+    let ended = timeout(Duration::from_secs(60), command.output()).await.expect("it does not end").unwrap();
+    assert!(String::from_utf8_lossy(&ended.stdout).contains("all of it held"), "{ended:?}");
+}
+
+/// Resident memory of a process, in KiB; none where it is not told.
+fn resident(child: &Child) -> Option<u64> {
+    let status = std::fs::read_to_string(format!("/proc/{}/status", child.id()?)).ok()?;
+    let line = status.lines().find_map(|line| line.strip_prefix("VmRSS:"))?;
+    line.trim().trim_end_matches(" kB").parse().ok()
+}
+
+/// Open files and child processes; none where they are not told.
+fn holds(child: &Child) -> Option<(usize, usize)> {
+    let id = child.id()?;
+    let files = std::fs::read_dir(format!("/proc/{id}/fd")).ok()?.count();
+    let children = std::fs::read_to_string(format!("/proc/{id}/task/{id}/children")).ok()?;
+    Some((files, children.split_whitespace().count()))
+}
+
+/// Pieces of ten kilobytes: more than twice what is kept for a reader.
+const PIECES: usize = 2_000;
+
+#[tokio::test]
+#[ignore = "twenty megabytes take an unoptimised build most of a minute"]
+async fn a_process_whose_reader_is_slow_keeps_a_bounded_amount() {
+    let dir = tempfile::tempdir().unwrap();
+    let piece = "0123456789".repeat(1_000);
+    let delta = json!({"choices": [{"index": 0, "delta": {"content": piece}}]});
+    let end = json!({"choices": [{"index": 0, "delta": {}, "finish_reason": "stop"}]});
+    let body = format!("data: {delta}\n\n").repeat(PIECES) + &format!("data: {end}\n\ndata: [DONE]\n\n");
+    let server = Server::start(vec![Act::Send(crate::faults::server::stream(&body))]).await;
+    let mut child = serve(dir.path(), &server, &["--mode", "rpc"]).spawn().unwrap();
+    let mut output = child.stdout.take().unwrap();
+    let prompt = b"{\"id\":\"1\",\"type\":\"prompt\",\"message\":\"go\"}\n";
+    child.stdin.as_mut().unwrap().write_all(prompt).await.unwrap();
+    let mut read = vec![0; 1 << 10];
+    let mut seen = Vec::new();
+    // A kilobyte at a time, then nothing for a while.
+    for _ in 0..20 {
+        use tokio::io::AsyncReadExt;
+        let count = output.read(&mut read).await.unwrap();
+        seen.extend_from_slice(&read[..count]);
+        tokio::time::sleep(Duration::from_millis(50)).await;
+    }
+    tokio::time::sleep(Duration::from_millis(1_500)).await;
+    if let Some(kept) = resident(&child) {
+        println!("{kept} KiB are kept");
+        assert!(kept < 64 << 10, "{} MiB are kept for a reader that does not read", kept >> 10);
+    }
+    let told = text_of(seen, output).await;
+    assert_eq!(told.len(), piece.len() * PIECES, "something was lost");
+    drop(child.stdin.take());
+    assert!(child.wait().await.unwrap().success());
+}
+
+/// The text that was told, up to the end of the run.
+async fn text_of(seen: Vec<u8>, output: ChildStdout) -> String {
+    use tokio::io::AsyncReadExt;
+    let mut lines = BufReader::with_capacity(1 << 20, std::io::Cursor::new(seen).chain(output)).lines();
+    let mut told = String::new();
+    while let Some(line) = timeout(Duration::from_secs(60), lines.next_line()).await.unwrap().unwrap() {
+        let record: Value = serde_json::from_str(&line).unwrap();
+        told.push_str(record["assistantMessageEvent"]["delta"].as_str().unwrap_or_default());
+        if record["type"] == "agent_settled" {
+            break;
+        }
+    }
+    told
+}
+
+/// A command that may be sent at any time, and mostly succeeds.
+fn any_command(dice: &mut Dice, file: &str) -> Value {
+    let list = [
+        json!({"type": "prompt", "message": "go on"}),
+        json!({"type": "prompt", "message": "and this", "streamingBehavior": "followUp"}),
+        json!({"type": "steer", "message": "turn"}),
+        json!({"type": "clear_queue"}),
+        json!({"type": "abort"}),
+        json!({"type": "bash", "command": "echo out; sleep 0.02"}),
+        json!({"type": "bash", "command": "sleep 60"}),
+        json!({"type": "abort_bash"}),
+        json!({"type": "compact"}),
+        json!({"type": "new_session"}),
+        json!({"type": "switch_session", "sessionPath": file}),
+        json!({"type": "clone"}),
+        json!({"type": "fork", "entryId": "nosuch"}),
+        json!({"type": "cycle_thinking_level"}),
+        json!({"type": "set_session_name", "name": "a name"}),
+        json!({"type": "get_state"}),
+        json!({"type": "get_messages"}),
+        json!({"type": "get_session_stats"}),
+        json!({"type": "get_tree"}),
+        json!({"type": "nosuch"}),
+    ];
+    list[dice.below(list.len())].clone()
+}
+
+/// Commands without end, compressed: `TAU_SOAK` says how many rounds of a hundred there are.
+#[tokio::test]
+async fn random_commands_leak_nothing() {
+    let rounds: usize = std::env::var("TAU_SOAK").ok().and_then(|text| text.parse().ok()).unwrap_or(4);
+    let dir = tempfile::tempdir().unwrap();
+    let acts = vec![calls("bash", &json!({"command": "echo tool"})), says("words "), says("more words")];
+    let acts: Vec<Act> = acts.into_iter().cycle().take(3_000.max(rounds * 60)).collect();
+    let server = Server::start(acts).await;
+    let mut child = serve(dir.path(), &server, &["--mode", "rpc"]).spawn().unwrap();
+    let mut lines = BufReader::with_capacity(1 << 20, child.stdout.take().unwrap()).lines();
+    let mut dice = Dice(11);
+    let mut input = child.stdin.take().unwrap();
+    let mut ask = async |command: Value, id: usize| {
+        let mut command = command;
+        command["id"] = json!(id);
+        input.write_all(format!("{command}\n").as_bytes()).await.unwrap();
+    };
+    ask(json!({"type": "get_state"}), 0).await;
+    let first: Value = serde_json::from_str(&lines.next_line().await.unwrap().unwrap()).unwrap();
+    let file = first["data"]["sessionFile"].as_str().unwrap().to_owned();
+    let mut figures = Vec::new();
+    let mut id = 0;
+    for _ in 0..rounds {
+        for _ in 0..100 {
+            id += 1;
+            ask(any_command(&mut dice, &file), id).await;
+        }
+        // Everything comes to rest, and into a session of its own.
+        for command in ["clear_queue", "abort_bash", "abort", "new_session", "get_state"] {
+            id += 1;
+            ask(json!({"type": command}), id).await;
+        }
+        loop {
+            let line = timeout(Duration::from_secs(60), lines.next_line()).await.expect("it does not answer");
+            let record: Value = serde_json::from_str(&line.unwrap().expect("it has ended")).unwrap();
+            if record["type"] == "response" && record["id"] == json!(id) {
+                assert_eq!(record["success"], json!(true), "{record}");
+                break;
+            }
+        }
+        figures.push((resident(&child), holds(&child)));
+    }
+    drop(input);
+    assert!(child.wait().await.unwrap().success());
+    println!("resident KiB, open files and children, a round each: {figures:?}");
+    let (Some((Some(early), Some(held))), Some((Some(late), Some(holding)))) =
+        (figures.get(figures.len() / 4).copied(), figures.last().copied())
+    else {
+        println!("skipped: this system does not tell what a process holds");
+        return;
+    };
+    assert!(late < early + (24 << 10), "memory grows: {figures:?}");
+    assert!(holding.0 <= held.0 + 2 && holding.1 == 0, "files or processes are left: {figures:?}");
+}
