@@ -34,11 +34,11 @@ pub struct Args {
     /// Print the answer and end; no screen
     #[arg(short, long, help_heading = "Front end")]
     pub print: bool,
-    /// text, json (a line an event) or rpc
+    /// text, json (a line an event; --json) or rpc
     #[arg(long, value_enum, value_name = "MODE", help_heading = "Front end", hide_possible_values = true)]
     pub mode: Option<Mode>,
     /// The same as --mode json
-    #[arg(long, help_heading = "Front end", conflicts_with = "mode")]
+    #[arg(long, help_heading = "Front end", hide = true, conflicts_with = "mode")]
     pub json: bool,
     /// Also write the last answer to FILE
     #[arg(short, long, value_name = "FILE", help_heading = "Front end")]
@@ -122,6 +122,9 @@ pub struct Args {
     /// Do not read AGENTS.md and the like
     #[arg(long, help_heading = "Other")]
     pub no_context_files: bool,
+    /// Use the settings in .tau/ of this folder
+    #[arg(long, help_heading = "Other")]
+    pub trust: bool,
     /// dark, light, high-contrast, or a file
     #[arg(long, value_name = "THEME", help_heading = "Other")]
     pub theme: Option<String>,
