@@ -3,6 +3,7 @@
 mod compaction;
 mod demo;
 mod law;
+mod prefix;
 mod queues;
 mod retries;
 mod sessions;

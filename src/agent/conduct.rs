@@ -72,6 +72,7 @@ pub struct Conduct {
 /// The messages a hook makes.
 pub type Messages = Pin<Box<dyn Future<Output = Vec<Arc<Message>>> + Send>>;
 type Transform = dyn Fn(Vec<Arc<Message>>, Arc<Model>) -> Messages + Send + Sync;
+type Reread = dyn Fn() -> Arc<str> + Send + Sync;
 type Convert = dyn Fn(&[Arc<Message>], &Model) -> Vec<Arc<Message>> + Send + Sync;
 
 /// What is done to the conversation before every request. The session is never changed by it.
@@ -79,6 +80,7 @@ type Convert = dyn Fn(&[Arc<Message>], &Model) -> Vec<Arc<Message>> + Send + Syn
 pub struct Hooks {
     transform: Option<Arc<Transform>>,
     convert: Option<Arc<Convert>>,
+    reread: Option<Arc<Reread>>,
 }
 
 impl std::fmt::Debug for Hooks {
@@ -112,7 +114,19 @@ impl Hooks {
         self
     }
 
-    /// Both hooks, one after the other. A hook that panics is a failure of the request.
+    /// After each compaction, `hook` gives the system prompt anew: what it is made of may have
+    /// changed, and the provider's cache is of no use then anyway.
+    pub fn reread(mut self, hook: impl Fn() -> Arc<str> + Send + Sync + 'static) -> Self {
+        self.reread = Some(Arc::new(hook));
+        self
+    }
+
+    /// The system prompt after a compaction; none when it stays.
+    pub(super) fn prompt_anew(&self) -> Option<Arc<str>> {
+        self.reread.as_ref().map(|hook| hook())
+    }
+
+    /// Both hooks on messages, one after the other. A hook that panics is a failure of the request.
     pub(super) async fn apply(
         self,
         messages: Vec<Arc<Message>>,

@@ -4,11 +4,14 @@
 //! the same inputs, as provider caches live from that. Instruction files are the project's: text
 //! for the model, never settings.
 
+mod source;
+
 use std::collections::HashSet;
 use std::io;
 use std::path::{Path, PathBuf};
 
 use super::files::read_capped;
+pub use source::{Instructions, Prompt, PromptSource};
 
 /// Largest instruction file that is taken, in bytes.
 pub const MAX_CONTEXT_FILE: u64 = 64 * 1024;

@@ -39,6 +39,12 @@ pub struct Boot {
     pub mouse: bool,
     /// Sentences to show at start: a bad setting, a folder that cannot be written.
     pub notices: Vec<String>,
+    /// Files of the folder that set something, and wait for the person's trust.
+    pub project: Vec<String>,
+    /// Ask for it first.
+    pub ask_trust: bool,
+    /// Files whose text the model is told with every request.
+    pub instructions: Vec<String>,
     /// Open the session picker first.
     pub pick_session: bool,
 }

@@ -81,6 +81,8 @@ pub enum Request {
     SearchSessions { query: String, all: bool },
     /// The last exchange of a session: [`Reply::LastWords`].
     Preview { path: PathBuf },
+    /// Keep whether the settings of this folder are trusted: [`Reply::Done`].
+    Trust { trusted: bool },
     /// Read a picture for the model: [`Reply::Picture`].
     Picture { path: PathBuf },
 }

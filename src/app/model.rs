@@ -135,8 +135,15 @@ impl Model {
         if boot.demo {
             model.ask(Purpose::Servers, Request::Servers, &mut effects);
         }
+        if !boot.instructions.is_empty() {
+            let text = format!("instructions: {}", boot.instructions.join(", "));
+            model.transcript.notice(NoticeLevel::Info, &text, None);
+        }
         if boot.pick_session {
             super::update::open_sessions(&mut model, false, &mut effects);
+        }
+        if boot.ask_trust {
+            super::update::ask_trust(&mut model);
         }
         (model, effects)
     }

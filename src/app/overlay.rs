@@ -31,6 +31,8 @@ pub enum Overlay {
     Help { scroll: usize },
     /// A key for a vendor is being typed.
     Login { vendor: String, line: LineEdit, ticket: Option<Ticket>, failed: Option<Printable> },
+    /// Whether the settings of the folder are used; `selected` is an option.
+    Trust { question: Question, selected: usize },
     /// The session's tree.
     Tree(Box<TreeView>),
     /// The agent asks; `selected` is an option.

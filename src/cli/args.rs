@@ -129,6 +129,9 @@ pub struct Args {
     /// Do not read AGENTS.md and the like
     #[arg(long, help_heading = "Other")]
     pub no_context_files: bool,
+    /// Use the settings in .tau/ of this folder
+    #[arg(long, help_heading = "Other")]
+    pub trust: bool,
     /// dark, light, high-contrast, or a file
     #[arg(long, value_name = "THEME", help_heading = "Other")]
     pub theme: Option<String>,

@@ -10,20 +10,21 @@ use std::time::Duration;
 
 use super::args::{Args, Front, Terminals};
 use super::exit::Exit;
-use super::known::{self, Known};
+use super::known::{self, Known, Local};
 pub use super::known::{BadFile, Refusal};
 use super::{prompts, sessions};
 use crate::agent::catalogue::{self, Catalogue};
-use crate::agent::conduct::{Conduct, OnRepeat, SteerMode};
+use crate::agent::conduct::{Conduct, Hooks, OnRepeat, SteerMode};
 use crate::agent::demo::{DemoTransport, Pace};
 use crate::agent::limits::Limits;
 use crate::agent::model::{Model, ThinkingLevel};
-use crate::agent::prompt::{ContextFiles, PromptInputs, system_prompt};
+use crate::agent::prompt::{Instructions, PromptSource};
 use crate::agent::provider::FailureKind;
 use crate::agent::provider::renewing::Renewing;
 use crate::agent::provider::scripted::Router;
 use crate::agent::session::Session;
 use crate::agent::settings::auth::Keys;
+use crate::agent::settings::trust::Project;
 use crate::agent::settings::{Paths, Settings};
 use crate::agent::task::{AgentConfig, Patience, SessionPlace};
 use crate::tools::Toolbox;
@@ -53,6 +54,8 @@ pub struct Setup {
     pub demo: bool,
     /// What the person should know: settings that were passed over.
     pub notices: Vec<String>,
+    /// The project's own settings, and whether they are used.
+    pub project: Local,
 }
 
 impl Setup {
@@ -61,17 +64,29 @@ impl Setup {
     /// # Errors
     /// A sentence that says what to do.
     pub fn read(args: Args, bad_file: BadFile) -> Result<Self, Refusal> {
-        let known = Known::read(&args, bad_file)?;
         let cwd = working_directory(args.cwd.as_deref())?;
-        Self::choose(args, known, cwd)
+        let (known, project) = Known::read_in(&args, bad_file, &cwd)?;
+        Self::choose(args, known, cwd, project)
     }
 
-    fn choose(args: Args, known: Known, cwd: PathBuf) -> Result<Self, Refusal> {
+    fn choose(args: Args, known: Known, cwd: PathBuf, project: Local) -> Result<Self, Refusal> {
         let Known { paths, settings, catalogue, keys, notices } = known;
         let (model, level) = choose_model(&settings, &catalogue, &keys)?;
         let wished = settings.thinking.or(level).unwrap_or_default();
         let thinking = model.as_ref().map_or(wished, |model| model.nearest(wished));
-        Ok(Setup { args, paths, settings, catalogue, keys, cwd, model, thinking, demo: false, notices })
+        Ok(Setup {
+            args,
+            paths,
+            settings,
+            catalogue,
+            keys,
+            cwd,
+            model,
+            thinking,
+            demo: false,
+            notices,
+            project,
+        })
     }
 
     /// Whether a server is to be asked which models it has: an address was given, and no model.
@@ -113,7 +128,7 @@ impl Setup {
         let settings = Settings { model: Some(model.to_owned()), ..self.settings };
         // Files were read before, so what is wrong with them has been told.
         let known = Known::with(self.paths, settings, &self.args, BadFile::Tell, Vec::new())?;
-        let mut named = Self::choose(self.args, known, self.cwd)?;
+        let mut named = Self::choose(self.args, known, self.cwd, self.project)?;
         named.notices = self.notices;
         Ok(named)
     }
@@ -146,6 +161,12 @@ impl Setup {
         self
     }
 
+    /// The files that make the system prompt, as far as they are there.
+    pub fn instructions(&self) -> Vec<PathBuf> {
+        let prompt = self.tools().and_then(|tools| self.prompt(&tools));
+        prompt.map(|source| source.read().files).unwrap_or_default()
+    }
+
     /// The folder of this directory's session files; none when nothing is to be kept.
     pub fn session_dir(&self) -> Option<PathBuf> {
         (!self.args.no_session).then(|| self.settings.session_dir_for(&self.paths, &self.cwd))
@@ -174,12 +195,8 @@ impl Setup {
     /// When a file that a flag names cannot be read.
     pub fn agent(&self, session: Session) -> Result<(AgentConfig, Vec<String>), Refusal> {
         let tools = self.tools()?;
-        let context = if self.args.no_context_files {
-            ContextFiles::default()
-        } else {
-            ContextFiles::find(&self.cwd, &self.paths.config)
-        };
-        let system = self.system_prompt(&tools, &context)?;
+        let source = self.prompt(&tools)?;
+        let prompt = source.read();
         let secrets: Vec<String> =
             self.keys.known_values().iter().map(|key| key.expose().to_owned()).collect();
         let env = ChildEnv::new(&secrets, &self.settings.pass_env, &session.info().id);
@@ -197,7 +214,7 @@ impl Setup {
             thinking: self.thinking,
             place: SessionPlace { dir: self.session_dir(), cwd: self.cwd.clone() },
             session,
-            system: system.into(),
+            system: prompt.text.into(),
             scratch: Arc::new(scratch),
             env: Arc::new(env),
             shell,
@@ -214,15 +231,15 @@ impl Setup {
                 // The front ends hold `--timeout`, since it is for all prompts together.
                 ..Limits::default()
             },
-            conduct: self.conduct(),
+            conduct: self.conduct(source),
             room: self.settings.room(),
         };
-        Ok((config, context.notices))
+        Ok((config, prompt.notices))
     }
 
     /// On the RPC wire all calls of a turn are carried out before steering is looked at; only
     /// the person in front of a screen is asked anything.
-    fn conduct(&self) -> Conduct {
+    fn conduct(&self, source: PromptSource) -> Conduct {
         let front = self.args.front(Terminals::here());
         Conduct {
             steer: match front {
@@ -233,6 +250,7 @@ impl Setup {
                 Front::Screen => OnRepeat::Ask,
                 Front::Rpc | Front::Print | Front::Json => OnRepeat::Stop,
             },
+            hooks: Hooks::default().reread(move || source.read().text.into()),
             ..Conduct::default()
         }
     }
@@ -258,22 +276,24 @@ impl Setup {
         })
     }
 
-    fn system_prompt(&self, tools: &Toolbox, context: &ContextFiles) -> Result<String, Refusal> {
+    /// What the system prompt is made of.
+    fn prompt(&self, tools: &Toolbox) -> Result<PromptSource, Refusal> {
         let text = |value: &String| prompts::text_or_file(value).map_err(Refusal::config);
-        let role = self.args.system_prompt.as_ref().map(text).transpose()?;
         let append =
             self.args.append_system_prompt.iter().map(text).collect::<Result<Vec<_>, _>>()?.join("\n\n");
-        let names: Vec<String> = tools.specs().into_iter().map(|spec| spec.name).collect();
-        let cwd = self.cwd.display().to_string();
-        let date = jiff::Zoned::now().strftime("%Y-%m-%d").to_string();
-        Ok(system_prompt(&PromptInputs {
-            tools: &names,
-            cwd: &cwd,
-            date: &date,
-            role: role.as_deref(),
-            append: (!append.is_empty()).then_some(append.as_str()),
-            context: &context.files,
-        }))
+        Ok(PromptSource {
+            tools: tools.specs().into_iter().map(|spec| spec.name).collect(),
+            cwd: self.cwd.clone(),
+            date: jiff::Zoned::now().strftime("%Y-%m-%d").to_string(),
+            role: self.args.system_prompt.as_ref().map(text).transpose()?,
+            append: (!append.is_empty()).then_some(append),
+            config: self.paths.config.clone(),
+            project: self.project.trusted().map(Project::folder),
+            instructions: match self.args.no_context_files {
+                true => Instructions::LeaveOut,
+                false => Instructions::Read,
+            },
+        })
     }
 }
 

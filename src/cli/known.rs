@@ -14,7 +14,8 @@ use crate::agent::provider::Failure;
 use crate::agent::provider::direct::Direct;
 use crate::agent::provider::http::Http;
 use crate::agent::settings::auth::{EnvLookup, KeySource, Keys};
-use crate::agent::settings::{Paths, Settings};
+use crate::agent::settings::trust::{Project, Trust};
+use crate::agent::settings::{Paths, Settings, SettingsError};
 
 /// Why the program cannot start: a sentence for the person, and the exit code.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -39,6 +40,41 @@ pub enum BadFile {
     Tell,
 }
 
+/// The settings of the folder that is worked in.
+#[derive(Clone, Debug, Default)]
+pub struct Local {
+    /// None where there are none.
+    pub project: Option<Project>,
+    /// Whether they are used.
+    pub trust: Option<Trust>,
+}
+
+impl Local {
+    fn of(args: &Args, paths: &Paths, cwd: Option<&Path>) -> Result<Self, SettingsError> {
+        let Some(project) = cwd.and_then(Project::of) else { return Ok(Local::default()) };
+        let trust = if args.trust { Trust::Trusted } else { project.trust(&paths.trust_file())? };
+        Ok(Local { project: Some(project), trust: Some(trust) })
+    }
+
+    /// The project whose settings are used.
+    pub fn trusted(&self) -> Option<&Project> {
+        self.project.as_ref().filter(|_| self.trust == Some(Trust::Trusted))
+    }
+
+    /// Whether the person is to be asked.
+    pub fn is_open(&self) -> bool {
+        matches!(self.trust, Some(Trust::Unknown | Trust::Changed))
+    }
+
+    /// What is said where nobody can be asked.
+    fn notice(&self, bad_file: BadFile) -> Option<String> {
+        let names = self.project.as_ref()?.names().join(", ");
+        let asked = bad_file == BadFile::Tell;
+        (self.is_open() && !asked)
+            .then(|| format!("not used, as this folder is not trusted: {names}; --trust uses them"))
+    }
+}
+
 /// What is known before anything is started.
 pub struct Known {
     pub paths: Paths,
@@ -55,6 +91,18 @@ impl Known {
     /// # Errors
     /// A sentence that says what to do.
     pub fn read(args: &Args, bad_file: BadFile) -> Result<Self, Refusal> {
+        Self::load(args, bad_file, None).map(|(known, _)| known)
+    }
+
+    /// As [`Known::read`], with what the folder `cwd` sets, if it is trusted.
+    ///
+    /// # Errors
+    /// As [`Known::read`].
+    pub fn read_in(args: &Args, bad_file: BadFile, cwd: &Path) -> Result<(Self, Local), Refusal> {
+        Self::load(args, bad_file, Some(cwd))
+    }
+
+    fn load(args: &Args, bad_file: BadFile, cwd: Option<&Path>) -> Result<(Self, Local), Refusal> {
         let paths = Paths::discover(std::env::var_os("TAU_HOME").as_deref().map(Path::new))
             .map_err(Refusal::config)?;
         let mut notices = Vec::new();
@@ -65,8 +113,24 @@ impl Known {
                 Settings::default()
             }
         };
+        let local = match Local::of(args, &paths, cwd) {
+            Ok(local) => local,
+            Err(error) => {
+                bad_file.tolerate(error.to_string(), &mut notices)?;
+                Local::default()
+            }
+        };
+        let settings = match local.trusted().map(Project::settings).transpose() {
+            Ok(project) => settings.with_project(project.unwrap_or_default()),
+            Err(error) => {
+                bad_file.tolerate(error.to_string(), &mut notices)?;
+                settings
+            }
+        };
+        notices.extend(local.notice(bad_file));
         let settings = settings.with_env(&|name| std::env::var(name).ok()).map_err(Refusal::config)?;
-        Self::with(paths, with_flags(settings, args), args, bad_file, notices)
+        let known = Self::with(paths, with_flags(settings, args), args, bad_file, notices)?;
+        Ok((known, local))
     }
 
     /// The models and keys for these settings.

@@ -38,8 +38,12 @@ pub fn draw(model: &Model, overlay: &Overlay, theme: &Theme, area: Rect, buffer:
         Overlay::Login { vendor, line, ticket, failed } => {
             (login(vendor, line, ticket.is_some(), failed.as_ref(), theme, area, buffer), 0)
         }
+        Overlay::Trust { question, selected } => {
+            ask("Trust", question, *selected, theme, area, buffer);
+            (None, 0)
+        }
         Overlay::Asked { question, selected, .. } => {
-            ask(question, *selected, theme, area, buffer);
+            ask("The agent asks", question, *selected, theme, area, buffer);
             (None, 0)
         }
     }
@@ -97,7 +101,7 @@ fn login(
     Some((inner.x + column.min(inner.width.saturating_sub(1)), inner.y))
 }
 
-fn ask(question: &Question, selected: usize, theme: &Theme, area: Rect, buffer: &mut Buffer) {
+fn ask(who: &str, question: &Question, selected: usize, theme: &Theme, area: Rect, buffer: &mut Buffer) {
     let (title, text) = match question {
         Question::Select { title, .. } => (title, ""),
         Question::Confirm { title, message } => (title, message.as_str()),
@@ -112,8 +116,7 @@ fn ask(question: &Question, selected: usize, theme: &Theme, area: Rect, buffer: 
             if index == selected { ("› ", Token::OverlaySelected) } else { ("  ", Token::Text) };
         rows.push(Line::styled(format!("{mark}{}", printable_line(option)), theme.style(token)));
     }
-    let inner =
-        frame("The agent asks", "↑↓ enter chooses · esc declines", rows.len() as u16, theme, area, buffer);
+    let inner = frame(who, "↑↓ enter chooses · esc declines", rows.len() as u16, theme, area, buffer);
     let skip = rows.len().saturating_sub(usize::from(inner.height));
     for (y, row) in (inner.top()..inner.bottom()).zip(rows.into_iter().skip(skip)) {
         buffer.set_line(inner.x, y, &row, inner.width);

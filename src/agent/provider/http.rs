@@ -16,6 +16,7 @@ use tokio_util::sync::CancellationToken;
 use super::classify::from_status_without;
 use super::words::shortened;
 use super::{Failure, FailureKind, Headers, HttpRequest};
+use client::Roots;
 pub use client::{Network, ProxyChoice};
 
 /// Longest wait for the rest of an error answer.
@@ -30,6 +31,8 @@ pub struct Http {
     network: Network,
     outside: OnceLock<Result<Client, Failure>>,
     loopback: OnceLock<Result<Client, Failure>>,
+    /// For plain HTTP to this machine, where no certificates are needed.
+    plain: OnceLock<Result<Client, Failure>>,
 }
 
 /// The body of an answer with a good status.
@@ -130,12 +133,12 @@ impl Http {
     }
 
     fn client(&self, url: &reqwest::Url) -> Result<&Client, Failure> {
-        let (cell, proxy) = if is_loopback(url) {
-            (&self.loopback, &ProxyChoice::Never)
-        } else {
-            (&self.outside, &self.network.proxy)
+        let (cell, proxy, roots) = match (is_loopback(url), url.scheme()) {
+            (true, "http") => (&self.plain, &ProxyChoice::Never, Roots::None),
+            (true, _) => (&self.loopback, &ProxyChoice::Never, Roots::System),
+            (false, _) => (&self.outside, &self.network.proxy, Roots::System),
         };
-        cell.get_or_init(|| client::build(&self.network, proxy)).as_ref().map_err(Clone::clone)
+        cell.get_or_init(|| client::build(&self.network, proxy, roots)).as_ref().map_err(Clone::clone)
     }
 }
 

@@ -1,12 +1,13 @@
 //! What the person set: `config.toml`, the environment, the places of files.
 //!
-//! Only what belongs to the person counts: nothing of the project's folder is read here, as it
-//! could name an address, a key or a program. Keys are in [`auth`], saving in [`write`].
+//! Only what belongs to the person counts: what a project sets is in [`trust`], and names neither
+//! addresses, keys nor programs. Keys are in [`auth`], saving in [`write`].
 
 pub mod auth;
 mod network;
 pub mod paths;
 mod toml_file;
+pub mod trust;
 pub mod write;
 
 use std::collections::BTreeMap;

@@ -55,6 +55,11 @@ impl Paths {
         self.sessions().join(cwd_name(cwd))
     }
 
+    /// Which folders the person trusts.
+    pub fn trust_file(&self) -> PathBuf {
+        self.config.join("trust.json")
+    }
+
     /// What lists remember of session files.
     pub fn session_index(&self) -> PathBuf {
         self.cache.join("sessions.index")

@@ -14,6 +14,7 @@ mod send;
 mod sessions;
 mod slash;
 mod tree;
+mod trust;
 
 use super::effect::Effect;
 use super::geometry::Laid;
@@ -22,6 +23,7 @@ use super::msg::{Msg, Stamped};
 
 pub(crate) use overlays::age;
 pub(super) use overlays::open_sessions;
+pub(crate) use trust::ask as ask_trust;
 
 /// Folds one fact into the model. Effects are to be performed in order.
 pub fn update(mut model: Model, stamped: Stamped) -> (Model, Vec<Effect>) {

@@ -3,7 +3,7 @@
 use std::path::PathBuf;
 use std::sync::Arc;
 
-use super::{actions, send, sessions, slash, tree};
+use super::{actions, send, sessions, slash, tree, trust};
 use crate::agent::AgentCommand;
 use crate::agent::command::SessionCommand;
 use crate::agent::event::NoticeLevel;
@@ -51,6 +51,12 @@ fn press(model: &mut Model, key: Key, page: usize, effects: &mut Vec<Effect>) {
                 model.overlays.push(Overlay::Login { vendor, line, ticket, failed });
             }
         },
+        Overlay::Trust { question, mut selected } => {
+            match overlay::asked_key(&question, &mut selected, key) {
+                Outcome::Done(answer) => trust::answered(model, &answer, effects),
+                _ => model.overlays.push(Overlay::Trust { question, selected }),
+            }
+        }
         Overlay::Tree(mut view) => match view.key(key, page) {
             Outcome::Done(choice) => tree::chosen(model, view, choice, effects),
             Outcome::Closed => {}

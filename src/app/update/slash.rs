@@ -1,6 +1,6 @@
 //! What each slash command does.
 
-use super::{actions, overlays, tree};
+use super::{actions, overlays, tree, trust};
 use crate::agent::AgentCommand;
 use crate::agent::command::{SessionCommand, Shown};
 use crate::agent::event::NoticeLevel;
@@ -30,6 +30,7 @@ pub(super) fn run(model: &mut Model, command: Slash, arguments: &str, effects: &
         Slash::Session => session(model),
         Slash::Theme => theme(model, arguments, effects),
         Slash::Login => overlays::open_login(model, arguments, effects),
+        Slash::Trust => trust::ask(model),
         Slash::Hotkeys | Slash::Help => model.overlays.push(Overlay::Help { scroll: 0 }),
         Slash::Quit => effects.push(Effect::Quit),
     }

@@ -24,6 +24,7 @@ use crate::agent::session::lock::{self, Life};
 use crate::agent::session::tail::TAIL;
 use crate::agent::session::{Access, Session, list, search};
 use crate::agent::settings::auth::Keys;
+use crate::agent::settings::trust::Project;
 use crate::agent::settings::write;
 use crate::app::effect::{Reply, Request, Server, Ticket, Vendor};
 use crate::cli::keycheck::{Tried, try_key};
@@ -47,6 +48,8 @@ pub struct Office {
     /// What lists remember of them.
     pub index: PathBuf,
     pub config_file: PathBuf,
+    /// Which folders the person trusts.
+    pub trust_file: PathBuf,
     /// Models of servers on this machine, once they were found.
     pub served: std::sync::Mutex<Vec<Arc<Model>>>,
 }
@@ -101,6 +104,7 @@ impl Desk {
                 Request::Branch => blocking(move || Reply::Branch(files::branch(&office.cwd))).await,
                 Request::Servers => office.servers().await,
                 Request::DeleteSession { path } => blocking(move || office.delete_session(&path)).await,
+                Request::Trust { trusted } => blocking(move || office.trust(trusted)).await,
                 Request::Picture { path } => blocking(move || files::picture(&office.cwd, &path)).await,
                 // Worked off by the loop itself: it needs the terminal.
                 Request::Editor { .. } => return,
@@ -280,6 +284,17 @@ impl Office {
         match self.keys.store(vendor, &key) {
             Ok(()) => Reply::Done(format!("the key for {vendor} is stored")),
             Err(error) => Reply::Failed(format!("the key could not be stored: {error}")),
+        }
+    }
+
+    fn trust(&self, trusted: bool) -> Reply {
+        let Some(project) = Project::of(&self.cwd) else {
+            return Reply::Failed("the settings of this folder are gone".to_owned());
+        };
+        match (project.answer(&self.trust_file, trusted), trusted) {
+            (Ok(()), true) => Reply::Done("trusted; its settings hold from the next start".to_owned()),
+            (Ok(()), false) => Reply::Done("not trusted; /trust asks again".to_owned()),
+            (Err(error), _) => Reply::Failed(error.to_string()),
         }
     }
 

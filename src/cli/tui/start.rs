@@ -5,7 +5,7 @@
 //! files, the agent. What is typed meanwhile waits in the terminal and is not lost.
 
 use std::collections::HashMap;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex};
 
 use tokio::sync::mpsc;
@@ -20,6 +20,7 @@ use crate::agent::command::SessionCommand;
 use crate::agent::event::{AgentEvent, NoticeLevel};
 use crate::agent::history::PromptHistory;
 use crate::agent::session::Session;
+use crate::agent::settings::trust::Project;
 use crate::agent::task;
 use crate::app::boot::Boot;
 use crate::app::geometry::Size;
@@ -140,6 +141,7 @@ fn office(setup: &Setup) -> Office {
         cwd: setup.cwd.clone(),
         sessions: setup.settings.session_root(&setup.paths),
         index: setup.paths.session_index(),
+        trust_file: setup.paths.trust_file(),
         config_file: setup.paths.config_file(),
         served: Mutex::default(),
     }
@@ -156,7 +158,7 @@ fn first_frame(setup: &Setup) -> Result<(Boot, Memo), String> {
         at: jiff::Timestamp::now().as_millisecond(),
         size: Size { width: area.width, height: area.height },
         version: env!("CARGO_PKG_VERSION").to_owned(),
-        place: place(setup),
+        place: in_short(&setup.cwd),
         model: setup.model.clone(),
         thinking: setup.thinking,
         demo: setup.demo,
@@ -166,6 +168,9 @@ fn first_frame(setup: &Setup) -> Result<(Boot, Memo), String> {
         hide_thinking: settings.hide_thinking,
         mouse: settings.mouse.unwrap_or(true),
         notices: setup.notices.clone(),
+        project: setup.project.project.as_ref().map(Project::names).unwrap_or_default(),
+        ask_trust: setup.project.is_open(),
+        instructions: setup.instructions().iter().map(|path| in_short(path)).collect(),
         pick_session: setup.args.resume,
     };
     Ok((boot, Memo::new(color_depth(), custom)))
@@ -189,14 +194,14 @@ fn theme(setup: &Setup) -> Result<(String, HashMap<String, Theme>), String> {
     Ok((name.clone(), HashMap::from([(name, theme)])))
 }
 
-/// The working directory, with the home directory as `~`.
-fn place(setup: &Setup) -> String {
+/// A path, with the home directory as `~`.
+fn in_short(path: &Path) -> String {
     let home = directories::BaseDirs::new();
-    let below = home.as_ref().and_then(|dirs| setup.cwd.strip_prefix(dirs.home_dir()).ok());
+    let below = home.as_ref().and_then(|dirs| path.strip_prefix(dirs.home_dir()).ok());
     match below {
         Some(rest) if rest.as_os_str().is_empty() => "~".to_owned(),
         Some(rest) => format!("~/{}", rest.display()),
-        None => setup.cwd.display().to_string(),
+        None => path.display().to_string(),
     }
 }
 

@@ -55,11 +55,20 @@ impl Default for Network {
     }
 }
 
+/// Which certificates a client trusts besides those of `ca_file`.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Roots {
+    /// Those of the system. Reading them takes longer than all the rest of a start.
+    System,
+    /// None: the client is for plain HTTP.
+    None,
+}
+
 /// Builds a client.
 ///
 /// # Errors
 /// When the certificates cannot be read, or the address of the proxy is none.
-pub(super) fn build(network: &Network, proxy: &ProxyChoice) -> Result<Client, Failure> {
+pub(super) fn build(network: &Network, proxy: &ProxyChoice, roots: Roots) -> Result<Client, Failure> {
     // An error means that a provider is installed already, which serves as well.
     let _ = rustls::crypto::ring::default_provider().install_default();
     let own = network.ca_file.as_deref().map(certificates).transpose()?.unwrap_or_default();
@@ -75,6 +84,9 @@ pub(super) fn build(network: &Network, proxy: &ProxyChoice) -> Result<Client, Fa
             ProxyChoice::At(address) => builder.proxy(at(address)?),
         })
     };
+    if roots == Roots::None {
+        return settings()?.tls_certs_only(own).build().map_err(|error| unusable(&error));
+    }
     // A machine without certificates still has plain HTTP; HTTPS then fails by name.
     let built = settings()?.tls_certs_merge(own.clone()).build();
     built.or_else(|error| settings()?.tls_certs_only(own).build().map_err(|_| unusable(&error)))

@@ -1,0 +1,156 @@
+//! What a folder may decide for the person who works in it: nothing, until it is trusted.
+//!
+//! A project's own settings are in `.tau/` of the working directory. They name no address, key,
+//! program or place, trusted or not; and nothing of them is used before the person has said so.
+//! What was trusted is kept as a copy: a file that changes has to be trusted again. Instruction
+//! files (`AGENTS.md`) need no trust, as they are only text for the model.
+
+use std::collections::BTreeMap;
+use std::io;
+use std::path::{Path, PathBuf};
+
+use serde::{Deserialize, Serialize};
+
+use super::{MAX_BYTES, Settings, SettingsError, ThinkingLevel, read_toml_text};
+use crate::agent::files::{LockFile, read_capped, replace};
+
+/// The folder of a project's own settings.
+pub const FOLDER: &str = ".tau";
+/// The files in it that have an effect.
+const ACTING: [&str; 3] = ["config.toml", "SYSTEM.md", "APPEND_SYSTEM.md"];
+/// Largest file of a project that is read, in bytes.
+const LARGEST: u64 = 64 * 1024;
+
+/// The acting files of a folder, by name.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Project {
+    /// The folder, without links.
+    root: PathBuf,
+    files: BTreeMap<String, String>,
+}
+
+/// What the person has said of a project.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Trust {
+    Trusted,
+    Refused,
+    /// Nothing yet.
+    Unknown,
+    /// It was trusted as it was before; something in it has changed.
+    Changed,
+}
+
+/// Settings that a project can make.
+#[derive(Clone, Debug, Default, PartialEq, Deserialize)]
+#[serde(default, deny_unknown_fields)]
+pub struct ProjectSettings {
+    model: Option<String>,
+    thinking: Option<ThinkingLevel>,
+    theme: Option<String>,
+    tools: Option<Vec<String>>,
+    bash_timeout: Option<u64>,
+    hide_thinking: Option<bool>,
+    auto_compact: Option<bool>,
+    compact_reserve: Option<u64>,
+}
+
+/// What is kept of answers.
+#[derive(Debug, Default, Serialize, Deserialize)]
+#[serde(default)]
+struct Kept {
+    trusted: BTreeMap<PathBuf, BTreeMap<String, String>>,
+    refused: Vec<PathBuf>,
+}
+
+impl Project {
+    /// The acting files of a directory; none when there are none, or they are no plain files of
+    /// its own.
+    pub fn of(cwd: &Path) -> Option<Self> {
+        let root = cwd.canonicalize().ok()?;
+        let folder = root.join(FOLDER);
+        let text = |name: &&str| {
+            let path = folder.join(name);
+            let inside = path.canonicalize().ok()?.starts_with(&root);
+            let bytes = read_capped(&path, LARGEST).ok().filter(|_| inside)?;
+            Some(((*name).to_owned(), String::from_utf8_lossy(&bytes).into_owned()))
+        };
+        let files: BTreeMap<String, String> = ACTING.iter().filter_map(text).collect();
+        (!files.is_empty()).then_some(Project { root, files })
+    }
+
+    /// The files, as people know them.
+    pub fn names(&self) -> Vec<String> {
+        self.files.keys().map(|name| format!("{FOLDER}/{name}")).collect()
+    }
+
+    /// The folder they are in.
+    pub fn folder(&self) -> PathBuf {
+        self.root.join(FOLDER)
+    }
+
+    /// The settings in its `config.toml`.
+    ///
+    /// # Errors
+    /// When a line is not understood, or a setting is one that only the person can make.
+    pub fn settings(&self) -> Result<ProjectSettings, SettingsError> {
+        let Some(text) = self.files.get("config.toml") else { return Ok(ProjectSettings::default()) };
+        read_toml_text(&self.folder().join("config.toml"), text)
+    }
+
+    /// What the person has said of it; `file` keeps the answers.
+    ///
+    /// # Errors
+    /// When `file` cannot be read; nothing is trusted then.
+    pub fn trust(&self, file: &Path) -> Result<Trust, SettingsError> {
+        let kept = load(file)?;
+        Ok(match kept.trusted.get(&self.root) {
+            Some(files) if *files == self.files => Trust::Trusted,
+            Some(_) => Trust::Changed,
+            None if kept.refused.contains(&self.root) => Trust::Refused,
+            None => Trust::Unknown,
+        })
+    }
+
+    /// Keeps an answer: it is trusted as it is now, or not at all.
+    ///
+    /// # Errors
+    /// When `file` cannot be read or written.
+    pub fn answer(&self, file: &Path, trusted: bool) -> Result<(), SettingsError> {
+        let failed = |error: io::Error| SettingsError(format!("{}: {error}", file.display()));
+        let _lock = LockFile::take(&file.with_extension("json.lock")).map_err(failed)?;
+        let mut kept = load(file)?;
+        kept.trusted.remove(&self.root);
+        kept.refused.retain(|root| *root != self.root);
+        if trusted {
+            kept.trusted.insert(self.root.clone(), self.files.clone());
+        } else {
+            kept.refused.push(self.root.clone());
+        }
+        let text = serde_json::to_vec_pretty(&kept).map_err(|error| failed(error.into()))?;
+        replace(file, &text).map_err(failed)
+    }
+}
+
+fn load(file: &Path) -> Result<Kept, SettingsError> {
+    let wrong = |error: &dyn std::fmt::Display| SettingsError(format!("{}: {error}", file.display()));
+    match read_capped(file, MAX_BYTES) {
+        Ok(bytes) => serde_json::from_slice(&bytes).map_err(|error| wrong(&error)),
+        Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(Kept::default()),
+        Err(error) => Err(wrong(&error)),
+    }
+}
+
+impl Settings {
+    /// The settings with what a trusted project sets in their place.
+    pub fn with_project(mut self, project: ProjectSettings) -> Self {
+        self.model = project.model.or(self.model);
+        self.thinking = project.thinking.or(self.thinking);
+        self.theme = project.theme.or(self.theme);
+        self.tools = project.tools.or(self.tools);
+        self.bash_timeout = project.bash_timeout.or(self.bash_timeout);
+        self.hide_thinking = project.hide_thinking.unwrap_or(self.hide_thinking);
+        self.auto_compact = project.auto_compact.or(self.auto_compact);
+        self.compact_reserve = project.compact_reserve.or(self.compact_reserve);
+        self
+    }
+}

@@ -1,0 +1,169 @@
+//! The program is killed at random points of running turns; nothing that was told is lost.
+//!
+//! A child of this test runs an agent that never rests and says on standard output which messages
+//! are complete. 20 kills in a plain run; `TAU_KILLS=500` for as many as promised:
+//! `TAU_KILLS=500 cargo test --release --test all kills -- --nocapture`.
+
+use std::io::{BufRead, BufReader, Write};
+use std::path::{Path, PathBuf};
+use std::process::{Command, Stdio};
+use std::time::{Duration, Instant};
+
+use serde_json::{Value, json};
+use tau::agent::message::{Message, StopReason};
+use tau::agent::session::entry::Body;
+use tau::agent::session::list::newest;
+use tau::agent::session::{Access, Session};
+use tau::agent::{AgentCommand, AgentEvent};
+
+use crate::fake::Step::{Call, Say, Stop, Wait};
+use crate::fake::{Bench, Player};
+use crate::laws::Dice;
+use crate::sessions::opened_soon;
+
+/// Where the child keeps its session.
+const FOLDER: &str = "TAU_TEST_KILLS";
+/// Begins a line that tells of a complete message.
+const TOLD: &str = "told ";
+
+fn kills() -> usize {
+    std::env::var("TAU_KILLS").ok().and_then(|kills| kills.parse().ok()).unwrap_or(20)
+}
+
+/// Runs a child until it has said something and a while longer, kills it; what it has told.
+fn killed(folder: &Path, after: Duration) -> Vec<Message> {
+    let mut child = Command::new(std::env::current_exe().unwrap())
+        .args(["--exact", "kills::child", "--ignored", "--nocapture"])
+        .env(FOLDER, folder)
+        .stdout(Stdio::piped())
+        .stderr(Stdio::null())
+        .spawn()
+        .unwrap();
+    let mut lines = BufReader::new(child.stdout.take().unwrap()).lines();
+    let mut told = Vec::new();
+    let mut note = |line: &str| {
+        // A line can be cut off by the kill; then nobody was told.
+        let message = line.split_once(TOLD).and_then(|(_, json)| serde_json::from_str(json).ok());
+        told.extend(message);
+    };
+    let first = lines.find(|line| line.as_ref().is_ok_and(|line| line.contains(TOLD)));
+    note(&first.expect("the child says something").unwrap());
+    let reader = std::thread::spawn(move || lines.map_while(Result::ok).collect::<Vec<String>>());
+    std::thread::sleep(after);
+    child.kill().unwrap();
+    child.wait().unwrap();
+    reader.join().unwrap().iter().for_each(|line| note(line));
+    told
+}
+
+/// All calls have exactly one result, in what a request would hold.
+fn check_calls(session: &Session) {
+    let model = crate::fake::model("first");
+    let told = tau::agent::context::for_request(&session.context().messages, &model);
+    let mut open: Vec<String> = Vec::new();
+    for message in &told {
+        match message.as_ref() {
+            Message::Assistant(answer) => {
+                assert!(open.is_empty(), "{open:?} have no result");
+                open = answer.tool_calls().map(|call| call.id.clone()).collect();
+            }
+            Message::ToolResult(result) => {
+                let at = open.iter().position(|id| *id == result.tool_call_id);
+                open.remove(at.unwrap_or_else(|| panic!("{} has no call", result.tool_call_id)));
+            }
+            _ => assert!(open.is_empty(), "{open:?} have no result"),
+        }
+    }
+    assert!(open.is_empty(), "{open:?} have no result");
+}
+
+fn stored(session: &Session) -> Vec<Message> {
+    let message = |body: &Body| match body {
+        Body::Message { message } => Some(Message::clone(message)),
+        _ => None,
+    };
+    session.tree().entries().iter().filter_map(|entry| message(&entry.body)).collect()
+}
+
+#[test]
+fn nothing_that_was_told_is_lost_to_a_kill() {
+    let folder = tempfile::tempdir().unwrap();
+    let mut dice = Dice::new(7);
+    let (mut told, mut torn) = (0, 0);
+    let began = Instant::now();
+    for kill in 0..kills() {
+        // A new session now and then, so that its first line is met as well.
+        let sessions = folder.path().join(format!("{}", kill / 25));
+        let messages = killed(&sessions, Duration::from_micros(dice.below(40_000) as u64));
+        let path = newest(&sessions, folder.path()).expect("a session");
+        let session = opened_soon(&path);
+        torn += session.skipped_lines();
+        let kept = stored(&session);
+        for message in &messages {
+            assert!(kept.contains(message), "kill {kill}: {message:?} is lost from {}", path.display());
+        }
+        assert!(session.skipped_lines() <= kill + 1, "kill {kill}: one line a kill at most");
+        check_calls(&session);
+        told += messages.len();
+    }
+    println!("{} kills in {:?}: {told} messages told and kept, {torn} torn lines", kills(), began.elapsed());
+}
+
+#[tokio::test]
+async fn a_killed_session_goes_on() {
+    let folder = tempfile::tempdir().unwrap();
+    let mut dice = Dice::new(11);
+    for _ in 0..(kills() / 20).max(2) {
+        killed(folder.path(), Duration::from_micros(dice.below(20_000) as u64));
+    }
+    let path = newest(folder.path(), folder.path().parent().unwrap()).expect("a session");
+    let before = opened_soon(&path).context().messages.len();
+    let player = Player::new(vec![vec![Say("still here"), Stop(StopReason::Stop)]]);
+    let mut bench = Bench::with(player.clone(), |config| config.session = opened_soon(&path));
+    bench.prompt("go on").await;
+    bench.settled().await;
+    let (session, _dir) = {
+        bench.send(AgentCommand::Shutdown).await;
+        bench.until(|event| *event == AgentEvent::Stopped).await;
+        (Session::open_as(&path, Access::Read).unwrap(), bench.dir)
+    };
+    assert!(session.context().messages.len() >= before + 2);
+    check_calls(&session);
+    assert_eq!(crate::sessions::texts(&session).last().map(String::as_str), Some("assistant:still here"));
+}
+
+/// The child: goes on with the session in its folder, or begins one, and never rests.
+#[tokio::test]
+#[ignore = "run by the tests that kill it"]
+async fn child() {
+    let folder = PathBuf::from(std::env::var_os(FOLDER).unwrap());
+    let cwd = folder.parent().unwrap().to_owned();
+    let session = match newest(&folder, &cwd) {
+        Some(path) => opened_soon(&path),
+        None => Session::begin(Some(&folder), &cwd, None),
+    };
+    let player = Player::new(Vec::new());
+    let mut bench = Bench::with(player.clone(), |config| config.session = session);
+    let mut out = std::io::stdout();
+    for turn in 0_u64.. {
+        let call = |id: &'static str, arguments: Value| Call(id, "echo", arguments);
+        player.add(vec![
+            Say("I look"),
+            call("a", json!({"text": "x".repeat(700)})),
+            call("b", json!({"words": turn % 900})),
+            Stop(StopReason::ToolUse),
+        ]);
+        player.add(vec![Wait(turn % 3), Say("so it is"), Stop(StopReason::Stop)]);
+        bench.prompt(&format!("turn {turn}")).await;
+        loop {
+            match bench.next().await {
+                AgentEvent::MessageEnd { message } => {
+                    writeln!(out, "{TOLD}{}", serde_json::to_string(&message).unwrap()).unwrap();
+                    out.flush().unwrap();
+                }
+                AgentEvent::AgentSettled { .. } => break,
+                _ => {}
+            }
+        }
+    }
+}
