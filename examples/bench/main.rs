@@ -1,4 +1,5 @@
-//! Measures what a person waits for: start, echo of a key, a long answer, memory, idling.
+//! Measures what a person waits for: start, echo of a key, a long answer, memory, idling, and what
+//! a script waits for.
 //!
 //! ```text
 //! cargo build --release && cargo run --release --example bench
@@ -18,6 +19,7 @@
     reason = "a measuring program: it runs programs, reads clocks and /proc, and prints"
 )]
 
+mod pipes;
 mod process;
 mod terminal;
 
@@ -39,6 +41,8 @@ enum Part {
     Reply,
     /// CPU, wake-ups and bytes while nothing happens.
     Idle,
+    /// Help, the version, and a turn of print mode, from exec to the end.
+    Pipes,
 }
 
 /// Measures start, echo, a long answer, memory and idling.
@@ -58,6 +62,9 @@ struct Options {
     /// The tau to measure [default: the one beside this program]
     #[arg(long)]
     tau: Option<PathBuf>,
+    /// Be the floor of a turn of print mode: one request to this address
+    #[arg(long, hide = true)]
+    ask: Option<String>,
     /// Leave other agents out
     #[arg(long)]
     alone: bool,
@@ -72,6 +79,9 @@ struct Subject {
 
 fn main() {
     let options = Options::parse();
+    if let Some(address) = &options.ask {
+        return pipes::ask(address);
+    }
     let Some(tau) = options.tau.clone().or_else(beside).filter(|path| path.exists()) else {
         eprintln!("there is no tau to measure: run `cargo build --release` first, or name one with --tau");
         std::process::exit(2);
@@ -84,6 +94,11 @@ fn main() {
     println!("{:<10} {:<34} {:>12}", "program", "figure", "value");
     if wanted(Part::Start) {
         measure_floor(options.runs);
+    }
+    if wanted(Part::Pipes)
+        && let Some(tau) = subjects.first()
+    {
+        pipes::measure(&tau.path, options.runs);
     }
     for subject in &subjects {
         if wanted(Part::Start) {
