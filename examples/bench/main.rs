@@ -1,4 +1,5 @@
-//! Measures what a person waits for: start, echo of a key, a long answer, memory, idling, sessions.
+//! Measures what a person waits for: start, echo of a key, a long answer, memory, idling, sessions; and
+//! what a script waits for.
 //!
 //! ```text
 //! cargo build --release && cargo run --release --example bench
@@ -18,6 +19,7 @@
     reason = "a measuring program: it runs programs, reads clocks and /proc, and prints"
 )]
 
+mod pipes;
 mod process;
 mod sessions;
 mod terminal;
@@ -42,6 +44,8 @@ enum Part {
     Idle,
     /// Lists of 10,000 sessions, the opening of one of 100 MB, appending.
     Sessions,
+    /// Help, the version, and a turn of print mode, from exec to the end.
+    Pipes,
 }
 
 /// Measures start, echo, a long answer, memory and idling.
@@ -61,6 +65,9 @@ struct Options {
     /// The tau to measure [default: the one beside this program]
     #[arg(long)]
     tau: Option<PathBuf>,
+    /// Be the floor of a turn of print mode: one request to this address
+    #[arg(long, hide = true)]
+    ask: Option<String>,
     /// Leave other agents out
     #[arg(long)]
     alone: bool,
@@ -75,6 +82,9 @@ struct Subject {
 
 fn main() {
     let options = Options::parse();
+    if let Some(address) = &options.ask {
+        return pipes::ask(address);
+    }
     let Some(tau) = options.tau.clone().or_else(beside).filter(|path| path.exists()) else {
         eprintln!("there is no tau to measure: run `cargo build --release` first, or name one with --tau");
         std::process::exit(2);
@@ -90,6 +100,11 @@ fn main() {
     }
     if let Some(tau) = subjects.first().filter(|_| wanted(Part::Sessions)) {
         sessions::measure(tau);
+    }
+    if wanted(Part::Pipes)
+        && let Some(tau) = subjects.first()
+    {
+        pipes::measure(&tau.path, options.runs);
     }
     for subject in &subjects {
         if wanted(Part::Start) {

@@ -18,7 +18,7 @@ const HELP: &str = "\
 {about}
 
 Usage: tau [OPTIONS] [PROMPT]...      (@FILE adds a file or a picture)
-       tau models | tau auth          (with --help, each says more)
+       tau models | auth | completions SHELL | man     (--help says more)
 
 {all-args}{after-help}";
 
@@ -242,6 +242,10 @@ pub enum Command {
     Models(super::models::ModelsArgs),
     /// `tau auth`.
     Auth(super::auth::AuthArgs),
+    /// `tau completions`.
+    Completions(super::pages::CompletionsArgs),
+    /// `tau man`.
+    Man(super::pages::ManArgs),
 }
 
 impl Command {
@@ -254,6 +258,10 @@ impl Command {
         match arguments.get(1).and_then(|word| word.to_str()) {
             Some("models") => super::models::ModelsArgs::try_parse_from(rest).map(Command::Models).map(Some),
             Some("auth") => super::auth::AuthArgs::try_parse_from(rest).map(Command::Auth).map(Some),
+            Some("completions") => {
+                super::pages::CompletionsArgs::try_parse_from(rest).map(Command::Completions).map(Some)
+            }
+            Some("man") => super::pages::ManArgs::try_parse_from(rest).map(Command::Man).map(Some),
             _ => Ok(None),
         }
     }
@@ -382,6 +390,9 @@ mod tests {
             ("tau models --refresh claude opus", "Models"),
             ("tau auth", "Auth"),
             ("tau auth check", "Auth"),
+            ("tau completions fish", "Completions"),
+            ("tau man", "Man"),
+            ("tau mankind", ""),
             ("tau -- models", ""),
             ("tau -p models", ""),
             ("tau Models", ""),

@@ -16,6 +16,7 @@ pub mod keycheck;
 pub mod known;
 pub mod log;
 pub mod models;
+pub mod pages;
 pub mod print;
 pub mod probe;
 pub mod progress;
@@ -42,6 +43,8 @@ fn run() -> Exit {
         Ok(None) => {}
         Ok(Some(Command::Models(args))) => return crash::or_crash(models::run(&args)),
         Ok(Some(Command::Auth(args))) => return crash::or_crash(auth::run(args)),
+        Ok(Some(Command::Completions(args))) => return say(&pages::completions(args.shell)),
+        Ok(Some(Command::Man(_))) => return say(&pages::man()),
         Err(error) => return args::refuse(&error),
     }
     let args = match Args::read(arguments) {
