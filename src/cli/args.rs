@@ -17,7 +17,7 @@ const HELP: &str = "\
 {about}
 
 Usage: tau [OPTIONS] [PROMPT]...      (@FILE adds a file or a picture)
-       tau models | tau auth          (with --help, each says more)
+       tau models | auth | export     (with --help, each says more)
 
 {all-args}{after-help}";
 
@@ -235,6 +235,8 @@ pub enum Command {
     Models(super::models::ModelsArgs),
     /// `tau auth`.
     Auth(super::auth::AuthArgs),
+    /// `tau export`.
+    Export(super::export::ExportArgs),
 }
 
 impl Command {
@@ -246,6 +248,7 @@ impl Command {
         let rest = arguments.iter().skip(1);
         match arguments.get(1).and_then(|word| word.to_str()) {
             Some("models") => super::models::ModelsArgs::try_parse_from(rest).map(Command::Models).map(Some),
+            Some("export") => super::export::ExportArgs::try_parse_from(rest).map(Command::Export).map(Some),
             Some("auth") => super::auth::AuthArgs::try_parse_from(rest).map(Command::Auth).map(Some),
             _ => Ok(None),
         }
@@ -366,6 +369,8 @@ mod tests {
             ("tau models --refresh claude opus", "Models"),
             ("tau auth", "Auth"),
             ("tau auth check", "Auth"),
+            ("tau export 0199 x.md", "Export"),
+            ("tau -p export x", ""),
             ("tau -- models", ""),
             ("tau -p models", ""),
             ("tau Models", ""),
