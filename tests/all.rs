@@ -13,6 +13,7 @@
 
 mod agent;
 mod documents;
+mod export;
 mod fake;
 mod faults;
 mod folds;

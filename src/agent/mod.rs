@@ -18,6 +18,7 @@ pub mod conduct;
 pub mod context;
 pub mod demo;
 pub mod event;
+pub mod export;
 pub mod files;
 mod guard;
 pub mod history;

@@ -77,7 +77,7 @@ impl Retries {
             asked => {
                 self.used += 1;
                 // A provider that asks for no wait (0, or a date that has passed) still gets one.
-                Verdict::Wait(self.backoff().max(asked.unwrap_or(0)))
+                Verdict::Wait(asked.filter(|ms| *ms > 0).unwrap_or_else(|| self.backoff()))
             }
         }
     }

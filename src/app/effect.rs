@@ -83,6 +83,8 @@ pub enum Request {
     Preview { path: PathBuf },
     /// Keep whether the settings of this folder are trusted: [`Reply::Done`].
     Trust { trusted: bool },
+    /// Write a session to a file, named after it when none is named: [`Reply::Done`].
+    Export { session: PathBuf, file: Option<PathBuf> },
     /// Read a picture for the model: [`Reply::Picture`].
     Picture { path: PathBuf },
 }

@@ -77,8 +77,10 @@ pub(super) enum Purpose {
     Branch,
     Servers,
     Picture,
-    /// Only tell how it went.
+    /// Only tell how it went, in passing.
     Tell,
+    /// Tell how it went, to be read later, too.
+    Note,
 }
 
 /// What the model needs from the shell, derived anew after each message.

@@ -18,7 +18,7 @@ const HELP: &str = "\
 {about}
 
 Usage: tau [OPTIONS] [PROMPT]...      (@FILE adds a file or a picture)
-       tau models | auth | completions SHELL | man     (--help says more)
+       tau models | auth | export | completions SHELL | man   (--help says more)
 
 {all-args}{after-help}";
 
@@ -246,6 +246,8 @@ pub enum Command {
     Completions(super::pages::CompletionsArgs),
     /// `tau man`.
     Man(super::pages::ManArgs),
+    /// `tau export`.
+    Export(super::export::ExportArgs),
 }
 
 impl Command {
@@ -257,6 +259,7 @@ impl Command {
         let rest = arguments.iter().skip(1);
         match arguments.get(1).and_then(|word| word.to_str()) {
             Some("models") => super::models::ModelsArgs::try_parse_from(rest).map(Command::Models).map(Some),
+            Some("export") => super::export::ExportArgs::try_parse_from(rest).map(Command::Export).map(Some),
             Some("auth") => super::auth::AuthArgs::try_parse_from(rest).map(Command::Auth).map(Some),
             Some("completions") => {
                 super::pages::CompletionsArgs::try_parse_from(rest).map(Command::Completions).map(Some)
@@ -393,6 +396,8 @@ mod tests {
             ("tau completions fish", "Completions"),
             ("tau man", "Man"),
             ("tau mankind", ""),
+            ("tau export 0199 x.md", "Export"),
+            ("tau -p export x", ""),
             ("tau -- models", ""),
             ("tau -p models", ""),
             ("tau Models", ""),

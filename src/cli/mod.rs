@@ -9,6 +9,7 @@ pub mod auth;
 pub mod compose;
 pub mod crash;
 pub mod exit;
+pub mod export;
 pub mod headless;
 pub mod hidden;
 pub mod json;
@@ -42,6 +43,7 @@ fn run() -> Exit {
     match Command::read(&arguments) {
         Ok(None) => {}
         Ok(Some(Command::Models(args))) => return crash::or_crash(models::run(&args)),
+        Ok(Some(Command::Export(args))) => return crash::or_crash(export::run(&args)),
         Ok(Some(Command::Auth(args))) => return crash::or_crash(auth::run(args)),
         Ok(Some(Command::Completions(args))) => return say(&pages::completions(args.shell)),
         Ok(Some(Command::Man(_))) => return say(&pages::man()),

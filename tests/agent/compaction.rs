@@ -350,3 +350,27 @@ fn sizes_are_near_what_providers_count() {
     println!("{count} answers: {estimated} tokens estimated, {counted} counted");
     assert!(count > 10 && estimated * 4 > counted * 3 && estimated * 3 < counted * 4);
 }
+
+#[tokio::test]
+async fn the_prompt_is_made_anew_after_a_compaction_and_not_before() {
+    let player = Player::new(vec![
+        vec![Say(long(1_200)), STOP],
+        vec![Say("second"), STOP],
+        SUMMARY.to_vec(),
+        vec![Say("third"), STOP],
+    ]);
+    let mut bench = Bench::with(player.clone(), |config| {
+        small(config);
+        let hooks = std::mem::take(&mut config.conduct.hooks);
+        config.conduct.hooks = hooks.reread(|| "be brief, and use tabs".into());
+    });
+    for text in ["first", "second"] {
+        bench.prompt(text).await;
+        bench.settled().await;
+    }
+    compact(&mut bench, None).await;
+    bench.prompt("third").await;
+    bench.settled().await;
+    let systems: Vec<String> = requests(&player).iter().map(|request| request.system.to_string()).collect();
+    assert_eq!(systems, ["be brief", "be brief", SYSTEM, "be brief, and use tabs"]);
+}

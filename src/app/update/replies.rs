@@ -34,6 +34,7 @@ pub(super) fn take(model: &mut Model, ticket: Ticket, reply: Reply, effects: &mu
             model.models = models;
             overlays::choose_model(model, &name, effects);
         }
+        (Purpose::Note, Reply::Done(text)) => model.transcript.notice(NoticeLevel::Info, &text, None),
         (_, Reply::Done(text)) => model.remark(&text),
         (_, Reply::Failed(text)) => model.transcript.notice(NoticeLevel::Warning, &text, None),
         _ => {}

@@ -1,12 +1,14 @@
 //! What each slash command does.
 
+use std::path::PathBuf;
+
 use super::{actions, overlays, tree, trust};
 use crate::agent::AgentCommand;
 use crate::agent::command::{SessionCommand, Shown};
 use crate::agent::event::NoticeLevel;
 use crate::agent::model::ThinkingLevel;
-use crate::app::effect::{Effect, Setting};
-use crate::app::model::Model;
+use crate::app::effect::{Effect, Request, Setting};
+use crate::app::model::{Model, Purpose};
 use crate::app::overlay::Overlay;
 use crate::app::slash::Slash;
 
@@ -27,6 +29,7 @@ pub(super) fn run(model: &mut Model, command: Slash, arguments: &str, effects: &
             effects.push(Effect::Agent(AgentCommand::Compact { instructions }));
         }
         Slash::Copy => actions::copy_answer(model, effects),
+        Slash::Export => export(model, arguments, effects),
         Slash::Session => session(model),
         Slash::Theme => theme(model, arguments, effects),
         Slash::Login => overlays::open_login(model, arguments, effects),
@@ -58,6 +61,15 @@ fn name(model: &mut Model, name: &str, effects: &mut Vec<Effect>) {
     }
     let name = name.to_owned();
     effects.push(Effect::Agent(AgentCommand::Session(SessionCommand::Name { name })));
+}
+
+fn export(model: &mut Model, file: &str, effects: &mut Vec<Effect>) {
+    let Some(session) = model.status.session.file.clone() else {
+        let text = "this session is in memory only, so there is nothing to write";
+        return model.transcript.notice(NoticeLevel::Warning, text, Some("start tau without --no-session"));
+    };
+    let file = Some(PathBuf::from(file)).filter(|file| !file.as_os_str().is_empty());
+    model.ask(Purpose::Note, Request::Export { session, file }, effects);
 }
 
 fn session(model: &mut Model) {

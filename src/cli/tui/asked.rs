@@ -28,7 +28,7 @@ use crate::agent::settings::trust::Project;
 use crate::agent::settings::write;
 use crate::app::effect::{Reply, Request, Server, Ticket, Vendor};
 use crate::cli::keycheck::{Tried, try_key};
-use crate::cli::probe;
+use crate::cli::{export, probe};
 
 /// Session rows that are handed on together.
 const BATCH: usize = 64;
@@ -104,6 +104,9 @@ impl Desk {
                 Request::Branch => blocking(move || Reply::Branch(files::branch(&office.cwd))).await,
                 Request::Servers => office.servers().await,
                 Request::DeleteSession { path } => blocking(move || office.delete_session(&path)).await,
+                Request::Export { session, file } => {
+                    blocking(move || office.export(&session, file.as_deref())).await
+                }
                 Request::Trust { trusted } => blocking(move || office.trust(trusted)).await,
                 Request::Picture { path } => blocking(move || files::picture(&office.cwd, &path)).await,
                 // Worked off by the loop itself: it needs the terminal.
@@ -284,6 +287,15 @@ impl Office {
         match self.keys.store(vendor, &key) {
             Ok(()) => Reply::Done(format!("the key for {vendor} is stored")),
             Err(error) => Reply::Failed(format!("the key could not be stored: {error}")),
+        }
+    }
+
+    fn export(&self, session: &Path, file: Option<&Path>) -> Reply {
+        match export::write(session, file, &self.cwd, &export::secrets(&self.keys)) {
+            Ok((file, masked)) => {
+                Reply::Done(format!("written to {}; {masked} secrets were masked", file.display()))
+            }
+            Err(error) => Reply::Failed(format!("the session was not written: {error}")),
         }
     }
 

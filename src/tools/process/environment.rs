@@ -56,18 +56,23 @@ impl ChildEnv {
     }
 }
 
+/// Whether the name of a variable says that its value is secret.
+pub fn is_secret_name(name: &OsStr) -> bool {
+    let name = name.to_string_lossy().to_uppercase();
+    SECRET_WORDS.iter().any(|word| name.contains(word))
+}
+
 fn is_secret(name: &OsStr, value: &OsStr, secrets: &[String]) -> bool {
     if PLAIN.iter().any(|plain| name == OsStr::new(plain)) {
         return false;
     }
-    let name = name.to_string_lossy().to_uppercase();
     let value = value.to_string_lossy();
     let holds = |secret: &String| match secret.len() {
         0 => false,
         length if length < LONG_SECRET => value == secret.as_str(),
         _ => value.contains(secret.as_str()),
     };
-    SECRET_WORDS.iter().any(|word| name.contains(word)) || secrets.iter().any(holds)
+    is_secret_name(name) || secrets.iter().any(holds)
 }
 
 #[cfg(test)]

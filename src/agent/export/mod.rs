@@ -1,0 +1,112 @@
+//! A session as a document to hand on: a page, markdown, or its lines, without secrets.
+//!
+//! Pure but for [`own_secrets`]: from a session to text. Every piece of text passes the [`Mask`]
+//! before it is written; where the text comes from nobody is trusted, so pages escape all of it.
+
+mod html;
+mod markdown;
+mod mask;
+
+use std::path::Path;
+
+use super::session::Session;
+use super::session::entry::{Body, Entry};
+use super::session::outline::Outline;
+use crate::tools::process::environment::is_secret_name;
+pub use mask::Mask;
+
+/// What a session is written as.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Format {
+    /// One page that needs nothing else.
+    #[default]
+    Html,
+    Markdown,
+    /// The lines of the session file.
+    Jsonl,
+}
+
+impl Format {
+    /// The format for a file of that name; none for an ending that is not known.
+    pub fn of(path: &Path) -> Option<Self> {
+        match path.extension()?.to_str()?.to_ascii_lowercase().as_str() {
+            "html" | "htm" => Some(Format::Html),
+            "md" | "markdown" => Some(Format::Markdown),
+            "jsonl" => Some(Format::Jsonl),
+            _ => None,
+        }
+    }
+
+    /// The usual ending of file names.
+    pub fn ending(self) -> &'static str {
+        match self {
+            Format::Html => "html",
+            Format::Markdown => "md",
+            Format::Jsonl => "jsonl",
+        }
+    }
+}
+
+/// A document.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Document {
+    pub text: String,
+    /// Secrets that were masked in it.
+    pub masked: usize,
+}
+
+/// The session as a document. It must have been read whole ([`Session::complete`]).
+pub fn document(session: &Session, format: Format, secrets: &[String]) -> Document {
+    let mut mask = Mask::new(secrets);
+    let text = match format {
+        Format::Html => html::page(session, &mut mask),
+        Format::Markdown => markdown::text(session, &mut mask),
+        Format::Jsonl => lines(session, &mut mask),
+    };
+    Document { text, masked: mask.count() }
+}
+
+/// Values of environment variables whose names say that they are secret.
+pub fn own_secrets() -> Vec<String> {
+    let secret = |(name, value): (std::ffi::OsString, std::ffi::OsString)| {
+        is_secret_name(&name).then(|| value.into_string().ok()).flatten()
+    };
+    std::env::vars_os().filter_map(secret).collect()
+}
+
+fn lines(session: &Session, mask: &mut Mask) -> String {
+    let mut text = mask.json_line(session.header());
+    text.push('\n');
+    for entry in session.tree().entries() {
+        text.push_str(&mask.json_line(String::from_utf8_lossy(&entry.line()).trim_end()));
+        text.push('\n');
+    }
+    text
+}
+
+/// The name of a session, or what it began with.
+fn title(session: &Session) -> String {
+    let outline = || {
+        let rows = Outline::of(session.tree()).rows;
+        rows.into_iter().find(|row| row.kind == super::session::outline::RowKind::User).map(|row| row.text)
+    };
+    session.info().name.clone().or_else(outline).unwrap_or_else(|| "a session".to_owned())
+}
+
+/// The entries on the path to where the conversation stands, and those beside it.
+fn parted(session: &Session) -> (Vec<&Entry>, Vec<&Entry>) {
+    let tree = session.tree();
+    let path = tree.branch();
+    let on: std::collections::HashSet<&str> = path.iter().map(|entry| &*entry.id).collect();
+    let beside = tree.entries().iter().filter(|entry| !on.contains(&*entry.id) && is_shown(entry)).collect();
+    (path.into_iter().filter(|entry| is_shown(entry)).collect(), beside)
+}
+
+/// Settings, labels and what other programs keep are no part of a document.
+fn is_shown(entry: &Entry) -> bool {
+    match &entry.body {
+        Body::Message { .. } | Body::Compaction { .. } | Body::BranchSummary { .. } => true,
+        Body::CustomMessage { display, .. } => *display,
+        _ => false,
+    }
+}

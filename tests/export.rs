@@ -1,0 +1,202 @@
+//! Sessions as documents: nothing in them is markup, nothing is secret, nothing is fetched.
+
+use std::fs;
+use std::io::Write;
+use std::path::Path;
+use std::process::{Command, Stdio};
+
+use serde_json::{Value, json};
+use tau::agent::export::{Format, document};
+use tau::agent::session::{Access, Session};
+use tau::app::Effect;
+use tau::app::effect::Request;
+
+use crate::harness::{Screen, text};
+use crate::sessions::{Folder, HEADER, entry, line};
+
+const KEY: &str = "sk-ant-api03-A1b2C3d4E5f6G7h8I9j0K1l2";
+
+/// A session with everything in it, hostile where it can be.
+fn session() -> String {
+    let answer = json!({"message": {"role": "assistant", "api": "x", "provider": "p", "model": "<m>", "stopReason": "toolUse",
+        "content": [
+            {"type": "thinking", "thinking": "hm </details><script>alert(1)</script>"},
+            {"type": "text", "text": "**bold** <script>alert(2)</script> [x](javascript:alert(3)) ![p](http://evil/p.png)\n\n```\n<b>\n```\n"},
+            {"type": "toolCall", "id": "c1", "name": "ed\"it", "arguments": {"path": "a.rs", "key": KEY}}]}});
+    let diff = json!({"kind": "diff", "path": "a.rs", "added": 1, "removed": 1,
+        "hunks": [{"oldStart": 1, "newStart": 1, "lines": [" same", "-old <i>", "+new & \u{1b}[2J"]}]});
+    let result = json!({"message": {"role": "toolResult", "toolCallId": "c1", "toolName": "edit",
+        "content": [{"type": "text", "text": "replaced"}], "details": diff, "isError": false}});
+    let picture = json!({"message": {"role": "toolResult", "toolCallId": "c2", "toolName": "read",
+        "content": [{"type": "image", "data": "AAAA", "mimeType": "image/png"},
+            {"type": "image", "data": "\" onerror=\"alert(4)", "mimeType": "image/png"},
+            {"type": "image", "data": "AAAA", "mimeType": "text/html"}], "isError": true}});
+    let odd = json!({"message": {"role": "user", "content": "other <b>branch</b>", "timestamp": 5}});
+    [
+        HEADER.to_owned(),
+        line("a", None, "my value is hunter2-hunter2 </div><img src=x onerror=alert(5)>"),
+        entry("message", "b", Some("a"), answer),
+        entry("message", "\"><script>", Some("a"), odd),
+        entry("message", "c", Some("b"), result),
+        entry("message", "d", Some("c"), picture),
+        entry("label", "l", Some("d"), json!({"targetId": "a", "label": "<start>"})),
+        entry("session_info", "n", Some("l"), json!({"name": "Title <x>"})),
+    ]
+    .join("\n")
+        + "\n"
+}
+
+fn written(format: Format) -> (String, usize) {
+    let folder = Folder::new();
+    let path = folder.file(session());
+    let session = Session::open_as(&path, Access::Read).unwrap();
+    let document = document(&session, format, &["hunter2-hunter2".to_owned()]);
+    assert!(!document.text.contains("hunter2") && !document.text.contains(KEY), "{}", document.text);
+    (document.text, document.masked)
+}
+
+#[test]
+fn a_page_holds_everything_and_no_markup_of_others() {
+    let (page, masked) = written(Format::Html);
+    // The first message stands in the tree and in the conversation.
+    assert_eq!(masked, 3);
+    assert_eq!(page.matches("<script>").count(), 1, "only our own");
+    for hostile in [
+        "alert(1)</script>",
+        "<img src=x",
+        "=\"javascript:",
+        "<b>branch",
+        "<i>",
+        "text/html;base64",
+        "=\"http://evil",
+    ] {
+        assert!(!page.contains(hostile), "{hostile}");
+    }
+    assert_eq!(page.matches("onerror=\"").count(), 0);
+    assert!(!page.contains('\u{1b}'));
+    for part in [
+        "<title>Title &lt;x&gt;</title>",
+        "<strong>bold</strong>",
+        "&lt;script&gt;alert(2)",
+        "<span class=\"del\">-old &lt;i&gt;</span>",
+        "<span class=\"add\">+new &amp; \u{fffd}[2J</span>",
+        "data:image/png;base64,AAAA",
+        "other branches (1 entries)",
+        "other &lt;b&gt;branch",
+        "[&lt;start&gt;]",
+        "3 secrets masked",
+        "default-src 'none'",
+    ] {
+        assert!(page.contains(part), "{part}:\n{page}");
+    }
+    let links: Vec<&str> = page.split("href=\"#").skip(1).filter_map(|rest| rest.split('"').next()).collect();
+    for link in links.iter().filter(|link| link.starts_with('e')) {
+        assert!(page.contains(&format!("id=\"{link}\"")), "{link} leads nowhere");
+    }
+    assert!(links.len() >= 4, "{links:?}");
+}
+
+/// The page's policy names its script by digest; a digest of something else would stop it.
+#[test]
+fn the_digest_is_that_of_the_script() {
+    let (page, _) = written(Format::Html);
+    let script = page.split_once("<script>").unwrap().1.split_once("</script>").unwrap().0;
+    let digest = page.split_once("script-src 'sha256-").unwrap().1.split_once('\'').unwrap().0;
+    let openssl = Command::new("sh")
+        .args(["-c", "openssl dgst -sha256 -binary | base64"])
+        .stdin(Stdio::piped())
+        .stdout(Stdio::piped())
+        .spawn();
+    let mut openssl = openssl.unwrap();
+    openssl.stdin.take().unwrap().write_all(script.as_bytes()).unwrap();
+    let found = String::from_utf8(openssl.wait_with_output().unwrap().stdout).unwrap();
+    if found.trim().is_empty() {
+        return println!("skipped: no openssl(1)");
+    }
+    assert_eq!(found.trim(), digest);
+}
+
+#[test]
+fn markdown_and_lines_say_the_same() {
+    let (text, masked) = written(Format::Markdown);
+    assert_eq!(masked, 2);
+    for part in
+        ["# Title <x>", "## You", "**Call of `ed\"it`**", "```diff\n same\n-old <i>", "# Other branches"]
+    {
+        assert!(text.contains(part), "{part}:\n{text}");
+    }
+    let (lines, masked) = written(Format::Jsonl);
+    assert_eq!(masked, 2);
+    let folder = Folder::new();
+    let copy = Session::open(&folder.file(&lines)).unwrap();
+    let original = Folder::new();
+    let original = Session::open(&original.file(session())).unwrap();
+    assert_eq!((copy.skipped_lines(), copy.tree().entries().len()), (0, original.tree().entries().len()));
+    let ids = |session: &Session| -> Vec<String> {
+        session.tree().entries().iter().map(|entry| entry.id.to_string()).collect()
+    };
+    assert_eq!(ids(&copy), ids(&original));
+}
+
+#[test]
+fn the_ending_says_the_format() {
+    let check =
+        |name: &str, expected: Option<Format>| assert_eq!(Format::of(Path::new(name)), expected, "{name}");
+    check("a.html", Some(Format::Html));
+    check("a.HTM", Some(Format::Html));
+    check("x/a.md", Some(Format::Markdown));
+    check("a.jsonl", Some(Format::Jsonl));
+    check("a.txt", None);
+    check("html", None);
+}
+
+#[test]
+fn the_command_writes_a_file_and_says_how_many_secrets() {
+    let dir = tempfile::tempdir().unwrap();
+    let sessions = dir.path().join("tau/sessions/--srv-web--");
+    fs::create_dir_all(&sessions).unwrap();
+    fs::write(sessions.join("x_s1.jsonl"), session()).unwrap();
+    let run = |args: &[&str]| {
+        let mut command = Command::new(env!("CARGO_BIN_EXE_tau"));
+        command.arg("export").args(args).current_dir(dir.path()).env_clear().env("HOME", dir.path());
+        command.env("TAU_HOME", dir.path().join("tau")).env("MY_PASSWORD", "hunter2-hunter2");
+        let output = command.output().unwrap();
+        let text = |bytes: Vec<u8>| String::from_utf8(bytes).unwrap();
+        (output.status.code(), text(output.stdout), text(output.stderr))
+    };
+    let (code, stdout, stderr) = run(&["s1"]);
+    assert_eq!((code, stdout.as_str()), (Some(0), "./tau-session-s1.html\n"), "{stderr}");
+    assert_eq!(stderr, "tau: 3 secrets were masked in the file\n");
+    let page = fs::read_to_string(dir.path().join("tau-session-s1.html")).unwrap();
+    assert!(page.starts_with("<!DOCTYPE html>") && !page.contains("hunter2"));
+    assert_eq!(run(&["s1", "out.md"]).0, Some(0));
+    assert!(fs::read_to_string(dir.path().join("out.md")).unwrap().starts_with("# Title"));
+    let (code, stdout, _) = run(&["s1", "-"]);
+    assert_eq!(code, Some(0));
+    assert!(stdout.starts_with("<!DOCTYPE html>"));
+    assert_eq!(run(&["s1", "out.txt"]).0, Some(2));
+    assert_eq!(run(&["nosuch"]).0, Some(3));
+    let before: Value = serde_json::from_str(HEADER).unwrap();
+    assert_eq!(before["id"], "s1");
+}
+
+#[test]
+fn the_screen_asks_for_a_file() {
+    let mut screen = Screen::new();
+    screen.take_effects();
+    screen.keys("/export x.md<enter>");
+    assert!(text(&screen.draw()).contains("in memory only"));
+    let session = tau::agent::event::SessionInfo { file: Some("/s/a.jsonl".into()), ..Default::default() };
+    screen.agent(tau::agent::AgentEvent::SessionOpened {
+        session,
+        messages: Vec::new(),
+        titles: Default::default(),
+    });
+    screen.keys("/export x.md<enter>");
+    let wanted = Request::Export { session: "/s/a.jsonl".into(), file: Some("x.md".into()) };
+    let effects = screen.take_effects();
+    assert!(
+        effects.iter().any(|effect| matches!(effect, Effect::Ask(_, request) if *request == wanted)),
+        "{effects:?}"
+    );
+}
