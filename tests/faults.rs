@@ -239,7 +239,7 @@ async fn bodies_that_are_odd() {
         case(
             "a call before the provider broke down",
             [Act::Send(stream(&calls(&[("a", "{}")]).replace("\"tool_calls\"}", "\"error\"}"))), ok()],
-            &["Error", "Stop ok"],
+            &["Error [a]", "Stop ok"],
             "broke off the answer (error)",
             2,
         ),
