@@ -2,7 +2,8 @@
 //!
 //! Owns the tool's arguments and the words of its result; `walk.rs` knows where to look.
 
-use std::sync::{Mutex, PoisonError};
+use std::path::PathBuf;
+use std::sync::{Arc, Mutex, PoisonError};
 
 use globset::{GlobBuilder, GlobSet};
 use ignore::{DirEntry, WalkState};
@@ -63,6 +64,7 @@ impl Tool for Find {
 
 /// What a name has to fit.
 struct Wish {
+    root: PathBuf,
     /// A set of one: unlike a single glob it knows names and endings without an expression.
     glob: GlobSet,
     /// False for a glob that speaks of the name alone.
@@ -87,15 +89,19 @@ impl Wish {
         let glob = glob.and_then(|glob| GlobSet::builder().add(glob).build());
         let glob = glob.map_err(|error| bad_glob("pattern", &error.to_string()))?;
         let whole_path = pattern.trim_end_matches('/').contains('/');
-        Ok(Wish { glob, whole_path })
+        Ok(Wish { root: place.root.clone(), glob, whole_path })
     }
 
-    fn fits(&self, entry: &DirEntry, place: &Place) -> bool {
+    fn fits(&self, entry: &DirEntry) -> bool {
         match self.whole_path {
-            true => self.glob.is_match(place.below(entry.path())),
+            true => self.glob.is_match(entry.path().strip_prefix(&self.root).unwrap_or(entry.path())),
             false => self.glob.is_match(entry.file_name()),
         }
     }
+}
+
+fn is_folder(entry: &DirEntry) -> bool {
+    entry.file_type().is_some_and(|kind| kind.is_dir())
 }
 
 /// The refusal of a glob that is none.
@@ -110,12 +116,15 @@ fn find(args: Args, context: &ToolContext, wanted: &CancellationToken) -> Result
     if !place.metadata.is_dir() {
         return Err(ToolError::refused(format!("{} is not a directory; give one to look in", place.given)));
     }
-    let wish = Wish::new(&args.pattern, &place)?;
+    let wish = Arc::new(Wish::new(&args.pattern, &place)?);
     let scope = Scope::of(args.all);
     let limit = args.limit.unwrap_or(LIMIT).max(1);
     let whole = Whole::new(&context.scratch, "find");
     let found = Mutex::new((First::new(limit), Troubles::default(), whole));
-    place.walk(scope, &context.cwd).build_parallel().run(|| {
+    // Names are looked at before the walk makes a piece of work of each file, which costs more.
+    let names = Arc::clone(&wish);
+    let walk = place.walk_through(scope, &context.cwd, move |entry| is_folder(entry) || names.fits(entry));
+    walk.build_parallel().run(|| {
         Box::new(|entry| {
             if wanted.is_cancelled() {
                 return WalkState::Quit;
@@ -124,14 +133,16 @@ fn find(args: Args, context: &ToolContext, wanted: &CancellationToken) -> Result
             match entry {
                 Ok(entry) if entry.depth() == 0 => {}
                 Ok(entry) => {
-                    if wish.fits(&entry, &place) {
+                    let folder = is_folder(&entry);
+                    if !folder || wish.fits(&entry) {
                         let below = place.below(entry.path());
-                        let end = if entry.file_type().is_some_and(|kind| kind.is_dir()) { "/" } else { "" };
+                        let end = if folder { "/" } else { "" };
                         let shown = place.shown(entry.path()) + end;
                         let weight = cap::weight(&shown) + 1;
+                        let (line, key) = (format!("{shown}\n"), walk::order(below));
                         let mut found = lock();
-                        found.2.add(&format!("{shown}\n"));
-                        found.0.push(walk::order(below), shown, 1, weight);
+                        found.2.add(&line);
+                        found.0.push(key, shown, 1, weight);
                     }
                 }
                 Err(error) => lock().1.add_walk(&place, &error),

@@ -8,7 +8,7 @@ use std::collections::BTreeMap;
 use std::fs::{self, Metadata};
 use std::path::{Path, PathBuf};
 
-use ignore::WalkBuilder;
+use ignore::{DirEntry, WalkBuilder};
 use tokio_util::sync::CancellationToken;
 
 use super::{ToolContext, ToolError, ToolOutput, paths};
@@ -63,13 +63,26 @@ impl Place {
 
     /// A walk of the place with several threads.
     pub fn walk(&self, scope: Scope, cwd: &Path) -> WalkBuilder {
+        self.walk_through(scope, cwd, |_| true)
+    }
+
+    /// A walk that leaves out the entries that are not `wanted`, and what is in them.
+    pub fn walk_through(
+        &self,
+        scope: Scope,
+        cwd: &Path,
+        wanted: impl Fn(&DirEntry) -> bool + Send + Sync + 'static,
+    ) -> WalkBuilder {
         let mut walk = WalkBuilder::new(&self.root);
         walk.current_dir(cwd).threads(0);
         if scope == Scope::All {
             walk.standard_filters(false);
-            // Its content is no file of anybody's.
-            walk.filter_entry(|entry| entry.depth() == 0 || entry.file_name() != ".git");
         }
+        // The content of .git is no file of anybody's.
+        walk.filter_entry(move |entry| {
+            let git = scope == Scope::All && entry.file_name() == ".git";
+            entry.depth() == 0 || (!git && wanted(entry))
+        });
         walk
     }
 }
