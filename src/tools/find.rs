@@ -10,7 +10,7 @@ use ignore::{DirEntry, WalkState};
 use tokio_util::sync::CancellationToken;
 
 use super::cap::{self, Whole};
-use super::walk::{self, First, Place, Scope, Troubles};
+use super::walk::{self, Batch, First, Place, Scope, Troubles};
 use super::{Details, Tool, ToolContext, ToolError, ToolOutput, ToolSpec, args};
 
 /// Paths shown unless the call says otherwise.
@@ -100,6 +100,13 @@ impl Wish {
     }
 }
 
+/// A path that fits, on its way to the answer.
+struct Hit {
+    key: Vec<u8>,
+    shown: String,
+    weight: usize,
+}
+
 fn is_folder(entry: &DirEntry) -> bool {
     entry.file_type().is_some_and(|kind| kind.is_dir())
 }
@@ -125,11 +132,21 @@ fn find(args: Args, context: &ToolContext, wanted: &CancellationToken) -> Result
     let names = Arc::clone(&wish);
     let walk = place.walk_through(scope, &context.cwd, move |entry| is_folder(entry) || names.fits(entry));
     walk.build_parallel().run(|| {
-        Box::new(|entry| {
+        let lock = || found.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut batch = Batch::new(move |hits: Vec<Hit>| {
+            let mut found = lock();
+            for hit in hits {
+                found.2.add(&hit.shown);
+                found.2.add("\n");
+                found.0.push(hit.key, hit.shown, 1, hit.weight);
+            }
+        });
+        let place = &place;
+        let wish = &wish;
+        Box::new(move |entry| {
             if wanted.is_cancelled() {
                 return WalkState::Quit;
             }
-            let lock = || found.lock().unwrap_or_else(PoisonError::into_inner);
             match entry {
                 Ok(entry) if entry.depth() == 0 => {}
                 Ok(entry) => {
@@ -139,13 +156,11 @@ fn find(args: Args, context: &ToolContext, wanted: &CancellationToken) -> Result
                         let end = if folder { "/" } else { "" };
                         let shown = place.shown(entry.path()) + end;
                         let weight = cap::weight(&shown) + 1;
-                        let (line, key) = (format!("{shown}\n"), walk::order(below));
-                        let mut found = lock();
-                        found.2.add(&line);
-                        found.0.push(key, shown, 1, weight);
+                        let (key, bytes) = (walk::order(below), shown.len());
+                        batch.push(Hit { key, shown, weight }, bytes);
                     }
                 }
-                Err(error) => lock().1.add_walk(&place, &error),
+                Err(error) => lock().1.add_walk(place, &error),
             }
             WalkState::Continue
         })

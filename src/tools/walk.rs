@@ -180,6 +180,43 @@ impl<T> First<T> {
     }
 }
 
+/// Results of one thread on their way to those of all. They go in groups, as a lock for each
+/// would keep the threads waiting for one another.
+#[derive(Debug)]
+pub struct Batch<T, F: FnMut(Vec<T>)> {
+    waiting: Vec<T>,
+    bytes: usize,
+    give: F,
+}
+
+impl<T, F: FnMut(Vec<T>)> Batch<T, F> {
+    /// Most results that wait, and most bytes.
+    const MOST: (usize, usize) = (64, 256 * 1024);
+
+    /// `give` gets the groups, the last one when the batch is dropped.
+    pub fn new(give: F) -> Self {
+        Batch { waiting: Vec::new(), bytes: 0, give }
+    }
+
+    /// Takes a result of so many bytes.
+    pub fn push(&mut self, item: T, bytes: usize) {
+        self.waiting.push(item);
+        self.bytes += bytes;
+        if self.waiting.len() >= Self::MOST.0 || self.bytes >= Self::MOST.1 {
+            self.bytes = 0;
+            (self.give)(std::mem::take(&mut self.waiting));
+        }
+    }
+}
+
+impl<T, F: FnMut(Vec<T>)> Drop for Batch<T, F> {
+    fn drop(&mut self) {
+        if !self.waiting.is_empty() {
+            (self.give)(std::mem::take(&mut self.waiting));
+        }
+    }
+}
+
 /// Places that could not be looked at.
 #[derive(Debug, Default)]
 pub struct Troubles {
