@@ -2,10 +2,12 @@
 //!
 //! Pure. Bounded in time and size, whatever the texts are. The shape is `details::FileDiff`.
 
-use std::time::Duration;
+use std::ops::Range;
+use std::time::{Duration, Instant};
 
-use similar::{Algorithm, DiffOp, TextDiff};
+use similar::{Algorithm, DiffOp, TextDiff, group_diff_ops};
 
+use super::edit::splice::{self, Splice};
 use super::{FileDiff, Hunk};
 
 /// Unchanged lines around a change.
@@ -16,31 +18,64 @@ const MAX_LINES: usize = 2_000;
 const MAX_BYTES: usize = 256 * 1024;
 /// Most characters kept of one line.
 const MAX_LINE: usize = 2_000;
+/// A part of a text above this many bytes is taken apart where that can be done.
+const MAX_PART: usize = 16 * 1024;
 /// After this the diff is finished coarsely.
 const PATIENCE: Duration = Duration::from_millis(500);
 
 /// The change from `old` to `new`. Bytes that are not UTF-8 are replaced in the hunks.
 pub fn between(path: &str, old: &[u8], new: &[u8]) -> FileDiff {
     let same = Same::of(old, new);
-    let old_text = String::from_utf8_lossy(same.middle(old));
-    let new_text = String::from_utf8_lossy(same.middle(new));
-    let old_lines: Vec<&str> = old_text.split_inclusive('\n').collect();
-    let new_lines: Vec<&str> = new_text.split_inclusive('\n').collect();
-    // Lines that occur once anchor the rest, so many small changes all over a large file do not
-    // take the time of one large change.
-    let diff = TextDiff::configure()
-        .algorithm(Algorithm::Patience)
-        .timeout(PATIENCE)
-        .diff_slices(&old_lines, &new_lines);
-    let mut change = FileDiff { path: path.into(), ..FileDiff::default() };
-    let mut room = Room { lines: MAX_LINES, bytes: MAX_BYTES };
-    for group in diff.grouped_ops(CONTEXT) {
-        let hunk = hunk(&group, &old_lines, &new_lines, same.lines_before, &mut room, &mut change);
-        if !hunk.lines.is_empty() {
-            change.hunks.push(hunk);
-        }
+    let mut hunks = Hunks::new(path);
+    (hunks.old_lines, hunks.new_lines) = (same.lines_before, same.lines_before);
+    hunks.add(same.middle(old), same.middle(new), Lines::Anyhow);
+    hunks.change
+}
+
+/// The change that the splices make in `old`; they are in order and do not overlap. Only the
+/// lines around them are looked at, so a small change of a large text takes little time.
+pub fn spliced(path: &str, old: &[u8], splices: &[Splice]) -> FileDiff {
+    let mut hunks = Hunks::new(path);
+    let mut at = 0;
+    for (part, of) in parts(old, splices) {
+        let splices = splices.get(of).unwrap_or_default();
+        hunks.skip(old.get(at..part.start).unwrap_or_default());
+        let before = old.get(part.clone()).unwrap_or_default();
+        let inside = |splice: &Splice| {
+            let was = old.get(splice.place.clone()).unwrap_or_default();
+            memchr::memchr(b'\n', was).is_none() && memchr::memchr(b'\n', &splice.bytes).is_none()
+        };
+        let lines = if splices.iter().all(inside) { Lines::InStep } else { Lines::Anyhow };
+        at = part.end;
+        hunks.add(before, &splice::join(old, part, splices), lines);
     }
-    change
+    hunks.change
+}
+
+/// The lines around the splices, as far apart as their contexts, each with the splices in it.
+fn parts(old: &[u8], splices: &[Splice]) -> Vec<(Range<usize>, Range<usize>)> {
+    let mut parts: Vec<(Range<usize>, Range<usize>)> = Vec::new();
+    let mut behind = 0;
+    for (index, splice) in splices.iter().enumerate() {
+        let (before, rest) = old.split_at_checked(splice.place.start).unwrap_or((old, &[]));
+        let mut starts = memchr::memrchr_iter(b'\n', before).map(|end| end + 1);
+        let line = starts.next().unwrap_or(0);
+        let start = starts.nth(CONTEXT - 1).unwrap_or(0);
+        let rest = rest.get(splice.place.len()..).unwrap_or_default();
+        let end = memchr::memchr_iter(b'\n', rest).nth(CONTEXT);
+        let end = end.map_or(old.len(), |end| splice.place.end + end + 1);
+        match parts.last_mut() {
+            // So large that it is taken apart, where a line stands between the two splices.
+            Some((part, _)) if part.end >= start && part.len() > MAX_PART && behind < line => {
+                part.end = line;
+                parts.push((line..end, index..index + 1));
+            }
+            Some((part, of)) if part.end >= start => (part.end, of.end) = (end, index + 1),
+            _ => parts.push((start..end, index..index + 1)),
+        }
+        behind = splice.place.end;
+    }
+    parts
 }
 
 /// The start and the end that both texts share, in whole lines, less the context. Without this
@@ -93,49 +128,119 @@ fn same_end(old: &[u8], new: &[u8], longest: usize) -> usize {
     (at + rest).min(longest)
 }
 
-struct Room {
-    lines: usize,
-    bytes: usize,
+/// How the lines of two texts belong together.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Lines {
+    /// The first to the first, and so on.
+    InStep,
+    /// In a way that has to be found.
+    Anyhow,
 }
 
-fn hunk(
-    group: &[DiffOp],
-    old: &[&str],
-    new: &[&str],
-    before: usize,
-    room: &mut Room,
-    change: &mut FileDiff,
-) -> Hunk {
-    let first = group.first();
-    let start = |index: Option<usize>| u32::try_from(index.unwrap_or(0) + before + 1).unwrap_or(u32::MAX);
-    let mut hunk = Hunk {
-        old_start: start(first.map(|op| op.old_range().start)),
-        new_start: start(first.map(|op| op.new_range().start)),
-        lines: Vec::new(),
-    };
-    for op in group {
-        let unchanged = matches!(op, DiffOp::Equal { .. });
-        let olds = old.get(op.old_range()).unwrap_or_default();
-        let news = if unchanged { &[] } else { new.get(op.new_range()).unwrap_or_default() };
-        if !unchanged {
-            change.removed += u32::try_from(olds.len()).unwrap_or(u32::MAX);
-            change.added += u32::try_from(news.len()).unwrap_or(u32::MAX);
-        }
-        let sign = if unchanged { ' ' } else { '-' };
-        let lines = olds.iter().map(|line| (sign, line)).chain(news.iter().map(|line| ('+', line)));
-        for (sign, line) in lines {
-            let line = keep(sign, line);
-            if room.lines == 0 || room.bytes < line.len() {
-                change.cut = true;
-                room.lines = 0;
-                continue;
-            }
-            room.lines -= 1;
-            room.bytes -= line.len();
-            hunk.lines.push(line);
-        }
+/// The hunks of a change, as they are found from top to bottom.
+struct Hunks {
+    change: FileDiff,
+    /// Lines above, in the old and in the new text.
+    old_lines: usize,
+    new_lines: usize,
+    /// Room for lines and bytes.
+    lines: usize,
+    bytes: usize,
+    deadline: Instant,
+}
+
+impl Hunks {
+    fn new(path: &str) -> Self {
+        let change = FileDiff { path: path.into(), ..FileDiff::default() };
+        let (lines, bytes, deadline) = (MAX_LINES, MAX_BYTES, Instant::now() + PATIENCE);
+        Hunks { change, old_lines: 0, new_lines: 0, lines, bytes, deadline }
     }
-    hunk
+
+    /// Passes over a part that did not change.
+    fn skip(&mut self, part: &[u8]) {
+        let lines = memchr::memchr_iter(b'\n', part).count();
+        self.old_lines += lines;
+        self.new_lines += lines;
+    }
+
+    /// Takes the next part: whole lines that became others.
+    fn add(&mut self, old: &[u8], new: &[u8], lines: Lines) {
+        let (old, new) = (String::from_utf8_lossy(old), String::from_utf8_lossy(new));
+        let old: Vec<&str> = old.split_inclusive('\n').collect();
+        let new: Vec<&str> = new.split_inclusive('\n').collect();
+        let ops = match lines {
+            Lines::InStep if old.len() == new.len() => in_step(&old, &new),
+            // Lines that occur once anchor the rest, so many small changes all over a large text
+            // do not take the time of one large change.
+            _ => {
+                let mut diff = TextDiff::configure();
+                diff.algorithm(Algorithm::Patience).deadline(self.deadline);
+                diff.diff_slices(&old, &new).ops().to_vec()
+            }
+        };
+        for group in group_diff_ops(ops, CONTEXT) {
+            let hunk = self.hunk(&group, &old, &new);
+            if !hunk.lines.is_empty() {
+                self.change.hunks.push(hunk);
+            }
+        }
+        self.old_lines += old.len();
+        self.new_lines += new.len();
+    }
+
+    fn hunk(&mut self, group: &[DiffOp], old: &[&str], new: &[&str]) -> Hunk {
+        let start = |before: usize, index: Option<usize>| {
+            u32::try_from(before + index.unwrap_or(0) + 1).unwrap_or(u32::MAX)
+        };
+        let first = group.first();
+        let mut hunk = Hunk {
+            old_start: start(self.old_lines, first.map(|op| op.old_range().start)),
+            new_start: start(self.new_lines, first.map(|op| op.new_range().start)),
+            lines: Vec::new(),
+        };
+        for op in group {
+            let unchanged = matches!(op, DiffOp::Equal { .. });
+            let olds = old.get(op.old_range()).unwrap_or_default();
+            let news = if unchanged { &[] } else { new.get(op.new_range()).unwrap_or_default() };
+            if !unchanged {
+                self.change.removed += u32::try_from(olds.len()).unwrap_or(u32::MAX);
+                self.change.added += u32::try_from(news.len()).unwrap_or(u32::MAX);
+            }
+            let sign = if unchanged { ' ' } else { '-' };
+            olds.iter().for_each(|line| self.keep(sign, line, &mut hunk));
+            news.iter().for_each(|line| self.keep('+', line, &mut hunk));
+        }
+        hunk
+    }
+
+    /// Adds the line, if there is room.
+    fn keep(&mut self, sign: char, line: &str, hunk: &mut Hunk) {
+        let line = (self.lines > 0).then(|| keep(sign, line)).filter(|line| line.len() <= self.bytes);
+        let Some(line) = line else {
+            self.change.cut = true;
+            self.lines = 0;
+            return;
+        };
+        self.lines -= 1;
+        self.bytes -= line.len();
+        hunk.lines.push(line);
+    }
+}
+
+/// What became of lines that each became one line, as runs of the same and of others.
+fn in_step(old: &[&str], new: &[&str]) -> Vec<DiffOp> {
+    let mut ops = Vec::new();
+    let mut index = 0;
+    let pairs: Vec<bool> = old.iter().zip(new).map(|(old, new)| old == new).collect();
+    for run in pairs.chunk_by(|one, next| one == next) {
+        let (at, len) = (index, run.len());
+        index += len;
+        ops.push(match run.first() {
+            Some(true) => DiffOp::Equal { old_index: at, new_index: at, len },
+            _ => DiffOp::Replace { old_index: at, old_len: len, new_index: at, new_len: len },
+        });
+    }
+    ops
 }
 
 fn keep(sign: char, line: &str) -> String {
@@ -209,6 +314,40 @@ mod tests {
             let place = hunk.lines.iter().position(|line| line.starts_with('-')).unwrap();
             assert_eq!(hunk.old_start as usize + place, at + 1);
         }
+    }
+
+    #[test]
+    fn a_change_made_of_splices_is_the_change_between_the_texts() {
+        let lines: Vec<String> = (0..400).map(|n| format!("line {n} of it\n")).collect();
+        let old = lines.concat();
+        let splice = |place: Range<usize>, new: &str| Splice { place, bytes: new.into() };
+        let at = |line: usize| lines.iter().take(line).map(String::len).sum::<usize>();
+        let every: Vec<Splice> =
+            memchr::memmem::find_iter(old.as_bytes(), b"of").map(|at| splice(at..at + 2, "OF")).collect();
+        let cases = [
+            vec![splice(at(200) + 5..at(200) + 8, "x")],
+            vec![splice(0..0, "first\n"), splice(old.len()..old.len(), "last")],
+            vec![splice(at(10)..at(12), ""), splice(at(19)..at(19), "a\nb\n"), splice(at(390)..at(391), "")],
+            vec![splice(at(5)..at(6), "x"), splice(at(6) + 4..at(7), "\n"), splice(at(13) - 1..at(14), "\n")],
+            vec![splice(0..old.len(), "gone\n")],
+            every.iter().step_by(5).cloned().collect(),
+            every.iter().step_by(20).cloned().collect(),
+        ];
+        for splices in cases {
+            let new = splice::join(old.as_bytes(), 0..old.len(), &splices);
+            let change = spliced("f", old.as_bytes(), &splices);
+            assert_eq!(unified(&change), unified(&between("f", old.as_bytes(), &new)), "{splices:?}");
+        }
+        // So large that it is taken apart: other hunks, but the same lines.
+        let long = old.repeat(10);
+        let splices: Vec<Splice> = memchr::memmem::find_iter(long.as_bytes(), b"of")
+            .step_by(3)
+            .map(|at| splice(at..at + 2, "a\nb"))
+            .collect();
+        let change = spliced("f", long.as_bytes(), &splices);
+        let count = u32::try_from(splices.len()).unwrap();
+        assert_eq!((change.added, change.removed), (2 * count, count));
+        assert!(parts(long.as_bytes(), &splices).len() > 3);
     }
 
     #[test]

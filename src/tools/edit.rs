@@ -9,6 +9,7 @@ pub mod fold;
 pub mod matching;
 pub mod splice;
 
+use std::borrow::Cow;
 use std::io::Read;
 
 use super::encoding::{self, Encoding, Exact, Probe, UTF8_BOM};
@@ -18,6 +19,7 @@ use super::replace::{self, Expected, MAX_FILE};
 use super::{
     Details, FileDiff, Tool, ToolContext, ToolError, ToolOutput, ToolSpec, args, diff, paths, write,
 };
+use fold::LineEnds;
 use matching::{How, Outcome};
 use splice::Splice;
 
@@ -135,8 +137,10 @@ fn edit(call: &FileCall, changes: &[Change]) -> Result<ToolOutput, ToolError> {
     let stamp = Stamp::from(&metadata);
     write::guard(call, stamp, Some(&bytes))?;
     let work = Work::on(&bytes, given)?;
-    let (spliced, done) = apply(call, &work.text, changes)?;
-    let new = work.back(&spliced).ok_or_else(|| {
+    let (splices, done) = splices(call, &work.text, changes)?;
+    let change = diff::spliced(given, &work.text, &splices);
+    let spliced = splice::join(&work.text, 0..work.text.len(), &splices);
+    let new = work.back(spliced).ok_or_else(|| {
         ToolError::refused(format!(
             "{given} is in {}, which lacks a character of the new text; nothing was written",
             work.encoding.name()
@@ -145,19 +149,18 @@ fn edit(call: &FileCall, changes: &[Change]) -> Result<ToolOutput, ToolError> {
     call.go_on()?;
     let stamp = replace::replace(&call.path, given, &new, Expected::Version(stamp), &call.wanted)?;
     call.context.ledger.saw(&call.key, stamp, Some(&new));
-    let change = diff::between(given, &work.text, &spliced);
     Ok(ToolOutput::new(done.sentence(given, &change), Details::Diff(change)))
 }
 
 /// The text that is searched: the bytes themselves, or the decoded text of another encoding.
-struct Work {
-    text: Vec<u8>,
+struct Work<'a> {
+    text: Cow<'a, [u8]>,
     encoding: Encoding,
-    mark: Vec<u8>,
+    mark: &'static [u8],
 }
 
-impl Work {
-    fn on(bytes: &[u8], given: &str) -> Result<Self, ToolError> {
+impl<'a> Work<'a> {
+    fn on(bytes: &'a [u8], given: &str) -> Result<Self, ToolError> {
         let encoding = match encoding::probe(bytes) {
             Probe::Binary => {
                 return Err(ToolError::refused(format!(
@@ -168,18 +171,18 @@ impl Work {
             Probe::Narrow if std::str::from_utf8(bytes).is_ok() => Encoding::Utf8,
             Probe::Narrow => encoding::narrow(bytes),
         };
-        let marks: [&[u8]; 2] =
+        let marks: [&'static [u8]; 2] =
             if encoding == Encoding::Utf8 { [UTF8_BOM, b""] } else { [b"\xFF\xFE", b"\xFE\xFF"] };
         let mark = match encoding {
             Encoding::Latin1 => b"",
-            _ => *marks.iter().find(|mark| bytes.starts_with(mark)).unwrap_or(&b"".as_slice()),
+            _ => marks.into_iter().find(|mark| bytes.starts_with(mark)).unwrap_or_default(),
         };
         let body = bytes.strip_prefix(mark).unwrap_or(bytes);
         let text = match encoding {
             // Broken bytes stay as they are when the search is on bytes.
-            Encoding::Utf8 => body.to_vec(),
+            Encoding::Utf8 => Cow::Borrowed(body),
             _ => match encoding::decode(body, encoding) {
-                (text, Exact::Yes) => text.into_bytes(),
+                (text, Exact::Yes) => Cow::Owned(text.into_bytes()),
                 (_, Exact::No) => {
                     return Err(ToolError::refused(format!(
                         "{given} is broken {}; it cannot be edited without loss",
@@ -188,16 +191,16 @@ impl Work {
                 }
             },
         };
-        Ok(Work { text, encoding, mark: mark.to_vec() })
+        Ok(Work { text, encoding, mark })
     }
 
     /// The file's bytes for a changed text; none when the encoding cannot say it.
-    fn back(&self, text: &[u8]) -> Option<Vec<u8>> {
-        let mut bytes = self.mark.clone();
-        match self.encoding {
-            Encoding::Utf8 => bytes.extend_from_slice(text),
-            _ => bytes.extend(encoding::encode(std::str::from_utf8(text).ok()?, self.encoding)?),
-        }
+    fn back(&self, text: Vec<u8>) -> Option<Vec<u8>> {
+        let mut bytes = match self.encoding {
+            Encoding::Utf8 => text,
+            _ => encoding::encode(std::str::from_utf8(&text).ok()?, self.encoding)?,
+        };
+        bytes.splice(0..0, self.mark.iter().copied());
         Some(bytes)
     }
 }
@@ -226,8 +229,9 @@ impl Done {
     }
 }
 
-/// Makes all changes on the original text, or none.
-fn apply(call: &FileCall, text: &[u8], changes: &[Change]) -> Result<(Vec<u8>, Done), ToolError> {
+/// What all changes, made on the original text, put in which places; or why one cannot be made.
+fn splices(call: &FileCall, text: &[u8], changes: &[Change]) -> Result<(Vec<Splice>, Done), ToolError> {
+    let ends = LineEnds::of(text);
     let mut splices: Vec<Splice> = Vec::new();
     let mut done = Done { occurrences: 0, ways: Vec::new() };
     for (index, change) in changes.iter().enumerate() {
@@ -238,7 +242,7 @@ fn apply(call: &FileCall, text: &[u8], changes: &[Change]) -> Result<(Vec<u8>, D
             let whole = if changes.len() > 1 { " No edit of this call was made." } else { "" };
             ToolError::refused(format!("{which}{reason}{whole}"))
         };
-        let (spans, how) = match matching::find(text, &change.old_string) {
+        let (spans, how) = match matching::find(text, &change.old_string, ends) {
             Outcome::Found(spans, how) if spans.len() == 1 || (every && how == How::Exact) => (spans, how),
             Outcome::Found(spans, how) => {
                 return Err(refuse(explain::several(&call.given, text, &spans, how)));
@@ -246,7 +250,7 @@ fn apply(call: &FileCall, text: &[u8], changes: &[Change]) -> Result<(Vec<u8>, D
             Outcome::Missing => return Err(refuse(explain::missing(&call.given, text, change))),
         };
         let begin = splices.len();
-        let made = spans.into_iter().map(|span| splice::make(text, span, change, how));
+        let made = spans.into_iter().map(|span| splice::make(text, ends, span, change, how));
         splices.extend(made);
         let of_this = splices.get(begin..).unwrap_or_default();
         if of_this.iter().all(|splice| splice.changes_nothing(text)) {
@@ -257,10 +261,11 @@ fn apply(call: &FileCall, text: &[u8], changes: &[Change]) -> Result<(Vec<u8>, D
             done.ways.push(how);
         }
     }
-    splice::join(text, splices).map(|text| (text, done)).map_err(|(line, other)| {
+    splice::sort(text, &mut splices).map_err(|(line, other)| {
         ToolError::refused(format!(
             "two of the edits overlap in {} (lines {line} and {other}); make one edit of them. No edit was made.",
             call.given
         ))
-    })
+    })?;
+    Ok((splices, done))
 }

@@ -2,14 +2,15 @@
 //!
 //! Owns the tool's arguments and the words of its result; `walk.rs` knows where to look.
 
-use std::sync::{Mutex, PoisonError};
+use std::path::PathBuf;
+use std::sync::{Arc, Mutex, PoisonError};
 
 use globset::{GlobBuilder, GlobSet};
 use ignore::{DirEntry, WalkState};
 use tokio_util::sync::CancellationToken;
 
 use super::cap::{self, Whole};
-use super::walk::{self, First, Place, Scope, Troubles};
+use super::walk::{self, Batch, First, Place, Scope, Troubles};
 use super::{Details, Tool, ToolContext, ToolError, ToolOutput, ToolSpec, args};
 
 /// Paths shown unless the call says otherwise.
@@ -63,6 +64,7 @@ impl Tool for Find {
 
 /// What a name has to fit.
 struct Wish {
+    root: PathBuf,
     /// A set of one: unlike a single glob it knows names and endings without an expression.
     glob: GlobSet,
     /// False for a glob that speaks of the name alone.
@@ -87,15 +89,26 @@ impl Wish {
         let glob = glob.and_then(|glob| GlobSet::builder().add(glob).build());
         let glob = glob.map_err(|error| bad_glob("pattern", &error.to_string()))?;
         let whole_path = pattern.trim_end_matches('/').contains('/');
-        Ok(Wish { glob, whole_path })
+        Ok(Wish { root: place.root.clone(), glob, whole_path })
     }
 
-    fn fits(&self, entry: &DirEntry, place: &Place) -> bool {
+    fn fits(&self, entry: &DirEntry) -> bool {
         match self.whole_path {
-            true => self.glob.is_match(place.below(entry.path())),
+            true => self.glob.is_match(entry.path().strip_prefix(&self.root).unwrap_or(entry.path())),
             false => self.glob.is_match(entry.file_name()),
         }
     }
+}
+
+/// A path that fits, on its way to the answer.
+struct Hit {
+    key: Vec<u8>,
+    shown: String,
+    weight: usize,
+}
+
+fn is_folder(entry: &DirEntry) -> bool {
+    entry.file_type().is_some_and(|kind| kind.is_dir())
 }
 
 /// The refusal of a glob that is none.
@@ -110,31 +123,44 @@ fn find(args: Args, context: &ToolContext, wanted: &CancellationToken) -> Result
     if !place.metadata.is_dir() {
         return Err(ToolError::refused(format!("{} is not a directory; give one to look in", place.given)));
     }
-    let wish = Wish::new(&args.pattern, &place)?;
+    let wish = Arc::new(Wish::new(&args.pattern, &place)?);
     let scope = Scope::of(args.all);
     let limit = args.limit.unwrap_or(LIMIT).max(1);
     let whole = Whole::new(&context.scratch, "find");
     let found = Mutex::new((First::new(limit), Troubles::default(), whole));
-    place.walk(scope, &context.cwd).build_parallel().run(|| {
-        Box::new(|entry| {
+    // Names are looked at before the walk makes a piece of work of each file, which costs more.
+    let names = Arc::clone(&wish);
+    let walk = place.walk_through(scope, &context.cwd, move |entry| is_folder(entry) || names.fits(entry));
+    walk.build_parallel().run(|| {
+        let lock = || found.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut batch = Batch::new(move |hits: Vec<Hit>| {
+            let mut found = lock();
+            for hit in hits {
+                found.2.add(&hit.shown);
+                found.2.add("\n");
+                found.0.push(hit.key, hit.shown, 1, hit.weight);
+            }
+        });
+        let place = &place;
+        let wish = &wish;
+        Box::new(move |entry| {
             if wanted.is_cancelled() {
                 return WalkState::Quit;
             }
-            let lock = || found.lock().unwrap_or_else(PoisonError::into_inner);
             match entry {
                 Ok(entry) if entry.depth() == 0 => {}
                 Ok(entry) => {
-                    if wish.fits(&entry, &place) {
+                    let folder = is_folder(&entry);
+                    if !folder || wish.fits(&entry) {
                         let below = place.below(entry.path());
-                        let end = if entry.file_type().is_some_and(|kind| kind.is_dir()) { "/" } else { "" };
+                        let end = if folder { "/" } else { "" };
                         let shown = place.shown(entry.path()) + end;
                         let weight = cap::weight(&shown) + 1;
-                        let mut found = lock();
-                        found.2.add(&format!("{shown}\n"));
-                        found.0.push(walk::order(below), shown, 1, weight);
+                        let (key, bytes) = (walk::order(below), shown.len());
+                        batch.push(Hit { key, shown, weight }, bytes);
                     }
                 }
-                Err(error) => lock().1.add_walk(&place, &error),
+                Err(error) => lock().1.add_walk(place, &error),
             }
             WalkState::Continue
         })

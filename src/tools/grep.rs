@@ -21,7 +21,7 @@ use tokio_util::sync::CancellationToken;
 
 use super::cap::{self, Whole};
 use super::find::bad_glob;
-use super::walk::{self, First, Place, Scope, Troubles};
+use super::walk::{self, Batch, First, Place, Scope, Troubles};
 use super::{Details, Tool, ToolContext, ToolError, ToolOutput, ToolSpec, args, paths};
 use hits::{Hits, Line, Named};
 
@@ -115,7 +115,7 @@ fn grep(args: &Args, context: &ToolContext, wanted: &CancellationToken) -> Resul
         search.walk(scope, &context.cwd, globs);
     } else {
         let hits = search.one(&mut search.searcher(Named::Yes), &place.root, &place.given, Named::Yes);
-        search.keep(Path::new(""), hits);
+        search.keep(search.lines_of(Path::new(""), hits).into_iter().collect());
     }
     if wanted.is_cancelled() {
         return Err(ToolError::aborted());
@@ -172,6 +172,19 @@ struct Found<'a> {
     whole: Whole<'a>,
 }
 
+/// The lines of one file on their way to the answer.
+#[derive(Debug)]
+struct FileLines {
+    key: Vec<u8>,
+    /// Those that the answer may show.
+    lines: Vec<Line>,
+    /// All of them.
+    text: String,
+    /// Matches among them, and what the lines for the answer weigh.
+    count: u64,
+    weight: usize,
+}
+
 /// One search, shared by its threads.
 struct Search<'a> {
     place: &'a Place,
@@ -211,12 +224,20 @@ impl<'a> Search<'a> {
         let mut walk = self.place.walk(scope, cwd);
         walk.overrides(globs).build_parallel().run(|| {
             let mut searcher = self.searcher(Named::No);
+            let mut batch = Batch::new(|files| self.keep(files));
             Box::new(move |entry| {
                 if self.wanted.is_cancelled() {
                     return WalkState::Quit;
                 }
                 match entry {
-                    Ok(entry) => self.visit(&mut searcher, &entry),
+                    Ok(entry) => {
+                        let (state, lines) = self.visit(&mut searcher, &entry);
+                        lines.into_iter().for_each(|lines| {
+                            let bytes = lines.text.len();
+                            batch.push(lines, bytes);
+                        });
+                        state
+                    }
                     Err(error) => {
                         self.found().troubles.add_walk(self.place, &error);
                         WalkState::Continue
@@ -226,21 +247,22 @@ impl<'a> Search<'a> {
         });
     }
 
-    fn visit(&self, searcher: &mut Searcher, entry: &DirEntry) -> WalkState {
-        let Some(kind) = entry.file_type().filter(|_| entry.depth() > 0) else { return WalkState::Continue };
+    fn visit(&self, searcher: &mut Searcher, entry: &DirEntry) -> (WalkState, Option<FileLines>) {
+        let go_on = WalkState::Continue;
+        let Some(kind) = entry.file_type().filter(|_| entry.depth() > 0) else { return (go_on, None) };
         let below = self.place.below(entry.path());
         let beyond = || self.found().first.is_beyond(&walk::order(below));
         if self.full.load(Ordering::Relaxed) && beyond() {
             // What is behind the last match that is shown need not be searched to know that.
             self.more.store(true, Ordering::Relaxed);
-            return WalkState::Skip;
+            return (WalkState::Skip, None);
         }
-        if kind.is_file() {
-            let shown = self.place.shown(entry.path());
-            let hits = self.one(searcher, entry.path(), &shown, Named::No);
-            self.keep(below, hits);
+        if !kind.is_file() {
+            return (go_on, None);
         }
-        WalkState::Continue
+        let shown = self.place.shown(entry.path());
+        let hits = self.one(searcher, entry.path(), &shown, Named::No);
+        (go_on, self.lines_of(below, hits))
     }
 
     /// Searches one file.
@@ -270,16 +292,21 @@ impl<'a> Search<'a> {
         hits
     }
 
-    fn keep(&self, below: &Path, mut hits: Hits<'_>) {
-        if hits.count == 0 {
-            return;
-        }
-        let count = hits.count;
-        let text: String = hits.lines.iter().map(|line| line.text.as_str()).collect();
+    /// What a file gave; none when that is nothing.
+    fn lines_of(&self, below: &Path, mut hits: Hits<'_>) -> Option<FileLines> {
+        let count = Some(hits.count).filter(|count| *count > 0)?;
+        let mut text = String::with_capacity(hits.bytes);
+        hits.lines.iter().for_each(|line| text.push_str(&line.text));
         let weight = hits.shorten(self.limit);
+        Some(FileLines { key: walk::order(below), lines: hits.lines, text, count, weight })
+    }
+
+    fn keep(&self, files: Vec<FileLines>) {
         let mut found = self.found();
-        found.whole.add(&text);
-        found.first.push(walk::order(below), hits.lines, count, weight);
+        for file in files {
+            found.whole.add(&file.text);
+            found.first.push(file.key, file.lines, file.count, file.weight);
+        }
         if found.first.is_full() && found.whole.is_full() {
             self.full.store(true, Ordering::Relaxed);
         }

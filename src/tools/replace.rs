@@ -108,6 +108,7 @@ impl Job<'_> {
     fn create(&self) -> io::Result<()> {
         // The process's own mask applies to this mode, as for any program that makes a file.
         let temporary = self.temporary(0o666)?;
+        temporary.as_file().sync_all()?;
         self.still_wanted()?;
         temporary.persist_noclobber(self.target).map_err(|refused| match refused.error.kind() {
             ErrorKind::AlreadyExists => {
@@ -132,6 +133,7 @@ impl Job<'_> {
             drop(temporary);
             return self.in_place(old);
         }
+        // Once, for its bytes and its nature: a sync is what takes time here.
         temporary.as_file().sync_all()?;
         self.unchanged()?;
         self.still_wanted()?;
@@ -140,7 +142,7 @@ impl Job<'_> {
         Ok(())
     }
 
-    /// A whole, synced file beside the target. It removes itself when dropped.
+    /// A whole file beside the target, not yet synced. It removes itself when dropped.
     fn temporary(&self, mode: u32) -> io::Result<tempfile::NamedTempFile> {
         let mut temporary = tempfile::Builder::new()
             .prefix(".tau-")
@@ -152,7 +154,6 @@ impl Job<'_> {
             self.still_wanted()?;
             temporary.write_all(piece)?;
         }
-        temporary.as_file().sync_all()?;
         Ok(temporary)
     }
 

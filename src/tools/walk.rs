@@ -8,7 +8,7 @@ use std::collections::BTreeMap;
 use std::fs::{self, Metadata};
 use std::path::{Path, PathBuf};
 
-use ignore::WalkBuilder;
+use ignore::{DirEntry, WalkBuilder};
 use tokio_util::sync::CancellationToken;
 
 use super::{ToolContext, ToolError, ToolOutput, paths};
@@ -63,13 +63,26 @@ impl Place {
 
     /// A walk of the place with several threads.
     pub fn walk(&self, scope: Scope, cwd: &Path) -> WalkBuilder {
+        self.walk_through(scope, cwd, |_| true)
+    }
+
+    /// A walk that leaves out the entries that are not `wanted`, and what is in them.
+    pub fn walk_through(
+        &self,
+        scope: Scope,
+        cwd: &Path,
+        wanted: impl Fn(&DirEntry) -> bool + Send + Sync + 'static,
+    ) -> WalkBuilder {
         let mut walk = WalkBuilder::new(&self.root);
         walk.current_dir(cwd).threads(0);
         if scope == Scope::All {
             walk.standard_filters(false);
-            // Its content is no file of anybody's.
-            walk.filter_entry(|entry| entry.depth() == 0 || entry.file_name() != ".git");
         }
+        // The content of .git is no file of anybody's.
+        walk.filter_entry(move |entry| {
+            let git = scope == Scope::All && entry.file_name() == ".git";
+            entry.depth() == 0 || (!git && wanted(entry))
+        });
         walk
     }
 }
@@ -164,6 +177,43 @@ impl<T> First<T> {
     /// What is kept, in order.
     pub fn into_sorted(self) -> impl Iterator<Item = T> {
         self.kept.into_values().map(|kept| kept.item)
+    }
+}
+
+/// Results of one thread on their way to those of all. They go in groups, as a lock for each
+/// would keep the threads waiting for one another.
+#[derive(Debug)]
+pub struct Batch<T, F: FnMut(Vec<T>)> {
+    waiting: Vec<T>,
+    bytes: usize,
+    give: F,
+}
+
+impl<T, F: FnMut(Vec<T>)> Batch<T, F> {
+    /// Most results that wait, and most bytes.
+    const MOST: (usize, usize) = (64, 256 * 1024);
+
+    /// `give` gets the groups, the last one when the batch is dropped.
+    pub fn new(give: F) -> Self {
+        Batch { waiting: Vec::new(), bytes: 0, give }
+    }
+
+    /// Takes a result of so many bytes.
+    pub fn push(&mut self, item: T, bytes: usize) {
+        self.waiting.push(item);
+        self.bytes += bytes;
+        if self.waiting.len() >= Self::MOST.0 || self.bytes >= Self::MOST.1 {
+            self.bytes = 0;
+            (self.give)(std::mem::take(&mut self.waiting));
+        }
+    }
+}
+
+impl<T, F: FnMut(Vec<T>)> Drop for Batch<T, F> {
+    fn drop(&mut self) {
+        if !self.waiting.is_empty() {
+            (self.give)(std::mem::take(&mut self.waiting));
+        }
     }
 }
 

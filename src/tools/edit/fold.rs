@@ -34,6 +34,9 @@ impl LineEnd {
 
     /// The line end that prevails. CR alone counts only in a text without LF.
     pub fn of(text: &[u8]) -> Self {
+        if memchr::memchr(b'\r', text).is_none() {
+            return LineEnd::Lf;
+        }
         let (mut bare, mut pairs) = (0usize, 0usize);
         for at in memchr::memchr_iter(b'\n', text) {
             match at.checked_sub(1).and_then(|before| text.get(before)) {
@@ -42,10 +45,25 @@ impl LineEnd {
             }
         }
         match (bare, pairs) {
-            (0, 0) if memchr::memchr(b'\r', text).is_some() => LineEnd::Cr,
+            (0, 0) => LineEnd::Cr,
             _ if pairs > bare => LineEnd::CrLf,
             _ => LineEnd::Lf,
         }
+    }
+}
+
+/// What there is to know of the line ends of a whole text; found once, as texts may be large.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct LineEnds {
+    pub prevailing: LineEnd,
+    /// False when LF is the only one.
+    pub has_cr: bool,
+}
+
+impl LineEnds {
+    /// The line ends of this text.
+    pub fn of(text: &[u8]) -> Self {
+        LineEnds { prevailing: LineEnd::of(text), has_cr: memchr::memchr(b'\r', text).is_some() }
     }
 }
 
@@ -85,10 +103,10 @@ pub struct Folded {
 }
 
 impl Folded {
-    /// Folds the whole text.
-    pub fn of(text: &[u8], style: LineEnd, ignore: Ignore) -> Self {
-        let mut folded = Folded { text: Vec::with_capacity(text.len()), lines: Vec::new(), ignore };
-        for line in lines(text, 0..text.len(), style) {
+    /// Folds a part of the text that is made of whole lines.
+    pub fn of(text: &[u8], part: Range<usize>, style: LineEnd, ignore: Ignore) -> Self {
+        let mut folded = Folded { text: Vec::with_capacity(part.len()), lines: Vec::new(), ignore };
+        for line in lines(text, part, style) {
             let start = folded.text.len();
             fold_line(text.get(line.content.clone()).unwrap_or_default(), ignore, &mut folded.text);
             if line.end > line.content.end {
@@ -182,6 +200,9 @@ fn push_look_alike(character: &[u8], out: &mut Vec<u8>) {
     }
 }
 
+/// What look-alikes fold to; every other byte of a folded text stands in the original as it is.
+pub const PLAIN: &[u8] = b"'\"- ";
+
 /// The plain character that this one looks like: quotes, dashes and spaces as typographers
 /// write them.
 pub fn look_alike(character: char) -> char {
@@ -215,7 +236,8 @@ mod tests {
     #[test]
     fn places_in_a_folded_text_lead_back() {
         let text = "a\r\n\u{201C}b\u{201D}\u{00A0}c\nd".as_bytes();
-        let folded = Folded::of(text, LineEnd::Lf, Ignore { look_alikes: true, ..Ignore::default() });
+        let ignore = Ignore { look_alikes: true, ..Ignore::default() };
+        let folded = Folded::of(text, 0..text.len(), LineEnd::Lf, ignore);
         assert_eq!(folded.text, b"a\n\"b\" c\nd");
         let expected = [0, 1, 3, 6, 7, 10, 12, 13, 14];
         let places: Vec<usize> = (0..9).map(|place| folded.original(text, place)).collect();

@@ -5,7 +5,7 @@
 
 use std::ops::Range;
 
-use super::fold::{Folded, Ignore, LineEnd, fold_line};
+use super::fold::{Folded, Ignore, LineEnd, LineEnds, PLAIN, fold_line};
 
 /// In which way the text was matched, from strict to lenient.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -46,23 +46,20 @@ pub enum Outcome {
 
 /// Most places that are collected.
 const MAX_PLACES: usize = 1_000_000;
+/// With more places than this around which a match may be, the whole text is folded at once.
+const CANDIDATES: usize = 1_000;
 
-/// Finds `old` in `text`.
-pub fn find(text: &[u8], old: &str) -> Outcome {
+/// Finds `old` in `text`, whose line ends these are.
+pub fn find(text: &[u8], old: &str, ends: LineEnds) -> Outcome {
     let exact = occurrences(text, old.as_bytes());
     if !exact.is_empty() {
         return Outcome::Found(exact, How::Exact);
     }
-    let style = LineEnd::of(text);
-    let needle = Folded::of(old.as_bytes(), LineEnd::Lf, Ignore::default());
     // Line ends differ when the file has CR in them; then its own are what is meant.
-    if memchr::memchr(b'\r', text).is_some() || old.contains('\r') {
-        let folded = Folded::of(text, style, Ignore::default());
-        let found = occurrences(&folded.text, &needle.text);
+    if ends.has_cr || old.contains('\r') {
+        let found = inside_lines(text, old, ends.prevailing, Ignore::default());
         if !found.is_empty() {
-            let back =
-                |place: Range<usize>| folded.original(text, place.start)..folded.original(text, place.end);
-            return Outcome::Found(found.into_iter().map(back).collect(), How::Exact);
+            return Outcome::Found(found, How::Exact);
         }
     }
     let ignore =
@@ -74,11 +71,9 @@ pub fn find(text: &[u8], old: &str) -> Outcome {
         (How::Everything, ignore(true, true, true)),
     ];
     for (how, ignore) in layers {
-        let folded = Folded::of(text, style, ignore);
-        let found = if how == How::LookAlikes {
-            inside_lines(text, &folded, old, ignore)
-        } else {
-            whole_lines(&folded, old, ignore)
+        let found = match how {
+            How::LookAlikes => inside_lines(text, old, ends.prevailing, ignore),
+            _ => whole_lines(text, old, ends.prevailing, ignore),
         };
         if !found.is_empty() {
             return Outcome::Found(found, how);
@@ -96,20 +91,52 @@ fn occurrences(text: &[u8], needle: &[u8]) -> Vec<Range<usize>> {
     finder.take(MAX_PLACES).map(|at| at..at + needle.len()).collect()
 }
 
+/// The parts of the text, in whole lines, in which the folded needle can be. Folding a large
+/// text costs more than all the rest, and some piece of the needle stands in the text as it is.
+fn parts(text: &[u8], needle: &[u8], style: LineEnd, ignore: Ignore) -> Vec<Range<usize>> {
+    let whole = Range { start: 0, end: text.len() };
+    let lines: Vec<&[u8]> = needle.split(|byte| *byte == b'\n').collect();
+    let folds = |byte: &u8| ignore.look_alikes && PLAIN.contains(byte);
+    let pieces = lines
+        .iter()
+        .enumerate()
+        .flat_map(|(index, line)| line.split(folds).map(move |piece| (index, piece)).collect::<Vec<_>>());
+    let longest = pieces.max_by_key(|(_, piece)| piece.len()).filter(|(_, piece)| !piece.is_empty());
+    let Some((index, piece)) = longest else { return vec![whole] };
+    let end_byte = if style == LineEnd::Cr { b'\r' } else { b'\n' };
+    let mut parts: Vec<Range<usize>> = Vec::new();
+    for (count, at) in memchr::memmem::find_iter(text, piece).enumerate() {
+        if count >= CANDIDATES {
+            return vec![whole];
+        }
+        let (before, behind) = text.split_at_checked(at).unwrap_or((text, &[]));
+        let start = memchr::memrchr_iter(end_byte, before).nth(index).map_or(0, |end| end + 1);
+        let last = memchr::memchr_iter(end_byte, behind).nth(lines.len() - 1 - index);
+        let end = last.map_or(text.len(), |end| at + end + 1);
+        match parts.last_mut() {
+            Some(part) if start <= part.end => part.end = end,
+            _ => parts.push(start..end),
+        }
+    }
+    parts
+}
+
 /// Places of a text whose characters are folded one by one.
-fn inside_lines(text: &[u8], folded: &Folded, old: &str, ignore: Ignore) -> Vec<Range<usize>> {
-    let needle = Folded::of(old.as_bytes(), LineEnd::Lf, ignore);
-    let found = occurrences(&folded.text, &needle.text);
+fn inside_lines(text: &[u8], old: &str, style: LineEnd, ignore: Ignore) -> Vec<Range<usize>> {
+    let needle = Folded::of(old.as_bytes(), 0..old.len(), LineEnd::Lf, ignore).text;
+    let mut found = Vec::new();
+    for part in parts(text, &needle, style, ignore) {
+        let folded = Folded::of(text, part, style, ignore);
+        let places = occurrences(&folded.text, &needle).into_iter();
+        found
+            .extend(places.map(|place| folded.original(text, place.start)..folded.original(text, place.end)));
+    }
     found
-        .into_iter()
-        .map(|place| folded.original(text, place.start)..folded.original(text, place.end))
-        .collect()
 }
 
 /// Places where the lines of the old text are whole lines of the file. A last line end of the
 /// old text may be missing at the end of the file.
-fn whole_lines(folded: &Folded, old: &str, ignore: Ignore) -> Vec<Range<usize>> {
-    let with_end = old.ends_with('\n');
+fn whole_lines(text: &[u8], old: &str, style: LineEnd, ignore: Ignore) -> Vec<Range<usize>> {
     let mut needle = Vec::new();
     for (index, line) in old.lines().enumerate() {
         if index > 0 {
@@ -120,9 +147,20 @@ fn whole_lines(folded: &Folded, old: &str, ignore: Ignore) -> Vec<Range<usize>> 
     if needle.iter().all(u8::is_ascii_whitespace) {
         return Vec::new();
     }
+    let with_end = old.ends_with('\n');
+    let mut found = Vec::new();
+    for part in parts(text, &needle, style, ignore) {
+        found.extend(lines_like(&Folded::of(text, part, style, ignore), &needle, with_end));
+    }
+    found
+}
+
+/// Places of the needle from the start of a line to the end of one.
+fn lines_like(folded: &Folded, needle: &[u8], with_end: bool) -> Vec<Range<usize>> {
+    let finder = memchr::memmem::Finder::new(needle);
     let mut found = Vec::new();
     let mut from = 0;
-    while let Some(at) = folded.text.get(from..).and_then(|rest| memchr::memmem::find(rest, &needle)) {
+    while let Some(at) = folded.text.get(from..).and_then(|rest| finder.find(rest)) {
         let place = from + at..from + at + needle.len();
         from = place.start + 1;
         if !folded.begins_line(place.start) || !folded.ends_line(place.end) || found.len() >= MAX_PLACES {
@@ -162,7 +200,7 @@ mod tests {
             ("a\n\nb", "   \n", &[], None),
         ];
         for (text, old, expected, how) in cases {
-            let outcome = find(text.as_bytes(), old);
+            let outcome = find(text.as_bytes(), old, LineEnds::of(text.as_bytes()));
             let (found, way) = match &outcome {
                 Outcome::Found(places, way) => {
                     (places.iter().map(|place| text.get(place.clone()).unwrap()).collect(), Some(*way))
@@ -171,5 +209,24 @@ mod tests {
             };
             assert_eq!((found.as_slice(), way), (*expected, *how), "{text:?} {old:?}");
         }
+    }
+
+    #[test]
+    fn a_few_places_and_very_many_are_searched_alike() {
+        let filler = "  let x = 1; \n".repeat(CANDIDATES + 100);
+        let wanted = "\tlet x = 1;\nlet y\n";
+        for text in [format!("{filler}let x = 1;\n  let y\n"), "a\nlet x = 1;\n  let y\nb\n".into()] {
+            let outcome = find(text.as_bytes(), wanted, LineEnds::of(text.as_bytes()));
+            let Outcome::Found(places, How::Indentation) = outcome else { panic!("{outcome:?}") };
+            let found: Vec<&str> = places.iter().map(|place| text.get(place.clone()).unwrap()).collect();
+            assert_eq!(found, ["let x = 1;\n  let y\n"]);
+        }
+        let far = |text: &str, needle: &str| {
+            let parts = parts(text.as_bytes(), needle.as_bytes(), LineEnd::Lf, Ignore::default());
+            parts.into_iter().map(|part| (part.start, part.end)).collect::<Vec<_>>()
+        };
+        assert_eq!(far("a\nb\nlong\nd\ne\n", "b\nlong\nd"), [(2, 11)]);
+        assert_eq!(far("long\na\nb\nlong", "x\nlong"), [(0, 5), (7, 13)]);
+        assert_eq!(far("nothing", "long"), []);
     }
 }

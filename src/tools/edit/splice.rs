@@ -9,7 +9,7 @@ use std::ops::Range;
 use similar::{Algorithm, DiffOp, capture_diff_slices};
 
 use super::Change;
-use super::fold::{LineEnd, lines};
+use super::fold::{LineEnd, LineEnds, lines};
 use super::matching::How;
 
 /// A piece of text to put in a place.
@@ -26,26 +26,32 @@ impl Splice {
     }
 }
 
-/// The text with all splices made.
+/// Brings the splices in order.
 ///
 /// # Errors
 /// The line numbers of two that overlap.
-pub fn join(text: &[u8], mut splices: Vec<Splice>) -> Result<Vec<u8>, (usize, usize)> {
+pub fn sort(text: &[u8], splices: &mut [Splice]) -> Result<(), (usize, usize)> {
     splices.sort_by_key(|splice| splice.place.start);
-    let mut joined = Vec::with_capacity(text.len());
-    let mut at = 0;
-    let mut previous = 0..0;
-    for splice in splices {
-        if splice.place.start < at {
-            return Err((line_number(text, previous.start), line_number(text, splice.place.start)));
+    for (one, next) in splices.iter().zip(splices.iter().skip(1)) {
+        if next.place.start < one.place.end {
+            return Err((line_number(text, one.place.start), line_number(text, next.place.start)));
         }
+    }
+    Ok(())
+}
+
+/// This part of the text with the splices in it made; they are in order.
+pub fn join(text: &[u8], part: Range<usize>, splices: &[Splice]) -> Vec<u8> {
+    let more: usize = splices.iter().map(|splice| splice.bytes.len()).sum();
+    let mut joined = Vec::with_capacity(part.len() + more);
+    let mut at = part.start;
+    for splice in splices {
         joined.extend_from_slice(text.get(at..splice.place.start).unwrap_or_default());
         joined.extend_from_slice(&splice.bytes);
         at = splice.place.end;
-        previous = splice.place;
     }
-    joined.extend_from_slice(text.get(at..).unwrap_or_default());
-    Ok(joined)
+    joined.extend_from_slice(text.get(at..part.end).unwrap_or_default());
+    joined
 }
 
 /// Number of the line at the place, from 1.
@@ -54,15 +60,15 @@ pub fn line_number(text: &[u8], place: usize) -> usize {
     memchr::memchr_iter(b'\n', before).count() + 1
 }
 
-/// What goes into the place for this change.
-pub fn make(text: &[u8], place: Range<usize>, change: &Change, how: How) -> Splice {
+/// What goes into the place for this change, in a text with these line ends.
+pub fn make(text: &[u8], ends: LineEnds, place: Range<usize>, change: &Change, how: How) -> Splice {
     let found = text.get(place.clone()).unwrap_or_default();
-    // Where CR occurs neither in the text around nor in the change there is one line end only.
+    // Where CR does not occur in the text there is one line end only.
     let same = how == How::Exact && found == change.old_string.as_bytes();
-    if same && memchr::memchr(b'\r', text).is_none() {
+    if same && !ends.has_cr {
         return Splice { place, bytes: change.new_string.clone().into_bytes() };
     }
-    let style = LineEnd::of(text);
+    let style = ends.prevailing;
     let mut old: Vec<String> = model_lines(&change.old_string);
     let mut new: Vec<String> = model_lines(&change.new_string);
     let file = lines(text, place.clone(), style);
