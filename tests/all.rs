@@ -29,6 +29,7 @@ mod pty;
 mod rendering;
 mod replays;
 mod screen;
+mod session_flags;
 mod session_locks;
 mod session_tail;
 mod session_writing;
