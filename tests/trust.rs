@@ -58,7 +58,7 @@ fn a_project_names_no_address_key_or_program() {
         let settings = project.map(|project| Settings::default().with_project(project));
         match (settings, expected) {
             (Ok(settings), Ok(part)) => {
-                assert!(format!("{settings:?}").contains(part), "{line}: {settings:?}")
+                assert!(format!("{settings:?}").contains(part), "{line}: {settings:?}");
             }
             (Err(error), Err(part)) => assert!(error.to_string().contains(part), "{line}: {error}"),
             (other, _) => panic!("{line}: {other:?}"),

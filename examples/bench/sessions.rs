@@ -55,7 +55,7 @@ fn header(id: usize, cwd: &Path) -> String {
 
 fn message(id: usize, text: &str) -> String {
     let parent = id.checked_sub(1).map(|id| format!("e{id}"));
-    let role = if id % 2 == 0 { "user" } else { "assistant" };
+    let role = if id.is_multiple_of(2) { "user" } else { "assistant" };
     let entry = json!({"type": "message", "id": format!("e{id}"), "parentId": parent,
         "timestamp": "2026-01-02T03:04:09.010Z", "message": {"role": role,
         "content": [{"type": "text", "text": text}], "api": "openai-completions", "provider": "p", "model": "m",

@@ -124,3 +124,33 @@ async fn a_session_that_cannot_be_written_is_told_once_and_goes_on() {
     assert_eq!(told.count(), 1, "{events:?}");
     assert!(events.contains(&"end assistant Stop ok".to_owned()), "{events:?}");
 }
+
+/// Notes what is on disk whenever a request leaves.
+struct Looking(std::path::PathBuf, std::sync::Mutex<Vec<String>>);
+
+impl tau::agent::provider::Transport for Looking {
+    fn stream(
+        &self,
+        request: tau::agent::provider::ModelRequest,
+        cancel: tokio_util::sync::CancellationToken,
+    ) -> tau::agent::provider::EventStream {
+        let mut files = std::fs::read_dir(&self.0).unwrap().map(|entry| entry.unwrap().path());
+        let file = files.find(|path| path.extension().is_some_and(|end| end == "jsonl")).unwrap();
+        self.1.lock().unwrap().push(std::fs::read_to_string(file).unwrap());
+        Player::new(vec![vec![Say("ok"), STOP]]).stream(request, cancel)
+    }
+}
+
+#[tokio::test]
+async fn the_message_is_on_disk_before_the_request_leaves() {
+    let dir = tempfile::tempdir().unwrap();
+    let transport = Arc::new(Looking(dir.path().to_owned(), Default::default()));
+    let mut bench = Bench::with(transport.clone(), |config| {
+        config.session = tau::agent::session::Session::begin(Some(dir.path()), dir.path(), None);
+    });
+    for text in ["the first words", "the second words"] {
+        bench.prompt(text).await;
+        bench.settled().await;
+        assert!(transport.1.lock().unwrap().last().unwrap().contains(text), "{text}");
+    }
+}

@@ -149,10 +149,10 @@ fn of_message(message: &Message, mask: &mut Mask, out: &mut String) {
         }
         Message::Custom(custom) => said("note", &custom.content.text(), mask, out),
         Message::BranchSummary(branch) => {
-            said("summary of a branch that was left", &branch.summary, mask, out)
+            said("summary of a branch that was left", &branch.summary, mask, out);
         }
         Message::CompactionSummary(summary) => {
-            said("summary of the earlier part", &summary.summary, mask, out)
+            said("summary of the earlier part", &summary.summary, mask, out);
         }
     }
 }
