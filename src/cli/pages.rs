@@ -27,11 +27,7 @@ pub struct CompletionsArgs {
 
 /// The arguments of `tau man`.
 #[derive(Clone, Debug, Parser)]
-#[command(
-    name = "tau man",
-    bin_name = "tau man",
-    about = "The man page: tau man >~/.local/share/man/man1/tau.1"
-)]
+#[command(name = "tau man", bin_name = "tau man", about = "The man page, in roff")]
 pub struct ManArgs {}
 
 /// Everything that can be said on the command line, as one definition.
