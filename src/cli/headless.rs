@@ -4,6 +4,7 @@
 //! signals. What they do with an agent is their own.
 
 use std::io::IsTerminal;
+use std::sync::mpsc;
 use std::time::Duration;
 
 use tokio::io::AsyncReadExt;
@@ -18,11 +19,31 @@ use crate::agent::task::{self, AgentConfig};
 /// What is said when there is no prompt.
 const NOTHING: &str = "nothing to do: give a prompt as an argument or on standard input";
 
+/// How long standard input may be silent before it is said that it is waited for.
+const SILENCE: Duration = Duration::from_secs(3);
+
+/// Reads standard input. Programs that start others often leave it open with nothing to come; the
+/// person is told what keeps tau waiting, because they would think it hangs.
+fn saying_what_is_waited_for<T>(read: impl FnOnce() -> T) -> T {
+    let (done, waiting) = mpsc::channel::<()>();
+    std::thread::spawn(move || {
+        if waiting.recv_timeout(SILENCE) == Err(mpsc::RecvTimeoutError::Timeout) {
+            fail(
+                Exit::Ok,
+                "reading standard input, which has not ended (</dev/null gives it nothing to read)",
+            );
+        }
+    });
+    let read = read();
+    drop(done);
+    read
+}
+
 /// Works off prompts and prints the answers.
 pub fn print(args: Args) -> Exit {
     let piped = match std::io::stdin() {
         stdin if stdin.is_terminal() => Ok(None),
-        stdin => prompts::read_piped(stdin).map(Some),
+        stdin => saying_what_is_waited_for(|| prompts::read_piped(stdin)).map(Some),
     };
     let prompts = match piped.and_then(|piped| prompts::gather(&args.prompts, piped)) {
         Ok(prompts) => prompts,
@@ -45,7 +66,7 @@ pub fn print(args: Args) -> Exit {
 
 /// Works off prompts and tells every event.
 pub fn json(args: Args) -> Exit {
-    let input = match Input::of(&args, std::io::stdin()) {
+    let input = match saying_what_is_waited_for(|| Input::of(&args, std::io::stdin())) {
         Ok(input) => input,
         Err(error) => return fail(Exit::Usage, &error),
     };

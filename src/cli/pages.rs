@@ -25,14 +25,10 @@ pub struct CompletionsArgs {
     pub shell: Shell,
 }
 
-/// The arguments of `tau man`.
+/// The arguments of `tau man`: none.
 #[derive(Clone, Debug, Parser)]
-#[command(
-    name = "tau man",
-    bin_name = "tau man",
-    about = "The man page: tau man >~/.local/share/man/man1/tau.1"
-)]
-pub struct ManArgs {}
+#[command(name = "tau man", bin_name = "tau man", about = "The man page, in roff")]
+pub struct ManArgs;
 
 /// Everything that can be said on the command line, as one definition.
 fn whole() -> Command {

@@ -60,6 +60,17 @@ async fn text_alone_may_be_piped() {
 }
 
 #[tokio::test]
+async fn an_input_that_stays_open_is_spoken_of() {
+    let place = Place::new(vec![says("hello")]).await;
+    let mut child = place.tau(&["-p", "hi"]).stdin(Stdio::piped()).spawn().unwrap();
+    let mut complaints = BufReader::new(child.stderr.take().unwrap()).lines();
+    let line = timeout(Duration::from_secs(30), complaints.next_line()).await.unwrap().unwrap().unwrap();
+    assert!(line.contains("standard input"), "{line}");
+    drop(child.stdin.take());
+    assert_eq!(child.wait_with_output().await.unwrap().stdout, b"hello\n");
+}
+
+#[tokio::test]
 async fn lines_of_json_are_worked_in_order() {
     let place = Place::new(vec![says("one"), says("two"), says("three")]).await;
     let lines = "{\"type\":\"message\",\"content\":\"b\"}\n\n{\"type\":\"message\",\"content\":\"c\"}";
