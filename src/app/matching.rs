@@ -1,6 +1,7 @@
 //! Fuzzy matching of a query against rows, best first.
 
-use frizbee::{Config, Matcher};
+use nucleo_matcher::pattern::{CaseMatching, Normalization, Pattern};
+use nucleo_matcher::{Config, Matcher, Utf32Str};
 
 /// A row that matches.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -11,22 +12,35 @@ pub struct Match {
     pub marks: Vec<usize>,
 }
 
-/// The rows that match, best first; all of them, in order, for an empty query. Words of the
-/// query all have to match; `'word` matches as it stands, `^word` at the start, `!word` not.
+/// The rows that match, best first, in their order where they match as well; all of them for an
+/// empty query. Words of the query all have to match; `'word` matches as it stands, `^word` at the
+/// start, `word$` at the end, `!word` not.
 pub fn rank<S: AsRef<str>>(query: &str, rows: &[S]) -> Vec<Match> {
     if query.trim().is_empty() {
         return (0..rows.len()).map(|index| Match { index, marks: Vec::new() }).collect();
     }
-    let mut matcher = Matcher::from_query(query, &Config::default());
-    let found = matcher.match_list_indices(rows);
-    found
-        .into_iter()
-        .map(|found| {
-            let mut marks: Vec<usize> = found.indices.iter().map(|at| *at as usize).collect();
-            marks.sort_unstable();
-            Match { index: found.index as usize, marks }
-        })
-        .collect()
+    let pattern = Pattern::parse(query, CaseMatching::Smart, Normalization::Smart);
+    let mut matcher = Matcher::new(Config::DEFAULT.match_paths());
+    let (mut chars, mut places) = (Vec::new(), Vec::new());
+    let mut found = Vec::new();
+    for (index, row) in rows.iter().map(AsRef::as_ref).enumerate() {
+        places.clear();
+        let text = Utf32Str::new(row, &mut chars);
+        if let Some(score) = pattern.indices(text, &mut matcher, &mut places) {
+            found.push((std::cmp::Reverse(score), Match { index, marks: bytes(row, &mut places) }));
+        }
+    }
+    found.sort_by_key(|(score, _)| *score);
+    found.into_iter().map(|(_, found)| found).collect()
+}
+
+/// The byte offsets of characters given by their places in `row`, rising.
+fn bytes(row: &str, places: &mut Vec<u32>) -> Vec<usize> {
+    places.sort_unstable();
+    places.dedup();
+    let mut wanted = places.iter().map(|place| *place as usize).peekable();
+    let place = |(at, (byte, _))| (wanted.next_if_eq(&at)).map(|_| byte);
+    row.char_indices().enumerate().filter_map(place).collect()
 }
 
 #[cfg(test)]
@@ -54,5 +68,19 @@ mod tests {
     fn marks_are_byte_offsets() {
         let found = rank("wor", &["größe wor"]);
         assert_eq!(found.first().map(|found| found.marks.clone()), Some(vec![8, 9, 10]));
+    }
+
+    #[test]
+    fn words_and_their_signs() {
+        let rows = ["src/app/update.rs", "src/view/mod.rs", "updates.md"];
+        let check = |query: &str, expected: &[&str]| {
+            let found: Vec<&str> = rank(query, &rows).iter().map(|found| rows[found.index]).collect();
+            assert_eq!(found, expected, "{query}");
+        };
+        check("upd src", &["src/app/update.rs"]);
+        check("^upd", &["updates.md"]);
+        check("rs$", &["src/app/update.rs", "src/view/mod.rs"]);
+        check("src !app", &["src/view/mod.rs"]);
+        check("'mod", &["src/view/mod.rs"]);
     }
 }

@@ -7,7 +7,7 @@ use super::msg::Millis;
 use super::printable::Printable;
 use crate::agent::event::{AgentEvent, Delta, SessionInfo};
 use crate::agent::message::{Message, StopReason, Usage};
-use crate::agent::model::{Model as AiModel, ThinkingLevel};
+use crate::agent::model::{Api, Model as AiModel, ThinkingLevel};
 
 /// What happens at the moment.
 #[derive(Clone, Debug, Default, PartialEq)]
@@ -126,8 +126,12 @@ impl Status {
         if context > 0 && !matches!(answer.stop_reason, StopReason::Error) {
             self.context = context;
         }
-        let known = self.model.as_ref().is_none_or(|model| model.id != answer.model || model.cost.is_some());
-        self.priced &= known || usage.cost.total > 0.0;
+        let known = |model: &Arc<AiModel>| {
+            model.id != answer.model || model.cost.is_some() || model.api == Api::Scripted
+        };
+        let known = self.model.as_ref().is_none_or(known);
+        let free = context == 0 && matches!(answer.stop_reason, StopReason::Error | StopReason::Aborted);
+        self.priced &= known || free || usage.cost.total > 0.0;
     }
 
     fn enter(&mut self, activity: Activity, now: Millis) {

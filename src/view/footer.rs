@@ -104,9 +104,11 @@ fn usage(model: &Model, room: usize) -> String {
         let sent = total.input + total.cache_read + total.cache_write;
         parts.push(format!("↑{} ↓{}", tokens(sent), tokens(total.output)));
     }
-    if total.cost.total > 0.0 {
-        let mark = if status.priced { "" } else { "+?" };
-        parts.push(format!("${:.3}{mark}", total.cost.total));
+    match (total.cost.total > 0.0, status.priced) {
+        (true, true) => parts.push(format!("${:.3}", total.cost.total)),
+        (true, false) => parts.push(format!("${:.3}+?", total.cost.total)),
+        (false, false) => parts.push("$?".to_owned()),
+        (false, true) => {}
     }
     if let (Some(percent), Some(ai)) = (status.context_percent(), status.model.as_ref()) {
         parts.push(format!("{percent}% of {}", tokens(ai.context_window)));

@@ -4,6 +4,7 @@ mod assembly;
 pub mod corpus;
 mod faults;
 mod handoff;
+mod recorded_requests;
 mod requests;
 
 use std::path::PathBuf;

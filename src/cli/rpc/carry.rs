@@ -55,7 +55,7 @@ fn obey(desk: &mut Desk, call: Call, command: Command) {
             desk.give(&call, &json!({ "levels": levels }));
         }
         Command::SetQueueMode { queue, mode } => {
-            send(desk, &call, AgentCommand::SetQueueMode { queue, mode })
+            send(desk, &call, AgentCommand::SetQueueMode { queue, mode });
         }
         Command::AutoCompaction { enabled } => tune(desk, &call, Tuning::AutoCompaction { enabled }),
         Command::AutoRetry { enabled } => tune(desk, &call, Tuning::AutoRetry { enabled }),

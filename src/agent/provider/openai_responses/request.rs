@@ -25,7 +25,8 @@ pub(super) fn encode(request: &ModelRequest) -> Result<HttpRequest, Failure> {
     body.insert("stream".into(), true.into());
     body.insert("store".into(), false.into());
     if !request.tools.is_empty() {
-        body.insert("tools".into(), request.tools.iter().map(tool).collect());
+        let strict = Quirks::of(&request.model).flag("supports_strict_mode") != Some(false);
+        body.insert("tools".into(), request.tools.iter().map(|spec| tool(spec, strict)).collect());
     }
     if let Some(limit) = request.max_tokens {
         body.insert("max_output_tokens".into(), limit.max(MIN_OUTPUT).into());
@@ -54,15 +55,19 @@ pub(super) fn encode(request: &ModelRequest) -> Result<HttpRequest, Failure> {
     Ok(HttpRequest { url, headers, body: Value::Object(body) })
 }
 
-/// `strict` is on unless said otherwise, and strict schemas forbid optional arguments.
-fn tool(spec: &ToolSpec) -> Value {
-    json!({
+/// `strict` is on unless said otherwise, and strict schemas forbid optional arguments. Endpoints
+/// without that mode (`knows_strict` is false) refuse the field.
+fn tool(spec: &ToolSpec, knows_strict: bool) -> Value {
+    let mut tool = json!({
         "type": "function",
         "name": spec.name,
         "description": spec.description,
         "parameters": spec.parameters,
-        "strict": false,
-    })
+    });
+    if knows_strict && let Some(map) = tool.as_object_mut() {
+        map.insert("strict".into(), false.into());
+    }
+    tool
 }
 
 fn input(request: &ModelRequest) -> Vec<Value> {

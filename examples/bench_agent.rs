@@ -1,0 +1,270 @@
+//! Figures of the agent: decoding, the cost of a delta, a headless turn, a hundred calls.
+//!
+//! ```text
+//! cargo build --release && cargo run --release --example bench_agent
+//! PEER='pi -p --no-session hello' cargo run --release --example bench_agent
+//! ```
+//!
+//! A turn is measured as whole processes against a server in this program that answers at once;
+//! beside it, a program that does nothing, and `PEER`, a shell command in which `{url}` stands for
+//! the server's address.
+
+#![allow(
+    clippy::print_stdout,
+    clippy::disallowed_methods,
+    clippy::disallowed_types,
+    reason = "a program that measures, runs others and tells"
+)]
+
+use std::error::Error;
+use std::io::{BufRead, BufReader, Read, Write};
+use std::net::{TcpListener, TcpStream};
+use std::path::PathBuf;
+use std::process::{Command, Stdio};
+use std::time::{Duration, Instant};
+
+use serde_json::json;
+use tau::agent::AgentEvent;
+use tau::agent::api::{Agent, CodingAgent};
+use tau::agent::assemble::Assembler;
+use tau::agent::catalogue;
+use tau::agent::event::Delta;
+use tau::agent::message::StopReason;
+use tau::agent::model::{Api, Model};
+use tau::agent::provider::reader::AnswerReader;
+use tau::agent::provider::scripted::{Scripted, calls, says};
+use tau::agent::provider::{StreamEvent, provider};
+
+type Outcome<T> = Result<T, Box<dyn Error>>;
+
+/// Bytes of a body that is decoded.
+const BODY: usize = 64 << 20;
+/// Bytes a read brings.
+const READ: usize = 16 << 10;
+/// The best of so many runs counts; of processes, the median.
+const RUNS: usize = 5;
+const PROCESSES: usize = 31;
+
+/// A piece of text as providers send it, and what is around it in each format.
+const WORDS: &str = " and the parser reads on";
+
+#[tokio::main(flavor = "current_thread")]
+async fn main() -> Outcome<()> {
+    for name in ["openai-completions", "openai-responses", "anthropic-messages", "google-generative-ai"] {
+        let rate = decoding(Api::named(name).ok_or("no such format")?)?;
+        row(&format!("decode {name}"), format!("{rate:.0} MB/s"));
+    }
+    let short = delta_cost(10_000).await?;
+    let long = delta_cost(100_000).await?;
+    row("a delta, of 10,000 in a message", format!("{:.0} ns", short * 1e9));
+    row(
+        "a delta, of 100,000 in a message",
+        format!("{:.0} ns ({:+.0} %)", long * 1e9, (long / short - 1.0) * 100.0),
+    );
+    headless_turns()?;
+    row("100 calls of `true`, one after the other", format!("{:.2} s", hundred_calls().await?.as_secs_f64()));
+    Ok(())
+}
+
+fn row(figure: &str, value: String) {
+    println!("{figure:<44} {value:>20}");
+}
+
+/// One event of the body of an answer.
+fn chunk(api: Api) -> String {
+    let (name, data) = match api {
+        Api::AnthropicMessages => {
+            let delta = json!({"type": "text_delta", "text": WORDS});
+            (
+                "event: content_block_delta\n",
+                json!({"type": "content_block_delta", "index": 0, "delta": delta}),
+            )
+        }
+        Api::OpenaiResponses => {
+            let place = json!({"type": "response.output_text.delta", "item_id": "msg_0123456789", "output_index": 0,
+                "content_index": 0, "delta": WORDS, "sequence_number": 7});
+            ("event: response.output_text.delta\n", place)
+        }
+        Api::GoogleGenerativeAi => {
+            let content = json!({"role": "model", "parts": [{"text": WORDS}]});
+            (
+                "",
+                json!({"candidates": [{"content": content, "index": 0}], "modelVersion": "gemini-3.5-flash"}),
+            )
+        }
+        _ => {
+            let choice = json!({"index": 0, "delta": {"content": WORDS}, "finish_reason": null});
+            let chunk = json!({"id": "chatcmpl-0123456789", "object": "chat.completion.chunk", "created": 1_790_000_000,
+                "model": "gpt-5", "choices": [choice]});
+            ("", chunk)
+        }
+    };
+    format!("{name}data: {data}\n\n")
+}
+
+/// What has to come before the first piece of text.
+fn opening(api: Api) -> &'static str {
+    match api {
+        Api::AnthropicMessages => {
+            "event: message_start\ndata: {\"type\":\"message_start\",\"message\":{\"usage\":{}}}\n\n\
+             event: content_block_start\ndata: {\"type\":\"content_block_start\",\"index\":0,\
+             \"content_block\":{\"type\":\"text\",\"text\":\"\"}}\n\n"
+        }
+        Api::OpenaiResponses => {
+            "event: response.output_item.added\ndata: {\"type\":\"response.output_item.added\",\"output_index\":0,\
+             \"item\":{\"type\":\"message\",\"id\":\"msg_0123456789\",\"content\":[]}}\n\n"
+        }
+        _ => "",
+    }
+}
+
+/// Body that one core decodes and puts together, in 10^6 bytes a second.
+fn decoding(api: Api) -> Outcome<f64> {
+    let chunk = chunk(api);
+    let body = [opening(api), &chunk.repeat(BODY / chunk.len())].concat().into_bytes();
+    let mut best = Duration::MAX;
+    for _ in 0..RUNS {
+        let decoder = provider(api).ok_or("no such format")?.decoder();
+        let started = Instant::now();
+        let mut reader = AnswerReader::new(decoder);
+        let mut assembler = Assembler::new(&Model { api, ..Model::default() }, 0);
+        let mut events = Vec::new();
+        for part in body.chunks(READ) {
+            reader.push(part, &mut events);
+            events.drain(..).for_each(|event| assembler.feed(&event));
+        }
+        best = best.min(started.elapsed());
+        if assembler.message().text().len() < BODY / chunk.len() * WORDS.len() {
+            return Err("text is missing".into());
+        }
+    }
+    Ok(body.len() as f64 / 1e6 / best.as_secs_f64())
+}
+
+/// Seconds that a delta takes from the transport to a subscriber, in a message of so many.
+async fn delta_cost(deltas: usize) -> Outcome<f64> {
+    let mut best = Duration::MAX;
+    for _ in 0..RUNS {
+        let delta = || StreamEvent::Delta(Delta::TextDelta { content_index: 0, delta: WORDS.to_owned() });
+        let mut script = vec![StreamEvent::Delta(Delta::TextStart { content_index: 0 })];
+        script.extend((0..deltas).map(|_| delta()));
+        let content = WORDS.repeat(deltas);
+        script.push(StreamEvent::Delta(Delta::TextEnd { content_index: 0, content }));
+        script.push(StreamEvent::Stop(StopReason::Stop));
+        let agent = Agent::builder().model(catalogue::demo()).transport(Scripted::new([script])).start();
+        let mut events = agent.subscribe();
+        let started = Instant::now();
+        agent.prompt("go", []).await?;
+        while let Some(event) = events.recv().await {
+            if matches!(event, AgentEvent::AgentSettled { .. }) {
+                break;
+            }
+        }
+        best = best.min(started.elapsed());
+        agent.shutdown().await;
+    }
+    Ok(best.as_secs_f64() / deltas as f64)
+}
+
+/// A hundred turns of one call of `true` each, through the loop and the real tool.
+async fn hundred_calls() -> Outcome<Duration> {
+    let mut best = Duration::MAX;
+    for _ in 0..RUNS {
+        let call = |n: usize| {
+            let id = format!("call_{n}");
+            calls(&[(id.as_str(), "bash", json!({ "command": format!("true {n}") }))])
+        };
+        let script = (0..100).map(call).chain([says("done")]);
+        let agent = CodingAgent::builder(std::env::temp_dir())
+            .agent(|agent| agent.model(catalogue::demo()).transport(Scripted::new(script)))
+            .start();
+        let started = Instant::now();
+        agent.run("go").await?;
+        best = best.min(started.elapsed());
+        agent.shutdown().await;
+    }
+    Ok(best)
+}
+
+/// Answers chat completions at once, a connection after the other, for as long as we run.
+fn server() -> Outcome<String> {
+    let listener = TcpListener::bind("127.0.0.1:0")?;
+    let url = format!("http://{}/v1", listener.local_addr()?);
+    std::thread::spawn(move || {
+        for connection in listener.incoming().flatten() {
+            // A client that leaves in the middle is no matter of the server's.
+            std::thread::spawn(move || drop(answer(connection)));
+        }
+    });
+    Ok(url)
+}
+
+fn answer(connection: TcpStream) -> std::io::Result<()> {
+    connection.set_nodelay(true)?;
+    let mut reader = BufReader::new(connection);
+    loop {
+        let mut length = 0;
+        loop {
+            let mut line = String::new();
+            if reader.read_line(&mut line)? == 0 {
+                return Ok(());
+            }
+            if line.trim().is_empty() {
+                break;
+            }
+            let header = line.to_ascii_lowercase();
+            if let Some(value) = header.strip_prefix("content-length:") {
+                length = value.trim().parse().unwrap_or(0);
+            }
+        }
+        std::io::copy(&mut reader.by_ref().take(length), &mut std::io::sink())?;
+        let end = json!({"choices": [{"index": 0, "delta": {}, "finish_reason": "stop"}]});
+        let body = format!("{}data: {end}\n\ndata: [DONE]\n\n", chunk(Api::OpenaiCompletions));
+        let head = "HTTP/1.1 200 OK\r\ncontent-type: text/event-stream\r\ncontent-length:";
+        write!(reader.get_mut(), "{head} {}\r\n\r\n{body}", body.len())?;
+    }
+}
+
+/// Whole processes: one that does nothing, tau with one prompt, the peer with one.
+fn headless_turns() -> Outcome<()> {
+    let url = server()?;
+    let home = std::env::temp_dir().join(format!("tau-bench-{}", std::process::id()));
+    std::fs::create_dir_all(&home)?;
+    let folder = std::env::current_exe()?.parent().and_then(|examples| examples.parent()).map(PathBuf::from);
+    let tau = folder.ok_or("where am I?")?.join("tau");
+    if !tau.exists() {
+        return Err("there is no tau beside this program: run `cargo build --release` first".into());
+    }
+    let floor = median("true", &mut Command::new("true"))?;
+    let mut turn = Command::new(&tau);
+    turn.args(["-p", "--base-url", &url, "--model", "m", "--no-session", "hello"]);
+    // No configuration of the person's, so that runs compare.
+    turn.env_clear().env("HOME", &home).env("PATH", std::env::var_os("PATH").unwrap_or_default());
+    let own = median("tau -p", &mut turn)?;
+    row(
+        "a headless turn over the floor",
+        format!("{:.1} ms", (own.saturating_sub(floor)).as_secs_f64() * 1e3),
+    );
+    if let Ok(peer) = std::env::var("PEER") {
+        median("peer", Command::new("sh").args(["-c", &peer.replace("{url}", &url)]))?;
+    }
+    Ok(std::fs::remove_dir_all(home)?)
+}
+
+/// The median time of a process from start to end.
+fn median(name: &str, command: &mut Command) -> Outcome<Duration> {
+    command.stdin(Stdio::null()).stdout(Stdio::null()).stderr(Stdio::null());
+    let mut times = Vec::new();
+    for _ in 0..PROCESSES {
+        let started = Instant::now();
+        let status = command.status()?;
+        times.push(started.elapsed());
+        if !status.success() {
+            return Err(format!("{name} failed: {status}").into());
+        }
+    }
+    times.sort_unstable();
+    let median = times.get(PROCESSES / 2).copied().unwrap_or_default();
+    row(&format!("{name}: start to end"), format!("{:.1} ms", median.as_secs_f64() * 1e3));
+    Ok(median)
+}
