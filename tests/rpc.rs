@@ -8,7 +8,7 @@ mod json_lines;
 mod processes;
 mod sessions;
 
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -52,6 +52,11 @@ impl Models for Shelf {
 
     fn can_use(&self, model: &Model) -> bool {
         model.provider == "fake"
+    }
+
+    fn export(&self, session: &Path, dir: &Path, file: Option<&Path>) -> Result<PathBuf, String> {
+        assert!(session.starts_with(dir), "{session:?}");
+        Ok(file.unwrap_or(Path::new("session.html")).to_owned())
     }
 }
 

@@ -63,6 +63,7 @@ fn obey(agent: &mut Agent, command: AgentCommand) {
         AgentCommand::Continue | AgentCommand::SendQueued => agent.later.push_back(command),
         AgentCommand::Tune(tuning) => tune(agent, tuning),
         AgentCommand::Inspect { ticket, wish } => {
+            agent.complete();
             let found = inspect(agent, &wish);
             agent.emit(AgentEvent::Inspected { ticket, found });
         }

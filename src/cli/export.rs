@@ -73,7 +73,7 @@ fn told(masked: usize, place: &str) -> Exit {
 }
 
 /// What must not be handed on: the person's keys, and variables whose names say so.
-pub(super) fn secrets(keys: &Keys) -> Vec<String> {
+pub(in crate::cli) fn secrets(keys: &Keys) -> Vec<String> {
     let keys = keys.known_values().into_iter().map(|key| key.expose().to_owned());
     keys.chain(own_secrets()).collect()
 }
@@ -83,7 +83,7 @@ pub(super) fn secrets(keys: &Keys) -> Vec<String> {
 ///
 /// # Errors
 /// A sentence that says what to do.
-pub(super) fn write(
+pub(in crate::cli) fn write(
     session: &Path,
     file: Option<&Path>,
     dir: &Path,

@@ -129,6 +129,7 @@ struct Work<R, W, S> {
 }
 
 /// What woke the front end.
+#[allow(clippy::large_enum_variant, reason = "one value lives at a time, and events are the common case")]
 enum Woken {
     Event(Option<AgentEvent>),
     Line(Option<Line>),
@@ -294,7 +295,7 @@ impl<R: AsyncRead + Unpin, W: AsyncWrite + Unpin, S: AsyncFnMut() -> Caught> Wor
                 self.limited = true;
             }
             AgentEvent::AgentSettled { aborted: true } if self.outcome != Exit::Limit => {
-                self.outcome = Exit::Aborted
+                self.outcome = Exit::Aborted;
             }
             AgentEvent::Notice { level, text, hint } if *level != NoticeLevel::Info => {
                 let hint = hint.as_ref().map(|hint| format!(" ({hint})")).unwrap_or_default();

@@ -32,10 +32,9 @@ pub fn event(event: &AgentEvent) -> Option<Value> {
         AgentEvent::ToolExecutionEnd { .. } | AgentEvent::ToolExecutionUpdate { .. } => {
             let mut record = plain(event);
             for field in ["result", "partialResult"] {
-                if let Some(details) = record.get_mut(field).and_then(|result| result.get_mut("details")) {
-                    if is_nothing(details) {
-                        *details = json!({});
-                    }
+                let details = record.get_mut(field).and_then(|result| result.get_mut("details"));
+                if let Some(details) = details.filter(|details| is_nothing(details)) {
+                    *details = json!({});
                 }
             }
             record

@@ -2,6 +2,7 @@
 //!
 //! Pure. Commands take effect in the order in which they come; their answers may not.
 
+use std::path::Path;
 use std::sync::Arc;
 
 use serde_json::{Value, json};
@@ -55,7 +56,7 @@ fn obey(desk: &mut Desk, call: Call, command: Command) {
             desk.give(&call, &json!({ "levels": levels }));
         }
         Command::SetQueueMode { queue, mode } => {
-            send(desk, &call, AgentCommand::SetQueueMode { queue, mode })
+            send(desk, &call, AgentCommand::SetQueueMode { queue, mode });
         }
         Command::AutoCompaction { enabled } => tune(desk, &call, Tuning::AutoCompaction { enabled }),
         Command::AutoRetry { enabled } => tune(desk, &call, Tuning::AutoRetry { enabled }),
@@ -79,7 +80,7 @@ fn obey(desk: &mut Desk, call: Call, command: Command) {
             desk.commands.push_back(AgentCommand::Session(SessionCommand::Name { name }));
             desk.answer_after(call, Value::Null);
         }
-        Command::Export => desk.refuse(&call, "Export to HTML is not available in this version"),
+        Command::Export { file } => export(desk, &call, file.as_deref()),
         Command::Answer { id, answer } => desk.commands.push_back(AgentCommand::Answer { id, answer }),
         Command::Nothing => {}
     }
@@ -88,6 +89,17 @@ fn obey(desk: &mut Desk, call: Call, command: Command) {
 fn send(desk: &mut Desk, call: &Call, command: AgentCommand) {
     desk.commands.push_back(command);
     desk.done(call);
+}
+
+/// Writes the session as it is in its file, where every message is that was told of.
+fn export(desk: &mut Desk, call: &Call, file: Option<&Path>) {
+    let Some(session) = &desk.session.file else {
+        return desk.refuse(call, "This session is kept in memory only: start tau without --no-session");
+    };
+    match desk.models.export(session, &desk.session.cwd, file) {
+        Ok(path) => desk.give(call, &json!({ "path": path })),
+        Err(error) => desk.refuse(call, &error),
+    }
 }
 
 fn tune(desk: &mut Desk, call: &Call, tuning: Tuning) {

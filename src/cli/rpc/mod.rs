@@ -108,6 +108,7 @@ struct Service<R, W, S> {
 }
 
 /// What woke the front end.
+#[allow(clippy::large_enum_variant, reason = "one value lives at a time, and events are the common case")]
 enum Woken {
     Line(std::io::Result<Option<lines::Line>>),
     Event(Option<AgentEvent>),

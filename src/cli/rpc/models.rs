@@ -1,12 +1,14 @@
-//! The models a client may choose from.
+//! What lies outside of the wire: the models a client may choose from, files that it wants written.
 
+use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use crate::agent::catalogue::Catalogue;
 use crate::agent::model::{Api, Model};
 use crate::agent::settings::auth::Keys;
+use crate::cli::export;
 
-/// What `rpc` asks about models.
+/// What `rpc` asks of the program around it.
 pub trait Models: Send {
     /// The model of that vendor and id.
     fn find(&self, provider: &str, id: &str) -> Option<Arc<Model>>;
@@ -14,6 +16,11 @@ pub trait Models: Send {
     fn available(&self) -> Vec<Arc<Model>>;
     /// Whether there are credentials for a model, or it needs none.
     fn can_use(&self, model: &Model) -> bool;
+    /// Writes a session as a page to `file`, or to one named after it in `dir`; where it is then.
+    ///
+    /// # Errors
+    /// A sentence that says what to do.
+    fn export(&self, session: &Path, dir: &Path, file: Option<&Path>) -> Result<PathBuf, String>;
 }
 
 /// The models of the catalogue.
@@ -34,5 +41,9 @@ impl Models for Known {
 
     fn can_use(&self, model: &Model) -> bool {
         model.api == Api::Scripted || self.catalogue.usable(&self.keys).contains(&model.provider)
+    }
+
+    fn export(&self, session: &Path, dir: &Path, file: Option<&Path>) -> Result<PathBuf, String> {
+        export::write(session, file, dir, &export::secrets(&self.keys)).map(|(path, _)| path)
     }
 }

@@ -2,6 +2,8 @@
 //!
 //! Pure. Fields that are not known are passed over. What a command does is `desk`'s to say.
 
+use std::path::PathBuf;
+
 use serde_json::{Map, Value};
 
 use super::lines::Line;
@@ -81,7 +83,9 @@ pub enum Command {
     AbortBash,
     Session(SessionCommand),
     Name(String),
-    Export,
+    Export {
+        file: Option<PathBuf>,
+    },
     /// An answer to a question. It gets no response.
     Answer {
         id: String,
@@ -168,10 +172,7 @@ fn command(kind: &str, fields: &Fields<'_>) -> Result<Command, String> {
         "fork" => Command::Session(SessionCommand::Fork { entry_id: fields.text("entryId")? }),
         "clone" => Command::Session(SessionCommand::Clone),
         "set_session_name" => name(fields)?,
-        "export_html" => {
-            fields.maybe_text("outputPath")?;
-            Command::Export
-        }
+        "export_html" => Command::Export { file: fields.maybe_text("outputPath")?.map(PathBuf::from) },
         "extension_ui_response" => answer(fields),
         other => return Err(format!("Unknown command: {other}")),
     })
