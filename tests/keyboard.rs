@@ -6,7 +6,7 @@ use tau::agent::{AgentCommand, AgentEvent};
 use tau::app::geometry::Size;
 use tau::app::{Effect, Msg};
 
-use crate::harness::{Screen, text};
+use crate::harness::{Screen, frame, text};
 
 const ID: &str = "user-3";
 
@@ -79,6 +79,27 @@ fn one_key_hands_the_keyboard_over_and_another_takes_it_back() {
     assert_eq!(typed(&mut screen), "x");
     screen.keys("<esc>");
     assert_eq!(screen.take_effects(), [Effect::Agent(AgentCommand::AbortBash)]);
+}
+
+#[test]
+fn the_command_with_the_keyboard_is_drawn_below_and_a_full_screen_one_everywhere() {
+    let mut screen = begun("git add -p && git commit");
+    writes(
+        &mut screen,
+        "\x1b[1mdiff --git a/x b/x\x1b[m\r\n\x1b[31m-old 漢字\x1b[m\r\n\x1b[32m+new\x1b[m\r\n",
+    );
+    writes(&mut screen, "\x1b[1;34m(1/2) Stage this hunk [y,n,q,a,d,e,?]? \x1b[m");
+    screen.keys("<f2>");
+    for (width, height) in [(120, 40), (80, 24)] {
+        frame(&mut screen, "console", width, height);
+    }
+    writes(
+        &mut screen,
+        "\x1b[?1049h\x1b[2J\x1b[1;1H# the message of the commit\x1b[23;1H\x1b[7m COMMIT_EDITMSG \x1b[m\x1b[2;1H",
+    );
+    for (width, height) in [(120, 40), (80, 24)] {
+        frame(&mut screen, "console-full", width, height);
+    }
 }
 
 #[test]
