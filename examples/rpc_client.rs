@@ -2,6 +2,7 @@
 //! and what is run meanwhile. `cargo run --example rpc_client -- target/debug/tau --model demo`
 
 #![allow(clippy::print_stdout, reason = "an example talks to its terminal")]
+#![allow(clippy::disallowed_methods, reason = "the agent is another process")]
 
 use std::io::{BufRead, BufReader, Error, ErrorKind, Write};
 use std::process::{Child, ChildStdin, ChildStdout, Command, Stdio};

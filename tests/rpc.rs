@@ -180,7 +180,7 @@ impl Client {
             .iter()
             .map(|record| {
                 let mut record = record.clone();
-                steady(&mut record, &place, &mut Vec::new());
+                steady(&mut record, &place);
                 record.to_string()
             })
             .collect();
@@ -199,7 +199,7 @@ impl Client {
 }
 
 /// Puts words in the place of what differs from run to run.
-fn steady(value: &mut Value, place: &str, ids: &mut Vec<String>) {
+fn steady(value: &mut Value, place: &str) {
     match value {
         Value::Object(fields) => {
             for (name, value) in fields {
@@ -214,11 +214,11 @@ fn steady(value: &mut Value, place: &str, ids: &mut Vec<String>) {
                     {
                         *value = json!("ENTRY");
                     }
-                    _ => steady(value, place, ids),
+                    _ => steady(value, place),
                 }
             }
         }
-        Value::Array(list) => list.iter_mut().for_each(|value| steady(value, place, ids)),
+        Value::Array(list) => list.iter_mut().for_each(|value| steady(value, place)),
         Value::String(text) if text.contains(place) => *text = text.replace(place, "DIR"),
         _ => {}
     }

@@ -12,8 +12,9 @@ fn asked(server: &Server) -> Vec<Value> {
     let body = |request: &String| -> Value {
         let (_, body) = request.split_once("\r\n\r\n").unwrap();
         let body: Value = serde_json::from_str(body).unwrap();
-        let users = body["messages"].as_array().unwrap().iter().filter(|message| message["role"] == "user");
-        users.last().unwrap()["content"].clone()
+        let mut users =
+            body["messages"].as_array().unwrap().iter().filter(|message| message["role"] == "user");
+        users.next_back().unwrap()["content"].clone()
     };
     server.requests().iter().map(body).collect()
 }

@@ -85,6 +85,6 @@ async fn a_follow_up_alone_is_said_after_an_abort() {
     client.settled().await;
     let requests = player.requests.lock().unwrap();
     assert_eq!(requests.len(), 2);
-    let last = serde_json::to_value(&requests[1].messages.last().unwrap()).unwrap();
+    let last = serde_json::to_value(requests[1].messages.last().unwrap()).unwrap();
     assert_eq!(last["content"], json!("and then?"));
 }

@@ -72,7 +72,7 @@ fn line(dice: &mut Dice) -> Vec<u8> {
 
 #[tokio::test]
 async fn a_thousand_lines_of_nonsense_leave_it_alive() {
-    let answer = |n: usize| if n % 5 == 0 { vec![Hang] } else { vec![Say("words"), STOP] };
+    let answer = |n: usize| if n.is_multiple_of(5) { vec![Hang] } else { vec![Say("words"), STOP] };
     let mut client = Client::new((0..400).map(answer).collect());
     let mut dice = Dice(7);
     let (mut sent, input) = (0, client.input.take().unwrap());
@@ -114,7 +114,7 @@ async fn a_slow_reader_loses_nothing() {
     let mut told = String::new();
     loop {
         let record = client.record().await;
-        if client.seen.len() % 50 == 0 {
+        if client.seen.len().is_multiple_of(50) {
             tokio::time::sleep(Duration::from_millis(5)).await;
         }
         told.push_str(record["assistantMessageEvent"]["delta"].as_str().unwrap_or_default());
