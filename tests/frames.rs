@@ -123,6 +123,67 @@ fn tool_panels() {
     crate::harness::frame(&mut screen, "tools-open", 80, 24);
 }
 
+/// What an answer says besides its details must be on the screen.
+#[test]
+fn refusals_cuts_and_timeouts_are_said() {
+    let hunk = Hunk { old_start: 1, new_start: 1, lines: vec![" a".into(), "+b".into()] };
+    let diff = |path: &str| {
+        let path = path.into();
+        Details::Diff(FileDiff { path, added: 1, removed: 0, hunks: vec![hunk.clone()], cut: false })
+    };
+    let killed = TerminalOutput { text: "left\n".into(), signal: Some(15), ..TerminalOutput::default() };
+    let answers = [
+        (
+            "edit",
+            "a.txt has changed since you last saw it; nothing was written. What changed:\n+b",
+            diff("a.txt"),
+            true,
+        ),
+        (
+            "edit",
+            "Replaced 1 occurrence in b.txt (1 line changed)\nThe exact text was not there; it was matched ignoring trailing space.",
+            diff("b.txt"),
+            false,
+        ),
+        (
+            "find",
+            "src/\n[1 of 5 paths are shown; narrow `pattern` or `path`, or raise `limit`]\n",
+            Details::Paths { paths: vec!["src/".into()], cut: true },
+            false,
+        ),
+        (
+            "bash",
+            "left\nprocess 7 (sleep) still runs in the background; its later output is lost\ntimed out after 1 s and was killed; give a longer `timeout` if it needs one",
+            Details::Terminal(killed),
+            true,
+        ),
+    ];
+    let mut screen = Screen::new();
+    screen.run();
+    for (index, (name, text, details, is_error)) in answers.into_iter().enumerate() {
+        let call = call(&format!("c{index}"), name, json!({"path": "a.txt"}));
+        start_call(&mut screen, &call);
+        screen.agent(AgentEvent::ToolExecutionEnd {
+            tool_call_id: call.id,
+            tool_name: call.name,
+            result: ToolOutput::new(text, details),
+            is_error,
+            duration_ms: Some(5),
+        });
+    }
+    frames(&mut screen, "said");
+    let shown = crate::harness::text(&screen.draw());
+    for words in [
+        "└ a.txt has changed since you last saw it; nothing was written.\n",
+        "└ The exact text was not there; it was matched ignoring trailing space.",
+        "└ [1 of 5 paths are shown;",
+        "└ process 7 (sleep) still runs in the background;",
+        "└ timed out after 1 s and was killed;",
+    ] {
+        assert!(shown.contains(words), "{words} in\n{shown}");
+    }
+}
+
 #[test]
 fn queue_and_retry() {
     let mut screen = Screen::new();

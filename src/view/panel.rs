@@ -110,6 +110,25 @@ pub fn shell_body(
     rows
 }
 
+/// The body of a call: what came out, and below it what is to be said of that.
+pub fn tool_body(
+    tool: &ToolPanel,
+    open: bool,
+    width: u16,
+    theme: &Theme,
+    highlighter: &mut Highlighter,
+) -> Vec<Line<'static>> {
+    let mut rows = body(&tool.output, open, width, theme, highlighter);
+    let token = if tool.state == CallState::Failed { Token::ToolError } else { Token::Muted };
+    for note in tool.notes.iter() {
+        let note = Line::styled(note.as_str().to_owned(), theme.style(token));
+        let note = wrap::wrap(&note, width.saturating_sub(3).max(1), 0);
+        let style = theme.style(Token::ToolBorder);
+        rows.extend(note.into_iter().map(|row| behind(row, "└ ", style)));
+    }
+    rows
+}
+
 /// The body of a panel; folded, a part of it and a row that says how much more there is.
 pub fn body(
     output: &Output,

@@ -137,7 +137,7 @@ fn render(
         Body::Notice { level, text, hint } => notice(*level, text, hint.as_ref(), theme, width),
         Body::Tool(tool) if part == 0 => vec![panel::tool_head(tool, model.now, theme, width)],
         Body::Tool(tool) => {
-            panel::body(&tool.output, model.transcript.is_open(entry), width, theme, highlighter)
+            panel::tool_body(tool, model.transcript.is_open(entry), width, theme, highlighter)
         }
         Body::Shell(shell) if part == 0 => {
             panel::shell_head(shell, &shell_hint(model, entry), model.now, theme, width)

@@ -11,6 +11,9 @@ use crate::app::msg::Millis;
 use crate::app::printable::{Printable, printable_line};
 use crate::tools::details::{Content, Details, FileDiff, Hunk, TerminalOutput, ToolOutput};
 
+/// Most lines of an answer that are shown besides its output.
+const MOST_NOTES: usize = 6;
+
 /// Where a call stands.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum CallState {
@@ -49,6 +52,8 @@ pub struct ToolPanel {
     pub title: Printable,
     pub state: CallState,
     pub output: Output,
+    /// What the answer says that its output does not show: a refusal, a cut, a timeout.
+    pub notes: Arc<[Printable]>,
     /// When the call began to run.
     pub since: Option<Millis>,
     /// How long it ran, in milliseconds.
@@ -64,6 +69,7 @@ impl ToolPanel {
             title: Printable::default(),
             state: CallState::Arriving,
             output: Output::None,
+            notes: Arc::default(),
             since: None,
             duration: None,
         }
@@ -77,6 +83,7 @@ impl ToolPanel {
     /// Shows the end of the call.
     pub fn finish(&mut self, result: &ToolOutput, failed: bool, duration: Option<u64>) {
         self.show(&result.content, &result.details);
+        self.notes = notes(result, failed);
         self.state = if failed { CallState::Failed } else { CallState::Done };
         self.duration = duration;
     }
@@ -104,6 +111,31 @@ fn output(content: &[Content], details: &Details) -> Output {
             lines(&texts.join("\n"))
         }
     }
+}
+
+/// The sentences of an answer that its details leave out, so that nothing was refused, cut or
+/// ended without a word.
+fn notes(result: &ToolOutput, failed: bool) -> Arc<[Printable]> {
+    let text: Vec<&str> = result.content.iter().filter_map(text_of).flat_map(str::lines).collect();
+    let told: Vec<&str> = match &result.details {
+        // A refusal shows what has changed in between; its first sentence says that.
+        Details::Diff(_) if failed => {
+            text.first().map(|line| line.trim_end_matches(" What changed:")).into_iter().collect()
+        }
+        // The first line is what the head says; others say how the place was found.
+        Details::Diff(_) => text.into_iter().skip(1).collect(),
+        Details::Paths { paths, .. } => text.into_iter().skip(paths.len()).collect(),
+        Details::Terminal(_) => {
+            let ours = |line: &&str| {
+                line.starts_with("timed out after ") || line.contains(" still runs in the background; ")
+            };
+            // They stand at the end, before a last line that the head says as well.
+            let end = text.len().saturating_sub(MOST_NOTES);
+            text.into_iter().skip(end).filter(ours).collect()
+        }
+        _ => Vec::new(),
+    };
+    told.into_iter().take(MOST_NOTES).map(Printable::line).collect()
 }
 
 fn text_of(content: &Content) -> Option<&str> {
