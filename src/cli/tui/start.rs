@@ -53,6 +53,18 @@ pub fn run(setup: Setup) -> Exit {
         Ok(recording) => recording,
         Err(error) => return fail(Exit::Config, &format!("--record: {error}")),
     };
+    let runtime = match tokio::runtime::Builder::new_multi_thread().worker_threads(2).enable_all().build() {
+        Ok(runtime) => runtime,
+        Err(error) => return fail(Exit::Config, &error.to_string()),
+    };
+    // Watched before the terminal is changed: who ends tau at any moment gets it back as it was.
+    let signals = {
+        let _within = runtime.enter();
+        match Signals::for_screen() {
+            Ok(signals) => signals,
+            Err(error) => return fail(Exit::Config, &format!("signals: {error}")),
+        }
+    };
     let mouse = if boot.mouse { MouseCapture::On } else { MouseCapture::Off };
     let tty = match Tty::enter(mouse) {
         Ok(tty) => tty,
@@ -63,14 +75,7 @@ pub fn run(setup: Setup) -> Exit {
     if screen.draw().is_err() {
         return Exit::HungUp;
     }
-    let runtime = match tokio::runtime::Builder::new_multi_thread().worker_threads(2).enable_all().build() {
-        Ok(runtime) => runtime,
-        Err(error) => {
-            drop(screen);
-            return fail(Exit::Config, &error.to_string());
-        }
-    };
-    let exit = match runtime.block_on(live(&setup, screen, prompts)) {
+    let exit = match runtime.block_on(live(&setup, screen, signals, prompts)) {
         Ok(exit) => exit,
         Err(refusal) => fail(refusal.exit, &refusal.text),
     };
@@ -79,10 +84,14 @@ pub fn run(setup: Setup) -> Exit {
     exit
 }
 
-async fn live(setup: &Setup, mut screen: Screen, prompts: Vec<prompts::Prompt>) -> Result<Exit, Refusal> {
+async fn live(
+    setup: &Setup,
+    mut screen: Screen,
+    signals: Signals,
+    prompts: Vec<prompts::Prompt>,
+) -> Result<Exit, Refusal> {
     let io = |error: std::io::Error| Refusal { exit: Exit::Config, text: error.to_string() };
     let input = Input::start().map_err(io)?;
-    let signals = Signals::for_screen().map_err(io)?;
     let (setup, unnamed) = with_model_of_server(setup).await;
     let setup = &setup;
     let (session, offer, trouble) = open_session(setup);
