@@ -35,9 +35,10 @@ struct Chunk<'a> {
 struct Choice<'a> {
     #[serde(borrow, default)]
     delta: Option<Piece<'a>>,
-    /// A whole answer, from servers that do not stream; some repeat it beside each delta.
+    /// A whole answer, from servers that do not stream; some repeat it beside each delta. Boxed, as
+    /// it is rare, and a choice is moved for each delta.
     #[serde(borrow, default)]
-    message: Option<Piece<'a>>,
+    message: Option<Box<Piece<'a>>>,
     #[serde(borrow, default)]
     finish_reason: Option<Text<'a>>,
     #[serde(default)]
@@ -181,7 +182,7 @@ impl ChatDecoder {
             if let Some(error) = choice.error.filter(|error| !error.is_null()) {
                 return self.fail(from_error(&error), out);
             }
-            if let Some(piece) = choice.delta.or(choice.message) {
+            if let Some(piece) = choice.delta.or(choice.message.map(|whole| *whole)) {
                 self.piece(piece, out);
             }
             if let Some(reason) = Text::filled(&choice.finish_reason) {
