@@ -135,11 +135,11 @@ pub struct Args {
     /// dark, light, high-contrast, or a file
     #[arg(long, value_name = "THEME", help_heading = "Other")]
     pub theme: Option<String>,
-    /// Record what the screen is told
+    /// Record what the screen is told; --replay shows it
     #[arg(long, value_name = "FILE", help_heading = "Other")]
     pub record: Option<PathBuf>,
     /// Fold a recording, print its last screen
-    #[arg(long, value_name = "FILE", help_heading = "Other", conflicts_with = "record")]
+    #[arg(long, hide = true, value_name = "FILE", conflicts_with = "record")]
     pub replay: Option<PathBuf>,
     /// Log to a file (TAU_LOG=filter does as well)
     #[arg(long, help_heading = "Other")]
