@@ -82,7 +82,7 @@ pub struct Args {
     /// Add to the system prompt (@FILE reads it)
     #[arg(long, value_name = "TEXT", help_heading = "Model")]
     pub append_system_prompt: Vec<String>,
-    /// Of read,bash,edit,write,grep,find,ls; or --no-tools
+    /// Of read,bash,edit,write,grep,find,ls
     #[arg(
         long,
         value_name = "A,B",
@@ -92,7 +92,7 @@ pub struct Args {
     )]
     pub tools: Option<Vec<String>>,
     /// No tools
-    #[arg(long, hide = true, help_heading = "Model")]
+    #[arg(long, help_heading = "Model")]
     pub no_tools: bool,
 
     /// Go on with this directory's last session
