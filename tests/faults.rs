@@ -282,7 +282,7 @@ async fn an_argument_of_5_megabytes_arrives_whole() {
 }
 
 /// A gzip file of one stored block (RFC 1951, section 3.2.4; RFC 1952).
-fn gzip(bytes: &[u8]) -> Vec<u8> {
+pub fn gzip(bytes: &[u8]) -> Vec<u8> {
     let size = u16::try_from(bytes.len()).unwrap();
     let crc = bytes.iter().fold(!0_u32, |crc, byte| {
         (0..8).fold(crc ^ u32::from(*byte), |crc, _| (crc >> 1) ^ (0xEDB8_8320 & (crc & 1).wrapping_neg()))

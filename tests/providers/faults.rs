@@ -15,6 +15,7 @@ use tokio::net::TcpListener;
 use tokio_util::sync::CancellationToken;
 
 use super::assemble;
+use crate::faults::gzip;
 
 const KEY: &str = "sk-very-secret-1234";
 const SAID: &str = "data: {\"choices\":[{\"delta\":{\"content\":\"so far\"}}]}\n\n";
@@ -269,21 +270,6 @@ async fn a_packed_body() {
     );
     bytes.truncate(begin + 20);
     assert_eq!(fault(Act::Send(bytes)).await.1.kind, FailureKind::Network);
-}
-
-/// A gzip file of one stored block (RFC 1951, section 3.2.4; RFC 1952).
-fn gzip(bytes: &[u8]) -> Vec<u8> {
-    let size = u16::try_from(bytes.len()).unwrap();
-    let crc = bytes.iter().fold(!0_u32, |crc, byte| {
-        (0..8).fold(crc ^ u32::from(*byte), |crc, _| (crc >> 1) ^ (0xEDB8_8320 & (crc & 1).wrapping_neg()))
-    });
-    let mut out = vec![0x1f, 0x8b, 8, 0, 0, 0, 0, 0, 0, 255, 1];
-    out.extend(size.to_le_bytes());
-    out.extend((!size).to_le_bytes());
-    out.extend(bytes);
-    out.extend((!crc).to_le_bytes());
-    out.extend(u32::from(size).to_le_bytes());
-    out
 }
 
 #[tokio::test]
