@@ -81,7 +81,7 @@ fn row(figure: &str, value: String) {
     println!("{figure:<44} {value:>20}");
 }
 
-/// One event of the body of an answer.
+/// One event of the body of an answer, with all that the vendor of the format sends beside the text.
 fn chunk(api: Api) -> String {
     let (name, data) = match api {
         Api::AnthropicMessages => {
@@ -92,21 +92,25 @@ fn chunk(api: Api) -> String {
             )
         }
         Api::OpenaiResponses => {
-            let place = json!({"type": "response.output_text.delta", "item_id": "msg_0123456789", "output_index": 0,
-                "content_index": 0, "delta": WORDS, "sequence_number": 7});
+            let place = json!({"type": "response.output_text.delta", "sequence_number": 7,
+                "item_id": "msg_0123456789abcdef0123456789abcdef0123456789abcdef", "output_index": 0,
+                "content_index": 0, "delta": WORDS, "logprobs": [], "obfuscation": "vxgGcnZ5Hd"});
             ("event: response.output_text.delta\n", place)
         }
         Api::GoogleGenerativeAi => {
             let content = json!({"role": "model", "parts": [{"text": WORDS}]});
-            (
-                "",
-                json!({"candidates": [{"content": content, "index": 0}], "modelVersion": "gemini-3.5-flash"}),
-            )
+            let counts = json!({"promptTokenCount": 12, "candidatesTokenCount": 24, "totalTokenCount": 36,
+                "promptTokensDetails": [{"modality": "TEXT", "tokenCount": 12}]});
+            let chunk = json!({"candidates": [{"content": content, "index": 0}], "usageMetadata": counts,
+                "modelVersion": "gemini-3.5-flash", "responseId": "Vx3gaMnKHd-0nsEPl5yq4Qk"});
+            ("", chunk)
         }
         _ => {
-            let choice = json!({"index": 0, "delta": {"content": WORDS}, "finish_reason": null});
-            let chunk = json!({"id": "chatcmpl-0123456789", "object": "chat.completion.chunk", "created": 1_790_000_000,
-                "model": "gpt-5", "choices": [choice]});
+            let choice =
+                json!({"index": 0, "delta": {"content": WORDS}, "logprobs": null, "finish_reason": null});
+            let chunk = json!({"id": "chatcmpl-0123456789abcdefghijklmnopqrs", "object": "chat.completion.chunk",
+                "created": 1_790_000_000, "model": "gpt-5-mini-2025-08-07", "service_tier": "default",
+                "system_fingerprint": null, "choices": [choice], "usage": null, "obfuscation": "vxgGc"});
             ("", chunk)
         }
     };

@@ -3,11 +3,12 @@
 //! Only shapes that occur in several wire formats live here; what they mean is decided in the
 //! decoders.
 
-use std::borrow::Cow;
+use std::borrow::{Borrow, Cow};
 use std::fmt;
+use std::marker::PhantomData;
 
 use serde::Deserialize;
-use serde::de::{Deserializer, MapAccess, SeqAccess, Visitor};
+use serde::de::{Deserializer, IgnoredAny, MapAccess, SeqAccess, Visitor};
 use serde_json::Value;
 use serde_json::value::RawValue;
 
@@ -23,8 +24,8 @@ pub(super) struct Text<'a>(#[serde(borrow)] pub(super) Cow<'a, str>);
 
 impl Text<'_> {
     /// The text, or nothing when it is absent or empty.
-    pub(super) fn filled<'t>(text: &'t Option<Text<'_>>) -> Option<&'t str> {
-        text.as_ref().map(|text| text.0.as_ref()).filter(|text| !text.is_empty())
+    pub(super) fn filled<'t, 'a: 't, T: Borrow<Text<'a>>>(text: &'t Option<T>) -> Option<&'t str> {
+        text.as_ref().map(|text| text.borrow().0.as_ref()).filter(|text| !text.is_empty())
     }
 }
 
@@ -36,8 +37,8 @@ pub(super) enum Loose<'a> {
     Nothing,
     /// A string.
     Text(Cow<'a, str>),
-    /// A list, an object, a number.
-    Other(Value),
+    /// A list, an object, a number; boxed as in [`Rare`].
+    Other(Box<Value>),
 }
 
 impl<'de: 'a, 'a> Deserialize<'de> for Loose<'a> {
@@ -76,31 +77,35 @@ impl<'de> Visitor<'de> for LooseVisitor {
     }
 
     fn visit_bool<E>(self, value: bool) -> Result<Self::Value, E> {
-        Ok(Loose::Other(Value::Bool(value)))
+        Ok(Loose::other(value))
     }
 
     fn visit_u64<E>(self, value: u64) -> Result<Self::Value, E> {
-        Ok(Loose::Other(value.into()))
+        Ok(Loose::other(value))
     }
 
     fn visit_i64<E>(self, value: i64) -> Result<Self::Value, E> {
-        Ok(Loose::Other(value.into()))
+        Ok(Loose::other(value))
     }
 
     fn visit_f64<E>(self, value: f64) -> Result<Self::Value, E> {
-        Ok(Loose::Other(value.into()))
+        Ok(Loose::other(value))
     }
 
     fn visit_seq<A: SeqAccess<'de>>(self, seq: A) -> Result<Self::Value, A::Error> {
-        Value::deserialize(serde::de::value::SeqAccessDeserializer::new(seq)).map(Loose::Other)
+        Value::deserialize(serde::de::value::SeqAccessDeserializer::new(seq)).map(Loose::other)
     }
 
     fn visit_map<A: MapAccess<'de>>(self, map: A) -> Result<Self::Value, A::Error> {
-        Value::deserialize(serde::de::value::MapAccessDeserializer::new(map)).map(Loose::Other)
+        Value::deserialize(serde::de::value::MapAccessDeserializer::new(map)).map(Loose::other)
     }
 }
 
 impl Loose<'_> {
+    fn other(value: impl Into<Value>) -> Self {
+        Loose::Other(Box::new(value.into()))
+    }
+
     /// The string, or the JSON text of what stands in its place; empty when there is nothing.
     pub(super) fn text(&self) -> Cow<'_, str> {
         match self {
@@ -110,6 +115,36 @@ impl Loose<'_> {
         }
     }
 }
+
+/// The first element of a list, where only one was asked for. The others are passed over.
+#[derive(Debug, Default)]
+pub(super) struct First<T>(pub(super) Option<T>);
+
+impl<'de, T: Deserialize<'de>> Deserialize<'de> for First<T> {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        deserializer.deserialize_seq(FirstVisitor(PhantomData))
+    }
+}
+
+struct FirstVisitor<T>(PhantomData<T>);
+
+impl<'de, T: Deserialize<'de>> Visitor<'de> for FirstVisitor<T> {
+    type Value = First<T>;
+
+    fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("a list")
+    }
+
+    fn visit_seq<A: SeqAccess<'de>>(self, mut seq: A) -> Result<Self::Value, A::Error> {
+        let first = seq.next_element()?;
+        while seq.next_element::<IgnoredAny>()?.is_some() {}
+        Ok(First(first))
+    }
+}
+
+/// A field that most events lack. Boxed, because an event is moved several times while it is read,
+/// and that is much of the work of a small one.
+pub(super) type Rare<T> = Option<Box<T>>;
 
 /// What a frame's data is, before its fields are looked at.
 #[derive(Debug, PartialEq, Eq)]
@@ -162,6 +197,23 @@ pub(super) fn count(value: &Value) -> Option<u64> {
         }
         Value::String(text) => text.trim().parse().ok(),
         _ => None,
+    }
+}
+
+/// What [`count`] makes of a field.
+#[derive(Debug, Default)]
+pub(super) struct Count(pub(super) Option<u64>);
+
+impl Count {
+    /// The number, 0 when there is none.
+    pub(super) fn or_zero(&self) -> u64 {
+        self.0.unwrap_or(0)
+    }
+}
+
+impl<'de> Deserialize<'de> for Count {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        Value::deserialize(deserializer).map(|value| Count(count(&value)))
     }
 }
 

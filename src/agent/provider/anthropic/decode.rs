@@ -9,7 +9,7 @@ use serde_json::value::RawValue;
 use super::super::blocks::{Blocks, Place, Redacted};
 use super::super::failure::from_error;
 use super::super::finish::Finish;
-use super::super::json::{Data, Text, count, lenient, malformed, nested};
+use super::super::json::{Data, Rare, Text, count, lenient, malformed, nested};
 use super::super::sse::SseFrame;
 use super::super::{Decoder, Failure, FailureKind, StreamEvent};
 use crate::agent::message::{StopReason, Usage};
@@ -27,9 +27,9 @@ struct Event<'a> {
     #[serde(borrow, default)]
     message: Option<&'a RawValue>,
     #[serde(default)]
-    usage: Option<Value>,
+    usage: Rare<Value>,
     #[serde(default)]
-    error: Option<Value>,
+    error: Rare<Value>,
 }
 
 #[derive(Deserialize)]
@@ -41,11 +41,11 @@ struct Delta<'a> {
     #[serde(borrow, default)]
     partial_json: Option<Text<'a>>,
     #[serde(borrow, default)]
-    signature: Option<Text<'a>>,
+    signature: Rare<Text<'a>>,
     #[serde(borrow, default)]
-    stop_reason: Option<Text<'a>>,
+    stop_reason: Rare<Text<'a>>,
     #[serde(default)]
-    stop_details: Option<Value>,
+    stop_details: Rare<Value>,
 }
 
 /// A content block of the provider.
@@ -138,7 +138,7 @@ impl AnthropicDecoder {
                 if let Some(delta) = event.delta {
                     self.message_delta(delta);
                 }
-                self.merge_usage(event.usage.as_ref(), out);
+                self.merge_usage(event.usage.as_deref(), out);
             }
             "message_stop" => self.message_stop(out),
             "error" => self.fail(from_error(&event.error.unwrap_or_default()), out),
@@ -254,7 +254,7 @@ impl AnthropicDecoder {
         if let Some(reason) = Text::filled(&delta.stop_reason) {
             self.stop = Some(reason.to_owned());
         }
-        self.explain(delta.stop_details.as_ref());
+        self.explain(delta.stop_details.as_deref());
     }
 
     fn explain(&mut self, details: Option<&Value>) {

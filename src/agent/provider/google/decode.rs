@@ -10,7 +10,7 @@ use serde_json::value::RawValue;
 use super::super::blocks::{Blocks, Place, Redacted};
 use super::super::failure::from_error;
 use super::super::finish::Finish;
-use super::super::json::{Data, Text, count, lenient, malformed};
+use super::super::json::{Count, Data, First, Rare, Text, lenient, malformed, nested};
 use super::super::sse::SseFrame;
 use super::super::{Decoder, Failure, FailureKind, StreamEvent};
 use crate::agent::message::Usage;
@@ -19,15 +19,16 @@ use crate::agent::message::Usage;
 #[serde(rename_all = "camelCase")]
 struct Chunk<'a> {
     #[serde(borrow, default)]
-    candidates: Option<Vec<Candidate<'a>>>,
+    /// Only one answer is asked for, so only the first counts.
+    candidates: Option<First<Candidate<'a>>>,
     #[serde(default)]
-    prompt_feedback: Option<Value>,
-    #[serde(default)]
-    usage_metadata: Option<Value>,
+    prompt_feedback: Rare<Value>,
+    #[serde(borrow, default)]
+    usage_metadata: Option<&'a RawValue>,
     #[serde(borrow, default)]
     response_id: Option<Text<'a>>,
     #[serde(default)]
-    error: Option<Value>,
+    error: Rare<Value>,
 }
 
 #[derive(Deserialize)]
@@ -36,9 +37,9 @@ struct Candidate<'a> {
     #[serde(borrow, default)]
     content: Option<Content<'a>>,
     #[serde(borrow, default)]
-    finish_reason: Option<Text<'a>>,
+    finish_reason: Rare<Text<'a>>,
     #[serde(borrow, default)]
-    finish_message: Option<Text<'a>>,
+    finish_message: Rare<Text<'a>>,
 }
 
 #[derive(Deserialize)]
@@ -55,9 +56,9 @@ struct Part<'a> {
     #[serde(default)]
     thought: Option<bool>,
     #[serde(borrow, default)]
-    thought_signature: Option<Text<'a>>,
+    thought_signature: Rare<Text<'a>>,
     #[serde(borrow, default)]
-    function_call: Option<Call<'a>>,
+    function_call: Rare<Call<'a>>,
 }
 
 #[derive(Deserialize)]
@@ -68,6 +69,17 @@ struct Call<'a> {
     name: Option<Text<'a>>,
     #[serde(borrow, default)]
     args: Option<&'a RawValue>,
+}
+
+/// Comes with most events.
+#[derive(Default, Deserialize)]
+#[serde(rename_all = "camelCase", default)]
+struct Counts {
+    prompt_token_count: Count,
+    cached_content_token_count: Count,
+    tool_use_prompt_token_count: Count,
+    thoughts_token_count: Count,
+    candidates_token_count: Count,
 }
 
 /// See the module.
@@ -149,10 +161,10 @@ impl GoogleDecoder {
         if let Some(feedback) = &chunk.prompt_feedback {
             self.feedback(feedback);
         }
-        if let Some(candidate) = chunk.candidates.and_then(|list| list.into_iter().next()) {
+        if let Some(candidate) = chunk.candidates.and_then(|candidates| candidates.0) {
             self.candidate(&candidate, out);
         }
-        if let Some(usage) = chunk.usage_metadata.as_ref().and_then(usage) {
+        if let Some(usage) = chunk.usage_metadata.and_then(Counts::read) {
             out.push(StreamEvent::Usage(usage));
         }
     }
@@ -212,18 +224,24 @@ fn refused(message: String) -> Failure {
     Failure::new(FailureKind::Refused, message).hint("word it differently or choose another model")
 }
 
-/// The counts of `usageMetadata`. Cached tokens are inside `promptTokenCount`; thoughts are
-/// beside the candidates; what the provider's own tools read is input as well.
-fn usage(value: &Value) -> Option<Usage> {
-    let field = |name: &str| value.get(name).and_then(count);
-    let prompt = field("promptTokenCount")?;
-    let cache_read = field("cachedContentTokenCount").unwrap_or(0);
-    let tools = field("toolUsePromptTokenCount").unwrap_or(0);
-    let thoughts = field("thoughtsTokenCount").unwrap_or(0);
-    Some(Usage {
-        input: prompt.saturating_sub(cache_read).saturating_add(tools),
-        output: field("candidatesTokenCount").unwrap_or(0).saturating_add(thoughts),
-        cache_read,
-        ..Usage::default()
-    })
+impl Counts {
+    fn read(raw: &RawValue) -> Option<Usage> {
+        let counts = serde_json::from_str(raw.get()).or_else(|_| Counts::deserialize(nested(Some(raw))));
+        counts.ok().and_then(Counts::usage)
+    }
+
+    /// Cached tokens are inside `promptTokenCount`; thoughts are beside the candidates; what the
+    /// provider's own tools read is input as well. None when there is no number for the prompt.
+    fn usage(self) -> Option<Usage> {
+        let prompt = self.prompt_token_count.0?;
+        let cache_read = self.cached_content_token_count.or_zero();
+        Some(Usage {
+            input: prompt
+                .saturating_sub(cache_read)
+                .saturating_add(self.tool_use_prompt_token_count.or_zero()),
+            output: self.candidates_token_count.or_zero().saturating_add(self.thoughts_token_count.or_zero()),
+            cache_read,
+            ..Usage::default()
+        })
+    }
 }

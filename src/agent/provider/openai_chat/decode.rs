@@ -9,7 +9,7 @@ use serde_json::Value;
 use super::super::blocks::{Blocks, Place};
 use super::super::failure::from_error;
 use super::super::finish::Finish;
-use super::super::json::{Data, Loose, Text, lenient, malformed};
+use super::super::json::{Data, First, Loose, Rare, Text, lenient, malformed};
 use super::super::sse::SseFrame;
 use super::super::{Decoder, Failure, FailureKind, StreamEvent};
 use super::reasoning::Reasoning;
@@ -22,29 +22,29 @@ struct Chunk<'a> {
     #[serde(borrow, default)]
     id: Option<Text<'a>>,
     #[serde(borrow, default)]
-    choices: Option<Vec<Choice<'a>>>,
+    /// Only one answer is asked for, so only the first choice counts.
+    choices: Option<First<Choice<'a>>>,
     #[serde(default)]
-    usage: Option<Value>,
+    usage: Rare<Value>,
     #[serde(default)]
-    x_groq: Option<Value>,
+    x_groq: Rare<Value>,
     #[serde(default)]
-    error: Option<Value>,
+    error: Rare<Value>,
 }
 
 #[derive(Deserialize)]
 struct Choice<'a> {
     #[serde(borrow, default)]
     delta: Option<Piece<'a>>,
-    /// A whole answer, from servers that do not stream; some repeat it beside each delta. Boxed, as
-    /// it is rare, and a choice is moved for each delta.
+    /// A whole answer, from servers that do not stream; some repeat it beside each delta.
     #[serde(borrow, default)]
-    message: Option<Box<Piece<'a>>>,
+    message: Rare<Piece<'a>>,
     #[serde(borrow, default)]
-    finish_reason: Option<Text<'a>>,
+    finish_reason: Rare<Text<'a>>,
     #[serde(default)]
-    error: Option<Value>,
+    error: Rare<Value>,
     #[serde(default)]
-    usage: Option<Value>,
+    usage: Rare<Value>,
 }
 
 #[derive(Deserialize)]
@@ -52,15 +52,15 @@ struct Piece<'a> {
     #[serde(borrow, default)]
     content: Loose<'a>,
     #[serde(borrow, default)]
-    refusal: Option<Text<'a>>,
+    refusal: Rare<Text<'a>>,
     #[serde(borrow, default)]
-    reasoning_content: Loose<'a>,
+    reasoning_content: Rare<Loose<'a>>,
     #[serde(borrow, default)]
-    reasoning: Loose<'a>,
+    reasoning: Rare<Loose<'a>>,
     #[serde(borrow, default)]
-    reasoning_text: Loose<'a>,
+    reasoning_text: Rare<Loose<'a>>,
     #[serde(default)]
-    reasoning_details: Option<Value>,
+    reasoning_details: Rare<Value>,
     #[serde(borrow, default)]
     tool_calls: Option<Vec<CallPiece<'a>>>,
 }
@@ -175,9 +175,8 @@ impl ChatDecoder {
             self.identified = true;
             out.push(StreamEvent::ResponseId(id.to_owned()));
         }
-        // Only one answer is asked for, so only the first choice counts.
-        let choice = chunk.choices.and_then(|choices| choices.into_iter().next());
-        let choice_usage = choice.as_ref().and_then(|choice| choice.usage.as_ref()).and_then(usage::read);
+        let choice = chunk.choices.and_then(|choices| choices.0);
+        let choice_usage = choice.as_ref().and_then(|choice| choice.usage.as_deref()).and_then(usage::read);
         if let Some(choice) = choice {
             if let Some(error) = choice.error.filter(|error| !error.is_null()) {
                 return self.fail(from_error(&error), out);
@@ -190,24 +189,25 @@ impl ChatDecoder {
             }
         }
         let groq = chunk.x_groq.as_ref().and_then(|groq| groq.get("usage")).and_then(usage::read);
-        if let Some(usage) = chunk.usage.as_ref().and_then(usage::read).or(groq).or(choice_usage) {
+        if let Some(usage) = chunk.usage.as_deref().and_then(usage::read).or(groq).or(choice_usage) {
             out.push(StreamEvent::Usage(usage));
         }
     }
 
     fn piece(&mut self, piece: Piece<'_>, out: &mut Vec<StreamEvent>) {
         let named = [
-            ("reasoning_content", piece.reasoning_content.text()),
-            ("reasoning", piece.reasoning.text()),
-            ("reasoning_text", piece.reasoning_text.text()),
+            ("reasoning_content", &piece.reasoning_content),
+            ("reasoning", &piece.reasoning),
+            ("reasoning_text", &piece.reasoning_text),
         ];
+        let mut filled = named.into_iter().filter_map(|(field, text)| Some((field, text.as_ref()?.text())));
         // Vendors send the same text in several of these; the first that is filled counts.
-        let plain = named.iter().find(|(_, text)| !text.is_empty());
-        if let Some((field, text)) = plain {
+        let plain = filled.find(|(_, text)| !text.is_empty());
+        if let Some((field, text)) = &plain {
             let place = self.blocks.thinking(text, out);
             self.reasoning.came_in(field, place);
         }
-        if let Some(Value::Array(details)) = &piece.reasoning_details {
+        if let Some(Value::Array(details)) = piece.reasoning_details.as_deref() {
             let text = self.reasoning.details(details);
             if plain.is_none() {
                 let place = self.blocks.thinking(&text, out);
@@ -218,8 +218,8 @@ impl ChatDecoder {
             Loose::Text(text) => {
                 self.blocks.text(text, out);
             }
-            Loose::Other(Value::Array(parts)) => self.parts(parts, out),
-            Loose::Nothing | Loose::Other(_) => {}
+            Loose::Other(other) => self.parts(other.as_array().map_or(&[], Vec::as_slice), out),
+            Loose::Nothing => {}
         }
         if let Some(refusal) = Text::filled(&piece.refusal) {
             self.blocks.text(refusal, out);
