@@ -246,7 +246,7 @@ fn commands_print_keys_once() {
     let config = format!("provider = \"xai\"\napi_key = \"{command}\"\n");
     let setup_xai = setup("", &config, &[], None);
     let model = "xai/grok-4.3";
-    assert!(setup_xai.keys.has("xai") && setup_xai.keys.known_values().is_empty());
+    assert!(setup_xai.keys.held(["xai"]) == ["xai"] && setup_xai.keys.known_values().is_empty());
     assert_eq!((setup_xai.key(model), setup_xai.key(model)), ("printed-key".into(), "printed-key".into()));
     assert_eq!(fs::read_to_string(&count).unwrap(), "x\n");
     assert_eq!(setup_xai.keys.known_values(), [Secret::new("printed-key")]);
@@ -296,7 +296,7 @@ fn stored_keys_are_private_and_keep_company() {
     let stored: serde_json::Value = serde_json::from_slice(&fs::read(&path).unwrap()).unwrap();
     assert_eq!(stored["openai"], json!({"type": "api_key", "key": "sk-12345678"}));
     assert_eq!(stored["theirs"], other["theirs"]);
-    assert!(setup_auth.keys.has("openai") && !setup_auth.keys.has("theirs"));
+    assert_eq!(setup_auth.keys.held(["openai", "theirs"]), ["openai"]);
     assert_eq!(setup_auth.keys.stored_providers(), ["theirs", "openai"]);
     assert_eq!(setup_auth.keys.known_values(), [Secret::new("sk-12345678")]);
     fs::write(&path, "broken").unwrap();

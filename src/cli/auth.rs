@@ -140,11 +140,7 @@ fn remove(known: &Known, name: &str) -> Result<Exit, Refusal> {
 fn check(known: &Known, name: Option<&str>) -> Result<Exit, Refusal> {
     let vendors = match name {
         Some(name) => vec![vendor(known, name)?.to_owned()],
-        None => {
-            let mut vendors = known.catalogue.vendors();
-            vendors.retain(|vendor| known.keys.has(vendor));
-            vendors
-        }
+        None => known.keys.held(known.catalogue.vendors()),
     };
     if vendors.is_empty() {
         return Err(Refusal::config("no vendor has a key; set one with `tau auth set VENDOR`"));

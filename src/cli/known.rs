@@ -155,6 +155,9 @@ impl Known {
         let env: EnvLookup = Arc::new(|name| std::env::var(name).ok().filter(|value| !value.is_empty()));
         let flag = args.api_key.clone().and_then(|key| Some((vendor_of_flag(&settings, &catalogue)?, key)));
         let keys = Arc::new(Keys::new(&paths, &settings, Arc::clone(&catalogue), env, flag));
+        if let Err(failure) = keys.readable() {
+            bad_file.tolerate(failure.to_string(), &mut notices)?;
+        }
         Ok(Known { paths, settings, catalogue, keys, notices })
     }
 

@@ -234,9 +234,9 @@ impl Catalogue {
 
     /// The vendors that have a key or need none. Reads no model facts.
     pub fn usable(&self, keys: &Keys) -> Vec<String> {
-        let mut names = self.vendors();
-        names.retain(|name| self.is_keyless(name) || keys.has(name));
-        names
+        let names = self.vendors();
+        let held = keys.held(&names);
+        names.iter().filter(|name| self.is_keyless(name) || held.contains(name)).cloned().collect()
     }
 
     /// Whether nothing says that this vendor wants a key, or it is on this machine.

@@ -141,13 +141,18 @@ impl Keys {
         }
     }
 
-    /// Whether a key of this vendor is set somewhere. Runs no command.
-    pub fn has(&self, provider: &str) -> bool {
-        self.place(provider).is_some()
+    /// Those of these vendors for which a key is set somewhere. Runs no command.
+    pub fn held<V: AsRef<str>>(&self, vendors: impl IntoIterator<Item = V>) -> Vec<V> {
+        let stored = self.stored();
+        vendors.into_iter().filter(|vendor| self.place_among(vendor.as_ref(), &stored).is_some()).collect()
     }
 
     /// Where the key of this vendor comes from; none when there is none. Runs no command.
     pub fn place(&self, provider: &str) -> Option<KeyPlace> {
+        self.place_among(provider, &self.stored())
+    }
+
+    fn place_among(&self, provider: &str, stored: &Map<String, Value>) -> Option<KeyPlace> {
         if self.flag.as_ref().is_some_and(|(vendor, _)| vendor == provider) {
             return Some(KeyPlace::Flag);
         }
@@ -160,7 +165,19 @@ impl Keys {
             Written::Variable(name) => self.variable(&name).is_some(),
             Written::Command(_) => true,
         };
-        self.specs(provider).into_iter().find(|(_, spec)| holds(spec)).map(|(place, _)| place)
+        self.specs(provider, stored).into_iter().find(|(_, spec)| holds(spec)).map(|(place, _)| place)
+    }
+
+    /// Tells whether `auth.json` can be read, if there is one. A file that cannot holds no keys.
+    ///
+    /// # Errors
+    /// What is wrong with it, and what to do.
+    pub fn readable(&self) -> Result<(), Failure> {
+        let failed = |error| {
+            let message = format!("{}: {error}", self.auth_file.display());
+            Failure::new(FailureKind::Config, message).hint("mend the file or delete it")
+        };
+        self.read_stored().map(drop).map_err(failed)
     }
 
     /// All values that are known to be keys, for redaction and for what commands may not see; the
@@ -249,8 +266,7 @@ impl Keys {
     }
 
     /// How the files write the key of this vendor, first the one that counts most.
-    fn specs(&self, provider: &str) -> Vec<(KeyPlace, String)> {
-        let stored = self.stored();
+    fn specs(&self, provider: &str, stored: &Map<String, Value>) -> Vec<(KeyPlace, String)> {
         let stored = stored.get(provider).and_then(|entry| entry.get("key")).and_then(Value::as_str);
         let config = self.config.as_ref().filter(|(vendor, _)| vendor == provider);
         let written = [
@@ -269,8 +285,9 @@ impl Keys {
         if let Some(key) = self.immediate(provider) {
             return Ok(Some(key));
         }
-        for (_, spec) in self.specs(provider) {
-            let key = match Written::parse(&spec) {
+        let written = self.specs(provider, &self.stored());
+        for (_, spec) in &written {
+            let key = match Written::parse(spec) {
                 Written::Literal(secret) => Some(secret),
                 Written::Variable(name) => self.variable(&name),
                 Written::Command(command) => Some(self.printed(&command).await?),
@@ -279,15 +296,12 @@ impl Keys {
                 return Ok(Some(key));
             }
         }
-        if let Err(error) = self.read_stored() {
-            let message = format!("{}: {error}", self.auth_file.display());
-            return Err(Failure::new(FailureKind::Config, message).hint("mend the file or delete it"));
-        }
+        self.readable()?;
         match self.catalogue.key_variable(provider) {
             _ if is_loopback(&model.base_url) => Ok(None),
             Some(name) => Err(Failure::new(FailureKind::Config, format!("no key for {provider}"))
                 .hint(format!("set {name}, or use /login"))),
-            None if !self.specs(provider).is_empty() => {
+            None if !written.is_empty() => {
                 Err(Failure::new(FailureKind::Config, format!("the key for {provider} is empty"))
                     .hint("look at api_key in config.toml or models.toml, or use /login"))
             }

@@ -245,11 +245,12 @@ impl Office {
     }
 
     fn vendors(&self) -> Vec<Vendor> {
+        let held = self.keys.held(VENDORS.iter().map(|vendor| vendor.id));
         let row = |vendor: &crate::agent::catalogue::vendors::Vendor| Vendor {
             id: vendor.id.to_owned(),
             name: vendor.name.to_owned(),
             env: vendor.env.to_owned(),
-            has_key: self.keys.has(vendor.id),
+            has_key: held.contains(&vendor.id),
         };
         VENDORS.iter().map(row).collect()
     }
