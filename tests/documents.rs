@@ -3,6 +3,7 @@
 use std::fmt::Write as _;
 use std::sync::{Mutex, PoisonError};
 
+use tau::agent::settings::{Paths, Settings};
 use tau::app::{action, slash};
 use tau::cli::exit::Exit;
 
@@ -47,4 +48,22 @@ fn the_readme_lists_every_exit_code() {
         let _ = writeln!(codes, "| {code} | {meaning} |");
     }
     check("README.md", "exit codes", &codes);
+}
+
+#[test]
+fn the_settings_of_the_readme_can_be_used() {
+    let text = std::fs::read_to_string(root().join("README.md")).expect("the document");
+    let example = text.split_once("```toml\n").and_then(|(_, rest)| rest.split_once("```"));
+    let (example, _) = example.expect("an example of config.toml");
+    let home = tempfile::tempdir().unwrap();
+    std::fs::write(home.path().join("config.toml"), example).unwrap();
+    let paths = Paths::discover(Some(home.path())).unwrap();
+    let settings = Settings::load(&paths).unwrap();
+    let serde_json::Value::Object(all) = serde_json::to_value(&settings).unwrap() else {
+        panic!("no object")
+    };
+    let lines: Vec<&str> = example.lines().map(|line| line.trim_start_matches('[')).collect();
+    for name in all.keys() {
+        assert!(lines.iter().any(|line| line.starts_with(name.as_str())), "`{name}` is not in the example");
+    }
 }
