@@ -66,7 +66,7 @@ impl Transcript {
     }
 
     /// A message that was complete before this screen saw it.
-    fn stored(&mut self, message: &Arc<Message>, titles: &BTreeMap<String, String>) {
+    pub(super) fn stored(&mut self, message: &Arc<Message>, titles: &BTreeMap<String, String>) {
         match message.as_ref() {
             Message::User(user) => self.user(&user.content),
             Message::Assistant(answer) => {
