@@ -14,8 +14,8 @@ use super::event::{AgentEvent, NoticeLevel};
 use super::message::Message;
 use super::session::entry::Body;
 use super::session::outline::{Outline, landing};
-use super::{earlier, switch};
 use super::task::Agent;
+use super::{earlier, switch};
 
 /// Tells what was asked for.
 pub(super) fn show(agent: &mut Agent, what: Shown) {

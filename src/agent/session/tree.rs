@@ -175,9 +175,7 @@ impl Tree {
     /// answer.
     pub fn results_from(&self, id: &str) -> Vec<Arc<Message>> {
         let path = self.branch();
-        let is_answer = |entry: &&&Entry| {
-            matches!(&entry.body, Body::Message { message } if matches!(**message, Message::Assistant(_)))
-        };
+        let is_answer = |entry: &&&Entry| matches!(&entry.body, Body::Message { message } if matches!(**message, Message::Assistant(_)));
         let rest = path.iter().skip_while(|entry| *entry.id != *id).take_while(|entry| !is_answer(entry));
         let items = edited_items(&rest.copied().collect::<Vec<_>>(), &edits(&path));
         let results = items.into_iter().map(|(_, message)| message);
