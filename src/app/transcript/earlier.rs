@@ -84,7 +84,8 @@ impl Transcript {
 
     /// The person looks up or down by that many rows.
     pub(super) fn look_earlier(&mut self, rows: i32) {
-        self.to_first = rows == i32::MIN && self.earlier.is_some();
+        // Also when nothing is known of them yet: a session may just be opening.
+        self.to_first = rows == i32::MIN;
         if let Some(earlier) = self.earlier.as_mut().filter(|earlier| earlier.stage == Stage::Failed)
             && rows < 0
         {

@@ -60,6 +60,7 @@ impl Transcript {
             self.clear();
             self.push(Body::Welcome);
         }
+        self.to_first = false;
         for message in messages {
             self.stored(message, titles);
         }
