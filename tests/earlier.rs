@@ -11,6 +11,7 @@ use tau::app::geometry::{Position, Size};
 use tau::app::transcript::Body;
 use tau::app::transcript::panel::CallState;
 use tau::app::{Effect, Msg};
+use tau::view::memo::{Key, Version};
 
 use crate::harness::{Screen, assistant, call, frames, text, user};
 use crate::screen::Screen as Terminal;
@@ -69,6 +70,27 @@ fn they_are_asked_for_before_the_top_is_reached_and_nothing_moves() {
     }
     assert!(text(&screen.draw()).contains("early 49"));
     assert_eq!(asked(&mut screen), 0, "there are no more");
+}
+
+#[test]
+fn what_was_rendered_is_not_rendered_again() {
+    let mut screen = opened(said("late", 0..60));
+    screen.keys("<ctrl+home>");
+    let seen: Vec<_> = screen.model().laid.rows.iter().flatten().map(|row| row.entry).collect();
+    screen.agent(earlier(said("early", 0..5_000), None));
+    let model = screen.model.as_ref().unwrap();
+    let users = model.transcript.entries().iter().filter(|entry| matches!(entry.body, Body::User { .. }));
+    let known = users.filter(|entry| seen.contains(&entry.id));
+    let mut count = 0;
+    for entry in known {
+        let open = model.transcript.is_open(entry);
+        let version = Version::Revision(entry.revision);
+        let key = Key { entry: entry.id, part: 0, version, width: model.size.width, open };
+        let rows = screen.memo.rows(key, |_, _| panic!("{entry:?} is rendered again"));
+        assert!(rows[0].to_string().contains("late"));
+        count += 1;
+    }
+    assert!(count > 4, "{count}");
 }
 
 #[test]

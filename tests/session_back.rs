@@ -60,7 +60,7 @@ fn odd(dice: &mut Dice, header: &str) -> String {
             ids.push(id);
         }
     }
-    // What is not on disk as it should be must not be lost with the piece's border.
+    // The end is whole, so that there is a conversation to go on from.
     lines.push(line("end", ids.last().map(String::as_str), "the last"));
     lines.join("\n") + "\n"
 }
