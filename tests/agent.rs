@@ -2,6 +2,7 @@
 
 mod compaction;
 mod demo;
+mod earlier;
 mod law;
 mod prefix;
 mod queues;

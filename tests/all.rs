@@ -13,6 +13,7 @@
 
 mod agent;
 mod documents;
+mod earlier;
 mod export;
 mod fake;
 mod faults;
@@ -32,6 +33,7 @@ mod rendering;
 mod replays;
 mod rpc;
 mod screen;
+mod session_back;
 mod session_flags;
 mod session_locks;
 mod session_tail;

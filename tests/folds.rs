@@ -393,3 +393,22 @@ fn the_selected_session_shows_what_was_said_last() {
     let shown = text(&screen.draw());
     assert!(shown.contains("you: of beta") && shown.contains("tau: an answer"), "{shown}");
 }
+
+#[test]
+fn scrolling_against_an_end_is_over_at_once() {
+    let mut screen = Screen::new();
+    (0..60).for_each(|at| screen.user(&format!("message {at}")));
+    let shown = |screen: &mut Screen| text(&screen.draw());
+    screen.keys("<ctrl+home>");
+    let top = shown(&mut screen);
+    screen.keys(&"<pageup>".repeat(5));
+    assert_eq!(shown(&mut screen), top);
+    screen.keys("<pagedown>");
+    assert!(!shown(&mut screen).contains("message 0\n"), "one page down is one page down");
+    screen.keys("<ctrl+end>");
+    let end = shown(&mut screen);
+    screen.keys(&"<pagedown>".repeat(5));
+    assert_eq!(shown(&mut screen), end);
+    screen.keys("<pageup>");
+    assert!(!shown(&mut screen).contains("message 59"), "and up");
+}

@@ -197,11 +197,24 @@ fn outline(dice: &mut Dice) -> Outline {
     Outline { rows, leaf }
 }
 
+/// Messages that come above all others, as many as makes sense or not.
+fn earlier(dice: &mut Dice, id: String, text: String) -> AgentEvent {
+    let calls = vec![Block::text(&text), Block::ToolCall(call(&id, "read", serde_json::json!({})))];
+    let (person, model) = (Arc::new(user(&text)), Arc::new(assistant(calls, StopReason::Aborted)));
+    AgentEvent::EarlierShown {
+        messages: std::iter::repeat_n([person, model], dice.below(40)).flatten().collect(),
+        titles: Default::default(),
+        left: (dice.below(3) > 0).then(|| dice.below(2_000) as u64),
+        failed: (dice.below(4) == 0).then_some(text),
+    }
+}
+
 fn event(dice: &mut Dice) -> AgentEvent {
     let id = format!("c{}", dice.below(4));
     let index = dice.below(4);
     let text = dice.pick(TEXTS).to_string();
-    match dice.below(24) {
+    match dice.below(26) {
+        24 | 25 => earlier(dice, id, text),
         22 => AgentEvent::TreeShown { outline: outline(dice) },
         23 => AgentEvent::SummingUp { on: dice.below(2) == 0 },
         0 => AgentEvent::AgentStart,

@@ -14,8 +14,8 @@ use super::event::{AgentEvent, NoticeLevel};
 use super::message::Message;
 use super::session::entry::Body;
 use super::session::outline::{Outline, landing};
-use super::switch;
 use super::task::Agent;
+use super::{earlier, switch};
 
 /// Tells what was asked for.
 pub(super) fn show(agent: &mut Agent, what: Shown) {
@@ -29,6 +29,7 @@ pub(super) fn show(agent: &mut Agent, what: Shown) {
             let weights = compact::weigh::weigh(agent);
             agent.emit(AgentEvent::ContextShown { weights });
         }
+        Shown::Earlier => earlier::show(agent),
     }
 }
 

@@ -158,6 +158,8 @@ pub enum Shown {
     Tree,
     /// What fills the model's context: `AgentEvent::ContextShown`.
     Context,
+    /// The next messages before those that were told: `AgentEvent::EarlierShown`.
+    Earlier,
 }
 
 /// Commands about sessions. All but `Name` abort a run first.

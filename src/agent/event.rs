@@ -110,7 +110,8 @@ pub enum AgentEvent {
     /// *Own.* The model is now this.
     ModelChanged { model: Arc<Model> },
     /// *Own.* A session was opened or begun: everything a screen needs to show it. `titles` are
-    /// the head lines of the calls in it, by call id.
+    /// the head lines of the calls in it, by call id. Of a large session the messages are the last
+    /// ones; `EarlierShown` follows then.
     SessionOpened { session: SessionInfo, messages: Vec<Arc<Message>>, titles: BTreeMap<String, String> },
     /// *Own.* A session command was not carried out; the session is the one it was.
     SessionRefused { error: String },
@@ -128,6 +129,19 @@ pub enum AgentEvent {
     TreeShown { outline: Outline },
     /// *Own.* What fills the model's context, as asked for by `AgentCommand::Show`.
     ContextShown { weights: Weights },
+    /// *Own.* Messages of the present path that stand before all that were told of it, as asked
+    /// for by `AgentCommand::Show`; without messages, when a session was opened of which some are
+    /// not told yet. `left` is about how many more there are, none when that was all of them.
+    /// Results of calls that were asked for here come with them, also when they were told before.
+    EarlierShown {
+        messages: Vec<Arc<Message>>,
+        titles: BTreeMap<String, String>,
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        left: Option<u64>,
+        /// Why they cannot be told now.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        failed: Option<String>,
+    },
     /// *Own.* The model sums up a branch that is left, or has ended doing so.
     SummingUp { on: bool },
     /// *Own.* The agent needs an answer.

@@ -17,6 +17,7 @@ pub mod compact;
 pub mod conduct;
 pub mod context;
 pub mod demo;
+mod earlier;
 pub mod event;
 pub mod export;
 pub mod files;

@@ -18,7 +18,7 @@ use super::session::entry::Body;
 use super::session::tail::TAIL;
 use super::session::{Access, Part, Session, SessionError};
 use super::task::{Agent, now};
-use super::{branch, offer, titles};
+use super::{branch, earlier, offer, titles};
 use crate::tools::{Content, Details};
 
 /// How long the person's commands may take to end before the session changes.
@@ -176,26 +176,17 @@ pub(super) fn opened(agent: &mut Agent) {
     let messages = agent.config.session.context().messages;
     let titles = titles::of(&agent.config.tools, &messages);
     agent.emit(AgentEvent::SessionOpened { session, messages, titles });
+    earlier::begin(agent);
     let (own, used) = (agent.config.session.info().cwd.clone(), agent.cwd().to_owned());
     if own != used {
         let text = format!("the directory of this session, {}, is gone", own.display());
         let hint = format!("commands run in {}", used.display());
         agent.notice(NoticeLevel::Warning, text, Some(&hint));
     }
-    tell_earlier(agent);
     let skipped = agent.config.session.skipped_lines();
     if skipped > 0 {
         let text = format!("{skipped} unreadable lines of the session file were passed over");
         agent.notice(NoticeLevel::Warning, text, Some("the file itself was left as it is"));
-    }
-}
-
-/// Says what of a large session is not on the screen.
-fn tell_earlier(agent: &mut Agent) {
-    let Some(earlier) = agent.config.session.earlier() else { return };
-    if !agent.config.session.context_is_known() {
-        let text = format!("this session is large: {} earlier messages are not shown", earlier.messages);
-        agent.notice(NoticeLevel::Info, text, Some("they are in the file; /tree lists them all"));
     }
 }
 

@@ -21,6 +21,7 @@ use super::ask::Questions;
 use super::command::AgentCommand;
 use super::compact::Room;
 use super::conduct::Conduct;
+use super::earlier::{self, Earlier};
 use super::event::{AgentEvent, NoticeLevel};
 use super::limits::{Limits, Meter, RunEnd};
 use super::message::Message;
@@ -188,6 +189,8 @@ pub(super) struct Agent {
     pub(super) meter: Meter,
     /// The limit or the guard that ended the run.
     pub(super) ended_by: Option<RunEnd>,
+    /// How far back the session has been told.
+    pub(super) earlier: Earlier,
 }
 
 impl Agent {
@@ -214,6 +217,7 @@ impl Agent {
             deadline: None,
             meter: Meter::default(),
             ended_by: None,
+            earlier: Earlier::default(),
         }
     }
 
@@ -256,8 +260,8 @@ impl Agent {
         self.attend(stop.run_until_cancelled(work)).await
     }
 
-    /// Does one thing: sends an event, acts on a command, or passes on what a shell did. Cancel
-    /// safe: whatever it takes it also deals with, without an await between.
+    /// Does one thing: sends an event, acts on a command, passes on what a shell did or what was
+    /// read of the session. Cancel safe: whatever it takes it also deals with, without an await between.
     async fn serve(&mut self) {
         let heard = self.outbox.len() < BACKLOG && !self.stopping;
         let calm = self.outbox.is_empty() || self.shells.ending();
@@ -274,6 +278,7 @@ impl Agent {
             },
             () = due(deadline), if deadline.is_some() => self.time_up(),
             happening = self.shells.next(), if calm => act::shell(self, happening),
+            piece = self.earlier.next() => earlier::take(self, piece),
         }
     }
 

@@ -9,9 +9,10 @@ pub struct Size {
     pub height: u16,
 }
 
-/// Names an entry of the transcript for the life of a session's screen.
+/// Names an entry of the transcript for the life of a session's screen. Entries stand in the order
+/// of their ids; what is added above others counts down.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
-pub struct EntryId(pub u32);
+pub struct EntryId(pub i32);
 
 /// A row of the transcript: entry, part of the entry (a closed markdown block, the head or the
 /// body of a panel), row within the part. Independent of everything above it.

@@ -168,6 +168,12 @@ impl Model {
         Wants { tick, title: format!("{working}tau · {name}"), secret }
     }
 
+    /// Whether folding what a frame found out would change anything: also scrolling that led
+    /// nowhere is over with it.
+    pub fn learns_from(&self, laid: &Laid) -> bool {
+        *laid != self.laid || self.transcript.pending != 0
+    }
+
     /// Shows a passing remark.
     pub fn remark(&mut self, text: &str) {
         self.remark = Some((Printable::line(text), self.now + REMARK));

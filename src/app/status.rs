@@ -91,6 +91,11 @@ impl Status {
                 self.steering = steering.iter().map(|text| Printable::line(text)).collect();
                 self.follow_up = follow_up.iter().map(|text| Printable::line(text)).collect();
             }
+            AgentEvent::EarlierShown { messages, .. } => {
+                let context = self.context;
+                messages.iter().for_each(|message| self.count(message));
+                self.context = context;
+            }
             AgentEvent::MessageEnd { message } => self.count(message),
             _ => {
                 if let Some(activity) = self.activity(event, now) {

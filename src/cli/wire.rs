@@ -70,6 +70,7 @@ pub fn event(event: &AgentEvent) -> Option<Value> {
         | AgentEvent::Inspected { .. }
         | AgentEvent::TreeShown { .. }
         | AgentEvent::ContextShown { .. }
+        | AgentEvent::EarlierShown { .. }
         | AgentEvent::SummingUp { .. }
         | AgentEvent::Marked { .. }
         | AgentEvent::RunStopped { .. }

@@ -25,7 +25,7 @@ const USER_ROWS: usize = 24;
 pub fn count(model: &Model, entry: &Entry) -> u32 {
     let open = model.transcript.is_open(entry);
     let parts = match &entry.body {
-        Body::Welcome | Body::User { .. } | Body::Notice { .. } => 1,
+        Body::Welcome | Body::Earlier { .. } | Body::User { .. } | Body::Notice { .. } => 1,
         Body::Answer(blocks) => blocks_count(blocks).max(1),
         Body::Thinking { blocks, .. } | Body::Summary { blocks, .. } => {
             1 + if open { blocks_count(blocks) } else { 0 }
@@ -133,6 +133,7 @@ fn render(
     let inner = width.saturating_sub(MARGIN + 1).max(1);
     match &entry.body {
         Body::Welcome => welcome::rows(model, theme, width),
+        Body::Earlier { left, failed } => earlier(*left, failed.as_ref(), theme, width),
         Body::User { text, pictures } => user(text, *pictures, model.transcript.is_open(entry), theme, width),
         Body::Notice { level, text, hint } => notice(*level, text, hint.as_ref(), theme, width),
         Body::Tool(tool) if part == 0 => vec![panel::tool_head(tool, model.now, theme, width)],
@@ -226,6 +227,23 @@ fn user(text: &Printable, pictures: usize, open: bool, theme: &Theme, width: u16
         row.spans.insert(0, bar());
     }
     rows
+}
+
+/// The row is seen for as long as they are being loaded, so it says so.
+fn earlier(left: u64, failed: Option<&Printable>, theme: &Theme, width: u16) -> Vec<Line<'static>> {
+    let messages = match left {
+        0 => "earlier messages".to_owned(),
+        1 => "1 earlier message".to_owned(),
+        left => format!("{left} earlier messages"),
+    };
+    match failed {
+        None => vec![head("… ", &format!("{messages} · loading"), theme.style(Token::Muted), width)],
+        Some(why) => {
+            let text = Printable::new(&format!("{messages} cannot be read: {}", why.as_str()));
+            let hint = Printable::new("scroll up to try again");
+            notice(NoticeLevel::Error, &text, Some(&hint), theme, width)
+        }
+    }
 }
 
 fn notice(

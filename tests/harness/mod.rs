@@ -133,7 +133,7 @@ impl Screen {
     pub fn draw(&mut self) -> Buffer {
         let size = self.model().size;
         let (buffer, laid) = draw(self.model.as_ref().expect("there"), &mut self.memo, size);
-        if laid != self.model().laid {
+        if self.model().learns_from(&laid) {
             self.fold(Msg::Laid(laid));
         }
         buffer

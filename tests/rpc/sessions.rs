@@ -95,6 +95,26 @@ async fn a_change_of_session_ends_the_run_first() {
     assert_eq!(said(&client.ask(json!({"type": "get_messages"})).await), ["in the new one", "fresh"]);
 }
 
+/// Of a large session only the end is read at first; whoever asks gets all of it.
+#[tokio::test]
+async fn all_messages_of_a_large_session_are_given() {
+    let mut client = Client::new(Vec::new());
+    let mut lines = vec![crate::sessions::HEADER.to_owned()];
+    for at in 0..600_usize {
+        let parent = at.checked_sub(1).map(|at| format!("m{at}"));
+        let text = format!("{at} {}", "word ".repeat(2_000));
+        lines.push(crate::sessions::line(&format!("m{at}"), parent.as_deref(), &text));
+    }
+    let path = client.dir.path().join("large.jsonl");
+    std::fs::write(&path, lines.join("\n") + "\n").unwrap();
+    assert!(std::fs::metadata(&path).unwrap().len() > 5 * 1024 * 1024);
+    client.ask(json!({"type": "switch_session", "sessionPath": path})).await;
+    let said = said(&client.ask(json!({"type": "get_messages"})).await);
+    assert_eq!((said.len(), said[0].get(..2), said[599].get(..4)), (600, Some("0 "), Some("599 ")));
+    let state = client.ask(json!({"type": "get_state"})).await["data"].clone();
+    assert_eq!(state["messageCount"], json!(600));
+}
+
 /// The tree of a long session is nested deeper than a recursive writer could follow.
 #[tokio::test]
 async fn the_tree_of_a_long_session_is_written() {

@@ -4,6 +4,7 @@
 //! session is written by one task only; [`list`] reads many without opening any whole.
 //! [`entry`] is a line, `file` writes, `read` and `migrate` read, [`tree`] gives it meaning.
 
+pub mod back;
 pub mod entry;
 mod file;
 mod fork;
@@ -431,9 +432,15 @@ impl Session {
 
 /// The tree of the entries of a file; the leaf is the last of them.
 fn tree_of(header: &Header, entries: Vec<Entry>) -> Tree {
-    let model = header.provider.clone().zip(header.model_id.clone());
-    let thinking = header.thinking_level.as_deref().and_then(ThinkingLevel::named);
-    let mut tree = Tree::starting_with(model, thinking);
+    let (model, thinking) = initial(header);
+    let mut tree = Tree::default();
+    tree.begin_with(model, thinking);
     entries.into_iter().for_each(|entry| tree.push(entry));
     tree
+}
+
+/// The model and the thinking level that a header names.
+fn initial(header: &Header) -> (Option<(String, String)>, Option<ThinkingLevel>) {
+    let model = header.provider.clone().zip(header.model_id.clone());
+    (model, header.thinking_level.as_deref().and_then(ThinkingLevel::named))
 }

@@ -1,8 +1,8 @@
 //! Opens a large session at its end: what is shown first stands there.
 //!
 //! The part before is looked at, not read: its name, model and level count, its messages are
-//! counted. [`Session::complete`] reads the rest when somebody needs it, and most sessions that
-//! are this large have a compaction in their last part, so that nobody ever does.
+//! counted. `back` reads the rest when somebody needs it, and most sessions that are this large
+//! have a compaction in their last part, so that the model never does.
 
 use std::io::{self, BufRead, BufReader, Read};
 use std::os::unix::fs::FileExt;
@@ -11,18 +11,22 @@ use std::path::Path;
 use super::entry::{Body, Entry};
 use super::file::{Access, Opened, SessionFile};
 use super::read::{self, Contents, Form, Header};
-use super::{Session, SessionError, tree_of};
+use super::{Session, SessionError};
 
 /// As much of the end of a file is read at first, in bytes; smaller files are read whole.
 pub const TAIL: u64 = 4 * 1024 * 1024;
 /// Longest line that is looked into while the part before is passed over, in bytes.
 const SHORT: usize = 8 * 1024;
+/// How the line of a message begins.
+const MESSAGE: &[u8] = br#"{"type":"message","#;
 
 /// What is known of the part of a file that has not been read.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Earlier {
     /// Messages of people and models in it.
     pub messages: u64,
+    /// Where it ends and what has been read begins, in bytes.
+    pub(super) end: u64,
     name: Option<String>,
     model: Option<(String, String)>,
     thinking: Option<String>,
@@ -70,34 +74,6 @@ impl Session {
                 _ => false,
             })
     }
-
-    /// Reads what has not been read yet. The conversation stands where it stood.
-    ///
-    /// # Errors
-    /// `Io` when the file cannot be read any more; what was known stays.
-    pub fn complete(&mut self) -> Result<(), SessionError> {
-        let (Some(_), Some(path)) = (&self.earlier, &self.info.file) else { return Ok(()) };
-        let failed = |source| SessionError::Io { path: path.clone(), source };
-        let mut bytes = Vec::new();
-        super::super::files::open_regular(path)
-            .and_then(|mut file| file.read_to_end(&mut bytes))
-            .map_err(failed)?;
-        let contents = read::contents(&bytes).ok_or_else(|| SessionError::NotASession(path.clone()))?;
-        drop(bytes);
-        let mut tree = tree_of(&contents.header, contents.entries);
-        // What could not be written is in memory alone.
-        for entry in self.tree.entries() {
-            if tree.get(&entry.id).is_none() {
-                tree.insert(entry.clone());
-            }
-        }
-        let leaf = self.tree.leaf().map(|leaf| leaf.id.clone());
-        tree.move_leaf(leaf.as_deref());
-        self.tree = tree;
-        self.skipped = contents.skipped;
-        self.earlier = None;
-        Ok(())
-    }
 }
 
 /// The end of a file and what was seen before it.
@@ -134,7 +110,7 @@ impl End {
             (earlier.join(), entries)
         });
         let gone = |_| io::Error::other("the earlier part could not be looked at");
-        let earlier = earlier.map_err(gone)??;
+        let earlier = Earlier { end: before, ..earlier.map_err(gone)?? };
         if entries.is_empty() {
             return Ok(None);
         }
@@ -160,7 +136,7 @@ impl End {
 }
 
 /// The header and its line.
-fn header(reader: &mut impl BufRead) -> io::Result<Option<(Header, Box<str>)>> {
+pub(super) fn header(reader: &mut impl BufRead) -> io::Result<Option<(Header, Box<str>)>> {
     let mut line = Vec::new();
     loop {
         line.clear();
@@ -173,6 +149,11 @@ fn header(reader: &mut impl BufRead) -> io::Result<Option<(Header, Box<str>)>> {
             return Ok(Header::parse(bare).map(|header| (header, String::from_utf8_lossy(bare).into())));
         }
     }
+}
+
+/// Whether a line is a message of the person's or of the model's.
+pub(super) fn is_said(line: &[u8]) -> bool {
+    line.starts_with(MESSAGE) && super::list::is_of_people(line)
 }
 
 impl Earlier {
@@ -190,8 +171,8 @@ impl Earlier {
     }
 
     fn note(&mut self, line: &[u8]) {
-        if line.starts_with(br#"{"type":"message","#) {
-            self.messages = self.messages.saturating_add(u64::from(super::list::is_of_people(line)));
+        if line.starts_with(MESSAGE) {
+            self.messages = self.messages.saturating_add(u64::from(is_said(line)));
             return;
         }
         if line.len() > SHORT {

@@ -26,9 +26,10 @@ pub struct Tree {
 }
 
 impl Tree {
-    /// An empty tree of a session that begins with this model and level.
-    pub fn starting_with(model: Option<(String, String)>, thinking: Option<ThinkingLevel>) -> Self {
-        Tree { initial_model: model, initial_thinking: thinking, ..Tree::default() }
+    /// The model and the level that hold before any entry names others.
+    pub fn begin_with(&mut self, model: Option<(String, String)>, thinking: Option<ThinkingLevel>) {
+        self.initial_model = model;
+        self.initial_thinking = thinking;
     }
 
     /// Adds an entry and makes it the leaf.
@@ -49,6 +50,18 @@ impl Tree {
         }
         self.by_id.insert(Arc::clone(&entry.id), self.entries.len());
         self.entries.push(entry);
+    }
+
+    /// Adds entries that stand before all others in the file. The leaf is the entry it was.
+    pub fn put_before(&mut self, mut entries: Vec<Entry>) {
+        let leaf = self.leaf.map(|leaf| leaf.saturating_add(entries.len()));
+        entries.append(&mut self.entries);
+        // Of two that name or label the same the later counts, so all are looked at again in order.
+        self.by_id.clear();
+        self.labels.clear();
+        self.name = None;
+        entries.into_iter().for_each(|entry| self.insert(entry));
+        self.leaf = leaf;
     }
 
     /// A new entry below the leaf. It is not part of the tree before it is pushed.
@@ -140,6 +153,35 @@ impl Tree {
         items(&self.branch()).collect()
     }
 
+    /// The first entry on the path to the leaf that is part of the context: what stands before it
+    /// the model is not told.
+    pub fn context_start(&self) -> Option<&Entry> {
+        let path = self.branch();
+        let selection = select(&path);
+        // A compaction comes before what it kept, which stands before it on the path.
+        let first = |entry: &&Entry| selection.iter().take(2).any(|one| std::ptr::eq(*one, *entry));
+        path.into_iter().find(first)
+    }
+
+    /// The messages on the path to the leaf that stand before the entry of that id, compacted ones
+    /// too, after edits, each with the id of its entry.
+    pub fn messages_before(&self, id: &str) -> Vec<(Arc<str>, Arc<Message>)> {
+        let path = self.branch();
+        let at = path.iter().position(|entry| *entry.id == *id).unwrap_or(0);
+        edited_items(path.get(..at).unwrap_or_default(), &edits(&path))
+    }
+
+    /// The results of calls on the path to the leaf from the entry of that id on, up to the next
+    /// answer.
+    pub fn results_from(&self, id: &str) -> Vec<Arc<Message>> {
+        let path = self.branch();
+        let is_answer = |entry: &&&Entry| matches!(&entry.body, Body::Message { message } if matches!(**message, Message::Assistant(_)));
+        let rest = path.iter().skip_while(|entry| *entry.id != *id).take_while(|entry| !is_answer(entry));
+        let items = edited_items(&rest.copied().collect::<Vec<_>>(), &edits(&path));
+        let results = items.into_iter().map(|(_, message)| message);
+        results.filter(|message| matches!(**message, Message::ToolResult(_))).collect()
+    }
+
     fn model_on(&self, path: &[&Entry]) -> Option<(String, String)> {
         let named = path.iter().rev().find_map(|entry| match &entry.body {
             Body::ModelChange { provider, model_id } => Some((provider.clone(), model_id.clone())),
@@ -192,7 +234,14 @@ fn select<'a>(path: &[&'a Entry]) -> Vec<&'a Entry> {
 /// The messages a path gives the context, after compaction and edits.
 fn items(path: &[&Entry]) -> impl Iterator<Item = (Arc<str>, Arc<Message>)> {
     let selection = select(path);
-    let edits = edits(&selection);
+    edited_items(&selection, &edits(&selection)).into_iter()
+}
+
+/// The messages of entries, after edits.
+fn edited_items(
+    entries: &[&Entry],
+    edits: &HashMap<&str, Option<&Replacement>>,
+) -> Vec<(Arc<str>, Arc<Message>)> {
     let item = |entry: &&Entry| {
         let message = match edits.get(&*entry.id) {
             Some(None) => None,
@@ -201,7 +250,7 @@ fn items(path: &[&Entry]) -> impl Iterator<Item = (Arc<str>, Arc<Message>)> {
         };
         Some((Arc::clone(&entry.id), message?))
     };
-    selection.iter().filter_map(item).collect::<Vec<_>>().into_iter()
+    entries.iter().filter_map(item).collect()
 }
 
 /// What the edits in the selection say of each target; the last one counts.

@@ -60,13 +60,14 @@ impl Transcript {
             self.clear();
             self.push(Body::Welcome);
         }
+        self.to_first = false;
         for message in messages {
             self.stored(message, titles);
         }
     }
 
     /// A message that was complete before this screen saw it.
-    fn stored(&mut self, message: &Arc<Message>, titles: &BTreeMap<String, String>) {
+    pub(super) fn stored(&mut self, message: &Arc<Message>, titles: &BTreeMap<String, String>) {
         match message.as_ref() {
             Message::User(user) => self.user(&user.content),
             Message::Assistant(answer) => {

@@ -4,6 +4,7 @@
 //! split into closed blocks and an open tail. The scroll position is an anchor or the tail,
 //! never an offset from the top, so nothing here knows heights.
 
+pub mod earlier;
 pub mod fold;
 pub mod panel;
 pub mod shell;
@@ -17,6 +18,7 @@ use super::msg::Millis;
 use super::printable::Printable;
 use crate::agent::event::NoticeLevel;
 use crate::agent::message::Message;
+use earlier::Earlier;
 use panel::ToolPanel;
 use shell::{Holder, ShellPanel};
 
@@ -25,6 +27,9 @@ use shell::{Holder, ShellPanel};
 pub enum Body {
     /// The head of a session.
     Welcome,
+    /// There are messages before the next entry, about this many, which are loaded when this is
+    /// seen; or why they cannot be.
+    Earlier { left: u64, failed: Option<Printable> },
     /// What the person said; `pictures` went with it.
     User { text: Printable, pictures: usize },
     /// What the model said: one text block of its message.
@@ -67,7 +72,16 @@ pub struct Entry {
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Transcript {
     entries: Vec<Entry>,
-    next: u32,
+    /// The id of the next entry.
+    next: i32,
+    /// The lowest id that was given to what came of messages.
+    first: i32,
+    /// Ids given to what stands before all messages.
+    heads: i32,
+    /// What is known of messages before those that are here.
+    earlier: Option<Earlier>,
+    /// The person wants to see the very first message.
+    to_first: bool,
     pub position: Position,
     /// Rows to scroll that the view has not resolved yet; negative is up.
     pub pending: i32,
@@ -116,8 +130,13 @@ impl Transcript {
 
     /// Appends an entry.
     pub fn push(&mut self, body: Body) -> EntryId {
-        let id = EntryId(self.next);
-        self.next += 1;
+        let id = match &body {
+            Body::Welcome | Body::Notice { .. } if self.is_head() => self.next_head(),
+            _ => {
+                self.next += 1;
+                EntryId(self.next)
+            }
+        };
         self.entries.push(Entry { id, body, fold: Fold::Default, revision: 0, epoch: 0 });
         if self.position == Position::Tail {
             self.seen = self.entries.len();
@@ -134,8 +153,8 @@ impl Transcript {
     /// Takes everything away, for another session. Ids go on, so nothing remembered elsewhere
     /// can mean a new entry.
     pub fn clear(&mut self) {
-        let Transcript { next, tools_open, thinking_hidden, .. } = *self;
-        *self = Transcript { next, tools_open, thinking_hidden, ..Transcript::default() };
+        let Transcript { next, first, heads, tools_open, thinking_hidden, .. } = *self;
+        *self = Transcript { next, first, heads, tools_open, thinking_hidden, ..Transcript::default() };
     }
 
     /// Entries that came since the person scrolled away from the tail.
@@ -187,12 +206,14 @@ impl Transcript {
     /// Scrolls by rows; negative is up.
     pub fn scroll(&mut self, rows: i32) {
         self.pending = self.pending.saturating_add(rows);
+        self.look_earlier(rows);
     }
 
     /// Goes to the tail.
     pub fn to_tail(&mut self) {
         self.position = Position::Tail;
         self.pending = 0;
+        self.to_first = false;
         self.seen = self.entries.len();
     }
 

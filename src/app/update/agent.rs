@@ -7,6 +7,7 @@ use crate::agent::message::Block;
 use crate::app::effect::{Effect, Request};
 use crate::app::model::{Model, Purpose};
 use crate::app::overlay::Overlay;
+use crate::app::transcript::earlier::Told;
 
 pub(super) fn take(model: &mut Model, event: &AgentEvent, effects: &mut Vec<Effect>) {
     model.transcript.fold(event, model.now);
@@ -19,6 +20,12 @@ pub(super) fn take(model: &mut Model, event: &AgentEvent, effects: &mut Vec<Effe
         AgentEvent::TreeShown { outline } => tree::fill(model, outline),
         AgentEvent::ContextShown { weights } => {
             model.transcript.notice(NoticeLevel::Info, &tree::weights(weights), None);
+        }
+        AgentEvent::EarlierShown { messages, titles, left, failed } => {
+            let told = Told { messages, titles, left: *left, failed: failed.as_deref() };
+            // What was on the screen says nothing of what is above it now.
+            let rows = std::mem::take(&mut model.laid.rows);
+            model.transcript.put_earlier(&told, &rows);
         }
         AgentEvent::AgentSettled { .. } => settled(model, effects),
         AgentEvent::Stopped => {

@@ -20,6 +20,8 @@ use super::effect::Effect;
 use super::geometry::Laid;
 use super::model::Model;
 use super::msg::{Msg, Stamped};
+use crate::agent::AgentCommand;
+use crate::agent::command::Shown;
 
 pub(crate) use overlays::age;
 pub(super) use overlays::open_sessions;
@@ -43,6 +45,10 @@ pub fn update(mut model: Model, stamped: Stamped) -> (Model, Vec<Effect>) {
     }
     if model.transcript.running_shells() > 0 || model.transcript.holder().is_some() {
         keyboard::follow(&mut model, &mut effects);
+    }
+    if model.transcript.wants_earlier(&model.laid) {
+        model.transcript.earlier_asked();
+        effects.push(Effect::Agent(AgentCommand::Show { what: Shown::Earlier }));
     }
     (model, effects)
 }

@@ -119,7 +119,7 @@ impl Screen {
         // A terminal that does not take bytes at the moment is tried again with the next frame.
         self.dirty = drawn == Drawn::Busy;
         let before = self.effects.len();
-        if let Some(laid) = laid.filter(|laid| *laid != model.laid) {
+        if let Some(laid) = laid.filter(|laid| model.learns_from(laid)) {
             self.fold(Msg::Laid(laid))?;
             self.dirty = self.effects.len() > before || drawn == Drawn::Busy;
         }
