@@ -101,6 +101,8 @@ pub enum Choice {
     Label { entry_id: String, label: Option<String> },
     /// The conversation stands there already.
     Here,
+    /// A fork of what is no message of the person's; the tree stays open.
+    NotYours,
 }
 
 /// The tree.
@@ -217,10 +219,13 @@ impl TreeView {
                 self.step = label.map_or(Step::Browse, |label| Step::Label(LineEdit::new(label)));
             }
             (KeyCode::Char('f'), Mods::CTRL) => {
-                let row = self.selected_row().filter(|row| row.kind == RowKind::User);
-                if let Some(row) = row {
-                    return Outcome::Done(Choice::Fork { entry_id: row.id.clone() });
-                }
+                return match self.selected_row() {
+                    Some(row) if row.kind == RowKind::User => {
+                        Outcome::Done(Choice::Fork { entry_id: row.id.clone() })
+                    }
+                    Some(_) => Outcome::Done(Choice::NotYours),
+                    None => Outcome::Handled,
+                };
             }
             _ if self.query.key(key) => self.relay(),
             _ => return Outcome::Ignored,
@@ -231,11 +236,24 @@ impl TreeView {
     fn enter(&mut self) -> Outcome<Choice> {
         let Some(shown) = self.shown.get(self.selected) else { return Outcome::Handled };
         let user = self.row(shown.row).is_some_and(|row| row.kind == RowKind::User);
-        if shown.current && !user {
+        if !user && self.stands_at(shown.row) {
             return Outcome::Done(Choice::Here);
         }
         self.step = Step::Leave(0);
         Outcome::Handled
+    }
+
+    /// Whether nothing but settings came after that row. The row that is marked as current may
+    /// stand further up, where a filter or a search hides what came after it.
+    fn stands_at(&self, row: usize) -> bool {
+        let mut next = self.outline.leaf;
+        while let Some(at) = next {
+            if at == row {
+                return true;
+            }
+            next = self.row(at).filter(|row| row.kind == RowKind::Setting).and_then(|row| row.parent);
+        }
+        false
     }
 
     fn label(&mut self, mut line: LineEdit, key: Key) -> Outcome<Choice> {
@@ -527,7 +545,8 @@ mod tests {
             ("up up up enter down down enter x y enter", go(wish)),
             ("up up up enter esc enter esc", Outcome::Handled),
             ("up up up ctrl+f", Outcome::Done(Choice::Fork { entry_id: "c".into() })),
-            ("ctrl+f", Outcome::Handled),
+            ("ctrl+f", Outcome::Done(Choice::NotYours)),
+            ("z ctrl+f", Outcome::Handled),
             (
                 "ctrl+l n enter",
                 Outcome::Done(Choice::Label { entry_id: "e".into(), label: Some("n".into()) }),
@@ -537,6 +556,14 @@ mod tests {
         for (keys, expected) in cases {
             assert_eq!(press(&mut forked(), keys), expected, "{keys}");
         }
+    }
+
+    #[test]
+    fn where_the_conversation_stands_is_not_what_a_search_leaves_of_it() {
+        let to_b = Outcome::Done(Choice::Go { entry_id: "b".into(), summary: None });
+        assert_eq!(press(&mut forked(), "t e x t space b enter enter"), to_b);
+        let rows = [("a", "", RowKind::User), ("b", "a", RowKind::Assistant), ("s", "b", RowKind::Setting)];
+        assert_eq!(press(&mut view(&rows, 2), "enter"), Outcome::Done(Choice::Here), "a setting is no step");
     }
 
     #[test]
