@@ -17,6 +17,7 @@ mod export;
 mod fake;
 mod faults;
 mod folds;
+mod foreign_sessions;
 mod forks;
 mod frames;
 mod harness;

@@ -113,6 +113,8 @@ pub struct TreeView {
     pub loading: bool,
     shown: Vec<Shown>,
     selected: usize,
+    /// The row that was selected before nothing was left to select.
+    lost: Option<usize>,
     pub filter: Filter,
     folded: BTreeSet<String>,
     query: LineEdit,
@@ -128,6 +130,7 @@ impl Default for TreeView {
             loading: true,
             shown: Vec::new(),
             selected: 0,
+            lost: None,
             filter: Filter::default(),
             folded: BTreeSet::new(),
             query: LineEdit::default(),
@@ -142,6 +145,7 @@ impl TreeView {
     pub fn fill(&mut self, outline: Outline) {
         let kept = self.selected_row().map(|row| row.id.clone());
         self.outline = outline;
+        self.lost = None;
         self.lay_out();
         let place = kept.and_then(|id| self.place(|row| row.id == id));
         self.selected = place.or_else(|| self.shown.iter().position(|shown| shown.current)).unwrap_or(0);
@@ -348,8 +352,9 @@ impl TreeView {
 
     /// Lays out anew; the selection stays on its row, or goes to the nearest above it.
     fn relay(&mut self) {
-        let row = self.shown.get(self.selected).map(|shown| shown.row);
+        let row = self.shown.get(self.selected).map(|shown| shown.row).or(self.lost);
         self.lay_out();
+        self.lost = row.filter(|_| self.shown.is_empty());
         let mut next = row;
         while let Some(row) = next {
             if let Some(place) = self.shown.iter().position(|shown| shown.row == row) {
@@ -531,6 +536,9 @@ mod tests {
         assert_eq!(drawn(&view), ["a", "b", "├ c", "└ d", "  t", "  e*"], "a search looks into folds");
         press(&mut view, "backspace backspace backspace backspace backspace backspace e");
         assert_eq!(press(&mut view, "esc"), Outcome::Handled);
+        let selected = view.selected();
+        press(&mut view, "n o t h e r e esc");
+        assert_eq!(view.selected(), selected, "the place is kept where nothing matches");
         assert_eq!(press(&mut view, "esc"), Outcome::Closed);
     }
 
