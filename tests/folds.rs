@@ -340,7 +340,7 @@ fn sessions_are_found_by_what_was_said() {
         panic!("{asked:?}")
     };
     assert_eq!(query, "zyx");
-    assert!(text(&screen.draw()).contains("nothing matches"));
+    assert!(text(&screen.draw()).contains("looking through what was said"));
     let found = Reply::Found { paths: vec!["/s/beta".into()], done: false };
     screen.send(Msg::Finished(*ticket, found));
     let shown = text(&screen.draw());
@@ -354,6 +354,47 @@ fn sessions_are_found_by_what_was_said() {
     assert_eq!(screen.take_effects().first(), Some(&Effect::Forget(*ticket)), "nobody waits for it");
     screen.send(Msg::Finished(*ticket, Reply::Found { paths: vec!["/s/alpha".into()], done: true }));
     assert!(text(&screen.draw()).contains("nothing matches"), "too late");
+}
+
+#[test]
+fn what_is_looked_for_here_is_looked_for_in_all_directories() {
+    let mut screen = sessions();
+    screen.keys("zyx");
+    screen.take_effects();
+    screen.keys("<tab>");
+    let asked = screen.take_effects();
+    let found = asked.iter().find_map(|effect| match effect {
+        Effect::Ask(_, Request::SearchSessions { query, all }) => Some((query.clone(), *all)),
+        _ => None,
+    });
+    assert_eq!(found, Some(("zyx".to_owned(), true)), "{asked:?}");
+    assert!(text(&screen.draw()).contains("> zyx"));
+}
+
+#[test]
+fn a_session_stays_in_the_list_until_it_is_deleted() {
+    let mut screen = sessions();
+    let delete = |screen: &mut Screen| {
+        screen.take_effects();
+        screen.keys("<ctrl+d><ctrl+d>");
+        let asked = screen.take_effects().into_iter().find_map(|effect| match effect {
+            Effect::Ask(ticket, Request::DeleteSession { .. }) => Some(ticket),
+            _ => None,
+        });
+        asked.expect("asked to delete it")
+    };
+    let ticket = delete(&mut screen);
+    screen.send(Msg::Finished(ticket, Reply::Failed("the session is open".into())));
+    let shown = text(&screen.draw());
+    assert!(shown.contains("alpha") && shown.contains("the session is open"), "{shown}");
+    let ticket = delete(&mut screen);
+    screen.send(Msg::Finished(ticket, Reply::Done("it is gone".into())));
+    let shown = text(&screen.draw());
+    assert!(!shown.contains("alpha") && shown.contains("beta") && shown.contains("it is gone"), "{shown}");
+    let previewed = screen.take_effects().into_iter().any(|effect| {
+        matches!(effect, Effect::Ask(_, Request::Preview { path }) if path == std::path::Path::new("/s/beta"))
+    });
+    assert!(previewed, "the next one is shown");
 }
 
 #[test]

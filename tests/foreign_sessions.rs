@@ -1,5 +1,6 @@
 //! A session that pi 1.5.2 wrote, with every kind of entry that it knows, and the contexts that it
-//! makes of it: the same here, wherever the conversation stands, and nothing of it is lost.
+//! makes of it: the same here, wherever the conversation stands, and nothing of it is lost. And what
+//! others write in their own way is found.
 
 use std::collections::BTreeMap;
 use std::fs;
@@ -8,6 +9,7 @@ use std::path::Path;
 use serde::Deserialize;
 use serde_json::Value;
 use tau::agent::message::{Block, Message, UserContent};
+use tau::agent::session::search::{last_words, search};
 use tau::agent::session::{Part, Session};
 use tau::tools::Content;
 
@@ -110,4 +112,25 @@ fn what_it_wrote_is_kept_by_appending_and_by_clones() {
 fn cloned(session: &Session) -> String {
     let file: &Path = session.info().file.as_deref().unwrap();
     fs::read_to_string(file).unwrap()
+}
+
+/// Other programs write JSON with blanks, and fields in another order.
+#[test]
+fn what_was_said_is_found_however_it_is_written() {
+    let folder = Folder::new();
+    let header = r#"{"type": "session", "version": 3, "id": "s", "timestamp": "2026-01-02T03:04:05.678Z", "cwd": "/srv/web"}"#;
+    let person = r#"{"type": "message", "id": "a", "parentId": null, "timestamp": "2026-01-02T03:04:05.678Z", "message": {"role": "user", "content": "the needle"}}"#;
+    let model = r#"{"message":{"content":[{"type":"text","text":"a haystack"}],"api":"x","provider":"p","model":"m","stopReason":"stop","role":"assistant"},"type":"message","id":"b","parentId":"a","timestamp":"2026-01-02T03:04:06.678Z"}"#;
+    let result = r#"{"type": "message", "id": "c", "parentId": "b", "timestamp": "2026-01-02T03:04:07.678Z", "message": {"role": "toolResult", "toolCallId": "c", "toolName": "x", "content": [{"type": "text", "text": "a thread"}]}}"#;
+    let path = folder.file([header, person, model, result].join("\n") + "\n");
+    for (query, expected) in [("needle", 1), ("haystack", 1), ("thread", 0), ("stop", 0)] {
+        let mut found = 0;
+        search(folder.path(), None, query, &mut |path| {
+            found += path.into_iter().count();
+            true
+        });
+        assert_eq!(found, expected, "{query}");
+    }
+    let words = last_words(&path).unwrap();
+    assert_eq!((words.person.as_str(), words.model.as_str()), ("the needle", "a haystack"));
 }

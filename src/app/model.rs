@@ -72,6 +72,8 @@ pub(super) enum Purpose {
     Found(String),
     /// The last exchange of the session with this key.
     Preview(String),
+    /// The session with this key goes from the list once it is deleted.
+    Deleted(String),
     History,
     Editor,
     Branch,

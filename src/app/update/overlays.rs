@@ -96,6 +96,7 @@ fn chosen(
             model.forget(picker.search.take(), effects);
             model.forget(ticket, effects);
             open_sessions(model, !all, effects);
+            paste(model, picker.query(), effects);
         }
         (_, Choice::Scope) => model.overlays.push(Overlay::Picker { picker, ticket }),
         (_, Choice::Rename(key, name)) => {
@@ -103,9 +104,9 @@ fn chosen(
             sessions::rename(model, &key, &name, effects);
         }
         (_, Choice::Delete(path)) => {
-            picker.remove(&path);
             model.overlays.push(Overlay::Picker { picker, ticket });
-            model.ask(Purpose::Tell, Request::DeleteSession { path: PathBuf::from(path) }, effects);
+            let request = Request::DeleteSession { path: PathBuf::from(&path) };
+            model.ask(Purpose::Deleted(path), request, effects);
         }
         (kind, Choice::Pick(key)) => {
             model.forget(picker.search.take(), effects);
