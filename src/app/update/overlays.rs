@@ -191,8 +191,8 @@ pub(super) fn fill(model: &mut Model, ticket: Ticket, reply: Reply, effects: &mu
 /// Opens the session picker.
 pub(crate) fn open_sessions(model: &mut Model, all: bool, effects: &mut Vec<Effect>) {
     let title = if all { "Sessions of all directories" } else { "Sessions of this directory" };
-    let picker =
-        Picker::new(Kind::Sessions { all }, title, "no sessions here yet; tab shows all directories");
+    let empty = if all { "no sessions yet" } else { "no sessions here yet; tab shows all directories" };
+    let picker = Picker::new(Kind::Sessions { all }, title, empty);
     let ticket = model.ask(Purpose::Overlay, Request::Sessions { all }, effects);
     model.overlays.push(Overlay::Picker { picker, ticket: Some(ticket) });
 }
