@@ -18,6 +18,7 @@ mod export;
 mod fake;
 mod faults;
 mod folds;
+mod foreign_sessions;
 mod forks;
 mod frames;
 mod harness;

@@ -55,6 +55,30 @@ fn written(format: Format) -> (String, usize) {
     (document.text, document.masked)
 }
 
+/// Also what other programs wrote: exported lines are a session that is as good as the first.
+#[test]
+fn lines_keep_the_fields_that_are_not_known() {
+    let usage = json!({"input": 1, "output": 2, "cacheRead": 0, "cacheWrite": 0, "reasoning": 1});
+    let answer = json!({"message": {"role": "assistant", "content": [], "api": "x", "provider": "p", "model": "m",
+        "usage": usage, "stopReason": "deferred", "timestamp": 5, "diagnostics": [{"why": KEY}]}});
+    let result = json!({"message": {"role": "toolResult", "toolCallId": "c", "toolName": "t", "content": [],
+        "details": {"weird": [1]}, "isError": false, "nestedCalls": [], "timestamp": 6}});
+    let summary = json!({"fromId": "b", "summary": "s", "fromHook": false});
+    let lines = [
+        HEADER.to_owned(),
+        entry("message", "a", None, answer),
+        entry("message", "b", Some("a"), result),
+        entry("branch_summary", "c", Some("a"), summary),
+    ];
+    let folder = Folder::new();
+    let path = folder.file(lines.join("\n") + "\n");
+    let exported = document(&Session::open_as(&path, Access::Read).unwrap(), Format::Jsonl, &[]);
+    assert_eq!((exported.masked, exported.text.contains(KEY)), (1, false));
+    let masked = exported.text.lines().nth(1).unwrap().split("\"why\":\"").nth(1).unwrap();
+    let masked = masked.split('"').next().unwrap();
+    assert_eq!(exported.text.replace(masked, KEY), lines.join("\n") + "\n");
+}
+
 #[test]
 fn a_page_holds_everything_and_no_markup_of_others() {
     let (page, masked) = written(Format::Html);

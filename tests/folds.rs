@@ -5,15 +5,15 @@ use std::sync::Arc;
 use tau::agent::AgentCommand;
 use tau::agent::AgentEvent;
 use tau::agent::command::{Parting, Queue, SessionCommand, Shown};
-use tau::agent::event::Delta;
-use tau::agent::message::{BashExecution, StopReason};
+use tau::agent::event::{Delta, SessionInfo};
+use tau::agent::message::{BashExecution, Message, StopReason};
 use tau::agent::session::list::SessionRow;
 use tau::agent::session::outline::{Outline, OutlineRow, RowKind};
 use tau::agent::session::search::LastWords;
 use tau::app::effect::{Reply, Request, Ticket};
 use tau::app::{Effect, Msg};
 
-use crate::harness::{Screen, assistant, text};
+use crate::harness::{Screen, assistant, text, user};
 
 /// Presses the keys on a fresh screen (with a run going on when `running`), and compares the
 /// commands to the agent.
@@ -340,7 +340,7 @@ fn sessions_are_found_by_what_was_said() {
         panic!("{asked:?}")
     };
     assert_eq!(query, "zyx");
-    assert!(text(&screen.draw()).contains("nothing matches"));
+    assert!(text(&screen.draw()).contains("looking through what was said"));
     let found = Reply::Found { paths: vec!["/s/beta".into()], done: false };
     screen.send(Msg::Finished(*ticket, found));
     let shown = text(&screen.draw());
@@ -354,6 +354,76 @@ fn sessions_are_found_by_what_was_said() {
     assert_eq!(screen.take_effects().first(), Some(&Effect::Forget(*ticket)), "nobody waits for it");
     screen.send(Msg::Finished(*ticket, Reply::Found { paths: vec!["/s/alpha".into()], done: true }));
     assert!(text(&screen.draw()).contains("nothing matches"), "too late");
+}
+
+#[test]
+fn a_session_has_its_beginning_as_its_title_until_it_has_a_name() {
+    let mut screen = Screen::new();
+    let opened = |screen: &mut Screen, messages: Vec<Message>| {
+        let messages = messages.into_iter().map(Arc::new).collect();
+        let session = SessionInfo::default();
+        screen.agent(AgentEvent::SessionOpened { session, messages, titles: Default::default() });
+    };
+    let title = |screen: &Screen| screen.model().wants().title;
+    opened(&mut screen, Vec::new());
+    let place = title(&screen);
+    screen.keys("/clone<enter>");
+    assert!(commands(&screen.take_effects()).is_empty(), "there is nothing to copy");
+    let long = format!("\n  why is\u{1b}[31m it red?\n{}", "x".repeat(90));
+    screen.agent(AgentEvent::MessageEnd { message: Arc::new(user(&long)) });
+    assert!(title(&screen).ends_with("why is␛[31m it red?"), "{}", title(&screen));
+    screen.agent(AgentEvent::MessageEnd { message: Arc::new(user("another")) });
+    assert!(title(&screen).ends_with("it red?"), "the first counts");
+    screen.agent(AgentEvent::SessionInfoChanged { name: Some("mine".into()) });
+    assert!(title(&screen).ends_with("tau · mine"));
+    opened(&mut screen, vec![user(&"y".repeat(90)), user("more")]);
+    assert!(title(&screen).ends_with(&format!(" {}…", "y".repeat(60))));
+    opened(&mut screen, vec![assistant(Vec::new(), StopReason::Stop), user("later")]);
+    assert_eq!(title(&screen), place, "what it began with is not known");
+    screen.keys("/clone<enter>");
+    assert_eq!(commands(&screen.take_effects()), [AgentCommand::Session(SessionCommand::Clone)]);
+    assert!(text(&screen.draw()).contains("in a copy"));
+}
+
+#[test]
+fn what_is_looked_for_here_is_looked_for_in_all_directories() {
+    let mut screen = sessions();
+    screen.keys("zyx");
+    screen.take_effects();
+    screen.keys("<tab>");
+    let asked = screen.take_effects();
+    let found = asked.iter().find_map(|effect| match effect {
+        Effect::Ask(_, Request::SearchSessions { query, all }) => Some((query.clone(), *all)),
+        _ => None,
+    });
+    assert_eq!(found, Some(("zyx".to_owned(), true)), "{asked:?}");
+    assert!(text(&screen.draw()).contains("> zyx"));
+}
+
+#[test]
+fn a_session_stays_in_the_list_until_it_is_deleted() {
+    let mut screen = sessions();
+    let delete = |screen: &mut Screen| {
+        screen.take_effects();
+        screen.keys("<ctrl+d><ctrl+d>");
+        let asked = screen.take_effects().into_iter().find_map(|effect| match effect {
+            Effect::Ask(ticket, Request::DeleteSession { .. }) => Some(ticket),
+            _ => None,
+        });
+        asked.expect("asked to delete it")
+    };
+    let ticket = delete(&mut screen);
+    screen.send(Msg::Finished(ticket, Reply::Failed("the session is open".into())));
+    let shown = text(&screen.draw());
+    assert!(shown.contains("alpha") && shown.contains("the session is open"), "{shown}");
+    let ticket = delete(&mut screen);
+    screen.send(Msg::Finished(ticket, Reply::Done("it is gone".into())));
+    let shown = text(&screen.draw());
+    assert!(!shown.contains("alpha") && shown.contains("beta") && shown.contains("it is gone"), "{shown}");
+    let previewed = screen.take_effects().into_iter().any(|effect| {
+        matches!(effect, Effect::Ask(_, Request::Preview { path }) if path == std::path::Path::new("/s/beta"))
+    });
+    assert!(previewed, "the next one is shown");
 }
 
 #[test]

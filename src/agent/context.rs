@@ -24,11 +24,12 @@ pub fn for_request(messages: &[Arc<Message>], model: &Model) -> Vec<Arc<Message>
 }
 
 /// Whether a conversation can go on without anything new: its last message waits for an answer,
-/// or its last answer failed or was stopped.
+/// or its last answer failed, was stopped, or has calls that a killed program left without results.
 pub fn can_go_on(messages: &[Arc<Message>]) -> bool {
     match messages.last().map(Arc::as_ref) {
         Some(Message::Assistant(answer)) => {
-            matches!(answer.stop_reason, StopReason::Error | StopReason::Aborted)
+            let cut_short = matches!(answer.stop_reason, StopReason::Error | StopReason::Aborted);
+            cut_short || answer.tool_calls().next().is_some()
         }
         Some(Message::BashExecution(run)) => !run.exclude_from_context,
         Some(_) => true,

@@ -18,7 +18,7 @@ use super::limits::{Meter, RunEnd};
 use super::message::{AssistantMessage, Message, StopReason, UserMessage};
 use super::model::Api;
 use super::task::{Agent, Phase};
-use super::{act, ask, calls, compact, turn};
+use super::{act, ask, calls, compact, switch, turn};
 
 /// A run in progress.
 pub(super) struct Run<'a> {
@@ -65,6 +65,7 @@ fn prepare(agent: &mut Agent) {
     agent.stop = CancellationToken::new();
     agent.ended_by = None;
     agent.deadline = agent.config.limits.time.map(|time| Instant::now() + time);
+    switch::mend(agent);
     note_settings(agent);
     agent.meter = Meter::default();
 }

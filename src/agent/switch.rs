@@ -166,14 +166,12 @@ pub(super) fn refused(agent: &mut Agent, error: &SessionError) {
     agent.emit(AgentEvent::SessionRefused { error: text });
 }
 
-/// Mends what a killed program left, then tells of the session.
+/// Tells of the session. Who only looks at one writes nothing to it: the results that a killed
+/// program owes are told here and written by `mend`.
 pub(super) fn opened(agent: &mut Agent) {
-    let messages = agent.config.session.context().messages;
-    for result in missing_results(&messages) {
-        agent.record(result);
-    }
     let session = agent.config.session.info().clone();
-    let messages = agent.config.session.context().messages;
+    let mut messages = agent.config.session.context().messages;
+    messages.extend(missing_results(&messages));
     let titles = titles::of(&agent.config.tools, &messages);
     agent.emit(AgentEvent::SessionOpened { session, messages, titles });
     earlier::begin(agent);
@@ -216,8 +214,15 @@ pub(super) fn restore(agent: &mut Agent) {
     }
 }
 
+/// Writes the results that are owed, before the conversation goes on.
+pub(super) fn mend(agent: &mut Agent) {
+    for result in missing_results(&agent.config.session.context().messages) {
+        agent.record(result);
+    }
+}
+
 /// Results for the calls at the end of a history that have none, because the program was killed
-/// before they had ended.
+/// before they had ended, or because the conversation goes on from before them.
 fn missing_results(messages: &[Arc<Message>]) -> Vec<Arc<Message>> {
     let mut answered = HashSet::new();
     for message in messages.iter().rev() {
@@ -237,7 +242,7 @@ fn missing_results(messages: &[Arc<Message>]) -> Vec<Arc<Message>> {
 }
 
 fn interrupted(id: &str, name: &str) -> Arc<Message> {
-    let text = "interrupted: tau ended before this call had a result; it may have been carried out in part";
+    let text = "interrupted: there is no result of this call; it may have been carried out in part";
     Arc::new(Message::ToolResult(ToolResultMessage {
         tool_call_id: id.to_owned(),
         tool_name: name.to_owned(),

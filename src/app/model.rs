@@ -72,6 +72,8 @@ pub(super) enum Purpose {
     Found(String),
     /// The last exchange of the session with this key.
     Preview(String),
+    /// The session with this key goes from the list once it is deleted.
+    Deleted(String),
     History,
     Editor,
     Branch,
@@ -160,7 +162,9 @@ impl Model {
             (false, true) => Some(250),
             (false, false) => None,
         };
-        let name = self.status.session.name.as_deref().unwrap_or(&self.boot.place);
+        let named = self.status.session.name.as_deref();
+        let began = self.status.began.as_ref().map(Printable::as_str);
+        let name = named.or(began).unwrap_or(&self.boot.place);
         let working = if self.status.run.is_some() { "● " } else { "" };
         // What a command asks for may be a password.
         let to_command = self.transcript.holder().is_some() || self.typed_ahead.is_some();

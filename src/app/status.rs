@@ -9,6 +9,9 @@ use crate::agent::event::{AgentEvent, CompactionReason, Delta, SessionInfo};
 use crate::agent::message::{Message, StopReason, Usage};
 use crate::agent::model::{Api, Model as AiModel, ThinkingLevel};
 
+/// Characters of a title at most.
+const TITLE: usize = 60;
+
 /// What happens at the moment.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub enum Activity {
@@ -53,6 +56,10 @@ pub struct Run {
 pub struct Status {
     pub run: Option<Run>,
     pub session: SessionInfo,
+    /// What the session began with, where that is known: its title as long as it has no name.
+    pub began: Option<Printable>,
+    /// Nothing has been said in the session yet.
+    pub fresh: bool,
     pub model: Option<Arc<AiModel>>,
     pub thinking: ThinkingLevel,
     /// Queued messages, as shown.
@@ -96,7 +103,13 @@ impl Status {
                 messages.iter().for_each(|message| self.count(message));
                 self.context = context;
             }
-            AgentEvent::MessageEnd { message } => self.count(message),
+            AgentEvent::MessageEnd { message } => {
+                if self.fresh && matches!(**message, Message::User(_) | Message::Assistant(_)) {
+                    self.fresh = false;
+                    self.began = beginning(message);
+                }
+                self.count(message);
+            }
             _ => {
                 if let Some(activity) = self.activity(event, now) {
                     self.enter(activity, now);
@@ -126,6 +139,8 @@ impl Status {
         self.total = Usage::default();
         self.priced = true;
         self.context = 0;
+        self.fresh = messages.is_empty();
+        self.began = messages.first().and_then(|message| beginning(message));
         for message in messages {
             self.count(message);
         }
@@ -208,4 +223,16 @@ impl Status {
             _ => Vec::new(),
         }
     }
+}
+
+/// The first line of a person's message that says something, cut to the length of a title.
+fn beginning(message: &Message) -> Option<Printable> {
+    let Message::User(user) = message else { return None };
+    let text = user.content.text();
+    let line = text.lines().map(str::trim).find(|line| !line.is_empty())?;
+    let mut title: String = line.chars().take(TITLE).collect();
+    if title.len() < line.len() {
+        title.push('…');
+    }
+    Some(Printable::line(&title))
 }

@@ -101,6 +101,8 @@ pub enum Choice {
     Label { entry_id: String, label: Option<String> },
     /// The conversation stands there already.
     Here,
+    /// A fork of what is no message of the person's; the tree stays open.
+    NotYours,
 }
 
 /// The tree.
@@ -111,6 +113,8 @@ pub struct TreeView {
     pub loading: bool,
     shown: Vec<Shown>,
     selected: usize,
+    /// The row that was selected before nothing was left to select.
+    lost: Option<usize>,
     pub filter: Filter,
     folded: BTreeSet<String>,
     query: LineEdit,
@@ -126,6 +130,7 @@ impl Default for TreeView {
             loading: true,
             shown: Vec::new(),
             selected: 0,
+            lost: None,
             filter: Filter::default(),
             folded: BTreeSet::new(),
             query: LineEdit::default(),
@@ -140,6 +145,7 @@ impl TreeView {
     pub fn fill(&mut self, outline: Outline) {
         let kept = self.selected_row().map(|row| row.id.clone());
         self.outline = outline;
+        self.lost = None;
         self.lay_out();
         let place = kept.and_then(|id| self.place(|row| row.id == id));
         self.selected = place.or_else(|| self.shown.iter().position(|shown| shown.current)).unwrap_or(0);
@@ -217,10 +223,13 @@ impl TreeView {
                 self.step = label.map_or(Step::Browse, |label| Step::Label(LineEdit::new(label)));
             }
             (KeyCode::Char('f'), Mods::CTRL) => {
-                let row = self.selected_row().filter(|row| row.kind == RowKind::User);
-                if let Some(row) = row {
-                    return Outcome::Done(Choice::Fork { entry_id: row.id.clone() });
-                }
+                return match self.selected_row() {
+                    Some(row) if row.kind == RowKind::User => {
+                        Outcome::Done(Choice::Fork { entry_id: row.id.clone() })
+                    }
+                    Some(_) => Outcome::Done(Choice::NotYours),
+                    None => Outcome::Handled,
+                };
             }
             _ if self.query.key(key) => self.relay(),
             _ => return Outcome::Ignored,
@@ -231,11 +240,24 @@ impl TreeView {
     fn enter(&mut self) -> Outcome<Choice> {
         let Some(shown) = self.shown.get(self.selected) else { return Outcome::Handled };
         let user = self.row(shown.row).is_some_and(|row| row.kind == RowKind::User);
-        if shown.current && !user {
+        if !user && self.stands_at(shown.row) {
             return Outcome::Done(Choice::Here);
         }
         self.step = Step::Leave(0);
         Outcome::Handled
+    }
+
+    /// Whether nothing but settings came after that row. The row that is marked as current may
+    /// stand further up, where a filter or a search hides what came after it.
+    fn stands_at(&self, row: usize) -> bool {
+        let mut next = self.outline.leaf;
+        while let Some(at) = next {
+            if at == row {
+                return true;
+            }
+            next = self.row(at).filter(|row| row.kind == RowKind::Setting).and_then(|row| row.parent);
+        }
+        false
     }
 
     fn label(&mut self, mut line: LineEdit, key: Key) -> Outcome<Choice> {
@@ -330,8 +352,9 @@ impl TreeView {
 
     /// Lays out anew; the selection stays on its row, or goes to the nearest above it.
     fn relay(&mut self) {
-        let row = self.shown.get(self.selected).map(|shown| shown.row);
+        let row = self.shown.get(self.selected).map(|shown| shown.row).or(self.lost);
         self.lay_out();
+        self.lost = row.filter(|_| self.shown.is_empty());
         let mut next = row;
         while let Some(row) = next {
             if let Some(place) = self.shown.iter().position(|shown| shown.row == row) {
@@ -513,6 +536,9 @@ mod tests {
         assert_eq!(drawn(&view), ["a", "b", "├ c", "└ d", "  t", "  e*"], "a search looks into folds");
         press(&mut view, "backspace backspace backspace backspace backspace backspace e");
         assert_eq!(press(&mut view, "esc"), Outcome::Handled);
+        let selected = view.selected();
+        press(&mut view, "n o t h e r e esc");
+        assert_eq!(view.selected(), selected, "the place is kept where nothing matches");
         assert_eq!(press(&mut view, "esc"), Outcome::Closed);
     }
 
@@ -527,7 +553,8 @@ mod tests {
             ("up up up enter down down enter x y enter", go(wish)),
             ("up up up enter esc enter esc", Outcome::Handled),
             ("up up up ctrl+f", Outcome::Done(Choice::Fork { entry_id: "c".into() })),
-            ("ctrl+f", Outcome::Handled),
+            ("ctrl+f", Outcome::Done(Choice::NotYours)),
+            ("z ctrl+f", Outcome::Handled),
             (
                 "ctrl+l n enter",
                 Outcome::Done(Choice::Label { entry_id: "e".into(), label: Some("n".into()) }),
@@ -537,6 +564,14 @@ mod tests {
         for (keys, expected) in cases {
             assert_eq!(press(&mut forked(), keys), expected, "{keys}");
         }
+    }
+
+    #[test]
+    fn where_the_conversation_stands_is_not_what_a_search_leaves_of_it() {
+        let to_b = Outcome::Done(Choice::Go { entry_id: "b".into(), summary: None });
+        assert_eq!(press(&mut forked(), "t e x t space b enter enter"), to_b);
+        let rows = [("a", "", RowKind::User), ("b", "a", RowKind::Assistant), ("s", "b", RowKind::Setting)];
+        assert_eq!(press(&mut view(&rows, 2), "enter"), Outcome::Done(Choice::Here), "a setting is no step");
     }
 
     #[test]

@@ -47,6 +47,7 @@ pub fn draw(picker: &Picker, theme: &Theme, area: Rect, buffer: &mut Buffer) -> 
         let text = match (picker.rows().is_empty(), picker.loading) {
             (true, true) => "loading…",
             (true, false) => picker.empty,
+            (false, _) if picker.search.is_some() => "looking through what was said…",
             (false, _) => "nothing matches",
         };
         let line = Line::styled(text, theme.style(Token::Muted));

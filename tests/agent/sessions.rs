@@ -60,20 +60,32 @@ async fn sessions_change_after_the_run_has_ended() {
 }
 
 #[tokio::test]
-async fn a_killed_session_is_mended_when_it_is_opened() {
+async fn a_killed_session_is_mended_when_it_goes_on() {
     let mut bench = Bench::new(vec![vec![Call("a", "deaf", json!({})), Call("b", "echo", json!({})), USE]]);
     bench.prompt("go").await;
     bench.until(|event| matches!(event, AgentEvent::ToolExecutionStart { .. })).await;
     bench.agent.task.abort();
     while bench.agent.events.recv().await.is_some() {}
     let path = files(&bench.dir)[0].clone();
-    let mut next = Bench::new(Vec::new());
-    next.send(AgentCommand::Session(SessionCommand::Open { path })).await;
+    let left = std::fs::read_to_string(&path).unwrap();
+    let mut next = Bench::new(vec![vec![Say("on"), STOP]]);
+    next.send(AgentCommand::Session(SessionCommand::Open { path: path.clone() })).await;
     next.next().await;
     let opened = next.until(|event| matches!(event, AgentEvent::SessionOpened { .. })).await;
     let Some(AgentEvent::SessionOpened { messages, .. }) = opened.last() else { panic!() };
     let told: Vec<String> = messages.iter().map(|message| crate::fake::said(message)).collect();
     assert_eq!(told[2..], ["result a failed", "result b failed"]);
+    let kept = || std::fs::read_to_string(&path).unwrap();
+    assert_eq!(kept(), left, "looking at a session writes nothing");
+    next.send(AgentCommand::Continue).await;
+    assert!(brief(&next.settled().await).contains(&"end assistant Stop on".to_owned()));
+    assert!(kept().starts_with(&left));
+    let added = kept().split_off(left.len());
+    let added = added.lines().map(|line| serde_json::from_str::<Value>(line).unwrap());
+    let roles: Vec<String> = added
+        .filter_map(|line| line.pointer("/message/role").and_then(Value::as_str).map(str::to_owned))
+        .collect();
+    assert_eq!(roles, ["toolResult", "toolResult", "assistant"]);
 }
 
 #[tokio::test]

@@ -74,11 +74,14 @@ pub fn own_secrets() -> Vec<String> {
     std::env::vars_os().filter_map(secret).collect()
 }
 
+/// The lines as they are in the file, with every field that is not known here.
 fn lines(session: &Session, mask: &mut Mask) -> String {
     let mut text = mask.json_line(session.header());
     text.push('\n');
+    let kept = session.lines();
     for entry in session.tree().entries() {
-        text.push_str(&mask.json_line(String::from_utf8_lossy(&entry.line()).trim_end()));
+        let line = kept.get(&*entry.id).cloned().unwrap_or_else(|| entry.line());
+        text.push_str(&mask.json_line(String::from_utf8_lossy(&line).trim_end()));
         text.push('\n');
     }
     text

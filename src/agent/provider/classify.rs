@@ -95,7 +95,6 @@ const CODES: &[(&str, FailureKind)] = &[
     ("rate_limit_error", FailureKind::RateLimit),
     ("rate_limit_exceeded", FailureKind::RateLimit),
     ("too_many_requests", FailureKind::RateLimit),
-    ("insufficient_quota", FailureKind::RateLimit),
     ("resource_exhausted", FailureKind::RateLimit),
     ("overloaded_error", FailureKind::Overloaded),
     ("api_error", FailureKind::Overloaded),
@@ -110,6 +109,10 @@ const CODES: &[(&str, FailureKind)] = &[
     ("invalid_argument", FailureKind::Request),
     ("failed_precondition", FailureKind::Request),
 ];
+
+/// Codes that say that the account has nothing left to pay with. Vendors send them as 429, but no
+/// wait mends that.
+const SPENT: &[&str] = &["insufficient_quota", "billing_error", "billing_hard_limit_reached"];
 
 /// Wordings that name a kind where the status does not (400 for a wrong key, say).
 const WORDS: &[(&str, FailureKind)] = &[
@@ -144,7 +147,7 @@ pub(super) fn from_status_without(
     };
     let kind = kind_of(Some(status), &value, &message);
     let mut failure = Failure::new(kind, shortened(&message));
-    failure.hint = hint(kind).map(str::to_owned);
+    failure.hint = hint(kind, &value).map(str::to_owned);
     failure.retry_after_ms = retry_after(headers, now_ms).or_else(|| retry_in_body(&value));
     failure
 }
@@ -159,7 +162,7 @@ pub fn from_error(value: &Value) -> Failure {
     });
     let kind = kind_of(None, value, &message);
     let mut failure = Failure::new(kind, message);
-    failure.hint = hint(kind).map(str::to_owned);
+    failure.hint = hint(kind, value).map(str::to_owned);
     failure.retry_after_ms = retry_in_body(value);
     failure
 }
@@ -192,6 +195,9 @@ pub(super) fn from_stray(secrets: &Secrets, text: &str) -> Option<Failure> {
 fn kind_of(status: Option<u16>, value: &Value, message: &str) -> FailureKind {
     let lower = message.to_lowercase();
     let (named, code_status) = codes(value);
+    if is_spent(value) {
+        return FailureKind::Request;
+    }
     let overflows = OVERFLOW.iter().any(|row| row.iter().all(|fragment| lower.contains(fragment)));
     if overflows || status == Some(413) || named == Some(FailureKind::Overflow) {
         return FailureKind::Overflow;
@@ -218,11 +224,7 @@ fn kind_of(status: Option<u16>, value: &Value, message: &str) -> FailureKind {
 
 /// The kind that the error's type or code names, and the status that a numeric code stands for.
 fn codes(value: &Value) -> (Option<FailureKind>, Option<u16>) {
-    let value = match value {
-        Value::Array(list) => list.first().unwrap_or(&Value::Null),
-        other => other,
-    };
-    let error = value.get("error").filter(|error| error.is_object()).unwrap_or(value);
+    let error = error_of(value);
     let fields = ["code", "type", "status", "status_code"];
     let reason = error.pointer("/details/0/reason");
     let mut kinds = Vec::new();
@@ -243,6 +245,21 @@ fn codes(value: &Value) -> (Option<FailureKind>, Option<u16>) {
     (narrow.or(kinds.first().copied()), status.filter(|status| (400..600).contains(status)))
 }
 
+/// The error itself, whether it stands alone, in a list, or under `error`.
+fn error_of(value: &Value) -> &Value {
+    let value = match value {
+        Value::Array(list) => list.first().unwrap_or(&Value::Null),
+        other => other,
+    };
+    value.get("error").filter(|error| error.is_object()).unwrap_or(value)
+}
+
+fn is_spent(value: &Value) -> bool {
+    let error = error_of(value);
+    let words = ["code", "type"].iter().filter_map(|field| error.get(field)?.as_str());
+    words.into_iter().any(|word| SPENT.contains(&word))
+}
+
 fn by_status(status: u16, named: Option<FailureKind>) -> Option<FailureKind> {
     Some(match status {
         401 | 403 => match named {
@@ -258,8 +275,9 @@ fn by_status(status: u16, named: Option<FailureKind>) -> Option<FailureKind> {
     })
 }
 
-fn hint(kind: FailureKind) -> Option<&'static str> {
+fn hint(kind: FailureKind, value: &Value) -> Option<&'static str> {
     match kind {
+        _ if is_spent(value) => Some("look at plan and billing at the provider"),
         FailureKind::Auth => Some("check the key of this provider"),
         FailureKind::NotFound => Some("check the model's name and the provider's base url"),
         FailureKind::Overflow => Some("compact the conversation or begin a new one"),
@@ -339,7 +357,7 @@ mod tests {
         check(
             429,
             r#"{"error":{"code":"insufficient_quota","message":"quota"}}"#,
-            FailureKind::RateLimit,
+            FailureKind::Request,
             "quota",
         );
         check(

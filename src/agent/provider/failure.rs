@@ -18,7 +18,7 @@ pub enum FailureKind {
     Overflow,
     /// The provider refuses to answer for policy reasons. Not retried.
     Refused,
-    /// Too many requests or out of quota (429). Retried after the time asked for.
+    /// Too many requests in too short a time (429). Retried after the time asked for.
     RateLimit,
     /// The provider is overloaded or broken (500, 502, 503, 529). Retried.
     Overloaded,

@@ -80,7 +80,7 @@ impl Session {
     }
 
     /// The lines of the file as they are, by id; of two with one id, the later.
-    fn lines(&self) -> HashMap<String, Vec<u8>> {
+    pub(in crate::agent) fn lines(&self) -> HashMap<String, Vec<u8>> {
         let bytes = self.info.file.as_ref().and_then(|file| std::fs::read(file).ok()).unwrap_or_default();
         let line = |line: &[u8]| {
             let entry = Entry::parse(&String::from_utf8_lossy(line))?;

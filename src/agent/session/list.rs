@@ -204,6 +204,9 @@ struct Scan {
     latest: String,
 }
 
+/// How messages begin that are written in the usual order and without blanks.
+const MESSAGE: &[u8] = br#"{"type":"message","#;
+
 /// A line that could not be read at a glance.
 #[derive(Deserialize)]
 struct Slow {
@@ -224,14 +227,13 @@ struct SlowMessage {
 
 impl Scan {
     fn line(&mut self, line: &[u8]) {
-        const MESSAGE: &[u8] = br#"{"type":"message","#;
         const INFO: &[u8] = br#"{"type":"session_info","#;
         if line.starts_with(MESSAGE) {
             match glance(line) {
                 Some((role, time)) => self.message(role, time, line),
                 None => self.slow(line),
             }
-        } else if line.starts_with(INFO) || !line.starts_with(br#"{"type":""#) {
+        } else if line.starts_with(INFO) || is_slow(line) {
             self.slow(line);
         }
     }
@@ -248,7 +250,7 @@ impl Scan {
     }
 
     fn message(&mut self, role: &[u8], time: &[u8], line: &[u8]) {
-        if role != b"user" && role != b"assistant" {
+        if !is_person_or_model(role) {
             return;
         }
         self.messages = self.messages.saturating_add(1);
@@ -282,7 +284,25 @@ pub(super) fn runs_in(path: &Path, cwd: &Path) -> bool {
 
 /// Whether a line is a message of a person or a model.
 pub(super) fn is_of_people(line: &[u8]) -> bool {
-    glance(line).is_some_and(|(role, _)| role == b"user" || role == b"assistant")
+    match glance(line) {
+        Some((role, _)) => is_person_or_model(role),
+        None if is_slow(line) => {
+            let slow = serde_json::from_slice::<Slow>(line).ok().filter(|slow| slow.kind == "message");
+            let role = slow.and_then(|slow| slow.message).map(|message| message.role);
+            role.is_some_and(|role| is_person_or_model(role.as_bytes()))
+        }
+        None => false,
+    }
+}
+
+fn is_person_or_model(role: &[u8]) -> bool {
+    role == b"user" || role == b"assistant"
+}
+
+/// Whether a line that tells nothing at a glance is to be parsed: it may be a message in another
+/// order, or written with blanks.
+fn is_slow(line: &[u8]) -> bool {
+    line.starts_with(MESSAGE) || !line.starts_with(br#"{"type":""#)
 }
 
 fn until_quote(text: &[u8]) -> Option<&[u8]> {

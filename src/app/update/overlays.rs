@@ -96,6 +96,7 @@ fn chosen(
             model.forget(picker.search.take(), effects);
             model.forget(ticket, effects);
             open_sessions(model, !all, effects);
+            paste(model, picker.query(), effects);
         }
         (_, Choice::Scope) => model.overlays.push(Overlay::Picker { picker, ticket }),
         (_, Choice::Rename(key, name)) => {
@@ -103,9 +104,9 @@ fn chosen(
             sessions::rename(model, &key, &name, effects);
         }
         (_, Choice::Delete(path)) => {
-            picker.remove(&path);
             model.overlays.push(Overlay::Picker { picker, ticket });
-            model.ask(Purpose::Tell, Request::DeleteSession { path: PathBuf::from(path) }, effects);
+            let request = Request::DeleteSession { path: PathBuf::from(&path) };
+            model.ask(Purpose::Deleted(path), request, effects);
         }
         (kind, Choice::Pick(key)) => {
             model.forget(picker.search.take(), effects);
@@ -190,8 +191,8 @@ pub(super) fn fill(model: &mut Model, ticket: Ticket, reply: Reply, effects: &mu
 /// Opens the session picker.
 pub(crate) fn open_sessions(model: &mut Model, all: bool, effects: &mut Vec<Effect>) {
     let title = if all { "Sessions of all directories" } else { "Sessions of this directory" };
-    let picker =
-        Picker::new(Kind::Sessions { all }, title, "no sessions here yet; tab shows all directories");
+    let empty = if all { "no sessions yet" } else { "no sessions here yet; tab shows all directories" };
+    let picker = Picker::new(Kind::Sessions { all }, title, empty);
     let ticket = model.ask(Purpose::Overlay, Request::Sessions { all }, effects);
     model.overlays.push(Overlay::Picker { picker, ticket: Some(ticket) });
 }

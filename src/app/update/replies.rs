@@ -13,6 +13,10 @@ pub(super) fn take(model: &mut Model, ticket: Ticket, reply: Reply, effects: &mu
     match (purpose, reply) {
         (Purpose::Found(query), reply) => sessions::found(model, &query, reply, effects),
         (Purpose::Preview(key), Reply::LastWords(words)) => sessions::preview(model, &key, words),
+        (Purpose::Deleted(key), Reply::Done(text)) => {
+            sessions::deleted(model, &key, effects);
+            model.remark(&text);
+        }
         // A file that went meanwhile has nothing to show.
         (Purpose::Preview(_), _) => {}
         (Purpose::Overlay, reply) => overlays::fill(model, ticket, reply, effects),

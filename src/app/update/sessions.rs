@@ -98,6 +98,15 @@ pub(super) fn preview(model: &mut Model, key: &str, words: LastWords) {
     }
 }
 
+/// Takes a deleted session from the list.
+pub(super) fn deleted(model: &mut Model, key: &str, effects: &mut Vec<Effect>) {
+    let before = Before::of(model);
+    if let Some(picker) = top_mut(model) {
+        picker.remove(key);
+    }
+    follow(model, &before, effects);
+}
+
 /// Gives a session another name: the one that is open by the agent, any other in its file.
 pub(super) fn rename(model: &mut Model, key: &str, name: &str, effects: &mut Vec<Effect>) {
     if let Some(picker) = top_mut(model) {

@@ -22,7 +22,7 @@ pub(super) fn run(model: &mut Model, command: Slash, arguments: &str, effects: &
         Slash::Name => name(model, arguments, effects),
         Slash::Tree => tree::open(model, effects),
         Slash::Fork => tree::open_forks(model, effects),
-        Slash::Clone => effects.push(Effect::Agent(AgentCommand::Session(SessionCommand::Clone))),
+        Slash::Clone => clone(model, effects),
         Slash::Context => effects.push(Effect::Agent(AgentCommand::Show { what: Shown::Context })),
         Slash::Compact => {
             let instructions = Some(arguments.to_owned()).filter(|text| !text.is_empty());
@@ -51,11 +51,22 @@ fn thinking(model: &mut Model, word: &str, effects: &mut Vec<Effect>) {
     }
 }
 
+fn clone(model: &mut Model, effects: &mut Vec<Effect>) {
+    if model.status.fresh {
+        return model.remark("nothing has been said here that could be copied");
+    }
+    effects.push(Effect::Agent(AgentCommand::Session(SessionCommand::Clone)));
+    model.remark("what you send now goes on in a copy of the session");
+}
+
 fn name(model: &mut Model, name: &str, effects: &mut Vec<Effect>) {
     if name.is_empty() {
         let text = match &model.status.session.name {
             Some(name) => format!("this session is named `{name}`"),
-            None => "this session has no name".to_owned(),
+            None => match &model.status.began {
+                Some(began) => format!("this session has no name; lists show `{}`", began.as_str()),
+                None => "this session has no name".to_owned(),
+            },
         };
         return model.transcript.notice(NoticeLevel::Info, &text, Some("/name NAME gives it another"));
     }

@@ -58,6 +58,10 @@ fn fork_rows(outline: &Outline) -> Vec<Row> {
 pub(super) fn chosen(model: &mut Model, view: Box<TreeView>, choice: Choice, effects: &mut Vec<Effect>) {
     let command = match choice {
         Choice::Here => return model.remark("the conversation is there already"),
+        Choice::NotYours => {
+            model.overlays.push(Overlay::Tree(view));
+            return model.remark("a fork begins before a message of yours: choose one");
+        }
         Choice::Label { entry_id, label } => {
             model.overlays.push(Overlay::Tree(view));
             AgentCommand::Label { entry_id, label }

@@ -1,0 +1,136 @@
+//! A session that pi 1.5.2 wrote, with every kind of entry that it knows, and the contexts that it
+//! makes of it: the same here, wherever the conversation stands, and nothing of it is lost. And what
+//! others write in their own way is found.
+
+use std::collections::BTreeMap;
+use std::fs;
+use std::path::Path;
+
+use serde::Deserialize;
+use serde_json::Value;
+use tau::agent::message::{Block, Message, UserContent};
+use tau::agent::session::search::{last_words, search};
+use tau::agent::session::{Part, Session};
+use tau::tools::Content;
+
+use crate::sessions::{Folder, assistant, user};
+
+const LINES: &str = include_str!("golden/sessions/pi-1.5.2.jsonl");
+const EXPECTED: &str = include_str!("golden/sessions/pi-1.5.2.expected.json");
+
+/// What pi says of the file.
+#[derive(Deserialize)]
+struct Expected {
+    name: String,
+    thinking: Value,
+    model: Value,
+    /// The context below each entry, a message a text.
+    contexts: BTreeMap<String, Vec<String>>,
+}
+
+fn blocks(blocks: &[Block]) -> String {
+    let text = |block: &Block| match block {
+        Block::Text { text, .. } => text.clone(),
+        Block::Thinking { thinking, .. } => format!("({thinking})"),
+        Block::ToolCall(call) => format!("<{}>", call.id),
+        Block::Image { .. } => "[image]".to_owned(),
+        _ => String::new(),
+    };
+    blocks.iter().map(text).collect()
+}
+
+fn said(content: &UserContent) -> String {
+    match content {
+        UserContent::Text(text) => text.clone(),
+        UserContent::Blocks(list) => blocks(list),
+    }
+}
+
+fn told(message: &Message) -> String {
+    match message {
+        Message::User(user) => format!("user:{}", said(&user.content)),
+        Message::Assistant(answer) => format!("assistant:{}", blocks(&answer.content)),
+        Message::ToolResult(result) => {
+            let part = |part: &Content| match part {
+                Content::Text { text } => text.clone(),
+                Content::Image { .. } => "[image]".to_owned(),
+            };
+            format!("result:{}", result.content.iter().map(part).collect::<String>())
+        }
+        Message::Custom(custom) => format!("custom:{}", said(&custom.content)),
+        Message::CompactionSummary(summary) => format!("compaction:{}", summary.summary),
+        Message::BranchSummary(summary) => format!("branch:{}", summary.summary),
+        Message::BashExecution(run) => format!("bash:{}", run.command),
+    }
+}
+
+fn values(text: &str) -> Vec<Value> {
+    text.lines().map(|line| serde_json::from_str(line).unwrap()).collect()
+}
+
+#[test]
+fn every_context_is_the_one_that_the_other_program_makes() {
+    let expected: Expected = serde_json::from_str(EXPECTED).unwrap();
+    let folder = Folder::new();
+    let path = folder.file(LINES);
+    let mut session = Session::open(&path).unwrap();
+    assert_eq!((session.info().name.as_deref(), session.skipped_lines()), (Some(&*expected.name), 0));
+    let context = session.context();
+    assert_eq!(serde_json::to_value(context.thinking).unwrap(), expected.thinking);
+    let (provider, id) = context.model.unwrap();
+    assert_eq!((&*provider, &*id), (expected.model["provider"].as_str().unwrap(), "m2"));
+    assert_eq!(expected.contexts.len(), LINES.lines().count() - 1);
+    for (leaf, context) in &expected.contexts {
+        session.go_to(Some(leaf));
+        let found: Vec<String> = session.context().messages.iter().map(|message| told(message)).collect();
+        assert_eq!(found, *context, "below {leaf}");
+    }
+    drop(session);
+    assert_eq!(fs::read_to_string(&path).unwrap(), LINES, "going about changes nothing");
+}
+
+#[test]
+fn what_it_wrote_is_kept_by_appending_and_by_clones() {
+    let folder = Folder::new();
+    let path = folder.file(LINES);
+    let mut session = Session::open(&path).unwrap();
+    session.append(user("more")).unwrap();
+    session.append(assistant("and more")).unwrap();
+    let after = fs::read_to_string(&path).unwrap();
+    assert_eq!(after.strip_prefix(LINES).unwrap().lines().count(), 2);
+    let mut clone = session.fork(Some(&folder.path().join("clones")), Part::All).unwrap();
+    clone.append(user("in the clone")).unwrap();
+    let kept = values(&cloned(&clone));
+    let known = values(&after);
+    let mut taken = 0;
+    for entry in kept.iter().filter(|entry| entry["type"] != "label") {
+        taken += usize::from(known.contains(entry));
+    }
+    assert_eq!(taken, session.tree().branch().len(), "every entry of the path as it was, parent and all");
+}
+
+fn cloned(session: &Session) -> String {
+    let file: &Path = session.info().file.as_deref().unwrap();
+    fs::read_to_string(file).unwrap()
+}
+
+/// Other programs write JSON with blanks, and fields in another order.
+#[test]
+fn what_was_said_is_found_however_it_is_written() {
+    let folder = Folder::new();
+    let header = r#"{"type": "session", "version": 3, "id": "s", "timestamp": "2026-01-02T03:04:05.678Z", "cwd": "/srv/web"}"#;
+    let person = r#"{"type": "message", "id": "a", "parentId": null, "timestamp": "2026-01-02T03:04:05.678Z", "message": {"role": "user", "content": "the needle"}}"#;
+    let model = r#"{"message":{"content":[{"type":"text","text":"a haystack"}],"api":"x","provider":"p","model":"m","stopReason":"stop","role":"assistant"},"type":"message","id":"b","parentId":"a","timestamp":"2026-01-02T03:04:06.678Z"}"#;
+    let result = r#"{"type": "message", "id": "c", "parentId": "b", "timestamp": "2026-01-02T03:04:07.678Z", "message": {"role": "toolResult", "toolCallId": "c", "toolName": "x", "content": [{"type": "text", "text": "a thread"}]}}"#;
+    let path = folder.file([header, person, model, result].join("\n") + "\n");
+    for (query, expected) in [("needle", 1), ("haystack", 1), ("thread", 0), ("stop", 0)] {
+        let mut found = 0;
+        search(folder.path(), None, query, &mut |path| {
+            found += path.into_iter().count();
+            true
+        });
+        assert_eq!(found, expected, "{query}");
+    }
+    let words = last_words(&path).unwrap();
+    assert_eq!((words.person.as_str(), words.model.as_str()), ("the needle", "a haystack"));
+}
