@@ -32,6 +32,7 @@ mod rendering;
 mod replays;
 mod rpc;
 mod screen;
+mod session_disk;
 mod session_flags;
 mod session_locks;
 mod session_tail;

@@ -363,6 +363,9 @@ impl Agent {
 
     /// Tells of a failed write, once until everything could be written again.
     pub(super) fn written(&mut self, result: Result<(), SessionError>) {
+        for remark in self.config.session.take_remarks() {
+            self.notice(NoticeLevel::Warning, remark, Some("look after the disk, and who else works on it"));
+        }
         if let (Err(error), false) = (result, self.unwritten) {
             self.unwritten = true;
             let text = format!("the session cannot be written: {error}");
