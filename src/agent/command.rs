@@ -129,6 +129,8 @@ pub enum Wish {
     ForkMessages,
     /// Counts, tokens, cost.
     Stats,
+    /// Where all of it can be read: an `event::Source`. An error when nothing was said yet.
+    Source,
 }
 
 /// When a mark is told.

@@ -10,6 +10,7 @@ use std::sync::Arc;
 use serde::{Deserialize, Serialize};
 
 use crate::agent::AgentCommand;
+use crate::agent::event::Source;
 use crate::agent::model::Model as AiModel;
 use crate::agent::session::list::SessionRow;
 use crate::agent::session::search::LastWords;
@@ -84,7 +85,7 @@ pub enum Request {
     /// Keep whether the settings of this folder are trusted: [`Reply::Done`].
     Trust { trusted: bool },
     /// Write a session to a file, named after it when none is named: [`Reply::Done`].
-    Export { session: PathBuf, file: Option<PathBuf> },
+    Export { session: Source, file: Option<PathBuf> },
     /// Read a picture for the model: [`Reply::Picture`].
     Picture { path: PathBuf },
 }

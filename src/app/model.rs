@@ -1,6 +1,7 @@
 //! The state of the program: one value, made of plain values.
 
 use std::collections::BTreeMap;
+use std::path::PathBuf;
 use std::sync::Arc;
 
 use super::boot::Boot;
@@ -77,6 +78,8 @@ pub(super) enum Purpose {
     Branch,
     Servers,
     Picture,
+    /// Write the session to this file, once it is known where to read it.
+    Export(Option<PathBuf>),
     /// Only tell how it went, in passing.
     Tell,
     /// Tell how it went, to be read later, too.
@@ -175,10 +178,16 @@ impl Model {
 
     /// Asks for something; the answer will be used as `purpose` says.
     pub(super) fn ask(&mut self, purpose: Purpose, request: Request, effects: &mut Vec<Effect>) -> Ticket {
+        let ticket = self.expect(purpose);
+        effects.push(Effect::Ask(ticket, request));
+        ticket
+    }
+
+    /// A ticket for something that is asked for; its answer will be used as `purpose` says.
+    pub(super) fn expect(&mut self, purpose: Purpose) -> Ticket {
         self.tickets += 1;
         let ticket = Ticket(self.tickets);
         self.waiting.insert(ticket, purpose);
-        effects.push(Effect::Ask(ticket, request));
         ticket
     }
 

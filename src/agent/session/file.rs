@@ -160,6 +160,11 @@ impl SessionFile {
         matches!(self.state, State::Looked)
     }
 
+    /// Whether the file holds every line there is.
+    pub fn is_whole(&self) -> bool {
+        matches!(self.state, State::Open(_)) && self.pending.is_empty()
+    }
+
     /// Where it is, or will be.
     pub fn path(&self) -> &Path {
         &self.path

@@ -15,6 +15,7 @@ use super::files;
 use crate::agent::catalogue::user::AdHoc;
 use crate::agent::catalogue::vendors::VENDORS;
 use crate::agent::catalogue::{Catalogue, demo};
+use crate::agent::event::Source;
 use crate::agent::history::PromptHistory;
 use crate::agent::model::Model;
 use crate::agent::provider::direct::Direct;
@@ -290,8 +291,9 @@ impl Office {
         }
     }
 
-    fn export(&self, session: &Path, file: Option<&Path>) -> Reply {
-        match export::write(session, file, &self.cwd, &export::secrets(&self.keys)) {
+    fn export(&self, session: &Source, file: Option<&Path>) -> Reply {
+        let place = export::Place::named(file, &self.cwd);
+        match export::write(session, &place, &export::secrets(&self.keys)) {
             Ok((file, masked)) => {
                 Reply::Done(format!("written to {}; {masked} secrets were masked", file.display()))
             }
