@@ -32,6 +32,7 @@ pub mod slash;
 pub mod status;
 pub mod transcript;
 pub mod tree;
+pub mod trust;
 pub mod update;
 
 pub use effect::Effect;

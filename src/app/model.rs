@@ -15,6 +15,7 @@ use super::overlay::Overlay;
 use super::printable::Printable;
 use super::status::Status;
 use super::transcript::{Body, Transcript};
+use super::trust::TrustView;
 use crate::agent::event::NoticeLevel;
 use crate::agent::model::Model as AiModel;
 
@@ -78,6 +79,8 @@ pub(super) enum Purpose {
     Branch,
     Servers,
     Picture,
+    /// Ask whether the settings of folders are used.
+    Trust,
     /// Write the session to this file, once it is known where to read it.
     Export(Option<PathBuf>),
     /// Only tell how it went, in passing.
@@ -147,8 +150,8 @@ impl Model {
         if boot.pick_session {
             super::update::open_sessions(&mut model, false, &mut effects);
         }
-        if boot.ask_trust {
-            super::update::ask_trust(&mut model);
+        for folder in boot.folders.iter().filter(|folder| folder.is_open()) {
+            model.overlays.push(Overlay::Trust(TrustView::new(folder.clone())));
         }
         (model, effects)
     }

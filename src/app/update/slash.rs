@@ -33,7 +33,7 @@ pub(super) fn run(model: &mut Model, command: Slash, arguments: &str, effects: &
         Slash::Session => session(model),
         Slash::Theme => theme(model, arguments, effects),
         Slash::Login => overlays::open_login(model, arguments, effects),
-        Slash::Trust => trust::ask(model),
+        Slash::Trust => trust::look(model, effects),
         Slash::Hotkeys | Slash::Help => model.overlays.push(Overlay::Help { scroll: 0 }),
         Slash::Quit => effects.push(Effect::Quit),
     }
