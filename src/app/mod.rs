@@ -30,6 +30,7 @@ pub mod picker;
 pub mod printable;
 pub mod slash;
 pub mod status;
+pub mod times;
 pub mod transcript;
 pub mod tree;
 pub mod trust;
