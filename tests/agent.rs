@@ -2,6 +2,7 @@
 
 mod compaction;
 mod demo;
+mod formats;
 mod law;
 mod prefix;
 mod queues;
