@@ -425,3 +425,25 @@ fn what_follows_from_trust_is_done_and_told() {
     assert_eq!(screen.model().theme, "light");
     assert!(screen.model().transcript.thinking_hidden);
 }
+
+#[test]
+fn the_prompt_names_the_directory_of_the_session() {
+    if !in_a_process_of_its_own("trust::the_prompt_names_the_directory_of_the_session") {
+        return;
+    }
+    let started = Started::new("", "");
+    let other = tempfile::tempdir().unwrap();
+    write(&other.path().join("AGENTS.md"), "Use spaces over there.");
+    let system = |cwd: &Path| {
+        let (config, notices) = started.setup.agent(Session::begin(None, cwd, None)).unwrap();
+        (config.system.to_string(), notices.join("\n"))
+    };
+    let (here, told) = system(&started.setup.cwd);
+    assert!(here.contains(&format!("Working directory: {}", started.setup.cwd.display())) && told.is_empty());
+    let (there, told) = system(other.path());
+    assert!(there.contains(&format!("Working directory: {}", other.path().display())), "{there}");
+    assert!(there.contains("Use spaces over there.") && !here.contains("Use spaces over there."));
+    assert!(told.contains("instructions: ") && told.contains("AGENTS.md"), "{told}");
+    let (gone, _) = system(Path::new("/nowhere/at/all"));
+    assert!(gone.contains(&format!("Working directory: {}", started.setup.cwd.display())), "{gone}");
+}

@@ -272,8 +272,6 @@ fn store(agent: &mut Agent, plan: &Plan, mut result: CompactionResult) -> Compac
     if plan.first_kept.is_none() {
         result.first_kept_entry_id = id;
     }
-    if let Some(system) = agent.config.conduct.hooks.prompt_anew() {
-        agent.config.system = system;
-    }
+    agent.renew_prompt();
     result
 }

@@ -381,6 +381,13 @@ impl Agent {
         if own.is_dir() { own } else { &self.config.place.cwd }
     }
 
+    /// Makes the system prompt anew, where it is made of something.
+    pub(super) fn renew_prompt(&mut self) {
+        if let Some(system) = self.config.conduct.hooks.prompt_anew(self.cwd()) {
+            self.config.system = system;
+        }
+    }
+
     /// The thinking level in force: what was asked for, as near as the model has it.
     pub(super) fn thinking(&self) -> ThinkingLevel {
         let asked = self.config.thinking;

@@ -100,8 +100,9 @@ impl Setup {
     pub fn renew_prompt(&self) -> Result<Option<String>, Refusal> {
         let mut source = self.source.lock().unwrap_or_else(PoisonError::into_inner);
         let before = source.read().text;
-        // The date stays that of the start.
-        *source = PromptSource { date: source.date.clone(), ..self.prompt(&self.tools()?)? };
+        // The date stays that of the start, the directory that of the session.
+        let (date, cwd) = (source.date.clone(), source.cwd.clone());
+        *source = PromptSource { date, cwd, ..self.prompt(&self.tools()?)? };
         let text = source.read().text;
         Ok((text != before).then_some(text))
     }
@@ -234,8 +235,18 @@ impl Setup {
     /// When a file that a flag names cannot be read.
     pub fn agent(&self, session: Session) -> Result<(AgentConfig, Vec<String>), Refusal> {
         let tools = self.tools()?;
-        let source = self.prompt(&tools)?;
-        let prompt = source.read();
+        let mut source = self.prompt(&tools)?;
+        // A session runs in its own directory, wherever the program was started.
+        let own = &session.info().cwd;
+        if own.is_dir() {
+            source.cwd.clone_from(own);
+        }
+        let mut prompt = source.read();
+        if source.cwd != self.cwd {
+            let files: Vec<String> = prompt.files.iter().map(|path| path.display().to_string()).collect();
+            let files = if files.is_empty() { "none".to_owned() } else { files.join(", ") };
+            prompt.notices.push(format!("this session runs in {}; instructions: {files}", own.display()));
+        }
         *self.source.lock().unwrap_or_else(PoisonError::into_inner) = source;
         let secrets: Vec<String> =
             self.keys.known_values().iter().map(|key| key.expose().to_owned()).collect();
@@ -281,7 +292,11 @@ impl Setup {
     /// the person in front of a screen is asked anything.
     fn conduct(&self) -> Conduct {
         let source = Arc::clone(&self.source);
-        let reread = move || source.lock().unwrap_or_else(PoisonError::into_inner).read().text.into();
+        let reread = move |cwd: &Path| {
+            let mut source = source.lock().unwrap_or_else(PoisonError::into_inner);
+            source.cwd = cwd.to_owned();
+            source.read().text.into()
+        };
         let front = self.args.front(Terminals::here());
         Conduct {
             steer: match front {
