@@ -383,3 +383,30 @@ fn check_notices(events: &[AgentEvent], expected: bool, what: &str) {
     let cannot = notices.iter().filter(|text| text.contains("cannot be written")).count();
     assert!(cannot <= 1 && notices.len() <= 3, "{what}: {notices:?}");
 }
+
+/// A turn is over when it is safe: whoever hears of its end may pull the plug.
+#[tokio::test]
+async fn every_turn_ends_with_a_sync() {
+    let disk = Arc::new(Unsafe::default());
+    let call = |id| vec![Call(id, "echo", json!({"text": "x"})), Stop(StopReason::ToolUse)];
+    let answers = vec![call("a"), call("b"), vec![Say("ok"), Stop(StopReason::Stop)]];
+    let mut bench = Bench::with(Player::new(answers), |config| {
+        let dir = config.place.dir.clone();
+        config.session = Session::begin(dir.as_deref(), &config.place.cwd, None).with_disk(disk.clone());
+    });
+    bench.prompt("go").await;
+    let mut turns = 0;
+    loop {
+        match bench.next().await {
+            AgentEvent::TurnEnd { .. } => {
+                turns += 1;
+                let synced = disk.deeds.lock().unwrap().iter().filter(|deed| *deed == "sync").count();
+                assert!(synced >= turns, "{synced} syncs at the end of turn {turns}");
+            }
+            AgentEvent::AgentSettled { .. } => break,
+            _ => {}
+        }
+    }
+    let synced = disk.deeds.lock().unwrap().iter().filter(|deed| *deed == "sync").count();
+    assert_eq!((turns, synced), (3, 3), "and none where nothing was written");
+}
