@@ -168,7 +168,7 @@ async fn the_prompt_is_that_of_the_directory_of_the_session() {
         config.conduct.hooks = hooks.reread(|cwd| format!("in {}", cwd.display()).into());
     });
     let here = bench.dir.path().to_owned();
-    let mut say = async |bench: &mut Bench, command: Option<SessionCommand>| {
+    let say = async |bench: &mut Bench, command: Option<SessionCommand>| {
         if let Some(command) = command {
             bench.send(AgentCommand::Session(command)).await;
         }
