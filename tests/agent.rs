@@ -3,6 +3,7 @@
 mod compaction;
 mod demo;
 mod earlier;
+mod formats;
 mod law;
 mod prefix;
 mod queues;

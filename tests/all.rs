@@ -35,6 +35,7 @@ mod replays;
 mod rpc;
 mod screen;
 mod session_back;
+mod session_disk;
 mod session_flags;
 mod session_locks;
 mod session_tail;

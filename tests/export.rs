@@ -6,11 +6,17 @@ use std::path::Path;
 use std::process::{Command, Stdio};
 
 use serde_json::{Value, json};
+use tau::agent::command::Wish;
+use tau::agent::event::Source;
 use tau::agent::export::{Format, document};
+use tau::agent::message::StopReason;
 use tau::agent::session::{Access, Session};
+use tau::agent::{AgentCommand, AgentEvent};
 use tau::app::Effect;
 use tau::app::effect::Request;
 
+use crate::fake::Step::{Say, Stop};
+use crate::fake::{Bench, Player};
 use crate::harness::{Screen, text};
 use crate::sessions::{Folder, HEADER, entry, line};
 
@@ -198,7 +204,20 @@ fn the_command_writes_a_file_and_says_how_many_secrets() {
     let (code, stdout, _) = run(&["s1", "-"]);
     assert_eq!(code, Some(0));
     assert!(stdout.starts_with("<!DOCTYPE html>"));
-    assert_eq!(run(&["s1", "out.txt"]).0, Some(2));
+    let (code, _, stderr) = run(&["s1", "out.txt"]);
+    assert_eq!(code, Some(2));
+    assert!(stderr.contains("must be .html, .md or .jsonl, or --format says which"), "{stderr}");
+    assert_eq!(run(&["s1", "out.txt", "--format", "md"]).0, Some(0));
+    assert!(fs::read_to_string(dir.path().join("out.txt")).unwrap().starts_with("# Title"));
+    for (format, begins) in
+        [("html", "<!DOCTYPE html>"), ("md", "# Title"), ("jsonl", "{\"type\":\"session\"")]
+    {
+        let (code, stdout, _) = run(&["s1", "-", "--format", format]);
+        assert!(code == Some(0) && stdout.starts_with(begins), "{format}: {stdout}");
+    }
+    assert_eq!(run(&["s1", "--format", "jsonl"]).1, "./tau-session-s1.jsonl\n");
+    let (code, _, stderr) = run(&["s1", "-", "--format", "pdf"]);
+    assert!(code == Some(2) && stderr.contains("[possible values: html, md, jsonl]"), "{stderr}");
     assert_eq!(run(&["nosuch"]).0, Some(3));
     let before: Value = serde_json::from_str(HEADER).unwrap();
     assert_eq!(before["id"], "s1");
@@ -208,19 +227,62 @@ fn the_command_writes_a_file_and_says_how_many_secrets() {
 fn the_screen_asks_for_a_file() {
     let mut screen = Screen::new();
     screen.take_effects();
-    screen.keys("/export x.md<enter>");
-    assert!(text(&screen.draw()).contains("in memory only"));
-    let session = tau::agent::event::SessionInfo { file: Some("/s/a.jsonl".into()), ..Default::default() };
-    screen.agent(tau::agent::AgentEvent::SessionOpened {
-        session,
-        messages: Vec::new(),
-        titles: Default::default(),
-    });
-    screen.keys("/export x.md<enter>");
-    let wanted = Request::Export { session: "/s/a.jsonl".into(), file: Some("x.md".into()) };
+    let asked = |screen: &mut Screen| {
+        screen.keys("/export x.md<enter>");
+        let ticket = screen.take_effects().into_iter().find_map(|effect| match effect {
+            Effect::Agent(AgentCommand::Inspect { ticket, wish: Wish::Source }) => Some(ticket),
+            _ => None,
+        });
+        ticket.expect("the agent is asked where the session can be read")
+    };
+    let ticket = asked(&mut screen);
+    screen.agent(AgentEvent::Inspected { ticket, found: Err("nothing has been said".into()) });
+    assert!(text(&screen.draw()).contains("nothing has been said"));
+    let source = Source::Lines("the lines".into());
+    let found = Ok(serde_json::to_string(&source).unwrap());
+    let ticket = asked(&mut screen);
+    screen.agent(AgentEvent::Inspected { ticket, found });
+    let wanted = Request::Export { session: source, file: Some("x.md".into()) };
     let effects = screen.take_effects();
     assert!(
         effects.iter().any(|effect| matches!(effect, Effect::Ask(_, request) if *request == wanted)),
         "{effects:?}"
     );
+}
+
+/// What is in memory alone is written from there: a session without a file, and one whose file
+/// does not hold all of it.
+#[tokio::test]
+async fn a_session_in_memory_can_be_written_too() {
+    for broken in [false, true] {
+        let mut bench =
+            Bench::with(Player::new(vec![vec![Say("the answer"), Stop(StopReason::Stop)]]), |config| {
+                let taken = config.place.cwd.join("taken");
+                fs::write(&taken, "").unwrap();
+                config.session =
+                    Session::begin(broken.then_some(&*taken), &config.place.cwd, Some("mine".into()));
+            });
+        let ask = AgentCommand::Inspect { ticket: 7, wish: Wish::Source };
+        bench.send(ask.clone()).await;
+        let found = async |bench: &mut Bench| {
+            let events = bench.until(|event| matches!(event, AgentEvent::Inspected { .. })).await;
+            let Some(AgentEvent::Inspected { ticket: 7, found }) = events.into_iter().last() else {
+                panic!()
+            };
+            found
+        };
+        assert!(found(&mut bench).await.unwrap_err().contains("nothing has been said"));
+        bench.prompt("the question").await;
+        bench.settled().await;
+        bench.send(ask).await;
+        let Source::Lines(lines) = serde_json::from_str(&found(&mut bench).await.unwrap()).unwrap() else {
+            panic!("it is in no file")
+        };
+        let session = Session::from_lines(&lines).unwrap();
+        assert_eq!((session.info().id.as_str(), session.skipped_lines()), ("mine", 0));
+        let page = document(&session, Format::Markdown, &[]).text;
+        assert!(page.contains("the question") && page.contains("the answer"), "{page}");
+        assert_eq!(document(&session, Format::Jsonl, &[]).text, lines);
+    }
+    assert!(Session::from_lines("what").is_err());
 }

@@ -274,6 +274,7 @@ fn outline() -> Outline {
         text: text.into(),
         label: None,
         at: START - 3_700_000,
+        ahead: Some(330),
     };
     let mut rows = vec![
         row("s", None, RowKind::Setting, "model: local/coder"),
@@ -300,6 +301,15 @@ fn session_tree() {
     frames(&mut screen, "tree");
     screen.keys("<enter><down>");
     crate::harness::frame(&mut screen, "tree-leaving", 80, 24);
+    // The same by the clock, and then not at all.
+    let time = jiff::Timestamp::from_millisecond(START - 3_700_000).unwrap();
+    let time =
+        jiff::tz::Offset::from_seconds(330 * 60).unwrap().to_datetime(time).strftime("%H:%M").to_string();
+    screen.keys("<esc><ctrl+t>");
+    let shown = crate::harness::text(&screen.draw());
+    assert!(shown.contains(&time) && !shown.contains(" 1h"), "{time}: {shown}");
+    screen.keys("<ctrl+t>");
+    assert!(!crate::harness::text(&screen.draw()).contains(&time));
 }
 
 #[test]

@@ -191,6 +191,7 @@ fn outline(dice: &mut Dice) -> Outline {
             text: dice.pick(TEXTS).to_string(),
             label: (dice.below(5) == 0).then(|| dice.pick(TEXTS).to_string()),
             at: 0,
+            ahead: (at % 3 > 0).then_some(330),
         })
         .collect();
     let leaf = (!rows.is_empty()).then(|| dice.below(rows.len()));

@@ -13,6 +13,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use serde_json::{Value, json};
+use tau::agent::event::Source;
 use tau::agent::message::StopReason;
 use tau::agent::model::Model;
 use tau::agent::provider::{FailureKind, Transport};
@@ -54,8 +55,11 @@ impl Models for Shelf {
         model.provider == "fake"
     }
 
-    fn export(&self, session: &Path, dir: &Path, file: Option<&Path>) -> Result<PathBuf, String> {
-        assert!(session.starts_with(dir), "{session:?}");
+    fn export(&self, session: &Source, dir: &Path, file: Option<&Path>) -> Result<PathBuf, String> {
+        match session {
+            Source::File(path) => assert!(path.starts_with(dir), "{path:?}"),
+            Source::Lines(lines) => assert!(lines.starts_with("{\"type\":\"session\""), "{lines}"),
+        }
         Ok(file.unwrap_or(Path::new("session.html")).to_owned())
     }
 }
@@ -323,7 +327,9 @@ async fn modes_names_and_what_there_is_to_ask() {
     }
     client.ask(json!({"type": "prompt", "message": "question"})).await;
     client.settled().await;
-    for command in ["get_messages", "get_last_assistant_text", "get_session_stats", "get_state"] {
+    for command in
+        ["get_messages", "get_last_assistant_text", "get_session_stats", "get_state", "export_html"]
+    {
         client.ask(json!({"type": command})).await;
     }
     client.golden("modes");

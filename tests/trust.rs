@@ -4,12 +4,19 @@ use std::fs;
 use std::path::Path;
 use std::process::Command;
 
+use tau::agent::AgentCommand;
+use tau::agent::command::Tuning;
 use tau::agent::prompt::{Instructions, PromptSource};
+use tau::agent::session::Session;
 use tau::agent::settings::Settings;
+use tau::agent::settings::folder::{Change, Folder, Kind};
 use tau::agent::settings::trust::{Project, Trust};
 use tau::app::boot::Boot;
-use tau::app::effect::Request;
-use tau::app::{Effect, Model};
+use tau::app::effect::{Applied, Reply, Request};
+use tau::app::{Effect, Model, Msg};
+use tau::cli::args::Args;
+use tau::cli::compose::{BadFile, Setup};
+use tau::cli::live;
 
 use crate::harness::{Screen, boot, text};
 
@@ -81,7 +88,6 @@ fn the_prompt_is_made_of_files_and_made_anew() {
     write(&cwd.join("AGENTS.md"), "use tabs");
     write(&config.join("SYSTEM.md"), "My own role.");
     write(&config.join("APPEND_SYSTEM.md"), "My own end.");
-    write(&cwd.join(".tau/SYSTEM.md"), "The project's role.");
     let mut source = PromptSource {
         cwd: cwd.clone(),
         config: config.clone(),
@@ -99,7 +105,7 @@ fn the_prompt_is_made_of_files_and_made_anew() {
     assert_eq!(first.files, files);
     write(&cwd.join("AGENTS.md"), "use spaces");
     assert!(source.read().text.contains("use spaces"));
-    source.project = Some(cwd.join(".tau"));
+    source.project = vec![(cwd.join(".tau/SYSTEM.md"), "The project's role.".into())];
     assert!(source.read().text.starts_with("The project's role."));
     source.role = Some("A flag.".into());
     assert!(source.read().text.starts_with("A flag."));
@@ -112,6 +118,8 @@ fn run(args: &[&str], trusted: Option<bool>) -> (Option<i32>, String) {
     let dir = tempfile::tempdir().unwrap();
     let (folder, home) = (dir.path().join("work"), dir.path().join("tau"));
     write(&folder.join(".tau/config.toml"), "model = 'nosuch/model'\n");
+    fs::create_dir_all(folder.join(".git")).unwrap();
+    fs::create_dir(folder.join("sub")).unwrap();
     if let Some(trusted) = trusted {
         Project::of(&folder).unwrap().answer(&home.join("trust.json"), trusted).unwrap();
     }
@@ -137,34 +145,305 @@ fn without_a_person_nothing_of_a_folder_is_used_unless_told() {
     check(&[], Some(true), 3, "nosuch", "trust");
     check(&["--trust"], None, 3, "nosuch", "not trusted");
     check(&["--trust", "--model", "demo"], None, 0, "", "nosuch");
+    // In a folder below, the settings of the repository count, and are named where they are.
+    let below = ["--model", "demo", "--cwd", "sub"];
+    check(&below, None, 0, "work/.tau/config.toml; --trust", "nosuch");
+    check(&["--cwd", "sub"], Some(true), 3, "nosuch", "not trusted");
+}
+
+fn changed_folder() -> Folder {
+    let line = |line: &str| line.to_owned();
+    let changes = vec![
+        Change {
+            file: ".tau/SYSTEM.md".into(),
+            kind: Kind::New,
+            lines: vec![line("+You are somebody \u{202e}else.")],
+        },
+        Change {
+            file: ".tau/config.toml".into(),
+            kind: Kind::Changed,
+            lines: vec![
+                line(" theme = 'light'"),
+                line("-thinking = 'low'"),
+                line("+thinking = 'high'\u{1b}[2J"),
+            ],
+        },
+    ];
+    let files = vec![".tau/SYSTEM.md".to_owned(), ".tau/config.toml".to_owned()];
+    Folder { root: "/srv/web".into(), place: None, files, trust: Trust::Changed, changes }
 }
 
 #[test]
 fn the_person_is_asked_once_and_by_command() {
-    let project = vec![".tau/config.toml".to_owned()];
-    let mut screen = Screen::boot(Boot { project: project.clone(), ask_trust: true, ..boot() });
+    let unknown = Folder { trust: Trust::Unknown, ..changed_folder() };
+    let mut screen = Screen::boot(Boot { folders: vec![unknown.clone()], ..boot() });
     let shown = text(&screen.draw());
-    assert!(shown.contains("This folder has settings of its own: .tau/config.toml"), "{shown}");
+    assert!(
+        shown.contains("This folder has settings of its own: .tau/SYSTEM.md, .tau/config.toml"),
+        "{shown}"
+    );
+    assert!(!shown.contains("is new"), "all of it is new: {shown}");
     screen.take_effects();
     screen.keys("<enter>");
-    assert!(!asked(&screen.take_effects()), "the answer that is there leaves everything as it is");
+    assert!(
+        answers(&screen.take_effects()).is_empty(),
+        "the answer that is there leaves everything as it is"
+    );
     for (keys, trusted) in [("<up><enter>", true), ("<down><enter>", false)] {
-        screen.keys(&format!("/trust<enter>{keys}"));
-        let effects = screen.take_effects();
-        let wanted = Request::Trust { trusted };
-        assert!(
-            effects.iter().any(|effect| matches!(effect, Effect::Ask(_, request) if *request == wanted)),
-            "{effects:?}"
-        );
+        screen.keys("/trust<enter>");
+        let ticket = screen.take_effects().into_iter().find_map(|effect| match effect {
+            Effect::Ask(ticket, Request::Folders) => Some(ticket),
+            _ => None,
+        });
+        let parent = Folder { root: "/srv".into(), place: Some("~/srv".into()), ..unknown.clone() };
+        screen.send(Msg::Finished(ticket.unwrap(), Reply::Folders(vec![parent, unknown.clone()])));
+        screen.keys(keys);
+        assert_eq!(answers(&screen.take_effects()), [("/srv/web".into(), trusted)], "the nearest first");
+        assert!(text(&screen.draw()).contains("~/srv has settings of its own"));
+        screen.keys("<esc>");
+        assert!(answers(&screen.take_effects()).is_empty());
     }
-    let (model, _) = Model::boot(Boot { project, ..boot() });
-    assert!(model.overlays.is_empty(), "an answer is kept");
+    for trust in [Trust::Trusted, Trust::Refused] {
+        let (model, _) = Model::boot(Boot { folders: vec![Folder { trust, ..unknown.clone() }], ..boot() });
+        assert!(model.overlays.is_empty(), "an answer is kept");
+    }
     let mut screen = Screen::boot(Boot { instructions: vec!["~/AGENTS.md".into()], ..boot() });
     assert!(text(&screen.draw()).contains("instructions: ~/AGENTS.md"));
+    screen.take_effects();
     screen.keys("/trust<enter>");
+    let Some(Effect::Ask(ticket, Request::Folders)) = screen.take_effects().pop() else { panic!() };
+    screen.send(Msg::Finished(ticket, Reply::Folders(Vec::new())));
     assert!(text(&screen.draw()).contains("no settings of its own"));
 }
 
-fn asked(effects: &[Effect]) -> bool {
-    effects.iter().any(|effect| matches!(effect, Effect::Ask(_, Request::Trust { .. })))
+fn answers(effects: &[Effect]) -> Vec<(std::path::PathBuf, bool)> {
+    let answer = |effect: &Effect| match effect {
+        Effect::Ask(_, Request::Trust { root, trusted }) => Some((root.clone(), *trusted)),
+        _ => None,
+    };
+    effects.iter().filter_map(answer).collect()
+}
+
+#[test]
+fn a_change_is_shown_before_it_is_trusted() {
+    let mut screen = Screen::boot(Boot { folders: vec![changed_folder()], ..boot() });
+    let shown = text(&screen.draw());
+    for part in [
+        "other settings than those you trusted",
+        ".tau/SYSTEM.md is new",
+        ".tau/config.toml is changed",
+        "-thinking = 'low'",
+        "+thinking = 'high'",
+        "use them, as they are shown here",
+    ] {
+        assert!(shown.contains(part), "{part}: {shown}");
+    }
+    assert!(!shown.contains('\u{202e}') && !shown.contains('\u{1b}'));
+    // More than there is room for scrolls; question and answers stay.
+    let lines = (0..100).map(|n| format!("+line {n}.")).collect();
+    let change = Change { file: ".tau/SYSTEM.md".into(), kind: Kind::Changed, lines };
+    let folder = Folder { changes: vec![change], ..changed_folder() };
+    let mut screen = Screen::boot(Boot { folders: vec![folder], ..boot() });
+    let shown = text(&screen.draw());
+    assert!(shown.contains("line 1.") && !shown.contains("line 99."), "{shown}");
+    assert!(shown.contains("other settings") && shown.contains("never use them"), "{shown}");
+    screen.keys("<pgdn>".repeat(20).as_str());
+    let shown = text(&screen.draw());
+    assert!(shown.contains("line 99.") && !shown.contains("line 1."), "{shown}");
+    assert!(shown.contains("other settings") && shown.contains("never use them"), "{shown}");
+}
+
+#[test]
+fn what_is_different_is_found_out() {
+    let dir = tempfile::tempdir().unwrap();
+    let (root, kept) = (dir.path().join("work"), dir.path().join("trust.json"));
+    write(&root.join(".tau/config.toml"), "theme = 'light'\nthinking = 'low'\n");
+    write(&root.join(".tau/SYSTEM.md"), "old");
+    let folder = || {
+        let project = Project::of(&root).unwrap();
+        Folder::of(&project, project.trust(&kept).unwrap(), &root, &kept).unwrap()
+    };
+    let first = folder();
+    assert_eq!((first.trust, first.changes.len(), &first.place), (Trust::Unknown, 2, &None));
+    assert_eq!(first.changes[1].lines, ["+theme = 'light'", "+thinking = 'low'"]);
+    Project::of(&root).unwrap().answer(&kept, true).unwrap();
+    assert_eq!((folder().trust, folder().changes), (Trust::Trusted, vec![]));
+    fs::remove_file(root.join(".tau/SYSTEM.md")).unwrap();
+    write(&root.join(".tau/config.toml"), "theme = 'light'\nthinking = 'high'\n");
+    write(&root.join(".tau/APPEND_SYSTEM.md"), &"x\n".repeat(1_000).replacen('x', &"y".repeat(1_000), 1));
+    let changed = folder();
+    let kinds: Vec<(&str, Kind)> = changed.changes.iter().map(|it| (it.file.as_str(), it.kind)).collect();
+    let expected = [
+        (".tau/APPEND_SYSTEM.md", Kind::New),
+        (".tau/SYSTEM.md", Kind::Gone),
+        (".tau/config.toml", Kind::Changed),
+    ];
+    assert_eq!(kinds, expected);
+    assert_eq!(changed.changes[1].lines, ["-old"]);
+    assert_eq!(changed.changes[2].lines, [" theme = 'light'", "-thinking = 'low'", "+thinking = 'high'"]);
+    let long = &changed.changes[0].lines;
+    assert!(long.len() <= 301 && long.last().unwrap().contains("700 more lines"), "{:?}", long.last());
+    assert!(long[0].ends_with("more characters") && long[0].chars().count() < 450, "{}", long[0]);
+}
+
+#[test]
+fn folders_up_to_the_root_of_the_repository_count() {
+    let dir = tempfile::tempdir().unwrap();
+    let root = dir.path().canonicalize().unwrap();
+    let (own, deep) = (root.join("repo/.tau"), root.join("repo/a/b"));
+    fs::create_dir_all(&deep).unwrap();
+    for folder in ["", "repo", "repo/a", "repo/a/b"] {
+        write(&root.join(folder).join(".tau/config.toml"), "theme = 'light'\n");
+    }
+    let around = |own: &Path| -> Vec<String> {
+        let roots = Project::around(&deep, own).into_iter();
+        roots.map(|project| project.root().strip_prefix(&root).unwrap().display().to_string()).collect()
+    };
+    let none = root.join("none");
+    assert_eq!(around(&none), ["repo/a/b"], "without a repository only the directory itself");
+    fs::create_dir(root.join("repo/.git")).unwrap();
+    assert_eq!(around(&none), ["repo", "repo/a", "repo/a/b"], "and nothing above it");
+    assert_eq!(around(&own), ["repo/a", "repo/a/b"], "the person's own settings are no project's");
+    fs::remove_file(root.join("repo/a/.tau/config.toml")).unwrap();
+    assert_eq!(around(&none), ["repo", "repo/a/b"]);
+}
+
+/// A program in a subfolder of a repository, as it stands before its agent is started.
+struct Started {
+    dir: tempfile::TempDir,
+    setup: Setup,
+}
+
+/// Settings are read from the environment of the process, so this runs in one of its own.
+fn in_a_process_of_its_own(test: &str) -> bool {
+    if std::env::var_os("TAU_TEST_LIVE").is_some() {
+        return true;
+    }
+    let home = tempfile::tempdir().unwrap();
+    let path = std::env::var_os("PATH").unwrap_or_default();
+    let mut command = Command::new(std::env::current_exe().unwrap());
+    command.args(["--exact", test, "--nocapture"]).env_clear().env("PATH", path).env("TAU_TEST_LIVE", "1");
+    let output = command.env("HOME", home.path()).env("TAU_HOME", home.path().join("tau")).output().unwrap();
+    let told = String::from_utf8_lossy(&output.stdout);
+    assert!(output.status.success() && told.contains("1 passed"), "{told}");
+    false
+}
+
+impl Started {
+    fn new(outer: &str, inner: &str) -> Self {
+        let dir = tempfile::tempdir().unwrap();
+        fs::create_dir_all(dir.path().join(".git")).unwrap();
+        write(&dir.path().join(".tau/config.toml"), outer);
+        write(&dir.path().join(".tau/SYSTEM.md"), "The role of the root.");
+        write(&dir.path().join("sub/.tau/config.toml"), inner);
+        let args = <Args as clap::Parser>::try_parse_from(["tau", "--model", "demo"]).unwrap();
+        let mut args: Args = args;
+        args.cwd = Some(dir.path().join("sub"));
+        let setup = Setup::read(args, BadFile::Tell).unwrap();
+        let started = Started { dir, setup };
+        started.setup.agent(Session::begin(None, &started.setup.cwd, None)).unwrap();
+        started
+    }
+
+    /// The person trusts a folder, or no longer.
+    fn answer(&mut self, folder: &str, trusted: bool) -> Applied {
+        let root = self.dir.path().join(folder).canonicalize().unwrap();
+        self.setup.look_again().unwrap();
+        let project = self.setup.project.shown(&root).unwrap().clone();
+        project.answer(&self.setup.paths.trust_file(), trusted).unwrap();
+        let (setup, applied) = live::renewed(&self.setup).unwrap();
+        self.setup = setup;
+        applied
+    }
+}
+
+#[test]
+fn trust_holds_at_once() {
+    if !in_a_process_of_its_own("trust::trust_holds_at_once") {
+        return;
+    }
+    let outer = "thinking = 'high'\ntheme = 'light'\nmodel = 'nosuch/model'\ncompact_reserve = 7000\n";
+    let inner = "theme = 'high-contrast'\nbash_timeout = 9\nhide_thinking = true\ntools = ['read', 'grep']\n";
+    let mut started = Started::new(outer, inner);
+    let root = started.answer("", true);
+    assert_eq!((root.theme.as_deref(), root.hide_thinking), (Some("light"), None));
+    // The model of the command line stays.
+    assert!(!root.commands.iter().any(|command| matches!(command, AgentCommand::SetModel { .. })));
+    assert!(root.commands.contains(&AgentCommand::Tune(Tuning::CompactReserve { tokens: 7000 })));
+    let system = |applied: &Applied| {
+        applied.commands.iter().find_map(|command| match command {
+            AgentCommand::SetSystem { text } => Some(text.clone()),
+            _ => None,
+        })
+    };
+    assert!(system(&root).unwrap().starts_with("The role of the root."));
+    for part in ["from now on: thinking", "theme light", "the system prompt with", ".tau/SYSTEM.md"] {
+        assert!(root.text.contains(part), "{part}: {}", root.text);
+    }
+    // The nearer folder goes before it.
+    let sub = started.answer("sub", true);
+    assert_eq!((sub.theme.as_deref(), sub.hide_thinking), (Some("high-contrast"), Some(true)));
+    assert!(sub.commands.contains(&AgentCommand::Tune(Tuning::BashTimeout { seconds: Some(9) })));
+    assert!(sub.commands.contains(&AgentCommand::SetTools { names: vec!["read".into(), "grep".into()] }));
+    assert!(system(&sub).unwrap().contains("Your tools: read, grep."), "the prompt names the tools");
+    // What was trusted holds, not what the file holds afterwards.
+    write(&started.dir.path().join(".tau/SYSTEM.md"), "Something else.");
+    assert_eq!(started.setup.renew_prompt().unwrap(), None);
+    let folders = started.setup.look_again().unwrap();
+    assert_eq!(folders.iter().map(|it| it.trust).collect::<Vec<_>>(), [Trust::Changed, Trust::Trusted]);
+    assert_eq!(folders[0].changes[0].lines, ["-The role of the root.", "+Something else."]);
+    // And back.
+    let sub = started.answer("sub", false);
+    assert_eq!(sub.hide_thinking, Some(false));
+    assert!(sub.commands.contains(&AgentCommand::Tune(Tuning::BashTimeout { seconds: None })));
+    let root = started.answer("", false);
+    assert!(root.text.contains("nothing is otherwise") || root.text.contains("theme dark"), "{}", root.text);
+    let last = started.answer("", false);
+    assert_eq!((last.commands, last.theme), (vec![], None));
+}
+
+#[test]
+fn what_follows_from_trust_is_done_and_told() {
+    let mut screen = Screen::boot(Boot { folders: vec![changed_folder()], ..boot() });
+    screen.take_effects();
+    screen.keys("<up><enter>");
+    let Some(Effect::Ask(ticket, Request::Trust { .. })) = screen.take_effects().pop() else { panic!() };
+    let command = AgentCommand::Tune(Tuning::BashTimeout { seconds: Some(9) });
+    let applied = Applied {
+        text: "trusted; from now on: theme light".into(),
+        commands: vec![command.clone()],
+        theme: Some("light".into()),
+        hide_thinking: Some(true),
+    };
+    screen.send(Msg::Finished(ticket, Reply::Applied(applied)));
+    assert!(text(&screen.draw()).contains("from now on: theme light"));
+    assert_eq!(
+        screen.take_effects(),
+        [Effect::Agent(command)],
+        "nothing is saved as the person's own choice"
+    );
+    assert_eq!(screen.model().theme, "light");
+    assert!(screen.model().transcript.thinking_hidden);
+}
+
+#[test]
+fn the_prompt_names_the_directory_of_the_session() {
+    if !in_a_process_of_its_own("trust::the_prompt_names_the_directory_of_the_session") {
+        return;
+    }
+    let started = Started::new("", "");
+    let other = tempfile::tempdir().unwrap();
+    write(&other.path().join("AGENTS.md"), "Use spaces over there.");
+    let system = |cwd: &Path| {
+        let (config, notices) = started.setup.agent(Session::begin(None, cwd, None)).unwrap();
+        (config.system.to_string(), notices.join("\n"))
+    };
+    let (here, told) = system(&started.setup.cwd);
+    assert!(here.contains(&format!("Working directory: {}", started.setup.cwd.display())) && told.is_empty());
+    let (there, told) = system(other.path());
+    assert!(there.contains(&format!("Working directory: {}", other.path().display())), "{there}");
+    assert!(there.contains("Use spaces over there.") && !here.contains("Use spaces over there."));
+    assert!(told.contains("instructions: ") && told.contains("AGENTS.md"), "{told}");
+    let (gone, _) = system(Path::new("/nowhere/at/all"));
+    assert!(gone.contains(&format!("Working directory: {}", started.setup.cwd.display())), "{gone}");
 }

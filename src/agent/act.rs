@@ -199,6 +199,8 @@ pub(super) fn tell_whole(agent: &mut Agent, message: Arc<Message>) {
 fn tune(agent: &mut Agent, tuning: Tuning) {
     match tuning {
         Tuning::AutoCompaction { enabled } => agent.config.room.auto = enabled,
+        Tuning::CompactReserve { tokens } => agent.config.room.reserve = tokens,
+        Tuning::BashTimeout { seconds } => agent.config.bash_timeout = seconds,
         Tuning::AutoRetry { enabled } => agent.auto_retry = enabled,
     }
 }

@@ -63,7 +63,7 @@ impl Attachment {
 
     fn new(kind: AttachmentKind, file_name: String, mime_type: String, bytes: &[u8]) -> Self {
         Attachment {
-            id: uuid::Uuid::now_v7().to_string(),
+            id: crate::tools::unique::id().to_string(),
             kind,
             file_name,
             mime_type,

@@ -107,6 +107,10 @@ pub enum Queue {
 pub enum Tuning {
     /// Whether room is made in the context without being asked.
     AutoCompaction { enabled: bool },
+    /// So many tokens of the window are kept free when room is made.
+    CompactReserve { tokens: u64 },
+    /// Commands of the model's that name no timeout end after so many seconds; none: never.
+    BashTimeout { seconds: Option<u64> },
     /// Whether a request that failed in passing is sent again.
     AutoRetry { enabled: bool },
 }
@@ -129,6 +133,8 @@ pub enum Wish {
     ForkMessages,
     /// Counts, tokens, cost.
     Stats,
+    /// Where all of it can be read: an `event::Source`. An error when nothing was said yet.
+    Source,
 }
 
 /// When a mark is told.

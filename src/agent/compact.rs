@@ -159,6 +159,9 @@ async fn tries(
 ) -> Result<CompactionResult, Ending> {
     let failed = |why: &str| Err(Ending::Failed(why.to_owned()));
     let Some(model) = agent.config.model.clone() else { return failed("no model is chosen") };
+    if !plan::has_words(agent.config.session.tree()) {
+        agent.complete();
+    }
     let before = size_now(agent);
     let bounds = Bounds::of(agent, &model, reason, before);
     let mut why = String::new();
@@ -269,8 +272,6 @@ fn store(agent: &mut Agent, plan: &Plan, mut result: CompactionResult) -> Compac
     if plan.first_kept.is_none() {
         result.first_kept_entry_id = id;
     }
-    if let Some(system) = agent.config.conduct.hooks.prompt_anew() {
-        agent.config.system = system;
-    }
+    agent.renew_prompt();
     result
 }

@@ -5,6 +5,7 @@
 
 use std::collections::BTreeMap;
 use std::panic::AssertUnwindSafe;
+use std::path::Path;
 use std::pin::Pin;
 use std::sync::{Arc, Mutex, PoisonError};
 
@@ -72,7 +73,7 @@ pub struct Conduct {
 /// The messages a hook makes.
 pub type Messages = Pin<Box<dyn Future<Output = Vec<Arc<Message>>> + Send>>;
 type Transform = dyn Fn(Vec<Arc<Message>>, Arc<Model>) -> Messages + Send + Sync;
-type Reread = dyn Fn() -> Arc<str> + Send + Sync;
+type Reread = dyn Fn(&Path) -> Arc<str> + Send + Sync;
 type Convert = dyn Fn(&[Arc<Message>], &Model) -> Vec<Arc<Message>> + Send + Sync;
 
 /// What is done to the conversation before every request. The session is never changed by it.
@@ -114,16 +115,17 @@ impl Hooks {
         self
     }
 
-    /// After each compaction, `hook` gives the system prompt anew: what it is made of may have
-    /// changed, and the provider's cache is of no use then anyway.
-    pub fn reread(mut self, hook: impl Fn() -> Arc<str> + Send + Sync + 'static) -> Self {
+    /// After each compaction, and when a session of another directory is opened, `hook` gives the
+    /// system prompt for the directory anew: what it is made of may have changed, and the
+    /// provider's cache is of no use then anyway.
+    pub fn reread(mut self, hook: impl Fn(&Path) -> Arc<str> + Send + Sync + 'static) -> Self {
         self.reread = Some(Arc::new(hook));
         self
     }
 
-    /// The system prompt after a compaction; none when it stays.
-    pub(super) fn prompt_anew(&self) -> Option<Arc<str>> {
-        self.reread.as_ref().map(|hook| hook())
+    /// The system prompt for that directory, made anew; none when it stays.
+    pub(super) fn prompt_anew(&self, cwd: &Path) -> Option<Arc<str>> {
+        self.reread.as_ref().map(|hook| hook(cwd))
     }
 
     /// Both hooks on messages, one after the other. A hook that panics is a failure of the request.

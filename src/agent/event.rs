@@ -241,6 +241,16 @@ pub struct SessionInfo {
     pub resumed: bool,
 }
 
+/// Where the whole of a session can be read.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub enum Source {
+    /// In its file, which holds all of it.
+    File(PathBuf),
+    /// Here, as the lines that its file would have: it is in memory, or could not be written.
+    Lines(String),
+}
+
 /// What fills a context. Sizes in tokens, estimated; `total` as the provider counted where it did.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase", default)]

@@ -17,6 +17,9 @@ use super::session::entry::{Body, Entry, iso};
 use super::session::tree::Tree;
 use super::task::Agent;
 
+/// There is no source of an empty session.
+const NOTHING: &str = "nothing has been said in this session yet, so there is nothing to write";
+
 /// The answer to a question, or why there is none.
 pub(super) fn inspect(agent: &Agent, wish: &Wish) -> Result<String, String> {
     let tree = agent.config.session.tree();
@@ -28,6 +31,7 @@ pub(super) fn inspect(agent: &Agent, wish: &Wish) -> Result<String, String> {
         Wish::Stats => text(&stats(agent)),
         Wish::Entries { since } => entries(tree, since.as_deref())?,
         Wish::Tree => nested(tree),
+        Wish::Source => text(&agent.config.session.source().ok_or(NOTHING)?),
     })
 }
 

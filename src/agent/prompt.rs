@@ -140,8 +140,13 @@ fn read(folder: &Path, path: &Path) -> io::Result<String> {
         return Err(io::Error::other("it is a link that leads out of its folder"));
     }
     let bytes = read_capped(path, MAX_CONTEXT_FILE)?;
-    let text = String::from_utf8_lossy(&bytes).replace('\0', "\u{fffd}");
-    Ok(text.strip_prefix('\u{feff}').unwrap_or(&text).to_owned())
+    Ok(cleaned(&String::from_utf8_lossy(&bytes)))
+}
+
+/// Without a byte order mark, and with a sign in place of every zero.
+fn cleaned(text: &str) -> String {
+    let text = text.replace('\0', "\u{fffd}");
+    text.strip_prefix('\u{feff}').unwrap_or(&text).to_owned()
 }
 
 /// Characters that change what people see without being seen, or are not seen at all: direction

@@ -241,6 +241,7 @@ impl Run<'_> {
     /// Ends the turn.
     pub(super) fn close_turn(&mut self, message: Arc<Message>, tool_results: Vec<Arc<Message>>) {
         self.in_turn = false;
+        self.agent.flush();
         self.agent.emit(AgentEvent::TurnEnd { message, tool_results });
     }
 

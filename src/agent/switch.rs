@@ -82,7 +82,12 @@ pub(super) async fn session(agent: &mut Agent, command: SessionCommand) {
     };
     agent.end_shells(Instant::now() + SHELLS).await;
     agent.flush();
+    let before = agent.cwd().to_owned();
     agent.config.session = next;
+    if agent.cwd() != before {
+        // The prompt names the directory, and has its instruction files.
+        agent.renew_prompt();
+    }
     agent.unwritten = false;
     agent.ledger = Arc::default();
     if !agent.queues.is_empty() {

@@ -368,6 +368,9 @@ impl Agent {
 
     /// Tells of a failed write, once until everything could be written again.
     pub(super) fn written(&mut self, result: Result<(), SessionError>) {
+        for remark in self.config.session.take_remarks() {
+            self.notice(NoticeLevel::Warning, remark, Some("look after the disk, and who else works on it"));
+        }
         if let (Err(error), false) = (result, self.unwritten) {
             self.unwritten = true;
             let text = format!("the session cannot be written: {error}");
@@ -381,6 +384,13 @@ impl Agent {
     pub(super) fn cwd(&self) -> &Path {
         let own = &self.config.session.info().cwd;
         if own.is_dir() { own } else { &self.config.place.cwd }
+    }
+
+    /// Makes the system prompt anew, where it is made of something.
+    pub(super) fn renew_prompt(&mut self) {
+        if let Some(system) = self.config.conduct.hooks.prompt_anew(self.cwd()) {
+            self.config.system = system;
+        }
     }
 
     /// The thinking level in force: what was asked for, as near as the model has it.

@@ -11,6 +11,7 @@ use serde::{Deserialize, Serialize};
 use super::geometry::Size;
 use super::msg::Millis;
 use crate::agent::model::{Model as AiModel, ThinkingLevel};
+use crate::agent::settings::folder::Folder;
 
 /// What the first frame is made from. Nothing in it needs a network, a scan or a large read.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
@@ -39,10 +40,9 @@ pub struct Boot {
     pub mouse: bool,
     /// Sentences to show at start: a bad setting, a folder that cannot be written.
     pub notices: Vec<String>,
-    /// Files of the folder that set something, and wait for the person's trust.
-    pub project: Vec<String>,
-    /// Ask for it first.
-    pub ask_trust: bool,
+    /// Folders that bring settings along, the nearest last. The person is asked about those that
+    /// wait for trust.
+    pub folders: Vec<Folder>,
     /// Files whose text the model is told with every request.
     pub instructions: Vec<String>,
     /// Open the session picker first.

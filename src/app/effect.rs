@@ -10,9 +10,11 @@ use std::sync::Arc;
 use serde::{Deserialize, Serialize};
 
 use crate::agent::AgentCommand;
+use crate::agent::event::Source;
 use crate::agent::model::Model as AiModel;
 use crate::agent::session::list::SessionRow;
 use crate::agent::session::search::LastWords;
+use crate::agent::settings::folder::Folder;
 
 /// Names a request that is under way.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
@@ -81,10 +83,13 @@ pub enum Request {
     SearchSessions { query: String, all: bool },
     /// The last exchange of a session: [`Reply::LastWords`].
     Preview { path: PathBuf },
-    /// Keep whether the settings of this folder are trusted: [`Reply::Done`].
-    Trust { trusted: bool },
+    /// The folders that bring settings along, as they are now: [`Reply::Folders`].
+    Folders,
+    /// Keep whether the settings of a folder are trusted, as they were shown last:
+    /// [`Reply::Applied`].
+    Trust { root: PathBuf, trusted: bool },
     /// Write a session to a file, named after it when none is named: [`Reply::Done`].
-    Export { session: PathBuf, file: Option<PathBuf> },
+    Export { session: Source, file: Option<PathBuf> },
     /// Read a picture for the model: [`Reply::Picture`].
     Picture { path: PathBuf },
 }
@@ -99,12 +104,30 @@ impl std::fmt::Debug for Hidden {
     }
 }
 
+/// Settings that hold from now on.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[serde(default)]
+pub struct Applied {
+    /// What people are told of it.
+    pub text: String,
+    /// What the agent is told.
+    pub commands: Vec<AgentCommand>,
+    /// The theme, where it is another now.
+    pub theme: Option<String>,
+    /// Whether thinking is folded, where that is otherwise now.
+    pub hide_thinking: Option<bool>,
+}
+
 /// An answer.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Reply {
     /// Some rows; `done` with the last ones.
     Sessions { rows: Vec<SessionRow>, done: bool },
+    /// The folders that bring settings along, the nearest last.
+    Folders(Vec<Folder>),
+    /// Other settings hold now.
+    Applied(Applied),
     /// Some session files; `done` with the last ones.
     Found { paths: Vec<PathBuf>, done: bool },
     /// What was said last in a session.

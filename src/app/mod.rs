@@ -30,8 +30,10 @@ pub mod picker;
 pub mod printable;
 pub mod slash;
 pub mod status;
+pub mod times;
 pub mod transcript;
 pub mod tree;
+pub mod trust;
 pub mod update;
 
 pub use effect::Effect;

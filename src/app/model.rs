@@ -1,6 +1,7 @@
 //! The state of the program: one value, made of plain values.
 
 use std::collections::BTreeMap;
+use std::path::PathBuf;
 use std::sync::Arc;
 
 use super::boot::Boot;
@@ -14,6 +15,7 @@ use super::overlay::Overlay;
 use super::printable::Printable;
 use super::status::Status;
 use super::transcript::{Body, Transcript};
+use super::trust::TrustView;
 use crate::agent::event::NoticeLevel;
 use crate::agent::model::Model as AiModel;
 
@@ -79,6 +81,10 @@ pub(super) enum Purpose {
     Branch,
     Servers,
     Picture,
+    /// Ask whether the settings of folders are used.
+    Trust,
+    /// Write the session to this file, once it is known where to read it.
+    Export(Option<PathBuf>),
     /// Only tell how it went, in passing.
     Tell,
     /// Tell how it went, to be read later, too.
@@ -146,8 +152,8 @@ impl Model {
         if boot.pick_session {
             super::update::open_sessions(&mut model, false, &mut effects);
         }
-        if boot.ask_trust {
-            super::update::ask_trust(&mut model);
+        for folder in boot.folders.iter().filter(|folder| folder.is_open()) {
+            model.overlays.push(Overlay::Trust(TrustView::new(folder.clone())));
         }
         (model, effects)
     }
@@ -185,10 +191,16 @@ impl Model {
 
     /// Asks for something; the answer will be used as `purpose` says.
     pub(super) fn ask(&mut self, purpose: Purpose, request: Request, effects: &mut Vec<Effect>) -> Ticket {
+        let ticket = self.expect(purpose);
+        effects.push(Effect::Ask(ticket, request));
+        ticket
+    }
+
+    /// A ticket for something that is asked for; its answer will be used as `purpose` says.
+    pub(super) fn expect(&mut self, purpose: Purpose) -> Ticket {
         self.tickets += 1;
         let ticket = Ticket(self.tickets);
         self.waiting.insert(ticket, purpose);
-        effects.push(Effect::Ask(ticket, request));
         ticket
     }
 

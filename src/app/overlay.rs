@@ -6,6 +6,7 @@ use super::line_edit::LineEdit;
 use super::picker::Picker;
 use super::printable::Printable;
 use super::tree::TreeView;
+use super::trust::TrustView;
 use crate::agent::command::Answer;
 use crate::agent::event::Question;
 
@@ -31,8 +32,8 @@ pub enum Overlay {
     Help { scroll: usize },
     /// A key for a vendor is being typed.
     Login { vendor: String, line: LineEdit, ticket: Option<Ticket>, failed: Option<Printable> },
-    /// Whether the settings of the folder are used; `selected` is an option.
-    Trust { question: Question, selected: usize },
+    /// Whether the settings of a folder are used.
+    Trust(TrustView),
     /// The session's tree.
     Tree(Box<TreeView>),
     /// The agent asks; `selected` is an option.

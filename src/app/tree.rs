@@ -8,6 +8,7 @@ use std::collections::BTreeSet;
 use super::key::{Key, KeyCode, Mods};
 use super::line_edit::LineEdit;
 use super::overlay::Outcome;
+use super::times::Times;
 use crate::agent::command::Parting;
 use crate::agent::session::outline::{Outline, OutlineRow, RowKind};
 
@@ -118,8 +119,8 @@ pub struct TreeView {
     pub filter: Filter,
     folded: BTreeSet<String>,
     query: LineEdit,
-    /// Ages of rows are shown.
-    pub times: bool,
+    /// When rows were written is shown so.
+    pub times: Times,
     pub step: Step,
 }
 
@@ -134,7 +135,7 @@ impl Default for TreeView {
             filter: Filter::default(),
             folded: BTreeSet::new(),
             query: LineEdit::default(),
-            times: false,
+            times: Times::default(),
             step: Step::Browse,
         }
     }
@@ -217,7 +218,7 @@ impl TreeView {
             (KeyCode::Right, _) => self.unfold(),
             (KeyCode::Tab, Mods::SHIFT) => self.refilter(-1),
             (KeyCode::Tab, _) => self.refilter(1),
-            (KeyCode::Char('t'), Mods::CTRL) => self.times = !self.times,
+            (KeyCode::Char('t'), Mods::CTRL) => self.times = self.times.next(),
             (KeyCode::Char('l'), Mods::CTRL) => {
                 let label = self.selected_row().map(|row| row.label.clone().unwrap_or_default());
                 self.step = label.map_or(Step::Browse, |label| Step::Label(LineEdit::new(label)));

@@ -5,7 +5,7 @@
 //! files, the session). Settings of flags go before the environment, that before `config.toml`.
 
 use std::path::{Path, PathBuf};
-use std::sync::Arc;
+use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
 use super::args::{Args, Front, Terminals};
@@ -14,7 +14,7 @@ use super::known::{self, Known, Local};
 pub use super::known::{BadFile, Refusal};
 use super::{prompts, sessions};
 use crate::agent::catalogue::{self, Catalogue};
-use crate::agent::conduct::{Conduct, Hooks, OnRepeat, SteerMode};
+use crate::agent::conduct::{Conduct, Hooks, OnRepeat, Shelf, SteerMode};
 use crate::agent::demo::{DemoTransport, Pace};
 use crate::agent::limits::Limits;
 use crate::agent::model::{Model, ThinkingLevel};
@@ -24,7 +24,7 @@ use crate::agent::provider::renewing::Renewing;
 use crate::agent::provider::scripted::Router;
 use crate::agent::session::Session;
 use crate::agent::settings::auth::Keys;
-use crate::agent::settings::trust::Project;
+use crate::agent::settings::folder::Folder;
 use crate::agent::settings::{Paths, Settings};
 use crate::agent::task::{AgentConfig, Patience, SessionPlace};
 use crate::tools::Toolbox;
@@ -54,8 +54,10 @@ pub struct Setup {
     pub demo: bool,
     /// What the person should know: settings that were passed over.
     pub notices: Vec<String>,
-    /// The project's own settings, and whether they are used.
+    /// The settings of folders, and whether they are used.
     pub project: Local,
+    /// What the prompt is made of at present; the agent that was started has the same.
+    source: Arc<Mutex<PromptSource>>,
 }
 
 impl Setup {
@@ -67,6 +69,42 @@ impl Setup {
         let cwd = working_directory(args.cwd.as_deref())?;
         let (known, project) = Known::read_in(&args, bad_file, &cwd)?;
         Self::choose(args, known, cwd, project)
+    }
+
+    /// As it is now that the person may have said something else of a folder's settings.
+    ///
+    /// # Errors
+    /// As [`Setup::read`].
+    pub fn anew(&self) -> Result<Self, Refusal> {
+        let (known, project) = Known::read_in(&self.args, BadFile::Tell, &self.cwd)?;
+        let mut new = Self::choose(self.args.clone(), known, self.cwd.clone(), project)?;
+        new.source = Arc::clone(&self.source);
+        Ok(new)
+    }
+
+    /// The folders that bring settings along, as they are now, for the person to look at; what
+    /// holds stays as it is.
+    ///
+    /// # Errors
+    /// When what is kept of earlier answers cannot be read.
+    pub fn look_again(&mut self) -> Result<Vec<Folder>, Refusal> {
+        let file = self.paths.trust_file();
+        self.project.look_again(&self.args, &self.paths, &self.cwd).map_err(Refusal::config)?;
+        self.project.folders(&self.cwd, &file).map_err(Refusal::config)
+    }
+
+    /// Makes the agent's prompt of this from now on; its text, when it is another.
+    ///
+    /// # Errors
+    /// When a file that a flag names cannot be read.
+    pub fn renew_prompt(&self) -> Result<Option<String>, Refusal> {
+        let mut source = self.source.lock().unwrap_or_else(PoisonError::into_inner);
+        let before = source.read().text;
+        // The date stays that of the start, the directory that of the session.
+        let (date, cwd) = (source.date.clone(), source.cwd.clone());
+        *source = PromptSource { date, cwd, ..self.prompt(&self.tools()?)? };
+        let text = source.read().text;
+        Ok((text != before).then_some(text))
     }
 
     fn choose(args: Args, known: Known, cwd: PathBuf, project: Local) -> Result<Self, Refusal> {
@@ -86,6 +124,7 @@ impl Setup {
             demo: false,
             notices,
             project,
+            source: Arc::default(),
         })
     }
 
@@ -129,6 +168,7 @@ impl Setup {
         // Files were read before, so what is wrong with them has been told.
         let known = Known::with(self.paths, settings, &self.args, BadFile::Tell, Vec::new())?;
         let mut named = Self::choose(self.args, known, self.cwd, self.project)?;
+        named.source = self.source;
         named.notices = self.notices;
         Ok(named)
     }
@@ -195,8 +235,19 @@ impl Setup {
     /// When a file that a flag names cannot be read.
     pub fn agent(&self, session: Session) -> Result<(AgentConfig, Vec<String>), Refusal> {
         let tools = self.tools()?;
-        let source = self.prompt(&tools)?;
-        let prompt = source.read();
+        let mut source = self.prompt(&tools)?;
+        // A session runs in its own directory, wherever the program was started.
+        let own = &session.info().cwd;
+        if own.is_dir() {
+            source.cwd.clone_from(own);
+        }
+        let mut prompt = source.read();
+        if source.cwd != self.cwd {
+            let files: Vec<String> = prompt.files.iter().map(|path| path.display().to_string()).collect();
+            let files = if files.is_empty() { "none".to_owned() } else { files.join(", ") };
+            prompt.notices.push(format!("this session runs in {}; instructions: {files}", own.display()));
+        }
+        *self.source.lock().unwrap_or_else(PoisonError::into_inner) = source;
         let secrets: Vec<String> =
             self.keys.known_values().iter().map(|key| key.expose().to_owned()).collect();
         let env = ChildEnv::new(&secrets, &self.settings.pass_env, &session.info().id);
@@ -231,7 +282,7 @@ impl Setup {
                 // The front ends hold `--timeout`, since it is for all prompts together.
                 ..Limits::default()
             },
-            conduct: self.conduct(source),
+            conduct: self.conduct(),
             room: self.settings.room(),
         };
         Ok((config, prompt.notices))
@@ -239,7 +290,13 @@ impl Setup {
 
     /// On the RPC wire all calls of a turn are carried out before steering is looked at; only
     /// the person in front of a screen is asked anything.
-    fn conduct(&self, source: PromptSource) -> Conduct {
+    fn conduct(&self) -> Conduct {
+        let source = Arc::clone(&self.source);
+        let reread = move |cwd: &Path| {
+            let mut source = source.lock().unwrap_or_else(PoisonError::into_inner);
+            source.cwd = cwd.to_owned();
+            source.read().text.into()
+        };
         let front = self.args.front(Terminals::here());
         Conduct {
             steer: match front {
@@ -250,13 +307,26 @@ impl Setup {
                 Front::Screen => OnRepeat::Ask,
                 Front::Rpc | Front::Print | Front::Json => OnRepeat::Stop,
             },
-            hooks: Hooks::default().reread(move || source.read().text.into()),
+            hooks: Hooks::default().reread(reread),
+            shelf: self.shelf(),
             ..Conduct::default()
         }
     }
 
+    /// The tools that may be turned on later.
+    fn shelf(&self) -> Shelf {
+        let shelf = Shelf::default();
+        for tool in self.with_shell(Toolbox::all()).iter() {
+            shelf.put(Arc::clone(tool));
+        }
+        shelf
+    }
+
     /// The tools that are on.
-    fn tools(&self) -> Result<Toolbox, Refusal> {
+    ///
+    /// # Errors
+    /// When one of those that are named does not exist.
+    pub fn tools(&self) -> Result<Toolbox, Refusal> {
         if self.args.no_tools {
             return Ok(Toolbox::empty());
         }
@@ -269,11 +339,15 @@ impl Setup {
                 .map_err(|text| refuse(Exit::Config, format!("the setting `tools`: {text}"))),
             (None, None) => Ok(Toolbox::standard()),
         }?;
-        // The shell that is set replaces the usual one, where there is one at all.
-        Ok(match self.settings.shell.as_ref().filter(|_| tools.get("bash").is_some()) {
+        Ok(self.with_shell(tools))
+    }
+
+    /// The shell that is set replaces the usual one, where there is one at all.
+    fn with_shell(&self, tools: Toolbox) -> Toolbox {
+        match self.settings.shell.as_ref().filter(|_| tools.get("bash").is_some()) {
             Some(shell) => tools.with(Arc::new(Bash::with_shell(shell))),
             None => tools,
-        })
+        }
     }
 
     /// What the system prompt is made of.
@@ -288,7 +362,7 @@ impl Setup {
             role: self.args.system_prompt.as_ref().map(text).transpose()?,
             append: (!append.is_empty()).then_some(append),
             config: self.paths.config.clone(),
-            project: self.project.trusted().map(Project::folder),
+            project: self.project.prompt_files(),
             instructions: match self.args.no_context_files {
                 true => Instructions::LeaveOut,
                 false => Instructions::Read,

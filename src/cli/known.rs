@@ -3,7 +3,7 @@
 //! Read from arguments, environment and the person's files, in that order of weight. Nothing is
 //! asked of a network here. What an agent needs besides is in `compose`.
 
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use super::args::Args;
@@ -14,7 +14,8 @@ use crate::agent::provider::Failure;
 use crate::agent::provider::direct::Direct;
 use crate::agent::provider::http::Http;
 use crate::agent::settings::auth::{EnvLookup, KeySource, Keys};
-use crate::agent::settings::trust::{Project, Trust};
+use crate::agent::settings::folder::Folder;
+use crate::agent::settings::trust::{PROMPT_FILES, Project, Trust};
 use crate::agent::settings::{Paths, Settings, SettingsError};
 
 /// Why the program cannot start: a sentence for the person, and the exit code.
@@ -43,36 +44,81 @@ pub enum BadFile {
 /// The settings of the folder that is worked in.
 #[derive(Clone, Debug, Default)]
 pub struct Local {
-    /// None where there are none.
-    pub project: Option<Project>,
-    /// Whether they are used.
-    pub trust: Option<Trust>,
+    /// The folders that bring settings along, the nearest last, and whether they are used.
+    projects: Vec<(Project, Trust)>,
+    /// The same as the person has seen them last: an answer is about these.
+    shown: Vec<(Project, Trust)>,
 }
 
 impl Local {
     fn of(args: &Args, paths: &Paths, cwd: Option<&Path>) -> Result<Self, SettingsError> {
-        let Some(project) = cwd.and_then(Project::of) else { return Ok(Local::default()) };
-        let trust = if args.trust { Trust::Trusted } else { project.trust(&paths.trust_file())? };
-        Ok(Local { project: Some(project), trust: Some(trust) })
+        let Some(cwd) = cwd else { return Ok(Local::default()) };
+        let trust = |project: Project| {
+            let trust = if args.trust { Trust::Trusted } else { project.trust(&paths.trust_file())? };
+            Ok((project, trust))
+        };
+        let projects = Project::around(cwd, &paths.config).into_iter().map(trust);
+        let projects: Vec<_> = projects.collect::<Result<_, SettingsError>>()?;
+        Ok(Local { shown: projects.clone(), projects })
     }
 
-    /// The project whose settings are used.
-    pub fn trusted(&self) -> Option<&Project> {
-        self.project.as_ref().filter(|_| self.trust == Some(Trust::Trusted))
+    /// Looks at the folders again, to show them; those that are used stay as they were.
+    ///
+    /// # Errors
+    /// When what is kept of earlier answers cannot be read.
+    pub fn look_again(&mut self, args: &Args, paths: &Paths, cwd: &Path) -> Result<(), SettingsError> {
+        self.shown = Local::of(args, paths, Some(cwd))?.shown;
+        Ok(())
     }
 
-    /// Whether the person is to be asked.
-    pub fn is_open(&self) -> bool {
-        matches!(self.trust, Some(Trust::Unknown | Trust::Changed))
+    /// The project of a directory as the person has seen it last.
+    pub fn shown(&self, root: &Path) -> Option<&Project> {
+        self.shown.iter().map(|(project, _)| project).find(|project| project.root() == root)
+    }
+
+    /// The projects whose settings are used, the nearest last.
+    pub fn trusted(&self) -> impl DoubleEndedIterator<Item = &Project> {
+        self.projects.iter().filter(|(_, trust)| *trust == Trust::Trusted).map(|(project, _)| project)
+    }
+
+    /// The texts of the trusted projects that go into the prompt, the nearest first.
+    pub fn prompt_files(&self) -> Vec<(PathBuf, String)> {
+        let files = |project: &Project| PROMPT_FILES.map(|name| project.file(name).map(owned));
+        let owned_files = self.trusted().rev().flat_map(files);
+        owned_files.flatten().collect()
+    }
+
+    /// The folders as a person who works in `cwd` is shown them, the nearest last.
+    ///
+    /// # Errors
+    /// When what is kept of earlier answers cannot be read.
+    pub fn folders(&self, cwd: &Path, kept: &Path) -> Result<Vec<Folder>, SettingsError> {
+        let folder = |(project, trust): &(Project, Trust)| Folder::of(project, *trust, cwd, kept);
+        self.shown.iter().map(folder).collect()
     }
 
     /// What is said where nobody can be asked.
-    fn notice(&self, bad_file: BadFile) -> Option<String> {
-        let names = self.project.as_ref()?.names().join(", ");
-        let asked = bad_file == BadFile::Tell;
-        (self.is_open() && !asked)
-            .then(|| format!("not used, as this folder is not trusted: {names}; --trust uses them"))
+    fn notice(&self, bad_file: BadFile, cwd: Option<&Path>) -> Option<String> {
+        if bad_file == BadFile::Tell {
+            return None;
+        }
+        let cwd = cwd.and_then(|cwd| cwd.canonicalize().ok());
+        let open = self.projects.iter().filter(|(_, trust)| matches!(trust, Trust::Unknown | Trust::Changed));
+        let names = open.flat_map(|(project, _)| {
+            let here = cwd.as_deref() == Some(project.root());
+            let place =
+                move |name: String| if here { name } else { project.root().join(name).display().to_string() };
+            project.names().into_iter().map(place)
+        });
+        let names: Vec<String> = names.collect();
+        (!names.is_empty()).then(|| {
+            format!("not used, as this folder is not trusted: {}; --trust uses them", names.join(", "))
+        })
     }
+}
+
+fn owned((path, text): (PathBuf, &str)) -> (PathBuf, String) {
+    (path, text.to_owned())
 }
 
 /// What is known before anything is started.
@@ -120,14 +166,14 @@ impl Known {
                 Local::default()
             }
         };
-        let settings = match local.trusted().map(Project::settings).transpose() {
-            Ok(project) => settings.with_project(project.unwrap_or_default()),
-            Err(error) => {
-                bad_file.tolerate(error.to_string(), &mut notices)?;
-                settings
+        let mut settings = settings;
+        for project in local.trusted() {
+            match project.settings() {
+                Ok(project) => settings = settings.with_project(project),
+                Err(error) => bad_file.tolerate(error.to_string(), &mut notices)?,
             }
-        };
-        notices.extend(local.notice(bad_file));
+        }
+        notices.extend(local.notice(bad_file, cwd));
         let settings = settings.with_env(&|name| std::env::var(name).ok()).map_err(Refusal::config)?;
         let known = Self::with(paths, with_flags(settings, args), args, bad_file, notices)?;
         Ok((known, local))

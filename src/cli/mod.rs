@@ -15,6 +15,7 @@ pub mod hidden;
 pub mod json;
 pub mod keycheck;
 pub mod known;
+pub mod live;
 pub mod log;
 pub mod models;
 pub mod pages;

@@ -8,6 +8,7 @@ use clap_complete::Shell;
 use super::args::Args;
 use super::auth::AuthArgs;
 use super::exit::Exit;
+use super::export::ExportArgs;
 use super::models::ModelsArgs;
 
 const COMPLETIONS: &str = "\
@@ -36,6 +37,7 @@ fn whole() -> Command {
     Args::command().subcommands([
         named(ModelsArgs::command(), "models"),
         named(AuthArgs::command(), "auth"),
+        named(ExportArgs::command(), "export"),
         named(CompletionsArgs::command(), "completions"),
         named(ManArgs::command(), "man"),
     ])
@@ -70,6 +72,7 @@ fn sections() -> String {
     let commands = [
         ("models", "Lists the models that --model takes."),
         ("auth", "Lists, keeps, tries and removes the keys of vendors."),
+        ("export", "Writes a session as a page, as markdown, or as its lines."),
         ("completions", "Prints completions for a shell."),
         ("man", "Prints this page."),
     ];

@@ -26,6 +26,7 @@ pub mod replace;
 pub mod scratch;
 pub mod screen;
 pub mod terminal;
+pub mod unique;
 pub mod walk;
 pub mod write;
 

@@ -188,7 +188,7 @@ fn spawn(place: Place, command: &ShellCommand<'_>, env: &ChildEnv) -> io::Result
 /// Names a run: unique among the processes of this machine and the runs of this process.
 fn run_id() -> String {
     static NEXT: AtomicU64 = AtomicU64::new(0);
-    format!("{}-{}", uuid::Uuid::now_v7().simple(), NEXT.fetch_add(1, Ordering::Relaxed))
+    format!("{}-{}", crate::tools::unique::id().simple(), NEXT.fetch_add(1, Ordering::Relaxed))
 }
 
 #[allow(unsafe_code, reason = "the only way to have a child leave the terminal's session before exec")]

@@ -27,6 +27,7 @@ pub mod terminal_text;
 pub mod theme;
 pub mod transcript;
 pub mod tree;
+pub mod trust;
 pub mod welcome;
 pub mod wrap;
 

@@ -6,7 +6,7 @@ use ratatui::text::{Line, Span};
 use ratatui::widgets::{Block, Clear, Widget};
 
 use super::theme::{Theme, Token};
-use super::{help, picker, tree, wrap};
+use super::{help, picker, tree, trust, wrap};
 use crate::agent::event::Question;
 use crate::app::Model;
 use crate::app::line_edit::LineEdit;
@@ -38,10 +38,7 @@ pub fn draw(model: &Model, overlay: &Overlay, theme: &Theme, area: Rect, buffer:
         Overlay::Login { vendor, line, ticket, failed } => {
             (login(vendor, line, ticket.is_some(), failed.as_ref(), theme, area, buffer), 0)
         }
-        Overlay::Trust { question, selected } => {
-            ask("Trust", question, *selected, theme, area, buffer);
-            (None, 0)
-        }
+        Overlay::Trust(view) => trust::draw(view, theme, area, buffer),
         Overlay::Asked { question, selected, .. } => {
             ask("The agent asks", question, *selected, theme, area, buffer);
             (None, 0)

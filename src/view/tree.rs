@@ -11,6 +11,7 @@ use super::wrap;
 use crate::agent::session::outline::{OutlineRow, RowKind};
 use crate::app::Model;
 use crate::app::printable::printable_line;
+use crate::app::times::{Times, clock};
 use crate::app::tree::{Shown, Step, TreeView, WAYS};
 use crate::app::update::age;
 
@@ -113,7 +114,11 @@ fn entry(
         let label = format!("[{}] ", printable_line(label));
         left.insert(3, Span::styled(label, theme.style(Token::Warning)));
     }
-    let time = if view.times { age(model.now.saturating_sub(row.at)) } else { String::new() };
+    let time = match view.times {
+        Times::Hidden => String::new(),
+        Times::Ages => age(model.now.saturating_sub(row.at)),
+        Times::Clock => clock(row.at, row.ahead, model.now),
+    };
     both_ends(left, vec![Span::styled(time, theme.style(Token::Muted))], width)
 }
 

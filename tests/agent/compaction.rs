@@ -362,7 +362,7 @@ async fn the_prompt_is_made_anew_after_a_compaction_and_not_before() {
     let mut bench = Bench::with(player.clone(), |config| {
         small(config);
         let hooks = std::mem::take(&mut config.conduct.hooks);
-        config.conduct.hooks = hooks.reread(|| "be brief, and use tabs".into());
+        config.conduct.hooks = hooks.reread(|_| "be brief, and use tabs".into());
     });
     for text in ["first", "second"] {
         bench.prompt(text).await;

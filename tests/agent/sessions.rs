@@ -166,3 +166,31 @@ async fn the_message_is_on_disk_before_the_request_leaves() {
         assert!(transport.1.lock().unwrap().last().unwrap().contains(text), "{text}");
     }
 }
+
+/// A session runs in its own directory, so that is what the prompt must name.
+#[tokio::test]
+async fn the_prompt_is_that_of_the_directory_of_the_session() {
+    let elsewhere = tempfile::tempdir().unwrap();
+    let header = crate::sessions::HEADER.replace("/srv/web", elsewhere.path().to_str().unwrap());
+    let path = elsewhere.path().join("other.jsonl");
+    std::fs::write(&path, format!("{header}\n{}\n", crate::sessions::line("a", None, "one"))).unwrap();
+    let player = Player::new(Vec::new());
+    let mut bench = Bench::with(player.clone(), |config| {
+        let hooks = std::mem::take(&mut config.conduct.hooks);
+        config.conduct.hooks = hooks.reread(|cwd| format!("in {}", cwd.display()).into());
+    });
+    let here = bench.dir.path().to_owned();
+    let say = async |bench: &mut Bench, command: Option<SessionCommand>| {
+        if let Some(command) = command {
+            bench.send(AgentCommand::Session(command)).await;
+        }
+        bench.prompt("go").await;
+        bench.settled().await;
+        player.requests.lock().unwrap().last().unwrap().system.to_string()
+    };
+    assert_eq!(say(&mut bench, None).await, "be brief", "as it was given");
+    assert_eq!(say(&mut bench, Some(SessionCommand::New)).await, "be brief", "the same directory");
+    let elsewhere_named = format!("in {}", elsewhere.path().display());
+    assert_eq!(say(&mut bench, Some(SessionCommand::Open { path })).await, elsewhere_named);
+    assert_eq!(say(&mut bench, Some(SessionCommand::New)).await, format!("in {}", here.display()));
+}

@@ -59,13 +59,10 @@ pub fn plan(tree: &Tree, effort: Effort, instructions: Option<&str>) -> Option<P
     let mut touched = Touched::of_details(details(tree, earlier));
     touched.note(&going);
     let verbatim = usize::try_from(effort.verbatim.saturating_mul(4)).unwrap_or(usize::MAX);
-    let last_said = if staying.iter().any(|(_, message)| matches!(**message, Message::User(_))) {
+    let last_said = if staying.iter().any(|(_, message)| is_said(message)) {
         None
     } else {
-        going.iter().rev().find_map(|message| match message.as_ref() {
-            Message::User(user) => Some(transcript::ends(&words(&user.content), verbatim)),
-            _ => None,
-        })
+        last_said(tree, &going).map(|content| transcript::ends(&words(&content), verbatim))
     };
     let result_bytes = RESULT_BYTES[usize::from(effort.again)];
     let shown = transcript::text(&going, result_bytes, effort.shown);
@@ -73,6 +70,32 @@ pub fn plan(tree: &Tree, effort: Effort, instructions: Option<&str>) -> Option<P
     let first_kept = staying.first().map(|(id, _)| id.clone());
     let kept = staying.iter().map(|(_, message)| size::of_message(message)).sum();
     Some(Plan { first_kept, kept, touched, last_said, request })
+}
+
+/// Whether the context still holds a message of the person's word for word. When it does not, what
+/// was said last is looked for further up in the tree.
+pub fn has_words(tree: &Tree) -> bool {
+    tree.context_items().iter().any(|(_, message)| is_said(message))
+}
+
+fn is_said(message: &Message) -> bool {
+    matches!(message, Message::User(_))
+}
+
+/// What the person said last. A run that is summed up for the second time began before the first
+/// summary, so it may stand above what the context holds.
+fn last_said(tree: &Tree, going: &[Arc<Message>]) -> Option<UserContent> {
+    let content = |message: &Message| match message {
+        Message::User(user) => Some(user.content.clone()),
+        _ => None,
+    };
+    let above = || {
+        tree.branch().into_iter().rev().find_map(|entry| match &entry.body {
+            Body::Message { message } => content(message),
+            _ => None,
+        })
+    };
+    going.iter().rev().find_map(|message| content(message)).or_else(above)
 }
 
 impl Plan {

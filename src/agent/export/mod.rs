@@ -29,7 +29,12 @@ pub enum Format {
 impl Format {
     /// The format for a file of that name; none for an ending that is not known.
     pub fn of(path: &Path) -> Option<Self> {
-        match path.extension()?.to_str()?.to_ascii_lowercase().as_str() {
+        Self::named(path.extension()?.to_str()?)
+    }
+
+    /// The format of that name, which is an ending of file names.
+    pub fn named(ending: &str) -> Option<Self> {
+        match ending.to_ascii_lowercase().as_str() {
             "html" | "htm" => Some(Format::Html),
             "md" | "markdown" => Some(Format::Markdown),
             "jsonl" => Some(Format::Jsonl),

@@ -5,7 +5,7 @@
 
 use std::path::{Path, PathBuf};
 
-use super::{ContextFiles, MAX_CONTEXT_FILE, PromptInputs, read, system_prompt};
+use super::{ContextFiles, MAX_CONTEXT_FILE, PromptInputs, cleaned, read, system_prompt};
 
 /// Whether instruction files are read.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -29,8 +29,9 @@ pub struct PromptSource {
     pub append: Option<String>,
     /// The person's own folder of settings.
     pub config: PathBuf,
-    /// The project's folder of settings, once it is trusted.
-    pub project: Option<PathBuf>,
+    /// Files of trusted projects, the nearest first: the texts that were trusted, and not what
+    /// the files hold when the prompt is made again.
+    pub project: Vec<(PathBuf, String)>,
     pub instructions: Instructions,
 }
 
@@ -71,17 +72,19 @@ impl PromptSource {
 
     /// The text of a file of settings: the project's, else the person's.
     fn own(&self, name: &str, prompt: &mut Prompt) -> Option<String> {
-        let folders = self.project.iter().chain([&self.config]);
-        for folder in folders {
-            let path = folder.join(name);
-            match read(folder, &path) {
-                Ok(text) => {
-                    prompt.files.push(path);
-                    return Some(text);
-                }
-                Err(error) if error.kind() == std::io::ErrorKind::NotFound => {}
-                Err(error) => prompt.notices.push(passed_over(&path, &error)),
+        let trusted = self.project.iter().find(|(path, _)| path.ends_with(name));
+        if let Some((path, text)) = trusted {
+            prompt.files.push(path.clone());
+            return Some(cleaned(text));
+        }
+        let path = self.config.join(name);
+        match read(&self.config, &path) {
+            Ok(text) => {
+                prompt.files.push(path);
+                return Some(text);
             }
+            Err(error) if error.kind() == std::io::ErrorKind::NotFound => {}
+            Err(error) => prompt.notices.push(passed_over(&path, &error)),
         }
         None
     }

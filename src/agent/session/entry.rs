@@ -320,7 +320,7 @@ pub fn now() -> i64 {
 /// Eight random hex digits.
 pub fn random_id() -> Arc<str> {
     // The last four bytes of such an id are random.
-    let [.., a, b, c, d] = *uuid::Uuid::now_v7().as_bytes();
+    let [.., a, b, c, d] = *crate::tools::unique::id().as_bytes();
     format!("{:08x}", u32::from_be_bytes([a, b, c, d])).into()
 }
 

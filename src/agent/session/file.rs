@@ -1,17 +1,21 @@
 //! The file of a session while it is written: append only, one `write` a line, one writer.
 //!
 //! What could not be written waits and is tried again first, so that a child is never in the file
-//! without its parent. What the lines mean is none of its business: see [`super::entry`].
+//! without its parent. What the lines mean is none of its business: see [`super::entry`]. How
+//! bytes come into the file, and what is done when they do not, is in [`super::appender`].
 
 use std::collections::VecDeque;
 use std::fs::{File, OpenOptions, TryLockError};
-use std::io::{self, Read, Write};
-use std::os::unix::fs::{FileExt, MetadataExt, OpenOptionsExt};
+use std::io::{self, Read};
+use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
 
 use super::SessionError;
-use super::lock::{self, Life, Note, Owner};
-use crate::agent::files::{open_with, private_dir};
+use super::appender::Appender;
+use super::disk::{Disk, Real};
+use super::lock::{self, Life, Owner};
+use crate::agent::files::open_with;
 
 /// Whether an entry is reason enough to make the file.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -26,9 +30,12 @@ pub enum Worth {
 #[derive(Debug)]
 pub struct SessionFile {
     path: PathBuf,
+    disk: Arc<dyn Disk>,
     state: State,
     /// Whole lines with their line ends.
     pending: VecDeque<Vec<u8>>,
+    /// One of them is worth a file, which could not be made.
+    due: bool,
 }
 
 #[derive(Debug)]
@@ -83,24 +90,25 @@ impl Opened {
         let state = match self.reason {
             _ if self.access == Access::Read => State::Looked,
             Some(reason) => State::ReadOnly(reason),
-            None => {
-                let note = Note::leave(&self.path);
-                State::Open(Appender::new(self.file, len, last, note))
-            }
+            None => State::Open(Appender::new(Arc::new(Real), self.path.clone(), self.file, len, last)),
         };
-        SessionFile { path: self.path, state, pending: VecDeque::new() }
+        SessionFile::of(self.path, state)
     }
 }
 
 impl SessionFile {
+    fn of(path: PathBuf, state: State) -> Self {
+        SessionFile { path, disk: Arc::new(Real), state, pending: VecDeque::new(), due: false }
+    }
+
     /// A file that is made with the first entry that is worth it; `lines` then come first.
     pub fn absent(path: PathBuf, lines: impl IntoIterator<Item = Vec<u8>>) -> Self {
-        SessionFile { path, state: State::Absent, pending: lines.into_iter().collect() }
+        SessionFile { pending: lines.into_iter().collect(), ..Self::of(path, State::Absent) }
     }
 
     /// A file that is not written to. Each attempt fails with `reason`.
     pub fn read_only(path: PathBuf, reason: impl Into<String>) -> Self {
-        SessionFile { path, state: State::ReadOnly(reason.into()), pending: VecDeque::new() }
+        Self::of(path, State::ReadOnly(reason.into()))
     }
 
     /// Opens the file as `access` says. When it may only be read, it is opened so. What it holds
@@ -131,9 +139,30 @@ impl SessionFile {
         Ok(Opened { path: path.to_owned(), file, reason, access })
     }
 
+    /// From now on what is done to it is done by `disk`.
+    pub fn set_disk(&mut self, disk: Arc<dyn Disk>) {
+        if let State::Open(appender) = &mut self.state {
+            appender.set_disk(Arc::clone(&disk));
+        }
+        self.disk = disk;
+    }
+
+    /// What people should know although it was mended, once.
+    pub fn take_remarks(&mut self) -> Vec<String> {
+        match &mut self.state {
+            State::Open(appender) => appender.take_remarks(),
+            State::Absent | State::ReadOnly(_) | State::Looked => Vec::new(),
+        }
+    }
+
     /// Whether it was opened with [`Access::Read`].
     pub fn is_looked_at(&self) -> bool {
         matches!(self.state, State::Looked)
+    }
+
+    /// Whether the file holds every line there is.
+    pub fn is_whole(&self) -> bool {
+        matches!(self.state, State::Open(_)) && self.pending.is_empty()
     }
 
     /// Where it is, or will be.
@@ -153,53 +182,59 @@ impl SessionFile {
     /// Appends a line, after those that wait.
     ///
     /// # Errors
-    /// When one of them could not be written: it and those after it wait.
+    /// When one of them could not be written: it and those after it wait. Also when all are in the
+    /// file, but an earlier attempt to bring it to disk failed and does so again.
     pub fn append(&mut self, line: Vec<u8>, worth: Worth) -> io::Result<()> {
         if matches!(self.state, State::Looked) {
             return Ok(());
         }
         self.pending.push_back(line);
-        if matches!(self.state, State::Absent) && worth == Worth::Waits {
+        self.due |= worth == Worth::File;
+        if matches!(self.state, State::Absent) && !self.due {
             return Ok(());
         }
-        self.drain()
+        self.drain()?;
+        match &mut self.state {
+            State::Open(appender) if appender.is_urgent() => appender.sync(),
+            _ => Ok(()),
+        }
     }
 
-    /// Writes what waits, if the file is there, and brings it to disk.
+    /// Writes what waits, if the file is there or should be, and brings it to disk.
     ///
     /// # Errors
     /// Those of the file system.
     pub fn flush(&mut self) -> io::Result<()> {
-        if matches!(self.state, State::Open(_)) {
+        if matches!(self.state, State::Open(_)) || self.due {
             self.drain()?;
         }
         match &mut self.state {
-            State::Open(appender) => appender.sync(&self.path),
+            State::Open(appender) => appender.sync(),
             State::Absent | State::ReadOnly(_) | State::Looked => Ok(()),
         }
     }
 
     fn drain(&mut self) -> io::Result<()> {
         if matches!(self.state, State::Absent) {
-            self.state = State::Open(Appender::create(&self.path)?);
+            self.state = State::Open(Appender::create(Arc::clone(&self.disk), &self.path)?);
         }
         while let Some(line) = self.pending.front() {
             match &mut self.state {
-                State::Open(appender) => appender.write(line, &self.path),
+                State::Open(appender) => appender.write(line),
                 State::ReadOnly(reason) => Err(io::Error::other(reason.clone())),
                 State::Absent | State::Looked => Ok(()),
             }
             .inspect_err(|_| self.remove_empty())?;
             self.pending.pop_front();
         }
+        self.due = false;
         Ok(())
     }
 
     /// A file that could not even take its header is not left behind.
     fn remove_empty(&mut self) {
         if let State::Open(appender) = &self.state
-            && appender.fresh
-            && appender.len == 0
+            && appender.is_blank()
             && std::fs::remove_file(&self.path).is_ok()
         {
             self.state = State::Absent;
@@ -211,127 +246,8 @@ fn may_only_be_read(error: &io::Error) -> bool {
     matches!(error.kind(), io::ErrorKind::PermissionDenied | io::ErrorKind::ReadOnlyFilesystem)
 }
 
-/// A file open for appending.
-#[derive(Debug)]
-struct Appender {
-    file: File,
-    /// Its length, as far as we know.
-    len: u64,
-    /// The last line has no end: one is written before the next line.
-    open_line: bool,
-    /// Something was written since the last `sync`.
-    unsynced: bool,
-    /// We made it, and its folder has not been brought to disk yet.
-    fresh: bool,
-    /// Tells others who writes here.
-    note: Option<Note>,
-}
-
-impl Appender {
-    fn new(file: File, len: u64, last: Option<u8>, note: Option<Note>) -> Self {
-        let open_line = last.is_some_and(|byte| byte != b'\n');
-        Appender { file, len, open_line, unsynced: false, fresh: false, note }
-    }
-
-    fn create(path: &Path) -> io::Result<Self> {
-        if let Some(dir) = path.parent() {
-            private_dir(dir)?;
-        }
-        let mut options = OpenOptions::new();
-        let file = open_with(options.read(true).append(true).create_new(true).mode(0o600), path)?;
-        // Nobody else can know the new file, so the lock is free.
-        file.try_lock()
-            .or_else(|error| if is_held(&error) { Err(io::Error::other(error)) } else { Ok(()) })?;
-        let note = Note::leave(path);
-        Ok(Appender { file, len: 0, open_line: false, unsynced: true, fresh: true, note })
-    }
-
-    /// What was appended behind what we know of.
-    fn foreign(&mut self) -> io::Result<Vec<u8>> {
-        let len = self.file.metadata()?.len();
-        if len == self.len {
-            return Ok(Vec::new());
-        }
-        let from = self.len.min(len);
-        let mut bytes = vec![0; usize::try_from(len.saturating_sub(from)).unwrap_or(0)];
-        self.file.read_exact_at(&mut bytes, from)?;
-        self.len = len;
-        self.open_line = match bytes.last() {
-            Some(byte) => *byte != b'\n',
-            // It was made shorter: what is its last byte now is not worth a read.
-            None => len > 0,
-        };
-        Ok(bytes)
-    }
-
-    /// Writes one line with one `write`. When it fails the file is as it was before.
-    fn write(&mut self, line: &[u8], path: &Path) -> io::Result<()> {
-        if self.file.metadata()?.nlink() == 0 {
-            self.revive(path)?;
-        }
-        let repaired;
-        let bytes = if self.open_line {
-            repaired = [b"\n", line].concat();
-            &repaired
-        } else {
-            line
-        };
-        let written = self.write_once(bytes)?;
-        if written < bytes.len() {
-            // Only our own piece is taken back; who else writes has put nothing behind it yet.
-            if self.file.metadata()?.len() == self.len.saturating_add(written as u64) {
-                self.file.set_len(self.len)?;
-            } else {
-                self.open_line = true;
-            }
-            return Err(io::Error::new(io::ErrorKind::StorageFull, "no space left for a whole line"));
-        }
-        self.len = self.len.saturating_add(written as u64);
-        self.open_line = false;
-        self.unsynced = true;
-        Ok(())
-    }
-
-    fn write_once(&mut self, bytes: &[u8]) -> io::Result<usize> {
-        loop {
-            match self.file.write(bytes) {
-                Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
-                result => return result,
-            }
-        }
-    }
-
-    /// The file was deleted while it was open: its content goes into a new one of the same name.
-    fn revive(&mut self, path: &Path) -> io::Result<()> {
-        let mut bytes = vec![0; usize::try_from(self.len).unwrap_or(0)];
-        self.file.read_exact_at(&mut bytes, 0)?;
-        drop(self.note.take());
-        let mut new = Appender::create(path)?;
-        new.file.write_all(&bytes)?;
-        new.len = self.len;
-        new.open_line = self.open_line;
-        *self = new;
-        Ok(())
-    }
-
-    fn sync(&mut self, path: &Path) -> io::Result<()> {
-        if !self.unsynced {
-            return Ok(());
-        }
-        self.file.sync_data()?;
-        self.unsynced = false;
-        if self.fresh
-            && let Some(dir) = path.parent()
-        {
-            // The name of a new file is in its folder. Not every file system can do this.
-            File::open(dir).and_then(|dir| dir.sync_all()).unwrap_or_default();
-            self.fresh = false;
-        }
-        Ok(())
-    }
-}
-
-fn is_held(error: &TryLockError) -> bool {
+/// Whether another descriptor holds the lock, which is not to say that there are locks.
+pub(super) fn is_held(error: &TryLockError) -> bool {
     matches!(error, TryLockError::WouldBlock)
 }
 

@@ -1,16 +1,18 @@
-//! New sessions made of a part of another: forks and clones (section 8 of the session format).
+//! New sessions made of a part of another: forks and clones (section 8 of the session format);
+//! and of the whole of one, handed on as text.
 //!
 //! Entries keep their ids and every field they have, also those that are not known here. Labels
 //! of what is kept are written anew at the end, because they may stand on another branch.
 
 use std::collections::HashMap;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use serde_json::Value;
 
 use super::entry::{Body, Entry, now};
-use super::{Session, read};
+use super::{Session, SessionError, read};
+use crate::agent::event::Source;
 
 /// How much of the path is kept.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -22,6 +24,33 @@ pub enum Part<'a> {
 }
 
 impl Session {
+    /// Where all of it can be read; none when nothing was said yet. It must have been read whole
+    /// ([`Session::complete`]).
+    pub fn source(&self) -> Option<Source> {
+        if let Some(file) = self.file.as_ref().filter(|file| file.is_whole()) {
+            return Some(Source::File(file.path().to_owned()));
+        }
+        let entries = self.tree.entries();
+        entries.iter().find(|entry| matches!(entry.body, Body::Message { .. }))?;
+        let lines = entries.iter().map(|entry| String::from_utf8_lossy(&entry.line()).into_owned());
+        Some(Source::Lines(std::iter::once(format!("{}\n", self.header)).chain(lines).collect()))
+    }
+
+    /// A session in memory, of the lines that a file would have.
+    ///
+    /// # Errors
+    /// `NotASession` when they do not begin with a header.
+    pub fn from_lines(lines: &str) -> Result<Session, SessionError> {
+        let contents = read::contents(lines.as_bytes());
+        let contents = contents.ok_or_else(|| SessionError::NotASession(PathBuf::from("memory")))?;
+        let mut session = Session::fresh(None, &contents.header.cwd, Some(contents.header.id.clone()), None);
+        session.header = lines.lines().next().unwrap_or_default().into();
+        session.skipped = contents.skipped;
+        session.tree = super::tree_of(&contents.header, contents.entries);
+        session.info.name = session.tree.name().map(str::to_owned);
+        Ok(session)
+    }
+
     /// A new session with a part of the path to this one's leaf; none when the entry is not on
     /// it. Its file is made, in `dir`, with the first message.
     pub fn fork(&self, dir: Option<&Path>, part: Part<'_>) -> Option<Session> {

@@ -2,9 +2,11 @@
 //!
 //! The format is specified in the project's session format (version 3, shared with pi). A
 //! session is written by one task only; [`list`] reads many without opening any whole.
-//! [`entry`] is a line, `file` writes, `read` and `migrate` read, [`tree`] gives it meaning.
+//! [`entry`] is a line, `file` and `appender` write, `read` and `migrate` read, [`tree`] gives it meaning.
 
+mod appender;
 pub mod back;
+pub mod disk;
 pub mod entry;
 mod file;
 mod fork;
@@ -104,7 +106,7 @@ impl Session {
     }
 
     fn fresh(dir: Option<&Path>, cwd: &Path, id: Option<String>, parent: Option<&Path>) -> Self {
-        let id = id.filter(|id| is_session_id(id)).unwrap_or_else(|| uuid::Uuid::now_v7().to_string());
+        let id = id.filter(|id| is_session_id(id)).unwrap_or_else(|| crate::tools::unique::id().to_string());
         let timestamp = entry::iso(entry::now());
         let name = format!("{}_{id}.jsonl", timestamp.replace([':', '.'], "-"));
         let header = NewHeader {
@@ -260,6 +262,19 @@ impl Session {
         }
     }
 
+    /// From now on what is done to its file is done by `disk`; tests let it fail.
+    pub fn with_disk(mut self, disk: Arc<dyn disk::Disk>) -> Self {
+        if let Some(file) = &mut self.file {
+            file.set_disk(disk);
+        }
+        self
+    }
+
+    /// What people should know of its file although it was mended, once.
+    pub fn take_remarks(&mut self) -> Vec<String> {
+        self.file.as_mut().map(SessionFile::take_remarks).unwrap_or_default()
+    }
+
     /// What it is.
     pub fn info(&self) -> &SessionInfo {
         &self.info
@@ -387,7 +402,7 @@ impl Session {
         self.append_body(Body::SessionInfo { name })
     }
 
-    /// Brings what was appended to disk (`fdatasync`). Call at the end of a run.
+    /// Brings what was appended to disk (`fdatasync`). Call at the end of a turn.
     ///
     /// # Errors
     /// `Io`, also when lines wait that still cannot be written.
@@ -408,7 +423,7 @@ impl Session {
         let mut entry = self.tree.grow(entry::now(), body);
         if self.earlier.is_some() {
             // Which short ids are taken is not known while a part of the file is unread.
-            entry.id = uuid::Uuid::now_v7().to_string().into();
+            entry.id = crate::tools::unique::id().to_string().into();
         }
         entry
     }

@@ -4,6 +4,7 @@
 
 use std::collections::HashMap;
 
+use jiff::tz::TimeZone;
 use serde::{Deserialize, Serialize};
 
 use super::entry::{Body, Entry};
@@ -53,6 +54,8 @@ pub struct OutlineRow {
     pub label: Option<String>,
     /// When it was written, in milliseconds since 1970.
     pub at: i64,
+    /// So many minutes were clocks here ahead of UTC then; none where the zone is not known.
+    pub ahead: Option<i32>,
 }
 
 /// A session's tree.
@@ -70,6 +73,7 @@ impl Outline {
     pub fn of(tree: &Tree) -> Self {
         let mut places: HashMap<&str, usize> = HashMap::new();
         let mut rows: Vec<OutlineRow> = Vec::new();
+        let zone = TimeZone::system();
         for entry in tree.entries() {
             let newest = tree.get(&entry.id).is_some_and(|newest| std::ptr::eq(newest, entry));
             if !newest {
@@ -86,11 +90,17 @@ impl Outline {
                 text: one_line(&text),
                 label: tree.label(&entry.id).map(str::to_owned),
                 at: entry.timestamp,
+                ahead: minutes_ahead(entry.timestamp, &zone),
             });
         }
         let leaf = tree.leaf().and_then(|leaf| places.get(&*leaf.id)).copied();
         Outline { rows, leaf }
     }
+}
+
+fn minutes_ahead(at: i64, zone: &TimeZone) -> Option<i32> {
+    let time = jiff::Timestamp::from_millisecond(at).ok().filter(|_| !zone.is_unknown())?;
+    Some(zone.to_offset(time).seconds() / 60)
 }
 
 /// What going to an entry means: where the conversation then stands, and the text that comes
@@ -195,5 +205,22 @@ fn one_line(text: &str) -> String {
             line + "…"
         }
         None => line,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn clocks_are_ahead_by_what_held_then() {
+        let berlin = TimeZone::posix("CET-1CEST,M3.5.0,M10.5.0/3").unwrap();
+        let ahead = |time: &str, zone: &TimeZone| {
+            minutes_ahead(time.parse::<jiff::Timestamp>().unwrap().as_millisecond(), zone)
+        };
+        assert_eq!(ahead("2026-01-15T12:00:00Z", &berlin), Some(60));
+        assert_eq!(ahead("2026-07-15T12:00:00Z", &berlin), Some(120));
+        assert_eq!(ahead("2026-07-15T12:00:00Z", &TimeZone::unknown()), None);
+        assert_eq!(minutes_ahead(i64::MAX, &berlin), None);
     }
 }

@@ -207,7 +207,7 @@ impl Tree {
     fn free_id(&self) -> Arc<str> {
         let free = |id: &Arc<str>| !self.by_id.contains_key(id);
         let short = std::iter::repeat_with(random_id).take(100).find(free);
-        short.unwrap_or_else(|| uuid::Uuid::now_v7().to_string().into())
+        short.unwrap_or_else(|| crate::tools::unique::id().to_string().into())
     }
 }
 

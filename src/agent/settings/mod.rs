@@ -4,6 +4,7 @@
 //! addresses, keys nor programs. Keys are in [`auth`], saving in [`write`].
 
 pub mod auth;
+pub mod folder;
 mod network;
 pub mod paths;
 mod toml_file;

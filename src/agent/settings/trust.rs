@@ -1,9 +1,11 @@
 //! What a folder may decide for the person who works in it: nothing, until it is trusted.
 //!
-//! A project's own settings are in `.tau/` of the working directory. They name no address, key,
-//! program or place, trusted or not; and nothing of them is used before the person has said so.
-//! What was trusted is kept as a copy: a file that changes has to be trusted again. Instruction
-//! files (`AGENTS.md`) need no trust, as they are only text for the model.
+//! A project's own settings are in `.tau/` of the working directory and of the folders above it up
+//! to the root of the repository; the nearer one wins, and each is trusted by itself. They name no
+//! address, key, program or place, trusted or not; and nothing of them is used before the person
+//! has said so. What was trusted is kept as a copy: a file that changes has to be trusted again,
+//! and [`super::folder`] shows what is different. Instruction files (`AGENTS.md`) need no trust,
+//! as they are only text for the model.
 
 use std::collections::BTreeMap;
 use std::io;
@@ -18,6 +20,8 @@ use crate::agent::files::{LockFile, read_capped, replace};
 pub const FOLDER: &str = ".tau";
 /// The files in it that have an effect.
 const ACTING: [&str; 3] = ["config.toml", "SYSTEM.md", "APPEND_SYSTEM.md"];
+/// Those of them that go into the system prompt.
+pub const PROMPT_FILES: [&str; 2] = ["SYSTEM.md", "APPEND_SYSTEM.md"];
 /// Largest file of a project that is read, in bytes.
 const LARGEST: u64 = 64 * 1024;
 
@@ -30,11 +34,13 @@ pub struct Project {
 }
 
 /// What the person has said of a project.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
 pub enum Trust {
     Trusted,
     Refused,
     /// Nothing yet.
+    #[default]
     Unknown,
     /// It was trusted as it was before; something in it has changed.
     Changed,
@@ -76,6 +82,45 @@ impl Project {
         };
         let files: BTreeMap<String, String> = ACTING.iter().filter_map(text).collect();
         (!files.is_empty()).then_some(Project { root, files })
+    }
+
+    /// The projects that count in a directory, the nearest last: its own and those above it up to
+    /// the folder that holds `.git`. The person's own folder of settings, `own`, is none.
+    pub fn around(cwd: &Path, own: &Path) -> Vec<Self> {
+        let Ok(cwd) = cwd.canonicalize() else { return Vec::new() };
+        let own = own.canonicalize().ok();
+        let is_root = |folder: &Path| folder.join(".git").symlink_metadata().is_ok();
+        let depth = cwd.ancestors().position(is_root).unwrap_or_default();
+        let folders: Vec<&Path> = cwd.ancestors().take(depth.saturating_add(1)).collect();
+        let not_own =
+            |folder: &&&Path| folder.join(FOLDER).canonicalize().ok().is_none_or(|it| Some(it) != own);
+        folders.iter().rev().filter(not_own).filter_map(|folder| Project::of(folder)).collect()
+    }
+
+    /// The directory whose settings they are, without links.
+    pub fn root(&self) -> &Path {
+        &self.root
+    }
+
+    /// A file's place and its text, as it was when it was looked at.
+    pub fn file(&self, name: &str) -> Option<(PathBuf, &str)> {
+        Some((self.folder().join(name), self.files.get(name)?))
+    }
+
+    /// The files by name, with their texts.
+    pub(super) fn files(&self) -> &BTreeMap<String, String> {
+        &self.files
+    }
+
+    /// The files as they were when they were trusted; none when they never were.
+    ///
+    /// # Errors
+    /// When `file`, which keeps the answers, cannot be read.
+    pub(super) fn trusted_before(
+        &self,
+        file: &Path,
+    ) -> Result<Option<BTreeMap<String, String>>, SettingsError> {
+        Ok(load(file)?.trusted.remove(&self.root))
     }
 
     /// The files, as people know them.

@@ -4,7 +4,7 @@ use super::tree;
 use crate::agent::AgentEvent;
 use crate::agent::event::NoticeLevel;
 use crate::agent::message::Block;
-use crate::app::effect::{Effect, Request};
+use crate::app::effect::{Effect, Request, Ticket};
 use crate::app::model::{Model, Purpose};
 use crate::app::overlay::Overlay;
 use crate::app::transcript::earlier::Told;
@@ -27,12 +27,23 @@ pub(super) fn take(model: &mut Model, event: &AgentEvent, effects: &mut Vec<Effe
             let rows = std::mem::take(&mut model.laid.rows);
             model.transcript.put_earlier(&told, &rows);
         }
+        AgentEvent::Inspected { ticket, found } => found_out(model, Ticket(*ticket), found, effects),
         AgentEvent::AgentSettled { .. } => settled(model, effects),
         AgentEvent::Stopped => {
             let hint = "quit with ctrl+d; the session is kept, `tau --continue` opens it again";
             model.transcript.notice(NoticeLevel::Error, "the agent has ended", Some(hint));
         }
         _ => {}
+    }
+}
+
+/// The agent has said where the session can be read that is to be written to a file.
+fn found_out(model: &mut Model, ticket: Ticket, found: &Result<String, String>, effects: &mut Vec<Effect>) {
+    let Some(Purpose::Export(file)) = model.waiting.remove(&ticket) else { return };
+    let source = found.as_ref().map_err(String::clone);
+    match source.and_then(|source| serde_json::from_str(source).map_err(|error| error.to_string())) {
+        Ok(session) => drop(model.ask(Purpose::Note, Request::Export { session, file }, effects)),
+        Err(error) => model.transcript.notice(NoticeLevel::Warning, &error, None),
     }
 }
 

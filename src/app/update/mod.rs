@@ -25,7 +25,6 @@ use crate::agent::command::Shown;
 
 pub(crate) use overlays::age;
 pub(super) use overlays::open_sessions;
-pub(crate) use trust::ask as ask_trust;
 
 /// Folds one fact into the model. Effects are to be performed in order.
 pub fn update(mut model: Model, stamped: Stamped) -> (Model, Vec<Effect>) {

@@ -51,12 +51,12 @@ fn press(model: &mut Model, key: Key, page: usize, effects: &mut Vec<Effect>) {
                 model.overlays.push(Overlay::Login { vendor, line, ticket, failed });
             }
         },
-        Overlay::Trust { question, mut selected } => {
-            match overlay::asked_key(&question, &mut selected, key) {
-                Outcome::Done(answer) => trust::answered(model, &answer, effects),
-                _ => model.overlays.push(Overlay::Trust { question, selected }),
+        Overlay::Trust(mut view) => match view.key(key, page) {
+            Outcome::Done(answer) => trust::answered(model, view.folder.root, answer, effects),
+            Outcome::Closed | Outcome::Ignored | Outcome::Handled => {
+                model.overlays.push(Overlay::Trust(view));
             }
-        }
+        },
         Overlay::Tree(mut view) => match view.key(key, page) {
             Outcome::Done(choice) => tree::chosen(model, view, choice, effects),
             Outcome::Closed => {}

@@ -1,6 +1,6 @@
 //! Answers to requests. One whose ticket nobody holds any more is dropped.
 
-use super::{actions, complete, overlays, sessions};
+use super::{actions, complete, overlays, sessions, trust};
 use crate::agent::event::NoticeLevel;
 use crate::app::effect::{Effect, Reply, Server, Ticket};
 use crate::app::model::{Model, Purpose};
@@ -38,6 +38,8 @@ pub(super) fn take(model: &mut Model, ticket: Ticket, reply: Reply, effects: &mu
             model.models = models;
             overlays::choose_model(model, &name, effects);
         }
+        (Purpose::Trust, Reply::Folders(folders)) => trust::ask(model, folders),
+        (_, Reply::Applied(applied)) => trust::applied(model, applied, effects),
         (Purpose::Note, Reply::Done(text)) => model.transcript.notice(NoticeLevel::Info, &text, None),
         (_, Reply::Done(text)) => model.remark(&text),
         (_, Reply::Failed(text)) => model.transcript.notice(NoticeLevel::Warning, &text, None),

@@ -4,10 +4,10 @@ use std::path::PathBuf;
 
 use super::{actions, overlays, tree, trust};
 use crate::agent::AgentCommand;
-use crate::agent::command::{SessionCommand, Shown};
+use crate::agent::command::{SessionCommand, Shown, Wish};
 use crate::agent::event::NoticeLevel;
 use crate::agent::model::ThinkingLevel;
-use crate::app::effect::{Effect, Request, Setting};
+use crate::app::effect::{Effect, Setting, Ticket};
 use crate::app::model::{Model, Purpose};
 use crate::app::overlay::Overlay;
 use crate::app::slash::Slash;
@@ -33,7 +33,7 @@ pub(super) fn run(model: &mut Model, command: Slash, arguments: &str, effects: &
         Slash::Session => session(model),
         Slash::Theme => theme(model, arguments, effects),
         Slash::Login => overlays::open_login(model, arguments, effects),
-        Slash::Trust => trust::ask(model),
+        Slash::Trust => trust::look(model, effects),
         Slash::Hotkeys | Slash::Help => model.overlays.push(Overlay::Help { scroll: 0 }),
         Slash::Quit => effects.push(Effect::Quit),
     }
@@ -75,12 +75,9 @@ fn name(model: &mut Model, name: &str, effects: &mut Vec<Effect>) {
 }
 
 fn export(model: &mut Model, file: &str, effects: &mut Vec<Effect>) {
-    let Some(session) = model.status.session.file.clone() else {
-        let text = "this session is in memory only, so there is nothing to write";
-        return model.transcript.notice(NoticeLevel::Warning, text, Some("start tau without --no-session"));
-    };
     let file = Some(PathBuf::from(file)).filter(|file| !file.as_os_str().is_empty());
-    model.ask(Purpose::Note, Request::Export { session, file }, effects);
+    let Ticket(ticket) = model.expect(Purpose::Export(file));
+    effects.push(Effect::Agent(AgentCommand::Inspect { ticket, wish: Wish::Source }));
 }
 
 fn session(model: &mut Model) {

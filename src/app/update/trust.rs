@@ -1,37 +1,47 @@
-//! Whether the settings that a folder brings along are used: asked once, and with `/trust`.
+//! Whether the settings that folders bring along are used: asked at the start, and with `/trust`.
 
-use crate::agent::command::Answer;
-use crate::agent::event::{NoticeLevel, Question};
-use crate::app::effect::{Effect, Request};
+use std::path::PathBuf;
+
+use crate::agent::event::NoticeLevel;
+use crate::agent::settings::folder::Folder;
+use crate::app::effect::{Applied, Effect, Request};
 use crate::app::model::{Model, Purpose};
 use crate::app::overlay::Overlay;
+use crate::app::trust::{Answer, TrustView};
 
-const USE: &str = "use them, as they are now";
-const LEAVE: &str = "never use them";
-const LATER: &str = "not now; ask again next time";
+/// Looks which settings the folders have now, to ask about them.
+pub(super) fn look(model: &mut Model, effects: &mut Vec<Effect>) {
+    model.ask(Purpose::Trust, Request::Folders, effects);
+}
 
-/// Asks, if the folder brings anything along.
-pub(crate) fn ask(model: &mut Model) {
-    if model.boot.project.is_empty() {
-        let hint = "settings of a folder are in .tau/ in it";
-        return model.transcript.notice(
-            NoticeLevel::Info,
-            "this folder has no settings of its own",
-            Some(hint),
-        );
+/// Asks about every folder; the nearest first.
+pub(super) fn ask(model: &mut Model, folders: Vec<Folder>) {
+    if folders.is_empty() {
+        let hint = "settings of a folder are in .tau/ in it, or in the root of its repository";
+        let text = "this folder has no settings of its own";
+        return model.transcript.notice(NoticeLevel::Info, text, Some(hint));
     }
-    let title = format!("This folder has settings of its own: {}. Use them?", model.boot.project.join(", "));
-    let options = [USE, LATER, LEAVE].map(str::to_owned).to_vec();
-    // The cautious answer is the one that is there.
-    model.overlays.push(Overlay::Trust { question: Question::Select { title, options }, selected: 1 });
+    model.overlays.extend(folders.into_iter().map(|folder| Overlay::Trust(TrustView::new(folder))));
 }
 
 /// Keeps the answer.
-pub(super) fn answered(model: &mut Model, answer: &Answer, effects: &mut Vec<Effect>) {
+pub(super) fn answered(model: &mut Model, root: PathBuf, answer: Answer, effects: &mut Vec<Effect>) {
     let trusted = match answer {
-        Answer::Value(choice) if choice == USE => true,
-        Answer::Value(choice) if choice == LEAVE => false,
-        _ => return model.remark("the settings of this folder are not used"),
+        Answer::Use => true,
+        Answer::Never => false,
+        Answer::Later => return model.remark("nothing was changed; /trust asks again"),
     };
-    model.ask(Purpose::Tell, Request::Trust { trusted }, effects);
+    model.ask(Purpose::Note, Request::Trust { root, trusted }, effects);
+}
+
+/// Other settings hold from now on.
+pub(super) fn applied(model: &mut Model, applied: Applied, effects: &mut Vec<Effect>) {
+    effects.extend(applied.commands.into_iter().map(Effect::Agent));
+    if let Some(theme) = applied.theme {
+        model.theme = theme;
+    }
+    if let Some(hidden) = applied.hide_thinking {
+        model.transcript.thinking_hidden = hidden;
+    }
+    model.transcript.notice(NoticeLevel::Info, &applied.text, None);
 }

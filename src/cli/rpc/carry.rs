@@ -2,7 +2,6 @@
 //!
 //! Pure. Commands take effect in the order in which they come; their answers may not.
 
-use std::path::Path;
 use std::sync::Arc;
 
 use serde_json::{Value, json};
@@ -80,7 +79,7 @@ fn obey(desk: &mut Desk, call: Call, command: Command) {
             desk.commands.push_back(AgentCommand::Session(SessionCommand::Name { name }));
             desk.answer_after(call, Value::Null);
         }
-        Command::Export { file } => export(desk, &call, file.as_deref()),
+        Command::Export { file } => desk.export(call, file),
         Command::Answer { id, answer } => desk.commands.push_back(AgentCommand::Answer { id, answer }),
         Command::Nothing => {}
     }
@@ -89,17 +88,6 @@ fn obey(desk: &mut Desk, call: Call, command: Command) {
 fn send(desk: &mut Desk, call: &Call, command: AgentCommand) {
     desk.commands.push_back(command);
     desk.done(call);
-}
-
-/// Writes the session as it is in its file, where every message is that was told of.
-fn export(desk: &mut Desk, call: &Call, file: Option<&Path>) {
-    let Some(session) = &desk.session.file else {
-        return desk.refuse(call, "This session is kept in memory only: start tau without --no-session");
-    };
-    match desk.models.export(session, &desk.session.cwd, file) {
-        Ok(path) => desk.give(call, &json!({ "path": path })),
-        Err(error) => desk.refuse(call, &error),
-    }
 }
 
 fn tune(desk: &mut Desk, call: &Call, tuning: Tuning) {

@@ -3,6 +3,7 @@
 //! here, and `mod` moves them. Performs nothing.
 
 use std::collections::{HashMap, VecDeque};
+use std::path::PathBuf;
 use std::sync::Arc;
 
 use serde_json::{Value, json};
@@ -63,6 +64,8 @@ pub struct Waiting {
     next_ticket: u64,
     /// Questions, and calls that need no more than a sign; what to answer these with.
     pub tickets: HashMap<u64, (Call, Option<Value>)>,
+    /// Sessions to be written, and to which files, once it is known where to read them.
+    pub exports: HashMap<u64, (Call, Option<PathBuf>)>,
     /// Commands of the person's, by the id the agent has for them.
     pub shells: HashMap<String, Call>,
     pub compactions: VecDeque<Call>,
@@ -202,6 +205,13 @@ impl Desk {
         self.commands.push_back(AgentCommand::Inspect { ticket, wish });
     }
 
+    /// Asks the agent where the session can be read, and writes it to `file` then.
+    pub fn export(&mut self, call: Call, file: Option<PathBuf>) {
+        let ticket = self.ticket();
+        self.waiting.exports.insert(ticket, (call, file));
+        self.commands.push_back(AgentCommand::Inspect { ticket, wish: Wish::Source });
+    }
+
     /// Answers with `data` once everything sent so far has taken effect and been told.
     pub fn answer_after(&mut self, call: Call, data: Value) {
         let ticket = self.ticket();
@@ -233,6 +243,7 @@ impl Desk {
     pub fn give_up(&mut self, why: &str) {
         let waiting = std::mem::take(&mut self.waiting);
         let mut calls: Vec<Call> = waiting.tickets.into_values().map(|(call, _)| call).collect();
+        calls.extend(waiting.exports.into_values().map(|(call, _)| call));
         calls.extend(waiting.shells.into_values());
         calls.extend(waiting.compactions);
         calls.extend(waiting.changes.into_iter().map(|change| change.call));

@@ -2,6 +2,8 @@
 //!
 //! Pure. Which parts of the older document are told is decided by who caused them.
 
+use std::path::Path;
+
 use serde_json::{Value, json};
 use tokio::time::Instant;
 
@@ -9,6 +11,7 @@ use super::super::wire;
 use super::carry::start;
 use super::desk::{Change, Desk, Phase, QueueTexts};
 use super::partial::Partial;
+use super::request::Call;
 use crate::agent::event::{CompactionReason, CompactionResult, Delta};
 use crate::agent::message::{BashExecution, Message, Usage};
 use crate::agent::{AgentCommand, AgentEvent};
@@ -234,6 +237,9 @@ fn marked(desk: &mut Desk, ticket: u64) {
 
 /// An answer of the agent's, or the sign that another answer waited for.
 fn found_out(desk: &mut Desk, ticket: u64, found: Result<String, String>) {
+    if let Some((call, file)) = desk.waiting.exports.remove(&ticket) {
+        return export(desk, &call, file.as_deref(), found);
+    }
     let Some((call, prepared)) = desk.waiting.tickets.remove(&ticket) else { return };
     match (prepared, found) {
         (Some(Value::Null), _) => desk.done(&call),
@@ -248,6 +254,15 @@ fn found_out(desk: &mut Desk, ticket: u64, found: Result<String, String>) {
         }
         (None, Ok(text)) => desk.give_json(&call, &without_nulls(&call.command, text)),
         (None, Err(error)) => desk.refuse(&call, &error),
+    }
+}
+
+/// Writes the session from where it can be read.
+fn export(desk: &mut Desk, call: &Call, file: Option<&Path>, found: Result<String, String>) {
+    let source = found.and_then(|text| serde_json::from_str(&text).map_err(|error| error.to_string()));
+    match source.and_then(|source| desk.models.export(&source, &desk.session.cwd, file)) {
+        Ok(path) => desk.give(call, &json!({ "path": path })),
+        Err(error) => desk.refuse(call, &error),
     }
 }
 

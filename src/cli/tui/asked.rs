@@ -15,6 +15,7 @@ use super::files;
 use crate::agent::catalogue::user::AdHoc;
 use crate::agent::catalogue::vendors::VENDORS;
 use crate::agent::catalogue::{Catalogue, demo};
+use crate::agent::event::Source;
 use crate::agent::history::PromptHistory;
 use crate::agent::model::Model;
 use crate::agent::provider::direct::Direct;
@@ -27,8 +28,9 @@ use crate::agent::settings::auth::Keys;
 use crate::agent::settings::trust::Project;
 use crate::agent::settings::write;
 use crate::app::effect::{Reply, Request, Server, Ticket, Vendor};
+use crate::cli::compose::Setup;
 use crate::cli::keycheck::{Tried, try_key};
-use crate::cli::{export, probe};
+use crate::cli::{export, live, probe};
 
 /// Session rows that are handed on together.
 const BATCH: usize = 64;
@@ -48,8 +50,9 @@ pub struct Office {
     /// What lists remember of them.
     pub index: PathBuf,
     pub config_file: PathBuf,
-    /// Which folders the person trusts.
-    pub trust_file: PathBuf,
+    /// What holds at present: trust in a folder changes it, and its projects are those that were
+    /// shown last.
+    pub setup: std::sync::Mutex<Setup>,
     /// Models of servers on this machine, once they were found.
     pub served: std::sync::Mutex<Vec<Arc<Model>>>,
 }
@@ -107,7 +110,8 @@ impl Desk {
                 Request::Export { session, file } => {
                     blocking(move || office.export(&session, file.as_deref())).await
                 }
-                Request::Trust { trusted } => blocking(move || office.trust(trusted)).await,
+                Request::Folders => blocking(move || office.folders()).await,
+                Request::Trust { root, trusted } => blocking(move || office.trust(&root, trusted)).await,
                 Request::Picture { path } => blocking(move || files::picture(&office.cwd, &path)).await,
                 // Worked off by the loop itself: it needs the terminal.
                 Request::Editor { .. } => return,
@@ -291,8 +295,9 @@ impl Office {
         }
     }
 
-    fn export(&self, session: &Path, file: Option<&Path>) -> Reply {
-        match export::write(session, file, &self.cwd, &export::secrets(&self.keys)) {
+    fn export(&self, session: &Source, file: Option<&Path>) -> Reply {
+        let place = export::Place::named(file, &self.cwd);
+        match export::write(session, &place, &export::secrets(&self.keys)) {
             Ok((file, masked)) => {
                 Reply::Done(format!("written to {}; {masked} secrets were masked", file.display()))
             }
@@ -300,14 +305,36 @@ impl Office {
         }
     }
 
-    fn trust(&self, trusted: bool) -> Reply {
-        let Some(project) = Project::of(&self.cwd) else {
+    /// The folders that bring settings along, as they are now.
+    fn folders(&self) -> Reply {
+        let mut setup = self.setup.lock().unwrap_or_else(std::sync::PoisonError::into_inner);
+        match setup.look_again() {
+            Ok(folders) => Reply::Folders(folders),
+            Err(refusal) => Reply::Failed(refusal.text),
+        }
+    }
+
+    /// Keeps an answer about a folder as it was shown, and lets what follows from it hold.
+    fn trust(&self, root: &Path, trusted: bool) -> Reply {
+        let mut setup = self.setup.lock().unwrap_or_else(std::sync::PoisonError::into_inner);
+        let Some(shown) = setup.project.shown(root) else {
             return Reply::Failed("the settings of this folder are gone".to_owned());
         };
-        match (project.answer(&self.trust_file, trusted), trusted) {
-            (Ok(()), true) => Reply::Done("trusted; its settings hold from the next start".to_owned()),
-            (Ok(()), false) => Reply::Done("not trusted; /trust asks again".to_owned()),
-            (Err(error), _) => Reply::Failed(error.to_string()),
+        if trusted && Project::of(root).as_ref() != Some(shown) {
+            let text = "the settings have changed since they were shown; /trust shows them as they are now";
+            return Reply::Failed(text.to_owned());
+        }
+        if let Err(error) = shown.answer(&setup.paths.trust_file(), trusted) {
+            return Reply::Failed(error.to_string());
+        }
+        match live::renewed(&setup) {
+            Ok((renewed, mut applied)) => {
+                *setup = renewed;
+                let answer = if trusted { "trusted" } else { "not trusted" };
+                applied.text = format!("{answer}; {}", applied.text);
+                Reply::Applied(applied)
+            }
+            Err(refusal) => Reply::Failed(format!("the answer is kept, but: {}", refusal.text)),
         }
     }
 

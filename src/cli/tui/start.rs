@@ -20,7 +20,7 @@ use crate::agent::command::SessionCommand;
 use crate::agent::event::{AgentEvent, NoticeLevel};
 use crate::agent::history::PromptHistory;
 use crate::agent::session::Session;
-use crate::agent::settings::trust::Project;
+use crate::agent::settings::folder::Folder;
 use crate::agent::task;
 use crate::app::boot::Boot;
 use crate::app::geometry::Size;
@@ -36,7 +36,7 @@ use crate::view::theme::Theme;
 /// Answers that may wait for the loop.
 const ANSWERS: usize = 64;
 /// Theme when none is set.
-const THEME: &str = "dark";
+pub const THEME: &str = "dark";
 
 /// Runs the screen; how the program ends.
 pub fn run(setup: Setup) -> Exit {
@@ -150,10 +150,20 @@ fn office(setup: &Setup) -> Office {
         cwd: setup.cwd.clone(),
         sessions: setup.settings.session_root(&setup.paths),
         index: setup.paths.session_index(),
-        trust_file: setup.paths.trust_file(),
+        setup: Mutex::new(setup.clone()),
         config_file: setup.paths.config_file(),
         served: Mutex::default(),
     }
+}
+
+/// The folders that bring settings along, as they are shown. What is kept of earlier answers was
+/// read before, and what was wrong with it told.
+fn folders(setup: &Setup) -> Vec<Folder> {
+    let folders = setup.project.folders(&setup.cwd, &setup.paths.trust_file()).unwrap_or_default();
+    folders
+        .into_iter()
+        .map(|folder| Folder { place: folder.place.map(|_| in_short(&folder.root)), ..folder })
+        .collect()
 }
 
 /// What the first frame is made from. With nothing configured the demo stands in.
@@ -177,8 +187,7 @@ fn first_frame(setup: &Setup) -> Result<(Boot, Memo), String> {
         hide_thinking: settings.hide_thinking,
         mouse: settings.mouse.unwrap_or(true),
         notices: setup.notices.clone(),
-        project: setup.project.project.as_ref().map(Project::names).unwrap_or_default(),
-        ask_trust: setup.project.is_open(),
+        folders: folders(setup),
         instructions: setup.instructions().iter().map(|path| in_short(path)).collect(),
         pick_session: setup.args.resume,
     };

@@ -1,0 +1,77 @@
+//! When something was said, as people read it: how long ago, or by the clock.
+//!
+//! Pure: the present comes in with messages, and how far clocks here are ahead of UTC comes with
+//! what was said.
+
+use jiff::Timestamp;
+use jiff::civil::DateTime;
+use jiff::tz::Offset;
+
+use super::msg::Millis;
+
+/// Which times are shown beside rows.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Times {
+    #[default]
+    Hidden,
+    /// How long ago it was.
+    Ages,
+    /// The time of day, with the date when it was another day.
+    Clock,
+}
+
+impl Times {
+    /// What is shown next.
+    pub fn next(self) -> Self {
+        match self {
+            Times::Hidden => Times::Ages,
+            Times::Ages => Times::Clock,
+            Times::Clock => Times::Hidden,
+        }
+    }
+}
+
+/// A time by the clock: `14:05` for today, else with the date, else with the year. `ahead` is in
+/// minutes; where it is not known the time is in UTC, and says so.
+pub fn clock(at: Millis, ahead: Option<i32>, now: Millis) -> String {
+    let (Some(then), Some(now)) = (civil(at, ahead), civil(now, ahead)) else { return "?".to_owned() };
+    let format = match (then.date() == now.date(), then.year() == now.year()) {
+        (true, _) => "%H:%M",
+        (false, true) => "%m-%d %H:%M",
+        (false, false) => "%Y-%m-%d %H:%M",
+    };
+    format!("{}{}", then.strftime(format), if ahead.is_none() { " UTC" } else { "" })
+}
+
+fn civil(at: Millis, ahead: Option<i32>) -> Option<DateTime> {
+    let offset = Offset::from_seconds(ahead.unwrap_or(0).saturating_mul(60)).ok()?;
+    Some(offset.to_datetime(Timestamp::from_millisecond(at).ok()?))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_clock_says_as_much_as_is_needed() {
+        let millis = |text: &str| text.parse::<Timestamp>().unwrap().as_millisecond();
+        let now = millis("2026-03-01T00:30:00Z");
+        let check = |at: &str, ahead: Option<i32>, expected: &str| {
+            assert_eq!(clock(millis(at), ahead, now), expected, "{at} {ahead:?}");
+        };
+        check("2026-03-01T00:05:59Z", Some(0), "00:05");
+        check("2026-02-28T23:05:00Z", Some(0), "02-28 23:05");
+        check("2026-02-28T23:05:00Z", Some(60), "00:05");
+        check("2026-02-28T23:05:00Z", Some(-330), "17:35");
+        check("2025-12-31T23:59:00Z", Some(0), "2025-12-31 23:59");
+        check("2025-12-31T23:59:00Z", Some(60), "01-01 00:59");
+        check("2026-02-28T23:05:00Z", None, "02-28 23:05 UTC");
+        check("1956-12-09T01:40:00Z", Some(0), "1956-12-09 01:40");
+        assert_eq!(clock(Millis::MAX, Some(0), now), "?");
+        assert_eq!(clock(0, Some(i32::MAX), now), "?");
+        assert_eq!(
+            [Times::Hidden, Times::Ages, Times::Clock].map(Times::next),
+            [Times::Ages, Times::Clock, Times::Hidden]
+        );
+    }
+}

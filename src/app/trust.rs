@@ -1,0 +1,109 @@
+//! The question whether the settings that a folder brings along are used, with what is in them.
+//!
+//! Pure. Who asks, and what follows from the answer, is in `update::trust`.
+
+use super::key::{Key, KeyCode, Mods};
+use super::overlay::Outcome;
+use super::printable::Printable;
+use crate::agent::settings::folder::{Folder, Kind};
+use crate::agent::settings::trust::Trust;
+
+/// The answers, in the order in which they are shown.
+pub const ANSWERS: [(Answer, &str); 3] = [
+    (Answer::Use, "use them, as they are shown here"),
+    (Answer::Later, "not now; ask again next time"),
+    (Answer::Never, "never use them"),
+];
+
+/// What the person says of a folder's settings.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Answer {
+    Use,
+    Later,
+    Never,
+}
+
+/// What a line of the question is.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Part {
+    File,
+    Same,
+    Added,
+    Removed,
+}
+
+/// The question on the screen.
+#[derive(Clone, Debug, PartialEq)]
+pub struct TrustView {
+    pub folder: Folder,
+    /// The answer that is marked.
+    pub selected: usize,
+    /// The first line of what is in the files that is shown.
+    pub scroll: usize,
+}
+
+impl TrustView {
+    /// A question; the cautious answer is the one that is there.
+    pub fn new(folder: Folder) -> Self {
+        TrustView { folder, selected: 1, scroll: 0 }
+    }
+
+    /// What is asked.
+    pub fn title(&self) -> Printable {
+        let place = self.folder.place.as_deref().unwrap_or("This folder");
+        let files = self.folder.files.join(", ");
+        let files = if files.is_empty() { "none any more".to_owned() } else { files };
+        Printable::line(&match self.folder.trust {
+            Trust::Changed => {
+                format!(
+                    "{place} has other settings than those you trusted: {files}. Use them as they are now?"
+                )
+            }
+            Trust::Trusted => format!("{place} has settings of its own: {files}. They are used. Go on so?"),
+            Trust::Unknown | Trust::Refused => {
+                format!("{place} has settings of its own: {files}. Use them?")
+            }
+        })
+    }
+
+    /// What is in the files, or is different in them.
+    pub fn lines(&self) -> Vec<(Part, Printable)> {
+        let mut lines = Vec::new();
+        for change in &self.folder.changes {
+            let kind = match change.kind {
+                Kind::New if self.folder.trust == Trust::Changed => " is new",
+                Kind::New => "",
+                Kind::Changed => " is changed",
+                Kind::Gone => " is gone",
+            };
+            lines.push((Part::File, Printable::line(&format!("{}{kind}", change.file))));
+            lines.extend(change.lines.iter().map(|line| {
+                let part = match line.chars().next() {
+                    Some('+') => Part::Added,
+                    Some('-') => Part::Removed,
+                    _ => Part::Same,
+                };
+                (part, Printable::line(line))
+            }));
+        }
+        lines
+    }
+
+    /// A key; `page` is how many lines are shown at once.
+    pub fn key(&mut self, key: Key, page: usize) -> Outcome<Answer> {
+        let last = self.lines().len().saturating_sub(page.max(1));
+        match (key.code, key.mods) {
+            (KeyCode::Esc, _) | (KeyCode::Char('c'), Mods::CTRL) => return Outcome::Done(Answer::Later),
+            (KeyCode::Up, _) => self.selected = self.selected.saturating_sub(1),
+            (KeyCode::Down, _) => self.selected = (self.selected + 1).min(ANSWERS.len() - 1),
+            (KeyCode::PageUp, _) => self.scroll = self.scroll.min(last).saturating_sub(page.max(1)),
+            (KeyCode::PageDown, _) => self.scroll = self.scroll.saturating_add(page.max(1)).min(last),
+            (KeyCode::Enter, _) => {
+                let answer = ANSWERS.get(self.selected).map_or(Answer::Later, |(answer, _)| *answer);
+                return Outcome::Done(answer);
+            }
+            _ => return Outcome::Ignored,
+        }
+        Outcome::Handled
+    }
+}
