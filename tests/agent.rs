@@ -188,7 +188,7 @@ async fn check_abort(answers: Vec<Vec<Step>>, stage: &str, expected: &[&str]) {
     let ended: Vec<&str> = events.iter().map(String::as_str).filter(|line| *line != "update").collect();
     let rest = ended.split_at(ended.len() - expected.len()).1;
     assert_eq!(rest, expected, "at {stage:?}: {ended:?}");
-    assert!(begun.elapsed() < Duration::from_secs(1), "took {:?}", begun.elapsed());
+    assert!(begun.elapsed() < Duration::from_secs(3), "took {:?}", begun.elapsed());
     bench.prompt("again").await;
     assert!(brief(&bench.settled().await).contains(&"settled".to_owned()));
 }

@@ -246,7 +246,7 @@ async fn an_abort_is_at_once() {
             Instant::now()
         };
         let (answer, at) = tokio::join!(call, abort);
-        assert!(at.elapsed() < Duration::from_millis(100), "{:?}", at.elapsed());
+        assert!(at.elapsed() < Duration::from_secs(1), "{:?}", at.elapsed());
         assert!(matches!(answer, Err(ToolError::Aborted { .. })), "{answer:?}");
     }
 }

@@ -75,7 +75,7 @@ async fn the_end_is_told_with_all_output_before_it() {
 async fn a_command_ends_with_its_shell() {
     // Warms up what is loaded when first used.
     check("true", "", "").await;
-    for (command, most) in [("true", 150), ("sleep 60 &", 150), ("setsid sleep 3 & echo on", 450)] {
+    for (command, most) in [("true", 2_000), ("sleep 60 &", 2_000), ("setsid sleep 5 & echo on", 4_000)] {
         let mut bench = Bench::new(Vec::new());
         bench.send(bash(command)).await;
         bench.until(|event| matches!(event, AgentEvent::BashStart { .. })).await;
