@@ -11,6 +11,7 @@ use tau::agent::session::list::SessionRow;
 use tau::agent::session::outline::{Outline, OutlineRow, RowKind};
 use tau::agent::session::search::LastWords;
 use tau::app::effect::{Reply, Request, Ticket};
+use tau::app::geometry::Size;
 use tau::app::{Effect, Msg};
 
 use crate::harness::{Screen, assistant, text, user};
@@ -416,6 +417,10 @@ fn a_session_stays_in_the_list_until_it_is_deleted() {
     screen.send(Msg::Finished(ticket, Reply::Failed("the session is open".into())));
     let shown = text(&screen.draw());
     assert!(shown.contains("alpha") && shown.contains("the session is open"), "{shown}");
+    screen.send(Msg::Resized(Size { width: 30, height: 10 }));
+    screen.keys("<ctrl+d>");
+    assert!(text(&screen.draw()).contains("ctrl+d again deletes it"), "asked in a narrow window, too");
+    screen.keys("<up>");
     let ticket = delete(&mut screen);
     screen.send(Msg::Finished(ticket, Reply::Done("it is gone".into())));
     let shown = text(&screen.draw());

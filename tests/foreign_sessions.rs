@@ -7,12 +7,15 @@ use std::fs;
 use std::path::Path;
 
 use serde::Deserialize;
-use serde_json::Value;
+use serde_json::{Value, json};
+use tau::agent::command::Wish;
 use tau::agent::message::{Block, Message, UserContent};
 use tau::agent::session::search::{last_words, search};
 use tau::agent::session::{Part, Session};
+use tau::agent::{AgentCommand, AgentEvent};
 use tau::tools::Content;
 
+use crate::fake::{Bench, Player};
 use crate::sessions::{Folder, assistant, user};
 
 const LINES: &str = include_str!("golden/sessions/pi-1.5.2.jsonl");
@@ -112,6 +115,20 @@ fn what_it_wrote_is_kept_by_appending_and_by_clones() {
 fn cloned(session: &Session) -> String {
     let file: &Path = session.info().file.as_deref().unwrap();
     fs::read_to_string(file).unwrap()
+}
+
+#[tokio::test]
+async fn what_it_used_for_other_things_counts() {
+    let folder = Folder::new();
+    let path = folder.file(LINES);
+    let mut bench =
+        Bench::with(Player::new(Vec::new()), |config| config.session = Session::open(&path).unwrap());
+    bench.send(AgentCommand::Inspect { ticket: 1, wish: Wish::Stats }).await;
+    let events = bench.until(|event| matches!(event, AgentEvent::Inspected { .. })).await;
+    let Some(AgentEvent::Inspected { found: Ok(stats), .. }) = events.last() else { panic!("{events:?}") };
+    let tokens = serde_json::from_str::<Value>(stats).unwrap()["tokens"].clone();
+    // Eight answers, a summary of a branch, one of what was compacted, and the warming of a cache.
+    assert_eq!((&tokens["input"], &tokens["output"]), (&json!(8 * 100 + 9 + 3 + 5), &json!(8 * 20 + 9 + 3)));
 }
 
 /// Other programs write JSON with blanks, and fields in another order.

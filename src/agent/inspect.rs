@@ -7,7 +7,7 @@
 use std::collections::HashMap;
 use std::sync::Arc;
 
-use serde::Serialize;
+use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
 
 use super::command::Wish;
@@ -152,6 +152,9 @@ fn stats(agent: &Agent) -> Value {
         {
             add(&mut used, &serde_json::from_value(usage.clone()).unwrap_or_default());
         }
+        if let Body::Other { line } = &entry.body {
+            add(&mut used, &spent(line));
+        }
         let Body::Message { message } = &entry.body else { continue };
         all += 1;
         match message.as_ref() {
@@ -193,6 +196,19 @@ fn context_usage(agent: &Agent, window: u64) -> Value {
     }
     let tokens = compact::size_now(agent);
     json!({ "tokens": tokens, "contextWindow": window, "percent": tokens as f64 * 100.0 / window as f64 })
+}
+
+/// What an entry of type `usage` says, which is all that such a one is for; of others nothing.
+fn spent(line: &str) -> Usage {
+    #[derive(Deserialize)]
+    struct Spent {
+        #[serde(rename = "type")]
+        kind: String,
+        #[serde(default)]
+        usage: Usage,
+    }
+    let spent = serde_json::from_str::<Spent>(line).ok().filter(|spent| spent.kind == "usage");
+    spent.map(|spent| spent.usage).unwrap_or_default()
 }
 
 fn add(sum: &mut Usage, usage: &Usage) {

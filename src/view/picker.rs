@@ -74,6 +74,11 @@ pub fn draw(picker: &Picker, theme: &Theme, area: Rect, buffer: &mut Buffer) -> 
     (Some(cursor), height as u16)
 }
 
+/// What is asked before a session is deleted.
+const DOOMED: &str = "ctrl+d again deletes it";
+/// Columns from which on it stands beside the title, and not in its place.
+const BESIDE: u16 = 40;
+
 /// What stands at the end of a row.
 enum Note {
     Plain,
@@ -125,6 +130,10 @@ fn list_row(row: &Row, marks: &[usize], note: &Note, theme: &Theme, width: u16) 
     }
     let mark = if row.current { "● " } else { "  " };
     let mut left = vec![Span::styled(mark, theme.style(Token::Accent))];
+    if matches!(note, Note::Doomed) && width < BESIDE {
+        left.push(Span::styled(DOOMED, theme.style(Token::Error)));
+        return Line::from(left);
+    }
     let marked = theme.style(Token::MatchMark);
     let mut plain = String::new();
     for (at, c) in row.title.char_indices() {
@@ -137,7 +146,7 @@ fn list_row(row: &Row, marks: &[usize], note: &Note, theme: &Theme, width: u16) 
     }
     left.push(Span::raw(plain));
     let right = match note {
-        Note::Doomed => Span::styled("ctrl+d again deletes it", theme.style(Token::Error)),
+        Note::Doomed => Span::styled(DOOMED, theme.style(Token::Error)),
         Note::Said => Span::styled(format!("said in it · {}", row.note.as_str()), theme.style(Token::Muted)),
         Note::Plain | Note::Renaming(_) => {
             Span::styled(row.note.as_str().to_owned(), theme.style(Token::Muted))

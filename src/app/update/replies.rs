@@ -17,6 +17,8 @@ pub(super) fn take(model: &mut Model, ticket: Ticket, reply: Reply, effects: &mu
             sessions::deleted(model, &key, effects);
             model.remark(&text);
         }
+        // A notice would be behind the list.
+        (Purpose::Deleted(_), Reply::Failed(text)) => model.remark(&text),
         // A file that went meanwhile has nothing to show.
         (Purpose::Preview(_), _) => {}
         (Purpose::Overlay, reply) => overlays::fill(model, ticket, reply, effects),
