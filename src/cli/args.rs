@@ -101,7 +101,7 @@ pub struct Args {
     /// Choose a session to go on with
     #[arg(short, long, help_heading = "Session", conflicts_with_all = ["session", "no_session"])]
     pub resume: bool,
-    /// Go on with this one (start of id is enough)
+    /// Go on with this one; --session-id ID may begin it
     #[arg(long, value_name = "ID|PATH", help_heading = "Session", conflicts_with = "no_session")]
     pub session: Option<String>,
     /// Go on in a copy of this one, here
