@@ -7,7 +7,7 @@
 use std::collections::VecDeque;
 use std::fs::{File, OpenOptions, TryLockError};
 use std::io::{self, Read};
-use std::os::unix::fs::MetadataExt;
+use std::os::unix::fs::{FileExt, MetadataExt};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
@@ -46,6 +46,8 @@ enum State {
     Open(Appender),
     /// Not written to, for this reason.
     ReadOnly(String),
+    /// It could only be opened for reading, but may be written to later.
+    Refused,
     /// Opened to be looked at: what is appended is in memory only, and that is no failure.
     Looked,
 }
@@ -67,8 +69,8 @@ pub struct Opened {
     path: PathBuf,
     /// At its beginning.
     pub file: File,
-    /// Why it is not written to, if it may not be.
-    reason: Option<String>,
+    /// Whether it may be written to now.
+    writable: bool,
     access: Access,
 }
 
@@ -87,10 +89,10 @@ impl Opened {
 
     /// The file from now on; `len` of it are known, and `last` is its last byte.
     pub fn done(self, len: u64, last: Option<u8>) -> SessionFile {
-        let state = match self.reason {
+        let state = match self.writable {
             _ if self.access == Access::Read => State::Looked,
-            Some(reason) => State::ReadOnly(reason),
-            None => State::Open(Appender::new(Arc::new(Real), self.path.clone(), self.file, len, last)),
+            false => State::Refused,
+            true => State::Open(Appender::new(Arc::new(Real), self.path.clone(), self.file, len, last)),
         };
         SessionFile::of(self.path, state)
     }
@@ -118,16 +120,15 @@ impl SessionFile {
     /// `Locked` when another process holds the lock, else `Io`.
     pub fn open(path: &Path, access: Access) -> Result<Opened, SessionError> {
         let failed = |source| SessionError::Io { path: path.to_owned(), source };
-        let (mut file, reason) = match open_with(OpenOptions::new().read(true).append(true), path) {
-            Ok(file) => (file, None),
+        let (mut file, writable) = match open_with(OpenOptions::new().read(true).append(true), path) {
+            Ok(file) => (file, true),
             Err(error) if may_only_be_read(&error) => {
-                let file = open_with(OpenOptions::new().read(true), path).map_err(failed)?;
-                (file, Some(error.to_string()))
+                (open_with(OpenOptions::new().read(true), path).map_err(failed)?, false)
             }
             Err(error) => return Err(failed(error)),
         };
         match access {
-            Access::Write if reason.is_none() => lock(&file, path)?,
+            Access::Write if writable => lock(&file, path)?,
             Access::Write | Access::Read | Access::TakeOver => {}
         }
         // A huge file that is no session is recognised by its first line.
@@ -136,7 +137,7 @@ impl SessionFile {
             return Err(SessionError::NotASession(path.to_owned()));
         }
         io::Seek::rewind(&mut file).map_err(failed)?;
-        Ok(Opened { path: path.to_owned(), file, reason, access })
+        Ok(Opened { path: path.to_owned(), file, writable, access })
     }
 
     /// From now on what is done to it is done by `disk`.
@@ -151,7 +152,7 @@ impl SessionFile {
     pub fn take_remarks(&mut self) -> Vec<String> {
         match &mut self.state {
             State::Open(appender) => appender.take_remarks(),
-            State::Absent | State::ReadOnly(_) | State::Looked => Vec::new(),
+            State::Absent | State::ReadOnly(_) | State::Refused | State::Looked => Vec::new(),
         }
     }
 
@@ -175,7 +176,7 @@ impl SessionFile {
     pub fn foreign(&mut self) -> Vec<u8> {
         match &mut self.state {
             State::Open(appender) => appender.foreign().unwrap_or_default(),
-            State::Absent | State::ReadOnly(_) | State::Looked => Vec::new(),
+            State::Absent | State::ReadOnly(_) | State::Refused | State::Looked => Vec::new(),
         }
     }
 
@@ -205,30 +206,48 @@ impl SessionFile {
     /// # Errors
     /// Those of the file system.
     pub fn flush(&mut self) -> io::Result<()> {
-        if matches!(self.state, State::Open(_)) || self.due {
+        if matches!(self.state, State::Open(_) | State::Refused) || self.due {
             self.drain()?;
         }
         match &mut self.state {
             State::Open(appender) => appender.sync(),
-            State::Absent | State::ReadOnly(_) | State::Looked => Ok(()),
+            State::Absent | State::ReadOnly(_) | State::Refused | State::Looked => Ok(()),
         }
     }
 
     fn drain(&mut self) -> io::Result<()> {
-        if matches!(self.state, State::Absent) {
-            self.state = State::Open(Appender::create(Arc::clone(&self.disk), &self.path)?);
+        match &self.state {
+            State::Absent => {
+                self.state = State::Open(Appender::create(Arc::clone(&self.disk), &self.path)?);
+            }
+            State::Refused if !self.pending.is_empty() => self.state = self.asked_again()?,
+            State::Refused | State::Open(_) | State::ReadOnly(_) | State::Looked => {}
         }
         while let Some(line) = self.pending.front() {
             match &mut self.state {
                 State::Open(appender) => appender.write(line),
                 State::ReadOnly(reason) => Err(io::Error::other(reason.clone())),
-                State::Absent | State::Looked => Ok(()),
+                State::Absent | State::Refused | State::Looked => Ok(()),
             }
             .inspect_err(|_| self.remove_empty())?;
             self.pending.pop_front();
         }
         self.due = false;
         Ok(())
+    }
+
+    /// A file that could only be read, if it may be written to by now.
+    fn asked_again(&self) -> io::Result<State> {
+        let file = self.disk.open(OpenOptions::new().read(true).append(true), &self.path)?;
+        lock(&file, &self.path).map_err(io::Error::other)?;
+        // What somebody else has appended meanwhile is met when the session is opened again.
+        let len = file.metadata()?.len();
+        let mut last = [0];
+        if let Some(before) = len.checked_sub(1) {
+            file.read_exact_at(&mut last, before)?;
+        }
+        let last = (len > 0).then_some(last[0]);
+        Ok(State::Open(Appender::new(Arc::clone(&self.disk), self.path.clone(), file, len, last)))
     }
 
     /// A file that could not even take its header is not left behind.
@@ -288,4 +307,48 @@ fn lock_owner(file: &File) -> Option<u32> {
             _ => None,
         }
     })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Refuses to open a file for writing as long as it says so.
+    #[derive(Debug, Default)]
+    struct ReadOnly(std::sync::atomic::AtomicBool);
+
+    impl Disk for ReadOnly {
+        fn open(&self, options: &mut OpenOptions, path: &Path) -> io::Result<File> {
+            match self.0.load(std::sync::atomic::Ordering::Relaxed) {
+                true => Err(io::ErrorKind::ReadOnlyFilesystem.into()),
+                false => open_with(options, path),
+            }
+        }
+    }
+
+    #[test]
+    fn a_file_that_may_be_written_to_again_is() {
+        let dir = tempfile::tempdir().unwrap();
+        let path = dir.path().join("s.jsonl");
+        // Another line was added meanwhile by somebody else, and has no end.
+        std::fs::write(&path, "known\ntheirs").unwrap();
+        let opened = Opened {
+            path: path.clone(),
+            file: File::open(&path).unwrap(),
+            writable: false,
+            access: Access::Write,
+        };
+        let disk = Arc::new(ReadOnly(true.into()));
+        let mut file = opened.done(6, Some(b'\n'));
+        file.set_disk(disk.clone());
+        file.flush().unwrap();
+        assert!(file.append(b"one\n".to_vec(), Worth::File).is_err());
+        assert!(file.append(b"two\n".to_vec(), Worth::Waits).is_err() && file.flush().is_err());
+        assert!(!file.is_whole());
+        disk.0.store(false, std::sync::atomic::Ordering::Relaxed);
+        file.flush().unwrap();
+        assert!(file.is_whole());
+        assert_eq!(std::fs::read_to_string(&path).unwrap(), "known\ntheirs\none\ntwo\n");
+        assert!(File::open(&path).unwrap().try_lock().is_err(), "it is locked now");
+    }
 }
