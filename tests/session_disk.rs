@@ -325,6 +325,44 @@ fn a_removed_file_is_written_anew_and_that_is_told() {
     assert_eq!(texts(&opened_soon(&path)), ["user:one", "user:two", "user:three"]);
 }
 
+#[test]
+fn a_revived_file_that_cannot_be_made_safe_is_in_doubt() {
+    let folder = Folder::new();
+    let path = folder.file(format!("{HEADER}\n{}\n", line("a", None, "one")));
+    let disk = Arc::new(Unsafe::default());
+    let mut session = opened_soon(&path).with_disk(disk.clone());
+    session.append(user("two")).unwrap();
+    fs::remove_file(&path).unwrap();
+    disk.fails.lock().unwrap().extend([true, true]);
+    assert!(session.flush().is_err());
+    disk.deeds.lock().unwrap().clear();
+    session.flush().unwrap();
+    assert_eq!(*disk.deeds.lock().unwrap(), ["open", "open", "again 3", "sync"]);
+    drop(session);
+    assert_eq!(texts(&opened_soon(&path)), ["user:one", "user:two"]);
+}
+
+#[test]
+fn what_is_written_once_more_at_the_end_keeps_its_order() {
+    for failures in 1..=2 {
+        let folder = Folder::new();
+        let path = folder.file(format!("{HEADER}\n{}\n", line("a", None, "one")));
+        let disk = Arc::new(Unsafe::default());
+        let mut session = opened_soon(&path).with_disk(disk.clone());
+        let begin = fs::metadata(&path).unwrap().len();
+        session.append(user("two")).unwrap();
+        // What another program wrote stands where the first of them was taken to be.
+        let file = OpenOptions::new().write(true).open(&path).unwrap();
+        file.write_all_at(b"[", begin).unwrap();
+        session.append(user("three")).unwrap();
+        disk.fails.lock().unwrap().extend(vec![true; failures]);
+        assert_eq!(session.flush().is_ok(), failures == 1);
+        session.flush().unwrap();
+        drop(session);
+        assert_eq!(texts(&opened_soon(&path)), ["user:one", "user:two", "user:three"], "{failures}");
+    }
+}
+
 /// A prompt with a call: its events, and the messages that are in the file and safe at the end.
 async fn run(disk: Arc<Faulty>) -> (Vec<AgentEvent>, Vec<Message>, Vec<Message>) {
     let answers = vec![
