@@ -395,7 +395,9 @@ impl Session {
     pub fn set_name(&mut self, name: &str) -> Result<(), SessionError> {
         let name: Vec<&str> = name.lines().map(str::trim).filter(|line| !line.is_empty()).collect();
         let name = name.join(" ");
-        if self.tree.name().unwrap_or_default() == name {
+        // The last name may stand in what was not read, or be of another program.
+        let known = [self.tree.name(), self.info.name.as_deref()];
+        if known.iter().all(|known| known.unwrap_or_default() == name) {
             return Ok(());
         }
         self.info.name = Some(name.clone()).filter(|name| !name.is_empty());
