@@ -57,6 +57,21 @@ fn trust_is_for_files_as_they_are() {
     assert_eq!(Project::of(&folder).unwrap().names(), [".tau/config.toml"]);
 }
 
+/// What is trusted is kept as a copy, so a folder can make what is kept large.
+#[test]
+fn no_folder_makes_the_answers_unreadable() {
+    let dir = tempfile::tempdir().unwrap();
+    let kept = dir.path().join("trust.json");
+    for folder in ["one", "two", "three"] {
+        for file in ["config.toml", "SYSTEM.md", "APPEND_SYSTEM.md"] {
+            write(&dir.path().join(folder).join(".tau").join(file), &"\u{1}".repeat(60_000));
+        }
+        let project = Project::of(&dir.path().join(folder)).unwrap();
+        project.answer(&kept, true).unwrap();
+        assert_eq!(project.trust(&kept).unwrap(), Trust::Trusted, "{folder}");
+    }
+}
+
 #[test]
 fn a_project_names_no_address_key_or_program() {
     let dir = tempfile::tempdir().unwrap();
