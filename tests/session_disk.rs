@@ -11,12 +11,13 @@ use std::path::Path;
 use std::sync::{Arc, Mutex};
 
 use serde_json::json;
-use tau::agent::AgentEvent;
+use tau::agent::command::{SessionCommand, When as Told};
 use tau::agent::event::NoticeLevel;
 use tau::agent::files::open_with;
 use tau::agent::message::{Message, StopReason};
 use tau::agent::session::Session;
 use tau::agent::session::disk::Disk;
+use tau::agent::{AgentCommand, AgentEvent};
 
 use crate::fake::Step::{Call, Say, Stop};
 use crate::fake::{Bench, Player, files};
@@ -445,4 +446,26 @@ async fn every_turn_ends_with_a_sync() {
     }
     let synced = disk.deeds.lock().unwrap().iter().filter(|deed| *deed == "sync").count();
     assert_eq!((turns, synced), (3, 3), "and none where nothing was written");
+}
+
+/// What was in memory only goes with the session, so it must not go in silence.
+#[tokio::test]
+async fn who_leaves_a_session_that_could_not_be_written_is_told() {
+    for (when, told) in [(When::From(1), true), (When::Once(1), false), (When::From(1_000), false)] {
+        let disk = Faulty::new(when, Loss::Nothing);
+        let mut bench = Bench::with(Player::new(vec![vec![Say("ok"), Stop(StopReason::Stop)]]), |config| {
+            let dir = config.place.dir.clone();
+            config.session = Session::begin(dir.as_deref(), &config.place.cwd, None).with_disk(disk.clone());
+        });
+        bench.prompt("go").await;
+        bench.settled().await;
+        bench.send(AgentCommand::Session(SessionCommand::New)).await;
+        bench.send(AgentCommand::Mark { id: "m".into(), when: Told::Idle }).await;
+        let events = bench.until(|event| matches!(event, AgentEvent::Marked { .. })).await;
+        let at = |wanted: &dyn Fn(&AgentEvent) -> bool| events.iter().position(wanted);
+        let opened = at(&|event| matches!(event, AgentEvent::SessionOpened { .. }));
+        let said = at(&|event| matches!(event, AgentEvent::Notice { text, .. } if text.contains("was left")));
+        assert_eq!(said.is_some(), told, "{when:?}: {events:?}");
+        assert!(opened.is_some() && (said.is_none() || opened < said), "on the screen of the next one");
+    }
 }

@@ -275,6 +275,11 @@ impl Session {
         self.file.as_mut().map(SessionFile::take_remarks).unwrap_or_default()
     }
 
+    /// Whether some of it could not be written and is in memory only.
+    pub fn owes(&self) -> bool {
+        self.file.as_ref().is_some_and(SessionFile::owes)
+    }
+
     /// What it is.
     pub fn info(&self) -> &SessionInfo {
         &self.info
