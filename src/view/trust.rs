@@ -61,11 +61,17 @@ fn wrapped(view: &TrustView, theme: &Theme, width: u16) -> Vec<Vec<Line<'static>
 
 /// The rows that there is room for, and how many lines are whole among them.
 fn shown(view: &TrustView, room: usize, lines: &[Vec<Line<'static>>]) -> (Vec<Line<'static>>, usize) {
-    let fitting = |lines: &mut dyn Iterator<Item = &Vec<Line<'static>>>| {
-        let mut left = room;
-        lines.map_while(|rows| Some(left = left.checked_sub(rows.len())?)).count()
-    };
-    let last = lines.len().saturating_sub(fitting(&mut lines.iter().rev()).max(1));
+    let last = lines.len().saturating_sub(fitting(lines.iter().rev(), room).max(1));
     let rest = lines.get(view.scroll.min(last)..).unwrap_or_default();
-    (rest.iter().flatten().take(room).cloned().collect(), fitting(&mut rest.iter()).max(1))
+    (rest.iter().flatten().take(room).cloned().collect(), fitting(rest.iter(), room).max(1))
+}
+
+/// How many lines fit, from the first on.
+fn fitting<'a>(lines: impl Iterator<Item = &'a Vec<Line<'static>>>, room: usize) -> usize {
+    let mut rows = 0;
+    let fits = |line: &&Vec<Line<'static>>| {
+        rows += line.len();
+        rows <= room
+    };
+    lines.take_while(fits).count()
 }
