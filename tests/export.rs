@@ -218,6 +218,11 @@ fn the_command_writes_a_file_and_says_how_many_secrets() {
     assert_eq!(run(&["s1", "--format", "jsonl"]).1, "./tau-session-s1.jsonl\n");
     let (code, _, stderr) = run(&["s1", "-", "--format", "pdf"]);
     assert!(code == Some(2) && stderr.contains("[possible values: html, md, jsonl]"), "{stderr}");
+    for format in [&[][..], &["--format", "html"]] {
+        let (code, _, stderr) = run(&[&["s1", "tau/sessions/--srv-web--/x_s1.jsonl"], format].concat());
+        assert!(code == Some(3) && stderr.contains("is the session itself"), "{stderr}");
+        assert_eq!(fs::read_to_string(sessions.join("x_s1.jsonl")).unwrap(), session(), "it is kept");
+    }
     assert_eq!(run(&["nosuch"]).0, Some(3));
     let before: Value = serde_json::from_str(HEADER).unwrap();
     assert_eq!(before["id"], "s1");

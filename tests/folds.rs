@@ -381,6 +381,17 @@ fn a_session_has_its_beginning_as_its_title_until_it_has_a_name() {
     assert!(title(&screen).ends_with(&format!(" {}…", "y".repeat(60))));
     opened(&mut screen, vec![assistant(Vec::new(), StopReason::Stop), user("later")]);
     assert_eq!(title(&screen), place, "what it began with is not known");
+    opened(&mut screen, vec![user("from the middle")]);
+    let mut earlier = |messages: Vec<Message>, left| {
+        let messages = messages.into_iter().map(Arc::new).collect();
+        screen.agent(AgentEvent::EarlierShown { messages, titles: Default::default(), left, failed: None });
+        title(&screen)
+    };
+    assert_eq!(earlier(Vec::new(), Some(9)), place, "it is in what was not read");
+    assert_eq!(earlier(vec![user("not yet")], Some(1)), place);
+    assert!(earlier(vec![user("the first"), user("the second")], None).ends_with("the first"));
+    assert!(earlier(Vec::new(), None).ends_with("the first"), "nothing new");
+    screen.take_effects();
     screen.keys("/clone<enter>");
     assert_eq!(commands(&screen.take_effects()), [AgentCommand::Session(SessionCommand::Clone)]);
     assert!(text(&screen.draw()).contains("in a copy"));

@@ -154,3 +154,17 @@ fn another_file_in_its_place_is_noticed_and_nothing_is_lost() {
     session.complete().unwrap();
     assert_eq!(all(&session), all(&Session::open_as(&path, Access::Read).unwrap()));
 }
+
+#[test]
+fn a_name_that_has_not_been_read_can_be_taken_away() {
+    let folder = Folder::new();
+    let named = entry("session_info", "b", Some("a"), json!({"name": "mine"}));
+    let said = line("c", Some("b"), &"late ".repeat(400));
+    let path = folder.file([HEADER, &line("a", None, "early"), &named, &said].join("\n") + "\n");
+    let mut session = Session::open_at_end(&path, Access::Write, 2_200).unwrap();
+    assert!(session.earlier().is_some() && session.info().name.as_deref() == Some("mine"));
+    session.set_name("").unwrap();
+    assert_eq!(session.info().name, None);
+    drop(session);
+    assert_eq!(crate::sessions::opened_soon(&path).info().name, None);
+}

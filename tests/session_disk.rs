@@ -11,12 +11,13 @@ use std::path::Path;
 use std::sync::{Arc, Mutex};
 
 use serde_json::json;
-use tau::agent::AgentEvent;
+use tau::agent::command::{SessionCommand, When as Told};
 use tau::agent::event::NoticeLevel;
 use tau::agent::files::open_with;
 use tau::agent::message::{Message, StopReason};
 use tau::agent::session::Session;
 use tau::agent::session::disk::Disk;
+use tau::agent::{AgentCommand, AgentEvent};
 
 use crate::fake::Step::{Call, Say, Stop};
 use crate::fake::{Bench, Player, files};
@@ -236,10 +237,8 @@ impl Disk for Unsafe {
 
     fn sync(&self, file: &File) -> io::Result<()> {
         let fails = self.fails.lock().unwrap().pop_front().unwrap_or_default();
-        let ino = file.metadata().unwrap().ino();
         self.deeds.lock().unwrap().push(format!("sync{}", if fails { " fails" } else { "" }));
-        assert!(ino > 0);
-        if fails { Err(io::Error::from_raw_os_error(5)) } else { Ok(()) }
+        if fails { Err(io::Error::from_raw_os_error(5)) } else { file.sync_data() }
     }
 }
 
@@ -323,6 +322,44 @@ fn a_removed_file_is_written_anew_and_that_is_told() {
     assert_eq!(session.take_remarks().len(), 1);
     drop(session);
     assert_eq!(texts(&opened_soon(&path)), ["user:one", "user:two", "user:three"]);
+}
+
+#[test]
+fn a_revived_file_that_cannot_be_made_safe_is_in_doubt() {
+    let folder = Folder::new();
+    let path = folder.file(format!("{HEADER}\n{}\n", line("a", None, "one")));
+    let disk = Arc::new(Unsafe::default());
+    let mut session = opened_soon(&path).with_disk(disk.clone());
+    session.append(user("two")).unwrap();
+    fs::remove_file(&path).unwrap();
+    disk.fails.lock().unwrap().extend([true, true]);
+    assert!(session.flush().is_err());
+    disk.deeds.lock().unwrap().clear();
+    session.flush().unwrap();
+    assert_eq!(*disk.deeds.lock().unwrap(), ["open", "open", "again 3", "sync"]);
+    drop(session);
+    assert_eq!(texts(&opened_soon(&path)), ["user:one", "user:two"]);
+}
+
+#[test]
+fn what_is_written_once_more_at_the_end_keeps_its_order() {
+    for failures in 1..=2 {
+        let folder = Folder::new();
+        let path = folder.file(format!("{HEADER}\n{}\n", line("a", None, "one")));
+        let disk = Arc::new(Unsafe::default());
+        let mut session = opened_soon(&path).with_disk(disk.clone());
+        let begin = fs::metadata(&path).unwrap().len();
+        session.append(user("two")).unwrap();
+        // What another program wrote stands where the first of them was taken to be.
+        let file = OpenOptions::new().write(true).open(&path).unwrap();
+        file.write_all_at(b"[", begin).unwrap();
+        session.append(user("three")).unwrap();
+        disk.fails.lock().unwrap().extend(vec![true; failures]);
+        assert_eq!(session.flush().is_ok(), failures == 1);
+        session.flush().unwrap();
+        drop(session);
+        assert_eq!(texts(&opened_soon(&path)), ["user:one", "user:two", "user:three"], "{failures}");
+    }
 }
 
 /// A prompt with a call: its events, and the messages that are in the file and safe at the end.
@@ -409,4 +446,26 @@ async fn every_turn_ends_with_a_sync() {
     }
     let synced = disk.deeds.lock().unwrap().iter().filter(|deed| *deed == "sync").count();
     assert_eq!((turns, synced), (3, 3), "and none where nothing was written");
+}
+
+/// What was in memory only goes with the session, so it must not go in silence.
+#[tokio::test]
+async fn who_leaves_a_session_that_could_not_be_written_is_told() {
+    for (when, told) in [(When::From(1), true), (When::Once(1), false), (When::From(1_000), false)] {
+        let disk = Faulty::new(when, Loss::Nothing);
+        let mut bench = Bench::with(Player::new(vec![vec![Say("ok"), Stop(StopReason::Stop)]]), |config| {
+            let dir = config.place.dir.clone();
+            config.session = Session::begin(dir.as_deref(), &config.place.cwd, None).with_disk(disk.clone());
+        });
+        bench.prompt("go").await;
+        bench.settled().await;
+        bench.send(AgentCommand::Session(SessionCommand::New)).await;
+        bench.send(AgentCommand::Mark { id: "m".into(), when: Told::Idle }).await;
+        let events = bench.until(|event| matches!(event, AgentEvent::Marked { .. })).await;
+        let at = |wanted: &dyn Fn(&AgentEvent) -> bool| events.iter().position(wanted);
+        let opened = at(&|event| matches!(event, AgentEvent::SessionOpened { .. }));
+        let said = at(&|event| matches!(event, AgentEvent::Notice { text, .. } if text.contains("was left")));
+        assert_eq!(said.is_some(), told, "{when:?}: {events:?}");
+        assert!(opened.is_some() && (said.is_none() || opened < said), "on the screen of the next one");
+    }
 }

@@ -53,7 +53,13 @@ fn printable_keeps_emoji_and_bounds_marks() {
 
 #[test]
 fn printable_lines_hold_no_line_end() {
-    for (raw, expected) in [("a\nb", "a⏎b"), ("a\r\nb\n", "a⏎b"), ("ab\r\n", "ab"), ("\tx", "    x")] {
+    for (raw, expected) in [
+        ("a\nb", "a⏎b"),
+        ("a\r\nb\n", "a⏎b"),
+        ("ab\r\n", "ab"),
+        ("rm -r x\rls", "rm -r x⏎ls"),
+        ("\tx", "    x"),
+    ] {
         assert_eq!(Printable::line(raw).as_str(), expected, "for {raw:?}");
         assert_eq!(printable_line(raw), expected, "borrowed, for {raw:?}");
     }

@@ -83,6 +83,7 @@ pub(super) async fn session(agent: &mut Agent, command: SessionCommand) {
     agent.end_shells(Instant::now() + SHELLS).await;
     agent.flush();
     let before = agent.cwd().to_owned();
+    let lost = agent.config.session.owes();
     agent.config.session = next;
     if agent.cwd() != before {
         // The prompt names the directory, and has its instruction files.
@@ -98,6 +99,10 @@ pub(super) async fn session(agent: &mut Agent, command: SessionCommand) {
     }
     opened(agent);
     restore(agent);
+    if lost {
+        let text = "the last messages of the session that was left could not be written to its file";
+        agent.notice(NoticeLevel::Error, text, Some("they are gone; look after the disk"));
+    }
     if let Some(text) = said {
         agent.emit(AgentEvent::QueueReturned { texts: vec![text], images: Vec::new() });
     }

@@ -169,7 +169,8 @@ impl Picker {
 
     /// Adds rows; the selection stays on its row.
     pub fn add(&mut self, rows: Vec<Row>) {
-        let keep = (self.selected > 0).then(|| self.selected_key().map(str::to_owned)).flatten();
+        let moved = self.selected > 0 || self.renaming.is_some();
+        let keep = self.selected_key().filter(|_| moved).map(str::to_owned);
         let first = self.rows.is_empty();
         self.rows.extend(rows);
         self.filter();
@@ -190,11 +191,17 @@ impl Picker {
         self.loading = true;
     }
 
-    /// Takes a row away.
+    /// Takes a row away. The selection stays on its row; when that one goes, it is on the next.
     pub fn remove(&mut self, key: &str) {
+        let keep = self.selected_key().filter(|selected| *selected != key).map(str::to_owned);
         self.rows.retain(|row| row.key != key);
         self.filter();
+        if let Some(keep) = keep {
+            return self.select(&keep);
+        }
         self.selected = self.selected.min(self.shown.len().saturating_sub(1));
+        // The name that is being typed was for the one that went.
+        self.renaming = None;
     }
 
     /// Takes a key; `page` is the number of rows on the screen.
@@ -334,6 +341,23 @@ mod tests {
         press(&mut picker, "down");
         picker.add(vec![row("gamma")]);
         assert_eq!(picker.selected_key(), Some("beta"));
+    }
+
+    #[test]
+    fn what_is_done_to_a_row_is_done_to_that_row() {
+        let renamed = |picker: &mut Picker| press(picker, "x enter").pop();
+        let rename = |key: &str| Some(Outcome::Done(Choice::Rename(key.into(), "x".into())));
+        let mut three = picker(&["alpha", "beta", "gamma"]);
+        press(&mut three, "down ctrl+r");
+        three.remove("alpha");
+        assert_eq!(renamed(&mut three), rename("beta"));
+        press(&mut three, "ctrl+r");
+        three.remove("beta");
+        assert_eq!((three.selected_key(), three.renaming()), (Some("gamma"), None), "its row is gone");
+        let mut sought = picker(&["xabxe"]);
+        press(&mut sought, "a b e ctrl+r");
+        sought.add(vec![row("abe")]);
+        assert_eq!(renamed(&mut sought), rename("xabxe"), "although another matches better");
     }
 
     #[test]

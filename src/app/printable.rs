@@ -44,11 +44,17 @@ impl Printable {
         printable
     }
 
-    /// Text of one line: line ends are shown as `⏎`.
+    /// Text of one line: line ends are shown as `⏎`. A lone `\r` is one of them: nothing that is
+    /// shown so is output of a terminal, and what stands before it must not vanish.
     pub fn line(text: &str) -> Self {
         let mut printable = Self::default();
         let Self { text: out, cleaner } = &mut printable;
-        cleaner.feed(out, text.trim_end_matches(['\n', '\r']));
+        let text = text.trim_end_matches(['\n', '\r']);
+        if text.contains('\r') {
+            cleaner.feed(out, &text.replace("\r\n", "\n").replace('\r', "\n"));
+        } else {
+            cleaner.feed(out, text);
+        }
         if out.contains('\n') {
             *out = out.replace('\n', LINE_END.encode_utf8(&mut [0; 4]));
         }

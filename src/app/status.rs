@@ -98,7 +98,13 @@ impl Status {
                 self.steering = steering.iter().map(|text| Printable::line(text)).collect();
                 self.follow_up = follow_up.iter().map(|text| Printable::line(text)).collect();
             }
-            AgentEvent::EarlierShown { messages, .. } => {
+            AgentEvent::EarlierShown { messages, left, .. } => {
+                match (left, messages.first()) {
+                    // What was told first is from the middle of the session.
+                    (Some(_), _) => self.began = None,
+                    (None, Some(first)) => self.began = beginning(first),
+                    (None, None) => {}
+                }
                 let context = self.context;
                 messages.iter().for_each(|message| self.count(message));
                 self.context = context;

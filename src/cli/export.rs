@@ -139,6 +139,11 @@ pub(in crate::cli) fn write(
         }
     };
     let format = place.format.or_else(|| Format::of(&file)).ok_or(UNKNOWN)?;
+    if let Source::File(path) = source
+        && path.canonicalize().ok().is_some_and(|path| file.canonicalize().ok() == Some(path))
+    {
+        return Err(format!("{} is the session itself: name another file", file.display()));
+    }
     let document = document(&session, format, secrets);
     replace(&file, document.text.as_bytes()).map_err(|error| format!("{}: {error}", file.display()))?;
     Ok((file, document.masked))

@@ -5,19 +5,19 @@
 
 use ratatui::buffer::Buffer;
 use ratatui::layout::Rect;
-use ratatui::text::Line;
+use ratatui::text::{Line, Span};
 
 use super::overlay::{Place, frame, inner_width};
 use super::theme::{Theme, Token};
-use super::wrap;
+use super::wrap::{self, Break};
 use crate::app::printable::Printable;
 use crate::app::trust::{ANSWERS, Part, TrustView};
 
-/// Draws it; how many lines of the files there is room for.
+/// Draws it; how many lines of the files are shown.
 pub fn draw(view: &TrustView, theme: &Theme, area: Rect, buffer: &mut Buffer) -> Place {
     let width = inner_width(area);
     let title = wrap::wrap(&Line::raw(view.title().to_string()), width, 0);
-    let lines = view.lines();
+    let lines = wrapped(view, theme, width);
     let answers: Vec<Line<'static>> = ANSWERS
         .iter()
         .enumerate()
@@ -30,12 +30,11 @@ pub fn draw(view: &TrustView, theme: &Theme, area: Rect, buffer: &mut Buffer) ->
     // Two rows of the box are its border, two of the window stay free.
     let around = title.len().saturating_add(answers.len()).saturating_add(4);
     let room = usize::from(area.height).saturating_sub(around);
-    let shown = shown(view, room, theme, &lines, width);
-    let hint = match shown.len() < lines.len() {
+    let (shown, whole) = shown(view, room, &lines);
+    let hint = match whole < lines.len() {
         true => "↑↓ enter chooses · pgup pgdn scroll · esc: not now",
         false => "↑↓ enter chooses · esc: not now",
     };
-    let body = shown.len();
     let rows: Vec<Line<'static>> = title.into_iter().chain(shown).chain(answers).collect();
     let inner = frame("Trust", hint, rows.len() as u16, theme, area, buffer);
     // In a window that is too small even for these, the answers are what counts.
@@ -43,26 +42,36 @@ pub fn draw(view: &TrustView, theme: &Theme, area: Rect, buffer: &mut Buffer) ->
     for (y, row) in (inner.top()..inner.bottom()).zip(rows.into_iter().skip(skip)) {
         buffer.set_line(inner.x, y, &row, inner.width);
     }
-    (None, body as u16)
+    (None, whole as u16)
 }
 
-/// The lines of the files that there is room for; a line that is wider than the box is cut there.
-fn shown(
-    view: &TrustView,
-    room: usize,
-    theme: &Theme,
-    lines: &[(Part, Printable)],
-    width: u16,
-) -> Vec<Line<'static>> {
-    let first = view.scroll.min(lines.len().saturating_sub(room));
-    let row = |(part, text): &(Part, Printable)| {
+/// The lines of the files, each with its rows: what a line does must not hide behind the border.
+fn wrapped(view: &TrustView, theme: &Theme, width: u16) -> Vec<Vec<Line<'static>>> {
+    let rows = |(part, text): &(Part, Printable)| {
         let token = match part {
             Part::File => Token::OverlayTitle,
             Part::Same => Token::Muted,
             Part::Added => Token::DiffAdded,
             Part::Removed => Token::DiffRemoved,
         };
-        Line::styled(wrap::truncate(text, width).into_owned(), theme.style(token))
+        wrap::wrap_at(&[Span::styled(text.as_str(), theme.style(token))], width, 2, Break::Anywhere)
     };
-    lines.iter().skip(first).take(room).map(row).collect()
+    view.lines().iter().map(rows).collect()
+}
+
+/// The rows that there is room for, and how many lines are whole among them.
+fn shown(view: &TrustView, room: usize, lines: &[Vec<Line<'static>>]) -> (Vec<Line<'static>>, usize) {
+    let last = lines.len().saturating_sub(fitting(lines.iter().rev(), room).max(1));
+    let rest = lines.get(view.scroll.min(last)..).unwrap_or_default();
+    (rest.iter().flatten().take(room).cloned().collect(), fitting(rest.iter(), room).max(1))
+}
+
+/// How many lines fit, from the first on.
+fn fitting<'a>(lines: impl Iterator<Item = &'a Vec<Line<'static>>>, room: usize) -> usize {
+    let mut rows = 0;
+    let fits = |line: &&Vec<Line<'static>>| {
+        rows += line.len();
+        rows <= room
+    };
+    lines.take_while(fits).count()
 }

@@ -206,6 +206,8 @@ impl Appender {
     fn mend(&mut self) -> io::Result<()> {
         if self.file.metadata()?.nlink() == 0 {
             self.revive()?;
+            // If it fails here, this descriptor too must not be asked again.
+            self.doubtful = true;
             self.disk.sync(&self.file)?;
             self.settled();
             return Ok(());
@@ -217,8 +219,10 @@ impl Appender {
         if (old.dev(), old.ino()) != (new.dev(), new.ino()) || new.ino() != same.ino() {
             return Err(io::Error::other("another file stands in its place"));
         }
+        let mut after = 0;
         for piece in &mut self.unsynced {
-            piece.rewrite(&*self.disk, &file, &places)?;
+            piece.rewrite(&*self.disk, &file, &places, after)?;
+            after = piece.at.saturating_add(piece.bytes.len() as u64);
         }
         self.disk.sync(&file)?;
         let old = std::mem::replace(&mut self.file, file);
@@ -262,10 +266,12 @@ impl Appender {
 
 impl Piece {
     /// Writes the bytes once more where they stood. When something else stands there now they go
-    /// to the end: a line that is there twice does no harm, one that is overwritten would.
-    fn rewrite(&mut self, disk: &dyn Disk, file: &File, places: &File) -> io::Result<()> {
+    /// to the end: a line that is there twice does no harm, one that is overwritten would. So they
+    /// do when they stood before `after`, where a piece before them went: the last line is where
+    /// the conversation goes on.
+    fn rewrite(&mut self, disk: &dyn Disk, file: &File, places: &File, after: u64) -> io::Result<()> {
         let len = file.metadata()?.len();
-        if self.at <= len && self.is_there(file, len)? {
+        if (after..=len).contains(&self.at) && self.is_there(file, len)? {
             return disk.write_at(places, &self.bytes, self.at);
         }
         let mut last = [b'\n'];

@@ -166,6 +166,14 @@ impl SessionFile {
         matches!(self.state, State::Open(_)) && self.pending.is_empty()
     }
 
+    /// Whether lines wait that belong in the file and could not be written.
+    pub fn owes(&self) -> bool {
+        match self.state {
+            State::Absent => self.due,
+            _ => !self.pending.is_empty(),
+        }
+    }
+
     /// Where it is, or will be.
     pub fn path(&self) -> &Path {
         &self.path

@@ -275,6 +275,11 @@ impl Session {
         self.file.as_mut().map(SessionFile::take_remarks).unwrap_or_default()
     }
 
+    /// Whether some of it could not be written and is in memory only.
+    pub fn owes(&self) -> bool {
+        self.file.as_ref().is_some_and(SessionFile::owes)
+    }
+
     /// What it is.
     pub fn info(&self) -> &SessionInfo {
         &self.info
@@ -395,7 +400,9 @@ impl Session {
     pub fn set_name(&mut self, name: &str) -> Result<(), SessionError> {
         let name: Vec<&str> = name.lines().map(str::trim).filter(|line| !line.is_empty()).collect();
         let name = name.join(" ");
-        if self.tree.name().unwrap_or_default() == name {
+        // The last name may stand in what was not read, or be of another program.
+        let known = [self.tree.name(), self.info.name.as_deref()];
+        if known.iter().all(|known| known.unwrap_or_default() == name) {
             return Ok(());
         }
         self.info.name = Some(name.clone()).filter(|name| !name.is_empty());

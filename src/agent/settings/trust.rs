@@ -13,7 +13,7 @@ use std::path::{Path, PathBuf};
 
 use serde::{Deserialize, Serialize};
 
-use super::{MAX_BYTES, Settings, SettingsError, ThinkingLevel, read_toml_text};
+use super::{Settings, SettingsError, ThinkingLevel, read_toml_text};
 use crate::agent::files::{LockFile, read_capped, replace};
 
 /// The folder of a project's own settings.
@@ -24,6 +24,8 @@ const ACTING: [&str; 3] = ["config.toml", "SYSTEM.md", "APPEND_SYSTEM.md"];
 pub const PROMPT_FILES: [&str; 2] = ["SYSTEM.md", "APPEND_SYSTEM.md"];
 /// Largest file of a project that is read, in bytes.
 const LARGEST: u64 = 64 * 1024;
+/// Largest file of answers, in bytes: it holds copies of all files that are trusted, escaped.
+const MOST_KEPT: u64 = 64 * 1024 * 1024;
 
 /// The acting files of a folder, by name.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -172,13 +174,17 @@ impl Project {
             kept.refused.push(self.root.clone());
         }
         let text = serde_json::to_vec_pretty(&kept).map_err(|error| failed(error.into()))?;
+        if text.len() as u64 > MOST_KEPT {
+            // It could not be read again, and nothing would be trusted any more.
+            return Err(failed(io::ErrorKind::FileTooLarge.into()));
+        }
         replace(file, &text).map_err(failed)
     }
 }
 
 fn load(file: &Path) -> Result<Kept, SettingsError> {
     let wrong = |error: &dyn std::fmt::Display| SettingsError(format!("{}: {error}", file.display()));
-    match read_capped(file, MAX_BYTES) {
+    match read_capped(file, MOST_KEPT) {
         Ok(bytes) => serde_json::from_slice(&bytes).map_err(|error| wrong(&error)),
         Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(Kept::default()),
         Err(error) => Err(wrong(&error)),
