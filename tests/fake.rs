@@ -60,9 +60,10 @@ impl Player {
         self.answers.lock().unwrap().push_back(answer);
     }
 
-    /// Takes back the scripts that no request came for.
+    /// Takes back the scripts that no request came for, and forgets the requests.
     pub fn clear(&self) {
         self.answers.lock().unwrap().clear();
+        self.requests.lock().unwrap().clear();
     }
 }
 

@@ -325,6 +325,27 @@ fn a_removed_file_is_written_anew_and_that_is_told() {
 }
 
 #[test]
+fn a_file_put_in_its_place_stays_and_the_session_goes_on_beside_it() {
+    let folder = Folder::new();
+    let path = folder.file(format!("{HEADER}\n{}\n", line("a", None, "one")));
+    let mut session = opened_soon(&path);
+    session.append(user("two")).unwrap();
+    // As an editor saves: an older state of it, under the same name.
+    let theirs = format!("{HEADER}\n{}\n", line("a", None, "changed"));
+    fs::write(folder.path().join("theirs"), &theirs).unwrap();
+    fs::rename(folder.path().join("theirs"), &path).unwrap();
+    session.append(user("three")).unwrap();
+    session.flush().unwrap();
+    let beside = session.info().file.clone().unwrap();
+    let remarks = session.take_remarks().join("\n");
+    assert!(remarks.contains(beside.to_str().unwrap()) && beside != path, "{remarks}");
+    assert!(!session.owes());
+    drop(session);
+    assert_eq!(fs::read_to_string(&path).unwrap(), theirs);
+    assert_eq!(texts(&opened_soon(&beside)), ["user:one", "user:two", "user:three"]);
+}
+
+#[test]
 fn a_revived_file_that_cannot_be_made_safe_is_in_doubt() {
     let folder = Folder::new();
     let path = folder.file(format!("{HEADER}\n{}\n", line("a", None, "one")));

@@ -236,6 +236,10 @@ impl Agent {
         let deadline = Instant::now() + END;
         self.end_shells(deadline).await;
         self.flush();
+        if self.config.session.owes() {
+            let text = "the end of this session could not be written and is lost";
+            self.notice(NoticeLevel::Error, text, Some("what stands in its file can be gone on with"));
+        }
         self.emit(AgentEvent::Stopped);
         while !self.outbox.is_empty() && timeout_at(deadline, self.outbox.tend()).await.is_ok() {}
     }

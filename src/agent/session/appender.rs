@@ -20,6 +20,8 @@ use crate::agent::files::private_dir;
 /// So many bytes may wait for the end of a turn; then they are brought to disk before it, so that
 /// what is kept of them stays small for as long as the disk is well.
 const UNSYNCED: usize = 8 * 1024 * 1024;
+/// How many files may stand beside each other where others take their names.
+const MOST_BESIDE: usize = 99;
 
 /// A file open for appending.
 #[derive(Debug)]
@@ -95,6 +97,11 @@ impl Appender {
     /// From now on its deeds are done by `disk`.
     pub(super) fn set_disk(&mut self, disk: Arc<dyn Disk>) {
         self.disk = disk;
+    }
+
+    /// Where it is: beside its first place, when another file was put there.
+    pub(super) fn path(&self) -> &Path {
+        &self.path
     }
 
     /// What people should know although it was mended, once.
@@ -232,7 +239,7 @@ impl Appender {
         Ok(())
     }
 
-    /// The file was deleted while it was open: its content goes into a new one of the same name.
+    /// The file was deleted while it was open: its content goes into a new one.
     fn revive(&mut self) -> io::Result<()> {
         let mut bytes = vec![0; usize::try_from(self.len).unwrap_or(0)];
         self.file.read_exact_at(&mut bytes, 0)?;
@@ -243,7 +250,7 @@ impl Appender {
                 place.copy_from_slice(&piece.bytes);
             }
         }
-        let file = Self::made(&*self.disk, &self.path)?;
+        let (path, file) = self.made_again()?;
         let mut rest = bytes.as_slice();
         while !rest.is_empty() {
             let written = match self.disk.write(&file, rest) {
@@ -251,16 +258,37 @@ impl Appender {
                 result => result,
             };
             // Half of it in its place would keep the next attempt from making it.
-            let written = written.inspect_err(|_| std::fs::remove_file(&self.path).unwrap_or_default())?;
+            let written = written.inspect_err(|_| std::fs::remove_file(&path).unwrap_or_default())?;
             rest = rest.get(written..).unwrap_or_default();
         }
         (self.file, self.locked, self.fresh, self.doubtful) = (file, None, true, false);
         self.unsynced = vec![Piece { at: 0, bytes }];
         // The note may have gone with the file; the old one must go before the new one comes.
         drop(self.note.take());
-        self.note = Note::leave(&self.path);
-        self.remarks.push("the session file was removed while it was open; it was written anew".to_owned());
+        self.note = Note::leave(&path);
+        self.remarks.push(if path == self.path {
+            "the session file was removed while it was open; it was written anew".to_owned()
+        } else {
+            let path = path.display();
+            format!("another file was put in the place of the session's; the session goes on in {path}")
+        });
+        self.path = path;
         Ok(())
+    }
+
+    /// Makes the file once more: of its old name, or beside it where another file has taken that,
+    /// as programs do that write a new file and rename it.
+    fn made_again(&self) -> io::Result<(PathBuf, File)> {
+        let stem = self.path.file_stem().unwrap_or_default().to_string_lossy();
+        let beside = (2..=MOST_BESIDE).map(|n| self.path.with_file_name(format!("{stem}-{n}.jsonl")));
+        let mut taken = io::Error::from(ErrorKind::AlreadyExists);
+        for path in std::iter::once(self.path.clone()).chain(beside) {
+            match Self::made(&*self.disk, &path) {
+                Err(error) if error.kind() == ErrorKind::AlreadyExists => taken = error,
+                made => return Ok((path, made?)),
+            }
+        }
+        Err(taken)
     }
 }
 

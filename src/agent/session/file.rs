@@ -176,7 +176,10 @@ impl SessionFile {
 
     /// Where it is, or will be.
     pub fn path(&self) -> &Path {
-        &self.path
+        match &self.state {
+            State::Open(appender) => appender.path(),
+            State::Absent | State::ReadOnly(_) | State::Refused | State::Looked => &self.path,
+        }
     }
 
     /// What somebody else appended since the last look; whole lines as far as they wrote whole

@@ -416,7 +416,7 @@ impl Session {
     pub fn flush(&mut self) -> Result<(), SessionError> {
         let Some(file) = &mut self.file else { return Ok(()) };
         let result = file.flush();
-        result.map_err(|source| SessionError::Io { path: file.path().to_owned(), source })
+        self.written(result)
     }
 
     fn add(&mut self, body: Body, worth: Worth) -> Result<(), SessionError> {
@@ -448,7 +448,17 @@ impl Session {
         self.tree.push(entry);
         let Some(file) = &mut self.file else { return Ok(()) };
         let result = file.append(line, worth);
-        result.map_err(|source| SessionError::Io { path: file.path().to_owned(), source })
+        self.written(result)
+    }
+
+    fn written(&mut self, result: std::io::Result<()>) -> Result<(), SessionError> {
+        let Some(file) = &self.file else { return Ok(()) };
+        let path = file.path();
+        // It goes on elsewhere when another file was put in its place.
+        if self.info.file.as_deref() != Some(path) {
+            self.info.file = Some(path.to_owned());
+        }
+        result.map_err(|source| SessionError::Io { path: path.to_owned(), source })
     }
 }
 

@@ -24,6 +24,7 @@ use tokio::sync::mpsc;
 use super::crash;
 use super::exit::Exit;
 use super::signals::{Caught, Signals};
+use crate::agent::event::NoticeLevel;
 use crate::agent::task::AgentHandle;
 use crate::agent::{AgentCommand, AgentEvent};
 use crate::app::effect::{Reply, Request, Setting, Ticket};
@@ -384,21 +385,23 @@ impl Front {
     /// Ends the agent in order, gives the terminal back, and says how to go on.
     async fn end(mut self) {
         self.desk.close();
+        let mut lines = Vec::new();
         let ended = async {
             self.send_waiting();
             let _ = self.agent.commands.send(AgentCommand::Shutdown).await;
             while let Some(event) = self.agent.events.recv().await {
+                // Nobody sees the screen any more.
+                if let AgentEvent::Notice { level: NoticeLevel::Error, text, .. } = &event {
+                    lines.push(text.clone());
+                }
                 if self.screen.fold(Msg::Agent(event)).is_err() {
                     break;
                 }
             }
         };
         let _ = tokio::time::timeout(FAREWELL, ended).await;
-        let line = self.screen.model().and_then(how_to_resume);
-        match line {
-            Some(line) => drop(self.screen.tty.farewell(&line)),
-            None => self.screen.tty.leave(),
-        }
+        lines.extend(self.screen.model().and_then(how_to_resume));
+        drop(self.screen.tty.farewell(&lines));
     }
 }
 

@@ -116,13 +116,14 @@ impl Tty {
         self.cursor = None;
     }
 
-    /// Leaves, and prints one line below the prompt.
+    /// Leaves, and prints lines below the prompt.
     ///
     /// # Errors
     /// The terminal is gone.
-    pub fn farewell(mut self, line: &str) -> io::Result<()> {
+    pub fn farewell(mut self, lines: &[String]) -> io::Result<()> {
         self.leave();
-        self.send(format!("{}\r\n", plain(line)).as_bytes())
+        let text: String = lines.iter().map(|line| format!("{}\r\n", plain(line))).collect();
+        self.send(text.as_bytes())
     }
 
     /// Takes the mouse or leaves it to the terminal.
