@@ -34,6 +34,9 @@ const SHAPES: [(&str, usize); 20] = [
     ("npm_", 30),
 ];
 
+/// Length of the shortest key of these shapes.
+const SHORTEST_KEY: usize = 20;
+
 /// Masks text and counts.
 #[derive(Clone, Debug, Default)]
 pub struct Mask {
@@ -97,37 +100,19 @@ impl Mask {
     /// Words that look like keys.
     fn words(&mut self, text: &str) -> String {
         let mut out = String::with_capacity(text.len());
-        let mut word = String::new();
-        for c in text.chars().chain(std::iter::once('\n')) {
-            if c.is_ascii_alphanumeric() || matches!(c, '-' | '_' | '.') {
-                word.push(c);
-                continue;
+        for piece in text.split_inclusive(|c| !is_of_word(c)) {
+            let word = piece.strip_suffix(|c| !is_of_word(c)).unwrap_or(piece);
+            match before_key(word) {
+                Some(before) => {
+                    self.found += 1;
+                    out.push_str(before);
+                    out.push_str(MARK);
+                    out.extend(piece.strip_prefix(word));
+                }
+                None => out.push_str(piece),
             }
-            out.push_str(&self.word(&word));
-            word.clear();
-            out.push(c);
         }
-        // The line end that was added to close the last word.
-        out.pop();
         out
-    }
-
-    fn word(&mut self, word: &str) -> String {
-        let shape = SHAPES.iter().find_map(|(begin, least)| {
-            let at = word.find(begin)?;
-            let (before, key) = word.split_at_checked(at)?;
-            // In the middle of another word these letters are no beginning.
-            let begins = before.chars().next_back().is_none_or(|c| !c.is_ascii_alphanumeric());
-            (begins && key.len() >= begin.len() + least && mixed(key)).then(|| before.to_owned())
-        });
-        let token = || word.starts_with("eyJ") && word.len() > 60 && word.matches('.').count() == 2;
-        match shape.or_else(|| token().then(String::new)) {
-            Some(before) => {
-                self.found += 1;
-                before + MARK
-            }
-            None => word.to_owned(),
-        }
     }
 
     fn private_keys(&mut self, text: &str) -> String {
@@ -157,6 +142,27 @@ impl Mask {
 /// Keys have digits or large letters in them; words with dashes do not.
 fn mixed(key: &str) -> bool {
     key.chars().skip(3).any(|c| c.is_ascii_digit() || c.is_ascii_uppercase())
+}
+
+fn is_of_word(c: char) -> bool {
+    c.is_ascii_alphanumeric() || matches!(c, '-' | '_' | '.')
+}
+
+/// What stands before the key that a word holds; none when it holds none.
+fn before_key(word: &str) -> Option<&str> {
+    // Nearly all words are shorter than any key, and looking at them closer takes long.
+    if word.len() < SHORTEST_KEY {
+        return None;
+    }
+    let token = word.starts_with("eyJ") && word.len() > 60 && word.matches('.').count() == 2;
+    SHAPES.iter().find_map(|(begin, least)| shaped(word, begin, *least)).or(token.then_some(""))
+}
+
+fn shaped<'w>(word: &'w str, begin: &str, least: usize) -> Option<&'w str> {
+    let (before, key) = word.split_at_checked(word.find(begin)?)?;
+    // In the middle of another word these letters are no beginning.
+    let begins = before.chars().next_back().is_none_or(|c| !c.is_ascii_alphanumeric());
+    (begins && key.len() >= begin.len() + least && mixed(key)).then_some(before)
 }
 
 #[cfg(test)]
@@ -192,6 +198,12 @@ mod tests {
         check("-----BEGIN PRIVATE KEY-----\nabc", "[secret]", 1);
         let token = format!("eyJ{long}.{long}.{long}");
         check(&format!("token: {token}!"), "token: [secret]!", 1);
+    }
+
+    #[test]
+    fn no_key_is_shorter_than_what_is_looked_at() {
+        let shortest = SHAPES.iter().map(|(begin, least)| begin.len() + least).min();
+        assert_eq!(shortest, Some(SHORTEST_KEY));
     }
 
     #[test]
