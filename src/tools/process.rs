@@ -261,18 +261,17 @@ impl Run<'_> {
                 () = cancel.cancelled(), if self.why == Why::Itself => self.end(Why::Cancelled),
                 () = at(deadline), if waiting && self.why == Why::Itself => self.end(Why::TimedOut),
                 status = self.child.wait(), if waiting => {
-                    self.status = Some(status?);
-                    if let Some(Output::Terminal(pty)) = &mut self.output {
-                        pty.let_go();
-                    }
+                    self.ended_with(status?);
                     grace = Instant::now() + GRACE;
                 }
                 () = ended(&mut self.ending), if self.ending.is_some() => {
                     self.ending = None;
-                    // What cannot be killed is not waited for.
                     grace = grace.max(Instant::now() + GRACE);
-                    if self.status.is_none() {
-                        break;
+                    if waiting {
+                        // It may have ended without our having been told. What cannot be killed is
+                        // not waited for.
+                        let Some(status) = self.child.try_wait()? else { break };
+                        self.ended_with(status);
                     }
                 }
                 () = sleep_until(grace), if !waiting && self.ending.is_none() => break,
@@ -286,6 +285,13 @@ impl Run<'_> {
         }
         let duration = started.elapsed();
         self.finish(duration, scratch).await
+    }
+
+    fn ended_with(&mut self, status: ExitStatus) {
+        self.status = Some(status);
+        if let Some(Output::Terminal(pty)) = &mut self.output {
+            pty.let_go();
+        }
     }
 
     fn is_over(&self) -> bool {
