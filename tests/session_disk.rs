@@ -7,7 +7,7 @@ use std::collections::HashMap;
 use std::fs::{self, File, OpenOptions};
 use std::io::{self, Write};
 use std::os::unix::fs::{FileExt, MetadataExt, PermissionsExt};
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex};
 
 use serde_json::json;
@@ -242,12 +242,18 @@ impl Disk for Unsafe {
     }
 }
 
-#[test]
-fn a_failed_sync_is_never_tried_again_on_the_same_descriptor() {
+/// An open session of one message, on such a disk; its folder lives as long as it is held.
+fn on_unsafe_disk() -> (Folder, PathBuf, Arc<Unsafe>, Session) {
     let folder = Folder::new();
     let path = folder.file(format!("{HEADER}\n{}\n", line("a", None, "one")));
     let disk = Arc::new(Unsafe::default());
-    let mut session = opened_soon(&path).with_disk(disk.clone());
+    let session = opened_soon(&path).with_disk(disk.clone());
+    (folder, path, disk, session)
+}
+
+#[test]
+fn a_failed_sync_is_never_tried_again_on_the_same_descriptor() {
+    let (_folder, path, disk, mut session) = on_unsafe_disk();
     let deeds = || std::mem::take(&mut *disk.deeds.lock().unwrap());
     session.append(user("two")).unwrap();
     session.flush().unwrap();
@@ -283,10 +289,7 @@ fn a_failed_sync_is_never_tried_again_on_the_same_descriptor() {
 
 #[test]
 fn what_another_program_put_in_the_place_is_not_overwritten() {
-    let folder = Folder::new();
-    let path = folder.file(format!("{HEADER}\n{}\n", line("a", None, "one")));
-    let disk = Arc::new(Unsafe::default());
-    let mut session = opened_soon(&path).with_disk(disk.clone());
+    let (_folder, path, disk, mut session) = on_unsafe_disk();
     session.append(user("two")).unwrap();
     // Another program took our line for torn and wrote its own there.
     let text = fs::read_to_string(&path).unwrap();
@@ -305,10 +308,7 @@ fn what_another_program_put_in_the_place_is_not_overwritten() {
 
 #[test]
 fn a_removed_file_is_written_anew_and_that_is_told() {
-    let folder = Folder::new();
-    let path = folder.file(format!("{HEADER}\n{}\n", line("a", None, "one")));
-    let disk = Arc::new(Unsafe::default());
-    let mut session = opened_soon(&path).with_disk(disk.clone());
+    let (_folder, path, disk, mut session) = on_unsafe_disk();
     session.append(user("two")).unwrap();
     fs::remove_file(&path).unwrap();
     disk.fails.lock().unwrap().push_back(true);
@@ -347,10 +347,7 @@ fn a_file_put_in_its_place_stays_and_the_session_goes_on_beside_it() {
 
 #[test]
 fn a_revived_file_that_cannot_be_made_safe_is_in_doubt() {
-    let folder = Folder::new();
-    let path = folder.file(format!("{HEADER}\n{}\n", line("a", None, "one")));
-    let disk = Arc::new(Unsafe::default());
-    let mut session = opened_soon(&path).with_disk(disk.clone());
+    let (_folder, path, disk, mut session) = on_unsafe_disk();
     session.append(user("two")).unwrap();
     fs::remove_file(&path).unwrap();
     disk.fails.lock().unwrap().extend([true, true]);
@@ -365,10 +362,7 @@ fn a_revived_file_that_cannot_be_made_safe_is_in_doubt() {
 #[test]
 fn what_is_written_once_more_at_the_end_keeps_its_order() {
     for failures in 1..=2 {
-        let folder = Folder::new();
-        let path = folder.file(format!("{HEADER}\n{}\n", line("a", None, "one")));
-        let disk = Arc::new(Unsafe::default());
-        let mut session = opened_soon(&path).with_disk(disk.clone());
+        let (_folder, path, disk, mut session) = on_unsafe_disk();
         let begin = fs::metadata(&path).unwrap().len();
         session.append(user("two")).unwrap();
         // What another program wrote stands where the first of them was taken to be.

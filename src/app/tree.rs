@@ -3,6 +3,8 @@
 //! The rows come from the agent; where the person goes from here is for `update/tree.rs`. Laying
 //! out never recurses, as a conversation is a tree of thousands of generations.
 
+mod filter;
+
 use std::collections::BTreeSet;
 
 use super::key::{Key, KeyCode, Mods};
@@ -11,51 +13,7 @@ use super::overlay::Outcome;
 use super::times::Times;
 use crate::agent::command::Parting;
 use crate::agent::session::outline::{Outline, OutlineRow, RowKind};
-
-/// Which rows are shown.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub enum Filter {
-    /// Everything that was said and done.
-    #[default]
-    Default,
-    NoTools,
-    UserOnly,
-    Labelled,
-    /// Changes of settings, too.
-    All,
-}
-
-impl Filter {
-    const ORDER: [Filter; 5] =
-        [Filter::Default, Filter::NoTools, Filter::UserOnly, Filter::Labelled, Filter::All];
-
-    /// Its name for people.
-    pub fn name(self) -> &'static str {
-        match self {
-            Filter::Default => "messages and tools",
-            Filter::NoTools => "without tools",
-            Filter::UserOnly => "yours only",
-            Filter::Labelled => "labelled only",
-            Filter::All => "everything",
-        }
-    }
-
-    fn step(self, by: isize) -> Self {
-        let count = Self::ORDER.len() as isize;
-        let at = Self::ORDER.iter().position(|filter| *filter == self).unwrap_or_default() as isize;
-        Self::ORDER.get((at + by).rem_euclid(count) as usize).copied().unwrap_or_default()
-    }
-
-    fn takes(self, row: &OutlineRow) -> bool {
-        match self {
-            Filter::Default => row.kind != RowKind::Setting,
-            Filter::NoTools => !matches!(row.kind, RowKind::Setting | RowKind::Tool | RowKind::Calls),
-            Filter::UserOnly => row.kind == RowKind::User,
-            Filter::Labelled => row.label.is_some(),
-            Filter::All => true,
-        }
-    }
-}
+pub use filter::Filter;
 
 /// A row as it is laid out.
 #[derive(Clone, Debug, PartialEq, Eq)]

@@ -72,8 +72,8 @@ impl Folder {
                 (Some(old), Some(new)) if old == new => return None,
                 (Some(_), Some(_)) => Kind::Changed,
             };
-            let text = |text: Option<&String>| text.map(String::as_str).unwrap_or_default().to_owned();
-            Some(Change { file: format!("{FOLDER}/{name}"), kind, lines: difference(&text(old), &text(new)) })
+            let lines = difference(old.map_or("", String::as_str), new.map_or("", String::as_str));
+            Some(Change { file: format!("{FOLDER}/{name}"), kind, lines })
         };
         let here = cwd.canonicalize().is_ok_and(|cwd| cwd == project.root());
         Ok(Folder {
