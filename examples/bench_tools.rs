@@ -15,7 +15,7 @@ use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use serde_json::{Value, json};
-use tau::tools::ledger::Ledger;
+use tau::tools::file_versions::Ledger;
 use tau::tools::process::ChildEnv;
 use tau::tools::scratch::Scratch;
 use tau::tools::{Limits, Progress, ToolContext, Toolbox};

@@ -6,7 +6,7 @@ use std::io::Write;
 
 use tau::agent::AgentEvent;
 use tau::agent::api::Agent;
-use tau::agent::event::Delta;
+use tau::agent::protocol::event::Delta;
 use tokio::io::{AsyncBufReadExt, BufReader, stdin};
 
 #[tokio::main(flavor = "current_thread")]

@@ -13,7 +13,7 @@ use futures_util::{StreamExt, stream};
 use tau::agent::api::Agent;
 use tau::agent::catalogue;
 use tau::agent::demo::{DemoTransport, Pace};
-use tau::agent::message::Message;
+use tau::agent::protocol::message::Message;
 use tau::agent::provider::scripted::says;
 use tau::agent::provider::{EventStream, ModelRequest, StreamEvent, Transport};
 use tokio_util::sync::CancellationToken;

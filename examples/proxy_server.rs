@@ -19,14 +19,14 @@ use futures_util::StreamExt;
 use tau::agent::api::EnvKeys;
 use tau::agent::catalogue::Catalogue;
 use tau::agent::demo::DemoTransport;
+use tau::agent::engine::task::FindModel;
 use tau::agent::provider::Transport;
 use tau::agent::provider::direct::Direct;
 use tau::agent::provider::proxy::ProxyCall;
 use tau::agent::provider::proxy::wire::WireWriter;
 use tau::agent::provider::scripted;
-use tau::agent::secret::Secret;
+use tau::agent::secrets::Secret;
 use tau::agent::settings::auth::KeySource;
-use tau::agent::task::FindModel;
 use tokio_util::sync::CancellationToken;
 
 /// Largest request, in bytes: conversations hold pictures.

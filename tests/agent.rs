@@ -17,8 +17,8 @@ use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use serde_json::{Value, json};
-use tau::agent::command::{Queue, SessionCommand};
-use tau::agent::message::{Message, StopReason};
+use tau::agent::protocol::command::{Queue, SessionCommand};
+use tau::agent::protocol::message::{Message, StopReason};
 use tau::agent::provider::FailureKind;
 use tau::agent::{AgentCommand, AgentEvent};
 use tau::tools::{Content, Toolbox};
@@ -265,7 +265,7 @@ async fn settings_count_from_the_next_request_on() {
     bench.prompt("go").await;
     bench.until(|event| matches!(event, AgentEvent::TurnStart)).await;
     bench.send(AgentCommand::SetModel { model: model("second") }).await;
-    bench.send(AgentCommand::SetThinking { level: tau::agent::model::ThinkingLevel::High }).await;
+    bench.send(AgentCommand::SetThinking { level: tau::agent::protocol::model::ThinkingLevel::High }).await;
     bench.settled().await;
     let used: Vec<(String, &str)> = player
         .requests
@@ -290,7 +290,7 @@ async fn a_reader_that_stalls_loses_nothing_and_can_abort() {
         .iter()
         .filter_map(|event| match event {
             AgentEvent::MessageUpdate {
-                assistant_message_event: tau::agent::event::Delta::TextDelta { delta, .. },
+                assistant_message_event: tau::agent::protocol::event::Delta::TextDelta { delta, .. },
                 ..
             } => Some(delta.as_str()),
             _ => None,

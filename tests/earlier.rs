@@ -4,8 +4,8 @@
 use std::sync::Arc;
 
 use serde_json::json;
-use tau::agent::command::Shown;
-use tau::agent::message::{Block, Message, StopReason};
+use tau::agent::protocol::command::Shown;
+use tau::agent::protocol::message::{Block, Message, StopReason};
 use tau::agent::{AgentCommand, AgentEvent};
 use tau::app::geometry::{Position, Size};
 use tau::app::transcript::Body;

@@ -6,10 +6,10 @@ use std::path::Path;
 use std::process::{Command, Stdio};
 
 use serde_json::{Value, json};
-use tau::agent::command::Wish;
-use tau::agent::event::Source;
 use tau::agent::export::{Format, document};
-use tau::agent::message::StopReason;
+use tau::agent::protocol::command::Wish;
+use tau::agent::protocol::event::Source;
+use tau::agent::protocol::message::StopReason;
 use tau::agent::session::{Access, Session};
 use tau::agent::{AgentCommand, AgentEvent};
 use tau::app::Effect;

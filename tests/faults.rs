@@ -8,11 +8,11 @@ use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use serde_json::json;
-use tau::agent::message::Message;
-use tau::agent::model::{Api, Model};
+use tau::agent::engine::task::Patience;
+use tau::agent::protocol::message::Message;
+use tau::agent::protocol::model::{Api, Model};
 use tau::agent::provider::direct::{Direct, Limits};
 use tau::agent::provider::http::{Http, Network, ProxyChoice};
-use tau::agent::task::Patience;
 use tau::agent::{AgentCommand, AgentEvent};
 
 use crate::fake::{Bench, brief, said};

@@ -4,9 +4,9 @@ use std::sync::Arc;
 
 use tau::agent::AgentCommand;
 use tau::agent::AgentEvent;
-use tau::agent::command::{Parting, Queue, SessionCommand, Shown};
-use tau::agent::event::{Delta, SessionInfo};
-use tau::agent::message::{BashExecution, Message, StopReason};
+use tau::agent::protocol::command::{Parting, Queue, SessionCommand, Shown};
+use tau::agent::protocol::event::{Delta, SessionInfo};
+use tau::agent::protocol::message::{BashExecution, Message, StopReason};
 use tau::agent::session::list::SessionRow;
 use tau::agent::session::outline::{Outline, OutlineRow, RowKind};
 use tau::agent::session::search::LastWords;
@@ -232,7 +232,8 @@ fn the_complete_message_counts() {
     screen.agent(AgentEvent::MessageStart { message: Arc::new(assistant(vec![], StopReason::Stop)) });
     screen.delta(Delta::TextStart { content_index: 0 });
     screen.delta(Delta::TextDelta { content_index: 0, delta: "half of".into() });
-    let whole = assistant(vec![tau::agent::message::Block::text("half of it was lost")], StopReason::Stop);
+    let whole =
+        assistant(vec![tau::agent::protocol::message::Block::text("half of it was lost")], StopReason::Stop);
     screen.agent(AgentEvent::MessageEnd { message: Arc::new(whole) });
     assert!(text(&screen.draw()).contains("half of it was lost"));
 }

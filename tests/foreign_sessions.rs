@@ -8,8 +8,8 @@ use std::path::Path;
 
 use serde::Deserialize;
 use serde_json::{Value, json};
-use tau::agent::command::Wish;
-use tau::agent::message::{Block, Message, UserContent};
+use tau::agent::protocol::command::Wish;
+use tau::agent::protocol::message::{Block, Message, UserContent};
 use tau::agent::session::search::{last_words, search};
 use tau::agent::session::{Part, Session};
 use tau::agent::{AgentCommand, AgentEvent};

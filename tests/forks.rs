@@ -4,7 +4,7 @@ use std::path::Path;
 use std::sync::Arc;
 
 use serde_json::{Value, json};
-use tau::agent::message::Message;
+use tau::agent::protocol::message::Message;
 use tau::agent::session::{Part, Session};
 
 const LINES: [&str; 8] = [

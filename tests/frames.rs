@@ -4,8 +4,8 @@ use std::sync::Arc;
 
 use serde_json::json;
 use tau::agent::AgentEvent;
-use tau::agent::event::{Delta, NoticeLevel};
-use tau::agent::message::{Block, StopReason};
+use tau::agent::protocol::event::{Delta, NoticeLevel};
+use tau::agent::protocol::message::{Block, StopReason};
 use tau::agent::session::list::SessionRow;
 use tau::agent::session::outline::{Outline, OutlineRow, RowKind};
 use tau::agent::session::search::LastWords;
@@ -107,7 +107,7 @@ fn tools() -> Screen {
     screen
 }
 
-fn start_call(screen: &mut Screen, call: &tau::agent::message::ToolCall) {
+fn start_call(screen: &mut Screen, call: &tau::agent::protocol::message::ToolCall) {
     screen.agent(AgentEvent::ToolExecutionStart {
         tool_call_id: call.id.clone(),
         tool_name: call.name.clone(),

@@ -1,7 +1,7 @@
 //! Handing the keyboard to a running command: keys, frames, and the real program in a terminal.
 
-use tau::agent::event::Question;
-use tau::agent::message::BashExecution;
+use tau::agent::protocol::event::Question;
+use tau::agent::protocol::message::BashExecution;
 use tau::agent::{AgentCommand, AgentEvent};
 use tau::app::geometry::Size;
 use tau::app::{Effect, Msg};

@@ -10,7 +10,7 @@ use std::process::{Command, Stdio};
 use std::time::{Duration, Instant};
 
 use serde_json::{Value, json};
-use tau::agent::message::{Message, StopReason};
+use tau::agent::protocol::message::{Message, StopReason};
 use tau::agent::session::entry::Body;
 use tau::agent::session::list::newest;
 use tau::agent::session::{Access, Session};
@@ -59,7 +59,7 @@ fn killed(folder: &Path, after: Duration) -> Vec<Message> {
 /// All calls have exactly one result, in what a request would hold.
 fn check_calls(session: &Session) {
     let model = crate::fake::model("first");
-    let told = tau::agent::context::for_request(&session.context().messages, &model);
+    let told = tau::agent::context::request::for_request(&session.context().messages, &model);
     let mut open: Vec<String> = Vec::new();
     for message in &told {
         match message.as_ref() {

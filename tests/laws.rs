@@ -6,8 +6,8 @@
 use std::sync::Arc;
 
 use tau::agent::AgentEvent;
-use tau::agent::event::{Delta, NoticeLevel, Question};
-use tau::agent::message::{BashExecution, Block, StopReason};
+use tau::agent::protocol::event::{Delta, NoticeLevel, Question};
+use tau::agent::protocol::message::{BashExecution, Block, StopReason};
 use tau::agent::session::outline::{Outline, OutlineRow, RowKind};
 use tau::agent::session::search::LastWords;
 use tau::app::effect::{Reply, Ticket};

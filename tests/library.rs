@@ -10,14 +10,14 @@ use std::time::Duration;
 
 use serde_json::{Value, json};
 use tau::agent::api::{Agent, AgentBuilder, AgentError, CodingAgent, KeyFn};
-use tau::agent::attachment::Attachment;
-use tau::agent::command::{AgentCommand, Queue};
-use tau::agent::conduct::{Hooks, QueueMode, SteerMode};
-use tau::agent::event::AgentEvent;
-use tau::agent::message::{Block, Message, StopReason, UserContent, UserMessage};
-use tau::agent::model::{Model, ThinkingLevel};
+use tau::agent::engine::behavior::{Hooks, QueueMode, SteerMode};
+use tau::agent::protocol::attachment::Attachment;
+use tau::agent::protocol::command::{AgentCommand, Queue};
+use tau::agent::protocol::event::AgentEvent;
+use tau::agent::protocol::message::{Block, Message, StopReason, UserContent, UserMessage};
+use tau::agent::protocol::model::{Model, ThinkingLevel};
 use tau::agent::provider::ModelRequest;
-use tau::agent::secret::Secret;
+use tau::agent::secrets::Secret;
 use tau::tools::{Content, Toolbox};
 
 use crate::fake::Step::{Call, Fail, Hang, Say, Stop};
@@ -161,8 +161,11 @@ async fn settings_hold_from_the_next_request_on() {
 #[tokio::test]
 async fn budgets_reach_the_wire() {
     let cases = [
-        (tau::agent::model::Api::AnthropicMessages, "/thinking/budget_tokens"),
-        (tau::agent::model::Api::GoogleGenerativeAi, "/generationConfig/thinkingConfig/thinkingBudget"),
+        (tau::agent::protocol::model::Api::AnthropicMessages, "/thinking/budget_tokens"),
+        (
+            tau::agent::protocol::model::Api::GoogleGenerativeAi,
+            "/generationConfig/thinkingConfig/thinkingBudget",
+        ),
     ];
     for (api, place) in cases {
         let quirks = json!({ "thinking_budgets": { "high": 7_777 } });
@@ -194,7 +197,7 @@ async fn hooks_see_every_request_and_leave_the_session_alone() {
             messages
         })
         .convert(|messages, model| {
-            let mut told = tau::agent::context::for_request(messages, model);
+            let mut told = tau::agent::context::request::for_request(messages, model);
             told.push(person("last"));
             told
         });

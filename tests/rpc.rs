@@ -13,13 +13,13 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use serde_json::{Value, json};
-use tau::agent::event::Source;
-use tau::agent::message::StopReason;
-use tau::agent::model::Model;
+use tau::agent::engine::task::{AgentConfig, spawn};
+use tau::agent::protocol::event::Source;
+use tau::agent::protocol::message::StopReason;
+use tau::agent::protocol::model::Model;
 use tau::agent::provider::{FailureKind, Transport};
-use tau::agent::task::{AgentConfig, spawn};
 use tau::cli::exit::Exit;
-use tau::cli::rpc::desk::RpcEvents;
+use tau::cli::rpc::state::RpcEvents;
 use tau::cli::rpc::{self, models::Models};
 use tau::cli::signals::Caught;
 use tokio::io::{AsyncBufReadExt, AsyncWriteExt, BufReader, DuplexStream, Lines};

@@ -11,12 +11,12 @@ use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex};
 
 use serde_json::json;
-use tau::agent::command::{SessionCommand, When as Told};
-use tau::agent::event::NoticeLevel;
-use tau::agent::files::open_with;
-use tau::agent::message::{Message, StopReason};
+use tau::agent::protocol::command::{SessionCommand, When as Told};
+use tau::agent::protocol::event::NoticeLevel;
+use tau::agent::protocol::message::{Message, StopReason};
 use tau::agent::session::Session;
 use tau::agent::session::disk::Disk;
+use tau::agent::settings::private_files::open_with;
 use tau::agent::{AgentCommand, AgentEvent};
 
 use crate::fake::Step::{Call, Say, Stop};

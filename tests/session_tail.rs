@@ -4,7 +4,7 @@ use std::fs;
 use std::path::Path;
 
 use serde_json::json;
-use tau::agent::model::ThinkingLevel;
+use tau::agent::protocol::model::ThinkingLevel;
 use tau::agent::session::index::Known;
 use tau::agent::session::list::{SessionRow, list_known};
 use tau::agent::session::search::{last_words, search};

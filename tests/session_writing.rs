@@ -5,8 +5,8 @@ use std::os::unix::fs::PermissionsExt;
 use std::path::{Path, PathBuf};
 
 use serde_json::{Value, json};
-use tau::agent::message::{AssistantMessage, Block, Message};
-use tau::agent::model::ThinkingLevel;
+use tau::agent::protocol::message::{AssistantMessage, Block, Message};
+use tau::agent::protocol::model::ThinkingLevel;
 use tau::agent::session::entry::Body;
 use tau::agent::session::{Session, SessionError, is_session_id, list};
 

@@ -5,8 +5,8 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use serde_json::{Value, json};
-use tau::agent::message::{Message, UserContent, UserMessage};
-use tau::agent::model::ThinkingLevel;
+use tau::agent::protocol::message::{Message, UserContent, UserMessage};
+use tau::agent::protocol::model::ThinkingLevel;
 use tau::agent::session::{Session, SessionError};
 use tempfile::TempDir;
 

@@ -8,11 +8,11 @@ use std::sync::Arc;
 
 use serde_json::json;
 use tau::agent::catalogue::{AdHoc, Catalogue, NotFound, demo, listing};
-use tau::agent::history::{MAX_PROMPTS, PromptHistory};
-use tau::agent::model::{Api, ThinkingLevel};
-use tau::agent::prompt::{ContextFiles, MAX_CONTEXT_FILE, PromptInputs, system_prompt};
+use tau::agent::context::system_prompt::{ContextFiles, MAX_CONTEXT_FILE, PromptInputs, system_prompt};
+use tau::agent::protocol::model::{Api, ThinkingLevel};
 use tau::agent::provider::FailureKind;
-use tau::agent::secret::Secret;
+use tau::agent::secrets::Secret;
+use tau::agent::session::prompt_history::{MAX_PROMPTS, PromptHistory};
 use tau::agent::settings::auth::{EnvLookup, KeySource, Keys};
 use tau::agent::settings::{Paths, Settings, write};
 use tempfile::TempDir;

@@ -4,7 +4,7 @@
 //! are known to understand differently (half a wide character that is moved away) are not among
 //! those tried here.
 
-use tau::tools::screen::{Screen, ToCursor};
+use tau::tools::vt::{Screen, ToCursor};
 use unicode_width::UnicodeWidthChar;
 
 use crate::laws::Dice;
@@ -12,7 +12,7 @@ use crate::laws::Dice;
 /// Columns and rows of most screens here.
 const SIZE: (u16, u16) = (20, 6);
 
-fn row_text(row: &tau::tools::screen::Row) -> String {
+fn row_text(row: &tau::tools::vt::Row) -> String {
     let mut text = String::new();
     for (column, cell) in row.cells().iter().enumerate() {
         let cell = cell.text();

@@ -221,16 +221,8 @@ const FORBIDDEN: [(&str, &str, &[&str]); 13] = [
 ];
 
 /// What `app` may know of `agent`: its plain types.
-const AGENT_FOR_APP: [&str; 8] = [
-    "message",
-    "event",
-    "command",
-    "model",
-    "settings",
-    "session::list",
-    "session::outline",
-    "session::search",
-];
+const AGENT_FOR_APP: [&str; 5] =
+    ["protocol", "settings", "session::list", "session::outline", "session::search"];
 
 #[test]
 fn imports_point_one_way() {
@@ -266,9 +258,9 @@ fn upward(layer: usize, line: &str) -> Vec<String> {
                 wrong.push(format!("crate::agent::{path}"));
             }
         }
-        let plain = ["crate::tools::details", "crate::tools::screen"];
+        let plain = ["crate::tools::details", "crate::tools::vt"];
         if names(line, "crate::tools") && !plain.iter().any(|plain| line.contains(plain)) {
-            wrong.push("crate::tools beyond details and screen".to_owned());
+            wrong.push("crate::tools beyond details and vt".to_owned());
         }
     }
     wrong
@@ -299,8 +291,8 @@ fn the_rule_about_names_sees_what_it_should() {
     }
     assert_eq!(without_comments_and_strings(r#"let a = "tokio"; // tokio"#), "let a = ; ");
     assert_eq!(upward(2, "use crate::view::x;").len(), 1);
-    assert_eq!(upward(2, "use crate::agent::run::x;").len(), 1);
-    assert_eq!(upward(2, "use crate::agent::message::x;").len(), 0);
+    assert_eq!(upward(2, "use crate::agent::engine::run::x;").len(), 1);
+    assert_eq!(upward(2, "use crate::agent::protocol::message::x;").len(), 0);
     let body = |lines: usize| format!("//! x\nfn long() {{\n{}}}\n", "    x();\n".repeat(lines));
     for (lines, length) in [(3, 5), (90, 92)] {
         let source = Source { path: "x.rs".into(), text: body(lines) };

@@ -12,9 +12,9 @@ use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use serde_json::Value;
-use tau::agent::message::{Message, StopReason};
+use tau::agent::engine::task::AgentConfig;
+use tau::agent::protocol::message::{Message, StopReason};
 use tau::agent::session::Session;
-use tau::agent::task::AgentConfig;
 use tau::agent::{AgentCommand, AgentEvent};
 use tau::tools::{Content, Toolbox};
 

@@ -5,8 +5,8 @@ use std::path::Path;
 use std::process::Command;
 
 use tau::agent::AgentCommand;
-use tau::agent::command::Tuning;
-use tau::agent::prompt::{Instructions, PromptSource};
+use tau::agent::context::system_prompt::{Instructions, PromptSource};
+use tau::agent::protocol::command::Tuning;
 use tau::agent::session::Session;
 use tau::agent::settings::Settings;
 use tau::agent::settings::folder::{Change, Folder, Kind};
@@ -17,7 +17,7 @@ use tau::app::geometry::Size;
 use tau::app::{Effect, Model, Msg};
 use tau::cli::args::Args;
 use tau::cli::compose::{BadFile, Setup};
-use tau::cli::live;
+use tau::cli::reload;
 
 use crate::harness::{Screen, boot, text};
 
@@ -400,7 +400,7 @@ impl Started {
         self.setup.look_again().unwrap();
         let project = self.setup.project.shown(&root).unwrap().clone();
         project.answer(&self.setup.paths.trust_file(), trusted).unwrap();
-        let (setup, applied) = live::renewed(&self.setup).unwrap();
+        let (setup, applied) = reload::renewed(&self.setup).unwrap();
         self.setup = setup;
         applied
     }

@@ -5,7 +5,7 @@ use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use serde_json::json;
-use tau::agent::message::{Message, UserContent, UserMessage};
+use tau::agent::protocol::message::{Message, UserContent, UserMessage};
 use tau::agent::session::Session;
 use tau::agent::session::index::Known;
 use tau::agent::session::list::list_known;

@@ -5,8 +5,8 @@
 //! is made safe by [`super::printable`]. Concealed text is shown.
 
 use super::printable::Printable;
-use crate::tools::screen::Line;
-pub use crate::tools::screen::sgr::{SgrColor, SgrStyle};
+use crate::tools::vt::Line;
+pub use crate::tools::vt::sgr::{SgrColor, SgrStyle};
 
 /// Text of one style within a line.
 #[derive(Clone, Debug, Default, PartialEq)]

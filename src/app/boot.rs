@@ -10,7 +10,7 @@ use serde::{Deserialize, Serialize};
 
 use super::geometry::Size;
 use super::msg::Millis;
-use crate::agent::model::{Model as AiModel, ThinkingLevel};
+use crate::agent::protocol::model::{Model as AiModel, ThinkingLevel};
 use crate::agent::settings::folder::Folder;
 
 /// What the first frame is made from. Nothing in it needs a network, a scan or a large read.

@@ -4,7 +4,7 @@
 //! table at once or from outside by ticket.
 
 use super::effect::Ticket;
-use super::matching;
+use super::fuzzy;
 use super::printable::Printable;
 use super::slash;
 
@@ -74,7 +74,7 @@ impl Completion {
     /// The commands that match.
     pub fn commands(word: &str) -> Option<Self> {
         let names: Vec<&str> = slash::TABLE.iter().map(|row| row.name).collect();
-        let rows: Vec<Row> = matching::rank(word, &names)
+        let rows: Vec<Row> = fuzzy::rank(word, &names)
             .iter()
             .filter_map(|found| slash::TABLE.get(found.index))
             .map(|row| Row {

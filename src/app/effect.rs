@@ -10,8 +10,8 @@ use std::sync::Arc;
 use serde::{Deserialize, Serialize};
 
 use crate::agent::AgentCommand;
-use crate::agent::event::Source;
-use crate::agent::model::Model as AiModel;
+use crate::agent::protocol::event::Source;
+use crate::agent::protocol::model::Model as AiModel;
 use crate::agent::session::list::SessionRow;
 use crate::agent::session::search::LastWords;
 use crate::agent::settings::folder::Folder;

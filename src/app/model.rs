@@ -16,8 +16,8 @@ use super::printable::Printable;
 use super::status::Status;
 use super::transcript::{Body, Transcript};
 use super::trust::TrustView;
-use crate::agent::event::NoticeLevel;
-use crate::agent::model::Model as AiModel;
+use crate::agent::protocol::event::NoticeLevel;
+use crate::agent::protocol::model::Model as AiModel;
 
 /// How long a passing remark is shown, in milliseconds.
 pub const REMARK: Millis = 2_500;

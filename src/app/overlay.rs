@@ -7,8 +7,8 @@ use super::picker::Picker;
 use super::printable::Printable;
 use super::tree::TreeView;
 use super::trust::TrustView;
-use crate::agent::command::Answer;
-use crate::agent::event::Question;
+use crate::agent::protocol::command::Answer;
+use crate::agent::protocol::event::Question;
 
 /// What an overlay or the composer answers to a key.
 #[derive(Clone, Debug, PartialEq, Eq)]

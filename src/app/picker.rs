@@ -6,9 +6,10 @@
 use std::collections::BTreeSet;
 
 use super::effect::Ticket;
+use super::fuzzy;
+use super::fuzzy::Match;
 use super::key::{Key, KeyCode, Mods};
 use super::line_edit::LineEdit;
-use super::matching::{self, Match};
 use super::overlay::Outcome;
 use super::printable::Printable;
 use crate::agent::session::search::LastWords;
@@ -292,7 +293,7 @@ impl Picker {
 
     fn filter(&mut self) {
         let titles: Vec<&str> = self.rows.iter().map(|row| row.title.as_str()).collect();
-        self.shown = matching::rank(self.query.text(), &titles);
+        self.shown = fuzzy::rank(self.query.text(), &titles);
         if self.found.is_empty() {
             return;
         }

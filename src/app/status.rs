@@ -5,9 +5,9 @@ use std::sync::Arc;
 
 use super::msg::Millis;
 use super::printable::Printable;
-use crate::agent::event::{AgentEvent, CompactionReason, Delta, SessionInfo};
-use crate::agent::message::{Message, StopReason, Usage};
-use crate::agent::model::{Api, Model as AiModel, ThinkingLevel};
+use crate::agent::protocol::event::{AgentEvent, CompactionReason, Delta, SessionInfo};
+use crate::agent::protocol::message::{Message, StopReason, Usage};
+use crate::agent::protocol::model::{Api, Model as AiModel, ThinkingLevel};
 
 /// Characters of a title at most.
 const TITLE: usize = 60;

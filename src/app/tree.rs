@@ -10,8 +10,8 @@ use std::collections::BTreeSet;
 use super::key::{Key, KeyCode, Mods};
 use super::line_edit::LineEdit;
 use super::overlay::Outcome;
-use super::times::Times;
-use crate::agent::command::Parting;
+use super::time_format::Times;
+use crate::agent::protocol::command::Parting;
 use crate::agent::session::outline::{Outline, OutlineRow, RowKind};
 pub use filter::Filter;
 

@@ -9,9 +9,9 @@ use clap::builder::{PossibleValuesParser, TypedValueParser};
 use clap::{Parser, ValueEnum};
 
 use super::exit::Exit;
-use super::rpc::desk::RpcEvents;
-use crate::agent::model::{Api, ThinkingLevel};
-use crate::agent::secret::Secret;
+use super::rpc::state::RpcEvents;
+use crate::agent::protocol::model::{Api, ThinkingLevel};
+use crate::agent::secrets::Secret;
 use crate::agent::session::is_session_id;
 
 const HELP: &str = "\
@@ -243,9 +243,9 @@ pub enum Command {
     /// `tau auth`.
     Auth(super::auth::AuthArgs),
     /// `tau completions`.
-    Completions(super::pages::CompletionsArgs),
+    Completions(super::man_pages::CompletionsArgs),
     /// `tau man`.
-    Man(super::pages::ManArgs),
+    Man(super::man_pages::ManArgs),
     /// `tau export`.
     Export(super::export::ExportArgs),
 }
@@ -262,9 +262,9 @@ impl Command {
             Some("export") => super::export::ExportArgs::try_parse_from(rest).map(Command::Export).map(Some),
             Some("auth") => super::auth::AuthArgs::try_parse_from(rest).map(Command::Auth).map(Some),
             Some("completions") => {
-                super::pages::CompletionsArgs::try_parse_from(rest).map(Command::Completions).map(Some)
+                super::man_pages::CompletionsArgs::try_parse_from(rest).map(Command::Completions).map(Some)
             }
-            Some("man") => super::pages::ManArgs::try_parse_from(rest).map(Command::Man).map(Some),
+            Some("man") => super::man_pages::ManArgs::try_parse_from(rest).map(Command::Man).map(Some),
             _ => Ok(None),
         }
     }

@@ -8,12 +8,12 @@ use std::sync::Arc;
 use clap::{Parser, Subcommand};
 
 use super::args::Args;
+use super::environment::{BadFile, Known, Refusal};
 use super::exit::Exit;
 use super::keycheck::{Tried, try_key};
-use super::known::{BadFile, Known, Refusal};
 use super::models::columns;
 use super::tui::terminal::plain;
-use super::{fail, hidden, say};
+use super::{fail, say, secret_prompt};
 use crate::agent::catalogue::vendors::{VENDORS, named};
 use crate::agent::settings::auth::KeySource;
 
@@ -107,7 +107,7 @@ fn vendor<'a>(known: &Known, name: &'a str) -> Result<&'a str, Refusal> {
 
 fn set(known: &Known, name: &str) -> Result<Exit, Refusal> {
     let name = vendor(known, name)?;
-    let key = match hidden::read(&format!("key for {name} (not shown): ")) {
+    let key = match secret_prompt::read(&format!("key for {name} (not shown): ")) {
         Ok(Some(key)) => key,
         Ok(None) => return Ok(Exit::Aborted),
         Err(error) => {

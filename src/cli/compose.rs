@@ -9,24 +9,25 @@ use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
 use super::args::{Args, Front, Terminals};
+use super::environment;
+pub use super::environment::{BadFile, Refusal};
+use super::environment::{Known, Local};
 use super::exit::Exit;
-use super::known::{self, Known, Local};
-pub use super::known::{BadFile, Refusal};
 use super::{prompts, sessions};
 use crate::agent::catalogue::{self, Catalogue};
-use crate::agent::conduct::{Conduct, Hooks, OnRepeat, Shelf, SteerMode};
+use crate::agent::context::system_prompt::{Instructions, PromptSource};
 use crate::agent::demo::{DemoTransport, Pace};
-use crate::agent::limits::Limits;
-use crate::agent::model::{Model, ThinkingLevel};
-use crate::agent::prompt::{Instructions, PromptSource};
+use crate::agent::engine::behavior::{Conduct, Hooks, OnRepeat, Shelf, SteerMode};
+use crate::agent::engine::limits::Limits;
+use crate::agent::engine::task::{AgentConfig, Patience, SessionPlace};
+use crate::agent::protocol::model::{Model, ThinkingLevel};
 use crate::agent::provider::FailureKind;
-use crate::agent::provider::renewing::Renewing;
+use crate::agent::provider::key_refresh::Renewing;
 use crate::agent::provider::scripted::Router;
 use crate::agent::session::Session;
 use crate::agent::settings::auth::Keys;
 use crate::agent::settings::folder::Folder;
 use crate::agent::settings::{Paths, Settings};
-use crate::agent::task::{AgentConfig, Patience, SessionPlace};
 use crate::tools::Toolbox;
 use crate::tools::bash::Bash;
 use crate::tools::process::ChildEnv;
@@ -141,8 +142,8 @@ impl Setup {
     /// When the server lists no model, or does not take the key.
     pub async fn named(mut self) -> Result<Self, Refusal> {
         let Some(endpoint) = self.catalogue.unnamed() else { return Ok(self) };
-        let direct = known::direct(&self.settings);
-        let asking = known::refresh(&self.catalogue, &self.keys, &direct, &endpoint.provider);
+        let direct = environment::direct(&self.settings);
+        let asking = environment::refresh(&self.catalogue, &self.keys, &direct, &endpoint.provider);
         let address = &endpoint.base_url;
         let trouble = match tokio::time::timeout(LISTING, asking).await {
             Ok(Ok(models)) => match models.first() {
@@ -257,7 +258,10 @@ impl Setup {
         let config = AgentConfig {
             transport: Arc::new(Router::new(
                 Arc::new(DemoTransport { pace: demo_pace() }),
-                Arc::new(Renewing::new(Arc::new(known::direct(&self.settings)), Arc::clone(&self.keys) as _)),
+                Arc::new(Renewing::new(
+                    Arc::new(environment::direct(&self.settings)),
+                    Arc::clone(&self.keys) as _,
+                )),
             )),
             keys: Arc::clone(&self.keys) as _,
             tools,

@@ -74,7 +74,7 @@ fn report(what: &str, place: &str) -> String {
 /// Writes a report of its own name that only the owner may read.
 fn write_report(state: &Path, report: &str) -> std::io::Result<PathBuf> {
     std::fs::DirBuilder::new().recursive(true).mode(0o700).create(state)?;
-    let path = state.join(format!("crash-{}.txt", crate::tools::unique::id()));
+    let path = state.join(format!("crash-{}.txt", crate::tools::ids::id()));
     let mut file = OpenOptions::new().write(true).create_new(true).mode(0o600).open(&path)?;
     file.write_all(report.as_bytes())?;
     Ok(path)

@@ -8,15 +8,15 @@ use clap::Parser;
 use clap::builder::{PossibleValuesParser, TypedValueParser};
 
 use super::args::Args;
+use super::environment::{BadFile, Known, Refusal};
 use super::exit::Exit;
-use super::known::{BadFile, Known, Refusal};
 use super::tui::terminal::plain;
 use super::{fail, say, sessions};
-use crate::agent::event::Source;
 use crate::agent::export::{Format, document, own_secrets};
-use crate::agent::files::replace;
+use crate::agent::protocol::event::Source;
 use crate::agent::session::{Access, Session};
 use crate::agent::settings::auth::Keys;
+use crate::agent::settings::private_files::replace;
 
 const AFTER: &str = "The ending of FILE says what is written: .html (the default), .md or .jsonl, unless\n\
     --format does; - is standard output. Keys of known shapes and values of variables whose names say that\n\

@@ -17,15 +17,15 @@ use tokio::time::Instant;
 use super::exit::Exit;
 use super::print::write_answer;
 use super::prompts::Prompt;
+use super::protocol;
 use super::rpc::lines::{LONGEST, Line, Lines};
 use super::signals::Caught;
-use super::wire;
-use crate::agent::command::{AgentCommand, Answer, Queue};
-use crate::agent::event::{AgentEvent, NoticeLevel};
-use crate::agent::limits::RunEnd;
-use crate::agent::message::{Message, StopReason};
+use crate::agent::engine::limits::RunEnd;
+use crate::agent::engine::task::AgentHandle;
+use crate::agent::protocol::command::{AgentCommand, Answer, Queue};
+use crate::agent::protocol::event::{AgentEvent, NoticeLevel};
+use crate::agent::protocol::message::{Message, StopReason};
 use crate::agent::session::entry;
-use crate::agent::task::AgentHandle;
 
 /// An aborted run has this long to write its session and end its children.
 const GRACE: Duration = Duration::from_millis(900);
@@ -314,7 +314,7 @@ impl<R: AsyncRead + Unpin, W: AsyncWrite + Unpin, S: AsyncFnMut() -> Caught> Wor
             }
             _ => {}
         }
-        match wire::event(event) {
+        match protocol::event(event) {
             Some(record) => self.record(record).await,
             None => true,
         }
@@ -348,13 +348,13 @@ impl<R: AsyncRead + Unpin, W: AsyncWrite + Unpin, S: AsyncFnMut() -> Caught> Wor
 
     /// Writes a record with the time. False when nobody reads any more.
     async fn record(&mut self, mut record: Value) -> bool {
-        wire::set(&mut record, "timestamp", json!(entry::iso(entry::now())));
+        protocol::set(&mut record, "timestamp", json!(entry::iso(entry::now())));
         self.write(&record.to_string()).await
     }
 
     /// Writes a record; a reader that stalls holds up everything but a signal.
     async fn write(&mut self, json: &str) -> bool {
-        let record = wire::record(json);
+        let record = protocol::record(json);
         let mut rest = record.as_bytes();
         while !rest.is_empty() {
             let end = self.stopping.map(|(_, end)| end);
@@ -414,7 +414,7 @@ impl<R: AsyncRead + Unpin, W: AsyncWrite + Unpin, S: AsyncFnMut() -> Caught> Wor
         let word = Exit::TABLE.iter().find(|(known, ..)| *known == exit).map_or("", |(.., word)| word);
         let mut end = json!({ "type": "end", "reason": word, "exitCode": exit.code() });
         if let Some(error) = self.error.take() {
-            wire::set(&mut end, "error", json!(error));
+            protocol::set(&mut end, "error", json!(error));
         }
         self.record(end).await;
         self.flush().await;

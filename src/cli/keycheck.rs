@@ -8,11 +8,11 @@ use std::time::Duration;
 use futures_util::StreamExt;
 use tokio_util::sync::CancellationToken;
 
-use crate::agent::message::{Message, UserContent, UserMessage};
-use crate::agent::model::{Model, ThinkingLevel};
+use crate::agent::protocol::message::{Message, UserContent, UserMessage};
+use crate::agent::protocol::model::{Model, ThinkingLevel};
 use crate::agent::provider::direct::Direct;
 use crate::agent::provider::{Failure, FailureKind, ModelRequest, StreamEvent, Transport};
-use crate::agent::secret::Secret;
+use crate::agent::secrets::Secret;
 
 /// How long the provider may take.
 const PATIENCE: Duration = Duration::from_secs(15);

@@ -8,26 +8,26 @@ pub mod args;
 pub mod auth;
 pub mod compose;
 pub mod crash;
+pub mod environment;
 pub mod exit;
 pub mod export;
 pub mod headless;
-pub mod hidden;
 pub mod json;
 pub mod keycheck;
-pub mod known;
-pub mod live;
+pub mod local_servers;
 pub mod log;
+pub mod man_pages;
 pub mod models;
-pub mod pages;
 pub mod print;
-pub mod probe;
 pub mod progress;
 pub mod prompts;
+pub mod protocol;
+pub mod reload;
 pub mod rpc;
+pub mod secret_prompt;
 mod sessions;
 pub mod signals;
 pub mod tui;
-pub mod wire;
 
 use crate::agent::settings::Paths;
 use args::{Args, Command, Front, Terminals};
@@ -46,8 +46,8 @@ fn run() -> Exit {
         Ok(Some(Command::Models(args))) => return crash::or_crash(models::run(&args)),
         Ok(Some(Command::Export(args))) => return crash::or_crash(export::run(&args)),
         Ok(Some(Command::Auth(args))) => return crash::or_crash(auth::run(args)),
-        Ok(Some(Command::Completions(args))) => return say(&pages::completions(args.shell)),
-        Ok(Some(Command::Man(_))) => return say(&pages::man()),
+        Ok(Some(Command::Completions(args))) => return say(&man_pages::completions(args.shell)),
+        Ok(Some(Command::Man(_))) => return say(&man_pages::man()),
         Err(error) => return args::refuse(&error),
     }
     let args = match Args::read(arguments) {

@@ -10,12 +10,12 @@ use clap::Parser;
 use serde_json::{Value, json};
 
 use super::args::Args;
+use super::environment::{BadFile, Known, Refusal, refresh};
 use super::exit::Exit;
-use super::known::{BadFile, Known, Refusal, refresh};
 use super::tui::terminal::plain;
 use super::{fail, say};
 use crate::agent::catalogue::demo;
-use crate::agent::model::{Model, ThinkingLevel};
+use crate::agent::protocol::model::{Model, ThinkingLevel};
 
 /// How long a vendor may take to list its models.
 const PATIENCE: Duration = Duration::from_secs(15);
@@ -219,7 +219,7 @@ fn thinking(model: &Model) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::agent::model::Price;
+    use crate::agent::protocol::model::Price;
 
     fn row(id: &str, cost: Option<Price>, usable: bool) -> Row {
         let (id, provider) = (id.to_owned(), "v".to_owned());

@@ -16,11 +16,11 @@ use super::exit::Exit;
 use super::progress::{BEAT, Progress};
 use super::prompts::Prompt;
 use super::signals::Caught;
-use crate::agent::command::{AgentCommand, Answer, Queue};
-use crate::agent::event::{AgentEvent, NoticeLevel, Question};
-use crate::agent::limits::RunEnd;
-use crate::agent::message::{AssistantMessage, Message, StopReason};
-use crate::agent::task::AgentHandle;
+use crate::agent::engine::limits::RunEnd;
+use crate::agent::engine::task::AgentHandle;
+use crate::agent::protocol::command::{AgentCommand, Answer, Queue};
+use crate::agent::protocol::event::{AgentEvent, NoticeLevel, Question};
+use crate::agent::protocol::message::{AssistantMessage, Message, StopReason};
 
 /// What to print, and how far to go.
 #[derive(Clone, Debug, Default)]

@@ -10,7 +10,7 @@ use std::time::Duration;
 use tokio::time::Instant;
 
 use super::tui::terminal::plain;
-use crate::agent::event::AgentEvent;
+use crate::agent::protocol::event::AgentEvent;
 
 /// How often the moving line moves.
 pub const BEAT: Duration = Duration::from_millis(120);

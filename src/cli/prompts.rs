@@ -11,7 +11,7 @@ use std::path::Path;
 
 use base64::Engine;
 
-use crate::agent::message::Block;
+use crate::agent::protocol::message::Block;
 
 /// A prompt, ready for `AgentCommand::Prompt`.
 #[derive(Clone, Debug, Default, PartialEq)]

@@ -8,8 +8,8 @@ use std::path::{Path, PathBuf};
 use super::process::{self, Finished, Flow, Place, ShellCommand};
 use super::scratch::Scratch;
 use super::{
-    Details, Limits, TerminalOutput, Tool, ToolContext, ToolError, ToolOutput, ToolSpec, args, cap, paths,
-    terminal,
+    Details, Limits, TerminalOutput, Tool, ToolContext, ToolError, ToolOutput, ToolSpec, args, budget,
+    line_output, paths,
 };
 
 /// The most that output in one answer weighs. Output is less worth reading whole than a file.
@@ -73,7 +73,7 @@ impl Tool for Bash {
         };
         let progress = context.progress.clone();
         let mut show = |_: &str, so_far: &TerminalOutput| {
-            let text = terminal::plain(&so_far.text);
+            let text = line_output::plain(&so_far.text);
             progress.show(ToolOutput::new(text, Details::Terminal(so_far.clone())));
         };
         let place = Place::Pipe(Flow::LITTLE);
@@ -172,7 +172,7 @@ fn holders(finished: &Finished) -> Vec<String> {
         Some(path) => format!("its later output goes to {}", path.display()),
         None => "its later output is lost".into(),
     };
-    let line = |member: &process::family::Member| {
+    let line = |member: &process::process_tree::Member| {
         format!("process {} ({}) still runs in the background; {later}", member.pid, member.name)
     };
     finished.holders.iter().map(line).collect()
@@ -187,7 +187,7 @@ async fn output_text(finished: &mut Finished, limits: &Limits, scratch: &Scratch
         return "(no output)".into();
     }
     if finished.capture.whole().is_some() {
-        if cap::weight(&head) <= weight && head.lines().count() <= lines {
+        if budget::weight(&head) <= weight && head.lines().count() <= lines {
             return head;
         }
         if finished.spilled.path.is_none() {
@@ -239,13 +239,13 @@ fn size(bytes: u64) -> String {
 fn first_lines(text: &str, weight: usize, lines: usize) -> &str {
     let (mut end, mut weighs) = (0, 0);
     for line in text.split_inclusive('\n').take(lines) {
-        weighs += cap::weight(line);
+        weighs += budget::weight(line);
         if weighs > weight {
             break;
         }
         end += line.len();
     }
-    let end = if end == 0 { cap::start_within(text, weight) } else { end };
+    let end = if end == 0 { budget::start_within(text, weight) } else { end };
     text.split_at_checked(end).map_or(text, |(first, _)| first)
 }
 
@@ -253,13 +253,13 @@ fn first_lines(text: &str, weight: usize, lines: usize) -> &str {
 pub(crate) fn last_lines(text: &str, weight: usize, lines: usize) -> &str {
     let (mut start, mut weighs) = (text.len(), 0);
     for line in text.split_inclusive('\n').rev().take(lines) {
-        weighs += cap::weight(line);
+        weighs += budget::weight(line);
         if weighs > weight {
             break;
         }
         start -= line.len();
     }
-    let start = if start == text.len() { cap::end_within(text, weight) } else { start };
+    let start = if start == text.len() { budget::end_within(text, weight) } else { start };
     text.split_at_checked(start).map_or(text, |(_, last)| last)
 }
 

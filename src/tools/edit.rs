@@ -4,23 +4,25 @@
 //! `edit/fold.rs`, making the new bytes `edit/splice.rs`, explaining a miss `edit/explain.rs`;
 //! the guard is `write.rs`'s, the file is put in place by `replace.rs`.
 
-pub mod explain;
-pub mod fold;
+pub mod diagnose;
 pub mod matching;
+pub mod normalize;
 pub mod splice;
 
 use std::borrow::Cow;
 use std::io::Read;
 
 use super::encoding::{self, Encoding, Exact, Probe, UTF8_BOM};
-use super::file_call::{self, FileCall, OnAbort};
-use super::ledger::Stamp;
-use super::replace::{self, Expected, MAX_FILE};
+use super::file_task;
+use super::file_task::{FileCall, OnAbort};
+use super::file_versions::Stamp;
+use super::replace_file;
+use super::replace_file::{Expected, MAX_FILE};
 use super::{
     Details, FileDiff, Tool, ToolContext, ToolError, ToolOutput, ToolSpec, args, diff, paths, write,
 };
-use fold::LineEnds;
 use matching::{How, Outcome};
+use normalize::LineEnds;
 use splice::Splice;
 
 /// The tool.
@@ -75,7 +77,7 @@ impl Tool for Edit {
     async fn run(&self, args: Args, context: ToolContext) -> Result<ToolOutput, ToolError> {
         let path = args.path.clone();
         let changes = changes(args)?;
-        file_call::run(path, context, OnAbort::Wait, move |call| edit(call, &changes)).await
+        file_task::run(path, context, OnAbort::Wait, move |call| edit(call, &changes)).await
     }
 }
 
@@ -147,7 +149,7 @@ fn edit(call: &FileCall, changes: &[Change]) -> Result<ToolOutput, ToolError> {
         ))
     })?;
     call.go_on()?;
-    let stamp = replace::replace(&call.path, given, &new, Expected::Version(stamp), &call.wanted)?;
+    let stamp = replace_file::replace(&call.path, given, &new, Expected::Version(stamp), &call.wanted)?;
     call.context.ledger.saw(&call.key, stamp, Some(&new));
     Ok(ToolOutput::new(done.sentence(given, &change), Details::Diff(change)))
 }
@@ -245,16 +247,16 @@ fn splices(call: &FileCall, text: &[u8], changes: &[Change]) -> Result<(Vec<Spli
         let (spans, how) = match matching::find(text, &change.old_string, ends) {
             Outcome::Found(spans, how) if spans.len() == 1 || (every && how == How::Exact) => (spans, how),
             Outcome::Found(spans, how) => {
-                return Err(refuse(explain::several(&call.given, text, &spans, how)));
+                return Err(refuse(diagnose::several(&call.given, text, &spans, how)));
             }
-            Outcome::Missing => return Err(refuse(explain::missing(&call.given, text, change))),
+            Outcome::Missing => return Err(refuse(diagnose::missing(&call.given, text, change))),
         };
         let begin = splices.len();
         let made = spans.into_iter().map(|span| splice::make(text, ends, span, change, how));
         splices.extend(made);
         let of_this = splices.get(begin..).unwrap_or_default();
         if of_this.iter().all(|splice| splice.changes_nothing(text)) {
-            return Err(refuse(explain::no_change(&call.given, text, of_this, how)));
+            return Err(refuse(diagnose::no_change(&call.given, text, of_this, how)));
         }
         done.occurrences += of_this.len();
         if how != How::Exact && !done.ways.contains(&how) {

@@ -9,7 +9,8 @@ use globset::{GlobBuilder, GlobSet};
 use ignore::{DirEntry, WalkState};
 use tokio_util::sync::CancellationToken;
 
-use super::cap::{self, Whole};
+use super::budget;
+use super::budget::Whole;
 use super::walk::{self, Batch, First, Place, Scope, Troubles};
 use super::{Details, Tool, ToolContext, ToolError, ToolOutput, ToolSpec, args};
 
@@ -155,7 +156,7 @@ fn find(args: Args, context: &ToolContext, wanted: &CancellationToken) -> Result
                         let below = place.below(entry.path());
                         let end = if folder { "/" } else { "" };
                         let shown = place.shown(entry.path()) + end;
-                        let weight = cap::weight(&shown) + 1;
+                        let weight = budget::weight(&shown) + 1;
                         let (key, bytes) = (walk::order(below), shown.len());
                         batch.push(Hit { key, shown, weight }, bytes);
                     }

@@ -19,7 +19,8 @@ use ignore::{DirEntry, WalkState};
 use rustix::fs::{Mode, OFlags};
 use tokio_util::sync::CancellationToken;
 
-use super::cap::{self, Whole};
+use super::budget;
+use super::budget::Whole;
 use super::find::bad_glob;
 use super::walk::{self, Batch, First, Place, Scope, Troubles};
 use super::{Details, Tool, ToolContext, ToolError, ToolOutput, ToolSpec, args, paths};
@@ -359,7 +360,7 @@ impl Shown {
             self.text.push_str("--\n");
         }
         for line in lines {
-            let weight = cap::weight(&line.text);
+            let weight = budget::weight(&line.text);
             let full = self.weight + weight > walk::MAX_BYTES;
             self.cut |= full || (line.matches && self.matches >= limit);
             if self.cut {

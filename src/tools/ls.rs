@@ -8,7 +8,8 @@ use std::os::unix::fs::FileTypeExt;
 
 use tokio_util::sync::CancellationToken;
 
-use super::cap::{self, Whole};
+use super::budget;
+use super::budget::Whole;
 use super::walk::{self, First, Place, Troubles};
 use super::{Details, Tool, ToolContext, ToolError, ToolOutput, ToolSpec, args, paths};
 
@@ -71,7 +72,7 @@ fn list(args: Args, context: &ToolContext, wanted: &CancellationToken) -> Result
         match entry {
             Ok(entry) => {
                 let line = line(&entry);
-                let weight = cap::weight(&line) + 1;
+                let weight = budget::weight(&line) + 1;
                 whole.add(&format!("{line}\n"));
                 first.push(entry.file_name().as_encoded_bytes().to_vec(), line, 1, weight);
             }

@@ -9,24 +9,24 @@
 
 pub mod args;
 pub mod bash;
-pub mod cap;
+pub mod budget;
 pub mod details;
 pub mod diff;
 pub mod edit;
 pub mod encoding;
-pub mod file_call;
+pub mod file_task;
+pub mod file_versions;
 pub mod find;
 pub mod grep;
-pub mod ledger;
+pub mod ids;
+pub mod line_output;
 pub mod ls;
 pub mod paths;
 pub mod process;
 pub mod read;
-pub mod replace;
+pub mod replace_file;
 pub mod scratch;
-pub mod screen;
-pub mod terminal;
-pub mod unique;
+pub mod vt;
 pub mod walk;
 pub mod write;
 
@@ -43,7 +43,7 @@ use tokio::sync::watch;
 use tokio_util::sync::CancellationToken;
 
 pub use details::{Content, Details, FileDiff, Hunk, TerminalOutput, ToolOutput};
-use ledger::Ledger;
+use file_versions::Ledger;
 use process::ChildEnv;
 use scratch::Scratch;
 
@@ -131,9 +131,9 @@ impl Default for Limits {
 }
 
 impl Limits {
-    /// The most that an answer may weigh, see [`cap::weight`].
+    /// The most that an answer may weigh, see [`budget::weight`].
     pub fn weight(&self) -> usize {
-        self.max_bytes.min(self.max_tokens.saturating_mul(cap::TOKEN))
+        self.max_bytes.min(self.max_tokens.saturating_mul(budget::TOKEN))
     }
 
     /// The same for a model whose window has so many tokens: one answer takes a quarter of it at

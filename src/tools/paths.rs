@@ -165,5 +165,5 @@ fn near(folder: &Path, name: &str) -> Vec<String> {
 
 /// A name for comparing: lower case, and with the plain form of look-alike characters.
 fn plain(name: &str) -> String {
-    name.chars().map(super::edit::fold::look_alike).flat_map(char::to_lowercase).collect()
+    name.chars().map(super::edit::normalize::look_alike).flat_map(char::to_lowercase).collect()
 }

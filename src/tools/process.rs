@@ -10,10 +10,10 @@
 
 pub mod capture;
 pub mod environment;
-pub mod family;
+pub mod process_tree;
 pub mod pty;
 pub mod report;
-pub mod shown;
+pub mod screen_lines;
 pub mod spill;
 
 use std::borrow::Cow;
@@ -37,11 +37,11 @@ use super::TerminalOutput;
 use super::scratch::Scratch;
 use capture::Capture;
 pub use environment::ChildEnv;
-use family::{Family, Member};
+use process_tree::{Family, Member};
 use pty::Pty;
 pub use report::{Flow, OnOutput};
 use report::{Report, snapshot};
-use shown::Shown;
+use screen_lines::Shown;
 use spill::{Spill, Spilled};
 
 /// How long the pipe is read after the shell has exited.
@@ -162,7 +162,7 @@ fn spawn(place: Place, command: &ShellCommand<'_>, env: &ChildEnv) -> io::Result
         .current_dir(command.cwd)
         .env_clear()
         .envs(env.variables().iter().map(|(name, value)| (name, value)))
-        .env(family::MARK, &id);
+        .env(process_tree::MARK, &id);
     let (output, [stdin, stdout, stderr]) = match place {
         Place::Pipe(_) => {
             let (reader, writer) = io::pipe()?;
@@ -188,7 +188,7 @@ fn spawn(place: Place, command: &ShellCommand<'_>, env: &ChildEnv) -> io::Result
 /// Names a run: unique among the processes of this machine and the runs of this process.
 fn run_id() -> String {
     static NEXT: AtomicU64 = AtomicU64::new(0);
-    format!("{}-{}", crate::tools::unique::id().simple(), NEXT.fetch_add(1, Ordering::Relaxed))
+    format!("{}-{}", super::ids::id().simple(), NEXT.fetch_add(1, Ordering::Relaxed))
 }
 
 #[allow(unsafe_code, reason = "the only way to have a child leave the terminal's session before exec")]

@@ -11,9 +11,10 @@ use std::io::{self, Read as _};
 use std::time::Duration;
 
 use super::encoding::{self, Encoding, Exact, PROBE, Probe};
-use super::file_call::{self, FileCall, OnAbort};
-use super::ledger::Stamp;
-use super::replace::MAX_FILE;
+use super::file_task;
+use super::file_task::{FileCall, OnAbort};
+use super::file_versions::Stamp;
+use super::replace_file::MAX_FILE;
 use super::{Details, Tool, ToolContext, ToolError, ToolOutput, ToolSpec, args, paths};
 use window::{Ask, Window};
 
@@ -70,7 +71,7 @@ impl Tool for Read {
 
     async fn run(&self, args: Args, context: ToolContext) -> Result<ToolOutput, ToolError> {
         let Args { path, offset, limit } = args;
-        file_call::run(path, context, OnAbort::Leave, move |call| read(call, offset, limit)).await
+        file_task::run(path, context, OnAbort::Leave, move |call| read(call, offset, limit)).await
     }
 }
 

@@ -13,7 +13,7 @@ use tokio_util::sync::CancellationToken;
 
 use super::{ToolContext, ToolError, ToolOutput, paths};
 
-/// The most that one answer of a tool that looks through files weighs, see [`super::cap`].
+/// The most that one answer of a tool that looks through files weighs, see [`super::budget`].
 pub const MAX_BYTES: usize = 48 * 1024;
 /// Unreadable places that are named; more are counted.
 const NAMED: usize = 3;

@@ -6,9 +6,11 @@
 use std::fs::{self, Metadata};
 use std::io::{ErrorKind, Read};
 
-use super::file_call::{self, FileCall, OnAbort};
-use super::ledger::{Stamp, Verdict};
-use super::replace::{self, Expected, MAX_FILE};
+use super::file_task;
+use super::file_task::{FileCall, OnAbort};
+use super::file_versions::{Stamp, Verdict};
+use super::replace_file;
+use super::replace_file::{Expected, MAX_FILE};
 use super::{Details, Tool, ToolContext, ToolError, ToolOutput, ToolSpec, args, diff, paths};
 
 /// Most bytes of a diff in a refusal.
@@ -48,7 +50,7 @@ impl Tool for Write {
 
     async fn run(&self, args: Args, context: ToolContext) -> Result<ToolOutput, ToolError> {
         let Args { path, content } = args;
-        file_call::run(path, context, OnAbort::Wait, move |call| write(call, &content)).await
+        file_task::run(path, context, OnAbort::Wait, move |call| write(call, &content)).await
     }
 }
 
@@ -61,12 +63,12 @@ fn write(call: &FileCall, content: &str) -> Result<ToolOutput, ToolError> {
     let (before, expected) = match fs::metadata(&call.path) {
         Ok(metadata) => (existing(call, &metadata)?, Expected::Version(Stamp::from(&metadata))),
         Err(error) if error.kind() == ErrorKind::NotFound => {
-            replace::make_parents(&call.path, given)?;
+            replace_file::make_parents(&call.path, given)?;
             (Some(Vec::new()), Expected::Nothing)
         }
         Err(error) => return Err(paths::cannot(given, &call.path, "write", &error)),
     };
-    let stamp = replace::replace(&call.path, given, content.as_bytes(), expected, &call.wanted)?;
+    let stamp = replace_file::replace(&call.path, given, content.as_bytes(), expected, &call.wanted)?;
     // Asked anew, because what was missing has a real path only now.
     call.context.ledger.saw(&paths::identity(&call.path), stamp, Some(content.as_bytes()));
     let done = if expected == Expected::Nothing { "Created new file" } else { "Overwrote" };

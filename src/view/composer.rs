@@ -8,7 +8,7 @@ use super::layout;
 use super::theme::{Theme, Token};
 use crate::app::Model;
 use crate::app::composer::layout::VisualRow;
-use crate::app::composer::units::Kind;
+use crate::app::composer::segments::Kind;
 use crate::app::composer::{Composer, Mode};
 use crate::app::printable::printable_line;
 

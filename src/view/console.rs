@@ -16,7 +16,7 @@ use crate::app::action::Action;
 use crate::app::overlay::Overlay;
 use crate::app::printable::printable_line;
 use crate::app::transcript::shell::ShellPanel;
-use crate::tools::screen::{Row, Screen};
+use crate::tools::vt::{Row, Screen};
 
 /// Rows of a command's terminal in the composer's place; none while tau has the keyboard.
 pub fn rows(model: &Model) -> Option<usize> {

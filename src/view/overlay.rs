@@ -7,7 +7,7 @@ use ratatui::widgets::{Block, Clear, Widget};
 
 use super::theme::{Theme, Token};
 use super::{help, picker, tree, trust, wrap};
-use crate::agent::event::Question;
+use crate::agent::protocol::event::Question;
 use crate::app::Model;
 use crate::app::line_edit::LineEdit;
 use crate::app::overlay::{Overlay, options};

@@ -7,7 +7,7 @@ use super::highlight::Highlighter;
 use super::memo::{Key, Memo, Rows, Version};
 use super::theme::{Theme, Token};
 use super::{markdown, panel, welcome, wrap};
-use crate::agent::event::NoticeLevel;
+use crate::agent::protocol::event::NoticeLevel;
 use crate::app::Model;
 use crate::app::action::Action;
 use crate::app::blocks::{Block, Blocks};

@@ -12,7 +12,7 @@ use ratatui::style::{Color, Modifier, Style};
 
 use super::color;
 pub use super::color::ColorDepth;
-use crate::agent::model::ThinkingLevel;
+use crate::agent::protocol::model::ThinkingLevel;
 
 macro_rules! tokens {
     ($($(#[$doc:meta])* $variant:ident = $name:literal,)*) => {

@@ -11,7 +11,7 @@ use super::wrap;
 use crate::agent::session::outline::{OutlineRow, RowKind};
 use crate::app::Model;
 use crate::app::printable::printable_line;
-use crate::app::times::{Times, clock};
+use crate::app::time_format::{Times, clock};
 use crate::app::tree::{Shown, Step, TreeView, WAYS};
 use crate::app::update::age;
 

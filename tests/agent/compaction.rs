@@ -1,12 +1,13 @@
 //! Making room: when it happens, what the model is told before and after, and how it fails.
 
-use tau::agent::command::SessionCommand;
-use tau::agent::compact::{Room, SYSTEM, size};
-use tau::agent::event::{CompactionReason, CompactionResult};
-use tau::agent::model::{Api, Model};
+use tau::agent::context::compaction::size;
+use tau::agent::engine::compact::{Room, SYSTEM};
+use tau::agent::engine::task::AgentConfig;
+use tau::agent::protocol::command::SessionCommand;
+use tau::agent::protocol::event::{CompactionReason, CompactionResult};
+use tau::agent::protocol::model::{Api, Model};
 use tau::agent::provider::{ModelRequest, provider};
 use tau::agent::session::entry::Body;
-use tau::agent::task::AgentConfig;
 
 use super::*;
 
@@ -69,7 +70,7 @@ fn check_valid(request: &ModelRequest) {
     for (_, api) in Api::NAMES {
         let model =
             Arc::new(Model { api, base_url: "http://localhost".into(), ..Model::clone(&request.model) });
-        let messages = tau::agent::context::for_request(&request.messages, &model);
+        let messages = tau::agent::context::request::for_request(&request.messages, &model);
         let request = ModelRequest { model, messages, ..request.clone() };
         provider(api).unwrap().encode(&request).unwrap();
     }

@@ -2,7 +2,7 @@
 
 use std::path::{Path, PathBuf};
 
-use tau::agent::command::Shown;
+use tau::agent::protocol::command::Shown;
 use tau::agent::session::{Access, Session};
 
 use super::*;

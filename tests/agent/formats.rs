@@ -1,7 +1,7 @@
 //! What is left of a conversation after compactions, as the servers of the four wire formats take it.
 
-use tau::agent::compact::Room;
-use tau::agent::model::{Api, Model};
+use tau::agent::engine::compact::Room;
+use tau::agent::protocol::model::{Api, Model};
 use tau::agent::provider::{ModelRequest, provider};
 
 use super::*;

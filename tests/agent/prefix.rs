@@ -2,7 +2,7 @@
 //! byte, in every wire format.
 
 use serde_json::Map;
-use tau::agent::model::{Api, Model};
+use tau::agent::protocol::model::{Api, Model};
 use tau::agent::provider::{ModelRequest, provider};
 
 use super::*;

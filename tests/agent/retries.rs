@@ -1,6 +1,6 @@
 //! Failures of the provider: which are tried again, and what is kept.
 
-use tau::agent::message::Message;
+use tau::agent::protocol::message::Message;
 use tau::agent::provider::FailureKind;
 use tau::agent::{AgentCommand, AgentEvent};
 

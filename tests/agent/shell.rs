@@ -1,6 +1,6 @@
 //! The person's own commands, beside and between runs.
 
-use tau::agent::message::BashExecution;
+use tau::agent::protocol::message::BashExecution;
 
 use super::*;
 

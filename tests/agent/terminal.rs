@@ -1,6 +1,6 @@
 //! The person's own commands in a terminal of their own.
 
-use tau::agent::message::BashExecution;
+use tau::agent::protocol::message::BashExecution;
 
 use super::*;
 

@@ -1,7 +1,7 @@
 //! Going about in a session's tree, and opening sessions where there is a question.
 
-use tau::agent::command::{Answer, Parting, Shown};
-use tau::agent::event::{Question, Weights};
+use tau::agent::protocol::command::{Answer, Parting, Shown};
+use tau::agent::protocol::event::{Question, Weights};
 use tau::agent::session::outline::{Outline, RowKind};
 use tau::agent::session::{Access, Session};
 

@@ -11,11 +11,11 @@ use ratatui::buffer::Buffer;
 use ratatui::layout::Rect;
 use ratatui::style::Style;
 use tau::agent::AgentEvent;
-use tau::agent::event::Delta;
-use tau::agent::message::{
+use tau::agent::protocol::event::Delta;
+use tau::agent::protocol::message::{
     AssistantMessage, Block, Message, StopReason, ToolCall, Usage, UserContent, UserMessage,
 };
-use tau::agent::model::{Api, Model as AiModel};
+use tau::agent::protocol::model::{Api, Model as AiModel};
 use tau::app::boot::Boot;
 use tau::app::geometry::{Laid, Size};
 use tau::app::msg::Millis;

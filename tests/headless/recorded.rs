@@ -4,7 +4,7 @@
 use std::path::PathBuf;
 
 use futures_util::{StreamExt, stream};
-use tau::agent::message::AssistantMessage;
+use tau::agent::protocol::message::AssistantMessage;
 
 use super::*;
 use crate::faults::server::answer;

@@ -1,10 +1,10 @@
 //! What ends a run before its time: limits, and a model that repeats itself.
 
-use tau::agent::command::Answer;
-use tau::agent::conduct::OnRepeat;
-use tau::agent::limits::{Limits, RunEnd};
-use tau::agent::message::Usage;
-use tau::agent::model::Price;
+use tau::agent::engine::behavior::OnRepeat;
+use tau::agent::engine::limits::{Limits, RunEnd};
+use tau::agent::protocol::command::Answer;
+use tau::agent::protocol::message::Usage;
+use tau::agent::protocol::model::Price;
 use tau::agent::provider::scripted::{Script, Scripted, calls, says};
 use tau::agent::provider::{Failure, FailureKind, StreamEvent};
 
@@ -72,7 +72,8 @@ async fn limits_end_a_run_with_a_clear_event() {
 
 #[tokio::test]
 async fn an_unknown_price_is_said_where_money_is_limited() {
-    let wire = Model { api: tau::agent::model::Api::OpenaiCompletions, ..Model::clone(&model("m")) };
+    let wire =
+        Model { api: tau::agent::protocol::model::Api::OpenaiCompletions, ..Model::clone(&model("m")) };
     let limits = Limits { dollars: Some(1.0), ..Limits::default() };
     let agent = builder(&Player::new(Vec::new())).model(wire).limits(limits).start();
     let (reason, told) = ended(&agent).await;

@@ -5,8 +5,8 @@ use std::sync::Mutex;
 use axum::Router;
 use futures_util::stream;
 use tau::agent::api::EnvKeys;
-use tau::agent::event::Delta;
-use tau::agent::model::Api;
+use tau::agent::protocol::event::Delta;
+use tau::agent::protocol::model::Api;
 use tau::agent::provider::proxy::Proxy;
 use tau::agent::provider::scripted::Scripted;
 use tau::agent::provider::{EventStream, Failure, FailureKind, StreamEvent, Transport};
@@ -58,7 +58,7 @@ fn client(address: &str, token: &str) -> AgentBuilder {
 
 /// An answer with everything that must survive the way: thinking, signatures, a call, usage.
 fn rich() -> Vec<StreamEvent> {
-    let call = tau::agent::message::ToolCall {
+    let call = tau::agent::protocol::message::ToolCall {
         id: "a".into(),
         name: "echo".into(),
         arguments: json!({ "text": "日本\u{2028}x" }),
@@ -78,7 +78,11 @@ fn rich() -> Vec<StreamEvent> {
         }),
         StreamEvent::Delta(Delta::ToolCallDelta { content_index: 1, delta: call.arguments.to_string() }),
         StreamEvent::Delta(Delta::ToolCallEnd { content_index: 1, tool_call: call }),
-        StreamEvent::Usage(tau::agent::message::Usage { input: 10, output: 5, ..Default::default() }),
+        StreamEvent::Usage(tau::agent::protocol::message::Usage {
+            input: 10,
+            output: 5,
+            ..Default::default()
+        }),
         StreamEvent::Stop(StopReason::ToolUse),
     ]
 }

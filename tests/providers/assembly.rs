@@ -1,10 +1,10 @@
 //! From events to a message, and the dialects of streams that no recording shows.
 
 use serde_json::{Value, json};
-use tau::agent::assemble::Assembler;
-use tau::agent::event::Delta;
-use tau::agent::message::{Block, StopReason, ToolCall, Usage};
-use tau::agent::model::{Api, Model, Price};
+use tau::agent::protocol::event::Delta;
+use tau::agent::protocol::message::{Block, StopReason, ToolCall, Usage};
+use tau::agent::protocol::model::{Api, Model, Price};
+use tau::agent::provider::assemble::Assembler;
 use tau::agent::provider::scripted::{calls, says};
 use tau::agent::provider::{Failure, FailureKind, StreamEvent};
 

@@ -4,9 +4,9 @@
 use std::path::Path;
 
 use serde_json::{Value, json};
-use tau::agent::event::Delta;
-use tau::agent::message::{AssistantMessage, Block, Usage};
-use tau::agent::model::Api;
+use tau::agent::protocol::event::Delta;
+use tau::agent::protocol::message::{AssistantMessage, Block, Usage};
+use tau::agent::protocol::model::Api;
 use tau::agent::provider::failure::from_status;
 use tau::agent::provider::{FailureKind, StreamEvent};
 

@@ -1,8 +1,8 @@
 //! How an answer ends: what is complete, what was cut, and what must not count as an answer.
 
 use serde_json::{Value, json};
-use tau::agent::message::StopReason;
-use tau::agent::model::Api;
+use tau::agent::protocol::message::StopReason;
+use tau::agent::protocol::model::Api;
 use tau::agent::provider::{FailureKind, StreamEvent};
 
 use super::decode;

@@ -4,12 +4,12 @@ use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use futures_util::StreamExt;
-use tau::agent::message::{AssistantMessage, StopReason};
-use tau::agent::model::{Api, Model};
+use tau::agent::protocol::message::{AssistantMessage, StopReason};
+use tau::agent::protocol::model::{Api, Model};
 use tau::agent::provider::direct::Direct;
 use tau::agent::provider::scripted::{Router, Script, Scripted, Step, says};
 use tau::agent::provider::{Failure, FailureKind, ModelRequest, StreamEvent, Transport};
-use tau::agent::secret::Secret;
+use tau::agent::secrets::Secret;
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::net::TcpListener;
 use tokio_util::sync::CancellationToken;
@@ -84,7 +84,7 @@ fn request(base: &str) -> ModelRequest {
         system: "".into(),
         messages: Vec::new(),
         tools: Arc::new([]),
-        thinking: tau::agent::model::ThinkingLevel::Off,
+        thinking: tau::agent::protocol::model::ThinkingLevel::Off,
         max_tokens: None,
         temperature: None,
         session_id: "s".into(),

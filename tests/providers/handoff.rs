@@ -5,8 +5,8 @@ use std::sync::Arc;
 
 use proptest::prelude::*;
 use serde_json::{Value, json};
-use tau::agent::message::Message;
-use tau::agent::model::{Api, Model};
+use tau::agent::protocol::message::Message;
+use tau::agent::protocol::model::{Api, Model};
 use tau::agent::provider::handoff;
 
 fn target(api: Api, provider: &str, sees: bool) -> Model {

@@ -11,9 +11,9 @@ mod requests;
 
 use std::path::PathBuf;
 
-use tau::agent::assemble::Assembler;
-use tau::agent::message::AssistantMessage;
-use tau::agent::model::{Api, Model};
+use tau::agent::protocol::message::AssistantMessage;
+use tau::agent::protocol::model::{Api, Model};
+use tau::agent::provider::assemble::Assembler;
 use tau::agent::provider::reader::AnswerReader;
 use tau::agent::provider::{StreamEvent, provider};
 

@@ -5,12 +5,12 @@ use std::sync::{Arc, Mutex};
 
 use futures_util::StreamExt;
 use tau::agent::api::KeyFn;
-use tau::agent::event::Delta;
-use tau::agent::model::{Api, Model};
-use tau::agent::provider::renewing::Renewing;
+use tau::agent::protocol::event::Delta;
+use tau::agent::protocol::model::{Api, Model};
+use tau::agent::provider::key_refresh::Renewing;
 use tau::agent::provider::scripted::{Scripted, says};
 use tau::agent::provider::{Failure, FailureKind, ModelRequest, StreamEvent, Transport};
-use tau::agent::secret::Secret;
+use tau::agent::secrets::Secret;
 use tau::agent::settings::auth::{KeyFuture, KeySource};
 use tokio_util::sync::CancellationToken;
 
@@ -38,7 +38,7 @@ fn request(key: Option<&str>) -> ModelRequest {
         system: "".into(),
         messages: Vec::new(),
         tools: Arc::new([]),
-        thinking: tau::agent::model::ThinkingLevel::Off,
+        thinking: tau::agent::protocol::model::ThinkingLevel::Off,
         max_tokens: None,
         temperature: None,
         session_id: "s".into(),

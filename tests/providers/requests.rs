@@ -6,13 +6,13 @@ use std::path::PathBuf;
 use std::sync::Arc;
 
 use serde_json::{Value, json};
-use tau::agent::message::{
+use tau::agent::protocol::message::{
     AssistantMessage, Block, Message, StopReason, ToolCall, ToolResultMessage, Usage, UserContent,
     UserMessage,
 };
-use tau::agent::model::{Api, Model, ThinkingLevel};
+use tau::agent::protocol::model::{Api, Model, ThinkingLevel};
 use tau::agent::provider::{Headers, ModelRequest, handoff, provider};
-use tau::agent::secret::Secret;
+use tau::agent::secrets::Secret;
 use tau::tools::{Content, Details, ToolSpec};
 
 const DOT: &str = "iVBORw0KGgo=";

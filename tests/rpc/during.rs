@@ -1,6 +1,6 @@
 //! What a client is told, asked and owed while a run goes on, and when it is aborted.
 
-use tau::agent::conduct::OnRepeat;
+use tau::agent::engine::behavior::OnRepeat;
 
 use super::*;
 

@@ -4,7 +4,7 @@ use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use serde_json::json;
-use tau::agent::message::BashExecution;
+use tau::agent::protocol::message::BashExecution;
 use tau::agent::{AgentCommand, AgentEvent};
 use tau::tools::scratch::Scratch;
 

@@ -127,7 +127,11 @@ async fn caps_are_of_lines_bytes_and_tokens() {
     for (command, lines) in cases {
         let text = rack.fine("bash", json!({"command": command}), SECOND * 5).await;
         assert!(text.lines().count() <= lines + 3, "{command}: {} lines", text.lines().count());
-        assert!(tau::tools::cap::weight(&text) < 50 * 1024, "{command}: {}", tau::tools::cap::weight(&text));
+        assert!(
+            tau::tools::budget::weight(&text) < 50 * 1024,
+            "{command}: {}",
+            tau::tools::budget::weight(&text)
+        );
         let (_, path) = text.split_once(") is in ").expect("where the whole is");
         let path = path.split_once(" …]").unwrap().0;
         let whole = fs::read(path).unwrap();
@@ -137,5 +141,5 @@ async fn caps_are_of_lines_bytes_and_tokens() {
     rack.put("many", ("漢".repeat(60) + "\n").repeat(4_000));
     let text = rack.fine("read", json!({"path": "many"}), SECOND * 5).await;
     assert!(text.starts_with("WARNING: File has 4000 lines, showing first "), "{text:.200}");
-    assert!(tau::tools::cap::weight(&text) <= 256_000, "{}", tau::tools::cap::weight(&text));
+    assert!(tau::tools::budget::weight(&text) <= 256_000, "{}", tau::tools::budget::weight(&text));
 }

@@ -7,8 +7,8 @@ use std::ops::Deref;
 use std::path::{Path, PathBuf};
 
 use super::{Agent, AgentBuilder, AgentError};
-use crate::agent::command::{AgentCommand, SessionCommand};
-use crate::agent::prompt::{ContextFile, ContextFiles, PromptInputs, system_prompt};
+use crate::agent::context::system_prompt::{ContextFile, ContextFiles, PromptInputs, system_prompt};
+use crate::agent::protocol::command::{AgentCommand, SessionCommand};
 use crate::tools::Toolbox;
 
 /// An [`Agent`] with the coding tools. All methods of the agent are its own, too.

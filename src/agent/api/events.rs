@@ -11,7 +11,7 @@ use std::task::{Context, Poll, Waker};
 
 use futures_util::{Stream, StreamExt};
 
-use crate::agent::event::{AgentEvent, Delta};
+use crate::agent::protocol::event::{AgentEvent, Delta};
 
 /// Events that wait before pieces are joined.
 const JOINED_FROM: usize = 64;
@@ -151,7 +151,7 @@ fn join_deltas(last: &mut Delta, next: &Delta) -> bool {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::agent::message::Usage;
+    use crate::agent::protocol::message::Usage;
 
     fn piece(content_index: usize, delta: &str) -> AgentEvent {
         let assistant_message_event = Delta::TextDelta { content_index, delta: delta.into() };

@@ -3,9 +3,9 @@
 //! The program tau itself has one that reads its files and runs commands: `settings::auth`.
 
 use crate::agent::catalogue::{VENDORS, is_loopback};
-use crate::agent::model::{Api, Model};
+use crate::agent::protocol::model::{Api, Model};
 use crate::agent::provider::{Failure, FailureKind};
-use crate::agent::secret::Secret;
+use crate::agent::secrets::Secret;
 use crate::agent::settings::auth::{KeyFuture, KeySource};
 
 /// No keys: for servers that need none, and for transports that bring their own.

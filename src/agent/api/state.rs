@@ -6,11 +6,11 @@
 use std::collections::BTreeSet;
 use std::sync::Arc;
 
-use crate::agent::assemble::Assembler;
-use crate::agent::event::{AgentEvent, NoticeLevel, SessionInfo};
-use crate::agent::message::{AssistantMessage, Message, StopReason, Usage};
-use crate::agent::model::{Model, ThinkingLevel};
+use crate::agent::protocol::event::{AgentEvent, NoticeLevel, SessionInfo};
+use crate::agent::protocol::message::{AssistantMessage, Message, StopReason, Usage};
+use crate::agent::protocol::model::{Model, ThinkingLevel};
 use crate::agent::provider::StreamEvent;
+use crate::agent::provider::assemble::Assembler;
 
 /// An agent at one moment.
 #[derive(Clone, Debug, Default)]

@@ -7,7 +7,7 @@ use serde::Deserialize;
 use serde_json::value::RawValue;
 use serde_json::{Map, Value};
 
-use crate::agent::model::{Api, Model, Price, ThinkingLevel};
+use crate::agent::protocol::model::{Api, Model, Price, ThinkingLevel};
 
 use super::vendors::{self, Vendor};
 

@@ -11,11 +11,11 @@ use serde::{Deserialize, Serialize};
 use serde_json::Value;
 use tokio_util::sync::CancellationToken;
 
-use crate::agent::files::{read_capped, replace};
-use crate::agent::model::{Api, Model, Price, ThinkingLevel};
+use crate::agent::protocol::model::{Api, Model, Price, ThinkingLevel};
 use crate::agent::provider::http::Http;
 use crate::agent::provider::{Failure, FailureKind, ModelRequest, provider};
-use crate::agent::secret::Secret;
+use crate::agent::secrets::Secret;
+use crate::agent::settings::private_files::{read_capped, replace};
 
 /// Largest answer that is read, and largest file, in bytes.
 const MAX_BYTES: usize = 8 * 1024 * 1024;

@@ -13,9 +13,9 @@ pub mod vendors;
 
 use std::sync::{Arc, OnceLock};
 
-use super::model::{Api, Model, Price, ThinkingLevel};
+use super::protocol::model::{Api, Model, Price, ThinkingLevel};
 use super::provider::Headers;
-use super::secret::Secrets;
+use super::secrets::Secrets;
 use super::settings::auth::Keys;
 use super::settings::{Paths, Settings, SettingsError, read_toml};
 pub use find::{NotFound, split_level};

@@ -34,7 +34,7 @@ use serde::{Deserialize, Deserializer};
 use serde_json::{Map, Value};
 
 use super::vendors;
-use crate::agent::model::{Api, Model, Price, ThinkingLevel};
+use crate::agent::protocol::model::{Api, Model, Price, ThinkingLevel};
 use crate::agent::settings::known_api;
 
 /// The content of `models.toml`.

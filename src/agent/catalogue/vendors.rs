@@ -3,7 +3,7 @@
 //! A table apart from the models, so that looking for keys does not read the models. Facts as of
 //! November 2026, from the MIT-licensed catalogue of the npm package `@earendil-works/pi-ai` 1.5.2.
 
-use crate::agent::model::Api;
+use crate::agent::protocol::model::Api;
 
 /// A vendor. A model's own address and format win over these.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

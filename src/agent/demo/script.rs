@@ -6,8 +6,8 @@
 use serde_json::{Value, json};
 
 use super::long;
-use crate::agent::compact;
-use crate::agent::message::{Message, ToolCall};
+use crate::agent::engine::compact;
+use crate::agent::protocol::message::{Message, ToolCall};
 use crate::agent::provider::{Failure, FailureKind, ModelRequest};
 use crate::tools::Content;
 

@@ -8,8 +8,9 @@ use std::fmt::Write;
 
 use pulldown_cmark::{CowStr, Event, Options, Parser, Tag, html::push_html};
 
-use super::{Mask, parted, title};
-use crate::agent::message::{AssistantMessage, Block, Message, ToolResultMessage, UserContent};
+use super::{parted, title};
+use crate::agent::protocol::message::{AssistantMessage, Block, Message, ToolResultMessage, UserContent};
+use crate::agent::secrets::redact::Mask;
 use crate::agent::session::Session;
 use crate::agent::session::entry::{Body, Entry, iso};
 use crate::agent::session::outline::{Outline, RowKind};

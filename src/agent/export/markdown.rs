@@ -1,7 +1,8 @@
 //! A session as markdown: what was said as it was written, calls and results as code.
 
-use super::{Mask, parted, title};
-use crate::agent::message::{Block, Message};
+use super::{parted, title};
+use crate::agent::protocol::message::{Block, Message};
+use crate::agent::secrets::redact::Mask;
 use crate::agent::session::Session;
 use crate::agent::session::entry::{Body, Entry};
 use crate::tools::{Content, Details};

@@ -5,15 +5,14 @@
 
 mod html;
 mod markdown;
-mod mask;
 
 use std::path::Path;
 
+pub use super::secrets::redact::Mask;
 use super::session::Session;
 use super::session::entry::{Body, Entry};
 use super::session::outline::Outline;
 use crate::tools::process::environment::is_secret_name;
-pub use mask::Mask;
 
 /// What a session is written as.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]

@@ -4,10 +4,10 @@
 //! `*_end` with the whole, an index never used twice, no empty block, no empty delta) is held in
 //! one place. A block begins with its first piece of text, never before.
 
+use super::partial_json;
 use super::{Failure, StreamEvent};
-use crate::agent::event::Delta;
-use crate::agent::message::{StopReason, ToolCall};
-use crate::agent::partial_json;
+use crate::agent::protocol::event::Delta;
+use crate::agent::protocol::message::{StopReason, ToolCall};
 
 /// Place of a block in the message.
 pub(super) type Place = usize;

@@ -5,9 +5,9 @@
 
 use serde_json::Value;
 
+use super::error_text::{page_title, plain, shortened, words};
 use super::failure::{Failure, FailureKind};
-use super::words::{page_title, plain, shortened, words};
-use crate::agent::secret::Secrets;
+use crate::agent::secrets::Secrets;
 
 /// How vendors word that a conversation does not fit, in lower case. Each row is a set of
 /// fragments that must all occur.
@@ -453,7 +453,7 @@ mod tests {
 
     #[test]
     fn long_words_are_cut() {
-        use super::super::words::MAX_MESSAGE;
+        use crate::agent::provider::error_text::MAX_MESSAGE;
         let failure = from_status(500, &[], &"ä".repeat(5_000), 0);
         assert!(failure.message.len() <= MAX_MESSAGE && failure.message.ends_with('…'));
     }

@@ -13,13 +13,13 @@ use tokio::time::{Instant, sleep_until};
 use tokio_util::sync::CancellationToken;
 
 use super::http::{Body, Http, aborted};
+pub use super::idle_timeout::Limits;
+use super::idle_timeout::Watch;
 use super::reader::AnswerReader;
-pub use super::watch::Limits;
-use super::watch::Watch;
 use super::{
     Decoder, EventStream, Failure, FailureKind, ModelRequest, Provider, StreamEvent, Transport, provider,
 };
-use crate::agent::secret::Secrets;
+use crate::agent::secrets::Secrets;
 
 /// Sends requests to the providers themselves.
 #[derive(Clone, Default)]

@@ -14,7 +14,7 @@ use reqwest::{Client, Response};
 use tokio_util::sync::CancellationToken;
 
 use super::classify::from_status_without;
-use super::words::shortened;
+use super::error_text::shortened;
 use super::{Failure, FailureKind, Headers, HttpRequest};
 use client::Roots;
 pub use client::{Network, ProxyChoice};

@@ -4,26 +4,29 @@
 //! `http` performs a request. A failure is data with a closed kind, a message and a hint.
 //! Vendors, addresses, windows and prices are data in `agent::catalogue`.
 
+pub mod assemble;
+pub mod partial_json;
+
 pub mod anthropic;
 mod blocks;
 pub mod classify;
 pub mod direct;
+mod error_text;
 pub mod failure;
 mod finish;
 pub mod google;
 pub mod handoff;
 pub mod http;
+mod idle_timeout;
 mod json;
+pub mod key_refresh;
 pub mod openai_chat;
 pub mod openai_responses;
 pub mod proxy;
 mod quirks;
 pub mod reader;
-pub mod renewing;
 pub mod scripted;
 pub mod sse;
-mod watch;
-mod words;
 
 use std::pin::Pin;
 use std::sync::Arc;
@@ -32,10 +35,10 @@ use futures_util::Stream;
 use serde_json::Value;
 use tokio_util::sync::CancellationToken;
 
-use super::event::Delta;
-use super::message::{Message, StopReason, Usage};
-use super::model::{Api, Model, ThinkingLevel};
-use super::secret::{Secret, Secrets};
+use super::protocol::event::Delta;
+use super::protocol::message::{Message, StopReason, Usage};
+use super::protocol::model::{Api, Model, ThinkingLevel};
+use super::secrets::{Secret, Secrets};
 use crate::tools::ToolSpec;
 pub use failure::{Failure, FailureKind};
 
@@ -117,7 +120,7 @@ impl std::fmt::Debug for Headers {
 pub enum StreamEvent {
     /// A piece of the message. `*_start` precedes deltas of a block, `*_end` closes it.
     Delta(Delta),
-    /// A signature for the block at this index: see [`super::message::Block`]. `redacted` marks
+    /// A signature for the block at this index: see [`super::protocol::message::Block`]. `redacted` marks
     /// a thinking block whose text the provider keeps to itself.
     Signature { content_index: usize, signature: String, redacted: bool },
     /// Usage so far; replaces the one before.

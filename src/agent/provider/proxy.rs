@@ -16,15 +16,15 @@ use tokio_util::sync::CancellationToken;
 
 use super::direct::{Direct, Limits};
 use super::http::Http;
-use super::renewing::Renewing;
+use super::key_refresh::Renewing;
 use super::{
     Decoder, EventStream, Failure, FailureKind, Headers, HttpRequest, ModelRequest, Provider, StreamEvent,
     Transport, quirks,
 };
-use crate::agent::conduct::{Budgets, budgeted};
-use crate::agent::message::Message;
-use crate::agent::model::{Model, ThinkingLevel};
-use crate::agent::secret::Secret;
+use crate::agent::engine::behavior::{Budgets, budgeted};
+use crate::agent::protocol::message::Message;
+use crate::agent::protocol::model::{Model, ThinkingLevel};
+use crate::agent::secrets::Secret;
 use crate::agent::settings::auth::KeySource;
 use crate::tools::ToolSpec;
 use wire::WireDecoder;

@@ -4,10 +4,10 @@
 //! leave it without keys and shortened, in this order.
 
 use super::classify::from_stray;
+use super::error_text::shortened;
 use super::sse::{STRAY, SseFrame, SseParser, TooLarge};
-use super::words::shortened;
 use super::{Decoder, Failure, FailureKind, StreamEvent};
-use crate::agent::secret::Secrets;
+use crate::agent::secrets::Secrets;
 
 /// Reads one answer.
 pub struct AnswerReader {

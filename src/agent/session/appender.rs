@@ -15,7 +15,7 @@ use std::sync::Arc;
 use super::disk::Disk;
 use super::file::is_held;
 use super::lock::Note;
-use crate::agent::files::private_dir;
+use crate::agent::settings::private_files::private_dir;
 
 /// So many bytes may wait for the end of a turn; then they are brought to disk before it, so that
 /// what is kept of them stays small for as long as the disk is well.

@@ -9,7 +9,7 @@ use std::io::{self, ErrorKind, Write};
 use std::os::unix::fs::FileExt;
 use std::path::Path;
 
-use crate::agent::files::open_with;
+use crate::agent::settings::private_files::open_with;
 
 /// The deeds; left as they are they are done for real.
 pub trait Disk: Debug + Send + Sync {

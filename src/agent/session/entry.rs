@@ -10,7 +10,7 @@ use serde::{Deserialize, Serialize};
 use serde_json::Value;
 use serde_json::value::RawValue;
 
-use crate::agent::message::{Message, UserContent};
+use crate::agent::protocol::message::{Message, UserContent};
 
 /// An entry of a session.
 #[derive(Clone, Debug, PartialEq)]
@@ -288,7 +288,7 @@ fn lenient_message(mut message: Value) -> Option<Message> {
 
 fn fits(field: &str, value: &Value) -> bool {
     match field {
-        "usage" => serde_json::from_value::<crate::agent::message::Usage>(value.clone()).is_ok(),
+        "usage" => serde_json::from_value::<crate::agent::protocol::message::Usage>(value.clone()).is_ok(),
         "durationMs" => value.is_u64(),
         _ => value.is_i64(),
     }
@@ -320,7 +320,7 @@ pub fn now() -> i64 {
 /// Eight random hex digits.
 pub fn random_id() -> Arc<str> {
     // The last four bytes of such an id are random.
-    let [.., a, b, c, d] = *crate::tools::unique::id().as_bytes();
+    let [.., a, b, c, d] = *crate::tools::ids::id().as_bytes();
     format!("{:08x}", u32::from_be_bytes([a, b, c, d])).into()
 }
 

@@ -15,7 +15,7 @@ use super::SessionError;
 use super::appender::Appender;
 use super::disk::{Disk, Real};
 use super::lock::{self, Life, Owner};
-use crate::agent::files::open_with;
+use crate::agent::settings::private_files::open_with;
 
 /// Whether an entry is reason enough to make the file.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

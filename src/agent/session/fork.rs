@@ -12,7 +12,7 @@ use serde_json::Value;
 
 use super::entry::{Body, Entry, now};
 use super::{Session, SessionError, read};
-use crate::agent::event::Source;
+use crate::agent::protocol::event::Source;
 
 /// How much of the path is kept.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

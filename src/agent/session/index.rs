@@ -11,7 +11,7 @@ use std::time::{SystemTime, UNIX_EPOCH};
 use serde::{Deserialize, Serialize};
 
 use super::list::{Listed, SessionRow};
-use crate::agent::files::{read_capped, replace};
+use crate::agent::settings::private_files::{read_capped, replace};
 
 /// First line of an index: its version. Another one makes the rest unreadable.
 const VERSION: &str = "tau sessions 1";

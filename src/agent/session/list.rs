@@ -14,9 +14,9 @@ use serde::{Deserialize, Serialize};
 use super::entry::{Body, Entry, millis};
 use super::index::Known;
 use super::read::{self, Header};
-use crate::agent::files::open_regular;
-use crate::agent::message::Message;
+use crate::agent::protocol::message::Message;
 use crate::agent::settings::paths::cwd_name;
+use crate::agent::settings::private_files::open_regular;
 
 /// One session in a list. Times are milliseconds since 1970.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]

@@ -4,8 +4,9 @@
 //! session is written by one task only; [`list`] reads many without opening any whole.
 //! [`entry`] is a line, `file` and `appender` write, `read` and `migrate` read, [`tree`] gives it meaning.
 
+pub mod prompt_history;
+
 mod appender;
-pub mod back;
 pub mod disk;
 pub mod entry;
 mod file;
@@ -15,6 +16,7 @@ pub mod list;
 pub mod lock;
 mod migrate;
 pub mod outline;
+pub mod paging;
 mod read;
 pub mod search;
 pub mod tail;
@@ -25,9 +27,9 @@ use std::sync::Arc;
 
 use serde::Serialize;
 
-use super::event::{CompactionResult, SessionInfo};
-use super::message::Message;
-use super::model::ThinkingLevel;
+use super::protocol::event::{CompactionResult, SessionInfo};
+use super::protocol::message::Message;
+use super::protocol::model::ThinkingLevel;
 use entry::{Body, Entry};
 pub use file::Access;
 use file::{Opened, SessionFile, Worth};
@@ -106,7 +108,7 @@ impl Session {
     }
 
     fn fresh(dir: Option<&Path>, cwd: &Path, id: Option<String>, parent: Option<&Path>) -> Self {
-        let id = id.filter(|id| is_session_id(id)).unwrap_or_else(|| crate::tools::unique::id().to_string());
+        let id = id.filter(|id| is_session_id(id)).unwrap_or_else(|| crate::tools::ids::id().to_string());
         let timestamp = entry::iso(entry::now());
         let name = format!("{}_{id}.jsonl", timestamp.replace([':', '.'], "-"));
         let header = NewHeader {
@@ -182,7 +184,7 @@ impl Session {
     /// See [`SessionError`].
     pub fn copy(path: &Path, dir: Option<&Path>, cwd: Option<&Path>) -> Result<Self, SessionError> {
         let failed = |source| SessionError::Io { path: path.to_owned(), source };
-        let mut file = super::files::open_regular(path).map_err(failed)?;
+        let mut file = super::settings::private_files::open_regular(path).map_err(failed)?;
         let mut bytes = Vec::new();
         std::io::Read::read_to_end(&mut file, &mut bytes).map_err(failed)?;
         let not_a_session = || SessionError::NotASession(path.to_owned());
@@ -229,7 +231,7 @@ impl Session {
 
     fn migrated(path: &Path, bytes: &[u8], old: SessionFile) -> Result<Self, SessionError> {
         let current = migrate::to_current(bytes);
-        super::files::replace(path, &current)
+        super::settings::private_files::replace(path, &current)
             .map_err(|source| SessionError::Io { path: path.to_owned(), source })?;
         // The old file keeps its lock until the new one is locked in its place.
         let opened = SessionFile::open(path, Access::Write);
@@ -430,7 +432,7 @@ impl Session {
         let mut entry = self.tree.grow(entry::now(), body);
         if self.earlier.is_some() {
             // Which short ids are taken is not known while a part of the file is unread.
-            entry.id = crate::tools::unique::id().to_string().into();
+            entry.id = crate::tools::ids::id().to_string().into();
         }
         entry
     }

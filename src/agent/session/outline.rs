@@ -9,7 +9,7 @@ use serde::{Deserialize, Serialize};
 
 use super::entry::{Body, Entry};
 use super::tree::Tree;
-use crate::agent::message::{Block, Message, StopReason};
+use crate::agent::protocol::message::{Block, Message, StopReason};
 use crate::tools::Content;
 
 /// Longest text of a row, in characters.

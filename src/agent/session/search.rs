@@ -12,8 +12,8 @@ use serde::{Deserialize, Serialize};
 use super::entry::{Body, Entry};
 use super::list::{files, is_of_people, runs_in};
 use super::read::lines;
-use crate::agent::files::open_regular;
-use crate::agent::message::Message;
+use crate::agent::protocol::message::Message;
+use crate::agent::settings::private_files::open_regular;
 
 /// As much of the end of a file is read for its last words, in bytes.
 const END: u64 = 512 * 1024;

@@ -7,8 +7,10 @@ use std::sync::Arc;
 
 use super::SessionContext;
 use super::entry::{Body, Entry, Replacement, random_id};
-use crate::agent::message::{Block, BranchSummary, CompactionSummary, CustomMessage, Message, UserContent};
-use crate::agent::model::ThinkingLevel;
+use crate::agent::protocol::message::{
+    Block, BranchSummary, CompactionSummary, CustomMessage, Message, UserContent,
+};
+use crate::agent::protocol::model::ThinkingLevel;
 use crate::tools::Content;
 
 /// The entries of a session and where the conversation stands in them.
@@ -207,7 +209,7 @@ impl Tree {
     fn free_id(&self) -> Arc<str> {
         let free = |id: &Arc<str>| !self.by_id.contains_key(id);
         let short = std::iter::repeat_with(random_id).take(100).find(free);
-        short.unwrap_or_else(|| crate::tools::unique::id().to_string().into())
+        short.unwrap_or_else(|| crate::tools::ids::id().to_string().into())
     }
 }
 

@@ -14,12 +14,12 @@ use std::time::Duration;
 
 use serde_json::{Map, Value};
 
+use super::private_files::{LockFile, read_capped, replace};
 use super::{MAX_BYTES, Paths, Settings};
 use crate::agent::catalogue::{Catalogue, is_loopback};
-use crate::agent::files::{LockFile, read_capped, replace};
-use crate::agent::model::{Api, Model};
+use crate::agent::protocol::model::{Api, Model};
 use crate::agent::provider::{Failure, FailureKind};
-use crate::agent::secret::Secret;
+use crate::agent::secrets::Secret;
 
 /// A future of a key.
 pub type KeyFuture<'a> = Pin<Box<dyn Future<Output = Result<Option<Secret>, Failure>> + Send + 'a>>;

@@ -3,6 +3,8 @@
 //! Only what belongs to the person counts: what a project sets is in [`trust`], and names neither
 //! addresses, keys nor programs. Keys are in [`auth`], saving in [`write`].
 
+pub mod private_files;
+
 pub mod auth;
 pub mod folder;
 mod network;
@@ -17,8 +19,8 @@ use std::path::{Path, PathBuf};
 
 use serde::{Deserialize, Deserializer, Serialize};
 
-use super::compact::Room;
-use super::model::{Api, ThinkingLevel};
+use super::engine::compact::Room;
+use super::protocol::model::{Api, ThinkingLevel};
 pub use paths::Paths;
 pub(super) use toml_file::{read_toml, read_toml_text};
 

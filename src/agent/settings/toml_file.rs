@@ -5,8 +5,8 @@ use std::path::Path;
 
 use serde::de::DeserializeOwned;
 
+use super::private_files::read_capped;
 use super::{MAX_BYTES, SettingsError};
-use crate::agent::files::read_capped;
 
 /// Where in a text something is, as people count.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

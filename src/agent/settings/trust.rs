@@ -13,8 +13,8 @@ use std::path::{Path, PathBuf};
 
 use serde::{Deserialize, Serialize};
 
+use super::private_files::{LockFile, read_capped, replace};
 use super::{Settings, SettingsError, ThinkingLevel, read_toml_text};
-use crate::agent::files::{LockFile, read_capped, replace};
 
 /// The folder of a project's own settings.
 pub const FOLDER: &str = ".tau";

@@ -4,8 +4,8 @@ use std::collections::BTreeMap;
 use std::io;
 use std::path::Path;
 
+use super::private_files::{LockFile, read_capped, replace};
 use super::{MAX_BYTES, Settings, SettingsError, read_toml_text};
-use crate::agent::files::{LockFile, read_capped, replace};
 
 /// Sets a text at the top level of the file, which is made when missing.
 ///

@@ -5,7 +5,8 @@
 //! an empty one when the cursor stands behind it.
 
 use super::chips::Chips;
-use super::units::{self, Kind, Unit};
+use super::segments;
+use super::segments::{Kind, Unit};
 
 /// A visual row: a part of a line.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -50,7 +51,7 @@ impl Layout {
         let mut cell = Cell::default();
         for (line, text) in lines.iter().enumerate() {
             let first = rows.len();
-            wrap(line, units::of(text, chips), width, &mut rows);
+            wrap(line, segments::of(text, chips), width, &mut rows);
             if line == cursor.0 {
                 cell = locate(&mut rows, first, cursor.1, width);
             }

@@ -7,20 +7,20 @@
 //! reads a clock, stays off: undo steps are grouped here by the time that came with the key.
 
 pub mod chips;
+mod history;
 pub mod layout;
-mod recall;
-pub mod units;
+pub mod segments;
 
 use ratatui::buffer::CellWidth;
 use tui_textarea::{CursorMove, TextArea};
 
 use super::msg::Millis;
 use super::printable::printable_line;
-use crate::agent::message::Block;
+use crate::agent::protocol::message::Block;
 use chips::{Chip, Chips};
+use history::Recall;
 use layout::Layout;
-use recall::Recall;
-use units::Unit;
+use segments::Unit;
 
 /// Keys typed within this time of each other are undone together, in milliseconds.
 const UNDO_PAUSE: Millis = 1_000;
@@ -247,7 +247,7 @@ impl Composer {
     /// Deletes back to the start of a word.
     pub fn kill_word_back(&mut self) {
         let (row, column) = self.area.cursor();
-        match units::word_left(&self.units_of(row), column) {
+        match segments::word_left(&self.units_of(row), column) {
             start if start < column => self.kill((row, start), column - start),
             _ => self.delete_back(),
         }
@@ -256,7 +256,7 @@ impl Composer {
     /// Deletes forward to the end of a word.
     pub fn kill_word_forward(&mut self) {
         let (row, column) = self.area.cursor();
-        match units::word_right(&self.units_of(row), column) {
+        match segments::word_right(&self.units_of(row), column) {
             end if end > column => self.kill((row, column), end - column),
             _ => self.delete_forward(),
         }
@@ -311,7 +311,7 @@ impl Composer {
     /// To the start of the word before.
     pub fn word_left(&mut self) {
         let (row, column) = self.area.cursor();
-        match units::word_left(&self.units_of(row), column) {
+        match segments::word_left(&self.units_of(row), column) {
             start if start < column => self.move_to(row, start),
             _ => self.left(),
         }
@@ -320,7 +320,7 @@ impl Composer {
     /// To the end of the word after.
     pub fn word_right(&mut self) {
         let (row, column) = self.area.cursor();
-        match units::word_right(&self.units_of(row), column) {
+        match segments::word_right(&self.units_of(row), column) {
             end if end > column => self.move_to(row, end),
             _ => self.right(),
         }
@@ -465,7 +465,7 @@ impl Composer {
     }
 
     fn units_of(&self, row: usize) -> Vec<Unit> {
-        units::of(self.area.lines().get(row).map_or("", String::as_str), &self.chips)
+        segments::of(self.area.lines().get(row).map_or("", String::as_str), &self.chips)
     }
 
     fn unit_before(&self) -> Option<Unit> {

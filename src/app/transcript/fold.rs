@@ -7,8 +7,10 @@ use std::sync::Arc;
 use super::panel::{CallState, ToolPanel, fallback_title};
 use super::shell::ShellPanel;
 use super::{Body, Entry, Live, LiveBlock, Transcript};
-use crate::agent::event::{AgentEvent, Delta, NoticeLevel};
-use crate::agent::message::{AssistantMessage, Block, Message, StopReason, ToolResultMessage, UserContent};
+use crate::agent::protocol::event::{AgentEvent, Delta, NoticeLevel};
+use crate::agent::protocol::message::{
+    AssistantMessage, Block, Message, StopReason, ToolResultMessage, UserContent,
+};
 use crate::app::blocks::Blocks;
 use crate::app::geometry::EntryId;
 use crate::app::msg::Millis;

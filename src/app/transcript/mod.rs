@@ -4,8 +4,8 @@
 //! split into closed blocks and an open tail. The scroll position is an anchor or the tail,
 //! never an offset from the top, so nothing here knows heights.
 
-pub mod earlier;
 pub mod fold;
+pub mod paging;
 pub mod panel;
 pub mod shell;
 
@@ -16,9 +16,9 @@ use super::blocks::Blocks;
 use super::geometry::{EntryId, Laid, Point, Position};
 use super::msg::Millis;
 use super::printable::Printable;
-use crate::agent::event::NoticeLevel;
-use crate::agent::message::Message;
-use earlier::Earlier;
+use crate::agent::protocol::event::NoticeLevel;
+use crate::agent::protocol::message::Message;
+use paging::Earlier;
 use panel::ToolPanel;
 use shell::{Holder, ShellPanel};
 

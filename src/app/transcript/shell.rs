@@ -8,12 +8,12 @@ use std::sync::Arc;
 
 use super::panel::Output;
 use super::{Body, Transcript};
-use crate::agent::message::BashExecution;
+use crate::agent::protocol::message::BashExecution;
 use crate::app::ansi::{self, AnsiLine};
 use crate::app::geometry::EntryId;
 use crate::app::msg::Millis;
 use crate::app::printable::Printable;
-use crate::tools::screen::{Line, Modes, Screen, ToCursor};
+use crate::tools::vt::{Line, Modes, Screen, ToCursor};
 
 /// Lines above the screen that a panel keeps.
 const KEPT_LINES: usize = 5_000;

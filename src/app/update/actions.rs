@@ -1,9 +1,9 @@
 //! What each action does.
 
-use super::{complete, keyboard, keys, overlays, send, tree};
+use super::{complete, keys, overlays, send, terminal_focus, tree};
 use crate::agent::AgentCommand;
-use crate::agent::command::Queue;
-use crate::agent::model::ThinkingLevel;
+use crate::agent::protocol::command::Queue;
+use crate::agent::protocol::model::ThinkingLevel;
 use crate::app::action::Action;
 use crate::app::effect::{Effect, Request};
 use crate::app::model::{Model, Purpose, REMARK};
@@ -23,8 +23,8 @@ pub(super) fn run(model: &mut Model, action: Action, effects: &mut Vec<Effect>) 
         Action::Exit => model.composer.delete_forward(),
         Action::Suspend => effects.push(Effect::Suspend),
         Action::Editor => edit_outside(model, effects),
-        Action::GiveKeyboard => keyboard::give(model),
-        Action::TakeKeyboard => keyboard::take_or_give(model),
+        Action::GiveKeyboard => terminal_focus::give(model),
+        Action::TakeKeyboard => terminal_focus::take_or_give(model),
         Action::EditQueue => effects.push(Effect::Agent(AgentCommand::TakeQueue)),
         Action::Complete => complete::tab(model, effects),
         Action::HistorySearch => overlays::open_prompts(model),

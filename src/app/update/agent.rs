@@ -2,12 +2,12 @@
 
 use super::tree;
 use crate::agent::AgentEvent;
-use crate::agent::event::NoticeLevel;
-use crate::agent::message::Block;
+use crate::agent::protocol::event::NoticeLevel;
+use crate::agent::protocol::message::Block;
 use crate::app::effect::{Effect, Request, Ticket};
 use crate::app::model::{Model, Purpose};
 use crate::app::overlay::Overlay;
-use crate::app::transcript::earlier::Told;
+use crate::app::transcript::paging::Told;
 
 pub(super) fn take(model: &mut Model, event: &AgentEvent, effects: &mut Vec<Effect>) {
     model.transcript.fold(event, model.now);

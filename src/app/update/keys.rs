@@ -1,6 +1,6 @@
 //! Keys and pastes: a command that has the keyboard first, then overlays, then completion, then the key map, then typing.
 
-use super::{actions, complete, keyboard, overlays, send};
+use super::{actions, complete, overlays, send, terminal_focus};
 use crate::app::action::Action;
 use crate::app::completion::Kind;
 use crate::app::effect::{Effect, Request};
@@ -8,7 +8,7 @@ use crate::app::key::{Key, KeyCode};
 use crate::app::model::{Model, Purpose};
 
 pub(super) fn press(model: &mut Model, key: Key, effects: &mut Vec<Effect>) {
-    if keyboard::press(model, key, effects) {
+    if terminal_focus::press(model, key, effects) {
         return;
     }
     if !model.overlays.is_empty() {
@@ -46,7 +46,7 @@ fn move_cursor(model: &mut Model, key: Key) {
 
 /// Pasted text is inserted and shown; nothing in it is a key, and it never sends anything.
 pub(super) fn paste(model: &mut Model, text: &str, effects: &mut Vec<Effect>) {
-    if keyboard::paste(model, text, effects) {
+    if terminal_focus::paste(model, text, effects) {
         return;
     }
     model.quit_armed = None;
@@ -76,7 +76,11 @@ fn picture_path(text: &str) -> Option<&str> {
 }
 
 /// A line that ends in a backslash goes on; everything else is sent.
-pub(super) fn enter(model: &mut Model, queue: crate::agent::command::Queue, effects: &mut Vec<Effect>) {
+pub(super) fn enter(
+    model: &mut Model,
+    queue: crate::agent::protocol::command::Queue,
+    effects: &mut Vec<Effect>,
+) {
     if model.composer.before_cursor().ends_with('\\') {
         model.composer.replace_before(1, "\n");
     } else {

@@ -5,7 +5,6 @@
 mod actions;
 mod agent;
 mod complete;
-mod keyboard;
 mod keys;
 mod mouse;
 mod overlays;
@@ -13,6 +12,7 @@ mod replies;
 mod send;
 mod sessions;
 mod slash;
+mod terminal_focus;
 mod tree;
 mod trust;
 
@@ -21,7 +21,7 @@ use super::geometry::Laid;
 use super::model::Model;
 use super::msg::{Msg, Stamped};
 use crate::agent::AgentCommand;
-use crate::agent::command::Shown;
+use crate::agent::protocol::command::Shown;
 
 pub(crate) use overlays::age;
 pub(super) use overlays::open_sessions;
@@ -43,7 +43,7 @@ pub fn update(mut model: Model, stamped: Stamped) -> (Model, Vec<Effect>) {
         Msg::Continued => {}
     }
     if model.transcript.running_shells() > 0 || model.transcript.holder().is_some() {
-        keyboard::follow(&mut model, &mut effects);
+        terminal_focus::follow(&mut model, &mut effects);
     }
     if model.transcript.wants_earlier(&model.laid) {
         model.transcript.earlier_asked();

@@ -1,6 +1,6 @@
 //! The mouse: the wheel scrolls, a click on a head folds, dragging selects.
 
-use super::keyboard;
+use super::terminal_focus;
 use crate::app::effect::Effect;
 use crate::app::geometry::{Hit, Point};
 use crate::app::key::{Mouse, MouseButton, MouseKind};
@@ -10,7 +10,7 @@ use crate::app::model::Model;
 const WHEEL: i32 = 3;
 
 pub(super) fn take(model: &mut Model, event: Mouse, effects: &mut Vec<Effect>) {
-    if keyboard::mouse(model, event, effects) {
+    if terminal_focus::mouse(model, event, effects) {
         return;
     }
     match event.kind {

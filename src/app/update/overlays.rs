@@ -5,14 +5,14 @@ use std::sync::Arc;
 
 use super::{actions, send, sessions, slash, tree, trust};
 use crate::agent::AgentCommand;
-use crate::agent::command::SessionCommand;
-use crate::agent::event::NoticeLevel;
-use crate::agent::model::{Model as AiModel, ThinkingLevel};
+use crate::agent::protocol::command::SessionCommand;
+use crate::agent::protocol::event::NoticeLevel;
+use crate::agent::protocol::model::{Model as AiModel, ThinkingLevel};
 use crate::agent::session::list::SessionRow;
 use crate::app::effect::{Effect, Reply, Request, Ticket, Vendor};
+use crate::app::fuzzy;
 use crate::app::key::Key;
 use crate::app::line_edit::LineEdit;
-use crate::app::matching;
 use crate::app::model::{Model, Purpose};
 use crate::app::msg::Millis;
 use crate::app::overlay::{self, Outcome, Overlay};
@@ -212,7 +212,7 @@ pub(super) fn choose_model(model: &mut Model, name: &str, effects: &mut Vec<Effe
     }
     let names: Vec<String> = model.models.iter().map(|ai| ai.reference()).collect();
     let exact = model.models.iter().find(|ai| ai.reference() == name || ai.id == name).cloned();
-    let only = match matching::rank(name, &names).as_slice() {
+    let only = match fuzzy::rank(name, &names).as_slice() {
         [only] => model.models.get(only.index).cloned(),
         _ => None,
     };

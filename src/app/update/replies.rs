@@ -1,7 +1,7 @@
 //! Answers to requests. One whose ticket nobody holds any more is dropped.
 
 use super::{actions, complete, overlays, sessions, trust};
-use crate::agent::event::NoticeLevel;
+use crate::agent::protocol::event::NoticeLevel;
 use crate::app::effect::{Effect, Reply, Server, Ticket};
 use crate::app::model::{Model, Purpose};
 use crate::app::printable::Printable;

@@ -2,11 +2,11 @@
 
 use std::sync::Arc;
 
-use super::{keyboard, slash};
+use super::{slash, terminal_focus};
 use crate::agent::AgentCommand;
-use crate::agent::command::Queue;
-use crate::agent::event::NoticeLevel;
-use crate::agent::model::Model as AiModel;
+use crate::agent::protocol::command::Queue;
+use crate::agent::protocol::event::NoticeLevel;
+use crate::agent::protocol::model::Model as AiModel;
 use crate::app::composer::Mode;
 use crate::app::effect::{Effect, Setting};
 use crate::app::model::Model;
@@ -59,7 +59,7 @@ fn shell(model: &mut Model, text: &str, effects: &mut Vec<Effect>) {
     model.tickets += 1;
     let id = Some(format!("user-{}", model.tickets));
     let command = command.to_owned();
-    let size = Some(keyboard::panel_size(model.size));
+    let size = Some(terminal_focus::panel_size(model.size));
     effects.push(Effect::Agent(AgentCommand::Bash { id, command, exclude_from_context: private, size }));
 }
 

@@ -6,7 +6,7 @@
 use std::path::{Path, PathBuf};
 
 use crate::agent::AgentCommand;
-use crate::agent::command::SessionCommand;
+use crate::agent::protocol::command::SessionCommand;
 use crate::agent::session::search::LastWords;
 use crate::app::effect::{Effect, Reply, Request};
 use crate::app::model::{Model, Purpose};

@@ -4,9 +4,9 @@ use std::path::PathBuf;
 
 use super::{actions, overlays, tree, trust};
 use crate::agent::AgentCommand;
-use crate::agent::command::{SessionCommand, Shown, Wish};
-use crate::agent::event::NoticeLevel;
-use crate::agent::model::ThinkingLevel;
+use crate::agent::protocol::command::{SessionCommand, Shown, Wish};
+use crate::agent::protocol::event::NoticeLevel;
+use crate::agent::protocol::model::ThinkingLevel;
 use crate::app::effect::{Effect, Setting, Ticket};
 use crate::app::model::{Model, Purpose};
 use crate::app::overlay::Overlay;

@@ -1,8 +1,8 @@
 //! The session's tree: opened, filled, and where a choice in it leads.
 
 use crate::agent::AgentCommand;
-use crate::agent::command::{SessionCommand, Shown};
-use crate::agent::event::{Weight, Weights};
+use crate::agent::protocol::command::{SessionCommand, Shown};
+use crate::agent::protocol::event::{Weight, Weights};
 use crate::agent::session::outline::{Outline, RowKind};
 use crate::app::effect::Effect;
 use crate::app::model::Model;

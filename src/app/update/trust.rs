@@ -2,7 +2,7 @@
 
 use std::path::PathBuf;
 
-use crate::agent::event::NoticeLevel;
+use crate::agent::protocol::event::NoticeLevel;
 use crate::agent::settings::folder::Folder;
 use crate::app::effect::{Applied, Effect, Request};
 use crate::app::model::{Model, Purpose};

@@ -6,8 +6,8 @@ use serde_json::json;
 use tokio::sync::mpsc;
 
 use super::*;
-use crate::agent::message::{Block, Usage};
-use crate::agent::model::Api;
+use crate::agent::protocol::message::{Block, Usage};
+use crate::agent::protocol::model::Api;
 
 /// A writer that can be read afterwards.
 #[derive(Clone, Default)]

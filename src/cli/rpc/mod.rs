@@ -4,13 +4,13 @@
 //! of the agent, `tell` turns its events into records; `desk` holds what lies between. This file
 //! moves bytes and ends the program. The wire is specified in the project's RPC page.
 
-mod carry;
-pub mod desk;
+mod commands;
+mod events;
 pub mod lines;
 pub mod models;
 mod partial;
 mod request;
-mod tell;
+pub mod state;
 
 use std::time::Duration;
 
@@ -21,13 +21,13 @@ use super::exit::Exit;
 use super::signals::Caught;
 use crate::agent::AgentCommand;
 use crate::agent::AgentEvent;
-use crate::agent::event::NoticeLevel;
-use crate::agent::task::AgentHandle;
-use carry::carry;
-use desk::{Desk, RpcEvents};
+use crate::agent::engine::task::AgentHandle;
+use crate::agent::protocol::event::NoticeLevel;
+use commands::carry;
+use events::{tell, tick};
 use lines::{LONGEST, Lines};
 use models::Models;
-use tell::{tell, tick};
+use state::{Desk, RpcEvents};
 
 /// Unwritten bytes from which on the agent is left waiting.
 const FULL: usize = 8 << 20;

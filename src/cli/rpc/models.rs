@@ -4,8 +4,8 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use crate::agent::catalogue::Catalogue;
-use crate::agent::event::Source;
-use crate::agent::model::{Api, Model};
+use crate::agent::protocol::event::Source;
+use crate::agent::protocol::model::{Api, Model};
 use crate::agent::settings::auth::Keys;
 use crate::cli::export;
 

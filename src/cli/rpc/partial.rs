@@ -8,12 +8,12 @@ use std::time::Duration;
 use serde_json::{Value, json};
 use tokio::time::Instant;
 
-use super::super::wire;
-use crate::agent::assemble::Assembler;
-use crate::agent::event::Delta;
-use crate::agent::message::{AssistantMessage, Message, StopReason, Usage};
-use crate::agent::model::Model;
+use crate::agent::protocol::event::Delta;
+use crate::agent::protocol::message::{AssistantMessage, Message, StopReason, Usage};
+use crate::agent::protocol::model::Model;
 use crate::agent::provider::StreamEvent;
+use crate::agent::provider::assemble::Assembler;
+use crate::cli::protocol;
 
 /// Shortest time between two records of joined deltas.
 const APART: Duration = Duration::from_millis(50);
@@ -87,9 +87,9 @@ impl Partial {
         so_far.stop_reason = StopReason::Stop;
         so_far.error_message = None;
         so_far.usage = self.usage;
-        let message = wire::message(&Message::Assistant(so_far));
-        let mut event = wire::delta(delta);
-        wire::set(&mut event, "partial", message.clone());
+        let message = protocol::message(&Message::Assistant(so_far));
+        let mut event = protocol::delta(delta);
+        protocol::set(&mut event, "partial", message.clone());
         json!({ "type": "message_update", "message": message, "assistantMessageEvent": event })
     }
 }

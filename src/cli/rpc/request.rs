@@ -7,10 +7,10 @@ use std::path::PathBuf;
 use serde_json::{Map, Value};
 
 use super::lines::Line;
-use crate::agent::command::{Answer, Queue, SessionCommand, Wish};
-use crate::agent::conduct::QueueMode;
-use crate::agent::message::Block;
-use crate::agent::model::ThinkingLevel;
+use crate::agent::engine::behavior::QueueMode;
+use crate::agent::protocol::command::{Answer, Queue, SessionCommand, Wish};
+use crate::agent::protocol::message::Block;
+use crate::agent::protocol::model::ThinkingLevel;
 
 /// A command with what its answer needs.
 #[derive(Clone, Debug, PartialEq)]

@@ -8,7 +8,7 @@ use std::time::{Duration, Instant};
 use base64::Engine;
 
 use crate::app::effect::Reply;
-use crate::app::matching;
+use crate::app::fuzzy;
 
 /// Files that are looked at, at most.
 const FILES: usize = 100_000;
@@ -34,7 +34,7 @@ impl Index {
     /// The files that match, best first. What `.gitignore` leaves out is left out.
     pub fn find(&self, query: &str, stop: &AtomicBool) -> Vec<String> {
         let files = self.files(stop);
-        let found = matching::rank(query, &files);
+        let found = fuzzy::rank(query, &files);
         found.iter().take(ROWS).filter_map(|found| files.get(found.index).cloned()).collect()
     }
 

@@ -5,13 +5,13 @@
 //! drawn at once; what the agent tells is drawn at most every [`FRAME`]. When nothing happens,
 //! nothing runs and nothing is written.
 
-pub mod asked;
 pub mod decode;
 pub mod files;
 pub mod input;
 pub mod modes;
 pub mod output;
 pub mod recording;
+pub mod requests;
 pub mod start;
 pub mod terminal;
 
@@ -24,8 +24,8 @@ use tokio::sync::mpsc;
 use super::crash;
 use super::exit::Exit;
 use super::signals::{Caught, Signals};
-use crate::agent::event::NoticeLevel;
-use crate::agent::task::AgentHandle;
+use crate::agent::engine::task::AgentHandle;
+use crate::agent::protocol::event::NoticeLevel;
 use crate::agent::{AgentCommand, AgentEvent};
 use crate::app::effect::{Reply, Request, Setting, Ticket};
 use crate::app::geometry::Size;
@@ -33,9 +33,9 @@ use crate::app::model::Wants;
 use crate::app::msg::Millis;
 use crate::app::{Effect, Model, Msg, Stamped, update};
 use crate::view::{Memo, view};
-use asked::Desk;
 use input::{Input, Said};
 use recording::Recording;
+use requests::Desk;
 use terminal::{Drawn, Suspended, Tty};
 
 /// Least time between two frames that no key asked for.
@@ -369,7 +369,7 @@ impl Front {
     async fn edit(&mut self, ticket: Ticket, text: String) -> io::Result<()> {
         self.input.pause();
         self.screen.tty.leave();
-        let mut editing = Box::pin(asked::edit(text));
+        let mut editing = Box::pin(requests::edit(text));
         let reply = loop {
             tokio::select! {
                 reply = &mut editing => break reply,

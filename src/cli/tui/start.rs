@@ -10,25 +10,25 @@ use std::sync::{Arc, Mutex};
 
 use tokio::sync::mpsc;
 
-use super::asked::{Desk, Office};
 use super::input::Input;
 use super::recording::Recording;
+use super::requests::{Desk, Office};
 use super::terminal::{self, MouseCapture, Tty};
 use super::{Front, Screen};
 use crate::agent::AgentCommand;
-use crate::agent::command::SessionCommand;
-use crate::agent::event::{AgentEvent, NoticeLevel};
-use crate::agent::history::PromptHistory;
+use crate::agent::engine::task;
+use crate::agent::protocol::command::SessionCommand;
+use crate::agent::protocol::event::{AgentEvent, NoticeLevel};
 use crate::agent::session::Session;
+use crate::agent::session::prompt_history::PromptHistory;
 use crate::agent::settings::folder::Folder;
-use crate::agent::task;
 use crate::app::boot::Boot;
 use crate::app::geometry::Size;
 use crate::app::{Model, Msg};
 use crate::cli::compose::{Refusal, Setup};
 use crate::cli::exit::Exit;
 use crate::cli::signals::Signals;
-use crate::cli::{crash, fail, known, prompts};
+use crate::cli::{crash, environment, fail, prompts};
 use crate::view::Memo;
 use crate::view::color::ColorDepth;
 use crate::view::theme::Theme;
@@ -107,7 +107,7 @@ async fn live(
         screen.effects.push_back(crate::app::Effect::Agent(command));
     }
     for prompt in prompts {
-        let streaming = crate::agent::command::Queue::FollowUp;
+        let streaming = crate::agent::protocol::command::Queue::FollowUp;
         let command = AgentCommand::Prompt { text: prompt.text, images: prompt.images, streaming };
         screen.effects.push_back(crate::app::Effect::Agent(command));
     }
@@ -145,7 +145,7 @@ fn office(setup: &Setup) -> Office {
     Office {
         catalogue: Arc::clone(&setup.catalogue),
         keys: Arc::clone(&setup.keys),
-        direct: known::direct(&setup.settings),
+        direct: environment::direct(&setup.settings),
         history: PromptHistory::new(&setup.paths),
         cwd: setup.cwd.clone(),
         sessions: setup.settings.session_root(&setup.paths),

@@ -5,7 +5,7 @@
 
 use std::ops::Range;
 
-use super::fold::{Folded, Ignore, LineEnd, LineEnds, PLAIN, fold_line};
+use super::normalize::{Folded, Ignore, LineEnd, LineEnds, PLAIN, fold_line};
 
 /// In which way the text was matched, from strict to lenient.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

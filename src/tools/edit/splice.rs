@@ -9,8 +9,8 @@ use std::ops::Range;
 use similar::{Algorithm, DiffOp, capture_diff_slices};
 
 use super::Change;
-use super::fold::{LineEnd, LineEnds, lines};
 use super::matching::How;
+use super::normalize::{LineEnd, LineEnds, lines};
 
 /// A piece of text to put in a place.
 #[derive(Clone, Debug, PartialEq, Eq)]

@@ -9,7 +9,7 @@ use grep_matcher::Matcher;
 use grep_regex::RegexMatcher;
 use grep_searcher::{Searcher, Sink, SinkContext, SinkMatch};
 
-use crate::tools::cap;
+use crate::tools::budget;
 use crate::tools::walk::MAX_BYTES;
 
 /// Bytes of the lines of one file that are kept.
@@ -74,7 +74,7 @@ impl<'a> Hits<'a> {
         let (mut weight, mut matches) = (0, 0);
         let fits = |line: &Line| {
             matches += u64::from(line.matches);
-            weight += cap::weight(&line.text);
+            weight += budget::weight(&line.text);
             matches <= most && weight <= MAX_BYTES
         };
         let kept = self.lines.iter().map(fits).take_while(|fits| *fits).count();

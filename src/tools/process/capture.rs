@@ -3,7 +3,8 @@
 //! Raw bytes; `terminal.rs` makes text of them. Costs one copy and one count of newlines per
 //! byte, whatever the output is.
 
-use crate::tools::terminal::{self, Colours};
+use crate::tools::line_output;
+use crate::tools::line_output::Colours;
 
 /// Bytes kept from the start.
 const HEAD: usize = 64 * 1024;
@@ -66,7 +67,7 @@ impl Capture {
 
     /// The start and the end as text for the model; the end is empty when the start is all.
     pub fn plain(&self) -> (String, String) {
-        let text = |bytes: &[u8]| terminal::plain(&String::from_utf8_lossy(bytes));
+        let text = |bytes: &[u8]| line_output::plain(&String::from_utf8_lossy(bytes));
         if self.dropped == 0 {
             return (text(&[self.head.as_slice(), &self.tail].concat()), String::new());
         }
@@ -87,7 +88,7 @@ impl Capture {
             Some(at) if cut && at + 1 < bytes.len() => bytes.get(at + 1..).unwrap_or_default(),
             _ => &bytes,
         };
-        (terminal::render(&String::from_utf8_lossy(whole_lines), Colours::Keep), cut)
+        (line_output::render(&String::from_utf8_lossy(whole_lines), Colours::Keep), cut)
     }
 }
 

@@ -11,7 +11,7 @@ use image::codecs::jpeg::JpegEncoder;
 use image::imageops::FilterType;
 use image::{DynamicImage, ImageFormat, ImageReader, Limits};
 
-use crate::tools::file_call::FileCall;
+use crate::tools::file_task::FileCall;
 use crate::tools::{Content, Details, ToolError, ToolOutput};
 
 /// Longest side that all providers take without scaling it themselves, in pixels.

@@ -8,7 +8,7 @@ use std::time::{Duration, Instant};
 
 use tokio_util::sync::CancellationToken;
 
-use crate::tools::cap;
+use crate::tools::budget;
 
 /// Most bytes kept of one line before decoding.
 const LINE_BYTES: usize = 8 * 1024;
@@ -26,7 +26,7 @@ pub struct Ask {
     pub first: u64,
     /// Most lines.
     pub lines: usize,
-    /// Most that the lines with their numbers weigh, see [`cap::weight`].
+    /// Most that the lines with their numbers weigh, see [`budget::weight`].
     pub weight: usize,
     /// The byte that ends a line.
     pub line_end: u8,
@@ -186,8 +186,8 @@ impl Cutter<'_> {
         self.open = false;
         let cut = usize::from(line.dropped > 0 || line.bytes.len() > LINE_CHARACTERS) * 48;
         let text = String::from_utf8_lossy(&line.bytes);
-        let shown = cap::start_within_characters(&text, LINE_CHARACTERS);
-        let cost = cap::weight(shown) + NUMBER + cut;
+        let shown = budget::start_within_characters(&text, LINE_CHARACTERS);
+        let cost = budget::weight(shown) + NUMBER + cut;
         if self.weight + cost > self.ask.weight && !self.window.lines.is_empty() {
             self.window.more = true;
             self.full = Some(Instant::now());

@@ -12,7 +12,7 @@ use super::super::finish::Finish;
 use super::super::json::{Data, Rare, Text, count, lenient, malformed, nested};
 use super::super::sse::SseFrame;
 use super::super::{Decoder, Failure, FailureKind, StreamEvent};
-use crate::agent::message::{StopReason, Usage};
+use crate::agent::protocol::message::{StopReason, Usage};
 
 #[derive(Deserialize)]
 struct Event<'a> {

@@ -8,8 +8,8 @@ use serde_json::{Map, Value, json};
 
 use super::super::quirks::{self, Quirks};
 use super::super::{Failure, Headers, HttpRequest, ModelRequest};
-use crate::agent::message::{AssistantMessage, Block, Message, ToolResultMessage, UserContent};
-use crate::agent::model::ThinkingLevel;
+use crate::agent::protocol::message::{AssistantMessage, Block, Message, ToolResultMessage, UserContent};
+use crate::agent::protocol::model::ThinkingLevel;
 use crate::tools::{Content, ToolSpec};
 
 /// Limit of an answer where neither request nor model says one, in tokens.

@@ -13,7 +13,7 @@ use super::super::finish::Finish;
 use super::super::json::{Count, Data, First, Rare, Text, lenient, malformed, nested};
 use super::super::sse::SseFrame;
 use super::super::{Decoder, Failure, FailureKind, StreamEvent};
-use crate::agent::message::Usage;
+use crate::agent::protocol::message::Usage;
 
 #[derive(Deserialize)]
 #[serde(rename_all = "camelCase")]

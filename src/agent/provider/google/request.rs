@@ -4,8 +4,8 @@ use serde_json::{Map, Value, json};
 
 use super::super::quirks::{self, Quirks};
 use super::super::{Failure, HttpRequest, ModelRequest};
-use crate::agent::message::{AssistantMessage, Block, Message, ToolResultMessage, UserContent};
-use crate::agent::model::ThinkingLevel;
+use crate::agent::protocol::message::{AssistantMessage, Block, Message, ToolResultMessage, UserContent};
+use crate::agent::protocol::model::ThinkingLevel;
 use crate::tools::{Content, ToolSpec};
 
 /// Stands for the signature of a call that another model made; without one, Gemini 3 refuses

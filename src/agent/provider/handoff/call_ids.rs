@@ -2,7 +2,7 @@
 
 use std::collections::HashSet;
 
-use super::super::super::model::{Api, Model};
+use crate::agent::protocol::model::{Api, Model};
 
 /// What ids a model takes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

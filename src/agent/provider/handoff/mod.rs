@@ -12,8 +12,10 @@ use std::sync::Arc;
 
 use serde_json::{Value, json};
 
-use super::super::message::{AssistantMessage, Block, Message, StopReason, ToolCall, ToolResultMessage};
-use super::super::model::{Api, Model};
+use crate::agent::protocol::message::{
+    AssistantMessage, Block, Message, StopReason, ToolCall, ToolResultMessage,
+};
+use crate::agent::protocol::model::{Api, Model};
 use crate::tools::{Content, Details};
 use call_ids::CallIds;
 

@@ -2,9 +2,9 @@
 
 use std::sync::Arc;
 
-use super::super::super::message::{BashExecution, Block, Message, UserContent, UserMessage};
-use super::super::super::model::Model;
 use super::UNSEEN;
+use crate::agent::protocol::message::{BashExecution, Block, Message, UserContent, UserMessage};
+use crate::agent::protocol::model::Model;
 
 /// The user message that stands for `message`; none when the model is told nothing of it.
 /// `shared` is the same message, handed on when nothing changes.

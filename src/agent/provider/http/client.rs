@@ -9,8 +9,8 @@ use std::time::Duration;
 use reqwest::{Certificate, Client, ClientBuilder, NoProxy, Proxy, redirect};
 
 use super::cause;
-use crate::agent::files::read_capped;
 use crate::agent::provider::{Failure, FailureKind};
+use crate::agent::settings::private_files::read_capped;
 
 /// Largest file of certificates that is read, in bytes.
 const MAX_CERTIFICATES: u64 = 4 * 1024 * 1024;

@@ -14,8 +14,8 @@ use super::super::sse::SseFrame;
 use super::super::{Decoder, Failure, FailureKind, StreamEvent};
 use super::reasoning::Reasoning;
 use super::usage;
-use crate::agent::message::StopReason;
-use crate::agent::partial_json;
+use crate::agent::protocol::message::StopReason;
+use crate::agent::provider::partial_json;
 
 #[derive(Deserialize)]
 struct Chunk<'a> {

@@ -8,7 +8,7 @@ use serde_json::{Map, Value, json};
 use super::super::quirks::{self, Quirks};
 use super::super::{Failure, HttpRequest, ModelRequest};
 use super::reasoning::FIELDS;
-use crate::agent::message::{AssistantMessage, Block, Message, ToolResultMessage, UserContent};
+use crate::agent::protocol::message::{AssistantMessage, Block, Message, ToolResultMessage, UserContent};
 use crate::tools::{Content, ToolSpec};
 
 /// The request as this format puts it.

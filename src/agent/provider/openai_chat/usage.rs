@@ -3,7 +3,7 @@
 use serde_json::Value;
 
 use super::super::json::count;
-use crate::agent::message::Usage;
+use crate::agent::protocol::message::Usage;
 
 /// The counts of a `usage` object; none when it holds no numbers.
 ///

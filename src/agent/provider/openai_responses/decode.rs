@@ -15,7 +15,7 @@ use super::super::finish::Finish;
 use super::super::json::{Data, Loose, Text, count, lenient, malformed, nested};
 use super::super::sse::SseFrame;
 use super::super::{Decoder, Failure, FailureKind, StreamEvent};
-use crate::agent::message::Usage;
+use crate::agent::protocol::message::Usage;
 
 #[derive(Deserialize)]
 struct Event<'a> {

@@ -7,7 +7,7 @@ use serde_json::{Map, Value, json};
 
 use super::super::quirks::{self, Quirks};
 use super::super::{Failure, HttpRequest, ModelRequest};
-use crate::agent::message::{AssistantMessage, Block, Message, ToolResultMessage, UserContent};
+use crate::agent::protocol::message::{AssistantMessage, Block, Message, ToolResultMessage, UserContent};
 use crate::tools::{Content, ToolSpec};
 
 /// Longest cache key that is taken, in characters.

@@ -8,9 +8,9 @@ use std::collections::HashMap;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
-use crate::agent::event::Delta;
-use crate::agent::message::{StopReason, ToolCall, Usage};
-use crate::agent::partial_json;
+use crate::agent::protocol::event::Delta;
+use crate::agent::protocol::message::{StopReason, ToolCall, Usage};
+use crate::agent::provider::partial_json;
 use crate::agent::provider::sse::SseFrame;
 use crate::agent::provider::{Decoder, Failure, FailureKind, StreamEvent};
 

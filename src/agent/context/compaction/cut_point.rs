@@ -1,0 +1,130 @@
+//! Where a context is parted: what is summed up, and what stays as it is.
+//!
+//! Pure. A call is never parted from its result. The cut stands before a message of the person's
+//! where that keeps enough; a turn that is too large for that is split.
+
+use std::collections::HashMap;
+use std::sync::Arc;
+
+use super::size;
+use crate::agent::protocol::message::Message;
+
+/// A message of the context and the entry it comes from.
+pub type Item = (Arc<str>, Arc<Message>);
+
+/// How much stays.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Keep {
+    /// At most so many tokens; more only where the last call and its result are larger.
+    Tokens(u64),
+    /// Nothing.
+    Nothing,
+}
+
+/// The place to cut `items` at: what stands before it is summed up. None when nothing would.
+pub fn place(items: &[Item], keep: Keep) -> Option<usize> {
+    let Keep::Tokens(budget) = keep else {
+        return Some(items.len()).filter(|len| *len > 0);
+    };
+    let sound = sound(items);
+    let mut kept = 0;
+    // The earliest places that fit, from the end backwards.
+    let (mut turn, mut any, mut last) = (None, None, None);
+    for (at, (_, message)) in items.iter().enumerate().rev() {
+        kept += size::of_message(message);
+        if at == 0 || !sound.get(at).copied().unwrap_or_default() {
+            continue;
+        }
+        last = last.or(Some(at));
+        if kept <= budget {
+            any = Some(at);
+            if matches!(**message, Message::User(_)) {
+                turn = Some((at, kept));
+            }
+        }
+    }
+    let whole = turn.filter(|(_, kept)| *kept >= budget / 2).map(|(at, _)| at);
+    whole.or(any).or(last)
+}
+
+/// For each item, whether a cut before it parts no call from its result.
+fn sound(items: &[Item]) -> Vec<bool> {
+    let mut sound = vec![true; items.len()];
+    let mut called: HashMap<&str, usize> = HashMap::new();
+    for (at, (_, message)) in items.iter().enumerate() {
+        match message.as_ref() {
+            Message::Assistant(answer) => {
+                called.extend(answer.tool_calls().map(|call| (call.id.as_str(), at)));
+            }
+            Message::ToolResult(result) => {
+                let from = called.get(result.tool_call_id.as_str()).copied().unwrap_or(at);
+                let from = from.saturating_add(1).min(at);
+                sound.iter_mut().take(at + 1).skip(from).for_each(|sound| *sound = false);
+            }
+            _ => {}
+        }
+    }
+    sound
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// `u` a message of the person's, `a` an answer, `c` an answer with two calls, `1` and `2`
+    /// their results; each 100 tokens, more with a digit `x` behind it.
+    fn items(script: &str) -> Vec<Item> {
+        let mut calls = 0;
+        let message = |(at, letter): (usize, char)| {
+            let text = "x".repeat(400 - 4 * 4);
+            let block = serde_json::json!({"type": "text", "text": text});
+            let answer = |content: serde_json::Value| {
+                serde_json::json!({"role": "assistant", "content": content, "api": "x", "provider": "p",
+                    "model": "m", "stopReason": "stop"})
+            };
+            let value = match letter {
+                'u' => serde_json::json!({"role": "user", "content": text}),
+                'a' => answer(serde_json::json!([block])),
+                'c' => {
+                    calls += 1;
+                    let call = |n: u8| {
+                        serde_json::json!({"type": "toolCall", "id": format!("{calls}-{n}"), "name": "t",
+                            "arguments": {}})
+                    };
+                    answer(serde_json::json!([block, call(1), call(2)]))
+                }
+                n => serde_json::json!({"role": "toolResult", "toolCallId": format!("{calls}-{n}"),
+                    "toolName": "t", "content": [block]}),
+            };
+            (Arc::from(at.to_string()), Arc::new(serde_json::from_value(value).unwrap()))
+        };
+        script.chars().enumerate().map(message).collect()
+    }
+
+    fn check(script: &str, keep: Keep, expected: Option<usize>) {
+        assert_eq!(place(&items(script), keep), expected, "{script} {keep:?}");
+    }
+
+    #[test]
+    fn cuts_stand_where_nothing_is_parted() {
+        use Keep::{Nothing, Tokens};
+        // Before a turn, where that keeps enough.
+        check("uauaua", Tokens(450), Some(2));
+        check("uauaua", Tokens(250), Some(4));
+        // A large turn is split, never between a call and its results.
+        check("uac12c12a", Tokens(450), Some(5));
+        check("uac12c12a", Tokens(750), Some(2));
+        check("uac12c12a", Tokens(350), Some(8));
+        // The last word of the person is not enough to keep when there is room for more.
+        check("uac12c12au", Tokens(600), Some(5));
+        // What is larger than everything is kept with its call.
+        check("uc12", Tokens(50), Some(1));
+        check("uaua", Tokens(0), Some(3));
+        check("u", Tokens(50), None);
+        check("", Nothing, None);
+        check("uc12", Nothing, Some(4));
+        // A word between a call and its result does not part them.
+        check("uc1u2a", Tokens(250), Some(5));
+        check("uc1u2", Tokens(250), Some(1));
+    }
+}

@@ -1,0 +1,125 @@
+//! The files that the summed up part of a conversation read and modified.
+//!
+//! Carried from summary to summary, so that the model knows after a week what it touched.
+
+use std::collections::{BTreeSet, HashMap};
+use std::sync::Arc;
+
+use serde_json::{Value, json};
+
+use crate::agent::protocol::message::{Message, ToolCall};
+
+/// Tools whose calls read the file `path`.
+const READ: [&str; 1] = ["read"];
+/// Tools whose calls change the file `path`.
+const MODIFY: [&str; 2] = ["write", "edit"];
+/// Paths that are listed for the model, at most.
+const LISTED: usize = 200;
+/// What begins the lists at the end of a summary.
+const HEAD: &str = "\n\n<files>\n";
+
+/// Files by what was done to them.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Touched {
+    read: BTreeSet<String>,
+    modified: BTreeSet<String>,
+}
+
+impl Touched {
+    /// What the details of an earlier compaction list.
+    pub fn of_details(details: Option<&Value>) -> Self {
+        let list = |name: &str| {
+            let paths = details.and_then(|details| details.get(name)).and_then(Value::as_array);
+            paths.into_iter().flatten().filter_map(|path| Some(path.as_str()?.to_owned())).collect()
+        };
+        Touched { read: list("readFiles"), modified: list("modifiedFiles") }
+    }
+
+    /// Adds the files of the calls that went well.
+    pub fn note(&mut self, messages: &[Arc<Message>]) {
+        let mut calls: HashMap<&str, &ToolCall> = HashMap::new();
+        for message in messages {
+            match message.as_ref() {
+                Message::Assistant(answer) => {
+                    calls.extend(answer.tool_calls().map(|call| (call.id.as_str(), call)));
+                }
+                Message::ToolResult(result) if !result.is_error => {
+                    let call = calls.get(result.tool_call_id.as_str());
+                    let path = call.and_then(|call| call.arguments.get("path")).and_then(Value::as_str);
+                    if let Some(path) = path {
+                        self.add(&result.tool_name, path);
+                    }
+                }
+                _ => {}
+            }
+        }
+        self.read.retain(|path| !self.modified.contains(path));
+    }
+
+    fn add(&mut self, tool: &str, path: &str) {
+        if READ.contains(&tool) {
+            self.read.insert(path.to_owned());
+        } else if MODIFY.contains(&tool) {
+            self.modified.insert(path.to_owned());
+        }
+    }
+
+    /// For the session file and the wire.
+    pub fn details(&self) -> Value {
+        json!({ "readFiles": self.read, "modifiedFiles": self.modified })
+    }
+
+    /// The lists as they end a summary; empty when there is none.
+    pub fn text(&self) -> String {
+        let lists = [("read", &self.read), ("modified", &self.modified)];
+        let lists: String = lists.iter().map(|(word, paths)| list(word, paths)).collect();
+        if lists.is_empty() { lists } else { format!("{HEAD}{lists}</files>") }
+    }
+}
+
+/// A summary without the lists at its end.
+pub fn without_lists(summary: &str) -> &str {
+    summary.split_once(HEAD).map_or(summary, |(text, _)| text)
+}
+
+fn list(word: &str, paths: &BTreeSet<String>) -> String {
+    if paths.is_empty() {
+        return String::new();
+    }
+    let mut text = format!("{word}:\n");
+    paths.iter().take(LISTED).for_each(|path| text.push_str(&format!("- {path}\n")));
+    if paths.len() > LISTED {
+        text.push_str(&format!("- and {} more\n", paths.len() - LISTED));
+    }
+    text
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn call(id: &str, tool: &str, path: &str, failed: bool) -> [Arc<Message>; 2] {
+        let call = json!({"role": "assistant", "api": "x", "provider": "", "model": "", "stopReason": "toolUse",
+            "content": [{"type": "toolCall", "id": id, "name": tool, "arguments": {"path": path}}]});
+        let result = json!({"role": "toolResult", "toolCallId": id, "toolName": tool, "isError": failed});
+        [call, result].map(|value| Arc::new(serde_json::from_value(value).unwrap()))
+    }
+
+    #[test]
+    fn lists_are_carried_on() {
+        let mut touched =
+            Touched::of_details(Some(&json!({"readFiles": ["a", "b"], "modifiedFiles": ["m"]})));
+        let calls = [
+            call("1", "read", "c", false),
+            call("2", "edit", "a", false),
+            call("3", "write", "never", true),
+            call("4", "bash", "x", false),
+        ];
+        touched.note(&calls.concat());
+        assert_eq!(touched.details(), json!({"readFiles": ["b", "c"], "modifiedFiles": ["a", "m"]}));
+        let summary = format!("what was done{}", touched.text());
+        assert_eq!(without_lists(&summary), "what was done");
+        assert!(summary.contains("read:\n- b\n- c\nmodified:\n- a\n- m\n"), "{summary}");
+        assert_eq!(Touched::default().text(), "");
+    }
+}

@@ -1,0 +1,10 @@
+//! The pure half of compaction: cut point, plan, size, transcript, file operations.
+//!
+//! When compaction happens, and the request for the summary, is `engine::compact`'s.
+
+pub mod cut_point;
+pub mod file_ops;
+pub mod plan;
+pub mod size;
+pub mod transcript;
+pub mod truncate_results;

@@ -1,0 +1,150 @@
+//! What one try of a compaction sends to the model, and what its outcome is made of.
+//!
+//! Pure: from the session's tree to a request text, and from the model's answer to the summary
+//! that is stored. Where the cut stands is `cut`'s to say.
+
+use std::sync::Arc;
+
+use serde_json::Value;
+
+use super::cut_point;
+use super::cut_point::{Item, Keep};
+use super::file_ops::{Touched, without_lists};
+use super::size;
+use super::transcript;
+use crate::agent::protocol::message::{Message, UserContent};
+use crate::agent::session::entry::Body;
+use crate::agent::session::tree::Tree;
+
+/// What the model is to do.
+const TASK: &str = include_str!("task.md");
+/// What it is to do with the summary before.
+const CARRY: &str = include_str!("carry.md");
+/// Bytes of a result in the text that is summed up; on the second try.
+const RESULT_BYTES: [usize; 2] = [4_000, 800];
+
+/// How a try goes about it.
+#[derive(Clone, Copy, Debug)]
+pub struct Effort {
+    pub keep: Keep,
+    /// Most tokens of the conversation that the model is shown.
+    pub shown: u64,
+    /// Most tokens of the person's last message that are kept word for word.
+    pub verbatim: u64,
+    /// True for the second try, which shows less.
+    pub again: bool,
+}
+
+/// A try.
+#[derive(Clone, Debug)]
+pub struct Plan {
+    /// The first entry that stays; none when nothing stays.
+    pub first_kept: Option<Arc<str>>,
+    /// Tokens of what stays, estimated.
+    pub kept: u64,
+    /// Files of the part that goes.
+    pub touched: Touched,
+    /// What the person said last, when it does not stay by itself.
+    last_said: Option<String>,
+    /// What the model is asked.
+    pub request: String,
+}
+
+/// Plans a try; none when there is nothing to sum up.
+pub fn plan(tree: &Tree, effort: Effort, instructions: Option<&str>) -> Option<Plan> {
+    let all = tree.context_items();
+    let (earlier, items) = split_summary(&all);
+    let at = cut_point::place(items, effort.keep)?;
+    let (going, staying) = items.split_at_checked(at)?;
+    let going: Vec<Arc<Message>> = going.iter().map(|(_, message)| message.clone()).collect();
+    let mut touched = Touched::of_details(details(tree, earlier));
+    touched.note(&going);
+    let verbatim = usize::try_from(effort.verbatim.saturating_mul(4)).unwrap_or(usize::MAX);
+    let last_said = if staying.iter().any(|(_, message)| is_said(message)) {
+        None
+    } else {
+        last_said(tree, &going).map(|content| transcript::ends(&words(&content), verbatim))
+    };
+    let result_bytes = RESULT_BYTES[usize::from(effort.again)];
+    let shown = transcript::text(&going, result_bytes, effort.shown);
+    let request = request(&shown, earlier.map(|(_, message)| message.as_ref()), instructions);
+    let first_kept = staying.first().map(|(id, _)| id.clone());
+    let kept = staying.iter().map(|(_, message)| size::of_message(message)).sum();
+    Some(Plan { first_kept, kept, touched, last_said, request })
+}
+
+/// Whether the context still holds a message of the person's word for word. When it does not, what
+/// was said last is looked for further up in the tree.
+pub fn has_words(tree: &Tree) -> bool {
+    tree.context_items().iter().any(|(_, message)| is_said(message))
+}
+
+fn is_said(message: &Message) -> bool {
+    matches!(message, Message::User(_))
+}
+
+/// What the person said last. A run that is summed up for the second time began before the first
+/// summary, so it may stand above what the context holds.
+fn last_said(tree: &Tree, going: &[Arc<Message>]) -> Option<UserContent> {
+    let content = |message: &Message| match message {
+        Message::User(user) => Some(user.content.clone()),
+        _ => None,
+    };
+    let above = || {
+        tree.branch().into_iter().rev().find_map(|entry| match &entry.body {
+            Body::Message { message } => content(message),
+            _ => None,
+        })
+    };
+    going.iter().rev().find_map(|message| content(message)).or_else(above)
+}
+
+impl Plan {
+    /// The summary as it is stored: the model's words, the person's last, the files.
+    pub fn summary(&self, answer: &str) -> String {
+        let mut summary = answer.trim().to_owned();
+        if let Some(said) = &self.last_said {
+            summary.push_str("\n\n## Last message of the person, word for word\n");
+            summary.push_str(said);
+        }
+        summary + &self.touched.text()
+    }
+}
+
+/// The earlier summary and what follows it.
+fn split_summary(items: &[Item]) -> (Option<&Item>, &[Item]) {
+    match items.split_first() {
+        Some((first, rest)) if matches!(*first.1, Message::CompactionSummary(_)) => (Some(first), rest),
+        _ => (None, items),
+    }
+}
+
+fn details<'a>(tree: &'a Tree, earlier: Option<&Item>) -> Option<&'a Value> {
+    match &tree.get(&earlier?.0)?.body {
+        Body::Compaction { details, .. } => details.as_ref(),
+        _ => None,
+    }
+}
+
+/// The words of a message; a picture cannot be kept as words, but that there was one can.
+fn words(content: &UserContent) -> String {
+    let text = content.text();
+    let UserContent::Blocks(blocks) = content else { return text };
+    let pictures = blocks.iter().filter(|block| block.as_text().is_none()).count();
+    if pictures == 0 { text } else { format!("{text}\n[with {pictures} pictures]") }
+}
+
+fn request(shown: &str, earlier: Option<&Message>, instructions: Option<&str>) -> String {
+    let mut text = String::new();
+    let mut task = TASK.trim_end().to_owned();
+    if let Some(Message::CompactionSummary(earlier)) = earlier {
+        let summary = without_lists(&earlier.summary);
+        text.push_str(&format!("<earlier-summary>\n{summary}\n</earlier-summary>\n\n"));
+        task = format!("{}\n\n{task}", CARRY.trim_end());
+    }
+    text.push_str(&format!("<conversation>\n{shown}\n</conversation>\n\n{task}"));
+    if let Some(wish) = instructions.map(str::trim).filter(|wish| !wish.is_empty()) {
+        text.push_str(&format!("\n\nThe person asks of this summary: {wish}"));
+    }
+    text
+}

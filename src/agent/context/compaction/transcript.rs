@@ -1,0 +1,128 @@
+//! A conversation as text, for the model that sums it up.
+//!
+//! Pure. It is a text and not a list of messages, so that the model reads it instead of going on
+//! with it, and so that no wire format can refuse it. Long results are cut to their two ends.
+
+use std::sync::Arc;
+
+use super::size;
+use crate::agent::protocol::message::{AssistantMessage, Block, Message};
+use crate::tools::Content;
+
+/// The messages as text of at most `cap` tokens; what people and model said is kept whole if
+/// possible, results and arguments are cut to `result` bytes.
+pub fn text(messages: &[Arc<Message>], result: usize, cap: u64) -> String {
+    let parts: Vec<String> = messages.iter().map(|message| part(message, result)).collect();
+    let parts: Vec<String> = parts.into_iter().filter(|part| !part.is_empty()).collect();
+    let whole = parts.join("\n\n");
+    let tokens = size::of_text(&whole);
+    if tokens <= cap {
+        return whole;
+    }
+    // Bytes a token differ with the language, so the share is what counts.
+    let share = whole.len() as u128 * u128::from(cap) / u128::from(tokens.max(1));
+    ends(&whole, usize::try_from(share).unwrap_or(usize::MAX))
+}
+
+/// `text` cut to about `bytes`: its beginning, a note, its end.
+pub fn ends(text: &str, bytes: usize) -> String {
+    if text.len() <= bytes {
+        return text.to_owned();
+    }
+    let head = floor(text, bytes / 3);
+    let tail = floor(text, text.len().saturating_sub(bytes - bytes / 3));
+    let (start, end) = (text.get(..head).unwrap_or_default(), text.get(tail..).unwrap_or_default());
+    format!("{start}\n[… {} bytes left out …]\n{end}", tail.saturating_sub(head))
+}
+
+/// The nearest place at or before `at` where a character begins.
+fn floor(text: &str, at: usize) -> usize {
+    let mut at = at.min(text.len());
+    while !text.is_char_boundary(at) {
+        at -= 1;
+    }
+    at
+}
+
+fn part(message: &Message, result: usize) -> String {
+    match message {
+        Message::User(user) => said("person", &user.content.text()),
+        Message::Custom(custom) => said("note", &custom.content.text()),
+        Message::Assistant(answer) => assistant(answer, result),
+        Message::ToolResult(answer) => {
+            let text = ends(&seen(&answer.content), result);
+            let failed = if answer.is_error { ", which failed" } else { "" };
+            said(&format!("result of {}{failed}", answer.tool_name), &text)
+        }
+        Message::BashExecution(run) if run.exclude_from_context => String::new(),
+        Message::BashExecution(run) => {
+            said("command of the person", &format!("$ {}\n{}", run.command, ends(&run.output, result)))
+        }
+        Message::BranchSummary(branch) => said("summary of a branch that was left", &branch.summary),
+        Message::CompactionSummary(summary) => said("earlier summary", &summary.summary),
+    }
+}
+
+fn assistant(answer: &AssistantMessage, result: usize) -> String {
+    let parts = answer.content.iter().map(|block| match block {
+        Block::Text { text, .. } => said("assistant", text),
+        Block::Thinking { thinking, .. } => said("assistant, thinking", &ends(thinking, result)),
+        Block::ToolCall(call) => {
+            let arguments = ends(&call.arguments.to_string(), result);
+            said("assistant, calling", &format!("{} {arguments}", call.name))
+        }
+        Block::Image { .. } | Block::Unknown(_) => String::new(),
+    });
+    parts.filter(|part| !part.is_empty()).collect::<Vec<_>>().join("\n\n")
+}
+
+fn seen(content: &[Content]) -> String {
+    let texts = content.iter().map(|part| match part {
+        Content::Text { text } => text.as_str(),
+        Content::Image { .. } => "[a picture]",
+    });
+    texts.collect::<Vec<_>>().join("\n")
+}
+
+fn said(who: &str, text: &str) -> String {
+    match text.trim() {
+        "" => String::new(),
+        text => format!("[{who}]\n{text}"),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use serde_json::json;
+
+    #[test]
+    fn results_are_cut_and_the_whole_is_bounded() {
+        let result = "0123456789".repeat(100);
+        let messages: Vec<Arc<Message>> = [
+            json!({"role": "user", "content": "make it so"}),
+            json!({"role": "assistant", "api": "x", "provider": "", "model": "", "stopReason": "toolUse",
+                "content": [{"type": "toolCall", "id": "1", "name": "read", "arguments": {"path": "a"}}]}),
+            json!({"role": "toolResult", "toolCallId": "1", "toolName": "read",
+                "content": [{"type": "text", "text": result}], "isError": true}),
+        ]
+        .map(|value| Arc::new(serde_json::from_value(value).unwrap()))
+        .into();
+        let whole = text(&messages, 60, u64::MAX);
+        let expected = "[person]\nmake it so\n\n[assistant, calling]\nread {\"path\":\"a\"}\n\n\
+                        [result of read, which failed]\n01234567890123456789\n[… 940 bytes left out …]\n\
+                        0123456789012345678901234567890123456789";
+        assert_eq!(whole, expected);
+        let short = text(&messages, 1_000, 100);
+        assert!(size::of_text(&short) <= 120 && short.starts_with("[person]"), "{short}");
+    }
+
+    #[test]
+    fn cutting_respects_characters() {
+        for bytes in 0..30 {
+            let cut = ends("ääääääääää", bytes);
+            assert!(cut.chars().all(|c| "ä[…] 0123456789bytesleftou\n".contains(c)), "{cut}");
+        }
+        assert_eq!(ends("short", 5), "short");
+    }
+}

@@ -1,0 +1,43 @@
+//! Cuts a result that takes up a large part of the window by itself to its two ends.
+//!
+//! Pure. The whole result stays in the session file: the cut is an edit of the context beside it.
+//! That is quicker and loses less than summing up everything around such a result.
+
+use std::sync::Arc;
+
+use super::cut_point::Item;
+use super::size;
+use super::transcript::ends;
+use crate::agent::protocol::message::{Message, UserContent};
+use crate::agent::session::entry::{Body, Replacement};
+use crate::tools::Content;
+
+/// Part of the room that one result may take before it counts as huge.
+const HUGE: u64 = 4;
+/// Part of the room that is left to it.
+const LEFT: u64 = 16;
+
+/// Edits that cut the results that are huge in a window with `room` tokens.
+pub fn edits(items: &[Item], room: u64) -> Vec<Body> {
+    let huge = |(id, message): &Item| {
+        let Message::ToolResult(result) = message.as_ref() else { return None };
+        if size::of_message(message) <= room / HUGE {
+            return None;
+        }
+        let text = result.content.iter().map(|content| match content {
+            Content::Text { text } => text.as_str(),
+            Content::Image { .. } => "[a picture was here]",
+        });
+        let text = text.collect::<Vec<_>>().join("\n");
+        Some(edit(id, &text, room / LEFT))
+    };
+    items.iter().filter_map(huge).collect()
+}
+
+fn edit(id: &Arc<str>, text: &str, tokens: u64) -> Body {
+    let bytes = usize::try_from(tokens.saturating_mul(4)).unwrap_or(usize::MAX);
+    let kept = ends(text, bytes.min(text.len() / 2));
+    let note = "[this result was too large for the context and was cut; ask for a part of it if needed]";
+    let content = UserContent::Text(format!("{kept}\n\n{note}"));
+    Body::ContextEdit { target_id: id.to_string(), replacement: Some(Replacement { content }) }
+}

@@ -1,0 +1,8 @@
+//! From a session to a request: which messages are sent, and the system prompt before them.
+//!
+//! Also the pure half of compaction: where to cut, what to summarize and how large it is.
+
+pub mod compaction;
+mod instruction_files;
+pub mod request;
+pub mod system_prompt;

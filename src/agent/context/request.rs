@@ -1,0 +1,88 @@
+//! From a session's messages to what a request may hold.
+//!
+//! Pure. Which messages there are is the session's concern, how a model is told of them
+//! `provider::handoff`'s; here is only what the loop adds: a word when an answer was cut off.
+
+use std::sync::Arc;
+
+use crate::agent::protocol::message::{Message, StopReason, UserContent, UserMessage};
+use crate::agent::protocol::model::Model;
+use crate::agent::provider::handoff;
+
+/// What the model is told when its last answer was cut off and it is to go on.
+const GO_ON: &str = "[the answer above was cut off; go on from where it stopped, without repeating it]";
+
+/// The messages for a request to `model`. The last is never the model's own: some providers
+/// would take that as the beginning of the answer, others refuse it.
+pub fn for_request(messages: &[Arc<Message>], model: &Model) -> Vec<Arc<Message>> {
+    let mut told = handoff::for_model(messages, model);
+    if let Some(Message::Assistant(last)) = told.last().map(Arc::as_ref) {
+        let content = UserContent::Text(GO_ON.into());
+        told.push(Arc::new(Message::User(UserMessage { content, timestamp: last.timestamp })));
+    }
+    told
+}
+
+/// Whether a conversation can go on without anything new: its last message waits for an answer,
+/// or its last answer failed, was stopped, or has calls that a killed program left without results.
+pub fn can_go_on(messages: &[Arc<Message>]) -> bool {
+    match messages.last().map(Arc::as_ref) {
+        Some(Message::Assistant(answer)) => {
+            let cut_short = matches!(answer.stop_reason, StopReason::Error | StopReason::Aborted);
+            cut_short || answer.tool_calls().next().is_some()
+        }
+        Some(Message::BashExecution(run)) => !run.exclude_from_context,
+        Some(_) => true,
+        None => false,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::agent::protocol::message::{AssistantMessage, BashExecution, Block, Usage};
+
+    fn said(text: &str) -> Arc<Message> {
+        Arc::new(Message::User(UserMessage { content: UserContent::Text(text.into()), timestamp: 1 }))
+    }
+
+    fn answer(text: &str, stop_reason: StopReason) -> Arc<Message> {
+        let model = Model::default();
+        Arc::new(Message::Assistant(AssistantMessage {
+            content: vec![Block::text(text)],
+            api: model.api,
+            provider: model.provider,
+            model: model.id,
+            usage: Usage::default(),
+            stop_reason,
+            error_message: None,
+            response_id: None,
+            timestamp: 2,
+        }))
+    }
+
+    fn ran(exclude_from_context: bool) -> Arc<Message> {
+        let run = serde_json::json!({ "command": "ls", "excludeFromContext": exclude_from_context });
+        let run: BashExecution = serde_json::from_value(run).unwrap();
+        Arc::new(Message::BashExecution(run))
+    }
+
+    fn check(messages: &[Arc<Message>], goes_on: bool, told: usize) {
+        assert_eq!(can_go_on(messages), goes_on, "{messages:?}");
+        let request = for_request(messages, &Model::default());
+        assert_eq!(request.len(), told, "{messages:?}");
+        let own = request.last().is_some_and(|last| matches!(**last, Message::Assistant(_)));
+        assert!(!own, "{request:?}");
+    }
+
+    #[test]
+    fn a_request_never_ends_with_the_model() {
+        check(&[], false, 0);
+        check(&[said("a")], true, 1);
+        check(&[said("a"), answer("b", StopReason::Stop)], false, 3);
+        check(&[said("a"), answer("b", StopReason::Error)], true, 3);
+        check(&[said("a"), answer("", StopReason::Aborted)], true, 1);
+        check(&[said("a"), answer("b", StopReason::Stop), ran(false)], true, 3);
+        check(&[said("a"), answer("b", StopReason::Stop), ran(true)], false, 3);
+    }
+}

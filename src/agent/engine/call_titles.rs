@@ -1,0 +1,74 @@
+//! Head lines of calls, for people: also while the arguments are still arriving.
+
+use std::collections::{BTreeMap, HashMap};
+use std::sync::Arc;
+
+use crate::agent::protocol::event::{AgentEvent, Delta};
+use crate::agent::protocol::message::Message;
+use crate::agent::provider::partial_json;
+use crate::tools::Toolbox;
+
+/// Bytes of arriving arguments that are read for a title. What a title is made of comes first;
+/// beyond this the whole arguments are waited for, so that a long call costs no more.
+const READ: usize = 2 * 1024;
+
+/// The titles of the calls in one answer.
+#[derive(Debug, Default)]
+pub(crate) struct Titles {
+    arriving: HashMap<usize, Arriving>,
+}
+
+#[derive(Debug)]
+struct Arriving {
+    id: String,
+    tool: String,
+    text: String,
+    shown: String,
+}
+
+impl Titles {
+    /// Looks at a piece of the answer; an event when a title has changed by it.
+    pub(crate) fn take(&mut self, tools: &Toolbox, delta: &Delta) -> Option<AgentEvent> {
+        match delta {
+            Delta::ToolCallStart { content_index, id, tool_name } => {
+                let (id, tool) = (id.clone(), tool_name.clone());
+                let arriving = Arriving { id, tool, text: String::new(), shown: String::new() };
+                self.arriving.insert(*content_index, arriving);
+                None
+            }
+            Delta::ToolCallDelta { content_index, delta } => {
+                let arriving = self.arriving.get_mut(content_index).filter(|call| call.text.len() < READ)?;
+                arriving.text.push_str(delta);
+                let title = tools.get(&arriving.tool)?.title(&partial_json::partial(&arriving.text));
+                arriving.show(title)
+            }
+            Delta::ToolCallEnd { content_index, tool_call } => {
+                let mut arriving = self.arriving.remove(content_index)?;
+                arriving.show(tools.get(&tool_call.name)?.title(&tool_call.arguments))
+            }
+            _ => None,
+        }
+    }
+}
+
+impl Arriving {
+    fn show(&mut self, title: String) -> Option<AgentEvent> {
+        if title.is_empty() || title == self.shown {
+            return None;
+        }
+        self.shown.clone_from(&title);
+        Some(AgentEvent::ToolTitle { tool_call_id: self.id.clone(), title })
+    }
+}
+
+/// The titles of all calls in a conversation, by call id.
+pub(crate) fn of(tools: &Toolbox, messages: &[Arc<Message>]) -> BTreeMap<String, String> {
+    let calls = messages.iter().filter_map(|message| match message.as_ref() {
+        Message::Assistant(answer) => Some(answer.tool_calls()),
+        _ => None,
+    });
+    calls
+        .flatten()
+        .filter_map(|call| Some((call.id.clone(), tools.get(&call.name)?.title(&call.arguments))))
+        .collect()
+}

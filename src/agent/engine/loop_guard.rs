@@ -1,0 +1,156 @@
+//! Notices a model that repeats itself: the same call with the same result, turn after turn.
+//!
+//! Pure. A result that changes does not count, so waiting for a server by polling it is fine; nor
+//! does a call that one answer makes several times, since the model has not seen its result yet.
+
+use std::collections::{HashSet, VecDeque};
+use std::hash::{DefaultHasher, Hash, Hasher};
+
+use crate::tools::{Content, ToolOutput};
+
+use crate::agent::protocol::message::ToolCall;
+
+/// Turns with calls that are looked back upon.
+const WINDOW: usize = 12;
+/// Turns in the window with an equal call from which on the model is warned.
+const WARN: usize = 3;
+/// Turns in the window with an equal call that end the run.
+const STOP: usize = 5;
+
+/// What the latest call amounts to.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Repeat {
+    /// Nothing to say.
+    Fresh,
+    /// The model should be told; how often it has been.
+    Warned(usize),
+    /// The run should end.
+    Stuck(usize),
+}
+
+/// The last calls of a run, as fingerprints, turn by turn.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct Guard {
+    turns: VecDeque<HashSet<u64>>,
+    stuck: Option<String>,
+}
+
+impl Guard {
+    /// Notes that the calls of another answer follow.
+    pub(crate) fn next_turn(&mut self) {
+        self.turns.push_back(HashSet::new());
+        if self.turns.len() > WINDOW {
+            self.turns.pop_front();
+        }
+    }
+
+    /// Notes a finished call and says what it amounts to.
+    pub(crate) fn note(&mut self, call: &ToolCall, output: &ToolOutput) -> Repeat {
+        let print = fingerprint(call, output);
+        if let Some(turn) = self.turns.back_mut() {
+            turn.insert(print);
+        }
+        match self.turns.iter().filter(|turn| turn.contains(&print)).count() {
+            count if count >= STOP => {
+                self.stuck = Some(call.name.clone());
+                Repeat::Stuck(count)
+            }
+            count if count >= WARN => Repeat::Warned(count),
+            _ => Repeat::Fresh,
+        }
+    }
+
+    /// Forgets what was seen: the person wants the model to go on.
+    pub(crate) fn forgive(&mut self) {
+        *self = Guard::default();
+    }
+
+    /// The tool the model is stuck on, once it is.
+    pub(crate) fn stuck(&self) -> Option<&str> {
+        self.stuck.as_deref()
+    }
+}
+
+impl Repeat {
+    /// The line that is added to the result, for the model.
+    pub(crate) fn warning(self) -> Option<String> {
+        let (Repeat::Warned(count) | Repeat::Stuck(count)) = self else {
+            return None;
+        };
+        Some(format!(
+            "[the same call gave the same result {count} times lately, and will again: \
+             try something else, or say what is missing]"
+        ))
+    }
+}
+
+fn fingerprint(call: &ToolCall, output: &ToolOutput) -> u64 {
+    let mut hasher = DefaultHasher::new();
+    call.name.hash(&mut hasher);
+    call.arguments.to_string().hash(&mut hasher);
+    for content in &output.content {
+        match content {
+            Content::Text { text } => text.hash(&mut hasher),
+            Content::Image { data, .. } => data.hash(&mut hasher),
+        }
+    }
+    hasher.finish()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::tools::Details;
+
+    /// Plays turns of calls; gives what the last call of each amounts to.
+    fn play(turns: &[&[(&str, &str)]]) -> (Vec<Repeat>, Guard) {
+        let mut guard = Guard::default();
+        let mut noted = Vec::new();
+        for turn in turns {
+            guard.next_turn();
+            let mut last = Repeat::Fresh;
+            for (command, result) in *turn {
+                let arguments = serde_json::json!({ "command": command });
+                let call =
+                    ToolCall { id: "c".into(), name: "bash".into(), arguments, thought_signature: None };
+                last = guard.note(&call, &ToolOutput::new(*result, Details::None));
+            }
+            noted.push(last);
+        }
+        (noted, guard)
+    }
+
+    fn check(calls: &[(&str, &str)], expected: &[Repeat]) {
+        let turns: Vec<&[(&str, &str)]> = calls.iter().map(std::slice::from_ref).collect();
+        let (noted, guard) = play(&turns);
+        assert_eq!(noted, expected, "{calls:?}");
+        assert_eq!(guard.stuck().is_some(), expected.iter().any(|r| matches!(r, Repeat::Stuck(_))));
+    }
+
+    #[test]
+    fn calls_that_take_turns_are_noticed() {
+        let (noted, guard) = play(&[[("a", "1")].as_slice(), &[("b", "1")]].repeat(5));
+        assert_eq!(noted.last(), Some(&Repeat::Stuck(5)));
+        assert_eq!(guard.stuck(), Some("bash"));
+    }
+
+    #[test]
+    fn one_answer_counts_once() {
+        let (noted, guard) = play(&[&[("a", "1"); 20], &[("a", "1"); 20]]);
+        assert_eq!(noted, [Repeat::Fresh, Repeat::Fresh]);
+        assert_eq!(guard.stuck(), None);
+    }
+
+    #[test]
+    fn only_equal_results_count() {
+        use Repeat::{Fresh, Stuck, Warned};
+        check(&[("a", "1"), ("a", "1"), ("a", "1")], &[Fresh, Fresh, Warned(3)]);
+        check(&[("a", "1"), ("a", "2"), ("a", "3")], &[Fresh, Fresh, Fresh]);
+        check(
+            &[("a", "1"), ("b", "1"), ("a", "1"), ("b", "1"), ("a", "1")],
+            &[Fresh, Fresh, Fresh, Fresh, Warned(3)],
+        );
+        check(&[("a", "1"); 5], &[Fresh, Fresh, Warned(3), Warned(4), Stuck(5)]);
+        assert!(Warned(3).warning().is_some_and(|line| line.contains("3 times")));
+    }
+}

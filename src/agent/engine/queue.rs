@@ -1,0 +1,141 @@
+//! Messages sent while a run goes on, waiting for their moment.
+//!
+//! Pure. Steering is delivered after the tool calls of a turn, follow-ups when the agent would
+//! stop, each one at a time or all at once. Aborting leaves both as they are; only
+//! [`Queues::take`] and [`Queues::clear`] empty them.
+
+use std::collections::VecDeque;
+
+use super::behavior::QueueMode;
+use crate::agent::protocol::command::Queue;
+use crate::agent::protocol::event::AgentEvent;
+use crate::agent::protocol::message::UserMessage;
+
+/// The two queues.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub(crate) struct Queues {
+    steering: VecDeque<UserMessage>,
+    follow_up: VecDeque<UserMessage>,
+    steering_mode: QueueMode,
+    follow_up_mode: QueueMode,
+}
+
+impl Queues {
+    /// Empty queues that are emptied so.
+    pub(crate) fn with_modes(steering_mode: QueueMode, follow_up_mode: QueueMode) -> Self {
+        Queues { steering_mode, follow_up_mode, ..Queues::default() }
+    }
+
+    /// Lets this many messages leave the queue at once.
+    pub(crate) fn set_mode(&mut self, queue: Queue, mode: QueueMode) {
+        match queue {
+            Queue::Steer => self.steering_mode = mode,
+            Queue::FollowUp => self.follow_up_mode = mode,
+        }
+    }
+
+    /// Puts a message at the end of a queue.
+    pub(crate) fn push(&mut self, queue: Queue, message: UserMessage) {
+        match queue {
+            Queue::Steer => self.steering.push_back(message),
+            Queue::FollowUp => self.follow_up.push_back(message),
+        }
+    }
+
+    /// What leaves a queue now: its next message, or all, as its mode says.
+    pub(crate) fn next(&mut self, queue: Queue) -> Vec<UserMessage> {
+        let (waiting, mode) = match queue {
+            Queue::Steer => (&mut self.steering, self.steering_mode),
+            Queue::FollowUp => (&mut self.follow_up, self.follow_up_mode),
+        };
+        match mode {
+            QueueMode::OneAtATime => waiting.pop_front().into_iter().collect(),
+            QueueMode::All => waiting.drain(..).collect(),
+        }
+    }
+
+    /// True when steering waits.
+    pub(crate) fn steers(&self) -> bool {
+        !self.steering.is_empty()
+    }
+
+    /// Throws away what waits in one queue, or in both.
+    pub(crate) fn clear(&mut self, queue: Option<Queue>) {
+        if queue != Some(Queue::FollowUp) {
+            self.steering.clear();
+        }
+        if queue != Some(Queue::Steer) {
+            self.follow_up.clear();
+        }
+    }
+
+    /// How steering is delivered.
+    pub(crate) fn steering_mode(&self) -> QueueMode {
+        self.steering_mode
+    }
+
+    /// How follow-ups are delivered.
+    pub(crate) fn follow_up_mode(&self) -> QueueMode {
+        self.follow_up_mode
+    }
+
+    /// How many messages wait.
+    pub(crate) fn len(&self) -> usize {
+        self.steering.len() + self.follow_up.len()
+    }
+
+    /// Everything that waits, steering first. Both are empty afterwards.
+    pub(crate) fn take(&mut self) -> Vec<UserMessage> {
+        self.steering.drain(..).chain(self.follow_up.drain(..)).collect()
+    }
+
+    /// True when nothing waits.
+    pub(crate) fn is_empty(&self) -> bool {
+        self.steering.is_empty() && self.follow_up.is_empty()
+    }
+
+    /// Both queues as front ends are told of them.
+    pub(crate) fn update(&self) -> AgentEvent {
+        let texts = |queue: &VecDeque<UserMessage>| queue.iter().map(|m| m.content.text()).collect();
+        AgentEvent::QueueUpdate { steering: texts(&self.steering), follow_up: texts(&self.follow_up) }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::agent::protocol::message::UserContent;
+
+    #[test]
+    fn each_queue_keeps_its_order() {
+        let mut queues = Queues::default();
+        let said = |text: &str| UserMessage { content: UserContent::Text(text.into()), timestamp: 0 };
+        for (queue, text) in [(Queue::Steer, "a"), (Queue::FollowUp, "x"), (Queue::Steer, "b")] {
+            queues.push(queue, said(text));
+        }
+        let update =
+            AgentEvent::QueueUpdate { steering: vec!["a".into(), "b".into()], follow_up: vec!["x".into()] };
+        assert_eq!(queues.update(), update);
+        assert_eq!(queues.next(Queue::Steer), [said("a")]);
+        assert_eq!(queues.take(), [said("b"), said("x")]);
+        assert!(queues.is_empty());
+        assert_eq!(queues.next(Queue::FollowUp), []);
+    }
+
+    #[test]
+    fn a_queue_is_emptied_as_its_mode_says() {
+        let said = |text: &str| UserMessage { content: UserContent::Text(text.into()), timestamp: 0 };
+        for (mode, at_once) in [(QueueMode::OneAtATime, 1), (QueueMode::All, 2)] {
+            let mut queues = Queues::default();
+            queues.set_mode(Queue::FollowUp, mode);
+            for (queue, text) in [(Queue::FollowUp, "a"), (Queue::FollowUp, "b"), (Queue::Steer, "s")] {
+                queues.push(queue, said(text));
+            }
+            assert_eq!(queues.next(Queue::FollowUp).len(), at_once);
+            queues.clear(Some(Queue::FollowUp));
+            assert!(queues.steers());
+            queues.clear(None);
+            assert!(queues.is_empty());
+        }
+    }
+}

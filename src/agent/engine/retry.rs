@@ -1,0 +1,178 @@
+//! When a failed request is tried again, and after how long.
+//!
+//! Pure: randomness comes in as a seed. The wait itself, and telling of it, is `turn`'s.
+
+use std::hash::{BuildHasher, RandomState};
+
+use crate::agent::provider::{Failure, FailureKind};
+
+/// The first wait, in milliseconds; each further one is twice as long.
+const BASE_MS: u64 = 1_000;
+/// The longest wait that nobody needs to agree to, in milliseconds.
+const CAP_MS: u64 = 30_000;
+/// Tries again after failures that rarely pass by themselves.
+const DOUBTFUL: u32 = 1;
+
+/// What becomes of a wait that the provider asks for and that is longer than usual.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Patience {
+    /// It is told and waited for, until the person ends it (`AgentCommand::AbortRetry`).
+    Interactive,
+    /// Nobody is there: the request fails and its error names the time.
+    #[default]
+    Headless,
+}
+
+/// The retries of one request.
+#[derive(Clone, Debug)]
+pub(crate) struct Retries {
+    max: u32,
+    used: u32,
+    patience: Patience,
+    seed: u64,
+}
+
+/// What to do about a failure.
+#[derive(Clone, Debug, PartialEq)]
+pub(crate) enum Verdict {
+    /// Wait this many milliseconds, then try again.
+    Wait(u64),
+    /// Stop. The text is what the person is told.
+    GiveUp(String),
+}
+
+impl Retries {
+    /// At most `max` of them. `seed` spreads the waits of many clients.
+    pub(crate) fn new(max: u32, patience: Patience, seed: u64) -> Self {
+        Retries { max, used: 0, patience, seed }
+    }
+
+    /// The same with a seed of its own.
+    pub(crate) fn seeded(max: u32, patience: Patience) -> Self {
+        Self::new(max, patience, RandomState::new().hash_one(max))
+    }
+
+    /// Retries begun so far.
+    pub(crate) fn used(&self) -> u32 {
+        self.used
+    }
+
+    /// Retries at most.
+    pub(crate) fn max(&self) -> u32 {
+        self.max
+    }
+
+    /// Judges a failure; counts the retry when there is to be one.
+    pub(crate) fn after(&mut self, failure: &Failure) -> Verdict {
+        let doubtful = matches!(failure.kind, FailureKind::Protocol | FailureKind::Timeout);
+        let max = if doubtful { self.max.min(DOUBTFUL) } else { self.max };
+        if !failure.retryable() || self.used >= max {
+            return Verdict::GiveUp(failure.to_string());
+        }
+        match failure.retry_after_ms {
+            Some(asked) if asked > CAP_MS && self.patience == Patience::Headless => Verdict::GiveUp(format!(
+                "{failure}; the provider asks to wait {}, so send the prompt again then",
+                span(asked)
+            )),
+            asked => {
+                self.used += 1;
+                // A provider that asks for no wait (0, or a date that has passed) still gets one.
+                Verdict::Wait(asked.filter(|ms| *ms > 0).unwrap_or_else(|| self.backoff()))
+            }
+        }
+    }
+
+    /// `BASE_MS` doubled each time, between three and five quarters of it.
+    fn backoff(&mut self) -> u64 {
+        let doubled = BASE_MS.saturating_mul(1 << self.used.saturating_sub(1).min(16));
+        self.seed = self.seed.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
+        let half = doubled / 2;
+        let jitter = (self.seed >> 33) % (half + 1);
+        (doubled - half / 2 + jitter).min(CAP_MS)
+    }
+}
+
+/// Milliseconds in words, rounded up to seconds.
+fn span(ms: u64) -> String {
+    let seconds = ms.div_ceil(1_000);
+    let parts = [(seconds / 3_600, "h"), (seconds / 60 % 60, "min"), (seconds % 60, "s")];
+    let named = parts.iter().filter(|(count, _)| *count > 0);
+    let words: Vec<String> = named.map(|(count, unit)| format!("{count} {unit}")).collect();
+    if words.is_empty() { "0 s".to_owned() } else { words.join(" ") }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn waits(kind: FailureKind, max: u32, seed: u64) -> Vec<u64> {
+        let mut retries = Retries::new(max, Patience::Headless, seed);
+        let failure = Failure::new(kind, "no");
+        let mut waits = Vec::new();
+        while let Verdict::Wait(ms) = retries.after(&failure) {
+            waits.push(ms);
+        }
+        waits
+    }
+
+    #[test]
+    fn waits_double_within_their_jitter() {
+        for seed in 0..200 {
+            let waits = waits(FailureKind::Overloaded, 8, seed);
+            assert_eq!(waits.len(), 8);
+            for (n, wait) in waits.iter().enumerate() {
+                let middle = 1_000_u64 << n;
+                let low = (middle * 3 / 4).min(CAP_MS);
+                let high = (middle * 5 / 4).min(CAP_MS);
+                assert!((low..=high).contains(wait), "wait {n} is {wait}");
+            }
+        }
+        assert_ne!(waits(FailureKind::Network, 4, 1), waits(FailureKind::Network, 4, 2));
+    }
+
+    #[test]
+    fn kinds_differ() {
+        let cases = [
+            (FailureKind::Auth, 0),
+            (FailureKind::Request, 0),
+            (FailureKind::Overflow, 0),
+            (FailureKind::Config, 0),
+            (FailureKind::RateLimit, 4),
+            (FailureKind::Network, 4),
+            (FailureKind::Timeout, 1),
+            (FailureKind::Protocol, 1),
+        ];
+        for (kind, expected) in cases {
+            assert_eq!(waits(kind, 4, 7).len(), expected, "{kind:?}");
+        }
+    }
+
+    #[test]
+    fn a_wait_is_as_long_as_asked_for_and_never_none() {
+        let mut retries = Retries::new(3, Patience::Headless, 0);
+        for (asked, least) in [(Some(0), 750), (Some(5_000), 5_000), (Some(1), 1)] {
+            let failure = Failure { retry_after_ms: asked, ..Failure::new(FailureKind::RateLimit, "no") };
+            let Verdict::Wait(ms) = retries.after(&failure) else { panic!("{asked:?}") };
+            assert!((least..=5_000).contains(&ms), "{asked:?}: {ms}");
+        }
+    }
+
+    #[test]
+    fn a_long_wait_is_the_persons_to_decide() {
+        let check = |patience, asked: u64, expected: Result<u64, &str>| {
+            let mut failure = Failure::new(FailureKind::RateLimit, "slow down");
+            failure.retry_after_ms = Some(asked);
+            match (Retries::new(4, patience, 0).after(&failure), expected) {
+                (Verdict::Wait(ms), Ok(expected)) => assert_eq!(ms, expected),
+                (Verdict::GiveUp(text), Err(expected)) => {
+                    assert!(text.contains("slow down") && text.contains(expected), "{text}");
+                }
+                (verdict, expected) => panic!("{patience:?}: {verdict:?} instead of {expected:?}"),
+            }
+        };
+        check(Patience::Headless, 1_500, Ok(1_500));
+        check(Patience::Headless, 125_000, Err("to wait 2 min 5 s,"));
+        check(Patience::Headless, 7_200_000, Err("to wait 2 h,"));
+        check(Patience::Interactive, 7_200_000, Ok(7_200_000));
+    }
+}

@@ -1,0 +1,368 @@
+//! Carries out the tool calls of an answer: each call gets exactly one result, in call order.
+//!
+//! Neighbouring calls that only read run at the same time; all others run alone, in order. A
+//! call is a task of its own, so a crash becomes its result and a deaf tool cannot hold up an
+//! abort. What never ran is told of like the rest, with the reason as its result.
+
+use std::collections::{HashMap, VecDeque};
+use std::sync::Arc;
+use std::time::Duration;
+
+use futures_util::stream::{BoxStream, SelectAll};
+use futures_util::{StreamExt, stream};
+use serde_json::{Value, json};
+use tokio::sync::watch;
+use tokio::task::{Id, JoinError, JoinSet};
+use tokio::time::{Instant, sleep, timeout_at};
+
+use super::behavior::SteerMode;
+use super::run::Run;
+use super::task::{now, panic_text};
+use crate::agent::protocol::event::{AgentEvent, NoticeLevel};
+use crate::agent::protocol::message::{AssistantMessage, Message, StopReason, ToolCall, ToolResultMessage};
+use crate::tools::{AnyTool, Content, Details, Limits, Progress, ToolContext, ToolError, ToolOutput};
+
+/// Calls that run at the same time, at most.
+const ABREAST: usize = 8;
+/// Shortest time between two updates of a call.
+const UPDATE: Duration = Duration::from_millis(100);
+/// How long aborted calls may take to end in order and to say what they had.
+const GRACE: Duration = Duration::from_millis(500);
+
+/// The result of a call that steering made needless.
+const SKIPPED: &str = "skipped: not run, since the person sent a message in between";
+
+/// The result of a call of an answer that failed, complete or not.
+const BROKEN: &str = "not run: the answer broke off before it was complete";
+
+/// The result of a call that did not end in time when it was aborted.
+const DEAF: &str = "aborted; it may have been carried out in part";
+
+/// Carries out the calls of `answer`. The results are in the session, and all told of, when
+/// this returns.
+pub(crate) async fn carry_out(run: &mut Run<'_>, answer: &AssistantMessage) -> Vec<Arc<Message>> {
+    let slots: Vec<Slot> = plan(run, answer);
+    if !slots.is_empty() {
+        run.guard.next_turn();
+    }
+    let mut carrying = Carrying { run, slots, ended: 0 };
+    let mut at = 0;
+    while at < carrying.slots.len() {
+        let batch = carrying.batch(at);
+        let next = at + batch.len().max(1);
+        if batch.is_empty() || carrying.run.agent.stop.is_cancelled() || carrying.steered() {
+            carrying.pass_over(at);
+            at += 1;
+        } else {
+            carrying.run_batch(batch).await;
+            at = next;
+        }
+    }
+    carrying.results()
+}
+
+/// A call, the tool for it (or why there is none), and what became of it.
+struct Slot {
+    call: ToolCall,
+    tool: Result<Arc<dyn AnyTool>, String>,
+    outcome: Option<Outcome>,
+}
+
+struct Outcome {
+    output: ToolOutput,
+    is_error: bool,
+    duration_ms: Option<u64>,
+}
+
+impl Outcome {
+    /// The result of a call that did not run.
+    fn unrun(reason: &str) -> Self {
+        Outcome { output: ToolOutput::new(reason, Details::None), is_error: true, duration_ms: None }
+    }
+}
+
+/// Finds the tool of each call, or the reason why it cannot run.
+fn plan(run: &Run<'_>, answer: &AssistantMessage) -> Vec<Slot> {
+    let last = answer.tool_calls().count().saturating_sub(1);
+    let cut = answer.stop_reason == StopReason::Length;
+    let slot = |(index, call): (usize, &ToolCall)| {
+        let tool = if answer.stop_reason == StopReason::Error {
+            Err(BROKEN.to_owned())
+        } else if cut && index == last {
+            Err("not run: the answer was cut off by its length limit, so this call may be incomplete. \
+                 call the tool again with less in it"
+                .to_owned())
+        } else {
+            find(run, call)
+        };
+        Slot { call: call.clone(), tool, outcome: None }
+    };
+    answer.tool_calls().enumerate().map(slot).collect()
+}
+
+fn find(run: &Run<'_>, call: &ToolCall) -> Result<Arc<dyn AnyTool>, String> {
+    let tools = &run.agent.config.tools;
+    let Some(tool) = tools.get(&call.name) else {
+        let names: Vec<String> = tools.specs().into_iter().map(|spec| spec.name).collect();
+        let names = if names.is_empty() { "none".to_owned() } else { names.join(", ") };
+        return Err(format!("there is no tool named {:?}; the tools are: {names}", call.name));
+    };
+    match &call.arguments {
+        Value::Object(_) => Ok(tool.clone()),
+        Value::String(text) => {
+            let error = serde_json::from_str::<Value>(text).err();
+            let why = error.map_or_else(|| "not an object".to_owned(), |error| error.to_string());
+            Err(format!("the arguments are not a valid JSON object ({why}); send the call again, whole"))
+        }
+        _ => Err("the arguments are not a JSON object; send the call again with one".to_owned()),
+    }
+}
+
+/// What a step of a batch brought.
+enum Step {
+    Ended(Result<(Id, Result<ToolOutput, ToolError>), JoinError>),
+    Progress(usize, ToolOutput),
+}
+
+/// Calls that run now.
+#[derive(Default)]
+struct Batch {
+    tasks: JoinSet<Result<ToolOutput, ToolError>>,
+    started: HashMap<Id, (usize, Instant)>,
+    updates: SelectAll<BoxStream<'static, (usize, ToolOutput)>>,
+}
+
+impl Batch {
+    /// The next end or update; none when nothing runs. Cancel safe.
+    async fn step(&mut self) -> Option<Step> {
+        if self.tasks.is_empty() {
+            return None;
+        }
+        tokio::select! {
+            biased;
+            Some(ended) = self.tasks.join_next_with_id() => Some(Step::Ended(ended)),
+            Some((index, output)) = self.updates.next() => Some(Step::Progress(index, output)),
+        }
+    }
+}
+
+/// The calls of one answer being carried out.
+struct Carrying<'r, 'a> {
+    run: &'r mut Run<'a>,
+    slots: Vec<Slot>,
+    /// Calls that ran to an end.
+    ended: usize,
+}
+
+impl Carrying<'_, '_> {
+    /// The calls from `at` on that may run together: one, or several that only read. Empty when
+    /// the one at `at` cannot run.
+    fn batch(&self, at: usize) -> VecDeque<usize> {
+        let reads = |slot: &Slot| slot.tool.as_ref().is_ok_and(|tool| tool.spec().read_only);
+        let rest = self.slots.iter().enumerate().skip(at);
+        let together: VecDeque<usize> =
+            rest.take_while(|(_, slot)| reads(slot)).map(|(index, _)| index).collect();
+        match self.slots.get(at) {
+            Some(slot) if together.is_empty() && slot.tool.is_ok() => VecDeque::from([at]),
+            _ => together,
+        }
+    }
+
+    /// Whether the person has said something that makes the rest of the calls wait. It is looked
+    /// at when a call has ended, so an answer that calls tools gets at least one result.
+    fn steered(&self) -> bool {
+        let agent = &self.run.agent;
+        self.ended > 0 && agent.config.conduct.steer == SteerMode::SkipRemaining && agent.queues.steers()
+    }
+
+    /// Gives a call that cannot or must not run its result.
+    fn pass_over(&mut self, index: usize) {
+        let stopped = self.run.agent.stop.is_cancelled();
+        let reason = match self.slots.get(index).map(|slot| &slot.tool) {
+            _ if stopped => "aborted".to_owned(),
+            Some(Err(reason)) => reason.clone(),
+            _ => SKIPPED.to_owned(),
+        };
+        self.tell_start(index);
+        self.end(index, Outcome::unrun(&reason));
+    }
+
+    async fn run_batch(&mut self, mut waiting: VecDeque<usize>) {
+        let mut batch = Batch::default();
+        loop {
+            while batch.tasks.len() < ABREAST
+                && !self.steered()
+                && let Some(index) = waiting.pop_front()
+            {
+                self.start(&mut batch, index);
+            }
+            match self.run.agent.attend_unless_stopped(batch.step()).await {
+                Some(Some(step)) => self.step(&mut batch, step),
+                Some(None) => return waiting.into_iter().for_each(|index| self.pass_over(index)),
+                None => return self.abort_batch(batch, waiting).await,
+            }
+        }
+    }
+
+    /// Lets aborted calls end in order for a moment, then drops those that do not.
+    async fn abort_batch(&mut self, mut batch: Batch, waiting: VecDeque<usize>) {
+        let deadline = Instant::now() + GRACE;
+        while let Ok(Some(step)) = self.run.agent.attend(timeout_at(deadline, batch.step())).await {
+            self.step(&mut batch, step);
+        }
+        let mut deaf: Vec<(usize, Instant)> = batch.started.values().copied().collect();
+        deaf.sort_unstable_by_key(|(index, _)| *index);
+        for (index, since) in deaf {
+            self.end(index, Outcome { duration_ms: Some(millis(since)), ..Outcome::unrun(DEAF) });
+        }
+        for index in waiting {
+            self.pass_over(index);
+        }
+    }
+
+    fn start(&mut self, batch: &mut Batch, index: usize) {
+        self.tell_start(index);
+        let Some(Slot { call, tool: Ok(tool), .. }) = self.slots.get(index) else {
+            return;
+        };
+        let (progress, updates) = Progress::channel();
+        let (tool, arguments, context) = (tool.clone(), call.arguments.clone(), self.context(progress));
+        let task = batch.tasks.spawn(async move { tool.run(arguments, context).await });
+        batch.started.insert(task.id(), (index, Instant::now()));
+        batch.updates.push(changes(index, updates));
+    }
+
+    fn context(&self, progress: Progress) -> ToolContext {
+        let agent = &self.run.agent;
+        let images = agent.config.model.as_ref().is_some_and(|model| model.sees());
+        let window = agent.config.model.as_ref().map_or(0, |model| model.context_window);
+        ToolContext {
+            cwd: agent.cwd().into(),
+            cancel: agent.stop.child_token(),
+            progress,
+            ledger: agent.ledger.clone(),
+            scratch: agent.config.scratch.clone(),
+            env: agent.config.env.clone(),
+            limits: Limits { images, ..Limits::default() }.within_window(window),
+            default_timeout: agent.config.bash_timeout,
+        }
+    }
+
+    fn step(&mut self, batch: &mut Batch, step: Step) {
+        match step {
+            Step::Progress(index, partial_result) => self.tell_progress(index, partial_result),
+            Step::Ended(ended) => {
+                let id = match &ended {
+                    Ok((id, _)) => *id,
+                    Err(error) => error.id(),
+                };
+                if let Some((index, since)) = batch.started.remove(&id) {
+                    self.ended += 1;
+                    let outcome = self.outcome(ended.map(|(_, answer)| answer), millis(since));
+                    self.end(index, outcome);
+                }
+            }
+        }
+    }
+
+    /// What a task's end means as a result.
+    fn outcome(&mut self, ended: Result<Result<ToolOutput, ToolError>, JoinError>, ms: u64) -> Outcome {
+        let (output, is_error) = match ended {
+            Ok(Ok(output)) => (output, false),
+            Ok(Err(ToolError::Refused { message, details } | ToolError::Aborted { message, details })) => {
+                (ToolOutput::new(message, *details), true)
+            }
+            Err(error) => {
+                let why = match error.try_into_panic() {
+                    Ok(panic) => panic_text(&*panic),
+                    Err(error) => error.to_string(),
+                };
+                let text = format!("the tool crashed: {why}");
+                let hint = "this is a fault of tau; please report it";
+                self.run.agent.notice(NoticeLevel::Error, text.clone(), Some(hint));
+                (ToolOutput::new(text, Details::None), true)
+            }
+        };
+        Outcome { output, is_error, duration_ms: Some(ms) }
+    }
+
+    fn tell_start(&mut self, index: usize) {
+        if let Some(slot) = self.slots.get(index) {
+            self.run.agent.emit(AgentEvent::ToolExecutionStart {
+                tool_call_id: slot.call.id.clone(),
+                tool_name: slot.call.name.clone(),
+                args: arguments(&slot.call),
+            });
+        }
+    }
+
+    fn tell_progress(&mut self, index: usize, partial_result: ToolOutput) {
+        if let Some(slot) = self.slots.get(index).filter(|slot| slot.outcome.is_none()) {
+            self.run.agent.emit(AgentEvent::ToolExecutionUpdate {
+                tool_call_id: slot.call.id.clone(),
+                tool_name: slot.call.name.clone(),
+                args: arguments(&slot.call),
+                partial_result,
+            });
+        }
+    }
+
+    /// Keeps what became of a call and tells of it, with a word to the model if it repeats itself.
+    fn end(&mut self, index: usize, mut outcome: Outcome) {
+        let Some(slot) = self.slots.get_mut(index) else {
+            return;
+        };
+        if !self.run.agent.stop.is_cancelled() {
+            let repeat = self.run.guard.note(&slot.call, &outcome.output);
+            outcome.output.content.extend(repeat.warning().map(Content::text));
+        }
+        self.run.agent.emit(AgentEvent::ToolExecutionEnd {
+            tool_call_id: slot.call.id.clone(),
+            tool_name: slot.call.name.clone(),
+            result: outcome.output.clone(),
+            is_error: outcome.is_error,
+            duration_ms: outcome.duration_ms,
+        });
+        slot.outcome = Some(outcome);
+    }
+
+    /// The results as messages, in call order. Whatever has none by now gets one.
+    fn results(self) -> Vec<Arc<Message>> {
+        let Carrying { run, slots, .. } = self;
+        let message = |slot: Slot| {
+            let outcome = slot.outcome.unwrap_or_else(|| Outcome::unrun("aborted"));
+            run.commit(Message::ToolResult(ToolResultMessage {
+                tool_call_id: slot.call.id,
+                tool_name: slot.call.name,
+                content: outcome.output.content,
+                details: outcome.output.details,
+                is_error: outcome.is_error,
+                timestamp: now(),
+                duration_ms: outcome.duration_ms,
+            }))
+        };
+        slots.into_iter().map(message).collect()
+    }
+}
+
+/// The arguments as the wire has them: always an object.
+fn arguments(call: &ToolCall) -> Value {
+    if call.arguments.is_object() { call.arguments.clone() } else { json!({}) }
+}
+
+fn millis(since: Instant) -> u64 {
+    u64::try_from(since.elapsed().as_millis()).unwrap_or(u64::MAX)
+}
+
+/// What a call shows while it runs, never faster than `UPDATE`; the newest only.
+fn changes(index: usize, updates: watch::Receiver<ToolOutput>) -> BoxStream<'static, (usize, ToolOutput)> {
+    let next = move |(mut updates, told): (watch::Receiver<ToolOutput>, bool)| async move {
+        if told {
+            sleep(UPDATE).await;
+        }
+        updates.changed().await.ok()?;
+        let output = updates.borrow_and_update().clone();
+        Some(((index, output), (updates, true)))
+    };
+    stream::unfold((updates, false), next).boxed()
+}

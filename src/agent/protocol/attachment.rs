@@ -1,0 +1,118 @@
+//! Files that go with a message: what they become for the model.
+//!
+//! The shape is that of the RPC wire (`prompt.attachments`). An image becomes an image block, a
+//! document the text that was extracted from it. Extracting is the caller's; nothing is read here.
+
+use base64::Engine;
+use base64::engine::general_purpose::STANDARD;
+use serde::{Deserialize, Serialize};
+
+use super::message::Block;
+
+/// Kinds of attachment.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum AttachmentKind {
+    Image,
+    Document,
+}
+
+/// A file that goes with a message.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub struct Attachment {
+    /// Names it to the front end.
+    #[serde(default)]
+    pub id: String,
+    #[serde(rename = "type")]
+    pub kind: AttachmentKind,
+    #[serde(default)]
+    pub file_name: String,
+    #[serde(default)]
+    pub mime_type: String,
+    /// Size of the file, in bytes.
+    #[serde(default)]
+    pub size: u64,
+    /// The file, base64.
+    #[serde(default)]
+    pub content: String,
+    /// The text in it, for documents.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub extracted_text: Option<String>,
+    /// A small picture of it, base64; for people only.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub preview: Option<String>,
+}
+
+impl Attachment {
+    /// A picture.
+    pub fn image(file_name: impl Into<String>, mime_type: impl Into<String>, bytes: &[u8]) -> Self {
+        Self::new(AttachmentKind::Image, file_name.into(), mime_type.into(), bytes)
+    }
+
+    /// A document and the text in it.
+    pub fn document(
+        file_name: impl Into<String>,
+        mime_type: impl Into<String>,
+        bytes: &[u8],
+        extracted_text: Option<String>,
+    ) -> Self {
+        let document = Self::new(AttachmentKind::Document, file_name.into(), mime_type.into(), bytes);
+        Attachment { extracted_text, ..document }
+    }
+
+    fn new(kind: AttachmentKind, file_name: String, mime_type: String, bytes: &[u8]) -> Self {
+        Attachment {
+            id: crate::tools::ids::id().to_string(),
+            kind,
+            file_name,
+            mime_type,
+            size: bytes.len() as u64,
+            content: STANDARD.encode(bytes),
+            extracted_text: None,
+            preview: None,
+        }
+    }
+
+    /// What the model gets of it.
+    pub fn block(self) -> Block {
+        let name = self.file_name;
+        match (self.kind, self.extracted_text) {
+            (AttachmentKind::Image, _) => Block::Image { data: self.content, mime_type: self.mime_type },
+            (AttachmentKind::Document, Some(text)) => {
+                Block::text(format!("<document name={name:?}>\n{}\n</document>", text.trim_end()))
+            }
+            (AttachmentKind::Document, None) => {
+                Block::text(format!("[the document {name:?} was attached, but its text could not be read]"))
+            }
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn check(json: &str, expected: Block) {
+        let attachment: Attachment = serde_json::from_str(json).unwrap();
+        assert_eq!(attachment.block(), expected, "{json}");
+    }
+
+    #[test]
+    fn each_kind_becomes_a_block() {
+        check(
+            r#"{"id":"1","type":"image","fileName":"a.png","mimeType":"image/png","size":3,"content":"AAAA"}"#,
+            Block::Image { data: "AAAA".into(), mime_type: "image/png".into() },
+        );
+        check(
+            r#"{"id":"2","type":"document","fileName":"a.pdf","content":"AAAA","extractedText":"one\ntwo\n"}"#,
+            Block::text("<document name=\"a.pdf\">\none\ntwo\n</document>"),
+        );
+        let unread = Attachment::document("b.doc", "application/msword", b"xyz", None);
+        assert_eq!((unread.size, unread.content.as_str()), (3, "eHl6"));
+        check(
+            &serde_json::to_string(&unread).unwrap(),
+            Block::text("[the document \"b.doc\" was attached, but its text could not be read]"),
+        );
+    }
+}

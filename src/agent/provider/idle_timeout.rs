@@ -1,0 +1,172 @@
+//! How long an answer may keep silent, and when that is told.
+//!
+//! Pure: the time comes in. Bytes that say nothing (comments, pings) are no sign of progress,
+//! with one exception: vendors hold a call's arguments back until a value is whole, and only
+//! ping meanwhile. A model that thinks without showing it may take as long as for its first word.
+
+use std::time::Duration;
+
+use tokio::time::Instant;
+
+use super::{Failure, FailureKind, StreamEvent};
+use crate::agent::protocol::event::Delta;
+
+/// The limits of a transport.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Limits {
+    /// Longest wait for the first piece of an answer, from the sending on.
+    pub first: Duration,
+    /// Longest wait between two pieces of an answer.
+    pub idle: Duration,
+    /// Silence from which on it is told, and then again each tenth of this.
+    pub tell: Duration,
+}
+
+impl Default for Limits {
+    fn default() -> Self {
+        Limits {
+            first: Duration::from_secs(300),
+            idle: Duration::from_secs(60),
+            tell: Duration::from_secs(10),
+        }
+    }
+}
+
+/// What is waited for.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Awaited {
+    /// The first piece, or the first words of a thought.
+    First,
+    /// The rest of a call.
+    Call,
+    /// Anything else.
+    More,
+}
+
+/// Watches over one answer.
+#[derive(Debug)]
+pub(super) struct Watch {
+    limits: Limits,
+    awaited: Awaited,
+    /// When something of the answer came last.
+    spoke: Instant,
+    /// When any bytes came last.
+    stirred: Instant,
+    /// When silence is told next.
+    tells: Instant,
+}
+
+impl Watch {
+    /// A watch over an answer whose request is sent now.
+    pub(super) fn new(limits: Limits, now: Instant) -> Self {
+        Watch { limits, awaited: Awaited::First, spoke: now, stirred: now, tells: now + limits.tell }
+    }
+
+    /// When [`Watch::wake`] is to be called.
+    pub(super) fn wakes(&self) -> Instant {
+        self.deadline().min(self.tells)
+    }
+
+    /// Notes that bytes came, and what was in them.
+    pub(super) fn note(&mut self, events: &[StreamEvent], now: Instant) {
+        self.stirred = now;
+        let mut deltas = events.iter().filter_map(|event| match event {
+            StreamEvent::Delta(delta) => Some(delta),
+            _ => None,
+        });
+        if let Some(last) = deltas.next_back() {
+            self.awaited = match last {
+                Delta::ThinkingStart { .. } => Awaited::First,
+                Delta::ToolCallStart { .. } | Delta::ToolCallDelta { .. } => Awaited::Call,
+                _ => Awaited::More,
+            };
+            self.spoke = now;
+            self.tells = now + self.limits.tell;
+        }
+    }
+
+    /// What silence means by now: nothing, an event that tells of it, or the end.
+    pub(super) fn wake(&mut self, now: Instant) -> Option<Result<StreamEvent, Failure>> {
+        let (deadline, silence) = (self.deadline(), now.saturating_duration_since(self.spoke));
+        if now >= deadline {
+            return Some(Err(silent(silence)));
+        }
+        if now < self.tells {
+            return None;
+        }
+        self.tells = now + self.limits.tell / 10;
+        let limit = deadline.saturating_duration_since(self.spoke);
+        Some(Ok(StreamEvent::Silent { idle_ms: ms(silence), limit_ms: ms(limit) }))
+    }
+
+    fn deadline(&self) -> Instant {
+        let Limits { first, idle, .. } = self.limits;
+        match self.awaited {
+            Awaited::First => self.spoke + first,
+            Awaited::Call => (self.spoke + first.max(idle)).min(self.stirred + idle),
+            Awaited::More => self.spoke + idle,
+        }
+    }
+}
+
+fn ms(duration: Duration) -> u64 {
+    u64::try_from(duration.as_millis()).unwrap_or(u64::MAX)
+}
+
+fn silent(silence: Duration) -> Failure {
+    let message = format!("nothing came from the provider for {} seconds", silence.as_secs_f32().round());
+    Failure::new(FailureKind::Timeout, message)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const LIMITS: Limits = Limits {
+        first: Duration::from_secs(300),
+        idle: Duration::from_secs(60),
+        tell: Duration::from_secs(10),
+    };
+
+    /// After `last` came and pings until `pings` seconds later, the answer ends at `end` seconds.
+    fn check(last: Option<Delta>, pings: u64, end: u64) {
+        let start = Instant::now();
+        let mut watch = Watch::new(LIMITS, start);
+        let events: Vec<StreamEvent> = last.clone().map(StreamEvent::Delta).into_iter().collect();
+        if !events.is_empty() {
+            watch.note(&events, start);
+        }
+        let mut told = Vec::new();
+        for second in 0..1_000 {
+            let now = start + Duration::from_secs(second);
+            if second <= pings {
+                watch.note(&[], now);
+            }
+            match watch.wake(now) {
+                Some(Ok(StreamEvent::Silent { idle_ms, .. })) => told.push(idle_ms / 1_000),
+                Some(Err(failure)) => {
+                    assert_eq!(second, end, "{last:?}");
+                    assert!(failure.message.contains(&format!("{end} seconds")), "{failure}");
+                    assert_eq!(told, (10..end).collect::<Vec<_>>(), "{last:?}");
+                    return;
+                }
+                _ => {}
+            }
+        }
+        panic!("{last:?} never ended");
+    }
+
+    #[test]
+    fn silence_is_told_each_second_and_ends() {
+        let content_index = 0;
+        let delta = || "x".to_owned();
+        check(None, 0, 300);
+        check(None, 900, 300);
+        check(Some(Delta::TextDelta { content_index, delta: delta() }), 900, 60);
+        check(Some(Delta::ThinkingStart { content_index }), 0, 300);
+        check(Some(Delta::ThinkingDelta { content_index, delta: delta() }), 0, 60);
+        check(Some(Delta::ToolCallDelta { content_index, delta: delta() }), 0, 60);
+        check(Some(Delta::ToolCallDelta { content_index, delta: delta() }), 100, 160);
+        check(Some(Delta::ToolCallDelta { content_index, delta: delta() }), 900, 300);
+    }
+}

@@ -1,0 +1,91 @@
+//! A value that must not be seen: keys and tokens.
+//!
+//! It has no `Display` and no `Serialize`, and its `Debug` shows nothing. The one way out is
+//! [`Secret::expose`], which occurs where a request header is written.
+
+pub mod redact;
+
+/// Shortest value that is taken out of texts, in bytes: a shorter one would take out words.
+pub const SHORTEST: usize = 8;
+
+/// A key or token.
+#[derive(Clone, PartialEq, Eq)]
+pub struct Secret(String);
+
+impl Secret {
+    /// Wraps a value; surrounding white space, which a pasted key often has, is dropped.
+    pub fn new(value: impl AsRef<str>) -> Self {
+        Secret(value.as_ref().trim().to_owned())
+    }
+
+    /// The value itself, for a request header.
+    pub fn expose(&self) -> &str {
+        &self.0
+    }
+
+    /// True when there is nothing in it.
+    pub fn is_empty(&self) -> bool {
+        self.0.is_empty()
+    }
+
+    /// `text` with every occurrence of this value replaced by `[redacted]`.
+    pub fn redact(&self, text: &str) -> String {
+        if self.0.len() < SHORTEST {
+            return text.to_owned();
+        }
+        text.replace(&self.0, "[redacted]")
+    }
+}
+
+impl std::fmt::Debug for Secret {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.write_str("Secret(…)")
+    }
+}
+
+/// Values that are taken out of a text together.
+#[derive(Clone, Debug, Default)]
+pub struct Secrets(Vec<Secret>);
+
+impl Secrets {
+    /// Adds a value, and what follows its first word, as in `Bearer …`.
+    pub fn add(&mut self, value: &str) {
+        let rest = value.trim().split_once(' ').map(|(_, rest)| rest);
+        for secret in [Some(value), rest].into_iter().flatten().map(Secret::new) {
+            if secret.0.len() >= SHORTEST && !self.0.contains(&secret) {
+                self.0.push(secret);
+            }
+        }
+        // Where one is part of another, the longer one goes first, or its rest would stay.
+        self.0.sort_by_key(|secret| std::cmp::Reverse(secret.0.len()));
+    }
+
+    /// The values.
+    pub fn iter(&self) -> impl Iterator<Item = &Secret> {
+        self.0.iter()
+    }
+
+    /// `text` with every occurrence of one of them replaced by `[redacted]`. To be done before a
+    /// text is shortened: of a value that is cut, the first part would stay.
+    pub fn redact(&self, text: &str) -> String {
+        self.0.iter().fold(text.to_owned(), |text, secret| secret.redact(&text))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn values_are_taken_out_whole() {
+        let check = |values: &[&str], text: &str, expected: &str| {
+            let mut secrets = Secrets::default();
+            values.iter().for_each(|value| secrets.add(value));
+            assert_eq!(secrets.redact(text), expected, "{values:?}");
+        };
+        check(&["sk-12345678"], "no sk-12345678, no", "no [redacted], no");
+        check(&["Bearer sk-12345678"], "sk-12345678, Bearer sk-12345678", "[redacted], [redacted]");
+        check(&["sk-12345678", "sk-12345678-more"], "sk-12345678-more", "[redacted]");
+        check(&["red", "", "Basic red"], "red Basic red", "red [redacted]");
+    }
+}

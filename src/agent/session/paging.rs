@@ -1,0 +1,145 @@
+//! Reads back through a large session whose end was read first: the piece before what is known,
+//! then the one before that.
+//!
+//! [`Session::step_back`] says what is to be read, [`Step::read`] reads it wherever the caller has
+//! time, [`Session::take`] puts it in its place. A piece ends where the known part begins and
+//! begins with a whole line, so nothing is read twice and no line is cut.
+
+use std::fs::File;
+use std::io::{self, BufReader};
+use std::os::unix::fs::FileExt;
+use std::path::PathBuf;
+
+use super::entry::Entry;
+use super::read;
+use super::read::{Contents, Header};
+use super::{Session, SessionError, initial, tail};
+
+/// What is to be read next, going back.
+#[derive(Debug)]
+pub struct Step {
+    path: PathBuf,
+    /// The first line of the file, by which it is known again.
+    header: Box<str>,
+    /// Where the known part begins.
+    end: u64,
+    size: u64,
+}
+
+/// A piece that was read.
+#[derive(Debug)]
+pub struct Piece {
+    begin: u64,
+    end: u64,
+    entries: Vec<Entry>,
+    skipped: usize,
+    /// Messages of people and models in it.
+    messages: u64,
+    /// The header, of the piece with which the file begins.
+    header: Option<Header>,
+}
+
+impl Session {
+    /// The next piece to be read, of about `size` bytes: more when a line is longer. None when all
+    /// has been read.
+    pub fn step_back(&self, size: u64) -> Option<Step> {
+        let (earlier, path) = (self.earlier.as_ref()?, self.info.file.clone()?);
+        Some(Step { path, header: self.header.clone(), end: earlier.end, size: size.max(1) })
+    }
+
+    /// Takes a piece in. The conversation stands where it stood. False when something else was
+    /// read since the step was made, or all: what is known then stays as it is.
+    pub fn take(&mut self, piece: Piece) -> bool {
+        let Some(earlier) = self.earlier.as_mut().filter(|earlier| earlier.end == piece.end) else {
+            return false;
+        };
+        earlier.end = piece.begin;
+        earlier.messages = earlier.messages.saturating_sub(piece.messages);
+        self.skipped = self.skipped.saturating_add(piece.skipped);
+        self.tree.put_before(piece.entries);
+        if let Some(header) = piece.header {
+            self.earlier = None;
+            let (model, thinking) = initial(&header);
+            self.tree.begin_with(model, thinking);
+        }
+        true
+    }
+
+    /// Reads what has not been read yet. The conversation stands where it stood.
+    ///
+    /// # Errors
+    /// As [`Step::read`]; what was known stays.
+    pub fn complete(&mut self) -> Result<(), SessionError> {
+        if let Some(step) = self.step_back(u64::MAX) {
+            let piece = step.read()?;
+            self.take(piece);
+        }
+        Ok(())
+    }
+
+    /// Whether the path to where the conversation stands goes on in what has not been read.
+    pub fn path_goes_back(&self) -> bool {
+        let root = || self.tree.branch().first().is_some_and(|first| first.parent.is_none());
+        self.earlier.is_some() && !root()
+    }
+}
+
+impl Step {
+    /// Reads it. Blocks.
+    ///
+    /// # Errors
+    /// `Io` when the file cannot be read any more or is another one by now.
+    pub fn read(self) -> Result<Piece, SessionError> {
+        self.piece().map_err(|source| SessionError::Io { path: self.path, source })
+    }
+
+    fn piece(&self) -> io::Result<Piece> {
+        let file = crate::agent::settings::private_files::open_regular(&self.path)?;
+        let mut reader = BufReader::new(&file);
+        if tail::header(&mut reader)?.is_none_or(|(_, line)| line != self.header) {
+            return Err(changed());
+        }
+        let mut size = self.size;
+        loop {
+            let begin = self.end.saturating_sub(size);
+            let bytes = self.bytes(&file, begin)?;
+            if begin == 0 {
+                return self.first(&bytes);
+            }
+            let line = memchr::memchr(b'\n', &bytes).map_or(bytes.len(), |at| at.saturating_add(1));
+            let lines = bytes.get(line..).unwrap_or_default();
+            if !lines.is_empty() {
+                return Ok(self.middle(begin.saturating_add(line as u64), lines));
+            }
+            // A line that is longer than the piece.
+            size = size.saturating_mul(2);
+        }
+    }
+
+    /// What stands from `begin` on, up to what is known.
+    fn bytes(&self, file: &File, begin: u64) -> io::Result<Vec<u8>> {
+        let len = usize::try_from(self.end.saturating_sub(begin)).map_err(io::Error::other)?;
+        let mut bytes = vec![0; len];
+        file.read_exact_at(&mut bytes, begin).map_err(|error| match error.kind() {
+            io::ErrorKind::UnexpectedEof => changed(),
+            _ => error,
+        })?;
+        if bytes.last() == Some(&b'\n') { Ok(bytes) } else { Err(changed()) }
+    }
+
+    /// The piece with which the file begins.
+    fn first(&self, bytes: &[u8]) -> io::Result<Piece> {
+        let Contents { header, entries, skipped } = read::contents(bytes).ok_or_else(changed)?;
+        Ok(Piece { begin: 0, end: self.end, entries, skipped, messages: 0, header: Some(header) })
+    }
+
+    fn middle(&self, begin: u64, bytes: &[u8]) -> Piece {
+        let (entries, skipped) = read::entries(bytes);
+        let messages = bytes.split(|byte| *byte == b'\n').filter(|line| tail::is_said(line)).count() as u64;
+        Piece { begin, end: self.end, entries, skipped, messages, header: None }
+    }
+}
+
+fn changed() -> io::Error {
+    io::Error::other("the file is not the one that was opened")
+}

@@ -1,0 +1,100 @@
+//! What the person typed before: one file of JSON lines for all sessions, newest last.
+//!
+//! Comfort, not record: a line that cannot be read or written is passed over. The conversation
+//! itself is in [`crate::agent::session`].
+
+use std::collections::HashSet;
+use std::fs::OpenOptions;
+use std::io::{self, Write};
+use std::os::unix::fs::OpenOptionsExt;
+use std::path::{Path, PathBuf};
+
+use serde::{Deserialize, Serialize};
+
+use crate::agent::settings::Paths;
+use crate::agent::settings::private_files::{LockFile, open_with, private_dir, read_capped, replace};
+
+/// How many prompts are kept.
+pub const MAX_PROMPTS: usize = 1000;
+
+/// Size of the file, in bytes, from which it is written anew with the newest prompts only.
+const LARGE: u64 = 1024 * 1024;
+
+/// Longest prompt that is kept, in bytes: a paste of megabytes is no history.
+const MAX_PROMPT: usize = 32 * 1024;
+
+/// The prompts of all sessions.
+#[derive(Clone, Debug)]
+pub struct PromptHistory {
+    path: PathBuf,
+}
+
+#[derive(Serialize, Deserialize)]
+struct Line {
+    cwd: PathBuf,
+    text: String,
+}
+
+impl PromptHistory {
+    /// The history among the data of these paths.
+    pub fn new(paths: &Paths) -> Self {
+        PromptHistory { path: paths.data.join("prompts.jsonl") }
+    }
+
+    /// The newest `limit` prompts, the newest first: those of `cwd` before all others, each text
+    /// once.
+    pub fn load(&self, cwd: &Path, limit: usize) -> Vec<String> {
+        let mut lines = self.lines();
+        lines.reverse();
+        lines.truncate(MAX_PROMPTS);
+        let (here, elsewhere): (Vec<Line>, Vec<Line>) = lines.into_iter().partition(|line| line.cwd == cwd);
+        let mut seen = HashSet::new();
+        let all = here.into_iter().chain(elsewhere).map(|line| line.text);
+        all.filter(|text| seen.insert(text.clone())).take(limit).collect()
+    }
+
+    /// Adds a prompt. Blank and very long ones are not kept.
+    ///
+    /// # Errors
+    /// Those of the file system.
+    pub fn append(&self, cwd: &Path, text: &str) -> io::Result<()> {
+        if text.trim().is_empty() || text.len() > MAX_PROMPT {
+            return Ok(());
+        }
+        let mut line = serde_json::to_vec(&Line { cwd: cwd.to_owned(), text: text.to_owned() })?;
+        line.push(b'\n');
+        private_dir(self.path.parent().unwrap_or(Path::new("/")))?;
+        // Two programs may append at once, but not while one of them writes the file anew.
+        let _lock = LockFile::take(&self.path.with_extension("lock"))?;
+        let mut options = OpenOptions::new();
+        let mut file = open_with(options.append(true).create(true).mode(0o600), &self.path)?;
+        file.write_all(&line)?;
+        if file.metadata()?.len() > LARGE {
+            self.shorten()?;
+        }
+        Ok(())
+    }
+
+    fn lines(&self) -> Vec<Line> {
+        // The file is written anew long before it has this size.
+        let bytes = read_capped(&self.path, LARGE * 8).unwrap_or_default();
+        bytes.split(|byte| *byte == b'\n').filter_map(|line| serde_json::from_slice(line).ok()).collect()
+    }
+
+    /// Keeps the newest prompts, at most half of what makes the file large.
+    fn shorten(&self) -> io::Result<()> {
+        let mut kept = Vec::new();
+        let mut size = 0_u64;
+        for line in self.lines().into_iter().rev().take(MAX_PROMPTS) {
+            let mut line = serde_json::to_vec(&line)?;
+            line.push(b'\n');
+            size = size.saturating_add(line.len() as u64);
+            if size > LARGE / 2 {
+                break;
+            }
+            kept.push(line);
+        }
+        kept.reverse();
+        replace(&self.path, &kept.concat())
+    }
+}

@@ -1,0 +1,250 @@
+//! Events, messages and models as other programs read them: the objects of the RPC page.
+//!
+//! Pure. What a record holds is decided here once, for `json` and `rpc` alike: fields that are
+//! tau's own stay inside, and some clients give up on a field they do not know. Who gets which
+//! record is for those front ends to say.
+
+use serde::Serialize;
+use serde_json::{Map, Value, json};
+
+use crate::agent::protocol::event::{AgentEvent, Delta, Question};
+use crate::agent::protocol::message::{BashExecution, Block, Message};
+use crate::agent::protocol::model::Model;
+
+/// The record of an event; none for those that are for front ends in this process only, and for
+/// those that `rpc` makes itself (what a command of the person's wrote and did).
+pub fn event(event: &AgentEvent) -> Option<Value> {
+    Some(match event {
+        AgentEvent::MessageStart { message } => {
+            json!({ "type": "message_start", "message": self::message(message) })
+        }
+        AgentEvent::MessageEnd { message } => {
+            json!({ "type": "message_end", "message": self::message(message) })
+        }
+        AgentEvent::TurnEnd { message, tool_results } => {
+            let results: Vec<Value> = tool_results.iter().map(|result| self::message(result)).collect();
+            json!({ "type": "turn_end", "message": self::message(message), "toolResults": results })
+        }
+        AgentEvent::AgentEnd { messages, will_retry } => {
+            let messages: Vec<Value> = messages.iter().map(|message| self::message(message)).collect();
+            json!({ "type": "agent_end", "messages": messages, "willRetry": will_retry })
+        }
+        AgentEvent::ToolExecutionEnd { .. } | AgentEvent::ToolExecutionUpdate { .. } => {
+            let mut record = plain(event);
+            for field in ["result", "partialResult"] {
+                let details = record.get_mut(field).and_then(|result| result.get_mut("details"));
+                if let Some(details) = details.filter(|details| is_nothing(details)) {
+                    *details = json!({});
+                }
+            }
+            record
+        }
+        AgentEvent::MessageUpdate { usage, assistant_message_event } => {
+            json!({ "type": "message_update", "usage": usage, "assistantMessageEvent": delta(assistant_message_event) })
+        }
+        AgentEvent::CompactionEnd { error_message: Some(error), .. } => {
+            let mut record = plain(event);
+            set(&mut record, "errorMessage", json!(format!("Compaction failed: {}", capital(error))));
+            record
+        }
+        AgentEvent::Asked { id, question } => asked(id, question),
+        AgentEvent::AgentStart
+        | AgentEvent::AgentSettled { .. }
+        | AgentEvent::TurnStart
+        | AgentEvent::ToolExecutionStart { .. }
+        | AgentEvent::QueueUpdate { .. }
+        | AgentEvent::AutoRetryStart { .. }
+        | AgentEvent::AutoRetryEnd { .. }
+        | AgentEvent::CompactionStart { .. }
+        | AgentEvent::CompactionEnd { .. }
+        | AgentEvent::ThinkingLevelChanged { .. }
+        | AgentEvent::SessionInfoChanged { .. } => plain(event),
+        AgentEvent::BashStart { .. }
+        | AgentEvent::BashExecutionUpdate { .. }
+        | AgentEvent::BashEnd { .. }
+        | AgentEvent::Stalled { .. }
+        | AgentEvent::ToolTitle { .. }
+        | AgentEvent::ModelChanged { .. }
+        | AgentEvent::SessionOpened { .. }
+        | AgentEvent::SessionRefused { .. }
+        | AgentEvent::Inspected { .. }
+        | AgentEvent::TreeShown { .. }
+        | AgentEvent::ContextShown { .. }
+        | AgentEvent::EarlierShown { .. }
+        | AgentEvent::SummingUp { .. }
+        | AgentEvent::Marked { .. }
+        | AgentEvent::RunStopped { .. }
+        | AgentEvent::QueueReturned { .. }
+        | AgentEvent::Notice { .. }
+        | AgentEvent::Stopped => return None,
+    })
+}
+
+/// A question to the person.
+fn asked(id: &str, question: &Question) -> Value {
+    let common = |method: &str, title: &str| json!({ "type": "extension_ui_request", "id": id, "method": method, "title": title });
+    match question {
+        Question::Select { title, options } => {
+            let mut record = common("select", title);
+            set(&mut record, "options", json!(options));
+            record
+        }
+        Question::Confirm { title, message } => {
+            let mut record = common("confirm", title);
+            set(&mut record, "message", json!(message));
+            record
+        }
+    }
+}
+
+/// A piece of an answer. A call that is whole is the block that it is in the message.
+pub fn delta(delta: &Delta) -> Value {
+    let mut record = plain(delta);
+    if let Delta::ToolCallEnd { tool_call, .. } = delta {
+        set(&mut record, "toolCall", plain(&Block::ToolCall(tool_call.clone())));
+    }
+    record
+}
+
+/// A message, with the fields of the RPC page and no others.
+pub fn message(message: &Message) -> Value {
+    let mut record = plain(message);
+    if let Some(fields) = record.as_object_mut() {
+        fields.shift_remove("responseId");
+        fields.shift_remove("durationMs");
+    }
+    record
+}
+
+/// A command that the person ran, as clients of the older document read it: the code is null
+/// where there is none.
+pub fn bash_message(run: &BashExecution) -> Value {
+    let mut record = message(&Message::BashExecution(run.clone()));
+    set(&mut record, "exitCode", json!(run.exit_code));
+    record
+}
+
+/// What a command that the person ran gave.
+pub fn bash_result(run: &BashExecution) -> Value {
+    let mut record = json!({ "output": run.output });
+    if let Some(code) = run.exit_code {
+        set(&mut record, "exitCode", json!(code));
+    }
+    set(&mut record, "cancelled", json!(run.cancelled));
+    set(&mut record, "truncated", json!(run.truncated));
+    if let Some(path) = &run.full_output_path {
+        set(&mut record, "fullOutputPath", json!(path));
+    }
+    record
+}
+
+/// A model. Neither headers nor anything that is about tau's own way to reach it.
+pub fn model(model: &Model) -> Value {
+    json!({
+        "id": model.id,
+        "name": model.name,
+        "api": model.api,
+        "provider": model.provider,
+        "baseUrl": model.base_url,
+        "reasoning": model.reasoning,
+        "input": model.input,
+        "contextWindow": model.context_window,
+        "maxTokens": model.max_tokens,
+        "cost": model.cost.unwrap_or_default(),
+    })
+}
+
+/// JSON text as one record: one line that no reader breaks, with its end. Some line readers take
+/// U+0085, U+2028 and U+2029 for ends of lines; in JSON they occur within strings only.
+pub fn record(json: &str) -> String {
+    let mut line = String::with_capacity(json.len() + 1);
+    for piece in json.split_inclusive(['\u{85}', '\u{2028}', '\u{2029}']) {
+        match piece.char_indices().next_back() {
+            Some((at, breaking @ ('\u{85}' | '\u{2028}' | '\u{2029}'))) => {
+                line.push_str(piece.get(..at).unwrap_or_default());
+                line.push_str(&format!("\\u{:04x}", u32::from(breaking)));
+            }
+            _ => line.push_str(piece),
+        }
+    }
+    line.push('\n');
+    line
+}
+
+/// The text with a capital letter at its beginning, as sentences on the wire have it.
+pub fn capital(text: &str) -> String {
+    let mut letters = text.chars();
+    match letters.next() {
+        Some(first) => first.to_uppercase().chain(letters).collect(),
+        None => String::new(),
+    }
+}
+
+/// The value as serde has it. Nothing here can fail to become JSON.
+fn plain(value: &impl Serialize) -> Value {
+    serde_json::to_value(value).unwrap_or_else(|_| Value::Object(Map::new()))
+}
+
+fn is_nothing(details: &Value) -> bool {
+    details.get("kind").and_then(Value::as_str) == Some("none")
+}
+
+/// Sets a field of an object.
+pub fn set(record: &mut Value, field: &str, value: Value) {
+    if let Some(fields) = record.as_object_mut() {
+        fields.insert(field.to_owned(), value);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn records_are_one_line_for_every_reader() {
+        let cases = [
+            (r#"{"a":"b"}"#, "{\"a\":\"b\"}\n"),
+            ("\"\u{2028}x\u{2029}\u{85}\"", "\"\\u2028x\\u2029\\u0085\"\n"),
+            ("\"é\u{85}\"", "\"é\\u0085\"\n"),
+            ("", "\n"),
+        ];
+        for (json, expected) in cases {
+            assert_eq!(record(json), expected);
+        }
+    }
+
+    #[test]
+    fn nothing_to_show_is_an_empty_object() {
+        let end = AgentEvent::ToolExecutionEnd {
+            tool_call_id: "c".into(),
+            tool_name: "t".into(),
+            result: crate::tools::ToolOutput::new("x", crate::tools::Details::None),
+            is_error: false,
+            duration_ms: None,
+        };
+        let record = event(&end).unwrap();
+        assert_eq!(record["result"], json!({"content": [{"type": "text", "text": "x"}], "details": {}}));
+        assert_eq!(record.as_object().unwrap().keys().next().unwrap(), "type");
+        assert!(event(&AgentEvent::Stopped).is_none());
+    }
+
+    #[test]
+    fn questions_are_requests() {
+        let (title, id) = ("Run it?".to_owned(), "q1".to_owned());
+        let select = Question::Select { title: title.clone(), options: vec!["Allow".into(), "Deny".into()] };
+        let confirm = Question::Confirm { title, message: "it is new".into() };
+        let cases = [
+            (
+                select,
+                json!({"type": "extension_ui_request", "id": "q1", "method": "select", "title": "Run it?", "options": ["Allow", "Deny"]}),
+            ),
+            (
+                confirm,
+                json!({"type": "extension_ui_request", "id": "q1", "method": "confirm", "title": "Run it?", "message": "it is new"}),
+            ),
+        ];
+        for (question, expected) in cases {
+            assert_eq!(event(&AgentEvent::Asked { id: id.clone(), question }), Some(expected));
+        }
+    }
+}

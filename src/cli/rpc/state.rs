@@ -1,0 +1,266 @@
+//! What `rpc` knows between a command and its answer: who waits for what, and where the agent
+//! stands. Commands come in by `carry`, events by `tell`; both leave records and agent commands
+//! here, and `mod` moves them. Performs nothing.
+
+use std::collections::{HashMap, VecDeque};
+use std::path::PathBuf;
+use std::sync::Arc;
+
+use serde_json::{Value, json};
+
+use super::models::Models;
+use super::partial::Partial;
+use super::request::Call;
+use crate::agent::AgentCommand;
+use crate::agent::protocol::command::{When, Wish};
+use crate::agent::protocol::event::SessionInfo;
+use crate::agent::protocol::message::Block;
+use crate::agent::protocol::model::{Model, ThinkingLevel};
+use crate::cli::protocol;
+
+/// Which clients get the events and fields of the older document.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, clap::ValueEnum)]
+pub enum RpcEvents {
+    /// Those that do not number their commands.
+    #[default]
+    Auto,
+    /// None.
+    Plain,
+    /// All.
+    All,
+}
+
+/// Where a run stands, as the client has been told.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Phase {
+    #[default]
+    Idle,
+    /// A prompt was taken, `agent_start` has not been written.
+    Starting,
+    Running,
+    /// `agent_end` was written, `agent_settled` was not.
+    Ended,
+}
+
+/// A prompt that waits for a run of its own.
+#[derive(Clone, Debug)]
+pub struct Held {
+    pub text: String,
+    pub images: Vec<Block>,
+    pub bare: bool,
+}
+
+/// A change of session that was asked for.
+#[derive(Clone, Debug)]
+pub struct Change {
+    pub call: Call,
+    /// True when the text of the message comes with the answer.
+    pub fork: bool,
+}
+
+/// Calls that wait for the agent.
+#[derive(Debug, Default)]
+pub struct Waiting {
+    next_ticket: u64,
+    /// Questions, and calls that need no more than a sign; what to answer these with.
+    pub tickets: HashMap<u64, (Call, Option<Value>)>,
+    /// Sessions to be written, and to which files, once it is known where to read them.
+    pub exports: HashMap<u64, (Call, Option<PathBuf>)>,
+    /// Commands of the person's, by the id the agent has for them.
+    pub shells: HashMap<String, Call>,
+    pub compactions: VecDeque<Call>,
+    pub changes: VecDeque<Change>,
+    /// A fork whose session is open and whose text has not come.
+    pub forked: Option<Call>,
+    pub takes: VecDeque<Call>,
+    pub aborts: Vec<Call>,
+    /// The mark behind a run that may not come about.
+    pub start: Option<u64>,
+}
+
+/// The queues as they were last told.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct QueueTexts {
+    pub steering: Vec<String>,
+    pub follow_up: Vec<String>,
+}
+
+impl QueueTexts {
+    /// As the answer to `clear_queue` has them.
+    pub fn json(&self) -> Value {
+        json!({ "steering": self.steering, "followUp": self.follow_up })
+    }
+}
+
+/// The state of the front end.
+pub struct Desk {
+    pub models: Box<dyn Models>,
+    events: RpcEvents,
+    /// Lines to be written.
+    pub records: VecDeque<String>,
+    /// Commands to be sent to the agent.
+    pub commands: VecDeque<AgentCommand>,
+    pub waiting: Waiting,
+    pub phase: Phase,
+    /// Whether the run was started by a client that does not number its commands.
+    pub bare_run: bool,
+    pub held: VecDeque<Held>,
+    /// True when a run was aborted and has left messages in the queues.
+    pub unsent: bool,
+    pub model: Option<Arc<Model>>,
+    pub thinking: ThinkingLevel,
+    pub session: SessionInfo,
+    pub queues: QueueTexts,
+    /// What was in the queues before they were emptied.
+    pub emptied: Option<QueueTexts>,
+    /// True between `compaction_start` and `compaction_end`.
+    pub compacting: bool,
+    /// The message in flight, in the form of the older document.
+    pub partial: Option<Partial>,
+    /// True once the agent has ended.
+    pub stopped: bool,
+    shells: u64,
+}
+
+impl Desk {
+    /// A desk at which nothing has been asked yet.
+    pub fn new(models: Box<dyn Models>, events: RpcEvents) -> Self {
+        Desk {
+            models,
+            events,
+            records: VecDeque::new(),
+            commands: VecDeque::new(),
+            waiting: Waiting::default(),
+            phase: Phase::Idle,
+            bare_run: false,
+            held: VecDeque::new(),
+            unsent: false,
+            model: None,
+            thinking: ThinkingLevel::default(),
+            session: SessionInfo::default(),
+            queues: QueueTexts::default(),
+            emptied: None,
+            compacting: false,
+            partial: None,
+            stopped: false,
+            shells: 0,
+        }
+    }
+
+    /// Whether what a client of this kind causes is told with the older document's parts.
+    pub fn tells_all(&self, bare: bool) -> bool {
+        match self.events {
+            RpcEvents::Auto => bare,
+            RpcEvents::Plain => false,
+            RpcEvents::All => true,
+        }
+    }
+
+    /// Whether a run goes on, or will without anything else being asked.
+    pub fn is_streaming(&self) -> bool {
+        self.phase != Phase::Idle || !self.held.is_empty()
+    }
+
+    /// Whether a prompt that comes now has to wait for something that is no run.
+    pub fn is_busy(&self) -> bool {
+        self.phase == Phase::Ended
+            || !self.waiting.compactions.is_empty()
+            || !self.waiting.changes.is_empty()
+            || !self.held.is_empty()
+    }
+
+    /// Writes a record.
+    pub fn write(&mut self, record: &Value) {
+        self.records.push_back(protocol::record(&record.to_string()));
+    }
+
+    /// Answers that a command was taken, with nothing else to say.
+    pub fn done(&mut self, call: &Call) {
+        self.records.push_back(protocol::record(&response(call, true, "")));
+    }
+
+    /// Answers with data.
+    pub fn give(&mut self, call: &Call, data: &Value) {
+        self.give_json(call, &data.to_string());
+    }
+
+    /// Answers with data that is JSON text already.
+    pub fn give_json(&mut self, call: &Call, data: &str) {
+        self.records.push_back(protocol::record(&response(call, true, &format!(r#","data":{data}"#))));
+    }
+
+    /// Answers why not.
+    pub fn refuse(&mut self, call: &Call, error: &str) {
+        let rest = format!(r#","error":{}"#, json!(error));
+        self.records.push_back(protocol::record(&response(call, false, &rest)));
+        if self.tells_all(call.is_bare()) {
+            self.write(&json!({ "type": "error", "error": error }));
+        }
+    }
+
+    /// Asks the agent, and answers with what it says.
+    pub fn ask(&mut self, call: Call, wish: Wish) {
+        let ticket = self.ticket();
+        self.waiting.tickets.insert(ticket, (call, None));
+        self.commands.push_back(AgentCommand::Inspect { ticket, wish });
+    }
+
+    /// Asks the agent where the session can be read, and writes it to `file` then.
+    pub fn export(&mut self, call: Call, file: Option<PathBuf>) {
+        let ticket = self.ticket();
+        self.waiting.exports.insert(ticket, (call, file));
+        self.commands.push_back(AgentCommand::Inspect { ticket, wish: Wish::Source });
+    }
+
+    /// Answers with `data` once everything sent so far has taken effect and been told.
+    pub fn answer_after(&mut self, call: Call, data: Value) {
+        let ticket = self.ticket();
+        self.waiting.tickets.insert(ticket, (call, Some(data)));
+        self.commands.push_back(AgentCommand::Mark { id: ticket.to_string(), when: When::Now });
+    }
+
+    /// Lets the agent say when a run that was asked for just now has not begun.
+    pub fn notice_if_unstarted(&mut self) {
+        let ticket = self.ticket();
+        self.waiting.start = Some(ticket);
+        self.commands.push_back(AgentCommand::Mark { id: ticket.to_string(), when: When::Now });
+    }
+
+    fn ticket(&mut self) -> u64 {
+        self.waiting.next_ticket += 1;
+        self.waiting.next_ticket
+    }
+
+    /// A name for a command of the person's, which the agent gives back with what it writes.
+    pub fn shell(&mut self, call: Call) -> String {
+        self.shells += 1;
+        let name = format!("shell-{}", self.shells);
+        self.waiting.shells.insert(name.clone(), call);
+        name
+    }
+
+    /// Refuses whatever still waits, because no answer will come any more.
+    pub fn give_up(&mut self, why: &str) {
+        let waiting = std::mem::take(&mut self.waiting);
+        let mut calls: Vec<Call> = waiting.tickets.into_values().map(|(call, _)| call).collect();
+        calls.extend(waiting.exports.into_values().map(|(call, _)| call));
+        calls.extend(waiting.shells.into_values());
+        calls.extend(waiting.compactions);
+        calls.extend(waiting.changes.into_iter().map(|change| change.call));
+        calls.extend(waiting.forked);
+        calls.extend(waiting.takes);
+        for call in calls {
+            self.refuse(&call, why);
+        }
+        for call in waiting.aborts {
+            self.done(&call);
+        }
+    }
+}
+
+/// A response; `rest` is what follows the common fields.
+fn response(call: &Call, success: bool, rest: &str) -> String {
+    let id = call.id.as_ref().map(|id| format!(r#""id":{id},"#)).unwrap_or_default();
+    let command = json!(call.command);
+    format!(r#"{{"type":"response",{id}"command":{command},"success":{success}{rest}}}"#)
+}
