@@ -69,7 +69,19 @@ fn a_normal_end_gives_the_terminal_back_as_it_was() {
 
 #[test]
 fn every_signal_that_ends_it_gives_the_terminal_back() {
-    for (signal, code) in [(Signal::TERM, 143), (Signal::HUP, 129), (Signal::INT, 130)] {
+    let signals = [
+        (Signal::TERM, 143),
+        (Signal::HUP, 129),
+        (Signal::INT, 130),
+        (Signal::QUIT, 131),
+        (Signal::USR1, 138),
+        (Signal::USR2, 140),
+        (Signal::ALARM, 142),
+        (Signal::XCPU, 152),
+        (Signal::VTALARM, 154),
+        (Signal::PROF, 155),
+    ];
+    for (signal, code) in signals {
         let mut screen = started(&[], 80, 24);
         screen.type_keys("some text");
         screen.wait_for("some text");
@@ -221,6 +233,97 @@ fn child_that_panics() {
         assert!(task.await.is_err());
     });
     std::process::exit(tau::cli::crash::or_crash(tau::cli::exit::Exit::Ok).code().into());
+}
+
+#[test]
+fn a_panic_beside_the_main_loop_ends_the_program_with_a_message() {
+    let this = std::env::current_exe().unwrap();
+    // The one ends while the panic is being reported, the other never listens.
+    for child in ["pty::child_that_ends_during_a_panic", "pty::child_that_does_not_listen"] {
+        let args = ["--exact", child, "--ignored", "--nocapture"];
+        let mut screen = Screen::program(&this, &args, 80, 24);
+        assert_eq!(screen.wait_exit().code(), Some(101), "{child}");
+        let text = screen.text();
+        assert!(text.contains("tau crashed: beside the loop"), "{child}: {text}");
+        assert!(text.contains("the crash report is in"), "{child}: {text}");
+    }
+}
+
+/// Installs the crash hook and panics in a thread, which is in the hook when this returns.
+fn panic_beside() {
+    let Some(home) = std::env::var_os("TAU_HOME") else { return };
+    tau::cli::crash::install(home.into());
+    let thread = std::thread::spawn(|| panic!("beside the loop"));
+    while tau::cli::crash::or_crash(tau::cli::exit::Exit::Ok) == tau::cli::exit::Exit::Ok {
+        assert!(!thread.is_finished(), "the panic went unnoticed");
+        std::thread::yield_now();
+    }
+}
+
+/// Not a test: what the test above runs in a terminal.
+#[test]
+#[ignore = "run by a_panic_beside_the_main_loop_ends_the_program_with_a_message"]
+fn child_that_ends_during_a_panic() {
+    panic_beside();
+    std::process::exit(tau::cli::crash::or_crash(tau::cli::exit::Exit::Ok).code().into());
+}
+
+/// Not a test: what the test above runs in a terminal.
+#[test]
+#[ignore = "run by a_panic_beside_the_main_loop_ends_the_program_with_a_message"]
+fn child_that_does_not_listen() {
+    panic_beside();
+    // Longer than the test waits.
+    std::thread::sleep(Duration::from_secs(60));
+}
+
+#[test]
+fn a_file_size_limit_is_reported_and_not_fatal() {
+    let home = tempfile::tempdir().unwrap();
+    let script = "ulimit -f 1; exec \"$0\" -p \"table\" --model demo/demo --verbose";
+    let output = std::process::Command::new(SHELL)
+        .args(["-c", script, env!("CARGO_BIN_EXE_tau")])
+        .env_clear()
+        .env("TAU_HOME", home.path())
+        .env("HOME", home.path())
+        .stdin(std::process::Stdio::null())
+        .output()
+        .unwrap();
+    let err = String::from_utf8(output.stderr).unwrap();
+    assert_eq!(output.status.code(), Some(0), "{:?} {err}", output.status);
+    assert!(err.contains("session"), "{err}");
+}
+
+#[test]
+fn a_fifo_as_the_log_is_refused_and_not_waited_for() {
+    let home = tempfile::tempdir().unwrap();
+    std::fs::create_dir_all(home.path().join("logs/logs")).unwrap();
+    let fifo = home.path().join("logs/logs/tau.log");
+    rustix::fs::mkfifoat(rustix::fs::CWD, &fifo, rustix::fs::Mode::RWXU).unwrap();
+    let mut child = std::process::Command::new(env!("CARGO_BIN_EXE_tau"))
+        .args(["-p", "table", "--model", "demo/demo", "--verbose"])
+        .env_clear()
+        .env("TAU_HOME", home.path())
+        .env("HOME", home.path())
+        .stdin(std::process::Stdio::null())
+        .stderr(std::process::Stdio::piped())
+        .spawn()
+        .unwrap();
+    let end = Instant::now() + crate::screen::PATIENCE;
+    let status = loop {
+        if let Some(status) = child.try_wait().unwrap() {
+            break status;
+        }
+        if Instant::now() >= end {
+            child.kill().unwrap();
+            panic!("tau waits for a reader of its log");
+        }
+        std::thread::sleep(Duration::from_millis(20));
+    };
+    let mut err = String::new();
+    std::io::Read::read_to_string(&mut child.stderr.take().unwrap(), &mut err).unwrap();
+    assert_eq!(status.code(), Some(3), "{err}");
+    assert!(err.contains("not a regular file"), "{err}");
 }
 
 /// Runs tau without a terminal; its exit code, standard output and standard error.

@@ -273,7 +273,7 @@ impl Command {
 fn exit_codes() -> String {
     let mut text = "Exit codes:".to_owned();
     let mut column = text.len();
-    for (_, code, meaning) in Exit::TABLE {
+    for (code, meaning) in Exit::rows() {
         let entry = format!(" {code} {meaning},");
         if column + entry.len() > 78 {
             text.push_str("\n           ");
@@ -337,7 +337,7 @@ mod tests {
         for line in &lines {
             assert!(line.chars().count() <= 80, "too wide: {line}");
         }
-        for (_, code, meaning) in Exit::TABLE {
+        for (code, meaning) in Exit::rows() {
             assert!(help.contains(&format!("{code} {meaning}")), "{meaning} is missing:\n{help}");
         }
         for flag in ["--print", "--base-url", "--continue", "--cwd", "--help", "-V, --version"] {

@@ -1,8 +1,8 @@
 //! What happens when tau itself is at fault.
 //!
-//! Wherever a panic occurs, the terminal is given back first, then the message is said where it
-//! can be read, and a report is kept for its owner's eyes only. The program then ends with code
-//! 101: in order when the loop listens to [`crashed`], by force a little later when it does not.
+//! Wherever a panic occurs, the terminal is restored first, then the message is written where it
+//! can be read, and a report is saved that only its owner can read. The program then ends with
+//! code 101: in order if its loop listens to [`crashed`], and after [`GRACE`] in any case.
 
 use std::backtrace::Backtrace;
 use std::fs::OpenOptions;
@@ -10,56 +10,94 @@ use std::io::Write;
 use std::os::unix::fs::{DirBuilderExt, OpenOptionsExt};
 use std::panic::PanicHookInfo;
 use std::path::{Path, PathBuf};
-use std::sync::atomic::{AtomicBool, Ordering};
-use std::time::Duration;
+use std::sync::atomic::{AtomicU8, Ordering};
+use std::sync::mpsc::{Sender, channel};
+use std::time::{Duration, Instant};
 
 use tokio::sync::Notify;
 
 use super::exit::Exit;
 use super::tui::{modes, terminal};
 
-static CRASHED: AtomicBool = AtomicBool::new(false);
+/// No panic so far.
+const FINE: u8 = 0;
+/// A panic is being reported.
+const REPORTING: u8 = 1;
+/// The message has been written.
+const REPORTED: u8 = 2;
+
+static STATE: AtomicU8 = AtomicU8::new(FINE);
 static NOTICE: Notify = Notify::const_new();
 
 /// How long the loop has to end the program in order: to end the children, to close the session.
 const GRACE: Duration = Duration::from_secs(2);
 
-/// Installs the hook. Reports go to `state`, which is made when it is needed.
+/// Installs the panic hook. Reports go to `state`, which is created when it is needed.
 pub fn install(state: PathBuf) {
+    let watchdog = watchdog();
     std::panic::set_hook(Box::new(move |panic| {
-        let first = !CRASHED.swap(true, Ordering::SeqCst);
+        let first = STATE.compare_exchange(FINE, REPORTING, Ordering::SeqCst, Ordering::SeqCst).is_ok();
         modes::restore();
-        if first {
-            tell(panic, &state);
-            end_by_force();
+        if !first {
+            return;
         }
+        // Before the report, so that the loop draws nothing over it, and so that a disk that
+        // hangs does not keep the program alive.
         NOTICE.notify_one();
+        let watched = watchdog.as_ref().is_some_and(|watchdog| watchdog.send(()).is_ok());
+        write_message(panic, &state);
+        STATE.store(REPORTED, Ordering::SeqCst);
+        if !watched {
+            std::process::exit(Exit::Crash.code().into());
+        }
     }));
 }
 
-/// Comes when a task has panicked. The terminal is given back by then: what is left is to end
-/// with [`Exit::Crash`].
+/// A thread that ends the program [`GRACE`] after a word from the panic hook. It is started
+/// beforehand, because what panicked may be that no thread can be created. `None` where this one
+/// cannot be either: then the hook itself ends the program.
+fn watchdog() -> Option<Sender<()>> {
+    let (sender, receiver) = channel();
+    let watch = move || {
+        if receiver.recv().is_ok() {
+            std::thread::sleep(GRACE);
+            std::process::exit(Exit::Crash.code().into());
+        }
+    };
+    let thread = std::thread::Builder::new().name("crash watchdog".to_owned()).stack_size(64 * 1024);
+    thread.spawn(watch).ok().map(|_| sender)
+}
+
+/// Completes when a thread or task has panicked. The terminal is restored by then: what is left is
+/// to end with [`Exit::Crash`].
 pub async fn crashed() {
-    if !CRASHED.load(Ordering::SeqCst) {
+    if STATE.load(Ordering::SeqCst) == FINE {
         NOTICE.notified().await;
     }
 }
 
-/// `exit`, or [`Exit::Crash`] when something panicked on the way.
+/// `exit`, or [`Exit::Crash`] if something panicked on the way. Waits until the panic is reported.
 pub fn or_crash(exit: Exit) -> Exit {
-    if CRASHED.load(Ordering::SeqCst) { Exit::Crash } else { exit }
+    if STATE.load(Ordering::SeqCst) == FINE {
+        return exit;
+    }
+    let deadline = Instant::now() + GRACE;
+    while STATE.load(Ordering::SeqCst) != REPORTED && Instant::now() < deadline {
+        std::thread::sleep(Duration::from_millis(2));
+    }
+    Exit::Crash
 }
 
-fn tell(panic: &PanicHookInfo<'_>, state: &Path) {
+fn write_message(panic: &PanicHookInfo<'_>, state: &Path) {
     let what = panic.payload_as_str().unwrap_or("(no message)");
     let place = panic.location().map(ToString::to_string).unwrap_or_default();
     let mut text = format!("tau crashed: {} ({place})\r\n", terminal::plain(what));
     match write_report(state, &report(what, &place)) {
         Ok(path) => text.push_str(&format!(
-            "the session is kept: tau --continue\r\nthe report is in {}\r\n",
+            "the session is saved; continue it with: tau --continue\r\nthe crash report is in {}\r\n",
             terminal::plain(&path.display().to_string())
         )),
-        Err(error) => text.push_str(&format!("no report could be written: {error}\r\n")),
+        Err(error) => text.push_str(&format!("no crash report could be written: {error}\r\n")),
     }
     let _ = std::io::stderr().write_all(text.as_bytes());
 }
@@ -71,22 +109,13 @@ fn report(what: &str, place: &str) -> String {
     format!("tau {version}\npanic: {what}\nat: {place}\nthread: {thread}\n\n{trace}\n")
 }
 
-/// Writes a report of its own name that only the owner may read.
+/// Writes a report under a new name that only the owner can read.
 fn write_report(state: &Path, report: &str) -> std::io::Result<PathBuf> {
     std::fs::DirBuilder::new().recursive(true).mode(0o700).create(state)?;
     let path = state.join(format!("crash-{}.txt", crate::tools::ids::id()));
     let mut file = OpenOptions::new().write(true).create_new(true).mode(0o600).open(&path)?;
     file.write_all(report.as_bytes())?;
     Ok(path)
-}
-
-fn end_by_force() {
-    let watch = || {
-        std::thread::sleep(GRACE);
-        std::process::exit(Exit::Crash.code().into());
-    };
-    // Without a thread the loop is the only hope, and it has been told.
-    let _ = std::thread::Builder::new().name("crash".to_owned()).spawn(watch);
 }
 
 #[cfg(test)]

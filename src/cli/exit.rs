@@ -30,10 +30,12 @@ pub enum Exit {
     Aborted,
     /// The system stopped it (SIGTERM).
     Terminated,
+    /// Another signal of this number stopped it, such as SIGQUIT.
+    Signal(u8),
 }
 
 impl Exit {
-    /// Every end with its code and what it means, in the order of the codes.
+    /// Every end that has one code, with what it means, in the order of the codes.
     pub const TABLE: [(Exit, u8, &'static str); 11] = [
         (Exit::Ok, 0, "done"),
         (Exit::Model, 1, "model error"),
@@ -48,8 +50,25 @@ impl Exit {
         (Exit::Terminated, 143, "terminated"),
     ];
 
+    /// The rows of the documented table: code and meaning. The last is [`Exit::Signal`].
+    pub fn rows() -> impl Iterator<Item = (String, &'static str)> {
+        let other = ("128+n".to_owned(), Self::OTHER_SIGNAL);
+        Self::TABLE.iter().map(|(_, code, meaning)| (code.to_string(), *meaning)).chain([other])
+    }
+
+    const OTHER_SIGNAL: &'static str = "ended by signal n";
+
+    /// What this end means, in a few words.
+    pub fn meaning(self) -> &'static str {
+        let row = Self::TABLE.iter().find(|(exit, ..)| *exit == self);
+        row.map_or(Self::OTHER_SIGNAL, |(.., meaning)| *meaning)
+    }
+
     /// The code the shell sees.
     pub fn code(self) -> u8 {
+        if let Exit::Signal(number) = self {
+            return 128_u8.saturating_add(number);
+        }
         let row = Self::TABLE.iter().find(|(exit, ..)| *exit == self);
         row.map_or(1, |(_, code, _)| *code)
     }
@@ -69,5 +88,6 @@ mod tests {
     fn the_codes_are_those_that_are_documented() {
         let codes: Vec<u8> = Exit::TABLE.iter().map(|(exit, ..)| exit.code()).collect();
         assert_eq!(codes, [0, 1, 2, 3, 4, 5, 6, 101, 129, 130, 143]);
+        assert_eq!(Exit::Signal(3).code(), 131);
     }
 }

@@ -27,14 +27,16 @@ const SILENCE: Duration = Duration::from_secs(3);
 /// person is told what keeps tau waiting, because they would think it hangs.
 fn saying_what_is_waited_for<T>(read: impl FnOnce() -> T) -> T {
     let (done, waiting) = mpsc::channel::<()>();
-    std::thread::spawn(move || {
+    let notice = move || {
         if waiting.recv_timeout(SILENCE) == Err(mpsc::RecvTimeoutError::Timeout) {
             fail(
                 Exit::Ok,
                 "reading standard input, which has not ended (</dev/null gives it nothing to read)",
             );
         }
-    });
+    };
+    // Only the notice is lost where no thread can be created.
+    let _ = std::thread::Builder::new().name("stdin notice".to_owned()).spawn(notice);
     let read = read();
     drop(done);
     read

@@ -411,8 +411,7 @@ impl<R: AsyncRead + Unpin, W: AsyncWrite + Unpin, S: AsyncFnMut() -> Caught> Wor
             _ = tokio::time::timeout(patience, ended) => {}
         }
         self.handle.task.abort();
-        let word = Exit::TABLE.iter().find(|(known, ..)| *known == exit).map_or("", |(.., word)| word);
-        let mut end = json!({ "type": "end", "reason": word, "exitCode": exit.code() });
+        let mut end = json!({ "type": "end", "reason": exit.meaning(), "exitCode": exit.code() });
         if let Some(error) = self.error.take() {
             protocol::set(&mut end, "error", json!(error));
         }

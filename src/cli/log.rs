@@ -1,4 +1,4 @@
-//! The log: a file, and only when it is asked for.
+//! The log: a file, and only on request.
 //!
 //! Nothing is ever logged to the terminal. `TAU_LOG` takes a filter as `tracing` writes them
 //! (`debug`, `tau::agent=trace`); `--verbose` is `info`, and `debug` for tau itself.
@@ -11,41 +11,51 @@ use std::sync::Mutex;
 
 use tracing_subscriber::EnvFilter;
 
-/// A log that is larger than this is put aside when the program starts.
+/// A log larger than this is renamed to `tau.log.1` when the program starts, in bytes.
 const ROTATE_BYTES: u64 = 10 << 20;
 const VERBOSE: &str = "info,tau=debug";
 
-/// The filter that is asked for: `TAU_LOG` before `--verbose`; none means no log.
+/// The filter to log with: `TAU_LOG` before `--verbose`; `None` means no log.
 pub fn wanted(filter: Option<&str>, verbose: bool) -> Option<String> {
     let filter = filter.map(str::trim).filter(|filter| !filter.is_empty());
     filter.map(str::to_owned).or_else(|| verbose.then(|| VERBOSE.to_owned()))
 }
 
-/// Logs what passes `filter` to `logs/tau.log` under `state`; the file.
+/// Logs what passes `filter` to `logs/tau.log` under `state`; returns the path of the file.
 ///
 /// # Errors
-/// A sentence: the filter is not understood, or the file cannot be written.
+/// A sentence for the user: the filter is invalid, or the file cannot be written.
 pub fn start(state: &Path, filter: &str) -> Result<PathBuf, String> {
     let filter = EnvFilter::try_new(filter)
-        .map_err(|error| format!("TAU_LOG is not understood: {error} (try TAU_LOG=debug)"))?;
+        .map_err(|error| format!("TAU_LOG is invalid: {error} (try TAU_LOG=debug)"))?;
     let path = state.join("logs").join("tau.log");
-    let file = open(&path).map_err(|error| format!("{}: {error}", path.display()))?;
+    let file = open(&path).map_err(|error| format!("cannot write the log {}: {error}", path.display()))?;
     let log =
         tracing_subscriber::fmt().with_env_filter(filter).with_ansi(false).with_writer(Mutex::new(file));
-    log.try_init().map_err(|error| format!("the log cannot be started: {error}"))?;
+    log.try_init().map_err(|error| format!("cannot start the log: {error}"))?;
     Ok(path)
 }
 
-/// Opens the log for appending, for its owner only; never through a link.
+/// Opens the log for appending, for its owner only; never through a link, and nothing but a file:
+/// opening a FIFO would wait for a reader.
 fn open(path: &Path) -> io::Result<File> {
     if let Some(folder) = path.parent() {
         std::fs::DirBuilder::new().recursive(true).mode(0o700).create(folder)?;
     }
-    if std::fs::symlink_metadata(path).is_ok_and(|meta| meta.len() > ROTATE_BYTES) {
+    if std::fs::symlink_metadata(path).is_ok_and(|meta| meta.is_file() && meta.len() > ROTATE_BYTES) {
         std::fs::rename(path, path.with_extension("log.1"))?;
     }
-    let flags = i32::try_from(rustix::fs::OFlags::NOFOLLOW.bits()).unwrap_or_default();
-    OpenOptions::new().append(true).create(true).mode(0o600).custom_flags(flags).open(path)
+    let flags = rustix::fs::OFlags::NOFOLLOW | rustix::fs::OFlags::NONBLOCK;
+    let flags = i32::try_from(flags.bits()).unwrap_or_default();
+    let not_a_file = || io::Error::other("not a regular file; remove it, and tau creates a new one");
+    match OpenOptions::new().append(true).create(true).mode(0o600).custom_flags(flags).open(path) {
+        Ok(file) if file.metadata()?.is_file() => Ok(file),
+        Ok(_) => Err(not_a_file()),
+        Err(error) if error.raw_os_error() == Some(rustix::io::Errno::NXIO.raw_os_error()) => {
+            Err(not_a_file())
+        }
+        Err(error) => Err(error),
+    }
 }
 
 #[cfg(test)]
@@ -55,7 +65,7 @@ mod tests {
     use std::os::unix::fs::PermissionsExt;
 
     #[test]
-    fn no_log_unless_asked_for() {
+    fn no_log_unless_requested() {
         let cases = [
             (None, false, None),
             (Some(""), false, None),
@@ -68,7 +78,7 @@ mod tests {
     }
 
     #[test]
-    fn the_file_is_private_appended_to_and_put_aside_when_large() {
+    fn the_file_is_private_appended_to_and_rotated_when_large() {
         let dir = tempfile::tempdir().unwrap();
         let path = dir.path().join("logs/tau.log");
         for _ in 0..2 {
@@ -81,5 +91,8 @@ mod tests {
         let link = dir.path().join("logs/link.log");
         std::os::unix::fs::symlink(&path, &link).unwrap();
         assert!(open(&link).is_err());
+        let fifo = dir.path().join("logs/fifo.log");
+        rustix::fs::mkfifoat(rustix::fs::CWD, &fifo, rustix::fs::Mode::RWXU).unwrap();
+        assert!(open(&fifo).unwrap_err().to_string().contains("not a regular file"));
     }
 }

@@ -40,6 +40,7 @@ pub fn main() -> std::process::ExitCode {
 }
 
 fn run() -> Exit {
+    signals::survive_file_size_limit();
     let arguments: Vec<std::ffi::OsString> = std::env::args_os().collect();
     match Command::read(&arguments) {
         Ok(None) => {}

@@ -1,9 +1,13 @@
 //! Signals from outside, as values.
 //!
-//! While [`Signals`] lives none of them ends the program by itself; whoever holds it decides.
+//! While [`Signals`] lives none of those it watches ends the program by itself; its owner decides.
 //! What follows from a signal (taking the terminal back, aborting a run) is not done here.
+//!
+//! A handler that is installed here does not reach child processes: `exec` resets it to the default.
 
 use std::io;
+use std::sync::Arc;
+use std::sync::atomic::AtomicBool;
 
 use tokio::signal::unix::{Signal, SignalKind, signal};
 
@@ -18,24 +22,42 @@ pub enum Caught {
     Terminate,
     /// SIGHUP: the terminal was closed.
     HangUp,
+    /// Another signal that ends a program by default, such as SIGQUIT or SIGUSR1; its number.
+    Fatal(u8),
     /// SIGTSTP: the program should stop for a while.
     Suspend,
-    /// SIGCONT: it goes on after a stop.
+    /// SIGCONT: it continues after a stop.
     Continue,
     /// SIGWINCH: the terminal has another size.
     Resize,
 }
 
 impl Caught {
-    /// How the program ends by this signal; none when it goes on.
+    /// How the program ends by this signal; `None` if it continues.
     pub fn exit(self) -> Option<Exit> {
         match self {
             Caught::Interrupt => Some(Exit::Aborted),
             Caught::Terminate => Some(Exit::Terminated),
             Caught::HangUp => Some(Exit::HungUp),
+            Caught::Fatal(number) => Some(Exit::Signal(number)),
             Caught::Suspend | Caught::Continue | Caught::Resize => None,
         }
     }
+}
+
+/// The signals beside SIGINT, SIGTERM and SIGHUP that end a program by default and can be caught.
+/// What a program does to itself (SIGABRT, SIGSEGV, SIGSYS, …) is not among them.
+const FATAL: [rustix::process::Signal; 7] = {
+    use rustix::process::Signal as S;
+    [S::QUIT, S::USR1, S::USR2, S::ALARM, S::XCPU, S::VTALARM, S::PROF]
+};
+
+/// Lets a write beyond the file size limit fail with EFBIG, which is reported like any other
+/// failed write; by default SIGXFSZ would end the program. For children the default remains.
+pub fn survive_file_size_limit() {
+    let number = rustix::process::Signal::XFSZ.as_raw();
+    // Where the system refuses, the default applies, as it would without this call.
+    let _ = signal_hook::flag::register(number, Arc::new(AtomicBool::new(false)));
 }
 
 /// A watch over signals.
@@ -50,14 +72,16 @@ impl Signals {
     /// # Errors
     /// The system refuses.
     pub fn for_screen() -> io::Result<Self> {
-        Self::watch(&[
+        let mut kinds = vec![
             (Caught::Terminate, SignalKind::terminate()),
             (Caught::HangUp, SignalKind::hangup()),
             (Caught::Interrupt, SignalKind::interrupt()),
             (Caught::Suspend, SignalKind::from_raw(Self::SIGTSTP)),
             (Caught::Continue, SignalKind::from_raw(Self::SIGCONT)),
             (Caught::Resize, SignalKind::window_change()),
-        ])
+        ];
+        kinds.extend(fatal());
+        Self::watch(&kinds)
     }
 
     /// Watches for what ends a program without a screen. A hangup that `nohup` told the program
@@ -71,6 +95,7 @@ impl Signals {
         if !ignores_hang_up() {
             kinds.push((Caught::HangUp, SignalKind::hangup()));
         }
+        kinds.extend(fatal());
         Self::watch(&kinds)
     }
 
@@ -95,6 +120,14 @@ impl Signals {
         })
         .await
     }
+}
+
+fn fatal() -> impl Iterator<Item = (Caught, SignalKind)> {
+    let kind = |signal: rustix::process::Signal| {
+        let number = signal.as_raw();
+        Some((Caught::Fatal(u8::try_from(number).ok()?), SignalKind::from_raw(number)))
+    };
+    FATAL.into_iter().filter_map(kind)
 }
 
 /// Whether SIGHUP is ignored, which a program inherits. Known on Linux only.

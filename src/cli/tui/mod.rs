@@ -300,7 +300,9 @@ impl Front {
                 self.screen.tty.resume()?;
                 self.screen.fold(Msg::Continued)?;
             }
-            Caught::Interrupt | Caught::Terminate | Caught::HangUp => return Ok(caught.exit()),
+            Caught::Interrupt | Caught::Terminate | Caught::HangUp | Caught::Fatal(_) => {
+                return Ok(caught.exit());
+            }
         }
         Ok(None)
     }

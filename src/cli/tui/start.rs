@@ -91,7 +91,10 @@ async fn live(
     prompts: Vec<prompts::Prompt>,
 ) -> Result<Exit, Refusal> {
     let io = |error: std::io::Error| Refusal { exit: Exit::Config, text: error.to_string() };
-    let input = Input::start().map_err(io)?;
+    let input = Input::start().map_err(|error| Refusal {
+        exit: Exit::Config,
+        text: format!("cannot start the thread that reads the terminal: {error}"),
+    })?;
     let (setup, unnamed) = with_model_of_server(setup).await;
     let setup = &setup;
     let (session, offer, trouble) = open_session(setup);
