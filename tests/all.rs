@@ -42,6 +42,7 @@ mod session_tail;
 mod session_writing;
 mod sessions;
 mod settings;
+mod system_prompt;
 mod terminal_screen;
 mod text;
 mod tidy;

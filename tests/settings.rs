@@ -1,4 +1,4 @@
-//! Settings, keys, the model catalogue, the system prompt and the prompt history.
+//! Settings, keys, the model catalogue and the prompt history.
 
 use std::collections::HashMap;
 use std::fs;
@@ -8,7 +8,6 @@ use std::sync::Arc;
 
 use serde_json::json;
 use tau::agent::catalogue::{AdHoc, Catalogue, NotFound, demo, listing};
-use tau::agent::context::system_prompt::{ContextFiles, MAX_CONTEXT_FILE, PromptInputs, system_prompt};
 use tau::agent::protocol::model::{Api, ThinkingLevel};
 use tau::agent::provider::FailureKind;
 use tau::agent::secrets::Secret;
@@ -460,79 +459,6 @@ fn answers_of_servers_give_ids() {
     for answer in [json!({"error": "x"}), json!(7), json!({"data": {}})] {
         assert_eq!(listing::parse(&answer), None, "{answer}");
     }
-}
-
-#[test]
-fn prompts_are_the_same_bytes() {
-    let tools: Vec<String> = ["read", "bash"].map(str::to_owned).to_vec();
-    let inputs =
-        PromptInputs { tools: &tools, cwd: "/srv/web", date: "2026-01-02", ..PromptInputs::default() };
-    let prompt = system_prompt(&inputs);
-    assert_eq!(prompt, system_prompt(&inputs.clone()));
-    for part in ["Your tools: read, bash.", "offset", "Working directory: /srv/web", "Date: 2026-01-02"] {
-        assert!(prompt.contains(part), "{part}");
-    }
-    assert!(!prompt.contains("`edit`") && !prompt.contains("`write`"), "tools that are off");
-    assert!(prompt.len() < 3000, "{} bytes", prompt.len());
-    let none = system_prompt(&PromptInputs {
-        role: Some("You sing."),
-        append: Some("End."),
-        ..PromptInputs::default()
-    });
-    assert!(none.starts_with("You sing.\n\nEnd.\n\nWorking directory:"));
-}
-
-#[test]
-fn instruction_files_are_found_and_checked() {
-    let home = Home::new();
-    let root = home.path().canonicalize().unwrap();
-    let (config, project) = (root.join("config"), root.join("project"));
-    let deep = project.join("a/b");
-    for dir in [&config, &deep] {
-        fs::create_dir_all(dir).unwrap();
-    }
-    fs::write(config.join("AGENTS.md"), "global").unwrap();
-    fs::write(project.join("AGENTS.md"), "project\0 \u{202e}x\u{e0041}").unwrap();
-    fs::write(project.join("CLAUDE.md"), "not read").unwrap();
-    fs::write(project.join("a/CLAUDE.md"), b"\xef\xbb\xbfcl\xffude").unwrap();
-    let found = ContextFiles::find(&deep, &config);
-    let texts: Vec<&str> = found.files.iter().map(|file| file.text.as_str()).collect();
-    assert_eq!(texts, ["global", "project\u{fffd} \u{202e}x\u{e0041}", "cl\u{fffd}ude"]);
-    let path = project.join("AGENTS.md");
-    let notice =
-        format!("{} has 2 characters that are invisible: look at it before you go on", path.display());
-    assert_eq!(found.notices, [notice]);
-    assert_eq!(ContextFiles::find(&deep, &config), found);
-    let inputs = PromptInputs { context: &found.files, ..PromptInputs::default() };
-    let prompt = system_prompt(&inputs);
-    assert!(prompt.find("global") < prompt.find("project\u{fffd}"));
-    assert_eq!(ContextFiles::find(&config, &config).files.len(), 1, "a folder counts once");
-
-    let refused = |what: &str, make: &dyn Fn(&Path)| {
-        let folder = tempfile::tempdir().unwrap();
-        let dir = folder.path().canonicalize().unwrap();
-        make(&dir);
-        let found = ContextFiles::find(&dir, &config);
-        assert_eq!(found.files.len(), 1, "{what}: only the person's own");
-        assert!(found.notices.len() == 1 && found.notices[0].contains("passed over"), "{what}");
-    };
-    let secret = root.join("id_rsa");
-    fs::write(&secret, "PRIVATE").unwrap();
-    refused("link", &|dir| symlink(&secret, dir.join("AGENTS.md")).unwrap());
-    refused("link with fallback", &|dir| {
-        symlink(&secret, dir.join("AGENTS.md")).unwrap();
-        fs::write(dir.join("CLAUDE.md"), "x").unwrap();
-    });
-    refused("pipe", &|dir| {
-        assert!(std::process::Command::new("mkfifo").arg(dir.join("AGENTS.md")).status().unwrap().success());
-    });
-    refused("folder", &|dir| fs::create_dir(dir.join("AGENTS.md")).unwrap());
-    let large = vec![b'x'; usize::try_from(MAX_CONTEXT_FILE).unwrap() + 1];
-    refused("large", &|dir| fs::write(dir.join("AGENTS.md"), &large).unwrap());
-    let inside = tempfile::tempdir().unwrap();
-    fs::write(inside.path().join("real.md"), "real").unwrap();
-    symlink("real.md", inside.path().join("AGENTS.md")).unwrap();
-    assert_eq!(ContextFiles::find(inside.path(), &config).files.len(), 2, "a link inside is fine");
 }
 
 #[test]

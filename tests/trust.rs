@@ -5,7 +5,7 @@ use std::path::Path;
 use std::process::Command;
 
 use tau::agent::AgentCommand;
-use tau::agent::context::system_prompt::{Instructions, PromptSource};
+use tau::agent::context::prompt_source::{InstructionMode, PromptSource};
 use tau::agent::protocol::command::Tuning;
 use tau::agent::session::Session;
 use tau::agent::settings::Settings;
@@ -125,7 +125,7 @@ fn the_prompt_is_made_of_files_and_made_anew() {
     assert!(source.read().text.starts_with("The project's role."));
     source.role = Some("A flag.".into());
     assert!(source.read().text.starts_with("A flag."));
-    source.instructions = Instructions::LeaveOut;
+    source.instructions = InstructionMode::Skip;
     assert!(!source.read().text.contains("use spaces"));
 }
 

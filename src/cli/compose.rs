@@ -15,7 +15,7 @@ use super::environment::{Known, Local};
 use super::exit::Exit;
 use super::{prompts, sessions};
 use crate::agent::catalogue::{self, Catalogue};
-use crate::agent::context::system_prompt::{Instructions, PromptSource};
+use crate::agent::context::prompt_source::{InstructionMode, PromptSource};
 use crate::agent::demo::{DemoTransport, Pace};
 use crate::agent::engine::behavior::{Conduct, Hooks, OnRepeat, Shelf, SteerMode};
 use crate::agent::engine::limits::Limits;
@@ -363,13 +363,14 @@ impl Setup {
             tools: tools.specs().into_iter().map(|spec| spec.name).collect(),
             cwd: self.cwd.clone(),
             date: jiff::Zoned::now().strftime("%Y-%m-%d").to_string(),
+            shell: self.settings.shell.clone(),
             role: self.args.system_prompt.as_ref().map(text).transpose()?,
             append: (!append.is_empty()).then_some(append),
             config: self.paths.config.clone(),
             project: self.project.prompt_files(),
             instructions: match self.args.no_context_files {
-                true => Instructions::LeaveOut,
-                false => Instructions::Read,
+                true => InstructionMode::Skip,
+                false => InstructionMode::Read,
             },
         })
     }

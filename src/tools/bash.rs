@@ -29,9 +29,9 @@ pub struct Bash {
 /// Its arguments.
 #[derive(Debug, serde::Deserialize, schemars::JsonSchema)]
 pub struct Args {
-    /// The command, as typed at a prompt. May have several lines.
+    /// The command or script to run.
     pub command: String,
-    /// Seconds after which it is killed. Without it, the default of the configuration.
+    /// Time limit in seconds. Default: as configured.
     pub timeout: Option<u64>,
 }
 

@@ -34,13 +34,13 @@ pub struct Edit {
 /// Its arguments.
 #[derive(Debug, serde::Deserialize, schemars::JsonSchema)]
 pub struct Args {
-    /// The file.
+    /// Path of the file.
     pub path: String,
     /// The exact text to replace.
     pub old_string: Option<String>,
-    /// What stands there afterwards.
+    /// The text to put in its place.
     pub new_string: Option<String>,
-    /// Replace every occurrence instead of exactly one.
+    /// Replace all occurrences.
     pub replace_all: Option<bool>,
     /// Several replacements, instead of `old_string` and `new_string`.
     pub edits: Option<Vec<Change>>,
@@ -51,9 +51,9 @@ pub struct Args {
 pub struct Change {
     /// The exact text to replace.
     pub old_string: String,
-    /// What stands there afterwards.
+    /// The text to put in its place.
     pub new_string: String,
-    /// Replace every occurrence instead of exactly one.
+    /// Replace all occurrences.
     pub replace_all: Option<bool>,
 }
 

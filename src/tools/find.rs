@@ -26,13 +26,13 @@ pub struct Find {
 /// Its arguments.
 #[derive(Debug, serde::Deserialize, schemars::JsonSchema)]
 pub struct Args {
-    /// A glob such as `*.rs`, `src/**/*.test.ts` or `{Cargo,package}.{toml,json}`.
+    /// Glob, such as `*.rs`, `src/**/*.test.ts` or `{Cargo,package}.{toml,json}`.
     pub pattern: String,
-    /// The directory to look in. Without it, the working directory.
+    /// Directory to search. Default: the working directory.
     pub path: Option<String>,
-    /// True to take in hidden and ignored files.
+    /// Include hidden and ignored files.
     pub all: Option<bool>,
-    /// How many paths to show at most; 1000 without it.
+    /// Maximum number of paths to return. Default: 1000.
     pub limit: Option<u64>,
 }
 

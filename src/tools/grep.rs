@@ -42,21 +42,21 @@ pub struct Grep {
 /// Its arguments.
 #[derive(Debug, serde::Deserialize, schemars::JsonSchema)]
 pub struct Args {
-    /// A regular expression, matched line by line.
+    /// Regular expression to search for.
     pub pattern: String,
-    /// A directory or a file. Without it, the working directory.
+    /// Directory or file to search. Default: the working directory.
     pub path: Option<String>,
-    /// Which files, relative to `path`: `*.rs`, `src/**/*.ts`, `!*.min.js`.
+    /// Files to search, such as `*.rs` or `!*.min.js`.
     pub glob: Option<String>,
-    /// True to ignore case.
+    /// Ignore case.
     pub ignore_case: Option<bool>,
-    /// True when `pattern` is plain text.
+    /// Take `pattern` as plain text.
     pub literal: Option<bool>,
-    /// How many lines to show before and after each match.
+    /// Number of lines to return before and after each match.
     pub context: Option<u64>,
-    /// True to take in hidden and ignored files.
+    /// Include hidden and ignored files.
     pub all: Option<bool>,
-    /// How many matches to show at most; 200 without it.
+    /// Maximum number of matches to return. Default: 200.
     pub limit: Option<u64>,
 }
 

@@ -25,9 +25,9 @@ pub struct Ls {
 /// Its arguments.
 #[derive(Debug, serde::Deserialize, schemars::JsonSchema)]
 pub struct Args {
-    /// The directory. Without it, the working directory.
+    /// Directory to list. Default: the working directory.
     pub path: Option<String>,
-    /// How many entries to show at most; 500 without it.
+    /// Maximum number of entries to return. Default: 500.
     pub limit: Option<u64>,
 }
 

@@ -34,11 +34,11 @@ pub struct Read {
 /// Its arguments.
 #[derive(Debug, serde::Deserialize, schemars::JsonSchema)]
 pub struct Args {
-    /// The file.
+    /// Path of the file.
     pub path: String,
-    /// The first line to show, from 1.
+    /// First line to return, counted from 1.
     pub offset: Option<u64>,
-    /// How many lines to show.
+    /// Number of lines to return.
     pub limit: Option<u64>,
 }
 

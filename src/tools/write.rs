@@ -25,9 +25,9 @@ pub struct Write {
 /// Its arguments.
 #[derive(Debug, serde::Deserialize, schemars::JsonSchema)]
 pub struct Args {
-    /// The file.
+    /// Path of the file.
     pub path: String,
-    /// Its whole new content.
+    /// The entire new content.
     pub content: String,
 }
 

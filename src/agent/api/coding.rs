@@ -7,7 +7,9 @@ use std::ops::Deref;
 use std::path::{Path, PathBuf};
 
 use super::{Agent, AgentBuilder, AgentError};
-use crate::agent::context::system_prompt::{ContextFile, ContextFiles, PromptInputs, system_prompt};
+use crate::agent::context::instruction_files::{InstructionFile, InstructionFiles};
+use crate::agent::context::system_prompt::{PromptInputs, system_prompt};
+use crate::agent::context::workspace::Workspace;
 use crate::agent::protocol::command::{AgentCommand, SessionCommand};
 use crate::tools::Toolbox;
 
@@ -112,7 +114,7 @@ impl CodingAgent {
 #[derive(Clone, Debug)]
 enum Instructions {
     OfProject,
-    Given(Vec<ContextFile>),
+    Given(Vec<InstructionFile>),
 }
 
 /// Builds a [`CodingAgent`].
@@ -162,7 +164,7 @@ impl CodingAgentBuilder {
     }
 
     /// These instruction files, in place of the `AGENTS.md` files from the root down to the directory.
-    pub fn instructions(mut self, files: Vec<ContextFile>) -> Self {
+    pub fn instructions(mut self, files: Vec<InstructionFile>) -> Self {
         self.instructions = Instructions::Given(files);
         self
     }
@@ -178,10 +180,10 @@ impl CodingAgentBuilder {
 
     fn system(&self) -> String {
         let found;
-        let context: &[ContextFile] = match &self.instructions {
+        let instructions: &[InstructionFile] = match &self.instructions {
             Instructions::Given(files) => files,
             Instructions::OfProject => {
-                found = ContextFiles::find(&self.cwd, Path::new(&self.cwd)).files;
+                found = InstructionFiles::find(&self.cwd, Path::new(&self.cwd)).files;
                 &found
             }
         };
@@ -190,9 +192,10 @@ impl CodingAgentBuilder {
             tools: &tools,
             cwd: &self.cwd.display().to_string(),
             date: &jiff::Zoned::now().strftime("%Y-%m-%d").to_string(),
+            workspace: Workspace::find(&self.cwd, None),
             role: self.role.as_deref(),
             append: self.append.as_deref(),
-            context,
+            instructions,
         })
     }
 }

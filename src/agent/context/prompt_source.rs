@@ -1,0 +1,100 @@
+//! What a session's system prompt is made from, so that it can be made again.
+//!
+//! Between two compactions the prompt stays as it is, byte for byte. After one, the provider's
+//! cache is lost anyway, so the files are read again and the prompt follows what changed in them.
+
+use std::path::{Path, PathBuf};
+
+use super::instruction_files::{InstructionFiles, MAX_INSTRUCTION_FILE, cleaned, read};
+use super::system_prompt::{PromptInputs, system_prompt};
+use super::workspace::Workspace;
+
+/// Whether instruction files are read.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum InstructionMode {
+    #[default]
+    Read,
+    Skip,
+}
+
+/// What a prompt is made from. The date is that of the start, also when the prompt is made again.
+#[derive(Clone, Debug, Default)]
+pub struct PromptSource {
+    /// Names of the enabled tools.
+    pub tools: Vec<String>,
+    /// The directory the session runs in.
+    pub cwd: PathBuf,
+    pub date: String,
+    /// The shell that runs commands, where one is configured.
+    pub shell: Option<PathBuf>,
+    /// In place of the general part; takes precedence over `SYSTEM.md`.
+    pub role: Option<String>,
+    /// At the end; after `APPEND_SYSTEM.md`.
+    pub append: Option<String>,
+    /// The user's folder of settings.
+    pub config: PathBuf,
+    /// Files of trusted projects, the nearest first: the texts that were trusted, and not what
+    /// the files hold when the prompt is made again.
+    pub project: Vec<(PathBuf, String)>,
+    pub instructions: InstructionMode,
+}
+
+/// A prompt and what it was made from.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Prompt {
+    pub text: String,
+    /// The files that are in it.
+    pub files: Vec<PathBuf>,
+    /// What the user should know.
+    pub notices: Vec<String>,
+}
+
+impl PromptSource {
+    /// Reads the files and makes the prompt.
+    pub fn read(&self) -> Prompt {
+        let mut prompt = Prompt::default();
+        let found = match self.instructions {
+            InstructionMode::Read => InstructionFiles::find(&self.cwd, &self.config),
+            InstructionMode::Skip => InstructionFiles::default(),
+        };
+        let role = self.role.clone().or_else(|| self.setting("SYSTEM.md", &mut prompt));
+        let file = self.setting("APPEND_SYSTEM.md", &mut prompt);
+        let append: Vec<String> = file.into_iter().chain(self.append.clone()).collect();
+        let append = append.join("\n\n");
+        prompt.text = system_prompt(&PromptInputs {
+            tools: &self.tools,
+            cwd: &self.cwd.display().to_string(),
+            date: &self.date,
+            workspace: Workspace::find(&self.cwd, self.shell.as_deref()),
+            role: role.as_deref(),
+            append: (!append.is_empty()).then_some(append.as_str()),
+            instructions: &found.files,
+        });
+        prompt.files.extend(found.files.into_iter().map(|file| file.path));
+        prompt.notices.extend(found.notices);
+        prompt
+    }
+
+    /// The text of a settings file: the project's, else the user's.
+    fn setting(&self, name: &str, prompt: &mut Prompt) -> Option<String> {
+        let trusted = self.project.iter().find(|(path, _)| path.ends_with(name));
+        if let Some((path, text)) = trusted {
+            prompt.files.push(path.clone());
+            return Some(cleaned(text));
+        }
+        let path = self.config.join(name);
+        match read(&self.config, &path) {
+            Ok(text) => {
+                prompt.files.push(path);
+                return Some(text);
+            }
+            Err(error) if error.kind() == std::io::ErrorKind::NotFound => {}
+            Err(error) => prompt.notices.push(skipped(&path, &error)),
+        }
+        None
+    }
+}
+
+fn skipped(path: &Path, error: &std::io::Error) -> String {
+    format!("skipped {}: {error} (the limit is {} KB)", path.display(), MAX_INSTRUCTION_FILE / 1024)
+}

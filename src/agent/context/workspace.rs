@@ -1,0 +1,145 @@
+//! What the system prompt says about the machine and the repository.
+//!
+//! Gathered from a handful of small files when a prompt is made: no process is started, because
+//! the first frame waits for it. What the files hold may be hostile, so all of it becomes a single
+//! line of visible characters before a model gets it.
+
+use std::fmt;
+use std::path::{Path, PathBuf};
+
+use super::instruction_files::is_invisible;
+use crate::agent::settings::private_files::read_capped;
+
+/// Largest file that is read here, in bytes.
+const MAX_FILE: u64 = 4 * 1024;
+/// Longest branch name that is passed on, in characters.
+const MAX_BRANCH: usize = 120;
+
+/// The machine and the repository.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Workspace {
+    /// The operating system, as in `Linux x86_64 (Debian GNU/Linux 12)`.
+    pub platform: String,
+    /// The shell that runs commands.
+    pub shell: String,
+    /// The repository that the working directory is in, if it is in one.
+    pub repository: Option<Repository>,
+}
+
+/// A git repository.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Repository {
+    /// The top of the working tree.
+    pub root: PathBuf,
+    pub head: Head,
+}
+
+/// What is checked out.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Head {
+    Branch(String),
+    /// The start of the commit's id.
+    Detached(String),
+    /// `HEAD` cannot be read, or holds neither a branch nor a commit.
+    Unknown,
+}
+
+impl fmt::Display for Head {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Head::Branch(name) => write!(f, "branch `{name}`"),
+            Head::Detached(commit) => write!(f, "detached HEAD at {commit}"),
+            Head::Unknown => f.write_str("branch unknown"),
+        }
+    }
+}
+
+impl Workspace {
+    /// The facts for a session in `cwd` whose commands run in `shell`.
+    pub fn find(cwd: &Path, shell: Option<&Path>) -> Self {
+        let shell = shell.map_or_else(|| "bash".to_owned(), |shell| shell.display().to_string());
+        Workspace { platform: platform(), shell, repository: Repository::find(cwd) }
+    }
+}
+
+impl Repository {
+    /// The repository that `dir` is in: the nearest directory upwards with a `.git`, which is a
+    /// directory, or in linked worktrees and submodules a file that names one.
+    pub fn find(dir: &Path) -> Option<Self> {
+        dir.ancestors().find_map(|root| {
+            let git = root.join(".git");
+            let git_dir = if git.is_dir() { git } else { linked(root, &git)? };
+            Some(Repository { root: root.to_owned(), head: Head::read(&git_dir) })
+        })
+    }
+}
+
+/// The directory that the file `.git` names.
+fn linked(root: &Path, file: &Path) -> Option<PathBuf> {
+    let text = read(file)?;
+    let target = text.strip_prefix("gitdir:")?.trim();
+    Some(root.join(target)).filter(|dir| dir.is_dir())
+}
+
+impl Head {
+    fn read(git_dir: &Path) -> Self {
+        let text = read(&git_dir.join("HEAD")).unwrap_or_default();
+        let text = text.trim_end_matches(['\n', '\r']);
+        match text.strip_prefix("ref:").map(str::trim_start) {
+            Some(reference) => branch(reference).map_or(Head::Unknown, Head::Branch),
+            None if is_commit(text) => Head::Detached(text.chars().take(12).collect()),
+            None => Head::Unknown,
+        }
+    }
+}
+
+/// The branch's name. `None` for what git itself does not allow in one (`git check-ref-format`), for
+/// quotes and invisible characters, and for the placeholder of repositories that keep their
+/// references elsewhere.
+fn branch(reference: &str) -> Option<String> {
+    let name = reference.strip_prefix("refs/heads/")?;
+    let forbidden =
+        |c: char| c.is_control() || c.is_whitespace() || is_invisible(c) || "~^:?*[\\`\"<>".contains(c);
+    let valid = !name.is_empty() && name != ".invalid" && !name.contains("..") && !name.contains(forbidden);
+    let short = name.chars().count() <= MAX_BRANCH;
+    (valid && short).then(|| name.to_owned())
+}
+
+/// SHA-1 or SHA-256.
+fn is_commit(text: &str) -> bool {
+    matches!(text.len(), 40 | 64) && text.bytes().all(|byte| byte.is_ascii_hexdigit())
+}
+
+fn read(path: &Path) -> Option<String> {
+    let bytes = read_capped(path, MAX_FILE).ok()?;
+    String::from_utf8(bytes).ok()
+}
+
+/// The operating system, the architecture, and on Linux the distribution.
+fn platform() -> String {
+    let system = match std::env::consts::OS {
+        "linux" => "Linux",
+        "macos" => "macOS",
+        "freebsd" => "FreeBSD",
+        other => other,
+    };
+    let name = format!("{system} {}", std::env::consts::ARCH);
+    match distribution() {
+        Some(distribution) => format!("{name} ({distribution})"),
+        None => name,
+    }
+}
+
+/// `PRETTY_NAME` of os-release (freedesktop.org).
+fn distribution() -> Option<String> {
+    let text = read(Path::new("/etc/os-release"))?;
+    let value = text.lines().find_map(|line| line.strip_prefix("PRETTY_NAME="))?;
+    let name: String = value.trim().trim_matches(['"', '\'']).chars().take(80).collect();
+    (!name.is_empty()).then_some(name)
+}
+
+/// The text as a single line: control characters, line separators and invisible characters are
+/// replaced, so that a name cannot add lines to the prompt.
+pub(super) fn single_line(text: &str) -> String {
+    text.chars().map(|c| if c.is_control() || is_invisible(c) { '\u{fffd}' } else { c }).collect()
+}
