@@ -11,7 +11,7 @@ use serde_json::json;
 use tau::agent::engine::task::Patience;
 use tau::agent::protocol::message::Message;
 use tau::agent::protocol::model::{Api, Model};
-use tau::agent::provider::direct::{Direct, Limits};
+use tau::agent::provider::direct::{Direct, IdleLimits};
 use tau::agent::provider::http::{Http, Network, ProxyChoice};
 use tau::agent::{AgentCommand, AgentEvent};
 
@@ -25,7 +25,7 @@ const OK: &str = "data: {\"choices\":[{\"delta\":{\"content\":\"ok\"}}]}\n\n\
                   data: {\"choices\":[{\"delta\":{},\"finish_reason\":\"stop\"}]}\n\ndata: [DONE]\n\n";
 
 /// Short, so that silence is over soon.
-const SHORT: Limits = Limits {
+const SHORT: IdleLimits = IdleLimits {
     first: Duration::from_millis(2_000),
     idle: Duration::from_millis(1_000),
     tell: Duration::from_millis(200),
@@ -36,7 +36,7 @@ fn bench(base_url: &str, network: Network, patience: Patience) -> Bench {
     bench_within(SHORT, base_url, network, patience)
 }
 
-fn bench_within(limits: Limits, base_url: &str, network: Network, patience: Patience) -> Bench {
+fn bench_within(limits: IdleLimits, base_url: &str, network: Network, patience: Patience) -> Bench {
     let model = Model {
         id: "m".into(),
         provider: "fake".into(),
@@ -271,7 +271,7 @@ async fn an_argument_of_5_megabytes_arrives_whole() {
     }
     body += "data: {\"choices\":[{\"delta\":{},\"finish_reason\":\"tool_calls\"}]}\n\ndata: [DONE]\n\n";
     let server = Server::start(vec![Act::Send(stream(&body)), ok()]).await;
-    let bench = bench_within(Limits::default(), &server.url(), direct(), Patience::Headless);
+    let bench = bench_within(IdleLimits::default(), &server.url(), direct(), Patience::Headless);
     let told = go(bench).await;
     assert_eq!(told.answers(), ["ToolUse [a]", "Stop ok"], "{}", told.words());
     let echoed = told.events.iter().find_map(|event| match event {

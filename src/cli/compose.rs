@@ -22,7 +22,7 @@ use crate::agent::engine::limits::Limits;
 use crate::agent::engine::task::{AgentConfig, Patience, SessionPlace};
 use crate::agent::protocol::model::{Model, ThinkingLevel};
 use crate::agent::provider::FailureKind;
-use crate::agent::provider::key_refresh::Renewing;
+use crate::agent::provider::key_refresh::KeyRefresh;
 use crate::agent::provider::scripted::Router;
 use crate::agent::session::Session;
 use crate::agent::settings::auth::Keys;
@@ -258,7 +258,7 @@ impl Setup {
         let config = AgentConfig {
             transport: Arc::new(Router::new(
                 Arc::new(DemoTransport { pace: demo_pace() }),
-                Arc::new(Renewing::new(
+                Arc::new(KeyRefresh::new(
                     Arc::new(environment::direct(&self.settings)),
                     Arc::clone(&self.keys) as _,
                 )),

@@ -65,7 +65,7 @@ async fn limits_end_a_run_with_a_clear_event() {
     let failing: Script = vec![spent, StreamEvent::Failed(failed)].into();
     let scripts = vec![failing, dear(0), dear(1), dear(2)];
     check(Limits { dollars: Some(2.5), ..Limits::default() }, scripts, Some(RunEnd::Dollars), 2).await;
-    let slow: Script = Script(vec![tau::agent::provider::scripted::Step::Hang]);
+    let slow: Script = Script(vec![tau::agent::provider::scripted::ScriptStep::Hang]);
     let time = Some(Duration::from_millis(150));
     check(Limits { time, ..Limits::default() }, vec![dear(0), slow], Some(RunEnd::Time), 2).await;
 }

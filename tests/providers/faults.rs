@@ -7,7 +7,7 @@ use futures_util::StreamExt;
 use tau::agent::protocol::message::{AssistantMessage, StopReason};
 use tau::agent::protocol::model::{Api, Model};
 use tau::agent::provider::direct::Direct;
-use tau::agent::provider::scripted::{Router, Script, Scripted, Step, says};
+use tau::agent::provider::scripted::{Router, Script, ScriptStep, Scripted, says};
 use tau::agent::provider::{Failure, FailureKind, ModelRequest, StreamEvent, Transport};
 use tau::agent::secrets::Secret;
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
@@ -314,7 +314,7 @@ async fn scripts() {
     assert_eq!(scripted.requests().len(), 3);
     assert_eq!(run(&router, &base).await.0.text(), "so far");
 
-    scripted.push(Script(vec![Step::Hang]));
+    scripted.push(Script(vec![ScriptStep::Hang]));
     let cancel = CancellationToken::new();
     cancel.cancel();
     let events: Vec<StreamEvent> = router.stream(request.clone(), cancel).collect().await;

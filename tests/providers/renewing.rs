@@ -7,7 +7,7 @@ use futures_util::StreamExt;
 use tau::agent::api::KeyFn;
 use tau::agent::protocol::event::Delta;
 use tau::agent::protocol::model::{Api, Model};
-use tau::agent::provider::key_refresh::Renewing;
+use tau::agent::provider::key_refresh::KeyRefresh;
 use tau::agent::provider::scripted::{Scripted, says};
 use tau::agent::provider::{Failure, FailureKind, ModelRequest, StreamEvent, Transport};
 use tau::agent::secrets::Secret;
@@ -60,7 +60,7 @@ async fn check(
         seen.lock().unwrap().push(key);
         if taken { says("taken") } else { refusal.clone() }
     });
-    let renewing = Renewing::new(Arc::new(model), keys(list).0);
+    let renewing = KeyRefresh::new(Arc::new(model), keys(list).0);
     let events = renewing.stream(request(Some("old")), CancellationToken::new()).collect().await;
     let sent = sent.lock().unwrap().clone();
     (events, sent)
@@ -99,7 +99,7 @@ fn began() -> StreamEvent {
 async fn without_a_key_none_is_asked_for() {
     let (keys, asked) = keys(&["new"]);
     let model = Scripted::answering(|_: &ModelRequest| failed(FailureKind::Auth));
-    let renewing = Renewing::new(Arc::new(model), keys);
+    let renewing = KeyRefresh::new(Arc::new(model), keys);
     let events: Vec<StreamEvent> = renewing.stream(request(None), CancellationToken::new()).collect().await;
     assert_eq!((events, asked.load(Ordering::SeqCst)), (failed(FailureKind::Auth), 0));
 }
@@ -122,7 +122,7 @@ impl KeySource for Stuck {
 async fn a_source_that_fails_or_hangs() {
     let refusing = || Arc::new(Scripted::answering(|_: &ModelRequest| failed(FailureKind::Auth)));
     let failure = Failure::new(FailureKind::Config, "the command failed").hint("try it");
-    let renewing = Renewing::new(refusing(), Arc::new(Stuck(Some(failure))));
+    let renewing = KeyRefresh::new(refusing(), Arc::new(Stuck(Some(failure))));
     let events: Vec<StreamEvent> =
         renewing.stream(request(Some("old")), CancellationToken::new()).collect().await;
     let [StreamEvent::Failed(failure)] = &events[..] else { panic!("{events:?}") };
@@ -131,7 +131,7 @@ async fn a_source_that_fails_or_hangs() {
 
     let cancel = CancellationToken::new();
     let mut stream =
-        Renewing::new(refusing(), Arc::new(Stuck(None))).stream(request(Some("old")), cancel.clone());
+        KeyRefresh::new(refusing(), Arc::new(Stuck(None))).stream(request(Some("old")), cancel.clone());
     tokio::spawn(async move {
         tokio::time::sleep(std::time::Duration::from_millis(50)).await;
         cancel.cancel();

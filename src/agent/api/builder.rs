@@ -18,7 +18,7 @@ use crate::agent::engine::task::{AgentConfig, FindModel, Patience, SessionPlace}
 use crate::agent::protocol::model::{Model, ThinkingLevel};
 use crate::agent::provider::Transport;
 use crate::agent::provider::direct::Direct;
-use crate::agent::provider::key_refresh::Renewing;
+use crate::agent::provider::key_refresh::KeyRefresh;
 use crate::agent::provider::proxy::Proxy;
 use crate::agent::provider::scripted::Router;
 use crate::agent::secrets::Secret;
@@ -271,7 +271,7 @@ impl AgentBuilder {
 }
 
 fn usual_transport(keys: Arc<dyn KeySource>) -> Arc<dyn Transport> {
-    let direct = Renewing::new(Arc::new(Direct::default()), keys);
+    let direct = KeyRefresh::new(Arc::new(Direct::default()), keys);
     Arc::new(Router::new(Arc::new(DemoTransport::default()), Arc::new(direct)))
 }
 

@@ -41,7 +41,7 @@ pub struct PromptSource {
 
 /// A prompt and what it was made from.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct Prompt {
+pub struct SystemPrompt {
     pub text: String,
     /// The files that are in it.
     pub files: Vec<PathBuf>,
@@ -51,8 +51,8 @@ pub struct Prompt {
 
 impl PromptSource {
     /// Reads the files and makes the prompt.
-    pub fn read(&self) -> Prompt {
-        let mut prompt = Prompt::default();
+    pub fn read(&self) -> SystemPrompt {
+        let mut prompt = SystemPrompt::default();
         let found = match self.instructions {
             InstructionMode::Read => InstructionFiles::find(&self.cwd, &self.config),
             InstructionMode::Skip => InstructionFiles::default(),
@@ -76,7 +76,7 @@ impl PromptSource {
     }
 
     /// The text of a settings file: the project's, else the user's.
-    fn setting(&self, name: &str, prompt: &mut Prompt) -> Option<String> {
+    fn setting(&self, name: &str, prompt: &mut SystemPrompt) -> Option<String> {
         let trusted = self.project.iter().find(|(path, _)| path.ends_with(name));
         if let Some((path, text)) = trusted {
             prompt.files.push(path.clone());

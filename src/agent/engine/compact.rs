@@ -16,7 +16,7 @@ use tokio_util::sync::CancellationToken;
 
 use super::task::{Agent, Phase};
 use crate::agent::context::compaction::cut_point::Keep;
-use crate::agent::context::compaction::plan::{Effort, Plan};
+use crate::agent::context::compaction::plan::{Attempt, Plan};
 use crate::agent::protocol::event::{AgentEvent, CompactionReason, CompactionResult, NoticeLevel};
 use crate::agent::protocol::model::Model;
 use crate::agent::provider::FailureKind;
@@ -230,9 +230,9 @@ impl Bounds {
         Bounds { before, after, keep: room.keep.min(messages / 4), shown, answer }
     }
 
-    fn effort(&self, again: bool) -> Effort {
+    fn effort(&self, again: bool) -> Attempt {
         let halved = |tokens: u64| if again { tokens / 2 } else { tokens };
-        Effort {
+        Attempt {
             keep: if again { Keep::Nothing } else { Keep::Tokens(self.keep) },
             shown: halved(self.shown),
             verbatim: halved(self.after / 4),

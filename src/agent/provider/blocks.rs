@@ -9,8 +9,8 @@ use super::{Failure, StreamEvent};
 use crate::agent::protocol::event::Delta;
 use crate::agent::protocol::message::{StopReason, ToolCall};
 
-/// Place of a block in the message.
-pub(super) type Place = usize;
+/// BlockIndex of a block in the message.
+pub(super) type BlockIndex = usize;
 
 /// What a block holds.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -22,7 +22,7 @@ enum Kind {
 
 #[derive(Debug)]
 struct Open {
-    place: Place,
+    place: BlockIndex,
     kind: Kind,
     content: String,
     id: String,
@@ -32,13 +32,13 @@ struct Open {
 
 /// Writes the events of the blocks of one answer.
 #[derive(Debug, Default)]
-pub(super) struct Blocks {
-    next: Place,
+pub(super) struct BlockWriter {
+    next: BlockIndex,
     open: Vec<Open>,
     calls: usize,
 }
 
-impl Blocks {
+impl BlockWriter {
     /// Whether a tool call has begun.
     pub(super) fn called(&self) -> bool {
         self.calls > 0
@@ -50,17 +50,17 @@ impl Blocks {
     }
 
     /// Adds to the text block that is open, or begins one. Open thinking is closed before.
-    pub(super) fn text(&mut self, text: &str, out: &mut Vec<StreamEvent>) -> Option<Place> {
+    pub(super) fn text(&mut self, text: &str, out: &mut Vec<StreamEvent>) -> Option<BlockIndex> {
         self.flow(Kind::Text, text, out)
     }
 
     /// Adds to the thinking block that is open, or begins one. Open text is closed before.
-    pub(super) fn thinking(&mut self, text: &str, out: &mut Vec<StreamEvent>) -> Option<Place> {
+    pub(super) fn thinking(&mut self, text: &str, out: &mut Vec<StreamEvent>) -> Option<BlockIndex> {
         self.flow(Kind::Thinking, text, out)
     }
 
     /// Text and thinking that follow each other without marks of their own.
-    fn flow(&mut self, kind: Kind, text: &str, out: &mut Vec<StreamEvent>) -> Option<Place> {
+    fn flow(&mut self, kind: Kind, text: &str, out: &mut Vec<StreamEvent>) -> Option<BlockIndex> {
         if text.is_empty() {
             return None;
         }
@@ -78,7 +78,7 @@ impl Blocks {
     }
 
     /// The open block of text or thinking that was begun last.
-    fn current(&self) -> Option<(Place, Kind)> {
+    fn current(&self) -> Option<(BlockIndex, Kind)> {
         let last = self.open.iter().rev().find(|open| open.kind != Kind::Tool)?;
         Some((last.place, last.kind))
     }
@@ -91,16 +91,16 @@ impl Blocks {
     }
 
     /// Begins a text block beside others that may be open.
-    pub(super) fn begin_text(&mut self, out: &mut Vec<StreamEvent>) -> Place {
+    pub(super) fn begin_text(&mut self, out: &mut Vec<StreamEvent>) -> BlockIndex {
         self.begin(Kind::Text, out)
     }
 
     /// Begins a thinking block beside others that may be open.
-    pub(super) fn begin_thinking(&mut self, out: &mut Vec<StreamEvent>) -> Place {
+    pub(super) fn begin_thinking(&mut self, out: &mut Vec<StreamEvent>) -> BlockIndex {
         self.begin(Kind::Thinking, out)
     }
 
-    fn begin(&mut self, kind: Kind, out: &mut Vec<StreamEvent>) -> Place {
+    fn begin(&mut self, kind: Kind, out: &mut Vec<StreamEvent>) -> BlockIndex {
         let place = self.next;
         self.next += 1;
         out.push(StreamEvent::Delta(match kind {
@@ -119,7 +119,7 @@ impl Blocks {
     }
 
     /// Begins a tool call.
-    pub(super) fn begin_call(&mut self, id: &str, name: &str, out: &mut Vec<StreamEvent>) -> Place {
+    pub(super) fn begin_call(&mut self, id: &str, name: &str, out: &mut Vec<StreamEvent>) -> BlockIndex {
         let place = self.next;
         self.next += 1;
         self.calls += 1;
@@ -140,7 +140,7 @@ impl Blocks {
     }
 
     /// Adds to an open block. Nothing happens when it is closed or `text` is empty.
-    pub(super) fn append(&mut self, place: Place, text: &str, out: &mut Vec<StreamEvent>) {
+    pub(super) fn append(&mut self, place: BlockIndex, text: &str, out: &mut Vec<StreamEvent>) {
         if text.is_empty() {
             return;
         }
@@ -155,7 +155,7 @@ impl Blocks {
     }
 
     /// What has come of an open block.
-    pub(super) fn content(&self, place: Place) -> &str {
+    pub(super) fn content(&self, place: BlockIndex) -> &str {
         let open = self.open.iter().rev().find(|open| open.place == place);
         open.map_or("", |open| &open.content)
     }
@@ -163,7 +163,7 @@ impl Blocks {
     /// Signs a block, open or closed.
     pub(super) fn sign(
         &mut self,
-        place: Place,
+        place: BlockIndex,
         signature: &str,
         redacted: Redacted,
         out: &mut Vec<StreamEvent>,
@@ -178,12 +178,12 @@ impl Blocks {
         out.push(StreamEvent::Signature { content_index: place, signature: signature.to_owned(), redacted });
     }
 
-    fn find(&mut self, place: Place) -> Option<&mut Open> {
+    fn find(&mut self, place: BlockIndex) -> Option<&mut Open> {
         self.open.iter_mut().rev().find(|open| open.place == place)
     }
 
     /// Closes a block.
-    pub(super) fn close(&mut self, place: Place, out: &mut Vec<StreamEvent>) {
+    pub(super) fn close(&mut self, place: BlockIndex, out: &mut Vec<StreamEvent>) {
         let Some(at) = self.open.iter().position(|open| open.place == place) else { return };
         let open = self.open.remove(at);
         let content_index = place;

@@ -12,12 +12,13 @@ use futures_util::stream;
 use tokio::time::{Instant, sleep_until};
 use tokio_util::sync::CancellationToken;
 
-use super::http::{Body, Http, aborted};
-pub use super::idle_timeout::Limits;
-use super::idle_timeout::Watch;
+use super::http::{Http, ResponseBody, aborted};
+pub use super::idle_timeout::IdleLimits;
+use super::idle_timeout::IdleTimer;
 use super::reader::AnswerReader;
 use super::{
-    Decoder, EventStream, Failure, FailureKind, ModelRequest, Provider, StreamEvent, Transport, provider,
+    AnswerDecoder, EventStream, Failure, FailureKind, ModelRequest, Provider, StreamEvent, Transport,
+    provider,
 };
 use crate::agent::secrets::Secrets;
 
@@ -28,7 +29,7 @@ pub struct Direct {
     /// The format of every request; none for that of the model.
     format: Option<Arc<dyn Provider>>,
     /// How long an answer may keep silent.
-    pub limits: Limits,
+    pub limits: IdleLimits,
 }
 
 impl std::fmt::Debug for Direct {
@@ -39,7 +40,7 @@ impl std::fmt::Debug for Direct {
 
 impl Direct {
     /// A transport over `http`.
-    pub fn new(http: Arc<Http>, limits: Limits) -> Self {
+    pub fn new(http: Arc<Http>, limits: IdleLimits) -> Self {
         Direct { http, format: None, limits }
     }
 
@@ -62,7 +63,7 @@ impl Transport for Direct {
             secrets: Secrets::default(),
             state: State::New(Box::new(request)),
             cancel,
-            watch: Watch::new(self.limits, Instant::now()),
+            watch: IdleTimer::new(self.limits, Instant::now()),
             queue: VecDeque::new(),
         };
         Box::pin(stream::unfold(answer, |mut answer| async move {
@@ -80,17 +81,17 @@ struct Answer {
     secrets: Secrets,
     cancel: CancellationToken,
     state: State,
-    watch: Watch,
+    watch: IdleTimer,
     queue: VecDeque<StreamEvent>,
 }
 
 /// A request that waits for the head of its answer.
-type Sending = Pin<Box<dyn Future<Output = Result<Body, Failure>> + Send>>;
+type Sending = Pin<Box<dyn Future<Output = Result<ResponseBody, Failure>> + Send>>;
 
 enum State {
     New(Box<ModelRequest>),
-    Sent { sending: Sending, decoder: Box<dyn Decoder> },
-    Reading { body: Box<Body>, reader: Box<AnswerReader> },
+    Sent { sending: Sending, decoder: Box<dyn AnswerDecoder> },
+    Reading { body: Box<ResponseBody>, reader: Box<AnswerReader> },
     Ended,
 }
 
@@ -133,7 +134,7 @@ impl Answer {
         }
     }
 
-    async fn send(&mut self, mut sending: Sending, decoder: Box<dyn Decoder>) {
+    async fn send(&mut self, mut sending: Sending, decoder: Box<dyn AnswerDecoder>) {
         let answered = tokio::select! {
             biased;
             answered = &mut sending => Some(answered),
@@ -155,7 +156,7 @@ impl Answer {
         }
     }
 
-    async fn read(&mut self, mut body: Box<Body>, mut reader: Box<AnswerReader>) {
+    async fn read(&mut self, mut body: Box<ResponseBody>, mut reader: Box<AnswerReader>) {
         let mut events = Vec::new();
         let mut came = false;
         tokio::select! {

@@ -3,7 +3,7 @@
 //! Gateways pass on the words of the vendors behind them, so one table serves every decoder. What
 //! is no end of an answer must not count as one: the calls of such an answer would run.
 
-use super::blocks::Blocks;
+use super::blocks::BlockWriter;
 use super::{Failure, FailureKind, StreamEvent};
 use crate::agent::protocol::message::StopReason;
 
@@ -83,7 +83,7 @@ impl Finish {
     }
 
     /// Ends the answer like this. `told` is what the provider said; an unknown word is a stop.
-    pub(super) fn end(self, told: &str, blocks: &mut Blocks, out: &mut Vec<StreamEvent>) {
+    pub(super) fn end(self, told: &str, blocks: &mut BlockWriter, out: &mut Vec<StreamEvent>) {
         let (kind, message) = match self {
             Finish::Stop | Finish::Unknown => return blocks.stop(StopReason::Stop, out),
             Finish::Length => return blocks.stop(StopReason::Length, out),

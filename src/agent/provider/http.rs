@@ -37,12 +37,12 @@ pub struct Http {
 
 /// The body of an answer with a good status.
 #[derive(Debug)]
-pub struct Body {
+pub struct ResponseBody {
     response: Response,
     host: String,
 }
 
-impl Body {
+impl ResponseBody {
     /// The next bytes; none at the end.
     ///
     /// # Errors
@@ -70,7 +70,11 @@ impl Http {
     ///
     /// # Errors
     /// Everything that is no answer with a status below 300, keys left out of its words.
-    pub async fn send(&self, request: &HttpRequest, cancel: &CancellationToken) -> Result<Body, Failure> {
+    pub async fn send(
+        &self,
+        request: &HttpRequest,
+        cancel: &CancellationToken,
+    ) -> Result<ResponseBody, Failure> {
         let body = serde_json::to_vec(&request.body).map_err(|error| {
             Failure::new(FailureKind::Request, format!("the request cannot be written: {error}"))
         })?;
@@ -107,7 +111,7 @@ impl Http {
         headers: &Headers,
         body: Vec<u8>,
         cancel: &CancellationToken,
-    ) -> Result<Body, Failure> {
+    ) -> Result<ResponseBody, Failure> {
         let parsed = reqwest::Url::parse(url).map_err(|error| {
             Failure::new(FailureKind::Config, format!("the address {url:?} is not valid: {error}"))
                 .hint("check the provider's base url")
@@ -126,7 +130,7 @@ impl Http {
         };
         let response = answered.map_err(|error| transport_failure(&error, &host))?;
         match response.status().as_u16() {
-            200..=299 => Ok(Body { response, host }),
+            200..=299 => Ok(ResponseBody { response, host }),
             300..=399 => Err(redirected(&response, &host)),
             _ => Err(refused(response, headers, cancel).await),
         }

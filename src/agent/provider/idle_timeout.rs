@@ -13,7 +13,7 @@ use crate::agent::protocol::event::Delta;
 
 /// The limits of a transport.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Limits {
+pub struct IdleLimits {
     /// Longest wait for the first piece of an answer, from the sending on.
     pub first: Duration,
     /// Longest wait between two pieces of an answer.
@@ -22,9 +22,9 @@ pub struct Limits {
     pub tell: Duration,
 }
 
-impl Default for Limits {
+impl Default for IdleLimits {
     fn default() -> Self {
-        Limits {
+        IdleLimits {
             first: Duration::from_secs(300),
             idle: Duration::from_secs(60),
             tell: Duration::from_secs(10),
@@ -45,8 +45,8 @@ enum Awaited {
 
 /// Watches over one answer.
 #[derive(Debug)]
-pub(super) struct Watch {
-    limits: Limits,
+pub(super) struct IdleTimer {
+    limits: IdleLimits,
     awaited: Awaited,
     /// When something of the answer came last.
     spoke: Instant,
@@ -56,13 +56,13 @@ pub(super) struct Watch {
     tells: Instant,
 }
 
-impl Watch {
+impl IdleTimer {
     /// A watch over an answer whose request is sent now.
-    pub(super) fn new(limits: Limits, now: Instant) -> Self {
-        Watch { limits, awaited: Awaited::First, spoke: now, stirred: now, tells: now + limits.tell }
+    pub(super) fn new(limits: IdleLimits, now: Instant) -> Self {
+        IdleTimer { limits, awaited: Awaited::First, spoke: now, stirred: now, tells: now + limits.tell }
     }
 
-    /// When [`Watch::wake`] is to be called.
+    /// When [`IdleTimer::wake`] is to be called.
     pub(super) fn wakes(&self) -> Instant {
         self.deadline().min(self.tells)
     }
@@ -100,7 +100,7 @@ impl Watch {
     }
 
     fn deadline(&self) -> Instant {
-        let Limits { first, idle, .. } = self.limits;
+        let IdleLimits { first, idle, .. } = self.limits;
         match self.awaited {
             Awaited::First => self.spoke + first,
             Awaited::Call => (self.spoke + first.max(idle)).min(self.stirred + idle),
@@ -122,7 +122,7 @@ fn silent(silence: Duration) -> Failure {
 mod tests {
     use super::*;
 
-    const LIMITS: Limits = Limits {
+    const LIMITS: IdleLimits = IdleLimits {
         first: Duration::from_secs(300),
         idle: Duration::from_secs(60),
         tell: Duration::from_secs(10),
@@ -131,7 +131,7 @@ mod tests {
     /// After `last` came and pings until `pings` seconds later, the answer ends at `end` seconds.
     fn check(last: Option<Delta>, pings: u64, end: u64) {
         let start = Instant::now();
-        let mut watch = Watch::new(LIMITS, start);
+        let mut watch = IdleTimer::new(LIMITS, start);
         let events: Vec<StreamEvent> = last.clone().map(StreamEvent::Delta).into_iter().collect();
         if !events.is_empty() {
             watch.note(&events, start);

@@ -31,105 +31,105 @@ impl Text<'_> {
 
 /// A field that is a string by the book, and something else in places.
 #[derive(Debug, Default)]
-pub(super) enum Loose<'a> {
+pub(super) enum StringOrJson<'a> {
     /// Absent or null.
     #[default]
     Nothing,
     /// A string.
     Text(Cow<'a, str>),
-    /// A list, an object, a number; boxed as in [`Rare`].
+    /// A list, an object, a number; boxed as in [`Boxed`].
     Other(Box<Value>),
 }
 
-impl<'de: 'a, 'a> Deserialize<'de> for Loose<'a> {
+impl<'de: 'a, 'a> Deserialize<'de> for StringOrJson<'a> {
     fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
-        deserializer.deserialize_any(LooseVisitor)
+        deserializer.deserialize_any(StringOrJsonVisitor)
     }
 }
 
-struct LooseVisitor;
+struct StringOrJsonVisitor;
 
-impl<'de> Visitor<'de> for LooseVisitor {
-    type Value = Loose<'de>;
+impl<'de> Visitor<'de> for StringOrJsonVisitor {
+    type Value = StringOrJson<'de>;
 
     fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str("any value")
     }
 
     fn visit_borrowed_str<E>(self, text: &'de str) -> Result<Self::Value, E> {
-        Ok(Loose::Text(Cow::Borrowed(text)))
+        Ok(StringOrJson::Text(Cow::Borrowed(text)))
     }
 
     fn visit_str<E>(self, text: &str) -> Result<Self::Value, E> {
-        Ok(Loose::Text(Cow::Owned(text.to_owned())))
+        Ok(StringOrJson::Text(Cow::Owned(text.to_owned())))
     }
 
     fn visit_string<E>(self, text: String) -> Result<Self::Value, E> {
-        Ok(Loose::Text(Cow::Owned(text)))
+        Ok(StringOrJson::Text(Cow::Owned(text)))
     }
 
     fn visit_unit<E>(self) -> Result<Self::Value, E> {
-        Ok(Loose::Nothing)
+        Ok(StringOrJson::Nothing)
     }
 
     fn visit_none<E>(self) -> Result<Self::Value, E> {
-        Ok(Loose::Nothing)
+        Ok(StringOrJson::Nothing)
     }
 
     fn visit_bool<E>(self, value: bool) -> Result<Self::Value, E> {
-        Ok(Loose::other(value))
+        Ok(StringOrJson::other(value))
     }
 
     fn visit_u64<E>(self, value: u64) -> Result<Self::Value, E> {
-        Ok(Loose::other(value))
+        Ok(StringOrJson::other(value))
     }
 
     fn visit_i64<E>(self, value: i64) -> Result<Self::Value, E> {
-        Ok(Loose::other(value))
+        Ok(StringOrJson::other(value))
     }
 
     fn visit_f64<E>(self, value: f64) -> Result<Self::Value, E> {
-        Ok(Loose::other(value))
+        Ok(StringOrJson::other(value))
     }
 
     fn visit_seq<A: SeqAccess<'de>>(self, seq: A) -> Result<Self::Value, A::Error> {
-        Value::deserialize(serde::de::value::SeqAccessDeserializer::new(seq)).map(Loose::other)
+        Value::deserialize(serde::de::value::SeqAccessDeserializer::new(seq)).map(StringOrJson::other)
     }
 
     fn visit_map<A: MapAccess<'de>>(self, map: A) -> Result<Self::Value, A::Error> {
-        Value::deserialize(serde::de::value::MapAccessDeserializer::new(map)).map(Loose::other)
+        Value::deserialize(serde::de::value::MapAccessDeserializer::new(map)).map(StringOrJson::other)
     }
 }
 
-impl Loose<'_> {
+impl StringOrJson<'_> {
     fn other(value: impl Into<Value>) -> Self {
-        Loose::Other(Box::new(value.into()))
+        StringOrJson::Other(Box::new(value.into()))
     }
 
     /// The string, or the JSON text of what stands in its place; empty when there is nothing.
     pub(super) fn text(&self) -> Cow<'_, str> {
         match self {
-            Loose::Nothing => Cow::Borrowed(""),
-            Loose::Text(text) => Cow::Borrowed(text),
-            Loose::Other(value) => Cow::Owned(value.to_string()),
+            StringOrJson::Nothing => Cow::Borrowed(""),
+            StringOrJson::Text(text) => Cow::Borrowed(text),
+            StringOrJson::Other(value) => Cow::Owned(value.to_string()),
         }
     }
 }
 
 /// The first element of a list, where only one was asked for. The others are passed over.
 #[derive(Debug, Default)]
-pub(super) struct First<T>(pub(super) Option<T>);
+pub(super) struct FirstOf<T>(pub(super) Option<T>);
 
-impl<'de, T: Deserialize<'de>> Deserialize<'de> for First<T> {
+impl<'de, T: Deserialize<'de>> Deserialize<'de> for FirstOf<T> {
     fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
-        deserializer.deserialize_seq(FirstVisitor(PhantomData))
+        deserializer.deserialize_seq(FirstOfVisitor(PhantomData))
     }
 }
 
-struct FirstVisitor<T>(PhantomData<T>);
+struct FirstOfVisitor<T>(PhantomData<T>);
 
-impl<'de, T: Deserialize<'de>> Visitor<'de> for FirstVisitor<T> {
-    type Value = First<T>;
+impl<'de, T: Deserialize<'de>> Visitor<'de> for FirstOfVisitor<T> {
+    type Value = FirstOf<T>;
 
     fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str("a list")
@@ -138,17 +138,17 @@ impl<'de, T: Deserialize<'de>> Visitor<'de> for FirstVisitor<T> {
     fn visit_seq<A: SeqAccess<'de>>(self, mut seq: A) -> Result<Self::Value, A::Error> {
         let first = seq.next_element()?;
         while seq.next_element::<IgnoredAny>()?.is_some() {}
-        Ok(First(first))
+        Ok(FirstOf(first))
     }
 }
 
 /// A field that most events lack. Boxed, because an event is moved several times while it is read,
 /// and that is much of the work of a small one.
-pub(super) type Rare<T> = Option<Box<T>>;
+pub(super) type Boxed<T> = Option<Box<T>>;
 
 /// What a frame's data is, before its fields are looked at.
 #[derive(Debug, PartialEq, Eq)]
-pub(super) enum Data<'a> {
+pub(super) enum FrameData<'a> {
     /// An object.
     Object(&'a str),
     /// `[DONE]`.
@@ -157,16 +157,16 @@ pub(super) enum Data<'a> {
     Other,
 }
 
-impl<'a> Data<'a> {
+impl<'a> FrameData<'a> {
     /// Looks at the first character only.
     pub(super) fn of(data: &'a str) -> Self {
         let text = data.trim();
         if text.starts_with('{') {
-            Data::Object(text)
+            FrameData::Object(text)
         } else if text == "[DONE]" {
-            Data::Done
+            FrameData::Done
         } else {
-            Data::Other
+            FrameData::Other
         }
     }
 }
@@ -185,7 +185,7 @@ pub(super) fn malformed(error: &serde_json::Error) -> Failure {
 }
 
 /// Reads a nested value that was put aside as raw text.
-pub(super) fn nested(raw: Option<&RawValue>) -> Value {
+pub(super) fn raw_value(raw: Option<&RawValue>) -> Value {
     raw.and_then(|raw| lenient(raw.get()).ok()).unwrap_or_default()
 }
 
@@ -267,7 +267,7 @@ mod tests {
         #[derive(Deserialize)]
         struct Holder<'a> {
             #[serde(borrow, default)]
-            a: Loose<'a>,
+            a: StringOrJson<'a>,
         }
         let check = |json: &str, expected: &str| {
             let holder: Holder = serde_json::from_str(json).unwrap();

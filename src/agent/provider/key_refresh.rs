@@ -15,21 +15,21 @@ use crate::agent::settings::auth::KeySource;
 
 /// Sends requests through another transport, and asks for another key when one is refused.
 #[derive(Clone)]
-pub struct Renewing {
+pub struct KeyRefresh {
     inner: Arc<dyn Transport>,
     keys: Arc<dyn KeySource>,
 }
 
-impl std::fmt::Debug for Renewing {
+impl std::fmt::Debug for KeyRefresh {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        f.debug_struct("Renewing").finish_non_exhaustive()
+        f.debug_struct("KeyRefresh").finish_non_exhaustive()
     }
 }
 
-impl Renewing {
+impl KeyRefresh {
     /// Over `inner`. `keys` is what the keys of the requests came from.
     pub fn new(inner: Arc<dyn Transport>, keys: Arc<dyn KeySource>) -> Self {
-        Renewing { inner, keys }
+        KeyRefresh { inner, keys }
     }
 
     /// The answer to the request with another key.
@@ -63,7 +63,7 @@ struct Second {
 
 /// One answer, or two.
 struct Answer {
-    transport: Renewing,
+    transport: KeyRefresh,
     stream: EventStream,
     /// None once something of the answer came, or the second request is under way.
     second: Option<Second>,
@@ -90,7 +90,7 @@ impl Answer {
     }
 }
 
-impl Transport for Renewing {
+impl Transport for KeyRefresh {
     fn stream(&self, request: ModelRequest, cancel: CancellationToken) -> EventStream {
         let second = Second { request: request.clone(), cancel: cancel.clone() };
         let stream = self.inner.stream(request, cancel);

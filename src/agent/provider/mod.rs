@@ -1,6 +1,6 @@
 //! Providers: one file for each wire *format*, never one for each vendor.
 //!
-//! [`Provider::encode`] and [`Decoder`] are pure: request to JSON, frames to events. Only
+//! [`Provider::encode`] and [`AnswerDecoder`] are pure: request to JSON, frames to events. Only
 //! `http` performs a request. A failure is data with a closed kind, a message and a hint.
 //! Vendors, addresses, windows and prices are data in `agent::catalogue`.
 
@@ -145,11 +145,11 @@ pub trait Provider: Send + Sync {
     fn encode(&self, request: &ModelRequest) -> Result<HttpRequest, Failure>;
 
     /// A decoder for one answer.
-    fn decoder(&self) -> Box<dyn Decoder>;
+    fn decoder(&self) -> Box<dyn AnswerDecoder>;
 }
 
 /// Reads one answer. Work for a frame does not depend on what came before it.
-pub trait Decoder: Send {
+pub trait AnswerDecoder: Send {
     /// Takes the next frame.
     fn feed(&mut self, frame: &sse::SseFrame, out: &mut Vec<StreamEvent>);
 

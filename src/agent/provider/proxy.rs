@@ -14,12 +14,12 @@ use futures_util::{StreamExt, stream};
 use serde::{Deserialize, Serialize};
 use tokio_util::sync::CancellationToken;
 
-use super::direct::{Direct, Limits};
+use super::direct::{Direct, IdleLimits};
 use super::http::Http;
-use super::key_refresh::Renewing;
+use super::key_refresh::KeyRefresh;
 use super::{
-    Decoder, EventStream, Failure, FailureKind, Headers, HttpRequest, ModelRequest, Provider, StreamEvent,
-    Transport, quirks,
+    AnswerDecoder, EventStream, Failure, FailureKind, Headers, HttpRequest, ModelRequest, Provider,
+    StreamEvent, Transport, quirks,
 };
 use crate::agent::engine::behavior::{Budgets, budgeted};
 use crate::agent::protocol::message::Message;
@@ -134,7 +134,7 @@ impl Proxy {
 
     /// The same over `http`, which knows certificates, a proxy on the way and how long a
     /// connection may take; an answer may keep silent as long as `limits` say.
-    pub fn with_http(self, http: Arc<Http>, limits: Limits) -> Self {
+    pub fn with_http(self, http: Arc<Http>, limits: IdleLimits) -> Self {
         let direct = Direct::new(http, limits).in_format(self.format.clone());
         Proxy { direct, ..self }
     }
@@ -147,7 +147,7 @@ impl Transport for Proxy {
             let token = tokens.key(&request.model).await;
             match token {
                 Ok(key) => {
-                    let sender = Renewing::new(Arc::new(direct), tokens);
+                    let sender = KeyRefresh::new(Arc::new(direct), tokens);
                     sender.stream(ModelRequest { key, ..request }, cancel)
                 }
                 Err(failure) => stream::iter([StreamEvent::Failed(failure)]).boxed(),
@@ -187,7 +187,7 @@ impl Provider for ProxyFormat {
         Ok(HttpRequest { url: self.url.clone(), headers, body })
     }
 
-    fn decoder(&self) -> Box<dyn Decoder> {
+    fn decoder(&self) -> Box<dyn AnswerDecoder> {
         Box::new(WireDecoder::default())
     }
 }

@@ -6,13 +6,13 @@
 use super::classify::from_stray;
 use super::error_text::shortened;
 use super::sse::{STRAY, SseFrame, SseParser, TooLarge};
-use super::{Decoder, Failure, FailureKind, StreamEvent};
+use super::{AnswerDecoder, Failure, FailureKind, StreamEvent};
 use crate::agent::secrets::Secrets;
 
 /// Reads one answer.
 pub struct AnswerReader {
     parser: SseParser,
-    decoder: Box<dyn Decoder>,
+    decoder: Box<dyn AnswerDecoder>,
     secrets: Secrets,
     ended: bool,
 }
@@ -25,7 +25,7 @@ impl std::fmt::Debug for AnswerReader {
 
 impl AnswerReader {
     /// A reader of one answer in the format of `decoder`.
-    pub fn new(decoder: Box<dyn Decoder>) -> Self {
+    pub fn new(decoder: Box<dyn AnswerDecoder>) -> Self {
         AnswerReader { parser: SseParser::default(), decoder, secrets: Secrets::default(), ended: false }
     }
 
@@ -121,7 +121,7 @@ impl AnswerReader {
     }
 }
 
-fn feed(decoder: &mut dyn Decoder, ended: &mut bool, frame: &SseFrame, out: &mut Vec<StreamEvent>) {
+fn feed(decoder: &mut dyn AnswerDecoder, ended: &mut bool, frame: &SseFrame, out: &mut Vec<StreamEvent>) {
     if *ended {
         return;
     }

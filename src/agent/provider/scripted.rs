@@ -16,7 +16,7 @@ use crate::agent::protocol::model::Api;
 
 /// One step of a script.
 #[derive(Clone, Debug, PartialEq)]
-pub enum Step {
+pub enum ScriptStep {
     /// Says this.
     Event(StreamEvent),
     /// Waits.
@@ -27,24 +27,24 @@ pub enum Step {
 
 /// One answer.
 #[derive(Clone, Debug, Default, PartialEq)]
-pub struct Script(pub Vec<Step>);
+pub struct Script(pub Vec<ScriptStep>);
 
 impl From<Vec<StreamEvent>> for Script {
     fn from(events: Vec<StreamEvent>) -> Self {
-        Script(events.into_iter().map(Step::Event).collect())
+        Script(events.into_iter().map(ScriptStep::Event).collect())
     }
 }
 
 impl Script {
     /// The same answer with a pause before each event.
     pub fn paced(self, pause: Duration) -> Self {
-        let steps = self.0.into_iter().flat_map(|step| [Step::Wait(pause), step]);
+        let steps = self.0.into_iter().flat_map(|step| [ScriptStep::Wait(pause), step]);
         Script(steps.collect())
     }
 
     /// The same answer after a pause.
     pub fn after(self, pause: Duration) -> Self {
-        Script(std::iter::once(Step::Wait(pause)).chain(self.0).collect())
+        Script(std::iter::once(ScriptStep::Wait(pause)).chain(self.0).collect())
     }
 }
 
@@ -135,7 +135,7 @@ impl Scripted {
 
 impl Transport for Scripted {
     fn stream(&self, request: ModelRequest, cancel: CancellationToken) -> EventStream {
-        let steps: VecDeque<Step> = self.script(&request).0.into();
+        let steps: VecDeque<ScriptStep> = self.script(&request).0.into();
         self.requests.lock().unwrap_or_else(PoisonError::into_inner).push(request);
         Box::pin(stream::unfold(Some((steps, cancel)), |state| async move {
             let (mut steps, cancel) = state?;
@@ -148,19 +148,19 @@ impl Transport for Scripted {
 }
 
 /// The next event of a script; none at its end.
-async fn play(steps: &mut VecDeque<Step>, cancel: &CancellationToken) -> Option<StreamEvent> {
+async fn play(steps: &mut VecDeque<ScriptStep>, cancel: &CancellationToken) -> Option<StreamEvent> {
     loop {
         if cancel.is_cancelled() {
             return Some(StreamEvent::Failed(aborted()));
         }
         match steps.pop_front()? {
-            Step::Event(event) => return Some(event),
-            Step::Wait(time) => tokio::select! {
+            ScriptStep::Event(event) => return Some(event),
+            ScriptStep::Wait(time) => tokio::select! {
                 biased;
                 () = cancel.cancelled() => {}
                 () = tokio::time::sleep(time) => {}
             },
-            Step::Hang => cancel.cancelled().await,
+            ScriptStep::Hang => cancel.cancelled().await,
         }
     }
 }

@@ -8,7 +8,7 @@ use std::path::PathBuf;
 use std::time::Duration;
 
 use super::{Settings, SettingsError};
-use crate::agent::provider::direct::Limits;
+use crate::agent::provider::direct::IdleLimits;
 use crate::agent::provider::http::{Network, ProxyChoice};
 
 impl Settings {
@@ -23,9 +23,9 @@ impl Settings {
     }
 
     /// How long an answer may keep silent.
-    pub fn limits(&self) -> Limits {
-        let usual = Limits::default();
-        Limits {
+    pub fn limits(&self) -> IdleLimits {
+        let usual = IdleLimits::default();
+        IdleLimits {
             first: seconds(self.first_token_timeout).unwrap_or(usual.first),
             idle: seconds(self.idle_timeout).unwrap_or(usual.idle),
             tell: usual.tell,
@@ -72,8 +72,8 @@ mod tests {
             _ => None,
         };
         let settings = settings.with_env(&env).unwrap();
-        let usual = Limits::default();
-        let expected = Limits { idle: Duration::from_secs(30), ..usual };
+        let usual = IdleLimits::default();
+        let expected = IdleLimits { idle: Duration::from_secs(30), ..usual };
         assert_eq!(settings.limits(), expected);
         let proxy = ProxyChoice::At("http://p:1".to_owned());
         let connect = Duration::from_secs(3);

@@ -10,7 +10,7 @@ use super::size;
 use crate::agent::protocol::message::Message;
 
 /// A message of the context and the entry it comes from.
-pub type Item = (Arc<str>, Arc<Message>);
+pub type ContextItem = (Arc<str>, Arc<Message>);
 
 /// How much stays.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -22,7 +22,7 @@ pub enum Keep {
 }
 
 /// The place to cut `items` at: what stands before it is summed up. None when nothing would.
-pub fn place(items: &[Item], keep: Keep) -> Option<usize> {
+pub fn place(items: &[ContextItem], keep: Keep) -> Option<usize> {
     let Keep::Tokens(budget) = keep else {
         return Some(items.len()).filter(|len| *len > 0);
     };
@@ -48,7 +48,7 @@ pub fn place(items: &[Item], keep: Keep) -> Option<usize> {
 }
 
 /// For each item, whether a cut before it parts no call from its result.
-fn sound(items: &[Item]) -> Vec<bool> {
+fn sound(items: &[ContextItem]) -> Vec<bool> {
     let mut sound = vec![true; items.len()];
     let mut called: HashMap<&str, usize> = HashMap::new();
     for (at, (_, message)) in items.iter().enumerate() {
@@ -73,7 +73,7 @@ mod tests {
 
     /// `u` a message of the person's, `a` an answer, `c` an answer with two calls, `1` and `2`
     /// their results; each 100 tokens, more with a digit `x` behind it.
-    fn items(script: &str) -> Vec<Item> {
+    fn items(script: &str) -> Vec<ContextItem> {
         let mut calls = 0;
         let message = |(at, letter): (usize, char)| {
             let text = "x".repeat(400 - 4 * 4);

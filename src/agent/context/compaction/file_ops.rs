@@ -20,19 +20,19 @@ const HEAD: &str = "\n\n<files>\n";
 
 /// Files by what was done to them.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct Touched {
+pub struct FileOps {
     read: BTreeSet<String>,
     modified: BTreeSet<String>,
 }
 
-impl Touched {
+impl FileOps {
     /// What the details of an earlier compaction list.
     pub fn of_details(details: Option<&Value>) -> Self {
         let list = |name: &str| {
             let paths = details.and_then(|details| details.get(name)).and_then(Value::as_array);
             paths.into_iter().flatten().filter_map(|path| Some(path.as_str()?.to_owned())).collect()
         };
-        Touched { read: list("readFiles"), modified: list("modifiedFiles") }
+        FileOps { read: list("readFiles"), modified: list("modifiedFiles") }
     }
 
     /// Adds the files of the calls that went well.
@@ -108,7 +108,7 @@ mod tests {
     #[test]
     fn lists_are_carried_on() {
         let mut touched =
-            Touched::of_details(Some(&json!({"readFiles": ["a", "b"], "modifiedFiles": ["m"]})));
+            FileOps::of_details(Some(&json!({"readFiles": ["a", "b"], "modifiedFiles": ["m"]})));
         let calls = [
             call("1", "read", "c", false),
             call("2", "edit", "a", false),
@@ -120,6 +120,6 @@ mod tests {
         let summary = format!("what was done{}", touched.text());
         assert_eq!(without_lists(&summary), "what was done");
         assert!(summary.contains("read:\n- b\n- c\nmodified:\n- a\n- m\n"), "{summary}");
-        assert_eq!(Touched::default().text(), "");
+        assert_eq!(FileOps::default().text(), "");
     }
 }

@@ -8,8 +8,8 @@ use std::sync::Arc;
 use serde_json::Value;
 
 use super::cut_point;
-use super::cut_point::{Item, Keep};
-use super::file_ops::{Touched, without_lists};
+use super::cut_point::{ContextItem, Keep};
+use super::file_ops::{FileOps, without_lists};
 use super::size;
 use super::transcript;
 use crate::agent::protocol::message::{Message, UserContent};
@@ -25,7 +25,7 @@ const RESULT_BYTES: [usize; 2] = [4_000, 800];
 
 /// How a try goes about it.
 #[derive(Clone, Copy, Debug)]
-pub struct Effort {
+pub struct Attempt {
     pub keep: Keep,
     /// Most tokens of the conversation that the model is shown.
     pub shown: u64,
@@ -43,7 +43,7 @@ pub struct Plan {
     /// Tokens of what stays, estimated.
     pub kept: u64,
     /// Files of the part that goes.
-    pub touched: Touched,
+    pub touched: FileOps,
     /// What the person said last, when it does not stay by itself.
     last_said: Option<String>,
     /// What the model is asked.
@@ -51,13 +51,13 @@ pub struct Plan {
 }
 
 /// Plans a try; none when there is nothing to sum up.
-pub fn plan(tree: &Tree, effort: Effort, instructions: Option<&str>) -> Option<Plan> {
+pub fn plan(tree: &Tree, effort: Attempt, instructions: Option<&str>) -> Option<Plan> {
     let all = tree.context_items();
     let (earlier, items) = split_summary(&all);
     let at = cut_point::place(items, effort.keep)?;
     let (going, staying) = items.split_at_checked(at)?;
     let going: Vec<Arc<Message>> = going.iter().map(|(_, message)| message.clone()).collect();
-    let mut touched = Touched::of_details(details(tree, earlier));
+    let mut touched = FileOps::of_details(details(tree, earlier));
     touched.note(&going);
     let verbatim = usize::try_from(effort.verbatim.saturating_mul(4)).unwrap_or(usize::MAX);
     let last_said = if staying.iter().any(|(_, message)| is_said(message)) {
@@ -112,14 +112,14 @@ impl Plan {
 }
 
 /// The earlier summary and what follows it.
-fn split_summary(items: &[Item]) -> (Option<&Item>, &[Item]) {
+fn split_summary(items: &[ContextItem]) -> (Option<&ContextItem>, &[ContextItem]) {
     match items.split_first() {
         Some((first, rest)) if matches!(*first.1, Message::CompactionSummary(_)) => (Some(first), rest),
         _ => (None, items),
     }
 }
 
-fn details<'a>(tree: &'a Tree, earlier: Option<&Item>) -> Option<&'a Value> {
+fn details<'a>(tree: &'a Tree, earlier: Option<&ContextItem>) -> Option<&'a Value> {
     match &tree.get(&earlier?.0)?.body {
         Body::Compaction { details, .. } => details.as_ref(),
         _ => None,

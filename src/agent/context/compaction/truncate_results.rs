@@ -5,7 +5,7 @@
 
 use std::sync::Arc;
 
-use super::cut_point::Item;
+use super::cut_point::ContextItem;
 use super::size;
 use super::transcript::ends;
 use crate::agent::protocol::message::{Message, UserContent};
@@ -18,8 +18,8 @@ const HUGE: u64 = 4;
 const LEFT: u64 = 16;
 
 /// Edits that cut the results that are huge in a window with `room` tokens.
-pub fn edits(items: &[Item], room: u64) -> Vec<Body> {
-    let huge = |(id, message): &Item| {
+pub fn edits(items: &[ContextItem], room: u64) -> Vec<Body> {
+    let huge = |(id, message): &ContextItem| {
         let Message::ToolResult(result) = message.as_ref() else { return None };
         if size::of_message(message) <= room / HUGE {
             return None;

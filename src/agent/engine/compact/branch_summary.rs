@@ -8,7 +8,7 @@ use std::sync::Arc;
 use serde_json::Value;
 
 use super::{Ending, limit, summarize};
-use crate::agent::context::compaction::file_ops::Touched;
+use crate::agent::context::compaction::file_ops::FileOps;
 use crate::agent::context::compaction::transcript;
 use crate::agent::engine::task::Agent;
 use crate::agent::protocol::message::{Message, Usage};
@@ -40,7 +40,7 @@ pub(in crate::agent) async fn sum_up(
         None => Err(Ending::Aborted),
         Some(Err(failure)) => Err(Ending::Failed(failure.to_string())),
         Some(Ok(answer)) => {
-            let mut touched = Touched::of_details(None);
+            let mut touched = FileOps::of_details(None);
             touched.note(messages);
             let summary = answer.text.trim().to_owned() + &touched.text();
             Ok((summary, touched.details(), answer.usage))

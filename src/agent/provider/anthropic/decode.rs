@@ -1,17 +1,17 @@
 //! Reads a streamed message.
 //!
-//! Blocks of tools that the provider runs itself, and kinds that are not known, are passed over.
+//! BlockWriter of tools that the provider runs itself, and kinds that are not known, are passed over.
 
 use serde::Deserialize;
 use serde_json::Value;
 use serde_json::value::RawValue;
 
-use super::super::blocks::{Blocks, Place, Redacted};
+use super::super::blocks::{BlockIndex, BlockWriter, Redacted};
 use super::super::failure::from_error;
 use super::super::finish::Finish;
-use super::super::json::{Data, Rare, Text, count, lenient, malformed, nested};
+use super::super::json::{Boxed, FrameData, Text, count, lenient, malformed, raw_value};
 use super::super::sse::SseFrame;
-use super::super::{Decoder, Failure, FailureKind, StreamEvent};
+use super::super::{AnswerDecoder, Failure, FailureKind, StreamEvent};
 use crate::agent::protocol::message::{StopReason, Usage};
 
 #[derive(Deserialize)]
@@ -27,9 +27,9 @@ struct Event<'a> {
     #[serde(borrow, default)]
     message: Option<&'a RawValue>,
     #[serde(default)]
-    usage: Rare<Value>,
+    usage: Boxed<Value>,
     #[serde(default)]
-    error: Rare<Value>,
+    error: Boxed<Value>,
 }
 
 #[derive(Deserialize)]
@@ -41,11 +41,11 @@ struct Delta<'a> {
     #[serde(borrow, default)]
     partial_json: Option<Text<'a>>,
     #[serde(borrow, default)]
-    signature: Rare<Text<'a>>,
+    signature: Boxed<Text<'a>>,
     #[serde(borrow, default)]
-    stop_reason: Rare<Text<'a>>,
+    stop_reason: Boxed<Text<'a>>,
     #[serde(default)]
-    stop_details: Rare<Value>,
+    stop_details: Boxed<Value>,
 }
 
 /// A content block of the provider.
@@ -54,7 +54,7 @@ struct Block {
     index: u64,
     kind: Kind,
     /// Its place with us; none while nothing of it is to be shown.
-    place: Option<Place>,
+    place: Option<BlockIndex>,
     /// The signature of thinking, or the input that a call was begun with.
     aside: String,
     streamed: bool,
@@ -71,7 +71,7 @@ enum Kind {
 /// See the module.
 #[derive(Debug, Default)]
 pub(super) struct AnthropicDecoder {
-    blocks: Blocks,
+    blocks: BlockWriter,
     open: Vec<Block>,
     usage: Option<Usage>,
     stop: Option<String>,
@@ -79,17 +79,17 @@ pub(super) struct AnthropicDecoder {
     ended: bool,
 }
 
-impl Decoder for AnthropicDecoder {
+impl AnswerDecoder for AnthropicDecoder {
     fn feed(&mut self, frame: &SseFrame, out: &mut Vec<StreamEvent>) {
         if self.ended {
             return;
         }
-        match Data::of(&frame.data) {
-            Data::Object(text) => self.object(text, &frame.event, out),
-            Data::Other if frame.event == "error" => {
+        match FrameData::of(&frame.data) {
+            FrameData::Object(text) => self.object(text, &frame.event, out),
+            FrameData::Other if frame.event == "error" => {
                 self.fail(from_error(&Value::String(frame.data.clone())), out);
             }
-            Data::Done | Data::Other => {}
+            FrameData::Done | FrameData::Other => {}
         }
     }
 
@@ -131,9 +131,9 @@ impl AnthropicDecoder {
                     self.block_delta(event.index, delta, out);
                 }
             }
-            "content_block_start" => self.block_start(event.index, &nested(event.content_block), out),
+            "content_block_start" => self.block_start(event.index, &raw_value(event.content_block), out),
             "content_block_stop" => self.block_stop(event.index, out),
-            "message_start" => self.message_start(&nested(event.message), out),
+            "message_start" => self.message_start(&raw_value(event.message), out),
             "message_delta" => {
                 if let Some(delta) = event.delta {
                     self.message_delta(delta);

@@ -5,7 +5,7 @@
 mod decode;
 mod request;
 
-use super::{Decoder, Failure, HttpRequest, ModelRequest, Provider};
+use super::{AnswerDecoder, Failure, HttpRequest, ModelRequest, Provider};
 
 /// The wire format.
 pub struct Anthropic;
@@ -15,7 +15,7 @@ impl Provider for Anthropic {
         request::encode(request)
     }
 
-    fn decoder(&self) -> Box<dyn Decoder> {
+    fn decoder(&self) -> Box<dyn AnswerDecoder> {
         Box::new(decode::AnthropicDecoder::default())
     }
 }

@@ -7,12 +7,12 @@ use serde::Deserialize;
 use serde_json::Value;
 use serde_json::value::RawValue;
 
-use super::super::blocks::{Blocks, Place, Redacted};
+use super::super::blocks::{BlockIndex, BlockWriter, Redacted};
 use super::super::failure::from_error;
 use super::super::finish::Finish;
-use super::super::json::{Count, Data, First, Rare, Text, lenient, malformed, nested};
+use super::super::json::{Boxed, Count, FirstOf, FrameData, Text, lenient, malformed, raw_value};
 use super::super::sse::SseFrame;
-use super::super::{Decoder, Failure, FailureKind, StreamEvent};
+use super::super::{AnswerDecoder, Failure, FailureKind, StreamEvent};
 use crate::agent::protocol::message::Usage;
 
 #[derive(Deserialize)]
@@ -20,15 +20,15 @@ use crate::agent::protocol::message::Usage;
 struct Chunk<'a> {
     #[serde(borrow, default)]
     /// Only one answer is asked for, so only the first counts.
-    candidates: Option<First<Candidate<'a>>>,
+    candidates: Option<FirstOf<Candidate<'a>>>,
     #[serde(default)]
-    prompt_feedback: Rare<Value>,
+    prompt_feedback: Boxed<Value>,
     #[serde(borrow, default)]
     usage_metadata: Option<&'a RawValue>,
     #[serde(borrow, default)]
     response_id: Option<Text<'a>>,
     #[serde(default)]
-    error: Rare<Value>,
+    error: Boxed<Value>,
 }
 
 #[derive(Deserialize)]
@@ -37,9 +37,9 @@ struct Candidate<'a> {
     #[serde(borrow, default)]
     content: Option<Content<'a>>,
     #[serde(borrow, default)]
-    finish_reason: Rare<Text<'a>>,
+    finish_reason: Boxed<Text<'a>>,
     #[serde(borrow, default)]
-    finish_message: Rare<Text<'a>>,
+    finish_message: Boxed<Text<'a>>,
 }
 
 #[derive(Deserialize)]
@@ -56,9 +56,9 @@ struct Part<'a> {
     #[serde(default)]
     thought: Option<bool>,
     #[serde(borrow, default)]
-    thought_signature: Rare<Text<'a>>,
+    thought_signature: Boxed<Text<'a>>,
     #[serde(borrow, default)]
-    function_call: Rare<Call<'a>>,
+    function_call: Boxed<Call<'a>>,
 }
 
 #[derive(Deserialize)]
@@ -85,26 +85,26 @@ struct Counts {
 /// See the module.
 #[derive(Debug, Default)]
 pub(super) struct GoogleDecoder {
-    blocks: Blocks,
+    blocks: BlockWriter,
     /// The block of text or thinking that was written to last.
-    last: Option<Place>,
+    last: Option<BlockIndex>,
     identified: bool,
     finish: Option<(String, String)>,
     blocked: Option<String>,
     ended: bool,
 }
 
-impl Decoder for GoogleDecoder {
+impl AnswerDecoder for GoogleDecoder {
     fn feed(&mut self, frame: &SseFrame, out: &mut Vec<StreamEvent>) {
         if self.ended {
             return;
         }
-        match Data::of(&frame.data) {
-            Data::Object(text) => self.object(text, out),
-            Data::Other if frame.event == "error" => {
+        match FrameData::of(&frame.data) {
+            FrameData::Object(text) => self.object(text, out),
+            FrameData::Other if frame.event == "error" => {
                 self.fail(from_error(&Value::String(frame.data.clone())), out);
             }
-            Data::Done | Data::Other => {}
+            FrameData::Done | FrameData::Other => {}
         }
     }
 
@@ -226,7 +226,7 @@ fn refused(message: String) -> Failure {
 
 impl Counts {
     fn read(raw: &RawValue) -> Option<Usage> {
-        let counts = serde_json::from_str(raw.get()).or_else(|_| Counts::deserialize(nested(Some(raw))));
+        let counts = serde_json::from_str(raw.get()).or_else(|_| Counts::deserialize(raw_value(Some(raw))));
         counts.ok().and_then(Counts::usage)
     }
 

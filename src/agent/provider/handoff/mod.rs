@@ -6,7 +6,7 @@
 //! always give the same messages, so that provider caches hit.
 
 mod call_ids;
-mod people;
+mod user_messages;
 
 use std::sync::Arc;
 
@@ -34,7 +34,7 @@ pub fn for_model(messages: &[Arc<Message>], model: &Model) -> Vec<Arc<Message>> 
             Message::Assistant(assistant) => handoff.assistant(assistant),
             Message::ToolResult(result) => handoff.result(result),
             other => {
-                if let Some(user) = people::user_message(other, message, model) {
+                if let Some(user) = user_messages::user_message(other, message, model) {
                     handoff.user(user);
                 }
             }

@@ -6,12 +6,12 @@
 use serde::Deserialize;
 use serde_json::Value;
 
-use super::super::blocks::{Blocks, Place};
+use super::super::blocks::{BlockIndex, BlockWriter};
 use super::super::failure::from_error;
 use super::super::finish::Finish;
-use super::super::json::{Data, First, Loose, Rare, Text, lenient, malformed};
+use super::super::json::{Boxed, FirstOf, FrameData, StringOrJson, Text, lenient, malformed};
 use super::super::sse::SseFrame;
-use super::super::{Decoder, Failure, FailureKind, StreamEvent};
+use super::super::{AnswerDecoder, Failure, FailureKind, StreamEvent};
 use super::reasoning::Reasoning;
 use super::usage;
 use crate::agent::protocol::message::StopReason;
@@ -23,13 +23,13 @@ struct Chunk<'a> {
     id: Option<Text<'a>>,
     #[serde(borrow, default)]
     /// Only one answer is asked for, so only the first choice counts.
-    choices: Option<First<Choice<'a>>>,
+    choices: Option<FirstOf<Choice<'a>>>,
     #[serde(default)]
-    usage: Rare<Value>,
+    usage: Boxed<Value>,
     #[serde(default)]
-    x_groq: Rare<Value>,
+    x_groq: Boxed<Value>,
     #[serde(default)]
-    error: Rare<Value>,
+    error: Boxed<Value>,
 }
 
 #[derive(Deserialize)]
@@ -38,29 +38,29 @@ struct Choice<'a> {
     delta: Option<Piece<'a>>,
     /// A whole answer, from servers that do not stream; some repeat it beside each delta.
     #[serde(borrow, default)]
-    message: Rare<Piece<'a>>,
+    message: Boxed<Piece<'a>>,
     #[serde(borrow, default)]
-    finish_reason: Rare<Text<'a>>,
+    finish_reason: Boxed<Text<'a>>,
     #[serde(default)]
-    error: Rare<Value>,
+    error: Boxed<Value>,
     #[serde(default)]
-    usage: Rare<Value>,
+    usage: Boxed<Value>,
 }
 
 #[derive(Deserialize)]
 struct Piece<'a> {
     #[serde(borrow, default)]
-    content: Loose<'a>,
+    content: StringOrJson<'a>,
     #[serde(borrow, default)]
-    refusal: Rare<Text<'a>>,
+    refusal: Boxed<Text<'a>>,
     #[serde(borrow, default)]
-    reasoning_content: Rare<Loose<'a>>,
+    reasoning_content: Boxed<StringOrJson<'a>>,
     #[serde(borrow, default)]
-    reasoning: Rare<Loose<'a>>,
+    reasoning: Boxed<StringOrJson<'a>>,
     #[serde(borrow, default)]
-    reasoning_text: Rare<Loose<'a>>,
+    reasoning_text: Boxed<StringOrJson<'a>>,
     #[serde(default)]
-    reasoning_details: Rare<Value>,
+    reasoning_details: Boxed<Value>,
     #[serde(borrow, default)]
     tool_calls: Option<Vec<CallPiece<'a>>>,
 }
@@ -80,7 +80,7 @@ struct FunctionPiece<'a> {
     #[serde(borrow, default)]
     name: Option<Text<'a>>,
     #[serde(borrow, default)]
-    arguments: Loose<'a>,
+    arguments: StringOrJson<'a>,
 }
 
 /// A call in flight. Its block begins when its name is known.
@@ -88,7 +88,7 @@ struct FunctionPiece<'a> {
 struct Call {
     index: Option<u64>,
     id: String,
-    place: Option<Place>,
+    place: Option<BlockIndex>,
     /// Arguments that came before the name.
     waiting: String,
 }
@@ -96,7 +96,7 @@ struct Call {
 /// See the module.
 #[derive(Debug, Default)]
 pub(super) struct ChatDecoder {
-    blocks: Blocks,
+    blocks: BlockWriter,
     calls: Vec<Call>,
     reasoning: Reasoning,
     identified: bool,
@@ -106,21 +106,21 @@ pub(super) struct ChatDecoder {
     ended: bool,
 }
 
-impl Decoder for ChatDecoder {
+impl AnswerDecoder for ChatDecoder {
     fn feed(&mut self, frame: &SseFrame, out: &mut Vec<StreamEvent>) {
         if self.ended {
             return;
         }
-        match Data::of(&frame.data) {
-            Data::Done => {
+        match FrameData::of(&frame.data) {
+            FrameData::Done => {
                 self.done = true;
                 self.finish(out);
             }
-            Data::Object(text) => self.object(text, frame.event == "error", out),
-            Data::Other if frame.event == "error" => {
+            FrameData::Object(text) => self.object(text, frame.event == "error", out),
+            FrameData::Other if frame.event == "error" => {
                 self.fail(from_error(&Value::String(frame.data.clone())), out);
             }
-            Data::Other => {}
+            FrameData::Other => {}
         }
     }
 
@@ -215,11 +215,11 @@ impl ChatDecoder {
             }
         }
         match &piece.content {
-            Loose::Text(text) => {
+            StringOrJson::Text(text) => {
                 self.blocks.text(text, out);
             }
-            Loose::Other(other) => self.parts(other.as_array().map_or(&[], Vec::as_slice), out),
-            Loose::Nothing => {}
+            StringOrJson::Other(other) => self.parts(other.as_array().map_or(&[], Vec::as_slice), out),
+            StringOrJson::Nothing => {}
         }
         if let Some(refusal) = Text::filled(&piece.refusal) {
             self.blocks.text(refusal, out);

@@ -9,7 +9,7 @@ mod reasoning;
 mod request;
 mod usage;
 
-use super::{Decoder, Failure, HttpRequest, ModelRequest, Provider};
+use super::{AnswerDecoder, Failure, HttpRequest, ModelRequest, Provider};
 
 /// The wire format.
 pub struct OpenaiChat;
@@ -19,7 +19,7 @@ impl Provider for OpenaiChat {
         request::encode(request)
     }
 
-    fn decoder(&self) -> Box<dyn Decoder> {
+    fn decoder(&self) -> Box<dyn AnswerDecoder> {
         Box::new(decode::ChatDecoder::default())
     }
 }

@@ -7,7 +7,7 @@
 use serde_json::{Map, Value};
 
 use super::super::StreamEvent;
-use super::super::blocks::{Blocks, Place, Redacted};
+use super::super::blocks::{BlockIndex, BlockWriter, Redacted};
 
 /// The fields that reasoning text may stand in. `content` means parts of a list.
 pub(super) const FIELDS: [&str; 4] = ["reasoning_content", "reasoning", "reasoning_text", "content"];
@@ -17,14 +17,14 @@ pub(super) const FIELDS: [&str; 4] = ["reasoning_content", "reasoning", "reasoni
 pub(super) struct Reasoning {
     field: &'static str,
     /// The thinking block that the signature belongs to: the last one.
-    place: Option<Place>,
+    place: Option<BlockIndex>,
     details: Vec<Map<String, Value>>,
     signed: bool,
 }
 
 impl Reasoning {
     /// Text came in `field` and went to the block at `place`.
-    pub(super) fn came_in(&mut self, field: &str, place: Option<Place>) {
+    pub(super) fn came_in(&mut self, field: &str, place: Option<BlockIndex>) {
         if place.is_some() {
             self.place = place;
             self.field = FIELDS.into_iter().find(|known| *known == field).unwrap_or_default();
@@ -67,7 +67,7 @@ impl Reasoning {
     }
 
     /// Signs the thinking block; reasoning without visible text gets a redacted block of its own.
-    pub(super) fn sign(&mut self, blocks: &mut Blocks, out: &mut Vec<StreamEvent>) {
+    pub(super) fn sign(&mut self, blocks: &mut BlockWriter, out: &mut Vec<StreamEvent>) {
         if std::mem::replace(&mut self.signed, true) {
             return;
         }

@@ -9,12 +9,12 @@ use serde::Deserialize;
 use serde_json::Value;
 use serde_json::value::RawValue;
 
-use super::super::blocks::{Blocks, Place, Redacted};
+use super::super::blocks::{BlockIndex, BlockWriter, Redacted};
 use super::super::failure::from_error;
 use super::super::finish::Finish;
-use super::super::json::{Data, Loose, Text, count, lenient, malformed, nested};
+use super::super::json::{FrameData, StringOrJson, Text, count, lenient, malformed, raw_value};
 use super::super::sse::SseFrame;
-use super::super::{Decoder, Failure, FailureKind, StreamEvent};
+use super::super::{AnswerDecoder, Failure, FailureKind, StreamEvent};
 use crate::agent::protocol::message::Usage;
 
 #[derive(Deserialize)]
@@ -22,7 +22,7 @@ struct Event<'a> {
     #[serde(borrow, rename = "type", default)]
     kind: Text<'a>,
     #[serde(borrow, default)]
-    delta: Loose<'a>,
+    delta: StringOrJson<'a>,
     #[serde(default)]
     output_index: Option<u64>,
     #[serde(default)]
@@ -36,13 +36,13 @@ struct Event<'a> {
     #[serde(borrow, default)]
     error: Option<&'a RawValue>,
     #[serde(borrow, default)]
-    arguments: Loose<'a>,
+    arguments: StringOrJson<'a>,
 }
 
 /// What is known of an output item.
 #[derive(Debug, Default)]
 struct Item {
-    place: Option<Place>,
+    place: Option<BlockIndex>,
     /// Whether any of its text was streamed.
     streamed: bool,
     /// The part that came last: where its kind of text stands, and its index there.
@@ -60,7 +60,7 @@ enum Source {
 /// See the module.
 #[derive(Debug, Default)]
 pub(super) struct ResponsesDecoder {
-    blocks: Blocks,
+    blocks: BlockWriter,
     items: BTreeMap<u64, Item>,
     /// The index of events that carry none: the item that came last.
     last: u64,
@@ -68,17 +68,17 @@ pub(super) struct ResponsesDecoder {
     ended: bool,
 }
 
-impl Decoder for ResponsesDecoder {
+impl AnswerDecoder for ResponsesDecoder {
     fn feed(&mut self, frame: &SseFrame, out: &mut Vec<StreamEvent>) {
         if self.ended {
             return;
         }
-        match Data::of(&frame.data) {
-            Data::Object(text) => self.object(text, &frame.event, out),
-            Data::Other if frame.event == "error" => {
+        match FrameData::of(&frame.data) {
+            FrameData::Object(text) => self.object(text, &frame.event, out),
+            FrameData::Other if frame.event == "error" => {
                 self.fail(from_error(&Value::String(frame.data.clone())), out);
             }
-            Data::Done | Data::Other => {}
+            FrameData::Done | FrameData::Other => {}
         }
     }
 
@@ -132,8 +132,8 @@ impl ResponsesDecoder {
             "response.function_call_arguments.done" => {
                 self.rest_of_arguments(index, &event.arguments.text(), out);
             }
-            "response.output_item.added" => self.added(index, &nested(event.item), out),
-            "response.output_item.done" => self.done(index, &nested(event.item), out),
+            "response.output_item.added" => self.added(index, &raw_value(event.item), out),
+            "response.output_item.done" => self.done(index, &raw_value(event.item), out),
             "response.created" | "response.in_progress" | "response.queued" => {
                 self.identify(event.response, out);
             }
@@ -142,7 +142,7 @@ impl ResponsesDecoder {
             | "response.failed"
             | "response.cancelled"
             | "response.done" => {
-                self.terminal(event.kind.0.as_ref(), &nested(event.response), out);
+                self.terminal(event.kind.0.as_ref(), &raw_value(event.response), out);
             }
             "error" => self.error(event.error, text, out),
             "" => self.untyped(text, name, out),
@@ -152,7 +152,7 @@ impl ResponsesDecoder {
 
     fn identify(&mut self, response: Option<&RawValue>, out: &mut Vec<StreamEvent>) {
         if !self.identified {
-            self.take_id(&nested(response), out);
+            self.take_id(&raw_value(response), out);
         }
     }
 
@@ -175,7 +175,7 @@ impl ResponsesDecoder {
     }
 
     fn error(&mut self, error: Option<&RawValue>, text: &str, out: &mut Vec<StreamEvent>) {
-        let value = match nested(error) {
+        let value = match raw_value(error) {
             Value::Null => lenient(text).unwrap_or_default(),
             value => value,
         };

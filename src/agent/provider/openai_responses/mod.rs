@@ -6,7 +6,7 @@
 mod decode;
 mod request;
 
-use super::{Decoder, Failure, HttpRequest, ModelRequest, Provider};
+use super::{AnswerDecoder, Failure, HttpRequest, ModelRequest, Provider};
 
 /// The wire format.
 pub struct OpenaiResponses;
@@ -16,7 +16,7 @@ impl Provider for OpenaiResponses {
         request::encode(request)
     }
 
-    fn decoder(&self) -> Box<dyn Decoder> {
+    fn decoder(&self) -> Box<dyn AnswerDecoder> {
         Box::new(decode::ResponsesDecoder::default())
     }
 }

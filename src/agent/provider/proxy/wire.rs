@@ -12,7 +12,7 @@ use crate::agent::protocol::event::Delta;
 use crate::agent::protocol::message::{StopReason, ToolCall, Usage};
 use crate::agent::provider::partial_json;
 use crate::agent::provider::sse::SseFrame;
-use crate::agent::provider::{Decoder, Failure, FailureKind, StreamEvent};
+use crate::agent::provider::{AnswerDecoder, Failure, FailureKind, StreamEvent};
 
 /// One event as it is written.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
@@ -169,7 +169,7 @@ pub struct WireDecoder {
     ended: bool,
 }
 
-impl Decoder for WireDecoder {
+impl AnswerDecoder for WireDecoder {
     fn feed(&mut self, frame: &SseFrame, out: &mut Vec<StreamEvent>) {
         if self.ended {
             return;
