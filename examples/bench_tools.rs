@@ -15,10 +15,10 @@ use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use serde_json::{Value, json};
-use tau::tools::file_versions::Ledger;
+use tau::tools::file_versions::FileVersions;
 use tau::tools::process::ChildEnv;
 use tau::tools::scratch::Scratch;
-use tau::tools::{Limits, Progress, ToolContext, Toolbox};
+use tau::tools::{OutputLimits, ToolContext, ToolProgress, Toolbox};
 use tokio_util::sync::CancellationToken;
 
 type Outcome<T> = Result<T, Box<dyn Error>>;
@@ -37,11 +37,11 @@ impl Bench {
         let context = ToolContext {
             cwd: Arc::from(folder),
             cancel: CancellationToken::new(),
-            progress: Progress::none(),
-            ledger: Arc::new(Ledger::default()),
+            progress: ToolProgress::none(),
+            file_versions: Arc::new(FileVersions::default()),
             scratch: Arc::new(Scratch::new(folder)?),
             env: Arc::new(ChildEnv::new(&[], &[], "bench")),
-            limits: Limits::default(),
+            limits: OutputLimits::default(),
             default_timeout: None,
         };
         Ok(Bench { context, tools: Toolbox::all() })

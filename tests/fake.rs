@@ -20,7 +20,7 @@ use tau::agent::session::{Session, SessionError};
 use tau::agent::settings::auth::{KeyFuture, KeySource};
 use tau::agent::{AgentCommand, AgentEvent};
 use tau::tools::process::ChildEnv;
-use tau::tools::{AnyTool, Details, Running, ToolContext, ToolError, ToolOutput, ToolSpec, Toolbox};
+use tau::tools::{AnyTool, Details, RunningCall, ToolContext, ToolError, ToolOutput, ToolSpec, Toolbox};
 use tokio::time::{sleep, timeout};
 use tokio_util::sync::CancellationToken;
 
@@ -173,7 +173,7 @@ impl AnyTool for FakeTool {
         self.spec.name.clone()
     }
 
-    fn run(&self, args: Value, context: ToolContext) -> Running<'_> {
+    fn run(&self, args: Value, context: ToolContext) -> RunningCall<'_> {
         Box::pin(async move {
             let running = self.alive.fetch_add(1, Ordering::SeqCst) + 1;
             self.most.fetch_max(running, Ordering::SeqCst);

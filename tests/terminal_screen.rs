@@ -4,7 +4,7 @@
 //! are known to understand differently (half a wide character that is moved away) are not among
 //! those tried here.
 
-use tau::tools::vt::{Screen, ToCursor};
+use tau::tools::vt::{TerminalScreen, ToCursor};
 use unicode_width::UnicodeWidthChar;
 
 use crate::laws::Dice;
@@ -12,7 +12,7 @@ use crate::laws::Dice;
 /// Columns and rows of most screens here.
 const SIZE: (u16, u16) = (20, 6);
 
-fn row_text(row: &tau::tools::vt::Row) -> String {
+fn row_text(row: &tau::tools::vt::ScreenRow) -> String {
     let mut text = String::new();
     for (column, cell) in row.cells().iter().enumerate() {
         let cell = cell.text();
@@ -26,7 +26,7 @@ fn row_text(row: &tau::tools::vt::Row) -> String {
     text.trim_end().to_owned()
 }
 
-fn ours(screen: &Screen) -> Vec<String> {
+fn ours(screen: &TerminalScreen) -> Vec<String> {
     screen.rows().map(row_text).collect()
 }
 
@@ -40,7 +40,7 @@ fn theirs(screen: &vt100::Screen) -> Vec<String> {
 fn check(text: &str, piece: usize) {
     let mut other = vt100::Parser::new(SIZE.1.try_into().unwrap(), SIZE.0.try_into().unwrap(), 0);
     other.process(text.as_bytes());
-    let mut screen = Screen::new(SIZE.0, SIZE.1);
+    let mut screen = TerminalScreen::new(SIZE.0, SIZE.1);
     let characters: Vec<char> = text.chars().collect();
     for part in characters.chunks(piece) {
         screen.write(&part.iter().collect::<String>());
@@ -127,8 +127,8 @@ fn random_sequences_give_the_same_cells() {
 }
 
 /// All that left the screen and all that is on it.
-fn all_lines(screen: &mut Screen) -> Vec<String> {
-    let mut lines: Vec<String> = screen.take_settled().into_iter().map(|line| line.text).collect();
+fn all_lines(screen: &mut TerminalScreen) -> Vec<String> {
+    let mut lines: Vec<String> = screen.take_scrolled_off().into_iter().map(|line| line.text).collect();
     lines.extend(screen.lines(ToCursor::No).into_iter().map(|line| line.text));
     lines
 }
@@ -155,12 +155,12 @@ fn no_line_is_lost_or_told_twice() {
         ("tab\there", &["tab\there"]),
     ];
     for (text, expected) in cases {
-        let mut screen = Screen::new(SIZE.0, SIZE.1);
+        let mut screen = TerminalScreen::new(SIZE.0, SIZE.1);
         screen.write(text);
         assert_eq!(all_lines(&mut screen), *expected, "{text:?}");
     }
     for (columns, rows) in [(20, 2), (5, 6), (40, 12), (1, 1)] {
-        let mut screen = Screen::new(SIZE.0, SIZE.1);
+        let mut screen = TerminalScreen::new(SIZE.0, SIZE.1);
         screen.write("one\r\ntwo\r\nthree\r\nfour");
         screen.resize(columns, rows);
         assert_eq!(all_lines(&mut screen), ["one", "two", "three", "four"], "{columns}x{rows}");
@@ -178,12 +178,12 @@ fn questions_of_programs_are_answered() {
         ("\x1b[?c plain", ""),
     ];
     for (question, answer) in cases {
-        let mut screen = Screen::new(SIZE.0, SIZE.1);
+        let mut screen = TerminalScreen::new(SIZE.0, SIZE.1);
         screen.write(question);
         assert_eq!(screen.take_answers(), answer, "{question:?}");
         assert_eq!(screen.take_answers(), "");
     }
-    let mut screen = Screen::new(SIZE.0, SIZE.1);
+    let mut screen = TerminalScreen::new(SIZE.0, SIZE.1);
     screen.write(&"\x1b[6n".repeat(10_000));
     assert!(screen.take_answers().len() <= 1_024, "answers are bounded");
 }
@@ -238,7 +238,7 @@ fn nothing_that_is_written_does_harm() {
     ];
     for seed in 0..1_500 {
         let mut dice = Dice::new(seed);
-        let mut screen = Screen::new(dice.below(9) as u16, dice.below(5) as u16);
+        let mut screen = TerminalScreen::new(dice.below(9) as u16, dice.below(5) as u16);
         for _ in 0..120 {
             let piece: &&str = dice.pick(&pieces);
             screen.write(piece);
@@ -250,7 +250,7 @@ fn nothing_that_is_written_does_harm() {
             if let Some((column, row)) = screen.cursor() {
                 assert!(column < columns && row < rows, "{seed}");
             }
-            let lines = screen.take_settled();
+            let lines = screen.take_scrolled_off();
             let mut texts = lines
                 .iter()
                 .chain(&screen.lines(ToCursor::Yes))

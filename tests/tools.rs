@@ -7,10 +7,10 @@ use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use serde_json::{Value, json};
-use tau::tools::file_versions::Ledger;
+use tau::tools::file_versions::FileVersions;
 use tau::tools::process::ChildEnv;
 use tau::tools::scratch::Scratch;
-use tau::tools::{Content, Details, Limits, Progress, ToolContext, ToolError, ToolOutput, Toolbox};
+use tau::tools::{Content, Details, OutputLimits, ToolContext, ToolError, ToolOutput, ToolProgress, Toolbox};
 use tokio_util::sync::CancellationToken;
 
 /// A working directory of its own, with everything that a call needs.
@@ -29,11 +29,11 @@ impl Bench {
         let context = ToolContext {
             cwd: Arc::from(cwd.as_path()),
             cancel: CancellationToken::new(),
-            progress: Progress::none(),
-            ledger: Arc::new(Ledger::default()),
+            progress: ToolProgress::none(),
+            file_versions: Arc::new(FileVersions::default()),
             scratch: Arc::new(Scratch::new(folder.path()).unwrap()),
             env: Arc::new(ChildEnv::new(&[], &[], "test-session")),
-            limits: Limits::default(),
+            limits: OutputLimits::default(),
             default_timeout: None,
         };
         Bench { _folder: folder, context, tools: Toolbox::all() }
@@ -440,7 +440,7 @@ async fn an_aborted_change_is_made_whole_or_not_at_all() {
         bench.put("f", &old);
         let mut context = bench.context.clone();
         context.cancel = CancellationToken::new();
-        context.ledger = Arc::default();
+        context.file_versions = Arc::default();
         let cancel = context.cancel.clone();
         let tools = Toolbox::standard();
         let call = tools.get("write").unwrap().run(json!({"path": "f", "content": new}), context);

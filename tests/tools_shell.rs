@@ -6,7 +6,7 @@ use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use serde_json::json;
-use tau::tools::{Details, Progress, TerminalOutput, ToolError, ToolOutput};
+use tau::tools::{Details, TerminalOutput, ToolError, ToolOutput, ToolProgress};
 use tokio_util::sync::CancellationToken;
 
 use crate::tools::{Bench, text_of};
@@ -105,7 +105,7 @@ async fn people_get_colours_and_numbers() {
 #[tokio::test]
 async fn progress_shows_the_output_while_it_comes() {
     let mut bench = Bench::new();
-    let (progress, mut watch) = Progress::channel();
+    let (progress, mut watch) = ToolProgress::channel();
     bench.context.progress = progress;
     let call = bench.call("bash", json!({"command": "echo first; sleep 0.4; echo second"}));
     let seen = async {

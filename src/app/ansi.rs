@@ -5,7 +5,7 @@
 //! is made safe by [`super::printable`]. Concealed text is shown.
 
 use super::printable::Printable;
-use crate::tools::vt::Line;
+use crate::tools::vt::ScreenLine;
 pub use crate::tools::vt::sgr::{SgrColor, SgrStyle};
 
 /// Text of one style within a line.
@@ -30,7 +30,7 @@ pub fn lines(text: &str) -> Vec<AnsiLine> {
 }
 
 /// A line of a terminal's screen.
-pub fn of_screen(line: &Line) -> AnsiLine {
+pub fn of_screen(line: &ScreenLine) -> AnsiLine {
     let mut rest = line.text.as_str();
     let mut pieces: Vec<(String, SgrStyle)> = Vec::with_capacity(line.runs.len() + 1);
     for (length, style) in &line.runs {

@@ -5,10 +5,10 @@
 
 use std::path::{Path, PathBuf};
 
-use super::process::{self, Finished, Flow, Place, ShellCommand};
+use super::process::{self, CommandIo, FinishedCommand, Flow, ShellCommand};
 use super::scratch::Scratch;
 use super::{
-    Details, Limits, TerminalOutput, Tool, ToolContext, ToolError, ToolOutput, ToolSpec, args, budget,
+    Details, OutputLimits, TerminalOutput, Tool, ToolContext, ToolError, ToolOutput, ToolSpec, args, budget,
     line_output, paths,
 };
 
@@ -28,7 +28,7 @@ pub struct Bash {
 
 /// Its arguments.
 #[derive(Debug, serde::Deserialize, schemars::JsonSchema)]
-pub struct Args {
+pub struct BashArgs {
     /// The command or script to run.
     pub command: String,
     /// Time limit in seconds. Default: as configured.
@@ -45,12 +45,12 @@ impl Default for Bash {
 impl Bash {
     /// The tool with another shell; it must understand `-c`.
     pub fn with_shell(shell: impl Into<PathBuf>) -> Self {
-        Bash { spec: args::spec::<Args>("bash", include_str!("bash.md")), shell: shell.into() }
+        Bash { spec: args::spec::<BashArgs>("bash", include_str!("bash.md")), shell: shell.into() }
     }
 }
 
 impl Tool for Bash {
-    type Args = Args;
+    type Args = BashArgs;
 
     fn spec(&self) -> &ToolSpec {
         &self.spec
@@ -63,7 +63,7 @@ impl Tool for Bash {
         if lines.next().is_some() { format!("{first} …") } else { first.into() }
     }
 
-    async fn run(&self, args: Args, context: ToolContext) -> Result<ToolOutput, ToolError> {
+    async fn run(&self, args: BashArgs, context: ToolContext) -> Result<ToolOutput, ToolError> {
         check(&args, &context)?;
         let command = ShellCommand {
             shell: &self.shell,
@@ -76,7 +76,7 @@ impl Tool for Bash {
             let text = line_output::plain(&so_far.text);
             progress.show(ToolOutput::new(text, Details::Terminal(so_far.clone())));
         };
-        let place = Place::Pipe(Flow::LITTLE);
+        let place = CommandIo::Pipe(Flow::LITTLE);
         let finished =
             process::run(place, command, &context.env, &context.scratch, context.cancel.clone(), &mut show)
                 .await
@@ -91,7 +91,7 @@ impl Tool for Bash {
     }
 }
 
-fn check(args: &Args, context: &ToolContext) -> Result<(), ToolError> {
+fn check(args: &BashArgs, context: &ToolContext) -> Result<(), ToolError> {
     if context.cancel.is_cancelled() {
         return Err(ToolError::aborted());
     }
@@ -111,14 +111,14 @@ fn check(args: &Args, context: &ToolContext) -> Result<(), ToolError> {
 }
 
 async fn answer(
-    mut finished: Finished,
+    mut finished: FinishedCommand,
     timeout: Option<u64>,
-    limits: &Limits,
+    limits: &OutputLimits,
     scratch: &Scratch,
 ) -> Result<ToolOutput, ToolError> {
     let mut message = output_text(&mut finished, limits, scratch).await;
     let how = outcome(&finished, timeout);
-    for line in holders(&finished).into_iter().chain([how]) {
+    for line in survivors(&finished).into_iter().chain([how]) {
         if !message.is_empty() && !message.ends_with('\n') {
             message.push('\n');
         }
@@ -135,7 +135,7 @@ async fn answer(
 }
 
 /// The last line of the result.
-fn outcome(finished: &Finished, timeout: Option<u64>) -> String {
+fn outcome(finished: &FinishedCommand, timeout: Option<u64>) -> String {
     let time = format!("{:.1} s", finished.duration_ms as f64 / 1000.0);
     match (finished.output.exit_code, finished.output.signal) {
         _ if finished.cancelled => format!("aborted by the user after {time}"),
@@ -167,27 +167,27 @@ fn signal_name(signal: i32) -> &'static str {
     }
 }
 
-fn holders(finished: &Finished) -> Vec<String> {
+fn survivors(finished: &FinishedCommand) -> Vec<String> {
     let later = match &finished.spilled.path {
         Some(path) => format!("its later output goes to {}", path.display()),
         None => "its later output is lost".into(),
     };
-    let line = |member: &process::process_tree::Member| {
+    let line = |member: &process::process_tree::TreeMember| {
         format!("process {} ({}) still runs in the background; {later}", member.pid, member.name)
     };
-    finished.holders.iter().map(line).collect()
+    finished.survivors.iter().map(line).collect()
 }
 
 /// The output for the model, cut to the limits. What is cut is in a file, which is made now if
 /// memory held all of it so far.
-async fn output_text(finished: &mut Finished, limits: &Limits, scratch: &Scratch) -> String {
-    let (weight, lines) = (limits.weight().min(MAX_BYTES), limits.max_lines.min(MAX_LINES));
+async fn output_text(finished: &mut FinishedCommand, limits: &OutputLimits, scratch: &Scratch) -> String {
+    let (weight, lines) = (limits.token_weight().min(MAX_BYTES), limits.max_lines.min(MAX_LINES));
     let (head, tail) = finished.capture.plain();
     if finished.capture.total_bytes() == 0 {
         return "(no output)".into();
     }
     if finished.capture.whole().is_some() {
-        if budget::weight(&head) <= weight && head.lines().count() <= lines {
+        if budget::token_weight(&head) <= weight && head.lines().count() <= lines {
             return head;
         }
         if finished.spilled.path.is_none() {
@@ -207,7 +207,7 @@ async fn output_text(finished: &mut Finished, limits: &Limits, scratch: &Scratch
     format!("{first}{}{mark}\n{last}", if first.is_empty() || first.ends_with('\n') { "" } else { "\n" })
 }
 
-fn left_out_mark(lines: u64, finished: &Finished) -> String {
+fn left_out_mark(lines: u64, finished: &FinishedCommand) -> String {
     let amount = match lines {
         0 => "a part".to_owned(),
         1 => "1 line".to_owned(),
@@ -239,7 +239,7 @@ fn size(bytes: u64) -> String {
 fn first_lines(text: &str, weight: usize, lines: usize) -> &str {
     let (mut end, mut weighs) = (0, 0);
     for line in text.split_inclusive('\n').take(lines) {
-        weighs += budget::weight(line);
+        weighs += budget::token_weight(line);
         if weighs > weight {
             break;
         }
@@ -253,7 +253,7 @@ fn first_lines(text: &str, weight: usize, lines: usize) -> &str {
 pub(crate) fn last_lines(text: &str, weight: usize, lines: usize) -> &str {
     let (mut start, mut weighs) = (text.len(), 0);
     for line in text.split_inclusive('\n').rev().take(lines) {
-        weighs += budget::weight(line);
+        weighs += budget::token_weight(line);
         if weighs > weight {
             break;
         }

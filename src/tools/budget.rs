@@ -17,7 +17,7 @@ const WAITING: usize = 256 * 1024;
 
 /// What a text counts for against a cap in bytes. Tokenisers join letters, but hardly digits,
 /// and give a character of other scripts a token of its own, or two.
-pub fn weight(text: &str) -> usize {
+pub fn token_weight(text: &str) -> usize {
     text.chars().map(weight_of).sum()
 }
 
@@ -59,7 +59,7 @@ fn within(characters: impl Iterator<Item = (usize, char)>, most: usize) -> Optio
 
 /// Results that may be more than an answer holds, as they come.
 #[derive(Debug)]
-pub struct Whole<'a> {
+pub struct FullResults<'a> {
     scratch: &'a Scratch,
     stem: &'static str,
     waiting: String,
@@ -68,10 +68,10 @@ pub struct Whole<'a> {
     trouble: Option<String>,
 }
 
-impl<'a> Whole<'a> {
+impl<'a> FullResults<'a> {
     /// Nothing yet. A file is made once it is needed; `stem` begins its name.
     pub fn new(scratch: &'a Scratch, stem: &'static str) -> Self {
-        Whole { scratch, stem, waiting: String::new(), file: None, bytes: 0, trouble: None }
+        FullResults { scratch, stem, waiting: String::new(), file: None, bytes: 0, trouble: None }
     }
 
     /// Takes the next result.
@@ -133,8 +133,8 @@ mod tests {
     fn text_weighs_what_its_tokens_do() {
         let cases = [("", 0), ("words", 5), ("2024", 8), ("é", 2), ("漢字", 8), ("👍", 8), ("a\n", 2)];
         for (text, expected) in cases {
-            assert_eq!(weight(text), expected, "{text}");
-            assert!(weight(text) >= text.len(), "no text is lighter than its bytes");
+            assert_eq!(token_weight(text), expected, "{text}");
+            assert!(token_weight(text) >= text.len(), "no text is lighter than its bytes");
         }
         assert_eq!((start_within("漢字x", 4), end_within("x漢字", 4)), (3, 4));
         assert_eq!((start_within("abc", 0), end_within("abc", 0)), (0, 3));
@@ -146,7 +146,7 @@ mod tests {
         let base = tempfile::tempdir().unwrap();
         let scratch = Scratch::new(base.path()).unwrap();
         for lines in [1, 100_000] {
-            let mut whole = Whole::new(&scratch, "find");
+            let mut whole = FullResults::new(&scratch, "find");
             (0..lines).for_each(|n| whole.add(&format!("line {n}\n")));
             let said = whole.finish();
             let path = said.strip_prefix("all of them, unsorted, are in ").unwrap();
@@ -154,10 +154,10 @@ mod tests {
             assert!(text.lines().count() == lines && text.ends_with(&format!("line {}\n", lines - 1)));
         }
         let small = Scratch::bounded(base.path(), 10);
-        let mut whole = Whole::new(&small, "find");
+        let mut whole = FullResults::new(&small, "find");
         whole.add("more than ten bytes\n");
         assert!(whole.finish().starts_with("some of them are in "));
-        let mut whole = Whole::new(&scratch, "find");
+        let mut whole = FullResults::new(&scratch, "find");
         whole.add(&"x".repeat(17 << 20));
         assert!(whole.is_full() && whole.finish().starts_with("the first 16 MB found are in "));
     }

@@ -14,14 +14,14 @@ use std::io::Read;
 
 use super::encoding::{self, Encoding, Exact, Probe, UTF8_BOM};
 use super::file_task;
-use super::file_task::{FileCall, OnAbort};
+use super::file_task::{FileTask, OnAbort};
 use super::file_versions::Stamp;
 use super::replace_file;
 use super::replace_file::{Expected, MAX_FILE};
 use super::{
     Details, FileDiff, Tool, ToolContext, ToolError, ToolOutput, ToolSpec, args, diff, paths, write,
 };
-use matching::{How, Outcome};
+use matching::{MatchKind, MatchOutcome};
 use normalize::LineEnds;
 use splice::Splice;
 
@@ -33,7 +33,7 @@ pub struct Edit {
 
 /// Its arguments.
 #[derive(Debug, serde::Deserialize, schemars::JsonSchema)]
-pub struct Args {
+pub struct EditArgs {
     /// Path of the file.
     pub path: String,
     /// The exact text to replace.
@@ -43,12 +43,12 @@ pub struct Args {
     /// Replace all occurrences.
     pub replace_all: Option<bool>,
     /// Several replacements, instead of `old_string` and `new_string`.
-    pub edits: Option<Vec<Change>>,
+    pub edits: Option<Vec<Replacement>>,
 }
 
 /// One replacement.
 #[derive(Clone, Debug, serde::Deserialize, schemars::JsonSchema)]
-pub struct Change {
+pub struct Replacement {
     /// The exact text to replace.
     pub old_string: String,
     /// The text to put in its place.
@@ -59,12 +59,12 @@ pub struct Change {
 
 impl Default for Edit {
     fn default() -> Self {
-        Edit { spec: args::spec::<Args>("edit", include_str!("edit.md")) }
+        Edit { spec: args::spec::<EditArgs>("edit", include_str!("edit.md")) }
     }
 }
 
 impl Tool for Edit {
-    type Args = Args;
+    type Args = EditArgs;
 
     fn spec(&self) -> &ToolSpec {
         &self.spec
@@ -74,21 +74,21 @@ impl Tool for Edit {
         args::partial(args, "path").unwrap_or_default().into()
     }
 
-    async fn run(&self, args: Args, context: ToolContext) -> Result<ToolOutput, ToolError> {
+    async fn run(&self, args: EditArgs, context: ToolContext) -> Result<ToolOutput, ToolError> {
         let path = args.path.clone();
         let changes = changes(args)?;
-        file_task::run(path, context, OnAbort::Wait, move |call| edit(call, &changes)).await
+        file_task::run(path, context, OnAbort::Wait, move |task| edit(task, &changes)).await
     }
 }
 
 /// The replacements asked for, in one form.
-fn changes(args: Args) -> Result<Vec<Change>, ToolError> {
+fn changes(args: EditArgs) -> Result<Vec<Replacement>, ToolError> {
     let refuse = |text: &str| Err(ToolError::refused(format!("edit: {text}")));
     let list = args.edits.filter(|list| !list.is_empty());
     let mut changes = match (args.old_string, args.new_string, list) {
         (None, None, Some(list)) => list,
         (Some(old), new, None) => match new {
-            Some(new) => vec![Change { old_string: old, new_string: new, replace_all: None }],
+            Some(new) => vec![Replacement { old_string: old, new_string: new, replace_all: None }],
             None => return refuse("the argument `new_string` is missing"),
         },
         (None, Some(_), None) => return refuse("the argument `old_string` is missing"),
@@ -121,10 +121,10 @@ fn changes(args: Args) -> Result<Vec<Change>, ToolError> {
     Ok(changes)
 }
 
-fn edit(call: &FileCall, changes: &[Change]) -> Result<ToolOutput, ToolError> {
-    call.go_on()?;
-    let given = &call.given;
-    let (file, metadata) = paths::open_regular(&call.path, given)?;
+fn edit(task: &FileTask, changes: &[Replacement]) -> Result<ToolOutput, ToolError> {
+    task.check_wanted()?;
+    let given = &task.given;
+    let (file, metadata) = paths::open_regular(&task.path, given)?;
     if metadata.len() > MAX_FILE {
         return Err(ToolError::refused(format!(
             "{given} has {} MB; files above {} MB are not edited, use bash with sed",
@@ -135,11 +135,11 @@ fn edit(call: &FileCall, changes: &[Change]) -> Result<ToolOutput, ToolError> {
     let mut bytes = Vec::with_capacity(usize::try_from(metadata.len()).unwrap_or(0) + 1);
     file.take(MAX_FILE)
         .read_to_end(&mut bytes)
-        .map_err(|error| paths::cannot(given, &call.path, "read", &error))?;
+        .map_err(|error| paths::cannot(given, &task.path, "read", &error))?;
     let stamp = Stamp::from(&metadata);
-    write::guard(call, stamp, Some(&bytes))?;
+    write::guard(task, stamp, Some(&bytes))?;
     let work = Work::on(&bytes, given)?;
-    let (splices, done) = splices(call, &work.text, changes)?;
+    let (splices, done) = splices(task, &work.text, changes)?;
     let change = diff::spliced(given, &work.text, &splices);
     let spliced = splice::join(&work.text, 0..work.text.len(), &splices);
     let new = work.back(spliced).ok_or_else(|| {
@@ -148,9 +148,9 @@ fn edit(call: &FileCall, changes: &[Change]) -> Result<ToolOutput, ToolError> {
             work.encoding.name()
         ))
     })?;
-    call.go_on()?;
-    let stamp = replace_file::replace(&call.path, given, &new, Expected::Version(stamp), &call.wanted)?;
-    call.context.ledger.saw(&call.key, stamp, Some(&new));
+    task.check_wanted()?;
+    let stamp = replace_file::replace_file(&task.path, given, &new, Expected::Version(stamp), &task.wanted)?;
+    task.context.file_versions.record(&task.key, stamp, Some(&new));
     Ok(ToolOutput::new(done.sentence(given, &change), Details::Diff(change)))
 }
 
@@ -211,7 +211,7 @@ impl<'a> Work<'a> {
 struct Done {
     occurrences: usize,
     /// Ways of matching other than exact.
-    ways: Vec<How>,
+    ways: Vec<MatchKind>,
 }
 
 impl Done {
@@ -232,12 +232,12 @@ impl Done {
 }
 
 /// What all changes, made on the original text, put in which places; or why one cannot be made.
-fn splices(call: &FileCall, text: &[u8], changes: &[Change]) -> Result<(Vec<Splice>, Done), ToolError> {
+fn splices(task: &FileTask, text: &[u8], changes: &[Replacement]) -> Result<(Vec<Splice>, Done), ToolError> {
     let ends = LineEnds::of(text);
     let mut splices: Vec<Splice> = Vec::new();
     let mut done = Done { occurrences: 0, ways: Vec::new() };
     for (index, change) in changes.iter().enumerate() {
-        call.go_on()?;
+        task.check_wanted()?;
         let every = change.replace_all == Some(true);
         let refuse = |reason: String| {
             let which = if changes.len() > 1 { format!("edits[{index}]: ") } else { String::new() };
@@ -245,28 +245,30 @@ fn splices(call: &FileCall, text: &[u8], changes: &[Change]) -> Result<(Vec<Spli
             ToolError::refused(format!("{which}{reason}{whole}"))
         };
         let (spans, how) = match matching::find(text, &change.old_string, ends) {
-            Outcome::Found(spans, how) if spans.len() == 1 || (every && how == How::Exact) => (spans, how),
-            Outcome::Found(spans, how) => {
-                return Err(refuse(diagnose::several(&call.given, text, &spans, how)));
+            MatchOutcome::Found(spans, how) if spans.len() == 1 || (every && how == MatchKind::Exact) => {
+                (spans, how)
             }
-            Outcome::Missing => return Err(refuse(diagnose::missing(&call.given, text, change))),
+            MatchOutcome::Found(spans, how) => {
+                return Err(refuse(diagnose::several(&task.given, text, &spans, how)));
+            }
+            MatchOutcome::Missing => return Err(refuse(diagnose::missing(&task.given, text, change))),
         };
         let begin = splices.len();
         let made = spans.into_iter().map(|span| splice::make(text, ends, span, change, how));
         splices.extend(made);
         let of_this = splices.get(begin..).unwrap_or_default();
         if of_this.iter().all(|splice| splice.changes_nothing(text)) {
-            return Err(refuse(diagnose::no_change(&call.given, text, of_this, how)));
+            return Err(refuse(diagnose::no_change(&task.given, text, of_this, how)));
         }
         done.occurrences += of_this.len();
-        if how != How::Exact && !done.ways.contains(&how) {
+        if how != MatchKind::Exact && !done.ways.contains(&how) {
             done.ways.push(how);
         }
     }
     splice::sort(text, &mut splices).map_err(|(line, other)| {
         ToolError::refused(format!(
             "two of the edits overlap in {} (lines {line} and {other}); make one edit of them. No edit was made.",
-            call.given
+            task.given
         ))
     })?;
     Ok((splices, done))

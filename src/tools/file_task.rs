@@ -21,24 +21,24 @@ pub enum OnAbort {
 
 /// What the work on a file is given.
 #[derive(Debug)]
-pub struct FileCall {
+pub struct FileTask {
     /// The path as the model wrote it.
     pub given: String,
     /// The path to open.
     pub path: PathBuf,
-    /// The key of the ledger.
+    /// The key of the file_versions.
     pub key: PathBuf,
     pub context: ToolContext,
     /// Cancelled when the work is no longer wanted.
     pub wanted: CancellationToken,
 }
 
-impl FileCall {
+impl FileTask {
     /// Fails when the call was aborted.
     ///
     /// # Errors
     /// [`ToolError::Aborted`].
-    pub fn go_on(&self) -> Result<(), ToolError> {
+    pub fn check_wanted(&self) -> Result<(), ToolError> {
         if self.wanted.is_cancelled() { Err(ToolError::aborted()) } else { Ok(()) }
     }
 }
@@ -51,7 +51,7 @@ pub async fn run(
     given: String,
     context: ToolContext,
     on_abort: OnAbort,
-    work: impl FnOnce(&FileCall) -> Result<ToolOutput, ToolError> + Send + 'static,
+    work: impl FnOnce(&FileTask) -> Result<ToolOutput, ToolError> + Send + 'static,
 ) -> Result<ToolOutput, ToolError> {
     if given.trim().is_empty() || given.contains('\0') {
         return Err(ToolError::refused("`path` is empty or has a NUL in it; give the path of a file"));
@@ -64,9 +64,9 @@ pub async fn run(
     let turn = tokio::select! {
         biased;
         () = cancel.cancelled() => return Err(ToolError::aborted()),
-        turn = context.ledger.turn(&key) => turn,
+        turn = context.file_versions.turn(&key) => turn,
     };
-    let call = FileCall { given, path, key, context, wanted };
+    let call = FileTask { given, path, key, context, wanted };
     // The turn goes with the thread: the next call waits for the work, not for who asked for it.
     let mut thread = tokio::task::spawn_blocking(move || {
         let _turn = turn;

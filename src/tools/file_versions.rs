@@ -2,7 +2,7 @@
 //!
 //! A version is known by its hash where the content was in hand, else by size, time and inode.
 //! Texts of moderate size are kept as well, so that a refusal can show what changed. Paths here
-//! are always [`super::paths::identity`]. The ledger lives as long as the process; a resumed
+//! are always [`super::paths::identity`]. The file_versions lives as long as the process; a resumed
 //! session begins with an empty one, and a file never seen is not guarded.
 
 use std::collections::HashMap;
@@ -19,9 +19,9 @@ const KEPT_TEXT: usize = 1024 * 1024;
 /// Most bytes of text kept in all; the oldest go first.
 const KEPT_IN_ALL: usize = 16 * 1024 * 1024;
 
-/// The ledger of a session.
+/// The file_versions of a session.
 #[derive(Debug, Default)]
-pub struct Ledger {
+pub struct FileVersions {
     seen: Mutex<Book>,
     queues: Mutex<HashMap<PathBuf, Weak<tokio::sync::Mutex<()>>>>,
 }
@@ -65,7 +65,7 @@ impl From<&Metadata> for Stamp {
 
 /// Whether a file is as the model knows it.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub enum Verdict {
+pub enum Freshness {
     /// The model has not seen this file.
     Unseen,
     /// It is the version the model knows.
@@ -77,9 +77,9 @@ pub enum Verdict {
 /// The right to work on one file. Others wait until it is dropped.
 pub type Turn = OwnedMutexGuard<()>;
 
-impl Ledger {
+impl FileVersions {
     /// Notes that the model knows this version. `content` is the whole file when it was in hand.
-    pub fn saw(&self, path: &Path, stamp: Stamp, content: Option<&[u8]>) {
+    pub fn record(&self, path: &Path, stamp: Stamp, content: Option<&[u8]>) {
         let mut book = self.seen.lock().unwrap_or_else(PoisonError::into_inner);
         book.clock += 1;
         let text = content.filter(|content| content.len() <= KEPT_TEXT).map(Arc::from);
@@ -92,14 +92,14 @@ impl Ledger {
     }
 
     /// Compares the file as it is now with what the model knows.
-    pub fn verdict(&self, path: &Path, stamp: Stamp, content: Option<&[u8]>) -> Verdict {
+    pub fn freshness(&self, path: &Path, stamp: Stamp, content: Option<&[u8]>) -> Freshness {
         let book = self.seen.lock().unwrap_or_else(PoisonError::into_inner);
-        let Some(seen) = book.entries.get(path) else { return Verdict::Unseen };
+        let Some(seen) = book.entries.get(path) else { return Freshness::Unseen };
         let same = match (seen.hash, content) {
             (Some(known), Some(content)) => known == hash(content),
             _ => seen.stamp == stamp,
         };
-        if same { Verdict::Same } else { Verdict::Changed(seen.text.clone()) }
+        if same { Freshness::Same } else { Freshness::Changed(seen.text.clone()) }
     }
 
     /// Waits for the calls on this file that came before.
@@ -152,29 +152,35 @@ mod tests {
 
     #[test]
     fn content_decides_where_it_is_known_and_the_stamp_elsewhere() {
-        let ledger = Ledger::default();
+        let file_versions = FileVersions::default();
         let path = Path::new("/f");
-        assert_eq!(ledger.verdict(path, stamp(1), Some(b"a")), Verdict::Unseen);
-        ledger.saw(path, stamp(1), Some(b"a"));
-        assert_eq!(ledger.verdict(path, stamp(9), Some(b"a")), Verdict::Same);
-        assert_eq!(ledger.verdict(path, stamp(1), Some(b"b")), Verdict::Changed(Some(Arc::from(&b"a"[..]))));
-        ledger.saw(path, stamp(1), None);
-        assert_eq!(ledger.verdict(path, stamp(1), Some(b"b")), Verdict::Same);
-        assert_eq!(ledger.verdict(path, stamp(2), Some(b"b")), Verdict::Changed(None));
+        assert_eq!(file_versions.freshness(path, stamp(1), Some(b"a")), Freshness::Unseen);
+        file_versions.record(path, stamp(1), Some(b"a"));
+        assert_eq!(file_versions.freshness(path, stamp(9), Some(b"a")), Freshness::Same);
+        assert_eq!(
+            file_versions.freshness(path, stamp(1), Some(b"b")),
+            Freshness::Changed(Some(Arc::from(&b"a"[..])))
+        );
+        file_versions.record(path, stamp(1), None);
+        assert_eq!(file_versions.freshness(path, stamp(1), Some(b"b")), Freshness::Same);
+        assert_eq!(file_versions.freshness(path, stamp(2), Some(b"b")), Freshness::Changed(None));
     }
 
     #[test]
     fn kept_texts_are_bounded_in_all() {
-        let ledger = Ledger::default();
+        let file_versions = FileVersions::default();
         let text = vec![b'x'; KEPT_TEXT];
         for n in 0..40 {
-            ledger.saw(Path::new(&format!("/{n}")), stamp(n), Some(&text));
+            file_versions.record(Path::new(&format!("/{n}")), stamp(n), Some(&text));
         }
-        assert!(ledger.seen.lock().unwrap().kept <= KEPT_IN_ALL);
-        assert_eq!(ledger.verdict(Path::new("/0"), stamp(7), Some(b"other")), Verdict::Changed(None));
+        assert!(file_versions.seen.lock().unwrap().kept <= KEPT_IN_ALL);
+        assert_eq!(
+            file_versions.freshness(Path::new("/0"), stamp(7), Some(b"other")),
+            Freshness::Changed(None)
+        );
         assert!(matches!(
-            ledger.verdict(Path::new("/39"), stamp(7), Some(b"other")),
-            Verdict::Changed(Some(_))
+            file_versions.freshness(Path::new("/39"), stamp(7), Some(b"other")),
+            Freshness::Changed(Some(_))
         ));
     }
 }

@@ -10,8 +10,8 @@ use ignore::{DirEntry, WalkState};
 use tokio_util::sync::CancellationToken;
 
 use super::budget;
-use super::budget::Whole;
-use super::walk::{self, Batch, First, Place, Scope, Troubles};
+use super::budget::FullResults;
+use super::walk::{self, Batch, FirstResults, Scope, SearchRoot, Unreadable};
 use super::{Details, Tool, ToolContext, ToolError, ToolOutput, ToolSpec, args};
 
 /// Paths shown unless the call says otherwise.
@@ -25,7 +25,7 @@ pub struct Find {
 
 /// Its arguments.
 #[derive(Debug, serde::Deserialize, schemars::JsonSchema)]
-pub struct Args {
+pub struct FindArgs {
     /// Glob, such as `*.rs`, `src/**/*.test.ts` or `{Cargo,package}.{toml,json}`.
     pub pattern: String,
     /// Directory to search. Default: the working directory.
@@ -38,13 +38,13 @@ pub struct Args {
 
 impl Default for Find {
     fn default() -> Self {
-        let spec = args::spec::<Args>("find", include_str!("find.md"));
+        let spec = args::spec::<FindArgs>("find", include_str!("find.md"));
         Find { spec: ToolSpec { read_only: true, ..spec } }
     }
 }
 
 impl Tool for Find {
-    type Args = Args;
+    type Args = FindArgs;
 
     fn spec(&self) -> &ToolSpec {
         &self.spec
@@ -58,13 +58,13 @@ impl Tool for Find {
         }
     }
 
-    async fn run(&self, args: Args, context: ToolContext) -> Result<ToolOutput, ToolError> {
+    async fn run(&self, args: FindArgs, context: ToolContext) -> Result<ToolOutput, ToolError> {
         walk::on_thread(context, move |context, wanted| find(args, context, wanted)).await
     }
 }
 
 /// What a name has to fit.
-struct Wish {
+struct NamePattern {
     root: PathBuf,
     /// A set of one: unlike a single glob it knows names and endings without an expression.
     glob: GlobSet,
@@ -72,8 +72,8 @@ struct Wish {
     whole_path: bool,
 }
 
-impl Wish {
-    fn new(pattern: &str, place: &Place) -> Result<Self, ToolError> {
+impl NamePattern {
+    fn new(pattern: &str, place: &SearchRoot) -> Result<Self, ToolError> {
         let root = place.root.to_string_lossy();
         let below = pattern.strip_prefix(&*root).and_then(|rest| rest.strip_prefix('/'));
         let relative = below.unwrap_or(pattern).trim_start_matches("./").trim_end_matches('/');
@@ -90,7 +90,7 @@ impl Wish {
         let glob = glob.and_then(|glob| GlobSet::builder().add(glob).build());
         let glob = glob.map_err(|error| bad_glob("pattern", &error.to_string()))?;
         let whole_path = pattern.trim_end_matches('/').contains('/');
-        Ok(Wish { root: place.root.clone(), glob, whole_path })
+        Ok(NamePattern { root: place.root.clone(), glob, whole_path })
     }
 
     fn fits(&self, entry: &DirEntry) -> bool {
@@ -119,19 +119,19 @@ pub(super) fn bad_glob(field: &str, error: &str) -> ToolError {
     ))
 }
 
-fn find(args: Args, context: &ToolContext, wanted: &CancellationToken) -> Result<ToolOutput, ToolError> {
-    let place = Place::find(context, args.path)?;
+fn find(args: FindArgs, context: &ToolContext, wanted: &CancellationToken) -> Result<ToolOutput, ToolError> {
+    let place = SearchRoot::find(context, args.path)?;
     if !place.metadata.is_dir() {
         return Err(ToolError::refused(format!("{} is not a directory; give one to look in", place.given)));
     }
-    let wish = Arc::new(Wish::new(&args.pattern, &place)?);
+    let names = Arc::new(NamePattern::new(&args.pattern, &place)?);
     let scope = Scope::of(args.all);
     let limit = args.limit.unwrap_or(LIMIT).max(1);
-    let whole = Whole::new(&context.scratch, "find");
-    let found = Mutex::new((First::new(limit), Troubles::default(), whole));
+    let whole = FullResults::new(&context.scratch, "find");
+    let found = Mutex::new((FirstResults::new(limit), Unreadable::default(), whole));
     // Names are looked at before the walk makes a piece of work of each file, which costs more.
-    let names = Arc::clone(&wish);
-    let walk = place.walk_through(scope, &context.cwd, move |entry| is_folder(entry) || names.fits(entry));
+    let early = Arc::clone(&names);
+    let walk = place.walk_through(scope, &context.cwd, move |entry| is_folder(entry) || early.fits(entry));
     walk.build_parallel().run(|| {
         let lock = || found.lock().unwrap_or_else(PoisonError::into_inner);
         let mut batch = Batch::new(move |hits: Vec<Hit>| {
@@ -143,7 +143,7 @@ fn find(args: Args, context: &ToolContext, wanted: &CancellationToken) -> Result
             }
         });
         let place = &place;
-        let wish = &wish;
+        let names = &names;
         Box::new(move |entry| {
             if wanted.is_cancelled() {
                 return WalkState::Quit;
@@ -152,11 +152,11 @@ fn find(args: Args, context: &ToolContext, wanted: &CancellationToken) -> Result
                 Ok(entry) if entry.depth() == 0 => {}
                 Ok(entry) => {
                     let folder = is_folder(&entry);
-                    if !folder || wish.fits(&entry) {
+                    if !folder || names.fits(&entry) {
                         let below = place.below(entry.path());
                         let end = if folder { "/" } else { "" };
                         let shown = place.shown(entry.path()) + end;
-                        let weight = budget::weight(&shown) + 1;
+                        let weight = budget::token_weight(&shown) + 1;
                         let (key, bytes) = (walk::order(below), shown.len());
                         batch.push(Hit { key, shown, weight }, bytes);
                     }
@@ -169,16 +169,16 @@ fn find(args: Args, context: &ToolContext, wanted: &CancellationToken) -> Result
     if wanted.is_cancelled() {
         return Err(ToolError::aborted());
     }
-    let (first, troubles, whole) = found.into_inner().unwrap_or_else(PoisonError::into_inner);
-    Ok(answer(first, whole, &troubles, &args.pattern, &place, scope, limit))
+    let (first, unreadable, whole) = found.into_inner().unwrap_or_else(PoisonError::into_inner);
+    Ok(answer(first, whole, &unreadable, &args.pattern, &place, scope, limit))
 }
 
 fn answer(
-    first: First<String>,
-    whole: Whole<'_>,
-    troubles: &Troubles,
+    first: FirstResults<String>,
+    whole: FullResults<'_>,
+    unreadable: &Unreadable,
     pattern: &str,
-    place: &Place,
+    place: &SearchRoot,
     scope: Scope,
     limit: u64,
 ) -> ToolOutput {
@@ -197,6 +197,6 @@ fn answer(
             "[{shown} of {total} paths are shown; narrow `pattern` or `path`{raise}; {whole}]\n"
         ));
     }
-    text.extend(troubles.line());
+    text.extend(unreadable.line());
     ToolOutput::new(text, Details::Paths { paths, cut })
 }

@@ -20,11 +20,11 @@ use rustix::fs::{Mode, OFlags};
 use tokio_util::sync::CancellationToken;
 
 use super::budget;
-use super::budget::Whole;
+use super::budget::FullResults;
 use super::find::bad_glob;
-use super::walk::{self, Batch, First, Place, Scope, Troubles};
+use super::walk::{self, Batch, FirstResults, Scope, SearchRoot, Unreadable};
 use super::{Details, Tool, ToolContext, ToolError, ToolOutput, ToolSpec, args, paths};
-use hits::{Hits, Line, Named};
+use hits::{HitLine, Hits, Named};
 
 /// Matches shown unless the call says otherwise.
 const LIMIT: u64 = 200;
@@ -41,7 +41,7 @@ pub struct Grep {
 
 /// Its arguments.
 #[derive(Debug, serde::Deserialize, schemars::JsonSchema)]
-pub struct Args {
+pub struct GrepArgs {
     /// Regular expression to search for.
     pub pattern: String,
     /// Directory or file to search. Default: the working directory.
@@ -62,13 +62,13 @@ pub struct Args {
 
 impl Default for Grep {
     fn default() -> Self {
-        let spec = args::spec::<Args>("grep", include_str!("grep.md"));
+        let spec = args::spec::<GrepArgs>("grep", include_str!("grep.md"));
         Grep { spec: ToolSpec { read_only: true, ..spec } }
     }
 }
 
 impl Tool for Grep {
-    type Args = Args;
+    type Args = GrepArgs;
 
     fn spec(&self) -> &ToolSpec {
         &self.spec
@@ -83,14 +83,14 @@ impl Tool for Grep {
         }
     }
 
-    async fn run(&self, args: Args, context: ToolContext) -> Result<ToolOutput, ToolError> {
+    async fn run(&self, args: GrepArgs, context: ToolContext) -> Result<ToolOutput, ToolError> {
         walk::on_thread(context, move |context, wanted| grep(&args, context, wanted)).await
     }
 }
 
-fn grep(args: &Args, context: &ToolContext, wanted: &CancellationToken) -> Result<ToolOutput, ToolError> {
+fn grep(args: &GrepArgs, context: &ToolContext, wanted: &CancellationToken) -> Result<ToolOutput, ToolError> {
     let matcher = matcher(args)?;
-    let place = Place::find(context, args.path.clone())?;
+    let place = SearchRoot::find(context, args.path.clone())?;
     if let Some(kind) = paths::odd_kind(&place.metadata).filter(|_| !place.metadata.is_dir()) {
         return Err(ToolError::refused(format!("{} is {kind}; it cannot be searched", place.given)));
     }
@@ -103,9 +103,9 @@ fn grep(args: &Args, context: &ToolContext, wanted: &CancellationToken) -> Resul
         limit,
         wanted,
         found: Mutex::new(Found {
-            first: First::new(limit),
-            troubles: Troubles::default(),
-            whole: Whole::new(&context.scratch, "grep"),
+            first: FirstResults::new(limit),
+            unreadable: Unreadable::default(),
+            whole: FullResults::new(&context.scratch, "grep"),
         }),
         full: AtomicBool::new(false),
         more: AtomicBool::new(false),
@@ -125,7 +125,7 @@ fn grep(args: &Args, context: &ToolContext, wanted: &CancellationToken) -> Resul
 }
 
 /// The pattern, compiled.
-fn matcher(args: &Args) -> Result<RegexMatcher, ToolError> {
+fn matcher(args: &GrepArgs) -> Result<RegexMatcher, ToolError> {
     if args.pattern.is_empty() {
         return Err(ToolError::refused("`pattern` is empty; give a regular expression"));
     }
@@ -157,7 +157,7 @@ fn explain(error: &grep_regex::Error) -> String {
     }
 }
 
-fn globs(args: &Args, place: &Place) -> Result<Override, ToolError> {
+fn globs(args: &GrepArgs, place: &SearchRoot) -> Result<Override, ToolError> {
     let mut globs = OverrideBuilder::new(&place.root);
     if let Some(glob) = args.glob.as_deref().filter(|glob| !glob.is_empty()) {
         let glob = glob.strip_prefix("./").unwrap_or(glob);
@@ -168,9 +168,9 @@ fn globs(args: &Args, place: &Place) -> Result<Override, ToolError> {
 
 #[derive(Debug)]
 struct Found<'a> {
-    first: First<Vec<Line>>,
-    troubles: Troubles,
-    whole: Whole<'a>,
+    first: FirstResults<Vec<HitLine>>,
+    unreadable: Unreadable,
+    whole: FullResults<'a>,
 }
 
 /// The lines of one file on their way to the answer.
@@ -178,7 +178,7 @@ struct Found<'a> {
 struct FileLines {
     key: Vec<u8>,
     /// Those that the answer may show.
-    lines: Vec<Line>,
+    lines: Vec<HitLine>,
     /// All of them.
     text: String,
     /// Matches among them, and what the lines for the answer weigh.
@@ -188,7 +188,7 @@ struct FileLines {
 
 /// One search, shared by its threads.
 struct Search<'a> {
-    place: &'a Place,
+    place: &'a SearchRoot,
     matcher: &'a RegexMatcher,
     context: usize,
     limit: u64,
@@ -240,7 +240,7 @@ impl<'a> Search<'a> {
                         state
                     }
                     Err(error) => {
-                        self.found().troubles.add_walk(self.place, &error);
+                        self.found().unreadable.add_walk(self.place, &error);
                         WalkState::Continue
                     }
                 }
@@ -282,7 +282,7 @@ impl<'a> Search<'a> {
             Err(error) => {
                 let long = error.to_string().contains("allocation limit");
                 let why = if long { "it has a line of over 16 MB".into() } else { paths::reason(&error) };
-                self.found().troubles.add(self.place, path, &why);
+                self.found().unreadable.add(self.place, path, &why);
             }
             Ok(()) => {}
         }
@@ -313,15 +313,15 @@ impl<'a> Search<'a> {
         }
     }
 
-    fn answer(self, args: &Args, scope: Scope) -> ToolOutput {
-        let Found { first, troubles, whole } =
+    fn answer(self, args: &GrepArgs, scope: Scope) -> ToolOutput {
+        let Found { first, unreadable, whole } =
             self.found.into_inner().unwrap_or_else(PoisonError::into_inner);
         let seen = first.seen();
-        let mut shown = Shown::default();
+        let mut shown = ShownLines::default();
         for lines in first.into_sorted() {
             shown.add(&lines, self.limit, self.context > 0);
         }
-        let Shown { mut text, matches, cut, .. } = shown;
+        let ShownLines { mut text, matches, cut, .. } = shown;
         if seen == 0 {
             let files = self.searched.into_inner();
             let files = if files == 1 { "1 file".into() } else { format!("{files} files") };
@@ -338,14 +338,14 @@ impl<'a> Search<'a> {
                 "[{all} matches are shown; narrow `pattern`, `path` or `glob`{raise}; {whole}]\n"
             ));
         }
-        text.extend(troubles.line());
+        text.extend(unreadable.line());
         ToolOutput::new(text, Details::None)
     }
 }
 
 /// The lines of all files as far as they are shown.
 #[derive(Debug, Default)]
-struct Shown {
+struct ShownLines {
     text: String,
     weight: usize,
     matches: u64,
@@ -353,14 +353,14 @@ struct Shown {
     cut: bool,
 }
 
-impl Shown {
+impl ShownLines {
     /// Adds the lines of the next file. With context, files stand apart as groups do.
-    fn add(&mut self, lines: &[Line], limit: u64, apart: bool) {
+    fn add(&mut self, lines: &[HitLine], limit: u64, apart: bool) {
         if apart && !self.text.is_empty() {
             self.text.push_str("--\n");
         }
         for line in lines {
-            let weight = budget::weight(&line.text);
+            let weight = budget::token_weight(&line.text);
             let full = self.weight + weight > walk::MAX_BYTES;
             self.cut |= full || (line.matches && self.matches >= limit);
             if self.cut {

@@ -25,7 +25,7 @@ pub fn plain(raw: &str) -> String {
 
 /// The text, lines folded, with or without its colours.
 pub fn render(raw: &str, colours: Colours) -> String {
-    let mut screen = Screen::new(raw.len(), colours);
+    let mut screen = LineEditor::new(raw.len(), colours);
     let mut rest = raw;
     while let Some(at) = rest.find(|character: char| character.is_control()) {
         let (text, control) = rest.split_at_checked(at).unwrap_or((rest, ""));
@@ -36,7 +36,7 @@ pub fn render(raw: &str, colours: Colours) -> String {
     screen.finish()
 }
 
-struct Screen {
+struct LineEditor {
     out: String,
     /// The line so far: characters and the index of the pen each was written with.
     line: Vec<(char, u32)>,
@@ -49,9 +49,9 @@ struct Screen {
     shown: u32,
 }
 
-impl Screen {
+impl LineEditor {
     fn new(size: usize, colours: Colours) -> Self {
-        Screen {
+        LineEditor {
             out: String::with_capacity(size),
             line: Vec::new(),
             column: 0,

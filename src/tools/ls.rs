@@ -9,8 +9,8 @@ use std::os::unix::fs::FileTypeExt;
 use tokio_util::sync::CancellationToken;
 
 use super::budget;
-use super::budget::Whole;
-use super::walk::{self, First, Place, Troubles};
+use super::budget::FullResults;
+use super::walk::{self, FirstResults, SearchRoot, Unreadable};
 use super::{Details, Tool, ToolContext, ToolError, ToolOutput, ToolSpec, args, paths};
 
 /// Entries shown unless the call says otherwise.
@@ -24,7 +24,7 @@ pub struct Ls {
 
 /// Its arguments.
 #[derive(Debug, serde::Deserialize, schemars::JsonSchema)]
-pub struct Args {
+pub struct LsArgs {
     /// Directory to list. Default: the working directory.
     pub path: Option<String>,
     /// Maximum number of entries to return. Default: 500.
@@ -33,13 +33,13 @@ pub struct Args {
 
 impl Default for Ls {
     fn default() -> Self {
-        let spec = args::spec::<Args>("ls", include_str!("ls.md"));
+        let spec = args::spec::<LsArgs>("ls", include_str!("ls.md"));
         Ls { spec: ToolSpec { read_only: true, ..spec } }
     }
 }
 
 impl Tool for Ls {
-    type Args = Args;
+    type Args = LsArgs;
 
     fn spec(&self) -> &ToolSpec {
         &self.spec
@@ -49,21 +49,21 @@ impl Tool for Ls {
         args::partial(args, "path").unwrap_or(".").into()
     }
 
-    async fn run(&self, args: Args, context: ToolContext) -> Result<ToolOutput, ToolError> {
+    async fn run(&self, args: LsArgs, context: ToolContext) -> Result<ToolOutput, ToolError> {
         walk::on_thread(context, move |context, wanted| list(args, context, wanted)).await
     }
 }
 
-fn list(args: Args, context: &ToolContext, wanted: &CancellationToken) -> Result<ToolOutput, ToolError> {
-    let place = Place::find(context, args.path)?;
+fn list(args: LsArgs, context: &ToolContext, wanted: &CancellationToken) -> Result<ToolOutput, ToolError> {
+    let place = SearchRoot::find(context, args.path)?;
     if !place.metadata.is_dir() {
         let what = paths::odd_kind(&place.metadata).unwrap_or("a file; `read` shows it");
         return Err(ToolError::refused(format!("{} is not a directory but {what}", place.given)));
     }
     let limit = args.limit.unwrap_or(LIMIT).max(1);
-    let mut first = First::new(limit);
-    let mut troubles = Troubles::default();
-    let mut whole = Whole::new(&context.scratch, "ls");
+    let mut first = FirstResults::new(limit);
+    let mut unreadable = Unreadable::default();
+    let mut whole = FullResults::new(&context.scratch, "ls");
     let failed = |error| paths::cannot(&place.given, &place.root, "list", &error);
     for entry in fs::read_dir(&place.root).map_err(failed)? {
         if wanted.is_cancelled() {
@@ -72,14 +72,14 @@ fn list(args: Args, context: &ToolContext, wanted: &CancellationToken) -> Result
         match entry {
             Ok(entry) => {
                 let line = line(&entry);
-                let weight = budget::weight(&line) + 1;
+                let weight = budget::token_weight(&line) + 1;
                 whole.add(&format!("{line}\n"));
                 first.push(entry.file_name().as_encoded_bytes().to_vec(), line, 1, weight);
             }
-            Err(error) => troubles.add(&place, &place.root, &paths::reason(&error)),
+            Err(error) => unreadable.add(&place, &place.root, &paths::reason(&error)),
         }
     }
-    Ok(answer(first, whole, &troubles, &place, limit))
+    Ok(answer(first, whole, &unreadable, &place, limit))
 }
 
 /// The name, with a mark that says what it is.
@@ -106,10 +106,10 @@ fn mark(kind: FileType) -> &'static str {
 }
 
 fn answer(
-    first: First<String>,
-    whole: Whole<'_>,
-    troubles: &Troubles,
-    place: &Place,
+    first: FirstResults<String>,
+    whole: FullResults<'_>,
+    unreadable: &Unreadable,
+    place: &SearchRoot,
     limit: u64,
 ) -> ToolOutput {
     let total = first.seen();
@@ -125,6 +125,6 @@ fn answer(
         let whole = whole.finish();
         text.push_str(&format!("[{shown} of {total} entries are shown; {how}; {whole}]\n"));
     }
-    text.extend(troubles.line());
+    text.extend(unreadable.line());
     ToolOutput::new(text, Details::Paths { paths: names, cut })
 }

@@ -43,7 +43,7 @@ use tokio::sync::watch;
 use tokio_util::sync::CancellationToken;
 
 pub use details::{Content, Details, FileDiff, Hunk, TerminalOutput, ToolOutput};
-use file_versions::Ledger;
+use file_versions::FileVersions;
 use process::ChildEnv;
 use scratch::Scratch;
 
@@ -89,18 +89,18 @@ impl ToolError {
 /// Where a running tool puts its answer so far. The newest value replaces the one before, so
 /// a fast writer costs a slow reader nothing.
 #[derive(Clone, Debug)]
-pub struct Progress(Option<watch::Sender<ToolOutput>>);
+pub struct ToolProgress(Option<watch::Sender<ToolOutput>>);
 
-impl Progress {
+impl ToolProgress {
     /// A progress sink and the end that watches it.
     pub fn channel() -> (Self, watch::Receiver<ToolOutput>) {
         let (sender, receiver) = watch::channel(ToolOutput::default());
-        (Progress(Some(sender)), receiver)
+        (ToolProgress(Some(sender)), receiver)
     }
 
     /// A sink that nobody watches.
     pub fn none() -> Self {
-        Progress(None)
+        ToolProgress(None)
     }
 
     /// Replaces what watchers see.
@@ -113,7 +113,7 @@ impl Progress {
 
 /// What the model at the other end can take. Tools shape their answers by it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Limits {
+pub struct OutputLimits {
     /// Largest answer to the model, in bytes of text.
     pub max_bytes: usize,
     /// Largest answer to the model, in lines.
@@ -124,15 +124,15 @@ pub struct Limits {
     pub images: bool,
 }
 
-impl Default for Limits {
+impl Default for OutputLimits {
     fn default() -> Self {
-        Limits { max_bytes: 256 * 1024, max_lines: 5_000, max_tokens: 64_000, images: false }
+        OutputLimits { max_bytes: 256 * 1024, max_lines: 5_000, max_tokens: 64_000, images: false }
     }
 }
 
-impl Limits {
-    /// The most that an answer may weigh, see [`budget::weight`].
-    pub fn weight(&self) -> usize {
+impl OutputLimits {
+    /// The most that an answer may weigh, see [`budget::token_weight`].
+    pub fn token_weight(&self) -> usize {
         self.max_bytes.min(self.max_tokens.saturating_mul(budget::TOKEN))
     }
 
@@ -140,7 +140,7 @@ impl Limits {
     /// most. 0 when that is not known.
     pub fn within_window(self, window: u64) -> Self {
         match usize::try_from(window / 4) {
-            Ok(quarter) if quarter > 0 => Limits { max_tokens: self.max_tokens.min(quarter), ..self },
+            Ok(quarter) if quarter > 0 => OutputLimits { max_tokens: self.max_tokens.min(quarter), ..self },
             _ => self,
         }
     }
@@ -155,15 +155,15 @@ pub struct ToolContext {
     /// lets a tool stop in order and report what it had.
     pub cancel: CancellationToken,
     /// Where the answer so far is shown.
-    pub progress: Progress,
+    pub progress: ToolProgress,
     /// Which versions of which files the model has seen; also queues calls on one file.
-    pub ledger: Arc<Ledger>,
+    pub file_versions: Arc<FileVersions>,
     /// tau's own temporary folder, for output too large for the model.
     pub scratch: Arc<Scratch>,
     /// The environment of child processes.
     pub env: Arc<ChildEnv>,
     /// What the model can take.
-    pub limits: Limits,
+    pub limits: OutputLimits,
     /// Timeout of a shell call that names none, in seconds; none means no timeout.
     pub default_timeout: Option<u64>,
 }
@@ -189,7 +189,7 @@ pub trait Tool: Send + Sync + 'static {
 }
 
 /// The future of a running call.
-pub type Running<'a> = Pin<Box<dyn Future<Output = Result<ToolOutput, ToolError>> + Send + 'a>>;
+pub type RunningCall<'a> = Pin<Box<dyn Future<Output = Result<ToolOutput, ToolError>> + Send + 'a>>;
 
 /// A tool as the loop and decorators see it: arguments are JSON.
 pub trait AnyTool: Send + Sync {
@@ -201,7 +201,7 @@ pub trait AnyTool: Send + Sync {
 
     /// Checks the arguments against the schema and carries the call out. A wrong argument is
     /// a refusal that names the field.
-    fn run(&self, args: Value, context: ToolContext) -> Running<'_>;
+    fn run(&self, args: Value, context: ToolContext) -> RunningCall<'_>;
 }
 
 impl<T: Tool> AnyTool for T {
@@ -213,7 +213,7 @@ impl<T: Tool> AnyTool for T {
         Tool::title(self, args)
     }
 
-    fn run(&self, args: Value, context: ToolContext) -> Running<'_> {
+    fn run(&self, args: Value, context: ToolContext) -> RunningCall<'_> {
         Box::pin(async move {
             let typed = args::parse::<T::Args>(args, Tool::spec(self))?;
             Tool::run(self, typed, context).await

@@ -28,7 +28,7 @@ pub fn resolve(cwd: &Path, given: &str) -> PathBuf {
 }
 
 /// One name for a file whatever path leads to it: links are followed as far as the path
-/// exists. The key of the ledger and of the queue of calls.
+/// exists. The key of the file_versions and of the queue of calls.
 pub fn identity(path: &Path) -> PathBuf {
     if let Ok(canonical) = fs::canonicalize(path) {
         return canonical;

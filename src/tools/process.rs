@@ -3,9 +3,9 @@
 //! A command runs in its own session without a terminal, stdin null, both streams in one pipe,
 //! so that the order of what it wrote is kept; or, for a person, in a terminal of its own. The
 //! call ends when the shell exits plus a short grace for the pipe. Parts: `process/environment.rs`
-//! (what children know), `pty.rs` (the terminal), `shown.rs` (what is kept of what is drawn in
+//! (what children know), `pty.rs` (the terminal), `screen.rs` (what is kept of what is drawn in
 //! it), `capture.rs` (output in bounded memory), `report.rs` (telling of it), `spill.rs` (the
-//! whole in a file), `family.rs` (all processes of a command, and their end). What the model
+//! whole in a file), `tree.rs` (all processes of a command, and their end). What the model
 //! reads of it is made in `bash.rs`.
 
 pub mod capture;
@@ -37,16 +37,16 @@ use super::TerminalOutput;
 use super::scratch::Scratch;
 use capture::Capture;
 pub use environment::ChildEnv;
-use process_tree::{Family, Member};
+use process_tree::{ProcessTree, TreeMember};
 use pty::Pty;
 pub use report::{Flow, OnOutput};
 use report::{Report, snapshot};
-use screen_lines::Shown;
+use screen_lines::ScreenLines;
 use spill::{Spill, Spilled};
 
 /// How long the pipe is read after the shell has exited.
 const GRACE: Duration = Duration::from_millis(200);
-/// Output shown when it has ended, in bytes from the end.
+/// Output screen when it has ended, in bytes from the end.
 const SHOWN_ENDED: usize = 64 * 1024;
 /// One read. Also the size asked for the pipe, so that a fast writer is not woken too often.
 const PIECE: usize = 128 * 1024;
@@ -54,7 +54,7 @@ const PIPE_SIZE: usize = 512 * 1024;
 
 /// How a command ended.
 #[derive(Clone, Debug, PartialEq)]
-pub struct Finished {
+pub struct FinishedCommand {
     /// Its output and exit code or signal.
     pub output: TerminalOutput,
     /// True when it was ended because of the token.
@@ -69,7 +69,7 @@ pub struct Finished {
     pub spilled: Spilled,
     /// Background processes that go on and hold the output open. What they write from now on
     /// goes to the end of the spilled file.
-    pub holders: Vec<Member>,
+    pub survivors: Vec<TreeMember>,
 }
 
 /// What to run.
@@ -85,7 +85,7 @@ pub struct ShellCommand<'a> {
 
 /// Where a command finds its input and leaves its output.
 #[derive(Debug)]
-pub enum Place {
+pub enum CommandIo {
     /// No input, and one pipe for both streams.
     Pipe(Flow),
     /// A terminal of its own.
@@ -100,35 +100,35 @@ pub enum Place {
 /// # Errors
 /// When the shell cannot be started.
 pub async fn run(
-    place: Place,
+    place: CommandIo,
     command: ShellCommand<'_>,
     env: &ChildEnv,
     scratch: &Scratch,
     cancel: CancellationToken,
     on_output: &mut OnOutput<'_>,
-) -> io::Result<Finished> {
+) -> io::Result<FinishedCommand> {
     let started = Instant::now();
     let flow = match &place {
-        Place::Pipe(flow) => *flow,
+        CommandIo::Pipe(flow) => *flow,
         // A screen is drawn from all that was written, so a flood has to wait.
-        Place::Terminal(_) => Flow::All,
+        CommandIo::Terminal(_) => Flow::All,
     };
-    let shown = match &place {
-        Place::Pipe(_) => None,
-        Place::Terminal(pty) => Some(Shown::new(pty.window())),
+    let screen = match &place {
+        CommandIo::Pipe(_) => None,
+        CommandIo::Terminal(pty) => Some(ScreenLines::new(pty.window())),
     };
-    let (child, output, family) = spawn(place, &command, env)?;
+    let (child, output, tree) = spawn(place, &command, env)?;
     let run = Run {
         child,
         output: Some(output),
-        shown,
-        family: Armed(Some(family)),
+        screen,
+        tree: Armed(Some(tree)),
         capture: Capture::default(),
         spill: Spill::default(),
         report: Report::new(flow, on_output),
         status: None,
         ending: None,
-        why: Why::Itself,
+        why: EndReason::Itself,
     };
     let deadline = command.timeout.and_then(|seconds| started.checked_add(Duration::from_secs(seconds)));
     run.until_its_end(started, deadline, scratch, cancel).await
@@ -153,7 +153,11 @@ impl Output {
 }
 
 /// Starts the shell. Its end of the pipe or terminal is closed here when this returns.
-fn spawn(place: Place, command: &ShellCommand<'_>, env: &ChildEnv) -> io::Result<(Child, Output, Family)> {
+fn spawn(
+    place: CommandIo,
+    command: &ShellCommand<'_>,
+    env: &ChildEnv,
+) -> io::Result<(Child, Output, ProcessTree)> {
     let id = run_id();
     let mut shell = Command::new(command.shell);
     shell
@@ -164,14 +168,14 @@ fn spawn(place: Place, command: &ShellCommand<'_>, env: &ChildEnv) -> io::Result
         .envs(env.variables().iter().map(|(name, value)| (name, value)))
         .env(process_tree::MARK, &id);
     let (output, [stdin, stdout, stderr]) = match place {
-        Place::Pipe(_) => {
+        CommandIo::Pipe(_) => {
             let (reader, writer) = io::pipe()?;
             // Larger is only faster; a limit on pipes of one user is no reason to fail.
             rustix::pipe::fcntl_setpipe_size(&reader, PIPE_SIZE).ok();
             let ends = [Stdio::null(), Stdio::from(writer.try_clone()?), Stdio::from(writer)];
             (Output::Pipe(pipe::Receiver::from_owned_fd(OwnedFd::from(reader))?), ends)
         }
-        Place::Terminal(pty) => {
+        CommandIo::Terminal(pty) => {
             shell.env("TERM", "xterm-256color");
             let ends = pty.ends()?;
             (Output::Terminal(pty), ends)
@@ -182,7 +186,7 @@ fn spawn(place: Place, command: &ShellCommand<'_>, env: &ChildEnv) -> io::Result
     let child = shell.spawn()?;
     let leader = child.id().and_then(|id| Pid::from_raw(i32::try_from(id).ok()?));
     let leader = leader.ok_or_else(|| io::Error::other("the shell ended before it began"))?;
-    Ok((child, output, Family::new(leader, &id)))
+    Ok((child, output, ProcessTree::new(leader, &id)))
 }
 
 /// Names a run: unique among the processes of this machine and the runs of this process.
@@ -210,19 +214,19 @@ fn own_session(shell: &mut Command, has_terminal: bool) {
     }
 }
 
-/// Kills the family when dropped, unless it was taken out.
-struct Armed(Option<Family>);
+/// Kills the tree when dropped, unless it was taken out.
+struct Armed(Option<ProcessTree>);
 
 impl Drop for Armed {
     fn drop(&mut self) {
-        if let Some(family) = &self.0 {
-            family.kill_now();
+        if let Some(tree) = &self.0 {
+            tree.kill_now();
         }
     }
 }
 
 #[derive(Clone, Copy, PartialEq, Eq)]
-enum Why {
+enum EndReason {
     Itself,
     Cancelled,
     TimedOut,
@@ -233,15 +237,15 @@ struct Run<'a> {
     /// None once every writer has closed it.
     output: Option<Output>,
     /// The screen of the terminal, when there is one.
-    shown: Option<Shown>,
-    family: Armed,
+    screen: Option<ScreenLines>,
+    tree: Armed,
     capture: Capture,
     spill: Spill,
     report: Report<'a>,
     status: Option<ExitStatus>,
-    /// The thread that ends the family, once that was asked for.
+    /// The thread that ends the tree, once that was asked for.
     ending: Option<JoinHandle<()>>,
-    why: Why,
+    why: EndReason,
 }
 
 impl Run<'_> {
@@ -251,15 +255,15 @@ impl Run<'_> {
         deadline: Option<Instant>,
         scratch: &Scratch,
         cancel: CancellationToken,
-    ) -> io::Result<Finished> {
+    ) -> io::Result<FinishedCommand> {
         let mut piece = vec![0; PIECE];
         let mut grace = started;
         while !self.is_over() {
             let waiting = self.status.is_none();
             tokio::select! {
                 biased;
-                () = cancel.cancelled(), if self.why == Why::Itself => self.end(Why::Cancelled),
-                () = at(deadline), if waiting && self.why == Why::Itself => self.end(Why::TimedOut),
+                () = cancel.cancelled(), if self.why == EndReason::Itself => self.end(EndReason::Cancelled),
+                () = at(deadline), if waiting && self.why == EndReason::Itself => self.end(EndReason::TimedOut),
                 status = self.child.wait(), if waiting => {
                     self.ended_with(status?);
                     grace = Instant::now() + GRACE;
@@ -298,16 +302,16 @@ impl Run<'_> {
         self.status.is_some() && self.output.is_none() && self.ending.is_none()
     }
 
-    /// Has the family ended by a thread, while output is still read.
-    fn end(&mut self, why: Why) {
+    /// Has the tree ended by a thread, while output is still read.
+    fn end(&mut self, why: EndReason) {
         self.why = why;
-        if let Some(family) = self.family.0.clone() {
-            self.ending = Some(tokio::task::spawn_blocking(move || family.end()));
+        if let Some(tree) = self.tree.0.clone() {
+            self.ending = Some(tokio::task::spawn_blocking(move || tree.end()));
         }
     }
 
     async fn take(&mut self, piece: &[u8], scratch: &Scratch) {
-        let kept = lines(&mut self.shown, &self.output, piece);
+        let kept = lines(&mut self.screen, &self.output, piece);
         self.keep(&kept, scratch).await;
         self.report.take(piece);
         if self.report.is_due() {
@@ -327,19 +331,19 @@ impl Run<'_> {
         self.capture.push(kept);
     }
 
-    async fn finish(mut self, duration: Duration, scratch: &Scratch) -> io::Result<Finished> {
+    async fn finish(mut self, duration: Duration, scratch: &Scratch) -> io::Result<FinishedCommand> {
         // A process that was asked to end is not let go; one that ended by itself may leave
         // others behind on purpose.
-        let family = self.family.0.take();
-        if let Some(shown) = self.shown.take() {
-            self.keep(&shown.rest(), scratch).await;
+        let tree = self.tree.0.take();
+        if let Some(screen) = self.screen.take() {
+            self.keep(&screen.rest(), scratch).await;
         }
-        let mut holders = Vec::new();
+        let mut survivors = Vec::new();
         let mut spilled = None;
-        if let (Some(output), Some(family)) = (self.output.take(), family) {
+        if let (Some(output), Some(tree)) = (self.output.take(), tree) {
             let link = output.link();
-            holders = tokio::task::spawn_blocking(move || family.holders(&link)).await.unwrap_or_default();
-            if !holders.is_empty() {
+            survivors = tokio::task::spawn_blocking(move || tree.survivors(&link)).await.unwrap_or_default();
+            if !survivors.is_empty() {
                 self.spill.begin(scratch, &self.capture).await;
                 spilled = Some(Spilled { path: self.spill.path().cloned(), trouble: None });
                 read_on(output, std::mem::take(&mut self.spill));
@@ -356,14 +360,14 @@ impl Run<'_> {
         output.exit_code = self.status.and_then(|status| status.code());
         output.signal = self.status.and_then(|status| status.signal());
         output.full_output_path = spilled.path.as_ref().map(|path| path.display().to_string());
-        Ok(Finished {
+        Ok(FinishedCommand {
             output,
-            cancelled: self.why == Why::Cancelled,
-            timed_out: self.why == Why::TimedOut,
+            cancelled: self.why == EndReason::Cancelled,
+            timed_out: self.why == EndReason::TimedOut,
             duration_ms: u64::try_from(duration.as_millis()).unwrap_or(u64::MAX),
             capture: self.capture,
             spilled,
-            holders,
+            survivors,
         })
     }
 }
@@ -390,12 +394,12 @@ async fn read(output: &mut Option<Output>, piece: &mut [u8]) -> io::Result<usize
 }
 
 /// What is kept of a piece: of a pipe all, of a terminal the lines that left its screen.
-fn lines<'a>(shown: &mut Option<Shown>, output: &Option<Output>, piece: &'a [u8]) -> Cow<'a, [u8]> {
-    let Some(shown) = shown else { return Cow::Borrowed(piece) };
+fn lines<'a>(screen: &mut Option<ScreenLines>, output: &Option<Output>, piece: &'a [u8]) -> Cow<'a, [u8]> {
+    let Some(screen) = screen else { return Cow::Borrowed(piece) };
     if let Some(Output::Terminal(pty)) = output {
-        shown.resize(pty.window());
+        screen.resize(pty.window());
     }
-    Cow::Owned(shown.take(piece))
+    Cow::Owned(screen.take(piece))
 }
 
 /// Goes on reading for processes left in the background: a closed pipe would end a server at
@@ -403,19 +407,19 @@ fn lines<'a>(shown: &mut Option<Shown>, output: &Option<Output>, piece: &'a [u8]
 fn read_on(output: Output, spill: Spill) {
     tokio::spawn(async move {
         let mut piece = vec![0; 16 * 1024];
-        let mut shown = match &output {
+        let mut screen = match &output {
             Output::Pipe(_) => None,
-            Output::Terminal(pty) => Some(Shown::new(pty.window())),
+            Output::Terminal(pty) => Some(ScreenLines::new(pty.window())),
         };
         let mut output = Some(output);
         while let Ok(length) = read(&mut output, &mut piece).await {
             if length == 0 {
                 break;
             }
-            spill.write(&lines(&mut shown, &output, piece.get(..length).unwrap_or_default())).await;
+            spill.write(&lines(&mut screen, &output, piece.get(..length).unwrap_or_default())).await;
         }
-        if let Some(shown) = shown {
-            spill.write(&shown.rest()).await;
+        if let Some(screen) = screen {
+            spill.write(&screen.rest()).await;
         }
         spill.finish().await;
     });

@@ -12,15 +12,15 @@ use std::time::Duration;
 
 use super::encoding::{self, Encoding, Exact, PROBE, Probe};
 use super::file_task;
-use super::file_task::{FileCall, OnAbort};
+use super::file_task::{FileTask, OnAbort};
 use super::file_versions::Stamp;
 use super::replace_file::MAX_FILE;
 use super::{Details, Tool, ToolContext, ToolError, ToolOutput, ToolSpec, args, paths};
-use window::{Ask, Window};
+use window::{LineWindow, WindowRequest};
 
 /// Most lines of one answer.
 const MAX_LINES: usize = 5_000;
-/// A file up to this size is read whole, so that the ledger knows its content.
+/// A file up to this size is read whole, so that the file_versions knows its content.
 const WHOLE: u64 = 4 * 1024 * 1024;
 /// How long the lines beyond the window are counted.
 const COUNTING: Duration = Duration::from_secs(3);
@@ -33,7 +33,7 @@ pub struct Read {
 
 /// Its arguments.
 #[derive(Debug, serde::Deserialize, schemars::JsonSchema)]
-pub struct Args {
+pub struct ReadArgs {
     /// Path of the file.
     pub path: String,
     /// First line to return, counted from 1.
@@ -44,13 +44,13 @@ pub struct Args {
 
 impl Default for Read {
     fn default() -> Self {
-        let spec = args::spec::<Args>("read", include_str!("read.md"));
+        let spec = args::spec::<ReadArgs>("read", include_str!("read.md"));
         Read { spec: ToolSpec { read_only: true, ..spec } }
     }
 }
 
 impl Tool for Read {
-    type Args = Args;
+    type Args = ReadArgs;
 
     fn spec(&self) -> &ToolSpec {
         &self.spec
@@ -69,83 +69,88 @@ impl Tool for Read {
         }
     }
 
-    async fn run(&self, args: Args, context: ToolContext) -> Result<ToolOutput, ToolError> {
-        let Args { path, offset, limit } = args;
-        file_task::run(path, context, OnAbort::Leave, move |call| read(call, offset, limit)).await
+    async fn run(&self, args: ReadArgs, context: ToolContext) -> Result<ToolOutput, ToolError> {
+        let ReadArgs { path, offset, limit } = args;
+        file_task::run(path, context, OnAbort::Leave, move |task| read(task, offset, limit)).await
     }
 }
 
-fn read(call: &FileCall, offset: Option<u64>, limit: Option<u64>) -> Result<ToolOutput, ToolError> {
-    let (mut file, metadata) = paths::open_regular(&call.path, &call.given)?;
+fn read(task: &FileTask, offset: Option<u64>, limit: Option<u64>) -> Result<ToolOutput, ToolError> {
+    let (mut file, metadata) = paths::open_regular(&task.path, &task.given)?;
     let failed = |error: io::Error| match error.kind() {
         io::ErrorKind::Interrupted => ToolError::aborted(),
-        _ => paths::cannot(&call.given, &call.path, "read", &error),
+        _ => paths::cannot(&task.given, &task.path, "read", &error),
     };
     let mut start = Vec::new();
     (&mut file).take(WHOLE + 1).read_to_end(&mut start).map_err(failed)?;
     let whole = start.len() as u64 <= WHOLE;
     if let Some(format) = picture::format(&start) {
-        let bytes = rest_of(call, start, &mut file, &metadata).map_err(failed)?;
-        return picture::answer(call, format, &bytes);
+        let bytes = rest_of(task, start, &mut file, &metadata).map_err(failed)?;
+        return picture::answer(task, format, &bytes);
     }
-    let ask = ask(call, offset, limit);
+    let request = request(task, offset, limit);
     let (window, notes) = match encoding::probe(&start) {
-        Probe::Binary => return Err(binary(call, &metadata)),
+        Probe::Binary => return Err(binary(task, &metadata)),
         Probe::Wide(encoding) => {
-            let bytes = rest_of(call, start, &mut file, &metadata).map_err(failed)?;
-            see(call, &metadata, Some(&bytes));
+            let bytes = rest_of(task, start, &mut file, &metadata).map_err(failed)?;
+            see(task, &metadata, Some(&bytes));
             let (text, exact) = encoding::decode(&bytes, encoding);
-            let window = Window::cut(text.as_bytes(), &ask, &call.wanted).map_err(failed)?;
+            let window = LineWindow::cut(text.as_bytes(), &request, &task.wanted).map_err(failed)?;
             (window, vec![decoded(encoding, exact)])
         }
         Probe::Narrow => {
-            see(call, &metadata, whole.then_some(start.as_slice()));
-            narrow_window(call, &start, file, &ask).map_err(failed)?
+            see(task, &metadata, whole.then_some(start.as_slice()));
+            narrow_window(task, &start, file, &request).map_err(failed)?
         }
     };
-    answer(call, &ask, limit, window, notes)
+    answer(task, &request, limit, window, notes)
 }
 
-/// Notes in the ledger what the model is about to see.
-fn see(call: &FileCall, metadata: &Metadata, content: Option<&[u8]>) {
-    call.context.ledger.saw(&call.key, Stamp::from(metadata), content);
+/// Notes in the file_versions what the model is about to see.
+fn see(task: &FileTask, metadata: &Metadata, content: Option<&[u8]>) {
+    task.context.file_versions.record(&task.key, Stamp::from(metadata), content);
 }
 
 /// The whole file, for what cannot be streamed.
-fn rest_of(call: &FileCall, mut start: Vec<u8>, file: &mut File, metadata: &Metadata) -> io::Result<Vec<u8>> {
+fn rest_of(task: &FileTask, mut start: Vec<u8>, file: &mut File, metadata: &Metadata) -> io::Result<Vec<u8>> {
     if metadata.len() > MAX_FILE {
         return Err(io::Error::other(format!(
             "it has {} MB, too many for a file of its kind",
             metadata.len() >> 20
         )));
     }
-    if call.go_on().is_err() {
+    if task.check_wanted().is_err() {
         return Err(io::ErrorKind::Interrupted.into());
     }
     file.take(MAX_FILE).read_to_end(&mut start)?;
     Ok(start)
 }
 
-fn ask(call: &FileCall, offset: Option<u64>, limit: Option<u64>) -> Ask {
-    let most = call.context.limits.max_lines.min(MAX_LINES);
+fn request(task: &FileTask, offset: Option<u64>, limit: Option<u64>) -> WindowRequest {
+    let most = task.context.limits.max_lines.min(MAX_LINES);
     let wanted = limit.map_or(most, |limit| usize::try_from(limit).unwrap_or(most).clamp(1, most));
-    // When the model names a window it can take, it does not ask how long the file is.
+    // When the model names a window it can take, it does not request how long the file is.
     let own_window = limit.is_some_and(|limit| limit <= most as u64);
-    Ask {
+    WindowRequest {
         first: offset.unwrap_or(1).max(1),
         lines: wanted,
         // Room for the notes around the lines.
-        weight: call.context.limits.weight().saturating_sub(512),
+        weight: task.context.limits.token_weight().saturating_sub(512),
         line_end: b'\n',
         count: (!own_window).then_some(COUNTING),
     }
 }
 
-fn narrow_window(call: &FileCall, start: &[u8], file: File, ask: &Ask) -> io::Result<(Window, Vec<String>)> {
+fn narrow_window(
+    task: &FileTask,
+    start: &[u8],
+    file: File,
+    request: &WindowRequest,
+) -> io::Result<(LineWindow, Vec<String>)> {
     let mut notes = Vec::new();
     let probe = start.get(..PROBE).unwrap_or(start);
     let old_mac = memchr::memchr(b'\n', start).is_none() && memchr::memchr(b'\r', probe).is_some();
-    let ask = Ask { line_end: if old_mac { b'\r' } else { b'\n' }, ..ask.clone() };
+    let request = WindowRequest { line_end: if old_mac { b'\r' } else { b'\n' }, ..request.clone() };
     if old_mac {
         notes.push("its lines end in CR alone".into());
     }
@@ -153,7 +158,7 @@ fn narrow_window(call: &FileCall, start: &[u8], file: File, ask: &Ask) -> io::Re
     if text.is_some() {
         notes.push("it begins with a UTF-8 byte order mark, which is not shown".into());
     }
-    let mut window = Window::cut(text.unwrap_or(start).chain(file), &ask, &call.wanted)?;
+    let mut window = LineWindow::cut(text.unwrap_or(start).chain(file), &request, &task.wanted)?;
     let shown: Vec<u8> = window.lines.iter().flat_map(|line| line.bytes.iter().copied()).collect();
     let encoding = encoding::narrow(&shown);
     let broken = std::str::from_utf8(&shown).is_err();
@@ -173,40 +178,40 @@ fn decoded(encoding: Encoding, exact: Exact) -> String {
     format!("it is not UTF-8; decoded from {}{broken}", encoding.name())
 }
 
-fn binary(call: &FileCall, metadata: &Metadata) -> ToolError {
+fn binary(task: &FileTask, metadata: &Metadata) -> ToolError {
     ToolError::refused(format!(
         "{0} is a binary file ({1} bytes); look at it with bash: `file {0}` or `xxd {0} | head`",
-        call.given,
+        task.given,
         metadata.len()
     ))
 }
 
 fn answer(
-    call: &FileCall,
-    ask: &Ask,
+    task: &FileTask,
+    request: &WindowRequest,
     limit: Option<u64>,
-    window: Window,
+    window: LineWindow,
     mut notes: Vec<String>,
 ) -> Result<ToolOutput, ToolError> {
     let shown = window.lines.len() as u64;
     let total = window.counted;
-    if shown == 0 && total == 0 && ask.first == 1 {
-        return Ok(ToolOutput::new(format!("({} is empty)", call.given), Details::None));
+    if shown == 0 && total == 0 && request.first == 1 {
+        return Ok(ToolOutput::new(format!("({} is empty)", task.given), Details::None));
     }
     if shown == 0 {
         let lines = if total == 1 { "1 line".into() } else { format!("{total} lines") };
         return Err(ToolError::refused(format!(
             "offset {} is past the end: {} has {lines}",
-            ask.first, call.given
+            request.first, task.given
         )));
     }
     let mut text = String::new();
-    let last = ask.first + shown - 1;
+    let last = request.first + shown - 1;
     let asked = limit.is_some_and(|limit| limit == shown);
     if window.more && !asked {
-        text.push_str(&warning(ask.first, shown, &window));
+        text.push_str(&warning(request.first, shown, &window));
     }
-    for (line, number) in window.lines.iter().zip(ask.first..) {
+    for (line, number) in window.lines.iter().zip(request.first..) {
         text.push_str(&format!("{number:>6}  "));
         text.push_str(&line.text());
         text.push('\n');
@@ -215,12 +220,12 @@ fn answer(
         notes.push(format!("more lines follow; go on with offset {}", last + 1));
     }
     for note in notes {
-        text.push_str(&format!("[{}: {note}]\n", call.given));
+        text.push_str(&format!("[{}: {note}]\n", task.given));
     }
     Ok(ToolOutput::new(text, Details::None))
 }
 
-fn warning(first: u64, shown: u64, window: &Window) -> String {
+fn warning(first: u64, shown: u64, window: &LineWindow) -> String {
     let total = window.counted;
     let more = if window.complete { "" } else { "more than " };
     let which = if first == 1 { format!("first {shown}") } else { format!("{shown} from line {first} on") };

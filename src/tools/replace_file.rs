@@ -5,7 +5,7 @@
 //! what the file is (it has other hard links, or an owner that cannot be kept, or its directory
 //! takes no new files) the file is written in place and put back as it was if that fails.
 //! Symbolic links are followed: the link stays, its target changes. Decides nothing about
-//! whether the change is wanted; `ledger.rs` guards that.
+//! whether the change is wanted; `file_versions.rs` guards that.
 
 use std::fs::{self, File, Metadata, OpenOptions, Permissions};
 use std::io::{self, ErrorKind, Read, Write};
@@ -37,7 +37,7 @@ pub enum Expected {
 /// # Errors
 /// A refusal, or [`ToolError::Aborted`] when the token was cancelled in time. In both cases the
 /// file is as it was.
-pub fn replace(
+pub fn replace_file(
     path: &Path,
     given: &str,
     bytes: &[u8],

@@ -11,8 +11,8 @@ pub mod sgr;
 
 use unicode_width::UnicodeWidthChar;
 
-pub use grid::{Cell, Line, Row};
-use grid::{Grid, Part};
+use grid::{ErasePart, Grid};
+pub use grid::{ScreenCell, ScreenLine, ScreenRow};
 
 /// No screen has more columns or rows than this.
 const MOST: u16 = 1_000;
@@ -36,7 +36,7 @@ pub struct Modes {
 
 /// A screen and the beginning of a sequence that has not come whole.
 #[derive(Clone, Debug, PartialEq)]
-pub struct Screen {
+pub struct TerminalScreen {
     main: Grid,
     /// The screen of a full-screen program.
     alternate: Option<Grid>,
@@ -58,11 +58,11 @@ pub struct Screen {
     last: char,
 }
 
-impl Screen {
+impl TerminalScreen {
     /// A blank screen.
     pub fn new(columns: u16, rows: u16) -> Self {
         let size = |cells: u16| usize::from(cells.clamp(1, MOST));
-        Screen {
+        TerminalScreen {
             main: Grid::new(size(columns), size(rows), true),
             alternate: None,
             modes: Modes::default(),
@@ -82,7 +82,7 @@ impl Screen {
 
     /// The same for output that comes from a pipe, where a line feed alone ends a line.
     pub fn for_pipe(columns: u16, rows: u16) -> Self {
-        Screen { returns: true, ..Screen::new(columns, rows) }
+        TerminalScreen { returns: true, ..TerminalScreen::new(columns, rows) }
     }
 
     /// Carries out what a program wrote. It may be cut anywhere.
@@ -120,7 +120,7 @@ impl Screen {
     }
 
     /// The rows that are shown, top to bottom.
-    pub fn rows(&self) -> impl Iterator<Item = &Row> {
+    pub fn rows(&self) -> impl Iterator<Item = &ScreenRow> {
         self.shown().rows()
     }
 
@@ -137,13 +137,13 @@ impl Screen {
     }
 
     /// The lines that scrolled out at the top since this was asked last.
-    pub fn take_settled(&mut self) -> Vec<Line> {
-        self.main.take_settled()
+    pub fn take_scrolled_off(&mut self) -> Vec<ScreenLine> {
+        self.main.take_scrolled_off()
     }
 
     /// The lines on the ordinary screen. With `to_cursor` those down to the cursor at least, as
     /// they would be printed; without, blank ones at the end are left out.
-    pub fn lines(&self, to_cursor: ToCursor) -> Vec<Line> {
+    pub fn lines(&self, to_cursor: ToCursor) -> Vec<ScreenLine> {
         let used = self.main.used();
         self.main.lines(match to_cursor {
             ToCursor::Yes => used.max(self.main.cursor.row + 1),
@@ -409,7 +409,7 @@ impl Screen {
         self.main.resize(columns, rows);
         let main = std::mem::replace(&mut self.main, Grid::new(1, 1, true));
         let returns = self.returns;
-        *self = Screen { main, returns, ..Screen::new(1, 1) };
+        *self = TerminalScreen { main, returns, ..TerminalScreen::new(1, 1) };
     }
 
     fn answer(&mut self, text: &str) {
@@ -428,9 +428,9 @@ pub enum ToCursor {
 
 fn erase(grid: &mut Grid, which: usize, last: char) {
     let part = match which {
-        0 => Part::FromCursor,
-        1 => Part::ToCursor,
-        2 => Part::All,
+        0 => ErasePart::FromCursor,
+        1 => ErasePart::ToCursor,
+        2 => ErasePart::All,
         _ => return,
     };
     if last == 'J' { grid.erase(part) } else { grid.erase_in_row(part) }

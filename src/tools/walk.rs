@@ -1,7 +1,7 @@
 //! Looking through many files: where, by which rules, and which of the results are kept.
 //!
 //! What grep, find and ls have in common. The rules for ignored and hidden files are those of
-//! ripgrep, whose library walks. Several threads walk, so results come in any order; [`First`]
+//! ripgrep, whose library walks. Several threads walk, so results come in any order; [`FirstResults`]
 //! keeps the first of them by path in bounded memory, so the answer is the same every time.
 
 use std::collections::BTreeMap;
@@ -20,7 +20,7 @@ const NAMED: usize = 3;
 
 /// Where to look.
 #[derive(Clone, Debug)]
-pub struct Place {
+pub struct SearchRoot {
     /// As the model wrote it; `.` when it named none.
     pub given: String,
     /// The absolute path.
@@ -28,7 +28,7 @@ pub struct Place {
     pub metadata: Metadata,
 }
 
-impl Place {
+impl SearchRoot {
     /// The place `given`, or the working directory.
     ///
     /// # Errors
@@ -40,7 +40,7 @@ impl Place {
         }
         let root = paths::resolve(&context.cwd, &given);
         let metadata = fs::metadata(&root).map_err(|error| paths::cannot(&given, &root, "search", &error))?;
-        Ok(Place { given, root, metadata })
+        Ok(SearchRoot { given, root, metadata })
     }
 
     /// The path below the root; empty for the root itself.
@@ -119,7 +119,7 @@ pub fn order(below: &Path) -> Vec<u8> {
 
 /// The first results by key, however they come. A result may count for several.
 #[derive(Debug)]
-pub struct First<T> {
+pub struct FirstResults<T> {
     most: u64,
     kept: BTreeMap<Vec<u8>, Kept<T>>,
     count: u64,
@@ -134,10 +134,10 @@ struct Kept<T> {
     bytes: usize,
 }
 
-impl<T> First<T> {
+impl<T> FirstResults<T> {
     /// Keeps at least `most`, if there are as many and they fit into one answer.
     pub fn new(most: u64) -> Self {
-        First { most, kept: BTreeMap::new(), count: 0, bytes: 0, seen: 0 }
+        FirstResults { most, kept: BTreeMap::new(), count: 0, bytes: 0, seen: 0 }
     }
 
     /// True when results at `key` or behind it cannot be among the first any more.
@@ -219,14 +219,14 @@ impl<T, F: FnMut(Vec<T>)> Drop for Batch<T, F> {
 
 /// Places that could not be looked at.
 #[derive(Debug, Default)]
-pub struct Troubles {
+pub struct Unreadable {
     named: BTreeMap<Vec<u8>, String>,
     count: u64,
 }
 
-impl Troubles {
+impl Unreadable {
     /// Notes one: what it is of, and why.
-    pub fn add(&mut self, place: &Place, path: &Path, why: &str) {
+    pub fn add(&mut self, place: &SearchRoot, path: &Path, why: &str) {
         self.count += 1;
         self.named.insert(order(place.below(path)), format!("{}: {why}", place.shown(path)));
         if self.named.len() > NAMED {
@@ -235,7 +235,7 @@ impl Troubles {
     }
 
     /// Notes an error of the walk.
-    pub fn add_walk(&mut self, place: &Place, error: &ignore::Error) {
+    pub fn add_walk(&mut self, place: &SearchRoot, error: &ignore::Error) {
         let path = path_of(error).unwrap_or(&place.root);
         // A file that went away while the walk went on is none of the answer.
         match error.io_error() {
@@ -296,7 +296,7 @@ mod tests {
         let sorted = ["a", "a/b/c", "a/z", "a.txt", "b", "b/x"];
         for turn in 0..names.len() {
             for most in 1..=names.len() {
-                let mut first = First::new(most as u64);
+                let mut first = FirstResults::new(most as u64);
                 for name in names.iter().cycle().skip(turn).take(names.len()) {
                     first.push(order(Path::new(name)), *name, 1, 10);
                 }
@@ -309,7 +309,7 @@ mod tests {
 
     #[test]
     fn what_is_kept_fits_into_an_answer() {
-        let mut first = First::new(1_000_000);
+        let mut first = FirstResults::new(1_000_000);
         for n in 0..1_000_u32 {
             first.push(n.to_be_bytes().to_vec(), n, 5, 1_000);
             assert!(first.kept.len() <= MAX_BYTES / 1_000 + 1);

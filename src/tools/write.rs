@@ -7,8 +7,8 @@ use std::fs::{self, Metadata};
 use std::io::{ErrorKind, Read};
 
 use super::file_task;
-use super::file_task::{FileCall, OnAbort};
-use super::file_versions::{Stamp, Verdict};
+use super::file_task::{FileTask, OnAbort};
+use super::file_versions::{Freshness, Stamp};
 use super::replace_file;
 use super::replace_file::{Expected, MAX_FILE};
 use super::{Details, Tool, ToolContext, ToolError, ToolOutput, ToolSpec, args, diff, paths};
@@ -24,7 +24,7 @@ pub struct Write {
 
 /// Its arguments.
 #[derive(Debug, serde::Deserialize, schemars::JsonSchema)]
-pub struct Args {
+pub struct WriteArgs {
     /// Path of the file.
     pub path: String,
     /// The entire new content.
@@ -33,12 +33,12 @@ pub struct Args {
 
 impl Default for Write {
     fn default() -> Self {
-        Write { spec: args::spec::<Args>("write", include_str!("write.md")) }
+        Write { spec: args::spec::<WriteArgs>("write", include_str!("write.md")) }
     }
 }
 
 impl Tool for Write {
-    type Args = Args;
+    type Args = WriteArgs;
 
     fn spec(&self) -> &ToolSpec {
         &self.spec
@@ -48,29 +48,29 @@ impl Tool for Write {
         args::partial(args, "path").unwrap_or_default().into()
     }
 
-    async fn run(&self, args: Args, context: ToolContext) -> Result<ToolOutput, ToolError> {
-        let Args { path, content } = args;
-        file_task::run(path, context, OnAbort::Wait, move |call| write(call, &content)).await
+    async fn run(&self, args: WriteArgs, context: ToolContext) -> Result<ToolOutput, ToolError> {
+        let WriteArgs { path, content } = args;
+        file_task::run(path, context, OnAbort::Wait, move |task| write(task, &content)).await
     }
 }
 
-fn write(call: &FileCall, content: &str) -> Result<ToolOutput, ToolError> {
-    call.go_on()?;
-    let given = &call.given;
+fn write(task: &FileTask, content: &str) -> Result<ToolOutput, ToolError> {
+    task.check_wanted()?;
+    let given = &task.given;
     if given.ends_with('/') {
         return Err(ToolError::refused(format!("{given} names a directory; give the path of a file")));
     }
-    let (before, expected) = match fs::metadata(&call.path) {
-        Ok(metadata) => (existing(call, &metadata)?, Expected::Version(Stamp::from(&metadata))),
+    let (before, expected) = match fs::metadata(&task.path) {
+        Ok(metadata) => (existing(task, &metadata)?, Expected::Version(Stamp::from(&metadata))),
         Err(error) if error.kind() == ErrorKind::NotFound => {
-            replace_file::make_parents(&call.path, given)?;
+            replace_file::make_parents(&task.path, given)?;
             (Some(Vec::new()), Expected::Nothing)
         }
-        Err(error) => return Err(paths::cannot(given, &call.path, "write", &error)),
+        Err(error) => return Err(paths::cannot(given, &task.path, "write", &error)),
     };
-    let stamp = replace_file::replace(&call.path, given, content.as_bytes(), expected, &call.wanted)?;
+    let stamp = replace_file::replace_file(&task.path, given, content.as_bytes(), expected, &task.wanted)?;
     // Asked anew, because what was missing has a real path only now.
-    call.context.ledger.saw(&paths::identity(&call.path), stamp, Some(content.as_bytes()));
+    task.context.file_versions.record(&paths::identity(&task.path), stamp, Some(content.as_bytes()));
     let done = if expected == Expected::Nothing { "Created new file" } else { "Overwrote" };
     let details = before
         .map_or(Details::None, |before| Details::Diff(diff::between(given, &before, content.as_bytes())));
@@ -78,18 +78,18 @@ fn write(call: &FileCall, content: &str) -> Result<ToolOutput, ToolError> {
 }
 
 /// The old content, guarded; none when it is too large to show a difference.
-fn existing(call: &FileCall, metadata: &Metadata) -> Result<Option<Vec<u8>>, ToolError> {
+fn existing(task: &FileTask, metadata: &Metadata) -> Result<Option<Vec<u8>>, ToolError> {
     if let Some(kind) = paths::odd_kind(metadata) {
-        return Err(ToolError::refused(format!("{} is {kind}, not a file; choose another path", call.given)));
+        return Err(ToolError::refused(format!("{} is {kind}, not a file; choose another path", task.given)));
     }
-    let content = if metadata.len() > MAX_FILE { None } else { readable(call) };
-    guard(call, Stamp::from(metadata), content.as_deref())?;
+    let content = if metadata.len() > MAX_FILE { None } else { readable(task) };
+    guard(task, Stamp::from(metadata), content.as_deref())?;
     Ok(content)
 }
 
 /// The content when it can be read; a file that can only be written may still be overwritten.
-fn readable(call: &FileCall) -> Option<Vec<u8>> {
-    let (file, _) = paths::open_regular(&call.path, &call.given).ok()?;
+fn readable(task: &FileTask) -> Option<Vec<u8>> {
+    let (file, _) = paths::open_regular(&task.path, &task.given).ok()?;
     let mut content = Vec::new();
     file.take(MAX_FILE).read_to_end(&mut content).ok()?;
     Some(content)
@@ -101,14 +101,14 @@ fn readable(call: &FileCall) -> Option<Vec<u8>> {
 ///
 /// # Errors
 /// The refusal, with the change for people.
-pub fn guard(call: &FileCall, stamp: Stamp, content: Option<&[u8]>) -> Result<(), ToolError> {
-    let ledger = &call.context.ledger;
-    let Verdict::Changed(seen) = ledger.verdict(&call.key, stamp, content) else { return Ok(()) };
-    let head = format!("{} has changed since you last saw it; nothing was written.", call.given);
+pub fn guard(task: &FileTask, stamp: Stamp, content: Option<&[u8]>) -> Result<(), ToolError> {
+    let file_versions = &task.context.file_versions;
+    let Freshness::Changed(seen) = file_versions.freshness(&task.key, stamp, content) else { return Ok(()) };
+    let head = format!("{} has changed since you last saw it; nothing was written.", task.given);
     let (Some(seen), Some(content)) = (seen, content) else {
         return Err(ToolError::refused(format!("{head} Read it again before changing it.")));
     };
-    let change = diff::between(&call.given, &seen, content);
+    let change = diff::between(&task.given, &seen, content);
     let shown = diff::unified(&change);
     let message = if change.cut || shown.len() > MAX_SHOWN {
         format!(
@@ -116,7 +116,7 @@ pub fn guard(call: &FileCall, stamp: Stamp, content: Option<&[u8]>) -> Result<()
             change.added, change.removed
         )
     } else {
-        ledger.saw(&call.key, stamp, Some(content));
+        file_versions.record(&task.key, stamp, Some(content));
         format!("{head} What changed:\n{shown}Make sure that your change still fits, then call again.")
     };
     Err(ToolError::Refused { message, details: Box::new(Details::Diff(change)) })

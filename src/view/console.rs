@@ -1,7 +1,7 @@
 //! The terminal of the command that has the keyboard: in the composer's place, or, for a
 //! full-screen program, all over the window but for a row that says how to get back.
 //!
-//! Cells are drawn from the screen that `tools::screen` keeps; nothing a program wrote reaches the
+//! Cells are drawn from the screen that `tools::vt` keeps; nothing a program wrote reaches the
 //! terminal in another way.
 
 use ratatui::buffer::Buffer;
@@ -16,7 +16,7 @@ use crate::app::action::Action;
 use crate::app::overlay::Overlay;
 use crate::app::printable::printable_line;
 use crate::app::transcript::shell::ShellPanel;
-use crate::tools::vt::{Row, Screen};
+use crate::tools::vt::{ScreenRow, TerminalScreen};
 
 /// Rows of a command's terminal in the composer's place; none while tau has the keyboard.
 pub fn rows(model: &Model) -> Option<usize> {
@@ -80,7 +80,7 @@ fn way_back(model: &Model) -> String {
 
 /// Draws the rows from `first` on; where the cursor is, if it is among them.
 fn cells(
-    screen: &Screen,
+    screen: &TerminalScreen,
     first: usize,
     theme: &Theme,
     area: Rect,
@@ -94,7 +94,7 @@ fn cells(
     (column < area.width).then_some((area.x + column, area.y + row))
 }
 
-fn draw_row(row: &Row, theme: &Theme, area: Rect, buffer: &mut Buffer) {
+fn draw_row(row: &ScreenRow, theme: &Theme, area: Rect, buffer: &mut Buffer) {
     let cells = row.cells();
     for (index, (cell, x)) in cells.iter().zip(area.x..area.right()).enumerate() {
         let text = cell.text();

@@ -128,9 +128,9 @@ async fn caps_are_of_lines_bytes_and_tokens() {
         let text = rack.fine("bash", json!({"command": command}), SECOND * 5).await;
         assert!(text.lines().count() <= lines + 3, "{command}: {} lines", text.lines().count());
         assert!(
-            tau::tools::budget::weight(&text) < 50 * 1024,
+            tau::tools::budget::token_weight(&text) < 50 * 1024,
             "{command}: {}",
-            tau::tools::budget::weight(&text)
+            tau::tools::budget::token_weight(&text)
         );
         let (_, path) = text.split_once(") is in ").expect("where the whole is");
         let path = path.split_once(" …]").unwrap().0;
@@ -141,5 +141,9 @@ async fn caps_are_of_lines_bytes_and_tokens() {
     rack.put("many", ("漢".repeat(60) + "\n").repeat(4_000));
     let text = rack.fine("read", json!({"path": "many"}), SECOND * 5).await;
     assert!(text.starts_with("WARNING: File has 4000 lines, showing first "), "{text:.200}");
-    assert!(tau::tools::budget::weight(&text) <= 256_000, "{}", tau::tools::budget::weight(&text));
+    assert!(
+        tau::tools::budget::token_weight(&text) <= 256_000,
+        "{}",
+        tau::tools::budget::token_weight(&text)
+    );
 }

@@ -72,7 +72,7 @@ pub(crate) async fn go_to(agent: &mut Agent, entry_id: &str, parting: Option<&Pa
         agent.written(written);
     }
     agent.flush();
-    agent.ledger = Arc::default();
+    agent.file_versions = Arc::default();
     session_commands::opened(agent);
     session_commands::restore(agent);
     if let Some(text) = text {

@@ -14,7 +14,7 @@ use crate::agent::protocol::command::{AgentCommand, Queue, SessionCommand, Tunin
 use crate::agent::protocol::event::{AgentEvent, CompactionReason, NoticeLevel};
 use crate::agent::protocol::message::{Block, Message, UserContent, UserMessage};
 use crate::agent::protocol::model::{Model, ThinkingLevel};
-use crate::tools::process::pty::{Input, Window};
+use crate::tools::process::pty::{PtyInput, WindowSize};
 
 /// Acts on a command.
 pub(crate) fn act(agent: &mut Agent, command: AgentCommand) {
@@ -23,10 +23,10 @@ pub(crate) fn act(agent: &mut Agent, command: AgentCommand) {
         AgentCommand::AbortRetry => agent.give_up.cancel(),
         AgentCommand::AbortBash => agent.shells.cancel(),
         AgentCommand::BashInput { id, data } => {
-            agent.shells.input(id.as_deref(), Input::Typed(data.into_bytes()));
+            agent.shells.input(id.as_deref(), PtyInput::Typed(data.into_bytes()));
         }
         AgentCommand::BashResize { id, size } => {
-            agent.shells.input(id.as_deref(), Input::Resized(window(size)));
+            agent.shells.input(id.as_deref(), PtyInput::Resized(window(size)));
         }
         AgentCommand::TakeQueue => take_queue(agent),
         AgentCommand::Shutdown => agent.shut(),
@@ -327,8 +327,8 @@ fn set_thinking(agent: &mut Agent, level: ThinkingLevel) {
     agent.emit(AgentEvent::ThinkingLevelChanged { level });
 }
 
-fn window((columns, rows): (u16, u16)) -> Window {
-    Window { columns, rows }
+fn window((columns, rows): (u16, u16)) -> WindowSize {
+    WindowSize { columns, rows }
 }
 
 fn start_shell(agent: &mut Agent, order: Order) {

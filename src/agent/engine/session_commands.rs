@@ -90,7 +90,7 @@ pub(crate) async fn session(agent: &mut Agent, command: SessionCommand) {
         agent.renew_prompt();
     }
     agent.unwritten = false;
-    agent.ledger = Arc::default();
+    agent.file_versions = Arc::default();
     if !agent.queues.is_empty() {
         let messages = agent.queues.take();
         let update = agent.queues.update();
@@ -133,7 +133,7 @@ pub(crate) fn replace(agent: &mut Agent, messages: Vec<Arc<Message>>) {
         agent.record(message);
     }
     agent.flush();
-    agent.ledger = Arc::default();
+    agent.file_versions = Arc::default();
     opened(agent);
 }
 

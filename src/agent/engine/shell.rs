@@ -7,7 +7,7 @@
 //!
 //! The front end takes part in three ways: output comes as the command wrote it, so whoever sees
 //! the switch to the alternate screen in it can give the command the whole screen; what is typed
-//! for it comes as [`Input`]; and so does the size of its window.
+//! for it comes as [`PtyInput`]; and so does the size of its window.
 
 use std::collections::VecDeque;
 use std::future::poll_fn;
@@ -27,8 +27,8 @@ use crate::agent::protocol::message::BashExecution;
 use crate::tools::bash::last_lines;
 use crate::tools::paths;
 use crate::tools::process::capture::Capture;
-use crate::tools::process::pty::{Input, Pty, Window};
-use crate::tools::process::{self, ChildEnv, Finished, Flow, Place, ShellCommand};
+use crate::tools::process::pty::{Pty, PtyInput, WindowSize};
+use crate::tools::process::{self, ChildEnv, CommandIo, FinishedCommand, Flow, ShellCommand};
 use crate::tools::scratch::Scratch;
 
 /// Most lines of output that a message keeps.
@@ -49,7 +49,7 @@ pub(crate) struct Order {
     /// True when the model never learns of it.
     pub(crate) hidden: bool,
     /// The size of its terminal; none for a pipe.
-    pub(crate) window: Option<Window>,
+    pub(crate) window: Option<WindowSize>,
 }
 
 /// What one of the commands did.
@@ -74,7 +74,7 @@ pub(crate) struct Shells {
     /// one poll can read.
     written: mpsc::UnboundedReceiver<Happening>,
     /// Of each that may still run: where its input goes.
-    inputs: Vec<(Option<String>, mpsc::Sender<Input>)>,
+    inputs: Vec<(Option<String>, mpsc::Sender<PtyInput>)>,
     cancel: CancellationToken,
     ending: bool,
 }
@@ -106,7 +106,7 @@ impl Shells {
     }
 
     /// Passes input to the newest running command of that id.
-    pub(crate) fn input(&mut self, id: Option<&str>, input: Input) {
+    pub(crate) fn input(&mut self, id: Option<&str>, input: PtyInput) {
         self.inputs.retain(|(_, sender)| !sender.is_closed());
         if let Some((_, sender)) = self.inputs.iter().rfind(|(known, _)| known.as_deref() == id) {
             sender.try_send(input).ok();
@@ -177,7 +177,7 @@ struct Job {
 impl Job {
     async fn run(
         self,
-        input: mpsc::Receiver<Input>,
+        input: mpsc::Receiver<PtyInput>,
         cancel: CancellationToken,
         output: mpsc::UnboundedSender<Happening>,
     ) -> Happening {
@@ -185,13 +185,13 @@ impl Job {
         let Order { id, command, hidden, window } = order;
         let mut line_end = "\n";
         let place = match window.map(|window| Pty::open(window, input)) {
-            None => Place::Pipe(Flow::All),
-            Some(Ok(pty)) => Place::Terminal(Box::new(pty)),
+            None => CommandIo::Pipe(Flow::All),
+            Some(Ok(pty)) => CommandIo::Terminal(Box::new(pty)),
             Some(Err(error)) => {
                 output.send(Happening::NoTerminal { reason: paths::reason(&error) }).ok();
                 // Whoever asked for a terminal gets lines as one gives them.
                 line_end = "\r\n";
-                Place::Pipe(Flow::All)
+                CommandIo::Pipe(Flow::All)
             }
         };
         // The receiver lives as long as this future does, so nothing is lost by sending.
@@ -216,7 +216,7 @@ impl Job {
 }
 
 /// The message of a command that ran.
-fn message(finished: Finished, scratch: &Scratch) -> BashExecution {
+fn message(finished: FinishedCommand, scratch: &Scratch) -> BashExecution {
     let (start, end) = finished.capture.plain();
     let (text, all) = if end.is_empty() { (start, true) } else { (end, false) };
     let kept = last_lines(&text, MAX_WEIGHT, MAX_LINES);

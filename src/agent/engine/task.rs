@@ -36,7 +36,7 @@ use crate::agent::provider::Transport;
 use crate::agent::session::{Session, SessionError};
 use crate::agent::settings::auth::KeySource;
 use crate::tools::Toolbox;
-use crate::tools::file_versions::Ledger;
+use crate::tools::file_versions::FileVersions;
 use crate::tools::process::ChildEnv;
 use crate::tools::scratch::Scratch;
 
@@ -164,7 +164,7 @@ pub(crate) struct Agent {
     inbox: mpsc::Receiver<AgentCommand>,
     pub(crate) queues: Queues,
     pub(crate) shells: Shells,
-    pub(crate) ledger: Arc<Ledger>,
+    pub(crate) file_versions: Arc<FileVersions>,
     /// Cancelled to stop the run in progress.
     pub(crate) stop: CancellationToken,
     /// Cancelled to end a wait before a retry.
@@ -204,7 +204,7 @@ impl Agent {
             inbox,
             queues,
             shells: Shells::default(),
-            ledger: Arc::default(),
+            file_versions: Arc::default(),
             stop: CancellationToken::new(),
             give_up: CancellationToken::new(),
             phase: Phase::Idle,

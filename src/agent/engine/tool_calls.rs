@@ -20,7 +20,9 @@ use super::run::Run;
 use super::task::{now, panic_text};
 use crate::agent::protocol::event::{AgentEvent, NoticeLevel};
 use crate::agent::protocol::message::{AssistantMessage, Message, StopReason, ToolCall, ToolResultMessage};
-use crate::tools::{AnyTool, Content, Details, Limits, Progress, ToolContext, ToolError, ToolOutput};
+use crate::tools::{
+    AnyTool, Content, Details, OutputLimits, ToolContext, ToolError, ToolOutput, ToolProgress,
+};
 
 /// Calls that run at the same time, at most.
 const ABREAST: usize = 8;
@@ -121,7 +123,7 @@ fn find(run: &Run<'_>, call: &ToolCall) -> Result<Arc<dyn AnyTool>, String> {
 /// What a step of a batch brought.
 enum Step {
     Ended(Result<(Id, Result<ToolOutput, ToolError>), JoinError>),
-    Progress(usize, ToolOutput),
+    ToolProgress(usize, ToolOutput),
 }
 
 /// Calls that run now.
@@ -141,7 +143,7 @@ impl Batch {
         tokio::select! {
             biased;
             Some(ended) = self.tasks.join_next_with_id() => Some(Step::Ended(ended)),
-            Some((index, output)) = self.updates.next() => Some(Step::Progress(index, output)),
+            Some((index, output)) = self.updates.next() => Some(Step::ToolProgress(index, output)),
         }
     }
 }
@@ -225,14 +227,14 @@ impl Carrying<'_, '_> {
         let Some(Slot { call, tool: Ok(tool), .. }) = self.slots.get(index) else {
             return;
         };
-        let (progress, updates) = Progress::channel();
+        let (progress, updates) = ToolProgress::channel();
         let (tool, arguments, context) = (tool.clone(), call.arguments.clone(), self.context(progress));
         let task = batch.tasks.spawn(async move { tool.run(arguments, context).await });
         batch.started.insert(task.id(), (index, Instant::now()));
         batch.updates.push(changes(index, updates));
     }
 
-    fn context(&self, progress: Progress) -> ToolContext {
+    fn context(&self, progress: ToolProgress) -> ToolContext {
         let agent = &self.run.agent;
         let images = agent.config.model.as_ref().is_some_and(|model| model.sees());
         let window = agent.config.model.as_ref().map_or(0, |model| model.context_window);
@@ -240,17 +242,17 @@ impl Carrying<'_, '_> {
             cwd: agent.cwd().into(),
             cancel: agent.stop.child_token(),
             progress,
-            ledger: agent.ledger.clone(),
+            file_versions: agent.file_versions.clone(),
             scratch: agent.config.scratch.clone(),
             env: agent.config.env.clone(),
-            limits: Limits { images, ..Limits::default() }.within_window(window),
+            limits: OutputLimits { images, ..OutputLimits::default() }.within_window(window),
             default_timeout: agent.config.bash_timeout,
         }
     }
 
     fn step(&mut self, batch: &mut Batch, step: Step) {
         match step {
-            Step::Progress(index, partial_result) => self.tell_progress(index, partial_result),
+            Step::ToolProgress(index, partial_result) => self.tell_progress(index, partial_result),
             Step::Ended(ended) => {
                 let id = match &ended {
                     Ok((id, _)) => *id,

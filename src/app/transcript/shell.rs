@@ -13,7 +13,7 @@ use crate::app::ansi::{self, AnsiLine};
 use crate::app::geometry::EntryId;
 use crate::app::msg::Millis;
 use crate::app::printable::Printable;
-use crate::tools::vt::{Line, Modes, Screen, ToCursor};
+use crate::tools::vt::{Modes, ScreenLine, TerminalScreen, ToCursor};
 
 /// Lines above the screen that a panel keeps.
 const KEPT_LINES: usize = 5_000;
@@ -52,8 +52,8 @@ pub struct ShellPanel {
 /// The screen of a running command and what is above it.
 #[derive(Clone, Debug, PartialEq)]
 struct Terminal {
-    screen: Screen,
-    above: VecDeque<Line>,
+    screen: TerminalScreen,
+    above: VecDeque<ScreenLine>,
     bytes: usize,
     /// Lines that fell off the front of `above`.
     dropped: u64,
@@ -64,14 +64,14 @@ struct Terminal {
 impl Terminal {
     fn write(&mut self, text: &str) {
         self.screen.write(text);
-        for line in self.screen.take_settled() {
+        for line in self.screen.take_scrolled_off() {
             self.bytes += line.text.len();
             self.above.push_back(line);
         }
         while self.above.len() > KEPT_LINES || self.bytes > KEPT_BYTES {
             let Some(line) = self.above.pop_front() else { break };
             self.bytes -= line.text.len();
-            self.dropped += u64::from(!line.goes_on);
+            self.dropped += u64::from(!line.continues);
         }
     }
 
@@ -92,8 +92,8 @@ impl ShellPanel {
     /// A command that has begun, in a terminal of that many columns and rows or with a pipe.
     pub fn new(command: &str, private: bool, size: Option<(u16, u16)>, since: Millis) -> Self {
         let screen = match size {
-            Some((columns, rows)) => Screen::new(columns, rows),
-            None => Screen::for_pipe(USUAL.0, USUAL.1),
+            Some((columns, rows)) => TerminalScreen::new(columns, rows),
+            None => TerminalScreen::for_pipe(USUAL.0, USUAL.1),
         };
         let terminal = Terminal { screen, above: VecDeque::new(), bytes: 0, dropped: 0, offered: false };
         ShellPanel {
@@ -141,7 +141,7 @@ impl ShellPanel {
     }
 
     /// The screen, while it runs.
-    pub fn screen(&self) -> Option<&Screen> {
+    pub fn screen(&self) -> Option<&TerminalScreen> {
         self.terminal.as_ref().map(|terminal| &terminal.screen)
     }
 }
@@ -215,7 +215,7 @@ impl Transcript {
     }
 
     /// The panel of the command that has the keyboard, and its screen.
-    pub fn held(&self) -> Option<(&ShellPanel, &Screen)> {
+    pub fn held(&self) -> Option<(&ShellPanel, &TerminalScreen)> {
         let panel = self.shell(self.holder?.entry)?;
         Some((panel, panel.screen()?))
     }
@@ -262,7 +262,7 @@ impl Transcript {
     /// whose size is another now, and which.
     pub fn fit_shells(
         &mut self,
-        wanted: impl Fn(&Screen) -> (u16, u16),
+        wanted: impl Fn(&TerminalScreen) -> (u16, u16),
     ) -> Vec<(Option<String>, (u16, u16))> {
         let mut changed = Vec::new();
         for (id, entry) in self.shells.clone() {

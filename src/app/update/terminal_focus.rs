@@ -13,7 +13,7 @@ use crate::app::model::Model;
 use crate::app::msg::Millis;
 use crate::app::pty_input;
 use crate::app::transcript::shell::{Hand, Holder};
-use crate::tools::vt::Screen;
+use crate::tools::vt::TerminalScreen;
 
 /// What is typed so soon after a command has ended was meant for the command, and may be secret.
 const TYPED_AHEAD: Millis = 400;
@@ -120,7 +120,8 @@ pub(super) fn follow(model: &mut Model, effects: &mut Vec<Effect>) {
         (None, None) => {}
     }
     let window = model.size;
-    let wanted = |screen: &Screen| if screen.is_full() { full_size(window) } else { panel_size(window) };
+    let wanted =
+        |screen: &TerminalScreen| if screen.is_full() { full_size(window) } else { panel_size(window) };
     for (id, size) in model.transcript.fit_shells(wanted) {
         effects.push(Effect::Agent(AgentCommand::BashResize { id, size }));
     }

@@ -3,8 +3,8 @@
 use std::collections::HashMap;
 use std::ops::Range;
 
-use super::Change;
-use super::matching::How;
+use super::Replacement;
+use super::matching::MatchKind;
 use super::splice::{Splice, line_number};
 
 /// Most places that are listed.
@@ -17,9 +17,9 @@ const WIDTH: usize = 200;
 const COMPARED: usize = 20_000;
 
 /// The old text is there more than once.
-pub fn several(given: &str, text: &[u8], places: &[Range<usize>], how: How) -> String {
+pub fn several(given: &str, text: &[u8], places: &[Range<usize>], how: MatchKind) -> String {
     let way = match how {
-        How::Exact => format!("old_string occurs {} times in {given}", places.len()),
+        MatchKind::Exact => format!("old_string occurs {} times in {given}", places.len()),
         _ => format!(
             "old_string is not in {given} exactly, and {} places match {}",
             places.len(),
@@ -27,7 +27,7 @@ pub fn several(given: &str, text: &[u8], places: &[Range<usize>], how: How) -> S
         ),
     };
     let hint = match how {
-        How::Exact => "take in more lines around the one you mean, or set replace_all",
+        MatchKind::Exact => "take in more lines around the one you mean, or set replace_all",
         _ => "give the exact text of the one you mean",
     };
     let lines: Vec<&[u8]> = text.split(|byte| *byte == b'\n').collect();
@@ -43,7 +43,7 @@ pub fn several(given: &str, text: &[u8], places: &[Range<usize>], how: How) -> S
 }
 
 /// The old text is not there at all.
-pub fn missing(given: &str, text: &[u8], change: &Change) -> String {
+pub fn missing(given: &str, text: &[u8], change: &Replacement) -> String {
     if text.is_empty() {
         return format!("{given} is empty, so old_string is not in it; use write to fill it");
     }
@@ -77,9 +77,9 @@ pub fn missing(given: &str, text: &[u8], change: &Change) -> String {
 }
 
 /// The old text was found leniently, and the file already has what would be written.
-pub fn no_change(given: &str, text: &[u8], splices: &[Splice], how: How) -> String {
+pub fn no_change(given: &str, text: &[u8], splices: &[Splice], how: MatchKind) -> String {
     let line = splices.first().map_or(1, |splice| line_number(text, splice.place.start));
-    if how == How::Exact {
+    if how == MatchKind::Exact {
         return format!("the edit would leave {given} as it is (line {line}); nothing was changed");
     }
     format!(

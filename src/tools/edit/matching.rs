@@ -9,7 +9,7 @@ use super::normalize::{Folded, Ignore, LineEnd, LineEnds, PLAIN, fold_line};
 
 /// In which way the text was matched, from strict to lenient.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum How {
+pub enum MatchKind {
     /// Byte by byte, line ends aside.
     Exact,
     /// Without regard to space at the end of lines.
@@ -22,24 +22,24 @@ pub enum How {
     Everything,
 }
 
-impl How {
+impl MatchKind {
     /// For the sentence "it was matched ...".
     pub fn words(self) -> &'static str {
         match self {
-            How::Exact => "exactly",
-            How::TrailingSpace => "ignoring trailing space",
-            How::Indentation => "ignoring indentation, and the new text was indented like the old",
-            How::LookAlikes => "treating look-alike quotes, dashes and spaces as equal",
-            How::Everything => "ignoring indentation, trailing space and look-alike characters",
+            MatchKind::Exact => "exactly",
+            MatchKind::TrailingSpace => "ignoring trailing space",
+            MatchKind::Indentation => "ignoring indentation, and the new text was indented like the old",
+            MatchKind::LookAlikes => "treating look-alike quotes, dashes and spaces as equal",
+            MatchKind::Everything => "ignoring indentation, trailing space and look-alike characters",
         }
     }
 }
 
 /// What a search found.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub enum Outcome {
+pub enum MatchOutcome {
     /// These places, in order, none overlapping. Never empty.
-    Found(Vec<Range<usize>>, How),
+    Found(Vec<Range<usize>>, MatchKind),
     /// Nothing that resembles it in any of the ways.
     Missing,
 }
@@ -50,36 +50,36 @@ const MAX_PLACES: usize = 1_000_000;
 const CANDIDATES: usize = 1_000;
 
 /// Finds `old` in `text`, whose line ends these are.
-pub fn find(text: &[u8], old: &str, ends: LineEnds) -> Outcome {
+pub fn find(text: &[u8], old: &str, ends: LineEnds) -> MatchOutcome {
     let exact = occurrences(text, old.as_bytes());
     if !exact.is_empty() {
-        return Outcome::Found(exact, How::Exact);
+        return MatchOutcome::Found(exact, MatchKind::Exact);
     }
-    // Line ends differ when the file has CR in them; then its own are what is meant.
+    // TextLine ends differ when the file has CR in them; then its own are what is meant.
     if ends.has_cr || old.contains('\r') {
         let found = inside_lines(text, old, ends.prevailing, Ignore::default());
         if !found.is_empty() {
-            return Outcome::Found(found, How::Exact);
+            return MatchOutcome::Found(found, MatchKind::Exact);
         }
     }
     let ignore =
         |trailing_space, indentation, look_alikes| Ignore { trailing_space, indentation, look_alikes };
     let layers = [
-        (How::TrailingSpace, ignore(true, false, false)),
-        (How::Indentation, ignore(true, true, false)),
-        (How::LookAlikes, ignore(false, false, true)),
-        (How::Everything, ignore(true, true, true)),
+        (MatchKind::TrailingSpace, ignore(true, false, false)),
+        (MatchKind::Indentation, ignore(true, true, false)),
+        (MatchKind::LookAlikes, ignore(false, false, true)),
+        (MatchKind::Everything, ignore(true, true, true)),
     ];
     for (how, ignore) in layers {
         let found = match how {
-            How::LookAlikes => inside_lines(text, old, ends.prevailing, ignore),
+            MatchKind::LookAlikes => inside_lines(text, old, ends.prevailing, ignore),
             _ => whole_lines(text, old, ends.prevailing, ignore),
         };
         if !found.is_empty() {
-            return Outcome::Found(found, how);
+            return MatchOutcome::Found(found, how);
         }
     }
-    Outcome::Missing
+    MatchOutcome::Missing
 }
 
 /// Places of `needle`, none overlapping.
@@ -184,28 +184,38 @@ mod tests {
 
     #[test]
     fn each_layer_finds_what_the_stricter_ones_miss() {
-        let cases: &[(&str, &str, &[&str], Option<How>)] = &[
-            ("a b a", "a", &["a", "a"], Some(How::Exact)),
-            ("x\r\ny\r\nz", "x\ny", &["x\r\ny"], Some(How::Exact)),
-            ("x\r\ny\r\nz", "y\n", &["y\r\n"], Some(How::Exact)),
-            ("x\ny\n", "x\r\ny\r\n", &["x\ny\n"], Some(How::Exact)),
-            ("one\rtwo\rthree", "one\ntwo\n", &["one\rtwo\r"], Some(How::Exact)),
-            ("a  \nb\n", "a\nb\n", &["a  \nb\n"], Some(How::TrailingSpace)),
-            ("a\nb", "a\nb\n", &["a\nb"], Some(How::TrailingSpace)),
-            ("\tif x {\n\t\ty\n\t}\n", "if x {\n  y\n}", &["\tif x {\n\t\ty\n\t}"], Some(How::Indentation)),
+        let cases: &[(&str, &str, &[&str], Option<MatchKind>)] = &[
+            ("a b a", "a", &["a", "a"], Some(MatchKind::Exact)),
+            ("x\r\ny\r\nz", "x\ny", &["x\r\ny"], Some(MatchKind::Exact)),
+            ("x\r\ny\r\nz", "y\n", &["y\r\n"], Some(MatchKind::Exact)),
+            ("x\ny\n", "x\r\ny\r\n", &["x\ny\n"], Some(MatchKind::Exact)),
+            ("one\rtwo\rthree", "one\ntwo\n", &["one\rtwo\r"], Some(MatchKind::Exact)),
+            ("a  \nb\n", "a\nb\n", &["a  \nb\n"], Some(MatchKind::TrailingSpace)),
+            ("a\nb", "a\nb\n", &["a\nb"], Some(MatchKind::TrailingSpace)),
+            (
+                "\tif x {\n\t\ty\n\t}\n",
+                "if x {\n  y\n}",
+                &["\tif x {\n\t\ty\n\t}"],
+                Some(MatchKind::Indentation),
+            ),
             ("maximum = 1\n", "  imum = 1", &[], None),
-            ("say \u{201C}hi\u{201D} now", "\"hi\"", &["\u{201C}hi\u{201D}"], Some(How::LookAlikes)),
-            ("  a\u{00A0}\u{2013} b \n", "a - b", &["a\u{00A0}\u{2013} b"], Some(How::LookAlikes)),
-            ("\t\u{2018}a\u{2019} \nb\n", "'a'\nb", &["\t\u{2018}a\u{2019} \nb"], Some(How::Everything)),
+            ("say \u{201C}hi\u{201D} now", "\"hi\"", &["\u{201C}hi\u{201D}"], Some(MatchKind::LookAlikes)),
+            ("  a\u{00A0}\u{2013} b \n", "a - b", &["a\u{00A0}\u{2013} b"], Some(MatchKind::LookAlikes)),
+            (
+                "\t\u{2018}a\u{2019} \nb\n",
+                "'a'\nb",
+                &["\t\u{2018}a\u{2019} \nb"],
+                Some(MatchKind::Everything),
+            ),
             ("a\n\nb", "   \n", &[], None),
         ];
         for (text, old, expected, how) in cases {
             let outcome = find(text.as_bytes(), old, LineEnds::of(text.as_bytes()));
             let (found, way) = match &outcome {
-                Outcome::Found(places, way) => {
+                MatchOutcome::Found(places, way) => {
                     (places.iter().map(|place| text.get(place.clone()).unwrap()).collect(), Some(*way))
                 }
-                Outcome::Missing => (Vec::new(), None),
+                MatchOutcome::Missing => (Vec::new(), None),
             };
             assert_eq!((found.as_slice(), way), (*expected, *how), "{text:?} {old:?}");
         }
@@ -217,7 +227,7 @@ mod tests {
         let wanted = "\tlet x = 1;\nlet y\n";
         for text in [format!("{filler}let x = 1;\n  let y\n"), "a\nlet x = 1;\n  let y\nb\n".into()] {
             let outcome = find(text.as_bytes(), wanted, LineEnds::of(text.as_bytes()));
-            let Outcome::Found(places, How::Indentation) = outcome else { panic!("{outcome:?}") };
+            let MatchOutcome::Found(places, MatchKind::Indentation) = outcome else { panic!("{outcome:?}") };
             let found: Vec<&str> = places.iter().map(|place| text.get(place.clone()).unwrap()).collect();
             assert_eq!(found, ["let x = 1;\n  let y\n"]);
         }

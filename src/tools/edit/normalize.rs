@@ -14,7 +14,7 @@ pub struct Ignore {
     pub look_alikes: bool,
 }
 
-/// How the lines of a text mostly end.
+/// MatchKind the lines of a text mostly end.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum LineEnd {
     Lf,
@@ -69,13 +69,13 @@ impl LineEnds {
 
 /// A line of a text: where its content is and where its end (possibly empty) ends.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Line {
+pub struct TextLine {
     pub content: Range<usize>,
     pub end: usize,
 }
 
 /// The lines of a part of a text. `style` says whether CR alone ends a line.
-pub fn lines(text: &[u8], part: Range<usize>, style: LineEnd) -> Vec<Line> {
+pub fn lines(text: &[u8], part: Range<usize>, style: LineEnd) -> Vec<TextLine> {
     let byte = if style == LineEnd::Cr { b'\r' } else { b'\n' };
     let mut lines = Vec::new();
     let mut start = part.start;
@@ -83,11 +83,11 @@ pub fn lines(text: &[u8], part: Range<usize>, style: LineEnd) -> Vec<Line> {
     for at in memchr::memchr_iter(byte, inside) {
         let at = part.start + at;
         let pair = style != LineEnd::Cr && at > start && text.get(at - 1) == Some(&b'\r');
-        lines.push(Line { content: start..at - usize::from(pair), end: at + 1 });
+        lines.push(TextLine { content: start..at - usize::from(pair), end: at + 1 });
         start = at + 1;
     }
     if start < part.end {
-        lines.push(Line { content: start..part.end, end: part.end });
+        lines.push(TextLine { content: start..part.end, end: part.end });
     }
     lines
 }
@@ -98,7 +98,7 @@ pub struct Folded {
     /// The folded text; every line end that was there is one LF.
     pub text: Vec<u8>,
     /// Start of each line in `text`, and the line it came from.
-    pub lines: Vec<(usize, Line)>,
+    pub lines: Vec<(usize, TextLine)>,
     ignore: Ignore,
 }
 

@@ -8,8 +8,8 @@ use std::ops::Range;
 
 use similar::{Algorithm, DiffOp, capture_diff_slices};
 
-use super::Change;
-use super::matching::How;
+use super::Replacement;
+use super::matching::MatchKind;
 use super::normalize::{LineEnd, LineEnds, lines};
 
 /// A piece of text to put in a place.
@@ -61,10 +61,16 @@ pub fn line_number(text: &[u8], place: usize) -> usize {
 }
 
 /// What goes into the place for this change, in a text with these line ends.
-pub fn make(text: &[u8], ends: LineEnds, place: Range<usize>, change: &Change, how: How) -> Splice {
+pub fn make(
+    text: &[u8],
+    ends: LineEnds,
+    place: Range<usize>,
+    change: &Replacement,
+    how: MatchKind,
+) -> Splice {
     let found = text.get(place.clone()).unwrap_or_default();
     // Where CR does not occur in the text there is one line end only.
-    let same = how == How::Exact && found == change.old_string.as_bytes();
+    let same = how == MatchKind::Exact && found == change.old_string.as_bytes();
     if same && !ends.has_cr {
         return Splice { place, bytes: change.new_string.clone().into_bytes() };
     }
@@ -140,11 +146,11 @@ struct Weave<'a> {
     file: File<'a>,
     old: &'a [String],
     new: &'a [String],
-    how: How,
+    how: MatchKind,
 }
 
 impl Weave<'_> {
-    fn bytes(&self, change: &Change) -> Vec<u8> {
+    fn bytes(&self, change: &Replacement) -> Vec<u8> {
         let mut bytes = Vec::new();
         if self.file.lines.len() != self.old.len() {
             // Lines do not correspond (the old text counts CR differently); take it literally.
@@ -184,8 +190,8 @@ impl Weave<'_> {
         let Some(line) = self.new.get(index) else { return };
         let text = content(line);
         match (self.how, pair) {
-            (How::LookAlikes, Some(old)) => bytes.extend(self.keep_characters(old, text)),
-            (How::Indentation | How::Everything, _) => bytes.extend(indents.apply(text)),
+            (MatchKind::LookAlikes, Some(old)) => bytes.extend(self.keep_characters(old, text)),
+            (MatchKind::Indentation | MatchKind::Everything, _) => bytes.extend(indents.apply(text)),
             _ => bytes.extend_from_slice(text.as_bytes()),
         }
         if line.ends_with('\n') {
@@ -220,7 +226,7 @@ impl Weave<'_> {
     }
 }
 
-/// How the indentation of the old text became that of the file.
+/// MatchKind the indentation of the old text became that of the file.
 enum Indents {
     /// The file has this in front of every line.
     Deeper(Vec<u8>),

@@ -30,7 +30,7 @@ pub enum Named {
 
 /// One line of an answer, with its end.
 #[derive(Debug)]
-pub struct Line {
+pub struct HitLine {
     pub text: String,
     /// True for a match, false for its context and for notes.
     pub matches: bool,
@@ -43,7 +43,7 @@ pub struct Hits<'a> {
     path: &'a str,
     named: Named,
     /// The lines, ready to be shown.
-    pub lines: Vec<Line>,
+    pub lines: Vec<HitLine>,
     /// Matching lines among them.
     pub count: u64,
     /// Bytes of them all.
@@ -72,9 +72,9 @@ impl<'a> Hits<'a> {
     /// Leaves only what one answer can show, `most` matching lines at most; what it weighs.
     pub fn shorten(&mut self, most: u64) -> usize {
         let (mut weight, mut matches) = (0, 0);
-        let fits = |line: &Line| {
+        let fits = |line: &HitLine| {
             matches += u64::from(line.matches);
-            weight += budget::weight(&line.text);
+            weight += budget::token_weight(&line.text);
             matches <= most && weight <= MAX_BYTES
         };
         let kept = self.lines.iter().map(fits).take_while(|fits| *fits).count();
@@ -86,7 +86,7 @@ impl<'a> Hits<'a> {
     fn push(&mut self, text: String, matches: bool) {
         self.bytes += text.len();
         self.count += u64::from(matches);
-        self.lines.push(Line { text, matches });
+        self.lines.push(HitLine { text, matches });
     }
 
     fn numbered(&self, mark: char, number: Option<u64>, line: &[u8], at: usize) -> String {

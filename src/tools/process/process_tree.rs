@@ -23,16 +23,16 @@ const KILL_LIMIT: Duration = Duration::from_millis(800);
 /// Pause between two looks.
 const PAUSE: Duration = Duration::from_millis(15);
 
-/// The family of one command. Dropping it while armed kills all of it at once.
+/// The tree of one command. Dropping it while armed kills all of it at once.
 #[derive(Clone, Debug)]
-pub struct Family {
+pub struct ProcessTree {
     leader: Pid,
     mark: Vec<u8>,
 }
 
-/// One process of a family.
+/// One process of a tree.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Member {
+pub struct TreeMember {
     /// Its process number.
     pub pid: i32,
     /// The command line, shortened.
@@ -51,10 +51,10 @@ struct Entry {
 
 type Known = HashSet<(i32, u64)>;
 
-impl Family {
-    /// The family of the session leader `leader`, whose environment holds `MARK=id`.
+impl ProcessTree {
+    /// The tree of the session leader `leader`, whose environment holds `MARK=id`.
     pub fn new(leader: Pid, id: &str) -> Self {
-        Family { leader, mark: format!("{MARK}={id}").into_bytes() }
+        ProcessTree { leader, mark: format!("{MARK}={id}").into_bytes() }
     }
 
     /// Ends all of it: TERM, then KILL after at most a second. Blocks until none is left, at
@@ -100,7 +100,7 @@ impl Family {
     }
 
     /// Those that hold open what links in /proc/PID/fd call `link`: a pipe or a terminal.
-    pub fn holders(&self, link: &str) -> Vec<Member> {
+    pub fn survivors(&self, link: &str) -> Vec<TreeMember> {
         let holds = |entry: &&Entry| {
             let Ok(open) = fs::read_dir(format!("/proc/{}/fd", entry.pid)) else { return false };
             open.filter_map(Result::ok)
@@ -108,7 +108,11 @@ impl Family {
                 .any(|target| target.as_os_str() == link)
         };
         let members = self.members(&mut Known::new());
-        members.iter().filter(holds).map(|entry| Member { pid: entry.pid, name: name(entry.pid) }).collect()
+        members
+            .iter()
+            .filter(holds)
+            .map(|entry| TreeMember { pid: entry.pid, name: name(entry.pid) })
+            .collect()
     }
 
     /// The living members. `known` remembers them, so that children are recognised whose
@@ -118,22 +122,22 @@ impl Family {
         let own = i32::try_from(std::process::id()).unwrap_or(0);
         let mut entries = processes();
         entries.retain(|entry| entry.pid != own);
-        let mut family = HashSet::new();
+        let mut tree = HashSet::new();
         let related = |entry: &Entry| {
             entry.session == leader || entry.group == leader || known.contains(&(entry.pid, entry.start))
         };
-        family.extend(
+        tree.extend(
             entries.iter().filter(|entry| related(entry) || self.is_marked(entry.pid)).map(|entry| entry.pid),
         );
         loop {
-            let before = family.len();
-            let born = entries.iter().filter(|entry| family.contains(&entry.parent)).map(|entry| entry.pid);
-            family.extend(born.collect::<Vec<_>>());
-            if family.len() == before {
+            let before = tree.len();
+            let born = entries.iter().filter(|entry| tree.contains(&entry.parent)).map(|entry| entry.pid);
+            tree.extend(born.collect::<Vec<_>>());
+            if tree.len() == before {
                 break;
             }
         }
-        entries.retain(|entry| family.contains(&entry.pid));
+        entries.retain(|entry| tree.contains(&entry.pid));
         known.extend(entries.iter().map(|entry| (entry.pid, entry.start)));
         entries.retain(|entry| entry.alive);
         entries

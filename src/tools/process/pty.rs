@@ -23,24 +23,24 @@ const TYPED: usize = 64 * 1024;
 
 /// The size of a terminal, in cells.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Window {
+pub struct WindowSize {
     pub columns: u16,
     pub rows: u16,
 }
 
-impl From<Window> for Winsize {
-    fn from(window: Window) -> Self {
+impl From<WindowSize> for Winsize {
+    fn from(window: WindowSize) -> Self {
         Winsize { ws_row: window.rows, ws_col: window.columns, ws_xpixel: 0, ws_ypixel: 0 }
     }
 }
 
 /// What a person does to a terminal.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub enum Input {
+pub enum PtyInput {
     /// Bytes as a terminal sends them for keys.
     Typed(Vec<u8>),
     /// The window has another size now.
-    Resized(Window),
+    Resized(WindowSize),
 }
 
 /// Our end of a terminal.
@@ -51,8 +51,8 @@ pub struct Pty {
     /// its own would seem to have ended, and be hung up when it had not.
     theirs: Option<OwnedFd>,
     name: String,
-    window: Window,
-    input: Option<mpsc::Receiver<Input>>,
+    window: WindowSize,
+    input: Option<mpsc::Receiver<PtyInput>>,
     waiting: VecDeque<u8>,
 }
 
@@ -61,7 +61,7 @@ impl Pty {
     ///
     /// # Errors
     /// When the system has no terminal to give.
-    pub fn open(window: Window, input: mpsc::Receiver<Input>) -> io::Result<Self> {
+    pub fn open(window: WindowSize, input: mpsc::Receiver<PtyInput>) -> io::Result<Self> {
         let flags = OpenptFlags::RDWR | OpenptFlags::NOCTTY;
         #[cfg(target_os = "linux")]
         let flags = flags | OpenptFlags::CLOEXEC;
@@ -87,7 +87,7 @@ impl Pty {
     }
 
     /// The size it has.
-    pub(super) fn window(&self) -> Window {
+    pub(super) fn window(&self) -> WindowSize {
         self.window
     }
 
@@ -133,10 +133,10 @@ impl Pty {
         }
     }
 
-    fn take(&mut self, input: Option<Input>) {
+    fn take(&mut self, input: Option<PtyInput>) {
         match input {
-            Some(Input::Typed(bytes)) => self.waiting.extend(bytes),
-            Some(Input::Resized(window)) => {
+            Some(PtyInput::Typed(bytes)) => self.waiting.extend(bytes),
+            Some(PtyInput::Resized(window)) => {
                 self.window = window;
                 // The command is told by a signal. A size that cannot be set changes nothing.
                 rustix::termios::tcsetwinsize(self.ours.get_ref(), window.into()).ok();
@@ -153,7 +153,7 @@ fn watched(descriptor: OwnedFd) -> io::Result<AsyncFd<OwnedFd>> {
     unsafe { Ok(AsyncFd::register(descriptor)?) }
 }
 
-async fn hear(input: &mut Option<mpsc::Receiver<Input>>) -> Option<Input> {
+async fn hear(input: &mut Option<mpsc::Receiver<PtyInput>>) -> Option<PtyInput> {
     match input {
         Some(input) => input.recv().await,
         None => std::future::pending().await,

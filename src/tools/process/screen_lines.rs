@@ -3,26 +3,26 @@
 //! Lines come once they have left the screen, so what a program drew over itself (a bar of
 //! progress, a full screen of its own) is not among them.
 
-use super::pty::Window;
+use super::pty::WindowSize;
 use super::report::whole_characters;
-use crate::tools::vt::{Line, Screen, ToCursor};
+use crate::tools::vt::{ScreenLine, TerminalScreen, ToCursor};
 
 /// The screen of a command, read in pieces.
 #[derive(Debug)]
-pub struct Shown {
-    screen: Screen,
+pub struct ScreenLines {
+    screen: TerminalScreen,
     /// The beginning of a character that has not come whole.
     begun: Vec<u8>,
 }
 
-impl Shown {
+impl ScreenLines {
     /// A blank screen.
-    pub fn new(window: Window) -> Self {
-        Shown { screen: Screen::new(window.columns, window.rows), begun: Vec::new() }
+    pub fn new(window: WindowSize) -> Self {
+        ScreenLines { screen: TerminalScreen::new(window.columns, window.rows), begun: Vec::new() }
     }
 
     /// The window has another size now.
-    pub fn resize(&mut self, window: Window) {
+    pub fn resize(&mut self, window: WindowSize) {
         self.screen.resize(window.columns, window.rows);
     }
 
@@ -33,7 +33,7 @@ impl Shown {
         self.screen.write(&String::from_utf8_lossy(self.begun.get(..whole).unwrap_or_default()));
         self.begun.drain(..whole);
         let mut text = Vec::new();
-        for line in self.screen.take_settled() {
+        for line in self.screen.take_scrolled_off() {
             add(&mut text, &line);
         }
         text
@@ -50,9 +50,9 @@ impl Shown {
     }
 }
 
-fn add(text: &mut Vec<u8>, line: &Line) {
+fn add(text: &mut Vec<u8>, line: &ScreenLine) {
     text.extend_from_slice(line.text.as_bytes());
-    if !line.goes_on {
+    if !line.continues {
         text.push(b'\n');
     }
 }
@@ -80,7 +80,7 @@ mod tests {
         ];
         for (text, expected) in cases {
             for size in 1..=text.len() {
-                let mut shown = Shown::new(Window { columns: 20, rows: 4 });
+                let mut shown = ScreenLines::new(WindowSize { columns: 20, rows: 4 });
                 let mut kept: Vec<u8> =
                     text.as_bytes().chunks(size).flat_map(|piece| shown.take(piece)).collect();
                 kept.extend(shown.rest());
@@ -91,7 +91,7 @@ mod tests {
 
     #[test]
     fn a_line_without_end_is_given_in_parts() {
-        let mut shown = Shown::new(Window { columns: 80, rows: 24 });
+        let mut shown = ScreenLines::new(WindowSize { columns: 80, rows: 24 });
         let mut kept = Vec::new();
         for _ in 0..100 {
             kept.extend(shown.take(&[b'x'; 10_000]));

@@ -11,7 +11,7 @@ use image::codecs::jpeg::JpegEncoder;
 use image::imageops::FilterType;
 use image::{DynamicImage, ImageFormat, ImageReader, Limits};
 
-use crate::tools::file_task::FileCall;
+use crate::tools::file_task::FileTask;
 use crate::tools::{Content, Details, ToolError, ToolOutput};
 
 /// Longest side that all providers take without scaling it themselves, in pixels.
@@ -36,8 +36,8 @@ pub fn format(start: &[u8]) -> Option<ImageFormat> {
 ///
 /// # Errors
 /// A refusal when it is broken or too large.
-pub fn answer(call: &FileCall, format: ImageFormat, bytes: &[u8]) -> Result<ToolOutput, ToolError> {
-    let given = &call.given;
+pub fn answer(task: &FileTask, format: ImageFormat, bytes: &[u8]) -> Result<ToolOutput, ToolError> {
+    let given = &task.given;
     let broken = |error: image::ImageError| {
         let kind = format.to_mime_type();
         ToolError::refused(format!(
@@ -49,14 +49,14 @@ pub fn answer(call: &FileCall, format: ImageFormat, bytes: &[u8]) -> Result<Tool
     let mime_type = format.to_mime_type().to_owned();
     let details = Details::Image { mime_type: mime_type.clone(), width, height, bytes: bytes.len() as u64 };
     let what = format!("{given} is a picture ({mime_type}, {width}x{height} pixels, {} bytes)", bytes.len());
-    if !call.context.limits.images {
+    if !task.context.limits.images {
         return Ok(ToolOutput::new(format!("{what}; this model cannot see pictures"), details));
     }
     let small = width.max(height) <= MAX_SIDE && base64_length(bytes.len()) <= MAX_BASE64;
     let (note, data, mime_type) = if small {
         (what, bytes.to_vec(), mime_type)
     } else {
-        call.go_on()?;
+        task.check_wanted()?;
         let shrunk = shrink(&picture).map_err(broken)?;
         let note = format!("{what}, shown at {}x{}", shrunk.width, shrunk.height);
         (note, shrunk.data, shrunk.format.to_mime_type().to_owned())

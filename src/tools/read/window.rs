@@ -21,12 +21,12 @@ const PIECE: usize = 256 * 1024;
 
 /// Which window.
 #[derive(Clone, Debug)]
-pub struct Ask {
+pub struct WindowRequest {
     /// First line, from 1.
     pub first: u64,
     /// Most lines.
     pub lines: usize,
-    /// Most that the lines with their numbers weigh, see [`budget::weight`].
+    /// Most that the lines with their numbers weigh, see [`budget::token_weight`].
     pub weight: usize,
     /// The byte that ends a line.
     pub line_end: u8,
@@ -36,9 +36,9 @@ pub struct Ask {
 
 /// A window of lines.
 #[derive(Debug, Default)]
-pub struct Window {
+pub struct LineWindow {
     /// The lines, without their ends.
-    pub lines: Vec<Line>,
+    pub lines: Vec<WindowLine>,
     /// Lines of the stream as far as it was read.
     pub counted: u64,
     /// True when the stream was read to its end, so that `counted` is all.
@@ -49,14 +49,14 @@ pub struct Window {
 
 /// One line.
 #[derive(Debug, Default)]
-pub struct Line {
+pub struct WindowLine {
     /// Its start.
     pub bytes: Vec<u8>,
     /// Bytes of it that were not kept.
     pub dropped: u64,
 }
 
-impl Line {
+impl WindowLine {
     /// The line as text, cut with a mark when it is very long. NUL is made visible, because it
     /// would break the request it is part of.
     pub fn text(&self) -> String {
@@ -78,16 +78,20 @@ impl Line {
     }
 }
 
-impl Window {
+impl LineWindow {
     /// Cuts the window out.
     ///
     /// # Errors
     /// Those of the stream, and [`ErrorKind::Interrupted`] when no longer wanted.
-    pub fn cut(mut stream: impl Read, ask: &Ask, wanted: &CancellationToken) -> io::Result<Window> {
+    pub fn cut(
+        mut stream: impl Read,
+        request: &WindowRequest,
+        wanted: &CancellationToken,
+    ) -> io::Result<LineWindow> {
         let mut cutter = Cutter {
-            ask,
-            window: Window::default(),
-            line: Line::default(),
+            request,
+            window: LineWindow::default(),
+            line: WindowLine::default(),
             open: false,
             weight: 0,
             full: None,
@@ -114,10 +118,10 @@ impl Window {
 }
 
 struct Cutter<'a> {
-    ask: &'a Ask,
-    window: Window,
+    request: &'a WindowRequest,
+    window: LineWindow,
     /// The line being read, when it is in the window.
-    line: Line,
+    line: WindowLine,
     /// True when the last byte did not end a line.
     open: bool,
     weight: usize,
@@ -133,11 +137,11 @@ impl Cutter<'_> {
                 self.count(piece);
                 return;
             }
-            if self.window.counted + 1 < self.ask.first {
+            if self.window.counted + 1 < self.request.first {
                 piece = self.skip(piece);
                 continue;
             }
-            match memchr::memchr(self.ask.line_end, piece) {
+            match memchr::memchr(self.request.line_end, piece) {
                 Some(at) => {
                     let (line, rest) = piece.split_at(at);
                     self.grow(line);
@@ -155,22 +159,22 @@ impl Cutter<'_> {
 
     /// Passes over lines before the window; gives what is left of the piece.
     fn skip<'a>(&mut self, piece: &'a [u8]) -> &'a [u8] {
-        let wanted = self.ask.first - 1 - self.window.counted;
-        let inside = memchr::memchr_iter(self.ask.line_end, piece).count() as u64;
+        let wanted = self.request.first - 1 - self.window.counted;
+        let inside = memchr::memchr_iter(self.request.line_end, piece).count() as u64;
         if inside < wanted {
             self.count(piece);
             return &[];
         }
         let nth = usize::try_from(wanted - 1).unwrap_or(usize::MAX);
-        let end = memchr::memchr_iter(self.ask.line_end, piece).nth(nth).map_or(piece.len(), |at| at + 1);
+        let end = memchr::memchr_iter(self.request.line_end, piece).nth(nth).map_or(piece.len(), |at| at + 1);
         let (before, rest) = piece.split_at(end);
         self.count(before);
         rest
     }
 
     fn count(&mut self, piece: &[u8]) {
-        self.window.counted += memchr::memchr_iter(self.ask.line_end, piece).count() as u64;
-        self.open = piece.last() != Some(&self.ask.line_end);
+        self.window.counted += memchr::memchr_iter(self.request.line_end, piece).count() as u64;
+        self.open = piece.last() != Some(&self.request.line_end);
     }
 
     fn grow(&mut self, part: &[u8]) {
@@ -187,22 +191,22 @@ impl Cutter<'_> {
         let cut = usize::from(line.dropped > 0 || line.bytes.len() > LINE_CHARACTERS) * 48;
         let text = String::from_utf8_lossy(&line.bytes);
         let shown = budget::start_within_characters(&text, LINE_CHARACTERS);
-        let cost = budget::weight(shown) + NUMBER + cut;
-        if self.weight + cost > self.ask.weight && !self.window.lines.is_empty() {
+        let cost = budget::token_weight(shown) + NUMBER + cut;
+        if self.weight + cost > self.request.weight && !self.window.lines.is_empty() {
             self.window.more = true;
             self.full = Some(Instant::now());
             return;
         }
         self.weight += cost;
         self.window.lines.push(line);
-        if self.window.lines.len() >= self.ask.lines {
+        if self.window.lines.len() >= self.request.lines {
             self.full = Some(Instant::now());
         }
     }
 
     /// True when there is no reason to read on.
     fn is_done(&self) -> bool {
-        match (self.full, self.ask.count) {
+        match (self.full, self.request.count) {
             // Whether anything follows is known after one more byte.
             (Some(_), None) => self.window.more,
             (Some(since), Some(patience)) => self.window.more && since.elapsed() > patience,
@@ -211,7 +215,7 @@ impl Cutter<'_> {
     }
 
     fn end(&mut self) {
-        if self.open && self.full.is_none() && self.window.counted + 1 >= self.ask.first {
+        if self.open && self.full.is_none() && self.window.counted + 1 >= self.request.first {
             self.close();
         } else if self.open {
             self.window.counted += 1;
@@ -224,8 +228,8 @@ impl Cutter<'_> {
 mod tests {
     use super::*;
 
-    fn ask(first: u64, lines: usize) -> Ask {
-        Ask { first, lines, weight: 10_000, line_end: b'\n', count: Some(Duration::from_secs(9)) }
+    fn request(first: u64, lines: usize) -> WindowRequest {
+        WindowRequest { first, lines, weight: 10_000, line_end: b'\n', count: Some(Duration::from_secs(9)) }
     }
 
     /// A stream that gives its bytes in pieces of one size.
@@ -243,8 +247,9 @@ mod tests {
         let check = |text: &str, first, lines, expected: &[&str], counted, more| {
             for piece in [1, 2, 3, 100] {
                 let stream = Pieces(text.as_bytes(), piece);
-                let window = Window::cut(stream, &ask(first, lines), &CancellationToken::new()).unwrap();
-                let shown: Vec<String> = window.lines.iter().map(Line::text).collect();
+                let window =
+                    LineWindow::cut(stream, &request(first, lines), &CancellationToken::new()).unwrap();
+                let shown: Vec<String> = window.lines.iter().map(WindowLine::text).collect();
                 assert_eq!(shown, expected, "{text:?} {first} {lines} {piece}");
                 assert_eq!(
                     (window.counted, window.more),
@@ -267,10 +272,10 @@ mod tests {
     #[test]
     fn long_lines_and_many_bytes_are_cut() {
         let text = format!("{}\nshort\n", "x".repeat(100_000));
-        let window = Window::cut(text.as_bytes(), &ask(1, 9), &CancellationToken::new()).unwrap();
+        let window = LineWindow::cut(text.as_bytes(), &request(1, 9), &CancellationToken::new()).unwrap();
         assert!(window.lines[0].text().ends_with("[… 98000 more bytes in this line, cut …]"));
         let text = "twenty bytes a line\n".repeat(10_000);
-        let window = Window::cut(text.as_bytes(), &ask(1, 9_000), &CancellationToken::new()).unwrap();
+        let window = LineWindow::cut(text.as_bytes(), &request(1, 9_000), &CancellationToken::new()).unwrap();
         assert!(
             window.lines.len() < 400 && window.more && window.counted == 10_000,
             "{}",

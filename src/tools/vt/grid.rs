@@ -17,7 +17,7 @@ const COVERED: char = '\0';
 
 /// A cell.
 #[derive(Clone, Debug, PartialEq)]
-pub struct Cell {
+pub struct ScreenCell {
     character: char,
     /// Combining marks and joined characters.
     marks: Option<Box<str>>,
@@ -25,9 +25,9 @@ pub struct Cell {
     pub style: SgrStyle,
 }
 
-impl Cell {
+impl ScreenCell {
     fn blank(style: SgrStyle) -> Self {
-        Cell { character: ' ', marks: None, style }
+        ScreenCell { character: ' ', marks: None, style }
     }
 
     /// What stands in it; empty where the character before covers it.
@@ -44,17 +44,17 @@ impl Cell {
 
 /// A line of text, its wrapped rows joined.
 #[derive(Clone, Debug, Default, PartialEq)]
-pub struct Line {
+pub struct ScreenLine {
     /// Tabs are kept, every other control character is gone.
     pub text: String,
     /// Bytes of `text` and how they look; what is left at the end is unstyled.
     pub runs: Vec<(usize, SgrStyle)>,
     /// The next line is a part of this one, which is very long.
-    pub goes_on: bool,
+    pub continues: bool,
 }
 
-impl Line {
-    fn push(&mut self, row: &Row) {
+impl ScreenLine {
+    fn push(&mut self, row: &ScreenRow) {
         for cell in &row.cells {
             if cell.character == COVERED {
                 continue;
@@ -75,15 +75,15 @@ impl Line {
 
 /// A row.
 #[derive(Clone, Debug, Default, PartialEq)]
-pub struct Row {
-    cells: Vec<Cell>,
+pub struct ScreenRow {
+    cells: Vec<ScreenCell>,
     /// The next row goes on with the same line.
     wrapped: bool,
 }
 
-impl Row {
+impl ScreenRow {
     /// Its cells as far as something was written.
-    pub fn cells(&self) -> &[Cell] {
+    pub fn cells(&self) -> &[ScreenCell] {
         &self.cells
     }
 
@@ -93,7 +93,7 @@ impl Row {
 
     fn pad(&mut self, length: usize) {
         while self.cells.len() < length {
-            self.cells.push(Cell::blank(SgrStyle::default()));
+            self.cells.push(ScreenCell::blank(SgrStyle::default()));
         }
     }
 
@@ -125,7 +125,7 @@ impl Row {
         }
     }
 
-    fn put(&mut self, column: usize, cell: Cell) {
+    fn put(&mut self, column: usize, cell: ScreenCell) {
         self.pad(column);
         self.sever(column);
         match self.cells.get_mut(column) {
@@ -134,7 +134,7 @@ impl Row {
         }
     }
 
-    fn erase(&mut self, from: usize, to: usize, blank: &Cell) {
+    fn erase(&mut self, from: usize, to: usize, blank: &ScreenCell) {
         if from >= to {
             return;
         }
@@ -163,7 +163,7 @@ pub struct Cursor {
 
 /// Which part of a row or of the screen.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Part {
+pub enum ErasePart {
     FromCursor,
     ToCursor,
     All,
@@ -172,16 +172,16 @@ pub enum Part {
 /// One screen.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Grid {
-    rows: VecDeque<Row>,
+    rows: VecDeque<ScreenRow>,
     columns: usize,
     pub cursor: Cursor,
     pub saved: Cursor,
     /// First and last row of the part that scrolls.
     margins: (usize, usize),
     /// Lines that scrolled out, when they are to be told.
-    settled: Option<Vec<Line>>,
+    scrolled_off: Option<Vec<ScreenLine>>,
     /// The beginning of a line whose other rows are still here.
-    unsettled: Option<Line>,
+    unfinished: Option<ScreenLine>,
 }
 
 impl Grid {
@@ -189,13 +189,13 @@ impl Grid {
     pub fn new(columns: usize, rows: usize, keeps: bool) -> Self {
         let (columns, rows) = (columns.max(1), rows.max(1));
         Grid {
-            rows: (0..rows).map(|_| Row::default()).collect(),
+            rows: (0..rows).map(|_| ScreenRow::default()).collect(),
             columns,
             cursor: Cursor::default(),
             saved: Cursor::default(),
             margins: (0, rows - 1),
-            settled: keeps.then(Vec::new),
-            unsettled: None,
+            scrolled_off: keeps.then(Vec::new),
+            unfinished: None,
         }
     }
 
@@ -205,7 +205,7 @@ impl Grid {
     }
 
     /// The rows, top to bottom.
-    pub fn rows(&self) -> impl Iterator<Item = &Row> {
+    pub fn rows(&self) -> impl Iterator<Item = &ScreenRow> {
         self.rows.iter()
     }
 
@@ -215,14 +215,14 @@ impl Grid {
     }
 
     /// The lines that scrolled out since this was asked last.
-    pub fn take_settled(&mut self) -> Vec<Line> {
-        self.settled.as_mut().map(std::mem::take).unwrap_or_default()
+    pub fn take_scrolled_off(&mut self) -> Vec<ScreenLine> {
+        self.scrolled_off.as_mut().map(std::mem::take).unwrap_or_default()
     }
 
     /// The lines that are on the screen, the first `rows` of it.
-    pub fn lines(&self, rows: usize) -> Vec<Line> {
+    pub fn lines(&self, rows: usize) -> Vec<ScreenLine> {
         let mut lines = Vec::new();
-        let mut open = self.unsettled.clone();
+        let mut open = self.unfinished.clone();
         for row in self.rows.iter().take(rows) {
             let mut line = open.take().unwrap_or_default();
             line.push(row);
@@ -236,15 +236,15 @@ impl Grid {
     pub fn resize(&mut self, columns: usize, rows: usize) {
         let (columns, rows) = (columns.max(1), rows.max(1));
         while self.rows.len() > rows {
-            if self.cursor.row + 1 < self.rows.len() && self.rows.back().is_some_and(Row::is_blank) {
+            if self.cursor.row + 1 < self.rows.len() && self.rows.back().is_some_and(ScreenRow::is_blank) {
                 self.rows.pop_back();
             } else if let Some(row) = self.rows.pop_front() {
-                self.settle(&row);
+                self.scroll_off(&row);
                 self.cursor.row = self.cursor.row.saturating_sub(1);
             }
         }
         while self.rows.len() < rows {
-            self.rows.push_back(Row::default());
+            self.rows.push_back(ScreenRow::default());
         }
         self.columns = columns;
         self.margins = (0, rows - 1);
@@ -304,7 +304,7 @@ impl Grid {
         let style = self.cursor.style;
         let (column, columns) = (self.cursor.column.min(self.columns.saturating_sub(width)), self.columns);
         let Some(row) = self.rows.get_mut(self.cursor.row) else { return };
-        row.put(column, Cell { character, marks: None, style });
+        row.put(column, ScreenCell { character, marks: None, style });
         for covered in (column + 1..column + width).take_while(|covered| *covered < columns) {
             row.put_covered(covered, style);
         }
@@ -327,7 +327,8 @@ impl Grid {
             row.cut(column);
             row.cut(end);
             row.cells.truncate(if row.cells.len() <= end { column } else { row.cells.len() });
-            let cells = now.iter().map(|byte| Cell { character: char::from(*byte), marks: None, style });
+            let cells =
+                now.iter().map(|byte| ScreenCell { character: char::from(*byte), marks: None, style });
             if row.cells.len() == column {
                 row.cells.extend(cells);
             } else {
@@ -354,7 +355,7 @@ impl Grid {
         if let Some(row) =
             self.rows.get_mut(self.cursor.row).filter(|row| row.cells.len() <= from && to > from)
         {
-            row.put(from, Cell { character: '\t', marks: None, style });
+            row.put(from, ScreenCell { character: '\t', marks: None, style });
             (from + 1..to).for_each(|covered| row.put_covered(covered, style));
         }
         self.go(to, self.cursor.row);
@@ -415,9 +416,9 @@ impl Grid {
             return self.remove(row, count);
         }
         // Rows that are deleted are not rows that scroll out.
-        let settled = self.settled.take();
+        let scrolled_off = self.scrolled_off.take();
         self.remove(row, count);
-        self.settled = settled;
+        self.scrolled_off = scrolled_off;
     }
 
     fn insert(&mut self, row: usize, count: usize) {
@@ -439,32 +440,32 @@ impl Grid {
         for _ in 0..count.min(bottom + 1 - row) {
             let gone = self.rows.remove(row).unwrap_or_default();
             if row == 0 {
-                self.settle(&gone);
+                self.scroll_off(&gone);
             }
             let blank = self.blank_row();
             self.rows.insert(bottom, blank);
         }
     }
 
-    fn settle(&mut self, row: &Row) {
-        let Some(settled) = &mut self.settled else { return };
-        let mut line = self.unsettled.take().unwrap_or_default();
+    fn scroll_off(&mut self, row: &ScreenRow) {
+        let Some(scrolled_off) = &mut self.scrolled_off else { return };
+        let mut line = self.unfinished.take().unwrap_or_default();
         line.push(row);
         if row.wrapped && line.text.len() < LONG_LINE {
-            self.unsettled = Some(line);
+            self.unfinished = Some(line);
         } else {
-            line.goes_on = row.wrapped;
-            settled.push(line);
+            line.continues = row.wrapped;
+            scrolled_off.push(line);
         }
     }
 
     /// Erased cells keep the background that is in force.
-    fn blank(&self) -> Cell {
-        Cell::blank(SgrStyle { background: self.cursor.style.background, ..SgrStyle::default() })
+    fn blank(&self) -> ScreenCell {
+        ScreenCell::blank(SgrStyle { background: self.cursor.style.background, ..SgrStyle::default() })
     }
 
-    fn blank_row(&self) -> Row {
-        let mut row = Row::default();
+    fn blank_row(&self) -> ScreenRow {
+        let mut row = ScreenRow::default();
         if self.cursor.style.background != SgrColor::Default {
             row.erase(0, self.columns, &self.blank());
         }
@@ -472,31 +473,31 @@ impl Grid {
     }
 
     /// Erases a part of the cursor's row.
-    pub fn erase_in_row(&mut self, part: Part) {
+    pub fn erase_in_row(&mut self, part: ErasePart) {
         let (blank, columns, column) = (self.blank(), self.columns, self.cursor.column);
         let Some(row) = self.rows.get_mut(self.cursor.row) else { return };
         let columns = columns.max(row.cells.len());
         match part {
-            Part::FromCursor => row.erase(column, columns, &blank),
-            Part::ToCursor => row.erase(0, column + 1, &blank),
-            Part::All => row.erase(0, columns, &blank),
+            ErasePart::FromCursor => row.erase(column, columns, &blank),
+            ErasePart::ToCursor => row.erase(0, column + 1, &blank),
+            ErasePart::All => row.erase(0, columns, &blank),
         }
-        row.wrapped &= part == Part::ToCursor;
-        self.cursor.at_end &= part != Part::FromCursor;
+        row.wrapped &= part == ErasePart::ToCursor;
+        self.cursor.at_end &= part != ErasePart::FromCursor;
     }
 
     /// Erases a part of the screen.
-    pub fn erase(&mut self, part: Part) {
+    pub fn erase(&mut self, part: ErasePart) {
         let here = self.cursor.row;
         let rows = match part {
-            Part::FromCursor => here + 1..self.rows.len(),
-            Part::ToCursor => 0..here,
-            Part::All => 0..self.rows.len(),
+            ErasePart::FromCursor => here + 1..self.rows.len(),
+            ErasePart::ToCursor => 0..here,
+            ErasePart::All => 0..self.rows.len(),
         };
         if rows.start == 0
-            && let (Some(line), Some(settled)) = (self.unsettled.take(), &mut self.settled)
+            && let (Some(line), Some(scrolled_off)) = (self.unfinished.take(), &mut self.scrolled_off)
         {
-            settled.push(line);
+            scrolled_off.push(line);
         }
         for row in rows {
             let blank = self.blank_row();
@@ -504,7 +505,7 @@ impl Grid {
                 *row = blank;
             }
         }
-        if part != Part::All {
+        if part != ErasePart::All {
             self.erase_in_row(part);
         }
     }
@@ -545,11 +546,11 @@ impl Grid {
     }
 }
 
-impl Row {
+impl ScreenRow {
     fn put_covered(&mut self, column: usize, style: SgrStyle) {
         // The cell before is the one that covers: it must not be severed from this one.
         self.cut(column + 1);
-        let covered = Cell { character: COVERED, marks: None, style };
+        let covered = ScreenCell { character: COVERED, marks: None, style };
         match self.cells.get_mut(column) {
             Some(old) => *old = covered,
             None => self.cells.push(covered),
