@@ -1,70 +1,81 @@
-//! Output of a command as a terminal would leave it on one line after the other.
+//! Output of a command, line by line, as a terminal would show it.
 //!
 //! Pure. Carriage returns, backspaces and the sequences that move or erase within a line are
 //! carried out; colours (SGR) are kept or dropped; every other escape sequence and control
-//! character is dropped, NUL becomes visible. Sequences: ECMA-48, and xterm's OSC strings.
+//! character is dropped, except that NUL becomes visible. A fold over the tokens of
+//! `vt/sequence.rs`.
+
+use super::vt::sequence::{self, Parser, Token};
 
 /// What happens to colour sequences.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Colours {
-    /// For people.
+    /// For users.
     Keep,
     /// For the model.
     Drop,
 }
 
-/// No column beyond this is reached by moving, so that a short sequence cannot cost memory.
+/// Sequences cannot move beyond this column, so that a short one cannot cost memory.
 const MAX_COLUMN: usize = 2_000;
-/// A pen longer than this is made of sequences that never reset; only the newest counts then.
+/// A longer pen is made of sequences that never reset, so it is replaced by the newest of them.
 const MAX_PEN: usize = 128;
 
-/// Text without escapes for the model, lines folded.
+/// The text as the model gets it: lines folded, without escape sequences.
 pub fn plain(raw: &str) -> String {
     render(raw, Colours::Drop)
 }
 
-/// The text, lines folded, with or without its colours.
+/// The text with its lines folded, with or without its colours.
 pub fn render(raw: &str, colours: Colours) -> String {
-    let mut screen = LineEditor::new(raw.len(), colours);
-    let mut rest = raw;
-    while let Some(at) = rest.find(|character: char| character.is_control()) {
-        let (text, control) = rest.split_at_checked(at).unwrap_or((rest, ""));
-        screen.print(text);
-        rest = screen.control(control);
-    }
-    screen.print(rest);
-    screen.finish()
+    let mut lines = FoldedLines::new(raw.len(), colours);
+    Parser::default().feed(raw.as_bytes(), &mut |token| lines.take(token));
+    lines.finish()
 }
 
-struct LineEditor {
+struct FoldedLines {
     out: String,
-    /// The line so far: characters and the index of the pen each was written with.
+    /// The line so far: characters, each with the index of its pen.
     line: Vec<(char, u32)>,
     column: usize,
     colours: Colours,
     /// Pens by index. The first is the terminal's default.
     pens: Vec<String>,
     pen: u32,
-    /// The pen that is in force at the end of `out`.
-    shown: u32,
+    /// The pen that is active at the end of `out`.
+    active: u32,
 }
 
-impl LineEditor {
+impl FoldedLines {
     fn new(size: usize, colours: Colours) -> Self {
-        LineEditor {
+        FoldedLines {
             out: String::with_capacity(size),
             line: Vec::new(),
             column: 0,
             colours,
             pens: vec![String::new()],
             pen: 0,
-            shown: 0,
+            active: 0,
         }
     }
 
-    fn print(&mut self, text: &str) {
-        for character in text.chars() {
-            self.put(character);
+    fn take(&mut self, token: Token<'_>) {
+        match token {
+            Token::Text(text) => self.print(text),
+            Token::Control(character) => self.control(character),
+            Token::Csi(csi) if csi.intermediates.is_empty() => self.sequence(csi.parameters, csi.last),
+            Token::Csi(_) | Token::Escape { .. } | Token::String { .. } => {}
+        }
+    }
+
+    fn print(&mut self, text: &[u8]) {
+        let pen = self.pen;
+        match self.column == self.line.len() {
+            true if text.is_ascii() => {
+                self.line.extend(text.iter().map(|byte| (char::from(*byte), pen)));
+                self.column += text.len();
+            }
+            _ => sequence::text(text).chars().for_each(|character| self.put(character)),
         }
     }
 
@@ -79,59 +90,29 @@ impl LineEditor {
         self.column += 1;
     }
 
-    /// Carries out the control character at the start of `text`; gives what follows it.
-    fn control<'a>(&mut self, text: &'a str) -> &'a str {
-        let mut characters = text.chars();
-        match characters.next() {
-            Some('\n') => {
+    fn control(&mut self, character: char) {
+        match character {
+            '\n' => {
                 self.flush();
                 self.out.push('\n');
             }
-            Some('\r') => self.column = 0,
-            Some('\u{8}') => self.column = self.column.saturating_sub(1),
-            Some('\t') => self.put('\t'),
-            Some('\0') => self.put('\u{2400}'),
-            Some('\u{1b}') => return self.escape(characters.as_str()),
+            '\r' => self.column = 0,
+            '\u{8}' => self.column = self.column.saturating_sub(1),
+            '\t' => self.put('\t'),
+            '\0' => self.put('\u{2400}'),
             _ => {}
         }
-        characters.as_str()
     }
 
-    /// Carries out the sequence behind an ESC; gives what follows it.
-    fn escape<'a>(&mut self, text: &'a str) -> &'a str {
-        let mut characters = text.chars();
-        match characters.next() {
-            Some('[') => {
-                let (sequence, rest) = control_sequence(characters.as_str());
-                self.sequence(sequence);
-                rest
-            }
-            Some(']' | 'P' | 'X' | '^' | '_') => after_string(characters.as_str()),
-            Some(' '..='/') => {
-                let rest =
-                    characters.as_str().trim_start_matches(|character| (' '..='/').contains(&character));
-                let mut rest = rest.chars();
-                rest.next();
-                rest.as_str()
-            }
-            Some('0'..='~') => characters.as_str(),
-            // Not a sequence: the control character or letter behind stands for itself.
-            _ => text,
-        }
-    }
-
-    fn sequence(&mut self, sequence: &str) {
-        let mut characters = sequence.chars();
-        let last = characters.next_back();
-        let parameters = characters.as_str();
+    fn sequence(&mut self, parameters: &str, last: char) {
         let number = parameters.split(';').next().and_then(|number| number.parse::<usize>().ok());
         let steps = number.unwrap_or(1).max(1);
         match last {
-            Some('m') if self.colours == Colours::Keep => self.colour(parameters),
-            Some('K') => self.erase(number.unwrap_or(0)),
-            Some('C') => self.column = (self.column + steps).min(MAX_COLUMN.max(self.column)),
-            Some('D') => self.column = self.column.saturating_sub(steps),
-            Some('G') => self.column = (steps - 1).min(MAX_COLUMN.max(self.line.len())),
+            'm' if self.colours == Colours::Keep => self.colour(parameters),
+            'K' => self.erase(number.unwrap_or(0)),
+            'C' => self.column = (self.column + steps).min(MAX_COLUMN.max(self.column)),
+            'D' => self.column = self.column.saturating_sub(steps),
+            'G' => self.column = (steps - 1).min(MAX_COLUMN.max(self.line.len())),
             _ => {}
         }
     }
@@ -155,8 +136,8 @@ impl LineEditor {
             return;
         }
         let before = self.pens.get(self.pen as usize).map(String::as_str).unwrap_or_default();
-        let afresh = parameters.starts_with("0;") || before.len() > MAX_PEN;
-        let pen = format!("{}\x1b[{parameters}m", if afresh { "" } else { before });
+        let restart = parameters.starts_with("0;") || before.len() > MAX_PEN;
+        let pen = format!("{}\x1b[{parameters}m", if restart { "" } else { before });
         // Programs switch between few pens; looking a little back keeps the table small.
         let known = self.pens.iter().rposition(|known| *known == pen);
         let index = known.unwrap_or_else(|| {
@@ -169,19 +150,19 @@ impl LineEditor {
     fn flush(&mut self) {
         let end = self.line.len();
         for (character, pen) in self.line.drain(..end) {
-            if pen != self.shown {
-                if self.shown != 0 {
+            if pen != self.active {
+                if self.active != 0 {
                     self.out.push_str("\x1b[0m");
                 }
                 self.out.push_str(self.pens.get(pen as usize).map(String::as_str).unwrap_or_default());
-                self.shown = pen;
+                self.active = pen;
             }
             self.out.push(character);
         }
-        // Every line stands for itself, so that lines may be shown without those before.
-        if self.shown != 0 {
+        // Every line is complete in itself, so that it can be shown without those before it.
+        if self.active != 0 {
             self.out.push_str("\x1b[0m");
-            self.shown = 0;
+            self.active = 0;
         }
         self.column = 0;
     }
@@ -190,32 +171,6 @@ impl LineEditor {
         self.flush();
         self.out
     }
-}
-
-/// Parameters and last letter of a control sequence, and what follows it. A sequence that is
-/// broken by another control character ends before it.
-fn control_sequence(text: &str) -> (&str, &str) {
-    let end = text.char_indices().find(|(_, character)| !(' '..='?').contains(character));
-    match end {
-        Some((at, last @ '@'..='~')) => text.split_at_checked(at + last.len_utf8()).unwrap_or((text, "")),
-        Some((at, _)) => ("", text.split_at_checked(at).map_or("", |(_, rest)| rest)),
-        None => ("", ""),
-    }
-}
-
-/// What follows a string that ends with BEL or ESC backslash.
-fn after_string(text: &str) -> &str {
-    let Some(at) = text.find(['\u{7}', '\u{1b}', '\u{9c}', '\n']) else { return "" };
-    let (_, rest) = text.split_at_checked(at).unwrap_or((text, ""));
-    // A string that is still open at the line's end was none; the line end is real.
-    if rest.starts_with('\n') {
-        return rest;
-    }
-    rest.strip_prefix("\u{1b}\\").unwrap_or_else(|| {
-        let mut characters = rest.chars();
-        characters.next();
-        characters.as_str()
-    })
 }
 
 #[cfg(test)]
@@ -242,6 +197,8 @@ mod tests {
             ("\x1b]8;;http://x\x1b\\link\x1b]8;;\x1b\\", "link"),
             ("\x1b(Btext\x1b=", "text"),
             ("\x1bPq...\x1b\\after", "after"),
+            ("cut \x1b]0;title\x1b[31moff", "cut off"),
+            ("two\x1b[3\nlines", "two\nlines"),
             ("open \x1b]never ended\nnext", "open \nnext"),
             ("\x1b[", ""),
             ("\x1b", ""),
@@ -253,7 +210,7 @@ mod tests {
     }
 
     #[test]
-    fn colours_survive_folding_for_people() {
+    fn colours_survive_folding() {
         let cases = [
             ("\x1b[31mred\x1b[0m plain", "\x1b[31mred\x1b[0m plain"),
             ("\x1b[1m\x1b[32mok\x1b[m", "\x1b[1m\x1b[32mok\x1b[0m"),

@@ -1,9 +1,10 @@
-//! Bytes of a terminal to keys, mouse events, pastes and reports. Pure, and indifferent to how
-//! the bytes are cut.
+//! Decodes the bytes that a terminal sends into keys, mouse events, pastes and reports. Pure; the
+//! bytes may be cut anywhere.
 //!
-//! Sources: xterm's control sequences (ctlseqs), the kitty keyboard protocol, ECMA-48 for the
-//! shape of sequences. What is not understood is passed over whole, so that it never becomes
-//! text. What sequences mean in numbers is in [`csi`]; reading the bytes is [`super::input`].
+//! Sources: xterm's control sequences (ctlseqs) and the kitty keyboard protocol. Where a sequence
+//! ends is decided by `tools/vt/sequence`; this module decides whether an ESC begins one or was
+//! typed. Unknown sequences are skipped as a whole, so that they never become text. What the
+//! numbers in sequences mean is in [`csi`]; reading the bytes is [`super::input`].
 
 mod csi;
 #[cfg(test)]
@@ -11,6 +12,7 @@ mod tests;
 
 use super::input::Said;
 use crate::app::key::{Key, KeyCode, Mods};
+use crate::tools::vt::sequence::{self, Csi, Leading, Token};
 
 /// A paste that is longer is given in several parts, in bytes.
 const PASTE_PART: usize = 8 << 20;
@@ -182,7 +184,7 @@ fn escaped(rest: &[u8]) -> Step {
     };
     match rest {
         [] => Step::More,
-        [b'[', parameters @ ..] => length(sequence(parameters)),
+        [b'[', ..] => length(control_sequence(rest)),
         [b'O', key @ ..] => length(single_shift(key)),
         // Old terminals put a second Esc before the sequence of a key that is held with Alt.
         [0x1b] | [0x1b, b'[' | b'O'] => Step::More,
@@ -216,44 +218,39 @@ fn single_shift(rest: &[u8]) -> Step {
     Step::Took(2, code.map(|code| Said::Key(Key::plain(code))))
 }
 
-/// CSI: parameters, intermediates, one final byte. Lengths count from the `[`.
-fn sequence(rest: &[u8]) -> Step {
+/// CSI. Lengths count from the `[`.
+fn control_sequence(rest: &[u8]) -> Step {
     match rest {
         // The old form of the mouse: three bytes after the final one.
-        [b'M', mouse @ ..] => {
+        [b'[', b'M', mouse @ ..] => {
             let Some(mouse) = mouse.first_chunk::<3>() else { return Step::More };
             return Step::Took(5, csi::old_mouse(*mouse).map(Said::Mouse));
         }
         // The Linux console's F1 to F5.
-        [b'[', key @ ..] => {
+        [b'[', b'[', key @ ..] => {
             let Some(byte) = key.first() else { return Step::More };
             let code = matches!(byte, b'A'..=b'E').then(|| KeyCode::F(byte - b'A' + 1));
             return Step::Took(3, code.map(|code| Said::Key(Key::plain(code))));
         }
         _ => {}
     }
-    let Some(end) = rest.iter().position(|byte| !(0x20..=0x3f).contains(byte)) else { return Step::More };
-    let (parameters, last) = rest.split_at(end);
-    match last.first() {
-        Some(b'~') if parameters == b"200" => Step::Paste(end + 2),
-        Some(last @ 0x40..=0x7e) => {
-            let parameters = std::str::from_utf8(parameters).unwrap_or_default();
-            Step::Took(end + 2, csi::meaning(parameters, *last))
+    match sequence::after_escape(rest) {
+        Leading::Incomplete => Step::More,
+        Leading::Complete(Token::Csi(Csi { parameters: "200", intermediates: "", last: '~' }), length) => {
+            Step::Paste(length)
         }
-        // A broken sequence ends before what broke it.
-        _ => Step::Took(end + 1, None),
+        Leading::Complete(Token::Csi(csi), length) => Step::Took(length, csi::meaning(&csi)),
+        Leading::Complete(_, length) | Leading::Malformed(length) => Step::Took(length, None),
     }
 }
 
-/// OSC, DCS or APC: an answer of the terminal, up to BEL or ST. Lengths count from the letter.
+/// OSC, DCS or APC: an answer of the terminal. Lengths count from the letter.
 fn string(rest: &[u8]) -> Step {
-    let Some(end) = rest.iter().position(|byte| matches!(byte, 0x07 | 0x1b)) else { return Step::More };
-    let length = match rest.get(end..) {
-        Some([0x1b]) => return Step::More,
-        Some([0x1b, b'\\', ..]) => end + 2,
-        Some([0x07, ..]) => end + 1,
-        _ => return Step::Took(end, None),
-    };
-    let text = rest.get(1..end).map(String::from_utf8_lossy).unwrap_or_default();
-    Step::Took(length, Some(Said::Report(text.into_owned())))
+    match sequence::after_escape(rest) {
+        Leading::Incomplete => Step::More,
+        Leading::Complete(Token::String { data, .. }, length) => {
+            Step::Took(length, Some(Said::Report(String::from_utf8_lossy(data).into_owned())))
+        }
+        Leading::Complete(_, length) | Leading::Malformed(length) => Step::Took(length, None),
+    }
 }

@@ -1,155 +1,23 @@
-//! The cells of one screen of a terminal, its cursor, and what scrolled out at the top.
+//! The cells of one screen of a terminal, its cursor, and the lines that scrolled off the top.
 //!
 //! Pure. Every number from outside is clamped here, so nothing a program writes can make it
 //! panic or cost more memory than the window has cells. Rows are as long as what was written in
-//! them; what is behind is blank.
+//! them; the rest is blank. Rows are `grid/row.rs`; scrolling, inserting and erasing
+//! `grid/editing.rs`.
+
+mod editing;
+mod row;
 
 use std::collections::VecDeque;
 
 use super::sgr::{SgrColor, SgrStyle};
+use row::COVERED;
+pub use row::{ScreenCell, ScreenLine, ScreenRow};
 
 /// Bytes of marks that one character may carry.
 const MARKS: usize = 32;
-/// A line that scrolled out is told in parts of about this size, in bytes.
+/// A line that scrolled off is delivered in parts of about this size, in bytes.
 const LONG_LINE: usize = 16 * 1024;
-/// Stands in the cells that a wide character or a tab covers beyond its first.
-const COVERED: char = '\0';
-
-/// A cell.
-#[derive(Clone, Debug, PartialEq)]
-pub struct ScreenCell {
-    character: char,
-    /// Combining marks and joined characters.
-    marks: Option<Box<str>>,
-    /// How it looks.
-    pub style: SgrStyle,
-}
-
-impl ScreenCell {
-    fn blank(style: SgrStyle) -> Self {
-        ScreenCell { character: ' ', marks: None, style }
-    }
-
-    /// What stands in it; empty where the character before covers it.
-    pub fn text(&self) -> String {
-        match self.character {
-            COVERED => String::new(),
-            '\t' => " ".to_owned(),
-            character => {
-                std::iter::once(character).chain(self.marks.as_deref().unwrap_or("").chars()).collect()
-            }
-        }
-    }
-}
-
-/// A line of text, its wrapped rows joined.
-#[derive(Clone, Debug, Default, PartialEq)]
-pub struct ScreenLine {
-    /// Tabs are kept, every other control character is gone.
-    pub text: String,
-    /// Bytes of `text` and how they look; what is left at the end is unstyled.
-    pub runs: Vec<(usize, SgrStyle)>,
-    /// The next line is a part of this one, which is very long.
-    pub continues: bool,
-}
-
-impl ScreenLine {
-    fn push(&mut self, row: &ScreenRow) {
-        for cell in &row.cells {
-            if cell.character == COVERED {
-                continue;
-            }
-            let before = self.text.len();
-            self.text.push(cell.character);
-            self.text.push_str(cell.marks.as_deref().unwrap_or(""));
-            let added = self.text.len() - before;
-            match self.runs.last_mut() {
-                Some((length, style)) if *style == cell.style => *length += added,
-                None if cell.style == SgrStyle::default() => {}
-                None => self.runs.extend([(before, SgrStyle::default()), (added, cell.style)]),
-                Some(_) => self.runs.push((added, cell.style)),
-            }
-        }
-    }
-}
-
-/// A row.
-#[derive(Clone, Debug, Default, PartialEq)]
-pub struct ScreenRow {
-    cells: Vec<ScreenCell>,
-    /// The next row goes on with the same line.
-    wrapped: bool,
-}
-
-impl ScreenRow {
-    /// Its cells as far as something was written.
-    pub fn cells(&self) -> &[ScreenCell] {
-        &self.cells
-    }
-
-    fn is_blank(&self) -> bool {
-        self.cells.iter().all(|cell| cell.character == ' ' && cell.style == SgrStyle::default())
-    }
-
-    fn pad(&mut self, length: usize) {
-        while self.cells.len() < length {
-            self.cells.push(ScreenCell::blank(SgrStyle::default()));
-        }
-    }
-
-    fn is_covered(&self, column: usize) -> bool {
-        self.cells.get(column).is_some_and(|cell| cell.character == COVERED)
-    }
-
-    /// Has no character reach over the border before this cell.
-    fn cut(&mut self, column: usize) {
-        if self.is_covered(column) {
-            self.sever(column);
-        }
-    }
-
-    /// Makes single cells of the character that covers this one together with others.
-    fn sever(&mut self, column: usize) {
-        let mut start = column;
-        while start > 0 && self.is_covered(start) {
-            start -= 1;
-        }
-        let mut end = start + 1;
-        while self.is_covered(end) {
-            end += 1;
-        }
-        if end - start > 1
-            && let Some(cells) = self.cells.get_mut(start..end)
-        {
-            cells.iter_mut().for_each(|cell| (cell.character, cell.marks) = (' ', None));
-        }
-    }
-
-    fn put(&mut self, column: usize, cell: ScreenCell) {
-        self.pad(column);
-        self.sever(column);
-        match self.cells.get_mut(column) {
-            Some(old) => *old = cell,
-            None => self.cells.push(cell),
-        }
-    }
-
-    fn erase(&mut self, from: usize, to: usize, blank: &ScreenCell) {
-        if from >= to {
-            return;
-        }
-        self.cut(from);
-        self.cut(to);
-        if to >= self.cells.len() && blank.style == SgrStyle::default() {
-            self.cells.truncate(from);
-        } else {
-            self.pad(to);
-            if let Some(cells) = self.cells.get_mut(from..to) {
-                cells.fill(blank.clone());
-            }
-        }
-    }
-}
 
 /// Where the next character goes, and how it looks.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
@@ -157,7 +25,7 @@ pub struct Cursor {
     pub column: usize,
     pub row: usize,
     pub style: SgrStyle,
-    /// A character stands in the last column; the next begins a new row.
+    /// The last column holds a character; the next one begins a new row.
     pub at_end: bool,
 }
 
@@ -176,16 +44,16 @@ pub struct Grid {
     columns: usize,
     pub cursor: Cursor,
     pub saved: Cursor,
-    /// First and last row of the part that scrolls.
+    /// First and last row of the scrolling region.
     margins: (usize, usize),
-    /// Lines that scrolled out, when they are to be told.
+    /// Lines that scrolled off; `None` if they are not kept.
     scrolled_off: Option<Vec<ScreenLine>>,
-    /// The beginning of a line whose other rows are still here.
+    /// The beginning of a line whose other rows are still on the screen.
     unfinished: Option<ScreenLine>,
 }
 
 impl Grid {
-    /// A blank screen. Lines that scroll out are collected when it `keeps` them.
+    /// A blank screen. Lines that scroll off are collected if it `keeps` them.
     pub fn new(columns: usize, rows: usize, keeps: bool) -> Self {
         let (columns, rows) = (columns.max(1), rows.max(1));
         Grid {
@@ -214,7 +82,7 @@ impl Grid {
         self.rows.iter().rposition(|row| !row.is_blank()).map_or(0, |last| last + 1)
     }
 
-    /// The lines that scrolled out since this was asked last.
+    /// The lines that scrolled off since the last call.
     pub fn take_scrolled_off(&mut self) -> Vec<ScreenLine> {
         self.scrolled_off.as_mut().map(std::mem::take).unwrap_or_default()
     }
@@ -232,7 +100,7 @@ impl Grid {
         lines
     }
 
-    /// Another size. What does not fit at the bottom scrolls out at the top; rows are not cut.
+    /// Changes the size. What does not fit at the bottom scrolls off the top; rows are not cut.
     pub fn resize(&mut self, columns: usize, rows: usize) {
         let (columns, rows) = (columns.max(1), rows.max(1));
         while self.rows.len() > rows {
@@ -257,32 +125,31 @@ impl Grid {
         Cursor { column, row, ..cursor }
     }
 
-    /// Goes back to where the cursor was saved.
+    /// Moves the cursor back to where it was saved.
     pub fn restore(&mut self) {
         self.cursor = self.clamped(self.saved);
     }
 
     /// Moves the cursor to a column and a row, from 0, clamped.
-    pub fn go(&mut self, column: usize, row: usize) {
+    pub fn move_to(&mut self, column: usize, row: usize) {
         self.cursor = self.clamped(Cursor { column, row, at_end: false, ..self.cursor });
     }
 
     /// Moves the cursor by columns and rows. It does not leave the margins that it is within.
-    pub fn step(&mut self, columns: isize, rows: isize) {
+    pub fn move_by(&mut self, columns: isize, rows: isize) {
         let (top, bottom) = self.margins;
         let within = (top..=bottom).contains(&self.cursor.row);
         let (low, high) = if within { (top, bottom) } else { (0, self.rows.len() - 1) };
         let row = self.cursor.row.saturating_add_signed(rows).clamp(low, high);
-        self.go(self.cursor.column.saturating_add_signed(columns), row);
+        self.move_to(self.cursor.column.saturating_add_signed(columns), row);
     }
 
-    /// The first row of the part that scrolls.
+    /// The first row of the scrolling region.
     pub fn top(&self) -> usize {
         self.margins.0
     }
 
-    /// Sets the part that scrolls, from 0, inclusive. False, and no change, where that makes no
-    /// sense.
+    /// Sets the scrolling region, from 0, inclusive. False, and no change, if it is not valid.
     pub fn set_margins(&mut self, top: usize, bottom: usize) -> bool {
         let bottom = bottom.min(self.rows.len() - 1);
         let sensible = top < bottom;
@@ -313,8 +180,8 @@ impl Grid {
     }
 
     /// Writes characters of one cell each, with wrapping.
-    pub fn print_ascii(&mut self, text: &str) {
-        let mut rest = text.as_bytes();
+    pub fn print_ascii(&mut self, text: &[u8]) {
+        let mut rest = text;
         while !rest.is_empty() {
             if self.cursor.at_end {
                 self.wrap();
@@ -347,7 +214,7 @@ impl Grid {
         self.feed();
     }
 
-    /// Writes a tab: on blank ground as itself, elsewhere as a move.
+    /// Writes a tab: as a character where the row is still empty, elsewhere as a move.
     pub fn tab(&mut self) {
         let from = self.cursor.column;
         let to = (from / 8 * 8 + 8).min(self.columns - 1);
@@ -358,10 +225,10 @@ impl Grid {
             row.put(from, ScreenCell { character: '\t', marks: None, style });
             (from + 1..to).for_each(|covered| row.put_covered(covered, style));
         }
-        self.go(to, self.cursor.row);
+        self.move_to(to, self.cursor.row);
     }
 
-    /// Adds to the character before the cursor.
+    /// Adds a combining mark to the character before the cursor.
     fn mark(&mut self, character: char) {
         let at_end = self.cursor.at_end;
         let column = if at_end { self.cursor.column } else { self.cursor.column.saturating_sub(1) };
@@ -374,7 +241,7 @@ impl Grid {
         cell.marks = Some(if fits { format!("{marks}{character}") } else { marks }.into());
     }
 
-    /// One row down; at the bottom of the part that scrolls, it scrolls.
+    /// Moves one row down, and scrolls at the bottom of the scrolling region.
     pub fn feed(&mut self) {
         self.cursor.at_end = false;
         match self.cursor.row {
@@ -383,67 +250,12 @@ impl Grid {
         }
     }
 
-    /// One row up; at the top of the part that scrolls, it scrolls.
+    /// Moves one row up, and scrolls at the top of the scrolling region.
     pub fn feed_back(&mut self) {
         self.cursor.at_end = false;
         match self.cursor.row {
             row if row == self.margins.0 => self.scroll_down(1),
             row => self.cursor.row = row.saturating_sub(1),
-        }
-    }
-
-    /// Moves what is between the margins up.
-    pub fn scroll_up(&mut self, by: usize) {
-        let (top, _) = self.margins;
-        self.remove(top, by);
-    }
-
-    /// Moves what is between the margins down.
-    pub fn scroll_down(&mut self, by: usize) {
-        let (top, _) = self.margins;
-        self.insert(top, by);
-    }
-
-    /// Blank rows at the cursor; those below move down.
-    pub fn insert_rows(&mut self, count: usize) {
-        self.insert(self.cursor.row, count);
-    }
-
-    /// Takes rows away at the cursor; those below move up.
-    pub fn delete_rows(&mut self, count: usize) {
-        let row = self.cursor.row;
-        if row > self.margins.0 {
-            return self.remove(row, count);
-        }
-        // Rows that are deleted are not rows that scroll out.
-        let scrolled_off = self.scrolled_off.take();
-        self.remove(row, count);
-        self.scrolled_off = scrolled_off;
-    }
-
-    fn insert(&mut self, row: usize, count: usize) {
-        let (top, bottom) = self.margins;
-        if !(top..=bottom).contains(&row) {
-            return;
-        }
-        for _ in 0..count.min(bottom + 1 - row) {
-            self.rows.remove(bottom);
-            self.rows.insert(row, self.blank_row());
-        }
-    }
-
-    fn remove(&mut self, row: usize, count: usize) {
-        let (top, bottom) = self.margins;
-        if !(top..=bottom).contains(&row) {
-            return;
-        }
-        for _ in 0..count.min(bottom + 1 - row) {
-            let gone = self.rows.remove(row).unwrap_or_default();
-            if row == 0 {
-                self.scroll_off(&gone);
-            }
-            let blank = self.blank_row();
-            self.rows.insert(bottom, blank);
         }
     }
 
@@ -459,7 +271,7 @@ impl Grid {
         }
     }
 
-    /// Erased cells keep the background that is in force.
+    /// Erased cells have the current background.
     fn blank(&self) -> ScreenCell {
         ScreenCell::blank(SgrStyle { background: self.cursor.style.background, ..SgrStyle::default() })
     }
@@ -470,90 +282,5 @@ impl Grid {
             row.erase(0, self.columns, &self.blank());
         }
         row
-    }
-
-    /// Erases a part of the cursor's row.
-    pub fn erase_in_row(&mut self, part: ErasePart) {
-        let (blank, columns, column) = (self.blank(), self.columns, self.cursor.column);
-        let Some(row) = self.rows.get_mut(self.cursor.row) else { return };
-        let columns = columns.max(row.cells.len());
-        match part {
-            ErasePart::FromCursor => row.erase(column, columns, &blank),
-            ErasePart::ToCursor => row.erase(0, column + 1, &blank),
-            ErasePart::All => row.erase(0, columns, &blank),
-        }
-        row.wrapped &= part == ErasePart::ToCursor;
-        self.cursor.at_end &= part != ErasePart::FromCursor;
-    }
-
-    /// Erases a part of the screen.
-    pub fn erase(&mut self, part: ErasePart) {
-        let here = self.cursor.row;
-        let rows = match part {
-            ErasePart::FromCursor => here + 1..self.rows.len(),
-            ErasePart::ToCursor => 0..here,
-            ErasePart::All => 0..self.rows.len(),
-        };
-        if rows.start == 0
-            && let (Some(line), Some(scrolled_off)) = (self.unfinished.take(), &mut self.scrolled_off)
-        {
-            scrolled_off.push(line);
-        }
-        for row in rows {
-            let blank = self.blank_row();
-            if let Some(row) = self.rows.get_mut(row) {
-                *row = blank;
-            }
-        }
-        if part != ErasePart::All {
-            self.erase_in_row(part);
-        }
-    }
-
-    /// Erases characters from the cursor on.
-    pub fn erase_characters(&mut self, count: usize) {
-        let (blank, column) = (self.blank(), self.cursor.column);
-        let end = column.saturating_add(count).min(self.columns);
-        if let Some(row) = self.rows.get_mut(self.cursor.row) {
-            row.erase(column, end, &blank);
-        }
-    }
-
-    /// Makes room for characters at the cursor; what leaves the row is lost.
-    pub fn insert_characters(&mut self, count: usize) {
-        let (blank, column, columns) = (self.blank(), self.cursor.column, self.columns);
-        let Some(row) = self.rows.get_mut(self.cursor.row).filter(|row| row.cells.len() > column) else {
-            return;
-        };
-        row.cut(column);
-        for _ in 0..count.min(columns - column) {
-            row.cells.insert(column, blank.clone());
-            row.cut(columns);
-            row.cells.truncate(columns);
-        }
-    }
-
-    /// Takes characters away at the cursor; those behind move left.
-    pub fn delete_characters(&mut self, count: usize) {
-        let (column, columns) = (self.cursor.column, self.columns);
-        let Some(row) = self.rows.get_mut(self.cursor.row).filter(|row| row.cells.len() > column) else {
-            return;
-        };
-        let end = column.saturating_add(count.min(columns)).min(row.cells.len());
-        row.cut(column);
-        row.cut(end);
-        row.cells.drain(column..end);
-    }
-}
-
-impl ScreenRow {
-    fn put_covered(&mut self, column: usize, style: SgrStyle) {
-        // The cell before is the one that covers: it must not be severed from this one.
-        self.cut(column + 1);
-        let covered = ScreenCell { character: COVERED, marks: None, style };
-        match self.cells.get_mut(column) {
-            Some(old) => *old = covered,
-            None => self.cells.push(covered),
-        }
     }
 }

@@ -2,13 +2,15 @@
 
 use super::super::input::Said;
 use crate::app::key::{Key, KeyCode, Mods, Mouse, MouseButton, MouseKind};
+use crate::tools::vt::sequence::Csi;
 
-/// The meaning of `CSI parameters last`; none for releases of keys and for whatever is unknown.
-pub fn meaning(parameters: &str, last: u8) -> Option<Said> {
+/// The meaning of a control sequence; `None` for releases of keys and for unknown sequences.
+pub fn meaning(csi: &Csi<'_>) -> Option<Said> {
+    let (parameters, last) = (csi.parameters, u8::try_from(csi.last).ok()?);
     if let Some(mouse) = parameters.strip_prefix('<') {
         return sgr_mouse(mouse, last).map(Said::Mouse);
     }
-    if parameters.starts_with(['?', '>', '=']) || parameters.contains(|c: char| c < '0') {
+    if parameters.starts_with(['?', '>', '=']) || !csi.intermediates.is_empty() {
         return None;
     }
     match (last, parameters) {
