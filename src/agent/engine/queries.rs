@@ -26,7 +26,7 @@ pub(crate) fn inspect(agent: &Agent, wish: &Wish) -> Result<String, String> {
     let tree = agent.config.session.tree();
     Ok(match wish {
         Wish::State => text(&state(agent)),
-        Wish::Messages => text(&json!({ "messages": agent.config.session.context().messages })),
+        Wish::Messages => text(&json!({ "messages": agent.config.session.context_json() })),
         Wish::LastText => text(&last_text(&agent.config.session.context().messages)),
         Wish::ForkMessages => text(&fork_messages(tree)),
         Wish::Stats => text(&stats(agent)),

@@ -4,6 +4,7 @@
 //! is not known here keeps its text, so that nothing another program wrote is lost.
 
 use std::borrow::Cow;
+use std::io::{self, Write};
 use std::sync::Arc;
 
 use serde::{Deserialize, Serialize};
@@ -23,6 +24,9 @@ pub struct Entry {
     pub timestamp: i64,
     /// What it says.
     pub body: Body,
+    /// The line as it was read, if tau would write it differently: another program wrote it, and
+    /// it may have fields that are not known here. `None` for what tau wrote.
+    pub raw: Option<Box<str>>,
 }
 
 /// What an entry says: the types of section 4 of the session format.
@@ -164,12 +168,17 @@ impl Entry {
         }
         let other = || Body::Other { line: line.trim().into() };
         let known = serde_json::from_str::<Read<'_>>(line).ok();
-        Some(Entry {
+        let mut entry = Entry {
             id: head.id,
             parent: head.parent_id,
             timestamp: head.timestamp.as_deref().and_then(millis).unwrap_or(0),
             body: known.and_then(|read| read.body(&head.kind)).unwrap_or_else(other),
-        })
+            raw: None,
+        };
+        if !entry.is_written_as(line.trim()) {
+            entry.raw = Some(line.trim().into());
+        }
+        Some(entry)
     }
 
     /// What a line says, with or without an id: version 1 had none.
@@ -182,24 +191,83 @@ impl Entry {
         serde_json::from_str::<Read<'_>>(line).ok()?.body(&kind.r#type)
     }
 
-    /// The line of this entry, with its line end.
+    /// The line of this entry, with its line end. One that was read is given back as it was.
     pub fn line(&self) -> Vec<u8> {
-        let mut bytes = match &self.body {
-            Body::Other { line } => line.as_bytes().to_vec(),
-            body => {
-                let written = Written {
-                    kind: body.kind(),
-                    id: &self.id,
-                    parent_id: self.parent.as_deref(),
-                    timestamp: iso(self.timestamp),
-                    body,
-                };
-                // Nothing in an entry can fail to become JSON: keys are strings, numbers finite.
-                serde_json::to_vec(&written).unwrap_or_default()
-            }
+        let mut bytes = match (&self.raw, &self.body) {
+            (Some(line), _) | (None, Body::Other { line }) => line.as_bytes().to_vec(),
+            // Nothing in an entry can fail to become JSON: keys are strings, numbers finite.
+            _ => serde_json::to_vec(&self.written()).unwrap_or_default(),
         };
         bytes.push(b'\n');
         bytes
+    }
+
+    fn written(&self) -> Written<'_> {
+        Written {
+            kind: self.body.kind(),
+            id: &self.id,
+            parent_id: self.parent.as_deref(),
+            timestamp: iso(self.timestamp),
+            body: &self.body,
+        }
+    }
+
+    /// Whether tau would write exactly this line, so that it need not be kept.
+    fn is_written_as(&self, line: &str) -> bool {
+        if matches!(self.body, Body::Other { .. }) {
+            return true;
+        }
+        let mut expected = Expected(line.as_bytes());
+        serde_json::to_writer(&mut expected, &self.written()).is_ok() && expected.0.is_empty()
+    }
+
+    /// `message`, which this entry gives the context, as JSON, with the fields that another program
+    /// gave it and that are not known here.
+    pub fn message_json(&self, message: &Message) -> Value {
+        let mut value = serde_json::to_value(message).unwrap_or_default();
+        let raw = self.raw.as_deref().and_then(|line| serde_json::from_str::<Read<'_>>(line).ok());
+        let raw = raw.and_then(|read| serde_json::from_str::<Value>(read.message?.get()).ok());
+        if let (Body::Message { message: stored }, Some(raw)) = (&self.body, raw) {
+            // The content of an edited message is not that of the line.
+            let is_edited = **stored != *message;
+            add_unknown_fields(&mut value, raw, is_edited);
+        }
+        value
+    }
+}
+
+/// Adds the fields of `raw` that `value` lacks, to the message and to each of its blocks.
+fn add_unknown_fields(value: &mut Value, raw: Value, is_edited: bool) {
+    let (Value::Object(fields), Value::Object(raw)) = (value, raw) else { return };
+    for (name, raw) in raw {
+        match fields.get_mut(&name) {
+            None if !raw.is_null() => drop(fields.insert(name, raw)),
+            Some(Value::Array(blocks)) if name == "content" && !is_edited => add_to_blocks(blocks, raw),
+            _ => {}
+        }
+    }
+}
+
+fn add_to_blocks(blocks: &mut [Value], raw: Value) {
+    let Value::Array(raw) = raw else { return };
+    // Where blocks were left out, it is not known which belongs to which.
+    if raw.len() == blocks.len() {
+        blocks.iter_mut().zip(raw).for_each(|(block, raw)| add_unknown_fields(block, raw, true));
+    }
+}
+
+/// Takes exactly these bytes; the first that differs is an error.
+struct Expected<'a>(&'a [u8]);
+
+impl Write for Expected<'_> {
+    fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
+        let rest = self.0.strip_prefix(bytes).ok_or(io::ErrorKind::InvalidData)?;
+        self.0 = rest;
+        Ok(bytes.len())
+    }
+
+    fn flush(&mut self) -> io::Result<()> {
+        Ok(())
     }
 }
 
@@ -343,6 +411,22 @@ mod tests {
             let entry = Entry::parse(line).unwrap();
             assert_eq!(String::from_utf8(entry.line()).unwrap(), format!("{line}\n"));
         }
+    }
+
+    #[test]
+    fn fields_of_other_programs_are_kept() {
+        let line = r#"{"type":"message","id":"a","parentId":null,"timestamp":"2026-01-02T03:04:09.010Z","own":1,"message":{"role":"user","content":[{"type":"text","text":"x","mark":2}],"timestamp":5,"mood":{"deep":[1]}}}"#;
+        let entry = Entry::parse(line).unwrap();
+        assert_eq!(String::from_utf8(entry.line()).unwrap(), format!("{line}\n"));
+        let Body::Message { message } = &entry.body else { panic!("{entry:?}") };
+        let expected = serde_json::json!({"role": "user", "content": [{"type": "text", "text": "x", "mark": 2}], "timestamp": 5, "mood": {"deep": [1]}});
+        assert_eq!(entry.message_json(message), expected);
+        // What tau wrote is not kept twice.
+        let own = line
+            .replace(r#","own":1"#, "")
+            .replace(r#","mark":2"#, "")
+            .replace(r#","mood":{"deep":[1]}"#, "");
+        assert_eq!(Entry::parse(&own).unwrap().raw, None);
     }
 
     #[test]

@@ -86,8 +86,8 @@ impl Session {
 
     /// Takes over a line below `parent`.
     fn adopt(&mut self, line: &[u8], parent: Option<&Arc<str>>) {
-        let text = String::from_utf8_lossy(line);
-        let Some(mut entry) = Entry::parse(text.trim()) else { return };
+        let parse = |line: &[u8]| Entry::parse(String::from_utf8_lossy(line).trim());
+        let Some(mut entry) = parse(line) else { return };
         let mut line = line.to_vec();
         if entry.parent.as_ref() != parent
             && let Ok(mut value) = serde_json::from_slice::<Value>(&line)
@@ -96,10 +96,7 @@ impl Session {
                 fields.insert("parentId".into(), parent.map(|id| Value::from(&**id)).unwrap_or_default());
             }
             line = value.to_string().into_bytes();
-        }
-        entry.parent = parent.cloned();
-        if let Body::Other { line: own } = &mut entry.body {
-            *own = String::from_utf8_lossy(&line).trim().into();
+            entry = parse(&line).unwrap_or(entry);
         }
         if line.last() != Some(&b'\n') {
             line.push(b'\n');

@@ -109,7 +109,7 @@ pub fn import(bytes: &[u8]) -> Vec<Entry> {
         let Some(message) = parse_message(&Value::Object(message).to_string()) else { continue };
         let parent = entries.last().map(|entry| entry.id.clone());
         let body = Body::Message { message: message.into() };
-        entries.push(Entry { id: random_id(), parent, timestamp, body });
+        entries.push(Entry { id: random_id(), parent, timestamp, body, raw: None });
     }
     entries
 }

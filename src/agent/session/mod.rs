@@ -314,6 +314,18 @@ impl Session {
         self.tree.context()
     }
 
+    /// The messages of the context as JSON, with the fields that other programs gave them.
+    pub fn context_json(&self) -> Vec<serde_json::Value> {
+        let json = |(id, message): &(Arc<str>, Arc<Message>)| {
+            let entry = self.tree.get(id);
+            entry.map_or_else(
+                || serde_json::to_value(message).unwrap_or_default(),
+                |entry| entry.message_json(message),
+            )
+        };
+        self.tree.context_items().iter().map(json).collect()
+    }
+
     /// Unreadable lines that were passed over in what was read of it.
     pub fn skipped_lines(&self) -> usize {
         self.skipped

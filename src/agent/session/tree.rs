@@ -69,7 +69,7 @@ impl Tree {
     /// A new entry below the leaf. It is not part of the tree before it is pushed.
     pub fn grow(&self, timestamp: i64, body: Body) -> Entry {
         let parent = self.leaf().map(|leaf| Arc::clone(&leaf.id));
-        Entry { id: self.free_id(), parent, timestamp, body }
+        Entry { id: self.free_id(), parent, timestamp, body, raw: None }
     }
 
     /// All entries, in the order of the file.
