@@ -7,9 +7,9 @@ use tau::agent::AgentEvent;
 use tau::agent::protocol::command::{Parting, Queue, SessionCommand, Shown};
 use tau::agent::protocol::event::{Delta, SessionInfo};
 use tau::agent::protocol::message::{BashExecution, Message, StopReason};
-use tau::agent::session::list::SessionRow;
 use tau::agent::session::outline::{Outline, OutlineRow, RowKind};
-use tau::agent::session::search::LastWords;
+use tau::agent::session::row::SessionRow;
+use tau::agent::session::search::LastExchange;
 use tau::app::effect::{Reply, Request, Ticket};
 use tau::app::geometry::Size;
 use tau::app::{Effect, Msg};
@@ -473,10 +473,10 @@ fn the_selected_session_shows_what_was_said_last() {
     screen.keys("<down>");
     let (ticket, path) = preview(&mut screen).expect("asked for the next row");
     assert_eq!(path, std::path::Path::new("/s/beta"));
-    let words = |person: &str| LastWords { person: person.into(), model: "an answer".into() };
-    screen.send(Msg::Finished(late, Reply::LastWords(words("of alpha"))));
+    let words = |person: &str| LastExchange { person: person.into(), model: "an answer".into() };
+    screen.send(Msg::Finished(late, Reply::LastExchange(words("of alpha"))));
     assert!(!text(&screen.draw()).contains("of alpha"), "it came too late");
-    screen.send(Msg::Finished(ticket, Reply::LastWords(words("of beta"))));
+    screen.send(Msg::Finished(ticket, Reply::LastExchange(words("of beta"))));
     let shown = text(&screen.draw());
     assert!(shown.contains("you: of beta") && shown.contains("tau: an answer"), "{shown}");
 }

@@ -10,8 +10,8 @@ use serde::Deserialize;
 use serde_json::{Value, json};
 use tau::agent::protocol::command::Wish;
 use tau::agent::protocol::message::{Block, Message, UserContent};
-use tau::agent::session::search::{last_words, search};
-use tau::agent::session::{Part, Session};
+use tau::agent::session::search::{last_exchange, search};
+use tau::agent::session::{ForkRange, Session};
 use tau::agent::{AgentCommand, AgentEvent};
 use tau::tools::Content;
 
@@ -101,7 +101,7 @@ fn what_it_wrote_is_kept_by_appending_and_by_clones() {
     session.append(assistant("and more")).unwrap();
     let after = fs::read_to_string(&path).unwrap();
     assert_eq!(after.strip_prefix(LINES).unwrap().lines().count(), 2);
-    let mut clone = session.fork(Some(&folder.path().join("clones")), Part::All).unwrap();
+    let mut clone = session.fork(Some(&folder.path().join("clones")), ForkRange::All).unwrap();
     clone.append(user("in the clone")).unwrap();
     let kept = values(&cloned(&clone));
     let known = values(&after);
@@ -148,6 +148,6 @@ fn what_was_said_is_found_however_it_is_written() {
         });
         assert_eq!(found, expected, "{query}");
     }
-    let words = last_words(&path).unwrap();
+    let words = last_exchange(&path).unwrap();
     assert_eq!((words.person.as_str(), words.model.as_str()), ("the needle", "a haystack"));
 }

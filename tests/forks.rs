@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use serde_json::{Value, json};
 use tau::agent::protocol::message::Message;
-use tau::agent::session::{Part, Session};
+use tau::agent::session::{ForkRange, Session};
 
 const LINES: [&str; 8] = [
     r#"{"type":"session","version":3,"id":"s","timestamp":"2026-01-02T03:04:05.678Z","cwd":"/","mine":1}"#,
@@ -36,7 +36,8 @@ fn forks_keep_every_field_and_write_labels_anew() {
     std::fs::write(&source, LINES.join("\n") + "\n").unwrap();
     let session = Session::open(&source).unwrap();
     let original: Vec<Value> = LINES.iter().map(|line| serde_json::from_str(line).unwrap()).collect();
-    for (part, kept) in [(Part::All, ["a", "m", "b", "c"].as_slice()), (Part::Before("c"), &["a", "m", "b"])]
+    for (part, kept) in
+        [(ForkRange::All, ["a", "m", "b", "c"].as_slice()), (ForkRange::Before("c"), &["a", "m", "b"])]
     {
         let to = tempfile::tempdir().unwrap();
         let lines = written(session.fork(Some(to.path()), part), to.path());
@@ -55,8 +56,8 @@ fn forks_keep_every_field_and_write_labels_anew() {
         assert_eq!((&label["targetId"], &label["label"]), (&json!("a"), &json!("start")));
         assert_eq!(lines.len(), kept.len() + 3, "{part:?}: {lines:?}");
     }
-    assert!(session.fork(None, Part::Before("nowhere")).is_none());
-    let first = session.fork(None, Part::Before("a")).unwrap();
+    assert!(session.fork(None, ForkRange::Before("nowhere")).is_none());
+    let first = session.fork(None, ForkRange::Before("a")).unwrap();
     assert!(first.context().messages.is_empty());
     assert_eq!(std::fs::read_to_string(&source).unwrap(), LINES.join("\n") + "\n");
 }

@@ -6,9 +6,9 @@ use serde_json::json;
 use tau::agent::AgentEvent;
 use tau::agent::protocol::event::{Delta, NoticeLevel};
 use tau::agent::protocol::message::{Block, StopReason};
-use tau::agent::session::list::SessionRow;
 use tau::agent::session::outline::{Outline, OutlineRow, RowKind};
-use tau::agent::session::search::LastWords;
+use tau::agent::session::row::SessionRow;
+use tau::agent::session::search::LastExchange;
 use tau::app::boot::Boot;
 use tau::app::effect::{Reply, Request};
 use tau::app::{Effect, Msg};
@@ -257,11 +257,11 @@ fn session_picker() {
         }
         _ => None,
     });
-    let words = LastWords {
+    let words = LastExchange {
         person: "what does \u{1b}[2J 漢字 mean?".into(),
         model: "Chinese characters. ".repeat(20),
     };
-    screen.send(Msg::Finished(ticket.expect("asked"), Reply::LastWords(words)));
+    screen.send(Msg::Finished(ticket.expect("asked"), Reply::LastExchange(words)));
     frames(&mut screen, "sessions");
 }
 

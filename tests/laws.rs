@@ -9,7 +9,7 @@ use tau::agent::AgentEvent;
 use tau::agent::protocol::event::{Delta, NoticeLevel, Question};
 use tau::agent::protocol::message::{BashExecution, Block, StopReason};
 use tau::agent::session::outline::{Outline, OutlineRow, RowKind};
-use tau::agent::session::search::LastWords;
+use tau::agent::session::search::LastExchange;
 use tau::app::effect::{Reply, Ticket};
 use tau::app::geometry::Size;
 use tau::app::key::{Mouse, MouseButton, MouseKind};
@@ -170,7 +170,7 @@ fn reply(dice: &mut Dice, _model: &Model) -> Msg {
         2 => Reply::Files(vec!["src/ma\u{1b}in.rs".into(); dice.below(12)]),
         3 => Reply::History(vec!["earlier".into(), "two\nlines".into()]),
         5 => Reply::Found { paths: vec!["".into()], done: dice.below(2) == 0 },
-        6 => Reply::LastWords(LastWords {
+        6 => Reply::LastExchange(LastExchange {
             person: dice.pick(TEXTS).repeat(9),
             model: dice.pick(TEXTS).repeat(9),
         }),

@@ -68,15 +68,15 @@ fn odd(dice: &mut Dice, header: &str) -> String {
 #[track_caller]
 fn check(path: &Path, tail: u64, piece: u64) -> usize {
     let whole = Session::open_as(path, Access::Read).unwrap();
-    let mut session = Session::open_at_end(path, Access::Read, tail).unwrap();
+    let mut session = Session::open_tail(path, Access::Read, tail).unwrap();
     let mut pieces = 0;
-    let mut before = session.earlier().map_or(0, |earlier| earlier.messages);
-    while let Some(step) = session.step_back(piece) {
+    let mut before = session.unread().map_or(0, |earlier| earlier.messages);
+    while let Some(step) = session.page_before(piece) {
         let leaf = session.tree().leaf().map(|leaf| leaf.id.clone());
         let piece = step.read().unwrap();
-        assert!(session.take(piece));
+        assert!(session.add_page(piece));
         assert_eq!(session.tree().leaf().map(|leaf| leaf.id.clone()), leaf);
-        let left = session.earlier().map_or(0, |earlier| earlier.messages);
+        let left = session.unread().map_or(0, |earlier| earlier.messages);
         assert!(left <= before);
         (before, pieces) = (left, pieces + 1);
     }
@@ -116,16 +116,16 @@ fn the_first_piece_of_an_upgraded_file_is_found() {
 fn what_is_said_meanwhile_stays_at_the_end() {
     let folder = Folder::new();
     let path = folder.file(odd(&mut Dice::new(3), HEADER));
-    let mut session = Session::open_at_end(&path, Access::Write, 900).unwrap();
-    let step = session.step_back(500).unwrap();
-    let late = session.step_back(500).unwrap();
+    let mut session = Session::open_tail(&path, Access::Write, 900).unwrap();
+    let step = session.page_before(500).unwrap();
+    let late = session.page_before(500).unwrap();
     session.append(user("meanwhile")).unwrap();
-    assert!(session.take(step.read().unwrap()));
-    assert!(!session.take(late.read().unwrap()), "the same piece is not taken twice");
+    assert!(session.add_page(step.read().unwrap()));
+    assert!(!session.add_page(late.read().unwrap()), "the same piece is not taken twice");
     session.append(assistant("and after")).unwrap();
-    let gone = session.step_back(500).unwrap();
+    let gone = session.page_before(500).unwrap();
     session.complete().unwrap();
-    assert!(!session.take(gone.read().unwrap()) && session.earlier().is_none());
+    assert!(!session.add_page(gone.read().unwrap()) && session.unread().is_none());
     session.flush().unwrap();
     let whole = Session::open_as(&path, Access::Read).unwrap();
     assert_eq!(all(&session), all(&whole));
@@ -138,14 +138,14 @@ fn another_file_in_its_place_is_noticed_and_nothing_is_lost() {
     let folder = Folder::new();
     let text = odd(&mut Dice::new(5), HEADER);
     let path = folder.file(&text);
-    let mut session = Session::open_at_end(&path, Access::Read, 900).unwrap();
+    let mut session = Session::open_tail(&path, Access::Read, 900).unwrap();
     let known = all(&session);
     for other in [None, Some(text.replace("\"s1\"", "\"s2\"")), Some(HEADER.to_owned() + "\n")] {
         match &other {
             Some(other) => fs::write(&path, other).unwrap(),
             None => fs::remove_file(&path).unwrap(),
         }
-        let error = session.step_back(500).unwrap().read().unwrap_err().to_string();
+        let error = session.page_before(500).unwrap().read().unwrap_err().to_string();
         assert_eq!(error.contains("not the one that was opened"), other.is_some(), "{error}");
         assert!(session.complete().is_err());
         assert_eq!(all(&session), known);
@@ -161,8 +161,8 @@ fn a_name_that_has_not_been_read_can_be_taken_away() {
     let named = entry("session_info", "b", Some("a"), json!({"name": "mine"}));
     let said = line("c", Some("b"), &"late ".repeat(400));
     let path = folder.file([HEADER, &line("a", None, "early"), &named, &said].join("\n") + "\n");
-    let mut session = Session::open_at_end(&path, Access::Write, 2_200).unwrap();
-    assert!(session.earlier().is_some() && session.info().name.as_deref() == Some("mine"));
+    let mut session = Session::open_tail(&path, Access::Write, 2_200).unwrap();
+    assert!(session.unread().is_some() && session.info().name.as_deref() == Some("mine"));
     session.set_name("").unwrap();
     assert_eq!(session.info().name, None);
     drop(session);

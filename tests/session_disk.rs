@@ -267,9 +267,9 @@ fn a_failed_sync_is_never_tried_again_on_the_same_descriptor() {
     session.flush().unwrap();
     assert_eq!(deeds(), ["sync fails", "open", "open", "again 1", "again 1", "sync"]);
     assert_eq!(fs::read(&path).unwrap(), before, "no line is there twice");
-    let remarks = session.take_remarks();
+    let remarks = session.take_warnings();
     assert!(remarks.len() == 1 && remarks[0].contains("could not be brought to disk"), "{remarks:?}");
-    assert_eq!(session.take_remarks(), [""; 0], "once");
+    assert_eq!(session.take_warnings(), [""; 0], "once");
     assert!(Session::open(&path).is_err(), "the lock was never let go of");
     // Not mended: every message tries again.
     disk.fails.lock().unwrap().extend([true, true, true, false]);
@@ -313,13 +313,13 @@ fn a_removed_file_is_written_anew_and_that_is_told() {
     fs::remove_file(&path).unwrap();
     disk.fails.lock().unwrap().push_back(true);
     session.flush().unwrap();
-    let remarks = session.take_remarks().join("\n");
+    let remarks = session.take_warnings().join("\n");
     assert!(remarks.contains("removed while it was open"), "{remarks}");
     assert_eq!(fs::metadata(&path).unwrap().permissions().mode() & 0o777, 0o600);
     assert!(Session::open(&path).is_err(), "it is locked again");
     fs::remove_file(&path).unwrap();
     session.append(user("three")).unwrap();
-    assert_eq!(session.take_remarks().len(), 1);
+    assert_eq!(session.take_warnings().len(), 1);
     drop(session);
     assert_eq!(texts(&opened_soon(&path)), ["user:one", "user:two", "user:three"]);
 }
@@ -337,9 +337,9 @@ fn a_file_put_in_its_place_stays_and_the_session_goes_on_beside_it() {
     session.append(user("three")).unwrap();
     session.flush().unwrap();
     let beside = session.info().file.clone().unwrap();
-    let remarks = session.take_remarks().join("\n");
+    let remarks = session.take_warnings().join("\n");
     assert!(remarks.contains(beside.to_str().unwrap()) && beside != path, "{remarks}");
-    assert!(!session.owes());
+    assert!(!session.has_unsaved());
     drop(session);
     assert_eq!(fs::read_to_string(&path).unwrap(), theirs);
     assert_eq!(texts(&opened_soon(&beside)), ["user:one", "user:two", "user:three"]);

@@ -6,7 +6,7 @@ use std::path::Path;
 
 use serde_json::{Value, json};
 use tau::agent::session::lock::{Life, Owner, beside, noted};
-use tau::agent::session::{Access, Part, Session, SessionError};
+use tau::agent::session::{Access, ForkRange, Session, SessionError};
 
 use crate::sessions::{Folder, HEADER, line, texts, user};
 
@@ -87,13 +87,13 @@ fn a_session_that_is_looked_at_is_not_written_to() {
     let path = folder.file(&text);
     let first = Session::open(&path).unwrap();
     let mut second = Session::open_as(&path, Access::Read).unwrap();
-    assert!(second.is_looked_at() && !first.is_looked_at());
+    assert!(second.is_read_only() && !first.is_read_only());
     second.append(user("two")).unwrap();
     second.flush().unwrap();
     assert_eq!(fs::read_to_string(&path).unwrap(), text);
     assert_eq!(noted(&path).unwrap().pid, std::process::id(), "the note of the first stays");
-    let mut copy = second.fork(Some(folder.path()), Part::All).unwrap();
-    assert!(!copy.is_looked_at());
+    let mut copy = second.fork(Some(folder.path()), ForkRange::All).unwrap();
+    assert!(!copy.is_read_only());
     copy.append(user("three")).unwrap();
     let copied = copy.info().file.clone().unwrap();
     drop(copy);

@@ -5,9 +5,10 @@ use std::path::Path;
 
 use serde_json::json;
 use tau::agent::protocol::model::ThinkingLevel;
-use tau::agent::session::index::Known;
-use tau::agent::session::list::{SessionRow, list_known};
-use tau::agent::session::search::{last_words, search};
+use tau::agent::session::index::SessionIndex;
+use tau::agent::session::list::list_known;
+use tau::agent::session::row::SessionRow;
+use tau::agent::session::search::{last_exchange, search};
 use tau::agent::session::{Access, Session};
 
 use crate::sessions::{Folder, HEADER, assistant, entry, line, texts, user};
@@ -38,18 +39,18 @@ fn the_end_is_read_first_and_the_rest_when_it_is_needed() {
     let folder = Folder::new();
     let text = long(200, &[]);
     let path = folder.file(&text);
-    let mut session = Session::open_at_end(&path, Access::Write, 2_000).unwrap();
+    let mut session = Session::open_tail(&path, Access::Write, 2_000).unwrap();
     let shown = texts(&session);
     assert!(shown.len() < 20 && shown.last().unwrap() == "user:message 199", "{shown:?}");
-    assert_eq!(session.earlier().unwrap().messages as usize + shown.len(), 200);
+    assert_eq!(session.unread().unwrap().messages as usize + shown.len(), 200);
     assert_eq!(session.info().name.as_deref(), Some("the name"));
     let context = session.context();
     assert_eq!(context.model, Some(("p".into(), "q".into())));
     assert_eq!(context.thinking, Some(ThinkingLevel::High));
-    assert!(!session.context_is_known());
+    assert!(!session.context_is_loaded());
     session.append(user("new")).unwrap();
     session.complete().unwrap();
-    assert!(session.earlier().is_none() && session.context_is_known());
+    assert!(session.unread().is_none() && session.context_is_loaded());
     let all = texts(&session);
     assert_eq!((all.len(), all[0].as_str(), all[200].as_str()), (201, "user:message 0", "user:new"));
     session.append(assistant("end")).unwrap();
@@ -63,7 +64,7 @@ fn the_end_is_read_first_and_the_rest_when_it_is_needed() {
 fn what_could_not_be_written_is_there_after_the_rest_was_read() {
     let folder = Folder::new();
     let path = folder.file(long(100, &[]));
-    let mut session = Session::open_at_end(&path, Access::Read, 2_000).unwrap();
+    let mut session = Session::open_tail(&path, Access::Read, 2_000).unwrap();
     session.append(user("in memory")).unwrap();
     session.complete().unwrap();
     let all = texts(&session);
@@ -79,8 +80,8 @@ fn a_compaction_at_the_end_makes_the_context_known() {
     let check = |kept: &str, known: bool| {
         let folder = Folder::new();
         let path = folder.file(long(200, &[(195, compaction(kept))]));
-        let session = Session::open_at_end(&path, Access::Write, 3_000).unwrap();
-        assert_eq!(session.context_is_known(), known, "{kept}");
+        let session = Session::open_tail(&path, Access::Write, 3_000).unwrap();
+        assert_eq!(session.context_is_loaded(), known, "{kept}");
         if known {
             assert_eq!(texts(&session), texts(&Session::open_as(&path, Access::Read).unwrap()), "{kept}");
         }
@@ -95,17 +96,17 @@ fn a_compaction_at_the_end_makes_the_context_known() {
 fn small_and_odd_files_are_read_whole() {
     let folder = Folder::new();
     let path = folder.file(long(20, &[]));
-    assert!(Session::open_at_end(&path, Access::Read, 1 << 20).unwrap().earlier().is_none());
+    assert!(Session::open_tail(&path, Access::Read, 1 << 20).unwrap().unread().is_none());
     let huge = line("a", None, &"x".repeat(9_000));
     let path = folder.file(format!("{HEADER}\n{huge}\n"));
-    let session = Session::open_at_end(&path, Access::Read, 2_000).unwrap();
-    assert_eq!((session.earlier(), texts(&session).len()), (None, 1));
+    let session = Session::open_tail(&path, Access::Read, 2_000).unwrap();
+    assert_eq!((session.unread(), texts(&session).len()), (None, 1));
     let older = long(50, &[]).replace("\"version\":3", "\"version\":2");
     let path = folder.file(older);
-    assert!(Session::open_at_end(&path, Access::Read, 2_000).unwrap().earlier().is_none());
+    assert!(Session::open_tail(&path, Access::Read, 2_000).unwrap().unread().is_none());
 }
 
-fn rows(root: &Path, known: &mut Known) -> Vec<SessionRow> {
+fn rows(root: &Path, known: &mut SessionIndex) -> Vec<SessionRow> {
     let mut rows = Vec::new();
     list_known(root, None, known, &mut |row| {
         rows.push(row);
@@ -131,13 +132,13 @@ fn the_index_knows_files_that_have_not_changed_and_only_those() {
     let one = write("one.jsonl", &format!("{}\n{}\n", header("one"), line("a", None, "first")));
     write("two.jsonl", &format!("{}\n{}\n", header("two"), line("a", None, "second")));
     write("none.jsonl", "what");
-    let mut known = Known::load(&index);
+    let mut known = SessionIndex::load(&index);
     let cold = rows(&root, &mut known);
     assert_eq!(cold.len(), 2);
     known.save(&index).unwrap();
     // Same size and time: the index is believed, so the file was not opened.
     write("two.jsonl", &format!("{}\n{}\n", header("two"), line("a", None, "SECOND")));
-    let mut known = Known::load(&index);
+    let mut known = SessionIndex::load(&index);
     assert_eq!(rows(&root, &mut known), cold);
     // Another size, another time, gone: the files are the truth.
     write("two.jsonl", &format!("{}\n{}\n", header("two"), line("a", None, "second, longer")));
@@ -148,7 +149,7 @@ fn the_index_knows_files_that_have_not_changed_and_only_those() {
     assert!(!fs::read_to_string(&index).unwrap().contains("/one.jsonl"));
     for damage in ["", "tau sessions 99\n{}\n", "tau sessions 1\n{\"mod"] {
         fs::write(&index, damage).unwrap();
-        assert_eq!(rows(&root, &mut Known::load(&index)), warm, "{damage:?}");
+        assert_eq!(rows(&root, &mut SessionIndex::load(&index)), warm, "{damage:?}");
     }
 }
 
@@ -191,7 +192,7 @@ fn what_was_said_is_found_and_shown() {
     check("thread", Some("/srv/web"), 2);
     check("thread", Some("/elsewhere"), 0);
     check(" ", None, 0);
-    let words = last_words(&path).unwrap();
+    let words = last_exchange(&path).unwrap();
     assert_eq!((words.person.as_str(), words.model.as_str()), ("last question", "Größe \"quoted\""));
-    assert!(last_words(&folder.path().join("none")).is_err());
+    assert!(last_exchange(&folder.path().join("none")).is_err());
 }

@@ -297,7 +297,9 @@ fn lists_show_the_newest_first() {
         });
         rows
     };
-    let ids = |rows: &[list::SessionRow]| rows.iter().map(|row| row.id.clone()).collect::<Vec<_>>();
+    let ids = |rows: &[tau::agent::session::row::SessionRow]| {
+        rows.iter().map(|row| row.id.clone()).collect::<Vec<_>>()
+    };
     assert_eq!(ids(&rows(None)), ["twin", "new", "tmp", "old"]);
     let mine = rows(Some(here));
     assert_eq!(ids(&mine), ["new", "old"]);

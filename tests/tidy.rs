@@ -222,7 +222,7 @@ const FORBIDDEN: [(&str, &str, &[&str]); 13] = [
 
 /// What `app` may know of `agent`: its plain types.
 const AGENT_FOR_APP: [&str; 5] =
-    ["protocol", "settings", "session::list", "session::outline", "session::search"];
+    ["protocol", "settings", "session::row", "session::outline", "session::search"];
 
 #[test]
 fn imports_point_one_way() {

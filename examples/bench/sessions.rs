@@ -7,7 +7,7 @@ use std::time::{Duration, Instant};
 use serde_json::json;
 use tau::agent::protocol::message::{Message, UserContent, UserMessage};
 use tau::agent::session::Session;
-use tau::agent::session::index::Known;
+use tau::agent::session::index::SessionIndex;
 use tau::agent::session::list::list_known;
 
 use crate::terminal::Terminal;
@@ -77,7 +77,7 @@ fn listing(dir: &Path) {
     let index = dir.join("sessions.index");
     for when in ["no index", "warm index"] {
         let start = Instant::now();
-        let mut known = Known::load(&index);
+        let mut known = SessionIndex::load(&index);
         let (mut count, mut first) = (0, None);
         list_known(&root, None, &mut known, &mut |_| {
             count += 1;

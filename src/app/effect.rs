@@ -12,8 +12,8 @@ use serde::{Deserialize, Serialize};
 use crate::agent::AgentCommand;
 use crate::agent::protocol::event::Source;
 use crate::agent::protocol::model::Model as AiModel;
-use crate::agent::session::list::SessionRow;
-use crate::agent::session::search::LastWords;
+use crate::agent::session::row::SessionRow;
+use crate::agent::session::search::LastExchange;
 use crate::agent::settings::folder::Folder;
 
 /// Names a request that is under way.
@@ -81,7 +81,7 @@ pub enum Request {
     RenameSession { path: PathBuf, name: String },
     /// Sessions in which these words were said: [`Reply::Found`], in pieces.
     SearchSessions { query: String, all: bool },
-    /// The last exchange of a session: [`Reply::LastWords`].
+    /// The last exchange of a session: [`Reply::LastExchange`].
     Preview { path: PathBuf },
     /// The folders that bring settings along, as they are now: [`Reply::Folders`].
     Folders,
@@ -131,7 +131,7 @@ pub enum Reply {
     /// Some session files; `done` with the last ones.
     Found { paths: Vec<PathBuf>, done: bool },
     /// What was said last in a session.
-    LastWords(LastWords),
+    LastExchange(LastExchange),
     /// The models that can be used.
     Models(Vec<Arc<AiModel>>),
     /// Vendors: id, name, whether a key is there.

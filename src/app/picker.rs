@@ -12,7 +12,7 @@ use super::key::{Key, KeyCode, Mods};
 use super::line_edit::LineEdit;
 use super::overlay::Outcome;
 use super::printable::Printable;
-use crate::agent::session::search::LastWords;
+use crate::agent::session::search::LastExchange;
 
 /// What the rows are, and so what choosing one means.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -75,7 +75,7 @@ pub struct Picker {
     /// The search for them that is under way.
     pub search: Option<Ticket>,
     /// What was said last in the selected session, once it is known.
-    pub preview: Option<LastWords>,
+    pub preview: Option<LastExchange>,
 }
 
 impl Picker {

@@ -5,7 +5,7 @@
 use super::key::{Key, KeyCode, Mods};
 use super::overlay::Outcome;
 use super::printable::Printable;
-use crate::agent::settings::folder::{Folder, Kind};
+use crate::agent::settings::folder::{ChangeKind, Folder};
 use crate::agent::settings::trust::Trust;
 
 /// The answers, in the order in which they are shown.
@@ -71,10 +71,10 @@ impl TrustView {
         let mut lines = Vec::new();
         for change in &self.folder.changes {
             let kind = match change.kind {
-                Kind::New if self.folder.trust == Trust::Changed => " is new",
-                Kind::New => "",
-                Kind::Changed => " is changed",
-                Kind::Gone => " is gone",
+                ChangeKind::New if self.folder.trust == Trust::Changed => " is new",
+                ChangeKind::New => "",
+                ChangeKind::Changed => " is changed",
+                ChangeKind::Gone => " is gone",
             };
             lines.push((Part::File, Printable::line(&format!("{}{kind}", change.file))));
             lines.extend(change.lines.iter().map(|line| {

@@ -14,7 +14,7 @@ use super::keycheck::{Tried, try_key};
 use super::models::columns;
 use super::tui::terminal::plain;
 use super::{fail, say, secret_prompt};
-use crate::agent::catalogue::vendors::{VENDORS, named};
+use crate::agent::catalogue::providers::{PROVIDERS, named};
 use crate::agent::settings::auth::KeySource;
 
 const AFTER: &str = "A key is looked for in --api-key, in the vendor's environment variable, in auth.json, in\n\
@@ -68,9 +68,9 @@ pub fn run(args: AuthArgs) -> Exit {
 }
 
 fn list(known: &Known) -> Exit {
-    let mut vendors = known.catalogue.vendors();
+    let mut vendors = known.catalogue.providers();
     let stored = known.keys.stored_providers();
-    vendors.extend(stored.into_iter().filter(|vendor| !VENDORS.iter().any(|known| known.id == vendor)));
+    vendors.extend(stored.into_iter().filter(|vendor| !PROVIDERS.iter().any(|known| known.id == vendor)));
     let mut seen = std::collections::HashSet::new();
     vendors.retain(|vendor| seen.insert(vendor.clone()));
     let row = |vendor: &String| {
@@ -92,7 +92,7 @@ fn list(known: &Known) -> Exit {
 
 /// A vendor that is known; else the names that are near.
 fn vendor<'a>(known: &Known, name: &'a str) -> Result<&'a str, Refusal> {
-    let vendors = known.catalogue.vendors();
+    let vendors = known.catalogue.providers();
     if vendors.iter().any(|vendor| vendor == name) {
         return Ok(name);
     }
@@ -140,7 +140,7 @@ fn remove(known: &Known, name: &str) -> Result<Exit, Refusal> {
 fn check(known: &Known, name: Option<&str>) -> Result<Exit, Refusal> {
     let vendors = match name {
         Some(name) => vec![vendor(known, name)?.to_owned()],
-        None => known.keys.held(known.catalogue.vendors()),
+        None => known.keys.held(known.catalogue.providers()),
     };
     if vendors.is_empty() {
         return Err(Refusal::config("no vendor has a key; set one with `tau auth set VENDOR`"));

@@ -228,7 +228,7 @@ pub async fn refresh(
     keys: &Keys,
     direct: &Direct,
     vendor: &str,
-) -> Result<Vec<listing::Listed>, Failure> {
+) -> Result<Vec<listing::ServerModel>, Failure> {
     use crate::agent::provider::FailureKind;
 
     let Some(endpoint) = catalogue.endpoint(vendor) else {

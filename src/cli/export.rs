@@ -16,7 +16,7 @@ use crate::agent::export::{Format, document, own_secrets};
 use crate::agent::protocol::event::Source;
 use crate::agent::session::{Access, Session};
 use crate::agent::settings::auth::Keys;
-use crate::agent::settings::private_files::replace;
+use crate::agent::settings::private_files::write_private;
 
 const AFTER: &str = "The ending of FILE says what is written: .html (the default), .md or .jsonl, unless\n\
     --format does; - is standard output. Keys of known shapes and values of variables whose names say that\n\
@@ -145,6 +145,6 @@ pub(in crate::cli) fn write(
         return Err(format!("{} is the session itself: name another file", file.display()));
     }
     let document = document(&session, format, secrets);
-    replace(&file, document.text.as_bytes()).map_err(|error| format!("{}: {error}", file.display()))?;
+    write_private(&file, document.text.as_bytes()).map_err(|error| format!("{}: {error}", file.display()))?;
     Ok((file, document.masked))
 }

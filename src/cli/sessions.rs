@@ -36,7 +36,7 @@ pub(super) fn open_or_offer(setup: &Setup) -> Result<(Session, Option<PathBuf>),
         Wanted::Open(path) => path,
         other => return Ok((named(setup, begin(setup, other)?)?, None)),
     };
-    match Session::open_at_end(&path, Access::Write, TAIL) {
+    match Session::open_tail(&path, Access::Write, TAIL) {
         Ok(session) if session.info().cwd.is_dir() => Ok((named(setup, session)?, None)),
         Ok(_) | Err(SessionError::Locked { .. }) => {
             Ok((Session::begin(setup.session_dir().as_deref(), &setup.cwd, None), Some(path)))
@@ -72,9 +72,9 @@ fn begin(setup: &Setup, wanted: Wanted) -> Result<Session, Refusal> {
 }
 
 fn open_file(setup: &Setup, path: &Path) -> Result<Session, Refusal> {
-    let session = match Session::open_at_end(path, Access::Write, TAIL) {
+    let session = match Session::open_tail(path, Access::Write, TAIL) {
         Err(SessionError::Locked { owner, .. }) if setup.args.take_over && owner.life() == Life::Ended => {
-            Session::open_at_end(path, Access::TakeOver, TAIL)
+            Session::open_tail(path, Access::TakeOver, TAIL)
         }
         other => other,
     };

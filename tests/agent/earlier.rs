@@ -52,7 +52,7 @@ async fn back(bench: &mut Bench) -> (Vec<Arc<Message>>, Option<u64>, Option<Stri
 }
 
 fn with_session(session: &Path, answers: Vec<Vec<Step>>) -> Bench {
-    let session = Session::open_at_end(session, Access::Write, 1 << 20).unwrap();
+    let session = Session::open_tail(session, Access::Write, 1 << 20).unwrap();
     Bench::with(Player::new(answers), |config| config.session = session)
 }
 

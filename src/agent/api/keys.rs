@@ -2,7 +2,7 @@
 //!
 //! The program tau itself has one that reads its files and runs commands: `settings::auth`.
 
-use crate::agent::catalogue::{VENDORS, is_loopback};
+use crate::agent::catalogue::{PROVIDERS, is_loopback};
 use crate::agent::protocol::model::{Api, Model};
 use crate::agent::provider::{Failure, FailureKind};
 use crate::agent::secrets::Secret;
@@ -25,7 +25,7 @@ pub struct EnvKeys;
 impl KeySource for EnvKeys {
     fn key<'a>(&'a self, model: &'a Model) -> KeyFuture<'a> {
         Box::pin(async move {
-            let vendor = VENDORS.iter().find(|vendor| vendor.id == model.provider);
+            let vendor = PROVIDERS.iter().find(|vendor| vendor.id == model.provider);
             let Some(vendor) = vendor.filter(|_| model.api != Api::Scripted) else {
                 return Ok(None);
             };

@@ -9,7 +9,7 @@ use serde_json::{Map, Value};
 
 use crate::agent::protocol::model::{Api, Model, Price, ThinkingLevel};
 
-use super::vendors::{self, Vendor};
+use super::providers::{self, KnownProvider};
 
 const TEXT: &str = include_str!("../../../data/models.json");
 
@@ -18,9 +18,9 @@ const TEXT: &str = include_str!("../../../data/models.json");
 struct Data {
     quirks: Vec<Map<String, Value>>,
     levels: Vec<BTreeMap<ThinkingLevel, Option<String>>>,
-    /// Read vendor by vendor, as most often one is all that is wanted.
-    #[serde(borrow)]
-    vendors: BTreeMap<&'static str, &'static RawValue>,
+    /// Read provider by provider, as most often one is all that is wanted.
+    #[serde(borrow, rename = "vendors")]
+    providers: BTreeMap<&'static str, &'static RawValue>,
 }
 
 /// One model. Prices in US dollars for a million tokens: input, output, cache read, cache write.
@@ -41,22 +41,22 @@ struct Row {
     base_url: Option<String>,
 }
 
-/// The models of all known vendors, in the order of the vendors.
+/// The models of all known providers, in the order of the providers.
 pub fn models() -> Vec<Model> {
-    vendors::VENDORS.iter().flat_map(of_vendor).collect()
+    providers::PROVIDERS.iter().flat_map(of_provider).collect()
 }
 
-/// The models of one vendor. None when the vendor has none here.
-pub fn of_vendor(vendor: &Vendor) -> Vec<Model> {
+/// The models of one provider. None when the provider has none here.
+pub fn of_provider(provider: &KnownProvider) -> Vec<Model> {
     static DATA: LazyLock<Option<Data>> = LazyLock::new(|| serde_json::from_str(TEXT).ok());
     let Some(data) = DATA.as_ref() else { return Vec::new() };
-    let rows = data.vendors.get(vendor.id).map(|rows| serde_json::from_str::<Vec<Row>>(rows.get()));
+    let rows = data.providers.get(provider.id).map(|rows| serde_json::from_str::<Vec<Row>>(rows.get()));
     let rows = rows.and_then(Result::ok).unwrap_or_default();
-    rows.into_iter().map(|row| row.model(vendor, data)).collect()
+    rows.into_iter().map(|row| row.model(provider, data)).collect()
 }
 
 impl Row {
-    fn model(self, vendor: &Vendor, data: &Data) -> Model {
+    fn model(self, provider: &KnownProvider, data: &Data) -> Model {
         let [input, output, cache_read, cache_write] = self.cost;
         // Where nothing is charged for the token, the source has noughts for plans and for prices
         // that it does not know as well. Only names that say so are free.
@@ -65,9 +65,9 @@ impl Row {
         Model {
             name: self.name.unwrap_or_else(|| self.id.clone()),
             id: self.id,
-            api: self.api.unwrap_or(vendor.api),
-            provider: vendor.id.to_owned(),
-            base_url: self.base_url.unwrap_or_else(|| vendor.base_url.to_owned()),
+            api: self.api.unwrap_or(provider.api),
+            provider: provider.id.to_owned(),
+            base_url: self.base_url.unwrap_or_else(|| provider.base_url.to_owned()),
             reasoning: self.reasoning,
             input: kinds.iter().map(|kind| (*kind).to_owned()).collect(),
             context_window: self.window,

@@ -22,7 +22,7 @@ impl NotFound {
     fn message(&self) -> String {
         let what = if self.ambiguous { "several models match" } else { "no model matches" };
         match self.near.as_slice() {
-            [] => format!("{what} `{}`; give it as vendor/id", self.query),
+            [] => format!("{what} `{}`; give it as provider/id", self.query),
             near => format!("{what} `{}`; did you mean {}?", self.query, near.join(", ")),
         }
     }
@@ -31,7 +31,7 @@ impl NotFound {
 /// How many near matches are named.
 const NEAR: usize = 8;
 
-/// Parts the thinking level from a query: `vendor/id:high`. Other words after a colon belong to
+/// Parts the thinking level from a query: `provider/id:high`. Other words after a colon belong to
 /// the id.
 pub fn split_level(query: &str) -> (&str, Option<ThinkingLevel>) {
     let level = query.rsplit_once(':').map(|(model, word)| (model, ThinkingLevel::named(word)));
@@ -116,7 +116,7 @@ fn references(models: &[&Arc<Model>]) -> Vec<String> {
 /// References that look like the query.
 fn similar(models: &[Arc<Model>], query: &str) -> Vec<String> {
     let query = query.to_lowercase();
-    // A reference is compared as a whole only with a query that has a vendor too.
+    // A reference is compared as a whole only with a query that has a provider too.
     let text = |model: &Arc<Model>| {
         if query.contains('/') { model.reference() } else { model.id.clone() }.to_lowercase()
     };

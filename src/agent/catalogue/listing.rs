@@ -1,7 +1,7 @@
 //! The models a server says it has: asked for with `GET /models`, kept in the cache folder.
 //!
 //! What a server says of its models is less than the built-in facts and the person's own say, so
-//! it counts after both (see `Catalogue`). The cache may be deleted at any time. Vendors answer in
+//! it counts after both (see `Catalogue`). The cache may be deleted at any time. Providers answer in
 //! many shapes; [`parse`] knows the recorded ones.
 
 use std::path::{Path, PathBuf};
@@ -15,7 +15,7 @@ use crate::agent::protocol::model::{Api, Model, Price, ThinkingLevel};
 use crate::agent::provider::http::Http;
 use crate::agent::provider::{Failure, FailureKind, ModelRequest, provider};
 use crate::agent::secrets::Secret;
-use crate::agent::settings::private_files::{read_capped, replace};
+use crate::agent::settings::private_files::{read_capped, write_private};
 
 /// Largest answer that is read, and largest file, in bytes.
 const MAX_BYTES: usize = 8 * 1024 * 1024;
@@ -42,7 +42,7 @@ const OTHERS: [&str; 15] = [
 /// What a server says of one of its models. 0 where it does not say a size.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 #[serde(default)]
-pub struct Listed {
+pub struct ServerModel {
     pub id: String,
     pub name: Option<String>,
     pub context_window: u64,
@@ -57,19 +57,19 @@ pub struct Listed {
 #[derive(Debug, Default, Serialize, Deserialize)]
 struct Kept {
     base_url: String,
-    models: Vec<Listed>,
+    models: Vec<ServerModel>,
 }
 
 /// The lists that are kept.
 #[derive(Clone, Debug, Default)]
-pub struct Lists {
+pub struct ServerLists {
     dir: Option<PathBuf>,
 }
 
-impl Lists {
+impl ServerLists {
     /// The lists under the cache folder.
     pub fn under(cache: &Path) -> Self {
-        Lists { dir: Some(cache.join("models")) }
+        ServerLists { dir: Some(cache.join("models")) }
     }
 
     /// What the server of this endpoint said when it was asked last; empty when it never was, or
@@ -87,25 +87,25 @@ impl Lists {
     ///
     /// # Errors
     /// Those of the file system.
-    pub fn keep(&self, endpoint: &Model, models: &[Listed]) -> std::io::Result<()> {
+    pub fn keep(&self, endpoint: &Model, models: &[ServerModel]) -> std::io::Result<()> {
         let Some(file) = self.file(&endpoint.provider) else { return Ok(()) };
         let kept = Kept { base_url: endpoint.base_url.clone(), models: models.to_vec() };
-        replace(&file, &serde_json::to_vec(&kept)?)
+        write_private(&file, &serde_json::to_vec(&kept)?)
     }
 
-    fn file(&self, vendor: &str) -> Option<PathBuf> {
+    fn file(&self, provider: &str) -> Option<PathBuf> {
         let fits = |c: char| c.is_ascii_alphanumeric() || matches!(c, '-' | '_' | '.');
-        let name: String = vendor.chars().map(|c| if fits(c) { c } else { '_' }).collect();
+        let name: String = provider.chars().map(|c| if fits(c) { c } else { '_' }).collect();
         Some(self.dir.as_ref()?.join(format!("{name}.json")))
     }
 }
 
-/// Asks the server of `endpoint`, a model of which only the vendor, the address, the format and
+/// Asks the server of `endpoint`, a model of which only the provider, the address, the format and
 /// the headers count.
 ///
 /// # Errors
 /// As any request; `Protocol` when the answer is no list of models.
-pub async fn ask(http: &Http, endpoint: &Model, key: Option<Secret>) -> Result<Vec<Listed>, Failure> {
+pub async fn ask(http: &Http, endpoint: &Model, key: Option<Secret>) -> Result<Vec<ServerModel>, Failure> {
     let no_format = || Failure::new(FailureKind::Config, "this wire format has no list of models");
     let format = provider(endpoint.api).ok_or_else(no_format)?;
     let redact = key.clone();
@@ -139,7 +139,7 @@ pub async fn ask(http: &Http, endpoint: &Model, key: Option<Secret>) -> Result<V
 }
 
 /// The models in an answer: under `data`, under `models`, or a bare list. None when it is no list.
-pub fn parse(answer: &Value) -> Option<Vec<Listed>> {
+pub fn parse(answer: &Value) -> Option<Vec<ServerModel>> {
     let list = answer.get("data").or_else(|| answer.get("models")).unwrap_or(answer).as_array()?;
     let mut seen = std::collections::HashSet::new();
     let listed = list.iter().filter(|model| converses(model)).filter_map(listed);
@@ -154,7 +154,7 @@ fn converses(model: &Value) -> bool {
     }
 }
 
-fn listed(model: &Value) -> Option<Listed> {
+fn listed(model: &Value) -> Option<ServerModel> {
     let word = |fields: &[&str]| fields.iter().find_map(|field| model.get(field)?.as_str());
     let id = word(&["id", "name", "model"]).or(model.as_str())?;
     let id = id.strip_prefix("models/").unwrap_or(id);
@@ -165,7 +165,7 @@ fn listed(model: &Value) -> Option<Listed> {
         words.is_some_and(|words| words.iter().any(|known| known == word))
     };
     let says = |place: &str| model.pointer(place) == Some(&Value::Bool(true));
-    Some(Listed {
+    Some(ServerModel {
         id: (!id.is_empty()).then(|| id.to_owned())?,
         name: word(&["display_name", "displayName"])
             .or_else(|| word(&["name"]).filter(|name| model.get("id").is_some() && *name != id))
@@ -208,7 +208,7 @@ fn price(model: &Value) -> Option<Price> {
     })
 }
 
-impl Listed {
+impl ServerModel {
     /// Whether its name says that it does something else than to answer messages.
     pub fn is_other(&self) -> bool {
         let id = self.id.to_lowercase();

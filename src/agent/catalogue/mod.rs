@@ -2,14 +2,14 @@
 //!
 //! No key is held. What servers say of their models (`listing`) is asked for by others and kept;
 //! here it fills in what is not known otherwise. The embedded facts are read when they
-//! are first asked for, not when the program starts. `vendors` is the table of vendors, `embedded`
+//! are first asked for, not when the program starts. `providers` is the table of providers, `embedded`
 //! the table of models, [`user`] what the person adds, `find` the search.
 
 mod embedded;
 mod find;
 pub mod listing;
+pub mod providers;
 pub mod user;
-pub mod vendors;
 
 use std::sync::{Arc, OnceLock};
 
@@ -19,17 +19,17 @@ use super::secrets::Secrets;
 use super::settings::auth::Keys;
 use super::settings::{Paths, Settings, SettingsError, read_toml};
 pub use find::{NotFound, split_level};
-use listing::Lists;
+use listing::ServerLists;
+pub use providers::{KnownProvider, PROVIDERS};
 pub use user::{AdHoc, is_loopback};
 use user::{UserFile, UserModel};
-pub use vendors::{VENDORS, Vendor};
 
 /// All models that can be asked for.
 #[derive(Debug, Default)]
 pub struct Catalogue {
     user: UserFile,
     adhoc: Option<AdHoc>,
-    lists: Lists,
+    lists: ServerLists,
     models: OnceLock<Vec<Arc<Model>>>,
 }
 
@@ -64,23 +64,23 @@ impl Catalogue {
         if let Some(adhoc) = &adhoc {
             adhoc.join(&mut user);
         }
-        Catalogue { user, adhoc, lists: Lists::default(), models: OnceLock::new() }
+        Catalogue { user, adhoc, lists: ServerLists::default(), models: OnceLock::new() }
     }
 
     /// The same with what servers said of their models, from the cache folder.
     pub fn with_lists(mut self, paths: &Paths) -> Self {
-        self.lists = Lists::under(&paths.cache);
+        self.lists = ServerLists::under(&paths.cache);
         self
     }
 
     /// What servers said of their models.
-    pub fn lists(&self) -> &Lists {
+    pub fn lists(&self) -> &ServerLists {
         &self.lists
     }
 
-    /// Where a vendor's requests go: a model of it without id. None when its address is not known.
+    /// Where a provider's requests go: a model of it without id. None when its address is not known.
     pub fn endpoint(&self, provider: &str) -> Option<Model> {
-        let said = self.user.vendors.get(provider).cloned().unwrap_or_default();
+        let said = self.user.providers.get(provider).cloned().unwrap_or_default();
         let mut model = said.new_model(provider, &UserModel::default());
         user::tidy_address(&mut model);
         (!model.base_url.is_empty() && !model.base_url.contains('{')).then_some(model)
@@ -92,11 +92,11 @@ impl Catalogue {
         self.endpoint(&adhoc.provider())
     }
 
-    /// All vendors: the person's own first.
-    pub fn vendors(&self) -> Vec<String> {
-        let known = VENDORS.iter().map(|vendor| vendor.id);
+    /// All providers: the person's own first.
+    pub fn providers(&self) -> Vec<String> {
+        let known = PROVIDERS.iter().map(|provider| provider.id);
         let mut names: Vec<String> =
-            self.user.vendors.keys().map(String::as_str).chain(known).map(str::to_owned).collect();
+            self.user.providers.keys().map(String::as_str).chain(known).map(str::to_owned).collect();
         let mut seen = std::collections::HashSet::new();
         names.retain(|name| seen.insert(name.clone()));
         names
@@ -111,14 +111,14 @@ impl Catalogue {
         listed
     }
 
-    /// All models: the person's own first, then vendor by vendor. The demo is not among them.
+    /// All models: the person's own first, then provider by provider. The demo is not among them.
     pub fn models(&self) -> &[Arc<Model>] {
         self.models.get_or_init(|| {
             let mut known = embedded::models();
             let listed: Vec<Model> =
-                self.vendors().iter().flat_map(|vendor| self.listed(vendor, &known)).collect();
+                self.providers().iter().flat_map(|provider| self.listed(provider, &known)).collect();
             known.extend(listed);
-            let models = user::apply(self.user.vendors.iter(), known);
+            let models = user::apply(self.user.providers.iter(), known);
             models.into_iter().map(Arc::new).collect()
         })
     }
@@ -127,7 +127,7 @@ impl Catalogue {
     pub fn adhoc_model(&self) -> Option<Arc<Model>> {
         let adhoc = self.adhoc.as_ref()?;
         let (provider, id) = (adhoc.provider(), adhoc.model_id());
-        self.of_vendor(&provider, &id)
+        self.of_provider(&provider, &id)
     }
 
     /// The name of the ad-hoc provider.
@@ -135,45 +135,45 @@ impl Catalogue {
         self.adhoc.as_ref().map(AdHoc::provider)
     }
 
-    /// The model to begin with at a vendor: the person's own first, else the usual one.
+    /// The model to begin with at a provider: the person's own first, else the usual one.
     pub fn default_model(&self, provider: &str) -> Option<Arc<Model>> {
-        let own = self.user.vendors.get(provider).and_then(|vendor| vendor.models.first());
-        let usual = vendors::DEFAULTS.iter().find(|(vendor, _)| *vendor == provider).map(|(_, id)| *id);
+        let own = self.user.providers.get(provider).and_then(|provider| provider.models.first());
+        let usual = providers::DEFAULTS.iter().find(|(name, _)| *name == provider).map(|(_, id)| *id);
         if let Some(model) =
-            own.map(|own| own.id.as_str()).or(usual).and_then(|id| self.of_vendor(provider, id))
+            own.map(|own| own.id.as_str()).or(usual).and_then(|id| self.of_provider(provider, id))
         {
             return Some(model);
         }
-        let known = vendors::named(provider).map(embedded::of_vendor).unwrap_or_default();
+        let known = providers::named(provider).map(embedded::of_provider).unwrap_or_default();
         let thinks = known.iter().position(|model| model.reasoning).unwrap_or(0);
-        known.get(thinks).and_then(|model| self.of_vendor(provider, &model.id))
+        known.get(thinks).and_then(|model| self.of_provider(provider, &model.id))
     }
 
-    /// The model of exactly this vendor and id, as a session names it.
+    /// The model of exactly this provider and id, as a session names it.
     pub fn get(&self, provider: &str, id: &str) -> Option<Arc<Model>> {
         let demo = demo();
         if provider == demo.provider && id == demo.id {
             return Some(Arc::new(demo));
         }
-        self.of_vendor(provider, id)
+        self.of_provider(provider, id)
     }
 
-    /// The model of that id, without reading the facts on other vendors.
-    fn of_vendor(&self, provider: &str, id: &str) -> Option<Arc<Model>> {
+    /// The model of that id, without reading the facts on other providers.
+    fn of_provider(&self, provider: &str, id: &str) -> Option<Arc<Model>> {
         if let Some(models) = self.models.get() {
             let is_meant = |model: &&Arc<Model>| model.provider == provider && model.id == id;
             return models.iter().find(is_meant).cloned();
         }
-        let mut known = vendors::named(provider).map(embedded::of_vendor).unwrap_or_default();
+        let mut known = providers::named(provider).map(embedded::of_provider).unwrap_or_default();
         if !known.iter().any(|model| model.id == id) {
             let listed = self.listed(provider, &known);
             known.extend(listed);
         }
-        let said = self.user.vendors.iter().filter(|(name, _)| *name == provider);
+        let said = self.user.providers.iter().filter(|(name, _)| *name == provider);
         user::apply(said, known).into_iter().find(|model| model.id == id).map(Arc::new)
     }
 
-    /// The model that `query` means: `vendor/id`, an id, or words that only one model has; a
+    /// The model that `query` means: `provider/id`, an id, or words that only one model has; a
     /// thinking level after a colon is passed over.
     ///
     /// # Errors
@@ -182,7 +182,7 @@ impl Catalogue {
         self.search(query, &|_| false).map(|(model, _)| model)
     }
 
-    /// As [`Catalogue::find`], with the thinking level of the query. Vendors with a key come
+    /// As [`Catalogue::find`], with the thinking level of the query. Providers with a key come
     /// before others that have the same model.
     ///
     /// # Errors
@@ -205,7 +205,7 @@ impl Catalogue {
         if matches!(name, "demo" | "demo/demo") {
             return Ok((Arc::new(demo()), level));
         }
-        // The model of an address that was given goes there, even if a vendor has one so called.
+        // The model of an address that was given goes there, even if a provider has one so called.
         if let Some(adhoc) = &self.adhoc
             && (name == adhoc.model_id() || adhoc.model.as_deref() == Some(query))
             && let Some(model) = self.adhoc_model()
@@ -214,7 +214,7 @@ impl Catalogue {
         }
         // The full name is the usual case and needs no search.
         for (text, level) in [(query, None), (name, level)] {
-            let named = text.split_once('/').and_then(|(vendor, id)| self.of_vendor(vendor, id));
+            let named = text.split_once('/').and_then(|(provider, id)| self.of_provider(provider, id));
             if let Some(model) = named {
                 return Ok((model, level));
             }
@@ -226,50 +226,50 @@ impl Catalogue {
         }
     }
 
-    /// The models that can be used now: of vendors with a key, and of those that need none.
+    /// The models that can be used now: of providers with a key, and of those that need none.
     pub fn configured(&self, keys: &Keys) -> Vec<Arc<Model>> {
         let usable = self.usable(keys);
         self.models().iter().filter(|model| usable.contains(&model.provider)).cloned().collect()
     }
 
-    /// The vendors that have a key or need none. Reads no model facts.
+    /// The providers that have a key or need none. Reads no model facts.
     pub fn usable(&self, keys: &Keys) -> Vec<String> {
-        let names = self.vendors();
+        let names = self.providers();
         let held = keys.held(&names);
         names.iter().filter(|name| self.is_keyless(name) || held.contains(name)).cloned().collect()
     }
 
-    /// Whether nothing says that this vendor wants a key, or it is on this machine.
+    /// Whether nothing says that this provider wants a key, or it is on this machine.
     pub fn is_keyless(&self, provider: &str) -> bool {
-        let address = self.user.vendors.get(provider).and_then(|vendor| vendor.base_url.as_deref());
+        let address = self.user.providers.get(provider).and_then(|provider| provider.base_url.as_deref());
         address.is_some_and(is_loopback)
             || (address.is_some()
                 && self.key_variable(provider).is_none()
                 && self.key_spec(provider).is_none())
     }
 
-    /// The environment variable of a vendor's key.
+    /// The environment variable of a provider's key.
     pub fn key_variable(&self, provider: &str) -> Option<String> {
-        let own = self.user.vendors.get(provider).and_then(|vendor| vendor.env.clone());
-        own.or_else(|| vendors::named(provider).map(|vendor| vendor.env.to_owned()))
+        let own = self.user.providers.get(provider).and_then(|provider| provider.env.clone());
+        own.or_else(|| providers::named(provider).map(|provider| provider.env.to_owned()))
     }
 
-    /// The environment variables of all vendors' keys.
+    /// The environment variables of all providers' keys.
     pub fn key_variables(&self) -> Vec<String> {
-        let own = self.user.vendors.values().filter_map(|vendor| vendor.env.clone());
-        own.chain(VENDORS.iter().map(|vendor| vendor.env.to_owned())).collect()
+        let own = self.user.providers.values().filter_map(|provider| provider.env.clone());
+        own.chain(PROVIDERS.iter().map(|provider| provider.env.to_owned())).collect()
     }
 
-    /// A vendor's key as `models.toml` writes it: literal, `$VARIABLE` or `!command`.
+    /// A provider's key as `models.toml` writes it: literal, `$VARIABLE` or `!command`.
     pub(super) fn key_spec(&self, provider: &str) -> Option<&str> {
-        self.user.vendors.get(provider)?.api_key.as_deref()
+        self.user.providers.get(provider)?.api_key.as_deref()
     }
 
     /// The values of the headers of `models.toml` that may be keys.
     pub(super) fn header_secrets(&self) -> Secrets {
-        let headers = self.user.vendors.values().flat_map(|vendor| {
-            let models = vendor.models.iter().flat_map(|model| &model.headers);
-            vendor.headers.iter().chain(models)
+        let headers = self.user.providers.values().flat_map(|provider| {
+            let models = provider.models.iter().flat_map(|model| &model.headers);
+            provider.headers.iter().chain(models)
         });
         let mut secrets = Secrets::default();
         headers.filter(|(name, _)| Headers::may_hold_key(name)).for_each(|(_, value)| secrets.add(value));
@@ -278,6 +278,6 @@ impl Catalogue {
 
     /// All keys as `models.toml` writes them.
     pub(super) fn key_specs(&self) -> Vec<String> {
-        self.user.vendors.values().filter_map(|vendor| vendor.api_key.clone()).collect()
+        self.user.providers.values().filter_map(|provider| provider.api_key.clone()).collect()
     }
 }

@@ -1,4 +1,4 @@
-//! The person's own facts on vendors and models: `models.toml`, and the provider of flags.
+//! The person's own facts on providers and models: `models.toml`, and the provider of flags.
 //!
 //! ```toml
 //! # A server of one's own.
@@ -19,7 +19,7 @@
 //! thinking_levels = { off = false, high = "hard" }  # false: not offered; text: what is sent
 //! cost = { input = 0.1, output = 0.4 }              # US dollars for a million tokens
 //!
-//! # A known vendor through another address, and one of its models with another window.
+//! # A known provider through another address, and one of its models with another window.
 //! [vendors.anthropic]
 //! base_url = "https://proxy.example"
 //! env = "PROXY_KEY"
@@ -33,7 +33,7 @@ use std::collections::BTreeMap;
 use serde::{Deserialize, Deserializer};
 use serde_json::{Map, Value};
 
-use super::vendors;
+use super::providers;
 use crate::agent::protocol::model::{Api, Model, Price, ThinkingLevel};
 use crate::agent::settings::known_api;
 
@@ -41,14 +41,15 @@ use crate::agent::settings::known_api;
 #[derive(Clone, Debug, Default, Deserialize)]
 #[serde(default, deny_unknown_fields)]
 pub struct UserFile {
-    /// Vendors by their name in `vendor/model`.
-    pub vendors: BTreeMap<String, UserVendor>,
+    /// Providers by their name in `provider/model`.
+    #[serde(rename = "vendors")]
+    pub providers: BTreeMap<String, UserProvider>,
 }
 
-/// What is said of a vendor; what is not said stays as it is known.
+/// What is said of a provider; what is not said stays as it is known.
 #[derive(Clone, Debug, Default, Deserialize)]
 #[serde(default, deny_unknown_fields)]
-pub struct UserVendor {
+pub struct UserProvider {
     pub name: Option<String>,
     pub base_url: Option<String>,
     #[serde(deserialize_with = "known_api")]
@@ -104,18 +105,18 @@ fn levels<'de, D: Deserializer<'de>>(
 /// The known models as the person wants them: known ones changed, unknown ones added before all
 /// others.
 pub fn apply<'a>(
-    said: impl Iterator<Item = (&'a String, &'a UserVendor)>,
+    said: impl Iterator<Item = (&'a String, &'a UserProvider)>,
     mut known: Vec<Model>,
 ) -> Vec<Model> {
     let mut added = Vec::new();
-    for (name, vendor) in said {
+    for (name, provider) in said {
         for model in known.iter_mut().filter(|model| model.provider == *name) {
-            vendor.change(model);
+            provider.change(model);
         }
-        for facts in &vendor.models {
+        for facts in &provider.models {
             match known.iter_mut().find(|model| model.provider == *name && model.id == facts.id) {
                 Some(model) => facts.change(model),
-                None => added.push(vendor.new_model(name, facts)),
+                None => added.push(provider.new_model(name, facts)),
             }
         }
     }
@@ -133,7 +134,7 @@ pub(super) fn tidy_address(model: &mut Model) {
     model.base_url = address.to_owned();
 }
 
-impl UserVendor {
+impl UserProvider {
     fn change(&self, model: &mut Model) {
         self.base_url.clone_into_some(&mut model.base_url);
         model.api = self.api.unwrap_or(model.api);
@@ -142,13 +143,13 @@ impl UserVendor {
     }
 
     pub(super) fn new_model(&self, provider: &str, facts: &UserModel) -> Model {
-        let known = vendors::named(provider);
+        let known = providers::named(provider);
         let mut model = Model {
             id: facts.id.clone(),
             name: facts.id.clone(),
-            api: known.map_or(Api::default(), |vendor| vendor.api),
+            api: known.map_or(Api::default(), |provider| provider.api),
             provider: provider.to_owned(),
-            base_url: known.map_or_else(String::new, |vendor| vendor.base_url.to_owned()),
+            base_url: known.map_or_else(String::new, |provider| provider.base_url.to_owned()),
             input: vec!["text".to_owned()],
             ..Model::default()
         };
@@ -194,7 +195,7 @@ pub struct AdHoc {
     pub provider: Option<String>,
     /// Its address.
     pub base_url: String,
-    /// Its wire format; that of the vendor of its name, else chat completions.
+    /// Its wire format; that of the provider of its name, else chat completions.
     pub api: Option<Api>,
     /// The id of its model; `default` when none is given.
     pub model: Option<String>,
@@ -220,7 +221,7 @@ impl AdHoc {
         }
     }
 
-    /// The id of its model, without the vendor and the thinking level that may be written with it.
+    /// The id of its model, without the provider and the thinking level that may be written with it.
     pub fn model_id(&self) -> String {
         let model = self.model.as_deref().unwrap_or("default");
         let own = format!("{}/", self.provider());
@@ -230,22 +231,22 @@ impl AdHoc {
 
     /// Its model, of which nothing else is known.
     pub fn model(&self) -> Model {
-        let vendor =
-            UserVendor { base_url: Some(self.base_url.clone()), api: self.api, ..UserVendor::default() };
+        let provider =
+            UserProvider { base_url: Some(self.base_url.clone()), api: self.api, ..UserProvider::default() };
         let facts = UserModel { id: self.model_id(), ..UserModel::default() };
-        let mut model = vendor.new_model(&self.provider(), &facts);
+        let mut model = provider.new_model(&self.provider(), &facts);
         tidy_address(&mut model);
         model
     }
 
     /// Adds it to what the person said.
     pub fn join(&self, user: &mut UserFile) {
-        let vendor = user.vendors.entry(self.provider()).or_default();
-        vendor.base_url = Some(self.base_url.clone());
-        vendor.api = self.api.or(vendor.api);
+        let provider = user.providers.entry(self.provider()).or_default();
+        provider.base_url = Some(self.base_url.clone());
+        provider.api = self.api.or(provider.api);
         let id = self.model_id();
-        if !vendor.models.iter().any(|model| model.id == id) {
-            vendor.models.push(UserModel { id, ..UserModel::default() });
+        if !provider.models.iter().any(|model| model.id == id) {
+            provider.models.push(UserModel { id, ..UserModel::default() });
         }
     }
 }

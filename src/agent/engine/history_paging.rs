@@ -15,7 +15,7 @@ use crate::agent::context::compaction::size;
 use crate::agent::protocol::event::AgentEvent;
 use crate::agent::protocol::message::Message;
 use crate::agent::session::SessionError;
-use crate::agent::session::paging::Piece;
+use crate::agent::session::paging::FilePage;
 
 /// As much of a file is read back at a time, in bytes.
 const PIECE: u64 = 2 * 1024 * 1024;
@@ -30,12 +30,12 @@ pub(crate) struct Earlier {
     /// The entry before which nothing was told.
     from: Option<Arc<str>>,
     /// A piece of the file that is being read because it was asked for.
-    reading: Option<JoinHandle<Result<Piece, SessionError>>>,
+    reading: Option<JoinHandle<Result<FilePage, SessionError>>>,
 }
 
 impl Earlier {
     /// The piece that is being read, or why it cannot be; pending while none is. Cancel safe.
-    pub(crate) async fn next(&mut self) -> Result<Piece, String> {
+    pub(crate) async fn next(&mut self) -> Result<FilePage, String> {
         let Some(reading) = &mut self.reading else { return pending().await };
         let read = reading.await;
         self.reading = None;
@@ -65,11 +65,11 @@ pub(crate) fn show(agent: &mut Agent) {
 }
 
 /// Takes in what was read, and tells it.
-pub(crate) fn take(agent: &mut Agent, read: Result<Piece, String>) {
+pub(crate) fn take(agent: &mut Agent, read: Result<FilePage, String>) {
     match read {
         Ok(piece) => {
             // All may have been read meanwhile for another reason; then it is told from there.
-            agent.config.session.take(piece);
+            agent.config.session.add_page(piece);
             step(agent);
         }
         Err(error) => {
@@ -83,8 +83,8 @@ fn step(agent: &mut Agent) {
     let before = before(agent);
     let session = &agent.config.session;
     if before.is_empty()
-        && session.path_goes_back()
-        && let Some(step) = session.step_back(PIECE)
+        && session.path_is_cut()
+        && let Some(step) = session.page_before(PIECE)
     {
         agent.earlier.reading = Some(spawn_blocking(|| step.read()));
         return;
@@ -119,8 +119,8 @@ fn cut(items: &Items) -> usize {
 
 /// About how many messages of people and models are left when these are, and what was not read.
 fn left(agent: &Agent, rest: &Items) -> Option<u64> {
-    let unread = agent.config.session.path_goes_back();
-    let unread = agent.config.session.earlier().filter(|_| unread);
+    let unread = agent.config.session.path_is_cut();
+    let unread = agent.config.session.unread().filter(|_| unread);
     let said = |(_, message): &&(Arc<str>, Arc<Message>)| {
         matches!(**message, Message::User(_) | Message::Assistant(_))
     };

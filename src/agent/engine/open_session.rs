@@ -15,7 +15,7 @@ use crate::agent::protocol::command::{AgentCommand, Answer};
 use crate::agent::protocol::event::{NoticeLevel, Question};
 use crate::agent::session::lock::Life;
 use crate::agent::session::tail::TAIL;
-use crate::agent::session::{Access, Owner, Part, Session, SessionError};
+use crate::agent::session::{Access, ForkRange, Owner, Session, SessionError};
 
 const LOOK: &str = "look only; what you send goes on in a copy";
 const FORK: &str = "fork: go on in a copy now";
@@ -45,9 +45,9 @@ async fn in_use(agent: &mut Agent, path: &Path, owner: &Owner) -> Option<Session
     }
     let title = format!("this session is in use by another tau ({owner})");
     let session = match choose(agent, title, options).await.as_str() {
-        LOOK => Session::open_at_end(path, Access::Read, TAIL),
+        LOOK => Session::open_tail(path, Access::Read, TAIL),
         FORK => Session::copy(path, agent.config.place.dir.as_deref(), None),
-        TAKE_OVER => Session::open_at_end(path, Access::TakeOver, TAIL),
+        TAKE_OVER => Session::open_tail(path, Access::TakeOver, TAIL),
         _ => return None,
     };
     session.map_or_else(|error| refused(agent, &error), Some)
@@ -90,11 +90,13 @@ pub(crate) fn prepare(agent: &mut Agent, command: &AgentCommand) {
     if !speaks {
         return;
     }
-    let looked_at = agent.config.session.is_looked_at();
-    if looked_at || !agent.config.session.context_is_known() {
+    let looked_at = agent.config.session.is_read_only();
+    if looked_at || !agent.config.session.context_is_loaded() {
         agent.complete();
     }
-    if looked_at && let Some(copy) = agent.config.session.fork(agent.config.place.dir.as_deref(), Part::All) {
+    if looked_at
+        && let Some(copy) = agent.config.session.fork(agent.config.place.dir.as_deref(), ForkRange::All)
+    {
         agent.config.session = copy;
         session_commands::opened(agent);
         let text = "the session is in use elsewhere: this goes on in a copy";

@@ -18,7 +18,7 @@ use crate::agent::protocol::message::{Message, ToolResultMessage};
 use crate::agent::protocol::model::Model;
 use crate::agent::session::entry::Body;
 use crate::agent::session::tail::TAIL;
-use crate::agent::session::{Access, Part, Session, SessionError};
+use crate::agent::session::{Access, ForkRange, Session, SessionError};
 use crate::tools::{Content, Details};
 
 /// How long the person's commands may take to end before the session changes.
@@ -53,7 +53,7 @@ pub(crate) async fn session(agent: &mut Agent, command: SessionCommand) {
         }
         SessionCommand::Clone => {
             agent.complete();
-            match agent.config.session.fork(place.dir.as_deref(), Part::All) {
+            match agent.config.session.fork(place.dir.as_deref(), ForkRange::All) {
                 Some(session) => session,
                 None => return,
             }
@@ -83,7 +83,7 @@ pub(crate) async fn session(agent: &mut Agent, command: SessionCommand) {
     agent.end_shells(Instant::now() + SHELLS).await;
     agent.flush();
     let before = agent.cwd().to_owned();
-    let lost = agent.config.session.owes();
+    let lost = agent.config.session.has_unsaved();
     agent.config.session = next;
     if agent.cwd() != before {
         // The prompt names the directory, and has its instruction files.
@@ -122,7 +122,7 @@ fn fork(agent: &mut Agent, entry_id: &str) -> Result<(Session, String), String> 
     };
     let text = text.ok_or_else(|| format!("Entry is not a user message: {entry_id}"))?;
     let dir = agent.config.place.dir.as_deref();
-    let fork = session.fork(dir, Part::Before(entry_id));
+    let fork = session.fork(dir, ForkRange::Before(entry_id));
     Ok((fork.ok_or_else(|| format!("Entry not found: {entry_id}"))?, text))
 }
 
@@ -150,12 +150,12 @@ pub(crate) fn name(agent: &mut Agent, name: &str) {
 /// closed; a lock that nobody seems to own is therefore asked for again.
 pub(crate) async fn open(agent: &mut Agent, path: &Path) -> Result<Session, SessionError> {
     for _ in 0..10 {
-        match Session::open_at_end(path, Access::Write, TAIL) {
+        match Session::open_tail(path, Access::Write, TAIL) {
             Err(SessionError::Locked { owner, .. }) if owner.pid == 0 => agent.attend(sleep(LOCKED)).await,
             other => return other,
         }
     }
-    Session::open_at_end(path, Access::Write, TAIL)
+    Session::open_tail(path, Access::Write, TAIL)
 }
 
 /// Whether `path` is the session that is open: its own lock would keep it from opening again.

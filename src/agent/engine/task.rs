@@ -237,7 +237,7 @@ impl Agent {
         let deadline = Instant::now() + END;
         self.end_shells(deadline).await;
         self.flush();
-        if self.config.session.owes() {
+        if self.config.session.has_unsaved() {
             let text = "the end of this session could not be written and is lost";
             self.notice(NoticeLevel::Error, text, Some("what stands in its file can be gone on with"));
         }
@@ -373,7 +373,7 @@ impl Agent {
 
     /// Tells of a failed write, once until everything could be written again.
     pub(crate) fn written(&mut self, result: Result<(), SessionError>) {
-        for remark in self.config.session.take_remarks() {
+        for remark in self.config.session.take_warnings() {
             self.notice(NoticeLevel::Warning, remark, Some("look after the disk, and who else works on it"));
         }
         if let (Err(error), false) = (result, self.unwritten) {

@@ -13,8 +13,7 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use super::disk::Disk;
-use super::file::is_held;
-use super::lock::Note;
+use super::lock::{Note, is_held};
 use crate::agent::settings::private_files::private_dir;
 
 /// So many bytes may wait for the end of a turn; then they are brought to disk before it, so that
@@ -38,13 +37,13 @@ pub(super) struct Appender {
     /// What was written since the last good sync.
     unsynced: Vec<Piece>,
     /// The last sync failed, and they have not been written again since.
-    doubtful: bool,
+    sync_failed: bool,
     /// We made it, and its folder has not been brought to disk yet.
     fresh: bool,
     /// Tells others who writes here.
     note: Option<Note>,
     /// What people should know although it was mended.
-    remarks: Vec<String>,
+    warnings: Vec<String>,
 }
 
 /// Bytes of the file, and where they stand in it.
@@ -67,10 +66,10 @@ impl Appender {
             len,
             open_line,
             unsynced: Vec::new(),
-            doubtful: false,
+            sync_failed: false,
             fresh: false,
             note,
-            remarks: Vec::new(),
+            warnings: Vec::new(),
         }
     }
 
@@ -105,8 +104,8 @@ impl Appender {
     }
 
     /// What people should know although it was mended, once.
-    pub(super) fn take_remarks(&mut self) -> Vec<String> {
-        std::mem::take(&mut self.remarks)
+    pub(super) fn take_warnings(&mut self) -> Vec<String> {
+        std::mem::take(&mut self.warnings)
     }
 
     /// Whether we made it and nothing is in it.
@@ -116,11 +115,11 @@ impl Appender {
 
     /// Whether it should be brought to disk before the end of the turn.
     pub(super) fn is_urgent(&self) -> bool {
-        self.doubtful || self.unsynced.iter().map(|piece| piece.bytes.len()).sum::<usize>() > UNSYNCED
+        self.sync_failed || self.unsynced.iter().map(|piece| piece.bytes.len()).sum::<usize>() > UNSYNCED
     }
 
     /// What was appended behind what we know of.
-    pub(super) fn foreign(&mut self) -> io::Result<Vec<u8>> {
+    pub(super) fn external_appends(&mut self) -> io::Result<Vec<u8>> {
         let len = self.file.metadata()?.len();
         if len == self.len {
             return Ok(Vec::new());
@@ -140,12 +139,12 @@ impl Appender {
     /// Writes one line with one `write`. When it fails the file is as it was before.
     pub(super) fn write(&mut self, line: &[u8]) -> io::Result<()> {
         if self.file.metadata()?.nlink() == 0 {
-            self.revive()?;
+            self.recreate()?;
         }
         let bytes = if self.open_line { [b"\n", line].concat() } else { line.to_vec() };
         let written = self.disk.write(&self.file, &bytes)?;
         if written < bytes.len() {
-            self.take_back(written)?;
+            self.undo_partial_write(written)?;
             return Err(io::Error::new(ErrorKind::StorageFull, "no space left for a whole line"));
         }
         let at = self.len;
@@ -156,7 +155,7 @@ impl Appender {
     }
 
     /// Takes the first part of a line out of the file again.
-    fn take_back(&mut self, written: usize) -> io::Result<()> {
+    fn undo_partial_write(&mut self, written: usize) -> io::Result<()> {
         let end = self.len.saturating_add(written as u64);
         // Only our own piece is taken back, and only if nobody has put anything behind it.
         let cut = match self.file.metadata() {
@@ -175,48 +174,48 @@ impl Appender {
     /// # Errors
     /// When that failed, and writing it again too. It is all tried again the next time.
     pub(super) fn sync(&mut self) -> io::Result<()> {
-        if !self.doubtful {
+        if !self.sync_failed {
             if self.unsynced.is_empty() {
                 return Ok(());
             }
             match self.disk.sync(&self.file) {
                 Ok(()) => {
-                    self.settled();
+                    self.synced();
                     return Ok(());
                 }
                 Err(error) => {
-                    self.doubtful = true;
-                    self.remarks.push(format!(
+                    self.sync_failed = true;
+                    self.warnings.push(format!(
                         "the session file could not be brought to disk ({error}); \
                          what was not safe yet is written once more"
                     ));
                 }
             }
         }
-        self.mend().map_err(|error| io::Error::new(error.kind(), format!("not safely on disk: {error}")))
+        self.repair().map_err(|error| io::Error::new(error.kind(), format!("not safely on disk: {error}")))
     }
 
     /// Everything up to here is on disk.
-    fn settled(&mut self) {
+    fn synced(&mut self) {
         self.unsynced.clear();
-        self.doubtful = false;
+        self.sync_failed = false;
         if std::mem::take(&mut self.fresh)
             && let Some(dir) = self.path.parent()
             && let Err(error) = self.disk.sync_folder(dir)
         {
             // Like that of a file, a second attempt would prove nothing.
-            self.remarks.push(format!("the name of the session file may not be on disk ({error})"));
+            self.warnings.push(format!("the name of the session file may not be on disk ({error})"));
         }
     }
 
     /// Opens the file anew, writes again what is in doubt, and brings that to disk.
-    fn mend(&mut self) -> io::Result<()> {
+    fn repair(&mut self) -> io::Result<()> {
         if self.file.metadata()?.nlink() == 0 {
-            self.revive()?;
+            self.recreate()?;
             // If it fails here, this descriptor too must not be asked again.
-            self.doubtful = true;
+            self.sync_failed = true;
             self.disk.sync(&self.file)?;
-            self.settled();
+            self.synced();
             return Ok(());
         }
         let mut options = OpenOptions::new();
@@ -235,12 +234,12 @@ impl Appender {
         let old = std::mem::replace(&mut self.file, file);
         // The lock ends with the descriptor that took it.
         self.locked.get_or_insert(old);
-        self.settled();
+        self.synced();
         Ok(())
     }
 
     /// The file was deleted while it was open: its content goes into a new one.
-    fn revive(&mut self) -> io::Result<()> {
+    fn recreate(&mut self) -> io::Result<()> {
         let mut bytes = vec![0; usize::try_from(self.len).unwrap_or(0)];
         self.file.read_exact_at(&mut bytes, 0)?;
         for piece in &self.unsynced {
@@ -250,7 +249,7 @@ impl Appender {
                 place.copy_from_slice(&piece.bytes);
             }
         }
-        let (path, file) = self.made_again()?;
+        let (path, file) = self.create_again()?;
         let mut rest = bytes.as_slice();
         while !rest.is_empty() {
             let written = match self.disk.write(&file, rest) {
@@ -261,12 +260,12 @@ impl Appender {
             let written = written.inspect_err(|_| std::fs::remove_file(&path).unwrap_or_default())?;
             rest = rest.get(written..).unwrap_or_default();
         }
-        (self.file, self.locked, self.fresh, self.doubtful) = (file, None, true, false);
+        (self.file, self.locked, self.fresh, self.sync_failed) = (file, None, true, false);
         self.unsynced = vec![Piece { at: 0, bytes }];
         // The note may have gone with the file; the old one must go before the new one comes.
         drop(self.note.take());
         self.note = Note::leave(&path);
-        self.remarks.push(if path == self.path {
+        self.warnings.push(if path == self.path {
             "the session file was removed while it was open; it was written anew".to_owned()
         } else {
             let path = path.display();
@@ -278,7 +277,7 @@ impl Appender {
 
     /// Makes the file once more: of its old name, or beside it where another file has taken that,
     /// as programs do that write a new file and rename it.
-    fn made_again(&self) -> io::Result<(PathBuf, File)> {
+    fn create_again(&self) -> io::Result<(PathBuf, File)> {
         let stem = self.path.file_stem().unwrap_or_default().to_string_lossy();
         let beside = (2..=MOST_BESIDE).map(|n| self.path.with_file_name(format!("{stem}-{n}.jsonl")));
         let mut taken = io::Error::from(ErrorKind::AlreadyExists);

@@ -5,25 +5,25 @@
 //! bytes come into the file, and what is done when they do not, is in [`super::appender`].
 
 use std::collections::VecDeque;
-use std::fs::{File, OpenOptions, TryLockError};
+use std::fs::{File, OpenOptions};
 use std::io::{self, Read};
-use std::os::unix::fs::{FileExt, MetadataExt};
+use std::os::unix::fs::FileExt;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use super::SessionError;
 use super::appender::Appender;
 use super::disk::{Disk, Real};
-use super::lock::{self, Life, Owner};
+use super::lock;
 use crate::agent::settings::private_files::open_with;
 
-/// Whether an entry is reason enough to make the file.
+/// Whether an entry is a reason to create the file.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Worth {
-    /// It waits until there is one that is.
-    Waits,
-    /// The file is made now.
-    File,
+pub enum Flush {
+    /// It waits in memory until the file exists.
+    Later,
+    /// The file is created now if there is none.
+    Now,
 }
 
 /// A session's file and the lines that are not in it yet.
@@ -49,7 +49,7 @@ enum State {
     /// It could only be opened for reading, but may be written to later.
     Refused,
     /// Opened to be looked at: what is appended is in memory only, and that is no failure.
-    Looked,
+    ReadAccess,
 }
 
 /// How a file is opened.
@@ -90,7 +90,7 @@ impl Opened {
     /// The file from now on; `len` of it are known, and `last` is its last byte.
     pub fn done(self, len: u64, last: Option<u8>) -> SessionFile {
         let state = match self.writable {
-            _ if self.access == Access::Read => State::Looked,
+            _ if self.access == Access::Read => State::ReadAccess,
             false => State::Refused,
             true => State::Open(Appender::new(Arc::new(Real), self.path.clone(), self.file, len, last)),
         };
@@ -149,16 +149,16 @@ impl SessionFile {
     }
 
     /// What people should know although it was mended, once.
-    pub fn take_remarks(&mut self) -> Vec<String> {
+    pub fn take_warnings(&mut self) -> Vec<String> {
         match &mut self.state {
-            State::Open(appender) => appender.take_remarks(),
-            State::Absent | State::ReadOnly(_) | State::Refused | State::Looked => Vec::new(),
+            State::Open(appender) => appender.take_warnings(),
+            State::Absent | State::ReadOnly(_) | State::Refused | State::ReadAccess => Vec::new(),
         }
     }
 
     /// Whether it was opened with [`Access::Read`].
-    pub fn is_looked_at(&self) -> bool {
-        matches!(self.state, State::Looked)
+    pub fn is_read_only(&self) -> bool {
+        matches!(self.state, State::ReadAccess)
     }
 
     /// Whether the file holds every line there is.
@@ -167,7 +167,7 @@ impl SessionFile {
     }
 
     /// Whether lines wait that belong in the file and could not be written.
-    pub fn owes(&self) -> bool {
+    pub fn has_unsaved(&self) -> bool {
         match self.state {
             State::Absent => self.due,
             _ => !self.pending.is_empty(),
@@ -178,16 +178,16 @@ impl SessionFile {
     pub fn path(&self) -> &Path {
         match &self.state {
             State::Open(appender) => appender.path(),
-            State::Absent | State::ReadOnly(_) | State::Refused | State::Looked => &self.path,
+            State::Absent | State::ReadOnly(_) | State::Refused | State::ReadAccess => &self.path,
         }
     }
 
     /// What somebody else appended since the last look; whole lines as far as they wrote whole
     /// lines.
-    pub fn foreign(&mut self) -> Vec<u8> {
+    pub fn external_appends(&mut self) -> Vec<u8> {
         match &mut self.state {
-            State::Open(appender) => appender.foreign().unwrap_or_default(),
-            State::Absent | State::ReadOnly(_) | State::Refused | State::Looked => Vec::new(),
+            State::Open(appender) => appender.external_appends().unwrap_or_default(),
+            State::Absent | State::ReadOnly(_) | State::Refused | State::ReadAccess => Vec::new(),
         }
     }
 
@@ -196,12 +196,12 @@ impl SessionFile {
     /// # Errors
     /// When one of them could not be written: it and those after it wait. Also when all are in the
     /// file, but an earlier attempt to bring it to disk failed and does so again.
-    pub fn append(&mut self, line: Vec<u8>, worth: Worth) -> io::Result<()> {
-        if matches!(self.state, State::Looked) {
+    pub fn append(&mut self, line: Vec<u8>, flush: Flush) -> io::Result<()> {
+        if matches!(self.state, State::ReadAccess) {
             return Ok(());
         }
         self.pending.push_back(line);
-        self.due |= worth == Worth::File;
+        self.due |= flush == Flush::Now;
         if matches!(self.state, State::Absent) && !self.due {
             return Ok(());
         }
@@ -222,7 +222,7 @@ impl SessionFile {
         }
         match &mut self.state {
             State::Open(appender) => appender.sync(),
-            State::Absent | State::ReadOnly(_) | State::Refused | State::Looked => Ok(()),
+            State::Absent | State::ReadOnly(_) | State::Refused | State::ReadAccess => Ok(()),
         }
     }
 
@@ -231,14 +231,14 @@ impl SessionFile {
             State::Absent => {
                 self.state = State::Open(Appender::create(Arc::clone(&self.disk), &self.path)?);
             }
-            State::Refused if !self.pending.is_empty() => self.state = self.asked_again()?,
-            State::Refused | State::Open(_) | State::ReadOnly(_) | State::Looked => {}
+            State::Refused if !self.pending.is_empty() => self.state = self.reopen_for_writing()?,
+            State::Refused | State::Open(_) | State::ReadOnly(_) | State::ReadAccess => {}
         }
         while let Some(line) = self.pending.front() {
             match &mut self.state {
                 State::Open(appender) => appender.write(line),
                 State::ReadOnly(reason) => Err(io::Error::other(reason.clone())),
-                State::Absent | State::Refused | State::Looked => Ok(()),
+                State::Absent | State::Refused | State::ReadAccess => Ok(()),
             }
             .inspect_err(|_| self.remove_empty())?;
             self.pending.pop_front();
@@ -248,7 +248,7 @@ impl SessionFile {
     }
 
     /// A file that could only be read, if it may be written to by now.
-    fn asked_again(&self) -> io::Result<State> {
+    fn reopen_for_writing(&self) -> io::Result<State> {
         let file = self.disk.open(OpenOptions::new().read(true).append(true), &self.path)?;
         lock(&file, &self.path).map_err(io::Error::other)?;
         // What somebody else has appended meanwhile is met when the session is opened again.
@@ -272,52 +272,13 @@ impl SessionFile {
     }
 }
 
+/// Takes the lock of the file.
+fn lock(file: &File, path: &Path) -> Result<(), SessionError> {
+    lock::acquire(file, path).map_err(|owner| SessionError::Locked { path: path.to_owned(), owner })
+}
+
 fn may_only_be_read(error: &io::Error) -> bool {
     matches!(error.kind(), io::ErrorKind::PermissionDenied | io::ErrorKind::ReadOnlyFilesystem)
-}
-
-/// Whether another descriptor holds the lock, which is not to say that there are locks.
-pub(super) fn is_held(error: &TryLockError) -> bool {
-    matches!(error, TryLockError::WouldBlock)
-}
-
-/// Takes the advisory lock for the one writer. It ends with the process, whatever ends that.
-fn lock(file: &File, path: &Path) -> Result<(), SessionError> {
-    match file.try_lock() {
-        Ok(()) => Ok(()),
-        Err(error) if is_held(&error) => {
-            let noted = lock::noted(path);
-            let owner = match (lock_owner(file), noted) {
-                (Some(pid), Some(noted)) if noted.pid == pid => noted,
-                (Some(pid), _) => Owner::process(pid),
-                (None, noted) => noted.unwrap_or_default(),
-            };
-            Err(SessionError::Locked { path: path.to_owned(), owner })
-        }
-        // A file system without locks: the note alone tells of another writer.
-        Err(_) => match lock::noted(path) {
-            Some(owner) if owner.life() != Life::Ended => {
-                Err(SessionError::Locked { path: path.to_owned(), owner })
-            }
-            _ => Ok(()),
-        },
-    }
-}
-
-/// The process that holds the lock, from the kernel's table of locks (Linux, proc(5)):
-/// `1: FLOCK  ADVISORY  WRITE 1234 08:01:5678 0 EOF`.
-fn lock_owner(file: &File) -> Option<u32> {
-    let inode = file.metadata().ok()?.ino().to_string();
-    let table = std::fs::read_to_string("/proc/locks").ok()?;
-    table.lines().find_map(|line| {
-        let fields: Vec<&str> = line.split_ascii_whitespace().collect();
-        match fields.as_slice() {
-            [_, "FLOCK", _, _, owner, place, ..] if place.rsplit(':').next() == Some(&inode) => {
-                owner.parse().ok().filter(|pid| *pid > 0)
-            }
-            _ => None,
-        }
-    })
 }
 
 #[cfg(test)]
@@ -353,8 +314,8 @@ mod tests {
         let mut file = opened.done(6, Some(b'\n'));
         file.set_disk(disk.clone());
         file.flush().unwrap();
-        assert!(file.append(b"one\n".to_vec(), Worth::File).is_err());
-        assert!(file.append(b"two\n".to_vec(), Worth::Waits).is_err() && file.flush().is_err());
+        assert!(file.append(b"one\n".to_vec(), Flush::Now).is_err());
+        assert!(file.append(b"two\n".to_vec(), Flush::Later).is_err() && file.flush().is_err());
         assert!(!file.is_whole());
         disk.0.store(false, std::sync::atomic::Ordering::Relaxed);
         file.flush().unwrap();

@@ -16,7 +16,7 @@ use crate::agent::protocol::event::Source;
 
 /// How much of the path is kept.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Part<'a> {
+pub enum ForkRange<'a> {
     /// All of it.
     All,
     /// What stands before the entry of that id.
@@ -46,17 +46,17 @@ impl Session {
         let mut session = Session::fresh(None, &contents.header.cwd, Some(contents.header.id.clone()), None);
         session.header = lines.lines().next().unwrap_or_default().into();
         session.skipped = contents.skipped;
-        session.tree = super::tree_of(&contents.header, contents.entries);
+        session.tree = super::open::tree_of(&contents.header, contents.entries);
         session.info.name = session.tree.name().map(str::to_owned);
         Ok(session)
     }
 
     /// A new session with a part of the path to this one's leaf; none when the entry is not on
     /// it. Its file is made, in `dir`, with the first message.
-    pub fn fork(&self, dir: Option<&Path>, part: Part<'_>) -> Option<Session> {
+    pub fn fork(&self, dir: Option<&Path>, part: ForkRange<'_>) -> Option<Session> {
         let path: Vec<&Entry> = match part {
-            Part::All => self.tree.branch(),
-            Part::Before(id) => {
+            ForkRange::All => self.tree.branch(),
+            ForkRange::Before(id) => {
                 let path = self.tree.branch_to(id)?;
                 path.split_last().map(|(_, before)| before.to_vec()).unwrap_or_default()
             }

@@ -10,8 +10,8 @@ use std::time::{SystemTime, UNIX_EPOCH};
 
 use serde::{Deserialize, Serialize};
 
-use super::list::{Listed, SessionRow};
-use crate::agent::settings::private_files::{read_capped, replace};
+use super::row::{ListedFile, SessionRow};
+use crate::agent::settings::private_files::{read_capped, write_private};
 
 /// First line of an index: its version. Another one makes the rest unreadable.
 const VERSION: &str = "tau sessions 1";
@@ -20,8 +20,8 @@ const LARGEST: u64 = 256 * 1024 * 1024;
 
 /// What is known of session files.
 #[derive(Debug, Default)]
-pub struct Known {
-    files: HashMap<PathBuf, File>,
+pub struct SessionIndex {
+    files: HashMap<PathBuf, IndexLine>,
     changed: bool,
     /// Where it is to be read from, until it has been.
     unread: Option<PathBuf>,
@@ -29,7 +29,7 @@ pub struct Known {
 
 /// A line of an index.
 #[derive(Debug, Serialize, Deserialize)]
-struct File {
+struct IndexLine {
     /// Nanoseconds since 1970, as far as the file system counts them.
     modified: u64,
     size: u64,
@@ -39,11 +39,11 @@ struct File {
     path: Option<PathBuf>,
 }
 
-impl Known {
+impl SessionIndex {
     /// What the index at `path` says, which is read with the first list; nothing when it cannot
     /// be read.
     pub fn load(path: &Path) -> Self {
-        Known { unread: Some(path.to_owned()), ..Known::default() }
+        SessionIndex { unread: Some(path.to_owned()), ..SessionIndex::default() }
     }
 
     /// Reads the index, unless that has been done.
@@ -55,7 +55,7 @@ impl Known {
             return;
         }
         for line in lines {
-            let Ok(file) = serde_json::from_slice::<File>(line) else { continue };
+            let Ok(file) = serde_json::from_slice::<IndexLine>(line) else { continue };
             let path = file.path.as_ref().or(file.row.as_ref().map(|row| &row.path)).cloned();
             if let Some(path) = path {
                 self.files.insert(path, file);
@@ -79,26 +79,26 @@ impl Known {
                 text.push(b'\n');
             }
         }
-        replace(path, &text)
+        write_private(path, &text)
     }
 
     /// The row of a file that has not changed.
-    pub(super) fn row(&self, file: &Listed) -> Option<&SessionRow> {
+    pub(super) fn row(&self, file: &ListedFile) -> Option<&SessionRow> {
         let known = self.files.get(&file.path)?;
         let same = known.size == file.size && known.modified == nanos(file.modified);
         known.row.as_ref().filter(|_| same)
     }
 
     /// Remembers a file.
-    pub(super) fn learn(&mut self, file: &Listed, row: Option<SessionRow>) {
+    pub(super) fn learn(&mut self, file: &ListedFile, row: Option<SessionRow>) {
         let path = row.is_none().then(|| file.path.clone());
-        let known = File { modified: nanos(file.modified), size: file.size, row, path };
+        let known = IndexLine { modified: nanos(file.modified), size: file.size, row, path };
         self.files.insert(file.path.clone(), known);
         self.changed = true;
     }
 
     /// Forgets the files under `root` that are there no more; when `all` of it was listed.
-    pub(super) fn keep(&mut self, root: &Path, all: bool, listed: &[Listed]) {
+    pub(super) fn keep(&mut self, root: &Path, all: bool, listed: &[ListedFile]) {
         if !all {
             return;
         }

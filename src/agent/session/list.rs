@@ -6,50 +6,33 @@
 
 use std::io::{BufRead, BufReader};
 use std::path::{Path, PathBuf};
-use std::time::{SystemTime, UNIX_EPOCH};
+use std::time::UNIX_EPOCH;
 
 use memchr::memmem;
-use serde::{Deserialize, Serialize};
+use serde::Deserialize;
 
 use super::entry::{Body, Entry, millis};
-use super::index::Known;
-use super::read::{self, Header};
+use super::header::Header;
+use super::index::SessionIndex;
+use super::read;
+use super::row::{ListedFile, SessionRow};
 use crate::agent::protocol::message::Message;
 use crate::agent::settings::paths::cwd_name;
 use crate::agent::settings::private_files::open_regular;
-
-/// One session in a list. Times are milliseconds since 1970.
-#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
-#[serde(rename_all = "camelCase")]
-pub struct SessionRow {
-    pub path: PathBuf,
-    pub id: String,
-    pub cwd: PathBuf,
-    /// The name it was given.
-    pub name: Option<String>,
-    /// Text of the first user message, first line, at most 200 characters.
-    pub first_prompt: String,
-    pub created: i64,
-    pub modified: i64,
-    /// User and assistant messages.
-    pub messages: u64,
-    /// Size of the file, in bytes.
-    pub size: u64,
-}
 
 /// Lists the sessions under `root` (the folder that holds one folder a directory, or a folder of
 /// session files), newest first: those that run in `cwd`, or all. Rows are given to `emit` one by
 /// one; it answers whether to go on. Files that are no sessions are passed over.
 pub fn list(root: &Path, cwd: Option<&Path>, emit: &mut dyn FnMut(SessionRow) -> bool) {
-    list_known(root, cwd, &mut Known::default(), emit);
+    list_known(root, cwd, &mut SessionIndex::default(), emit);
 }
 
-/// As [`list`], with what is known from earlier: files that have not changed since are not opened.
+/// As [`list`], with what is known from unread: files that have not changed since are not opened.
 /// What was found out is in `known` afterwards.
 pub fn list_known(
     root: &Path,
     cwd: Option<&Path>,
-    known: &mut Known,
+    known: &mut SessionIndex,
     emit: &mut dyn FnMut(SessionRow) -> bool,
 ) {
     // Many files take as long to look at as the index takes to be read, so both at once.
@@ -77,7 +60,7 @@ pub fn list_known(
 
 /// The session that runs in `cwd` and was changed last.
 pub fn newest(root: &Path, cwd: &Path) -> Option<PathBuf> {
-    let is_here = |file: &Listed| header(&file.path).is_some_and(|header| header.cwd == cwd);
+    let is_here = |file: &ListedFile| header(&file.path).is_some_and(|header| header.cwd == cwd);
     files(root, Some(cwd)).into_iter().find(is_here).map(|file| file.path)
 }
 
@@ -101,22 +84,14 @@ pub fn with_id(root: &Path, id: &str) -> Vec<PathBuf> {
 /// files need not be opened.
 pub fn of_id(root: &Path, id: &str) -> Option<PathBuf> {
     let end = format!("_{id}.jsonl");
-    let named = |file: &Listed| file.path.to_string_lossy().ends_with(&end);
-    let (likely, others): (Vec<Listed>, Vec<Listed>) = files(root, None).into_iter().partition(named);
-    let is_it = |file: &Listed| header(&file.path).is_some_and(|header| header.id == id);
+    let named = |file: &ListedFile| file.path.to_string_lossy().ends_with(&end);
+    let (likely, others): (Vec<ListedFile>, Vec<ListedFile>) = files(root, None).into_iter().partition(named);
+    let is_it = |file: &ListedFile| header(&file.path).is_some_and(|header| header.id == id);
     likely.into_iter().chain(others).find(is_it).map(|file| file.path)
 }
 
-/// A session file before it is looked into.
-#[derive(Debug)]
-pub(super) struct Listed {
-    pub(super) path: PathBuf,
-    pub(super) modified: SystemTime,
-    pub(super) size: u64,
-}
-
 /// The `*.jsonl` files that can hold sessions of `cwd`, changed last first.
-pub(super) fn files(root: &Path, cwd: Option<&Path>) -> Vec<Listed> {
+pub(super) fn files(root: &Path, cwd: Option<&Path>) -> Vec<ListedFile> {
     let mut files = Vec::new();
     let folders = read_dir(root, &mut files);
     let own = cwd.map(|cwd| root.join(cwd_name(cwd)));
@@ -130,7 +105,7 @@ pub(super) fn files(root: &Path, cwd: Option<&Path>) -> Vec<Listed> {
 }
 
 /// Takes the session files of a folder; returns the folders in it.
-fn read_dir(dir: &Path, files: &mut Vec<Listed>) -> Vec<PathBuf> {
+fn read_dir(dir: &Path, files: &mut Vec<ListedFile>) -> Vec<PathBuf> {
     let mut folders = Vec::new();
     for entry in std::fs::read_dir(dir).into_iter().flatten().flatten() {
         let path = entry.path();
@@ -146,7 +121,7 @@ fn read_dir(dir: &Path, files: &mut Vec<Listed>) -> Vec<PathBuf> {
             folders.push(path);
         } else if is_session {
             let modified = metadata.modified().unwrap_or(UNIX_EPOCH);
-            files.push(Listed { path, modified, size: metadata.len() });
+            files.push(ListedFile { path, modified, size: metadata.len() });
         }
     }
     folders
@@ -156,7 +131,7 @@ fn header(path: &Path) -> Option<Header> {
     read::header(&mut open_regular(path).ok()?).ok()?
 }
 
-fn row(file: &Listed) -> Option<SessionRow> {
+fn row(file: &ListedFile) -> Option<SessionRow> {
     let mut reader = BufReader::with_capacity(64 * 1024, open_regular(&file.path).ok()?);
     let mut line = Vec::new();
     let header = loop {
@@ -250,7 +225,7 @@ impl Scan {
     }
 
     fn message(&mut self, role: &[u8], time: &[u8], line: &[u8]) {
-        if !is_person_or_model(role) {
+        if !is_user_or_assistant(role) {
             return;
         }
         self.messages = self.messages.saturating_add(1);
@@ -283,19 +258,19 @@ pub(super) fn runs_in(path: &Path, cwd: &Path) -> bool {
 }
 
 /// Whether a line is a message of a person or a model.
-pub(super) fn is_of_people(line: &[u8]) -> bool {
+pub(super) fn is_conversation(line: &[u8]) -> bool {
     match glance(line) {
-        Some((role, _)) => is_person_or_model(role),
+        Some((role, _)) => is_user_or_assistant(role),
         None if is_slow(line) => {
             let slow = serde_json::from_slice::<Slow>(line).ok().filter(|slow| slow.kind == "message");
             let role = slow.and_then(|slow| slow.message).map(|message| message.role);
-            role.is_some_and(|role| is_person_or_model(role.as_bytes()))
+            role.is_some_and(|role| is_user_or_assistant(role.as_bytes()))
         }
         None => false,
     }
 }
 
-fn is_person_or_model(role: &[u8]) -> bool {
+fn is_user_or_assistant(role: &[u8]) -> bool {
     role == b"user" || role == b"assistant"
 }
 

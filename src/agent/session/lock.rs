@@ -4,9 +4,9 @@
 //! it. The note only tells people who that is, and stands in where a file system has no locks.
 //! It is made when a session is opened for writing and removed when that is over.
 
-use std::fs::OpenOptions;
+use std::fs::{File, OpenOptions, TryLockError};
 use std::io::{Read, Write};
-use std::os::unix::fs::OpenOptionsExt;
+use std::os::unix::fs::{MetadataExt, OpenOptionsExt};
 use std::path::{Path, PathBuf};
 
 use serde::{Deserialize, Serialize};
@@ -16,6 +16,51 @@ use crate::agent::settings::private_files::{open_regular, open_with};
 
 /// Longest note that is read, in bytes.
 const LONGEST: u64 = 4_096;
+
+/// Whether another descriptor holds the lock. Any other error means that the file system has no
+/// locks.
+pub(super) fn is_held(error: &TryLockError) -> bool {
+    matches!(error, TryLockError::WouldBlock)
+}
+
+/// Takes the advisory lock for the only writer. The lock ends with the process, however that ends.
+///
+/// # Errors
+/// The owner, when another descriptor holds the lock.
+pub(super) fn acquire(file: &File, path: &Path) -> Result<(), Owner> {
+    match file.try_lock() {
+        Ok(()) => Ok(()),
+        Err(error) if is_held(&error) => {
+            let noted = noted(path);
+            Err(match (lock_owner(file), noted) {
+                (Some(pid), Some(noted)) if noted.pid == pid => noted,
+                (Some(pid), _) => Owner::process(pid),
+                (None, noted) => noted.unwrap_or_default(),
+            })
+        }
+        // On a file system without locks only the note shows that there is another writer.
+        Err(_) => match noted(path) {
+            Some(owner) if owner.life() != Life::Ended => Err(owner),
+            _ => Ok(()),
+        },
+    }
+}
+
+/// The process that holds the lock, from the kernel's table of locks (Linux, proc(5)):
+/// `1: FLOCK  ADVISORY  WRITE 1234 08:01:5678 0 EOF`.
+fn lock_owner(file: &File) -> Option<u32> {
+    let inode = file.metadata().ok()?.ino().to_string();
+    let table = std::fs::read_to_string("/proc/locks").ok()?;
+    table.lines().find_map(|line| {
+        let fields: Vec<&str> = line.split_ascii_whitespace().collect();
+        match fields.as_slice() {
+            [_, "FLOCK", _, _, owner, place, ..] if place.rsplit(':').next() == Some(&inode) => {
+                owner.parse().ok().filter(|pid| *pid > 0)
+            }
+            _ => None,
+        }
+    })
+}
 
 /// The program that has a session open for writing.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]

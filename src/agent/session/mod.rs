@@ -11,13 +11,16 @@ pub mod disk;
 pub mod entry;
 mod file;
 mod fork;
+mod header;
 pub mod index;
 pub mod list;
 pub mod lock;
 mod migrate;
+mod open;
 pub mod outline;
 pub mod paging;
 mod read;
+pub mod row;
 pub mod search;
 pub mod tail;
 pub mod tree;
@@ -25,18 +28,15 @@ pub mod tree;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-use serde::Serialize;
-
 use super::protocol::event::{CompactionResult, SessionInfo};
 use super::protocol::message::Message;
 use super::protocol::model::ThinkingLevel;
 use entry::{Body, Entry};
 pub use file::Access;
-use file::{Opened, SessionFile, Worth};
-pub use fork::Part;
+use file::{Flush, SessionFile};
+pub use fork::ForkRange;
 pub use lock::Owner;
-use read::{Contents, Form, Header};
-use tail::Earlier;
+use tail::UnreadPart;
 use tree::Tree;
 
 /// Why a session could not be opened or written.
@@ -75,20 +75,7 @@ pub struct Session {
     /// The first line of the file, without its end.
     header: Box<str>,
     /// What is known of the part of the file that has not been read.
-    earlier: Option<Earlier>,
-}
-
-/// The header as it is written.
-#[derive(Serialize)]
-#[serde(rename_all = "camelCase")]
-struct NewHeader<'a> {
-    r#type: &'static str,
-    version: u32,
-    id: &'a str,
-    timestamp: &'a str,
-    cwd: &'a Path,
-    #[serde(skip_serializing_if = "Option::is_none")]
-    parent_session: Option<&'a Path>,
+    unread: Option<UnreadPart>,
 }
 
 /// Whether a caller may name a session so: letters, digits, `.`, `_` and `-`, of which the last
@@ -111,141 +98,17 @@ impl Session {
         let id = id.filter(|id| is_session_id(id)).unwrap_or_else(|| crate::tools::ids::id().to_string());
         let timestamp = entry::iso(entry::now());
         let name = format!("{}_{id}.jsonl", timestamp.replace([':', '.'], "-"));
-        let header = NewHeader {
-            r#type: "session",
-            version: 3,
-            id: &id,
-            timestamp: &timestamp,
-            cwd,
-            parent_session: parent,
-        };
-        // A path that is not UTF-8 has no place in JSON; such a session stays in memory.
-        let line = serde_json::to_string(&header).ok();
-        let header = line.as_deref().unwrap_or_default().into();
-        let line = line.map(|line| [line.as_bytes(), b"\n"].concat());
-        let file = dir.zip(line).map(|(dir, line)| SessionFile::absent(dir.join(name), [line]));
+        let header = header::line(&id, &timestamp, cwd, parent);
+        let line = [header.as_bytes(), b"\n"].concat();
+        let file = dir.map(|dir| SessionFile::absent(dir.join(name), [line]));
         let path = file.as_ref().map(|file| file.path().to_owned());
         let info = SessionInfo { id, file: path, name: None, cwd: cwd.to_owned(), resumed: false };
-        Session { info, tree: Tree::default(), file, skipped: 0, header, earlier: None }
-    }
-
-    /// Opens a session file for appending and locks it. Files of versions 1 and 2 are rewritten
-    /// as version 3; documents from before them become a new file beside the old one; files of a
-    /// later version, and those that may not be written, are opened for reading: appending then
-    /// fails, and what was appended is in memory only.
-    ///
-    /// # Errors
-    /// See [`SessionError`]. The session this process has open itself counts as locked.
-    pub fn open(path: &Path) -> Result<Self, SessionError> {
-        Self::open_as(path, Access::Write)
-    }
-
-    /// As [`Session::open`], with more or less than the usual access. A file of an older version
-    /// that is opened for reading only is read as if it had been rewritten.
-    ///
-    /// # Errors
-    /// As [`Session::open`].
-    pub fn open_as(path: &Path, access: Access) -> Result<Self, SessionError> {
-        let mut opened = SessionFile::open(path, access)?;
-        let bytes = opened.whole()?;
-        Self::read(path, opened, &bytes, access)
-    }
-
-    fn read(path: &Path, opened: Opened, bytes: &[u8], access: Access) -> Result<Self, SessionError> {
-        let contents = read::contents(bytes).ok_or_else(|| SessionError::NotASession(path.to_owned()))?;
-        let file = opened.done(bytes.len() as u64, bytes.last().copied());
-        match contents.header.form() {
-            Form::Current => Ok(Self::opened(file, contents, bytes)),
-            Form::Old if access == Access::Read => {
-                let current = migrate::to_current(bytes);
-                let contents = read::contents(&current);
-                let contents = contents.ok_or_else(|| SessionError::NotASession(path.to_owned()))?;
-                Ok(Self::opened(file, contents, &current))
-            }
-            Form::Old => Self::migrated(path, bytes, file),
-            Form::Newer => {
-                let reason = "written by a later version, open for reading only";
-                Ok(Self::opened(SessionFile::read_only(path.to_owned(), reason), contents, bytes))
-            }
-            Form::Document => Ok(Self::imported(path, bytes, &contents.header)),
-        }
+        Session { info, tree: Tree::default(), file, skipped: 0, header: header.into(), unread: None }
     }
 
     /// As [`Session::begin`], for a session that goes on from the one in `parent`.
     pub fn begin_after(dir: Option<&Path>, cwd: &Path, parent: &Path) -> Self {
         Self::fresh(dir, cwd, None, Some(parent))
-    }
-
-    /// A new session with all entries of `path`, which is not locked and not changed: for a
-    /// session that another tau has open, or one to go on from elsewhere. Its file is made, in
-    /// `dir`, with the first message.
-    ///
-    /// # Errors
-    /// See [`SessionError`].
-    pub fn copy(path: &Path, dir: Option<&Path>, cwd: Option<&Path>) -> Result<Self, SessionError> {
-        let failed = |source| SessionError::Io { path: path.to_owned(), source };
-        let mut file = super::settings::private_files::open_regular(path).map_err(failed)?;
-        let mut bytes = Vec::new();
-        std::io::Read::read_to_end(&mut file, &mut bytes).map_err(failed)?;
-        let not_a_session = || SessionError::NotASession(path.to_owned());
-        let header = read::header(&mut bytes.as_slice()).map_err(failed)?.ok_or_else(not_a_session)?;
-        let cwd = cwd.unwrap_or(&header.cwd);
-        let mut session = Self::fresh(dir, cwd, None, Some(path));
-        if header.form() == Form::Document {
-            session.take_all(migrate::import(&bytes));
-            return Ok(session);
-        }
-        if header.form() == Form::Old {
-            bytes = migrate::to_current(&bytes);
-        }
-        let contents = read::contents(&bytes).ok_or_else(not_a_session)?;
-        session.skipped = contents.skipped;
-        session.tree = tree_of(&contents.header, contents.entries);
-        session.info.name = session.tree.name().map(str::to_owned);
-        session.info.resumed = true;
-        // The lines themselves, so that fields that are not known here stay with them.
-        let lines = read::lines(&bytes).filter(|line| Header::parse(line).is_none());
-        for line in lines {
-            session.wait([line, b"\n"].concat());
-        }
-        Ok(session)
-    }
-
-    fn opened(file: SessionFile, contents: Contents, bytes: &[u8]) -> Self {
-        let header = &contents.header;
-        let line = read::lines(bytes).find(|line| Header::parse(line).is_some()).unwrap_or_default();
-        let line = String::from_utf8_lossy(line).into();
-        let info = SessionInfo {
-            id: header.id.clone(),
-            file: Some(file.path().to_owned()),
-            name: None,
-            cwd: header.cwd.clone(),
-            resumed: true,
-        };
-        let tree = tree_of(&contents.header, contents.entries);
-        let skipped = contents.skipped;
-        let mut session = Session { info, tree, file: Some(file), skipped, header: line, earlier: None };
-        session.info.name = session.tree.name().map(str::to_owned);
-        session
-    }
-
-    fn migrated(path: &Path, bytes: &[u8], old: SessionFile) -> Result<Self, SessionError> {
-        let current = migrate::to_current(bytes);
-        super::settings::private_files::replace(path, &current)
-            .map_err(|source| SessionError::Io { path: path.to_owned(), source })?;
-        // The old file keeps its lock until the new one is locked in its place.
-        let opened = SessionFile::open(path, Access::Write);
-        drop(old);
-        let mut opened = opened?;
-        let bytes = opened.whole()?;
-        let contents = read::contents(&bytes).ok_or_else(|| SessionError::NotASession(path.to_owned()))?;
-        Ok(Self::opened(opened.done(bytes.len() as u64, bytes.last().copied()), contents, &bytes))
-    }
-
-    fn imported(path: &Path, bytes: &[u8], header: &Header) -> Self {
-        let mut session = Self::fresh(path.parent(), &header.cwd, None, Some(path));
-        session.take_all(migrate::import(bytes));
-        session
     }
 
     /// Takes entries into a session whose file is not made yet.
@@ -260,7 +123,7 @@ impl Session {
     /// Keeps a line for when the file is made, which takes no file and so cannot fail.
     fn wait(&mut self, line: Vec<u8>) {
         if let Some(file) = &mut self.file {
-            file.append(line, Worth::Waits).unwrap_or_default();
+            file.append(line, Flush::Later).unwrap_or_default();
         }
     }
 
@@ -273,13 +136,13 @@ impl Session {
     }
 
     /// What people should know of its file although it was mended, once.
-    pub fn take_remarks(&mut self) -> Vec<String> {
-        self.file.as_mut().map(SessionFile::take_remarks).unwrap_or_default()
+    pub fn take_warnings(&mut self) -> Vec<String> {
+        self.file.as_mut().map(SessionFile::take_warnings).unwrap_or_default()
     }
 
     /// Whether some of it could not be written and is in memory only.
-    pub fn owes(&self) -> bool {
-        self.file.as_ref().is_some_and(SessionFile::owes)
+    pub fn has_unsaved(&self) -> bool {
+        self.file.as_ref().is_some_and(SessionFile::has_unsaved)
     }
 
     /// What it is.
@@ -299,8 +162,8 @@ impl Session {
 
     /// Whether it was opened to be looked at ([`Access::Read`]): what is appended is in memory
     /// only, until a fork takes it over.
-    pub fn is_looked_at(&self) -> bool {
-        self.file.as_ref().is_some_and(SessionFile::is_looked_at)
+    pub fn is_read_only(&self) -> bool {
+        self.file.as_ref().is_some_and(SessionFile::is_read_only)
     }
 
     /// Goes on from another entry of the tree, or from before the first; forgotten when nothing
@@ -337,11 +200,11 @@ impl Session {
     /// # Errors
     /// `Io` when it could not be written.
     pub fn append(&mut self, message: Arc<Message>) -> Result<(), SessionError> {
-        let worth = match &*message {
-            Message::User(_) | Message::Assistant(_) => Worth::File,
-            _ => Worth::Waits,
+        let flush = match &*message {
+            Message::User(_) | Message::Assistant(_) => Flush::Now,
+            _ => Flush::Later,
         };
-        self.add(Body::Message { message }, worth)
+        self.add(Body::Message { message }, flush)
     }
 
     /// Appends an entry that is no message: a compaction, a label, an edit.
@@ -349,7 +212,7 @@ impl Session {
     /// # Errors
     /// As [`Session::append`].
     pub fn append_body(&mut self, body: Body) -> Result<(), SessionError> {
-        self.add(body, Worth::Waits)
+        self.add(body, Flush::Later)
     }
 
     /// Appends an entry beside the conversation, which stands where it stood: a label of another
@@ -371,7 +234,7 @@ impl Session {
         first_kept: Option<&str>,
         result: &CompactionResult,
     ) -> (String, Result<(), SessionError>) {
-        self.take_foreign();
+        self.take_external_appends();
         let mut entry = self.grow(Body::SessionInfo { name: String::new() });
         entry.body = Body::Compaction {
             summary: result.summary.clone(),
@@ -381,7 +244,7 @@ impl Session {
             usage: result.usage.and_then(|usage| serde_json::to_value(usage).ok()),
         };
         let id = entry.id.to_string();
-        (id, self.put(entry, Worth::Waits))
+        (id, self.put(entry, Flush::Later))
     }
 
     /// Notes the model that is now used, if it was another.
@@ -433,16 +296,16 @@ impl Session {
         self.written(result)
     }
 
-    fn add(&mut self, body: Body, worth: Worth) -> Result<(), SessionError> {
-        self.take_foreign();
+    fn add(&mut self, body: Body, flush: Flush) -> Result<(), SessionError> {
+        self.take_external_appends();
         let entry = self.grow(body);
-        self.put(entry, worth)
+        self.put(entry, flush)
     }
 
     /// A new entry below the leaf.
     fn grow(&self, body: Body) -> Entry {
         let mut entry = self.tree.grow(entry::now(), body);
-        if self.earlier.is_some() {
+        if self.unread.is_some() {
             // Which short ids are taken is not known while a part of the file is unread.
             entry.id = crate::tools::ids::id().to_string().into();
         }
@@ -450,18 +313,18 @@ impl Session {
     }
 
     /// Another program may have appended: its entries make a branch beside ours.
-    fn take_foreign(&mut self) {
+    fn take_external_appends(&mut self) {
         if let Some(file) = &mut self.file {
-            let foreign = file.foreign();
+            let foreign = file.external_appends();
             read::entries(&foreign).0.into_iter().for_each(|entry| self.tree.insert(entry));
         }
     }
 
-    fn put(&mut self, entry: Entry, worth: Worth) -> Result<(), SessionError> {
+    fn put(&mut self, entry: Entry, flush: Flush) -> Result<(), SessionError> {
         let line = entry.line();
         self.tree.push(entry);
         let Some(file) = &mut self.file else { return Ok(()) };
-        let result = file.append(line, worth);
+        let result = file.append(line, flush);
         self.written(result)
     }
 
@@ -474,19 +337,4 @@ impl Session {
         }
         result.map_err(|source| SessionError::Io { path: path.to_owned(), source })
     }
-}
-
-/// The tree of the entries of a file; the leaf is the last of them.
-fn tree_of(header: &Header, entries: Vec<Entry>) -> Tree {
-    let (model, thinking) = initial(header);
-    let mut tree = Tree::default();
-    tree.begin_with(model, thinking);
-    entries.into_iter().for_each(|entry| tree.push(entry));
-    tree
-}
-
-/// The model and the thinking level that a header names.
-fn initial(header: &Header) -> (Option<(String, String)>, Option<ThinkingLevel>) {
-    let model = header.provider.clone().zip(header.model_id.clone());
-    (model, header.thinking_level.as_deref().and_then(ThinkingLevel::named))
 }

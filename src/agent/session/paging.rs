@@ -1,7 +1,7 @@
 //! Reads back through a large session whose end was read first: the piece before what is known,
 //! then the one before that.
 //!
-//! [`Session::step_back`] says what is to be read, [`Step::read`] reads it wherever the caller has
+//! [`Session::page_before`] says what is to be read, [`PageRead::read`] reads it wherever the caller has
 //! time, [`Session::take`] puts it in its place. A piece ends where the known part begins and
 //! begins with a whole line, so nothing is read twice and no line is cut.
 
@@ -11,13 +11,14 @@ use std::os::unix::fs::FileExt;
 use std::path::PathBuf;
 
 use super::entry::Entry;
-use super::read;
-use super::read::{Contents, Header};
-use super::{Session, SessionError, initial, tail};
+use super::header::Header;
+use super::open::initial;
+use super::read::{self, Contents};
+use super::{Session, SessionError, tail};
 
 /// What is to be read next, going back.
 #[derive(Debug)]
-pub struct Step {
+pub struct PageRead {
     path: PathBuf,
     /// The first line of the file, by which it is known again.
     header: Box<str>,
@@ -28,7 +29,7 @@ pub struct Step {
 
 /// A piece that was read.
 #[derive(Debug)]
-pub struct Piece {
+pub struct FilePage {
     begin: u64,
     end: u64,
     entries: Vec<Entry>,
@@ -42,23 +43,23 @@ pub struct Piece {
 impl Session {
     /// The next piece to be read, of about `size` bytes: more when a line is longer. None when all
     /// has been read.
-    pub fn step_back(&self, size: u64) -> Option<Step> {
-        let (earlier, path) = (self.earlier.as_ref()?, self.info.file.clone()?);
-        Some(Step { path, header: self.header.clone(), end: earlier.end, size: size.max(1) })
+    pub fn page_before(&self, size: u64) -> Option<PageRead> {
+        let (unread, path) = (self.unread.as_ref()?, self.info.file.clone()?);
+        Some(PageRead { path, header: self.header.clone(), end: unread.end, size: size.max(1) })
     }
 
     /// Takes a piece in. The conversation stands where it stood. False when something else was
     /// read since the step was made, or all: what is known then stays as it is.
-    pub fn take(&mut self, piece: Piece) -> bool {
-        let Some(earlier) = self.earlier.as_mut().filter(|earlier| earlier.end == piece.end) else {
+    pub fn add_page(&mut self, page: FilePage) -> bool {
+        let Some(unread) = self.unread.as_mut().filter(|unread| unread.end == page.end) else {
             return false;
         };
-        earlier.end = piece.begin;
-        earlier.messages = earlier.messages.saturating_sub(piece.messages);
-        self.skipped = self.skipped.saturating_add(piece.skipped);
-        self.tree.put_before(piece.entries);
-        if let Some(header) = piece.header {
-            self.earlier = None;
+        unread.end = page.begin;
+        unread.messages = unread.messages.saturating_sub(page.messages);
+        self.skipped = self.skipped.saturating_add(page.skipped);
+        self.tree.put_before(page.entries);
+        if let Some(header) = page.header {
+            self.unread = None;
             let (model, thinking) = initial(&header);
             self.tree.begin_with(model, thinking);
         }
@@ -68,32 +69,32 @@ impl Session {
     /// Reads what has not been read yet. The conversation stands where it stood.
     ///
     /// # Errors
-    /// As [`Step::read`]; what was known stays.
+    /// As [`PageRead::read`]; what was known stays.
     pub fn complete(&mut self) -> Result<(), SessionError> {
-        if let Some(step) = self.step_back(u64::MAX) {
+        if let Some(step) = self.page_before(u64::MAX) {
             let piece = step.read()?;
-            self.take(piece);
+            self.add_page(piece);
         }
         Ok(())
     }
 
     /// Whether the path to where the conversation stands goes on in what has not been read.
-    pub fn path_goes_back(&self) -> bool {
+    pub fn path_is_cut(&self) -> bool {
         let root = || self.tree.branch().first().is_some_and(|first| first.parent.is_none());
-        self.earlier.is_some() && !root()
+        self.unread.is_some() && !root()
     }
 }
 
-impl Step {
+impl PageRead {
     /// Reads it. Blocks.
     ///
     /// # Errors
     /// `Io` when the file cannot be read any more or is another one by now.
-    pub fn read(self) -> Result<Piece, SessionError> {
+    pub fn read(self) -> Result<FilePage, SessionError> {
         self.piece().map_err(|source| SessionError::Io { path: self.path, source })
     }
 
-    fn piece(&self) -> io::Result<Piece> {
+    fn piece(&self) -> io::Result<FilePage> {
         let file = crate::agent::settings::private_files::open_regular(&self.path)?;
         let mut reader = BufReader::new(&file);
         if tail::header(&mut reader)?.is_none_or(|(_, line)| line != self.header) {
@@ -128,15 +129,17 @@ impl Step {
     }
 
     /// The piece with which the file begins.
-    fn first(&self, bytes: &[u8]) -> io::Result<Piece> {
+    fn first(&self, bytes: &[u8]) -> io::Result<FilePage> {
         let Contents { header, entries, skipped } = read::contents(bytes).ok_or_else(changed)?;
-        Ok(Piece { begin: 0, end: self.end, entries, skipped, messages: 0, header: Some(header) })
+        Ok(FilePage { begin: 0, end: self.end, entries, skipped, messages: 0, header: Some(header) })
     }
 
-    fn middle(&self, begin: u64, bytes: &[u8]) -> Piece {
+    fn middle(&self, begin: u64, bytes: &[u8]) -> FilePage {
         let (entries, skipped) = read::entries(bytes);
-        let messages = bytes.split(|byte| *byte == b'\n').filter(|line| tail::is_said(line)).count() as u64;
-        Piece { begin, end: self.end, entries, skipped, messages, header: None }
+        let messages =
+            bytes.split(|byte| *byte == b'\n').filter(|line| tail::is_conversation_message(line)).count()
+                as u64;
+        FilePage { begin, end: self.end, entries, skipped, messages, header: None }
     }
 }
 

@@ -12,7 +12,7 @@ use std::path::{Path, PathBuf};
 use serde::{Deserialize, Serialize};
 
 use crate::agent::settings::Paths;
-use crate::agent::settings::private_files::{LockFile, open_with, private_dir, read_capped, replace};
+use crate::agent::settings::private_files::{LockFile, open_with, private_dir, read_capped, write_private};
 
 /// How many prompts are kept.
 pub const MAX_PROMPTS: usize = 1000;
@@ -95,6 +95,6 @@ impl PromptHistory {
             kept.push(line);
         }
         kept.reverse();
-        replace(&self.path, &kept.concat())
+        write_private(&self.path, &kept.concat())
     }
 }

@@ -3,83 +3,13 @@
 //!
 //! Never changes a file. Text of older versions is made new by [`super::migrate`].
 
+use super::entry::Entry;
+use super::header::Header;
 use std::borrow::Cow;
 use std::io::{self, BufRead, BufReader, Read};
-use std::path::PathBuf;
-
-use serde::Deserialize;
-
-use super::entry::{Entry, millis};
 
 /// Longest header that is looked for, and as much of what stands before it.
 pub const HEADER_LIMIT: u64 = 1024 * 1024 + 64 * 1024;
-
-/// The first line of a session file.
-#[derive(Clone, Debug, Default, Deserialize)]
-#[serde(rename_all = "camelCase")]
-pub struct Header {
-    /// `session`, or `metadata` in the oldest documents.
-    #[serde(rename = "type")]
-    pub kind: String,
-    /// Names the session.
-    pub id: String,
-    /// Version of the format; none is the first.
-    #[serde(default)]
-    pub version: Option<u32>,
-    /// When it was begun, ISO 8601.
-    #[serde(default)]
-    pub timestamp: String,
-    /// The directory it runs in.
-    #[serde(default)]
-    pub cwd: PathBuf,
-    /// Settings that the first version kept here.
-    #[serde(default)]
-    pub provider: Option<String>,
-    #[serde(default)]
-    pub model_id: Option<String>,
-    #[serde(default)]
-    pub thinking_level: Option<String>,
-    /// Only the documents from before the first version have it.
-    #[serde(default)]
-    config: Option<serde::de::IgnoredAny>,
-}
-
-/// Which program's age a file is of.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Form {
-    /// Versions 1 and 2: rewritten when opened.
-    Old,
-    /// Version 3.
-    Current,
-    /// A later version: for reading only.
-    Newer,
-    /// A document with a `metadata` line or with events: imported into a new file.
-    Document,
-}
-
-impl Header {
-    /// The header in a line; none when it is no header.
-    pub fn parse(line: &[u8]) -> Option<Header> {
-        let header: Header = serde_json::from_slice(line).ok()?;
-        (header.kind == "session" || header.kind == "metadata").then_some(header)
-    }
-
-    /// What is to be done with the file.
-    pub fn form(&self) -> Form {
-        match self.version {
-            _ if self.kind == "metadata" => Form::Document,
-            None if self.config.is_some() => Form::Document,
-            None | Some(0..=2) => Form::Old,
-            Some(3) => Form::Current,
-            Some(_) => Form::Newer,
-        }
-    }
-
-    /// When it was begun, in milliseconds since 1970; 0 when that is not known.
-    pub fn created(&self) -> i64 {
-        millis(&self.timestamp).unwrap_or(0)
-    }
-}
 
 /// What a session file holds.
 #[derive(Debug)]

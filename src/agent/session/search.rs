@@ -10,7 +10,7 @@ use memchr::memmem;
 use serde::{Deserialize, Serialize};
 
 use super::entry::{Body, Entry};
-use super::list::{files, is_of_people, runs_in};
+use super::list::{files, is_conversation, runs_in};
 use super::read::lines;
 use crate::agent::protocol::message::Message;
 use crate::agent::settings::private_files::open_regular;
@@ -48,7 +48,7 @@ fn said(path: &Path, words: &[String]) -> std::io::Result<bool> {
         if reader.read_until(b'\n', &mut line)? == 0 {
             return Ok(false);
         }
-        if !is_of_people(&line) {
+        if !is_conversation(&line) {
             continue;
         }
         if let Some(finder) = &finder {
@@ -69,7 +69,7 @@ fn said(path: &Path, words: &[String]) -> std::io::Result<bool> {
 /// What was said last in a session.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase", default)]
-pub struct LastWords {
+pub struct LastExchange {
     /// Of the person; empty when there are none near the end.
     pub person: String,
     /// Of the model, after that.
@@ -80,14 +80,14 @@ pub struct LastWords {
 ///
 /// # Errors
 /// Those of the file system.
-pub fn last_words(path: &Path) -> std::io::Result<LastWords> {
+pub fn last_exchange(path: &Path) -> std::io::Result<LastExchange> {
     let mut file = open_regular(path)?;
     let len = file.metadata()?.len();
     file.seek(SeekFrom::Start(len.saturating_sub(END)))?;
     let mut bytes = Vec::new();
     file.take(END).read_to_end(&mut bytes)?;
-    let mut last = LastWords::default();
-    let people: Vec<&[u8]> = lines(&bytes).filter(|line| is_of_people(line)).collect();
+    let mut last = LastExchange::default();
+    let people: Vec<&[u8]> = lines(&bytes).filter(|line| is_conversation(line)).collect();
     for line in people.iter().rev() {
         let entry = std::str::from_utf8(line).ok().and_then(Entry::parse);
         match entry.as_ref().and_then(words_of) {

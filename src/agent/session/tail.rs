@@ -10,7 +10,8 @@ use std::path::Path;
 
 use super::entry::{Body, Entry};
 use super::file::{Access, Opened, SessionFile};
-use super::read::{self, Contents, Form, Header};
+use super::header::{Form, Header};
+use super::read::{self, Contents};
 use super::{Session, SessionError};
 
 /// As much of the end of a file is read at first, in bytes; smaller files are read whole.
@@ -22,7 +23,7 @@ const MESSAGE: &[u8] = br#"{"type":"message","#;
 
 /// What is known of the part of a file that has not been read.
 #[derive(Clone, Debug, Default, PartialEq)]
-pub struct Earlier {
+pub struct UnreadPart {
     /// Messages of people and models in it.
     pub messages: u64,
     /// Where it ends and what has been read begins, in bytes.
@@ -38,7 +39,7 @@ impl Session {
     ///
     /// # Errors
     /// As [`Session::open`].
-    pub fn open_at_end(path: &Path, access: Access, tail: u64) -> Result<Self, SessionError> {
+    pub fn open_tail(path: &Path, access: Access, tail: u64) -> Result<Self, SessionError> {
         let failed = |source| SessionError::Io { path: path.to_owned(), source };
         let mut opened = SessionFile::open(path, access)?;
         let end = End::read(&mut opened.file, tail).map_err(failed)?;
@@ -52,15 +53,15 @@ impl Session {
     }
 
     /// What has not been read of the file; none when all has been.
-    pub fn earlier(&self) -> Option<&Earlier> {
-        self.earlier.as_ref()
+    pub fn unread(&self) -> Option<&UnreadPart> {
+        self.unread.as_ref()
     }
 
     /// Whether the model's context can be made of what has been read: the path begins here, or a
     /// compaction and all that it kept stand here.
-    pub fn context_is_known(&self) -> bool {
+    pub fn context_is_loaded(&self) -> bool {
         let path = self.tree.branch();
-        let Some(_) = &self.earlier else { return true };
+        let Some(_) = &self.unread else { return true };
         let whole = path.first().is_some_and(|first| first.parent.is_none());
         let compaction = path.iter().rposition(|entry| matches!(entry.body, Body::Compaction { .. }));
         let kept = compaction.and_then(|at| Some((path.get(at)?, path.get(..at)?)));
@@ -80,7 +81,7 @@ impl Session {
 struct End {
     header: Header,
     line: Box<str>,
-    earlier: Earlier,
+    unread: UnreadPart,
     entries: Vec<Entry>,
     skipped: usize,
     len: u64,
@@ -104,33 +105,33 @@ impl End {
             return Ok(None);
         }
         // Passing over a long part takes as long as reading the end, so both at once.
-        let (earlier, (entries, skipped)) = std::thread::scope(|scope| {
-            let earlier = scope.spawn(|| Earlier::look(&mut reader));
+        let (unread, (entries, skipped)) = std::thread::scope(|scope| {
+            let unread = scope.spawn(|| UnreadPart::look(&mut reader));
             let entries = read::entries(end);
-            (earlier.join(), entries)
+            (unread.join(), entries)
         });
         let gone = |_| io::Error::other("the earlier part could not be looked at");
-        let earlier = Earlier { end: before, ..earlier.map_err(gone)?? };
+        let unread = UnreadPart { end: before, ..unread.map_err(gone)?? };
         if entries.is_empty() {
             return Ok(None);
         }
-        Ok(Some(End { header, line, earlier, entries, skipped, len, last: bytes.last().copied() }))
+        Ok(Some(End { header, line, unread, entries, skipped, len, last: bytes.last().copied() }))
     }
 
     fn session(self, opened: Opened) -> Session {
         let file = opened.done(self.len, self.last);
         let mut header = self.header.clone();
-        if let Some((provider, model)) = self.earlier.model.clone() {
+        if let Some((provider, model)) = self.unread.model.clone() {
             (header.provider, header.model_id) = (Some(provider), Some(model));
         }
-        header.thinking_level = self.earlier.thinking.clone().or(header.thinking_level);
+        header.thinking_level = self.unread.thinking.clone().or(header.thinking_level);
         let contents = Contents { header, entries: self.entries, skipped: self.skipped };
         let mut session = Session::opened(file, contents, self.line.as_bytes());
         let named = session.tree.entries().iter().any(|entry| matches!(entry.body, Body::SessionInfo { .. }));
         if !named {
-            session.info.name.clone_from(&self.earlier.name);
+            session.info.name.clone_from(&self.unread.name);
         }
-        session.earlier = Some(self.earlier);
+        session.unread = Some(self.unread);
         session
     }
 }
@@ -152,27 +153,27 @@ pub(super) fn header(reader: &mut impl BufRead) -> io::Result<Option<(Header, Bo
 }
 
 /// Whether a line is a message of the person's or of the model's.
-pub(super) fn is_said(line: &[u8]) -> bool {
-    line.starts_with(MESSAGE) && super::list::is_of_people(line)
+pub(super) fn is_conversation_message(line: &[u8]) -> bool {
+    line.starts_with(MESSAGE) && super::list::is_conversation(line)
 }
 
-impl Earlier {
+impl UnreadPart {
     /// Passes over the lines of `reader`.
     fn look(reader: &mut impl BufRead) -> io::Result<Self> {
-        let mut earlier = Earlier::default();
+        let mut unread = UnreadPart::default();
         let mut line = Vec::new();
         loop {
             line.clear();
             if reader.read_until(b'\n', &mut line)? == 0 {
-                return Ok(earlier);
+                return Ok(unread);
             }
-            earlier.note(&line);
+            unread.note(&line);
         }
     }
 
     fn note(&mut self, line: &[u8]) {
         if line.starts_with(MESSAGE) {
-            self.messages = self.messages.saturating_add(u64::from(is_said(line)));
+            self.messages = self.messages.saturating_add(u64::from(is_conversation_message(line)));
             return;
         }
         if line.len() > SHORT {

@@ -14,7 +14,7 @@ use std::time::Duration;
 
 use serde_json::{Map, Value};
 
-use super::private_files::{LockFile, read_capped, replace};
+use super::private_files::{LockFile, read_capped, write_private};
 use super::{MAX_BYTES, Paths, Settings};
 use crate::agent::catalogue::{Catalogue, is_loopback};
 use crate::agent::protocol::model::{Api, Model};
@@ -239,7 +239,7 @@ impl Keys {
         change(&mut stored);
         let mut text = serde_json::to_vec_pretty(&stored)?;
         text.push(b'\n');
-        replace(&self.auth_file, &text)
+        write_private(&self.auth_file, &text)
     }
 
     fn read_stored(&self) -> io::Result<Map<String, Value>> {

@@ -29,13 +29,13 @@ pub struct Folder {
     pub files: Vec<String>,
     pub trust: Trust,
     /// What is not as it was when it was trusted; all of it where it never was.
-    pub changes: Vec<Change>,
+    pub changes: Vec<FileChange>,
 }
 
 /// What became of a file since its folder was trusted.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
-pub enum Kind {
+pub enum ChangeKind {
     New,
     Changed,
     Gone,
@@ -44,10 +44,10 @@ pub enum Kind {
 /// A file that is not as it was.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
-pub struct Change {
+pub struct FileChange {
     /// `.tau/config.toml`.
     pub file: String,
-    pub kind: Kind,
+    pub kind: ChangeKind,
     /// Lines that begin with a blank, `-` or `+`; long ones and too many are cut, and say so.
     pub lines: Vec<String>,
 }
@@ -67,13 +67,13 @@ impl Folder {
         let change = |name: &String| {
             let (old, new) = (before.get(name), now.get(name));
             let kind = match (old, new) {
-                (None, _) => Kind::New,
-                (Some(_), None) => Kind::Gone,
+                (None, _) => ChangeKind::New,
+                (Some(_), None) => ChangeKind::Gone,
                 (Some(old), Some(new)) if old == new => return None,
-                (Some(_), Some(_)) => Kind::Changed,
+                (Some(_), Some(_)) => ChangeKind::Changed,
             };
             let lines = difference(old.map_or("", String::as_str), new.map_or("", String::as_str));
-            Some(Change { file: format!("{FOLDER}/{name}"), kind, lines })
+            Some(FileChange { file: format!("{FOLDER}/{name}"), kind, lines })
         };
         let here = cwd.canonicalize().is_ok_and(|cwd| cwd == project.root());
         Ok(Folder {

@@ -61,7 +61,7 @@ pub fn private_dir(path: &Path) -> io::Result<()> {
 ///
 /// # Errors
 /// Those of the file system; the old content is then untouched.
-pub fn replace(path: &Path, bytes: &[u8]) -> io::Result<()> {
+pub fn write_private(path: &Path, bytes: &[u8]) -> io::Result<()> {
     let target = path.canonicalize().unwrap_or_else(|_| path.to_owned());
     let dir = target.parent().unwrap_or(Path::new("/"));
     private_dir(dir)?;

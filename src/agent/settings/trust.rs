@@ -13,7 +13,7 @@ use std::path::{Path, PathBuf};
 
 use serde::{Deserialize, Serialize};
 
-use super::private_files::{LockFile, read_capped, replace};
+use super::private_files::{LockFile, read_capped, write_private};
 use super::{Settings, SettingsError, ThinkingLevel, read_toml_text};
 
 /// The folder of a project's own settings.
@@ -178,7 +178,7 @@ impl Project {
             // It could not be read again, and nothing would be trusted any more.
             return Err(failed(io::ErrorKind::FileTooLarge.into()));
         }
-        replace(file, &text).map_err(failed)
+        write_private(file, &text).map_err(failed)
     }
 }
 

@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 use std::io;
 use std::path::Path;
 
-use super::private_files::{LockFile, read_capped, replace};
+use super::private_files::{LockFile, read_capped, write_private};
 use super::{MAX_BYTES, Settings, SettingsError, read_toml_text};
 
 /// Sets a text at the top level of the file, which is made when missing.
@@ -22,7 +22,7 @@ pub fn save(path: &Path, key: &str, value: &str) -> Result<(), SettingsError> {
         Err(error) => return Err(failed(error)),
     };
     let text = with(path, &text, key, value)?;
-    replace(path, text.as_bytes()).map_err(failed)
+    write_private(path, text.as_bytes()).map_err(failed)
 }
 
 /// The text with the setting in it.

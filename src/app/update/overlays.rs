@@ -8,7 +8,7 @@ use crate::agent::AgentCommand;
 use crate::agent::protocol::command::SessionCommand;
 use crate::agent::protocol::event::NoticeLevel;
 use crate::agent::protocol::model::{Model as AiModel, ThinkingLevel};
-use crate::agent::session::list::SessionRow;
+use crate::agent::session::row::SessionRow;
 use crate::app::effect::{Effect, Reply, Request, Ticket, Vendor};
 use crate::app::fuzzy;
 use crate::app::key::Key;

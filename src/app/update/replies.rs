@@ -12,7 +12,7 @@ pub(super) fn take(model: &mut Model, ticket: Ticket, reply: Reply, effects: &mu
     let Some(purpose) = purpose else { return };
     match (purpose, reply) {
         (Purpose::Found(query), reply) => sessions::found(model, &query, reply, effects),
-        (Purpose::Preview(key), Reply::LastWords(words)) => sessions::preview(model, &key, words),
+        (Purpose::Preview(key), Reply::LastExchange(words)) => sessions::preview(model, &key, words),
         (Purpose::Deleted(key), Reply::Done(text)) => {
             sessions::deleted(model, &key, effects);
             model.remark(&text);

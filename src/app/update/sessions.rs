@@ -7,7 +7,7 @@ use std::path::{Path, PathBuf};
 
 use crate::agent::AgentCommand;
 use crate::agent::protocol::command::SessionCommand;
-use crate::agent::session::search::LastWords;
+use crate::agent::session::search::LastExchange;
 use crate::app::effect::{Effect, Reply, Request};
 use crate::app::model::{Model, Purpose};
 use crate::app::overlay::Overlay;
@@ -92,7 +92,7 @@ pub(super) fn found(model: &mut Model, query: &str, reply: Reply, effects: &mut 
 }
 
 /// Takes the last exchange of a session.
-pub(super) fn preview(model: &mut Model, key: &str, words: LastWords) {
+pub(super) fn preview(model: &mut Model, key: &str, words: LastExchange) {
     if let Some(picker) = top_mut(model).filter(|picker| picker.selected_key() == Some(key)) {
         picker.preview = Some(words);
     }

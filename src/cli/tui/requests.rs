@@ -12,14 +12,14 @@ use tokio::sync::mpsc;
 use tokio::task::AbortHandle;
 
 use super::files;
+use crate::agent::catalogue::providers::PROVIDERS;
 use crate::agent::catalogue::user::AdHoc;
-use crate::agent::catalogue::vendors::VENDORS;
 use crate::agent::catalogue::{Catalogue, demo};
 use crate::agent::protocol::event::Source;
 use crate::agent::protocol::model::Model;
 use crate::agent::provider::direct::Direct;
 use crate::agent::secrets::Secret;
-use crate::agent::session::index::Known;
+use crate::agent::session::index::SessionIndex;
 use crate::agent::session::lock::{self, Life};
 use crate::agent::session::prompt_history::PromptHistory;
 use crate::agent::session::tail::TAIL;
@@ -180,7 +180,7 @@ async fn sessions(
     let list = move || {
         let mut rows = Vec::with_capacity(BATCH);
         let cwd = (!all).then_some(office.cwd.as_path());
-        let mut known = Known::load(&office.index);
+        let mut known = SessionIndex::load(&office.index);
         list::list_known(&office.sessions, cwd, &mut known, &mut |row| {
             rows.push(row);
             if rows.len() == BATCH {
@@ -222,14 +222,14 @@ async fn search(
 }
 
 fn preview(path: &Path) -> Reply {
-    match search::last_words(path) {
-        Ok(words) => Reply::LastWords(words),
+    match search::last_exchange(path) {
+        Ok(words) => Reply::LastExchange(words),
         Err(error) => Reply::Failed(format!("{}: {error}", path.display())),
     }
 }
 
 fn rename(path: &Path, name: &str) -> Reply {
-    let named = Session::open_at_end(path, Access::Write, TAIL).and_then(|mut session| {
+    let named = Session::open_tail(path, Access::Write, TAIL).and_then(|mut session| {
         session.set_name(name)?;
         session.flush()
     });
@@ -249,14 +249,14 @@ impl Office {
     }
 
     fn vendors(&self) -> Vec<Vendor> {
-        let held = self.keys.held(VENDORS.iter().map(|vendor| vendor.id));
-        let row = |vendor: &crate::agent::catalogue::vendors::Vendor| Vendor {
+        let held = self.keys.held(PROVIDERS.iter().map(|vendor| vendor.id));
+        let row = |vendor: &crate::agent::catalogue::providers::KnownProvider| Vendor {
             id: vendor.id.to_owned(),
             name: vendor.name.to_owned(),
             env: vendor.env.to_owned(),
             has_key: held.contains(&vendor.id),
         };
-        VENDORS.iter().map(row).collect()
+        PROVIDERS.iter().map(row).collect()
     }
 
     async fn servers(&self) -> Reply {

@@ -1,14 +1,14 @@
-//! The vendors that are known by name: where they are and which variable holds their key.
+//! The providers that are known by name: where they are and which variable holds their key.
 //!
 //! A table apart from the models, so that looking for keys does not read the models. Facts as of
 //! November 2026, from the MIT-licensed catalogue of the npm package `@earendil-works/pi-ai` 1.5.2.
 
 use crate::agent::protocol::model::Api;
 
-/// A vendor. A model's own address and format win over these.
+/// A provider. A model's own address and format win over these.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Vendor {
-    /// Its name in `vendor/model`.
+pub struct KnownProvider {
+    /// Its name in `provider/model`.
     pub id: &'static str,
     /// Its name for people.
     pub name: &'static str,
@@ -20,18 +20,18 @@ pub struct Vendor {
     pub base_url: &'static str,
 }
 
-const fn vendor(
+const fn known(
     id: &'static str,
     name: &'static str,
     env: &'static str,
     api: Api,
     base_url: &'static str,
-) -> Vendor {
-    Vendor { id, name, env, api, base_url }
+) -> KnownProvider {
+    KnownProvider { id, name, env, api, base_url }
 }
 
-/// The model that a vendor is begun with when none is asked for: its strongest for coding at a
-/// usual price. Vendors that are not here begin with their first model that thinks.
+/// The model that a provider is begun with when none is asked for: its strongest for coding at a
+/// usual price. Providers that are not here begin with their first model that thinks.
 pub const DEFAULTS: [(&str, &str); 12] = [
     ("anthropic", "claude-sonnet-5-5"),
     ("openai", "gpt-6.1-sol"),
@@ -47,124 +47,106 @@ pub const DEFAULTS: [(&str, &str); 12] = [
     ("vercel-ai-gateway", "anthropic/claude-sonnet-5.5"),
 ];
 
-/// The vendors, the makers of models before those who host models of others: a model id that
+/// The providers, the makers of models before those who host models of others: a model id that
 /// several have means that of the first.
-pub const VENDORS: [Vendor; 25] = [
-    vendor(
-        "anthropic",
-        "Anthropic",
-        "ANTHROPIC_API_KEY",
-        Api::AnthropicMessages,
-        "https://api.anthropic.com",
-    ),
-    vendor("openai", "OpenAI", "OPENAI_API_KEY", Api::OpenaiResponses, "https://api.openai.com/v1"),
-    vendor(
+pub const PROVIDERS: [KnownProvider; 25] = [
+    known("anthropic", "Anthropic", "ANTHROPIC_API_KEY", Api::AnthropicMessages, "https://api.anthropic.com"),
+    known("openai", "OpenAI", "OPENAI_API_KEY", Api::OpenaiResponses, "https://api.openai.com/v1"),
+    known(
         "google",
         "Google Gemini",
         "GEMINI_API_KEY",
         Api::GoogleGenerativeAi,
         "https://generativelanguage.googleapis.com/v1beta",
     ),
-    vendor(
+    known(
         "openrouter",
         "OpenRouter",
         "OPENROUTER_API_KEY",
         Api::OpenaiCompletions,
         "https://openrouter.ai/api/v1",
     ),
-    vendor("groq", "Groq", "GROQ_API_KEY", Api::OpenaiCompletions, "https://api.groq.com/openai/v1"),
-    vendor("cerebras", "Cerebras", "CEREBRAS_API_KEY", Api::OpenaiCompletions, "https://api.cerebras.ai/v1"),
-    vendor("deepseek", "DeepSeek", "DEEPSEEK_API_KEY", Api::OpenaiCompletions, "https://api.deepseek.com"),
-    vendor("mistral", "Mistral", "MISTRAL_API_KEY", Api::OpenaiCompletions, "https://api.mistral.ai/v1"),
-    vendor("xai", "xAI", "XAI_API_KEY", Api::OpenaiResponses, "https://api.x.ai/v1"),
-    vendor(
+    known("groq", "Groq", "GROQ_API_KEY", Api::OpenaiCompletions, "https://api.groq.com/openai/v1"),
+    known("cerebras", "Cerebras", "CEREBRAS_API_KEY", Api::OpenaiCompletions, "https://api.cerebras.ai/v1"),
+    known("deepseek", "DeepSeek", "DEEPSEEK_API_KEY", Api::OpenaiCompletions, "https://api.deepseek.com"),
+    known("mistral", "Mistral", "MISTRAL_API_KEY", Api::OpenaiCompletions, "https://api.mistral.ai/v1"),
+    known("xai", "xAI", "XAI_API_KEY", Api::OpenaiResponses, "https://api.x.ai/v1"),
+    known(
         "together",
         "Together AI",
         "TOGETHER_API_KEY",
         Api::OpenaiCompletions,
         "https://api.together.ai/v1",
     ),
-    vendor(
+    known(
         "fireworks",
         "Fireworks",
         "FIREWORKS_API_KEY",
         Api::AnthropicMessages,
         "https://api.fireworks.ai/inference",
     ),
-    vendor(
+    known(
         "huggingface",
         "Hugging Face",
         "HF_TOKEN",
         Api::OpenaiCompletions,
         "https://router.huggingface.co/v1",
     ),
-    vendor("zai", "Z.AI", "ZAI_API_KEY", Api::OpenaiCompletions, "https://api.z.ai/api/coding/paas/v4"),
-    vendor(
+    known("zai", "Z.AI", "ZAI_API_KEY", Api::OpenaiCompletions, "https://api.z.ai/api/coding/paas/v4"),
+    known(
         "moonshotai",
         "Moonshot AI",
         "MOONSHOT_API_KEY",
         Api::OpenaiCompletions,
         "https://api.moonshot.ai/v1",
     ),
-    vendor(
+    known(
         "minimax",
         "MiniMax",
         "MINIMAX_API_KEY",
         Api::AnthropicMessages,
         "https://api.minimax.io/anthropic",
     ),
-    vendor(
+    known(
         "vercel-ai-gateway",
         "Vercel AI Gateway",
         "AI_GATEWAY_API_KEY",
         Api::AnthropicMessages,
         "https://ai-gateway.vercel.sh",
     ),
-    vendor(
+    known(
         "nvidia",
         "NVIDIA",
         "NVIDIA_API_KEY",
         Api::OpenaiCompletions,
         "https://integrate.api.nvidia.com/v1",
     ),
-    vendor(
-        "baseten",
-        "Baseten",
-        "BASETEN_API_KEY",
-        Api::OpenaiCompletions,
-        "https://inference.baseten.co/v1",
-    ),
-    vendor(
+    known("baseten", "Baseten", "BASETEN_API_KEY", Api::OpenaiCompletions, "https://inference.baseten.co/v1"),
+    known(
         "opencode",
         "OpenCode Zen",
         "OPENCODE_API_KEY",
         Api::OpenaiResponses,
         "https://opencode.ai/inference/openai/v1",
     ),
-    vendor(
+    known(
         "kimi-coding",
         "Kimi For Coding",
         "KIMI_API_KEY",
         Api::OpenaiCompletions,
         "https://api.kimi.com/coding/v1",
     ),
-    vendor(
-        "xiaomi",
-        "Xiaomi MiMo",
-        "XIAOMI_API_KEY",
-        Api::OpenaiCompletions,
-        "https://api.xiaomimimo.com/v1",
-    ),
-    vendor("meta", "Meta", "META_API_KEY", Api::OpenaiResponses, "https://api.meta.ai/v1"),
-    vendor("azure", "Azure OpenAI", "AZURE_OPENAI_API_KEY", Api::OpenaiResponses, ""),
-    vendor(
+    known("xiaomi", "Xiaomi MiMo", "XIAOMI_API_KEY", Api::OpenaiCompletions, "https://api.xiaomimimo.com/v1"),
+    known("meta", "Meta", "META_API_KEY", Api::OpenaiResponses, "https://api.meta.ai/v1"),
+    known("azure", "Azure OpenAI", "AZURE_OPENAI_API_KEY", Api::OpenaiResponses, ""),
+    known(
         "cloudflare-workers-ai",
         "Cloudflare Workers AI",
         "CLOUDFLARE_API_KEY",
         Api::OpenaiCompletions,
         "https://api.cloudflare.com/client/v4/accounts/{CLOUDFLARE_ACCOUNT_ID}/ai/v1",
     ),
-    vendor(
+    known(
         "qwen-token-plan",
         "Qwen",
         "QWEN_TOKEN_PLAN_API_KEY",
@@ -173,7 +155,7 @@ pub const VENDORS: [Vendor; 25] = [
     ),
 ];
 
-/// The vendor of that id.
-pub fn named(id: &str) -> Option<&'static Vendor> {
-    VENDORS.iter().find(|vendor| vendor.id == id)
+/// The provider of that id.
+pub fn named(id: &str) -> Option<&'static KnownProvider> {
+    PROVIDERS.iter().find(|provider| provider.id == id)
 }

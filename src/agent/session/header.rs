@@ -1,0 +1,165 @@
+//! The first line of a session file.
+//!
+//! JSON has no place for a path that is not UTF-8. `cwd` then holds the path as text, with U+FFFD
+//! for what is no text, and `cwdBytes` its bytes in hexadecimal. Programs that do not know
+//! `cwdBytes` read the rest of the file as usual.
+
+use std::ffi::OsString;
+use std::fmt::Write;
+use std::os::unix::ffi::{OsStrExt, OsStringExt};
+use std::path::{Path, PathBuf};
+
+use serde::{Deserialize, Serialize};
+
+use super::entry::millis;
+
+/// A header as it is written.
+#[derive(Serialize)]
+#[serde(rename_all = "camelCase")]
+struct NewHeader<'a> {
+    r#type: &'static str,
+    version: u32,
+    id: &'a str,
+    timestamp: &'a str,
+    cwd: &'a str,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    cwd_bytes: Option<String>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    parent_session: Option<&'a str>,
+}
+
+/// The header of a new session, without a line end.
+pub(super) fn line(id: &str, timestamp: &str, cwd: &Path, parent: Option<&Path>) -> String {
+    let parent = parent.map(Path::to_string_lossy);
+    let header = NewHeader {
+        r#type: "session",
+        version: 3,
+        id,
+        timestamp,
+        cwd: &cwd.to_string_lossy(),
+        cwd_bytes: cwd.to_str().is_none().then(|| hexadecimal(cwd.as_os_str().as_bytes())),
+        parent_session: parent.as_deref(),
+    };
+    // Texts and numbers always become JSON.
+    serde_json::to_string(&header).unwrap_or_default()
+}
+
+fn hexadecimal(bytes: &[u8]) -> String {
+    bytes.iter().fold(String::new(), |mut text, byte| {
+        // Writing to a string does not fail.
+        let _ = write!(text, "{byte:02x}");
+        text
+    })
+}
+
+fn from_hexadecimal(text: &str) -> Option<Vec<u8>> {
+    let (pairs, rest) = text.as_bytes().as_chunks::<2>();
+    let byte = |pair: &[u8; 2]| u8::from_str_radix(std::str::from_utf8(pair).ok()?, 16).ok();
+    rest.is_empty().then(|| pairs.iter().map(byte).collect())?
+}
+
+/// The header of a session file.
+#[derive(Clone, Debug, Default, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub struct Header {
+    /// `session`, or `metadata` in the oldest documents.
+    #[serde(rename = "type")]
+    pub kind: String,
+    /// Id of the session.
+    pub id: String,
+    /// Version of the format; version 1 does not name it.
+    #[serde(default)]
+    pub version: Option<u32>,
+    /// When the session was started, ISO 8601.
+    #[serde(default)]
+    pub timestamp: String,
+    /// The directory the session runs in.
+    #[serde(default)]
+    pub cwd: PathBuf,
+    /// The bytes of `cwd` when they are not UTF-8, in hexadecimal.
+    #[serde(default)]
+    cwd_bytes: Option<String>,
+    /// Settings that version 1 kept here.
+    #[serde(default)]
+    pub provider: Option<String>,
+    #[serde(default)]
+    pub model_id: Option<String>,
+    #[serde(default)]
+    pub thinking_level: Option<String>,
+    /// Only the documents from before version 1 have it.
+    #[serde(default)]
+    config: Option<serde::de::IgnoredAny>,
+}
+
+/// What has to be done to read a file.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Form {
+    /// Versions 1 and 2: rewritten when opened.
+    Old,
+    /// Version 3.
+    Current,
+    /// A later version: opened read-only.
+    Newer,
+    /// A document with a `metadata` line or with events: imported into a new file.
+    Document,
+}
+
+impl Header {
+    /// The header in a line; `None` if it is not a header.
+    pub fn parse(line: &[u8]) -> Option<Header> {
+        let mut header: Header = serde_json::from_slice(line).ok()?;
+        if header.kind != "session" && header.kind != "metadata" {
+            return None;
+        }
+        let bytes = header.cwd_bytes.take().as_deref().and_then(from_hexadecimal);
+        let exact = bytes.map(|bytes| PathBuf::from(OsString::from_vec(bytes)));
+        // A program that changed the directory did not know the bytes.
+        if let Some(exact) = exact.filter(|exact| exact.to_string_lossy() == header.cwd.to_string_lossy()) {
+            header.cwd = exact;
+        }
+        Some(header)
+    }
+
+    /// What has to be done to read the file.
+    pub fn form(&self) -> Form {
+        match self.version {
+            _ if self.kind == "metadata" => Form::Document,
+            None if self.config.is_some() => Form::Document,
+            None | Some(0..=2) => Form::Old,
+            Some(3) => Form::Current,
+            Some(_) => Form::Newer,
+        }
+    }
+
+    /// When the session was started, in milliseconds since 1970; 0 if unknown.
+    pub fn created(&self) -> i64 {
+        millis(&self.timestamp).unwrap_or(0)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn every_directory_comes_back() {
+        for bytes in [&b"/srv/web"[..], b"/srv/\xff\xfe/x", "/srv/\u{e9}\u{fffd}".as_bytes(), b"/a\xc3"] {
+            let cwd = PathBuf::from(OsString::from_vec(bytes.to_vec()));
+            let line = line("id", "2026-01-02T03:04:05.678Z", &cwd, None);
+            assert_eq!(Header::parse(line.as_bytes()).map(|header| header.cwd), Some(cwd.clone()), "{line}");
+            assert_eq!(line.contains("cwdBytes"), cwd.to_str().is_none(), "{line}");
+        }
+    }
+
+    #[test]
+    fn bytes_that_belong_to_another_directory_do_not_count() {
+        let cwd = |rest: &str| {
+            let line = format!(r#"{{"type":"session","version":3,"id":"a","cwd":"/b\ufffd"{rest}}}"#);
+            Header::parse(line.as_bytes()).map(|header| header.cwd)
+        };
+        assert_eq!(cwd(r#","cwdBytes":"2f62ff""#), Some(OsString::from_vec(b"/b\xff".to_vec()).into()));
+        for rest in [r#","cwdBytes":"2f61ff""#, r#","cwdBytes":"2f6""#, r#","cwdBytes":"zz""#, ""] {
+            assert_eq!(cwd(rest), Some("/b\u{fffd}".into()), "{rest}");
+        }
+    }
+}

@@ -1,0 +1,149 @@
+//! Opens session files: those of this version, older ones, which are rewritten or imported, and
+//! copies.
+
+use std::path::Path;
+
+use super::entry::Entry;
+use super::file::{Access, Opened, SessionFile};
+use super::header::{Form, Header};
+use super::read::{self, Contents};
+use super::tree::Tree;
+use super::{Session, SessionError, migrate};
+use crate::agent::protocol::event::SessionInfo;
+use crate::agent::protocol::model::ThinkingLevel;
+use crate::agent::settings::private_files::{open_regular, write_private};
+
+impl Session {
+    /// Opens a session file for appending and locks it. Files of versions 1 and 2 are rewritten
+    /// as version 3; documents from before them become a new file beside the old one; files of a
+    /// later version, and those that may not be written, are opened for reading: appending then
+    /// fails, and what was appended is in memory only.
+    ///
+    /// # Errors
+    /// See [`SessionError`]. The session this process has open itself counts as locked.
+    pub fn open(path: &Path) -> Result<Self, SessionError> {
+        Self::open_as(path, Access::Write)
+    }
+
+    /// As [`Session::open`], with more or less than the usual access. A file of an older version
+    /// that is opened for reading only is read as if it had been rewritten.
+    ///
+    /// # Errors
+    /// As [`Session::open`].
+    pub fn open_as(path: &Path, access: Access) -> Result<Self, SessionError> {
+        let mut opened = SessionFile::open(path, access)?;
+        let bytes = opened.whole()?;
+        Self::read(path, opened, &bytes, access)
+    }
+
+    pub(super) fn read(
+        path: &Path,
+        opened: Opened,
+        bytes: &[u8],
+        access: Access,
+    ) -> Result<Self, SessionError> {
+        let contents = read::contents(bytes).ok_or_else(|| SessionError::NotASession(path.to_owned()))?;
+        let file = opened.done(bytes.len() as u64, bytes.last().copied());
+        match contents.header.form() {
+            Form::Current => Ok(Self::opened(file, contents, bytes)),
+            Form::Old if access == Access::Read => {
+                let current = migrate::to_current(bytes);
+                let contents = read::contents(&current);
+                let contents = contents.ok_or_else(|| SessionError::NotASession(path.to_owned()))?;
+                Ok(Self::opened(file, contents, &current))
+            }
+            Form::Old => Self::migrated(path, bytes, file),
+            Form::Newer => {
+                let reason = "written by a later version, open for reading only";
+                Ok(Self::opened(SessionFile::read_only(path.to_owned(), reason), contents, bytes))
+            }
+            Form::Document => Ok(Self::imported(path, bytes, &contents.header)),
+        }
+    }
+
+    /// A new session with all entries of `path`, which is not locked and not changed: for a
+    /// session that another tau has open, or one to go on from elsewhere. Its file is made, in
+    /// `dir`, with the first message.
+    ///
+    /// # Errors
+    /// See [`SessionError`].
+    pub fn copy(path: &Path, dir: Option<&Path>, cwd: Option<&Path>) -> Result<Self, SessionError> {
+        let failed = |source| SessionError::Io { path: path.to_owned(), source };
+        let mut file = open_regular(path).map_err(failed)?;
+        let mut bytes = Vec::new();
+        std::io::Read::read_to_end(&mut file, &mut bytes).map_err(failed)?;
+        let not_a_session = || SessionError::NotASession(path.to_owned());
+        let header = read::header(&mut bytes.as_slice()).map_err(failed)?.ok_or_else(not_a_session)?;
+        let cwd = cwd.unwrap_or(&header.cwd);
+        let mut session = Self::fresh(dir, cwd, None, Some(path));
+        if header.form() == Form::Document {
+            session.take_all(migrate::import(&bytes));
+            return Ok(session);
+        }
+        if header.form() == Form::Old {
+            bytes = migrate::to_current(&bytes);
+        }
+        let contents = read::contents(&bytes).ok_or_else(not_a_session)?;
+        session.skipped = contents.skipped;
+        session.tree = tree_of(&contents.header, contents.entries);
+        session.info.name = session.tree.name().map(str::to_owned);
+        session.info.resumed = true;
+        // The lines themselves, so that fields that are not known here stay with them.
+        let lines = read::lines(&bytes).filter(|line| Header::parse(line).is_none());
+        for line in lines {
+            session.wait([line, b"\n"].concat());
+        }
+        Ok(session)
+    }
+
+    pub(super) fn opened(file: SessionFile, contents: Contents, bytes: &[u8]) -> Self {
+        let header = &contents.header;
+        let line = read::lines(bytes).find(|line| Header::parse(line).is_some()).unwrap_or_default();
+        let line = String::from_utf8_lossy(line).into();
+        let info = SessionInfo {
+            id: header.id.clone(),
+            file: Some(file.path().to_owned()),
+            name: None,
+            cwd: header.cwd.clone(),
+            resumed: true,
+        };
+        let tree = tree_of(&contents.header, contents.entries);
+        let skipped = contents.skipped;
+        let mut session = Session { info, tree, file: Some(file), skipped, header: line, unread: None };
+        session.info.name = session.tree.name().map(str::to_owned);
+        session
+    }
+
+    fn migrated(path: &Path, bytes: &[u8], old: SessionFile) -> Result<Self, SessionError> {
+        let current = migrate::to_current(bytes);
+        write_private(path, &current).map_err(|source| SessionError::Io { path: path.to_owned(), source })?;
+        // The old file keeps its lock until the new one is locked in its place.
+        let opened = SessionFile::open(path, Access::Write);
+        drop(old);
+        let mut opened = opened?;
+        let bytes = opened.whole()?;
+        let contents = read::contents(&bytes).ok_or_else(|| SessionError::NotASession(path.to_owned()))?;
+        Ok(Self::opened(opened.done(bytes.len() as u64, bytes.last().copied()), contents, &bytes))
+    }
+
+    fn imported(path: &Path, bytes: &[u8], header: &Header) -> Self {
+        let mut session = Self::fresh(path.parent(), &header.cwd, None, Some(path));
+        session.take_all(migrate::import(bytes));
+        session
+    }
+}
+
+/// The tree of the entries of a file; the leaf is the last of them.
+pub(super) fn tree_of(header: &Header, entries: Vec<Entry>) -> Tree {
+    let (model, thinking) = initial(header);
+    let mut tree = Tree::default();
+    tree.begin_with(model, thinking);
+    entries.into_iter().for_each(|entry| tree.push(entry));
+    tree
+}
+
+/// The model and the thinking level that a header names.
+pub(super) fn initial(header: &Header) -> (Option<(String, String)>, Option<ThinkingLevel>) {
+    let model = header.provider.clone().zip(header.model_id.clone());
+    (model, header.thinking_level.as_deref().and_then(ThinkingLevel::named))
+}

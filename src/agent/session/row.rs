@@ -1,0 +1,33 @@
+//! The rows of session lists: plain data for [`super::list`] and [`super::index`].
+
+use std::path::PathBuf;
+use std::time::SystemTime;
+
+use serde::{Deserialize, Serialize};
+
+/// One session in a list. Times are milliseconds since 1970.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub struct SessionRow {
+    pub path: PathBuf,
+    pub id: String,
+    pub cwd: PathBuf,
+    /// The name it was given.
+    pub name: Option<String>,
+    /// Text of the first user message, first line, at most 200 characters.
+    pub first_prompt: String,
+    pub created: i64,
+    pub modified: i64,
+    /// User and assistant messages.
+    pub messages: u64,
+    /// Size of the file, in bytes.
+    pub size: u64,
+}
+
+/// A session file before it is looked into.
+#[derive(Debug)]
+pub(super) struct ListedFile {
+    pub(super) path: PathBuf,
+    pub(super) modified: SystemTime,
+    pub(super) size: u64,
+}
