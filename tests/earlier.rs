@@ -7,11 +7,11 @@ use serde_json::json;
 use tau::agent::protocol::command::Shown;
 use tau::agent::protocol::message::{Block, Message, StopReason};
 use tau::agent::{AgentCommand, AgentEvent};
-use tau::app::geometry::{Position, Size};
-use tau::app::transcript::Body;
+use tau::app::geometry::{ScrollPosition, Size};
+use tau::app::transcript::EntryBody;
 use tau::app::transcript::panel::CallState;
 use tau::app::{Effect, Msg};
-use tau::view::memo::{Key, Version};
+use tau::view::memo::{RowsKey, RowsVersion};
 
 use crate::harness::{Screen, assistant, call, frames, text, user};
 use crate::screen::Screen as Terminal;
@@ -79,13 +79,14 @@ fn what_was_rendered_is_not_rendered_again() {
     let seen: Vec<_> = screen.model().laid.rows.iter().flatten().map(|row| row.entry).collect();
     screen.agent(earlier(said("early", 0..5_000), None));
     let model = screen.model.as_ref().unwrap();
-    let users = model.transcript.entries().iter().filter(|entry| matches!(entry.body, Body::User { .. }));
+    let users =
+        model.transcript.entries().iter().filter(|entry| matches!(entry.body, EntryBody::User { .. }));
     let known = users.filter(|entry| seen.contains(&entry.id));
     let mut count = 0;
     for entry in known {
         let open = model.transcript.is_open(entry);
-        let version = Version::Revision(entry.revision);
-        let key = Key { entry: entry.id, part: 0, version, width: model.size.width, open };
+        let version = RowsVersion::Revision(entry.revision);
+        let key = RowsKey { entry: entry.id, part: 0, version, width: model.size.width, open };
         let rows = screen.memo.rows(key, |_, _| panic!("{entry:?} is rendered again"));
         assert!(rows[0].to_string().contains("late"));
         count += 1;
@@ -125,7 +126,7 @@ fn home_ends_at_the_very_first_message() {
         assert_eq!(shown.contains("earlier messages · loading"), left.is_some(), "{shown}");
     }
     assert_eq!(asked(&mut screen), 0);
-    assert!(matches!(screen.model().transcript.entries()[0].body, Body::Welcome));
+    assert!(matches!(screen.model().transcript.entries()[0].body, EntryBody::Welcome));
 }
 
 #[test]
@@ -148,7 +149,7 @@ fn who_goes_elsewhere_meanwhile_is_not_taken_back() {
     let before = text(&screen.draw());
     screen.agent(earlier(said("early", 0..100), Some(9)));
     assert_eq!(text(&screen.draw()), before);
-    assert_eq!((asked(&mut screen), screen.model().transcript.position), (0, Position::Tail));
+    assert_eq!((asked(&mut screen), screen.model().transcript.position), (0, ScrollPosition::Tail));
 }
 
 #[test]
@@ -197,7 +198,7 @@ fn a_call_and_its_result_that_were_parted_come_together() {
     let mut screen = opened(vec![result("c1"), asks("c1"), result("c1")]);
     screen.agent(earlier(vec![asks("c1"), result("c1")], None));
     let calls = screen.model().transcript.entries().iter().filter_map(|entry| match &entry.body {
-        Body::Tool(panel) => Some(panel.state),
+        EntryBody::Tool(panel) => Some(panel.state),
         _ => None,
     });
     assert_eq!(calls.collect::<Vec<_>>(), [CallState::Done, CallState::Done]);

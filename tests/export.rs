@@ -13,7 +13,7 @@ use tau::agent::protocol::message::StopReason;
 use tau::agent::session::{Access, Session};
 use tau::agent::{AgentCommand, AgentEvent};
 use tau::app::Effect;
-use tau::app::effect::Request;
+use tau::app::effect::ShellRequest;
 
 use crate::fake::Step::{Say, Stop};
 use crate::fake::{Bench, Player};
@@ -247,7 +247,7 @@ fn the_screen_asks_for_a_file() {
     let found = Ok(serde_json::to_string(&source).unwrap());
     let ticket = asked(&mut screen);
     screen.agent(AgentEvent::Inspected { ticket, found });
-    let wanted = Request::Export { session: source, file: Some("x.md".into()) };
+    let wanted = ShellRequest::Export { session: source, file: Some("x.md".into()) };
     let effects = screen.take_effects();
     assert!(
         effects.iter().any(|effect| matches!(effect, Effect::Ask(_, request) if *request == wanted)),

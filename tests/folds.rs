@@ -10,7 +10,7 @@ use tau::agent::protocol::message::{BashExecution, Message, StopReason};
 use tau::agent::session::outline::{Outline, OutlineRow, RowKind};
 use tau::agent::session::row::SessionRow;
 use tau::agent::session::search::LastExchange;
-use tau::app::effect::{Reply, Request, Ticket};
+use tau::app::effect::{ShellReply, ShellRequest, Ticket};
 use tau::app::geometry::Size;
 use tau::app::{Effect, Msg};
 
@@ -130,15 +130,15 @@ fn a_late_answer_to_a_closed_picker_is_dropped() {
     screen.take_effects();
     screen.keys("<ctrl+l>");
     let ticket = match screen.take_effects().as_slice() {
-        [Effect::Ask(ticket, Request::Models)] => *ticket,
+        [Effect::Ask(ticket, ShellRequest::Models)] => *ticket,
         other => panic!("{other:?}"),
     };
     screen.keys("<esc>");
     assert_eq!(screen.take_effects(), [Effect::Forget(ticket)]);
     let before = screen.model().clone();
-    screen.fold(Msg::Finished(ticket, Reply::Models(vec![Arc::new(crate::harness::ai())])));
+    screen.fold(Msg::Finished(ticket, ShellReply::Models(vec![Arc::new(crate::harness::ai())])));
     assert_eq!(screen.model(), &before);
-    screen.fold(Msg::Finished(Ticket(999), Reply::Done("who?".into())));
+    screen.fold(Msg::Finished(Ticket(999), ShellReply::Done("who?".into())));
     assert_eq!(screen.model(), &before);
 }
 
@@ -151,7 +151,7 @@ fn choosing_a_model_tells_the_agent_and_keeps_the_choice() {
     let mut other = crate::harness::ai();
     other.id = "other".into();
     let models = vec![Arc::new(crate::harness::ai()), Arc::new(other.clone())];
-    screen.send(Msg::Finished(ticket, Reply::Models(models)));
+    screen.send(Msg::Finished(ticket, ShellReply::Models(models)));
     screen.keys("oth<enter>");
     let effects = screen.take_effects();
     assert!(
@@ -169,11 +169,11 @@ fn completion_of_commands_and_files() {
     screen.keys("<ctrl+c>");
     screen.take_effects();
     screen.keys("see @mai");
-    let Some(Effect::Ask(ticket, Request::Files { query })) = screen.take_effects().pop() else {
+    let Some(Effect::Ask(ticket, ShellRequest::Files { query })) = screen.take_effects().pop() else {
         panic!("no request")
     };
     assert_eq!(query, "mai");
-    screen.send(Msg::Finished(ticket, Reply::Files(vec!["src/main.rs".into(), "docs/main.md".into()])));
+    screen.send(Msg::Finished(ticket, ShellReply::Files(vec!["src/main.rs".into(), "docs/main.md".into()])));
     screen.keys("<down><enter>");
     assert_eq!(screen.model().composer.text(), "see @docs/main.md ");
     assert!(commands(&screen.take_effects()).is_empty(), "enter took the row, it did not send");
@@ -317,7 +317,7 @@ fn esc_twice_opens_the_tree_and_a_choice_goes_there() {
 fn sessions() -> Screen {
     let mut screen = Screen::new();
     screen.keys("/resume<enter>");
-    let Some(Effect::Ask(ticket, Request::Sessions { all: false })) = screen.take_effects().pop() else {
+    let Some(Effect::Ask(ticket, ShellRequest::Sessions { all: false })) = screen.take_effects().pop() else {
         panic!("no request")
     };
     let row = |name: &str| SessionRow {
@@ -326,7 +326,7 @@ fn sessions() -> Screen {
         ..SessionRow::default()
     };
     let rows = vec![row("alpha"), row("beta")];
-    screen.send(Msg::Finished(ticket, Reply::Sessions { rows, done: true }));
+    screen.send(Msg::Finished(ticket, ShellReply::Sessions { rows, done: true }));
     screen
 }
 
@@ -336,25 +336,25 @@ fn sessions_are_found_by_what_was_said() {
     screen.take_effects();
     screen.keys("zyx");
     let asked = screen.take_effects();
-    let Some(Effect::Ask(ticket, Request::SearchSessions { query, all: false })) =
-        asked.iter().find(|effect| matches!(effect, Effect::Ask(_, Request::SearchSessions { .. })))
+    let Some(Effect::Ask(ticket, ShellRequest::SearchSessions { query, all: false })) =
+        asked.iter().find(|effect| matches!(effect, Effect::Ask(_, ShellRequest::SearchSessions { .. })))
     else {
         panic!("{asked:?}")
     };
     assert_eq!(query, "zyx");
     assert!(text(&screen.draw()).contains("looking through what was said"));
-    let found = Reply::Found { paths: vec!["/s/beta".into()], done: false };
+    let found = ShellReply::Found { paths: vec!["/s/beta".into()], done: false };
     screen.send(Msg::Finished(*ticket, found));
     let shown = text(&screen.draw());
     assert!(shown.contains("beta") && shown.contains("said in it") && !shown.contains("alpha"), "{shown}");
     let asked = screen.take_effects();
     assert!(
-        asked.iter().any(|effect| matches!(effect, Effect::Ask(_, Request::Preview { .. }))),
+        asked.iter().any(|effect| matches!(effect, Effect::Ask(_, ShellRequest::Preview { .. }))),
         "{asked:?}"
     );
     screen.keys("<backspace>");
     assert_eq!(screen.take_effects().first(), Some(&Effect::Forget(*ticket)), "nobody waits for it");
-    screen.send(Msg::Finished(*ticket, Reply::Found { paths: vec!["/s/alpha".into()], done: true }));
+    screen.send(Msg::Finished(*ticket, ShellReply::Found { paths: vec!["/s/alpha".into()], done: true }));
     assert!(text(&screen.draw()).contains("nothing matches"), "too late");
 }
 
@@ -406,7 +406,7 @@ fn what_is_looked_for_here_is_looked_for_in_all_directories() {
     screen.keys("<tab>");
     let asked = screen.take_effects();
     let found = asked.iter().find_map(|effect| match effect {
-        Effect::Ask(_, Request::SearchSessions { query, all }) => Some((query.clone(), *all)),
+        Effect::Ask(_, ShellRequest::SearchSessions { query, all }) => Some((query.clone(), *all)),
         _ => None,
     });
     assert_eq!(found, Some(("zyx".to_owned(), true)), "{asked:?}");
@@ -420,13 +420,13 @@ fn a_session_stays_in_the_list_until_it_is_deleted() {
         screen.take_effects();
         screen.keys("<ctrl+d><ctrl+d>");
         let asked = screen.take_effects().into_iter().find_map(|effect| match effect {
-            Effect::Ask(ticket, Request::DeleteSession { .. }) => Some(ticket),
+            Effect::Ask(ticket, ShellRequest::DeleteSession { .. }) => Some(ticket),
             _ => None,
         });
         asked.expect("asked to delete it")
     };
     let ticket = delete(&mut screen);
-    screen.send(Msg::Finished(ticket, Reply::Failed("the session is open".into())));
+    screen.send(Msg::Finished(ticket, ShellReply::Failed("the session is open".into())));
     let shown = text(&screen.draw());
     assert!(shown.contains("alpha") && shown.contains("the session is open"), "{shown}");
     screen.send(Msg::Resized(Size { width: 30, height: 10 }));
@@ -434,11 +434,11 @@ fn a_session_stays_in_the_list_until_it_is_deleted() {
     assert!(text(&screen.draw()).contains("ctrl+d again deletes it"), "asked in a narrow window, too");
     screen.keys("<up>");
     let ticket = delete(&mut screen);
-    screen.send(Msg::Finished(ticket, Reply::Done("it is gone".into())));
+    screen.send(Msg::Finished(ticket, ShellReply::Done("it is gone".into())));
     let shown = text(&screen.draw());
     assert!(!shown.contains("alpha") && shown.contains("beta") && shown.contains("it is gone"), "{shown}");
     let previewed = screen.take_effects().into_iter().any(|effect| {
-        matches!(effect, Effect::Ask(_, Request::Preview { path }) if path == std::path::Path::new("/s/beta"))
+        matches!(effect, Effect::Ask(_, ShellRequest::Preview { path }) if path == std::path::Path::new("/s/beta"))
     });
     assert!(previewed, "the next one is shown");
 }
@@ -448,7 +448,7 @@ fn sessions_are_renamed_in_the_list() {
     let mut screen = sessions();
     screen.keys("<down><ctrl+r>new name<enter>");
     let effects = screen.take_effects();
-    let renamed = Request::RenameSession { path: "/s/beta".into(), name: "new name".into() };
+    let renamed = ShellRequest::RenameSession { path: "/s/beta".into(), name: "new name".into() };
     assert!(
         effects.iter().any(|effect| matches!(effect, Effect::Ask(_, request) if *request == renamed)),
         "{effects:?}"
@@ -464,7 +464,7 @@ fn the_selected_session_shows_what_was_said_last() {
     let mut screen = sessions();
     let preview = |screen: &mut Screen| {
         screen.take_effects().into_iter().rev().find_map(|effect| match effect {
-            Effect::Ask(ticket, Request::Preview { path }) => Some((ticket, path)),
+            Effect::Ask(ticket, ShellRequest::Preview { path }) => Some((ticket, path)),
             _ => None,
         })
     };
@@ -474,9 +474,9 @@ fn the_selected_session_shows_what_was_said_last() {
     let (ticket, path) = preview(&mut screen).expect("asked for the next row");
     assert_eq!(path, std::path::Path::new("/s/beta"));
     let words = |person: &str| LastExchange { person: person.into(), model: "an answer".into() };
-    screen.send(Msg::Finished(late, Reply::LastExchange(words("of alpha"))));
+    screen.send(Msg::Finished(late, ShellReply::LastExchange(words("of alpha"))));
     assert!(!text(&screen.draw()).contains("of alpha"), "it came too late");
-    screen.send(Msg::Finished(ticket, Reply::LastExchange(words("of beta"))));
+    screen.send(Msg::Finished(ticket, ShellReply::LastExchange(words("of beta"))));
     let shown = text(&screen.draw());
     assert!(shown.contains("you: of beta") && shown.contains("tau: an answer"), "{shown}");
 }

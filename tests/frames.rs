@@ -10,7 +10,7 @@ use tau::agent::session::outline::{Outline, OutlineRow, RowKind};
 use tau::agent::session::row::SessionRow;
 use tau::agent::session::search::LastExchange;
 use tau::app::boot::Boot;
-use tau::app::effect::{Reply, Request};
+use tau::app::effect::{ShellReply, ShellRequest};
 use tau::app::{Effect, Msg};
 use tau::tools::{Content, Details, FileDiff, Hunk, TerminalOutput, ToolOutput};
 
@@ -236,7 +236,7 @@ fn session_picker() {
     screen.take_effects();
     screen.keys("/resume<enter>");
     let ticket = screen.take_effects().into_iter().find_map(|effect| match effect {
-        Effect::Ask(ticket, Request::Sessions { all: false }) => Some(ticket),
+        Effect::Ask(ticket, ShellRequest::Sessions { all: false }) => Some(ticket),
         _ => None,
     });
     let row = |n: i64, prompt: &str| SessionRow {
@@ -248,10 +248,10 @@ fn session_picker() {
         ..SessionRow::default()
     };
     let rows = vec![row(0, "fix the failing test"), row(1, "explain 漢字"), row(30, "write \u{1b}[2J docs")];
-    screen.send(Msg::Finished(ticket.expect("asked"), Reply::Sessions { rows, done: true }));
+    screen.send(Msg::Finished(ticket.expect("asked"), ShellReply::Sessions { rows, done: true }));
     screen.keys("e");
     let ticket = screen.take_effects().into_iter().rev().find_map(|effect| match effect {
-        Effect::Ask(ticket, Request::Preview { path }) => {
+        Effect::Ask(ticket, ShellRequest::Preview { path }) => {
             assert_eq!(path, std::path::Path::new("/s/1.jsonl"));
             Some(ticket)
         }
@@ -261,7 +261,7 @@ fn session_picker() {
         person: "what does \u{1b}[2J 漢字 mean?".into(),
         model: "Chinese characters. ".repeat(20),
     };
-    screen.send(Msg::Finished(ticket.expect("asked"), Reply::LastExchange(words)));
+    screen.send(Msg::Finished(ticket.expect("asked"), ShellReply::LastExchange(words)));
     frames(&mut screen, "sessions");
 }
 

@@ -10,7 +10,7 @@ use tau::agent::protocol::event::{Delta, NoticeLevel, Question};
 use tau::agent::protocol::message::{BashExecution, Block, StopReason};
 use tau::agent::session::outline::{Outline, OutlineRow, RowKind};
 use tau::agent::session::search::LastExchange;
-use tau::app::effect::{Reply, Ticket};
+use tau::app::effect::{ShellReply, Ticket};
 use tau::app::geometry::Size;
 use tau::app::key::{Mouse, MouseButton, MouseKind};
 use tau::app::{Model, Msg, Stamped, update};
@@ -165,17 +165,19 @@ fn fact(dice: &mut Dice, model: &Model) -> Msg {
 fn reply(dice: &mut Dice, _model: &Model) -> Msg {
     let ticket = Ticket(dice.below(60) as u64);
     let reply = match dice.below(8) {
-        0 => Reply::Sessions { rows: vec![Default::default(); dice.below(40)], done: dice.below(2) == 0 },
-        1 => Reply::Models((0..dice.below(4)).map(|_| Arc::new(crate::harness::ai())).collect()),
-        2 => Reply::Files(vec!["src/ma\u{1b}in.rs".into(); dice.below(12)]),
-        3 => Reply::History(vec!["earlier".into(), "two\nlines".into()]),
-        5 => Reply::Found { paths: vec!["".into()], done: dice.below(2) == 0 },
-        6 => Reply::LastExchange(LastExchange {
+        0 => {
+            ShellReply::Sessions { rows: vec![Default::default(); dice.below(40)], done: dice.below(2) == 0 }
+        }
+        1 => ShellReply::Models((0..dice.below(4)).map(|_| Arc::new(crate::harness::ai())).collect()),
+        2 => ShellReply::Files(vec!["src/ma\u{1b}in.rs".into(); dice.below(12)]),
+        3 => ShellReply::History(vec!["earlier".into(), "two\nlines".into()]),
+        5 => ShellReply::Found { paths: vec!["".into()], done: dice.below(2) == 0 },
+        6 => ShellReply::LastExchange(LastExchange {
             person: dice.pick(TEXTS).repeat(9),
             model: dice.pick(TEXTS).repeat(9),
         }),
-        4 => Reply::Edited(Some(dice.pick(TEXTS).to_string())),
-        _ => Reply::Failed("no \u{7}".into()),
+        4 => ShellReply::Edited(Some(dice.pick(TEXTS).to_string())),
+        _ => ShellReply::Failed("no \u{7}".into()),
     };
     Msg::Finished(ticket, reply)
 }

@@ -7,7 +7,7 @@ use ratatui::style::{Color, Modifier, Style};
 use ratatui::text::Line;
 use ratatui::widgets::Widget;
 use tau::app::ansi;
-use tau::app::blocks::Blocks;
+use tau::app::blocks::MarkdownBlocks;
 use tau::tools::details::{FileDiff, Hunk};
 use tau::view::highlight::{Highlighter, language_of};
 use tau::view::theme::{ColorDepth, Theme, Token};
@@ -22,7 +22,7 @@ fn text_of(row: &Line<'_>) -> String {
 
 fn rows_of(source: &str, width: u16, theme: &Theme, highlighter: &mut Highlighter) -> Vec<Line<'static>> {
     let mut rows: Vec<Line<'static>> = Vec::new();
-    for block in Blocks::of(source).closed() {
+    for block in MarkdownBlocks::of(source).closed() {
         if !rows.is_empty() && !block.continues() {
             rows.push(Line::default());
         }

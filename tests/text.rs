@@ -3,7 +3,7 @@
 use proptest::prelude::*;
 use pulldown_cmark::Event;
 use tau::app::ansi::{self, SgrColor, SgrStyle};
-use tau::app::blocks::{Block, Blocks, CodePart, PART};
+use tau::app::blocks::{CodePart, MarkdownBlock, MarkdownBlocks, PART};
 use tau::app::printable::{Printable, printable, printable_line};
 
 fn check_printable(raw: &str, expected: &str) {
@@ -95,16 +95,16 @@ fn ansi_keeps_colours_and_nothing_else() {
     check_ansi("a\n\nb\n", &[&[("a", plain)], &[], &[("b", plain)]]);
 }
 
-fn markdown(source: &str) -> Block {
-    Block::Markdown(source.into())
+fn markdown(source: &str) -> MarkdownBlock {
+    MarkdownBlock::Markdown(source.into())
 }
 
-fn code(lang: &str, text: &str, part: CodePart, start_line: usize) -> Block {
-    Block::Code { lang: lang.into(), text: text.into(), part, start_line }
+fn code(lang: &str, text: &str, part: CodePart, start_line: usize) -> MarkdownBlock {
+    MarkdownBlock::Code { lang: lang.into(), text: text.into(), part, start_line }
 }
 
-fn check_blocks(source: &str, expected: &[Block]) {
-    assert_eq!(Blocks::of(source).closed(), expected, "for {source:?}");
+fn check_blocks(source: &str, expected: &[MarkdownBlock]) {
+    assert_eq!(MarkdownBlocks::of(source).closed(), expected, "for {source:?}");
 }
 
 #[test]
@@ -138,26 +138,27 @@ fn fences_are_code() {
 #[test]
 fn long_fences_are_closed_in_parts() {
     let body = "x\n".repeat(5 * PART);
-    let blocks = Blocks::of(&format!("```c\n{body}```\n"));
+    let blocks = MarkdownBlocks::of(&format!("```c\n{body}```\n"));
     let parts: Vec<(CodePart, usize)> = blocks
         .closed()
         .iter()
         .map(|block| match block {
-            Block::Code { part, start_line, .. } => (*part, *start_line),
-            Block::Markdown(source) => panic!("{source}"),
+            MarkdownBlock::Code { part, start_line, .. } => (*part, *start_line),
+            MarkdownBlock::Markdown(source) => panic!("{source}"),
         })
         .collect();
     let expected = [(CodePart::First, 0), (CodePart::Middle, 2 * PART), (CodePart::Last, 4 * PART)];
     assert_eq!(parts, expected);
     assert!(!blocks.closed()[0].continues() && blocks.closed()[1].continues());
-    let at_empty_line = Blocks::of(&format!("```c\n{}\n{}```\n", "x\n".repeat(PART), "y\n".repeat(3)));
+    let at_empty_line =
+        MarkdownBlocks::of(&format!("```c\n{}\n{}```\n", "x\n".repeat(PART), "y\n".repeat(3)));
     assert_eq!(at_empty_line.closed().len(), 2);
 }
 
 #[test]
 fn the_open_block_is_shown_without_guessing() {
     let open = |text: &str| {
-        let mut blocks = Blocks::default();
+        let mut blocks = MarkdownBlocks::default();
         blocks.push(text);
         blocks.open()
     };
@@ -172,7 +173,7 @@ fn the_open_block_is_shown_without_guessing() {
 fn blocks_cost_what_the_delta_costs() {
     // A list is one block: parsed anew for each of its lines it would be read 20,000 times.
     let list = "- an item of a very long list, with **bold** text\n".repeat(20_000);
-    let mut blocks = Blocks::default();
+    let mut blocks = MarkdownBlocks::default();
     list.as_bytes().chunks(7).for_each(|chunk| blocks.push(std::str::from_utf8(chunk).unwrap()));
     blocks.finish();
     assert_eq!(blocks.closed().len(), 1);
@@ -290,15 +291,15 @@ proptest! {
 
     #[test]
     fn any_chunking_gives_the_same_blocks(text in hostile(), places in prop::collection::vec(0..1000usize, 0..12)) {
-        let mut streamed = Blocks::default();
+        let mut streamed = MarkdownBlocks::default();
         cut(&text, &places).iter().for_each(|piece| streamed.push(piece));
-        let mut whole = Blocks::default();
+        let mut whole = MarkdownBlocks::default();
         whole.push(&text);
         prop_assert_eq!(&streamed, &whole);
         let before = streamed.closed().to_vec();
         streamed.finish();
         prop_assert!(streamed.closed().starts_with(&before), "a closed block never changes");
-        let at_once = Blocks::of(&text);
+        let at_once = MarkdownBlocks::of(&text);
         prop_assert_eq!(streamed.closed(), at_once.closed());
     }
 
@@ -306,10 +307,10 @@ proptest! {
     fn blocks_are_those_of_a_full_parse(text in hostile()) {
         // References are resolved within a block only, and fences come without their marks.
         let text = printable(&text.replace(['[', '`', '~'], "")).into_owned();
-        let blocks = Blocks::of(&text);
+        let blocks = MarkdownBlocks::of(&text);
         let sources: Vec<&str> = blocks.closed().iter().map(|block| match block {
-            Block::Markdown(source) => &**source,
-            Block::Code { text, .. } => text,
+            MarkdownBlock::Markdown(source) => &**source,
+            MarkdownBlock::Code { text, .. } => text,
         }).collect();
         let visible = |text: &str| text.split_whitespace().collect::<String>();
         prop_assert_eq!(visible(&sources.concat()), visible(&text), "nothing is lost");

@@ -12,7 +12,7 @@ use tau::agent::settings::Settings;
 use tau::agent::settings::folder::{ChangeKind, FileChange, Folder};
 use tau::agent::settings::trust::{Project, Trust};
 use tau::app::boot::Boot;
-use tau::app::effect::{Applied, Reply, Request};
+use tau::app::effect::{Applied, ShellReply, ShellRequest};
 use tau::app::geometry::Size;
 use tau::app::{Effect, Model, Msg};
 use tau::cli::args::Args;
@@ -208,11 +208,11 @@ fn the_person_is_asked_once_and_by_command() {
     for (keys, trusted) in [("<up><enter>", true), ("<down><enter>", false)] {
         screen.keys("/trust<enter>");
         let ticket = screen.take_effects().into_iter().find_map(|effect| match effect {
-            Effect::Ask(ticket, Request::Folders) => Some(ticket),
+            Effect::Ask(ticket, ShellRequest::Folders) => Some(ticket),
             _ => None,
         });
         let parent = Folder { root: "/srv".into(), place: Some("~/srv".into()), ..unknown.clone() };
-        screen.send(Msg::Finished(ticket.unwrap(), Reply::Folders(vec![parent, unknown.clone()])));
+        screen.send(Msg::Finished(ticket.unwrap(), ShellReply::Folders(vec![parent, unknown.clone()])));
         screen.keys(keys);
         assert_eq!(answers(&screen.take_effects()), [("/srv/web".into(), trusted)], "the nearest first");
         assert!(text(&screen.draw()).contains("~/srv has settings of its own"));
@@ -227,14 +227,14 @@ fn the_person_is_asked_once_and_by_command() {
     assert!(text(&screen.draw()).contains("instructions: ~/AGENTS.md"));
     screen.take_effects();
     screen.keys("/trust<enter>");
-    let Some(Effect::Ask(ticket, Request::Folders)) = screen.take_effects().pop() else { panic!() };
-    screen.send(Msg::Finished(ticket, Reply::Folders(Vec::new())));
+    let Some(Effect::Ask(ticket, ShellRequest::Folders)) = screen.take_effects().pop() else { panic!() };
+    screen.send(Msg::Finished(ticket, ShellReply::Folders(Vec::new())));
     assert!(text(&screen.draw()).contains("no settings of its own"));
 }
 
 fn answers(effects: &[Effect]) -> Vec<(std::path::PathBuf, bool)> {
     let answer = |effect: &Effect| match effect {
-        Effect::Ask(_, Request::Trust { root, trusted }) => Some((root.clone(), *trusted)),
+        Effect::Ask(_, ShellRequest::Trust { root, trusted }) => Some((root.clone(), *trusted)),
         _ => None,
     };
     effects.iter().filter_map(answer).collect()
@@ -460,7 +460,7 @@ fn what_follows_from_trust_is_done_and_told() {
     let mut screen = Screen::boot(Boot { folders: vec![changed_folder()], ..boot() });
     screen.take_effects();
     screen.keys("<up><enter>");
-    let Some(Effect::Ask(ticket, Request::Trust { .. })) = screen.take_effects().pop() else { panic!() };
+    let Some(Effect::Ask(ticket, ShellRequest::Trust { .. })) = screen.take_effects().pop() else { panic!() };
     let command = AgentCommand::Tune(Tuning::BashTimeout { seconds: Some(9) });
     let applied = Applied {
         text: "trusted; from now on: theme light".into(),
@@ -468,7 +468,7 @@ fn what_follows_from_trust_is_done_and_told() {
         theme: Some("light".into()),
         hide_thinking: Some(true),
     };
-    screen.send(Msg::Finished(ticket, Reply::Applied(applied)));
+    screen.send(Msg::Finished(ticket, ShellReply::Applied(applied)));
     assert!(text(&screen.draw()).contains("from now on: theme light"));
     assert_eq!(
         screen.take_effects(),

@@ -53,7 +53,7 @@ pub enum Action {
 
 /// Where a key means the action.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Context {
+pub enum KeyContext {
     /// In the composer.
     Composer,
     /// Everywhere but in overlays.
@@ -62,13 +62,13 @@ pub enum Context {
 
 /// A row of the table.
 #[derive(Clone, Copy, Debug)]
-pub struct Row {
+pub struct ActionRow {
     pub action: Action,
     /// Its name in config.toml.
     pub name: &'static str,
     /// Keys that mean it unless the person says otherwise.
     pub keys: &'static [&'static str],
-    pub context: Context,
+    pub context: KeyContext,
     /// One line for people.
     pub help: &'static str,
 }
@@ -77,16 +77,16 @@ const fn row(
     action: Action,
     name: &'static str,
     keys: &'static [&'static str],
-    context: Context,
+    context: KeyContext,
     help: &'static str,
-) -> Row {
-    Row { action, name, keys, context, help }
+) -> ActionRow {
+    ActionRow { action, name, keys, context, help }
 }
 
-use Context::{Composer, Screen};
+use KeyContext::{Composer, Screen};
 
 /// All actions, in the order in which people are shown them.
-pub const TABLE: &[Row] = &[
+pub const TABLE: &[ActionRow] = &[
     row(Action::Send, "send", &["enter"], Composer, "send the message; while the agent works, steer it"),
     row(
         Action::FollowUp,
@@ -174,6 +174,6 @@ pub const TABLE: &[Row] = &[
 ];
 
 /// The row of an action.
-pub fn of(name: &str) -> Option<&'static Row> {
+pub fn of(name: &str) -> Option<&'static ActionRow> {
     TABLE.iter().find(|row| row.name == name)
 }

@@ -12,13 +12,13 @@ pub use crate::tools::vt::sgr::{SgrColor, SgrStyle};
 
 /// Text of one style within a line.
 #[derive(Clone, Debug, Default, PartialEq)]
-pub struct Run {
+pub struct AnsiRun {
     pub text: Printable,
     pub style: SgrStyle,
 }
 
 /// A line of terminal text: its runs from left to right, none of them empty.
-pub type AnsiLine = Vec<Run>;
+pub type AnsiLine = Vec<AnsiRun>;
 
 /// The lines of `text`. A trailing line end does not start another line. The style continues
 /// across line ends, as on a terminal. Text after a lone `\r` replaces the line so far.
@@ -108,7 +108,7 @@ fn runs(pieces: &[(String, SgrStyle)]) -> AnsiLine {
         whole.append(text);
         let text = Printable::new(whole.get(before..).unwrap_or_default());
         if !text.is_empty() {
-            runs.push(Run { text, style: *style });
+            runs.push(AnsiRun { text, style: *style });
         }
     }
     runs

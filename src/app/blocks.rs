@@ -1,4 +1,4 @@
-//! Streamed markdown as closed blocks and one open tail: [`Blocks`].
+//! Streamed markdown as closed blocks and one open tail: [`MarkdownBlocks`].
 //!
 //! A closed block never changes again, whatever follows; so the view lays it out once. The split
 //! is a fold over complete lines: how the text was cut into deltas cannot matter, and neither can
@@ -19,7 +19,7 @@ use std::sync::Arc;
 
 use pulldown_cmark::{CodeBlockKind, Event, Options, Parser, Tag};
 
-use super::printable::Cleaner;
+use super::printable::Sanitizer;
 
 /// Lines after which a part of a code fence is closed at the next empty line; at twice as many it
 /// is closed anywhere.
@@ -42,7 +42,7 @@ pub fn options() -> Options {
 
 /// A piece of a message that is laid out by itself.
 #[derive(Clone, Debug, PartialEq)]
-pub enum Block {
+pub enum MarkdownBlock {
     /// The source of a top-level block.
     Markdown(Arc<str>),
     /// Lines of a code fence at the top level.
@@ -58,10 +58,10 @@ pub enum Block {
     },
 }
 
-impl Block {
+impl MarkdownBlock {
     /// Whether it goes on with the block before, without an empty line between.
     pub fn continues(&self) -> bool {
-        matches!(self, Block::Code { part: CodePart::Middle | CodePart::Last, .. })
+        matches!(self, MarkdownBlock::Code { part: CodePart::Middle | CodePart::Last, .. })
     }
 }
 
@@ -97,11 +97,11 @@ impl CodePart {
 
 /// A message as it streams in.
 #[derive(Clone, Debug, Default, PartialEq)]
-pub struct Blocks {
-    closed: Vec<Block>,
+pub struct MarkdownBlocks {
+    closed: Vec<MarkdownBlock>,
     /// Text behind the closed blocks; inside a fence, its lines since the last part.
     tail: String,
-    cleaner: Cleaner,
+    cleaner: Sanitizer,
     /// Where in `tail` the incomplete line begins.
     line: usize,
     fence: Option<Fence>,
@@ -125,7 +125,7 @@ struct Fence {
     before: usize,
 }
 
-impl Blocks {
+impl MarkdownBlocks {
     /// The blocks of a whole text.
     pub fn of(text: &str) -> Self {
         let mut blocks = Self::default();
@@ -159,7 +159,7 @@ impl Blocks {
     }
 
     /// The blocks that will not change any more.
-    pub fn closed(&self) -> &[Block] {
+    pub fn closed(&self) -> &[MarkdownBlock] {
         &self.closed
     }
 
@@ -170,14 +170,14 @@ impl Blocks {
 
     /// The open text as a block to draw now. A last line that consists of marks only is held back:
     /// what it means is not known, and a paragraph would turn into a heading and back.
-    pub fn open(&self) -> Option<Block> {
+    pub fn open(&self) -> Option<MarkdownBlock> {
         let (complete, partial) = self.tail.split_at_checked(self.line).unwrap_or((&self.tail, ""));
         let Some(fence) = &self.fence else {
             let marks =
                 |c: char| matches!(c, ' ' | '-' | '=' | '`' | '~' | '*' | '_' | '#' | '>' | '|' | '+');
             let shown = if partial.chars().all(marks) { complete } else { &self.tail };
             let shown = shown.trim_end_matches('\n');
-            return (!shown.trim().is_empty()).then(|| Block::Markdown(shown.into()));
+            return (!shown.trim().is_empty()).then(|| MarkdownBlock::Markdown(shown.into()));
         };
         let closing = !partial.is_empty() && partial.trim().chars().all(|c| c == fence.mark);
         let text = match closing {
@@ -185,7 +185,7 @@ impl Blocks {
             false => format!("{complete}{}", unindented(partial, fence.indent)).into(),
         };
         let part = CodePart::new(fence.before == 0, true);
-        Some(Block::Code { lang: fence.lang.clone(), text, part, start_line: fence.before })
+        Some(MarkdownBlock::Code { lang: fence.lang.clone(), text, part, start_line: fence.before })
     }
 
     fn complete_line(&mut self) {
@@ -236,7 +236,7 @@ impl Blocks {
         for bound in bounds {
             let source = self.tail.get(start..bound).unwrap_or_default().trim_matches('\n').trim_end();
             if !source.is_empty() {
-                self.closed.push(Block::Markdown(source.into()));
+                self.closed.push(MarkdownBlock::Markdown(source.into()));
             }
             start = bound;
         }
@@ -270,7 +270,7 @@ impl Blocks {
     }
 
     fn close_code(&mut self, fence: &Fence, ends: bool) {
-        self.closed.push(Block::Code {
+        self.closed.push(MarkdownBlock::Code {
             lang: fence.lang.clone(),
             text: self.tail.as_str().into(),
             part: CodePart::new(fence.before == 0, ends),

@@ -13,7 +13,7 @@ pub const ROWS: usize = 8;
 
 /// What is being completed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Kind {
+pub enum CompletionKind {
     Command,
     File,
     Path,
@@ -21,7 +21,7 @@ pub enum Kind {
 
 /// A row: what is inserted, and a line of help.
 #[derive(Clone, Debug, PartialEq)]
-pub struct Row {
+pub struct CompletionRow {
     pub insert: String,
     pub title: Printable,
     pub help: Printable,
@@ -30,10 +30,10 @@ pub struct Row {
 /// An open list.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Completion {
-    pub kind: Kind,
+    pub kind: CompletionKind,
     /// The word before the cursor that a row replaces, with its mark.
     pub word: String,
-    pub rows: Vec<Row>,
+    pub rows: Vec<CompletionRow>,
     pub selected: usize,
     /// The request that brings rows.
     pub ticket: Option<Ticket>,
@@ -74,10 +74,10 @@ impl Completion {
     /// The commands that match.
     pub fn commands(word: &str) -> Option<Self> {
         let names: Vec<&str> = slash::TABLE.iter().map(|row| row.name).collect();
-        let rows: Vec<Row> = fuzzy::rank(word, &names)
+        let rows: Vec<CompletionRow> = fuzzy::rank(word, &names)
             .iter()
             .filter_map(|found| slash::TABLE.get(found.index))
-            .map(|row| Row {
+            .map(|row| CompletionRow {
                 insert: format!("/{} ", row.name),
                 title: Printable::line(&format!("/{} {}", row.name, row.arguments)),
                 help: Printable::line(row.help),
@@ -85,7 +85,7 @@ impl Completion {
             .collect();
         let word = format!("/{word}");
         (!rows.is_empty()).then_some(Completion {
-            kind: Kind::Command,
+            kind: CompletionKind::Command,
             word,
             rows,
             selected: 0,
@@ -94,15 +94,15 @@ impl Completion {
     }
 
     /// A list that waits for paths; rows of `before` stay until they come.
-    pub fn paths(kind: Kind, word: &str, ticket: Ticket, before: Option<Completion>) -> Self {
+    pub fn paths(kind: CompletionKind, word: &str, ticket: Ticket, before: Option<Completion>) -> Self {
         let rows = before.filter(|old| old.kind == kind).map_or_else(Vec::new, |old| old.rows);
         Completion { kind, word: word.to_owned(), rows, selected: 0, ticket: Some(ticket) }
     }
 
     /// Takes paths.
     pub fn fill(&mut self, paths: &[String]) {
-        let mark = if self.kind == Kind::File { "@" } else { "" };
-        let row = |path: &String| Row {
+        let mark = if self.kind == CompletionKind::File { "@" } else { "" };
+        let row = |path: &String| CompletionRow {
             insert: if path.ends_with('/') { format!("{mark}{path}") } else { format!("{mark}{path} ") },
             title: Printable::line(path),
             help: Printable::default(),
@@ -121,7 +121,7 @@ impl Completion {
     }
 
     /// The selected row.
-    pub fn chosen(&self) -> Option<&Row> {
+    pub fn chosen(&self) -> Option<&CompletionRow> {
         self.rows.get(self.selected)
     }
 }

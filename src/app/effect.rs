@@ -26,7 +26,7 @@ pub enum Effect {
     /// Tell the agent.
     Agent(AgentCommand),
     /// Do something that has an answer.
-    Ask(Ticket, Request),
+    Ask(Ticket, ShellRequest),
     /// The answer is no longer wanted; work for it may end.
     Forget(Ticket),
     /// Put text on the clipboard.
@@ -34,7 +34,7 @@ pub enum Effect {
     /// Keep a prompt in the history file.
     Remember(String),
     /// Keep a setting for later runs.
-    Save(Setting),
+    Save(SavedSetting),
     /// Ring the bell.
     Bell,
     /// Stop the program (job control).
@@ -45,7 +45,7 @@ pub enum Effect {
 
 /// A setting that is kept when it is changed on the screen.
 #[derive(Clone, Debug, PartialEq)]
-pub enum Setting {
+pub enum SavedSetting {
     /// `provider/id` of the model.
     Model(String),
     /// Name of the theme.
@@ -54,43 +54,43 @@ pub enum Setting {
 
 /// Work that has an answer.
 #[derive(Clone, Debug, PartialEq)]
-pub enum Request {
-    /// The sessions of this directory, or all: [`Reply::Sessions`], in pieces.
+pub enum ShellRequest {
+    /// The sessions of this directory, or all: [`ShellReply::Sessions`], in pieces.
     Sessions { all: bool },
-    /// The models that can be used: [`Reply::Models`].
+    /// The models that can be used: [`ShellReply::Models`].
     Models,
-    /// The vendors that take a key: [`Reply::Vendors`].
+    /// The vendors that take a key: [`ShellReply::Vendors`].
     Vendors,
-    /// Store a key for a vendor: [`Reply::Done`].
+    /// Store a key for a vendor: [`ShellReply::Done`].
     Login { vendor: String, key: Hidden },
-    /// Files of the project that match: [`Reply::Files`].
+    /// Files of the project that match: [`ShellReply::Files`].
     Files { query: String },
-    /// Ways to complete a path: [`Reply::Files`].
+    /// Ways to complete a path: [`ShellReply::Files`].
     Paths { prefix: String },
-    /// Earlier prompts, newest first: [`Reply::History`].
+    /// Earlier prompts, newest first: [`ShellReply::History`].
     History,
-    /// Let the person edit text in his editor: [`Reply::Edited`].
+    /// Let the person edit text in his editor: [`ShellReply::Edited`].
     Editor { text: String },
-    /// The branch that is checked out: [`Reply::Branch`].
+    /// The branch that is checked out: [`ShellReply::Branch`].
     Branch,
-    /// Model servers on this machine: [`Reply::Servers`].
+    /// Model servers on this machine: [`ShellReply::Servers`].
     Servers,
-    /// Move a session file to the trash, or delete it where there is none: [`Reply::Done`].
+    /// Move a session file to the trash, or delete it where there is none: [`ShellReply::Done`].
     DeleteSession { path: PathBuf },
-    /// Name a session that is not open here: [`Reply::Done`].
+    /// Name a session that is not open here: [`ShellReply::Done`].
     RenameSession { path: PathBuf, name: String },
-    /// Sessions in which these words were said: [`Reply::Found`], in pieces.
+    /// Sessions in which these words were said: [`ShellReply::Found`], in pieces.
     SearchSessions { query: String, all: bool },
-    /// The last exchange of a session: [`Reply::LastExchange`].
+    /// The last exchange of a session: [`ShellReply::LastExchange`].
     Preview { path: PathBuf },
-    /// The folders that bring settings along, as they are now: [`Reply::Folders`].
+    /// The folders that bring settings along, as they are now: [`ShellReply::Folders`].
     Folders,
     /// Keep whether the settings of a folder are trusted, as they were shown last:
-    /// [`Reply::Applied`].
+    /// [`ShellReply::Applied`].
     Trust { root: PathBuf, trusted: bool },
-    /// Write a session to a file, named after it when none is named: [`Reply::Done`].
+    /// Write a session to a file, named after it when none is named: [`ShellReply::Done`].
     Export { session: Source, file: Option<PathBuf> },
-    /// Read a picture for the model: [`Reply::Picture`].
+    /// Read a picture for the model: [`ShellReply::Picture`].
     Picture { path: PathBuf },
 }
 
@@ -121,7 +121,7 @@ pub struct Applied {
 /// An answer.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
-pub enum Reply {
+pub enum ShellReply {
     /// Some rows; `done` with the last ones.
     Sessions { rows: Vec<SessionRow>, done: bool },
     /// The folders that bring settings along, the nearest last.
@@ -135,7 +135,7 @@ pub enum Reply {
     /// The models that can be used.
     Models(Vec<Arc<AiModel>>),
     /// Vendors: id, name, whether a key is there.
-    Vendors(Vec<Vendor>),
+    Vendors(Vec<LoginProvider>),
     /// Paths, best first.
     Files(Vec<String>),
     /// Earlier prompts, newest first.
@@ -145,7 +145,7 @@ pub enum Reply {
     /// The branch; none outside a repository.
     Branch(Option<String>),
     /// Model servers that answered.
-    Servers(Vec<Server>),
+    Servers(Vec<LocalModelServer>),
     /// A picture as base64, with its size in pixels.
     Picture { data: String, mime_type: String, width: u32, height: u32 },
     /// It worked; a sentence for the person.
@@ -156,7 +156,7 @@ pub enum Reply {
 
 /// A vendor that takes a key.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
-pub struct Vendor {
+pub struct LoginProvider {
     pub id: String,
     pub name: String,
     /// The environment variable its key is usually in.
@@ -166,7 +166,7 @@ pub struct Vendor {
 
 /// A model server on this machine.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
-pub struct Server {
+pub struct LocalModelServer {
     pub name: String,
     pub base_url: String,
     pub models: Vec<String>,

@@ -5,7 +5,7 @@ use nucleo_matcher::{Config, Matcher, Utf32Str};
 
 /// A row that matches.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Match {
+pub struct FuzzyMatch {
     /// Its index in the rows given.
     pub index: usize,
     /// Byte offsets of the matched characters, rising.
@@ -15,9 +15,9 @@ pub struct Match {
 /// The rows that match, best first, in their order where they match as well; all of them for an
 /// empty query. Words of the query all have to match; `'word` matches as it stands, `^word` at the
 /// start, `word$` at the end, `!word` not.
-pub fn rank<S: AsRef<str>>(query: &str, rows: &[S]) -> Vec<Match> {
+pub fn rank<S: AsRef<str>>(query: &str, rows: &[S]) -> Vec<FuzzyMatch> {
     if query.trim().is_empty() {
-        return (0..rows.len()).map(|index| Match { index, marks: Vec::new() }).collect();
+        return (0..rows.len()).map(|index| FuzzyMatch { index, marks: Vec::new() }).collect();
     }
     let pattern = Pattern::parse(query, CaseMatching::Smart, Normalization::Smart);
     let mut matcher = Matcher::new(Config::DEFAULT.match_paths());
@@ -27,7 +27,7 @@ pub fn rank<S: AsRef<str>>(query: &str, rows: &[S]) -> Vec<Match> {
         places.clear();
         let text = Utf32Str::new(row, &mut chars);
         if let Some(score) = pattern.indices(text, &mut matcher, &mut places) {
-            found.push((std::cmp::Reverse(score), Match { index, marks: bytes(row, &mut places) }));
+            found.push((std::cmp::Reverse(score), FuzzyMatch { index, marks: bytes(row, &mut places) }));
         }
     }
     found.sort_by_key(|(score, _)| *score);

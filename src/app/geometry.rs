@@ -25,7 +25,7 @@ pub struct Anchor {
 
 /// Where the transcript is scrolled to.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
-pub enum Position {
+pub enum ScrollPosition {
     /// The newest row is at the bottom, and stays there.
     #[default]
     Tail,
@@ -53,7 +53,7 @@ pub struct Point {
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct Laid {
     /// The position with pending scrolling applied and clamped.
-    pub position: Position,
+    pub position: ScrollPosition,
     /// Rows of the transcript that are on the screen.
     pub page: u16,
     /// First screen row of the transcript.

@@ -7,14 +7,14 @@ use std::sync::Arc;
 use super::boot::Boot;
 use super::completion::Completion;
 use super::composer::Composer;
-use super::effect::{Effect, Request, Ticket};
+use super::effect::{Effect, ShellRequest, Ticket};
 use super::geometry::{Laid, Size};
 use super::keymap::Keymap;
 use super::msg::Millis;
 use super::overlay::Overlay;
 use super::printable::Printable;
 use super::status::Status;
-use super::transcript::{Body, Transcript};
+use super::transcript::{EntryBody, Transcript};
 use super::trust::TrustView;
 use crate::agent::protocol::event::NoticeLevel;
 use crate::agent::protocol::model::Model as AiModel;
@@ -134,16 +134,16 @@ impl Model {
             boot: Arc::new(boot),
         };
         model.transcript.thinking_hidden = model.boot.hide_thinking;
-        model.transcript.push(Body::Welcome);
+        model.transcript.push(EntryBody::Welcome);
         let boot = Arc::clone(&model.boot);
         for text in boot.notices.iter().chain(&complaints) {
             model.transcript.notice(NoticeLevel::Warning, text, None);
         }
         let mut effects = Vec::new();
-        model.ask(Purpose::History, Request::History, &mut effects);
-        model.ask(Purpose::Branch, Request::Branch, &mut effects);
+        model.ask(Purpose::History, ShellRequest::History, &mut effects);
+        model.ask(Purpose::Branch, ShellRequest::Branch, &mut effects);
         if boot.demo {
-            model.ask(Purpose::Servers, Request::Servers, &mut effects);
+            model.ask(Purpose::Servers, ShellRequest::Servers, &mut effects);
         }
         if !boot.instructions.is_empty() {
             let text = format!("instructions: {}", boot.instructions.join(", "));
@@ -190,7 +190,12 @@ impl Model {
     }
 
     /// Asks for something; the answer will be used as `purpose` says.
-    pub(super) fn ask(&mut self, purpose: Purpose, request: Request, effects: &mut Vec<Effect>) -> Ticket {
+    pub(super) fn ask(
+        &mut self,
+        purpose: Purpose,
+        request: ShellRequest,
+        effects: &mut Vec<Effect>,
+    ) -> Ticket {
         let ticket = self.expect(purpose);
         effects.push(Effect::Ask(ticket, request));
         ticket

@@ -5,7 +5,7 @@
 
 use serde::{Deserialize, Serialize};
 
-use super::effect::{Reply, Ticket};
+use super::effect::{ShellReply, Ticket};
 use super::geometry::{Laid, Size};
 use super::key::{Key, Mouse};
 use crate::agent::AgentEvent;
@@ -39,7 +39,7 @@ pub enum Msg {
     /// The agent told something.
     Agent(AgentEvent),
     /// A request was answered; see [`super::effect::Request`].
-    Finished(Ticket, Reply),
+    Finished(Ticket, ShellReply),
     /// A frame was laid out.
     Laid(Laid),
     /// The program was continued after a stop; the screen was drawn anew.

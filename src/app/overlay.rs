@@ -12,7 +12,7 @@ use crate::agent::protocol::event::Question;
 
 /// What an overlay or the composer answers to a key.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub enum Outcome<T> {
+pub enum KeyOutcome<T> {
     /// The key means nothing here.
     Ignored,
     /// The key was used up.
@@ -48,31 +48,31 @@ impl Overlay {
 }
 
 /// The scroll of the help overlay after a key.
-pub fn help_key(scroll: usize, key: Key, page: usize) -> Outcome<usize> {
+pub fn help_key(scroll: usize, key: Key, page: usize) -> KeyOutcome<usize> {
     let page = page.max(1);
     match (key.code, key.mods) {
         (KeyCode::Esc | KeyCode::Enter | KeyCode::F(1), _) | (KeyCode::Char('q'), Mods::NONE) => {
-            Outcome::Closed
+            KeyOutcome::Closed
         }
-        (KeyCode::Char('c'), Mods::CTRL) => Outcome::Closed,
-        (KeyCode::Up | KeyCode::Char('k'), _) => Outcome::Done(scroll.saturating_sub(1)),
-        (KeyCode::Down | KeyCode::Char('j'), _) => Outcome::Done(scroll.saturating_add(1)),
-        (KeyCode::PageUp, _) => Outcome::Done(scroll.saturating_sub(page)),
-        (KeyCode::PageDown | KeyCode::Char(' '), _) => Outcome::Done(scroll.saturating_add(page)),
-        (KeyCode::Home, _) => Outcome::Done(0),
-        (KeyCode::End, _) => Outcome::Done(usize::MAX),
-        _ => Outcome::Ignored,
+        (KeyCode::Char('c'), Mods::CTRL) => KeyOutcome::Closed,
+        (KeyCode::Up | KeyCode::Char('k'), _) => KeyOutcome::Done(scroll.saturating_sub(1)),
+        (KeyCode::Down | KeyCode::Char('j'), _) => KeyOutcome::Done(scroll.saturating_add(1)),
+        (KeyCode::PageUp, _) => KeyOutcome::Done(scroll.saturating_sub(page)),
+        (KeyCode::PageDown | KeyCode::Char(' '), _) => KeyOutcome::Done(scroll.saturating_add(page)),
+        (KeyCode::Home, _) => KeyOutcome::Done(0),
+        (KeyCode::End, _) => KeyOutcome::Done(usize::MAX),
+        _ => KeyOutcome::Ignored,
     }
 }
 
 /// The answer to a key while a vendor's key is typed: the key itself at the end.
-pub fn login_key(line: &mut LineEdit, key: Key) -> Outcome<Hidden> {
+pub fn login_key(line: &mut LineEdit, key: Key) -> KeyOutcome<Hidden> {
     match (key.code, key.mods) {
-        (KeyCode::Esc, _) | (KeyCode::Char('c'), Mods::CTRL) => Outcome::Closed,
-        (KeyCode::Enter, _) if line.text().trim().is_empty() => Outcome::Handled,
-        (KeyCode::Enter, _) => Outcome::Done(Hidden(line.text().trim().to_owned())),
-        _ if line.key(key) => Outcome::Handled,
-        _ => Outcome::Ignored,
+        (KeyCode::Esc, _) | (KeyCode::Char('c'), Mods::CTRL) => KeyOutcome::Closed,
+        (KeyCode::Enter, _) if line.text().trim().is_empty() => KeyOutcome::Handled,
+        (KeyCode::Enter, _) => KeyOutcome::Done(Hidden(line.text().trim().to_owned())),
+        _ if line.key(key) => KeyOutcome::Handled,
+        _ => KeyOutcome::Ignored,
     }
 }
 
@@ -85,21 +85,21 @@ pub fn options(question: &Question) -> Vec<String> {
 }
 
 /// The answer to a key while the agent asks.
-pub fn asked_key(question: &Question, selected: &mut usize, key: Key) -> Outcome<Answer> {
+pub fn asked_key(question: &Question, selected: &mut usize, key: Key) -> KeyOutcome<Answer> {
     let options = options(question);
     match (key.code, key.mods) {
-        (KeyCode::Esc, _) | (KeyCode::Char('c'), Mods::CTRL) => return Outcome::Done(Answer::Cancelled),
+        (KeyCode::Esc, _) | (KeyCode::Char('c'), Mods::CTRL) => return KeyOutcome::Done(Answer::Cancelled),
         (KeyCode::Up, _) => *selected = selected.saturating_sub(1),
         (KeyCode::Down, _) => *selected = (*selected + 1).min(options.len().saturating_sub(1)),
         (KeyCode::Enter, _) => {
-            return Outcome::Done(match question {
+            return KeyOutcome::Done(match question {
                 Question::Confirm { .. } => Answer::Confirmed(*selected == 0),
                 Question::Select { .. } => {
                     options.get(*selected).cloned().map_or(Answer::Cancelled, Answer::Value)
                 }
             });
         }
-        _ => return Outcome::Ignored,
+        _ => return KeyOutcome::Ignored,
     }
-    Outcome::Handled
+    KeyOutcome::Handled
 }

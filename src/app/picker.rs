@@ -7,16 +7,16 @@ use std::collections::BTreeSet;
 
 use super::effect::Ticket;
 use super::fuzzy;
-use super::fuzzy::Match;
+use super::fuzzy::FuzzyMatch;
 use super::key::{Key, KeyCode, Mods};
 use super::line_edit::LineEdit;
-use super::overlay::Outcome;
+use super::overlay::KeyOutcome;
 use super::printable::Printable;
 use crate::agent::session::search::LastExchange;
 
 /// What the rows are, and so what choosing one means.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Kind {
+pub enum PickerKind {
     /// Sessions of this directory, or of all.
     Sessions {
         all: bool,
@@ -32,7 +32,7 @@ pub enum Kind {
 
 /// A row.
 #[derive(Clone, Debug, Default, PartialEq)]
-pub struct Row {
+pub struct PickerRow {
     /// What is answered when it is chosen.
     pub key: String,
     pub title: Printable,
@@ -44,7 +44,7 @@ pub struct Row {
 
 /// What the person did with a row.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub enum Choice {
+pub enum PickerChoice {
     Pick(String),
     Delete(String),
     /// Give the row this name.
@@ -56,15 +56,15 @@ pub enum Choice {
 /// The list.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Picker {
-    pub kind: Kind,
+    pub kind: PickerKind,
     pub title: &'static str,
     /// More rows are on their way.
     pub loading: bool,
     /// What to say when there is no row at all.
     pub empty: &'static str,
     query: LineEdit,
-    rows: Vec<Row>,
-    shown: Vec<Match>,
+    rows: Vec<PickerRow>,
+    shown: Vec<FuzzyMatch>,
     selected: usize,
     /// The row whose deletion waits for a second press.
     doomed: Option<String>,
@@ -80,7 +80,7 @@ pub struct Picker {
 
 impl Picker {
     /// An empty list that waits for rows.
-    pub fn new(kind: Kind, title: &'static str, empty: &'static str) -> Self {
+    pub fn new(kind: PickerKind, title: &'static str, empty: &'static str) -> Self {
         Picker {
             kind,
             title,
@@ -110,12 +110,12 @@ impl Picker {
     }
 
     /// All rows there are.
-    pub fn rows(&self) -> &[Row] {
+    pub fn rows(&self) -> &[PickerRow] {
         &self.rows
     }
 
     /// The rows that match, best first, with their marks.
-    pub fn shown(&self) -> impl Iterator<Item = (&Row, &[usize])> + '_ {
+    pub fn shown(&self) -> impl Iterator<Item = (&PickerRow, &[usize])> + '_ {
         self.shown.iter().filter_map(|found| Some((self.rows.get(found.index)?, found.marks.as_slice())))
     }
 
@@ -169,7 +169,7 @@ impl Picker {
     }
 
     /// Adds rows; the selection stays on its row.
-    pub fn add(&mut self, rows: Vec<Row>) {
+    pub fn add(&mut self, rows: Vec<PickerRow>) {
         let moved = self.selected > 0 || self.renaming.is_some();
         let keep = self.selected_key().filter(|_| moved).map(str::to_owned);
         let first = self.rows.is_empty();
@@ -206,24 +206,24 @@ impl Picker {
     }
 
     /// Takes a key; `page` is the number of rows on the screen.
-    pub fn key(&mut self, key: Key, page: usize) -> Outcome<Choice> {
+    pub fn key(&mut self, key: Key, page: usize) -> KeyOutcome<PickerChoice> {
         if let Some(line) = self.renaming.take() {
             return self.rename(line, key);
         }
         let doomed = self.doomed.take();
         let chosen = || self.selected_key().map(str::to_owned);
         match (key.code, key.mods) {
-            (KeyCode::Esc, _) | (KeyCode::Char('c'), Mods::CTRL) => return Outcome::Closed,
+            (KeyCode::Esc, _) | (KeyCode::Char('c'), Mods::CTRL) => return KeyOutcome::Closed,
             (KeyCode::Enter, _) => {
-                return chosen().map_or(Outcome::Handled, |key| Outcome::Done(Choice::Pick(key)));
+                return chosen().map_or(KeyOutcome::Handled, |key| KeyOutcome::Done(PickerChoice::Pick(key)));
             }
-            (KeyCode::Tab, _) if matches!(self.kind, Kind::Sessions { .. }) => {
-                return Outcome::Done(Choice::Scope);
+            (KeyCode::Tab, _) if matches!(self.kind, PickerKind::Sessions { .. }) => {
+                return KeyOutcome::Done(PickerChoice::Scope);
             }
-            (KeyCode::Char('d'), Mods::CTRL) if matches!(self.kind, Kind::Sessions { .. }) => {
+            (KeyCode::Char('d'), Mods::CTRL) if matches!(self.kind, PickerKind::Sessions { .. }) => {
                 return self.delete(doomed);
             }
-            (KeyCode::Char('r'), Mods::CTRL) if matches!(self.kind, Kind::Sessions { .. }) => {
+            (KeyCode::Char('r'), Mods::CTRL) if matches!(self.kind, PickerKind::Sessions { .. }) => {
                 self.renaming = self.selected_key().map(|_| LineEdit::default());
             }
             (KeyCode::Up, _) | (KeyCode::Char('p'), Mods::CTRL) => self.step(-1),
@@ -233,9 +233,9 @@ impl Picker {
             (KeyCode::Home, _) => self.selected = 0,
             (KeyCode::End, _) => self.selected = self.shown.len().saturating_sub(1),
             _ if self.query.key(key) => self.refilter(),
-            _ => return Outcome::Ignored,
+            _ => return KeyOutcome::Ignored,
         }
-        Outcome::Handled
+        KeyOutcome::Handled
     }
 
     /// Adds pasted text to the query.
@@ -249,29 +249,29 @@ impl Picker {
         }
     }
 
-    fn rename(&mut self, mut line: LineEdit, key: Key) -> Outcome<Choice> {
+    fn rename(&mut self, mut line: LineEdit, key: Key) -> KeyOutcome<PickerChoice> {
         match (key.code, key.mods) {
-            (KeyCode::Esc, _) | (KeyCode::Char('c'), Mods::CTRL) => return Outcome::Handled,
+            (KeyCode::Esc, _) | (KeyCode::Char('c'), Mods::CTRL) => return KeyOutcome::Handled,
             (KeyCode::Enter, _) => {
                 let name = line.text().trim().to_owned();
                 return match self.selected_key().map(str::to_owned).filter(|_| !name.is_empty()) {
-                    Some(key) => Outcome::Done(Choice::Rename(key, name)),
-                    None => Outcome::Handled,
+                    Some(key) => KeyOutcome::Done(PickerChoice::Rename(key, name)),
+                    None => KeyOutcome::Handled,
                 };
             }
             _ => drop(line.key(key)),
         }
         self.renaming = Some(line);
-        Outcome::Handled
+        KeyOutcome::Handled
     }
 
-    fn delete(&mut self, doomed: Option<String>) -> Outcome<Choice> {
-        let Some(key) = self.selected_key().map(str::to_owned) else { return Outcome::Handled };
+    fn delete(&mut self, doomed: Option<String>) -> KeyOutcome<PickerChoice> {
+        let Some(key) = self.selected_key().map(str::to_owned) else { return KeyOutcome::Handled };
         if doomed.as_ref() == Some(&key) {
-            return Outcome::Done(Choice::Delete(key));
+            return KeyOutcome::Done(PickerChoice::Delete(key));
         }
         self.doomed = Some(key);
-        Outcome::Handled
+        KeyOutcome::Handled
     }
 
     fn step(&mut self, by: isize) {
@@ -298,9 +298,9 @@ impl Picker {
             return;
         }
         let by_title: BTreeSet<usize> = self.shown.iter().map(|found| found.index).collect();
-        let said = |(index, row): (usize, &Row)| {
+        let said = |(index, row): (usize, &PickerRow)| {
             let also = self.found.contains(&row.key) && !by_title.contains(&index);
-            also.then(|| Match { index, marks: Vec::new() })
+            also.then(|| FuzzyMatch { index, marks: Vec::new() })
         };
         self.shown.extend(self.rows.iter().enumerate().filter_map(said));
     }
@@ -311,16 +311,16 @@ mod tests {
     use super::*;
 
     fn picker(titles: &[&str]) -> Picker {
-        let mut picker = Picker::new(Kind::Sessions { all: false }, "Sessions", "none");
+        let mut picker = Picker::new(PickerKind::Sessions { all: false }, "Sessions", "none");
         picker.add(titles.iter().map(|title| row(title)).collect());
         picker
     }
 
-    fn row(title: &str) -> Row {
-        Row { key: title.to_owned(), title: Printable::line(title), ..Row::default() }
+    fn row(title: &str) -> PickerRow {
+        PickerRow { key: title.to_owned(), title: Printable::line(title), ..PickerRow::default() }
     }
 
-    fn press(picker: &mut Picker, keys: &str) -> Vec<Outcome<Choice>> {
+    fn press(picker: &mut Picker, keys: &str) -> Vec<KeyOutcome<PickerChoice>> {
         keys.split(' ').map(|key| picker.key(key.parse().expect(key), 10)).collect()
     }
 
@@ -330,10 +330,10 @@ mod tests {
         press(&mut picker, "down down up");
         assert_eq!(picker.selected_key(), Some("beta"));
         press(&mut picker, "g m");
-        assert_eq!(press(&mut picker, "enter"), [Outcome::Done(Choice::Pick("gamma".into()))]);
+        assert_eq!(press(&mut picker, "enter"), [KeyOutcome::Done(PickerChoice::Pick("gamma".into()))]);
         press(&mut picker, "x");
-        assert_eq!(press(&mut picker, "enter"), [Outcome::Handled], "nothing to pick");
-        assert_eq!(press(&mut picker, "esc"), [Outcome::Closed]);
+        assert_eq!(press(&mut picker, "enter"), [KeyOutcome::Handled], "nothing to pick");
+        assert_eq!(press(&mut picker, "esc"), [KeyOutcome::Closed]);
     }
 
     #[test]
@@ -347,7 +347,7 @@ mod tests {
     #[test]
     fn what_is_done_to_a_row_is_done_to_that_row() {
         let renamed = |picker: &mut Picker| press(picker, "x enter").pop();
-        let rename = |key: &str| Some(Outcome::Done(Choice::Rename(key.into(), "x".into())));
+        let rename = |key: &str| Some(KeyOutcome::Done(PickerChoice::Rename(key.into(), "x".into())));
         let mut three = picker(&["alpha", "beta", "gamma"]);
         press(&mut three, "down ctrl+r");
         three.remove("alpha");
@@ -364,11 +364,11 @@ mod tests {
     #[test]
     fn deleting_asks_twice() {
         let mut picker = picker(&["alpha", "beta"]);
-        assert_eq!(press(&mut picker, "ctrl+d"), [Outcome::Handled]);
+        assert_eq!(press(&mut picker, "ctrl+d"), [KeyOutcome::Handled]);
         assert_eq!(picker.doomed(), Some("alpha"));
         press(&mut picker, "down");
         assert_eq!(picker.doomed(), None, "another key takes it back");
         let answers = press(&mut picker, "ctrl+d ctrl+d");
-        assert_eq!(answers.last(), Some(&Outcome::Done(Choice::Delete("beta".into()))));
+        assert_eq!(answers.last(), Some(&KeyOutcome::Done(PickerChoice::Delete("beta".into()))));
     }
 }

@@ -2,7 +2,7 @@
 //!
 //! Text of models, tools, files and sessions may hold anything: escape sequences that write to
 //! the clipboard, bidirectional controls that reverse what is read, marks stacked over ten rows.
-//! One state machine, [`Cleaner`], turns such characters into visible marks. It works character by
+//! One state machine, [`Sanitizer`], turns such characters into visible marks. It works character by
 //! character, so a stream may be cut anywhere and the result is the same.
 //!
 //! It never interprets colour sequences: that is [`super::ansi`]. The raw text stays in the session
@@ -32,7 +32,7 @@ const LINE_END: char = '⏎';
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Printable {
     text: String,
-    cleaner: Cleaner,
+    cleaner: Sanitizer,
 }
 
 impl Printable {
@@ -110,7 +110,7 @@ pub fn printable_line(text: &str) -> Cow<'_, str> {
 
 /// What a stream has to remember between two pieces, apart from the text itself.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
-pub struct Cleaner {
+pub struct Sanitizer {
     /// Cells since the start of the line, for tab stops.
     column: usize,
     /// Combining marks since the last base character.
@@ -123,7 +123,7 @@ pub struct Cleaner {
     returned: bool,
 }
 
-impl Cleaner {
+impl Sanitizer {
     /// Appends `text`, made safe, to `out`, whose last line is the one this value describes.
     pub fn feed(&mut self, out: &mut String, text: &str) {
         let mut rest = text;

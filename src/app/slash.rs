@@ -28,7 +28,7 @@ pub enum Slash {
 
 /// A row of the table.
 #[derive(Clone, Copy, Debug)]
-pub struct Row {
+pub struct CommandRow {
     pub slash: Slash,
     /// Without the slash.
     pub name: &'static str,
@@ -38,12 +38,12 @@ pub struct Row {
     pub help: &'static str,
 }
 
-const fn row(slash: Slash, name: &'static str, arguments: &'static str, help: &'static str) -> Row {
-    Row { slash, name, arguments, help }
+const fn row(slash: Slash, name: &'static str, arguments: &'static str, help: &'static str) -> CommandRow {
+    CommandRow { slash, name, arguments, help }
 }
 
 /// All commands, in the order in which people are shown them.
-pub const TABLE: &[Row] = &[
+pub const TABLE: &[CommandRow] = &[
     row(Slash::Model, "model", "[name]", "choose a model"),
     row(Slash::Thinking, "thinking", "[level]", "choose how hard the model thinks"),
     row(Slash::Resume, "resume", "", "open an earlier session"),
@@ -72,7 +72,7 @@ pub const TABLE: &[Row] = &[
 
 /// A line the person sent, as a command: the row and what followed. None when the line is no
 /// command; `Err` holds the word when there is no such command.
-pub fn parse(line: &str) -> Option<Result<(&'static Row, &str), &str>> {
+pub fn parse(line: &str) -> Option<Result<(&'static CommandRow, &str), &str>> {
     let rest = line.strip_prefix('/')?;
     let (word, arguments) = rest.split_once(char::is_whitespace).unwrap_or((rest, ""));
     let looks_like_a_command =

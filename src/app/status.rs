@@ -42,7 +42,7 @@ pub enum Activity {
 
 /// A run of the agent.
 #[derive(Clone, Debug, PartialEq)]
-pub struct Run {
+pub struct AgentRun {
     pub since: Millis,
     pub activity: Activity,
     /// When the activity began.
@@ -54,7 +54,7 @@ pub struct Run {
 /// The agent as seen from outside.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Status {
-    pub run: Option<Run>,
+    pub run: Option<AgentRun>,
     pub session: SessionInfo,
     /// What the session began with, where that is known: its title as long as it has no name.
     pub began: Option<Printable>,
@@ -125,7 +125,7 @@ impl Status {
     }
 
     fn begin(&mut self, activity: Activity, now: Millis) {
-        self.run = Some(Run { since: now, activity, activity_since: now, stopping: false });
+        self.run = Some(AgentRun { since: now, activity, activity_since: now, stopping: false });
     }
 
     /// The share of the context window in use, in percent; none when either is unknown.

@@ -9,15 +9,15 @@ use std::collections::BTreeSet;
 
 use super::key::{Key, KeyCode, Mods};
 use super::line_edit::LineEdit;
-use super::overlay::Outcome;
+use super::overlay::KeyOutcome;
 use super::time_format::Times;
 use crate::agent::protocol::command::Parting;
 use crate::agent::session::outline::{Outline, OutlineRow, RowKind};
-pub use filter::Filter;
+pub use filter::TreeFilter;
 
 /// A row as it is laid out.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Shown {
+pub struct TreeRow {
     /// Its place in the outline.
     pub row: usize,
     /// The lines that lead to it from where the tree parts.
@@ -32,7 +32,7 @@ pub struct Shown {
 
 /// What the keys are for at the moment.
 #[derive(Clone, Debug, PartialEq)]
-pub enum Step {
+pub enum TreeStep {
     Browse,
     /// A label for the selected row is being typed.
     Label(LineEdit),
@@ -51,7 +51,7 @@ pub const WAYS: [&str; 3] = [
 
 /// What the person decided.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub enum Choice {
+pub enum TreeChoice {
     /// Go on from this entry.
     Go { entry_id: String, summary: Option<Parting> },
     /// Begin a session with what stands before this message.
@@ -70,16 +70,16 @@ pub struct TreeView {
     outline: Outline,
     /// Rows are on their way.
     pub loading: bool,
-    shown: Vec<Shown>,
+    shown: Vec<TreeRow>,
     selected: usize,
     /// The row that was selected before nothing was left to select.
     lost: Option<usize>,
-    pub filter: Filter,
+    pub filter: TreeFilter,
     folded: BTreeSet<String>,
     query: LineEdit,
     /// When rows were written is shown so.
     pub times: Times,
-    pub step: Step,
+    pub step: TreeStep,
 }
 
 impl Default for TreeView {
@@ -90,11 +90,11 @@ impl Default for TreeView {
             shown: Vec::new(),
             selected: 0,
             lost: None,
-            filter: Filter::default(),
+            filter: TreeFilter::default(),
             folded: BTreeSet::new(),
             query: LineEdit::default(),
             times: Times::default(),
-            step: Step::Browse,
+            step: TreeStep::Browse,
         }
     }
 }
@@ -112,7 +112,7 @@ impl TreeView {
     }
 
     /// The rows as laid out.
-    pub fn shown(&self) -> &[Shown] {
+    pub fn shown(&self) -> &[TreeRow] {
         &self.shown
     }
 
@@ -137,34 +137,34 @@ impl TreeView {
     }
 
     /// Takes a key; `page` is the number of rows on the screen.
-    pub fn key(&mut self, key: Key, page: usize) -> Outcome<Choice> {
-        match std::mem::replace(&mut self.step, Step::Browse) {
-            Step::Browse => self.browse(key, page),
-            Step::Label(line) => self.label(line, key),
-            Step::Leave(way) => self.leave(way, key),
-            Step::Wish(line) => self.wish(line, key),
+    pub fn key(&mut self, key: Key, page: usize) -> KeyOutcome<TreeChoice> {
+        match std::mem::replace(&mut self.step, TreeStep::Browse) {
+            TreeStep::Browse => self.browse(key, page),
+            TreeStep::Label(line) => self.label(line, key),
+            TreeStep::Leave(way) => self.leave(way, key),
+            TreeStep::Wish(line) => self.wish(line, key),
         }
     }
 
     /// Adds pasted text to what is typed.
     pub fn paste(&mut self, text: &str) {
         match &mut self.step {
-            Step::Browse => {
+            TreeStep::Browse => {
                 self.query.paste(text);
                 self.relay();
             }
-            Step::Label(line) | Step::Wish(line) => line.paste(text),
-            Step::Leave(_) => {}
+            TreeStep::Label(line) | TreeStep::Wish(line) => line.paste(text),
+            TreeStep::Leave(_) => {}
         }
     }
 
-    fn browse(&mut self, key: Key, page: usize) -> Outcome<Choice> {
+    fn browse(&mut self, key: Key, page: usize) -> KeyOutcome<TreeChoice> {
         match (key.code, key.mods) {
             (KeyCode::Esc, _) if !self.query.text().is_empty() => {
                 self.query = LineEdit::default();
                 self.relay();
             }
-            (KeyCode::Esc, _) | (KeyCode::Char('c'), Mods::CTRL) => return Outcome::Closed,
+            (KeyCode::Esc, _) | (KeyCode::Char('c'), Mods::CTRL) => return KeyOutcome::Closed,
             (KeyCode::Enter, _) => return self.enter(),
             (KeyCode::Up, _) | (KeyCode::Char('p'), Mods::CTRL) => self.step_by(-1),
             (KeyCode::Down, _) | (KeyCode::Char('n'), Mods::CTRL) => self.step_by(1),
@@ -179,31 +179,31 @@ impl TreeView {
             (KeyCode::Char('t'), Mods::CTRL) => self.times = self.times.next(),
             (KeyCode::Char('l'), Mods::CTRL) => {
                 let label = self.selected_row().map(|row| row.label.clone().unwrap_or_default());
-                self.step = label.map_or(Step::Browse, |label| Step::Label(LineEdit::new(label)));
+                self.step = label.map_or(TreeStep::Browse, |label| TreeStep::Label(LineEdit::new(label)));
             }
             (KeyCode::Char('f'), Mods::CTRL) => {
                 return match self.selected_row() {
                     Some(row) if row.kind == RowKind::User => {
-                        Outcome::Done(Choice::Fork { entry_id: row.id.clone() })
+                        KeyOutcome::Done(TreeChoice::Fork { entry_id: row.id.clone() })
                     }
-                    Some(_) => Outcome::Done(Choice::NotYours),
-                    None => Outcome::Handled,
+                    Some(_) => KeyOutcome::Done(TreeChoice::NotYours),
+                    None => KeyOutcome::Handled,
                 };
             }
             _ if self.query.key(key) => self.relay(),
-            _ => return Outcome::Ignored,
+            _ => return KeyOutcome::Ignored,
         }
-        Outcome::Handled
+        KeyOutcome::Handled
     }
 
-    fn enter(&mut self) -> Outcome<Choice> {
-        let Some(shown) = self.shown.get(self.selected) else { return Outcome::Handled };
+    fn enter(&mut self) -> KeyOutcome<TreeChoice> {
+        let Some(shown) = self.shown.get(self.selected) else { return KeyOutcome::Handled };
         let user = self.row(shown.row).is_some_and(|row| row.kind == RowKind::User);
         if !user && self.stands_at(shown.row) {
-            return Outcome::Done(Choice::Here);
+            return KeyOutcome::Done(TreeChoice::Here);
         }
-        self.step = Step::Leave(0);
-        Outcome::Handled
+        self.step = TreeStep::Leave(0);
+        KeyOutcome::Handled
     }
 
     /// Whether nothing but settings came after that row. The row that is marked as current may
@@ -219,42 +219,42 @@ impl TreeView {
         false
     }
 
-    fn label(&mut self, mut line: LineEdit, key: Key) -> Outcome<Choice> {
+    fn label(&mut self, mut line: LineEdit, key: Key) -> KeyOutcome<TreeChoice> {
         match (key.code, key.mods) {
-            (KeyCode::Esc, _) | (KeyCode::Char('c'), Mods::CTRL) => return Outcome::Handled,
+            (KeyCode::Esc, _) | (KeyCode::Char('c'), Mods::CTRL) => return KeyOutcome::Handled,
             (KeyCode::Enter, _) => {
-                let Some(row) = self.selected_row() else { return Outcome::Handled };
+                let Some(row) = self.selected_row() else { return KeyOutcome::Handled };
                 let label = Some(line.text().trim().to_owned()).filter(|label| !label.is_empty());
-                return Outcome::Done(Choice::Label { entry_id: row.id.clone(), label });
+                return KeyOutcome::Done(TreeChoice::Label { entry_id: row.id.clone(), label });
             }
             _ => drop(line.key(key)),
         }
-        self.step = Step::Label(line);
-        Outcome::Handled
+        self.step = TreeStep::Label(line);
+        KeyOutcome::Handled
     }
 
-    fn leave(&mut self, way: usize, key: Key) -> Outcome<Choice> {
+    fn leave(&mut self, way: usize, key: Key) -> KeyOutcome<TreeChoice> {
         let way = match (key.code, key.mods) {
-            (KeyCode::Esc, _) | (KeyCode::Char('c'), Mods::CTRL) => return Outcome::Handled,
+            (KeyCode::Esc, _) | (KeyCode::Char('c'), Mods::CTRL) => return KeyOutcome::Handled,
             (KeyCode::Up, _) => way.saturating_sub(1),
             (KeyCode::Down, _) => (way + 1).min(WAYS.len() - 1),
             (KeyCode::Enter, _) if way == 0 => return self.go(None),
             (KeyCode::Enter, _) if way == 1 => return self.go(Some(Parting::default())),
             (KeyCode::Enter, _) => {
-                self.step = Step::Wish(LineEdit::default());
-                return Outcome::Handled;
+                self.step = TreeStep::Wish(LineEdit::default());
+                return KeyOutcome::Handled;
             }
             _ => way,
         };
-        self.step = Step::Leave(way);
-        Outcome::Handled
+        self.step = TreeStep::Leave(way);
+        KeyOutcome::Handled
     }
 
-    fn wish(&mut self, mut line: LineEdit, key: Key) -> Outcome<Choice> {
+    fn wish(&mut self, mut line: LineEdit, key: Key) -> KeyOutcome<TreeChoice> {
         match (key.code, key.mods) {
             (KeyCode::Esc, _) | (KeyCode::Char('c'), Mods::CTRL) => {
-                self.step = Step::Leave(2);
-                return Outcome::Handled;
+                self.step = TreeStep::Leave(2);
+                return KeyOutcome::Handled;
             }
             (KeyCode::Enter, _) => {
                 let wish = Some(line.text().trim().to_owned()).filter(|wish| !wish.is_empty());
@@ -262,14 +262,14 @@ impl TreeView {
             }
             _ => drop(line.key(key)),
         }
-        self.step = Step::Wish(line);
-        Outcome::Handled
+        self.step = TreeStep::Wish(line);
+        KeyOutcome::Handled
     }
 
-    fn go(&self, summary: Option<Parting>) -> Outcome<Choice> {
+    fn go(&self, summary: Option<Parting>) -> KeyOutcome<TreeChoice> {
         match self.selected_row() {
-            Some(row) => Outcome::Done(Choice::Go { entry_id: row.id.clone(), summary }),
-            None => Outcome::Handled,
+            Some(row) => KeyOutcome::Done(TreeChoice::Go { entry_id: row.id.clone(), summary }),
+            None => KeyOutcome::Handled,
         }
     }
 
@@ -391,7 +391,7 @@ impl TreeView {
             let id = rows.get(at).map(|row| row.id.as_str()).unwrap_or_default();
             let under = children.get(at).map(Vec::as_slice).unwrap_or_default();
             let folded = words.is_empty() && !under.is_empty() && self.folded.contains(id);
-            shown.push(Shown {
+            shown.push(TreeRow {
                 row: at,
                 lead,
                 folded,
@@ -453,7 +453,7 @@ mod tests {
     }
 
     fn drawn(view: &TreeView) -> Vec<String> {
-        let row = |shown: &Shown| {
+        let row = |shown: &TreeRow| {
             let id = &view.row(shown.row).unwrap().id;
             let mark = if shown.current { "*" } else { "" };
             let fold = if shown.folded { "+" } else { "" };
@@ -462,8 +462,8 @@ mod tests {
         view.shown().iter().map(row).collect()
     }
 
-    fn press(view: &mut TreeView, keys: &str) -> Outcome<Choice> {
-        let mut last = Outcome::Ignored;
+    fn press(view: &mut TreeView, keys: &str) -> KeyOutcome<TreeChoice> {
+        let mut last = KeyOutcome::Ignored;
         for key in keys.split(' ') {
             last = view.key(key.parse().expect(key), 10);
         }
@@ -494,31 +494,31 @@ mod tests {
         press(&mut view, "t e x t space e");
         assert_eq!(drawn(&view), ["a", "b", "├ c", "└ d", "  t", "  e*"], "a search looks into folds");
         press(&mut view, "backspace backspace backspace backspace backspace backspace e");
-        assert_eq!(press(&mut view, "esc"), Outcome::Handled);
+        assert_eq!(press(&mut view, "esc"), KeyOutcome::Handled);
         let selected = view.selected();
         press(&mut view, "n o t h e r e esc");
         assert_eq!(view.selected(), selected, "the place is kept where nothing matches");
-        assert_eq!(press(&mut view, "esc"), Outcome::Closed);
+        assert_eq!(press(&mut view, "esc"), KeyOutcome::Closed);
     }
 
     #[test]
     fn a_choice_says_where_to_go_and_how() {
-        let go = |summary| Outcome::Done(Choice::Go { entry_id: "c".into(), summary });
+        let go = |summary| KeyOutcome::Done(TreeChoice::Go { entry_id: "c".into(), summary });
         let wish = Some(Parting { instructions: Some("xy".into()) });
         let cases = [
-            ("enter", Outcome::Done(Choice::Here)),
+            ("enter", KeyOutcome::Done(TreeChoice::Here)),
             ("up up up enter enter", go(None)),
             ("up up up enter down enter", go(Some(Parting::default()))),
             ("up up up enter down down enter x y enter", go(wish)),
-            ("up up up enter esc enter esc", Outcome::Handled),
-            ("up up up ctrl+f", Outcome::Done(Choice::Fork { entry_id: "c".into() })),
-            ("ctrl+f", Outcome::Done(Choice::NotYours)),
-            ("z ctrl+f", Outcome::Handled),
+            ("up up up enter esc enter esc", KeyOutcome::Handled),
+            ("up up up ctrl+f", KeyOutcome::Done(TreeChoice::Fork { entry_id: "c".into() })),
+            ("ctrl+f", KeyOutcome::Done(TreeChoice::NotYours)),
+            ("z ctrl+f", KeyOutcome::Handled),
             (
                 "ctrl+l n enter",
-                Outcome::Done(Choice::Label { entry_id: "e".into(), label: Some("n".into()) }),
+                KeyOutcome::Done(TreeChoice::Label { entry_id: "e".into(), label: Some("n".into()) }),
             ),
-            ("ctrl+l enter", Outcome::Done(Choice::Label { entry_id: "e".into(), label: None })),
+            ("ctrl+l enter", KeyOutcome::Done(TreeChoice::Label { entry_id: "e".into(), label: None })),
         ];
         for (keys, expected) in cases {
             assert_eq!(press(&mut forked(), keys), expected, "{keys}");
@@ -527,10 +527,14 @@ mod tests {
 
     #[test]
     fn where_the_conversation_stands_is_not_what_a_search_leaves_of_it() {
-        let to_b = Outcome::Done(Choice::Go { entry_id: "b".into(), summary: None });
+        let to_b = KeyOutcome::Done(TreeChoice::Go { entry_id: "b".into(), summary: None });
         assert_eq!(press(&mut forked(), "t e x t space b enter enter"), to_b);
         let rows = [("a", "", RowKind::User), ("b", "a", RowKind::Assistant), ("s", "b", RowKind::Setting)];
-        assert_eq!(press(&mut view(&rows, 2), "enter"), Outcome::Done(Choice::Here), "a setting is no step");
+        assert_eq!(
+            press(&mut view(&rows, 2), "enter"),
+            KeyOutcome::Done(TreeChoice::Here),
+            "a setting is no step"
+        );
     }
 
     #[test]

@@ -3,21 +3,21 @@
 //! Pure. Who asks, and what follows from the answer, is in `update::trust`.
 
 use super::key::{Key, KeyCode, Mods};
-use super::overlay::Outcome;
+use super::overlay::KeyOutcome;
 use super::printable::Printable;
 use crate::agent::settings::folder::{ChangeKind, Folder};
 use crate::agent::settings::trust::Trust;
 
 /// The answers, in the order in which they are shown.
-pub const ANSWERS: [(Answer, &str); 3] = [
-    (Answer::Use, "use them, as they are shown here"),
-    (Answer::Later, "not now; ask again next time"),
-    (Answer::Never, "never use them"),
+pub const ANSWERS: [(TrustAnswer, &str); 3] = [
+    (TrustAnswer::Use, "use them, as they are shown here"),
+    (TrustAnswer::Later, "not now; ask again next time"),
+    (TrustAnswer::Never, "never use them"),
 ];
 
 /// What the person says of a folder's settings.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Answer {
+pub enum TrustAnswer {
     Use,
     Later,
     Never,
@@ -25,7 +25,7 @@ pub enum Answer {
 
 /// What a line of the question is.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Part {
+pub enum TrustLine {
     File,
     Same,
     Added,
@@ -67,7 +67,7 @@ impl TrustView {
     }
 
     /// What is in the files, or is different in them.
-    pub fn lines(&self) -> Vec<(Part, Printable)> {
+    pub fn lines(&self) -> Vec<(TrustLine, Printable)> {
         let mut lines = Vec::new();
         for change in &self.folder.changes {
             let kind = match change.kind {
@@ -76,12 +76,12 @@ impl TrustView {
                 ChangeKind::Changed => " is changed",
                 ChangeKind::Gone => " is gone",
             };
-            lines.push((Part::File, Printable::line(&format!("{}{kind}", change.file))));
+            lines.push((TrustLine::File, Printable::line(&format!("{}{kind}", change.file))));
             lines.extend(change.lines.iter().map(|line| {
                 let part = match line.chars().next() {
-                    Some('+') => Part::Added,
-                    Some('-') => Part::Removed,
-                    _ => Part::Same,
+                    Some('+') => TrustLine::Added,
+                    Some('-') => TrustLine::Removed,
+                    _ => TrustLine::Same,
                 };
                 (part, Printable::line(line))
             }));
@@ -90,20 +90,22 @@ impl TrustView {
     }
 
     /// A key; `page` is how many lines are shown at once.
-    pub fn key(&mut self, key: Key, page: usize) -> Outcome<Answer> {
+    pub fn key(&mut self, key: Key, page: usize) -> KeyOutcome<TrustAnswer> {
         let last = self.lines().len().saturating_sub(page.max(1));
         match (key.code, key.mods) {
-            (KeyCode::Esc, _) | (KeyCode::Char('c'), Mods::CTRL) => return Outcome::Done(Answer::Later),
+            (KeyCode::Esc, _) | (KeyCode::Char('c'), Mods::CTRL) => {
+                return KeyOutcome::Done(TrustAnswer::Later);
+            }
             (KeyCode::Up, _) => self.selected = self.selected.saturating_sub(1),
             (KeyCode::Down, _) => self.selected = (self.selected + 1).min(ANSWERS.len() - 1),
             (KeyCode::PageUp, _) => self.scroll = self.scroll.min(last).saturating_sub(page.max(1)),
             (KeyCode::PageDown, _) => self.scroll = self.scroll.saturating_add(page.max(1)).min(last),
             (KeyCode::Enter, _) => {
-                let answer = ANSWERS.get(self.selected).map_or(Answer::Later, |(answer, _)| *answer);
-                return Outcome::Done(answer);
+                let answer = ANSWERS.get(self.selected).map_or(TrustAnswer::Later, |(answer, _)| *answer);
+                return KeyOutcome::Done(answer);
             }
-            _ => return Outcome::Ignored,
+            _ => return KeyOutcome::Ignored,
         }
-        Outcome::Handled
+        KeyOutcome::Handled
     }
 }

@@ -8,8 +8,8 @@ use super::layout;
 use super::theme::{Theme, Token};
 use crate::app::Model;
 use crate::app::composer::layout::VisualRow;
-use crate::app::composer::segments::Kind;
-use crate::app::composer::{Composer, Mode};
+use crate::app::composer::segments::SegmentKind;
+use crate::app::composer::{Composer, InputMode};
 use crate::app::printable::printable_line;
 
 /// Draws the composer; the cursor's column and row.
@@ -18,9 +18,9 @@ pub fn draw(model: &Model, theme: &Theme, area: Rect, buffer: &mut Buffer) -> Op
         return None;
     }
     let (border, label, prompt) = match model.composer.mode() {
-        Mode::Prompt => (Token::composer(model.status.thinking), "", "> "),
-        Mode::Shell => (Token::ComposerShell, " shell: the model sees the output ", "$ "),
-        Mode::ShellOnly => (Token::ComposerShell, " shell: for you alone ", "$ "),
+        InputMode::Prompt => (Token::composer(model.status.thinking), "", "> "),
+        InputMode::Shell => (Token::ComposerShell, " shell: the model sees the output ", "$ "),
+        InputMode::ShellOnly => (Token::ComposerShell, " shell: for you alone ", "$ "),
     };
     let framed = area.height >= 3;
     let inner = if framed { Rect { y: area.y + 1, height: area.height - 2, ..area } } else { area };
@@ -62,7 +62,7 @@ fn text_of(composer: &Composer, row: &VisualRow, theme: &Theme) -> Line<'static>
     for unit in &row.units {
         let text = line.get(unit.bytes.clone()).unwrap_or("");
         match unit.kind {
-            Kind::Chip => {
+            SegmentKind::Chip => {
                 spans.push(Span::raw(std::mem::take(&mut plain)));
                 spans.push(Span::styled(text.to_owned(), theme.style(Token::Accent)));
             }

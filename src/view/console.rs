@@ -15,7 +15,7 @@ use crate::app::Model;
 use crate::app::action::Action;
 use crate::app::overlay::Overlay;
 use crate::app::printable::printable_line;
-use crate::app::transcript::shell::ShellPanel;
+use crate::app::transcript::command_panel::CommandPanel;
 use crate::tools::vt::{ScreenRow, TerminalScreen};
 
 /// Rows of a command's terminal in the composer's place; none while tau has the keyboard.
@@ -62,7 +62,7 @@ pub fn draw(model: &Model, theme: &Theme, area: Rect, buffer: &mut Buffer) -> Op
     cells(screen, first, theme, inner, buffer)
 }
 
-fn name(panel: &ShellPanel) -> String {
+fn name(panel: &CommandPanel) -> String {
     let line = panel.command.lines().next().unwrap_or("");
     let more = if panel.command.lines().nth(1).is_some() { " …" } else { "" };
     format!("{line}{more}")

@@ -8,7 +8,7 @@ use super::panel::{both_ends, seconds};
 use super::theme::{Theme, Token};
 use super::wrap;
 use crate::app::Model;
-use crate::app::status::{Activity, Run};
+use crate::app::status::{Activity, AgentRun};
 
 /// The spinner's pictures, one each tenth of a second.
 const SPINNER: [&str; 10] = ["⠋", "⠙", "⠹", "⠸", "⠼", "⠴", "⠦", "⠧", "⠇", "⠏"];
@@ -33,7 +33,7 @@ pub fn draw_activity(model: &Model, theme: &Theme, area: Rect, buffer: &mut Buff
     buffer.set_line(area.x, area.y, &both_ends(left, right, area.width), area.width);
 }
 
-fn activity(model: &Model, run: &Run) -> String {
+fn activity(model: &Model, run: &AgentRun) -> String {
     let spent = seconds(model.now - run.activity_since);
     if run.stopping {
         return "stopping".to_owned();

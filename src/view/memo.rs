@@ -16,17 +16,17 @@ const ROWS: usize = 20_000;
 
 /// What rows of the transcript depend on.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-pub struct Key {
+pub struct RowsKey {
     pub entry: EntryId,
     pub part: u32,
-    pub version: Version,
+    pub version: RowsVersion,
     pub width: u16,
     pub open: bool,
 }
 
 /// Which state of an entry a part shows.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-pub enum Version {
+pub enum RowsVersion {
     /// A closed block: the same in every revision, until the text is replaced as a whole.
     Closed { epoch: u32 },
     /// The entry as it is in a revision.
@@ -46,7 +46,7 @@ pub struct Memo {
     name: String,
     theme: Theme,
     highlighter: Highlighter,
-    parts: HashMap<Key, Rows>,
+    parts: HashMap<RowsKey, Rows>,
     held: usize,
 }
 
@@ -91,14 +91,14 @@ impl Memo {
     /// The rows of a part, rendered when they are not there.
     pub fn rows(
         &mut self,
-        key: Key,
+        key: RowsKey,
         render: impl FnOnce(&Theme, &mut Highlighter) -> Vec<Line<'static>>,
     ) -> Rows {
         if let Some(rows) = self.parts.get(&key) {
             return Arc::clone(rows);
         }
         let rows: Rows = render(&self.theme, &mut self.highlighter).into();
-        if key.version != Version::Passing {
+        if key.version != RowsVersion::Passing {
             self.held += rows.len();
             self.parts.insert(key, Arc::clone(&rows));
         }

@@ -17,10 +17,16 @@ use crate::app::printable::{Printable, printable_line};
 const WIDEST: u16 = 110;
 
 /// Where the cursor is, and how many rows of a list there is room for.
-pub type Place = (Option<(u16, u16)>, u16);
+pub type OverlayLayout = (Option<(u16, u16)>, u16);
 
 /// Draws an overlay; the cursor, and how many rows of a list there is room for.
-pub fn draw(model: &Model, overlay: &Overlay, theme: &Theme, area: Rect, buffer: &mut Buffer) -> Place {
+pub fn draw(
+    model: &Model,
+    overlay: &Overlay,
+    theme: &Theme,
+    area: Rect,
+    buffer: &mut Buffer,
+) -> OverlayLayout {
     match overlay {
         Overlay::Picker { picker, .. } => picker::draw(picker, theme, area, buffer),
         Overlay::Tree(view) => tree::draw(model, view, theme, area, buffer),

@@ -8,8 +8,8 @@ use super::theme::{Theme, Token};
 use super::{diff, terminal_text, wrap};
 use crate::app::msg::Millis;
 use crate::app::printable::Printable;
-use crate::app::transcript::panel::{CallState, Output, ToolPanel};
-use crate::app::transcript::shell::{ShellEnd, ShellPanel};
+use crate::app::transcript::command_panel::{CommandEnd, CommandPanel};
+use crate::app::transcript::panel::{CallState, PanelOutput, ToolPanel};
 
 /// Rows of shell output shown while folded.
 const TERMINAL_ROWS: usize = 20;
@@ -43,12 +43,12 @@ pub fn tool_head(tool: &ToolPanel, now: Millis, theme: &Theme, width: u16) -> Li
         _ => String::new(),
     };
     let right = match &tool.output {
-        Output::Diff(diff) => vec![
+        PanelOutput::Diff(diff) => vec![
             Span::styled(format!("+{}", diff.added), theme.style(Token::Success)),
             Span::raw(" "),
             Span::styled(format!("−{}", diff.removed), theme.style(Token::Error)),
         ],
-        Output::Terminal { status: Some(status), .. } => vec![
+        PanelOutput::Terminal { status: Some(status), .. } => vec![
             Span::styled(time, theme.style(Token::Muted)),
             Span::styled(format!(" ✗ {}", status.as_str()), theme.style(Token::ToolError)),
         ],
@@ -66,7 +66,7 @@ pub fn tool_head(tool: &ToolPanel, now: Millis, theme: &Theme, width: u16) -> Li
 /// The head of a command of the person: one row a line of it. `hint` says what keys do while it
 /// runs.
 pub fn shell_head(
-    shell: &ShellPanel,
+    shell: &CommandPanel,
     hint: &str,
     now: Millis,
     theme: &Theme,
@@ -74,10 +74,10 @@ pub fn shell_head(
 ) -> Vec<Line<'static>> {
     let (note, token) = match shell.end {
         None => (format!("{} · {hint}", seconds(now - shell.since)), Token::Muted),
-        Some(ShellEnd::Exit(0)) => (String::new(), Token::Muted),
-        Some(ShellEnd::Exit(code)) => (format!("✗ exit {code}"), Token::ToolError),
-        Some(ShellEnd::Cancelled) => ("stopped".to_owned(), Token::Warning),
-        Some(ShellEnd::Killed) => ("killed".to_owned(), Token::ToolError),
+        Some(CommandEnd::Exit(0)) => (String::new(), Token::Muted),
+        Some(CommandEnd::Exit(code)) => (format!("✗ exit {code}"), Token::ToolError),
+        Some(CommandEnd::Cancelled) => ("stopped".to_owned(), Token::Warning),
+        Some(CommandEnd::Killed) => ("killed".to_owned(), Token::ToolError),
     };
     let private = if shell.private { " · not for the model" } else { "" };
     let mark = theme.style(Token::ComposerShell);
@@ -94,7 +94,7 @@ pub fn shell_head(
 
 /// The body of a command of the person. Unfolded it also says where the rest of the output is.
 pub fn shell_body(
-    shell: &ShellPanel,
+    shell: &CommandPanel,
     open: bool,
     width: u16,
     theme: &Theme,
@@ -131,7 +131,7 @@ pub fn tool_body(
 
 /// The body of a panel; folded, a part of it and a row that says how much more there is.
 pub fn body(
-    output: &Output,
+    output: &PanelOutput,
     open: bool,
     width: u16,
     theme: &Theme,
@@ -139,10 +139,10 @@ pub fn body(
 ) -> Vec<Line<'static>> {
     let inner = width.saturating_sub(3).max(1);
     let (rows, hidden) = match output {
-        Output::None => return Vec::new(),
-        Output::Text(lines) => text(lines, open, inner, theme),
-        Output::Diff(diff) => front(diff::render(diff, inner, theme, highlighter), open, DIFF_ROWS),
-        Output::Terminal { lines, hidden, .. } => {
+        PanelOutput::None => return Vec::new(),
+        PanelOutput::Text(lines) => text(lines, open, inner, theme),
+        PanelOutput::Diff(diff) => front(diff::render(diff, inner, theme, highlighter), open, DIFF_ROWS),
+        PanelOutput::Terminal { lines, hidden, .. } => {
             // Folded, no more lines are laid out than can be shown.
             let skip = if open { 0 } else { lines.len().saturating_sub(TERMINAL_ROWS) };
             let shown = terminal_text::render(lines.get(skip..).unwrap_or(&[]), inner, theme);
@@ -150,7 +150,9 @@ pub fn body(
             let rows: Vec<Line<'static>> = shown.into_iter().skip(cut).collect();
             (rows, *hidden as usize + skip + cut)
         }
-        Output::Picture(note) => (vec![Line::styled(note.as_str().to_owned(), theme.style(Token::Muted))], 0),
+        PanelOutput::Picture(note) => {
+            (vec![Line::styled(note.as_str().to_owned(), theme.style(Token::Muted))], 0)
+        }
     };
     barred(rows, hidden, open, theme, inner)
 }

@@ -4,17 +4,17 @@ use ratatui::style::Style;
 use ratatui::text::{Line, Span};
 
 use super::highlight::Highlighter;
-use super::memo::{Key, Memo, Rows, Version};
+use super::memo::{Memo, Rows, RowsKey, RowsVersion};
 use super::theme::{Theme, Token};
 use super::{markdown, panel, welcome, wrap};
 use crate::agent::protocol::event::NoticeLevel;
 use crate::app::Model;
 use crate::app::action::Action;
-use crate::app::blocks::{Block, Blocks};
+use crate::app::blocks::{MarkdownBlock, MarkdownBlocks};
 use crate::app::msg::Millis;
 use crate::app::printable::Printable;
 use crate::app::transcript::panel::CallState;
-use crate::app::transcript::{Body, Entry};
+use crate::app::transcript::{EntryBody, TranscriptEntry};
 
 /// Cells left of text; heads and bars stand in them.
 pub const MARGIN: u16 = 2;
@@ -22,26 +22,29 @@ pub const MARGIN: u16 = 2;
 const USER_ROWS: usize = 24;
 
 /// Number of parts of an entry; at least one.
-pub fn count(model: &Model, entry: &Entry) -> u32 {
+pub fn count(model: &Model, entry: &TranscriptEntry) -> u32 {
     let open = model.transcript.is_open(entry);
     let parts = match &entry.body {
-        Body::Welcome | Body::Earlier { .. } | Body::User { .. } | Body::Notice { .. } => 1,
-        Body::Answer(blocks) => blocks_count(blocks).max(1),
-        Body::Thinking { blocks, .. } | Body::Summary { blocks, .. } => {
+        EntryBody::Welcome
+        | EntryBody::Earlier { .. }
+        | EntryBody::User { .. }
+        | EntryBody::Notice { .. } => 1,
+        EntryBody::Answer(blocks) => blocks_count(blocks).max(1),
+        EntryBody::Thinking { blocks, .. } | EntryBody::Summary { blocks, .. } => {
             1 + if open { blocks_count(blocks) } else { 0 }
         }
-        Body::Tool(_) | Body::Shell(_) => 2,
+        EntryBody::Tool(_) | EntryBody::Shell(_) => 2,
     };
     u32::try_from(parts).unwrap_or(u32::MAX)
 }
 
 /// Whether a blank row stands above a part.
-pub fn gap(entry: &Entry, part: u32) -> bool {
+pub fn gap(entry: &TranscriptEntry, part: u32) -> bool {
     match (&entry.body, part) {
         (_, 0) => true,
-        (Body::Tool(_) | Body::Shell(_), _) => false,
-        (Body::Answer(blocks), part) => !continues(blocks, part as usize),
-        (Body::Thinking { blocks, .. } | Body::Summary { blocks, .. }, part) => {
+        (EntryBody::Tool(_) | EntryBody::Shell(_), _) => false,
+        (EntryBody::Answer(blocks), part) => !continues(blocks, part as usize),
+        (EntryBody::Thinking { blocks, .. } | EntryBody::Summary { blocks, .. }, part) => {
             part > 1 && !continues(blocks, part as usize - 1)
         }
         _ => false,
@@ -49,44 +52,48 @@ pub fn gap(entry: &Entry, part: u32) -> bool {
 }
 
 /// What a click on the first row of a part folds.
-pub fn is_head(entry: &Entry, part: u32) -> bool {
+pub fn is_head(entry: &TranscriptEntry, part: u32) -> bool {
     let folds = matches!(
         entry.body,
-        Body::Tool(_) | Body::Shell(_) | Body::Thinking { .. } | Body::Summary { .. } | Body::User { .. }
+        EntryBody::Tool(_)
+            | EntryBody::Shell(_)
+            | EntryBody::Thinking { .. }
+            | EntryBody::Summary { .. }
+            | EntryBody::User { .. }
     );
     folds && part == 0
 }
 
 /// The rows of a part, without the gap above it.
-pub fn rows(model: &Model, memo: &mut Memo, entry: &Entry, part: u32, width: u16) -> Rows {
+pub fn rows(model: &Model, memo: &mut Memo, entry: &TranscriptEntry, part: u32, width: u16) -> Rows {
     let open = model.transcript.is_open(entry);
     let version = if closed_block(entry, part).is_some() {
-        Version::Closed { epoch: entry.epoch }
+        RowsVersion::Closed { epoch: entry.epoch }
     } else if shows_time(entry, part) || is_growing(entry) {
-        Version::Passing
+        RowsVersion::Passing
     } else {
-        Version::Revision(entry.revision)
+        RowsVersion::Revision(entry.revision)
     };
-    let key = Key { entry: entry.id, part, version, width, open };
+    let key = RowsKey { entry: entry.id, part, version, width, open };
     memo.rows(key, |theme, highlighter| render(model, entry, part, width, theme, highlighter))
 }
 
 /// The text a part was made from, for copying; none when only its rows say it.
-pub fn source(entry: &Entry, part: u32) -> Option<String> {
+pub fn source(entry: &TranscriptEntry, part: u32) -> Option<String> {
     match &entry.body {
-        Body::User { text, .. } => Some(text.as_str().to_owned()),
+        EntryBody::User { text, .. } => Some(text.as_str().to_owned()),
         _ => match closed_block(entry, part)? {
-            Block::Markdown(text) => Some(text.trim_end().to_owned()),
-            Block::Code { text, .. } => Some(text.trim_end().to_owned()),
+            MarkdownBlock::Markdown(text) => Some(text.trim_end().to_owned()),
+            MarkdownBlock::Code { text, .. } => Some(text.trim_end().to_owned()),
         },
     }
 }
 
-fn blocks_count(blocks: &Blocks) -> usize {
+fn blocks_count(blocks: &MarkdownBlocks) -> usize {
     blocks.closed().len() + usize::from(blocks.open().is_some())
 }
 
-fn continues(blocks: &Blocks, index: usize) -> bool {
+fn continues(blocks: &MarkdownBlocks, index: usize) -> bool {
     match blocks.closed().get(index) {
         Some(block) => block.continues(),
         None => blocks.open().is_some_and(|block| block.continues()),
@@ -94,37 +101,37 @@ fn continues(blocks: &Blocks, index: usize) -> bool {
 }
 
 /// Index of the first markdown block of an entry, when it has some.
-fn blocks_of(entry: &Entry) -> Option<(&Blocks, u32)> {
+fn blocks_of(entry: &TranscriptEntry) -> Option<(&MarkdownBlocks, u32)> {
     match &entry.body {
-        Body::Answer(blocks) => Some((blocks, 0)),
-        Body::Thinking { blocks, .. } | Body::Summary { blocks, .. } => Some((blocks, 1)),
+        EntryBody::Answer(blocks) => Some((blocks, 0)),
+        EntryBody::Thinking { blocks, .. } | EntryBody::Summary { blocks, .. } => Some((blocks, 1)),
         _ => None,
     }
 }
 
-fn closed_block(entry: &Entry, part: u32) -> Option<&Block> {
+fn closed_block(entry: &TranscriptEntry, part: u32) -> Option<&MarkdownBlock> {
     let (blocks, first) = blocks_of(entry)?;
     blocks.closed().get(part.checked_sub(first)? as usize)
 }
 
 /// Whether a part shows the time that passes, and so is made anew for each frame.
-fn shows_time(entry: &Entry, part: u32) -> bool {
+fn shows_time(entry: &TranscriptEntry, part: u32) -> bool {
     part == 0
         && match &entry.body {
-            Body::Tool(tool) => tool.state == CallState::Running,
-            Body::Shell(shell) => shell.end.is_none(),
-            Body::Thinking { since, until, .. } => *since > 0 && until.is_none(),
+            EntryBody::Tool(tool) => tool.state == CallState::Running,
+            EntryBody::Shell(shell) => shell.end.is_none(),
+            EntryBody::Thinking { since, until, .. } => *since > 0 && until.is_none(),
             _ => false,
         }
 }
 
-fn is_growing(entry: &Entry) -> bool {
+fn is_growing(entry: &TranscriptEntry) -> bool {
     blocks_of(entry).is_some_and(|(blocks, _)| blocks.open().is_some())
 }
 
 fn render(
     model: &Model,
-    entry: &Entry,
+    entry: &TranscriptEntry,
     part: u32,
     width: u16,
     theme: &Theme,
@@ -132,43 +139,45 @@ fn render(
 ) -> Vec<Line<'static>> {
     let inner = width.saturating_sub(MARGIN + 1).max(1);
     match &entry.body {
-        Body::Welcome => welcome::rows(model, theme, width),
-        Body::Earlier { left, failed } => earlier(*left, failed.as_ref(), theme, width),
-        Body::User { text, pictures } => user(text, *pictures, model.transcript.is_open(entry), theme, width),
-        Body::Notice { level, text, hint } => notice(*level, text, hint.as_ref(), theme, width),
-        Body::Tool(tool) if part == 0 => vec![panel::tool_head(tool, model.now, theme, width)],
-        Body::Tool(tool) => {
+        EntryBody::Welcome => welcome::rows(model, theme, width),
+        EntryBody::Earlier { left, failed } => earlier(*left, failed.as_ref(), theme, width),
+        EntryBody::User { text, pictures } => {
+            user(text, *pictures, model.transcript.is_open(entry), theme, width)
+        }
+        EntryBody::Notice { level, text, hint } => notice(*level, text, hint.as_ref(), theme, width),
+        EntryBody::Tool(tool) if part == 0 => vec![panel::tool_head(tool, model.now, theme, width)],
+        EntryBody::Tool(tool) => {
             panel::tool_body(tool, model.transcript.is_open(entry), width, theme, highlighter)
         }
-        Body::Shell(shell) if part == 0 => {
+        EntryBody::Shell(shell) if part == 0 => {
             panel::shell_head(shell, &shell_hint(model, entry), model.now, theme, width)
         }
-        Body::Shell(_) if has_keyboard(model, entry) => Vec::new(),
-        Body::Shell(shell) => {
+        EntryBody::Shell(_) if has_keyboard(model, entry) => Vec::new(),
+        EntryBody::Shell(shell) => {
             panel::shell_body(shell, model.transcript.is_open(entry), width, theme, highlighter)
         }
-        Body::Answer(blocks) => indent(block(blocks, part as usize, inner, theme, highlighter), None),
-        Body::Thinking { since, until, .. } if part == 0 => {
+        EntryBody::Answer(blocks) => indent(block(blocks, part as usize, inner, theme, highlighter), None),
+        EntryBody::Thinking { since, until, .. } if part == 0 => {
             vec![thinking_head(*since, *until, model.transcript.is_open(entry), model.now, theme, width)]
         }
-        Body::Summary { title, .. } if part == 0 => vec![summary_head(title, theme, width)],
-        Body::Thinking { blocks, .. } => {
+        EntryBody::Summary { title, .. } if part == 0 => vec![summary_head(title, theme, width)],
+        EntryBody::Thinking { blocks, .. } => {
             let rows = block(blocks, part as usize - 1, inner, theme, highlighter);
             indent(rows, Some(theme.style(Token::Thinking)))
         }
-        Body::Summary { blocks, .. } => {
+        EntryBody::Summary { blocks, .. } => {
             indent(block(blocks, part as usize - 1, inner, theme, highlighter), None)
         }
     }
 }
 
 /// Whether a command's terminal is drawn where the keyboard is, and not in its panel.
-fn has_keyboard(model: &Model, entry: &Entry) -> bool {
+fn has_keyboard(model: &Model, entry: &TranscriptEntry) -> bool {
     model.transcript.holder().is_some_and(|holder| holder.entry == entry.id)
 }
 
 /// What keys do to a running command.
-fn shell_hint(model: &Model, entry: &Entry) -> String {
+fn shell_hint(model: &Model, entry: &TranscriptEntry) -> String {
     if has_keyboard(model, entry) {
         return "it has the keyboard".to_owned();
     }
@@ -181,7 +190,7 @@ fn shell_hint(model: &Model, entry: &Entry) -> String {
 }
 
 fn block(
-    blocks: &Blocks,
+    blocks: &MarkdownBlocks,
     index: usize,
     width: u16,
     theme: &Theme,

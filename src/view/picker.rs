@@ -4,11 +4,11 @@ use ratatui::buffer::Buffer;
 use ratatui::layout::Rect;
 use ratatui::text::{Line, Span};
 
-use super::overlay::{Place, frame};
+use super::overlay::{OverlayLayout, frame};
 use super::panel::both_ends;
 use super::theme::{Theme, Token};
 use super::wrap;
-use crate::app::picker::{Kind, Picker, Row};
+use crate::app::picker::{Picker, PickerKind, PickerRow};
 use crate::app::printable::{Printable, printable_line};
 
 /// Width of a window from which on there is room beside a list, in cells.
@@ -17,18 +17,18 @@ const SIDE: u16 = 110;
 const BELOW: u16 = 5;
 
 /// Draws a list; the cursor, and how many rows there is room for.
-pub fn draw(picker: &Picker, theme: &Theme, area: Rect, buffer: &mut Buffer) -> Place {
+pub fn draw(picker: &Picker, theme: &Theme, area: Rect, buffer: &mut Buffer) -> OverlayLayout {
     let hint = match picker.kind {
         _ if picker.renaming().is_some() => "enter names it · esc back",
-        Kind::Sessions { all: false } => {
+        PickerKind::Sessions { all: false } => {
             "enter opens · tab all · ctrl+r renames · ctrl+d deletes · esc closes"
         }
-        Kind::Sessions { all: true } => {
+        PickerKind::Sessions { all: true } => {
             "enter opens · tab here · ctrl+r renames · ctrl+d deletes · esc closes"
         }
         _ => "type to filter · enter chooses · esc closes",
     };
-    let sessions = matches!(picker.kind, Kind::Sessions { .. });
+    let sessions = matches!(picker.kind, PickerKind::Sessions { .. });
     let wanted = picker.rows().len().max(1).min(usize::from(area.height)) as u16 + 1;
     let side = sessions && area.width >= SIDE;
     let below = if sessions && !side && area.height >= 20 { BELOW } else { 0 };
@@ -123,7 +123,7 @@ fn preview(picker: &Picker, side: bool, below: u16, theme: &Theme, inner: Rect, 
     list
 }
 
-fn list_row(row: &Row, marks: &[usize], note: &Note, theme: &Theme, width: u16) -> Line<'static> {
+fn list_row(row: &PickerRow, marks: &[usize], note: &Note, theme: &Theme, width: u16) -> Line<'static> {
     if let Note::Renaming(name) = note {
         let prompt = Span::styled("name: ", theme.style(Token::Accent));
         return Line::from(vec![prompt, Span::raw(printable_line(name).into_owned()), Span::raw("▏")]);

@@ -17,7 +17,7 @@ pub fn render(lines: &[AnsiLine], width: u16, theme: &Theme) -> Vec<Line<'static
 }
 
 fn render_line(line: &AnsiLine, width: u16, theme: &Theme) -> Vec<Line<'static>> {
-    let span = |run: &crate::app::ansi::Run| Span::styled(run.text.to_string(), style(run.style, theme));
+    let span = |run: &crate::app::ansi::AnsiRun| Span::styled(run.text.to_string(), style(run.style, theme));
     let spans: Vec<Span<'static>> = line.iter().map(span).collect();
     wrap::wrap_at(&spans, width, 0, Break::Anywhere)
 }

@@ -11,8 +11,8 @@ use super::memo::{Memo, Rows};
 use super::theme::Token;
 use super::{parts, wrap};
 use crate::app::Model;
-use crate::app::geometry::{Anchor, Hit, Laid, Point, Position};
-use crate::app::transcript::Entry;
+use crate::app::geometry::{Anchor, Hit, Laid, Point, ScrollPosition};
+use crate::app::transcript::TranscriptEntry;
 
 /// Draws the transcript; tells where it is, what clicks mean, what is selected.
 pub fn draw(model: &Model, memo: &mut Memo, area: Rect, buffer: &mut Buffer) -> Laid {
@@ -29,7 +29,7 @@ pub fn draw(model: &Model, memo: &mut Memo, area: Rect, buffer: &mut Buffer) -> 
         place = walk.next_row(at);
     }
     laid.selected = walk.selected();
-    if position != Position::Tail {
+    if position != ScrollPosition::Tail {
         more_below(model, walk.memo, area, buffer, &mut laid);
     }
     laid
@@ -67,19 +67,19 @@ struct Walk<'a> {
 }
 
 impl<'a> Walk<'a> {
-    fn entries(&self) -> &'a [Entry] {
+    fn entries(&self) -> &'a [TranscriptEntry] {
         self.model.transcript.entries()
     }
 
     /// The position after pending scrolling, and the row at the top of the screen.
-    fn resolve(&mut self, height: usize) -> (Position, Option<Place>) {
+    fn resolve(&mut self, height: usize) -> (ScrollPosition, Option<Place>) {
         let tail = self.tail_top(height);
         let pending = self.model.transcript.pending;
         let from = match self.model.transcript.position {
-            Position::Tail => tail,
-            Position::Top(anchor) => self.place_of(anchor).or(tail),
+            ScrollPosition::Tail => tail,
+            ScrollPosition::Top(anchor) => self.place_of(anchor).or(tail),
         };
-        let Some(mut top) = from else { return (Position::Tail, None) };
+        let Some(mut top) = from else { return (ScrollPosition::Tail, None) };
         if pending == i32::MIN {
             top = Place { index: 0, part: 0, row: 0 };
         } else {
@@ -92,8 +92,8 @@ impl<'a> Walk<'a> {
             }
         }
         match tail {
-            Some(tail) if top < tail => (Position::Top(self.anchor(top)), Some(top)),
-            _ => (Position::Tail, tail),
+            Some(tail) if top < tail => (ScrollPosition::Top(self.anchor(top)), Some(top)),
+            _ => (ScrollPosition::Tail, tail),
         }
     }
 

@@ -4,7 +4,7 @@ use ratatui::buffer::Buffer;
 use ratatui::layout::Rect;
 use ratatui::text::{Line, Span};
 
-use super::overlay::{Place, frame};
+use super::overlay::{OverlayLayout, frame};
 use super::panel::both_ends;
 use super::theme::{Theme, Token};
 use super::wrap;
@@ -12,7 +12,7 @@ use crate::agent::session::outline::{OutlineRow, RowKind};
 use crate::app::Model;
 use crate::app::printable::printable_line;
 use crate::app::time_format::{Times, clock};
-use crate::app::tree::{Shown, Step, TreeView, WAYS};
+use crate::app::tree::{TreeRow, TreeStep, TreeView, WAYS};
 use crate::app::update::age;
 
 /// Cells of the lines that lead to a row; deeper rows lose the beginning.
@@ -20,12 +20,12 @@ const LEAD: usize = 24;
 const HINT: &str = "enter go · tab filter · ←→ fold · ctrl+ l label, t times, f fork · esc";
 
 /// Draws the tree; the cursor, and how many rows there is room for.
-pub fn draw(model: &Model, view: &TreeView, theme: &Theme, area: Rect, buffer: &mut Buffer) -> Place {
+pub fn draw(model: &Model, view: &TreeView, theme: &Theme, area: Rect, buffer: &mut Buffer) -> OverlayLayout {
     let title = format!("Session tree · {}", view.filter.name());
     let below = asked(view, theme);
     let wanted = view.shown().len().max(1).saturating_add(1 + below.len());
     let wanted = u16::try_from(wanted).unwrap_or(u16::MAX);
-    let hint = if view.step == Step::Browse { HINT } else { "enter goes on · esc back" };
+    let hint = if view.step == TreeStep::Browse { HINT } else { "enter goes on · esc back" };
     let inner = frame(&title, hint, wanted.max(8), theme, area, buffer);
     let query = printable_line(view.query()).into_owned();
     let column = 2 + wrap::cells(&query) as u16;
@@ -60,7 +60,7 @@ pub fn draw(model: &Model, view: &TreeView, theme: &Theme, area: Rect, buffer: &
     let mut cursor = (inner.x + column.min(inner.width.saturating_sub(1)), inner.y);
     for (y, line) in (list.bottom()..inner.bottom()).zip(&below) {
         buffer.set_line(inner.x, y, line, inner.width);
-        if matches!(view.step, Step::Label(_) | Step::Wish(_)) {
+        if matches!(view.step, TreeStep::Label(_) | TreeStep::Wish(_)) {
             let end = u16::try_from(line.width()).unwrap_or(inner.width);
             cursor = (inner.x + end.min(inner.width.saturating_sub(1)), y);
         }
@@ -75,10 +75,10 @@ fn asked(view: &TreeView, theme: &Theme) -> Vec<Line<'static>> {
         vec![Line::from(vec![Span::styled(what, theme.style(Token::Accent)), Span::raw(text)])]
     };
     match &view.step {
-        Step::Browse => Vec::new(),
-        Step::Label(line) => typed("label (none takes it away): ", line.text()),
-        Step::Wish(line) => typed("summarise above all: ", line.text()),
-        Step::Leave(way) => WAYS
+        TreeStep::Browse => Vec::new(),
+        TreeStep::Label(line) => typed("label (none takes it away): ", line.text()),
+        TreeStep::Wish(line) => typed("summarise above all: ", line.text()),
+        TreeStep::Leave(way) => WAYS
             .iter()
             .enumerate()
             .map(|(at, text)| {
@@ -94,7 +94,7 @@ fn entry(
     model: &Model,
     view: &TreeView,
     row: &OutlineRow,
-    shown: &Shown,
+    shown: &TreeRow,
     theme: &Theme,
     width: u16,
 ) -> Line<'static> {

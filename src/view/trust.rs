@@ -7,14 +7,14 @@ use ratatui::buffer::Buffer;
 use ratatui::layout::Rect;
 use ratatui::text::{Line, Span};
 
-use super::overlay::{Place, frame, inner_width};
+use super::overlay::{OverlayLayout, frame, inner_width};
 use super::theme::{Theme, Token};
 use super::wrap::{self, Break};
 use crate::app::printable::Printable;
-use crate::app::trust::{ANSWERS, Part, TrustView};
+use crate::app::trust::{ANSWERS, TrustLine, TrustView};
 
 /// Draws it; how many lines of the files are shown.
-pub fn draw(view: &TrustView, theme: &Theme, area: Rect, buffer: &mut Buffer) -> Place {
+pub fn draw(view: &TrustView, theme: &Theme, area: Rect, buffer: &mut Buffer) -> OverlayLayout {
     let width = inner_width(area);
     let title = wrap::wrap(&Line::raw(view.title().to_string()), width, 0);
     let lines = wrapped(view, theme, width);
@@ -47,12 +47,12 @@ pub fn draw(view: &TrustView, theme: &Theme, area: Rect, buffer: &mut Buffer) ->
 
 /// The lines of the files, each with its rows: what a line does must not hide behind the border.
 fn wrapped(view: &TrustView, theme: &Theme, width: u16) -> Vec<Vec<Line<'static>>> {
-    let rows = |(part, text): &(Part, Printable)| {
+    let rows = |(part, text): &(TrustLine, Printable)| {
         let token = match part {
-            Part::File => Token::OverlayTitle,
-            Part::Same => Token::Muted,
-            Part::Added => Token::DiffAdded,
-            Part::Removed => Token::DiffRemoved,
+            TrustLine::File => Token::OverlayTitle,
+            TrustLine::Same => Token::Muted,
+            TrustLine::Added => Token::DiffAdded,
+            TrustLine::Removed => Token::DiffRemoved,
         };
         wrap::wrap_at(&[Span::styled(text.as_str(), theme.style(token))], width, 2, Break::Anywhere)
     };

@@ -5,7 +5,7 @@ const KEPT: usize = 1_000;
 
 /// The list and where the walk stands in it.
 #[derive(Clone, Debug, Default, PartialEq)]
-pub(super) struct Recall {
+pub(super) struct History {
     /// Newest first.
     prompts: Vec<String>,
     walk: Option<Walk>,
@@ -18,7 +18,7 @@ struct Walk {
     draft: String,
 }
 
-impl Recall {
+impl History {
     /// Puts the prompts of earlier runs behind those of this one.
     pub(super) fn load(&mut self, earlier: Vec<String>) {
         for prompt in earlier {

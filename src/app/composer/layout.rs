@@ -6,7 +6,7 @@
 
 use super::chips::Chips;
 use super::segments;
-use super::segments::{Kind, Unit};
+use super::segments::{Segment, SegmentKind};
 
 /// A visual row: a part of a line.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -14,7 +14,7 @@ pub struct VisualRow {
     /// Index of the line.
     pub line: usize,
     /// Its units, in order.
-    pub units: Vec<Unit>,
+    pub units: Vec<Segment>,
     /// Character column of its start in the line.
     pub first_char: usize,
 }
@@ -31,24 +31,24 @@ impl VisualRow {
 
 /// A cell of the wrapped text.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct Cell {
+pub struct CursorCell {
     pub row: usize,
     pub column: u16,
 }
 
 /// The wrapped text.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Layout {
+pub struct ComposerLayout {
     pub rows: Vec<VisualRow>,
-    pub cursor: Cell,
+    pub cursor: CursorCell,
 }
 
-impl Layout {
+impl ComposerLayout {
     /// Wraps `lines` at `width` cells; the cursor is given as line and character column.
     pub fn new(lines: &[String], cursor: (usize, usize), chips: &Chips, width: u16) -> Self {
         let width = width.max(1);
         let mut rows = Vec::with_capacity(lines.len());
-        let mut cell = Cell::default();
+        let mut cell = CursorCell::default();
         for (line, text) in lines.iter().enumerate() {
             let first = rows.len();
             wrap(line, segments::of(text, chips), width, &mut rows);
@@ -56,7 +56,7 @@ impl Layout {
                 cell = locate(&mut rows, first, cursor.1, width);
             }
         }
-        Layout { rows, cursor: cell }
+        ComposerLayout { rows, cursor: cell }
     }
 
     /// The line and character column nearest to a cell of visual row `row`.
@@ -76,11 +76,11 @@ impl Layout {
     }
 }
 
-fn wrap(line: usize, units: Vec<Unit>, width: u16, rows: &mut Vec<VisualRow>) {
+fn wrap(line: usize, units: Vec<Segment>, width: u16, rows: &mut Vec<VisualRow>) {
     let mut row = VisualRow { line, units: Vec::new(), first_char: 0 };
     for unit in units {
         if !row.units.is_empty() && row.width().saturating_add(unit.width) > width {
-            let moved = if unit.kind == Kind::Space { Vec::new() } else { take_word(&mut row, &unit) };
+            let moved = if unit.kind == SegmentKind::Space { Vec::new() } else { take_word(&mut row, &unit) };
             let first_char = moved.first().map_or(unit.first_char, |unit| unit.first_char);
             rows.push(std::mem::replace(&mut row, VisualRow { line, units: moved, first_char }));
         }
@@ -90,30 +90,30 @@ fn wrap(line: usize, units: Vec<Unit>, width: u16, rows: &mut Vec<VisualRow>) {
 }
 
 /// Takes the unfinished word off the end of a row, unless it fills the row from its start.
-fn take_word(row: &mut VisualRow, next: &Unit) -> Vec<Unit> {
-    if next.kind != Kind::Word {
+fn take_word(row: &mut VisualRow, next: &Segment) -> Vec<Segment> {
+    if next.kind != SegmentKind::Word {
         return Vec::new();
     }
-    let word = row.units.iter().rev().take_while(|unit| unit.kind == Kind::Word).count();
+    let word = row.units.iter().rev().take_while(|unit| unit.kind == SegmentKind::Word).count();
     let keep = row.units.len() - word;
     if keep == 0 { Vec::new() } else { row.units.split_off(keep) }
 }
 
-fn locate(rows: &mut Vec<VisualRow>, first: usize, column: usize, width: u16) -> Cell {
+fn locate(rows: &mut Vec<VisualRow>, first: usize, column: usize, width: u16) -> CursorCell {
     let last = rows.len().saturating_sub(1);
     let row = (first..=last)
         .find(|row| rows.get(*row).is_some_and(|visual| column < visual.end_char()))
         .unwrap_or(last);
-    let Some(visual) = rows.get(row) else { return Cell::default() };
+    let Some(visual) = rows.get(row) else { return CursorCell::default() };
     let at = visual
         .units
         .iter()
         .take_while(|unit| unit.first_char < column)
         .fold(0u16, |sum, unit| sum.saturating_add(unit.width));
     if at < width {
-        return Cell { row, column: at };
+        return CursorCell { row, column: at };
     }
     let (line, first_char) = (visual.line, visual.end_char());
     rows.insert(row + 1, VisualRow { line, units: Vec::new(), first_char });
-    Cell { row: row + 1, column: 0 }
+    CursorCell { row: row + 1, column: 0 }
 }

@@ -18,9 +18,9 @@ use super::msg::Millis;
 use super::printable::printable_line;
 use crate::agent::protocol::message::Block;
 use chips::{Chip, Chips};
-use history::Recall;
-use layout::Layout;
-use segments::Unit;
+use history::History;
+use layout::ComposerLayout;
+use segments::Segment;
 
 /// Keys typed within this time of each other are undone together, in milliseconds.
 const UNDO_PAUSE: Millis = 1_000;
@@ -30,7 +30,7 @@ const UNDO_STEPS: usize = 1_000;
 
 /// What sending the text would do.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Mode {
+pub enum InputMode {
     /// A message to the model.
     Prompt,
     /// `!cmd`: run it and give its output to the model with the next message.
@@ -57,7 +57,7 @@ pub struct Composer {
     /// The visual column that up and down try to keep, in cells.
     column: Option<u16>,
     killed: String,
-    recall: Recall,
+    recall: History,
 }
 
 impl PartialEq for Composer {
@@ -81,7 +81,7 @@ impl Default for Composer {
             undone: Vec::new(),
             column: None,
             killed: String::new(),
-            recall: Recall::default(),
+            recall: History::default(),
         }
     }
 }
@@ -108,12 +108,12 @@ impl Composer {
     }
 
     /// What sending would do.
-    pub fn mode(&self) -> Mode {
+    pub fn mode(&self) -> InputMode {
         let first = self.area.lines().first().map_or("", String::as_str);
         match first {
-            line if line.starts_with("!!") => Mode::ShellOnly,
-            line if line.starts_with('!') => Mode::Shell,
-            _ => Mode::Prompt,
+            line if line.starts_with("!!") => InputMode::ShellOnly,
+            line if line.starts_with('!') => InputMode::Shell,
+            _ => InputMode::Prompt,
         }
     }
 
@@ -131,8 +131,8 @@ impl Composer {
     }
 
     /// How the text is wrapped at `width` cells, and where the cursor is in it.
-    pub fn layout(&self, width: u16) -> Layout {
-        Layout::new(self.area.lines(), self.area.cursor(), &self.chips, width)
+    pub fn layout(&self, width: u16) -> ComposerLayout {
+        ComposerLayout::new(self.area.lines(), self.area.cursor(), &self.chips, width)
     }
 
     /// Types a character.
@@ -419,7 +419,7 @@ impl Composer {
         }
     }
 
-    fn go_to_row(&mut self, layout: &Layout, row: usize) -> bool {
+    fn go_to_row(&mut self, layout: &ComposerLayout, row: usize) -> bool {
         let column = self.column.unwrap_or(layout.cursor.column);
         let Some((line, chars)) = layout.place(row, column) else { return false };
         self.jump(line, chars);
@@ -464,21 +464,21 @@ impl Composer {
         self.area.move_cursor(CursorMove::Jump(clamp(row), clamp(column)));
     }
 
-    fn units_of(&self, row: usize) -> Vec<Unit> {
+    fn units_of(&self, row: usize) -> Vec<Segment> {
         segments::of(self.area.lines().get(row).map_or("", String::as_str), &self.chips)
     }
 
-    fn unit_before(&self) -> Option<Unit> {
+    fn unit_before(&self) -> Option<Segment> {
         let (row, column) = self.area.cursor();
         self.units_of(row).into_iter().rfind(|unit| unit.first_char < column)
     }
 
-    fn unit_after(&self) -> Option<Unit> {
+    fn unit_after(&self) -> Option<Segment> {
         let (row, column) = self.area.cursor();
         self.units_of(row).into_iter().find(|unit| unit.first_char >= column)
     }
 
-    fn slice(&self, row: usize, unit: &Unit) -> &str {
+    fn slice(&self, row: usize, unit: &Segment) -> &str {
         let line = self.area.lines().get(row).map_or("", String::as_str);
         line.get(unit.bytes.clone()).unwrap_or("")
     }

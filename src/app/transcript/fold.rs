@@ -4,14 +4,14 @@
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
+use super::command_panel::CommandPanel;
 use super::panel::{CallState, ToolPanel, fallback_title};
-use super::shell::ShellPanel;
-use super::{Body, Entry, Live, LiveBlock, Transcript};
+use super::{EntryBody, Live, LiveBlock, Transcript, TranscriptEntry};
 use crate::agent::protocol::event::{AgentEvent, Delta, NoticeLevel};
 use crate::agent::protocol::message::{
     AssistantMessage, Block, Message, StopReason, ToolResultMessage, UserContent,
 };
-use crate::app::blocks::Blocks;
+use crate::app::blocks::MarkdownBlocks;
 use crate::app::geometry::EntryId;
 use crate::app::msg::Millis;
 use crate::app::printable::Printable;
@@ -40,7 +40,7 @@ impl Transcript {
                 self.on_call(tool_call_id, |panel| panel.finish(result, *is_error, *duration_ms));
             }
             AgentEvent::BashStart { id, command, exclude_from_context, size } => {
-                self.shell_start(id.clone(), ShellPanel::new(command, *exclude_from_context, *size, now));
+                self.shell_start(id.clone(), CommandPanel::new(command, *exclude_from_context, *size, now));
             }
             AgentEvent::BashExecutionUpdate { id, delta } => self.shell_output(id.as_deref(), delta),
             AgentEvent::BashEnd { id, message } => self.shell_end(id.as_deref(), message),
@@ -57,10 +57,11 @@ impl Transcript {
 
     /// A session begun at start finds the head and the notices that are there already.
     fn open(&mut self, messages: &[Arc<Message>], titles: &BTreeMap<String, String>) {
-        let fresh = |entry: &Entry| matches!(entry.body, Body::Welcome | Body::Notice { .. });
+        let fresh =
+            |entry: &TranscriptEntry| matches!(entry.body, EntryBody::Welcome | EntryBody::Notice { .. });
         if !self.entries.iter().all(fresh) || self.entries.is_empty() {
             self.clear();
-            self.push(Body::Welcome);
+            self.push(EntryBody::Welcome);
         }
         self.to_first = false;
         for message in messages {
@@ -78,7 +79,7 @@ impl Transcript {
             }
             Message::ToolResult(result) => self.result(result),
             Message::BashExecution(execution) => {
-                self.push(Body::Shell(Box::new(ShellPanel::finished(execution))));
+                self.push(EntryBody::Shell(Box::new(CommandPanel::finished(execution))));
             }
             Message::Custom(custom) if custom.display => self.user(&custom.content),
             Message::Custom(_) => {}
@@ -98,21 +99,25 @@ impl Transcript {
                 blocks.iter().filter(|block| matches!(block, Block::Image { .. })).count()
             }
         };
-        self.push(Body::User { text: Printable::new(&content.text()), pictures });
+        self.push(EntryBody::User { text: Printable::new(&content.text()), pictures });
     }
 
     fn summary(&mut self, title: &'static str, text: &str) {
-        self.push(Body::Summary { title, blocks: Blocks::of(text) });
+        self.push(EntryBody::Summary { title, blocks: MarkdownBlocks::of(text) });
     }
 
     fn stored_answer(&mut self, answer: &AssistantMessage, titles: &BTreeMap<String, String>) {
         for block in &answer.content {
             match block {
                 Block::Text { text, .. } => {
-                    self.push(Body::Answer(Blocks::of(text)));
+                    self.push(EntryBody::Answer(MarkdownBlocks::of(text)));
                 }
                 Block::Thinking { thinking, .. } if !thinking.trim().is_empty() => {
-                    self.push(Body::Thinking { blocks: Blocks::of(thinking), since: 0, until: None });
+                    self.push(EntryBody::Thinking {
+                        blocks: MarkdownBlocks::of(thinking),
+                        since: 0,
+                        until: None,
+                    });
                 }
                 Block::ToolCall(call) => {
                     let title = titles.get(&call.id).cloned();
@@ -156,10 +161,10 @@ impl Transcript {
     fn delta(&mut self, delta: &Delta, now: Millis) {
         match delta {
             Delta::TextStart { content_index } => {
-                self.block(*content_index, || Body::Answer(Blocks::default()));
+                self.block(*content_index, || EntryBody::Answer(MarkdownBlocks::default()));
             }
-            Delta::ThinkingStart { content_index } => self.block(*content_index, || Body::Thinking {
-                blocks: Blocks::default(),
+            Delta::ThinkingStart { content_index } => self.block(*content_index, || EntryBody::Thinking {
+                blocks: MarkdownBlocks::default(),
                 since: now,
                 until: None,
             }),
@@ -186,7 +191,7 @@ impl Transcript {
         }
     }
 
-    fn block(&mut self, index: usize, body: impl FnOnce() -> Body) {
+    fn block(&mut self, index: usize, body: impl FnOnce() -> EntryBody) {
         let entry = self.push(body());
         self.live.blocks.insert(index, LiveBlock { entry, received: 0 });
     }
@@ -196,7 +201,7 @@ impl Transcript {
         live.received += delta.len();
         let entry = live.entry;
         self.edit(entry, |body| {
-            if let Body::Answer(blocks) | Body::Thinking { blocks, .. } = body {
+            if let EntryBody::Answer(blocks) | EntryBody::Thinking { blocks, .. } = body {
                 blocks.push(delta);
             }
         });
@@ -205,8 +210,8 @@ impl Transcript {
     fn close(&mut self, index: usize, now: Millis) {
         let Some(entry) = self.live.blocks.get(&index).map(|live| live.entry) else { return };
         self.edit(entry, |body| match body {
-            Body::Answer(blocks) => blocks.finish(),
-            Body::Thinking { blocks, until, .. } => {
+            EntryBody::Answer(blocks) => blocks.finish(),
+            EntryBody::Thinking { blocks, until, .. } => {
                 blocks.finish();
                 *until = until.or(Some(now));
             }
@@ -262,7 +267,7 @@ impl Transcript {
     }
 
     fn new_call(&mut self, id: &str, name: &str) -> EntryId {
-        let entry = self.push(Body::Tool(Box::new(ToolPanel::new(id, name))));
+        let entry = self.push(EntryBody::Tool(Box::new(ToolPanel::new(id, name))));
         self.calls.insert(id.to_owned(), entry);
         entry
     }
@@ -297,7 +302,7 @@ impl Transcript {
     fn on_call(&mut self, id: &str, change: impl FnOnce(&mut ToolPanel)) {
         let Some(entry) = self.calls.get(id).copied() else { return };
         self.edit(entry, |body| {
-            if let Body::Tool(panel) = body {
+            if let EntryBody::Tool(panel) = body {
                 change(panel);
             }
         });

@@ -4,27 +4,27 @@
 //! split into closed blocks and an open tail. The scroll position is an anchor or the tail,
 //! never an offset from the top, so nothing here knows heights.
 
+pub mod command_panel;
 pub mod fold;
 pub mod paging;
 pub mod panel;
-pub mod shell;
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
-use super::blocks::Blocks;
-use super::geometry::{EntryId, Laid, Point, Position};
+use super::blocks::MarkdownBlocks;
+use super::geometry::{EntryId, Laid, Point, ScrollPosition};
 use super::msg::Millis;
 use super::printable::Printable;
 use crate::agent::protocol::event::NoticeLevel;
 use crate::agent::protocol::message::Message;
-use paging::Earlier;
+use command_panel::{CommandPanel, KeyboardOwner};
+use paging::EarlierMessages;
 use panel::ToolPanel;
-use shell::{Holder, ShellPanel};
 
 /// What an entry shows.
 #[derive(Clone, Debug, PartialEq)]
-pub enum Body {
+pub enum EntryBody {
     /// The head of a session.
     Welcome,
     /// There are messages before the next entry, about this many, which are loaded when this is
@@ -33,22 +33,22 @@ pub enum Body {
     /// What the person said; `pictures` went with it.
     User { text: Printable, pictures: usize },
     /// What the model said: one text block of its message.
-    Answer(Blocks),
+    Answer(MarkdownBlocks),
     /// What the model thought. It is over at `until`; unknown for sessions read from a file.
-    Thinking { blocks: Blocks, since: Millis, until: Option<Millis> },
+    Thinking { blocks: MarkdownBlocks, since: Millis, until: Option<Millis> },
     /// A call of a tool.
     Tool(Box<ToolPanel>),
     /// A command the person ran.
-    Shell(Box<ShellPanel>),
+    Shell(Box<CommandPanel>),
     /// A summary that stands for messages, and what it is of.
-    Summary { title: &'static str, blocks: Blocks },
+    Summary { title: &'static str, blocks: MarkdownBlocks },
     /// Something that is no message.
     Notice { level: NoticeLevel, text: Printable, hint: Option<Printable> },
 }
 
 /// Whether an entry is shown whole.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub enum Fold {
+pub enum FoldState {
     /// As the transcript's setting for its kind says.
     #[default]
     Default,
@@ -58,10 +58,10 @@ pub enum Fold {
 
 /// An entry.
 #[derive(Clone, Debug, PartialEq)]
-pub struct Entry {
+pub struct TranscriptEntry {
     pub id: EntryId,
-    pub body: Body,
-    pub fold: Fold,
+    pub body: EntryBody,
+    pub fold: FoldState,
     /// Grows with every change of the body. Closed markdown blocks are the same in all revisions.
     pub revision: u32,
     /// Grows when closed blocks were replaced after all.
@@ -71,7 +71,7 @@ pub struct Entry {
 /// The transcript and how it is looked at.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Transcript {
-    entries: Vec<Entry>,
+    entries: Vec<TranscriptEntry>,
     /// The id of the next entry.
     next: i32,
     /// The lowest id that was given to what came of messages.
@@ -79,10 +79,10 @@ pub struct Transcript {
     /// Ids given to what stands before all messages.
     heads: i32,
     /// What is known of messages before those that are here.
-    earlier: Option<Earlier>,
+    earlier: Option<EarlierMessages>,
     /// The person wants to see the very first message.
     to_first: bool,
-    pub position: Position,
+    pub position: ScrollPosition,
     /// Rows to scroll that the view has not resolved yet; negative is up.
     pub pending: i32,
     /// Tool output is shown whole.
@@ -100,7 +100,7 @@ pub struct Transcript {
     /// Running commands of the person, oldest first: the command's id and its entry.
     shells: Vec<(Option<String>, EntryId)>,
     /// The command that has the keyboard.
-    holder: Option<Holder>,
+    holder: Option<KeyboardOwner>,
     last_answer: Option<Arc<Message>>,
 }
 
@@ -119,7 +119,7 @@ struct LiveBlock {
 
 impl Transcript {
     /// The entries, oldest first.
-    pub fn entries(&self) -> &[Entry] {
+    pub fn entries(&self) -> &[TranscriptEntry] {
         &self.entries
     }
 
@@ -129,16 +129,16 @@ impl Transcript {
     }
 
     /// Appends an entry.
-    pub fn push(&mut self, body: Body) -> EntryId {
+    pub fn push(&mut self, body: EntryBody) -> EntryId {
         let id = match &body {
-            Body::Welcome | Body::Notice { .. } if self.is_head() => self.next_head(),
+            EntryBody::Welcome | EntryBody::Notice { .. } if self.is_head() => self.next_head(),
             _ => {
                 self.next += 1;
                 EntryId(self.next)
             }
         };
-        self.entries.push(Entry { id, body, fold: Fold::Default, revision: 0, epoch: 0 });
-        if self.position == Position::Tail {
+        self.entries.push(TranscriptEntry { id, body, fold: FoldState::Default, revision: 0, epoch: 0 });
+        if self.position == ScrollPosition::Tail {
             self.seen = self.entries.len();
         }
         id
@@ -147,7 +147,7 @@ impl Transcript {
     /// Appends a notice.
     pub fn notice(&mut self, level: NoticeLevel, text: &str, hint: Option<&str>) {
         let hint = hint.map(Printable::new);
-        self.push(Body::Notice { level, text: Printable::new(text), hint });
+        self.push(EntryBody::Notice { level, text: Printable::new(text), hint });
     }
 
     /// Takes everything away, for another session. Ids go on, so nothing remembered elsewhere
@@ -171,12 +171,12 @@ impl Transcript {
     }
 
     /// Whether the entry is shown whole.
-    pub fn is_open(&self, entry: &Entry) -> bool {
+    pub fn is_open(&self, entry: &TranscriptEntry) -> bool {
         match entry.fold {
-            Fold::Open => true,
-            Fold::Closed => false,
-            Fold::Default => match entry.body {
-                Body::Thinking { .. } => !self.thinking_hidden,
+            FoldState::Open => true,
+            FoldState::Closed => false,
+            FoldState::Default => match entry.body {
+                EntryBody::Thinking { .. } => !self.thinking_hidden,
                 _ => self.tools_open,
             },
         }
@@ -187,20 +187,20 @@ impl Transcript {
         let Some(index) = self.index_of(id) else { return };
         let open = self.entries.get(index).is_some_and(|entry| self.is_open(entry));
         if let Some(entry) = self.entries.get_mut(index) {
-            entry.fold = if open { Fold::Closed } else { Fold::Open };
+            entry.fold = if open { FoldState::Closed } else { FoldState::Open };
         }
     }
 
     /// Shows all tool output whole, or none; single choices are forgotten.
     pub fn toggle_tools(&mut self) {
         self.tools_open = !self.tools_open;
-        self.forget_folds(|body| !matches!(body, Body::Thinking { .. }));
+        self.forget_folds(|body| !matches!(body, EntryBody::Thinking { .. }));
     }
 
     /// Shows all thinking, or none; single choices are forgotten.
     pub fn toggle_thinking(&mut self) {
         self.thinking_hidden = !self.thinking_hidden;
-        self.forget_folds(|body| matches!(body, Body::Thinking { .. }));
+        self.forget_folds(|body| matches!(body, EntryBody::Thinking { .. }));
     }
 
     /// Scrolls by rows; negative is up.
@@ -211,7 +211,7 @@ impl Transcript {
 
     /// Goes to the tail.
     pub fn to_tail(&mut self) {
-        self.position = Position::Tail;
+        self.position = ScrollPosition::Tail;
         self.pending = 0;
         self.to_first = false;
         self.seen = self.entries.len();
@@ -221,22 +221,22 @@ impl Transcript {
     pub fn laid(&mut self, laid: &Laid) {
         self.position = laid.position;
         self.pending = 0;
-        if self.position == Position::Tail {
+        if self.position == ScrollPosition::Tail {
             self.seen = self.entries.len();
         }
     }
 
-    fn forget_folds(&mut self, which: impl Fn(&Body) -> bool) {
+    fn forget_folds(&mut self, which: impl Fn(&EntryBody) -> bool) {
         for entry in self.entries.iter_mut().filter(|entry| which(&entry.body)) {
-            entry.fold = Fold::Default;
+            entry.fold = FoldState::Default;
         }
     }
 
     /// Replaces the text of an entry that has some.
     fn replace(&mut self, id: EntryId, text: &str) {
         self.edit(id, |body| {
-            if let Body::Answer(blocks) | Body::Thinking { blocks, .. } = body {
-                *blocks = Blocks::of(text);
+            if let EntryBody::Answer(blocks) | EntryBody::Thinking { blocks, .. } = body {
+                *blocks = MarkdownBlocks::of(text);
             }
         });
         if let Some(entry) = self.index_of(id).and_then(|index| self.entries.get_mut(index)) {
@@ -244,7 +244,7 @@ impl Transcript {
         }
     }
 
-    fn edit(&mut self, id: EntryId, change: impl FnOnce(&mut Body)) {
+    fn edit(&mut self, id: EntryId, change: impl FnOnce(&mut EntryBody)) {
         let Some(index) = self.index_of(id) else { return };
         if let Some(entry) = self.entries.get_mut(index) {
             change(&mut entry.body);

@@ -7,9 +7,9 @@
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
-use super::{Body, Entry, Fold, Transcript};
+use super::{EntryBody, FoldState, Transcript, TranscriptEntry};
 use crate::agent::protocol::message::Message;
-use crate::app::geometry::{Anchor, EntryId, Laid, Position};
+use crate::app::geometry::{Anchor, EntryId, Laid, ScrollPosition};
 use crate::app::printable::Printable;
 
 /// Ids below this are of entries before all messages.
@@ -19,7 +19,7 @@ const NEAR: usize = 40;
 
 /// What is known of messages before those that are here.
 #[derive(Clone, Copy, Debug, PartialEq)]
-pub struct Earlier {
+pub struct EarlierMessages {
     /// The entry that says so.
     row: EntryId,
     stage: Stage,
@@ -35,7 +35,7 @@ enum Stage {
 }
 
 /// What the agent told of them; see `AgentEvent::EarlierShown`.
-pub struct Told<'a> {
+pub struct HistoryPage<'a> {
     pub messages: &'a [Arc<Message>],
     pub titles: &'a BTreeMap<String, String>,
     pub left: Option<u64>,
@@ -45,7 +45,7 @@ pub struct Told<'a> {
 impl Transcript {
     /// Puts messages above those that are here. `rows` are those on the screen: the first of a
     /// message stays where it is.
-    pub fn put_earlier(&mut self, told: &Told, rows: &[Option<Anchor>]) {
+    pub fn put_earlier(&mut self, told: &HistoryPage, rows: &[Option<Anchor>]) {
         let mut above = Transcript::default();
         for message in told.messages {
             above.stored(message, told.titles);
@@ -64,12 +64,12 @@ impl Transcript {
 
     /// Whether messages before those that are here are to be asked for, now that this was seen.
     pub fn wants_earlier(&self, laid: &Laid) -> bool {
-        let Some(Earlier { row, stage: Stage::There }) = self.earlier else { return false };
+        let Some(EarlierMessages { row, stage: Stage::There }) = self.earlier else { return false };
         let place = |entry| self.index_of(entry);
         let top = laid.rows.iter().flatten().next().and_then(|top| place(top.entry));
         let near = match self.position {
-            Position::Top(_) => NEAR,
-            Position::Tail => 0,
+            ScrollPosition::Top(_) => NEAR,
+            ScrollPosition::Tail => 0,
         };
         let seen = top.zip(place(row)).is_some_and(|(top, row)| top <= row.saturating_add(near));
         seen || self.to_first
@@ -106,7 +106,7 @@ impl Transcript {
 
     /// Makes the first row of a message that is on the screen the anchor, at the row where it is.
     fn hold(&mut self, rows: &[Option<Anchor>]) {
-        let Position::Top(top) = self.position else { return };
+        let ScrollPosition::Top(top) = self.position else { return };
         let is_message = |entry: EntryId| entry >= MESSAGES && self.index_of(entry).is_some();
         if is_message(top.entry) || self.pending == i32::MIN {
             return;
@@ -115,10 +115,10 @@ impl Transcript {
         let first = || Some((Anchor { entry: self.entries.get(self.heads_end())?.id, part: 0, row: 0 }, 0));
         match seen.find(|(anchor, _)| is_message(anchor.entry)).or_else(first) {
             Some((anchor, row)) => {
-                self.position = Position::Top(anchor);
+                self.position = ScrollPosition::Top(anchor);
                 self.pending = self.pending.saturating_sub(row);
             }
-            None => self.position = Position::Tail,
+            None => self.position = ScrollPosition::Tail,
         }
     }
 
@@ -135,7 +135,7 @@ impl Transcript {
         }
         // Of calls with one id the last counts.
         for entry in above.entries.iter().rev() {
-            if let Body::Tool(panel) = &entry.body {
+            if let EntryBody::Tool(panel) = &entry.body {
                 self.calls.entry(panel.call_id.clone()).or_insert(entry.id);
             }
         }
@@ -147,15 +147,16 @@ impl Transcript {
 
     fn say_more(&mut self, left: u64, failed: Option<&str>) {
         let stage = if failed.is_some() { Stage::Failed } else { Stage::There };
-        let body = Body::Earlier { left, failed: failed.map(Printable::line) };
+        let body = EntryBody::Earlier { left, failed: failed.map(Printable::line) };
         if let Some(earlier) = &mut self.earlier {
             earlier.stage = stage;
             let row = earlier.row;
             return self.edit(row, |old| *old = body);
         }
         let (at, row) = (self.heads_end(), self.next_head());
-        self.earlier = Some(Earlier { row, stage });
-        self.entries.insert(at, Entry { id: row, body, fold: Fold::Default, revision: 0, epoch: 0 });
+        self.earlier = Some(EarlierMessages { row, stage });
+        self.entries
+            .insert(at, TranscriptEntry { id: row, body, fold: FoldState::Default, revision: 0, epoch: 0 });
         self.seen += 1;
     }
 

@@ -28,7 +28,7 @@ pub enum CallState {
 
 /// What people see of an answer.
 #[derive(Clone, Debug, Default, PartialEq)]
-pub enum Output {
+pub enum PanelOutput {
     #[default]
     None,
     /// Lines from the start.
@@ -51,7 +51,7 @@ pub struct ToolPanel {
     pub name: Printable,
     pub title: Printable,
     pub state: CallState,
-    pub output: Output,
+    pub output: PanelOutput,
     /// What the answer says that its output does not show: a refusal, a cut, a timeout.
     pub notes: Arc<[Printable]>,
     /// When the call began to run.
@@ -68,7 +68,7 @@ impl ToolPanel {
             name: Printable::line(name),
             title: Printable::default(),
             state: CallState::Arriving,
-            output: Output::None,
+            output: PanelOutput::None,
             notes: Arc::default(),
             since: None,
             duration: None,
@@ -95,17 +95,17 @@ pub fn fallback_title(args: &Value) -> String {
     first.and_then(|text| text.lines().next()).unwrap_or("").to_owned()
 }
 
-fn output(content: &[Content], details: &Details) -> Output {
+fn output(content: &[Content], details: &Details) -> PanelOutput {
     match details {
-        Details::Diff(diff) => Output::Diff(Arc::new(printable_diff(diff))),
+        Details::Diff(diff) => PanelOutput::Diff(Arc::new(printable_diff(diff))),
         Details::Terminal(output) => terminal(output),
         Details::Text { text } => lines(text),
         Details::Paths { paths, .. } => {
-            Output::Text(paths.iter().map(|path| Printable::line(path)).collect())
+            PanelOutput::Text(paths.iter().map(|path| Printable::line(path)).collect())
         }
-        Details::Image { mime_type, width, height, bytes } => {
-            Output::Picture(Printable::line(&format!("{mime_type}, {width}x{height}, {} KB", bytes / 1024)))
-        }
+        Details::Image { mime_type, width, height, bytes } => PanelOutput::Picture(Printable::line(
+            &format!("{mime_type}, {width}x{height}, {} KB", bytes / 1024),
+        )),
         Details::None => {
             let texts: Vec<&str> = content.iter().filter_map(text_of).collect();
             lines(&texts.join("\n"))
@@ -145,14 +145,14 @@ fn text_of(content: &Content) -> Option<&str> {
     }
 }
 
-fn lines(text: &str) -> Output {
+fn lines(text: &str) -> PanelOutput {
     if text.trim().is_empty() {
-        return Output::None;
+        return PanelOutput::None;
     }
-    Output::Text(text.trim_end().lines().map(Printable::line).collect())
+    PanelOutput::Text(text.trim_end().lines().map(Printable::line).collect())
 }
 
-fn terminal(output: &TerminalOutput) -> Output {
+fn terminal(output: &TerminalOutput) -> PanelOutput {
     let lines: Arc<[AnsiLine]> = ansi::lines(&output.text).into();
     let hidden = output.total_lines.saturating_sub(lines.len() as u64);
     let status = match (output.exit_code, output.signal) {
@@ -160,7 +160,7 @@ fn terminal(output: &TerminalOutput) -> Output {
         (Some(code), _) => Some(Printable::line(&format!("exit {code}"))),
         (None, Some(signal)) => Some(Printable::line(&format!("signal {signal}"))),
     };
-    Output::Terminal { lines, hidden, status }
+    PanelOutput::Terminal { lines, hidden, status }
 }
 
 fn printable_diff(diff: &FileDiff) -> FileDiff {

@@ -4,7 +4,7 @@ use crate::agent::session::outline::{OutlineRow, RowKind};
 
 /// Which rows are shown.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub enum Filter {
+pub enum TreeFilter {
     /// Everything that was said and done.
     #[default]
     Default,
@@ -15,18 +15,23 @@ pub enum Filter {
     All,
 }
 
-impl Filter {
-    const ORDER: [Filter; 5] =
-        [Filter::Default, Filter::NoTools, Filter::UserOnly, Filter::Labelled, Filter::All];
+impl TreeFilter {
+    const ORDER: [TreeFilter; 5] = [
+        TreeFilter::Default,
+        TreeFilter::NoTools,
+        TreeFilter::UserOnly,
+        TreeFilter::Labelled,
+        TreeFilter::All,
+    ];
 
     /// Its name for people.
     pub fn name(self) -> &'static str {
         match self {
-            Filter::Default => "messages and tools",
-            Filter::NoTools => "without tools",
-            Filter::UserOnly => "yours only",
-            Filter::Labelled => "labelled only",
-            Filter::All => "everything",
+            TreeFilter::Default => "messages and tools",
+            TreeFilter::NoTools => "without tools",
+            TreeFilter::UserOnly => "yours only",
+            TreeFilter::Labelled => "labelled only",
+            TreeFilter::All => "everything",
         }
     }
 
@@ -40,11 +45,11 @@ impl Filter {
     /// Whether it lets a row be shown.
     pub(super) fn takes(self, row: &OutlineRow) -> bool {
         match self {
-            Filter::Default => row.kind != RowKind::Setting,
-            Filter::NoTools => !matches!(row.kind, RowKind::Setting | RowKind::Tool | RowKind::Calls),
-            Filter::UserOnly => row.kind == RowKind::User,
-            Filter::Labelled => row.label.is_some(),
-            Filter::All => true,
+            TreeFilter::Default => row.kind != RowKind::Setting,
+            TreeFilter::NoTools => !matches!(row.kind, RowKind::Setting | RowKind::Tool | RowKind::Calls),
+            TreeFilter::UserOnly => row.kind == RowKind::User,
+            TreeFilter::Labelled => row.label.is_some(),
+            TreeFilter::All => true,
         }
     }
 }

@@ -1,11 +1,11 @@
 //! What each action does.
 
-use super::{complete, keys, overlays, send, terminal_focus, tree};
+use super::{completion, keys, overlays, submit, terminal_focus, tree};
 use crate::agent::AgentCommand;
 use crate::agent::protocol::command::Queue;
 use crate::agent::protocol::model::ThinkingLevel;
 use crate::app::action::Action;
-use crate::app::effect::{Effect, Request};
+use crate::app::effect::{Effect, ShellRequest};
 use crate::app::model::{Model, Purpose, REMARK};
 use crate::app::msg::Millis;
 use crate::app::overlay::Overlay;
@@ -26,7 +26,7 @@ pub(super) fn run(model: &mut Model, action: Action, effects: &mut Vec<Effect>) 
         Action::GiveKeyboard => terminal_focus::give(model),
         Action::TakeKeyboard => terminal_focus::take_or_give(model),
         Action::EditQueue => effects.push(Effect::Agent(AgentCommand::TakeQueue)),
-        Action::Complete => complete::tab(model, effects),
+        Action::Complete => completion::tab(model, effects),
         Action::HistorySearch => overlays::open_prompts(model),
         Action::HistoryPrevious => up(model),
         Action::HistoryNext => down(model),
@@ -127,7 +127,7 @@ fn clear(model: &mut Model, effects: &mut Vec<Effect>) {
 
 fn edit_outside(model: &mut Model, effects: &mut Vec<Effect>) {
     let text = model.composer.expanded().0;
-    model.ask(Purpose::Editor, Request::Editor { text }, effects);
+    model.ask(Purpose::Editor, ShellRequest::Editor { text }, effects);
 }
 
 fn up(model: &mut Model) {
@@ -163,7 +163,7 @@ pub(super) fn set_thinking(model: &mut Model, level: ThinkingLevel, effects: &mu
 
 fn cycle_model(model: &mut Model, by: isize, effects: &mut Vec<Effect>) {
     if model.models.is_empty() {
-        model.ask(Purpose::Cycle(by), Request::Models, effects);
+        model.ask(Purpose::Cycle(by), ShellRequest::Models, effects);
         return;
     }
     step_model(model, by, effects);
@@ -179,7 +179,7 @@ pub(super) fn step_model(model: &mut Model, by: isize, effects: &mut Vec<Effect>
     let place = model.models.iter().position(|ai| Some(ai.reference()) == current);
     let next = place.map_or(0, |at| (at as isize + by).rem_euclid(count) as usize);
     if let Some(ai) = model.models.get(next).cloned() {
-        send::set_model(model, ai, effects);
+        submit::set_model(model, ai, effects);
     }
 }
 

@@ -4,10 +4,10 @@ use super::tree;
 use crate::agent::AgentEvent;
 use crate::agent::protocol::event::NoticeLevel;
 use crate::agent::protocol::message::Block;
-use crate::app::effect::{Effect, Request, Ticket};
+use crate::app::effect::{Effect, ShellRequest, Ticket};
 use crate::app::model::{Model, Purpose};
 use crate::app::overlay::Overlay;
-use crate::app::transcript::paging::Told;
+use crate::app::transcript::paging::HistoryPage;
 
 pub(super) fn take(model: &mut Model, event: &AgentEvent, effects: &mut Vec<Effect>) {
     model.transcript.fold(event, model.now);
@@ -22,7 +22,7 @@ pub(super) fn take(model: &mut Model, event: &AgentEvent, effects: &mut Vec<Effe
             model.transcript.notice(NoticeLevel::Info, &tree::weights(weights), None);
         }
         AgentEvent::EarlierShown { messages, titles, left, failed } => {
-            let told = Told { messages, titles, left: *left, failed: failed.as_deref() };
+            let told = HistoryPage { messages, titles, left: *left, failed: failed.as_deref() };
             // What was on the screen says nothing of what is above it now.
             let rows = std::mem::take(&mut model.laid.rows);
             model.transcript.put_earlier(&told, &rows);
@@ -42,7 +42,7 @@ fn found_out(model: &mut Model, ticket: Ticket, found: &Result<String, String>, 
     let Some(Purpose::Export(file)) = model.waiting.remove(&ticket) else { return };
     let source = found.as_ref().map_err(String::clone);
     match source.and_then(|source| serde_json::from_str(source).map_err(|error| error.to_string())) {
-        Ok(session) => drop(model.ask(Purpose::Note, Request::Export { session, file }, effects)),
+        Ok(session) => drop(model.ask(Purpose::Note, ShellRequest::Export { session, file }, effects)),
         Err(error) => model.transcript.notice(NoticeLevel::Warning, &error, None),
     }
 }
@@ -65,7 +65,7 @@ fn give_back(model: &mut Model, texts: &[String], images: &[Block]) {
 
 fn settled(model: &mut Model, effects: &mut Vec<Effect>) {
     model.overlays.retain(|overlay| !matches!(overlay, Overlay::Asked { .. }));
-    model.ask(Purpose::Branch, Request::Branch, effects);
+    model.ask(Purpose::Branch, ShellRequest::Branch, effects);
     if !model.focused {
         effects.push(Effect::Bell);
     }

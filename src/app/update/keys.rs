@@ -1,9 +1,9 @@
 //! Keys and pastes: a command that has the keyboard first, then overlays, then completion, then the key map, then typing.
 
-use super::{actions, complete, overlays, send, terminal_focus};
+use super::{actions, completion, overlays, submit, terminal_focus};
 use crate::app::action::Action;
-use crate::app::completion::Kind;
-use crate::app::effect::{Effect, Request};
+use crate::app::completion::CompletionKind;
+use crate::app::effect::{Effect, ShellRequest};
 use crate::app::key::{Key, KeyCode};
 use crate::app::model::{Model, Purpose};
 
@@ -21,7 +21,7 @@ pub(super) fn press(model: &mut Model, key: Key, effects: &mut Vec<Effect>) {
     if action != Some(Action::Cancel) {
         model.tree_armed = None;
     }
-    if complete::key(model, key, action, effects) {
+    if completion::key(model, key, action, effects) {
         return;
     }
     match (action, key.typed()) {
@@ -32,7 +32,7 @@ pub(super) fn press(model: &mut Model, key: Key, effects: &mut Vec<Effect>) {
         }
         (None, None) => move_cursor(model, key),
     }
-    complete::refresh(model, effects);
+    completion::refresh(model, effects);
 }
 
 /// Keys that only move the cursor have no names of their own.
@@ -55,14 +55,14 @@ pub(super) fn paste(model: &mut Model, text: &str, effects: &mut Vec<Effect>) {
     }
     match picture_path(text) {
         Some(path) => {
-            model.ask(Purpose::Picture, Request::Picture { path: path.into() }, effects);
+            model.ask(Purpose::Picture, ShellRequest::Picture { path: path.into() }, effects);
         }
         None => model.composer.paste(text),
     }
-    if model.completion.as_ref().is_some_and(|list| list.kind == Kind::Command) {
+    if model.completion.as_ref().is_some_and(|list| list.kind == CompletionKind::Command) {
         model.completion = None;
     }
-    complete::refresh(model, effects);
+    completion::refresh(model, effects);
 }
 
 /// A paste that is nothing but the path of a picture, as terminals give for a dropped file.
@@ -84,6 +84,6 @@ pub(super) fn enter(
     if model.composer.before_cursor().ends_with('\\') {
         model.composer.replace_before(1, "\n");
     } else {
-        send::send(model, queue, effects);
+        submit::send(model, queue, effects);
     }
 }

@@ -4,14 +4,14 @@
 
 mod actions;
 mod agent;
-mod complete;
+mod completion;
 mod keys;
 mod mouse;
 mod overlays;
 mod replies;
-mod send;
 mod sessions;
 mod slash;
+mod submit;
 mod terminal_focus;
 mod tree;
 mod trust;

@@ -8,10 +8,10 @@ use std::path::{Path, PathBuf};
 use crate::agent::AgentCommand;
 use crate::agent::protocol::command::SessionCommand;
 use crate::agent::session::search::LastExchange;
-use crate::app::effect::{Effect, Reply, Request};
+use crate::app::effect::{Effect, ShellReply, ShellRequest};
 use crate::app::model::{Model, Purpose};
 use crate::app::overlay::Overlay;
-use crate::app::picker::{Kind, Picker};
+use crate::app::picker::{Picker, PickerKind};
 
 /// Letters from which on a query is looked for in what was said.
 const WORDS: usize = 3;
@@ -38,14 +38,18 @@ impl Before {
 
 fn top(model: &Model) -> Option<&Picker> {
     match model.overlays.last() {
-        Some(Overlay::Picker { picker, .. }) if matches!(picker.kind, Kind::Sessions { .. }) => Some(picker),
+        Some(Overlay::Picker { picker, .. }) if matches!(picker.kind, PickerKind::Sessions { .. }) => {
+            Some(picker)
+        }
         _ => None,
     }
 }
 
 fn top_mut(model: &mut Model) -> Option<&mut Picker> {
     match model.overlays.last_mut() {
-        Some(Overlay::Picker { picker, .. }) if matches!(picker.kind, Kind::Sessions { .. }) => Some(picker),
+        Some(Overlay::Picker { picker, .. }) if matches!(picker.kind, PickerKind::Sessions { .. }) => {
+            Some(picker)
+        }
         _ => None,
     }
 }
@@ -53,7 +57,7 @@ fn top_mut(model: &mut Model) -> Option<&mut Picker> {
 /// Asks for what the picker on top needs now.
 pub(super) fn follow(model: &mut Model, before: &Before, effects: &mut Vec<Effect>) {
     let Some(picker) = top(model) else { return };
-    let Kind::Sessions { all } = picker.kind else { return };
+    let PickerKind::Sessions { all } = picker.kind else { return };
     let query = picker.query().trim().to_owned();
     let searched = picker.query() != before.query;
     let selected = picker.selected_key().map(str::to_owned);
@@ -61,7 +65,7 @@ pub(super) fn follow(model: &mut Model, before: &Before, effects: &mut Vec<Effec
         let old = top_mut(model).and_then(|picker| picker.search.take());
         model.forget(old, effects);
         if query.chars().count() >= WORDS {
-            let request = Request::SearchSessions { query: query.clone(), all };
+            let request = ShellRequest::SearchSessions { query: query.clone(), all };
             let ticket = model.ask(Purpose::Found(query), request, effects);
             if let Some(picker) = top_mut(model) {
                 picker.search = Some(ticket);
@@ -73,15 +77,15 @@ pub(super) fn follow(model: &mut Model, before: &Before, effects: &mut Vec<Effec
             picker.preview = None;
         }
         if let Some(key) = selected {
-            let request = Request::Preview { path: PathBuf::from(&key) };
+            let request = ShellRequest::Preview { path: PathBuf::from(&key) };
             model.ask(Purpose::Preview(key), request, effects);
         }
     }
 }
 
 /// Takes files in which the query was said.
-pub(super) fn found(model: &mut Model, query: &str, reply: Reply, effects: &mut Vec<Effect>) {
-    let Reply::Found { paths, done } = reply else { return };
+pub(super) fn found(model: &mut Model, query: &str, reply: ShellReply, effects: &mut Vec<Effect>) {
+    let ShellReply::Found { paths, done } = reply else { return };
     let before = Before::of(model);
     let Some(picker) = top_mut(model).filter(|picker| picker.query().trim() == query) else { return };
     picker.find(paths.iter().map(|path| path.display().to_string()));
@@ -116,5 +120,5 @@ pub(super) fn rename(model: &mut Model, key: &str, name: &str, effects: &mut Vec
     if model.status.session.file.as_deref() == Some(Path::new(key)) {
         return effects.push(Effect::Agent(AgentCommand::Session(SessionCommand::Name { name })));
     }
-    model.ask(Purpose::Tell, Request::RenameSession { path, name }, effects);
+    model.ask(Purpose::Tell, ShellRequest::RenameSession { path, name }, effects);
 }

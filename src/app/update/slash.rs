@@ -7,7 +7,7 @@ use crate::agent::AgentCommand;
 use crate::agent::protocol::command::{SessionCommand, Shown, Wish};
 use crate::agent::protocol::event::NoticeLevel;
 use crate::agent::protocol::model::ThinkingLevel;
-use crate::app::effect::{Effect, Setting, Ticket};
+use crate::app::effect::{Effect, SavedSetting, Ticket};
 use crate::app::model::{Model, Purpose};
 use crate::app::overlay::Overlay;
 use crate::app::slash::Slash;
@@ -110,5 +110,5 @@ fn theme(model: &mut Model, name: &str, effects: &mut Vec<Effect>) {
 /// Switches the theme and keeps the choice.
 pub(super) fn set_theme(model: &mut Model, name: &str, effects: &mut Vec<Effect>) {
     model.theme = name.to_owned();
-    effects.push(Effect::Save(Setting::Theme(name.to_owned())));
+    effects.push(Effect::Save(SavedSetting::Theme(name.to_owned())));
 }

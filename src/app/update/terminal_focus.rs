@@ -12,7 +12,7 @@ use crate::app::key::{Key, KeyCode, Mouse};
 use crate::app::model::Model;
 use crate::app::msg::Millis;
 use crate::app::pty_input;
-use crate::app::transcript::shell::{Hand, Holder};
+use crate::app::transcript::command_panel::{FocusCause, KeyboardOwner};
 use crate::tools::vt::TerminalScreen;
 
 /// What is typed so soon after a command has ended was meant for the command, and may be secret.
@@ -33,7 +33,7 @@ fn full_size(window: Size) -> (u16, u16) {
 /// Gives the keyboard to the newest command.
 pub(super) fn give(model: &mut Model) {
     match model.transcript.newest_shell() {
-        Some(entry) => hand(model, Holder { entry, by: Hand::Person }),
+        Some(entry) => hand(model, KeyboardOwner { entry, by: FocusCause::Person }),
         None => model.remark("no command runs that could take the keyboard"),
     }
 }
@@ -44,7 +44,7 @@ pub(super) fn take_or_give(model: &mut Model) {
     if model.transcript.holder().is_some() { take_back(model) } else { give(model) }
 }
 
-fn hand(model: &mut Model, holder: Holder) {
+fn hand(model: &mut Model, holder: KeyboardOwner) {
     model.transcript.give_keyboard(Some(holder));
     model.transcript.to_tail();
     model.completion = None;
@@ -95,7 +95,7 @@ pub(super) fn mouse(model: &mut Model, event: Mouse, effects: &mut Vec<Effect>) 
     true
 }
 
-fn send(model: &Model, holder: Holder, data: String, effects: &mut Vec<Effect>) {
+fn send(model: &Model, holder: KeyboardOwner, data: String, effects: &mut Vec<Effect>) {
     if let Some(id) = model.transcript.shell_id(holder.entry).filter(|_| !data.is_empty()) {
         effects.push(Effect::Agent(AgentCommand::BashInput { id, data }));
     }
@@ -111,7 +111,7 @@ pub(super) fn follow(model: &mut Model, effects: &mut Vec<Effect>) {
     match (model.transcript.holder(), asks) {
         (Some(holder), _) => keep_or_end(model, holder),
         (None, Some(entry)) if model.composer.is_empty() && model.overlays.is_empty() => {
-            hand(model, Holder { entry, by: Hand::Program });
+            hand(model, KeyboardOwner { entry, by: FocusCause::Program });
         }
         (None, Some(_)) => {
             let key = model.keymap.first_key(Action::GiveKeyboard);
@@ -129,16 +129,16 @@ pub(super) fn follow(model: &mut Model, effects: &mut Vec<Effect>) {
 
 /// The keyboard comes back when the command has ended, or when its program gives back the screen
 /// with which it got the keyboard.
-fn keep_or_end(model: &mut Model, holder: Holder) {
+fn keep_or_end(model: &mut Model, holder: KeyboardOwner) {
     let ended = model.transcript.shell_id(holder.entry).is_none();
     let is_full = model.transcript.held().is_some_and(|(_, screen)| screen.is_full());
     if ended {
         model.typed_ahead = Some(model.now + TYPED_AHEAD);
     }
-    if ended || (holder.by == Hand::Program && !is_full) {
+    if ended || (holder.by == FocusCause::Program && !is_full) {
         take_back(model);
     }
-    if ended && holder.by == Hand::Person {
+    if ended && holder.by == FocusCause::Person {
         model.remark("the command has ended; the keyboard is tau's again");
     }
 }

@@ -7,9 +7,9 @@ use crate::agent::session::outline::{Outline, RowKind};
 use crate::app::effect::Effect;
 use crate::app::model::Model;
 use crate::app::overlay::Overlay;
-use crate::app::picker::{Kind, Picker, Row};
+use crate::app::picker::{Picker, PickerKind, PickerRow};
 use crate::app::printable::Printable;
-use crate::app::tree::{Choice, TreeView};
+use crate::app::tree::{TreeChoice, TreeView};
 
 /// Opens the tree.
 pub(super) fn open(model: &mut Model, effects: &mut Vec<Effect>) {
@@ -19,7 +19,7 @@ pub(super) fn open(model: &mut Model, effects: &mut Vec<Effect>) {
 
 /// Opens the list of the person's messages, to begin a session before one of them.
 pub(super) fn open_forks(model: &mut Model, effects: &mut Vec<Effect>) {
-    let picker = Picker::new(Kind::Forks, "Fork before", "you have said nothing in this session yet");
+    let picker = Picker::new(PickerKind::Forks, "Fork before", "you have said nothing in this session yet");
     model.overlays.push(Overlay::Picker { picker, ticket: None });
     effects.push(Effect::Agent(AgentCommand::Show { what: Shown::Tree }));
 }
@@ -29,7 +29,7 @@ pub(super) fn fill(model: &mut Model, outline: &Outline) {
     for overlay in &mut model.overlays {
         match overlay {
             Overlay::Tree(view) => view.fill(outline.clone()),
-            Overlay::Picker { picker, .. } if picker.kind == Kind::Forks => {
+            Overlay::Picker { picker, .. } if picker.kind == PickerKind::Forks => {
                 picker.clear();
                 picker.loading = false;
                 picker.add(fork_rows(outline));
@@ -40,7 +40,7 @@ pub(super) fn fill(model: &mut Model, outline: &Outline) {
 }
 
 /// The person's messages, newest first; those that are not on the present path say so.
-fn fork_rows(outline: &Outline) -> Vec<Row> {
+fn fork_rows(outline: &Outline) -> Vec<PickerRow> {
     let mut active = std::collections::BTreeSet::new();
     let mut next = outline.leaf;
     while let Some(at) = next.filter(|at| active.insert(*at)) {
@@ -49,25 +49,27 @@ fn fork_rows(outline: &Outline) -> Vec<Row> {
     let row = |(at, row): (usize, &crate::agent::session::outline::OutlineRow)| {
         let note = if active.contains(&at) { "" } else { "on another branch" };
         let (title, note) = (Printable::line(&row.text), Printable::line(note));
-        (row.kind == RowKind::User).then(|| Row { key: row.id.clone(), title, note, current: false })
+        (row.kind == RowKind::User).then(|| PickerRow { key: row.id.clone(), title, note, current: false })
     };
     outline.rows.iter().enumerate().rev().filter_map(row).collect()
 }
 
 /// What was chosen in the tree.
-pub(super) fn chosen(model: &mut Model, view: Box<TreeView>, choice: Choice, effects: &mut Vec<Effect>) {
+pub(super) fn chosen(model: &mut Model, view: Box<TreeView>, choice: TreeChoice, effects: &mut Vec<Effect>) {
     let command = match choice {
-        Choice::Here => return model.remark("the conversation is there already"),
-        Choice::NotYours => {
+        TreeChoice::Here => return model.remark("the conversation is there already"),
+        TreeChoice::NotYours => {
             model.overlays.push(Overlay::Tree(view));
             return model.remark("a fork begins before a message of yours: choose one");
         }
-        Choice::Label { entry_id, label } => {
+        TreeChoice::Label { entry_id, label } => {
             model.overlays.push(Overlay::Tree(view));
             AgentCommand::Label { entry_id, label }
         }
-        Choice::Fork { entry_id } => AgentCommand::Session(SessionCommand::Fork { entry_id }),
-        Choice::Go { entry_id, summary } => AgentCommand::Session(SessionCommand::GoTo { entry_id, summary }),
+        TreeChoice::Fork { entry_id } => AgentCommand::Session(SessionCommand::Fork { entry_id }),
+        TreeChoice::Go { entry_id, summary } => {
+            AgentCommand::Session(SessionCommand::GoTo { entry_id, summary })
+        }
     };
     effects.push(Effect::Agent(command));
 }

@@ -4,14 +4,14 @@ use std::path::PathBuf;
 
 use crate::agent::protocol::event::NoticeLevel;
 use crate::agent::settings::folder::Folder;
-use crate::app::effect::{Applied, Effect, Request};
+use crate::app::effect::{Applied, Effect, ShellRequest};
 use crate::app::model::{Model, Purpose};
 use crate::app::overlay::Overlay;
-use crate::app::trust::{Answer, TrustView};
+use crate::app::trust::{TrustAnswer, TrustView};
 
 /// Looks which settings the folders have now, to ask about them.
 pub(super) fn look(model: &mut Model, effects: &mut Vec<Effect>) {
-    model.ask(Purpose::Trust, Request::Folders, effects);
+    model.ask(Purpose::Trust, ShellRequest::Folders, effects);
 }
 
 /// Asks about every folder; the nearest first.
@@ -25,13 +25,13 @@ pub(super) fn ask(model: &mut Model, folders: Vec<Folder>) {
 }
 
 /// Keeps the answer.
-pub(super) fn answered(model: &mut Model, root: PathBuf, answer: Answer, effects: &mut Vec<Effect>) {
+pub(super) fn answered(model: &mut Model, root: PathBuf, answer: TrustAnswer, effects: &mut Vec<Effect>) {
     let trusted = match answer {
-        Answer::Use => true,
-        Answer::Never => false,
-        Answer::Later => return model.remark("nothing was changed; /trust asks again"),
+        TrustAnswer::Use => true,
+        TrustAnswer::Never => false,
+        TrustAnswer::Later => return model.remark("nothing was changed; /trust asks again"),
     };
-    model.ask(Purpose::Note, Request::Trust { root, trusted }, effects);
+    model.ask(Purpose::Note, ShellRequest::Trust { root, trusted }, effects);
 }
 
 /// Other settings hold from now on.

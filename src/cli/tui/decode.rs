@@ -10,7 +10,7 @@ mod csi;
 #[cfg(test)]
 mod tests;
 
-use super::input::Said;
+use super::input::TerminalEvent;
 use crate::app::key::{Key, KeyCode, Mods};
 use crate::tools::vt::sequence::{self, Csi, Leading, Token};
 
@@ -22,7 +22,7 @@ const PASTE_END: &[u8] = b"\x1b[201~";
 
 /// What was read and not yet understood.
 #[derive(Debug, Default)]
-pub struct Decoder {
+pub struct InputDecoder {
     pending: Vec<u8>,
     pasting: bool,
 }
@@ -32,14 +32,14 @@ enum Step {
     /// The beginning of something.
     More,
     /// So many bytes, which mean this or nothing.
-    Took(usize, Option<Said>),
+    Took(usize, Option<TerminalEvent>),
     /// So many bytes, after which a paste follows.
     Paste(usize),
 }
 
-impl Decoder {
+impl InputDecoder {
     /// Takes bytes and gives what they mean.
-    pub fn feed(&mut self, bytes: &[u8], tell: &mut dyn FnMut(Said)) {
+    pub fn feed(&mut self, bytes: &[u8], tell: &mut dyn FnMut(TerminalEvent)) {
         let seen = self.pending.len();
         self.pending.extend_from_slice(bytes);
         let mut done = 0;
@@ -50,7 +50,7 @@ impl Decoder {
                 let from = seen.saturating_sub(done + PASTE_END.len());
                 match paste(rest, from) {
                     Some((text, length)) => {
-                        tell(Said::Paste(unify_line_ends(text)));
+                        tell(TerminalEvent::Paste(unify_line_ends(text)));
                         done += length;
                         self.pasting = false;
                     }
@@ -80,24 +80,24 @@ impl Decoder {
     }
 
     /// Nothing followed for a moment: what is undecided was typed.
-    pub fn pause(&mut self, tell: &mut dyn FnMut(Said)) {
+    pub fn pause(&mut self, tell: &mut dyn FnMut(TerminalEvent)) {
         if !self.is_undecided() {
             return;
         }
         let pending = std::mem::take(&mut self.pending);
         match pending.as_slice() {
             [0x1b, 0x1b, ..] | [0x1b] => {
-                tell(Said::Key(Key::plain(KeyCode::Esc)));
+                tell(TerminalEvent::Key(Key::plain(KeyCode::Esc)));
                 self.pending.extend_from_slice(pending.get(1..).unwrap_or_default());
                 self.pause(tell);
             }
-            [0x1b, typed] => tell(Said::Key(Key::new(KeyCode::Char(char::from(*typed)), Mods::ALT))),
+            [0x1b, typed] => tell(TerminalEvent::Key(Key::new(KeyCode::Char(char::from(*typed)), Mods::ALT))),
             _ => {}
         }
     }
 
     /// Keeps what waits from growing without end.
-    fn bound(&mut self, tell: &mut dyn FnMut(Said)) {
+    fn bound(&mut self, tell: &mut dyn FnMut(TerminalEvent)) {
         if !self.pasting && self.pending.len() > LONGEST {
             self.pending.clear();
         }
@@ -107,7 +107,7 @@ impl Decoder {
                 (keep.saturating_sub(3)..=keep).find(|at| is_boundary(&self.pending, *at)).unwrap_or(keep);
             let rest = self.pending.split_off(keep);
             let part = std::mem::replace(&mut self.pending, rest);
-            tell(Said::Paste(unify_line_ends(&part)));
+            tell(TerminalEvent::Paste(unify_line_ends(&part)));
         }
     }
 }
@@ -140,7 +140,7 @@ fn step(bytes: &[u8]) -> Step {
 }
 
 fn key(length: usize, key: Key) -> Step {
-    Step::Took(length, Some(Said::Key(key)))
+    Step::Took(length, Some(TerminalEvent::Key(key)))
 }
 
 /// A C0 character as the key that sends it.
@@ -169,7 +169,9 @@ fn character(bytes: &[u8]) -> Step {
     };
     let whole = bytes.get(..length.min(bytes.len())).unwrap_or_default();
     match std::str::from_utf8(whole) {
-        Ok(text) => Step::Took(length, text.chars().next().map(|c| Said::Key(Key::plain(KeyCode::Char(c))))),
+        Ok(text) => {
+            Step::Took(length, text.chars().next().map(|c| TerminalEvent::Key(Key::plain(KeyCode::Char(c)))))
+        }
         Err(error) if error.error_len().is_none() => Step::More,
         Err(_) => Step::Took(1, None),
     }
@@ -200,8 +202,8 @@ fn escaped(rest: &[u8]) -> Step {
 
 fn with_alt(step: Step) -> Step {
     match step {
-        Step::Took(length, Some(Said::Key(key))) => {
-            Step::Took(length, Some(Said::Key(Key::new(key.code, key.mods.with(Mods::ALT)))))
+        Step::Took(length, Some(TerminalEvent::Key(key))) => {
+            Step::Took(length, Some(TerminalEvent::Key(Key::new(key.code, key.mods.with(Mods::ALT)))))
         }
         other => other,
     }
@@ -215,7 +217,7 @@ fn single_shift(rest: &[u8]) -> Step {
         Some(0x20..=0x7e) => rest.first().and_then(|byte| csi::letter(*byte)),
         Some(_) => return Step::Took(1, None),
     };
-    Step::Took(2, code.map(|code| Said::Key(Key::plain(code))))
+    Step::Took(2, code.map(|code| TerminalEvent::Key(Key::plain(code))))
 }
 
 /// CSI. Lengths count from the `[`.
@@ -224,13 +226,13 @@ fn control_sequence(rest: &[u8]) -> Step {
         // The old form of the mouse: three bytes after the final one.
         [b'[', b'M', mouse @ ..] => {
             let Some(mouse) = mouse.first_chunk::<3>() else { return Step::More };
-            return Step::Took(5, csi::old_mouse(*mouse).map(Said::Mouse));
+            return Step::Took(5, csi::old_mouse(*mouse).map(TerminalEvent::Mouse));
         }
         // The Linux console's F1 to F5.
         [b'[', b'[', key @ ..] => {
             let Some(byte) = key.first() else { return Step::More };
             let code = matches!(byte, b'A'..=b'E').then(|| KeyCode::F(byte - b'A' + 1));
-            return Step::Took(3, code.map(|code| Said::Key(Key::plain(code))));
+            return Step::Took(3, code.map(|code| TerminalEvent::Key(Key::plain(code))));
         }
         _ => {}
     }
@@ -249,7 +251,7 @@ fn string(rest: &[u8]) -> Step {
     match sequence::after_escape(rest) {
         Leading::Incomplete => Step::More,
         Leading::Complete(Token::String { data, .. }, length) => {
-            Step::Took(length, Some(Said::Report(String::from_utf8_lossy(data).into_owned())))
+            Step::Took(length, Some(TerminalEvent::Report(String::from_utf8_lossy(data).into_owned())))
         }
         Leading::Complete(_, length) | Leading::Malformed(length) => Step::Took(length, None),
     }

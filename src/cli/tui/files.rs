@@ -7,7 +7,7 @@ use std::time::{Duration, Instant};
 
 use base64::Engine;
 
-use crate::app::effect::Reply;
+use crate::app::effect::ShellReply;
 use crate::app::fuzzy;
 
 /// Files that are looked at, at most.
@@ -20,15 +20,15 @@ const FRESH: Duration = Duration::from_secs(5);
 const PICTURE: u64 = 20 * 1024 * 1024;
 
 /// The files of the project, walked when they are first asked for.
-pub struct Index {
+pub struct FileIndex {
     root: PathBuf,
     walked: Mutex<Option<(Instant, Arc<Vec<String>>)>>,
 }
 
-impl Index {
+impl FileIndex {
     /// An index of the files under `root`; nothing is walked yet.
     pub fn new(root: PathBuf) -> Self {
-        Index { root, walked: Mutex::new(None) }
+        FileIndex { root, walked: Mutex::new(None) }
     }
 
     /// The files that match, best first. What `.gitignore` leaves out is left out.
@@ -123,9 +123,9 @@ fn small_text(path: &Path) -> Option<String> {
 }
 
 /// Reads a picture that was named.
-pub fn picture(cwd: &Path, path: &Path) -> Reply {
+pub fn picture(cwd: &Path, path: &Path) -> ShellReply {
     let path = resolved(cwd, &path.to_string_lossy());
-    let failed = |why: &dyn std::fmt::Display| Reply::Failed(format!("{}: {why}", path.display()));
+    let failed = |why: &dyn std::fmt::Display| ShellReply::Failed(format!("{}: {why}", path.display()));
     let about = match std::fs::metadata(&path) {
         Ok(about) => about,
         Err(error) => return failed(&error),
@@ -144,7 +144,7 @@ pub fn picture(cwd: &Path, path: &Path) -> Reply {
         return failed(&"no picture that models take (png, jpeg, gif, webp)");
     };
     let data = base64::engine::general_purpose::STANDARD.encode(&bytes);
-    Reply::Picture { data, mime_type: format.to_mime_type().to_owned(), width, height }
+    ShellReply::Picture { data, mime_type: format.to_mime_type().to_owned(), width, height }
 }
 
 #[cfg(test)]
@@ -171,7 +171,7 @@ mod tests {
         for name in ["src/app/update.rs", "src/main.rs", "secret.log", ".gitignore"] {
             std::fs::write(dir.path().join(name), "*.log\n").expect("a file");
         }
-        let index = Index::new(dir.path().to_owned());
+        let index = FileIndex::new(dir.path().to_owned());
         let stop = AtomicBool::new(false);
         assert_eq!(index.find("upd", &stop), ["src/app/update.rs"]);
         assert!(!index.find("", &stop).iter().any(|file| file.contains("secret")));

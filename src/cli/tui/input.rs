@@ -3,7 +3,7 @@
 //! A thread of its own reads, so that nothing the terminal does stops the program: it hands the
 //! bytes to [`super::decode`] and the results to a bounded queue. It waits for nothing but
 //! bytes, orders and, after a lone Esc, a moment. While an editor has the terminal,
-//! [`Input::pause`] keeps the thread from taking the editor's keys. What a key means is not
+//! [`TerminalInput::pause`] keeps the thread from taking the editor's keys. What a key means is not
 //! known here.
 
 use std::io;
@@ -15,12 +15,12 @@ use rustix::event::{PollFd, PollFlags, Timespec};
 use rustix::io::Errno;
 use tokio::sync::mpsc;
 
-use super::decode::Decoder;
+use super::decode::InputDecoder;
 use crate::app::key::{Key, Mouse};
 
 /// One thing the terminal said.
 #[derive(Clone, Debug, PartialEq)]
-pub enum Said {
+pub enum TerminalEvent {
     Key(Key),
     Mouse(Mouse),
     /// Pasted text, with `\n` for every kind of line end. Control characters are still in it.
@@ -37,13 +37,13 @@ pub enum Said {
 
 /// Events that wait for the program. A full queue makes the thread wait, so nothing is lost.
 const QUEUE: usize = 256;
-/// How long [`Input::pause`] waits for the thread to let go.
+/// How long [`TerminalInput::pause`] waits for the thread to let go.
 const PAUSE_PATIENCE: Duration = Duration::from_millis(200);
 
 /// The reading end of the terminal.
 #[derive(Debug)]
-pub struct Input {
-    events: mpsc::Receiver<Said>,
+pub struct TerminalInput {
+    events: mpsc::Receiver<TerminalEvent>,
     gate: Arc<Gate>,
     /// Writing to it wakes the thread out of its wait for the terminal.
     wake: io::PipeWriter,
@@ -64,7 +64,7 @@ struct Gate {
     changed: Condvar,
 }
 
-impl Input {
+impl TerminalInput {
     /// Starts to read standard input, which must be a terminal. Needs a tokio runtime.
     ///
     /// # Errors
@@ -73,23 +73,23 @@ impl Input {
         let (sender, events) = mpsc::channel(QUEUE);
         let (woken, wake) = io::pipe()?;
         let gate = Arc::new(Gate { state: Mutex::new((Order::Read, false)), changed: Condvar::new() });
-        let thread = Reader { sender, woken, gate: Arc::clone(&gate), decoder: Decoder::default() };
+        let thread = Reader { sender, woken, gate: Arc::clone(&gate), decoder: InputDecoder::default() };
         let reader = std::thread::Builder::new().name("terminal input".to_owned()).stack_size(256 * 1024);
         reader.spawn(move || thread.run())?;
-        Ok(Input { events, gate, wake })
+        Ok(TerminalInput { events, gate, wake })
     }
 
     /// The next thing the terminal says. Safe to drop before it answers.
-    pub async fn next(&mut self) -> Said {
-        self.events.recv().await.unwrap_or(Said::Ended)
+    pub async fn next(&mut self) -> TerminalEvent {
+        self.events.recv().await.unwrap_or(TerminalEvent::Ended)
     }
 
     /// What has come and was not yet asked for; never waits.
-    pub fn waiting(&mut self) -> Option<Said> {
+    pub fn waiting(&mut self) -> Option<TerminalEvent> {
         self.events.try_recv().ok()
     }
 
-    /// Leaves the terminal's keys to another program until [`Input::resume`].
+    /// Leaves the terminal's keys to another program until [`TerminalInput::resume`].
     pub fn pause(&self) {
         self.order(Order::Pause);
         let state = self.gate.state.lock().unwrap_or_else(PoisonError::into_inner);
@@ -108,7 +108,7 @@ impl Input {
     }
 }
 
-impl Drop for Input {
+impl Drop for TerminalInput {
     fn drop(&mut self) {
         self.order(Order::Stop);
     }
@@ -116,10 +116,10 @@ impl Drop for Input {
 
 /// The thread that reads.
 struct Reader {
-    sender: mpsc::Sender<Said>,
+    sender: mpsc::Sender<TerminalEvent>,
     woken: io::PipeReader,
     gate: Arc<Gate>,
-    decoder: Decoder,
+    decoder: InputDecoder,
 }
 
 impl Reader {
@@ -189,7 +189,7 @@ impl Reader {
         self.tell(|decoder, tell| decoder.feed(bytes, tell))
     }
 
-    fn tell(&mut self, ask: impl FnOnce(&mut Decoder, &mut dyn FnMut(Said))) -> io::Result<()> {
+    fn tell(&mut self, ask: impl FnOnce(&mut InputDecoder, &mut dyn FnMut(TerminalEvent))) -> io::Result<()> {
         let mut sent = Ok(());
         ask(&mut self.decoder, &mut |said| sent = self.sender.blocking_send(said));
         sent.map_err(io::Error::other)
@@ -202,6 +202,6 @@ const ESC_PAUSE: Timespec = Timespec { tv_sec: 0, tv_nsec: 20_000_000 };
 enum Awake {
     Terminal,
     Order,
-    /// Nothing came for a moment.
+    /// Nothing wake for a moment.
     Quiet,
 }

@@ -27,26 +27,26 @@ use super::signals::{Caught, Signals};
 use crate::agent::engine::task::AgentHandle;
 use crate::agent::protocol::event::NoticeLevel;
 use crate::agent::{AgentCommand, AgentEvent};
-use crate::app::effect::{Reply, Request, Setting, Ticket};
+use crate::app::effect::{SavedSetting, ShellReply, ShellRequest, Ticket};
 use crate::app::geometry::Size;
 use crate::app::model::Wants;
 use crate::app::msg::Millis;
 use crate::app::{Effect, Model, Msg, Stamped, update};
 use crate::view::{Memo, view};
-use input::{Input, Said};
+use input::{TerminalEvent, TerminalInput};
 use recording::Recording;
-use requests::Desk;
+use requests::RequestRunner;
 use terminal::{Drawn, Suspended, Tty};
 
 /// Least time between two frames that no key asked for.
 const FRAME: Duration = Duration::from_millis(16);
 /// Events of the agent taken in one go, so that keys are looked at in between.
-const GULP: usize = 512;
+const EVENT_BATCH: usize = 512;
 /// How long the agent may take to end.
-const FAREWELL: Duration = Duration::from_secs(2);
+const SHUTDOWN_TIMEOUT: Duration = Duration::from_secs(2);
 
 /// The screen and everything it is connected to.
-pub struct Screen {
+pub struct LiveScreen {
     pub tty: Tty,
     pub memo: Memo,
     /// Taken only while a message is folded.
@@ -72,7 +72,7 @@ impl Clock {
     }
 }
 
-impl Screen {
+impl LiveScreen {
     /// A screen that shows the model of the start.
     pub fn new(
         tty: Tty,
@@ -83,7 +83,16 @@ impl Screen {
     ) -> Self {
         let clock = Clock { wall: model.now, since: Instant::now() };
         let effects = effects.into();
-        Screen { tty, memo, model: Some(model), clock, recording, title: String::new(), effects, dirty: true }
+        LiveScreen {
+            tty,
+            memo,
+            model: Some(model),
+            clock,
+            recording,
+            title: String::new(),
+            effects,
+            dirty: true,
+        }
     }
 
     /// Folds a fact; what it asks for waits in line.
@@ -146,42 +155,42 @@ impl Screen {
 }
 
 /// The running front end.
-pub struct Front {
-    screen: Screen,
-    input: Input,
+pub struct Shell {
+    screen: LiveScreen,
+    input: TerminalInput,
     signals: Signals,
     agent: AgentHandle,
     /// Commands that the agent has no room for yet.
     outbox: VecDeque<AgentCommand>,
-    desk: Desk,
-    answers: mpsc::Receiver<(Ticket, Reply)>,
+    requests: RequestRunner,
+    answers: mpsc::Receiver<(Ticket, ShellReply)>,
     /// The agent has told that it ended.
     agent_gone: bool,
 }
 
 /// What a turn of the loop waited for.
-enum Came {
-    Said(Said),
+enum Wake {
+    Said(TerminalEvent),
     Caught(Caught),
     Crashed,
     Agent(Option<AgentEvent>),
-    Answer(Ticket, Reply),
+    Answer(Ticket, ShellReply),
     Tick,
     FrameDue,
     Room,
 }
 
-impl Front {
+impl Shell {
     /// Connects a screen to an agent.
     pub fn new(
-        screen: Screen,
-        input: Input,
+        screen: LiveScreen,
+        input: TerminalInput,
         signals: Signals,
         agent: AgentHandle,
-        desk: Desk,
-        answers: mpsc::Receiver<(Ticket, Reply)>,
+        requests: RequestRunner,
+        answers: mpsc::Receiver<(Ticket, ShellReply)>,
     ) -> Self {
-        Front { screen, input, signals, agent, outbox: VecDeque::new(), desk, answers, agent_gone: false }
+        Shell { screen, input, signals, agent, outbox: VecDeque::new(), requests, answers, agent_gone: false }
     }
 
     /// Runs until the person leaves or the program is told to end.
@@ -212,12 +221,12 @@ impl Front {
                 (None, _) => None,
             };
             let due = self.screen.dirty.then(|| tokio::time::Instant::from_std(last_frame + FRAME));
-            let came = self.wait(tick.map(|(_, at)| at), due).await;
-            let at_once = matches!(came, Came::Said(_) | Came::FrameDue | Came::Caught(_));
-            if matches!(came, Came::Tick) {
+            let wake = self.wait(tick.map(|(_, at)| at), due).await;
+            let at_once = matches!(wake, Wake::Said(_) | Wake::FrameDue | Wake::Caught(_));
+            if matches!(wake, Wake::Tick) {
                 tick = None;
             }
-            if let Some(exit) = self.take(came)? {
+            if let Some(exit) = self.take(wake)? {
                 return Ok(exit);
             }
             if self.screen.dirty && (at_once || last_frame.elapsed() >= FRAME) {
@@ -227,7 +236,7 @@ impl Front {
         }
     }
 
-    async fn wait(&mut self, tick: Option<tokio::time::Instant>, due: Option<tokio::time::Instant>) -> Came {
+    async fn wait(&mut self, tick: Option<tokio::time::Instant>, due: Option<tokio::time::Instant>) -> Wake {
         let sleep_until = |at: Option<tokio::time::Instant>| async move {
             match at {
                 Some(at) => tokio::time::sleep_until(at).await,
@@ -236,50 +245,50 @@ impl Front {
         };
         tokio::select! {
             biased;
-            () = crash::crashed() => Came::Crashed,
-            caught = self.signals.next() => Came::Caught(caught),
-            said = self.input.next() => Came::Said(said),
-            () = sleep_until(due) => Came::FrameDue,
-            Some((ticket, reply)) = self.answers.recv() => Came::Answer(ticket, reply),
-            event = self.agent.events.recv(), if !self.agent_gone => Came::Agent(event),
-            _ = self.agent.commands.reserve(), if !self.outbox.is_empty() => Came::Room,
-            () = sleep_until(tick) => Came::Tick,
+            () = crash::crashed() => Wake::Crashed,
+            caught = self.signals.next() => Wake::Caught(caught),
+            said = self.input.next() => Wake::Said(said),
+            () = sleep_until(due) => Wake::FrameDue,
+            Some((ticket, reply)) = self.answers.recv() => Wake::Answer(ticket, reply),
+            event = self.agent.events.recv(), if !self.agent_gone => Wake::Agent(event),
+            _ = self.agent.commands.reserve(), if !self.outbox.is_empty() => Wake::Room,
+            () = sleep_until(tick) => Wake::Tick,
         }
     }
 
-    fn take(&mut self, came: Came) -> io::Result<Option<Exit>> {
-        match came {
-            Came::Said(said) => return self.hear(said),
-            Came::Caught(caught) => return self.heed(caught),
-            Came::Crashed => return Ok(Some(Exit::Crash)),
-            Came::Agent(event) => self.agent_tells(event)?,
-            Came::Answer(ticket, reply) => {
-                self.desk.answered(ticket, &reply);
+    fn take(&mut self, wake: Wake) -> io::Result<Option<Exit>> {
+        match wake {
+            Wake::Said(said) => return self.on_input(said),
+            Wake::Caught(caught) => return self.on_signal(caught),
+            Wake::Crashed => return Ok(Some(Exit::Crash)),
+            Wake::Agent(event) => self.on_agent_event(event)?,
+            Wake::Answer(ticket, reply) => {
+                self.requests.answered(ticket, &reply);
                 self.screen.fold(Msg::Finished(ticket, reply))?;
             }
-            Came::Tick => self.screen.fold(Msg::Ticked)?,
-            Came::FrameDue | Came::Room => self.send_waiting(),
+            Wake::Tick => self.screen.fold(Msg::Ticked)?,
+            Wake::FrameDue | Wake::Room => self.send_waiting(),
         }
         Ok(None)
     }
 
     /// Folds what the terminal said, and what else waits: a paste that comes as keys is one
     /// frame, not thousands.
-    fn hear(&mut self, said: Said) -> io::Result<Option<Exit>> {
+    fn on_input(&mut self, said: TerminalEvent) -> io::Result<Option<Exit>> {
         let mut next = Some(said);
         while let Some(said) = next {
             let msg = match said {
-                Said::Key(key) => Msg::Key(key),
-                Said::Mouse(mouse) => Msg::Mouse(mouse),
-                Said::Paste(text) => Msg::Paste(text),
-                Said::FocusGained => Msg::Focused(true),
-                Said::FocusLost => Msg::Focused(false),
+                TerminalEvent::Key(key) => Msg::Key(key),
+                TerminalEvent::Mouse(mouse) => Msg::Mouse(mouse),
+                TerminalEvent::Paste(text) => Msg::Paste(text),
+                TerminalEvent::FocusGained => Msg::Focused(true),
+                TerminalEvent::FocusLost => Msg::Focused(false),
                 // Answers of the terminal to questions that nothing here asks.
-                Said::Report(_) => {
+                TerminalEvent::Report(_) => {
                     next = self.input.waiting();
                     continue;
                 }
-                Said::Ended => return Ok(Some(Exit::HungUp)),
+                TerminalEvent::Ended => return Ok(Some(Exit::HungUp)),
             };
             self.screen.fold(msg)?;
             let asks = self.screen.effects.iter().any(|effect| !matches!(effect, Effect::Agent(_)));
@@ -288,7 +297,7 @@ impl Front {
         Ok(None)
     }
 
-    fn heed(&mut self, caught: Caught) -> io::Result<Option<Exit>> {
+    fn on_signal(&mut self, caught: Caught) -> io::Result<Option<Exit>> {
         match caught {
             Caught::Resize => {
                 let area = terminal::size();
@@ -307,12 +316,12 @@ impl Front {
         Ok(None)
     }
 
-    fn agent_tells(&mut self, event: Option<AgentEvent>) -> io::Result<()> {
+    fn on_agent_event(&mut self, event: Option<AgentEvent>) -> io::Result<()> {
         let mut next = event;
         self.agent_gone = next.is_none();
         // Large events (a flood of output) end it sooner: keys must not wait for them.
         let begun = Instant::now();
-        for _ in 0..GULP {
+        for _ in 0..EVENT_BATCH {
             let Some(event) = next else { return Ok(()) };
             self.screen.fold(Msg::Agent(event))?;
             if begun.elapsed() >= FRAME {
@@ -332,15 +341,15 @@ impl Front {
             match effect {
                 Effect::Quit => return Ok(Some(Exit::Ok)),
                 Effect::Agent(command) => self.outbox.push_back(command),
-                Effect::Ask(ticket, Request::Editor { text }) => self.edit(ticket, text).await?,
-                Effect::Ask(ticket, request) => self.desk.ask(ticket, request),
-                Effect::Forget(ticket) => self.desk.forget(ticket),
+                Effect::Ask(ticket, ShellRequest::Editor { text }) => self.edit(ticket, text).await?,
+                Effect::Ask(ticket, request) => self.requests.ask(ticket, request),
+                Effect::Forget(ticket) => self.requests.forget(ticket),
                 Effect::Copy(text) => {
                     self.screen.tty.copy(&text)?;
                 }
-                Effect::Remember(text) => self.desk.remember(text),
-                Effect::Save(Setting::Model(name)) => self.desk.save("model", name),
-                Effect::Save(Setting::Theme(name)) => self.desk.save("theme", name),
+                Effect::Remember(text) => self.requests.remember(text),
+                Effect::Save(SavedSetting::Model(name)) => self.requests.save("model", name),
+                Effect::Save(SavedSetting::Theme(name)) => self.requests.save("theme", name),
                 Effect::Bell => self.screen.tty.bell()?,
                 Effect::Suspend => self.suspend()?,
             }
@@ -375,7 +384,7 @@ impl Front {
         let reply = loop {
             tokio::select! {
                 reply = &mut editing => break reply,
-                event = self.agent.events.recv(), if !self.agent_gone => self.agent_tells(event)?,
+                event = self.agent.events.recv(), if !self.agent_gone => self.on_agent_event(event)?,
             }
         };
         self.screen.tty.resume()?;
@@ -386,7 +395,7 @@ impl Front {
 
     /// Ends the agent in order, gives the terminal back, and says how to go on.
     async fn end(mut self) {
-        self.desk.close();
+        self.requests.close();
         let mut lines = Vec::new();
         let ended = async {
             self.send_waiting();
@@ -401,7 +410,7 @@ impl Front {
                 }
             }
         };
-        let _ = tokio::time::timeout(FAREWELL, ended).await;
+        let _ = tokio::time::timeout(SHUTDOWN_TIMEOUT, ended).await;
         lines.extend(self.screen.model().and_then(how_to_resume));
         drop(self.screen.tty.farewell(&lines));
     }

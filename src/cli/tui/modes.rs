@@ -16,7 +16,7 @@ use super::output;
 
 /// A group of modes that is set and reset as one.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Mode {
+pub enum TerminalMode {
     Raw = 1,
     Screen = 2,
     Mouse = 4,
@@ -45,29 +45,29 @@ const TITLE_ON: &str = "\x1b[22;0t";
 const TITLE_OFF: &str = "\x1b[23;0t";
 
 /// Whether `mode` is set.
-pub fn is_set(mode: Mode) -> bool {
+pub fn is_set(mode: TerminalMode) -> bool {
     SET.load(Ordering::SeqCst) & mode as u8 != 0
 }
 
 /// Marks `mode` as set; the sequence to send first, none when it was set already.
-pub fn set(mode: Mode) -> Option<&'static str> {
+pub fn set(mode: TerminalMode) -> Option<&'static str> {
     let before = SET.fetch_or(mode as u8, Ordering::SeqCst);
     (before & mode as u8 == 0).then_some(match mode {
-        Mode::Raw => "",
-        Mode::Screen => SCREEN_ON,
-        Mode::Mouse => MOUSE_ON,
-        Mode::Title => TITLE_ON,
+        TerminalMode::Raw => "",
+        TerminalMode::Screen => SCREEN_ON,
+        TerminalMode::Mouse => MOUSE_ON,
+        TerminalMode::Title => TITLE_ON,
     })
 }
 
 /// Marks `mode` as not set; the sequence to send, none when it was not set.
-pub fn unset(mode: Mode) -> Option<&'static str> {
+pub fn unset(mode: TerminalMode) -> Option<&'static str> {
     let before = SET.fetch_and(!(mode as u8), Ordering::SeqCst);
     (before & mode as u8 != 0).then_some(match mode {
-        Mode::Raw => "",
-        Mode::Screen => SCREEN_OFF,
-        Mode::Mouse => MOUSE_OFF,
-        Mode::Title => TITLE_OFF,
+        TerminalMode::Raw => "",
+        TerminalMode::Screen => SCREEN_OFF,
+        TerminalMode::Mouse => MOUSE_OFF,
+        TerminalMode::Title => TITLE_OFF,
     })
 }
 
@@ -79,7 +79,7 @@ pub fn unset(mode: Mode) -> Option<&'static str> {
 pub fn enter_raw() -> io::Result<()> {
     let stdin = rustix::stdio::stdin();
     let mut former = FORMER.lock().unwrap_or_else(PoisonError::into_inner);
-    if set(Mode::Raw).is_some() || former.is_none() {
+    if set(TerminalMode::Raw).is_some() || former.is_none() {
         *former = Some(tcgetattr(stdin)?);
     }
     if let Some(mut raw) = former.clone() {
@@ -96,14 +96,14 @@ fn leave_raw() {
         Err(TryLockError::Poisoned(poisoned)) => poisoned.into_inner(),
         Err(TryLockError::WouldBlock) => return,
     };
-    if let Some(former) = former.as_ref().filter(|_| unset(Mode::Raw).is_some()) {
+    if let Some(former) = former.as_ref().filter(|_| unset(TerminalMode::Raw).is_some()) {
         let _ = tcsetattr(rustix::stdio::stdin(), OptionalActions::Now, former);
     }
 }
 
 /// What undoes every mode but raw mode, in the reverse order of setting them.
 pub fn undo() -> String {
-    [Mode::Title, Mode::Mouse, Mode::Screen].into_iter().filter_map(unset).collect()
+    [TerminalMode::Title, TerminalMode::Mouse, TerminalMode::Screen].into_iter().filter_map(unset).collect()
 }
 
 /// Takes every mode back, waiting a moment at most. Idempotent; for the end of the program, the

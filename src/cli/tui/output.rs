@@ -19,19 +19,19 @@ static TERMINAL: OnceLock<OwnedFd> = OnceLock::new();
 
 /// Bytes on their way to the terminal.
 #[derive(Debug, Default)]
-pub struct Output {
+pub struct TerminalWriter {
     pending: Vec<u8>,
 }
 
 /// Whether everything has gone out.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Sent {
+pub enum WriteOutcome {
     All,
     /// The terminal does not read; the rest is kept.
     Part,
 }
 
-impl Output {
+impl TerminalWriter {
     /// Whether bytes wait that the terminal has not taken.
     pub fn is_stuck(&self) -> bool {
         !self.pending.is_empty()
@@ -46,7 +46,7 @@ impl Output {
     ///
     /// # Errors
     /// The terminal is gone.
-    pub fn send(&mut self, bytes: &[u8], patience: Duration) -> io::Result<Sent> {
+    pub fn send(&mut self, bytes: &[u8], patience: Duration) -> io::Result<WriteOutcome> {
         if self.pending.is_empty() {
             let sent = write_within(terminal(), bytes, patience)?;
             self.pending.extend_from_slice(bytes.get(sent..).unwrap_or_default());
@@ -55,7 +55,7 @@ impl Output {
             let sent = write_within(terminal(), &self.pending, patience)?;
             self.pending.drain(..sent.min(self.pending.len()));
         }
-        Ok(if self.pending.is_empty() { Sent::All } else { Sent::Part })
+        Ok(if self.pending.is_empty() { WriteOutcome::All } else { WriteOutcome::Part })
     }
 }
 

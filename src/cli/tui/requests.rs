@@ -1,4 +1,4 @@
-//! The desk where requests with an answer are worked off, each in a task of its own.
+//! The requests where requests with an answer are worked off, each in a task of its own.
 //!
 //! Nothing here waits in the loop: an answer comes back by channel with its ticket. A request
 //! that is forgotten is aborted.
@@ -27,7 +27,7 @@ use crate::agent::session::{Access, Session, list, search};
 use crate::agent::settings::auth::Keys;
 use crate::agent::settings::trust::Project;
 use crate::agent::settings::write;
-use crate::app::effect::{Reply, Request, Server, Ticket, Vendor};
+use crate::app::effect::{LocalModelServer, LoginProvider, ShellReply, ShellRequest, Ticket};
 use crate::cli::compose::Setup;
 use crate::cli::keycheck::{Tried, try_key};
 use crate::cli::{export, local_servers, reload};
@@ -38,7 +38,7 @@ const BATCH: usize = 64;
 const PROMPTS: usize = 500;
 
 /// What requests need to know.
-pub struct Office {
+pub struct Services {
     pub catalogue: Arc<Catalogue>,
     pub keys: Arc<Keys>,
     /// The way to the providers.
@@ -58,11 +58,11 @@ pub struct Office {
 }
 
 /// Requests under way.
-pub struct Desk {
-    office: Arc<Office>,
-    answers: mpsc::Sender<(Ticket, Reply)>,
+pub struct RequestRunner {
+    services: Arc<Services>,
+    answers: mpsc::Sender<(Ticket, ShellReply)>,
     running: HashMap<Ticket, Job>,
-    index: Arc<files::Index>,
+    index: Arc<files::FileIndex>,
 }
 
 /// A request under way.
@@ -72,49 +72,61 @@ struct Job {
     cancelled: Arc<AtomicBool>,
 }
 
-impl Desk {
-    /// A desk that sends answers to `answers`.
-    pub fn new(office: Office, answers: mpsc::Sender<(Ticket, Reply)>) -> Self {
-        let index = Arc::new(files::Index::new(office.cwd.clone()));
-        Desk { office: Arc::new(office), answers, running: HashMap::new(), index }
+impl RequestRunner {
+    /// A requests that sends answers to `answers`.
+    pub fn new(services: Services, answers: mpsc::Sender<(Ticket, ShellReply)>) -> Self {
+        let index = Arc::new(files::FileIndex::new(services.cwd.clone()));
+        RequestRunner { services: Arc::new(services), answers, running: HashMap::new(), index }
     }
 
     /// Starts to work on a request.
-    pub fn ask(&mut self, ticket: Ticket, request: Request) {
-        let office = Arc::clone(&self.office);
+    pub fn ask(&mut self, ticket: Ticket, request: ShellRequest) {
+        let services = Arc::clone(&self.services);
         let answers = self.answers.clone();
         let cancelled = Arc::new(AtomicBool::new(false));
         let stop = Arc::clone(&cancelled);
         let index = Arc::clone(&self.index);
         let task = tokio::spawn(async move {
             let reply = match request {
-                Request::Sessions { all } => return sessions(office, all, ticket, answers, stop).await,
-                Request::SearchSessions { query, all } => {
-                    return search(office, query, all, ticket, answers, stop).await;
+                ShellRequest::Sessions { all } => {
+                    return sessions(services, all, ticket, answers, stop).await;
                 }
-                Request::Preview { path } => blocking(move || preview(&path)).await,
-                Request::RenameSession { path, name } => blocking(move || rename(&path, &name)).await,
-                Request::Models => blocking(move || Reply::Models(office.models())).await,
-                Request::Vendors => Reply::Vendors(office.vendors()),
-                Request::Login { vendor, key } => office.login(&vendor, Secret::new(key.0)).await,
-                Request::Files { query } => blocking(move || Reply::Files(index.find(&query, &stop))).await,
-                Request::Paths { prefix } => {
-                    blocking(move || Reply::Files(files::complete(&office.cwd, &prefix))).await
+                ShellRequest::SearchSessions { query, all } => {
+                    return search(services, query, all, ticket, answers, stop).await;
                 }
-                Request::History => {
-                    blocking(move || Reply::History(office.history.load(&office.cwd, PROMPTS))).await
+                ShellRequest::Preview { path } => blocking(move || preview(&path)).await,
+                ShellRequest::RenameSession { path, name } => blocking(move || rename(&path, &name)).await,
+                ShellRequest::Models => blocking(move || ShellReply::Models(services.models())).await,
+                ShellRequest::Vendors => ShellReply::Vendors(services.vendors()),
+                ShellRequest::Login { vendor, key } => services.login(&vendor, Secret::new(key.0)).await,
+                ShellRequest::Files { query } => {
+                    blocking(move || ShellReply::Files(index.find(&query, &stop))).await
                 }
-                Request::Branch => blocking(move || Reply::Branch(files::branch(&office.cwd))).await,
-                Request::Servers => office.servers().await,
-                Request::DeleteSession { path } => blocking(move || office.delete_session(&path)).await,
-                Request::Export { session, file } => {
-                    blocking(move || office.export(&session, file.as_deref())).await
+                ShellRequest::Paths { prefix } => {
+                    blocking(move || ShellReply::Files(files::complete(&services.cwd, &prefix))).await
                 }
-                Request::Folders => blocking(move || office.folders()).await,
-                Request::Trust { root, trusted } => blocking(move || office.trust(&root, trusted)).await,
-                Request::Picture { path } => blocking(move || files::picture(&office.cwd, &path)).await,
+                ShellRequest::History => {
+                    blocking(move || ShellReply::History(services.history.load(&services.cwd, PROMPTS))).await
+                }
+                ShellRequest::Branch => {
+                    blocking(move || ShellReply::Branch(files::branch(&services.cwd))).await
+                }
+                ShellRequest::Servers => services.servers().await,
+                ShellRequest::DeleteSession { path } => {
+                    blocking(move || services.delete_session(&path)).await
+                }
+                ShellRequest::Export { session, file } => {
+                    blocking(move || services.export(&session, file.as_deref())).await
+                }
+                ShellRequest::Folders => blocking(move || services.folders()).await,
+                ShellRequest::Trust { root, trusted } => {
+                    blocking(move || services.trust(&root, trusted)).await
+                }
+                ShellRequest::Picture { path } => {
+                    blocking(move || files::picture(&services.cwd, &path)).await
+                }
                 // Worked off by the loop itself: it needs the terminal.
-                Request::Editor { .. } => return,
+                ShellRequest::Editor { .. } => return,
             };
             let _ = answers.send((ticket, reply)).await;
         });
@@ -130,8 +142,9 @@ impl Desk {
     }
 
     /// Notes that an answer has come.
-    pub fn answered(&mut self, ticket: Ticket, reply: &Reply) {
-        if !matches!(reply, Reply::Sessions { done: false, .. } | Reply::Found { done: false, .. }) {
+    pub fn answered(&mut self, ticket: Ticket, reply: &ShellReply) {
+        if !matches!(reply, ShellReply::Sessions { done: false, .. } | ShellReply::Found { done: false, .. })
+        {
             self.running.remove(&ticket);
         }
     }
@@ -146,9 +159,9 @@ impl Desk {
 
     /// Keeps a prompt. Losing one is no reason to stop.
     pub fn remember(&self, text: String) {
-        let office = Arc::clone(&self.office);
+        let services = Arc::clone(&self.services);
         tokio::task::spawn_blocking(move || {
-            if let Err(error) = office.history.append(&office.cwd, &text) {
+            if let Err(error) = services.history.append(&services.cwd, &text) {
                 tracing::warn!(%error, "the prompt history could not be written");
             }
         });
@@ -156,42 +169,42 @@ impl Desk {
 
     /// Keeps a setting.
     pub fn save(&self, key: &'static str, value: String) {
-        let office = Arc::clone(&self.office);
+        let services = Arc::clone(&self.services);
         tokio::task::spawn_blocking(move || {
-            if let Err(error) = write::save(&office.config_file, key, &value) {
+            if let Err(error) = write::save(&services.config_file, key, &value) {
                 tracing::warn!(%error, key, "the setting could not be kept");
             }
         });
     }
 }
 
-async fn blocking(work: impl FnOnce() -> Reply + Send + 'static) -> Reply {
+async fn blocking(work: impl FnOnce() -> ShellReply + Send + 'static) -> ShellReply {
     let done = tokio::task::spawn_blocking(work).await;
-    done.unwrap_or_else(|error| Reply::Failed(format!("this did not work: {error}")))
+    done.unwrap_or_else(|error| ShellReply::Failed(format!("this did not work: {error}")))
 }
 
 async fn sessions(
-    office: Arc<Office>,
+    services: Arc<Services>,
     all: bool,
     ticket: Ticket,
-    answers: mpsc::Sender<(Ticket, Reply)>,
+    answers: mpsc::Sender<(Ticket, ShellReply)>,
     stop: Arc<AtomicBool>,
 ) {
     let list = move || {
         let mut rows = Vec::with_capacity(BATCH);
-        let cwd = (!all).then_some(office.cwd.as_path());
-        let mut known = SessionIndex::load(&office.index);
-        list::list_known(&office.sessions, cwd, &mut known, &mut |row| {
+        let cwd = (!all).then_some(services.cwd.as_path());
+        let mut known = SessionIndex::load(&services.index);
+        list::list_known(&services.sessions, cwd, &mut known, &mut |row| {
             rows.push(row);
             if rows.len() == BATCH {
                 let rows = std::mem::take(&mut rows);
-                return answers.blocking_send((ticket, Reply::Sessions { rows, done: false })).is_ok()
+                return answers.blocking_send((ticket, ShellReply::Sessions { rows, done: false })).is_ok()
                     && !stop.load(Ordering::Relaxed);
             }
             !stop.load(Ordering::Relaxed)
         });
-        let _ = answers.blocking_send((ticket, Reply::Sessions { rows, done: true }));
-        if let Err(error) = known.save(&office.index) {
+        let _ = answers.blocking_send((ticket, ShellReply::Sessions { rows, done: true }));
+        if let Err(error) = known.save(&services.index) {
             tracing::warn!(%error, "the index of sessions could not be written");
         }
     };
@@ -200,46 +213,46 @@ async fn sessions(
 
 /// Looks for words in sessions; what is found is handed on as it is found.
 async fn search(
-    office: Arc<Office>,
+    services: Arc<Services>,
     query: String,
     all: bool,
     ticket: Ticket,
-    answers: mpsc::Sender<(Ticket, Reply)>,
+    answers: mpsc::Sender<(Ticket, ShellReply)>,
     stop: Arc<AtomicBool>,
 ) {
     let look = move || {
-        let cwd = (!all).then_some(office.cwd.as_path());
-        search::search(&office.sessions, cwd, &query, &mut |path| {
+        let cwd = (!all).then_some(services.cwd.as_path());
+        search::search(&services.sessions, cwd, &query, &mut |path| {
             let sent = path.is_none_or(|path| {
-                let found = Reply::Found { paths: vec![path], done: false };
+                let found = ShellReply::Found { paths: vec![path], done: false };
                 answers.blocking_send((ticket, found)).is_ok()
             });
             sent && !stop.load(Ordering::Relaxed)
         });
-        let _ = answers.blocking_send((ticket, Reply::Found { paths: Vec::new(), done: true }));
+        let _ = answers.blocking_send((ticket, ShellReply::Found { paths: Vec::new(), done: true }));
     };
     let _ = tokio::task::spawn_blocking(look).await;
 }
 
-fn preview(path: &Path) -> Reply {
+fn preview(path: &Path) -> ShellReply {
     match search::last_exchange(path) {
-        Ok(words) => Reply::LastExchange(words),
-        Err(error) => Reply::Failed(format!("{}: {error}", path.display())),
+        Ok(words) => ShellReply::LastExchange(words),
+        Err(error) => ShellReply::Failed(format!("{}: {error}", path.display())),
     }
 }
 
-fn rename(path: &Path, name: &str) -> Reply {
+fn rename(path: &Path, name: &str) -> ShellReply {
     let named = Session::open_tail(path, Access::Write, TAIL).and_then(|mut session| {
         session.set_name(name)?;
         session.flush()
     });
     match named {
-        Ok(()) => Reply::Done("the session has its new name".to_owned()),
-        Err(error) => Reply::Failed(format!("the session cannot be named: {error}")),
+        Ok(()) => ShellReply::Done("the session has its new name".to_owned()),
+        Err(error) => ShellReply::Failed(format!("the session cannot be named: {error}")),
     }
 }
 
-impl Office {
+impl Services {
     /// The models that can be used now; the demo is always one.
     fn models(&self) -> Vec<Arc<Model>> {
         let mut models = self.catalogue.configured(&self.keys);
@@ -248,9 +261,9 @@ impl Office {
         models
     }
 
-    fn vendors(&self) -> Vec<Vendor> {
+    fn vendors(&self) -> Vec<LoginProvider> {
         let held = self.keys.held(PROVIDERS.iter().map(|vendor| vendor.id));
-        let row = |vendor: &crate::agent::catalogue::providers::KnownProvider| Vendor {
+        let row = |vendor: &crate::agent::catalogue::providers::KnownProvider| LoginProvider {
             id: vendor.id.to_owned(),
             name: vendor.name.to_owned(),
             env: vendor.env.to_owned(),
@@ -259,7 +272,7 @@ impl Office {
         PROVIDERS.iter().map(row).collect()
     }
 
-    async fn servers(&self) -> Reply {
+    async fn servers(&self) -> ShellReply {
         let found = local_servers::local_servers(&local_servers::KNOWN).await;
         let models = found.iter().flat_map(|server| {
             server.models.iter().map(|id| {
@@ -273,94 +286,96 @@ impl Office {
             })
         });
         *self.served.lock().unwrap_or_else(std::sync::PoisonError::into_inner) = models.collect();
-        let tell = |server: local_servers::LocalServer| Server {
+        let tell = |server: local_servers::LocalServer| LocalModelServer {
             name: server.name,
             base_url: server.base_url,
             models: server.models,
         };
-        Reply::Servers(found.into_iter().map(tell).collect())
+        ShellReply::Servers(found.into_iter().map(tell).collect())
     }
 
     /// Checks a key with a small real request, and keeps it unless it was refused.
-    async fn login(&self, vendor: &str, key: Secret) -> Reply {
+    async fn login(&self, vendor: &str, key: Secret) -> ShellReply {
         let Some(model) = self.catalogue.default_model(vendor) else {
-            return Reply::Failed(format!("there is no vendor `{vendor}`; /login without a name lists them"));
+            return ShellReply::Failed(format!(
+                "there is no vendor `{vendor}`; /login without a name lists them"
+            ));
         };
         if let Tried::Refused(message) = try_key(&self.direct, model, Some(key.clone())).await {
-            return Reply::Failed(format!("{vendor} refused the key: {message}"));
+            return ShellReply::Failed(format!("{vendor} refused the key: {message}"));
         }
         match self.keys.store(vendor, &key) {
-            Ok(()) => Reply::Done(format!("the key for {vendor} is stored")),
-            Err(error) => Reply::Failed(format!("the key could not be stored: {error}")),
+            Ok(()) => ShellReply::Done(format!("the key for {vendor} is stored")),
+            Err(error) => ShellReply::Failed(format!("the key could not be stored: {error}")),
         }
     }
 
-    fn export(&self, session: &Source, file: Option<&Path>) -> Reply {
+    fn export(&self, session: &Source, file: Option<&Path>) -> ShellReply {
         let place = export::Place::named(file, &self.cwd);
         match export::write(session, &place, &export::secrets(&self.keys)) {
             Ok((file, masked)) => {
-                Reply::Done(format!("written to {}; {masked} secrets were masked", file.display()))
+                ShellReply::Done(format!("written to {}; {masked} secrets were masked", file.display()))
             }
-            Err(error) => Reply::Failed(format!("the session was not written: {error}")),
+            Err(error) => ShellReply::Failed(format!("the session was not written: {error}")),
         }
     }
 
     /// The folders that bring settings along, as they are now.
-    fn folders(&self) -> Reply {
+    fn folders(&self) -> ShellReply {
         let mut setup = self.setup.lock().unwrap_or_else(std::sync::PoisonError::into_inner);
         match setup.look_again() {
-            Ok(folders) => Reply::Folders(folders),
-            Err(refusal) => Reply::Failed(refusal.text),
+            Ok(folders) => ShellReply::Folders(folders),
+            Err(refusal) => ShellReply::Failed(refusal.text),
         }
     }
 
     /// Keeps an answer about a folder as it was shown, and lets what follows from it hold.
-    fn trust(&self, root: &Path, trusted: bool) -> Reply {
+    fn trust(&self, root: &Path, trusted: bool) -> ShellReply {
         let mut setup = self.setup.lock().unwrap_or_else(std::sync::PoisonError::into_inner);
         let Some(shown) = setup.project.shown(root) else {
-            return Reply::Failed("the settings of this folder are gone".to_owned());
+            return ShellReply::Failed("the settings of this folder are gone".to_owned());
         };
         if trusted && Project::of(root).as_ref() != Some(shown) {
             let text = "the settings have changed since they were shown; /trust shows them as they are now";
-            return Reply::Failed(text.to_owned());
+            return ShellReply::Failed(text.to_owned());
         }
         if let Err(error) = shown.answer(&setup.paths.trust_file(), trusted) {
-            return Reply::Failed(error.to_string());
+            return ShellReply::Failed(error.to_string());
         }
         match reload::renewed(&setup) {
             Ok((renewed, mut applied)) => {
                 *setup = renewed;
                 let answer = if trusted { "trusted" } else { "not trusted" };
                 applied.text = format!("{answer}; {}", applied.text);
-                Reply::Applied(applied)
+                ShellReply::Applied(applied)
             }
-            Err(refusal) => Reply::Failed(format!("the answer is kept, but: {}", refusal.text)),
+            Err(refusal) => ShellReply::Failed(format!("the answer is kept, but: {}", refusal.text)),
         }
     }
 
-    fn delete_session(&self, path: &Path) -> Reply {
+    fn delete_session(&self, path: &Path) -> ShellReply {
         if !path.starts_with(&self.sessions) {
-            return Reply::Failed("only files of the sessions folder are deleted".to_owned());
+            return ShellReply::Failed("only files of the sessions folder are deleted".to_owned());
         }
         if let Some(owner) = lock::noted(path).filter(|owner| owner.life() != Life::Ended) {
             let text = format!("the session is open ({owner}); it was not deleted");
-            return Reply::Failed(text);
+            return ShellReply::Failed(text);
         }
         if trash::delete(path).is_ok() {
-            return Reply::Done("the session is in the trash".to_owned());
+            return ShellReply::Done("the session is in the trash".to_owned());
         }
         match std::fs::remove_file(path) {
-            Ok(()) => Reply::Done("the session is deleted; there is no trash here".to_owned()),
-            Err(error) => Reply::Failed(format!("{}: {error}", path.display())),
+            Ok(()) => ShellReply::Done("the session is deleted; there is no trash here".to_owned()),
+            Err(error) => ShellReply::Failed(format!("{}: {error}", path.display())),
         }
     }
 }
 
 /// Lets the person edit text in `$VISUAL` or `$EDITOR`; the terminal must have been given back.
-pub async fn edit(text: String) -> Reply {
+pub async fn edit(text: String) -> ShellReply {
     match edit_file(&text).await {
-        Ok(edited) => Reply::Edited(edited.filter(|edited| edited.trim_end() != text.trim_end())),
-        Err(error) => Reply::Failed(error),
+        Ok(edited) => ShellReply::Edited(edited.filter(|edited| edited.trim_end() != text.trim_end())),
+        Err(error) => ShellReply::Failed(error),
     }
 }
 

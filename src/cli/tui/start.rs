@@ -10,11 +10,11 @@ use std::sync::{Arc, Mutex};
 
 use tokio::sync::mpsc;
 
-use super::input::Input;
+use super::input::TerminalInput;
 use super::recording::Recording;
-use super::requests::{Desk, Office};
+use super::requests::{RequestRunner, Services};
 use super::terminal::{self, MouseCapture, Tty};
-use super::{Front, Screen};
+use super::{LiveScreen, Shell};
 use crate::agent::AgentCommand;
 use crate::agent::engine::task;
 use crate::agent::protocol::command::SessionCommand;
@@ -71,7 +71,7 @@ pub fn run(setup: Setup) -> Exit {
         Err(error) => return fail(Exit::Config, &format!("the terminal: {error}")),
     };
     let (model, effects) = Model::boot(boot);
-    let mut screen = Screen::new(tty, memo, model, effects, recording);
+    let mut screen = LiveScreen::new(tty, memo, model, effects, recording);
     if screen.draw().is_err() {
         return Exit::HungUp;
     }
@@ -86,12 +86,12 @@ pub fn run(setup: Setup) -> Exit {
 
 async fn live(
     setup: &Setup,
-    mut screen: Screen,
+    mut screen: LiveScreen,
     signals: Signals,
     prompts: Vec<prompts::Prompt>,
 ) -> Result<Exit, Refusal> {
     let io = |error: std::io::Error| Refusal { exit: Exit::Config, text: error.to_string() };
-    let input = Input::start().map_err(|error| Refusal {
+    let input = TerminalInput::start().map_err(|error| Refusal {
         exit: Exit::Config,
         text: format!("cannot start the thread that reads the terminal: {error}"),
     })?;
@@ -116,8 +116,8 @@ async fn live(
     }
     tokio::task::spawn_blocking(move || scratch.sweep());
     let (sender, answers) = mpsc::channel(ANSWERS);
-    let desk = Desk::new(office(setup), sender);
-    Ok(Front::new(screen, input, signals, agent, desk, answers).run().await)
+    let requests = RequestRunner::new(services(setup), sender);
+    Ok(Shell::new(screen, input, signals, agent, requests, answers).run().await)
 }
 
 /// The setup with the model of the server whose address was given without one, and what people
@@ -144,8 +144,8 @@ fn open_session(setup: &Setup) -> (Session, Option<PathBuf>, Option<String>) {
     }
 }
 
-fn office(setup: &Setup) -> Office {
-    Office {
+fn services(setup: &Setup) -> Services {
+    Services {
         catalogue: Arc::clone(&setup.catalogue),
         keys: Arc::clone(&setup.keys),
         direct: environment::direct(&setup.settings),

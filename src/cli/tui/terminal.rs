@@ -17,8 +17,8 @@ use ratatui::buffer::Buffer;
 use ratatui::layout::Rect;
 use rustix::process::Signal;
 
-use super::modes::{self, Mode};
-use super::output::{Output, Sent};
+use super::modes::{self, TerminalMode};
+use super::output::{TerminalWriter, WriteOutcome};
 
 /// A terminal that takes longer than this for a frame misses the next ones.
 const PATIENCE: Duration = Duration::from_millis(40);
@@ -58,7 +58,7 @@ pub enum Copied {
 /// The terminal, from [`Tty::enter`] to [`Tty::leave`].
 #[derive(Debug)]
 pub struct Tty {
-    output: Output,
+    output: TerminalWriter,
     shown: Buffer,
     next: Buffer,
     /// Where the cursor is shown; `None` when it is hidden.
@@ -68,7 +68,7 @@ pub struct Tty {
     mouse: MouseCapture,
     /// The title that was last set.
     title: String,
-    /// [`Tty::suspend`] came back; the signal that brought it back is still to be told.
+    /// [`Tty::suspend`] wake back; the signal that brought it back is still to be told.
     continued: bool,
     /// Bytes of one frame; kept for its capacity.
     scratch: Vec<u8>,
@@ -82,7 +82,7 @@ impl Tty {
     /// Standard input or output is no terminal.
     pub fn enter(mouse: MouseCapture) -> io::Result<Self> {
         let mut tty = Tty {
-            output: Output::default(),
+            output: TerminalWriter::default(),
             shown: Buffer::empty(size()),
             next: Buffer::empty(size()),
             cursor: None,
@@ -98,9 +98,9 @@ impl Tty {
 
     fn set_modes(&mut self) -> io::Result<()> {
         modes::enter_raw()?;
-        let mut bytes = modes::set(Mode::Screen).unwrap_or_default().to_owned();
+        let mut bytes = modes::set(TerminalMode::Screen).unwrap_or_default().to_owned();
         if self.mouse == MouseCapture::On {
-            bytes.push_str(modes::set(Mode::Mouse).unwrap_or_default());
+            bytes.push_str(modes::set(TerminalMode::Mouse).unwrap_or_default());
         }
         self.send(bytes.as_bytes())
     }
@@ -133,8 +133,8 @@ impl Tty {
     pub fn set_mouse(&mut self, mouse: MouseCapture) -> io::Result<()> {
         self.mouse = mouse;
         let change = match mouse {
-            MouseCapture::On => modes::set(Mode::Mouse),
-            MouseCapture::Off => modes::unset(Mode::Mouse),
+            MouseCapture::On => modes::set(TerminalMode::Mouse),
+            MouseCapture::Off => modes::unset(TerminalMode::Mouse),
         };
         self.send(change.unwrap_or_default().as_bytes())
     }
@@ -145,11 +145,11 @@ impl Tty {
     /// # Errors
     /// The terminal is gone.
     pub fn draw(&mut self, frame: impl FnOnce(&mut Buffer, Rect) -> Option<(u16, u16)>) -> io::Result<Drawn> {
-        if !modes::is_set(Mode::Screen) {
+        if !modes::is_set(TerminalMode::Screen) {
             // A panic in another task has already given the terminal back.
             return Ok(Drawn::Busy);
         }
-        if self.output.is_stuck() && self.output.send(b"", Duration::ZERO)? == Sent::Part {
+        if self.output.is_stuck() && self.output.send(b"", Duration::ZERO)? == WriteOutcome::Part {
             return Ok(Drawn::Busy);
         }
         self.fit(size());
@@ -228,7 +228,7 @@ impl Tty {
         if title == self.title {
             return Ok(());
         }
-        let keep = modes::set(Mode::Title).unwrap_or_default();
+        let keep = modes::set(TerminalMode::Title).unwrap_or_default();
         self.send(format!("{keep}\x1b]2;{title}\x07").as_bytes())?;
         self.title = title;
         Ok(())
@@ -363,7 +363,7 @@ mod tests {
     fn tty(width: u16, height: u16) -> Tty {
         let area = Rect::new(0, 0, width, height);
         Tty {
-            output: Output::default(),
+            output: TerminalWriter::default(),
             shown: Buffer::empty(area),
             next: Buffer::empty(area),
             cursor: None,

@@ -13,7 +13,7 @@ use crate::app::printable::printable_line;
 use crate::view::theme::{Theme, Token};
 
 /// Lines of styled text.
-pub(super) type Lines = Vec<Vec<Span<'static>>>;
+pub(super) type InlineLines = Vec<Vec<Span<'static>>>;
 
 /// Text of one style; `bare` when addresses in it are to be found.
 struct Piece {
@@ -148,7 +148,7 @@ impl<'a> Inline<'a> {
     }
 
     /// What was collected, by lines; leaves nothing.
-    pub(super) fn take(&mut self) -> Lines {
+    pub(super) fn take(&mut self) -> InlineLines {
         let theme = self.theme;
         let lines = std::mem::replace(&mut self.lines, vec![Vec::new()]);
         lines

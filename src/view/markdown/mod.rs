@@ -21,31 +21,36 @@ use self::table::Table;
 use super::highlight::Highlighter;
 use super::theme::{Theme, Token};
 use super::wrap::{self, Break};
-use crate::app::blocks::{self, Block, CodePart};
+use crate::app::blocks::{self, CodePart, MarkdownBlock};
 use crate::app::printable::printable;
 
 /// The signs before the items of unordered lists, by depth.
 const BULLETS: [&str; 3] = ["• ", "◦ ", "– "];
 
 /// The rows of a block, each at most `width` cells wide.
-pub fn render(block: &Block, width: u16, theme: &Theme, highlighter: &mut Highlighter) -> Vec<Line<'static>> {
+pub fn render(
+    block: &MarkdownBlock,
+    width: u16,
+    theme: &Theme,
+    highlighter: &mut Highlighter,
+) -> Vec<Line<'static>> {
     render_as(Token::Text, block, width, theme, highlighter)
 }
 
 /// Like [`render`], with plain text drawn as `base`; for what the model thinks.
 pub fn render_as(
     base: Token,
-    block: &Block,
+    block: &MarkdownBlock,
     width: u16,
     theme: &Theme,
     highlighter: &mut Highlighter,
 ) -> Vec<Line<'static>> {
     let width = width.max(1);
     match block {
-        Block::Code { lang, text, part, .. } => {
+        MarkdownBlock::Code { lang, text, part, .. } => {
             code::rows(lang, &printable(text), *part, width, theme, highlighter)
         }
-        Block::Markdown(source) => {
+        MarkdownBlock::Markdown(source) => {
             let events: Vec<Event<'_>> = Parser::new_ext(source, blocks::options()).collect();
             let mut writer = Writer {
                 theme,

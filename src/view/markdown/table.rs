@@ -8,7 +8,7 @@ use pulldown_cmark::Alignment;
 use ratatui::style::Style;
 use ratatui::text::{Line, Span};
 
-use super::inline::Lines;
+use super::inline::InlineLines;
 use super::span;
 use crate::view::theme::{Theme, Token};
 use crate::view::wrap::{self, Break};
@@ -23,7 +23,7 @@ const NARROWEST: usize = 4;
 /// A table while and after it is read. Its first row is the head.
 pub(super) struct Table {
     alignments: Vec<Alignment>,
-    rows: Vec<Vec<Lines>>,
+    rows: Vec<Vec<InlineLines>>,
 }
 
 impl Table {
@@ -37,7 +37,7 @@ impl Table {
     }
 
     /// Adds a cell to the row.
-    pub(super) fn cell(&mut self, cell: Lines) {
+    pub(super) fn cell(&mut self, cell: InlineLines) {
         if let Some(row) = self.rows.last_mut() {
             row.push(cell);
         }
@@ -89,7 +89,7 @@ impl Table {
 
     fn side_by_side(&self, widths: &[usize], theme: &Theme) -> Vec<Line<'static>> {
         let border = theme.style(Token::TableBorder);
-        let cells: Vec<Vec<Lines>> = self.rows.iter().map(|row| wrapped(row, widths)).collect();
+        let cells: Vec<Vec<InlineLines>> = self.rows.iter().map(|row| wrapped(row, widths)).collect();
         let tall = cells.iter().skip(1).flatten().any(|cell| cell.len() > 1);
         let line = || {
             let dashes: Vec<String> = widths.iter().map(|width| "─".repeat(*width)).collect();
@@ -112,7 +112,7 @@ impl Table {
     }
 
     /// One row of the screen: line `at` of each cell.
-    fn across(&self, row: &[Lines], at: usize, widths: &[usize], border: Style) -> Line<'static> {
+    fn across(&self, row: &[InlineLines], at: usize, widths: &[usize], border: Style) -> Line<'static> {
         let mut spans = Vec::new();
         for (column, width) in widths.iter().enumerate() {
             if column > 0 {
@@ -162,8 +162,8 @@ impl Table {
     }
 }
 
-fn wrapped(row: &[Lines], widths: &[usize]) -> Vec<Lines> {
-    let wrap = |(cell, width): (&Lines, &usize)| {
+fn wrapped(row: &[InlineLines], widths: &[usize]) -> Vec<InlineLines> {
+    let wrap = |(cell, width): (&InlineLines, &usize)| {
         let rows = cell.iter().flat_map(|line| wrap::wrap_at(line, *width as u16, 0, Break::Words));
         rows.map(|row| row.spans).collect()
     };

@@ -1,24 +1,24 @@
 //! What control sequences mean: the numbers of xterm and of the kitty keyboard protocol.
 
-use super::super::input::Said;
+use super::super::input::TerminalEvent;
 use crate::app::key::{Key, KeyCode, Mods, Mouse, MouseButton, MouseKind};
 use crate::tools::vt::sequence::Csi;
 
 /// The meaning of a control sequence; `None` for releases of keys and for unknown sequences.
-pub fn meaning(csi: &Csi<'_>) -> Option<Said> {
+pub fn meaning(csi: &Csi<'_>) -> Option<TerminalEvent> {
     let (parameters, last) = (csi.parameters, u8::try_from(csi.last).ok()?);
     if let Some(mouse) = parameters.strip_prefix('<') {
-        return sgr_mouse(mouse, last).map(Said::Mouse);
+        return sgr_mouse(mouse, last).map(TerminalEvent::Mouse);
     }
     if parameters.starts_with(['?', '>', '=']) || !csi.intermediates.is_empty() {
         return None;
     }
     match (last, parameters) {
-        (b'I', "") => return Some(Said::FocusGained),
-        (b'O', "") => return Some(Said::FocusLost),
+        (b'I', "") => return Some(TerminalEvent::FocusGained),
+        (b'O', "") => return Some(TerminalEvent::FocusLost),
         _ => {}
     }
-    key(&Fields::read(parameters), last).map(Said::Key)
+    key(&Fields::read(parameters), last).map(TerminalEvent::Key)
 }
 
 /// Parameters: up to three fields, the first two with subfields.

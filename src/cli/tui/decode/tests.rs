@@ -5,7 +5,7 @@ use proptest::prelude::*;
 
 /// What `bytes` mean, as text: keys by name, the rest in brackets.
 fn told(pieces: &[&[u8]], ending: Ending) -> String {
-    let mut decoder = Decoder::default();
+    let mut decoder = InputDecoder::default();
     let mut said = Vec::new();
     for piece in pieces {
         decoder.feed(piece, &mut |one| said.push(one));
@@ -14,8 +14,8 @@ fn told(pieces: &[&[u8]], ending: Ending) -> String {
         decoder.pause(&mut |one| said.push(one));
     }
     let words = said.iter().map(|one| match one {
-        Said::Key(key) => key.to_string(),
-        Said::Mouse(mouse) => {
+        TerminalEvent::Key(key) => key.to_string(),
+        TerminalEvent::Mouse(mouse) => {
             format!("[{:?} {} {} {}]", mouse.kind, mouse.column, mouse.row, Key::new(KeyCode::Up, mouse.mods))
         }
         other => format!("[{other:?}]"),
@@ -134,11 +134,11 @@ fn pastes() {
 
 #[test]
 fn an_endless_paste_comes_in_parts_and_loses_nothing() {
-    let mut decoder = Decoder::default();
+    let mut decoder = InputDecoder::default();
     let mut text = String::new();
     let mut parts = 0;
     let mut take = |said| match said {
-        Said::Paste(part) => {
+        TerminalEvent::Paste(part) => {
             text.push_str(&part);
             parts += 1;
         }
@@ -156,7 +156,7 @@ fn an_endless_paste_comes_in_parts_and_loses_nothing() {
 
 #[test]
 fn an_endless_sequence_is_given_up() {
-    let mut decoder = Decoder::default();
+    let mut decoder = InputDecoder::default();
     let mut said = Vec::new();
     decoder.feed(b"\x1b[", &mut |one| said.push(one));
     for _ in 0..100 {

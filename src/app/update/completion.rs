@@ -1,8 +1,8 @@
 //! The completion list: when it opens, what its keys do.
 
 use crate::app::action::Action;
-use crate::app::completion::{self, Completion, Kind, Wanted};
-use crate::app::effect::{Effect, Request};
+use crate::app::completion::{self, Completion, CompletionKind, Wanted};
+use crate::app::effect::{Effect, ShellRequest};
 use crate::app::key::{Key, KeyCode};
 use crate::app::model::{Model, Purpose};
 use crate::app::slash;
@@ -66,7 +66,7 @@ pub(super) fn refresh(model: &mut Model, effects: &mut Vec<Effect>) {
         Wanted::File(query) => {
             let word = format!("@{query}");
             if model.completion.as_ref().is_none_or(|list| list.word != word) {
-                ask(model, Kind::File, &word, Request::Files { query }, effects);
+                ask(model, CompletionKind::File, &word, ShellRequest::Files { query }, effects);
             }
         }
     }
@@ -80,11 +80,17 @@ pub(super) fn tab(model: &mut Model, effects: &mut Vec<Effect>) {
     let word = completion::last_word(model.composer.before_cursor()).to_owned();
     if !word.is_empty() {
         let prefix = word.clone();
-        ask(model, Kind::Path, &word, Request::Paths { prefix }, effects);
+        ask(model, CompletionKind::Path, &word, ShellRequest::Paths { prefix }, effects);
     }
 }
 
-fn ask(model: &mut Model, kind: Kind, word: &str, request: Request, effects: &mut Vec<Effect>) {
+fn ask(
+    model: &mut Model,
+    kind: CompletionKind,
+    word: &str,
+    request: ShellRequest,
+    effects: &mut Vec<Effect>,
+) {
     let before = model.completion.take();
     model.forget(before.as_ref().and_then(|list| list.ticket), effects);
     let ticket = model.ask(Purpose::Completion, request, effects);
@@ -98,7 +104,7 @@ pub(super) fn fill(model: &mut Model, paths: &[String], effects: &mut Vec<Effect
     let (kind, count) = (list.kind, list.rows.len());
     match (kind, count) {
         (_, 0) => model.completion = None,
-        (Kind::Path, 1) => {
+        (CompletionKind::Path, 1) => {
             accept(model, effects);
             model.completion = None;
         }

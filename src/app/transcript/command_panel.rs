@@ -6,8 +6,8 @@
 use std::collections::VecDeque;
 use std::sync::Arc;
 
-use super::panel::Output;
-use super::{Body, Transcript};
+use super::panel::PanelOutput;
+use super::{EntryBody, Transcript};
 use crate::agent::protocol::message::BashExecution;
 use crate::app::ansi::{self, AnsiLine};
 use crate::app::geometry::EntryId;
@@ -27,7 +27,7 @@ const USUAL: (u16, u16) = (80, 24);
 
 /// How a command of the person ended.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum ShellEnd {
+pub enum CommandEnd {
     Exit(i32),
     Cancelled,
     Killed,
@@ -35,14 +35,14 @@ pub enum ShellEnd {
 
 /// A command the person ran.
 #[derive(Clone, Debug, PartialEq)]
-pub struct ShellPanel {
+pub struct CommandPanel {
     pub command: Printable,
     /// True for `!!`: the model never sees it.
     pub private: bool,
-    pub output: Output,
+    pub output: PanelOutput,
     pub since: Millis,
     /// How it ended.
-    pub end: Option<ShellEnd>,
+    pub end: Option<CommandEnd>,
     /// Where all of its output is, when the message has only a part.
     pub whole: Option<Printable>,
     /// None once it has ended.
@@ -76,19 +76,19 @@ impl Terminal {
     }
 
     /// The last `most` lines above the screen, and those on it.
-    fn output(&self, most: usize) -> Output {
+    fn output(&self, most: usize) -> PanelOutput {
         let skipped = self.above.len().saturating_sub(most);
         let above = self.above.iter().skip(skipped).map(ansi::of_screen);
         let lines: Arc<[AnsiLine]> =
             above.chain(self.screen.lines(ToCursor::No).iter().map(ansi::of_screen)).collect();
         if lines.is_empty() {
-            return Output::None;
+            return PanelOutput::None;
         }
-        Output::Terminal { lines, hidden: self.dropped + skipped as u64, status: None }
+        PanelOutput::Terminal { lines, hidden: self.dropped + skipped as u64, status: None }
     }
 }
 
-impl ShellPanel {
+impl CommandPanel {
     /// A command that has begun, in a terminal of that many columns and rows or with a pipe.
     pub fn new(command: &str, private: bool, size: Option<(u16, u16)>, since: Millis) -> Self {
         let screen = match size {
@@ -96,10 +96,10 @@ impl ShellPanel {
             None => TerminalScreen::for_pipe(USUAL.0, USUAL.1),
         };
         let terminal = Terminal { screen, above: VecDeque::new(), bytes: 0, dropped: 0, offered: false };
-        ShellPanel {
+        CommandPanel {
             command: Printable::new(command),
             private,
-            output: Output::None,
+            output: PanelOutput::None,
             since,
             end: None,
             whole: None,
@@ -110,7 +110,7 @@ impl ShellPanel {
     /// A command of an earlier run.
     pub fn finished(message: &BashExecution) -> Self {
         let command = &message.command;
-        let mut panel = ShellPanel::new(command, message.exclude_from_context, None, message.timestamp);
+        let mut panel = CommandPanel::new(command, message.exclude_from_context, None, message.timestamp);
         panel.finish(message);
         panel
     }
@@ -126,17 +126,17 @@ impl ShellPanel {
     /// Takes the end. What was not seen as it came is taken from the message.
     pub fn finish(&mut self, message: &BashExecution) {
         self.end = Some(match message.exit_code {
-            _ if message.cancelled => ShellEnd::Cancelled,
-            Some(code) => ShellEnd::Exit(code),
-            None => ShellEnd::Killed,
+            _ if message.cancelled => CommandEnd::Cancelled,
+            Some(code) => CommandEnd::Exit(code),
+            None => CommandEnd::Killed,
         });
         self.whole = message.full_output_path.as_deref().map(Printable::line);
         if let Some(terminal) = self.terminal.take() {
             self.output = terminal.output(KEPT_LINES);
         }
-        if self.output == Output::None && !message.output.is_empty() {
+        if self.output == PanelOutput::None && !message.output.is_empty() {
             let lines = ansi::lines(&message.output).into();
-            self.output = Output::Terminal { lines, hidden: 0, status: None };
+            self.output = PanelOutput::Terminal { lines, hidden: 0, status: None };
         }
     }
 
@@ -148,7 +148,7 @@ impl ShellPanel {
 
 /// Who gave the keyboard away.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Hand {
+pub enum FocusCause {
     /// The person, by a key.
     Person,
     /// It went to a full-screen program by itself, and comes back with the screen.
@@ -157,14 +157,14 @@ pub enum Hand {
 
 /// The command that has the keyboard.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Holder {
+pub struct KeyboardOwner {
     pub entry: EntryId,
-    pub by: Hand,
+    pub by: FocusCause,
 }
 
 impl Transcript {
-    pub(super) fn shell_start(&mut self, id: Option<String>, panel: ShellPanel) {
-        let entry = self.push(Body::Shell(Box::new(panel)));
+    pub(super) fn shell_start(&mut self, id: Option<String>, panel: CommandPanel) {
+        let entry = self.push(EntryBody::Shell(Box::new(panel)));
         self.shells.push((id, entry));
     }
 
@@ -183,9 +183,9 @@ impl Transcript {
         self.shells.iter().find(|(known, _)| known.as_deref() == id).map(|(_, entry)| *entry)
     }
 
-    fn on_shell(&mut self, entry: EntryId, change: impl FnOnce(&mut ShellPanel)) {
+    fn on_shell(&mut self, entry: EntryId, change: impl FnOnce(&mut CommandPanel)) {
         self.edit(entry, |body| {
-            if let Body::Shell(panel) = body {
+            if let EntryBody::Shell(panel) = body {
                 change(panel);
             }
         });
@@ -197,9 +197,9 @@ impl Transcript {
     }
 
     /// The panel of a command of the person.
-    pub fn shell(&self, entry: EntryId) -> Option<&ShellPanel> {
+    pub fn shell(&self, entry: EntryId) -> Option<&CommandPanel> {
         match &self.entries.get(self.index_of(entry)?)?.body {
-            Body::Shell(panel) => Some(panel),
+            EntryBody::Shell(panel) => Some(panel),
             _ => None,
         }
     }
@@ -210,18 +210,18 @@ impl Transcript {
     }
 
     /// The command that has the keyboard.
-    pub fn holder(&self) -> Option<Holder> {
+    pub fn holder(&self) -> Option<KeyboardOwner> {
         self.holder
     }
 
     /// The panel of the command that has the keyboard, and its screen.
-    pub fn held(&self) -> Option<(&ShellPanel, &TerminalScreen)> {
+    pub fn held(&self) -> Option<(&CommandPanel, &TerminalScreen)> {
         let panel = self.shell(self.holder?.entry)?;
         Some((panel, panel.screen()?))
     }
 
     /// Gives the keyboard to a command, or takes it back.
-    pub fn give_keyboard(&mut self, holder: Option<Holder>) {
+    pub fn give_keyboard(&mut self, holder: Option<KeyboardOwner>) {
         let before = std::mem::replace(&mut self.holder, holder);
         // Who has the keyboard is shown in the panel.
         for holder in before.iter().chain(&holder) {
@@ -266,8 +266,10 @@ impl Transcript {
     ) -> Vec<(Option<String>, (u16, u16))> {
         let mut changed = Vec::new();
         for (id, entry) in self.shells.clone() {
-            let size =
-                self.shell(entry).and_then(ShellPanel::screen).map(|screen| (screen.size(), wanted(screen)));
+            let size = self
+                .shell(entry)
+                .and_then(CommandPanel::screen)
+                .map(|screen| (screen.size(), wanted(screen)));
             let Some((_, size)) = size.filter(|(now, wanted)| now != wanted) else { continue };
             self.on_shell(entry, |panel| {
                 if let Some(terminal) = &mut panel.terminal {
@@ -289,7 +291,7 @@ impl Transcript {
     /// For what is not seen in the panel.
     fn on_terminal(&mut self, entry: EntryId, change: impl FnOnce(&mut Terminal)) {
         let Some(index) = self.index_of(entry) else { return };
-        if let Some(Body::Shell(panel)) = self.entries.get_mut(index).map(|entry| &mut entry.body)
+        if let Some(EntryBody::Shell(panel)) = self.entries.get_mut(index).map(|entry| &mut entry.body)
             && let Some(terminal) = &mut panel.terminal
         {
             change(terminal);

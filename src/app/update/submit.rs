@@ -7,8 +7,8 @@ use crate::agent::AgentCommand;
 use crate::agent::protocol::command::Queue;
 use crate::agent::protocol::event::NoticeLevel;
 use crate::agent::protocol::model::Model as AiModel;
-use crate::app::composer::Mode;
-use crate::app::effect::{Effect, Setting};
+use crate::app::composer::InputMode;
+use crate::app::effect::{Effect, SavedSetting};
 use crate::app::model::Model;
 use crate::app::slash as table;
 
@@ -20,8 +20,8 @@ pub(super) fn send(model: &mut Model, queue: Queue, effects: &mut Vec<Effect>) {
     }
     model.completion = None;
     match model.composer.mode() {
-        Mode::Shell | Mode::ShellOnly => return shell(model, &text, effects),
-        Mode::Prompt => {}
+        InputMode::Shell | InputMode::ShellOnly => return shell(model, &text, effects),
+        InputMode::Prompt => {}
     }
     match table::parse(text.trim_end()) {
         Some(Ok((row, arguments))) => {
@@ -72,6 +72,6 @@ fn sent(model: &mut Model, text: &str, effects: &mut Vec<Effect>) {
 /// Switches the model and keeps the choice.
 pub(super) fn set_model(model: &mut Model, ai: Arc<AiModel>, effects: &mut Vec<Effect>) {
     model.remark(&format!("model: {}", ai.reference()));
-    effects.push(Effect::Save(Setting::Model(ai.reference())));
+    effects.push(Effect::Save(SavedSetting::Model(ai.reference())));
     effects.push(Effect::Agent(AgentCommand::SetModel { model: ai }));
 }
