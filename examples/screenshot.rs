@@ -1,12 +1,13 @@
-//! Draws the last frame of a recording as SVG, for the README:
-//! `cargo run --example screenshot -- tests/replays/demo.jsonl > docs/screen.svg`.
+//! Draws the last frame of a recording as SVG, for the README: record the tour of the demo in a
+//! terminal of 120x40 cells (`tau --model demo --record tour.jsonl`), then
+//! `cargo run --example screenshot -- tour.jsonl > docs/screen.svg`.
 
 use std::fmt::Write as _;
 use std::path::Path;
 
-use ratatui::buffer::{Buffer, Cell};
+use ratatui::buffer::Buffer;
 use ratatui::layout::Rect;
-use ratatui::style::{Color, Modifier};
+use ratatui::style::{Color, Modifier, Style};
 use tau::cli::tui::recording::replay;
 use tau::view::color::ColorDepth;
 use tau::view::{Memo, view, wrap};
@@ -28,50 +29,88 @@ fn svg(buffer: &Buffer, cursor: Option<(u16, u16)>) -> String {
     let (width, height) =
         (u32::from(buffer.area.width) * CELL.0 + 16, u32::from(buffer.area.height) * CELL.1 + 16);
     let mut out = format!(
-        "<svg xmlns=\"http://www.w3.org/2000/svg\" width=\"{width}\" height=\"{height}\" \
-         font-family=\"ui-monospace,DejaVu Sans Mono,Menlo,Consolas,monospace\" font-size=\"15\">\n\
+        "<svg xmlns=\"http://www.w3.org/2000/svg\" viewBox=\"0 0 {width} {height}\" width=\"{width}\" height=\"{height}\" \
+         font-family=\"ui-monospace,DejaVu Sans Mono,Menlo,Consolas,monospace\" font-size=\"14.95\">\n\
          <rect width=\"100%\" height=\"100%\" rx=\"8\" fill=\"#12141c\"/>\n"
     );
-    for y in 0..buffer.area.height {
-        let mut x = 0;
-        while x < buffer.area.width {
-            let cell = &buffer[(x, y)];
-            let cells = (wrap::cells(cell.symbol()) as u16).max(1);
-            draw(&mut out, cell, x, y, cells);
-            x += cells;
-        }
-    }
     if let Some((x, y)) = cursor {
         rect(&mut out, x, y, 1, "#d3d8e3");
+    }
+    for y in 0..buffer.area.height {
+        for run in runs(buffer, y) {
+            run.draw(&mut out, y);
+        }
     }
     out.push_str("</svg>\n");
     out
 }
 
-fn draw(out: &mut String, cell: &Cell, x: u16, y: u16, cells: u16) {
-    let style = cell.style();
-    if let Some(color) = style.bg.and_then(hex) {
-        rect(out, x, y, cells, &color);
-    }
-    let symbol = cell.symbol();
-    if symbol.trim().is_empty() {
-        return;
-    }
-    let color = style.fg.and_then(hex).unwrap_or_else(|| "#d3d8e3".to_owned());
-    let mut looks = String::new();
-    for (modifier, look) in [
-        (Modifier::BOLD, " font-weight=\"bold\""),
-        (Modifier::ITALIC, " font-style=\"italic\""),
-        (Modifier::UNDERLINED, " text-decoration=\"underline\""),
-        (Modifier::CROSSED_OUT, " text-decoration=\"line-through\""),
-    ] {
-        if style.add_modifier.contains(modifier) {
-            looks.push_str(look);
+/// Neighbouring cells that look the same: a word, or a stretch of blanks.
+struct Run {
+    x: u16,
+    cells: u16,
+    text: String,
+    style: Style,
+}
+
+fn runs(buffer: &Buffer, y: u16) -> Vec<Run> {
+    let mut runs: Vec<Run> = Vec::new();
+    let mut x = 0;
+    while x < buffer.area.width {
+        let cell = &buffer[(x, y)];
+        let (symbol, style) = (cell.symbol(), cell.style());
+        let cells = (wrap::cells(symbol) as u16).max(1);
+        let continues = |run: &&mut Run| run.style == style && blank(&run.text) == blank(symbol);
+        match runs.last_mut().filter(continues) {
+            Some(run) => {
+                run.cells += cells;
+                run.text.push_str(symbol);
+            }
+            None => runs.push(Run { x, cells, text: symbol.to_owned(), style }),
         }
+        x += cells;
     }
-    let (left, base) = (u32::from(x) * CELL.0 + 8, u32::from(y) * CELL.1 + 8 + 14);
-    let text = symbol.replace('&', "&amp;").replace('<', "&lt;");
-    let _ = writeln!(out, "<text x=\"{left}\" y=\"{base}\" fill=\"{color}\"{looks}>{text}</text>");
+    runs
+}
+
+fn blank(text: &str) -> bool {
+    text.trim().is_empty()
+}
+
+impl Run {
+    fn draw(&self, out: &mut String, y: u16) {
+        let swapped = self.style.add_modifier.contains(Modifier::REVERSED);
+        let (fg, bg) = (self.style.fg.and_then(hex), self.style.bg.and_then(hex));
+        let fg = fg.unwrap_or_else(|| "#d3d8e3".to_owned());
+        let (fg, bg) =
+            if swapped { (bg.unwrap_or_else(|| "#12141c".to_owned()), Some(fg)) } else { (fg, bg) };
+        if let Some(color) = bg {
+            rect(out, self.x, y, self.cells, &color);
+        }
+        if blank(&self.text) {
+            return;
+        }
+        let mut looks = String::new();
+        for (modifier, look) in [
+            (Modifier::BOLD, " font-weight=\"bold\""),
+            (Modifier::ITALIC, " font-style=\"italic\""),
+            (Modifier::DIM, " opacity=\"0.6\""),
+            (Modifier::UNDERLINED, " text-decoration=\"underline\""),
+            (Modifier::CROSSED_OUT, " text-decoration=\"line-through\""),
+        ] {
+            if self.style.add_modifier.contains(modifier) {
+                looks.push_str(look);
+            }
+        }
+        // The length holds the columns together where the font is another one.
+        let (left, base) = (u32::from(self.x) * CELL.0 + 8, u32::from(y) * CELL.1 + 8 + 14);
+        let length = u32::from(self.cells) * CELL.0;
+        let text = self.text.replace('&', "&amp;").replace('<', "&lt;");
+        let _ = writeln!(
+            out,
+            "<text x=\"{left}\" y=\"{base}\" textLength=\"{length}\" fill=\"{fg}\"{looks}>{text}</text>"
+        );
+    }
 }
 
 fn rect(out: &mut String, x: u16, y: u16, cells: u16, color: &str) {

@@ -1,69 +1,107 @@
-//! The README's tables are made from the code: `TAU_BLESS=1` writes them anew.
+//! The documents: tables made from the code, links that lead somewhere, examples that work, and
+//! names that exist. `TAU_BLESS=1` writes the tables again.
 
-use std::fmt::Write as _;
-use std::sync::{Mutex, PoisonError};
+mod examples;
+mod links;
+mod names;
+mod tables;
 
-use tau::agent::settings::{Paths, Settings};
-use tau::app::{action, slash};
-use tau::cli::exit::Exit;
+use std::path::PathBuf;
 
 use crate::harness::root;
 
-/// The rows between `<!-- NAME -->` and `<!-- /NAME -->`.
-fn check(document: &str, name: &str, table: &str) {
-    static ONE_AT_A_TIME: Mutex<()> = Mutex::new(());
-    let _writing = ONE_AT_A_TIME.lock().unwrap_or_else(PoisonError::into_inner);
-    let path = root().join(document);
-    let text = std::fs::read_to_string(&path).expect("the document");
-    let (open, close) = (format!("<!-- {name} -->\n"), format!("<!-- /{name} -->"));
-    let (before, rest) = text.split_once(&open).unwrap_or_else(|| panic!("{document} has no {open}"));
-    let (now, after) = rest.split_once(&close).unwrap_or_else(|| panic!("{document} has no {close}"));
-    if std::env::var_os("TAU_BLESS").is_some() {
-        std::fs::write(&path, format!("{before}{open}{table}{close}{after}")).expect("write");
-        return;
-    }
-    assert!(now == table, "the table of {name} in {document} is old; TAU_BLESS=1 writes it anew");
+/// A document. `path` is relative to the project.
+struct Document {
+    path: String,
+    text: String,
 }
 
-#[test]
-fn the_readme_lists_every_key_and_command() {
-    let mut keys = "| Keys | What they do | Name |\n| --- | --- | --- |\n".to_owned();
-    for row in action::TABLE {
-        let names: Vec<String> = row.keys.iter().map(|key| format!("`{key}`")).collect();
-        let _ = writeln!(keys, "| {} | {} | `{}` |", names.join(" "), row.help, row.name);
-    }
-    check("README.md", "keys", &keys);
-    let mut commands = "| Command | What it does |\n| --- | --- |\n".to_owned();
-    for row in slash::TABLE {
-        let text = format!("/{} {}", row.name, row.arguments);
-        let _ = writeln!(commands, "| `{}` | {} |", text.trim(), row.help);
-    }
-    check("README.md", "commands", &commands);
+/// A block between fences.
+struct Fenced<'a> {
+    /// What follows the opening fence.
+    language: &'a str,
+    text: &'a str,
 }
 
-#[test]
-fn the_readme_lists_every_exit_code() {
-    let mut codes = "| Code | Meaning |\n| --- | --- |\n".to_owned();
-    for (code, meaning) in Exit::rows() {
-        let _ = writeln!(codes, "| {code} | {meaning} |");
+/// Every document of the project.
+fn documents() -> Vec<Document> {
+    let mut documents = Vec::new();
+    for folder in ["", "docs"] {
+        let entries = std::fs::read_dir(root().join(folder)).expect("the folder");
+        let mut paths: Vec<PathBuf> = entries.map(|entry| entry.expect("an entry").path()).collect();
+        paths.retain(|path| path.extension().is_some_and(|extension| extension == "md"));
+        paths.sort();
+        documents.extend(paths.iter().map(|path| {
+            let path = path.strip_prefix(root()).expect("inside").to_str().expect("UTF-8");
+            document(path)
+        }));
     }
-    check("README.md", "exit codes", &codes);
+    assert!(documents.len() > 12, "only {} documents were seen", documents.len());
+    documents
 }
 
-#[test]
-fn the_settings_of_the_readme_can_be_used() {
-    let text = std::fs::read_to_string(root().join("README.md")).expect("the document");
-    let example = text.split_once("```toml\n").and_then(|(_, rest)| rest.split_once("```"));
-    let (example, _) = example.expect("an example of config.toml");
-    let home = tempfile::tempdir().unwrap();
-    std::fs::write(home.path().join("config.toml"), example).unwrap();
-    let paths = Paths::discover(Some(home.path())).unwrap();
-    let settings = Settings::load(&paths).unwrap();
-    let serde_json::Value::Object(all) = serde_json::to_value(&settings).unwrap() else {
-        panic!("no object")
+fn document(path: &str) -> Document {
+    let text = std::fs::read_to_string(root().join(path)).unwrap_or_else(|error| panic!("{path}: {error}"));
+    Document { path: path.to_owned(), text }
+}
+
+impl Document {
+    /// The blocks between fences of three backticks.
+    fn fenced(&self) -> Vec<Fenced<'_>> {
+        let mut blocks = Vec::new();
+        let mut rest = self.text.as_str();
+        while let Some((_, after)) = rest.split_once("\n```") {
+            let (language, body) = after.split_once('\n').expect("a line after the fence");
+            let (text, after) = body.split_once("\n```").expect("a closing fence");
+            blocks.push(Fenced { language, text });
+            rest = after;
+        }
+        blocks
+    }
+
+    /// The lines outside of fences.
+    fn prose(&self) -> impl Iterator<Item = &str> {
+        let mut fenced = false;
+        self.text.lines().filter(move |line| {
+            let fence = line.starts_with("```");
+            fenced ^= fence;
+            !fenced && !fence
+        })
+    }
+
+    /// The texts in single backticks outside of fences.
+    fn code_spans(&self) -> Vec<&str> {
+        self.prose().flat_map(|line| line.split('`').skip(1).step_by(2)).collect()
+    }
+
+    /// The rows of the table between `<!-- NAME -->` and `<!-- /NAME -->`, without its head, as cells.
+    fn table(&self, name: &str) -> Vec<Vec<String>> {
+        let (open, close) = (format!("<!-- {name} -->\n"), format!("<!-- /{name} -->"));
+        let (_, rest) = self.text.split_once(&open).unwrap_or_else(|| panic!("{} has no {open}", self.path));
+        let (table, _) = rest.split_once(&close).unwrap_or_else(|| panic!("{} has no {close}", self.path));
+        rows(table)
+    }
+}
+
+/// The rows of a table without its head, as cells.
+fn rows(table: &str) -> Vec<Vec<String>> {
+    let cells = |line: &str| {
+        let line = line.trim().replace("\\|", "\u{1}");
+        let line = line.strip_prefix('|').unwrap_or(&line);
+        let line = line.strip_suffix('|').unwrap_or(line);
+        line.split('|').map(|cell| cell.trim().replace('\u{1}', "|")).collect()
     };
-    let lines: Vec<&str> = example.lines().map(|line| line.trim_start_matches('[')).collect();
-    for name in all.keys() {
-        assert!(lines.iter().any(|line| line.starts_with(name.as_str())), "`{name}` is not in the example");
-    }
+    table.lines().filter(|line| line.starts_with('|')).skip(2).map(cells).collect()
+}
+
+/// Fails with all faults, not with the first.
+#[track_caller]
+fn report(faults: &[String]) {
+    assert!(faults.is_empty(), "{} faults:\n{}", faults.len(), faults.join("\n"));
+}
+
+#[test]
+fn the_readme_is_short() {
+    let lines = document("README.md").text.lines().count();
+    assert!(lines <= 200, "README.md has {lines} lines (200 are allowed); move some of it to docs/");
 }

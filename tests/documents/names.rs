@@ -1,0 +1,252 @@
+//! Names in the documents exist, and what exists is named: settings, variables, flags, commands,
+//! records of the wire.
+
+use std::collections::BTreeSet;
+use std::process::Stdio;
+use std::time::Duration;
+
+use clap::CommandFactory;
+use serde_json::{Value, json};
+use tau::agent::settings::Settings;
+use tau::agent::settings::trust::ProjectSettings;
+use tau::app::slash;
+use tau::cli::args::Args;
+use tau::cli::export::ExportArgs;
+use tau::cli::models::ModelsArgs;
+use tokio::io::AsyncWriteExt;
+
+use super::{document, documents, report, rows};
+use crate::harness::root;
+
+/// How long the program may take.
+const LIMIT: Duration = Duration::from_secs(60);
+
+fn settings(value: &Settings) -> serde_json::Map<String, Value> {
+    match serde_json::to_value(value) {
+        Ok(Value::Object(fields)) => fields,
+        other => panic!("no object: {other:?}"),
+    }
+}
+
+/// The text in backticks; empty for a cell without any.
+fn name(cell: &str) -> &str {
+    cell.split('`').nth(1).unwrap_or_default()
+}
+
+/// The line of the example of config.toml that sets `key`.
+fn line_of(example: &str, key: &str) -> String {
+    let line = example.lines().find(|line| line.split(' ').next() == Some(key));
+    line.map(str::to_owned).unwrap_or_else(|| format!("[{key}]\n"))
+}
+
+#[test]
+fn every_setting_is_in_the_example_and_in_the_table() {
+    let document = document("docs/configuration.md");
+    let blocks = document.fenced();
+    let example = blocks.iter().find(|block| block.language == "toml").expect("an example").text;
+    let all: BTreeSet<String> = settings(&Settings::default()).keys().cloned().collect();
+    let table = document.table("settings");
+    let listed: BTreeSet<String> = table.iter().map(|row| name(&row[0]).to_owned()).collect();
+    assert_eq!(listed, all);
+    let starts = |line: &str, key: &str| line.trim_start_matches('[').starts_with(key);
+    for key in &all {
+        assert!(example.lines().any(|line| starts(line, key)), "`{key}` is not in the example");
+    }
+}
+
+#[test]
+fn the_table_of_settings_is_true() {
+    let document = document("docs/configuration.md");
+    let blocks = document.fenced();
+    let example = blocks.iter().find(|block| block.language == "toml").expect("an example").text;
+    let command = Args::command();
+    let mut faults = Vec::new();
+    for row in document.table("settings") {
+        let [key, _, _, variable, flag, project, _, _] = row.as_slice() else { panic!("{row:?}") };
+        let (key, variable, flag) = (name(key), name(variable), name(flag));
+        let value = if variable.ends_with("TIMEOUT") { "7" } else { "anthropic-messages" };
+        let value = if variable == "TAU_THINKING" { "high" } else { value };
+        let set = Settings::default().with_env(&|asked| (asked == variable).then(|| value.to_owned()));
+        let set = settings(&set.expect("a good value"));
+        let changed = set[key] != settings(&Settings::default())[key];
+        if changed != !variable.is_empty() {
+            faults.push(format!("{key}: the variable `{variable}` does not set it"));
+        }
+        let long = key.replace('_', "-");
+        let has_flag = command.get_arguments().any(|known| known.get_long() == Some(&long));
+        if has_flag != (flag == format!("--{long}")) {
+            faults.push(format!("{key}: the flag is not `{flag}`"));
+        }
+        let takes = toml::from_str::<ProjectSettings>(&line_of(example, key)).is_ok();
+        if takes != (project == "yes") {
+            faults.push(format!("{key}: a project may set it: {takes}"));
+        }
+    }
+    report(&faults);
+}
+
+/// Names that begin with `TAU_` in a text.
+fn variables(text: &str) -> BTreeSet<String> {
+    let mut found = BTreeSet::new();
+    for piece in text.split("TAU_").skip(1) {
+        let rest: String = piece.chars().take_while(|c| c.is_ascii_uppercase() || *c == '_').collect();
+        found.extend((!rest.is_empty()).then(|| format!("TAU_{rest}")));
+    }
+    found
+}
+
+fn sources(folder: &str) -> String {
+    let mut text = String::new();
+    let mut folders = vec![root().join(folder)];
+    while let Some(folder) = folders.pop() {
+        for entry in std::fs::read_dir(folder).expect("a folder").flatten() {
+            let path = entry.path();
+            if path.is_dir() {
+                folders.push(path);
+            } else if path.extension().is_some_and(|end| end == "rs") {
+                text.push_str(&std::fs::read_to_string(path).expect("a file"));
+            }
+        }
+    }
+    text
+}
+
+#[test]
+fn every_variable_is_documented_and_exists() {
+    let product = variables(&sources("src"));
+    let known = variables(&["src", "tests", "examples"].map(sources).concat());
+    let configuration = variables(&document("docs/configuration.md").text);
+    let missing = product.difference(&configuration);
+    let missing = missing.map(|name| format!("docs/configuration.md does not name {name}"));
+    let mut faults: Vec<String> = missing.collect();
+    for document in documents() {
+        let unknown = variables(&document.text).into_iter().filter(|name| !known.contains(name));
+        faults.extend(unknown.map(|name| format!("{}: nothing reads {name}", document.path)));
+    }
+    report(&faults);
+}
+
+/// Flags of programs that are not tau.
+const OTHERS: [&str; 3] = ["alone", "runs", "tau"];
+
+/// The flags in a text, without their dashes.
+fn flags(text: &str) -> impl Iterator<Item = &str> {
+    let words = text.split(|c: char| c.is_whitespace() || "`'\"()[],;=".contains(c));
+    words.filter_map(|word| word.strip_prefix("--")).filter(|flag| flag.starts_with(char::is_alphabetic))
+}
+
+#[test]
+fn every_flag_in_the_documents_exists() {
+    let commands = [Args::command(), ModelsArgs::command(), ExportArgs::command()];
+    let known: BTreeSet<&str> =
+        commands.iter().flat_map(|command| command.get_arguments().filter_map(|it| it.get_long())).collect();
+    let (mut seen, mut faults) = (0, Vec::new());
+    for document in documents() {
+        let shell = document.fenced().into_iter().filter(|block| block.language == "sh");
+        let lines: Vec<&str> =
+            shell.flat_map(|block| block.text.lines()).chain(document.code_spans()).collect();
+        for line in lines.into_iter().filter(|line| !line.contains("cargo ") && !line.ends_with("--")) {
+            let own = line.split('|').filter(|part| !part.trim_start().starts_with("less"));
+            for flag in own.flat_map(flags) {
+                seen += 1;
+                if !known.contains(flag) && !OTHERS.contains(&flag) {
+                    faults.push(format!("{}: there is no --{flag}: {line}", document.path));
+                }
+            }
+        }
+    }
+    assert!(seen > 60, "only {seen} flags were seen");
+    report(&faults);
+}
+
+#[test]
+fn every_slash_command_in_the_documents_exists() {
+    let mut faults = Vec::new();
+    for document in documents() {
+        for span in document.code_spans() {
+            let word = span.split(' ').next().unwrap_or_default();
+            let Some(command) = word.strip_prefix('/').filter(|word| word.len() > 1) else { continue };
+            let is_one = command.chars().all(|c| c.is_ascii_lowercase()) && command != "command";
+            if is_one && !slash::TABLE.iter().any(|row| row.name == command) {
+                faults.push(format!("{}: there is no {word}", document.path));
+            }
+        }
+    }
+    report(&faults);
+}
+
+/// What other programs and models put into records.
+const FREE: [&str; 5] = ["args", "arguments", "details", "entry", "entries"];
+
+/// The names of fields in a record.
+fn fields(value: &Value, found: &mut BTreeSet<String>) {
+    match value {
+        Value::Object(map) => {
+            for (key, value) in map.iter().filter(|(key, _)| !FREE.contains(&key.as_str())) {
+                found.insert(key.clone());
+                fields(value, found);
+            }
+        }
+        Value::Array(list) => list.iter().for_each(|value| fields(value, found)),
+        _ => {}
+    }
+}
+
+/// Whether the page has the word in backticks, or as a name in JSON.
+fn has(page: &str, word: &str) -> bool {
+    page.contains(&format!("`{word}`")) || page.contains(&format!("\"{word}\""))
+}
+
+#[test]
+fn the_page_of_the_wire_names_every_record_and_field() {
+    let page = document("docs/rpc.md").text;
+    let (mut seen, mut missing) = (0, BTreeSet::new());
+    for entry in std::fs::read_dir(root().join("tests/golden/rpc")).expect("the goldens") {
+        for line in std::fs::read_to_string(entry.expect("a file").path()).expect("a golden").lines() {
+            let record: Value = serde_json::from_str(line).expect("a record");
+            let mut words = BTreeSet::new();
+            fields(&record, &mut words);
+            let types = [&record["type"], &record["command"], &record["assistantMessageEvent"]["type"]];
+            words.extend(types.iter().filter_map(|word| word.as_str()).map(str::to_owned));
+            seen += words.len();
+            missing.extend(words.into_iter().filter(|word| !has(&page, word)));
+        }
+    }
+    // What a client sent to be refused.
+    missing.remove("nosuch");
+    assert!(seen > 500, "only {seen} words were seen");
+    assert!(missing.is_empty(), "docs/rpc.md does not name {missing:?}");
+}
+
+/// The commands in the tables of the page: those that have a column for `data`.
+fn commands_of_the_page() -> Vec<String> {
+    let page = document("docs/rpc.md").text;
+    let tables = page.split("\n\n").filter(|part| part.starts_with("| `type` |") && part.contains("`data`"));
+    let cells = tables.flat_map(rows).map(|row| row[0].clone());
+    cells.flat_map(|cell| cell.split('`').skip(1).step_by(2).map(str::to_owned).collect::<Vec<_>>()).collect()
+}
+
+#[tokio::test]
+async fn every_command_of_the_wire_is_known_to_the_program() {
+    let commands = commands_of_the_page();
+    assert!(commands.len() >= 33, "only {} commands were seen", commands.len());
+    let home = tempfile::tempdir().expect("a folder");
+    let mut program = tokio::process::Command::new(env!("CARGO_BIN_EXE_tau"));
+    program.args(["--mode", "rpc", "--model", "demo"]).env("TAU_HOME", home.path()).current_dir(&home);
+    program.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::null()).kill_on_drop(true);
+    let mut child = program.spawn().expect("the program");
+    let lines: String =
+        commands.iter().map(|kind| format!("{}\n", json!({ "id": kind, "type": kind }))).collect();
+    child.stdin.take().expect("its input").write_all(lines.as_bytes()).await.expect("write");
+    let output =
+        tokio::time::timeout(LIMIT, child.wait_with_output()).await.expect("in time").expect("output");
+    let records = String::from_utf8(output.stdout).expect("UTF-8");
+    let records: Vec<Value> = records.lines().map(|line| serde_json::from_str(line).expect("JSON")).collect();
+    for kind in &commands {
+        let answer =
+            records.iter().find(|record| record["id"] == json!(kind) && record["type"] == "response");
+        let answer = answer.unwrap_or_else(|| panic!("{kind} was not answered: {records:?}"));
+        let error = answer["error"].as_str().unwrap_or_default();
+        assert!(!error.starts_with("Unknown command"), "{kind}: {error}");
+    }
+}

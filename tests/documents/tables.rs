@@ -1,0 +1,97 @@
+//! Tables that are made from the code.
+
+use std::fmt::Write as _;
+use std::sync::{Mutex, PoisonError};
+
+use clap::CommandFactory;
+use tau::agent::catalogue::VENDORS;
+use tau::app::{action, slash};
+use tau::cli::args::Args;
+use tau::cli::exit::Exit;
+
+use crate::harness::root;
+
+/// Compares what is between `<!-- NAME -->` and `<!-- /NAME -->` with the table, or writes it.
+#[track_caller]
+fn check(document: &str, name: &str, table: &str) {
+    static ONE_AT_A_TIME: Mutex<()> = Mutex::new(());
+    let _writing = ONE_AT_A_TIME.lock().unwrap_or_else(PoisonError::into_inner);
+    let path = root().join(document);
+    let text = std::fs::read_to_string(&path).expect("the document");
+    let (open, close) = (format!("<!-- {name} -->\n"), format!("<!-- /{name} -->"));
+    let (before, rest) = text.split_once(&open).unwrap_or_else(|| panic!("{document} has no {open}"));
+    let (now, after) = rest.split_once(&close).unwrap_or_else(|| panic!("{document} has no {close}"));
+    if std::env::var_os("TAU_BLESS").is_some() {
+        std::fs::write(&path, format!("{before}{open}{table}{close}{after}")).expect("write");
+        return;
+    }
+    assert!(now == table, "the table of {name} in {document} is old; TAU_BLESS=1 writes it again");
+}
+
+fn table(head: &[&str], rows: impl Iterator<Item = Vec<String>>) -> String {
+    let mut text = format!("| {} |\n|{}\n", head.join(" | "), " --- |".repeat(head.len()));
+    for row in rows {
+        let cells: Vec<String> = row.iter().map(|cell| cell.replace('|', "\\|").replace('\n', " ")).collect();
+        let _ = writeln!(text, "| {} |", cells.join(" | "));
+    }
+    text
+}
+
+#[test]
+fn every_key_is_listed() {
+    let rows = action::TABLE.iter().map(|row| {
+        let names: Vec<String> = row.keys.iter().map(|key| format!("`{key}`")).collect();
+        vec![names.join(" "), row.help.to_owned(), format!("`{}`", row.name)]
+    });
+    check("docs/keys.md", "keys", &table(&["Keys", "What they do", "Name"], rows));
+}
+
+#[test]
+fn every_slash_command_is_listed() {
+    let rows = slash::TABLE.iter().map(|row| {
+        let text = format!("/{} {}", row.name, row.arguments);
+        vec![format!("`{}`", text.trim()), row.help.to_owned()]
+    });
+    check("docs/keys.md", "commands", &table(&["Command", "What it does"], rows));
+}
+
+#[test]
+fn every_exit_code_is_listed() {
+    let rows = Exit::TABLE.iter().map(|(_, code, meaning)| vec![code.to_string(), (*meaning).to_owned()]);
+    check("docs/headless.md", "exit codes", &table(&["Code", "Meaning"], rows));
+}
+
+#[test]
+fn every_flag_is_listed() {
+    let command = Args::command();
+    let flags = command.get_arguments().filter_map(|flag| {
+        let long = flag.get_long()?;
+        let short = flag.get_short().map(|short| format!("-{short}, ")).unwrap_or_default();
+        let value = flag.get_value_names().filter(|_| flag.get_action().takes_values());
+        let value = value.map(|names| format!(" {}", names.join(" "))).unwrap_or_default();
+        let help = flag.get_help().map(ToString::to_string).unwrap_or_default();
+        Some(vec![format!("`{short}--{long}{value}`"), help])
+    });
+    check("docs/configuration.md", "flags", &table(&["Flag", "What it does"], flags));
+}
+
+#[test]
+fn every_provider_is_listed() {
+    let rows = VENDORS.iter().map(|vendor| {
+        let api = serde_json::to_value(vendor.api).expect("a name");
+        let api = api.as_str().expect("a name").to_owned();
+        vec![format!("`{}`", vendor.id), vendor.name.to_owned(), format!("`{}`", vendor.env), api]
+    });
+    let head = ["Provider", "Name", "Key in", "Wire format"];
+    check("docs/models.md", "providers", &table(&head, rows));
+}
+
+#[test]
+fn every_token_of_a_theme_is_listed() {
+    let dark = std::fs::read_to_string(root().join("themes/dark.toml")).expect("the dark theme");
+    let dark: toml::Table = dark.parse().expect("a theme");
+    let value = |name: &str| dark["colors"][name].as_str().expect("a style").to_owned();
+    let tokens = tau::view::theme::Token::ALL.iter().map(|token| token.name());
+    let rows = tokens.map(|name| vec![format!("`{name}`"), format!("`{}`", value(name))]);
+    check("docs/themes.md", "tokens", &table(&["Name", "In the dark theme"], rows));
+}
