@@ -231,9 +231,8 @@ async fn every_command_of_the_wire_is_known_to_the_program() {
     let commands = commands_of_the_page();
     assert!(commands.len() >= 33, "only {} commands were seen", commands.len());
     let home = tempfile::tempdir().expect("a folder");
-    let mut program = tokio::process::Command::new(env!("CARGO_BIN_EXE_tau"));
-    program.args(["--mode", "rpc", "--model", "demo"]).env("TAU_HOME", home.path()).current_dir(&home);
-    program.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::null()).kill_on_drop(true);
+    let mut program = crate::headless::bare(home.path());
+    program.args(["--mode", "rpc", "--model", "demo"]).stdin(Stdio::piped()).stderr(Stdio::null());
     let mut child = program.spawn().expect("the program");
     let lines: String =
         commands.iter().map(|kind| format!("{}\n", json!({ "id": kind, "type": kind }))).collect();
