@@ -69,7 +69,7 @@ fn the_table_of_settings_is_true() {
         let set = Settings::default().with_env(&|asked| (asked == variable).then(|| value.to_owned()));
         let set = settings(&set.expect("a good value"));
         let changed = set[key] != settings(&Settings::default())[key];
-        if changed != !variable.is_empty() {
+        if changed == variable.is_empty() {
             faults.push(format!("{key}: the variable `{variable}` does not set it"));
         }
         let long = key.replace('_', "-");
