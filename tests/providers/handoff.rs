@@ -248,7 +248,7 @@ fn call_ids() {
 }
 
 /// The history law: each call has one result, directly behind its turn, and ids occur once.
-fn check_valid(list: &[Arc<Message>]) {
+pub fn check_valid(list: &[Arc<Message>]) {
     let mut waiting: Vec<String> = Vec::new();
     let mut used = HashSet::new();
     for message in list {

@@ -1,42 +1,74 @@
 //! Providers: recorded streams, request goldens, hand-off, faults on the wire, assembly.
 
 mod assembly;
-pub mod corpus;
+mod corpus;
 mod endings;
+pub mod expected;
 mod faults;
-mod handoff;
-mod recorded_requests;
+pub mod handoff;
+pub mod recordings;
 mod renewing;
+mod request_fields;
 mod requests;
 
 use std::path::PathBuf;
+use std::sync::Arc;
 
-use tau::agent::protocol::message::AssistantMessage;
-use tau::agent::protocol::model::{Api, Model};
 use tau::agent::provider::assemble::Assembler;
+use tau::agent::protocol::message::AssistantMessage;
+use tau::agent::protocol::model::{Api, Model, ThinkingLevel};
 use tau::agent::provider::reader::AnswerReader;
-use tau::agent::provider::{StreamEvent, provider};
+use tau::agent::provider::{Decoder, ModelRequest, StreamEvent, provider};
 
-/// The folder of recorded streams; none, with a notice, where it is not at hand.
-pub fn recordings() -> Option<PathBuf> {
+use crate::laws::Dice;
+
+/// The corpus of streams and requests that others recorded. It is not part of the repository:
+/// `None`, with a notice, where it is absent. Every test that uses it is the larger half of one
+/// that runs without it.
+pub fn corpus_folder() -> Option<PathBuf> {
     let root = PathBuf::from(env!("CARGO_MANIFEST_DIR"));
     let named = std::env::var_os("TAU_SHARED").map(PathBuf::from);
     let places = [named, Some(root.join("../shared")), Some(root.join("../../shared"))];
     let found = places.into_iter().flatten().map(|place| place.join("corpus")).find(|place| place.is_dir());
     if found.is_none() {
-        println!("skipped: the recorded streams are not at hand (set TAU_SHARED)");
+        println!("notice: no corpus here (TAU_SHARED); our own recordings are checked by other tests");
     }
     found
 }
 
 /// A model of that format.
-fn model(api: Api) -> Model {
+pub fn model(api: Api) -> Model {
     Model { id: "model".into(), api, provider: "vendor".into(), ..Model::default() }
 }
 
-/// Decodes a body that comes in parts of the sizes given, again and again.
+/// A request without messages to a model of that format.
+pub fn request(api: Api) -> ModelRequest {
+    ModelRequest {
+        model: Arc::new(model(api)),
+        key: None,
+        system: "".into(),
+        messages: Vec::new(),
+        tools: Arc::new([]),
+        thinking: ThinkingLevel::Off,
+        max_tokens: None,
+        temperature: None,
+        session_id: "s".into(),
+    }
+}
+
+/// Sizes of parts, from 1 to `most`.
+pub fn sizes(dice: &mut Dice, most: usize) -> Vec<usize> {
+    (0..97).map(|_| 1 + dice.below(most)).collect()
+}
+
+/// Decodes a body of that format that comes in parts of these sizes, again and again.
 fn decode(api: Api, body: &[u8], sizes: &[usize]) -> Vec<StreamEvent> {
-    let mut reader = AnswerReader::new(provider(api).unwrap().decoder());
+    decode_with(provider(api).unwrap().decoder(), body, sizes)
+}
+
+/// The same with a decoder.
+pub fn decode_with(decoder: Box<dyn Decoder>, body: &[u8], sizes: &[usize]) -> Vec<StreamEvent> {
+    let mut reader = AnswerReader::new(decoder);
     let mut events = Vec::new();
     let mut rest = body;
     for size in sizes.iter().cycle() {
@@ -52,7 +84,7 @@ fn decode(api: Api, body: &[u8], sizes: &[usize]) -> Vec<StreamEvent> {
 }
 
 /// The message that events make.
-fn assemble(api: Api, events: &[StreamEvent]) -> AssistantMessage {
+pub fn assemble(api: Api, events: &[StreamEvent]) -> AssistantMessage {
     let mut assembler = Assembler::new(&model(api), 0);
     for event in events {
         assembler.feed(event);

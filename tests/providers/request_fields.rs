@@ -1,16 +1,18 @@
-//! Our requests against those that real providers have accepted: a field that no recorded request
-//! of the format has must stand, with its reason, in the list below.
+//! Every field of our requests has been accepted by a real provider (`accepted.txt` beside the
+//! request goldens) or is documented by it, and stands with its reason in the list below. Where
+//! the corpus of requests that others recorded is at hand, the first list is checked against it.
 
 use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
 
 use serde_json::Value;
 
-use super::recordings;
+use super::corpus_folder;
+use super::expected::read_json;
 
-/// Fields that no recording has, by the start of the golden's name, and where they are documented.
-/// A path ends where a listed one does.
-const ELSEWHERE: &[(&str, &str, &str)] = &[
+/// Fields that no recorded request has, by the start of the golden's name, and where they are
+/// documented. A path ends where a listed one does.
+const DOCUMENTED: &[(&str, &str, &str)] = &[
     ("anthropic", ".messages[]@assistant.content[]#redacted_thinking", "Messages API: thinking, redacted"),
     ("anthropic", ".messages[]@user.content[]#image.source#base64", "Messages API: pictures as base64"),
     ("anthropic", ".output_config.effort", "Messages API: effort"),
@@ -36,7 +38,7 @@ const ELSEWHERE: &[(&str, &str, &str)] = &[
     ("responses-xai", ".input[]@system", "OpenAI: Responses, system message"),
 ];
 
-/// Values under these are the tools' own business.
+/// Values under these are the tools' own.
 const OPAQUE: [&str; 7] =
     ["input", "args", "arguments", "parameters", "input_schema", "parametersJsonSchema", "response"];
 
@@ -61,52 +63,79 @@ fn paths(value: &Value, path: &str, found: &mut BTreeSet<String>) {
     }
 }
 
-fn read(path: &Path) -> Value {
-    serde_json::from_slice(&std::fs::read(path).unwrap()).unwrap()
-}
-
 fn files(dir: &Path, ending: &str) -> Vec<PathBuf> {
     let all = std::fs::read_dir(dir).unwrap().map(|entry| entry.unwrap().path());
     all.filter(|path| path.to_string_lossy().ends_with(ending)).collect()
 }
 
-#[test]
-fn every_field_we_send_has_been_accepted_or_is_documented() {
-    let Some(corpus) = recordings() else { return };
-    let recorded: Vec<(String, BTreeSet<String>)> = files(&corpus, ".request.json")
-        .iter()
-        .map(|path| {
-            let request = read(path);
-            let mut found = BTreeSet::new();
-            paths(&request["body"], "", &mut found);
-            (request["meta"]["api"].as_str().unwrap_or_default().to_owned(), found)
-        })
-        .collect();
-    assert!(recorded.len() > 60, "the recorded requests are read");
+fn goldens() -> PathBuf {
+    PathBuf::from(env!("CARGO_MANIFEST_DIR")).join("tests/golden/requests")
+}
 
-    let mut unused: BTreeSet<&str> = ELSEWHERE.iter().map(|(_, path, _)| *path).collect();
-    let goldens = PathBuf::from(env!("CARGO_MANIFEST_DIR")).join("tests/golden/requests");
-    for golden in files(&goldens, ".json") {
-        let name = golden.file_stem().unwrap().to_string_lossy().into_owned();
-        let api = match name.split('-').next() {
-            Some("anthropic") => "anthropic-messages",
-            Some("chat") => "openai-completions",
-            Some("google") => "google-generative-ai",
-            Some("responses") => "openai-responses",
-            other => panic!("{other:?} is no format"),
-        };
-        let mut found = BTreeSet::new();
-        paths(&read(&golden)["body"], "", &mut found);
-        for path in found {
-            if recorded.iter().any(|(format, known)| format == api && known.contains(&path)) {
-                continue;
-            }
-            let reason = ELSEWHERE
-                .iter()
-                .find(|(start, listed, _)| name.starts_with(start) && path.starts_with(listed));
-            let (_, listed, _) = reason.unwrap_or_else(|| panic!("{name}: {path} is in no recorded request"));
-            unused.remove(listed);
+/// The fields in `accepted.txt`, each with its format.
+fn accepted() -> BTreeSet<(String, String)> {
+    let text = std::fs::read_to_string(goldens().join("accepted.txt")).unwrap();
+    let mut format = "";
+    let mut fields = BTreeSet::new();
+    for line in text.lines() {
+        format = line.strip_prefix("# ").unwrap_or(format);
+        if line.starts_with('.') {
+            assert!(fields.insert((format.to_owned(), line.to_owned())), "{line} is there twice");
         }
     }
-    assert!(unused.is_empty(), "not sent any more, or recorded by now: {unused:?}");
+    assert!(fields.len() > 150, "{} fields", fields.len());
+    fields
+}
+
+fn format(golden: &str) -> &'static str {
+    match golden.split('-').next() {
+        Some("anthropic") => "anthropic-messages",
+        Some("chat") => "openai-completions",
+        Some("google") => "google-generative-ai",
+        Some("responses") => "openai-responses",
+        other => panic!("{other:?} is no format"),
+    }
+}
+
+#[test]
+fn every_field_we_send_has_been_accepted_or_is_documented() {
+    let accepted = accepted();
+    let mut unsent = accepted.clone();
+    let mut undocumented: BTreeSet<&str> = DOCUMENTED.iter().map(|(_, path, _)| *path).collect();
+    for golden in files(&goldens(), ".json") {
+        let name = golden.file_stem().unwrap().to_string_lossy().into_owned();
+        let mut found = BTreeSet::new();
+        paths(&read_json(&golden)["body"], "", &mut found);
+        for path in found {
+            let field = (format(&name).to_owned(), path);
+            if accepted.contains(&field) {
+                unsent.remove(&field);
+                continue;
+            }
+            let (_, path) = field;
+            let reason = DOCUMENTED
+                .iter()
+                .find(|(start, listed, _)| name.starts_with(start) && path.starts_with(listed));
+            let (_, listed, _) =
+                reason.unwrap_or_else(|| panic!("{name}: {path} is neither accepted nor documented"));
+            undocumented.remove(listed);
+        }
+    }
+    assert!(unsent.is_empty() && undocumented.is_empty(), "no longer sent: {unsent:?} {undocumented:?}");
+}
+
+#[test]
+fn accepted_fields_are_in_requests_that_others_recorded() {
+    let Some(corpus) = corpus_folder() else { return };
+    let requests = files(&corpus, ".request.json");
+    assert!(requests.len() > 60, "the recorded requests are read");
+    let mut recorded = BTreeSet::new();
+    for request in requests.iter().map(|path| read_json(path)) {
+        let mut found = BTreeSet::new();
+        paths(&request["body"], "", &mut found);
+        let format = request["meta"]["api"].as_str().unwrap_or_default();
+        recorded.extend(found.into_iter().map(|path| (format.to_owned(), path)));
+    }
+    let missing: Vec<_> = accepted().difference(&recorded).cloned().collect();
+    assert!(missing.is_empty(), "{missing:?}");
 }

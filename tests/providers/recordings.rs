@@ -1,0 +1,243 @@
+//! Our own recordings, `tests/recordings/`: every stream of every wire format decodes to what is
+//! expected, however its bytes are split. What each one is, and where it comes from, is in the
+//! `README.md` there.
+
+use std::collections::BTreeSet;
+use std::path::{Path, PathBuf};
+
+use futures_util::StreamExt;
+use serde_json::Value;
+use tau::agent::protocol::message::{AssistantMessage, StopReason};
+use tau::agent::protocol::model::Api;
+use tau::agent::provider::failure::from_status;
+use tau::agent::provider::proxy::{Proxy, wire};
+use tau::agent::provider::{Decoder, Failure, StreamEvent, Transport, provider};
+use tokio_util::sync::CancellationToken;
+
+use super::expected::{check, check_rules, faults, read_json};
+use super::{assemble, decode_with, request, sizes};
+use crate::faults::server::{Act, Server, answer};
+use crate::laws::Dice;
+
+/// The wire formats, and that of an app server.
+pub const FORMATS: [&str; 5] =
+    ["openai-completions", "openai-responses", "anthropic-messages", "google-generative-ai", "proxy"];
+
+/// What every format has a recording of.
+const CASES: [&str; 13] = [
+    "text",
+    "tool-call",
+    "parallel-calls",
+    "length",
+    "error-in-stream",
+    "cut",
+    "cut-in-event",
+    "done-only",
+    "crlf",
+    "comments",
+    "unknown",
+    "nul",
+    "http-",
+];
+
+/// What the formats of providers have a recording of besides.
+const PROVIDER_CASES: [&str; 3] = ["usage-with-cache", "error-bare-json", "local-"];
+
+/// Recordings whose expected result waits for a fix elsewhere.
+const AFTER_FIX: [&str; 3] = [
+    "openai-completions/done-only",
+    "google-generative-ai/error-bare-json-after-call",
+    "google-generative-ai/error-bare-json-after-finish",
+];
+
+/// A recorded answer and what it must decode to.
+pub struct Recording {
+    /// Format and name: `openai-completions/text`.
+    pub name: String,
+    pub format: &'static str,
+    pub body: Vec<u8>,
+    pub expected: Value,
+}
+
+impl Recording {
+    /// The wire format; `None` for that of an app server.
+    pub fn api(&self) -> Option<Api> {
+        Api::named(self.format)
+    }
+
+    pub fn status(&self) -> u16 {
+        self.expected["status"].as_u64().unwrap_or(200) as u16
+    }
+
+    /// The answer as a server sends it.
+    pub fn http(&self) -> Vec<u8> {
+        match self.status() {
+            200 => answer("200 OK", "content-type: text/event-stream\r\n", &self.body),
+            status => answer(&format!("{status} Error"), "content-type: application/json\r\n", &self.body),
+        }
+    }
+
+    fn decoder(&self) -> Box<dyn Decoder> {
+        match self.api() {
+            Some(api) => provider(api).unwrap().decoder(),
+            None => Box::new(wire::WireDecoder::default()),
+        }
+    }
+
+    /// The events when the body comes in parts of these sizes.
+    pub fn decode(&self, sizes: &[usize]) -> Vec<StreamEvent> {
+        decode_with(self.decoder(), &self.body, sizes)
+    }
+
+    pub fn assemble(&self, events: &[StreamEvent]) -> AssistantMessage {
+        assemble(self.api().unwrap_or(Api::Scripted), events)
+    }
+
+    /// What is wrong with a failure. The expected words are the provider's and are a part of the
+    /// message; where they are empty the words are ours.
+    fn faults_of(&self, failure: &Failure) -> Vec<String> {
+        let mut faults = Vec::new();
+        let kind = serde_json::to_value(failure.kind).unwrap();
+        let others = self.expected["accept"].as_array().into_iter().flatten().map(|other| &other["kind"]);
+        let kinds: Vec<&Value> = std::iter::once(&self.expected["kind"]).chain(others).collect();
+        if !kinds.contains(&&kind) {
+            faults.push(format!("kind: found {kind}, wanted {kinds:?}"));
+        }
+        let words = self.expected["error"].as_str().unwrap_or_default();
+        if !failure.message.contains(words) {
+            faults.push(format!("error: found {:?}, wanted {words:?}", failure.message));
+        }
+        faults
+    }
+
+    /// What is wrong with the events: their last one, and the message that they make.
+    fn faults(&self, events: &[StreamEvent]) -> Vec<String> {
+        let mut faults = faults(&self.assemble(events), &self.expected);
+        match events.last() {
+            Some(StreamEvent::Failed(failure)) => faults.extend(self.faults_of(failure)),
+            Some(StreamEvent::Stop(_)) => {}
+            last => faults.push(format!("it ends with {last:?}")),
+        }
+        faults
+    }
+}
+
+fn folder() -> PathBuf {
+    Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/recordings")
+}
+
+/// All recordings, by name.
+pub fn recordings() -> Vec<Recording> {
+    let mut all = Vec::new();
+    for format in FORMATS {
+        let entries = std::fs::read_dir(folder().join(format)).unwrap();
+        let mut paths: Vec<PathBuf> = entries.map(|entry| entry.unwrap().path()).collect();
+        paths.retain(|path| path.extension().is_some_and(|extension| extension == "sse"));
+        paths.sort();
+        for path in paths {
+            let name = format!("{format}/{}", path.file_stem().unwrap().to_string_lossy());
+            let expected = read_json(&path.with_extension("expected.json"));
+            all.push(Recording { name, format, body: std::fs::read(&path).unwrap(), expected });
+        }
+    }
+    all
+}
+
+#[test]
+fn every_stream_decodes_to_what_is_expected_however_it_is_split() {
+    let mut dice = Dice::new(7);
+    let streams: Vec<Recording> =
+        recordings().into_iter().filter(|recording| recording.status() == 200).collect();
+    let mut report = Vec::new();
+    for recording in &streams {
+        let name = &recording.name;
+        let whole = recording.decode(&[recording.body.len()]);
+        // An app server answers for the order of its events itself.
+        if recording.api().is_some() {
+            check_rules(name, &whole);
+        }
+        report.extend(recording.faults(&whole).into_iter().map(|fault| format!("{name}: {fault}")));
+        for most in [1, 2, 3, 5, 7, 17, 41, 90, 200, 500, 900, 2_000] {
+            let sizes = sizes(&mut dice, most);
+            assert!(recording.decode(&sizes) == whole, "{name}: a split changes the events ({sizes:?})");
+        }
+    }
+    report.retain(|fault: &String| !AFTER_FIX.iter().any(|name| fault.starts_with(name)));
+    assert!(report.is_empty(), "{}", report.join("\n"));
+    assert!(streams.len() > 150, "{} streams", streams.len());
+}
+
+#[test]
+fn every_error_answer_is_understood() {
+    let mut count = 0;
+    for recording in recordings().iter().filter(|recording| recording.status() != 200) {
+        let body = String::from_utf8(recording.body.clone()).unwrap();
+        let failure = from_status(recording.status(), &[], &body, 0);
+        assert_eq!(recording.expected["stop_reason"], "error", "{}", recording.name);
+        assert!(recording.faults_of(&failure).is_empty(), "{}: {failure:?}", recording.name);
+        count += 1;
+    }
+    assert!(count > 10, "{count} error answers");
+}
+
+/// A server that sends nothing but the mark of the end has given no answer.
+#[test]
+fn a_stream_without_an_answer_is_tried_again() {
+    for recording in recordings().iter().filter(|recording| recording.name.ends_with("done-only")) {
+        match recording.decode(&[100]).last() {
+            Some(StreamEvent::Failed(failure)) => assert!(failure.retryable(), "{}", recording.name),
+            other => panic!("{}: {other:?}", recording.name),
+        }
+    }
+}
+
+#[test]
+fn every_format_has_every_case_and_every_recording_is_described() {
+    let names: BTreeSet<String> = recordings().into_iter().map(|recording| recording.name).collect();
+    for format in FORMATS {
+        let besides = if format == "proxy" { &[][..] } else { &PROVIDER_CASES };
+        for case in CASES.iter().chain(besides) {
+            let start = format!("{format}/{case}");
+            let found = names.iter().any(|name| *name == start || case.ends_with('-') && name.starts_with(&start));
+            assert!(found, "no recording {start}");
+        }
+    }
+    let readme = std::fs::read_to_string(folder().join("README.md")).unwrap();
+    let mut described = BTreeSet::new();
+    let mut format = "";
+    for line in readme.lines().skip_while(|line| *line != "## The recordings") {
+        format = line.strip_prefix("### ").unwrap_or(format);
+        if let Some((name, _)) = line.strip_prefix("| `").and_then(|row| row.split_once("` |")) {
+            described.insert(format!("{format}/{name}"));
+        }
+    }
+    assert_eq!(names, described, "recordings, and the rows of their README.md");
+    for format in FORMATS {
+        for entry in std::fs::read_dir(folder().join(format)).unwrap() {
+            let file = entry.unwrap().file_name().into_string().unwrap();
+            let name = file.strip_suffix(".sse").or(file.strip_suffix(".expected.json"));
+            let name = format!("{format}/{}", name.unwrap_or_else(|| panic!("what is {file}?")));
+            assert!(names.contains(&name), "{name} has no .sse");
+        }
+    }
+}
+
+/// The format of an app server, from a real connection to the message.
+#[tokio::test]
+async fn answers_of_an_app_server_arrive_as_they_were_sent() {
+    for recording in recordings().iter().filter(|recording| recording.format == "proxy") {
+        let server = Server::start(vec![Act::Send(recording.http())]).await;
+        let proxy = Proxy::new(&server.url(), "token");
+        let stream = proxy.stream(request(Api::Scripted), CancellationToken::new());
+        let seconds = std::time::Duration::from_secs(20);
+        let events: Vec<StreamEvent> =
+            tokio::time::timeout(seconds, stream.collect()).await.expect("the stream ends");
+        let message = recording.assemble(&events);
+        if recording.status() == 200 {
+            check(&recording.name, &message, &recording.expected);
+        } else {
+            assert_eq!(message.stop_reason, StopReason::Error, "{}", recording.name);
+        }
+        assert!(server.requests()[0].contains("authorization: Bearer token"), "{}", server.requests()[0]);
+    }
+}
