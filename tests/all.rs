@@ -21,6 +21,7 @@ mod folds;
 mod foreign_sessions;
 mod forks;
 mod frames;
+mod fuzz;
 mod harness;
 mod headless;
 mod keyboard;

@@ -51,10 +51,13 @@ impl Plan {
     fn of_environment() -> Self {
         let number = |name: &str| {
             let text = std::env::var(name).ok()?;
-            Some(text.parse::<u64>().unwrap_or_else(|_| panic!("{name} must be a whole number, not {text:?}")))
+            Some(
+                text.parse::<u64>().unwrap_or_else(|_| panic!("{name} must be a whole number, not {text:?}")),
+            )
         };
         let seconds = number("TAU_FUZZ_SECONDS");
-        let by_chance = || std::time::SystemTime::UNIX_EPOCH.elapsed().map_or(1, |time| time.as_nanos() as u64);
+        let by_chance =
+            || std::time::SystemTime::UNIX_EPOCH.elapsed().map_or(1, |time| time.as_nanos() as u64);
         Plan {
             // A long run that starts like the one before would find what that found.
             seed: number("TAU_FUZZ_SEED").unwrap_or_else(|| if seconds.is_some() { by_chance() } else { 1 }),
@@ -103,6 +106,7 @@ fn work(target: &Target, current: &Mutex<Vec<u8>>, beat: &Sender<()>) {
         let behavior = (target.check)(&std::fs::read(path).unwrap());
         return println!("{}: passes; it behaves as {behavior:016x}", target.name);
     }
+    let begun = Instant::now();
     let plan = Plan::of_environment();
     let mut dice = Dice::new(plan.seed);
     let (mut pool, mut seen) = (Vec::new(), HashSet::new());
@@ -137,7 +141,11 @@ fn work(target: &Target, current: &Mutex<Vec<u8>>, beat: &Sender<()>) {
         }
         cases += 1;
     }
-    println!("{}: {cases} cases from seed {}, {} ways to behave", target.name, plan.seed, seen.len());
+    let (seconds, ways) = (begun.elapsed().as_secs_f32(), seen.len());
+    println!(
+        "{}: {cases} cases in {seconds:.1} s from seed {}, {ways} ways to behave",
+        target.name, plan.seed
+    );
 }
 
 /// The check without its panic.

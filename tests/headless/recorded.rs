@@ -54,7 +54,8 @@ async fn serve_all(all: Vec<Served>) {
 async fn recorded_streams_are_reported_as_they_are() {
     let ours = recordings().into_iter().filter(|recording| recording.api().is_some()).enumerate();
     let chosen = ours.filter(|(index, recording)| {
-        index % 4 == 0 || ["/local-", "/cut", "/done-only", "/error"].iter().any(|part| recording.name.contains(part))
+        index % 4 == 0
+            || ["/local-", "/cut", "/done-only", "/error"].iter().any(|part| recording.name.contains(part))
     });
     let served = chosen.map(|(_, recording)| Served {
         name: recording.name.clone(),

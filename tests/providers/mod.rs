@@ -14,9 +14,9 @@ mod requests;
 use std::path::PathBuf;
 use std::sync::Arc;
 
-use tau::agent::provider::assemble::Assembler;
 use tau::agent::protocol::message::AssistantMessage;
 use tau::agent::protocol::model::{Api, Model, ThinkingLevel};
+use tau::agent::provider::assemble::Assembler;
 use tau::agent::provider::reader::AnswerReader;
 use tau::agent::provider::{Decoder, ModelRequest, StreamEvent, provider};
 

@@ -198,7 +198,8 @@ fn every_format_has_every_case_and_every_recording_is_described() {
         let besides = if format == "proxy" { &[][..] } else { &PROVIDER_CASES };
         for case in CASES.iter().chain(besides) {
             let start = format!("{format}/{case}");
-            let found = names.iter().any(|name| *name == start || case.ends_with('-') && name.starts_with(&start));
+            let found =
+                names.iter().any(|name| *name == start || case.ends_with('-') && name.starts_with(&start));
             assert!(found, "no recording {start}");
         }
     }
