@@ -161,7 +161,9 @@ impl Assembler {
         if let Some(Slot::Call { whole, signature, .. }) = self.slots.get_mut(&place) {
             *whole = Some(match &call.arguments {
                 serde_json::Value::Null => serde_json::Value::Object(serde_json::Map::new()),
-                arguments => arguments.clone(),
+                arguments if arguments.is_object() || arguments.is_string() => arguments.clone(),
+                // Never run, and sent back as text: providers refuse anything else in its place.
+                other => serde_json::Value::String(other.to_string()),
             });
             *signature = call.thought_signature.clone().or(signature.take());
         }
