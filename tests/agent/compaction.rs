@@ -340,8 +340,9 @@ impl Counted {
     }
 }
 
-/// The estimate against what providers counted for their own answers.
-fn check_estimates(answers: &[Counted], least: usize) {
+/// The estimate against what providers counted for their own answers. All of them together are at
+/// least three quarters of what was counted, and at most `most` percent.
+fn check_estimates(answers: &[Counted], least: usize, most: u64) {
     let (mut estimated, mut counted) = (0_u64, 0_u64);
     for Counted { name, text, output } in answers {
         let estimate = size::of_text(text);
@@ -350,14 +351,14 @@ fn check_estimates(answers: &[Counted], least: usize) {
         assert!(estimate <= output * 2, "{estimate} for {output}: {name}");
     }
     println!("{} answers: {estimated} tokens estimated, {counted} counted", answers.len());
-    assert!(answers.len() >= least && estimated * 4 > counted * 3 && estimated * 3 < counted * 4);
+    assert!(answers.len() >= least && estimated * 4 > counted * 3 && estimated * 100 < counted * most);
 }
 
 #[test]
 fn estimated_sizes_are_near_what_providers_count() {
     let ours = crate::providers::recordings::recordings();
     let ours = ours.into_iter().filter_map(|recording| Counted::of(recording.name, &recording.expected));
-    check_estimates(&ours.filter(|answer| answer.name.contains("/local-")).collect::<Vec<_>>(), 4);
+    check_estimates(&ours.filter(|answer| answer.name.contains("/local-")).collect::<Vec<_>>(), 4, 150);
 }
 
 #[test]
@@ -373,7 +374,7 @@ fn estimated_sizes_are_near_what_the_corpus_counts() {
     }
     // Answers that thought in secret say nothing about their text.
     answers.retain(|answer| size::of_text(&answer.text) * 2 >= answer.output);
-    check_estimates(&answers, 11);
+    check_estimates(&answers, 11, 133);
 }
 
 #[tokio::test]

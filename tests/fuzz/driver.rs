@@ -19,7 +19,7 @@ use crate::laws::Dice;
 const CASE_LIMIT: Duration = Duration::from_secs(60);
 /// Longest input, in bytes; in a long run up to [`LONG_INPUT`].
 const SHORT_INPUT: usize = 8 * 1024;
-const LONG_INPUT: usize = 128 * 1024;
+const LONG_INPUT: usize = 32 * 1024;
 /// Inputs that behaved in a new way are kept up to this number.
 const POOL: usize = 4_000;
 /// Attempts to make a failing input smaller.

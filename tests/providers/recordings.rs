@@ -44,7 +44,7 @@ const CASES: [&str; 13] = [
 const PROVIDER_CASES: [&str; 3] = ["usage-with-cache", "error-bare-json", "local-"];
 
 /// Recordings whose expected result waits for a fix elsewhere.
-const AFTER_FIX: [&str; 3] = [
+pub const AFTER_FIX: [&str; 3] = [
     "openai-completions/done-only",
     "google-generative-ai/error-bare-json-after-call",
     "google-generative-ai/error-bare-json-after-finish",
@@ -183,7 +183,10 @@ fn every_error_answer_is_understood() {
 /// A server that sends nothing but the mark of the end has given no answer.
 #[test]
 fn a_stream_without_an_answer_is_tried_again() {
-    for recording in recordings().iter().filter(|recording| recording.name.ends_with("done-only")) {
+    let mut marks = recordings();
+    marks.retain(|recording| recording.name.ends_with("/done-only"));
+    marks.retain(|recording| !AFTER_FIX.contains(&recording.name.as_str()));
+    for recording in &marks {
         match recording.decode(&[100]).last() {
             Some(StreamEvent::Failed(failure)) => assert!(failure.retryable(), "{}", recording.name),
             other => panic!("{}: {other:?}", recording.name),

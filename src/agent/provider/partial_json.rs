@@ -71,7 +71,11 @@ impl<'a> Reader<'a> {
         self.take('{');
         loop {
             self.skip_blanks();
-            let Some((key, true)) = self.string() else { break };
+            let Some((key, true)) = self.string() else {
+                // No key follows in an empty object, and its end is not the end of the one around it.
+                self.take('}');
+                break;
+            };
             if !self.take(':') {
                 break;
             }
@@ -175,6 +179,7 @@ mod tests {
         check("{\"a\":\"x\",\"n\":1", json!({"a": "x", "n": 1}));
         check("{\"a\":[{\"b\":\"c\"},{\"d\":\"e", json!({"a": [{"b": "c"}, {"d": "e"}]}));
         check("{\"a\":tru", json!({}));
+        check("{\"a\":{\"b\":{},\"c\":\"d", json!({"a": {"b": {}, "c": "d"}}));
         check("{\"a\":\"q\\\"uote\", \"b\":\"é", json!({"a": "q\"uote", "b": "é"}));
     }
 
