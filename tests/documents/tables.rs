@@ -4,7 +4,7 @@ use std::fmt::Write as _;
 use std::sync::{Mutex, PoisonError};
 
 use clap::CommandFactory;
-use tau::agent::catalogue::VENDORS;
+use tau::agent::catalogue::PROVIDERS;
 use tau::app::{action, slash};
 use tau::cli::args::Args;
 use tau::cli::exit::Exit;
@@ -57,7 +57,7 @@ fn every_slash_command_is_listed() {
 
 #[test]
 fn every_exit_code_is_listed() {
-    let rows = Exit::TABLE.iter().map(|(_, code, meaning)| vec![code.to_string(), (*meaning).to_owned()]);
+    let rows = Exit::rows().map(|(code, meaning)| vec![code, meaning.to_owned()]);
     check("docs/headless.md", "exit codes", &table(&["Code", "Meaning"], rows));
 }
 
@@ -77,10 +77,10 @@ fn every_flag_is_listed() {
 
 #[test]
 fn every_provider_is_listed() {
-    let rows = VENDORS.iter().map(|vendor| {
-        let api = serde_json::to_value(vendor.api).expect("a name");
+    let rows = PROVIDERS.iter().map(|provider| {
+        let api = serde_json::to_value(provider.api).expect("a name");
         let api = api.as_str().expect("a name").to_owned();
-        vec![format!("`{}`", vendor.id), vendor.name.to_owned(), format!("`{}`", vendor.env), api]
+        vec![format!("`{}`", provider.id), provider.name.to_owned(), format!("`{}`", provider.env), api]
     });
     let head = ["Provider", "Name", "Key in", "Wire format"];
     check("docs/models.md", "providers", &table(&head, rows));

@@ -6,7 +6,7 @@ use std::sync::Arc;
 use tau::agent::catalogue::Catalogue;
 use tau::agent::protocol::message::Message;
 use tau::agent::session::outline::Outline;
-use tau::agent::session::search::{last_words, search};
+use tau::agent::session::search::{last_exchange, search};
 use tau::agent::session::{Access, Session, list};
 use tau::agent::settings::{Paths, Settings, write};
 use tau::view::theme::{Theme, Token};
@@ -96,7 +96,7 @@ fn check_session(input: &[u8]) -> u64 {
         std::fs::write(&path, input).unwrap();
         let looked_at = Session::open_as(&path, Access::Read);
         assert_eq!(std::fs::read(&path).unwrap(), input, "looking at a file changes nothing");
-        let _ = last_words(&path);
+        let _ = last_exchange(&path);
         list::list(folder.path(), None, &mut |_| true);
         search(folder.path(), None, "hi again", &mut |_| true);
         let Ok(looked_at) = looked_at else {
@@ -256,7 +256,7 @@ fn check_models(input: &[u8]) -> u64 {
         match Catalogue::load(&paths, &Settings::default(), None) {
             Ok(catalogue) => {
                 assert!(!catalogue.models().is_empty(), "the built-in models stay");
-                behavior((magnitude(catalogue.models().len()), catalogue.vendors().len()))
+                behavior((magnitude(catalogue.models().len()), catalogue.providers().len()))
             }
             Err(error) => {
                 check_error(&error.to_string(), "models.toml");

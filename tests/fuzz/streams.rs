@@ -7,7 +7,7 @@ use tau::agent::protocol::message::{AssistantMessage, Message, ToolResultMessage
 use tau::agent::protocol::model::{Api, Model};
 use tau::agent::provider::proxy::wire::{WireDecoder, WireWriter};
 use tau::agent::provider::sse::{STRAY, SseFrame, SseParser};
-use tau::agent::provider::{Decoder, ModelRequest, StreamEvent, handoff, provider};
+use tau::agent::provider::{AnswerDecoder, ModelRequest, StreamEvent, handoff, provider};
 use tau::tools::{Content, Details};
 
 use super::driver::{behavior, cuts, magnitude};
@@ -170,7 +170,7 @@ fn check_format(api: Api, input: &[u8]) -> u64 {
 }
 
 /// The events of the input, which are the same however it is split, and bounded by it.
-fn check_splits(input: &[u8], decoder: &dyn Fn() -> Box<dyn Decoder>) -> Vec<StreamEvent> {
+fn check_splits(input: &[u8], decoder: &dyn Fn() -> Box<dyn AnswerDecoder>) -> Vec<StreamEvent> {
     let whole = decode_with(decoder(), input, &[input.len().max(1)]);
     let mut dice = cuts(input);
     for most in [1, 30, 1_000] {

@@ -1,9 +1,9 @@
 //! Terminals: what programs write to one, and what one sends for keys, mouse and pastes.
 
-use tau::cli::tui::decode::Decoder;
-use tau::cli::tui::input::Said;
+use tau::cli::tui::decode::InputDecoder;
+use tau::cli::tui::input::TerminalEvent;
 use tau::tools::line_output::{self, Colours};
-use tau::tools::vt::{Screen, ToCursor};
+use tau::tools::vt::{TerminalScreen, ToCursor};
 
 use super::driver::{behavior, cuts, magnitude};
 use super::{Target, as_text, pieces, run, texts};
@@ -95,19 +95,19 @@ fn check_screen(input: &[u8]) -> u64 {
     let text = as_text(input);
     let mut dice = cuts(input);
     let (columns, rows) = (1 + dice.below(40) as u16, 1 + dice.below(12) as u16);
-    let mut whole = Screen::new(columns, rows);
+    let mut whole = TerminalScreen::new(columns, rows);
     whole.write(&text);
     for most in [1, 9, 200] {
-        let mut split = Screen::new(columns, rows);
+        let mut split = TerminalScreen::new(columns, rows);
         pieces(&text, &mut dice, most).iter().for_each(|piece| split.write(piece));
         assert_eq!(seen(&split), seen(&whole), "a split changes the screen");
         let (mut split, mut whole) = (split, whole.clone());
         assert_eq!(split.take_answers(), whole.take_answers());
-        assert!(split.take_settled() == whole.take_settled(), "a split changes the lines");
+        assert!(split.take_scrolled_off() == whole.take_scrolled_off(), "a split changes the lines");
     }
     check_shown(&mut whole.clone(), columns, input.len());
     // The window changes its size meanwhile.
-    let mut resized = Screen::for_pipe(columns, rows);
+    let mut resized = TerminalScreen::for_pipe(columns, rows);
     let mut widest = columns;
     for piece in pieces(&text, &mut dice, 60) {
         resized.write(&piece);
@@ -124,14 +124,14 @@ fn check_screen(input: &[u8]) -> u64 {
 }
 
 /// What a person sees.
-fn seen(screen: &Screen) -> String {
+fn seen(screen: &TerminalScreen) -> String {
     let rows: Vec<String> = screen.rows().map(|row| format!("{row:?}")).collect();
     format!("{:?} {:?} {} {}", screen.cursor(), screen.modes(), screen.is_full(), rows.join("\n"))
 }
 
 /// The rules of any screen, and its bounds. Takes the lines that have left it. A row keeps what it
 /// has when the window becomes narrower, so rows are as wide as the `widest` window.
-fn check_shown(screen: &mut Screen, widest: u16, written: usize) {
+fn check_shown(screen: &mut TerminalScreen, widest: u16, written: usize) {
     let (columns, rows) = screen.size();
     assert_eq!(screen.rows().count(), usize::from(rows));
     if let Some((column, row)) = screen.cursor() {
@@ -144,7 +144,7 @@ fn check_shown(screen: &mut Screen, widest: u16, written: usize) {
             assert!(cell.text().len() < 256, "{cell:?}");
         }
     }
-    let left = screen.take_settled();
+    let left = screen.take_scrolled_off();
     let lines = left.iter().chain(&screen.lines(ToCursor::Yes)).cloned().collect::<Vec<_>>();
     for line in &lines {
         assert!(!line.text.contains(is_forbidden), "{line:?}");
@@ -241,9 +241,9 @@ fn terminal_input() {
 }
 
 /// What the bytes mean, fed in these pieces, with a pause at the end.
-fn read(input: &[u8], most: usize) -> Vec<Said> {
+fn read(input: &[u8], most: usize) -> Vec<TerminalEvent> {
     let mut dice = cuts(input);
-    let mut decoder = Decoder::default();
+    let mut decoder = InputDecoder::default();
     let mut said = Vec::new();
     let mut rest = input;
     while !rest.is_empty() {
@@ -265,14 +265,14 @@ fn check_input(input: &[u8]) -> u64 {
     let mut kinds = Vec::new();
     for one in &whole {
         let (kind, text) = match one {
-            Said::Key(key) => (format!("{:?}", key.mods), ""),
-            Said::Mouse(mouse) => (format!("{:?}", mouse.kind), ""),
-            Said::Paste(text) => ("paste".to_owned(), text.as_str()),
-            Said::Report(text) => (text.chars().take(2).collect(), text.as_str()),
+            TerminalEvent::Key(key) => (format!("{:?}", key.mods), ""),
+            TerminalEvent::Mouse(mouse) => (format!("{:?}", mouse.kind), ""),
+            TerminalEvent::Paste(text) => ("paste".to_owned(), text.as_str()),
+            TerminalEvent::Report(text) => (text.chars().take(2).collect(), text.as_str()),
             other => (format!("{other:?}"), ""),
         };
         assert!(text.len() <= 3 * input.len(), "{} bytes of text", text.len());
-        assert!(!matches!(one, Said::Paste(text) if text.contains('\r')), "line ends are unified");
+        assert!(!matches!(one, TerminalEvent::Paste(text) if text.contains('\r')), "line ends are unified");
         if !kinds.contains(&kind) {
             kinds.push(kind);
         }

@@ -7,7 +7,7 @@ use std::task::{Context, Poll};
 use serde_json::Value;
 use tau::agent::provider::partial_json;
 use tau::app::ansi;
-use tau::app::blocks::{Block, Blocks};
+use tau::app::blocks::{MarkdownBlock, MarkdownBlocks};
 use tau::app::printable::{Printable, printable, printable_line};
 use tau::cli::rpc::lines::{Line, Lines, whole_characters};
 use tokio::io::{AsyncRead, ReadBuf};
@@ -62,11 +62,11 @@ fn markdown_blocks() {
 
 fn check_blocks(input: &[u8]) -> u64 {
     let text = as_text(input);
-    let whole = Blocks::of(&text);
+    let whole = MarkdownBlocks::of(&text);
     let mut dice = cuts(input);
     for most in [1, 12, 300] {
-        let mut streamed = Blocks::default();
-        let mut closed: Vec<Block> = Vec::new();
+        let mut streamed = MarkdownBlocks::default();
+        let mut closed: Vec<MarkdownBlock> = Vec::new();
         for piece in pieces(&text, &mut dice, most) {
             streamed.push(&piece);
             assert!(streamed.closed().starts_with(&closed), "a closed block changed");
@@ -83,18 +83,18 @@ fn check_blocks(input: &[u8]) -> u64 {
     let shown = printable(&text).len();
     assert!(size <= shown, "{size} bytes of blocks from {shown} of text");
     let kinds: Vec<bool> =
-        whole.closed().iter().take(10).map(|block| matches!(block, Block::Code { .. })).collect();
+        whole.closed().iter().take(10).map(|block| matches!(block, MarkdownBlock::Code { .. })).collect();
     behavior((kinds, magnitude(whole.closed().len()), magnitude(shown - size)))
 }
 
-fn source(block: &Block) -> &str {
+fn source(block: &MarkdownBlock) -> &str {
     match block {
-        Block::Markdown(source) => source,
-        Block::Code { text, .. } => text,
+        MarkdownBlock::Markdown(source) => source,
+        MarkdownBlock::Code { text, .. } => text,
     }
 }
 
-fn check_safe(blocks: &[Block]) {
+fn check_safe(blocks: &[MarkdownBlock]) {
     for block in blocks {
         assert!(!source(block).contains(|c: char| c.is_control() && c != '\n'), "{block:?}");
     }

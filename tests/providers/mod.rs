@@ -18,7 +18,7 @@ use tau::agent::protocol::message::AssistantMessage;
 use tau::agent::protocol::model::{Api, Model, ThinkingLevel};
 use tau::agent::provider::assemble::Assembler;
 use tau::agent::provider::reader::AnswerReader;
-use tau::agent::provider::{Decoder, ModelRequest, StreamEvent, provider};
+use tau::agent::provider::{AnswerDecoder, ModelRequest, StreamEvent, provider};
 
 use crate::laws::Dice;
 
@@ -67,7 +67,7 @@ fn decode(api: Api, body: &[u8], sizes: &[usize]) -> Vec<StreamEvent> {
 }
 
 /// The same with a decoder.
-pub fn decode_with(decoder: Box<dyn Decoder>, body: &[u8], sizes: &[usize]) -> Vec<StreamEvent> {
+pub fn decode_with(decoder: Box<dyn AnswerDecoder>, body: &[u8], sizes: &[usize]) -> Vec<StreamEvent> {
     let mut reader = AnswerReader::new(decoder);
     let mut events = Vec::new();
     let mut rest = body;

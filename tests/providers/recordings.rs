@@ -11,7 +11,7 @@ use tau::agent::protocol::message::{AssistantMessage, StopReason};
 use tau::agent::protocol::model::Api;
 use tau::agent::provider::failure::from_status;
 use tau::agent::provider::proxy::{Proxy, wire};
-use tau::agent::provider::{Decoder, Failure, StreamEvent, Transport, provider};
+use tau::agent::provider::{AnswerDecoder, Failure, StreamEvent, Transport, provider};
 use tokio_util::sync::CancellationToken;
 
 use super::expected::{check, check_rules, faults, read_json};
@@ -77,7 +77,7 @@ impl Recording {
         }
     }
 
-    fn decoder(&self) -> Box<dyn Decoder> {
+    fn decoder(&self) -> Box<dyn AnswerDecoder> {
         match self.api() {
             Some(api) => provider(api).unwrap().decoder(),
             None => Box::new(wire::WireDecoder::default()),
