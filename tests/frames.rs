@@ -141,19 +141,19 @@ fn refusals_cuts_and_timeouts_are_said() {
         ),
         (
             "edit",
-            "Replaced 1 occurrence in b.txt (1 line changed)\nThe exact text was not there; it was matched ignoring trailing space.",
+            "Replaced 1 occurrence in b.txt (1 line changed)\nThe exact text was not found; it was matched ignoring trailing space.",
             diff("b.txt"),
             false,
         ),
         (
             "find",
-            "src/\n[1 of 5 paths are shown; narrow `pattern` or `path`, or raise `limit`]\n",
+            "src/\n[showing 1 of 5 paths; narrow `pattern` or `path`, or raise `limit`]\n",
             Details::Paths { paths: vec!["src/".into()], cut: true },
             false,
         ),
         (
             "bash",
-            "left\nprocess 7 (sleep) still runs in the background; its later output is lost\ntimed out after 1 s and was killed; give a longer `timeout` if it needs one",
+            "left\nprocess 7 (sleep) is still running in the background; its later output is lost\ntimed out after 1 s and was killed; set a longer `timeout` if it needs more time",
             Details::Terminal(killed),
             true,
         ),
@@ -175,9 +175,9 @@ fn refusals_cuts_and_timeouts_are_said() {
     let shown = crate::harness::text(&screen.draw());
     for words in [
         "└ a.txt has changed since you last saw it; nothing was written.\n",
-        "└ The exact text was not there; it was matched ignoring trailing space.",
-        "└ [1 of 5 paths are shown;",
-        "└ process 7 (sleep) still runs in the background;",
+        "└ The exact text was not found; it was matched ignoring trailing space.",
+        "└ [showing 1 of 5 paths;",
+        "└ process 7 (sleep) is still running in the background;",
         "└ timed out after 1 s and was killed;",
     ] {
         assert!(shown.contains(words), "{words} in\n{shown}");

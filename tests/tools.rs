@@ -101,7 +101,7 @@ async fn read_numbers_the_lines_and_notes_what_is_special() {
         (
             b"a\nb\nc\nd\n",
             json!({"offset": 2, "limit": 2}),
-            "     2  b\n     3  c\n[f: more lines follow; go on with offset 4]\n",
+            "     2  b\n     3  c\n[f: more lines follow; continue with offset 4]\n",
         ),
         (b"a\nb\n", json!({"offset": 9}), "ERROR offset 9 is past the end: f has 2 lines"),
         (b"a", json!({"offset": 2}), "ERROR offset 2 is past the end: f has 1 line"),
@@ -109,25 +109,25 @@ async fn read_numbers_the_lines_and_notes_what_is_special() {
         (
             b"a\nb\n",
             json!({"offset": 0, "limit": "1"}),
-            "     1  a\n[f: more lines follow; go on with offset 2]\n",
+            "     1  a\n[f: more lines follow; continue with offset 2]\n",
         ),
         (
             b"\xEF\xBB\xBFx\n",
             json!({}),
-            "     1  x\n[f: it begins with a UTF-8 byte order mark, which is not shown]\n",
+            "     1  x\n[f: it starts with a UTF-8 byte order mark, which is not shown]\n",
         ),
-        (b"gr\xF6\xDFe\n", json!({}), "     1  größe\n[f: it is not UTF-8; decoded from Latin-1]\n"),
+        (b"gr\xF6\xDFe\n", json!({}), "     1  größe\n[f: it is not UTF-8; decoded as Latin-1]\n"),
         ("größe \u{20ac}\n".as_bytes(), json!({}), "     1  größe \u{20ac}\n"),
-        (b"a\rb\r", json!({}), "     1  a\n     2  b\n[f: its lines end in CR alone]\n"),
+        (b"a\rb\r", json!({}), "     1  a\n     2  b\n[f: its lines end in CR only]\n"),
         (
             &utf16("h\u{e9}\nx\n"),
             json!({}),
-            "     1  h\u{e9}\n     2  x\n[f: it is not UTF-8; decoded from UTF-16 (little endian)]\n",
+            "     1  h\u{e9}\n     2  x\n[f: it is not UTF-8; decoded as UTF-16 (little endian)]\n",
         ),
         (
             b"\x7fELF\0\0",
             json!({}),
-            "ERROR f is a binary file (6 bytes); look at it with bash: `file f` or `xxd f | head`",
+            "ERROR f is a binary file (6 bytes); inspect it with bash: `file f` or `xxd f | head`",
         ),
     ];
     for (bytes, more, expected) in cases {
@@ -152,7 +152,7 @@ async fn read_warns_first_when_a_file_is_longer_than_an_answer() {
     );
     assert_eq!(lines.next(), Some("     1  1"));
     assert_eq!(lines.nth(4_998), Some("  5000  5000"));
-    assert_eq!(lines.next(), Some("[long: more lines follow; go on with offset 5001]"));
+    assert_eq!(lines.next(), Some("[long: more lines follow; continue with offset 5001]"));
     let text = bench.text("read", json!({"path": "long", "offset": 1001, "limit": 5500})).await;
     assert!(text.starts_with("WARNING: File has 7000 lines, showing 5000 from line 1001 on."), "{text:.100}");
     let text = bench.text("read", json!({"path": "long", "offset": 6999})).await;
@@ -217,7 +217,7 @@ async fn pictures_go_to_models_that_see_and_are_made_small_enough() {
     bench.put("large.png", picture(2_400, 240));
     bench.put("broken.png", &picture(20, 10)[..40]);
     let text = bench.text("read", json!({"path": "small.png"})).await;
-    assert!(text.contains("20x10 pixels") && text.ends_with("this model cannot see pictures"), "{text}");
+    assert!(text.contains("20x10 pixels") && text.ends_with("this model does not support images"), "{text}");
     bench.context.limits.images = true;
     for (name, note) in [("small.png", "20x10 pixels"), ("large.png", "shown at 2000x200")] {
         let output = bench.call("read", json!({"path": name})).await.unwrap();
@@ -358,7 +358,7 @@ async fn slips_in_arguments_are_understood_and_mistakes_named() {
         (
             "read",
             json!({"path": "f", "ofset": 1}),
-            "read: there is no argument `ofset`; there are: path, offset, limit",
+            "read: unknown argument `ofset`; the arguments are: path, offset, limit",
         ),
         ("read", json!([1]), "read: the arguments must be an object, not [1]"),
         (

@@ -79,7 +79,7 @@ fn what_does_not_fit_is_named() {
     check(json!({"places": {"x": {}}}), "the argument `places.x.line` is missing");
     check(
         json!({"places": {"x": {"line": 1, "row": 2}}}),
-        "there is no argument `places.x.row`; there are: line",
+        "unknown argument `places.x.row`; the arguments are: line",
     );
     // What the schema does not say is found by the type, which names the field all the same.
     let named = |given: Value, field: &str| {

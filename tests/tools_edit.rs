@@ -69,13 +69,13 @@ async fn new_lines_end_like_their_neighbours() {
 async fn lenient_matches_are_said_and_leave_equal_lines_alone() {
     let note = |words: &str, lines: &str| {
         format!(
-            "Replaced 1 occurrence in f ({lines} changed)\nThe exact text was not there; it was matched {words}."
+            "Replaced 1 occurrence in f ({lines} changed)\nThe exact text was not found; it was matched {words}."
         )
     };
     let trailing = note("ignoring trailing space", "1 line");
     check("a  \nb\t\nc\n", "a\nb\nc\n", "a\nB\nc\n", "a  \nB\nc\n", &trailing).await;
     check("a\nb", "a\nb\n", "a\nB\n", "a\nB", &trailing).await;
-    let indented = note("ignoring indentation, and the new text was indented like the old", "2 lines");
+    let indented = note("ignoring indentation, and the new text was re-indented to match the file", "2 lines");
     check(
         "fn f() {\n        if x {\n            y();\n        }\n}\n",
         "if x {\n    y();\n}",
@@ -108,25 +108,25 @@ async fn lenient_matches_are_said_and_leave_equal_lines_alone() {
 #[tokio::test]
 async fn refusals_tell_what_to_do() {
     let same = "a\nb\na\n";
-    check(same, "a", "x", same, "ERROR old_string occurs 2 times in f; take in more lines around the one you mean, or set replace_all:\n     1  a\n     3  a\n").await;
+    check(same, "a", "x", same, "ERROR old_string occurs 2 times in f; include more surrounding lines to identify the one you mean, or set replace_all:\n     1  a\n     3  a\n").await;
     check(same, "", "x", same, "ERROR edit: `old_string` is blank").await;
     check(same, " \n", "x", same, "ERROR edit: `old_string` is blank").await;
     check(same, "b", "b", same, "ERROR edit: `old_string` and `new_string` are the same").await;
     check("", "b", "c", "", "ERROR f is empty, so old_string is not in it; use write to fill it").await;
     check("x  \nx \n", "x\n", "y\n", "x  \nx \n", "ERROR old_string is not in f exactly, and 2 places match ignoring trailing space; give the exact text").await;
     let done = "fn renamed() {}\n";
-    check(done, "fn original() {}", "fn renamed() {}", done, "ERROR old_string is not in f, but new_string is already there at line 1: the edit seems to have been made before").await;
+    check(done, "fn original() {}", "fn renamed() {}", done, "ERROR old_string is not in f, but new_string already is, at line 1: the edit was probably made before").await;
     check(
         "a\nfoo(1)\n",
         "    foo(1)",
         "foo(1)",
         "a\nfoo(1)\n",
-        "ERROR old_string is not in f, but new_string is already there at line 2",
+        "ERROR old_string is not in f, but new_string already is, at line 2",
     )
     .await;
     let text = "one\nfn compute(a: u32) -> u32 {\n    a + 1\n}\nend\n";
     check(text, "fn compute(a: u64) -> u64 {\n    a + 1\n}", "nothing", text,
-        "ERROR old_string is not in f; nothing was changed. The nearest text is:\n     2  fn compute(a: u32) -> u32 {\n     3      a + 1\n     4  }\nGive old_string exactly as the file has it.").await;
+        "ERROR old_string is not in f; nothing was changed. The closest text is:\n     2  fn compute(a: u32) -> u32 {\n     3      a + 1\n     4  }\nCopy old_string exactly from the file.").await;
     check(text, "let zebra = 77;", "nothing", text, "ERROR old_string is not in f; nothing was changed. Nothing in it resembles old_string; read the file again.").await;
     check(
         b"gr\xF6\xDFe\n",

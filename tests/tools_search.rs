@@ -39,7 +39,7 @@ async fn check(tool: &str, cases: &[(Value, &str)]) {
 
 /// An answer without what it says of a file with all results, and those.
 fn split(text: &str) -> (String, Option<String>) {
-    const FILE: &str = "; all of them, unsorted, are in ";
+    const FILE: &str = "; the full list, unsorted, is in ";
     let Some((front, rest)) = text.split_once(FILE) else { return (text.to_owned(), None) };
     let (path, rest) = rest.split_once(']').unwrap();
     (format!("{front}]{rest}"), Some(fs::read_to_string(path).unwrap()))
@@ -59,7 +59,7 @@ async fn grep_finds_lines_by_ripgreps_rules_in_order() {
             (json!({"pattern": "run()", "literal": true, "path": "src"}), "src/lib.rs:1:pub fn run() {}\nsrc/main.rs:2:    run();\n"),
             (json!({"pattern": "run", "path": "src/deep", "context": 1}), deep),
             (json!({"pattern": "run", "path": "./src/", "glob": "*.rs", "limit": 1}),
-             "src/deep/a.rs:3:run three\n[1 of 5 matches are shown; narrow `pattern`, `path` or `glob`, or raise `limit`]\n"),
+             "src/deep/a.rs:3:run three\n[showing 1 of 5 matches; narrow `pattern`, `path` or `glob`, or raise `limit`]\n"),
             (json!({"pattern": "run", "path": "src", "glob": "/deep/*.rs", "limit": 2}),
              "src/deep/a.rs:3:run three\nsrc/deep/a.rs:8:run eight\n"),
             (json!({"pattern": "run", "glob": "!src/**"}), "docs/crlf.md:1:we run;\nsrc.txt:1:run outside\n"),
@@ -69,10 +69,10 @@ async fn grep_finds_lines_by_ripgreps_rules_in_order() {
              ".config/hidden.rs:1:run hidden\nnoise.log:1:run ignored\ntarget/out.rs:1:run ignored\n"),
             (json!({"pattern": "run", "path": "noise.log"}), "noise.log:1:run ignored\n"),
             (json!({"pattern": "run", "path": "docs/blob.bin"}),
-             "[docs/blob.bin: binary file, with a match; the first NUL is at byte 4]\n"),
+             "[docs/blob.bin: binary file with a match; the first NUL is at byte 4]\n"),
             (json!({"pattern": "absent", "path": "src"}),
-             "no match for absent in src (3 files searched; hidden and ignored files were left out, `all` takes them in)\n"),
-            (json!({"pattern": "absent", "path": "src.txt"}), "no match for absent in src.txt (1 file searched)\n"),
+             "no matches for absent in src (3 files searched; hidden and ignored files were skipped, set `all` to include them)\n"),
+            (json!({"pattern": "absent", "path": "src.txt"}), "no matches for absent in src.txt (1 file searched)\n"),
         ],
     )
     .await;
@@ -85,7 +85,7 @@ async fn wrong_patterns_are_explained() {
         (
             "grep",
             json!({"pattern": "run("}),
-            "unclosed group\nput a backslash before characters that mean themselves, or set `literal` to true",
+            "unclosed group\nescape literal characters with a backslash, or set `literal` to true",
         ),
         (
             "grep",
@@ -93,7 +93,7 @@ async fn wrong_patterns_are_explained() {
             "look-around, including look-ahead and look-behind, is not supported\nsearch without it",
         ),
         ("grep", json!({"pattern": "(a)\\1"}), "backreferences are not supported\nsearch without it"),
-        ("grep", json!({"pattern": "a\nb"}), "`pattern` has a line end in it"),
+        ("grep", json!({"pattern": "a\nb"}), "`pattern` contains a line end"),
         ("grep", json!({"pattern": ""}), "`pattern` is empty"),
         (
             "grep",
@@ -108,7 +108,7 @@ async fn wrong_patterns_are_explained() {
         ),
         ("grep", json!({"path": "src"}), "the argument `pattern` is missing"),
         ("find", json!({"pattern": "{a"}), "`pattern`: error parsing glob '{a': unclosed alternate group"),
-        ("find", json!({"pattern": "/etc/*.conf"}), "leads out of ."),
+        ("find", json!({"pattern": "/etc/*.conf"}), "is outside of ."),
         ("find", json!({"pattern": "*", "path": "src.txt"}), "src.txt is not a directory"),
         ("ls", json!({"path": "src.txt"}), "src.txt is not a directory but a file; `read` shows it"),
         ("ls", json!({"path": "nowhere"}), "nowhere does not exist"),
@@ -121,7 +121,7 @@ async fn wrong_patterns_are_explained() {
 
 #[tokio::test]
 async fn find_takes_globs_below_the_path() {
-    let none = "nothing in . fits *.c; hidden and ignored files were left out, `all` takes them in\n";
+    let none = "nothing in . matches *.c; hidden and ignored files were skipped, set `all` to include them\n";
     check(
         "find",
         &[
@@ -133,7 +133,7 @@ async fn find_takes_globs_below_the_path() {
             (json!({"pattern": "hidden.*", "all": true}), ".config/hidden.rs\n"),
             (json!({"pattern": "*.c"}), none),
             (json!({"pattern": "*.rs", "limit": 2}),
-             "src/deep/a.rs\nsrc/lib.rs\n[2 of 3 paths are shown; narrow `pattern` or `path`, or raise `limit`]\n"),
+             "src/deep/a.rs\nsrc/lib.rs\n[showing 2 of 3 paths; narrow `pattern` or `path`, or raise `limit`]\n"),
         ],
     )
     .await;
@@ -159,7 +159,7 @@ async fn ls_lists_everything_with_marks() {
     assert_eq!(bench.text("ls", json!({"path": "empty"})).await, "(empty is empty)\n");
     let text = bench.text("ls", json!({"path": "src", "limit": 2})).await;
     let (text, whole) = split(&text);
-    assert_eq!(text, "deep/\nlib.rs\n[2 of 3 entries are shown; raise `limit` to see more]\n");
+    assert_eq!(text, "deep/\nlib.rs\n[showing 2 of 3 entries; raise `limit` to see more]\n");
     assert_eq!(whole.map(|whole| whole.lines().count()), Some(3));
 }
 
@@ -180,7 +180,7 @@ async fn answers_are_bounded_and_the_same_every_time() {
     ] {
         let (first, whole) = split(&bench.text("grep", args.clone()).await);
         assert!(
-            first.len() < 50 * 1024 && first.contains("of 3000 matches are shown; narrow"),
+            first.len() < 50 * 1024 && first.contains("of 3000 matches; narrow"),
             "{first:.200}"
         );
         assert_eq!(whole.unwrap().matches(":needle").count(), 3_000);
@@ -218,7 +218,7 @@ async fn odd_places_are_told_and_do_not_stop_the_search() {
         .unwrap();
     let text = bench.text("grep", json!({"pattern": "needle"})).await;
     let expected = "good.txt:1:needle\nlatin1.txt:1:needle gr\u{fffd}\u{fffd}e\nutf16.txt:1:a needle\n\
-                    [not looked at: long.txt: it has a line of over 16 MB]\n";
+                    [skipped: long.txt: it has a line over 16 MB]\n";
     assert_eq!(text, expected);
     let text = bench.text("grep", json!({"pattern": "a", "path": "fifo"})).await;
     assert_eq!(text, "ERROR fifo is a FIFO (named pipe); it cannot be searched");
@@ -260,7 +260,7 @@ fn tools_are_chosen_by_name() {
     let chosen = Toolbox::named(&["grep".into(), "read".into()]).unwrap();
     assert_eq!(names(&chosen), "read grep");
     let error = Toolbox::named(&["read".into(), "gerp".into()]).unwrap_err();
-    assert_eq!(error, "there is no tool \"gerp\"; the tools are read, bash, edit, write, grep, find, ls");
+    assert_eq!(error, "unknown tool \"gerp\"; the tools are read, bash, edit, write, grep, find, ls");
     for spec in Toolbox::all().specs() {
         assert_eq!(spec.read_only, !["bash", "edit", "write"].contains(&spec.name.as_str()), "{}", spec.name);
     }

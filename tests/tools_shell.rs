@@ -132,12 +132,12 @@ async fn large_output_is_cut_in_the_middle_and_kept_whole_in_a_file() {
         let whole: String = (1..=lines).map(|n| format!("{n}\n")).collect();
         assert!(fs::read_to_string(path).unwrap() == whole, "{name}");
         let left_out = lines as usize - (text.lines().count() - 2);
-        assert!(text.contains(&format!("[… {left_out} lines left out here; the whole output (")), "{name}");
+        assert!(text.contains(&format!("[… {left_out} lines omitted here; the full output (")), "{name}");
         assert!(text.contains(&format!("is in {path} …]")), "{name}");
     }
     let text = bench.text("bash", json!({"command": "head -c 3000000 /dev/zero | tr '\\0' x"})).await;
     assert!(
-        text.len() < 50 * 1024 && text.contains("[… a part left out here; the whole output (2.9 MB) is in")
+        text.len() < 50 * 1024 && text.contains("[… a part omitted here; the full output (2.9 MB) is in")
     );
 }
 
@@ -149,7 +149,7 @@ async fn endless_output_is_ended_by_the_timeout_in_bounded_memory() {
     assert!(started.elapsed() < Duration::from_secs(4));
     let ToolError::Refused { message, details } = error else { panic!("{error}") };
     assert!(
-        message.ends_with("\ntimed out after 1 s and was killed; give a longer `timeout` if it needs one"),
+        message.ends_with("\ntimed out after 1 s and was killed; set a longer `timeout` if it needs more time"),
         "{message:.200}"
     );
     assert!(message.len() < 50 * 1024 && terminal(&details).signal.is_some());
@@ -163,7 +163,7 @@ async fn a_background_child_that_holds_the_pipe_is_named_and_goes_on() {
     let started = Instant::now();
     let text = bench.text("bash", json!({"command": command})).await;
     assert!(started.elapsed() < Duration::from_millis(2_500), "{:?}", started.elapsed());
-    assert!(text.starts_with("now\nprocess ") && text.contains("still runs in the background"), "{text}");
+    assert!(text.starts_with("now\nprocess ") && text.contains("is still running in the background"), "{text}");
     let (_, path) = text.split_once("later output goes to ").unwrap();
     let path = Path::new(path.lines().next().unwrap()).to_path_buf();
     while !fs::read_to_string(&path).unwrap().ends_with("later\n") {
@@ -313,7 +313,7 @@ async fn secrets_and_odd_commands_stay_out() {
     let text = bench.text("bash", json!({"command": "env"})).await;
     assert!(!text.contains("API_KEY") && !text.contains("sk-very-secret"), "{text}");
     let text = bench.text("bash", json!({"command": format!("true {}", "x".repeat(200_000))})).await;
-    assert!(text.starts_with("ERROR the command has 200005 bytes"), "{text}");
+    assert!(text.starts_with("ERROR the command is 200005 bytes long"), "{text}");
     fs::remove_dir(&*bench.context.cwd).unwrap();
     let text = bench.text("bash", json!({"command": "true"})).await;
     assert!(text.starts_with("ERROR the working directory"), "{text}");

@@ -82,9 +82,10 @@ pub struct Args {
     /// Add to the system prompt (@FILE reads it)
     #[arg(long, value_name = "TEXT", help_heading = "Model")]
     pub append_system_prompt: Vec<String>,
-    /// Of read,bash,edit,write,grep,find,ls
+    // Its help is made from the table of tools.
     #[arg(
         long,
+        help = crate::tools::toolbox::help(),
         value_name = "A,B",
         value_delimiter = ',',
         help_heading = "Model",

@@ -357,7 +357,7 @@ fn wrong(at: &str, wanted: &str, value: &Value) -> String {
 
 fn unknown(at: &str, properties: &Map<String, Value>) -> String {
     let names: Vec<&str> = properties.keys().map(String::as_str).collect();
-    format!("there is no argument `{at}`; there are: {}", names.join(", "))
+    format!("unknown argument `{at}`; the arguments are: {}", names.join(", "))
 }
 
 /// A string field of arguments that may still be arriving, under its own name or an alias.

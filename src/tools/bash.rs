@@ -96,16 +96,16 @@ fn check(args: &BashArgs, context: &ToolContext) -> Result<(), ToolError> {
         return Err(ToolError::aborted());
     }
     if args.command.trim().is_empty() || args.command.contains('\0') {
-        return Err(ToolError::refused("`command` is empty or has a NUL in it; give a shell command"));
+        return Err(ToolError::refused("`command` is empty or contains a NUL character; pass a shell command"));
     }
     if args.command.len() > MAX_COMMAND {
         return Err(ToolError::refused(format!(
-            "the command has {} bytes, more than the {MAX_COMMAND} that a shell takes; write it to a file and run that",
+            "the command is {} bytes long, but a shell takes at most {MAX_COMMAND}; write it to a file and run that file",
             args.command.len()
         )));
     }
     if !context.cwd.is_dir() {
-        return Err(ToolError::refused(format!("the working directory {} is gone", context.cwd.display())));
+        return Err(ToolError::refused(format!("the working directory {} no longer exists", context.cwd.display())));
     }
     Ok(())
 }
@@ -141,13 +141,13 @@ fn outcome(finished: &FinishedCommand, timeout: Option<u64>) -> String {
         _ if finished.cancelled => format!("aborted by the user after {time}"),
         _ if finished.timed_out => {
             format!(
-                "timed out after {} s and was killed; give a longer `timeout` if it needs one",
+                "timed out after {} s and was killed; set a longer `timeout` if it needs more time",
                 timeout.unwrap_or(0)
             )
         }
         (Some(code), _) => format!("exit code {code} ({time})"),
         (None, Some(signal)) => format!("ended by signal {signal}{} ({time})", signal_name(signal)),
-        (None, None) => format!("ended in an unknown way ({time})"),
+        (None, None) => format!("ended for an unknown reason ({time})"),
     }
 }
 
@@ -173,7 +173,7 @@ fn survivors(finished: &FinishedCommand) -> Vec<String> {
         None => "its later output is lost".into(),
     };
     let line = |member: &process::process_tree::TreeMember| {
-        format!("process {} ({}) still runs in the background; {later}", member.pid, member.name)
+        format!("process {} ({}) is still running in the background; {later}", member.pid, member.name)
     };
     finished.survivors.iter().map(line).collect()
 }
@@ -215,16 +215,16 @@ fn left_out_mark(lines: u64, finished: &FinishedCommand) -> String {
     };
     let total = size(finished.capture.total_bytes());
     let place = match (&finished.spilled.path, &finished.spilled.trouble) {
-        (Some(path), None) => format!("the whole output ({total}) is in {}", path.display()),
+        (Some(path), None) => format!("the full output ({total}) is in {}", path.display()),
         (Some(path), Some(trouble)) => {
-            format!("only the beginning of the {total} of output is in {}, because {trouble}", path.display())
+            format!("only the first part of the output ({total}) is in {}: {trouble}", path.display())
         }
         (None, trouble) => {
-            let trouble = trouble.as_deref().unwrap_or("there is no room for it");
-            format!("the output had {total} and could not be kept: {trouble}")
+            let trouble = trouble.as_deref().unwrap_or("no space left");
+            format!("the full output ({total}) could not be saved: {trouble}")
         }
     };
-    format!("[… {amount} left out here; {place} …]")
+    format!("[… {amount} omitted here; {place} …]")
 }
 
 fn size(bytes: u64) -> String {

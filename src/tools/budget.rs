@@ -113,12 +113,12 @@ impl<'a> FullResults<'a> {
             (Some(path), None) if full => {
                 format!("the first {} MB found are in {}", MOST >> 20, path.display())
             }
-            (Some(path), None) => format!("all of them, unsorted, are in {}", path.display()),
-            (Some(path), Some(trouble)) => format!("some of them are in {}, as {trouble}", path.display()),
+            (Some(path), None) => format!("the full list, unsorted, is in {}", path.display()),
+            (Some(path), Some(trouble)) => format!("part of the list is in {}: {trouble}", path.display()),
             (None, trouble) => {
                 format!(
-                    "they could not be kept in a file: {}",
-                    trouble.as_deref().unwrap_or("there is no room")
+                    "the full list could not be saved: {}",
+                    trouble.as_deref().unwrap_or("no space left")
                 )
             }
         }
@@ -149,14 +149,14 @@ mod tests {
             let mut whole = FullResults::new(&scratch, "find");
             (0..lines).for_each(|n| whole.add(&format!("line {n}\n")));
             let said = whole.finish();
-            let path = said.strip_prefix("all of them, unsorted, are in ").unwrap();
+            let path = said.strip_prefix("the full list, unsorted, is in ").unwrap();
             let text = std::fs::read_to_string(path).unwrap();
             assert!(text.lines().count() == lines && text.ends_with(&format!("line {}\n", lines - 1)));
         }
         let small = Scratch::bounded(base.path(), 10);
         let mut whole = FullResults::new(&small, "find");
         whole.add("more than ten bytes\n");
-        assert!(whole.finish().starts_with("some of them are in "));
+        assert!(whole.finish().starts_with("part of the list is in "));
         let mut whole = FullResults::new(&scratch, "find");
         whole.add(&"x".repeat(17 << 20));
         assert!(whole.is_full() && whole.finish().starts_with("the first 16 MB found are in "));

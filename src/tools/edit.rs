@@ -109,7 +109,7 @@ fn changes(args: EditArgs) -> Result<Vec<Replacement>, ToolError> {
         let field = if several { format!("edits[{index}].") } else { String::new() };
         if change.old_string.trim().is_empty() {
             return refuse(&format!(
-                "`{field}old_string` is blank; give the text to replace, or use write to make a file"
+                "`{field}old_string` is blank; give the text to replace, or create a file with write"
             ));
         }
         if change.old_string == change.new_string {
@@ -127,7 +127,7 @@ fn edit(task: &FileTask, changes: &[Replacement]) -> Result<ToolOutput, ToolErro
     let (file, metadata) = paths::open_regular(&task.path, given)?;
     if metadata.len() > MAX_FILE {
         return Err(ToolError::refused(format!(
-            "{given} has {} MB; files above {} MB are not edited, use bash with sed",
+            "{given} is {} MB; files over {} MB cannot be edited, use bash with sed",
             metadata.len() >> 20,
             MAX_FILE >> 20
         )));
@@ -144,7 +144,7 @@ fn edit(task: &FileTask, changes: &[Replacement]) -> Result<ToolOutput, ToolErro
     let spliced = splice::join(&work.text, 0..work.text.len(), &splices);
     let new = work.back(spliced).ok_or_else(|| {
         ToolError::refused(format!(
-            "{given} is in {}, which lacks a character of the new text; nothing was written",
+            "{given} is encoded in {}, which lacks a character of the new text; nothing was written",
             work.encoding.name()
         ))
     })?;
@@ -187,7 +187,7 @@ impl<'a> Work<'a> {
                 (text, Exact::Yes) => Cow::Owned(text.into_bytes()),
                 (_, Exact::No) => {
                     return Err(ToolError::refused(format!(
-                        "{given} is broken {}; it cannot be edited without loss",
+                        "{given} contains invalid {}; it cannot be edited without loss",
                         encoding.name()
                     )));
                 }
@@ -225,7 +225,7 @@ impl Done {
             count(lines, "line")
         );
         for way in &self.ways {
-            text.push_str(&format!("\nThe exact text was not there; it was matched {}.", way.words()));
+            text.push_str(&format!("\nThe exact text was not found; it was matched {}.", way.words()));
         }
         text
     }
@@ -241,7 +241,7 @@ fn splices(task: &FileTask, text: &[u8], changes: &[Replacement]) -> Result<(Vec
         let every = change.replace_all == Some(true);
         let refuse = |reason: String| {
             let which = if changes.len() > 1 { format!("edits[{index}]: ") } else { String::new() };
-            let whole = if changes.len() > 1 { " No edit of this call was made." } else { "" };
+            let whole = if changes.len() > 1 { " No edits were made." } else { "" };
             ToolError::refused(format!("{which}{reason}{whole}"))
         };
         let (spans, how) = match matching::find(text, &change.old_string, ends) {
@@ -267,7 +267,7 @@ fn splices(task: &FileTask, text: &[u8], changes: &[Replacement]) -> Result<(Vec
     }
     splice::sort(text, &mut splices).map_err(|(line, other)| {
         ToolError::refused(format!(
-            "two of the edits overlap in {} (lines {line} and {other}); make one edit of them. No edit was made.",
+            "two of the edits overlap in {} (lines {line} and {other}); combine them into one. No edits were made.",
             task.given
         ))
     })?;

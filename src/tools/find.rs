@@ -12,7 +12,7 @@ use tokio_util::sync::CancellationToken;
 use super::budget;
 use super::budget::FullResults;
 use super::walk::{self, Batch, FirstResults, Scope, SearchRoot, Unreadable};
-use super::{Details, Tool, ToolContext, ToolError, ToolOutput, ToolSpec, args};
+use super::{Details, Tool, ToolContext, ToolError, ToolOutput, ToolSpec, args, file_names};
 
 /// Paths shown unless the call says otherwise.
 const LIMIT: u64 = 1_000;
@@ -82,7 +82,7 @@ impl NamePattern {
         }
         if relative.starts_with('/') || relative.starts_with("../") {
             return Err(ToolError::refused(format!(
-                "the pattern {pattern} leads out of {}; globs are relative to `path`, so give the directory there",
+                "the pattern {pattern} is outside of {}; globs are relative to `path`, so pass the directory as `path`",
                 place.given
             )));
         }
@@ -115,14 +115,14 @@ fn is_folder(entry: &DirEntry) -> bool {
 /// The refusal of a glob that is none.
 pub(super) fn bad_glob(field: &str, error: &str) -> ToolError {
     ToolError::refused(format!(
-        "`{field}`: {error}; put a backslash before `[`, `{{`, `*` or `?` that mean themselves"
+        "`{field}`: {error}; escape a literal `[`, `{{`, `*` or `?` with a backslash"
     ))
 }
 
 fn find(args: FindArgs, context: &ToolContext, wanted: &CancellationToken) -> Result<ToolOutput, ToolError> {
     let place = SearchRoot::find(context, args.path)?;
     if !place.metadata.is_dir() {
-        return Err(ToolError::refused(format!("{} is not a directory; give one to look in", place.given)));
+        return Err(ToolError::refused(format!("{} is not a directory; `path` must be one", place.given)));
     }
     let names = Arc::new(NamePattern::new(&args.pattern, &place)?);
     let scope = Scope::of(args.all);
@@ -154,8 +154,7 @@ fn find(args: FindArgs, context: &ToolContext, wanted: &CancellationToken) -> Re
                     let folder = is_folder(&entry);
                     if !folder || names.fits(&entry) {
                         let below = place.below(entry.path());
-                        let end = if folder { "/" } else { "" };
-                        let shown = place.shown(entry.path()) + end;
+                        let shown = place.shown(entry.path(), if folder { "/" } else { "" });
                         let weight = budget::token_weight(&shown) + 1;
                         let (key, bytes) = (walk::order(below), shown.len());
                         batch.push(Hit { key, shown, weight }, bytes);
@@ -187,15 +186,18 @@ fn answer(
     let shown = paths.len() as u64;
     let mut text: String = paths.iter().flat_map(|path| [path.as_str(), "\n"]).collect();
     if paths.is_empty() {
-        text = format!("nothing in {} fits {pattern}{}\n", place.given, scope.hint());
+        text = format!("nothing in {} matches {pattern}{}\n", place.given, scope.hint());
     }
     let cut = shown < total;
     if cut {
         let raise = if shown == limit { ", or raise `limit`" } else { "" };
         let whole = whole.finish();
         text.push_str(&format!(
-            "[{shown} of {total} paths are shown; narrow `pattern` or `path`{raise}; {whole}]\n"
+            "[showing {shown} of {total} paths; narrow `pattern` or `path`{raise}; {whole}]\n"
         ));
+    }
+    if paths.iter().any(|path| file_names::is_quoted(path)) {
+        text.push_str(file_names::NOTE);
     }
     text.extend(unreadable.line());
     ToolOutput::new(text, Details::Paths { paths, cut })

@@ -23,7 +23,7 @@ use super::budget;
 use super::budget::FullResults;
 use super::find::bad_glob;
 use super::walk::{self, Batch, FirstResults, Scope, SearchRoot, Unreadable};
-use super::{Details, Tool, ToolContext, ToolError, ToolOutput, ToolSpec, args, paths};
+use super::{Details, Tool, ToolContext, ToolError, ToolOutput, ToolSpec, args, file_names, paths};
 use hits::{HitLine, Hits, Named};
 
 /// Matches shown unless the call says otherwise.
@@ -141,15 +141,15 @@ fn matcher(args: &GrepArgs) -> Result<RegexMatcher, ToolError> {
 /// Why a pattern is refused, and what to write instead.
 fn explain(error: &grep_regex::Error) -> String {
     match error.kind() {
-        ErrorKind::NotAllowed(_) => "`pattern` has a line end in it, but a match lies within one line; \
-             search for the line that is rarest, and set `context` to see those around it"
+        ErrorKind::NotAllowed(_) => "`pattern` contains a line end, but a match is always within one line; \
+             search for the most distinctive line and set `context` to see the lines around it"
             .into(),
         ErrorKind::Regex(text) => {
             let hint = match () {
-                () if text.contains("look-around") => "search without it, and read the lines that come",
-                () if text.contains("backreference") => "search without it, and read the lines that come",
-                () if text.contains("size limit") => "use smaller numbers of repetition",
-                () => "put a backslash before characters that mean themselves, or set `literal` to true",
+                () if text.contains("look-around") => "search without it, and look through the matches",
+                () if text.contains("backreference") => "search without it, and look through the matches",
+                () if text.contains("size limit") => "use smaller repetition counts",
+                () => "escape literal characters with a backslash, or set `literal` to true",
             };
             format!("`pattern` is not a regular expression: {text}\n{hint}")
         }
@@ -261,7 +261,7 @@ impl<'a> Search<'a> {
         if !kind.is_file() {
             return (go_on, None);
         }
-        let shown = self.place.shown(entry.path());
+        let shown = self.place.shown(entry.path(), "");
         let hits = self.one(searcher, entry.path(), &shown, Named::No);
         (go_on, self.lines_of(below, hits))
     }
@@ -281,7 +281,7 @@ impl<'a> Search<'a> {
             Err(error) if error.kind() == io::ErrorKind::NotFound && named == Named::No => {}
             Err(error) => {
                 let long = error.to_string().contains("allocation limit");
-                let why = if long { "it has a line of over 16 MB".into() } else { paths::reason(&error) };
+                let why = if long { "it has a line over 16 MB".into() } else { paths::reason(&error) };
                 self.found().unreadable.add(self.place, path, &why);
             }
             Ok(()) => {}
@@ -327,7 +327,7 @@ impl<'a> Search<'a> {
             let files = if files == 1 { "1 file".into() } else { format!("{files} files") };
             let hint = if self.place.metadata.is_dir() { scope.hint() } else { "" };
             text =
-                format!("no match for {} in {} ({files} searched{hint})\n", args.pattern, self.place.given);
+                format!("no matches for {} in {} ({files} searched{hint})\n", args.pattern, self.place.given);
         }
         if cut || self.more.into_inner() || matches < seen {
             let raise = if matches >= self.limit { ", or raise `limit`" } else { "" };
@@ -335,8 +335,11 @@ impl<'a> Search<'a> {
                 if seen > matches { format!("{matches} of {seen}") } else { format!("the first {matches}") };
             let whole = whole.finish();
             text.push_str(&format!(
-                "[{all} matches are shown; narrow `pattern`, `path` or `glob`{raise}; {whole}]\n"
+                "[showing {all} matches; narrow `pattern`, `path` or `glob`{raise}; {whole}]\n"
             ));
+        }
+        if text.lines().any(file_names::is_quoted) {
+            text.push_str(file_names::NOTE);
         }
         text.extend(unreadable.line());
         ToolOutput::new(text, Details::None)

@@ -11,7 +11,7 @@ use tokio_util::sync::CancellationToken;
 use super::budget;
 use super::budget::FullResults;
 use super::walk::{self, FirstResults, SearchRoot, Unreadable};
-use super::{Details, Tool, ToolContext, ToolError, ToolOutput, ToolSpec, args, paths};
+use super::{Details, Tool, ToolContext, ToolError, ToolOutput, ToolSpec, args, file_names, paths};
 
 /// Entries shown unless the call says otherwise.
 const LIMIT: u64 = 500;
@@ -84,10 +84,10 @@ fn list(args: LsArgs, context: &ToolContext, wanted: &CancellationToken) -> Resu
 
 /// The name, with a mark that says what it is.
 fn line(entry: &DirEntry) -> String {
-    let name = entry.file_name().to_string_lossy().into_owned();
+    let name = file_names::shown(&entry.file_name());
     match entry.file_type() {
         Ok(kind) if kind.is_symlink() => match fs::read_link(entry.path()) {
-            Ok(target) => format!("{name} -> {}", target.to_string_lossy()),
+            Ok(target) => format!("{name} -> {}", file_names::shown_path(&target)),
             Err(_) => name,
         },
         Ok(kind) => name + mark(kind),
@@ -121,9 +121,12 @@ fn answer(
     }
     let cut = shown < total;
     if cut {
-        let how = if shown == limit { "raise `limit` to see more" } else { "use `find` to see some of them" };
+        let how = if shown == limit { "raise `limit` to see more" } else { "use `find` to narrow the list" };
         let whole = whole.finish();
-        text.push_str(&format!("[{shown} of {total} entries are shown; {how}; {whole}]\n"));
+        text.push_str(&format!("[showing {shown} of {total} entries; {how}; {whole}]\n"));
+    }
+    if names.iter().any(|name| file_names::is_quoted(name) || name.contains(" -> $'")) {
+        text.push_str(file_names::NOTE);
     }
     text.extend(unreadable.line());
     ToolOutput::new(text, Details::Paths { paths: names, cut })

@@ -14,6 +14,7 @@ pub mod details;
 pub mod diff;
 pub mod edit;
 pub mod encoding;
+pub mod file_names;
 pub mod file_task;
 pub mod file_versions;
 pub mod find;
@@ -26,6 +27,7 @@ pub mod process;
 pub mod read;
 pub mod replace_file;
 pub mod scratch;
+pub mod toolbox;
 pub mod vt;
 pub mod walk;
 pub mod write;
@@ -46,6 +48,7 @@ pub use details::{Content, Details, FileDiff, Hunk, TerminalOutput, ToolOutput};
 use file_versions::FileVersions;
 use process::ChildEnv;
 use scratch::Scratch;
+pub use toolbox::Toolbox;
 
 /// What the model is told about a tool.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
@@ -218,83 +221,5 @@ impl<T: Tool> AnyTool for T {
             let typed = args::parse::<T::Args>(args, Tool::spec(self))?;
             Tool::run(self, typed, context).await
         })
-    }
-}
-
-/// The tools that are on, in the order the model is told of them.
-#[derive(Clone, Default)]
-pub struct Toolbox(Vec<Arc<dyn AnyTool>>);
-
-impl Toolbox {
-    /// The tools that are on by default: read, bash, edit, write.
-    pub fn standard() -> Self {
-        Toolbox(vec![
-            Arc::new(read::Read::default()),
-            Arc::new(bash::Bash::default()),
-            Arc::new(edit::Edit::default()),
-            Arc::new(write::Write::default()),
-        ])
-    }
-
-    /// Every tool there is: the standard ones, and grep, find, ls.
-    pub fn all() -> Self {
-        Toolbox::standard()
-            .with(Arc::new(grep::Grep::default()))
-            .with(Arc::new(find::Find::default()))
-            .with(Arc::new(ls::Ls::default()))
-    }
-
-    /// The tools of these names.
-    ///
-    /// # Errors
-    /// A sentence that lists the names there are, when one is of no tool.
-    pub fn named(names: &[String]) -> Result<Self, String> {
-        let all = Toolbox::all();
-        match names.iter().find(|name| all.get(name).is_none()) {
-            None => Ok(all.only(names)),
-            Some(unknown) => {
-                let names: Vec<String> = all.specs().into_iter().map(|spec| spec.name).collect();
-                Err(format!("there is no tool {unknown:?}; the tools are {}", names.join(", ")))
-            }
-        }
-    }
-
-    /// No tools at all.
-    pub fn empty() -> Self {
-        Toolbox::default()
-    }
-
-    /// Adds a tool; one of the same name is replaced.
-    pub fn with(mut self, tool: Arc<dyn AnyTool>) -> Self {
-        self.0.retain(|known| known.spec().name != tool.spec().name);
-        self.0.push(tool);
-        self
-    }
-
-    /// Keeps only the tools named.
-    pub fn only(mut self, names: &[String]) -> Self {
-        self.0.retain(|tool| names.contains(&tool.spec().name));
-        self
-    }
-
-    /// The tool of that name.
-    pub fn get(&self, name: &str) -> Option<&Arc<dyn AnyTool>> {
-        self.0.iter().find(|tool| tool.spec().name == name)
-    }
-
-    /// The tools, in the order the model is told of them.
-    pub fn iter(&self) -> impl Iterator<Item = &Arc<dyn AnyTool>> {
-        self.0.iter()
-    }
-
-    /// What the model is told of each.
-    pub fn specs(&self) -> Vec<ToolSpec> {
-        self.0.iter().map(|tool| tool.spec().clone()).collect()
-    }
-}
-
-impl std::fmt::Debug for Toolbox {
-    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        f.debug_list().entries(self.0.iter().map(|tool| &tool.spec().name)).finish()
     }
 }

@@ -12,6 +12,7 @@ use std::path::{Path, PathBuf};
 use rustix::fs::{Mode, OFlags};
 
 use super::ToolError;
+use super::file_names::shown_path;
 
 /// Most names of a directory that are looked at for a suggestion.
 const NAMES_LOOKED_AT: usize = 2_000;
@@ -114,7 +115,7 @@ pub fn reason(error: &io::Error) -> String {
 /// Says that a path does not exist, with names near it.
 fn missing(given: &str, path: &Path) -> String {
     if let Ok(target) = fs::read_link(path) {
-        return format!("{given} is a symbolic link to {}, which does not exist", target.display());
+        return format!("{given} is a symbolic link to {}, which does not exist", shown_path(&target));
     }
     let parent = path.parent().unwrap_or(Path::new("/"));
     if !parent.is_dir() {
@@ -122,8 +123,8 @@ fn missing(given: &str, path: &Path) -> String {
         let first_missing = parent.strip_prefix(nearest).ok().and_then(|rest| rest.iter().next());
         let names = first_missing.map(|name| near(nearest, &name.to_string_lossy())).unwrap_or_default();
         let text = format!(
-            "{given} does not exist, nor does its directory; the nearest one that does is {}",
-            nearest.display()
+            "{given} does not exist, nor does its directory; the nearest existing directory is {}",
+            shown_path(nearest)
         );
         return with_suggestions(text, &names, nearest);
     }
@@ -136,7 +137,7 @@ fn with_suggestions(text: String, names: &[String], parent: &Path) -> String {
     if names.is_empty() {
         return format!("{text}; list the directory with bash and ls");
     }
-    let names: Vec<String> = names.iter().map(|name| parent.join(name).display().to_string()).collect();
+    let names: Vec<String> = names.iter().map(|name| shown_path(&parent.join(name))).collect();
     format!("{text}; did you mean {}?", names.join(" or "))
 }
 

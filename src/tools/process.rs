@@ -1,12 +1,13 @@
-//! Child processes: their group, their environment, their output, their end.
+//! Runs commands: their session, environment and output, and the end of all their processes.
 //!
-//! A command runs in its own session without a terminal, stdin null, both streams in one pipe,
-//! so that the order of what it wrote is kept; or, for a person, in a terminal of its own. The
-//! call ends when the shell exits plus a short grace for the pipe. Parts: `process/environment.rs`
-//! (what children know), `pty.rs` (the terminal), `screen.rs` (what is kept of what is drawn in
-//! it), `capture.rs` (output in bounded memory), `report.rs` (telling of it), `spill.rs` (the
-//! whole in a file), `tree.rs` (all processes of a command, and their end). What the model
-//! reads of it is made in `bash.rs`.
+//! A command runs in its own session: without a terminal, with stdin from /dev/null and both
+//! output streams in one pipe, so that the order of what it writes is kept; or, for a user, in a
+//! terminal of its own. The call ends when the shell exits, plus a short grace for the pipe. Parts:
+//! `process/spawn.rs` (starting the shell), `signals.rs` (what it must not inherit),
+//! `environment.rs` (its variables), `pty.rs` (the terminal), `screen_lines.rs` (what is kept of
+//! what is drawn in it), `capture.rs` (output in bounded memory), `report.rs` (reporting it),
+//! `spill.rs` (all of it in a file), `process_tree.rs` (all processes of a command, and their
+//! end). The result for the model is written in `bash.rs`.
 
 pub mod capture;
 pub mod environment;
@@ -14,21 +15,18 @@ pub mod process_tree;
 pub mod pty;
 pub mod report;
 pub mod screen_lines;
+mod signals;
+mod spawn;
 pub mod spill;
 
 use std::borrow::Cow;
 use std::io;
-use std::os::fd::{AsFd, OwnedFd};
 use std::os::unix::process::ExitStatusExt;
 use std::path::Path;
-use std::process::{ExitStatus, Stdio};
-use std::sync::atomic::{AtomicU64, Ordering};
+use std::process::ExitStatus;
 use std::time::Duration;
 
-use rustix::process::Pid;
-use tokio::io::AsyncReadExt;
-use tokio::net::unix::pipe;
-use tokio::process::{Child, Command};
+use tokio::process::Child;
 use tokio::task::JoinHandle;
 use tokio::time::{Instant, sleep_until};
 use tokio_util::sync::CancellationToken;
@@ -42,33 +40,33 @@ use pty::Pty;
 pub use report::{Flow, OnOutput};
 use report::{Report, snapshot};
 use screen_lines::ScreenLines;
+use spawn::{Output, spawn};
 use spill::{Spill, Spilled};
 
 /// How long the pipe is read after the shell has exited.
 const GRACE: Duration = Duration::from_millis(200);
-/// Output screen when it has ended, in bytes from the end.
+/// Output shown after the end, in bytes from its end.
 const SHOWN_ENDED: usize = 64 * 1024;
-/// One read. Also the size asked for the pipe, so that a fast writer is not woken too often.
+/// One read.
 const PIECE: usize = 128 * 1024;
-const PIPE_SIZE: usize = 512 * 1024;
 
 /// How a command ended.
 #[derive(Clone, Debug, PartialEq)]
 pub struct FinishedCommand {
     /// Its output and exit code or signal.
     pub output: TerminalOutput,
-    /// True when it was ended because of the token.
+    /// True if it was cancelled.
     pub cancelled: bool,
-    /// True when its time was up.
+    /// True if it timed out.
     pub timed_out: bool,
     /// How long it ran, in milliseconds.
     pub duration_ms: u64,
     /// Head and tail of the raw output.
     pub capture: Capture,
-    /// Where the whole output is when it was too large for memory.
+    /// Where the full output is, if it was too large for memory.
     pub spilled: Spilled,
-    /// Background processes that go on and hold the output open. What they write from now on
-    /// goes to the end of the spilled file.
+    /// Background processes that keep running and hold the output open. What they write from
+    /// now on is appended to the spilled file.
     pub survivors: Vec<TreeMember>,
 }
 
@@ -83,7 +81,7 @@ pub struct ShellCommand<'a> {
     pub timeout: Option<u64>,
 }
 
-/// Where a command finds its input and leaves its output.
+/// Where a command reads its input and writes its output.
 #[derive(Debug)]
 pub enum CommandIo {
     /// No input, and one pipe for both streams.
@@ -100,7 +98,7 @@ pub enum CommandIo {
 /// # Errors
 /// When the shell cannot be started.
 pub async fn run(
-    place: CommandIo,
+    io: CommandIo,
     command: ShellCommand<'_>,
     env: &ChildEnv,
     scratch: &Scratch,
@@ -108,16 +106,16 @@ pub async fn run(
     on_output: &mut OnOutput<'_>,
 ) -> io::Result<FinishedCommand> {
     let started = Instant::now();
-    let flow = match &place {
+    let flow = match &io {
         CommandIo::Pipe(flow) => *flow,
         // A screen is drawn from all that was written, so a flood has to wait.
         CommandIo::Terminal(_) => Flow::All,
     };
-    let screen = match &place {
+    let screen = match &io {
         CommandIo::Pipe(_) => None,
         CommandIo::Terminal(pty) => Some(ScreenLines::new(pty.window())),
     };
-    let (child, output, tree) = spawn(place, &command, env)?;
+    let (child, output, tree) = spawn(io, &command, env)?;
     let run = Run {
         child,
         output: Some(output),
@@ -132,86 +130,6 @@ pub async fn run(
     };
     let deadline = command.timeout.and_then(|seconds| started.checked_add(Duration::from_secs(seconds)));
     run.until_its_end(started, deadline, scratch, cancel).await
-}
-
-/// Where output is read.
-enum Output {
-    Pipe(pipe::Receiver),
-    Terminal(Box<Pty>),
-}
-
-impl Output {
-    /// What links in /proc/PID/fd say of the other end.
-    fn link(&self) -> String {
-        match self {
-            Output::Pipe(pipe) => {
-                format!("pipe:[{}]", rustix::fs::fstat(pipe.as_fd()).map(|stat| stat.st_ino).unwrap_or(0))
-            }
-            Output::Terminal(pty) => pty.name().to_owned(),
-        }
-    }
-}
-
-/// Starts the shell. Its end of the pipe or terminal is closed here when this returns.
-fn spawn(
-    place: CommandIo,
-    command: &ShellCommand<'_>,
-    env: &ChildEnv,
-) -> io::Result<(Child, Output, ProcessTree)> {
-    let id = run_id();
-    let mut shell = Command::new(command.shell);
-    shell
-        .arg("-c")
-        .arg(command.command)
-        .current_dir(command.cwd)
-        .env_clear()
-        .envs(env.variables().iter().map(|(name, value)| (name, value)))
-        .env(process_tree::MARK, &id);
-    let (output, [stdin, stdout, stderr]) = match place {
-        CommandIo::Pipe(_) => {
-            let (reader, writer) = io::pipe()?;
-            // Larger is only faster; a limit on pipes of one user is no reason to fail.
-            rustix::pipe::fcntl_setpipe_size(&reader, PIPE_SIZE).ok();
-            let ends = [Stdio::null(), Stdio::from(writer.try_clone()?), Stdio::from(writer)];
-            (Output::Pipe(pipe::Receiver::from_owned_fd(OwnedFd::from(reader))?), ends)
-        }
-        CommandIo::Terminal(pty) => {
-            shell.env("TERM", "xterm-256color");
-            let ends = pty.ends()?;
-            (Output::Terminal(pty), ends)
-        }
-    };
-    shell.stdin(stdin).stdout(stdout).stderr(stderr);
-    own_session(&mut shell, matches!(output, Output::Terminal(_)));
-    let child = shell.spawn()?;
-    let leader = child.id().and_then(|id| Pid::from_raw(i32::try_from(id).ok()?));
-    let leader = leader.ok_or_else(|| io::Error::other("the shell ended before it began"))?;
-    Ok((child, output, ProcessTree::new(leader, &id)))
-}
-
-/// Names a run: unique among the processes of this machine and the runs of this process.
-fn run_id() -> String {
-    static NEXT: AtomicU64 = AtomicU64::new(0);
-    format!("{}-{}", super::ids::id().simple(), NEXT.fetch_add(1, Ordering::Relaxed))
-}
-
-#[allow(unsafe_code, reason = "the only way to have a child leave the terminal's session before exec")]
-fn own_session(shell: &mut Command, has_terminal: bool) {
-    let prepare = move || {
-        rustix::process::setsid()?;
-        if has_terminal {
-            rustix::process::ioctl_tiocsctty(rustix::stdio::stdin())?;
-        }
-        // Orphans of the shell stay its children, so that they are found when it must end.
-        #[cfg(target_os = "linux")]
-        rustix::process::set_child_subreaper(Some(rustix::process::getpid()))?;
-        Ok(())
-    };
-    // SAFETY: between fork and exec only system calls are made; nothing is allocated and no
-    // lock is taken, so the state of other threads at the fork does not matter.
-    unsafe {
-        shell.pre_exec(prepare);
-    }
 }
 
 /// Kills the tree when dropped, unless it was taken out.
@@ -387,8 +305,7 @@ async fn ended(ending: &mut Option<JoinHandle<()>>) {
 
 async fn read(output: &mut Option<Output>, piece: &mut [u8]) -> io::Result<usize> {
     match output {
-        Some(Output::Pipe(pipe)) => pipe.read(piece).await,
-        Some(Output::Terminal(pty)) => pty.read(piece).await,
+        Some(output) => output.read(piece).await,
         None => std::future::pending().await,
     }
 }

@@ -115,7 +115,7 @@ fn see(task: &FileTask, metadata: &Metadata, content: Option<&[u8]>) {
 fn rest_of(task: &FileTask, mut start: Vec<u8>, file: &mut File, metadata: &Metadata) -> io::Result<Vec<u8>> {
     if metadata.len() > MAX_FILE {
         return Err(io::Error::other(format!(
-            "it has {} MB, too many for a file of its kind",
+            "it is {} MB, too large for a file of its kind",
             metadata.len() >> 20
         )));
     }
@@ -152,11 +152,11 @@ fn narrow_window(
     let old_mac = memchr::memchr(b'\n', start).is_none() && memchr::memchr(b'\r', probe).is_some();
     let request = WindowRequest { line_end: if old_mac { b'\r' } else { b'\n' }, ..request.clone() };
     if old_mac {
-        notes.push("its lines end in CR alone".into());
+        notes.push("its lines end in CR only".into());
     }
     let text = start.strip_prefix(encoding::UTF8_BOM);
     if text.is_some() {
-        notes.push("it begins with a UTF-8 byte order mark, which is not shown".into());
+        notes.push("it starts with a UTF-8 byte order mark, which is not shown".into());
     }
     let mut window = LineWindow::cut(text.unwrap_or(start).chain(file), &request, &task.wanted)?;
     let shown: Vec<u8> = window.lines.iter().flat_map(|line| line.bytes.iter().copied()).collect();
@@ -175,12 +175,12 @@ fn narrow_window(
 
 fn decoded(encoding: Encoding, exact: Exact) -> String {
     let broken = if exact == Exact::No { "; broken characters are shown as \u{fffd}" } else { "" };
-    format!("it is not UTF-8; decoded from {}{broken}", encoding.name())
+    format!("it is not UTF-8; decoded as {}{broken}", encoding.name())
 }
 
 fn binary(task: &FileTask, metadata: &Metadata) -> ToolError {
     ToolError::refused(format!(
-        "{0} is a binary file ({1} bytes); look at it with bash: `file {0}` or `xxd {0} | head`",
+        "{0} is a binary file ({1} bytes); inspect it with bash: `file {0}` or `xxd {0} | head`",
         task.given,
         metadata.len()
     ))
@@ -217,7 +217,7 @@ fn answer(
         text.push('\n');
     }
     if window.more {
-        notes.push(format!("more lines follow; go on with offset {}", last + 1));
+        notes.push(format!("more lines follow; continue with offset {}", last + 1));
     }
     for note in notes {
         text.push_str(&format!("[{}: {note}]\n", task.given));

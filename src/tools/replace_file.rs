@@ -47,13 +47,13 @@ pub fn replace_file(
     let cannot = |error: io::Error| match error.kind() {
         ErrorKind::Interrupted => ToolError::aborted(),
         _ => ToolError::refused(format!(
-            "cannot write {given}: {}; the file is as it was",
+            "cannot write {given}: {}; the file is unchanged",
             paths::reason(&error)
         )),
     };
     if bytes.len() as u64 > MAX_FILE {
         return Err(ToolError::refused(format!(
-            "{given} would be {} MB; files above {} MB are not written, use bash for that",
+            "{given} would be {} MB; files over {} MB cannot be written, use bash for that",
             bytes.len() / (1024 * 1024),
             MAX_FILE / (1024 * 1024)
         )));
@@ -112,7 +112,7 @@ impl Job<'_> {
         self.still_wanted()?;
         temporary.persist_noclobber(self.target).map_err(|refused| match refused.error.kind() {
             ErrorKind::AlreadyExists => {
-                io::Error::other("another program has just made this file; read it first")
+                io::Error::other("another program has just created this file; read it first")
             }
             _ => refused.error,
         })?;
@@ -160,7 +160,7 @@ impl Job<'_> {
     /// Writes over the old bytes. Past the first write it is not aborted, only rolled back.
     fn in_place(&self, old: &Metadata) -> io::Result<()> {
         if old.len() > MAX_FILE {
-            return Err(io::Error::other("it is too large to be written in place with a way back"));
+            return Err(io::Error::other("it is too large to be overwritten in place safely"));
         }
         let mut before = Vec::new();
         File::open(self.target)?.read_to_end(&mut before)?;
@@ -249,6 +249,6 @@ fn sync_folder(folder: &Path) {
 pub fn make_parents(path: &Path, given: &str) -> Result<(), ToolError> {
     let Some(parent) = path.parent() else { return Ok(()) };
     fs::create_dir_all(parent).map_err(|error| {
-        ToolError::refused(format!("cannot make the directory of {given}: {}", paths::reason(&error)))
+        ToolError::refused(format!("cannot create the directory of {given}: {}", paths::reason(&error)))
     })
 }

@@ -5,13 +5,14 @@
 //! keeps the first of them by path in bounded memory, so the answer is the same every time.
 
 use std::collections::BTreeMap;
+use std::ffi::OsString;
 use std::fs::{self, Metadata};
 use std::path::{Path, PathBuf};
 
 use ignore::{DirEntry, WalkBuilder};
 use tokio_util::sync::CancellationToken;
 
-use super::{ToolContext, ToolError, ToolOutput, paths};
+use super::{ToolContext, ToolError, ToolOutput, file_names, paths};
 
 /// The most that one answer of a tool that looks through files weighs, see [`super::budget`].
 pub const MAX_BYTES: usize = 48 * 1024;
@@ -36,7 +37,7 @@ impl SearchRoot {
     pub fn find(context: &ToolContext, given: Option<String>) -> Result<Self, ToolError> {
         let given = given.filter(|given| !given.is_empty()).unwrap_or_else(|| ".".into());
         if given.contains('\0') {
-            return Err(ToolError::refused("`path` has a NUL in it; give the path of a directory"));
+            return Err(ToolError::refused("`path` contains a NUL character; pass the path of a directory"));
         }
         let root = paths::resolve(&context.cwd, &given);
         let metadata = fs::metadata(&root).map_err(|error| paths::cannot(&given, &root, "search", &error))?;
@@ -48,17 +49,23 @@ impl SearchRoot {
         path.strip_prefix(&self.root).unwrap_or(path)
     }
 
-    /// The path as it is shown: what the model wrote in front, so that it can be given to other
-    /// tools as it stands. Bytes that are no UTF-8 are replaced.
-    pub fn shown(&self, path: &Path) -> String {
-        let below = self.below(path).to_string_lossy();
+    /// The path for an answer, see [`file_names::shown`]. It begins as the model wrote the root, so
+    /// that it can be passed to other tools as it is; `end` is appended to its name.
+    pub fn shown(&self, path: &Path, end: &str) -> String {
+        let below = self.below(path).as_os_str();
         let front = self.given.trim_start_matches("./").trim_end_matches('/');
-        match front {
-            _ if below.is_empty() => self.given.clone(),
-            "" if self.given.starts_with('/') => format!("/{below}"),
-            "" | "." => below.into_owned(),
-            front => format!("{front}/{below}"),
+        let mut shown = OsString::from(match front {
+            _ if below.is_empty() => return self.given.clone(),
+            "" if self.given.starts_with('/') => "/",
+            "" | "." => "",
+            front => front,
+        });
+        if !matches!(front, "" | ".") {
+            shown.push("/");
         }
+        shown.push(below);
+        shown.push(end);
+        file_names::shown(&shown)
     }
 
     /// A walk of the place with several threads.
@@ -105,7 +112,7 @@ impl Scope {
     /// What to add when nothing was found.
     pub fn hint(self) -> &'static str {
         match self {
-            Scope::Usual => "; hidden and ignored files were left out, `all` takes them in",
+            Scope::Usual => "; hidden and ignored files were skipped, set `all` to include them",
             Scope::All => "",
         }
     }
@@ -228,7 +235,7 @@ impl Unreadable {
     /// Notes one: what it is of, and why.
     pub fn add(&mut self, place: &SearchRoot, path: &Path, why: &str) {
         self.count += 1;
-        self.named.insert(order(place.below(path)), format!("{}: {why}", place.shown(path)));
+        self.named.insert(order(place.below(path)), format!("{}: {why}", place.shown(path, "")));
         if self.named.len() > NAMED {
             self.named.pop_last();
         }
@@ -241,7 +248,7 @@ impl Unreadable {
         match error.io_error() {
             Some(error) if error.kind() == std::io::ErrorKind::NotFound => {}
             Some(io) => self.add(place, path, &paths::reason(io)),
-            None => self.add(place, path, &error.to_string().to_lowercase()),
+            None => self.add(place, path, &printable(&error.to_string().to_lowercase())),
         }
     }
 
@@ -252,8 +259,13 @@ impl Unreadable {
             0 => String::new(),
             more => format!("; and {more} more"),
         };
-        (self.count > 0).then(|| format!("[not looked at: {}{more}]\n", names.join("; ")))
+        (self.count > 0).then(|| format!("[skipped: {}{more}]\n", names.join("; ")))
     }
+}
+
+/// A message that may contain a path, on one line.
+fn printable(message: &str) -> String {
+    message.chars().map(|c| if c.is_control() { char::REPLACEMENT_CHARACTER } else { c }).collect()
 }
 
 fn path_of(error: &ignore::Error) -> Option<&Path> {
@@ -281,7 +293,7 @@ pub async fn on_thread(
         biased;
         () = cancel.cancelled() => Err(ToolError::aborted()),
         answer = thread => {
-            answer.unwrap_or_else(|_| Err(ToolError::refused("the tool failed inside; try another way")))
+            answer.unwrap_or_else(|_| Err(ToolError::refused("the tool failed because of an internal error; try another approach")))
         }
     }
 }

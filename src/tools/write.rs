@@ -58,7 +58,7 @@ fn write(task: &FileTask, content: &str) -> Result<ToolOutput, ToolError> {
     task.check_wanted()?;
     let given = &task.given;
     if given.ends_with('/') {
-        return Err(ToolError::refused(format!("{given} names a directory; give the path of a file")));
+        return Err(ToolError::refused(format!("{given} is the path of a directory; pass the path of a file")));
     }
     let (before, expected) = match fs::metadata(&task.path) {
         Ok(metadata) => (existing(task, &metadata)?, Expected::Version(Stamp::from(&metadata))),
@@ -117,7 +117,7 @@ pub fn guard(task: &FileTask, stamp: Stamp, content: Option<&[u8]>) -> Result<()
         )
     } else {
         file_versions.record(&task.key, stamp, Some(content));
-        format!("{head} What changed:\n{shown}Make sure that your change still fits, then call again.")
+        format!("{head} What changed:\n{shown}Check that your change still applies, then call again.")
     };
     Err(ToolError::Refused { message, details: Box::new(Details::Diff(change)) })
 }

@@ -28,7 +28,7 @@ fn a_gigabyte_is_read_searched_and_refused_in_little_memory() {
         let args = json!({"path": "large", "old_string": "no such text", "new_string": "x"});
         rack.refused("edit", args, "MB").await;
         let text = rack.fine("grep", json!({"path": "large", "pattern": "beginning"}), SECOND * 10).await;
-        assert!(text.starts_with("[large: binary file, with a match"), "{text:.200}");
+        assert!(text.starts_with("[large: binary file with a match"), "{text:.200}");
         // In a folder a binary file is passed over at its first NUL.
         let text = rack.fine("grep", json!({"pattern": "beginning"}), SECOND).await;
         assert!(text.starts_with("no match for beginning in ."), "{text:.200}");
@@ -135,12 +135,12 @@ fn what_may_not_be_read_or_written_is_said() {
         rack.refused("write", json!({"path": "fixed/new", "content": "x"}), "permission denied").await;
         let text = rack.fine("grep", json!({"pattern": "needle"}), SECOND).await;
         assert!(
-            text.contains("[not looked at: closed: permission denied; secret: permission denied]"),
+            text.contains("[skipped: closed: permission denied; secret: permission denied]"),
             "{text}"
         );
         let text = rack.fine("find", json!({"pattern": "*"}), SECOND).await;
         assert!(
-            text.contains("fixed/f\n") && text.contains("[not looked at: closed: permission denied]"),
+            text.contains("fixed/f\n") && text.contains("[skipped: closed: permission denied]"),
             "{text}"
         );
         // The folder takes no new file, so the file is changed in its place.

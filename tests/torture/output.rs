@@ -35,8 +35,8 @@ fn floods_of_output_stay_in_bounds() {
             [format!("yes 'a line of text' | head -c {size}"), format!("head -c {size} /dev/zero"), endless]
         {
             let text = rack.fine("bash", json!({"command": flood}), most).await;
-            assert!(text.contains("left out here; only the beginning of the "), "{:.300}", text);
-            assert!(text.contains("because the room for temporary files is used up"), "{:.300}", text);
+            assert!(text.contains("omitted here; only the first part of the output ("), "{:.300}", text);
+            assert!(text.contains("the space for temporary files is used up"), "{:.300}", text);
             assert_plain(&text);
         }
         let answer = rack.call("bash", json!({"command": "yes", "timeout": 1})).await;
@@ -72,7 +72,7 @@ async fn daemons_and_holders_of_the_pipe_do_not_hold_the_call() {
     for (command, named) in cases {
         let text = rack.fine("bash", json!({"command": command}), Duration::from_millis(1_500)).await;
         assert!(text.starts_with("on\n") && text.contains("exit code 0"), "{text}");
-        assert_eq!(text.contains("still runs in the background"), named, "{command}: {text}");
+        assert_eq!(text.contains("is still running in the background"), named, "{command}: {text}");
         assert!(!alive(&nap).is_empty(), "{command}: it was left on purpose");
         for (pid, _) in alive(&nap) {
             let pid = rustix::process::Pid::from_raw(pid).unwrap();

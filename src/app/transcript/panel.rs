@@ -127,7 +127,9 @@ fn notes(result: &ToolOutput, failed: bool) -> Arc<[Printable]> {
         Details::Paths { paths, .. } => text.into_iter().skip(paths.len()).collect(),
         Details::Terminal(_) => {
             let ours = |line: &&str| {
-                line.starts_with("timed out after ") || line.contains(" still runs in the background; ")
+                // Sessions of earlier versions have the second form.
+                let background = [" is still running in the background; ", " still runs in the background; "];
+                line.starts_with("timed out after ") || background.iter().any(|form| line.contains(form))
             };
             // They stand at the end, before a last line that the head says as well.
             let end = text.len().saturating_sub(MOST_NOTES);

@@ -21,13 +21,13 @@ pub fn several(given: &str, text: &[u8], places: &[Range<usize>], how: MatchKind
     let way = match how {
         MatchKind::Exact => format!("old_string occurs {} times in {given}", places.len()),
         _ => format!(
-            "old_string is not in {given} exactly, and {} places match {}",
+            "old_string is not in {given} exactly, but {} places match {}",
             places.len(),
             how.words().split(',').next().unwrap_or_default()
         ),
     };
     let hint = match how {
-        MatchKind::Exact => "take in more lines around the one you mean, or set replace_all",
+        MatchKind::Exact => "include more surrounding lines to identify the one you mean, or set replace_all",
         _ => "give the exact text of the one you mean",
     };
     let lines: Vec<&[u8]> = text.split(|byte| *byte == b'\n').collect();
@@ -45,7 +45,7 @@ pub fn several(given: &str, text: &[u8], places: &[Range<usize>], how: MatchKind
 /// The old text is not there at all.
 pub fn missing(given: &str, text: &[u8], change: &Replacement) -> String {
     if text.is_empty() {
-        return format!("{given} is empty, so old_string is not in it; use write to fill it");
+        return format!("{given} is empty, so old_string is not in it; use write to give it content");
     }
     let lines: Vec<&[u8]> = text.split(|byte| *byte == b'\n').collect();
     let new = change.new_string.trim();
@@ -53,7 +53,7 @@ pub fn missing(given: &str, text: &[u8], change: &Replacement) -> String {
     let there = if new.len() >= 4 { memchr::memmem::find(text, new.as_bytes()) } else { None };
     if let Some(at) = there {
         return format!(
-            "old_string is not in {given}, but new_string is already there at line {}: the edit seems to have been \
+            "old_string is not in {given}, but new_string already is, at line {}: the edit was probably \
              made before; nothing was changed",
             line_number(text, at)
         );
@@ -63,14 +63,14 @@ pub fn missing(given: &str, text: &[u8], change: &Replacement) -> String {
         None => format!("{head} Nothing in it resembles old_string; read the file again."),
         Some(range) => {
             let cut = range.len().saturating_sub(NEAREST);
-            let mut message = format!("{head} The nearest text is:\n");
+            let mut message = format!("{head} The closest text is:\n");
             for index in range.take(NEAREST) {
                 message.push_str(&numbered(index + 1, lines.get(index).copied().unwrap_or_default()));
             }
             if cut > 0 {
                 message.push_str(&format!("[… {cut} more lines …]\n"));
             }
-            message.push_str("Give old_string exactly as the file has it.");
+            message.push_str("Copy old_string exactly from the file.");
             message
         }
     }
@@ -80,10 +80,10 @@ pub fn missing(given: &str, text: &[u8], change: &Replacement) -> String {
 pub fn no_change(given: &str, text: &[u8], splices: &[Splice], how: MatchKind) -> String {
     let line = splices.first().map_or(1, |splice| line_number(text, splice.place.start));
     if how == MatchKind::Exact {
-        return format!("the edit would leave {given} as it is (line {line}); nothing was changed");
+        return format!("the edit would not change {given} (line {line}); nothing was written");
     }
     format!(
-        "old_string is not in {given}, but new_string is already there at line {line}: the edit seems to have been \
+        "old_string is not in {given}, but new_string already is, at line {line}: the edit was probably \
          made before; nothing was changed"
     )
 }

@@ -64,7 +64,7 @@ impl<'a> Hits<'a> {
     /// Adds what has to be said at the end of the file.
     pub fn close(&mut self) {
         if let (Some(at), Named::No, 1..) = (self.binary, self.named, self.count) {
-            let note = format!("[{}: binary from byte {at} on; searched up to there]\n", self.path);
+            let note = format!("[{}: binary from byte {at}; searched up to there]\n", self.path);
             self.push(note, false);
         }
     }
@@ -130,7 +130,7 @@ impl Sink for Hits<'_> {
 
     fn matched(&mut self, _: &Searcher, found: &SinkMatch<'_>) -> io::Result<bool> {
         if let (Some(at), Named::Yes) = (self.binary, self.named) {
-            let note = format!("[{}: binary file, with a match; the first NUL is at byte {at}]\n", self.path);
+            let note = format!("[{}: binary file with a match; the first NUL is at byte {at}]\n", self.path);
             self.push(note, true);
             return Ok(false);
         }

@@ -92,7 +92,7 @@ fn write_all(mut file: SpillFile, mut queue: mpsc::Receiver<Vec<u8>>) -> Option<
         if let Err(error) = file.append(&piece) {
             let full = error.kind() == std::io::ErrorKind::FileTooLarge;
             let reason =
-                if full { "the room for temporary files is used up".into() } else { paths::reason(&error) };
+                if full { "the space for temporary files is used up".into() } else { paths::reason(&error) };
             return Some(reason);
         }
     }

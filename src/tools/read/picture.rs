@@ -48,9 +48,9 @@ pub fn answer(task: &FileTask, format: ImageFormat, bytes: &[u8]) -> Result<Tool
     let (width, height) = (picture.width(), picture.height());
     let mime_type = format.to_mime_type().to_owned();
     let details = Details::Image { mime_type: mime_type.clone(), width, height, bytes: bytes.len() as u64 };
-    let what = format!("{given} is a picture ({mime_type}, {width}x{height} pixels, {} bytes)", bytes.len());
+    let what = format!("{given} is an image ({mime_type}, {width}x{height} pixels, {} bytes)", bytes.len());
     if !task.context.limits.images {
-        return Ok(ToolOutput::new(format!("{what}; this model cannot see pictures"), details));
+        return Ok(ToolOutput::new(format!("{what}; this model does not support images"), details));
     }
     let small = width.max(height) <= MAX_SIDE && base64_length(bytes.len()) <= MAX_BASE64;
     let (note, data, mime_type) = if small {

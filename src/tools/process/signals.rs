@@ -1,0 +1,59 @@
+//! Signals that tau was started with as ignored, which its commands must not inherit.
+//!
+//! A shell starts background jobs with SIGINT and SIGQUIT ignored, `nohup` ignores SIGHUP, and
+//! `exec` passes that on: Ctrl+C would do nothing in a command. A signal that is caught, in
+//! contrast, is reset to its default by `exec`. So whatever is ignored is caught instead, by a
+//! handler that does nothing, which is the same for this process. SIGPIPE is reset by the
+//! standard library; SIGTTIN and SIGTTOU stay as they are, since ignoring them is not the same as
+//! catching them.
+
+use std::sync::atomic::AtomicBool;
+use std::sync::{Arc, Once};
+
+use rustix::process::Signal;
+
+const RESET: [Signal; 12] = [
+    Signal::HUP,
+    Signal::INT,
+    Signal::QUIT,
+    Signal::USR1,
+    Signal::USR2,
+    Signal::ALARM,
+    Signal::TERM,
+    Signal::TSTP,
+    Signal::XCPU,
+    Signal::XFSZ,
+    Signal::VTALARM,
+    Signal::PROF,
+];
+
+/// Has ignored signals caught and dropped from now on. Does nothing after the first call, nor
+/// where it is not known which signals are ignored (there is no /proc).
+pub(super) fn stop_ignoring() {
+    static FIRST: Once = Once::new();
+    FIRST.call_once(|| {
+        let status = std::fs::read_to_string("/proc/self/status").unwrap_or_default();
+        let ignored = ignored_in(&status);
+        for signal in RESET.map(Signal::as_raw).into_iter().filter(|number| ignored >> (number - 1) & 1 == 1) {
+            // A signal that cannot be caught stays ignored, as before.
+            signal_hook::flag::register(signal, Arc::new(AtomicBool::new(false))).ok();
+        }
+    });
+}
+
+/// The set of ignored signals in the text of /proc/PID/status, signal 1 in the lowest bit.
+fn ignored_in(status: &str) -> u64 {
+    let mask = status.lines().find_map(|line| line.strip_prefix("SigIgn:"));
+    mask.and_then(|mask| u64::from_str_radix(mask.trim(), 16).ok()).unwrap_or(0)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn ignored_signals_are_read_from_proc() {
+        assert_eq!(ignored_in("Name:\tx\nSigIgn:\t0000000000001007\nSigCgt:\t0\n"), 0x1007);
+        assert_eq!(ignored_in("no such line"), 0);
+    }
+}

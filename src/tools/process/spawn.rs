@@ -1,0 +1,110 @@
+//! Starting the shell of a command: its session, its signals, and the end of its output.
+
+use std::io;
+use std::os::fd::{AsFd, OwnedFd};
+use std::process::Stdio;
+use std::sync::atomic::{AtomicU64, Ordering};
+
+use nix::sys::signal::SigSet;
+use rustix::process::Pid;
+use tokio::io::AsyncReadExt;
+use tokio::net::unix::pipe;
+use tokio::process::{Child, Command};
+
+use super::process_tree::{self, ProcessTree};
+use super::pty::Pty;
+use super::{ChildEnv, CommandIo, ShellCommand, signals};
+
+/// The size asked for the pipe, so that a fast writer is not woken too often.
+const PIPE_SIZE: usize = 512 * 1024;
+
+/// Where output is read.
+pub(super) enum Output {
+    Pipe(pipe::Receiver),
+    Terminal(Box<Pty>),
+}
+
+impl Output {
+    /// Reads the next piece. Cancel safe.
+    pub(super) async fn read(&mut self, piece: &mut [u8]) -> io::Result<usize> {
+        match self {
+            Output::Pipe(pipe) => pipe.read(piece).await,
+            Output::Terminal(pty) => pty.read(piece).await,
+        }
+    }
+
+    /// What links in /proc/PID/fd call the other end.
+    pub(super) fn link(&self) -> String {
+        match self {
+            Output::Pipe(pipe) => {
+                format!("pipe:[{}]", rustix::fs::fstat(pipe.as_fd()).map(|stat| stat.st_ino).unwrap_or(0))
+            }
+            Output::Terminal(pty) => pty.name().to_owned(),
+        }
+    }
+}
+
+/// Starts the shell. Its end of the pipe or terminal is closed here when this returns.
+pub(super) fn spawn(
+    io: CommandIo,
+    command: &ShellCommand<'_>,
+    env: &ChildEnv,
+) -> io::Result<(Child, Output, ProcessTree)> {
+    signals::stop_ignoring();
+    let id = run_id();
+    let mut shell = Command::new(command.shell);
+    shell
+        .arg("-c")
+        .arg(command.command)
+        .current_dir(command.cwd)
+        .env_clear()
+        .envs(env.variables().iter().map(|(name, value)| (name, value)))
+        .env(process_tree::MARK, &id);
+    let (output, [stdin, stdout, stderr]) = match io {
+        CommandIo::Pipe(_) => {
+            let (reader, writer) = io::pipe()?;
+            // A larger pipe is only faster; a limit on the pipes of a user is no reason to fail.
+            rustix::pipe::fcntl_setpipe_size(&reader, PIPE_SIZE).ok();
+            let ends = [Stdio::null(), Stdio::from(writer.try_clone()?), Stdio::from(writer)];
+            (Output::Pipe(pipe::Receiver::from_owned_fd(OwnedFd::from(reader))?), ends)
+        }
+        CommandIo::Terminal(pty) => {
+            shell.env("TERM", "xterm-256color");
+            let ends = pty.ends()?;
+            (Output::Terminal(pty), ends)
+        }
+    };
+    shell.stdin(stdin).stdout(stdout).stderr(stderr);
+    own_session(&mut shell, matches!(output, Output::Terminal(_)));
+    let child = shell.spawn()?;
+    let leader = child.id().and_then(|id| Pid::from_raw(i32::try_from(id).ok()?));
+    let leader = leader.ok_or_else(|| io::Error::other("the shell ended before it started"))?;
+    Ok((child, output, ProcessTree::new(leader, &id)))
+}
+
+/// Names a run: unique among the processes of this machine and the runs of this process.
+fn run_id() -> String {
+    static NEXT: AtomicU64 = AtomicU64::new(0);
+    format!("{}-{}", crate::tools::ids::id().simple(), NEXT.fetch_add(1, Ordering::Relaxed))
+}
+
+#[allow(unsafe_code, reason = "the only way to have a child leave the terminal's session before exec")]
+fn own_session(shell: &mut Command, has_terminal: bool) {
+    let prepare = move || {
+        // Whatever this process blocks is nothing that the command asked for.
+        SigSet::empty().thread_set_mask()?;
+        rustix::process::setsid()?;
+        if has_terminal {
+            rustix::process::ioctl_tiocsctty(rustix::stdio::stdin())?;
+        }
+        // Orphans of the shell become its children, so that they are found when it has to end.
+        #[cfg(target_os = "linux")]
+        rustix::process::set_child_subreaper(Some(rustix::process::getpid()))?;
+        Ok(())
+    };
+    // SAFETY: between fork and exec only system calls are made; nothing is allocated and no
+    // lock is taken, so the state of other threads at the fork does not matter.
+    unsafe {
+        shell.pre_exec(prepare);
+    }
+}

@@ -1,0 +1,160 @@
+//! The table of built-in tools, and the set of tools of an agent.
+//!
+//! `--tools`, its help and the table in `docs/tools.md` are made from [`TABLE`].
+
+use std::sync::Arc;
+
+use super::{AnyTool, ToolSpec, bash, edit, find, grep, ls, read, write};
+
+/// A built-in tool.
+#[derive(Clone, Copy, Debug)]
+pub struct BuiltInTool {
+    /// The name the model calls it by.
+    pub name: &'static str,
+    /// What it does, for users.
+    pub summary: &'static str,
+    /// Whether agents have it unless told otherwise.
+    pub is_default: bool,
+    make: fn() -> Arc<dyn AnyTool>,
+}
+
+/// A tool, made with its defaults.
+fn make<T: AnyTool + Default + 'static>() -> Arc<dyn AnyTool> {
+    Arc::new(T::default())
+}
+
+/// The built-in tools, in the order in which models see them.
+pub const TABLE: &[BuiltInTool] = &[
+    BuiltInTool {
+        name: "read",
+        summary: "read a file, with line numbers, or an image",
+        is_default: true,
+        make: make::<read::Read>,
+    },
+    BuiltInTool {
+        name: "bash",
+        summary: "run a shell command",
+        is_default: true,
+        make: make::<bash::Bash>,
+    },
+    BuiltInTool {
+        name: "edit",
+        summary: "replace text in a file",
+        is_default: true,
+        make: make::<edit::Edit>,
+    },
+    BuiltInTool {
+        name: "write",
+        summary: "create or replace a file",
+        is_default: true,
+        make: make::<write::Write>,
+    },
+    BuiltInTool {
+        name: "grep",
+        summary: "search files for a regular expression",
+        is_default: false,
+        make: make::<grep::Grep>,
+    },
+    BuiltInTool {
+        name: "find",
+        summary: "find files by name",
+        is_default: false,
+        make: make::<find::Find>,
+    },
+    BuiltInTool { name: "ls", summary: "list a directory", is_default: false, make: make::<ls::Ls> },
+];
+
+/// Comma-separated names of the built-in tools: those that are on by default, or the others.
+fn names(is_default: bool) -> String {
+    let names: Vec<&str> =
+        TABLE.iter().filter(|row| row.is_default == is_default).map(|row| row.name).collect();
+    names.join(",")
+}
+
+/// The help text of `--tools`.
+pub fn help() -> String {
+    format!("Tools to use: {} (default), {}", names(true), names(false))
+}
+
+/// The tools of an agent, in the order in which the model sees them.
+#[derive(Clone, Default)]
+pub struct Toolbox(Vec<Arc<dyn AnyTool>>);
+
+impl Toolbox {
+    /// The tools that are on by default.
+    pub fn standard() -> Self {
+        Toolbox(TABLE.iter().filter(|row| row.is_default).map(|row| (row.make)()).collect())
+    }
+
+    /// All built-in tools.
+    pub fn all() -> Self {
+        Toolbox(TABLE.iter().map(|row| (row.make)()).collect())
+    }
+
+    /// The tools of these names.
+    ///
+    /// # Errors
+    /// A sentence that lists the tools, if a name is unknown.
+    pub fn named(names: &[String]) -> Result<Self, String> {
+        let all = Toolbox::all();
+        match names.iter().find(|name| all.get(name).is_none()) {
+            None => Ok(all.only(names)),
+            Some(unknown) => {
+                let names: Vec<&str> = TABLE.iter().map(|row| row.name).collect();
+                Err(format!("unknown tool {unknown:?}; the tools are {}", names.join(", ")))
+            }
+        }
+    }
+
+    /// No tools at all.
+    pub fn empty() -> Self {
+        Toolbox::default()
+    }
+
+    /// Adds a tool, in place of one of the same name.
+    pub fn with(mut self, tool: Arc<dyn AnyTool>) -> Self {
+        self.0.retain(|known| known.spec().name != tool.spec().name);
+        self.0.push(tool);
+        self
+    }
+
+    /// Keeps only the tools named.
+    pub fn only(mut self, names: &[String]) -> Self {
+        self.0.retain(|tool| names.contains(&tool.spec().name));
+        self
+    }
+
+    /// The tool of that name.
+    pub fn get(&self, name: &str) -> Option<&Arc<dyn AnyTool>> {
+        self.0.iter().find(|tool| tool.spec().name == name)
+    }
+
+    /// The tools, in the order in which the model sees them.
+    pub fn iter(&self) -> impl Iterator<Item = &Arc<dyn AnyTool>> {
+        self.0.iter()
+    }
+
+    /// What the model is given for each tool.
+    pub fn specs(&self) -> Vec<ToolSpec> {
+        self.0.iter().map(|tool| tool.spec().clone()).collect()
+    }
+}
+
+impl std::fmt::Debug for Toolbox {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_list().entries(self.0.iter().map(|tool| &tool.spec().name)).finish()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn rows_have_the_names_of_their_tools() {
+        for row in TABLE {
+            assert_eq!((row.make)().spec().name, row.name);
+        }
+        assert_eq!(help(), "Tools to use: read,bash,edit,write (default), grep,find,ls");
+    }
+}
