@@ -121,7 +121,7 @@ const WORDS: &[&str] = &[
 ];
 
 fn run_format(name: &'static str, format: &str, check: fn(&[u8]) -> u64) {
-    run(Target { name, check, seeds: bodies(format), words: WORDS, cases: 800 });
+    run(Target { name, check, seeds: bodies(format), words: WORDS, cases: 600 });
 }
 
 #[test]

@@ -57,7 +57,7 @@ const MARKS: &[&str] = &[
 
 #[test]
 fn markdown_blocks() {
-    run(Target { name: "markdown_blocks", check: check_blocks, seeds: texts(), words: MARKS, cases: 800 });
+    run(Target { name: "markdown_blocks", check: check_blocks, seeds: texts(), words: MARKS, cases: 500 });
 }
 
 fn check_blocks(input: &[u8]) -> u64 {
