@@ -19,7 +19,7 @@ use futures_util::StreamExt;
 use tau::agent::api::EnvKeys;
 use tau::agent::catalogue::Catalogue;
 use tau::agent::demo::DemoTransport;
-use tau::agent::engine::task::FindModel;
+use tau::agent::engine::config::FindModel;
 use tau::agent::provider::Transport;
 use tau::agent::provider::direct::Direct;
 use tau::agent::provider::proxy::ProxyCall;

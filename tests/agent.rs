@@ -100,7 +100,7 @@ async fn events_come_in_the_order_of_the_wire() {
 #[tokio::test]
 async fn what_cannot_run_gets_a_result_that_says_why() {
     let cases = [
-        (Call("a", "nosuch", json!({})), USE, "there is no tool named \"nosuch\"; the tools are: echo"),
+        (Call("a", "nosuch", json!({})), USE, "unknown tool \"nosuch\"; the tools are: echo"),
         (Call("a", "echo", json!("{\"text\": ")), USE, "not a valid JSON object (EOF"),
         (Call("a", "echo", json!("[1]")), USE, "(not an object)"),
         (Call("a", "echo", text("cut")), Stop(StopReason::Length), "length limit"),

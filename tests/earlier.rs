@@ -4,8 +4,8 @@
 use std::sync::Arc;
 
 use serde_json::json;
-use tau::agent::protocol::command::Shown;
 use tau::agent::protocol::message::{Block, Message, StopReason};
+use tau::agent::protocol::query::{HistoryPage, Query, QueryAnswer};
 use tau::agent::{AgentCommand, AgentEvent};
 use tau::app::geometry::{ScrollPosition, Size};
 use tau::app::transcript::EntryBody;
@@ -21,13 +21,16 @@ fn said(name: &str, range: std::ops::Range<usize>) -> Vec<Arc<Message>> {
     range.map(|at| Arc::new(user(&format!("{name} {at}")))).collect()
 }
 
+fn page(page: HistoryPage) -> AgentEvent {
+    AgentEvent::Answered { ticket: 0, answer: Ok(QueryAnswer::HistoryPage(page)) }
+}
+
 fn earlier(messages: Vec<Arc<Message>>, left: Option<u64>) -> AgentEvent {
-    AgentEvent::EarlierShown { messages, titles: Default::default(), left, failed: None }
+    page(HistoryPage { messages, left, ..HistoryPage::default() })
 }
 
 fn failed(why: &str) -> AgentEvent {
-    let (messages, titles) = Default::default();
-    AgentEvent::EarlierShown { messages, titles, left: Some(9), failed: Some(why.into()) }
+    page(HistoryPage { left: Some(9), failed: Some(why.into()), ..HistoryPage::default() })
 }
 
 /// A session of which `count` messages are here and some are not.
@@ -35,13 +38,13 @@ fn opened(messages: Vec<Arc<Message>>) -> Screen {
     let mut screen = Screen::new();
     let (session, titles) = Default::default();
     screen.agent(AgentEvent::SessionOpened { session, messages, titles });
-    screen.agent(earlier(Vec::new(), Some(5_000)));
+    screen.agent(AgentEvent::HistoryAvailable { left: 5_000 });
     screen
 }
 
 /// How often more was asked for since the last look.
 fn asked(screen: &mut Screen) -> usize {
-    let show = Effect::Agent(AgentCommand::Show { what: Shown::Earlier });
+    let show = Effect::Agent(AgentCommand::Query { ticket: 0, query: Query::HistoryPage });
     screen.take_effects().into_iter().filter(|effect| *effect == show).count()
 }
 

@@ -7,9 +7,8 @@ use std::process::{Command, Stdio};
 
 use serde_json::{Value, json};
 use tau::agent::export::{Format, document};
-use tau::agent::protocol::command::Wish;
-use tau::agent::protocol::event::Source;
 use tau::agent::protocol::message::StopReason;
+use tau::agent::protocol::query::{Query, QueryAnswer, SessionSource};
 use tau::agent::session::{Access, Session};
 use tau::agent::{AgentCommand, AgentEvent};
 use tau::app::Effect;
@@ -235,18 +234,17 @@ fn the_screen_asks_for_a_file() {
     let asked = |screen: &mut Screen| {
         screen.keys("/export x.md<enter>");
         let ticket = screen.take_effects().into_iter().find_map(|effect| match effect {
-            Effect::Agent(AgentCommand::Inspect { ticket, wish: Wish::Source }) => Some(ticket),
+            Effect::Agent(AgentCommand::Query { ticket, query: Query::Source }) => Some(ticket),
             _ => None,
         });
         ticket.expect("the agent is asked where the session can be read")
     };
     let ticket = asked(&mut screen);
-    screen.agent(AgentEvent::Inspected { ticket, found: Err("nothing has been said".into()) });
-    assert!(text(&screen.draw()).contains("nothing has been said"));
-    let source = Source::Lines("the lines".into());
-    let found = Ok(serde_json::to_string(&source).unwrap());
+    screen.agent(AgentEvent::Answered { ticket, answer: Err("nothing to export".into()) });
+    assert!(text(&screen.draw()).contains("nothing to export"));
+    let source = SessionSource::Lines("the lines".into());
     let ticket = asked(&mut screen);
-    screen.agent(AgentEvent::Inspected { ticket, found });
+    screen.agent(AgentEvent::Answered { ticket, answer: Ok(QueryAnswer::Source(source.clone())) });
     let wanted = ShellRequest::Export { session: source, file: Some("x.md".into()) };
     let effects = screen.take_effects();
     assert!(
@@ -267,20 +265,20 @@ async fn a_session_in_memory_can_be_written_too() {
                 config.session =
                     Session::begin(broken.then_some(&*taken), &config.place.cwd, Some("mine".into()));
             });
-        let ask = AgentCommand::Inspect { ticket: 7, wish: Wish::Source };
+        let ask = AgentCommand::Query { ticket: 7, query: Query::Source };
         bench.send(ask.clone()).await;
         let found = async |bench: &mut Bench| {
-            let events = bench.until(|event| matches!(event, AgentEvent::Inspected { .. })).await;
-            let Some(AgentEvent::Inspected { ticket: 7, found }) = events.into_iter().last() else {
+            let events = bench.until(|event| matches!(event, AgentEvent::Answered { .. })).await;
+            let Some(AgentEvent::Answered { ticket: 7, answer }) = events.into_iter().last() else {
                 panic!()
             };
-            found
+            answer
         };
-        assert!(found(&mut bench).await.unwrap_err().contains("nothing has been said"));
+        assert!(found(&mut bench).await.unwrap_err().contains("nothing to export"));
         bench.prompt("the question").await;
         bench.settled().await;
         bench.send(ask).await;
-        let Source::Lines(lines) = serde_json::from_str(&found(&mut bench).await.unwrap()).unwrap() else {
+        let QueryAnswer::Source(SessionSource::Lines(lines)) = found(&mut bench).await.unwrap() else {
             panic!("it is in no file")
         };
         let session = Session::from_lines(&lines).unwrap();

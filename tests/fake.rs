@@ -10,10 +10,12 @@ use std::time::Duration;
 
 use futures_util::{StreamExt, stream};
 use serde_json::{Value, json};
-use tau::agent::engine::task::{AgentConfig, AgentHandle, Patience, SessionPlace, spawn};
+use tau::agent::engine::config::{AgentConfig, SessionPlace};
+use tau::agent::engine::task::{AgentHandle, spawn};
 use tau::agent::protocol::event::Delta;
 use tau::agent::protocol::message::{Block, Message, StopReason, ToolCall};
 use tau::agent::protocol::model::{Api, Model, ThinkingLevel};
+use tau::agent::protocol::run::RetryMode;
 use tau::agent::provider::{EventStream, Failure, FailureKind, ModelRequest, StreamEvent, Transport};
 use tau::agent::secrets::Secret;
 use tau::agent::session::{Session, SessionError};
@@ -250,10 +252,10 @@ pub fn config(transport: Arc<dyn Transport>, dir: &Path) -> AgentConfig {
         bash_timeout: None,
         find_model: Arc::new(|provider, id| (provider == "fake" && id != "gone").then(|| model(id))),
         max_retries: 3,
-        patience: Patience::Headless,
+        retry_mode: RetryMode::Headless,
         limits: Default::default(),
-        conduct: Default::default(),
-        room: Default::default(),
+        behavior: Default::default(),
+        compaction: Default::default(),
     }
 }
 

@@ -8,9 +8,9 @@ use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use serde_json::json;
-use tau::agent::engine::task::Patience;
 use tau::agent::protocol::message::Message;
 use tau::agent::protocol::model::{Api, Model};
+use tau::agent::protocol::run::RetryMode;
 use tau::agent::provider::direct::{Direct, IdleLimits};
 use tau::agent::provider::http::{Http, Network, ProxyChoice};
 use tau::agent::{AgentCommand, AgentEvent};
@@ -32,11 +32,11 @@ const SHORT: IdleLimits = IdleLimits {
 };
 
 /// An agent whose model is at `base_url`.
-fn bench(base_url: &str, network: Network, patience: Patience) -> Bench {
-    bench_within(SHORT, base_url, network, patience)
+fn bench(base_url: &str, network: Network, mode: RetryMode) -> Bench {
+    bench_within(SHORT, base_url, network, mode)
 }
 
-fn bench_within(limits: IdleLimits, base_url: &str, network: Network, patience: Patience) -> Bench {
+fn bench_within(limits: IdleLimits, base_url: &str, network: Network, mode: RetryMode) -> Bench {
     let model = Model {
         id: "m".into(),
         provider: "fake".into(),
@@ -46,7 +46,7 @@ fn bench_within(limits: IdleLimits, base_url: &str, network: Network, patience: 
     };
     Bench::with(Arc::new(Direct::new(Arc::new(Http::new(network)), limits)), |config| {
         config.model = Some(Arc::new(model));
-        config.patience = patience;
+        config.retry_mode = mode;
         config.max_retries = 2;
     })
 }
@@ -119,7 +119,7 @@ fn case(
 async fn check(cases: Vec<Case>) {
     let runs = cases.into_iter().map(|case| async move {
         let server = Server::start(case.acts).await;
-        let told = go(bench(&server.url(), direct(), Patience::Headless)).await;
+        let told = go(bench(&server.url(), direct(), RetryMode::Headless)).await;
         let name = case.name;
         assert_eq!(told.answers(), case.answers, "{name}: {}", told.words());
         assert!(told.words().contains(case.words), "{name}: {}", told.words());
@@ -225,7 +225,7 @@ async fn bodies_that_are_odd() {
     check(vec![
         case("one byte a read", [Act::Bytewise(stream(&spoken))], &["Stop größe 😀"], "", 1),
         case("a malformed chunk", [Act::Send(stream(&broken)), ok()], &["Error so far", "Stop ok"], "", 2),
-        case("an empty reply", [Act::Send(stream(END))], &["Stop"], "answered nothing", 1),
+        case("an empty answer", [Act::Send(stream(END)), ok()], &["Stop ok"], "empty answer", 2),
         case("unknown events", [Act::Send(stream(&strange))], &["Stop ok"], "", 1),
         case("gzip", [Act::Send(packed)], &["Stop ok"], "", 1),
         case("gzip cut", [Act::Send(cut), ok()], &["Error ok", "Stop ok"], "broke off", 2),
@@ -271,7 +271,7 @@ async fn an_argument_of_5_megabytes_arrives_whole() {
     }
     body += "data: {\"choices\":[{\"delta\":{},\"finish_reason\":\"tool_calls\"}]}\n\ndata: [DONE]\n\n";
     let server = Server::start(vec![Act::Send(stream(&body)), ok()]).await;
-    let bench = bench_within(IdleLimits::default(), &server.url(), direct(), Patience::Headless);
+    let bench = bench_within(IdleLimits::default(), &server.url(), direct(), RetryMode::Headless);
     let told = go(bench).await;
     assert_eq!(told.answers(), ["ToolUse [a]", "Stop ok"], "{}", told.words());
     let echoed = told.events.iter().find_map(|event| match event {
@@ -303,7 +303,7 @@ async fn addresses_that_lead_nowhere() {
     for (url, words) in
         [(refused.as_str(), closed.as_str()), ("http://no-such-host.invalid", "no-such-host.invalid")]
     {
-        let told = go(bench(url, direct(), Patience::Headless)).await;
+        let told = go(bench(url, direct(), RetryMode::Headless)).await;
         assert_eq!(told.answers(), ["Error"], "{url}");
         assert!(told.words().contains(&format!("cannot connect to {words}")), "{}", told.words());
         assert!(brief(&told.events).contains(&"retry 2".to_owned()), "it is tried again");
@@ -315,7 +315,7 @@ async fn a_redirect_takes_nothing_along() {
     let other = Server::start(vec![ok()]).await;
     let location = format!("location: {}/x\r\n", other.url());
     let server = Server::start(vec![Act::Send(answer("307 There", &location, b""))]).await;
-    let told = go(bench(&server.url(), direct(), Patience::Headless)).await;
+    let told = go(bench(&server.url(), direct(), RetryMode::Headless)).await;
     assert_eq!(told.answers(), ["Error"]);
     assert!(told.words().contains("redirects to"), "{}", told.words());
     assert_eq!((server.requests().len(), other.requests().len()), (1, 0));
@@ -326,7 +326,7 @@ async fn a_wait_is_never_none() {
     let past = "date: Sat, 21 Nov 2026 08:00:00 GMT\r\nretry-after: Sat, 21 Nov 2026 07:00:00 GMT\r\n";
     for header in ["retry-after: 0\r\n", "retry-after: -5\r\n", "retry-after-ms: 0\r\n", past] {
         let server = Server::start(vec![error("429 Slow", header, "slow")]).await;
-        let mut bench = bench(&server.url(), direct(), Patience::Headless);
+        let mut bench = bench(&server.url(), direct(), RetryMode::Headless);
         bench.prompt("go").await;
         let told = bench.until(|event| matches!(event, AgentEvent::AutoRetryStart { .. })).await;
         let Some(AgentEvent::AutoRetryStart { delay_ms, .. }) = told.last() else { panic!("{told:?}") };
@@ -337,7 +337,7 @@ async fn a_wait_is_never_none() {
 #[tokio::test]
 async fn a_long_wait_is_shown_and_can_be_ended() {
     let server = Server::start(vec![error("429 Slow", "retry-after: 7200\r\n", "quota")]).await;
-    let mut bench = bench(&server.url(), direct(), Patience::Interactive);
+    let mut bench = bench(&server.url(), direct(), RetryMode::Interactive);
     bench.prompt("go").await;
     let waits = bench.until(|event| matches!(event, AgentEvent::AutoRetryStart { .. })).await;
     let Some(AgentEvent::AutoRetryStart { delay_ms: 7_200_000, error_message, .. }) = waits.last() else {
@@ -354,7 +354,7 @@ async fn a_long_wait_is_shown_and_can_be_ended() {
 async fn silence_is_told_before_it_ends_the_request() {
     for (act, limit) in [(Act::Stall(Vec::new()), 2_000), (Act::Stall(stream(SAID)), 1_000)] {
         let server = Server::start(vec![act, ok()]).await;
-        let told = go(bench(&server.url(), direct(), Patience::Headless)).await;
+        let told = go(bench(&server.url(), direct(), RetryMode::Headless)).await;
         let stalls = told.events.iter().filter_map(|event| match event {
             AgentEvent::Stalled { idle_ms, limit_ms } => Some((*idle_ms, *limit_ms)),
             _ => None,
@@ -373,7 +373,7 @@ async fn silence_is_told_before_it_ends_the_request() {
 async fn a_proxy_is_used_as_it_is_set() {
     let proxy = Server::start(vec![ok()]).await;
     let network = Network { proxy: ProxyChoice::parse(&proxy.url()), ..Network::default() };
-    let told = go(bench("http://model.invalid/v1", network.clone(), Patience::Headless)).await;
+    let told = go(bench("http://model.invalid/v1", network.clone(), RetryMode::Headless)).await;
     assert_eq!(told.answers(), ["Stop ok"], "{}", told.words());
     let first = proxy.requests().remove(0);
     assert!(first.starts_with("POST http://model.invalid/v1/chat/completions HTTP/1.1\r\n"), "{first}");
@@ -381,7 +381,7 @@ async fn a_proxy_is_used_as_it_is_set() {
     // Through a tunnel the proxy learns the host and nothing else.
     let tunnel = Server::start(vec![Act::Send(answer("403 No", "", b""))]).await;
     let network = Network { proxy: ProxyChoice::parse(&tunnel.url()), ..network };
-    let told = go(bench("https://model.invalid/v1", network, Patience::Headless)).await;
+    let told = go(bench("https://model.invalid/v1", network, RetryMode::Headless)).await;
     assert_eq!(told.answers(), ["Error"]);
     let first = tunnel.requests().remove(0);
     assert!(first.starts_with("CONNECT model.invalid:443 ") && !first.contains("chat"), "{first}");
@@ -389,6 +389,6 @@ async fn a_proxy_is_used_as_it_is_set() {
     // A server on this machine is never asked through a proxy.
     let (near, proxy) = (Server::start(vec![ok()]).await, Server::start(vec![ok()]).await);
     let network = Network { proxy: ProxyChoice::parse(&proxy.url()), ..Network::default() };
-    assert_eq!(go(bench(&near.url(), network, Patience::Headless)).await.answers(), ["Stop ok"]);
+    assert_eq!(go(bench(&near.url(), network, RetryMode::Headless)).await.answers(), ["Stop ok"]);
     assert!(proxy.requests().is_empty());
 }

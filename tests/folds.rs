@@ -4,10 +4,12 @@ use std::sync::Arc;
 
 use tau::agent::AgentCommand;
 use tau::agent::AgentEvent;
-use tau::agent::protocol::command::{Parting, Queue, SessionCommand, Shown};
+use tau::agent::protocol::command::{BranchSummaryOptions, Queue, SessionCommand};
 use tau::agent::protocol::event::{Delta, SessionInfo};
 use tau::agent::protocol::message::{BashExecution, Message, StopReason};
+use tau::agent::protocol::query::{HistoryPage, Query, QueryAnswer};
 use tau::agent::session::outline::{Outline, OutlineRow, RowKind};
+use tau::agent::session::row::SessionRow;
 use tau::agent::session::row::SessionRow;
 use tau::agent::session::search::LastExchange;
 use tau::app::effect::{ShellReply, ShellRequest, Ticket};
@@ -295,20 +297,23 @@ fn esc_twice_opens_the_tree_and_a_choice_goes_there() {
     screen.keys("a<esc><backspace><esc>");
     assert!(commands(&screen.take_effects()).is_empty(), "something was typed between");
     screen.keys("<esc>");
-    assert_eq!(commands(&screen.take_effects()), [AgentCommand::Show { what: Shown::Tree }]);
+    assert_eq!(commands(&screen.take_effects()), [AgentCommand::Query { ticket: 0, query: Query::Outline }]);
     let row = |id: &str, parent, kind| OutlineRow { id: id.into(), parent, kind, ..OutlineRow::default() };
     let rows = vec![row("a", None, RowKind::User), row("b", Some(0), RowKind::Assistant)];
-    screen.agent(AgentEvent::TreeShown { outline: Outline { rows, leaf: Some(1) } });
+    screen.agent(AgentEvent::Answered {
+        ticket: 0,
+        answer: Ok(QueryAnswer::Outline(Outline { rows, leaf: Some(1) })),
+    });
     screen.keys("<up><enter><down><enter>");
-    let summary = Some(Parting::default());
+    let summary = Some(BranchSummaryOptions::default());
     let go = SessionCommand::GoTo { entry_id: "a".into(), summary };
     assert_eq!(commands(&screen.take_effects()), [AgentCommand::Session(go)]);
     assert!(screen.model().overlays.is_empty());
-    screen.agent(AgentEvent::SummingUp { on: true });
+    screen.agent(AgentEvent::BranchSummary { running: true });
     assert!(text(&screen.draw()).contains("summing up the branch"));
     screen.keys("<esc>");
     assert!(commands(&screen.take_effects()).contains(&AgentCommand::Abort));
-    screen.agent(AgentEvent::SummingUp { on: false });
+    screen.agent(AgentEvent::BranchSummary { running: false });
     screen.agent(AgentEvent::QueueReturned { texts: vec!["once more".into()], images: Vec::new() });
     assert_eq!(screen.model().composer.text(), "once more");
 }
@@ -385,7 +390,8 @@ fn a_session_has_its_beginning_as_its_title_until_it_has_a_name() {
     opened(&mut screen, vec![user("from the middle")]);
     let mut earlier = |messages: Vec<Message>, left| {
         let messages = messages.into_iter().map(Arc::new).collect();
-        screen.agent(AgentEvent::EarlierShown { messages, titles: Default::default(), left, failed: None });
+        let page = HistoryPage { messages, left, ..HistoryPage::default() };
+        screen.agent(AgentEvent::Answered { ticket: 0, answer: Ok(QueryAnswer::HistoryPage(page)) });
         title(&screen)
     };
     assert_eq!(earlier(Vec::new(), Some(9)), place, "it is in what was not read");

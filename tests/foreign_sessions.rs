@@ -7,9 +7,9 @@ use std::fs;
 use std::path::Path;
 
 use serde::Deserialize;
-use serde_json::{Value, json};
-use tau::agent::protocol::command::Wish;
+use serde_json::Value;
 use tau::agent::protocol::message::{Block, Message, UserContent};
+use tau::agent::protocol::query::{Query, QueryAnswer};
 use tau::agent::session::search::{last_exchange, search};
 use tau::agent::session::{ForkRange, Session};
 use tau::agent::{AgentCommand, AgentEvent};
@@ -123,12 +123,13 @@ async fn what_it_used_for_other_things_counts() {
     let path = folder.file(LINES);
     let mut bench =
         Bench::with(Player::new(Vec::new()), |config| config.session = Session::open(&path).unwrap());
-    bench.send(AgentCommand::Inspect { ticket: 1, wish: Wish::Stats }).await;
-    let events = bench.until(|event| matches!(event, AgentEvent::Inspected { .. })).await;
-    let Some(AgentEvent::Inspected { found: Ok(stats), .. }) = events.last() else { panic!("{events:?}") };
-    let tokens = serde_json::from_str::<Value>(stats).unwrap()["tokens"].clone();
+    bench.send(AgentCommand::Query { ticket: 1, query: Query::Stats }).await;
+    let events = bench.until(|event| matches!(event, AgentEvent::Answered { .. })).await;
+    let Some(AgentEvent::Answered { answer: Ok(QueryAnswer::Stats(stats)), .. }) = events.last() else {
+        panic!("{events:?}")
+    };
     // Eight answers, a summary of a branch, one of what was compacted, and the warming of a cache.
-    assert_eq!((&tokens["input"], &tokens["output"]), (&json!(8 * 100 + 9 + 3 + 5), &json!(8 * 20 + 9 + 3)));
+    assert_eq!((stats.usage.input, stats.usage.output), (8 * 100 + 9 + 3 + 5, 8 * 20 + 9 + 3));
 }
 
 /// Other programs write JSON with blanks, and fields in another order.

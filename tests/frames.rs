@@ -6,7 +6,9 @@ use serde_json::json;
 use tau::agent::AgentEvent;
 use tau::agent::protocol::event::{Delta, NoticeLevel};
 use tau::agent::protocol::message::{Block, StopReason};
+use tau::agent::protocol::query::QueryAnswer;
 use tau::agent::session::outline::{Outline, OutlineRow, RowKind};
+use tau::agent::session::row::SessionRow;
 use tau::agent::session::row::SessionRow;
 use tau::agent::session::search::LastExchange;
 use tau::app::boot::Boot;
@@ -296,7 +298,7 @@ fn outline() -> Outline {
 fn session_tree() {
     let mut screen = Screen::new();
     screen.keys("/tree<enter>");
-    screen.agent(AgentEvent::TreeShown { outline: outline() });
+    screen.agent(AgentEvent::Answered { ticket: 0, answer: Ok(QueryAnswer::Outline(outline())) });
     screen.keys("<ctrl+t><up><up>");
     frames(&mut screen, "tree");
     screen.keys("<enter><down>");
@@ -316,7 +318,7 @@ fn session_tree() {
 fn fork_picker() {
     let mut screen = Screen::new();
     screen.keys("/fork<enter>");
-    screen.agent(AgentEvent::TreeShown { outline: outline() });
+    screen.agent(AgentEvent::Answered { ticket: 0, answer: Ok(QueryAnswer::Outline(outline())) });
     crate::harness::frame(&mut screen, "fork", 80, 24);
 }
 

@@ -8,6 +8,7 @@ use std::sync::Arc;
 use tau::agent::AgentEvent;
 use tau::agent::protocol::event::{Delta, NoticeLevel, Question};
 use tau::agent::protocol::message::{BashExecution, Block, StopReason};
+use tau::agent::protocol::query::{HistoryPage, QueryAnswer};
 use tau::agent::session::outline::{Outline, OutlineRow, RowKind};
 use tau::agent::session::search::LastExchange;
 use tau::app::effect::{ShellReply, Ticket};
@@ -204,12 +205,13 @@ fn outline(dice: &mut Dice) -> Outline {
 fn earlier(dice: &mut Dice, id: String, text: String) -> AgentEvent {
     let calls = vec![Block::text(&text), Block::ToolCall(call(&id, "read", serde_json::json!({})))];
     let (person, model) = (Arc::new(user(&text)), Arc::new(assistant(calls, StopReason::Aborted)));
-    AgentEvent::EarlierShown {
+    let page = HistoryPage {
         messages: std::iter::repeat_n([person, model], dice.below(40)).flatten().collect(),
         titles: Default::default(),
         left: (dice.below(3) > 0).then(|| dice.below(2_000) as u64),
         failed: (dice.below(4) == 0).then_some(text),
-    }
+    };
+    AgentEvent::Answered { ticket: 0, answer: Ok(QueryAnswer::HistoryPage(page)) }
 }
 
 fn event(dice: &mut Dice) -> AgentEvent {
@@ -218,8 +220,8 @@ fn event(dice: &mut Dice) -> AgentEvent {
     let text = dice.pick(TEXTS).to_string();
     match dice.below(26) {
         24 | 25 => earlier(dice, id, text),
-        22 => AgentEvent::TreeShown { outline: outline(dice) },
-        23 => AgentEvent::SummingUp { on: dice.below(2) == 0 },
+        22 => AgentEvent::Answered { ticket: 0, answer: Ok(QueryAnswer::Outline(outline(dice))) },
+        23 => AgentEvent::BranchSummary { running: dice.below(2) == 0 },
         0 => AgentEvent::AgentStart,
         1 => AgentEvent::AgentSettled { aborted: false },
         2 => AgentEvent::MessageStart { message: Arc::new(user(&text)) },

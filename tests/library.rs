@@ -10,12 +10,13 @@ use std::time::Duration;
 
 use serde_json::{Value, json};
 use tau::agent::api::{Agent, AgentBuilder, AgentError, CodingAgent, KeyFn};
-use tau::agent::engine::behavior::{Hooks, QueueMode, SteerMode};
+use tau::agent::engine::hooks::Hooks;
 use tau::agent::protocol::attachment::Attachment;
 use tau::agent::protocol::command::{AgentCommand, Queue};
 use tau::agent::protocol::event::AgentEvent;
 use tau::agent::protocol::message::{Block, Message, StopReason, UserContent, UserMessage};
 use tau::agent::protocol::model::{Model, ThinkingLevel};
+use tau::agent::protocol::run::{QueueMode, SteerMode};
 use tau::agent::provider::ModelRequest;
 use tau::agent::secrets::Secret;
 use tau::tools::{Content, Toolbox};
@@ -85,7 +86,7 @@ async fn a_run_gives_its_answer_and_every_subscriber_the_same_events() {
         told.1.push(event);
     }
     assert_eq!(told.0, told.1);
-    assert!(!told.0.iter().any(|event| matches!(event, AgentEvent::Marked { .. })));
+    assert!(!told.0.iter().any(|event| matches!(event, AgentEvent::Answered { .. })));
     assert_eq!(told.0.last(), Some(&AgentEvent::Stopped));
     assert_eq!(agent.prompt("more", []).await, Err(AgentError::Ended));
     assert_eq!(agent.subscribe().recv().await, None);
@@ -250,7 +251,7 @@ async fn the_conversation_can_be_changed() {
 async fn check_steering(mode: SteerMode, expected: &[&str]) {
     let nap = |id| Call(id, "nap", json!({ "ms": 150 }));
     let player = Player::new(vec![vec![nap("a"), nap("b"), Call("c", "look", json!({ "ms": 1 })), USE]]);
-    let agent = builder(&player).conduct(|conduct| conduct.steer = mode).start();
+    let agent = builder(&player).behavior(|behavior| behavior.steer = mode).start();
     agent.prompt("go", []).await.unwrap();
     until(&agent, |state| state.pending_calls.contains("a")).await;
     agent.steer("stop that", []).await.unwrap();
@@ -306,11 +307,11 @@ async fn what_cannot_begin_is_refused() {
         Err(AgentError::Refused(text)) => assert!(text.contains(why), "{text}"),
         other => panic!("{other:?}"),
     };
-    refused(agent.continue_().await, "nothing to go on from");
+    refused(agent.continue_().await, "nothing to continue from");
     agent.run("a").await.unwrap();
-    refused(agent.continue_().await, "nothing to go on from");
+    refused(agent.continue_().await, "nothing to continue from");
     agent.prompt("b", []).await.unwrap();
-    refused(agent.continue_().await, "working already");
+    refused(agent.continue_().await, "already running");
     let headless = Agent::builder().transport(Shared(player)).start();
     refused(headless.prompt("c", []).await, "no model");
 }

@@ -13,10 +13,10 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use serde_json::{Value, json};
-use tau::agent::engine::task::{AgentConfig, spawn};
-use tau::agent::protocol::event::Source;
+use tau::agent::engine::{config::AgentConfig, task::spawn};
 use tau::agent::protocol::message::StopReason;
 use tau::agent::protocol::model::Model;
+use tau::agent::protocol::query::SessionSource;
 use tau::agent::provider::{FailureKind, Transport};
 use tau::cli::exit::Exit;
 use tau::cli::rpc::state::RpcEvents;
@@ -55,10 +55,10 @@ impl Models for Shelf {
         model.provider == "fake"
     }
 
-    fn export(&self, session: &Source, dir: &Path, file: Option<&Path>) -> Result<PathBuf, String> {
+    fn export(&self, session: &SessionSource, dir: &Path, file: Option<&Path>) -> Result<PathBuf, String> {
         match session {
-            Source::File(path) => assert!(path.starts_with(dir), "{path:?}"),
-            Source::Lines(lines) => assert!(lines.starts_with("{\"type\":\"session\""), "{lines}"),
+            SessionSource::File(path) => assert!(path.starts_with(dir), "{path:?}"),
+            SessionSource::Lines(lines) => assert!(lines.starts_with("{\"type\":\"session\""), "{lines}"),
         }
         Ok(file.unwrap_or(Path::new("session.html")).to_owned())
     }

@@ -11,9 +11,10 @@ use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex};
 
 use serde_json::json;
-use tau::agent::protocol::command::{SessionCommand, When as Told};
+use tau::agent::protocol::command::SessionCommand;
 use tau::agent::protocol::event::NoticeLevel;
 use tau::agent::protocol::message::{Message, StopReason};
+use tau::agent::protocol::query::Query;
 use tau::agent::session::Session;
 use tau::agent::session::disk::Disk;
 use tau::agent::settings::private_files::open_with;
@@ -432,7 +433,7 @@ fn check_notices(events: &[AgentEvent], expected: bool, what: &str) {
     });
     let notices: Vec<&String> = notices.collect();
     assert_eq!(!notices.is_empty(), expected, "{what}: {notices:?}");
-    let cannot = notices.iter().filter(|text| text.contains("cannot be written")).count();
+    let cannot = notices.iter().filter(|text| text.contains("cannot save the session")).count();
     assert!(cannot <= 1 && notices.len() <= 3, "{what}: {notices:?}");
 }
 
@@ -475,8 +476,8 @@ async fn who_leaves_a_session_that_could_not_be_written_is_told() {
         bench.prompt("go").await;
         bench.settled().await;
         bench.send(AgentCommand::Session(SessionCommand::New)).await;
-        bench.send(AgentCommand::Mark { id: "m".into(), when: Told::Idle }).await;
-        let events = bench.until(|event| matches!(event, AgentEvent::Marked { .. })).await;
+        bench.send(AgentCommand::Query { ticket: 1, query: Query::Idle }).await;
+        let events = bench.until(|event| matches!(event, AgentEvent::Answered { .. })).await;
         let at = |wanted: &dyn Fn(&AgentEvent) -> bool| events.iter().position(wanted);
         let opened = at(&|event| matches!(event, AgentEvent::SessionOpened { .. }));
         let said = at(&|event| matches!(event, AgentEvent::Notice { text, .. } if text.contains("was left")));

@@ -75,7 +75,8 @@ async fn lenient_matches_are_said_and_leave_equal_lines_alone() {
     let trailing = note("ignoring trailing space", "1 line");
     check("a  \nb\t\nc\n", "a\nb\nc\n", "a\nB\nc\n", "a  \nB\nc\n", &trailing).await;
     check("a\nb", "a\nb\n", "a\nB\n", "a\nB", &trailing).await;
-    let indented = note("ignoring indentation, and the new text was re-indented to match the file", "2 lines");
+    let indented =
+        note("ignoring indentation, and the new text was re-indented to match the file", "2 lines");
     check(
         "fn f() {\n        if x {\n            y();\n        }\n}\n",
         "if x {\n    y();\n}",

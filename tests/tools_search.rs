@@ -179,10 +179,7 @@ async fn answers_are_bounded_and_the_same_every_time() {
         json!({"pattern": "needle", "context": 2, "limit": 7}),
     ] {
         let (first, whole) = split(&bench.text("grep", args.clone()).await);
-        assert!(
-            first.len() < 50 * 1024 && first.contains("of 3000 matches; narrow"),
-            "{first:.200}"
-        );
+        assert!(first.len() < 50 * 1024 && first.contains("of 3000 matches; narrow"), "{first:.200}");
         assert_eq!(whole.unwrap().matches(":needle").count(), 3_000);
         let paths: Vec<&str> =
             first.lines().filter(|line| line.starts_with('d')).filter_map(|line| line.get(..11)).collect();

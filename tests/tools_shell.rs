@@ -149,7 +149,8 @@ async fn endless_output_is_ended_by_the_timeout_in_bounded_memory() {
     assert!(started.elapsed() < Duration::from_secs(4));
     let ToolError::Refused { message, details } = error else { panic!("{error}") };
     assert!(
-        message.ends_with("\ntimed out after 1 s and was killed; set a longer `timeout` if it needs more time"),
+        message
+            .ends_with("\ntimed out after 1 s and was killed; set a longer `timeout` if it needs more time"),
         "{message:.200}"
     );
     assert!(message.len() < 50 * 1024 && terminal(&details).signal.is_some());
@@ -163,7 +164,10 @@ async fn a_background_child_that_holds_the_pipe_is_named_and_goes_on() {
     let started = Instant::now();
     let text = bench.text("bash", json!({"command": command})).await;
     assert!(started.elapsed() < Duration::from_millis(2_500), "{:?}", started.elapsed());
-    assert!(text.starts_with("now\nprocess ") && text.contains("is still running in the background"), "{text}");
+    assert!(
+        text.starts_with("now\nprocess ") && text.contains("is still running in the background"),
+        "{text}"
+    );
     let (_, path) = text.split_once("later output goes to ").unwrap();
     let path = Path::new(path.lines().next().unwrap()).to_path_buf();
     while !fs::read_to_string(&path).unwrap().ends_with("later\n") {

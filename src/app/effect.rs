@@ -10,8 +10,8 @@ use std::sync::Arc;
 use serde::{Deserialize, Serialize};
 
 use crate::agent::AgentCommand;
-use crate::agent::protocol::event::Source;
 use crate::agent::protocol::model::Model as AiModel;
+use crate::agent::protocol::query::SessionSource;
 use crate::agent::session::row::SessionRow;
 use crate::agent::session::search::LastExchange;
 use crate::agent::settings::folder::Folder;
@@ -19,6 +19,9 @@ use crate::agent::settings::folder::Folder;
 /// Names a request that is under way.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 pub struct Ticket(pub u64);
+
+/// The ticket of a query whose answer is used whoever asked.
+pub const NO_TICKET: u64 = 0;
 
 /// A request to the outside.
 #[derive(Clone, Debug, PartialEq)]
@@ -89,7 +92,7 @@ pub enum ShellRequest {
     /// [`ShellReply::Applied`].
     Trust { root: PathBuf, trusted: bool },
     /// Write a session to a file, named after it when none is named: [`ShellReply::Done`].
-    Export { session: Source, file: Option<PathBuf> },
+    Export { session: SessionSource, file: Option<PathBuf> },
     /// Read a picture for the model: [`ShellReply::Picture`].
     Picture { path: PathBuf },
 }

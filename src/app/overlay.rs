@@ -7,7 +7,7 @@ use super::picker::Picker;
 use super::printable::Printable;
 use super::tree::TreeView;
 use super::trust::TrustView;
-use crate::agent::protocol::command::Answer;
+use crate::agent::protocol::command::QuestionAnswer;
 use crate::agent::protocol::event::Question;
 
 /// What an overlay or the composer answers to a key.
@@ -85,17 +85,19 @@ pub fn options(question: &Question) -> Vec<String> {
 }
 
 /// The answer to a key while the agent asks.
-pub fn asked_key(question: &Question, selected: &mut usize, key: Key) -> KeyOutcome<Answer> {
+pub fn asked_key(question: &Question, selected: &mut usize, key: Key) -> KeyOutcome<QuestionAnswer> {
     let options = options(question);
     match (key.code, key.mods) {
-        (KeyCode::Esc, _) | (KeyCode::Char('c'), Mods::CTRL) => return KeyOutcome::Done(Answer::Cancelled),
+        (KeyCode::Esc, _) | (KeyCode::Char('c'), Mods::CTRL) => {
+            return KeyOutcome::Done(QuestionAnswer::Cancelled);
+        }
         (KeyCode::Up, _) => *selected = selected.saturating_sub(1),
         (KeyCode::Down, _) => *selected = (*selected + 1).min(options.len().saturating_sub(1)),
         (KeyCode::Enter, _) => {
             return KeyOutcome::Done(match question {
-                Question::Confirm { .. } => Answer::Confirmed(*selected == 0),
+                Question::Confirm { .. } => QuestionAnswer::Confirmed(*selected == 0),
                 Question::Select { .. } => {
-                    options.get(*selected).cloned().map_or(Answer::Cancelled, Answer::Value)
+                    options.get(*selected).cloned().map_or(QuestionAnswer::Cancelled, QuestionAnswer::Value)
                 }
             });
         }

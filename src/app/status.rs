@@ -8,6 +8,7 @@ use super::printable::Printable;
 use crate::agent::protocol::event::{AgentEvent, CompactionReason, Delta, SessionInfo};
 use crate::agent::protocol::message::{Message, StopReason, Usage};
 use crate::agent::protocol::model::{Api, Model as AiModel, ThinkingLevel};
+use crate::agent::protocol::query::{HistoryPage, QueryAnswer};
 
 /// Characters of a title at most.
 const TITLE: usize = 60;
@@ -87,9 +88,9 @@ impl Status {
             AgentEvent::CompactionStart { reason: CompactionReason::Manual } => {
                 self.begin(Activity::Compacting, now);
             }
-            AgentEvent::SummingUp { on: true } => self.begin(Activity::SummingUp, now),
+            AgentEvent::BranchSummary { running: true } => self.begin(Activity::SummingUp, now),
             AgentEvent::CompactionEnd { reason: CompactionReason::Manual, .. }
-            | AgentEvent::SummingUp { on: false } => self.run = None,
+            | AgentEvent::BranchSummary { running: false } => self.run = None,
             AgentEvent::SessionOpened { session, messages, .. } => self.open(session, messages),
             AgentEvent::SessionInfoChanged { name } => self.session.name.clone_from(name),
             AgentEvent::ModelChanged { model } => self.model = Some(Arc::clone(model)),
@@ -98,7 +99,9 @@ impl Status {
                 self.steering = steering.iter().map(|text| Printable::line(text)).collect();
                 self.follow_up = follow_up.iter().map(|text| Printable::line(text)).collect();
             }
-            AgentEvent::EarlierShown { messages, left, .. } => {
+            AgentEvent::HistoryAvailable { .. } => self.began = None,
+            AgentEvent::Answered { answer: Ok(QueryAnswer::HistoryPage(page)), .. } => {
+                let HistoryPage { messages, left, .. } = page;
                 match (left, messages.first()) {
                     // What was told first is from the middle of the session.
                     (Some(_), _) => self.began = None,

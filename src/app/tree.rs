@@ -11,7 +11,7 @@ use super::key::{Key, KeyCode, Mods};
 use super::line_edit::LineEdit;
 use super::overlay::KeyOutcome;
 use super::time_format::Times;
-use crate::agent::protocol::command::Parting;
+use crate::agent::protocol::command::BranchSummaryOptions;
 use crate::agent::session::outline::{Outline, OutlineRow, RowKind};
 pub use filter::TreeFilter;
 
@@ -53,7 +53,7 @@ pub const WAYS: [&str; 3] = [
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum TreeChoice {
     /// Go on from this entry.
-    Go { entry_id: String, summary: Option<Parting> },
+    Go { entry_id: String, summary: Option<BranchSummaryOptions> },
     /// Begin a session with what stands before this message.
     Fork { entry_id: String },
     /// Label the entry; the tree stays open.
@@ -239,7 +239,7 @@ impl TreeView {
             (KeyCode::Up, _) => way.saturating_sub(1),
             (KeyCode::Down, _) => (way + 1).min(WAYS.len() - 1),
             (KeyCode::Enter, _) if way == 0 => return self.go(None),
-            (KeyCode::Enter, _) if way == 1 => return self.go(Some(Parting::default())),
+            (KeyCode::Enter, _) if way == 1 => return self.go(Some(BranchSummaryOptions::default())),
             (KeyCode::Enter, _) => {
                 self.step = TreeStep::Wish(LineEdit::default());
                 return KeyOutcome::Handled;
@@ -258,7 +258,7 @@ impl TreeView {
             }
             (KeyCode::Enter, _) => {
                 let wish = Some(line.text().trim().to_owned()).filter(|wish| !wish.is_empty());
-                return self.go(Some(Parting { instructions: wish }));
+                return self.go(Some(BranchSummaryOptions { instructions: wish }));
             }
             _ => drop(line.key(key)),
         }
@@ -266,7 +266,7 @@ impl TreeView {
         KeyOutcome::Handled
     }
 
-    fn go(&self, summary: Option<Parting>) -> KeyOutcome<TreeChoice> {
+    fn go(&self, summary: Option<BranchSummaryOptions>) -> KeyOutcome<TreeChoice> {
         match self.selected_row() {
             Some(row) => KeyOutcome::Done(TreeChoice::Go { entry_id: row.id.clone(), summary }),
             None => KeyOutcome::Handled,
@@ -504,11 +504,11 @@ mod tests {
     #[test]
     fn a_choice_says_where_to_go_and_how() {
         let go = |summary| KeyOutcome::Done(TreeChoice::Go { entry_id: "c".into(), summary });
-        let wish = Some(Parting { instructions: Some("xy".into()) });
+        let wish = Some(BranchSummaryOptions { instructions: Some("xy".into()) });
         let cases = [
             ("enter", KeyOutcome::Done(TreeChoice::Here)),
             ("up up up enter enter", go(None)),
-            ("up up up enter down enter", go(Some(Parting::default()))),
+            ("up up up enter down enter", go(Some(BranchSummaryOptions::default()))),
             ("up up up enter down down enter x y enter", go(wish)),
             ("up up up enter esc enter esc", KeyOutcome::Handled),
             ("up up up ctrl+f", KeyOutcome::Done(TreeChoice::Fork { entry_id: "c".into() })),

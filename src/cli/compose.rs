@@ -17,10 +17,12 @@ use super::{prompts, sessions};
 use crate::agent::catalogue::{self, Catalogue};
 use crate::agent::context::prompt_source::{InstructionMode, PromptSource};
 use crate::agent::demo::{DemoTransport, Pace};
-use crate::agent::engine::behavior::{Conduct, Hooks, OnRepeat, Shelf, SteerMode};
-use crate::agent::engine::limits::Limits;
-use crate::agent::engine::task::{AgentConfig, Patience, SessionPlace};
+use crate::agent::engine::behavior::Behavior;
+use crate::agent::engine::config::{AgentConfig, SessionPlace};
+use crate::agent::engine::hooks::Hooks;
+use crate::agent::engine::tool_registry::ToolRegistry;
 use crate::agent::protocol::model::{Model, ThinkingLevel};
+use crate::agent::protocol::run::{OnRepeat, RetryMode, RunLimits, SteerMode};
 use crate::agent::provider::FailureKind;
 use crate::agent::provider::key_refresh::KeyRefresh;
 use crate::agent::provider::scripted::Router;
@@ -276,25 +278,25 @@ impl Setup {
             bash_timeout: self.settings.bash_timeout,
             find_model: Arc::new(move |provider, id| catalogue.get(provider, id)),
             max_retries: RETRIES,
-            patience: match self.args.front(Terminals::here()) {
-                Front::Screen | Front::Rpc => Patience::Interactive,
-                Front::Print | Front::Json => Patience::Headless,
+            retry_mode: match self.args.front(Terminals::here()) {
+                Front::Screen | Front::Rpc => RetryMode::Interactive,
+                Front::Print | Front::Json => RetryMode::Headless,
             },
-            limits: Limits {
+            limits: RunLimits {
                 turns: self.args.max_turns,
                 dollars: self.args.max_cost,
                 // The front ends hold `--timeout`, since it is for all prompts together.
-                ..Limits::default()
+                ..RunLimits::default()
             },
-            conduct: self.conduct(),
-            room: self.settings.room(),
+            behavior: self.behavior(),
+            compaction: self.settings.room(),
         };
         Ok((config, prompt.notices))
     }
 
     /// On the RPC wire all calls of a turn are carried out before steering is looked at; only
     /// the person in front of a screen is asked anything.
-    fn conduct(&self) -> Conduct {
+    fn behavior(&self) -> Behavior {
         let source = Arc::clone(&self.source);
         let reread = move |cwd: &Path| {
             let mut source = source.lock().unwrap_or_else(PoisonError::into_inner);
@@ -302,7 +304,7 @@ impl Setup {
             source.read().text.into()
         };
         let front = self.args.front(Terminals::here());
-        Conduct {
+        Behavior {
             steer: match front {
                 Front::Rpc => SteerMode::AfterTurnCalls,
                 Front::Screen | Front::Print | Front::Json => SteerMode::SkipRemaining,
@@ -311,19 +313,19 @@ impl Setup {
                 Front::Screen => OnRepeat::Ask,
                 Front::Rpc | Front::Print | Front::Json => OnRepeat::Stop,
             },
-            hooks: Hooks::default().reread(reread),
-            shelf: self.shelf(),
-            ..Conduct::default()
+            hooks: Hooks::default().system_prompt(reread),
+            tools: self.tool_registry(),
+            ..Behavior::default()
         }
     }
 
     /// The tools that may be turned on later.
-    fn shelf(&self) -> Shelf {
-        let shelf = Shelf::default();
+    fn tool_registry(&self) -> ToolRegistry {
+        let registry = ToolRegistry::default();
         for tool in self.with_shell(Toolbox::all()).iter() {
-            shelf.put(Arc::clone(tool));
+            registry.register(Arc::clone(tool));
         }
-        shelf
+        registry
     }
 
     /// The tools that are on.

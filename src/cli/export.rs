@@ -13,7 +13,7 @@ use super::exit::Exit;
 use super::tui::terminal::plain;
 use super::{fail, say, sessions};
 use crate::agent::export::{Format, document, own_secrets};
-use crate::agent::protocol::event::Source;
+use crate::agent::protocol::query::SessionSource;
 use crate::agent::session::{Access, Session};
 use crate::agent::settings::auth::Keys;
 use crate::agent::settings::private_files::write_private;
@@ -65,7 +65,7 @@ fn work(args: &ExportArgs) -> Result<Exit, Refusal> {
     let root = known.settings.session_root(&known.paths);
     let session = sessions::file_of(&root, &args.session)?;
     let secrets = secrets(&known.keys);
-    let source = Source::File(session);
+    let source = SessionSource::File(session);
     if args.file.as_deref() == Some(Path::new("-")) {
         let session = read(&source).map_err(|text| Refusal { exit: Exit::Config, text })?;
         let document = document(&session, args.format.unwrap_or_default(), &secrets);
@@ -113,10 +113,10 @@ impl<'a> Place<'a> {
     }
 }
 
-fn read(source: &Source) -> Result<Session, String> {
+fn read(source: &SessionSource) -> Result<Session, String> {
     let session = match source {
-        Source::File(path) => Session::open_as(path, Access::Read),
-        Source::Lines(lines) => Session::from_lines(lines),
+        SessionSource::File(path) => Session::open_as(path, Access::Read),
+        SessionSource::Lines(lines) => Session::from_lines(lines),
     };
     session.map_err(|error| error.to_string())
 }
@@ -126,7 +126,7 @@ fn read(source: &Source) -> Result<Session, String> {
 /// # Errors
 /// A sentence that says what to do.
 pub(in crate::cli) fn write(
-    source: &Source,
+    source: &SessionSource,
     place: &Place<'_>,
     secrets: &[String],
 ) -> Result<(PathBuf, usize), String> {
@@ -139,7 +139,7 @@ pub(in crate::cli) fn write(
         }
     };
     let format = place.format.or_else(|| Format::of(&file)).ok_or(UNKNOWN)?;
-    if let Source::File(path) = source
+    if let SessionSource::File(path) = source
         && path.canonicalize().ok().is_some_and(|path| file.canonicalize().ok() == Some(path))
     {
         return Err(format!("{} is the session itself: name another file", file.display()));

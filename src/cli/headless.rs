@@ -14,8 +14,8 @@ use super::compose::{BadFile, Refusal, Setup};
 use super::exit::Exit;
 use super::signals::Signals;
 use super::{crash, fail, json, print, prompts, rpc};
+use crate::agent::engine::config::AgentConfig;
 use crate::agent::engine::task;
-use crate::agent::engine::task::AgentConfig;
 
 /// What is said when there is no prompt.
 const NOTHING: &str = "nothing to do: give a prompt as an argument or on standard input";

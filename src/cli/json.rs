@@ -20,11 +20,11 @@ use super::prompts::Prompt;
 use super::protocol;
 use super::rpc::lines::{LONGEST, Line, Lines};
 use super::signals::Caught;
-use crate::agent::engine::limits::RunEnd;
 use crate::agent::engine::task::AgentHandle;
-use crate::agent::protocol::command::{AgentCommand, Answer, Queue};
+use crate::agent::protocol::command::{AgentCommand, QuestionAnswer, Queue};
 use crate::agent::protocol::event::{AgentEvent, NoticeLevel};
 use crate::agent::protocol::message::{Message, StopReason};
+use crate::agent::protocol::run::RunEnd;
 use crate::agent::session::entry;
 
 /// An aborted run has this long to write its session and end its children.
@@ -309,7 +309,7 @@ impl<R: AsyncRead + Unpin, W: AsyncWrite + Unpin, S: AsyncFnMut() -> Caught> Wor
             }
             AgentEvent::Asked { id, .. } => {
                 (self.refused, self.error) = (true, Some("nobody can be asked".into()));
-                let answer = AgentCommand::Answer { id: id.clone(), answer: Answer::Cancelled };
+                let answer = AgentCommand::Answer { id: id.clone(), answer: QuestionAnswer::Cancelled };
                 let _ = self.handle.commands.try_send(answer);
             }
             _ => {}

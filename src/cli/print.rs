@@ -16,11 +16,11 @@ use super::exit::Exit;
 use super::progress::{BEAT, Progress};
 use super::prompts::Prompt;
 use super::signals::Caught;
-use crate::agent::engine::limits::RunEnd;
 use crate::agent::engine::task::AgentHandle;
-use crate::agent::protocol::command::{AgentCommand, Answer, Queue};
+use crate::agent::protocol::command::{AgentCommand, QuestionAnswer, Queue};
 use crate::agent::protocol::event::{AgentEvent, NoticeLevel, Question};
 use crate::agent::protocol::message::{AssistantMessage, Message, StopReason};
+use crate::agent::protocol::run::RunEnd;
 
 /// What to print, and how far to go.
 #[derive(Clone, Debug, Default)]
@@ -211,7 +211,7 @@ impl<S: AsyncFnMut() -> Caught> Print<S> {
         self.refused = true;
         let (Question::Select { title, .. } | Question::Confirm { title, .. }) = question;
         self.say(&format!("refused, since nobody can be asked: {title}"));
-        let answer = AgentCommand::Answer { id, answer: Answer::Cancelled };
+        let answer = AgentCommand::Answer { id, answer: QuestionAnswer::Cancelled };
         let _ = self.handle.commands.try_send(answer);
     }
 

@@ -67,12 +67,9 @@ pub fn event(event: &AgentEvent) -> Option<Value> {
         | AgentEvent::ModelChanged { .. }
         | AgentEvent::SessionOpened { .. }
         | AgentEvent::SessionRefused { .. }
-        | AgentEvent::Inspected { .. }
-        | AgentEvent::TreeShown { .. }
-        | AgentEvent::ContextShown { .. }
-        | AgentEvent::EarlierShown { .. }
-        | AgentEvent::SummingUp { .. }
-        | AgentEvent::Marked { .. }
+        | AgentEvent::Answered { .. }
+        | AgentEvent::HistoryAvailable { .. }
+        | AgentEvent::BranchSummary { .. }
         | AgentEvent::RunStopped { .. }
         | AgentEvent::QueueReturned { .. }
         | AgentEvent::Notice { .. }

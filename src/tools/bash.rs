@@ -96,7 +96,9 @@ fn check(args: &BashArgs, context: &ToolContext) -> Result<(), ToolError> {
         return Err(ToolError::aborted());
     }
     if args.command.trim().is_empty() || args.command.contains('\0') {
-        return Err(ToolError::refused("`command` is empty or contains a NUL character; pass a shell command"));
+        return Err(ToolError::refused(
+            "`command` is empty or contains a NUL character; pass a shell command",
+        ));
     }
     if args.command.len() > MAX_COMMAND {
         return Err(ToolError::refused(format!(
@@ -105,7 +107,10 @@ fn check(args: &BashArgs, context: &ToolContext) -> Result<(), ToolError> {
         )));
     }
     if !context.cwd.is_dir() {
-        return Err(ToolError::refused(format!("the working directory {} no longer exists", context.cwd.display())));
+        return Err(ToolError::refused(format!(
+            "the working directory {} no longer exists",
+            context.cwd.display()
+        )));
     }
     Ok(())
 }

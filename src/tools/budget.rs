@@ -116,10 +116,7 @@ impl<'a> FullResults<'a> {
             (Some(path), None) => format!("the full list, unsorted, is in {}", path.display()),
             (Some(path), Some(trouble)) => format!("part of the list is in {}: {trouble}", path.display()),
             (None, trouble) => {
-                format!(
-                    "the full list could not be saved: {}",
-                    trouble.as_deref().unwrap_or("no space left")
-                )
+                format!("the full list could not be saved: {}", trouble.as_deref().unwrap_or("no space left"))
             }
         }
     }

@@ -12,8 +12,7 @@ use std::path::Path;
 const QUOTE: &str = "$'";
 
 /// The line for an answer with quoted names in it.
-pub const NOTE: &str =
-    "[names in $'…' contain control characters or invalid UTF-8, escaped as in bash]\n";
+pub const NOTE: &str = "[names in $'…' contain control characters or invalid UTF-8, escaped as in bash]\n";
 
 /// The name or path, quoted if it has to be.
 pub fn shown(name: &OsStr) -> String {

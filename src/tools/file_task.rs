@@ -54,7 +54,9 @@ pub async fn run(
     work: impl FnOnce(&FileTask) -> Result<ToolOutput, ToolError> + Send + 'static,
 ) -> Result<ToolOutput, ToolError> {
     if given.trim().is_empty() || given.contains('\0') {
-        return Err(ToolError::refused("`path` is empty or contains a NUL character; pass the path of a file"));
+        return Err(ToolError::refused(
+            "`path` is empty or contains a NUL character; pass the path of a file",
+        ));
     }
     let cancel = context.cancel.clone();
     let wanted = cancel.child_token();
@@ -76,7 +78,9 @@ pub async fn run(
         answer = &mut thread => answer,
         () = cancel.cancelled(), if on_abort == OnAbort::Leave => return Err(ToolError::aborted()),
     };
-    answer.unwrap_or_else(|_| Err(ToolError::refused("the tool failed because of an internal error; try another approach")))
+    answer.unwrap_or_else(|_| {
+        Err(ToolError::refused("the tool failed because of an internal error; try another approach"))
+    })
 }
 
 async fn key_of(path: PathBuf) -> Result<PathBuf, ToolError> {

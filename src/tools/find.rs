@@ -114,9 +114,7 @@ fn is_folder(entry: &DirEntry) -> bool {
 
 /// The refusal of a glob that is none.
 pub(super) fn bad_glob(field: &str, error: &str) -> ToolError {
-    ToolError::refused(format!(
-        "`{field}`: {error}; escape a literal `[`, `{{`, `*` or `?` with a backslash"
-    ))
+    ToolError::refused(format!("`{field}`: {error}; escape a literal `[`, `{{`, `*` or `?` with a backslash"))
 }
 
 fn find(args: FindArgs, context: &ToolContext, wanted: &CancellationToken) -> Result<ToolOutput, ToolError> {

@@ -31,12 +31,7 @@ pub const TABLE: &[BuiltInTool] = &[
         is_default: true,
         make: make::<read::Read>,
     },
-    BuiltInTool {
-        name: "bash",
-        summary: "run a shell command",
-        is_default: true,
-        make: make::<bash::Bash>,
-    },
+    BuiltInTool { name: "bash", summary: "run a shell command", is_default: true, make: make::<bash::Bash> },
     BuiltInTool {
         name: "edit",
         summary: "replace text in a file",
@@ -55,12 +50,7 @@ pub const TABLE: &[BuiltInTool] = &[
         is_default: false,
         make: make::<grep::Grep>,
     },
-    BuiltInTool {
-        name: "find",
-        summary: "find files by name",
-        is_default: false,
-        make: make::<find::Find>,
-    },
+    BuiltInTool { name: "find", summary: "find files by name", is_default: false, make: make::<find::Find> },
     BuiltInTool { name: "ls", summary: "list a directory", is_default: false, make: make::<ls::Ls> },
 ];
 

@@ -58,7 +58,9 @@ fn write(task: &FileTask, content: &str) -> Result<ToolOutput, ToolError> {
     task.check_wanted()?;
     let given = &task.given;
     if given.ends_with('/') {
-        return Err(ToolError::refused(format!("{given} is the path of a directory; pass the path of a file")));
+        return Err(ToolError::refused(format!(
+            "{given} is the path of a directory; pass the path of a file"
+        )));
     }
     let (before, expected) = match fs::metadata(&task.path) {
         Ok(metadata) => (existing(task, &metadata)?, Expected::Version(Stamp::from(&metadata))),

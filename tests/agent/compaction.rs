@@ -1,11 +1,12 @@
 //! Making room: when it happens, what the model is told before and after, and how it fails.
 
+use tau::agent::context::compaction::SUMMARY_SYSTEM_PROMPT as SYSTEM;
 use tau::agent::context::compaction::size;
-use tau::agent::engine::compact::{Room, SYSTEM};
-use tau::agent::engine::task::AgentConfig;
+use tau::agent::engine::config::AgentConfig;
 use tau::agent::protocol::command::SessionCommand;
 use tau::agent::protocol::event::{CompactionReason, CompactionResult};
 use tau::agent::protocol::model::{Api, Model};
+use tau::agent::protocol::run::CompactionSettings;
 use tau::agent::provider::{ModelRequest, provider};
 use tau::agent::session::entry::Body;
 
@@ -22,7 +23,7 @@ fn long(tokens: usize) -> &'static str {
 fn small(config: &mut AgentConfig) {
     let model = Model::clone(&model("first"));
     config.model = Some(Arc::new(Model { context_window: 8_000, ..model }));
-    config.room = Room { keep: 800, ..Room::default() };
+    config.compaction = CompactionSettings { keep: 800, ..CompactionSettings::default() };
 }
 
 fn result(events: &[AgentEvent]) -> CompactionResult {
@@ -224,7 +225,7 @@ async fn two_tries_then_it_says_why() {
         ("broken", vec![vec![Fail(FailureKind::Network, Some(1))]; 4], "it broke", 4),
         ("too long a summary", vec![vec![Say(long(5_000)), STOP]; 2], "would still be about", 2),
         ("no key", vec![vec![Fail(FailureKind::Auth, None)]], "it broke", 1),
-        ("no words", vec![vec![Say("  "), STOP]; 2], "without a summary", 2),
+        ("no words", vec![vec![Say("  "), STOP]; 2], "an empty summary", 2),
     ];
     for (name, tries, why, count) in cases {
         let mut answers = vec![vec![Say("hello"), STOP]];
@@ -307,7 +308,7 @@ async fn switched_off_it_waits_for_the_person() {
     let answers = vec![vec![Say(long(5_000)), STOP], vec![Fail(FailureKind::Overflow, None)]];
     let mut bench = Bench::with(Player::new(answers), |config| {
         small(config);
-        config.room.auto = false;
+        config.compaction.auto = false;
     });
     bench.prompt("talk").await;
     bench.settled().await;
@@ -387,8 +388,8 @@ async fn the_prompt_is_made_anew_after_a_compaction_and_not_before() {
     ]);
     let mut bench = Bench::with(player.clone(), |config| {
         small(config);
-        let hooks = std::mem::take(&mut config.conduct.hooks);
-        config.conduct.hooks = hooks.reread(|_| "be brief, and use tabs".into());
+        let hooks = std::mem::take(&mut config.behavior.hooks);
+        config.behavior.hooks = hooks.system_prompt(|_| "be brief, and use tabs".into());
     });
     for text in ["first", "second"] {
         bench.prompt(text).await;

@@ -2,7 +2,7 @@
 
 use std::path::{Path, PathBuf};
 
-use tau::agent::protocol::command::Shown;
+use tau::agent::protocol::query::{HistoryPage, Query, QueryAnswer};
 use tau::agent::session::{Access, Session};
 
 use super::*;
@@ -32,22 +32,24 @@ fn begins(messages: &[Arc<Message>]) -> Vec<String> {
 
 /// What was told first, and what was left.
 async fn first(bench: &mut Bench) -> (Vec<Arc<Message>>, Option<u64>) {
-    let told = bench.until(|event| matches!(event, AgentEvent::EarlierShown { .. })).await;
-    let Some(AgentEvent::EarlierShown { messages, left, .. }) = told.last() else { panic!() };
-    assert!(messages.is_empty());
+    let told = bench.until(|event| matches!(event, AgentEvent::HistoryAvailable { .. })).await;
+    let Some(AgentEvent::HistoryAvailable { left }) = told.last() else { panic!() };
     match told.iter().rev().nth(1) {
-        Some(AgentEvent::SessionOpened { messages, .. }) => (messages.clone(), *left),
+        Some(AgentEvent::SessionOpened { messages, .. }) => (messages.clone(), Some(*left)),
         other => panic!("{other:?}"),
     }
 }
 
 /// One step back.
 async fn back(bench: &mut Bench) -> (Vec<Arc<Message>>, Option<u64>, Option<String>) {
-    bench.send(AgentCommand::Show { what: Shown::Earlier }).await;
-    let mut told = bench.until(|event| matches!(event, AgentEvent::EarlierShown { .. })).await;
+    bench.send(AgentCommand::Query { ticket: 1, query: Query::HistoryPage }).await;
+    let mut told = bench.until(|event| matches!(event, AgentEvent::Answered { ticket: 1, .. })).await;
     match told.pop() {
-        Some(AgentEvent::EarlierShown { messages, left, failed, .. }) => (messages, left, failed),
-        _ => panic!(),
+        Some(AgentEvent::Answered { answer: Ok(QueryAnswer::HistoryPage(page)), .. }) => {
+            let HistoryPage { messages, left, failed, .. } = page;
+            (messages, left, failed)
+        }
+        other => panic!("{other:?}"),
     }
 }
 
@@ -100,9 +102,11 @@ async fn it_works_in_the_middle_of_a_run_and_after_all_was_read_for_it() {
     assert_eq!(all.len(), count);
     bench.send(AgentCommand::Abort).await;
     assert!(brief(&bench.settled().await).contains(&"end assistant Aborted half".to_owned()));
-    bench.send(AgentCommand::Show { what: Shown::Tree }).await;
-    let told = bench.until(|event| matches!(event, AgentEvent::TreeShown { .. })).await;
-    let Some(AgentEvent::TreeShown { outline }) = told.last() else { panic!() };
+    bench.send(AgentCommand::Query { ticket: 2, query: Query::Outline }).await;
+    let told = bench.until(|event| matches!(event, AgentEvent::Answered { .. })).await;
+    let Some(AgentEvent::Answered { answer: Ok(QueryAnswer::Outline(outline)), .. }) = told.last() else {
+        panic!()
+    };
     let last = outline.rows.last().unwrap();
     let said = outline.rows.iter().filter(|row| row.text.starts_with("message")).count();
     assert_eq!((said, last.text.as_str()), (count, "half"));
@@ -159,12 +163,14 @@ async fn a_change_of_session_ends_it() {
     let (path, _) = large(dir.path(), 8);
     let mut bench = with_session(&path, Vec::new());
     first(&mut bench).await;
-    bench.send(AgentCommand::Show { what: Shown::Earlier }).await;
+    bench.send(AgentCommand::Query { ticket: 7, query: Query::HistoryPage }).await;
     bench.send(AgentCommand::Session(SessionCommand::New)).await;
-    bench.until(|event| matches!(event, AgentEvent::SessionOpened { .. })).await;
+    let told = bench.until(|event| matches!(event, AgentEvent::Answered { ticket: 7, .. })).await;
+    assert!(told.iter().any(|event| matches!(event, AgentEvent::SessionOpened { .. })));
+    assert!(matches!(told.last(), Some(AgentEvent::Answered { answer: Err(_), .. })), "{told:?}");
     // Asked too late: the new one has nothing before it.
     assert_eq!(back(&mut bench).await, (Vec::new(), None, None));
     bench.prompt("go").await;
     let told = bench.settled().await;
-    assert!(!told.iter().any(|event| matches!(event, AgentEvent::EarlierShown { .. })));
+    assert!(!told.iter().any(|event| matches!(event, AgentEvent::Answered { .. })));
 }

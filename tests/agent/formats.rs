@@ -1,7 +1,7 @@
 //! What is left of a conversation after compactions, as the servers of the four wire formats take it.
 
-use tau::agent::engine::compact::Room;
 use tau::agent::protocol::model::{Api, Model};
+use tau::agent::protocol::run::CompactionSettings;
 use tau::agent::provider::{ModelRequest, provider};
 
 use super::*;
@@ -136,7 +136,7 @@ async fn after_compactions_every_wire_format_takes_the_context() {
             let base_url = "http://localhost".into();
             config.model =
                 Some(Arc::new(Model { api, context_window: 8_000, max_tokens: 1_000, base_url, ..model }));
-            config.room = Room { keep: 800, ..Room::default() };
+            config.compaction = CompactionSettings { keep: 800, ..CompactionSettings::default() };
         });
         bench.prompt("hi").await;
         bench.settled().await;

@@ -56,7 +56,7 @@ async fn sessions_change_after_the_run_has_ended() {
     assert!(matches!(&restored, AgentEvent::ModelChanged { model } if model.id == "second"), "{restored:?}");
     let missing = bench.dir.path().join("none.jsonl");
     bench.send(AgentCommand::Session(SessionCommand::Open { path: missing })).await;
-    assert!(brief(&[bench.next().await])[0].starts_with("notice Error the session cannot be opened"));
+    assert!(brief(&[bench.next().await])[0].starts_with("notice Error cannot open the session"));
 }
 
 #[tokio::test]
@@ -93,7 +93,7 @@ async fn going_on_needs_something_to_go_on_from() {
     let mut bench = Bench::new(vec![vec![Say("half"), Hang], vec![Say("rest"), STOP]]);
     bench.send(AgentCommand::Continue).await;
     let events = bench.until(|event| matches!(event, AgentEvent::Notice { .. })).await;
-    assert_eq!(brief(&events), ["notice Warning there is nothing to go on from"]);
+    assert_eq!(brief(&events), ["notice Warning nothing to continue from"]);
     bench.prompt("go").await;
     bench.until(|event| matches!(event, AgentEvent::MessageUpdate { .. })).await;
     bench.send(AgentCommand::Abort).await;
@@ -119,7 +119,7 @@ async fn without_a_model_the_text_comes_back() {
     let mut bench = Bench::with(Player::new(Vec::new()), |config| config.model = None);
     bench.prompt("lost?").await;
     let events = bench.until(|event| matches!(event, AgentEvent::QueueReturned { .. })).await;
-    assert_eq!(brief(&events), ["notice Error no model is chosen", r#"returned ["lost?"]"#]);
+    assert_eq!(brief(&events), ["notice Error no model selected", r#"returned ["lost?"]"#]);
 }
 
 #[tokio::test]
@@ -132,7 +132,7 @@ async fn a_session_that_cannot_be_written_is_told_once_and_goes_on() {
     });
     bench.prompt("go").await;
     let events = brief(&bench.settled().await);
-    let told = events.iter().filter(|line| line.starts_with("notice Error the session cannot be written"));
+    let told = events.iter().filter(|line| line.starts_with("notice Error cannot save the session"));
     assert_eq!(told.count(), 1, "{events:?}");
     assert!(events.contains(&"end assistant Stop ok".to_owned()), "{events:?}");
 }
@@ -176,8 +176,8 @@ async fn the_prompt_is_that_of_the_directory_of_the_session() {
     std::fs::write(&path, format!("{header}\n{}\n", crate::sessions::line("a", None, "one"))).unwrap();
     let player = Player::new(Vec::new());
     let mut bench = Bench::with(player.clone(), |config| {
-        let hooks = std::mem::take(&mut config.conduct.hooks);
-        config.conduct.hooks = hooks.reread(|cwd| format!("in {}", cwd.display()).into());
+        let hooks = std::mem::take(&mut config.behavior.hooks);
+        config.behavior.hooks = hooks.system_prompt(|cwd| format!("in {}", cwd.display()).into());
     });
     let here = bench.dir.path().to_owned();
     let say = async |bench: &mut Bench, command: Option<SessionCommand>| {

@@ -1,16 +1,27 @@
-//! Going about in a session's tree, and opening sessions where there is a question.
+//! Moving within a session's tree, and opening sessions that need a question.
 
-use tau::agent::protocol::command::{Answer, Parting, Shown};
-use tau::agent::protocol::event::{Question, Weights};
+use tau::agent::protocol::command::{BranchSummaryOptions, QuestionAnswer};
+use tau::agent::protocol::event::Question;
+use tau::agent::protocol::message::Usage;
+use tau::agent::protocol::query::{ContextUsage, Query, QueryAnswer};
+use tau::agent::provider::StreamEvent;
+use tau::agent::provider::scripted::{Scripted, says};
 use tau::agent::session::outline::{Outline, RowKind};
 use tau::agent::session::{Access, Session};
 
 use super::*;
 
+async fn query(bench: &mut Bench, query: Query) -> QueryAnswer {
+    bench.send(AgentCommand::Query { ticket: 3, query }).await;
+    match bench.until(|event| matches!(event, AgentEvent::Answered { .. })).await.pop() {
+        Some(AgentEvent::Answered { ticket: 3, answer: Ok(answer) }) => answer,
+        other => panic!("{other:?}"),
+    }
+}
+
 async fn tree(bench: &mut Bench) -> Outline {
-    bench.send(AgentCommand::Show { what: Shown::Tree }).await;
-    match bench.until(|event| matches!(event, AgentEvent::TreeShown { .. })).await.pop() {
-        Some(AgentEvent::TreeShown { outline }) => outline,
+    match query(bench, Query::Outline).await {
+        QueryAnswer::Outline(outline) => outline,
         other => panic!("{other:?}"),
     }
 }
@@ -38,7 +49,7 @@ async fn start(answers: Vec<Vec<Step>>) -> Bench {
     bench
 }
 
-fn go_to(entry_id: &str, summary: Option<Parting>) -> AgentCommand {
+fn go_to(entry_id: &str, summary: Option<BranchSummaryOptions>) -> AgentCommand {
     AgentCommand::Session(SessionCommand::GoTo { entry_id: entry_id.to_owned(), summary })
 }
 
@@ -73,7 +84,10 @@ async fn the_tree_is_told_and_gone_about_in() {
     assert_eq!(messages.last().map(String::as_str), Some("assistant Stop two"));
     bench.send(go_to("nowhere", None)).await;
     let refused = bench.until(|event| matches!(event, AgentEvent::SessionRefused { .. })).await;
-    assert!(brief(&refused).contains(&"notice Error there is no entry nowhere".to_owned()), "{refused:?}");
+    assert!(
+        brief(&refused).contains(&"notice Error no entry nowhere in this session".to_owned()),
+        "{refused:?}"
+    );
 }
 
 #[tokio::test]
@@ -91,22 +105,22 @@ async fn a_branch_that_is_left_is_summed_up_if_wanted() {
         bench.settled().await;
     }
     let first = tree(&mut bench).await;
-    let parting = Some(Parting { instructions: Some("the tests above all".into()) });
-    bench.send(go_to(&row(&first, "second").id, parting.clone())).await;
+    let summary = Some(BranchSummaryOptions { instructions: Some("the tests above all".into()) });
+    bench.send(go_to(&row(&first, "second").id, summary.clone())).await;
     let messages = opened(&mut bench).await;
     assert_eq!(messages.len(), 3, "{messages:?}");
     {
         let requests = player.requests.lock().unwrap();
         let asked = serde_json::to_string(&requests.last().unwrap().messages).unwrap();
         assert!(asked.contains("second") && asked.contains("two") && asked.contains("the tests above all"));
-        assert!(!asked.contains("first"), "what stays is not summed up: {asked}");
+        assert!(!asked.contains("first"), "what stays is not summarized: {asked}");
     }
     let outline = tree(&mut bench).await;
-    let summary = row(&outline, "it led nowhere");
-    assert_eq!(summary.kind, RowKind::Branch);
-    assert_eq!(outline.rows[summary.parent.unwrap()].text, "one");
+    let written = row(&outline, "it led nowhere");
+    assert_eq!(written.kind, RowKind::Branch);
+    assert_eq!(outline.rows[written.parent.unwrap()].text, "one");
     // A summary that fails leaves everything as it was.
-    bench.send(go_to(&row(&first, "first").id, parting)).await;
+    bench.send(go_to(&row(&first, "first").id, summary)).await;
     bench.until(|event| matches!(event, AgentEvent::SessionRefused { .. })).await;
     assert_eq!(tree(&mut bench).await, outline);
     let (session, _dir) = bench.reopened().await.unwrap();
@@ -114,40 +128,57 @@ async fn a_branch_that_is_left_is_summed_up_if_wanted() {
 }
 
 #[tokio::test]
-async fn labels_stand_beside_the_conversation() {
+async fn labels_are_not_part_of_the_conversation() {
     let mut bench = start(vec![vec![Say("one"), STOP], vec![Say("two"), STOP]]).await;
     let id = row(&tree(&mut bench).await, "one").id.clone();
     bench.send(AgentCommand::Label { entry_id: id.clone(), label: Some(" a\n name ".into()) }).await;
-    let told = bench.until(|event| matches!(event, AgentEvent::TreeShown { .. })).await;
-    let Some(AgentEvent::TreeShown { outline }) = told.last() else { panic!() };
-    assert_eq!(row(outline, "one").label.as_deref(), Some("a name"));
+    let outline = tree(&mut bench).await;
+    assert_eq!(row(&outline, "one").label.as_deref(), Some("a name"));
     bench.prompt("third").await;
     bench.settled().await;
     let outline = tree(&mut bench).await;
     let third = row(&outline, "third");
     assert_eq!(outline.rows[third.parent.unwrap()].text, "two", "the label is on no branch");
     bench.send(AgentCommand::Label { entry_id: id, label: None }).await;
-    bench.until(|event| matches!(event, AgentEvent::TreeShown { .. })).await;
     assert_eq!(row(&tree(&mut bench).await, "one").label, None);
 }
 
 #[tokio::test]
-async fn what_fills_the_context_is_told_largest_first() {
+async fn what_fills_the_context_is_listed_largest_first() {
     let mut bench =
         Bench::new(vec![vec![Call("a", "echo", json!({"words": 900})), USE], vec![Say("ok"), STOP]]);
     bench.prompt("go").await;
     bench.settled().await;
-    bench.send(AgentCommand::Show { what: Shown::Context }).await;
-    let told = bench.until(|event| matches!(event, AgentEvent::ContextShown { .. })).await;
-    let Some(AgentEvent::ContextShown { weights: Weights { parts, total, .. } }) = told.last() else {
-        panic!()
-    };
+    let ContextUsage { parts, total, .. } = context_usage(&mut bench).await;
     assert_eq!((parts[0].name.as_str(), parts[0].count), ("results of echo", 1), "{parts:?}");
     assert!(parts.windows(2).all(|pair| pair[0].tokens >= pair[1].tokens), "{parts:?}");
-    assert_eq!(parts.iter().map(|part| part.tokens).sum::<u64>(), *total);
-    for name in ["system prompt", "descriptions of tools", "your messages", "answers and calls"] {
+    assert_eq!(parts.iter().map(|part| part.tokens).sum::<u64>(), total);
+    for name in ["system prompt", "tool descriptions", "your messages", "answers and tool calls"] {
         assert!(parts.iter().any(|part| part.name == name), "{name}: {parts:?}");
     }
+}
+
+async fn context_usage(bench: &mut Bench) -> ContextUsage {
+    match query(bench, Query::ContextUsage).await {
+        QueryAnswer::ContextUsage(usage) => usage,
+        other => panic!("{other:?}"),
+    }
+}
+
+/// The provider's count is not the sum of our estimates, but the rows still add up to the total.
+#[tokio::test]
+async fn the_parts_of_the_context_add_up_to_what_the_provider_counted() {
+    let mut answer = says("a short answer");
+    let usage = Usage { input: 4_321, output: 56, total_tokens: 4_377, ..Usage::default() };
+    answer.insert(0, StreamEvent::Usage(usage));
+    let mut bench = Bench::with(Player::new(Vec::new()), |config| {
+        config.transport = Arc::new(Scripted::new([answer]));
+    });
+    bench.prompt("go").await;
+    bench.settled().await;
+    let ContextUsage { parts, total, .. } = context_usage(&mut bench).await;
+    assert_eq!(total, 4_377);
+    assert_eq!(parts.iter().map(|part| part.tokens).sum::<u64>(), total, "{parts:?}");
 }
 
 /// A session of another tau, which is still open or in a directory that is gone.
@@ -165,7 +196,7 @@ async fn offered(bench: &mut Bench, path: &std::path::Path, choice: &str) -> Str
         panic!("{asked:?}")
     };
     let answer = options.iter().find(|option| option.starts_with(choice)).cloned();
-    let answer = answer.map_or(Answer::Cancelled, Answer::Value);
+    let answer = answer.map_or(QuestionAnswer::Cancelled, QuestionAnswer::Value);
     bench.send(AgentCommand::Answer { id: id.clone(), answer }).await;
     title.clone()
 }
@@ -177,17 +208,17 @@ async fn a_session_in_use_is_looked_at_and_goes_on_in_a_copy() {
     let path = theirs.info().file.clone().unwrap();
     let before = std::fs::read(&path).unwrap();
     bench.until(|event| matches!(event, AgentEvent::ThinkingLevelChanged { .. })).await;
-    let title = offered(&mut bench, &path, "look").await;
+    let title = offered(&mut bench, &path, "Open read-only").await;
     let process = format!("process {}", std::process::id());
     assert!(title.contains("in use by another tau") && title.contains(&process), "{title}");
     assert_eq!(opened(&mut bench).await, ["user theirs"]);
     bench.prompt("mine").await;
     let events = bench.settled().await;
-    assert!(brief(&events).iter().any(|line| line.contains("this goes on in a copy")), "{events:?}");
+    assert!(brief(&events).iter().any(|line| line.contains("continuing in a copy")), "{events:?}");
     assert_eq!(std::fs::read(&path).unwrap(), before, "theirs is as it was");
     let copy = Session::open_as(&files(&bench.dir)[0], Access::Read).unwrap();
     assert_eq!(crate::sessions::texts(&copy), ["user:theirs", "user:mine", "assistant:here"]);
-    offered(&mut bench, &path, "fork").await;
+    offered(&mut bench, &path, "Fork").await;
     assert_eq!(opened(&mut bench).await, ["user theirs"]);
     offered(&mut bench, &path, "nothing of this").await;
     assert_eq!(tree(&mut bench).await.rows.iter().filter(|row| row.text == "theirs").count(), 1);
@@ -200,12 +231,12 @@ async fn a_session_whose_directory_is_gone_is_offered() {
     let gone = bench.dir.path().join("gone");
     let path = other(&bench, &gone).info().file.clone().unwrap();
     bench.until(|event| matches!(event, AgentEvent::ThinkingLevelChanged { .. })).await;
-    let title = offered(&mut bench, &path, "fork").await;
-    assert!(title.contains(&format!("{}, is gone", gone.display())), "{title}");
+    let title = offered(&mut bench, &path, "Fork").await;
+    assert!(title.contains(&format!("{}, no longer exists", gone.display())), "{title}");
     let told = bench.until(|event| matches!(event, AgentEvent::SessionOpened { .. })).await;
     let Some(AgentEvent::SessionOpened { session, messages, .. }) = told.last() else { panic!() };
     assert_eq!((session.cwd.as_path(), messages.len()), (bench.dir.path(), 1));
-    offered(&mut bench, &path, "go on").await;
+    offered(&mut bench, &path, "Continue").await;
     let told = bench.until(|event| matches!(event, AgentEvent::SessionOpened { .. })).await;
     let Some(AgentEvent::SessionOpened { session, .. }) = told.last() else { panic!() };
     assert_eq!((&session.cwd, session.file.as_ref()), (&gone, Some(&path)));

@@ -57,7 +57,7 @@ async fn a_handshake_that_fails_names_the_host() {
             let _ = socket.write_all(b"HTTP/1.1 400 Bad Request\r\n\r\n");
         }
     });
-    let told = go(bench(&format!("https://{address}"), direct(), Patience::Headless)).await;
+    let told = go(bench(&format!("https://{address}"), direct(), RetryMode::Headless)).await;
     assert_eq!(told.answers(), ["Error"]);
     assert!(told.words().contains(&format!("cannot connect to {address}")), "{}", told.words());
 }
@@ -83,19 +83,19 @@ async fn the_way_to_an_app_server_is_made_like_any_other() {
 #[tokio::test]
 async fn an_authority_of_ones_own_is_trusted_when_it_is_set() {
     let url = server();
-    let told = go(bench(&url, direct(), Patience::Headless)).await;
+    let told = go(bench(&url, direct(), RetryMode::Headless)).await;
     assert_eq!(told.answers(), ["Error"]);
     assert!(told.words().contains("ca_file in config.toml"), "{}", told.words());
 
     let network = Network { ca_file: Some(file("ca.pem")), ..direct() };
-    let told = go(bench(&url, network, Patience::Headless)).await;
+    let told = go(bench(&url, network, RetryMode::Headless)).await;
     assert_eq!(told.answers(), ["Stop ok"], "{}", told.words());
 
     for (name, words) in
         [("missing.pem", "missing.pem: No such file"), ("server.key", "no certificate in it")]
     {
         let network = Network { ca_file: Some(file(name)), ..direct() };
-        let told = go(bench(&url, network, Patience::Headless)).await;
+        let told = go(bench(&url, network, RetryMode::Headless)).await;
         assert_eq!(told.answers(), ["Error"]);
         assert!(told.words().contains(words), "{}", told.words());
     }

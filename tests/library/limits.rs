@@ -1,10 +1,9 @@
 //! What ends a run before its time: limits, and a model that repeats itself.
 
-use tau::agent::engine::behavior::OnRepeat;
-use tau::agent::engine::limits::{Limits, RunEnd};
-use tau::agent::protocol::command::Answer;
+use tau::agent::protocol::command::QuestionAnswer;
 use tau::agent::protocol::message::Usage;
 use tau::agent::protocol::model::Price;
+use tau::agent::protocol::run::{OnRepeat, RunEnd, RunLimits};
 use tau::agent::provider::scripted::{Script, Scripted, calls, says};
 use tau::agent::provider::{Failure, FailureKind, StreamEvent};
 
@@ -38,7 +37,7 @@ fn priced() -> Model {
     Model { cost: Some(Price { output: 1.0, ..Price::default() }), ..Model::clone(&model("dear")) }
 }
 
-async fn check(limits: Limits, scripts: Vec<Script>, reason: Option<RunEnd>, turns: usize) {
+async fn check(limits: RunLimits, scripts: Vec<Script>, reason: Option<RunEnd>, turns: usize) {
     let transport = Scripted::new(scripts);
     let agent = Agent::builder().model(priced()).tools(tools()).transport(transport).limits(limits).start();
     let (ended, told) = ended(&agent).await;
@@ -56,25 +55,26 @@ async fn check(limits: Limits, scripts: Vec<Script>, reason: Option<RunEnd>, tur
 #[tokio::test]
 async fn limits_end_a_run_with_a_clear_event() {
     let scripts = || (0..5).map(dear).chain([says("done").into()]).collect::<Vec<Script>>();
-    check(Limits::default(), scripts(), None, 6).await;
-    check(Limits { turns: Some(3), ..Limits::default() }, scripts(), Some(RunEnd::Turns), 3).await;
-    check(Limits { dollars: Some(1.5), ..Limits::default() }, scripts(), Some(RunEnd::Dollars), 2).await;
+    check(RunLimits::default(), scripts(), None, 6).await;
+    check(RunLimits { turns: Some(3), ..RunLimits::default() }, scripts(), Some(RunEnd::Turns), 3).await;
+    check(RunLimits { dollars: Some(1.5), ..RunLimits::default() }, scripts(), Some(RunEnd::Dollars), 2)
+        .await;
     // What nobody saw was paid for, too: the failure ends before anything of an answer came.
     let spent = StreamEvent::Usage(Usage { output: 1_000_000, ..Usage::default() });
     let failed = Failure { retry_after_ms: Some(1), ..Failure::new(FailureKind::Overloaded, "no") };
     let failing: Script = vec![spent, StreamEvent::Failed(failed)].into();
     let scripts = vec![failing, dear(0), dear(1), dear(2)];
-    check(Limits { dollars: Some(2.5), ..Limits::default() }, scripts, Some(RunEnd::Dollars), 2).await;
+    check(RunLimits { dollars: Some(2.5), ..RunLimits::default() }, scripts, Some(RunEnd::Dollars), 2).await;
     let slow: Script = Script(vec![tau::agent::provider::scripted::ScriptStep::Hang]);
     let time = Some(Duration::from_millis(150));
-    check(Limits { time, ..Limits::default() }, vec![dear(0), slow], Some(RunEnd::Time), 2).await;
+    check(RunLimits { time, ..RunLimits::default() }, vec![dear(0), slow], Some(RunEnd::Time), 2).await;
 }
 
 #[tokio::test]
 async fn an_unknown_price_is_said_where_money_is_limited() {
     let wire =
         Model { api: tau::agent::protocol::model::Api::OpenaiCompletions, ..Model::clone(&model("m")) };
-    let limits = Limits { dollars: Some(1.0), ..Limits::default() };
+    let limits = RunLimits { dollars: Some(1.0), ..RunLimits::default() };
     let agent = builder(&Player::new(Vec::new())).model(wire).limits(limits).start();
     let (reason, told) = ended(&agent).await;
     assert_eq!(reason, None);
@@ -82,9 +82,9 @@ async fn an_unknown_price_is_said_where_money_is_limited() {
 }
 
 /// A model that makes the same call for ever; how it ends when the person answers so.
-async fn check_repeats(on_repeat: OnRepeat, answers: &[Answer], results: usize) {
+async fn check_repeats(on_repeat: OnRepeat, answers: &[QuestionAnswer], results: usize) {
     let player = Player::new(vec![vec![Call("a", "echo", json!({})), USE]; 20]);
-    let agent = builder(&player).conduct(|conduct| conduct.on_repeat = on_repeat).start();
+    let agent = builder(&player).behavior(|behavior| behavior.on_repeat = on_repeat).start();
     let mut events = agent.subscribe();
     agent.prompt("go", []).await.unwrap();
     let (mut answers, mut ran, mut reason) = (answers.iter(), 0, None);
@@ -104,15 +104,16 @@ async fn check_repeats(on_repeat: OnRepeat, answers: &[Answer], results: usize) 
 #[tokio::test]
 async fn a_model_that_repeats_itself_is_stopped_or_asked_about() {
     check_repeats(OnRepeat::Stop, &[], 5).await;
-    check_repeats(OnRepeat::Ask, &[Answer::Confirmed(false)], 5).await;
-    check_repeats(OnRepeat::Ask, &[Answer::Cancelled], 5).await;
-    check_repeats(OnRepeat::Ask, &[Answer::Confirmed(true), Answer::Confirmed(false)], 10).await;
+    check_repeats(OnRepeat::Ask, &[QuestionAnswer::Confirmed(false)], 5).await;
+    check_repeats(OnRepeat::Ask, &[QuestionAnswer::Cancelled], 5).await;
+    check_repeats(OnRepeat::Ask, &[QuestionAnswer::Confirmed(true), QuestionAnswer::Confirmed(false)], 10)
+        .await;
 }
 
 #[tokio::test]
 async fn an_abort_is_no_answer_to_the_question() {
     let player = Player::new(vec![vec![Call("a", "echo", json!({})), USE]; 20]);
-    let agent = builder(&player).conduct(|conduct| conduct.on_repeat = OnRepeat::Ask).start();
+    let agent = builder(&player).behavior(|behavior| behavior.on_repeat = OnRepeat::Ask).start();
     let mut events = agent.subscribe();
     agent.prompt("go", []).await.unwrap();
     while let Some(event) = events.recv().await {
@@ -132,7 +133,7 @@ async fn no_room_is_made_for_a_turn_that_will_not_come() {
     for (turns, compactions) in [(Some(1), 0), (Some(2), 1)] {
         let player = Player::new(vec![full.clone(), vec![Say("sum"), STOP]]);
         let small = Model { context_window: 8_000, ..Model::clone(&model("small")) };
-        let agent = builder(&player).model(small).limits(Limits { turns, ..Limits::default() }).start();
+        let agent = builder(&player).model(small).limits(RunLimits { turns, ..RunLimits::default() }).start();
         let (_, told) = ended(&agent).await;
         let begun = told.iter().filter(|line| line.starts_with("compacts")).count();
         assert_eq!(begun, compactions, "{turns:?}: {told:?}");

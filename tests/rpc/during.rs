@@ -1,6 +1,6 @@
 //! What a client is told, asked and owed while a run goes on, and when it is aborted.
 
-use tau::agent::engine::behavior::OnRepeat;
+use tau::agent::protocol::run::OnRepeat;
 
 use super::*;
 
@@ -33,7 +33,7 @@ async fn a_question_is_asked_and_answered() {
     ] {
         let player = Player::new(answers.clone());
         let mut client = Client::with(player.clone(), RpcEvents::Auto, |config| {
-            config.conduct.on_repeat = OnRepeat::Ask;
+            config.behavior.on_repeat = OnRepeat::Ask;
         });
         client.ask(json!({"type": "prompt", "message": "go"})).await;
         let question = client.until("extension_ui_request").await;

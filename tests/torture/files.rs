@@ -134,10 +134,7 @@ fn what_may_not_be_read_or_written_is_said() {
         rack.refused("ls", json!({"path": "closed"}), "permission denied").await;
         rack.refused("write", json!({"path": "fixed/new", "content": "x"}), "permission denied").await;
         let text = rack.fine("grep", json!({"pattern": "needle"}), SECOND).await;
-        assert!(
-            text.contains("[skipped: closed: permission denied; secret: permission denied]"),
-            "{text}"
-        );
+        assert!(text.contains("[skipped: closed: permission denied; secret: permission denied]"), "{text}");
         let text = rack.fine("find", json!({"pattern": "*"}), SECOND).await;
         assert!(
             text.contains("fixed/f\n") && text.contains("[skipped: closed: permission denied]"),

@@ -1,7 +1,7 @@
-//! What an agent begins with.
+//! What an agent starts with.
 //!
-//! Everything has a default that works without files and without configuration: no tools, a
-//! session in memory, requests straight to the provider, keys from the environment.
+//! Everything has a default that works without files and configuration: no tools, a session in
+//! memory, requests directly to the provider, keys from the environment.
 
 use std::path::PathBuf;
 use std::sync::Arc;
@@ -11,11 +11,11 @@ use super::keys::{EnvKeys, NoKeys, OneKey};
 use crate::agent::catalogue::user::UserFile;
 use crate::agent::catalogue::{Catalogue, NotFound};
 use crate::agent::demo::DemoTransport;
-use crate::agent::engine::behavior::{Budgets, Conduct, Hooks};
-use crate::agent::engine::compact::Room;
-use crate::agent::engine::limits::Limits;
-use crate::agent::engine::task::{AgentConfig, FindModel, Patience, SessionPlace};
+use crate::agent::engine::behavior::Behavior;
+use crate::agent::engine::config::{AgentConfig, FindModel, SessionPlace};
+use crate::agent::engine::hooks::Hooks;
 use crate::agent::protocol::model::{Model, ThinkingLevel};
+use crate::agent::protocol::run::{CompactionSettings, RetryMode, RunLimits, ThinkingBudgets};
 use crate::agent::provider::Transport;
 use crate::agent::provider::direct::Direct;
 use crate::agent::provider::key_refresh::KeyRefresh;
@@ -27,7 +27,7 @@ use crate::agent::settings::auth::KeySource;
 use crate::tools::process::ChildEnv;
 use crate::tools::{AnyTool, Toolbox};
 
-/// Tries of one request after the first.
+/// Retries of one request.
 const RETRIES: u32 = 4;
 
 /// Builds an [`Agent`].
@@ -35,7 +35,7 @@ const RETRIES: u32 = 4;
 /// ```no_run
 /// # async fn example() -> Result<(), Box<dyn std::error::Error>> {
 /// use tau::agent::api::Agent;
-/// use tau::agent::model::ThinkingLevel;
+/// use tau::agent::protocol::model::ThinkingLevel;
 ///
 /// let agent = Agent::builder()
 ///     .model_named("anthropic/claude-sonnet-4-5")?
@@ -63,10 +63,10 @@ pub struct AgentBuilder {
     bash_timeout: Option<u64>,
     find_model: Option<Arc<FindModel>>,
     retries: Option<u32>,
-    patience: Option<Patience>,
-    limits: Limits,
-    conduct: Conduct,
-    room: Room,
+    retry_mode: RetryMode,
+    limits: RunLimits,
+    behavior: Behavior,
+    compaction: CompactionSettings,
 }
 
 impl std::fmt::Debug for AgentBuilder {
@@ -82,34 +82,34 @@ impl AgentBuilder {
         self
     }
 
-    /// The model of the built-in catalogue that `query` means: `vendor/id`, or part of it.
+    /// The model of the built-in catalogue that `query` matches: `provider/id`, or part of it.
     ///
     /// # Errors
-    /// When there is none or more than one; says which are near.
+    /// When no model or more than one matches; the error names similar ones.
     pub fn model_named(self, query: &str) -> Result<Self, NotFound> {
         let model = Catalogue::new(UserFile::default(), None).find(query)?;
         Ok(self.model(model))
     }
 
-    /// How hard the model thinks; off when not set.
+    /// The thinking level; off by default.
     pub fn thinking(mut self, level: ThinkingLevel) -> Self {
         self.thinking = level;
         self
     }
 
-    /// Budgets for thinking, in tokens by level.
-    pub fn budgets(mut self, budgets: Budgets) -> Self {
-        self.conduct.budgets = budgets;
+    /// Thinking budgets, in tokens by level.
+    pub fn budgets(mut self, budgets: ThinkingBudgets) -> Self {
+        self.behavior.budgets = budgets;
         self
     }
 
-    /// The system prompt; none when not set.
+    /// The system prompt; empty by default.
     pub fn system(mut self, text: impl Into<Arc<str>>) -> Self {
         self.system = text.into();
         self
     }
 
-    /// The tools, in the order the model is told of them.
+    /// The tools, in the order in which the model sees them.
     pub fn tools(mut self, tools: Toolbox) -> Self {
         self.tools = tools;
         self
@@ -121,8 +121,8 @@ impl AgentBuilder {
         self
     }
 
-    /// How requests reach the model. Not set: the scripted demo model in this process, all others
-    /// at their providers.
+    /// How requests reach the model. By default the scripted demo model answers in this process, and
+    /// requests to all others go to their providers.
     pub fn transport(mut self, transport: impl Transport + 'static) -> Self {
         self.transport = Some(Arc::new(transport));
         self
@@ -133,43 +133,43 @@ impl AgentBuilder {
         self.keys(NoKeys).transport(proxy)
     }
 
-    /// Where keys come from; the environment when not set.
+    /// Where keys come from; the environment by default.
     pub fn keys(mut self, keys: impl KeySource + 'static) -> Self {
         self.keys = Some(Arc::new(keys));
         self
     }
 
-    /// The key for the vendor of the model that is set here, and for no other.
+    /// The key for the provider of the model that is set here, and for no other.
     pub fn key(mut self, key: impl AsRef<str>) -> Self {
         self.key = Some(Secret::new(key));
         self
     }
 
-    /// The directory tools run in; the present one of the process when not set.
+    /// The directory that tools run in; by default the current directory of the process.
     pub fn cwd(mut self, cwd: impl Into<PathBuf>) -> Self {
         self.cwd = Some(cwd.into());
         self
     }
 
-    /// Goes on with a session; it decides the directory.
+    /// Continues a session, in its own directory.
     pub fn session(mut self, session: Session) -> Self {
         self.session = Some(session);
         self
     }
 
-    /// Keeps sessions as files in this folder; without one they stay in memory.
+    /// Stores sessions in this folder; without one they stay in memory.
     pub fn session_dir(mut self, dir: impl Into<PathBuf>) -> Self {
         self.session_dir = Some(dir.into());
         self
     }
 
-    /// The id of the new session, which names the conversation to provider caches.
+    /// The id of the new session, which identifies the conversation to provider caches.
     pub fn session_id(mut self, id: impl Into<String>) -> Self {
         self.session_id = Some(id.into());
         self
     }
 
-    /// The shell of the person's commands; `bash` when not set.
+    /// The shell that runs the user's commands; `bash` by default.
     pub fn shell(mut self, shell: impl Into<PathBuf>) -> Self {
         self.shell = Some(shell.into());
         self
@@ -181,8 +181,8 @@ impl AgentBuilder {
         self
     }
 
-    /// Finds the model that an opened session names, by vendor and id; the built-in catalogue
-    /// does when this is not set.
+    /// Finds the model that an opened session names, by provider and id; by default in the built-in
+    /// catalogue.
     pub fn find_model(
         mut self,
         find: impl Fn(&str, &str) -> Option<Arc<Model>> + Send + Sync + 'static,
@@ -191,39 +191,39 @@ impl AgentBuilder {
         self
     }
 
-    /// Tries of one request after the first; 4 when not set.
+    /// Most retries of one request; 4 by default.
     pub fn retries(mut self, most: u32) -> Self {
         self.retries = Some(most);
         self
     }
 
-    /// Whether somebody is there to end a long wait that a provider asks for; nobody when not set.
-    pub fn patience(mut self, patience: Patience) -> Self {
-        self.patience = Some(patience);
+    /// Whether somebody is there to end a long wait that a provider asks for; nobody by default.
+    pub fn retry_mode(mut self, mode: RetryMode) -> Self {
+        self.retry_mode = mode;
         self
     }
 
-    /// When and how room is made in the context.
-    pub fn room(mut self, room: Room) -> Self {
-        self.room = room;
+    /// When and how the conversation is compacted.
+    pub fn compaction(mut self, settings: CompactionSettings) -> Self {
+        self.compaction = settings;
         self
     }
 
-    /// How far a run may go; as far as it likes when not set.
-    pub fn limits(mut self, limits: Limits) -> Self {
+    /// The limits of a run; unlimited by default.
+    pub fn limits(mut self, limits: RunLimits) -> Self {
         self.limits = limits;
         self
     }
 
-    /// What is done to the conversation before every request.
+    /// Functions that change what is sent to the model.
     pub fn hooks(mut self, hooks: Hooks) -> Self {
-        self.conduct.hooks = hooks;
+        self.behavior.hooks = hooks;
         self
     }
 
     /// Changes how the agent behaves where there is a choice.
-    pub fn conduct(mut self, change: impl FnOnce(&mut Conduct)) -> Self {
-        change(&mut self.conduct);
+    pub fn behavior(mut self, change: impl FnOnce(&mut Behavior)) -> Self {
+        change(&mut self.behavior);
         self
     }
 
@@ -235,7 +235,7 @@ impl AgentBuilder {
         Agent::start(self.config())
     }
 
-    /// What is handed to the agent task.
+    /// The configuration of the agent task.
     pub fn config(self) -> AgentConfig {
         let cwd = self.cwd.or_else(|| std::env::current_dir().ok()).unwrap_or_else(|| PathBuf::from("/"));
         let dir = self.session_dir;
@@ -248,7 +248,7 @@ impl AgentBuilder {
         let secrets: Vec<String> = self.key.iter().map(|key| key.expose().to_owned()).collect();
         let env = ChildEnv::new(&secrets, &[], &session.info().id);
         AgentConfig {
-            transport: self.transport.unwrap_or_else(|| usual_transport(Arc::clone(&keys))),
+            transport: self.transport.unwrap_or_else(|| default_transport(Arc::clone(&keys))),
             keys,
             tools: self.tools,
             model: self.model,
@@ -260,22 +260,22 @@ impl AgentBuilder {
             env: Arc::new(env),
             shell: self.shell.unwrap_or_else(|| PathBuf::from("bash")),
             bash_timeout: self.bash_timeout,
-            find_model: self.find_model.unwrap_or_else(usual_models),
+            find_model: self.find_model.unwrap_or_else(default_models),
             max_retries: self.retries.unwrap_or(RETRIES),
-            patience: self.patience.unwrap_or(Patience::Headless),
+            retry_mode: self.retry_mode,
             limits: self.limits,
-            room: self.room,
-            conduct: self.conduct,
+            behavior: self.behavior,
+            compaction: self.compaction,
         }
     }
 }
 
-fn usual_transport(keys: Arc<dyn KeySource>) -> Arc<dyn Transport> {
+fn default_transport(keys: Arc<dyn KeySource>) -> Arc<dyn Transport> {
     let direct = KeyRefresh::new(Arc::new(Direct::default()), keys);
     Arc::new(Router::new(Arc::new(DemoTransport::default()), Arc::new(direct)))
 }
 
-fn usual_models() -> Arc<FindModel> {
+fn default_models() -> Arc<FindModel> {
     let catalogue = Catalogue::new(UserFile::default(), None);
     Arc::new(move |provider, id| catalogue.get(provider, id))
 }

@@ -1,6 +1,6 @@
 //! An agent that works on code: coding tools, their system prompt, a directory, a session.
 //!
-//! What the program tau starts, for other programs. Settings files of the person are not read;
+//! What tau itself starts, for other programs. The user's settings files are not read;
 //! instruction files of the project are.
 
 use std::ops::Deref;
@@ -13,14 +13,14 @@ use crate::agent::context::workspace::Workspace;
 use crate::agent::protocol::command::{AgentCommand, SessionCommand};
 use crate::tools::Toolbox;
 
-/// An [`Agent`] with the coding tools. All methods of the agent are its own, too.
+/// An [`Agent`] with the coding tools. It has all methods of [`Agent`] too.
 ///
 /// ```no_run
 /// # async fn example() -> Result<(), Box<dyn std::error::Error>> {
 /// use tau::agent::api::{Agent, CodingAgent};
 ///
 /// let agent = CodingAgent::builder("/path/to/project")
-///     .with(|agent| Ok::<_, tau::agent::catalogue::NotFound>(agent.model_named("gpt-5-mini")?))?
+///     .with(|agent| agent.model_named("gpt-5-mini"))?
 ///     .start();
 /// println!("{}", agent.run("Why is the build red?").await?.text());
 /// # Ok(())
@@ -52,8 +52,8 @@ impl CodingAgent {
         }
     }
 
-    /// Runs a command for the person, beside whatever goes on. Its output comes as events, and
-    /// the model sees it with the next prompt.
+    /// Runs a command for the user, also during a run. Its output arrives as events, and the model
+    /// sees it with the next prompt.
     ///
     /// # Errors
     /// When the agent has ended.
@@ -62,16 +62,16 @@ impl CodingAgent {
         self.act(AgentCommand::Bash { id: None, command, exclude_from_context: false, size: None }).await
     }
 
-    /// As [`CodingAgent::bash`], but the model never sees it.
+    /// Like [`CodingAgent::bash`], but the model never sees it.
     ///
     /// # Errors
     /// When the agent has ended.
-    pub async fn bash_unseen(&self, command: impl Into<String>) -> Result<(), AgentError> {
+    pub async fn bash_hidden(&self, command: impl Into<String>) -> Result<(), AgentError> {
         let command = command.into();
         self.act(AgentCommand::Bash { id: None, command, exclude_from_context: true, size: None }).await
     }
 
-    /// Ends the person's commands.
+    /// Ends the user's commands.
     ///
     /// # Errors
     /// When the agent has ended.
@@ -79,7 +79,7 @@ impl CodingAgent {
         self.act(AgentCommand::AbortBash).await
     }
 
-    /// Begins an empty session. A run is aborted first.
+    /// Starts an empty session. Aborts a run first.
     ///
     /// # Errors
     /// When the agent has ended.
@@ -87,8 +87,8 @@ impl CodingAgent {
         self.session(SessionCommand::New).await
     }
 
-    /// Opens a session file. A run is aborted first. When the file cannot be opened, the present
-    /// session stays, and a notice says why.
+    /// Opens a session file. Aborts a run first. If the file cannot be opened, the current session
+    /// stays open, and a notice says why.
     ///
     /// # Errors
     /// When the agent has ended.
@@ -129,8 +129,8 @@ pub struct CodingAgentBuilder {
 }
 
 impl CodingAgentBuilder {
-    /// Everything that any agent has: model, keys, transport, session, limits, hooks. What is set
-    /// there for tools, directory and system prompt is overruled here.
+    /// Sets what every agent has: model, keys, transport, session, limits, hooks. Tools, directory
+    /// and system prompt that are set there have no effect.
     ///
     /// # Errors
     /// Those of `set`.
@@ -139,31 +139,32 @@ impl CodingAgentBuilder {
         Ok(self)
     }
 
-    /// As [`CodingAgentBuilder::with`], for what cannot fail.
+    /// Like [`CodingAgentBuilder::with`], for settings that cannot fail.
     pub fn agent(mut self, set: impl FnOnce(AgentBuilder) -> AgentBuilder) -> Self {
         self.agent = set(self.agent);
         self
     }
 
-    /// These tools in place of read, bash, edit and write.
+    /// Uses these tools instead of read, bash, edit and write.
     pub fn tools(mut self, tools: Toolbox) -> Self {
         self.tools = tools;
         self
     }
 
-    /// This text in place of the first part of the system prompt.
+    /// Replaces the first part of the system prompt.
     pub fn role(mut self, text: impl Into<String>) -> Self {
         self.role = Some(text.into());
         self
     }
 
-    /// This text at the end of the system prompt.
+    /// Appends text to the system prompt.
     pub fn append_system(mut self, text: impl Into<String>) -> Self {
         self.append = Some(text.into());
         self
     }
 
-    /// These instruction files, in place of the `AGENTS.md` files from the root down to the directory.
+    /// Uses these instruction files instead of the `AGENTS.md` files from the root down to the
+    /// directory.
     pub fn instructions(mut self, files: Vec<InstructionFile>) -> Self {
         self.instructions = Instructions::Given(files);
         self
@@ -192,9 +193,9 @@ impl CodingAgentBuilder {
             tools: &tools,
             cwd: &self.cwd.display().to_string(),
             date: &jiff::Zoned::now().strftime("%Y-%m-%d").to_string(),
-            workspace: Workspace::find(&self.cwd, None),
             role: self.role.as_deref(),
             append: self.append.as_deref(),
+            workspace: Workspace::find(&self.cwd, None),
             instructions,
         })
     }

@@ -1,8 +1,8 @@
-//! A subscription: every event, in order, to one listener among several.
+//! Subscriptions: each subscriber gets every event, in order.
 //!
-//! Nobody waits for a listener and nothing is dropped. What a slow one has not read yet is
-//! joined where that loses nothing (pieces of one text become one piece), so that what waits is
-//! never much larger than what was said.
+//! Nothing waits for a subscriber and no event is dropped. Events that a slow subscriber has not
+//! read are joined where that loses nothing (pieces of one text become one piece), so that its
+//! backlog is never much larger than the conversation.
 
 use std::collections::VecDeque;
 use std::pin::Pin;
@@ -13,7 +13,7 @@ use futures_util::{Stream, StreamExt};
 
 use crate::agent::protocol::event::{AgentEvent, Delta};
 
-/// Events that wait before pieces are joined.
+/// Length of the backlog from which on pieces are joined.
 const JOINED_FROM: usize = 64;
 
 /// The events of an agent from the subscription on. Ends after `AgentEvent::Stopped`; dropping
@@ -23,7 +23,7 @@ pub struct Events {
     line: Arc<Mutex<Line>>,
 }
 
-/// What waits for a listener.
+/// The backlog of a subscriber.
 #[derive(Debug, Default)]
 struct Line {
     waiting: VecDeque<AgentEvent>,
@@ -32,7 +32,7 @@ struct Line {
 }
 
 impl Events {
-    /// The next event; none when the agent has ended.
+    /// The next event; `None` when the agent has ended.
     pub async fn recv(&mut self) -> Option<AgentEvent> {
         self.next().await
     }
@@ -54,7 +54,7 @@ impl Stream for Events {
     }
 }
 
-/// The near ends of all subscriptions.
+/// All subscribers.
 #[derive(Debug, Default)]
 pub(super) struct Subscribers {
     lines: Vec<Arc<Mutex<Line>>>,
@@ -62,7 +62,7 @@ pub(super) struct Subscribers {
 }
 
 impl Subscribers {
-    /// A further listener.
+    /// Adds a subscriber.
     pub(super) fn add(&mut self) -> Events {
         let line = Arc::new(Mutex::new(Line { ended: self.ended, ..Line::default() }));
         if !self.ended {
@@ -71,8 +71,8 @@ impl Subscribers {
         Events { line }
     }
 
-    /// Tells every listener that is still there.
-    pub(super) fn tell(&mut self, event: &AgentEvent) {
+    /// Sends an event to every subscriber that still exists.
+    pub(super) fn send(&mut self, event: &AgentEvent) {
         self.lines.retain(|line| Arc::strong_count(line) > 1);
         for line in &self.lines {
             let mut line = line.lock().unwrap_or_else(PoisonError::into_inner);
@@ -85,7 +85,7 @@ impl Subscribers {
         }
     }
 
-    /// Ends all subscriptions, also those to come.
+    /// Ends all subscriptions, including future ones.
     pub(super) fn end(&mut self) {
         self.ended = true;
         for line in self.lines.drain(..) {
@@ -96,7 +96,7 @@ impl Subscribers {
     }
 }
 
-/// Joins `next` to `last` where both are pieces of the same thing.
+/// Joins `next` to `last` if both are pieces of the same thing.
 fn join(last: &mut AgentEvent, next: &AgentEvent) -> bool {
     match (last, next) {
         (
@@ -158,11 +158,11 @@ mod tests {
         AgentEvent::MessageUpdate { usage: Usage::default(), assistant_message_event }
     }
 
-    /// Events that wait, and all their text, after these pieces came to a listener that sleeps.
+    /// The backlog of a subscriber that does not read: its length and its text.
     fn check(pieces: impl Iterator<Item = (usize, &'static str)>, waiting: usize, text: &str) {
         let mut subscribers = Subscribers::default();
         let events = subscribers.add();
-        pieces.for_each(|(index, delta)| subscribers.tell(&piece(index, delta)));
+        pieces.for_each(|(index, delta)| subscribers.send(&piece(index, delta)));
         let line = events.line.lock().unwrap();
         assert_eq!(line.waiting.len(), waiting);
         let texts = line.waiting.iter().map(|event| match event {
@@ -175,7 +175,7 @@ mod tests {
     }
 
     #[test]
-    fn a_sleeping_listener_loses_nothing_and_holds_little() {
+    fn a_slow_subscriber_loses_nothing_and_its_backlog_stays_small() {
         check((0..10).map(|_| (0, "ab")), 10, &"ab".repeat(10));
         check((0..10_000).map(|_| (0, "ab")), JOINED_FROM, &"ab".repeat(10_000));
         check((0..100).map(|n| (n, "x")), 100, &"x".repeat(100));
@@ -186,7 +186,7 @@ mod tests {
         let mut subscribers = Subscribers::default();
         let (mut early, gone) = (subscribers.add(), subscribers.add());
         drop(gone);
-        subscribers.tell(&AgentEvent::Stopped);
+        subscribers.send(&AgentEvent::Stopped);
         assert_eq!(subscribers.lines.len(), 1);
         subscribers.end();
         assert_eq!(early.recv().await, Some(AgentEvent::Stopped));

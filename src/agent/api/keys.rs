@@ -1,6 +1,6 @@
-//! Sources of keys for programs that embed the agent; a key is asked for before every request.
+//! Sources of keys for programs that embed the agent; a key is looked up before every request.
 //!
-//! The program tau itself has one that reads its files and runs commands: `settings::auth`.
+//! tau itself uses one that reads its files and runs commands: `settings::auth`.
 
 use crate::agent::catalogue::{PROVIDERS, is_loopback};
 use crate::agent::protocol::model::{Api, Model};
@@ -8,7 +8,7 @@ use crate::agent::provider::{Failure, FailureKind};
 use crate::agent::secrets::Secret;
 use crate::agent::settings::auth::{KeyFuture, KeySource};
 
-/// No keys: for servers that need none, and for transports that bring their own.
+/// No keys: for servers that need none, and for transports with keys of their own.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct NoKeys;
 
@@ -18,7 +18,7 @@ impl KeySource for NoKeys {
     }
 }
 
-/// Keys of the environment: each vendor's own variable, such as `OPENAI_API_KEY`.
+/// Keys from the environment: the variable of each provider, for example `OPENAI_API_KEY`.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct EnvKeys;
 
@@ -32,17 +32,17 @@ impl KeySource for EnvKeys {
             match std::env::var(vendor.env).map(Secret::new) {
                 Ok(key) if !key.is_empty() => Ok(Some(key)),
                 _ if is_loopback(&model.base_url) => Ok(None),
-                _ => Err(Failure::new(FailureKind::Config, format!("no key for {}", model.provider))
+                _ => Err(Failure::new(FailureKind::Config, format!("no API key for {}", model.provider))
                     .hint(format!("set {}", vendor.env))),
             }
         })
     }
 }
 
-/// One key, for one vendor: models of others get theirs from the environment.
+/// One key, for one provider: models of other providers get theirs from the environment.
 #[derive(Clone, Debug)]
 pub struct OneKey {
-    /// The vendor the key is for: `Model::provider`.
+    /// The provider the key is for: `Model::provider`.
     pub provider: String,
     pub key: Secret,
 }
@@ -57,17 +57,17 @@ impl KeySource for OneKey {
     }
 }
 
-/// A function that is asked for a key, with the vendor's name, before every request: for tokens
+/// A function that returns a key for the named provider, called before every request: for tokens
 /// that expire.
 ///
 /// ```
 /// use tau::agent::api::KeyFn;
-/// use tau::agent::secret::Secret;
+/// use tau::agent::secrets::Secret;
 ///
-/// async fn fresh_token(vendor: &str) -> Secret {
-///     Secret::new(format!("token for {vendor}"))
+/// async fn fresh_token(provider: &str) -> Secret {
+///     Secret::new(format!("token for {provider}"))
 /// }
-/// let keys = KeyFn::new(|vendor: String| async move { Ok(Some(fresh_token(&vendor).await)) });
+/// let keys = KeyFn::new(|provider: String| async move { Ok(Some(fresh_token(&provider).await)) });
 /// # let _: &dyn tau::agent::settings::auth::KeySource = &keys;
 /// ```
 #[derive(Clone, Copy)]
@@ -84,7 +84,7 @@ where
     F: Fn(String) -> K + Send + Sync,
     K: Future<Output = Result<Option<Secret>, Failure>> + Send + 'static,
 {
-    /// Keys from `find`.
+    /// Keys that `find` returns.
     pub fn new(find: F) -> Self {
         KeyFn(find)
     }

@@ -1,9 +1,10 @@
 //! The agent as a library: a handle that any front end can hold, share and listen to.
 //!
 //! [`Agent`] is thin: its methods are commands to the agent task, its state is a fold over the
-//! task's events, and both are open to use directly ([`Agent::command`], [`Agent::subscribe`]).
-//! It never runs a turn or touches a session itself. [`AgentBuilder`] says what an agent begins
-//! with; [`CodingAgent`] is one with the coding tools, their system prompt and a directory.
+//! task's events, and you can use both directly ([`Agent::command`], [`Agent::query`],
+//! [`Agent::subscribe`]). It never runs a turn or touches a session itself. [`AgentBuilder`] sets
+//! what an agent starts with; [`CodingAgent`] is an agent with the coding tools, their system prompt
+//! and a directory. The data that goes in and out is in [`protocol`](crate::agent::protocol).
 
 mod builder;
 mod coding;
@@ -18,15 +19,17 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use tokio::sync::{mpsc, oneshot, watch};
 
 use super::context::request;
-use super::engine::behavior::{Budgets, QueueMode, Shelf, SteerMode};
-use super::engine::limits::Limits;
+use super::engine::config::AgentConfig;
 use super::engine::task;
-use super::engine::task::{AgentConfig, AgentHandle};
+use super::engine::task::AgentHandle;
+use super::engine::tool_registry::ToolRegistry;
 use super::protocol::attachment::Attachment;
-use super::protocol::command::{AgentCommand, Answer, Queue, When};
+use super::protocol::command::{AgentCommand, QuestionAnswer, Queue};
 use super::protocol::event::AgentEvent;
 use super::protocol::message::{AssistantMessage, Message, StopReason};
 use super::protocol::model::{Model, ThinkingLevel};
+use super::protocol::query::{Query, QueryAnswer};
+use super::protocol::run::{QueueMode, RunLimits, SteerMode, ThinkingBudgets};
 use crate::tools::Toolbox;
 pub use builder::AgentBuilder;
 pub use coding::{CodingAgent, CodingAgentBuilder};
@@ -39,20 +42,20 @@ use state::Fold;
 /// Why a call of the handle failed.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum AgentError {
-    /// The agent task is no more: it was shut down, or it crashed.
+    /// The agent task has ended: it was shut down, or it crashed.
     #[error("the agent has ended")]
     Ended,
-    /// The agent is not in a state for this; says what to do.
+    /// The agent cannot do this now; says what to do instead.
     #[error("{0}")]
     Refused(String),
-    /// The run gave no answer; the provider's words, or the agent's.
+    /// There is no answer; the provider's message, or the agent's.
     #[error("{0}")]
     Failed(String),
 }
 
-/// A running agent. Clones are the same agent; it ends, with all it started, when the last one
-/// is dropped. All methods may be called at any time, also during a run; each returns once the
-/// agent has acted on it and [`Agent::state`] shows it.
+/// A running agent. Clones share one agent; it ends, with everything it started, when the last one
+/// is dropped. You can call all methods at any time, also during a run; each returns once it has
+/// taken effect and [`Agent::state`] shows it.
 ///
 /// ```
 /// # async fn example() -> Result<(), tau::agent::api::AgentError> {
@@ -83,31 +86,43 @@ impl std::fmt::Debug for Agent {
 struct Inner {
     commands: mpsc::Sender<AgentCommand>,
     board: Arc<Mutex<Board>>,
-    shelf: Shelf,
-    marks: AtomicU64,
+    tools: ToolRegistry,
+    tickets: AtomicU64,
     ended: watch::Receiver<bool>,
 }
+
+/// Tickets from here on are the handle's own; smaller ones are free for [`Agent::command`].
+const FIRST_TICKET: u64 = 1 << 63;
 
 /// What the events are folded into.
 #[derive(Default)]
 struct Board {
     fold: Fold,
     subscribers: Subscribers,
-    /// Who waits for a mark, by its id.
-    marks: HashMap<String, oneshot::Sender<()>>,
+    /// Queries that are waiting for an answer, by ticket.
+    queries: HashMap<u64, PendingQuery>,
+}
+
+struct PendingQuery {
+    answer: oneshot::Sender<Result<QueryAnswer, String>>,
+    /// Whether the answer becomes the messages of the state.
+    loads_history: bool,
 }
 
 impl Board {
     fn take(&mut self, event: &AgentEvent) {
-        if let AgentEvent::Marked { id } = event
-            && let Some(waiting) = self.marks.remove(id)
+        if let AgentEvent::Answered { ticket, answer } = event
+            && let Some(query) = self.queries.remove(ticket)
         {
-            // Who waited may have gone meanwhile.
-            let _ = waiting.send(());
+            if let (true, Ok(QueryAnswer::Messages(messages))) = (query.loads_history, answer) {
+                self.fold.state.messages.clone_from(messages);
+            }
+            // The caller may have been dropped.
+            let _ = query.answer.send(answer.clone());
             return;
         }
         self.fold.take(event);
-        self.subscribers.tell(event);
+        self.subscribers.send(event);
     }
 }
 
@@ -121,23 +136,23 @@ async fn fold(handle: AgentEnd, board: Arc<Mutex<Board>>, ended: watch::Sender<b
     while let Some(event) = events.recv().await {
         open(&board).take(&event);
     }
-    // A crash was told as an event.
+    // A crash was reported as an event.
     let _ = task.await;
     let mut board = open(&board);
     board.fold.take(&AgentEvent::Stopped);
-    board.marks.clear();
+    board.queries.clear();
     board.subscribers.end();
     ended.send_replace(true);
 }
 
-/// The far end of a handle, without its commands: those are the agent's life line.
+/// An agent's handle without its commands: the agent lives as long as somebody can send those.
 struct AgentEnd {
     events: mpsc::Receiver<AgentEvent>,
     task: tokio::task::JoinHandle<()>,
 }
 
 impl Agent {
-    /// What an agent begins with; [`AgentBuilder::start`] starts it.
+    /// Sets what an agent starts with; [`AgentBuilder::start`] starts it.
     pub fn builder() -> AgentBuilder {
         AgentBuilder::default()
     }
@@ -156,12 +171,14 @@ impl Agent {
         state.tools = config.tools.specs().into_iter().map(|spec| spec.name).collect();
         state.messages = config.session.context().messages;
         state.session = config.session.info().clone();
-        let shelf = config.conduct.shelf.clone();
+        let tools = config.behavior.tools.clone();
         let AgentHandle { commands, events, task } = task::spawn(config);
         let board = Arc::new(Mutex::new(board));
         let (sender, ended) = watch::channel(false);
         tokio::spawn(fold(AgentEnd { events, task }, Arc::clone(&board), sender));
-        Agent { inner: Arc::new(Inner { commands, board, shelf, marks: AtomicU64::new(0), ended }) }
+        Agent {
+            inner: Arc::new(Inner { commands, board, tools, tickets: AtomicU64::new(FIRST_TICKET), ended }),
+        }
     }
 
     /// The agent as it is now.
@@ -177,7 +194,7 @@ impl Agent {
     /// Starts a run with a message. During a run it steers.
     ///
     /// # Errors
-    /// When no model is set, or the agent has ended. What goes wrong in the run is told by its
+    /// When no model is set, or the agent has ended. Failures during the run are reported by its
     /// events.
     pub async fn prompt(
         &self,
@@ -189,10 +206,10 @@ impl Agent {
         self.act(AgentCommand::Prompt { text: text.into(), images, streaming: Queue::Steer }).await
     }
 
-    /// Starts a run with a message, waits for its end, and gives the last answer in it.
+    /// Starts a run with a message, waits for its end, and returns its last answer.
     ///
     /// # Errors
-    /// When there is none, or it failed or was aborted.
+    /// When there is no answer, or it failed or was aborted.
     pub async fn run(&self, text: impl Into<String>) -> Result<AssistantMessage, AgentError> {
         let before = self.state().messages.len();
         self.prompt(text, []).await?;
@@ -202,8 +219,9 @@ impl Agent {
             Message::Assistant(answer) => Some(answer.clone()),
             _ => None,
         });
-        let failed =
-            |error: Option<String>| AgentError::Failed(error.unwrap_or_else(|| "no answer came".into()));
+        let failed = |error: Option<String>| {
+            AgentError::Failed(error.unwrap_or_else(|| "the run ended without an answer".into()))
+        };
         match answer {
             None => Err(failed(state.error)),
             Some(answer) if matches!(answer.stop_reason, StopReason::Error | StopReason::Aborted) => {
@@ -213,31 +231,32 @@ impl Agent {
         }
     }
 
-    /// Goes on from a conversation whose last message is the person's or a tool result, or whose
-    /// last answer failed; also with what waits in the queues.
+    /// Continues a conversation whose last message is the user's or a tool result, or whose last
+    /// answer failed; also starts a run with the queued messages.
     ///
     /// # Errors
-    /// When there is nothing to go on from, no model, or a run already; when the agent has ended.
+    /// When there is nothing to continue, no model is set, or a run is in progress; when the agent
+    /// has ended.
     pub async fn continue_(&self) -> Result<(), AgentError> {
         let state = self.state();
         let waiting = !state.steering.is_empty() || !state.follow_up.is_empty();
         if state.is_streaming {
-            return Err(AgentError::Refused("the agent is working already: steer it, or wait".into()));
+            return Err(AgentError::Refused("the agent is already running: steer it, or wait".into()));
         }
         if !waiting && !request::can_go_on(&state.messages) {
-            return Err(AgentError::Refused("there is nothing to go on from: send a prompt".into()));
+            return Err(AgentError::Refused("nothing to continue from: send a prompt".into()));
         }
         Self::ready(&state)?;
         self.act(AgentCommand::Continue).await
     }
 
-    /// Whether there is a model to ask.
+    /// Refuses without a model.
     fn ready(state: &AgentState) -> Result<(), AgentError> {
         let none = || AgentError::Refused("no model is set: call `set_model` first".into());
         state.model.as_ref().map(|_| ()).ok_or_else(none)
     }
 
-    /// Stops the run: the model, its tools, a wait before a retry. The queues stay as they are.
+    /// Stops the run: the model, its tools, a wait before a retry. Queued messages stay queued.
     ///
     /// # Errors
     /// When the agent has ended.
@@ -245,15 +264,15 @@ impl Agent {
         self.act(AgentCommand::Abort).await
     }
 
-    /// Waits until every run that was asked for has ended.
+    /// Waits until every requested run has ended.
     ///
     /// # Errors
     /// When the agent has ended.
     pub async fn wait_for_idle(&self) -> Result<(), AgentError> {
-        self.mark(When::Idle).await
+        self.query(Query::Idle).await.map(|_| ())
     }
 
-    /// Puts a message into the run: it is looked at when the present tool call has ended. While
+    /// Queues a steering message: the model sees it when the current tool call has ended. While
     /// nothing runs it waits for the next run.
     ///
     /// # Errors
@@ -266,8 +285,8 @@ impl Agent {
         self.enqueue(text.into(), attachments, Queue::Steer).await
     }
 
-    /// Puts a message behind the run: it is delivered when the agent would stop. While nothing
-    /// runs it waits for the next run.
+    /// Queues a follow-up: it is delivered when the agent would stop. While nothing runs it waits
+    /// for the next run.
     ///
     /// # Errors
     /// When the agent has ended.
@@ -289,7 +308,7 @@ impl Agent {
         self.act(AgentCommand::Enqueue { text, images, queue }).await
     }
 
-    /// How many messages leave a queue at once.
+    /// Sets how many messages leave a queue at once.
     ///
     /// # Errors
     /// When the agent has ended.
@@ -297,7 +316,7 @@ impl Agent {
         self.act(AgentCommand::SetQueueMode { queue, mode }).await
     }
 
-    /// What steering does to the calls of its turn.
+    /// Sets what steering does to the tool calls of its turn.
     ///
     /// # Errors
     /// When the agent has ended.
@@ -305,7 +324,7 @@ impl Agent {
         self.act(AgentCommand::SetSteerMode { mode }).await
     }
 
-    /// Throws away what waits in a queue; in both, without one.
+    /// Discards the messages in a queue; in both if none is named.
     ///
     /// # Errors
     /// When the agent has ended.
@@ -321,7 +340,7 @@ impl Agent {
         self.act(AgentCommand::SetModel { model: model.into() }).await
     }
 
-    /// Thinks this hard from the next request on, as near as the model has it.
+    /// Uses this thinking level from the next request on, or the closest that the model has.
     ///
     /// # Errors
     /// When the agent has ended.
@@ -329,11 +348,11 @@ impl Agent {
         self.act(AgentCommand::SetThinking { level }).await
     }
 
-    /// Thinks within these budgets, in tokens by level, where the wire format takes any.
+    /// Uses these thinking budgets, in tokens by level, if the wire format supports them.
     ///
     /// # Errors
     /// When the agent has ended.
-    pub async fn set_budgets(&self, budgets: Budgets) -> Result<(), AgentError> {
+    pub async fn set_budgets(&self, budgets: ThinkingBudgets) -> Result<(), AgentError> {
         self.act(AgentCommand::SetBudgets { budgets }).await
     }
 
@@ -354,21 +373,21 @@ impl Agent {
     /// When the agent has ended.
     pub async fn set_tools(&self, tools: Toolbox) -> Result<(), AgentError> {
         let names: Vec<String> = tools.specs().into_iter().map(|spec| spec.name).collect();
-        tools.iter().for_each(|tool| self.inner.shelf.put(Arc::clone(tool)));
+        tools.iter().for_each(|tool| self.inner.tools.register(Arc::clone(tool)));
         self.act(AgentCommand::SetTools { names: names.clone() }).await?;
         self.board().fold.state.tools = names;
         Ok(())
     }
 
-    /// Holds these limits from now on; a limit of time from the next run on.
+    /// Applies these limits from now on; a time limit from the next run on.
     ///
     /// # Errors
     /// When the agent has ended.
-    pub async fn set_limits(&self, limits: Limits) -> Result<(), AgentError> {
+    pub async fn set_limits(&self, limits: RunLimits) -> Result<(), AgentError> {
         self.act(AgentCommand::SetLimits { limits }).await
     }
 
-    /// Adds a message to the conversation; during a run, when it has ended.
+    /// Adds a message to the conversation; during a run, after it has ended.
     ///
     /// # Errors
     /// When the agent has ended.
@@ -376,7 +395,7 @@ impl Agent {
         self.act(AgentCommand::AppendMessage { message: message.into() }).await
     }
 
-    /// Goes on from these messages in place of the present ones. A run is aborted first.
+    /// Continues from these messages instead of the current ones. Aborts a run first.
     ///
     /// # Errors
     /// When the agent has ended.
@@ -385,7 +404,8 @@ impl Agent {
         self.wait_for_idle().await
     }
 
-    /// Forgets the conversation. A run is aborted first. In a session file it stays as a branch.
+    /// Clears the conversation. Aborts a run first. The messages stay in the session file, as a
+    /// branch.
     ///
     /// # Errors
     /// When the agent has ended.
@@ -393,8 +413,8 @@ impl Agent {
         self.replace_messages(Vec::new()).await
     }
 
-    /// Aborts, empties the queues and forgets the conversation and the last error. Model, tools
-    /// and settings stay.
+    /// Aborts, empties the queues, and clears the conversation and the last error. Model, tools and
+    /// settings stay.
     ///
     /// # Errors
     /// When the agent has ended.
@@ -410,19 +430,19 @@ impl Agent {
     ///
     /// # Errors
     /// When the agent has ended.
-    pub async fn answer(&self, id: impl Into<String>, answer: Answer) -> Result<(), AgentError> {
+    pub async fn answer(&self, id: impl Into<String>, answer: QuestionAnswer) -> Result<(), AgentError> {
         self.act(AgentCommand::Answer { id: id.into(), answer }).await
     }
 
-    /// Ends the agent: aborts what runs, completes the session file, and returns when all that it
-    /// started is gone. Dropping all clones does the same in the background.
+    /// Ends the agent: aborts whatever runs, completes the session file, and returns when everything
+    /// it started has ended. Dropping all clones does the same in the background.
     pub async fn shutdown(&self) {
         // An error means that the agent has ended already.
         let _ = self.inner.commands.send(AgentCommand::Shutdown).await;
         let _ = self.inner.ended.clone().wait_for(|ended| *ended).await;
     }
 
-    /// Sends any command. Returns when it was taken, which may be before it is acted on.
+    /// Sends any command. Returns when the agent has received it, which may be before it takes effect.
     ///
     /// # Errors
     /// When the agent has ended.
@@ -430,21 +450,42 @@ impl Agent {
         self.inner.commands.send(command).await.map_err(|_| AgentError::Ended)
     }
 
-    /// Sends a command and waits until the state shows it.
-    async fn act(&self, command: AgentCommand) -> Result<(), AgentError> {
-        self.command(command).await?;
-        self.mark(When::Now).await
+    /// Asks about the session. The answer is as of all commands sent before.
+    ///
+    /// # Errors
+    /// When there is no answer, or the agent has ended.
+    pub async fn query(&self, query: Query) -> Result<QueryAnswer, AgentError> {
+        self.ask(query, false).await
     }
 
-    async fn mark(&self, when: When) -> Result<(), AgentError> {
-        let id = format!("mark {}", self.inner.marks.fetch_add(1, Ordering::Relaxed));
-        let (sender, told) = oneshot::channel();
-        self.board().marks.insert(id.clone(), sender);
+    /// Loads every message on the current branch of the session into [`AgentState::messages`], and
+    /// returns them. A session that was opened from a large file, or that was compacted, starts with
+    /// the end of the conversation only, so that opening it is fast.
+    ///
+    /// # Errors
+    /// When the agent has ended.
+    pub async fn load_history(&self) -> Result<Vec<Arc<Message>>, AgentError> {
+        match self.ask(Query::History, true).await? {
+            QueryAnswer::Messages(messages) => Ok(messages),
+            _ => Ok(self.state().messages),
+        }
+    }
+
+    /// Sends a command and waits until the state shows its effect.
+    async fn act(&self, command: AgentCommand) -> Result<(), AgentError> {
+        self.command(command).await?;
+        self.query(Query::Sync).await.map(|_| ())
+    }
+
+    async fn ask(&self, query: Query, loads_history: bool) -> Result<QueryAnswer, AgentError> {
+        let ticket = self.inner.tickets.fetch_add(1, Ordering::Relaxed);
+        let (sender, answer) = oneshot::channel();
+        self.board().queries.insert(ticket, PendingQuery { answer: sender, loads_history });
         if *self.inner.ended.borrow() {
             return Err(AgentError::Ended);
         }
-        self.command(AgentCommand::Mark { id, when }).await?;
-        told.await.map_err(|_| AgentError::Ended)
+        self.command(AgentCommand::Query { ticket, query }).await?;
+        answer.await.map_err(|_| AgentError::Ended)?.map_err(AgentError::Failed)
     }
 
     fn board(&self) -> MutexGuard<'_, Board> {

@@ -1,7 +1,7 @@
-//! What an agent looks like from outside at one moment, folded from its events.
+//! The state of an agent as its events describe it.
 //!
-//! Nothing here asks the agent: the state is exact for the last event that was folded, and every
-//! method of the handle that changes something returns only when its change is in it.
+//! Nothing here asks the agent: the state is exact as of the last event that was folded, and every
+//! method of the handle that changes something returns only when the state shows the change.
 
 use std::collections::BTreeSet;
 use std::sync::Arc;
@@ -12,27 +12,29 @@ use crate::agent::protocol::model::{Model, ThinkingLevel};
 use crate::agent::provider::StreamEvent;
 use crate::agent::provider::assemble::Assembler;
 
-/// An agent at one moment.
+/// The state of an agent at one moment.
 #[derive(Clone, Debug, Default)]
 pub struct AgentState {
     /// The system prompt of the next request.
     pub system: Arc<str>,
     pub model: Option<Arc<Model>>,
     pub thinking: ThinkingLevel,
-    /// Names of the tools that are on.
+    /// Names of the enabled tools.
     pub tools: Vec<String>,
-    /// The messages of the conversation that are complete, in order. What a compaction has
-    /// summarised stays here; [`AgentState::error`] and the partial message are beside it.
+    /// The complete messages of the conversation, in order. Messages that a compaction summarizes
+    /// stay here. Of a session that was opened from a large file, or that was compacted before it
+    /// was opened, only the end is here until [`Agent::load_history`](super::Agent::load_history)
+    /// loads the rest.
     pub messages: Vec<Arc<Message>>,
-    /// True from the start of a run until nothing more comes by itself.
+    /// True from the start of a run until it has settled.
     pub is_streaming: bool,
-    /// The answer in flight, as far as it has come.
+    /// The answer that is being streamed, as far as it has arrived.
     pub partial: Option<AssistantMessage>,
-    /// Ids of the calls that are being carried out.
+    /// Ids of the tool calls that are running.
     pub pending_calls: BTreeSet<String>,
-    /// What went wrong last; none from the start of the next run on.
+    /// The last error; cleared at the start of the next run.
     pub error: Option<String>,
-    /// Texts that wait in the queues.
+    /// Texts of the queued messages.
     pub steering: Vec<String>,
     pub follow_up: Vec<String>,
     /// The session that is open.
@@ -40,7 +42,7 @@ pub struct AgentState {
 }
 
 impl AgentState {
-    /// The last answer of the model, if there is one.
+    /// The model's last answer, if there is one.
     pub fn last_answer(&self) -> Option<&AssistantMessage> {
         self.messages.iter().rev().find_map(|message| match message.as_ref() {
             Message::Assistant(answer) => Some(answer),
@@ -49,17 +51,17 @@ impl AgentState {
     }
 }
 
-/// The state and what is needed to fold it.
+/// The state, and what is needed to fold events into it.
 #[derive(Debug, Default)]
 pub(super) struct Fold {
     pub(super) state: AgentState,
-    flight: Option<(Assembler, Usage)>,
+    partial: Option<(Assembler, Usage)>,
 }
 
 impl Fold {
-    /// A copy of the state, the partial message included.
+    /// A copy of the state, including the partial message.
     pub(super) fn snapshot(&self) -> AgentState {
-        let partial = self.flight.as_ref().map(|(assembler, usage)| {
+        let partial = self.partial.as_ref().map(|(assembler, usage)| {
             let message = assembler.snapshot();
             AssistantMessage { usage: *usage, stop_reason: StopReason::Stop, error_message: None, ..message }
         });
@@ -78,7 +80,7 @@ impl Fold {
             AgentEvent::Stopped => self.settle(),
             AgentEvent::MessageStart { message } => self.begin(message),
             AgentEvent::MessageUpdate { usage, assistant_message_event } => {
-                if let Some((assembler, known)) = &mut self.flight {
+                if let Some((assembler, known)) = &mut self.partial {
                     assembler.feed(&StreamEvent::Delta(assistant_message_event.clone()));
                     *known = *usage;
                 }
@@ -113,13 +115,13 @@ impl Fold {
         if let Message::Assistant(answer) = message {
             let (api, provider, id) = (answer.api, answer.provider.clone(), answer.model.clone());
             let model = Model { api, provider, id, ..Model::default() };
-            self.flight = Some((Assembler::new(&model, answer.timestamp), Usage::default()));
+            self.partial = Some((Assembler::new(&model, answer.timestamp), Usage::default()));
         }
     }
 
     fn end(&mut self, message: &Arc<Message>) {
         if let Message::Assistant(answer) = message.as_ref() {
-            self.flight = None;
+            self.partial = None;
             if answer.stop_reason == StopReason::Error {
                 self.state.error.clone_from(&answer.error_message);
             }
@@ -130,6 +132,6 @@ impl Fold {
     fn settle(&mut self) {
         self.state.is_streaming = false;
         self.state.pending_calls.clear();
-        self.flight = None;
+        self.partial = None;
     }
 }

@@ -1,8 +1,8 @@
 //! The built-in demo model: scripted, not an AI, and it says so.
 //!
 //! A transport like any other, so the real loop and the real tools run in the real directory.
-//! What is said is `script`'s, a pure function of the request; here it becomes a stream with
-//! pauses, so that streaming can be seen. The model itself is in `catalogue`, and
+//! The text comes from `script`, a pure function of the request; here it becomes a stream with
+//! pauses, so that you can watch it arrive. The model itself is in `catalogue`, and
 //! `provider::scripted::Router` sends its requests here.
 
 mod long;
@@ -18,7 +18,7 @@ use super::protocol::event::Delta;
 use super::protocol::message::{Message, StopReason, ToolCall, Usage};
 use super::provider::{EventStream, ModelRequest, StreamEvent, Transport};
 pub use script::FILE;
-use script::{Part, Reply, Speed};
+use script::{ScriptPart, ScriptSpeed, ScriptedAnswer};
 
 /// Longest piece of a streamed word, in characters.
 const PIECE: usize = 8;
@@ -37,11 +37,11 @@ impl Pace {
     pub const NONE: Pace = Pace { first: Duration::ZERO, piece: Duration::ZERO };
 
     /// The same pauses at another speed.
-    fn at(self, speed: Speed) -> Pace {
+    fn at(self, speed: ScriptSpeed) -> Pace {
         match speed {
-            Speed::Usual => self,
-            Speed::Slow => Pace { piece: self.piece * 20, ..self },
-            Speed::AtOnce => Pace { piece: Duration::ZERO, ..self },
+            ScriptSpeed::Normal => self,
+            ScriptSpeed::Slow => Pace { piece: self.piece * 20, ..self },
+            ScriptSpeed::Immediate => Pace { piece: Duration::ZERO, ..self },
         }
     }
 }
@@ -61,9 +61,9 @@ pub struct DemoTransport {
 
 impl Transport for DemoTransport {
     fn stream(&self, request: ModelRequest, cancel: CancellationToken) -> EventStream {
-        let reply = script::reply(&request);
-        let pace = self.pace.at(reply.speed);
-        let events = stream::iter(events(&request, reply).into_iter().enumerate());
+        let answer = script::answer(&request);
+        let pace = self.pace.at(answer.speed);
+        let events = stream::iter(events(&request, answer).into_iter().enumerate());
         let paced = events.then(move |(place, event)| async move {
             let pause = match (place, &event) {
                 (0, _) => pace.first,
@@ -79,21 +79,21 @@ impl Transport for DemoTransport {
     }
 }
 
-/// A reply as the events of a stream.
-fn events(request: &ModelRequest, reply: Reply) -> Vec<StreamEvent> {
+/// An answer as the events of a stream.
+fn events(request: &ModelRequest, answer: ScriptedAnswer) -> Vec<StreamEvent> {
     let mut events = Vec::new();
     let mut usage = Usage { input: tokens(request), ..Usage::default() };
     let (mut calls, mut failed) = (false, None);
-    for (content_index, part) in reply.parts.into_iter().enumerate() {
+    for (content_index, part) in answer.parts.into_iter().enumerate() {
         let before = events.len();
         match part {
-            Part::Think(text) => think(&mut events, content_index, text),
-            Part::Say(text) => say(&mut events, content_index, text),
-            Part::Call(call) => {
+            ScriptPart::Think(text) => think(&mut events, content_index, text),
+            ScriptPart::Say(text) => say(&mut events, content_index, text),
+            ScriptPart::Call(call) => {
                 calls = true;
                 ask(&mut events, content_index, call);
             }
-            Part::Fail(failure) => failed = Some(failure),
+            ScriptPart::Fail(failure) => failed = Some(failure),
         }
         usage.output += (events.len() - before) as u64;
     }
@@ -132,7 +132,7 @@ fn ask(events: &mut Vec<StreamEvent>, content_index: usize, tool_call: ToolCall)
     events.push(StreamEvent::Delta(Delta::ToolCallEnd { content_index, tool_call }));
 }
 
-/// A text in the pieces a model might send it in: words with what follows them, long ones cut.
+/// A text in the pieces a model might send it in: words with the space after them, long ones split.
 fn pieces(text: &str) -> Vec<String> {
     let mut pieces = Vec::new();
     for word in text.split_inclusive(char::is_whitespace) {
@@ -148,7 +148,7 @@ fn pieces(text: &str) -> Vec<String> {
     pieces
 }
 
-/// A rough count of what was sent: four characters a token.
+/// A rough count of what was sent: four characters per token.
 fn tokens(request: &ModelRequest) -> u64 {
     let characters: usize = request.messages.iter().map(|message| size(message)).sum();
     ((request.system.len() + characters) / 4) as u64
@@ -174,7 +174,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn pieces_make_the_whole() {
+    fn the_pieces_make_the_text() {
         for text in [include_str!("hello.md"), "日本語日本語日本語日本語 x", ""] {
             assert_eq!(pieces(text).concat(), text);
             assert!(pieces(text).iter().all(|piece| !piece.is_empty()));

@@ -6,52 +6,52 @@
 use serde_json::{Value, json};
 
 use super::long;
-use crate::agent::engine::compact;
+use crate::agent::context::compaction::SUMMARY_SYSTEM_PROMPT;
 use crate::agent::protocol::message::{Message, ToolCall};
 use crate::agent::provider::{Failure, FailureKind, ModelRequest};
 use crate::tools::Content;
 
 /// The one file the demo writes.
 pub const FILE: &str = "tau-demo.md";
-/// What marks a file as the demo's own.
+/// Marks a file as written by the demo.
 const MARK: &str = "<!-- tau-demo:";
-/// The line of the file that edits count up.
+/// The line of the file whose number each edit increases.
 const COUNT: &str = "Edits so far: ";
 /// The command that lists the directory.
 const LIST: &str = "ls -p";
-/// Commands that `run` takes. None of them changes anything.
+/// Commands that `run` accepts. They change nothing.
 const HARMLESS: [&str; 6] = ["ls", "ls -l", "ls -la", "pwd", "date", "git status --short"];
 /// Files worth reading in a tour, best first.
-const WORTHY: [&str; 7] =
+const WORTH_READING: [&str; 7] =
     ["README.md", "README", "readme.md", "Cargo.toml", "package.json", "pyproject.toml", "Makefile"];
 
 /// One part of an answer.
 #[derive(Clone, Debug, PartialEq)]
-pub enum Part {
+pub enum ScriptPart {
     Think(String),
     Say(String),
     Call(ToolCall),
     Fail(Failure),
 }
 
-/// How fast an answer comes.
+/// How fast an answer is streamed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Speed {
-    Usual,
+pub enum ScriptSpeed {
+    Normal,
     Slow,
-    AtOnce,
+    Immediate,
 }
 
 /// An answer.
 #[derive(Clone, Debug, PartialEq)]
-pub struct Reply {
-    pub parts: Vec<Part>,
-    pub speed: Speed,
+pub struct ScriptedAnswer {
+    pub parts: Vec<ScriptPart>,
+    pub speed: ScriptSpeed,
 }
 
-/// What the person wants.
+/// What the user wants.
 #[derive(Clone, Debug, PartialEq)]
-enum Wish {
+enum DemoRequest {
     Tour,
     Write,
     List,
@@ -63,7 +63,7 @@ enum Wish {
     Error,
 }
 
-/// A call since the last message of the person, with its result.
+/// A call since the user's last message, with its result.
 struct Done<'a> {
     call: &'a ToolCall,
     text: String,
@@ -82,70 +82,77 @@ impl Done<'_> {
 }
 
 /// The answer to a request.
-pub fn reply(request: &ModelRequest) -> Reply {
-    if *request.system == *compact::SYSTEM {
-        return Reply { parts: vec![say(include_str!("compaction.md"))], speed: Speed::Usual };
+pub fn answer(request: &ModelRequest) -> ScriptedAnswer {
+    if *request.system == *SUMMARY_SYSTEM_PROMPT {
+        return ScriptedAnswer {
+            parts: vec![say(include_str!("compaction.md"))],
+            speed: ScriptSpeed::Normal,
+        };
     }
     let since = Since::new(request);
-    let parts = match wish(&since) {
-        Wish::Tour => since.tour(),
-        Wish::Write => since.write(),
-        Wish::List => since.once("bash", json!({ "command": LIST }), "I list this directory."),
-        Wish::Read(path) => since.once("read", json!({ "path": path }), "I read it."),
-        Wish::Run(command) => since.run(&command),
-        Wish::Say(text) => vec![say(text)],
-        Wish::Slow => return Reply { parts: vec![say(include_str!("slow.md"))], speed: Speed::Slow },
-        Wish::Long => return Reply { parts: vec![say(long::text())], speed: Speed::AtOnce },
-        Wish::Error => error(),
+    let parts = match requested(&since) {
+        DemoRequest::Tour => since.tour(),
+        DemoRequest::Write => since.write(),
+        DemoRequest::List => since.once("bash", json!({ "command": LIST }), "I list this directory."),
+        DemoRequest::Read(path) => since.once("read", json!({ "path": path }), "I read it."),
+        DemoRequest::Run(command) => since.run(&command),
+        DemoRequest::Say(text) => vec![say(text)],
+        DemoRequest::Slow => {
+            return ScriptedAnswer { parts: vec![say(include_str!("slow.md"))], speed: ScriptSpeed::Slow };
+        }
+        DemoRequest::Long => {
+            return ScriptedAnswer { parts: vec![say(long::text())], speed: ScriptSpeed::Immediate };
+        }
+        DemoRequest::Error => error(),
     };
-    Reply { parts, speed: Speed::Usual }
+    ScriptedAnswer { parts, speed: ScriptSpeed::Normal }
 }
 
-/// Reads the wish from the words. Verbs count at the beginning only, nouns anywhere.
-fn wish(since: &Since<'_>) -> Wish {
+/// What the user's message asks for. Verbs count only at its start, nouns anywhere.
+fn requested(since: &Since<'_>) -> DemoRequest {
     let text = since.said.trim();
     let (verb, rest) = text.split_once(char::is_whitespace).unwrap_or((text, ""));
     let rest = rest.trim().trim_matches(['`', '"', '\'']);
     match verb.to_lowercase().as_str() {
-        "read" if !rest.is_empty() => return Wish::Read(rest.to_owned()),
-        "run" if !rest.is_empty() => return Wish::Run(rest.to_owned()),
-        "list" | "ls" => return Wish::List,
-        "write" | "edit" => return Wish::Write,
-        "tour" | "demo" => return Wish::Tour,
+        "read" if !rest.is_empty() => return DemoRequest::Read(rest.to_owned()),
+        "run" if !rest.is_empty() => return DemoRequest::Run(rest.to_owned()),
+        "list" | "ls" => return DemoRequest::List,
+        "write" | "edit" => return DemoRequest::Write,
+        "tour" | "demo" => return DemoRequest::Tour,
         _ => {}
     }
     let lower = text.to_lowercase();
     let named = |word: &str| lower.split(|c: char| !c.is_alphanumeric()).any(|found| found == word);
     let nouns = [
-        ("help", Wish::Say(include_str!("help.md"))),
-        ("table", Wish::Say(include_str!("table.md"))),
-        ("code", Wish::Say(include_str!("code.md"))),
-        ("slow", Wish::Slow),
-        ("long", Wish::Long),
-        ("error", Wish::Error),
+        ("help", DemoRequest::Say(include_str!("help.md"))),
+        ("table", DemoRequest::Say(include_str!("table.md"))),
+        ("code", DemoRequest::Say(include_str!("code.md"))),
+        ("slow", DemoRequest::Slow),
+        ("long", DemoRequest::Long),
+        ("error", DemoRequest::Error),
     ];
-    let noun = nouns.into_iter().find(|(word, _)| named(word)).map(|(_, wish)| wish);
-    let rest = if since.first { Wish::Tour } else { Wish::Say(include_str!("other.md")) };
+    let noun = nouns.into_iter().find(|(word, _)| named(word)).map(|(_, request)| request);
+    let rest = if since.first { DemoRequest::Tour } else { DemoRequest::Say(include_str!("other.md")) };
     noun.unwrap_or(rest)
 }
 
-fn error() -> Vec<Part> {
-    let text = "this is how a failure looks; the demo was asked for one";
-    let failure = Failure::new(FailureKind::Request, text).hint("nothing is wrong, send another message");
-    vec![say("I begin to answer, and in the middle "), Part::Fail(failure)]
+fn error() -> Vec<ScriptPart> {
+    let text = "this is what a failure looks like; you asked the demo for one";
+    let failure = Failure::new(FailureKind::Request, text).hint("nothing is wrong; send another message");
+    vec![say("I start to answer, and in the middle "), ScriptPart::Fail(failure)]
 }
 
-fn say(text: impl Into<String>) -> Part {
-    Part::Say(text.into())
+fn say(text: impl Into<String>) -> ScriptPart {
+    ScriptPart::Say(text.into())
 }
 
-/// The conversation since the last message of the person.
+/// The conversation since the user's last message.
 struct Since<'a> {
     said: String,
     done: Vec<Done<'a>>,
-    /// True when nothing was answered before.
+    /// True if there was no answer before.
     first: bool,
-    /// Calls in the whole conversation, from which ids are made.
+    /// Calls in the entire conversation, for the ids of new ones.
     calls: usize,
     tools: Vec<&'a str>,
 }
@@ -180,17 +187,17 @@ impl<'a> Since<'a> {
         }
     }
 
-    /// A call, or a sentence when the tool is switched off.
-    fn call(&self, tool: &str, arguments: Value) -> Part {
+    /// A call, or a sentence if the tool is disabled.
+    fn call(&self, tool: &str, arguments: Value) -> ScriptPart {
         if !self.tools.contains(&tool) {
-            return say(format!("The tool `{tool}` is switched off, so I stop here."));
+            return say(format!("The tool `{tool}` is disabled, so I stop here."));
         }
         let id = format!("demo_{}", self.calls + 1);
-        Part::Call(ToolCall { id, name: tool.to_owned(), arguments, thought_signature: None })
+        ScriptPart::Call(ToolCall { id, name: tool.to_owned(), arguments, thought_signature: None })
     }
 
-    /// One call, and a word when it has its result.
-    fn once(&self, tool: &str, arguments: Value, text: &str) -> Vec<Part> {
+    /// One call, and a sentence when it has its result.
+    fn once(&self, tool: &str, arguments: Value, text: &str) -> Vec<ScriptPart> {
         match self.done.last() {
             None => vec![say(text), self.call(tool, arguments)],
             Some(done) if done.failed => vec![say("That did not work; the panel above says why.")],
@@ -201,7 +208,7 @@ impl<'a> Since<'a> {
         }
     }
 
-    fn run(&self, command: &str) -> Vec<Part> {
+    fn run(&self, command: &str) -> Vec<ScriptPart> {
         if HARMLESS.contains(&command) {
             return self.once("bash", json!({ "command": command }), "I run it.");
         }
@@ -211,21 +218,21 @@ impl<'a> Since<'a> {
         ))]
     }
 
-    /// Everything once: a listing, a file read, then the demo's own file.
-    fn tour(&self) -> Vec<Part> {
+    /// Everything once: a listing, reading a file, then the demo's own file.
+    fn tour(&self) -> Vec<ScriptPart> {
         match self.done.last() {
             None => {
                 let thought = "The script begins here. This block is where a model's thinking is shown; \
                                mine was written in advance.";
                 let call = self.call("bash", json!({ "command": LIST }));
-                vec![Part::Think(thought.into()), say(include_str!("hello.md")), call]
+                vec![ScriptPart::Think(thought.into()), say(include_str!("hello.md")), call]
             }
-            Some(done) if done.was("bash", LIST) => match self.worthy() {
+            Some(done) if done.was("bash", LIST) => match self.readable() {
                 Some(file) => {
                     let call = self.call("read", json!({ "path": file, "limit": 40 }));
                     vec![say(format!("There is `{file}`; I read its beginning.")), call]
                 }
-                None => self.own_file("There is no file here that I know by name, so I go on."),
+                None => self.own_file("I see no file here that I know by name, so I move on."),
             },
             Some(done) if done.call.name == "read" && done.argument("path") != FILE => {
                 self.own_file("That was a file of yours; I leave it as it is.")
@@ -234,10 +241,10 @@ impl<'a> Since<'a> {
         }
     }
 
-    /// The demo's own file: written when it is not there, else read and edited.
-    fn write(&self) -> Vec<Part> {
+    /// The demo's own file: written if it does not exist, otherwise read and edited.
+    fn write(&self) -> Vec<ScriptPart> {
         let Some(done) = self.done.last() else {
-            return vec![say("First I look what is here."), self.call("bash", json!({ "command": LIST }))];
+            return vec![say("First I check what is here."), self.call("bash", json!({ "command": LIST }))];
         };
         match done.call.name.as_str() {
             "read" if done.argument("path") == FILE && done.failed => self.create(""),
@@ -249,29 +256,29 @@ impl<'a> Since<'a> {
         }
     }
 
-    /// Goes on to the demo's own file.
-    fn own_file(&self, text: &str) -> Vec<Part> {
+    /// Moves on to the demo's own file.
+    fn own_file(&self, text: &str) -> Vec<ScriptPart> {
         let listed = self.done.iter().find(|done| done.was("bash", LIST) && !done.failed);
         match listed.map(|done| done.text.lines().any(|line| line.trim() == FILE)) {
-            Some(false) if self.whole_listing() => self.create(text),
+            Some(false) if self.is_listing_complete() => self.create(text),
             _ => vec![
-                say(format!("{text} I look whether `{FILE}` is there from an earlier time.").trim_start()),
+                say(format!("{text} I check whether `{FILE}` exists from an earlier tour.").trim_start()),
                 self.call("read", json!({ "path": FILE })),
             ],
         }
     }
 
-    /// Whether the listing is short enough to be the whole.
-    fn whole_listing(&self) -> bool {
+    /// Whether the listing is short enough to be complete.
+    fn is_listing_complete(&self) -> bool {
         self.done.iter().any(|done| done.was("bash", LIST) && done.text.lines().count() < 500)
     }
 
-    fn create(&self, text: &str) -> Vec<Part> {
+    fn create(&self, text: &str) -> Vec<ScriptPart> {
         let call = self.call("write", json!({ "path": FILE, "content": include_str!("file.md") }));
         vec![say(format!("{text} I write `{FILE}`, a new file.").trim_start()), call]
     }
 
-    fn edit(&self, read: &Done<'_>) -> Vec<Part> {
+    fn edit(&self, read: &Done<'_>) -> Vec<ScriptPart> {
         let count = read.text.split_once(COUNT).and_then(|(_, rest)| {
             let digits: String = rest.chars().take_while(char::is_ascii_digit).collect();
             digits.parse::<u32>().ok()
@@ -284,7 +291,7 @@ impl<'a> Since<'a> {
         }
     }
 
-    fn count_up(&self, count: u32, text: &str) -> Vec<Part> {
+    fn count_up(&self, count: u32, text: &str) -> Vec<ScriptPart> {
         let next = count.saturating_add(1);
         let old = format!("{COUNT}{count}");
         let new = format!("{COUNT}{next}\n- edit {next} changed the number above and added this line");
@@ -292,9 +299,9 @@ impl<'a> Since<'a> {
     }
 
     /// A file of the listing that is worth reading.
-    fn worthy(&self) -> Option<&'static str> {
+    fn readable(&self) -> Option<&'static str> {
         let listed = self.done.iter().find(|done| done.was("bash", LIST))?;
-        WORTHY.into_iter().find(|name| listed.text.lines().any(|line| line.trim() == *name))
+        WORTH_READING.into_iter().find(|name| listed.text.lines().any(|line| line.trim() == *name))
     }
 }
 

@@ -1,4 +1,4 @@
-//! Head lines of calls, for people: also while the arguments are still arriving.
+//! Titles of tool calls for the user, also while the arguments are still arriving.
 
 use std::collections::{BTreeMap, HashMap};
 use std::sync::Arc;
@@ -8,13 +8,13 @@ use crate::agent::protocol::message::Message;
 use crate::agent::provider::partial_json;
 use crate::tools::Toolbox;
 
-/// Bytes of arriving arguments that are read for a title. What a title is made of comes first;
-/// beyond this the whole arguments are waited for, so that a long call costs no more.
-const READ: usize = 2 * 1024;
+/// Bytes of arriving arguments that are parsed for a title. What a title shows comes first; after
+/// that the title waits for the complete arguments, so that a long call costs no more.
+const MAX_PARSED: usize = 2 * 1024;
 
 /// The titles of the calls in one answer.
 #[derive(Debug, Default)]
-pub(crate) struct Titles {
+pub(crate) struct ArrivingTitles {
     arriving: HashMap<usize, Arriving>,
 }
 
@@ -26,8 +26,8 @@ struct Arriving {
     shown: String,
 }
 
-impl Titles {
-    /// Looks at a piece of the answer; an event when a title has changed by it.
+impl ArrivingTitles {
+    /// Takes a piece of the answer; an event if that changes a title.
     pub(crate) fn take(&mut self, tools: &Toolbox, delta: &Delta) -> Option<AgentEvent> {
         match delta {
             Delta::ToolCallStart { content_index, id, tool_name } => {
@@ -37,7 +37,8 @@ impl Titles {
                 None
             }
             Delta::ToolCallDelta { content_index, delta } => {
-                let arriving = self.arriving.get_mut(content_index).filter(|call| call.text.len() < READ)?;
+                let arriving =
+                    self.arriving.get_mut(content_index).filter(|call| call.text.len() < MAX_PARSED)?;
                 arriving.text.push_str(delta);
                 let title = tools.get(&arriving.tool)?.title(&partial_json::partial(&arriving.text));
                 arriving.show(title)
@@ -62,7 +63,7 @@ impl Arriving {
 }
 
 /// The titles of all calls in a conversation, by call id.
-pub(crate) fn of(tools: &Toolbox, messages: &[Arc<Message>]) -> BTreeMap<String, String> {
+pub(crate) fn titles_of(tools: &Toolbox, messages: &[Arc<Message>]) -> BTreeMap<String, String> {
     let calls = messages.iter().filter_map(|message| match message.as_ref() {
         Message::Assistant(answer) => Some(answer.tool_calls()),
         _ => None,

@@ -1,4 +1,4 @@
-//! Notices a model that repeats itself: the same call with the same result, turn after turn.
+//! Detects a model that repeats itself: the same call with the same result, turn after turn.
 //!
 //! Pure. A result that changes does not count, so waiting for a server by polling it is fine; nor
 //! does a call that one answer makes several times, since the model has not seen its result yet.
@@ -6,37 +6,36 @@
 use std::collections::{HashSet, VecDeque};
 use std::hash::{DefaultHasher, Hash, Hasher};
 
+use crate::agent::protocol::message::ToolCall;
 use crate::tools::{Content, ToolOutput};
 
-use crate::agent::protocol::message::ToolCall;
-
-/// Turns with calls that are looked back upon.
+/// Most recent turns with calls that are considered.
 const WINDOW: usize = 12;
-/// Turns in the window with an equal call from which on the model is warned.
+/// The model is warned once an identical call is in this many of them.
 const WARN: usize = 3;
-/// Turns in the window with an equal call that end the run.
+/// The run ends once an identical call is in this many of them.
 const STOP: usize = 5;
 
-/// What the latest call amounts to.
+/// How the latest call relates to earlier ones.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Repeat {
-    /// Nothing to say.
+    /// It is new, or rare enough.
     Fresh,
-    /// The model should be told; how often it has been.
+    /// The model should be warned; how often the call was made.
     Warned(usize),
-    /// The run should end.
+    /// The run should end; how often the call was made.
     Stuck(usize),
 }
 
 /// The last calls of a run, as fingerprints, turn by turn.
 #[derive(Clone, Debug, Default)]
-pub(crate) struct Guard {
+pub(crate) struct LoopGuard {
     turns: VecDeque<HashSet<u64>>,
     stuck: Option<String>,
 }
 
-impl Guard {
-    /// Notes that the calls of another answer follow.
+impl LoopGuard {
+    /// Starts a turn: the calls of another answer follow.
     pub(crate) fn next_turn(&mut self) {
         self.turns.push_back(HashSet::new());
         if self.turns.len() > WINDOW {
@@ -44,7 +43,7 @@ impl Guard {
         }
     }
 
-    /// Notes a finished call and says what it amounts to.
+    /// Records a finished call and judges it.
     pub(crate) fn note(&mut self, call: &ToolCall, output: &ToolOutput) -> Repeat {
         let print = fingerprint(call, output);
         if let Some(turn) = self.turns.back_mut() {
@@ -60,25 +59,25 @@ impl Guard {
         }
     }
 
-    /// Forgets what was seen: the person wants the model to go on.
-    pub(crate) fn forgive(&mut self) {
-        *self = Guard::default();
+    /// Forgets everything: the user wants the model to continue.
+    pub(crate) fn reset(&mut self) {
+        *self = LoopGuard::default();
     }
 
-    /// The tool the model is stuck on, once it is.
+    /// The tool that the model is stuck on, if it is.
     pub(crate) fn stuck(&self) -> Option<&str> {
         self.stuck.as_deref()
     }
 }
 
 impl Repeat {
-    /// The line that is added to the result, for the model.
+    /// The line added to the result, for the model.
     pub(crate) fn warning(self) -> Option<String> {
         let (Repeat::Warned(count) | Repeat::Stuck(count)) = self else {
             return None;
         };
         Some(format!(
-            "[the same call gave the same result {count} times lately, and will again: \
+            "[this call has recently returned the same result {count} times: \
              try something else, or say what is missing]"
         ))
     }
@@ -102,9 +101,9 @@ mod tests {
     use super::*;
     use crate::tools::Details;
 
-    /// Plays turns of calls; gives what the last call of each amounts to.
-    fn play(turns: &[&[(&str, &str)]]) -> (Vec<Repeat>, Guard) {
-        let mut guard = Guard::default();
+    /// Plays turns of calls; returns the judgement of the last call of each.
+    fn play(turns: &[&[(&str, &str)]]) -> (Vec<Repeat>, LoopGuard) {
+        let mut guard = LoopGuard::default();
         let mut noted = Vec::new();
         for turn in turns {
             guard.next_turn();
@@ -128,7 +127,7 @@ mod tests {
     }
 
     #[test]
-    fn calls_that_take_turns_are_noticed() {
+    fn alternating_calls_are_detected() {
         let (noted, guard) = play(&[[("a", "1")].as_slice(), &[("b", "1")]].repeat(5));
         assert_eq!(noted.last(), Some(&Repeat::Stuck(5)));
         assert_eq!(guard.stuck(), Some("bash"));

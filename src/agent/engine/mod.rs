@@ -1,25 +1,47 @@
 //! The task that runs the agent: commands in, events out, and the loop between them.
 //!
-//! Everything here works on one `Agent` struct. The files are layered: each uses only files
-//! below it (see ARCHITECTURE.md).
+//! Everything works on one `Engine` struct. The files are layered, each uses only files in lower
+//! layers (`tests/tidy.rs` keeps them free of circles); from the top down:
+//!
+//! - `task`: the main loop
+//! - `run`: the loop of a run
+//! - `turn`, `compact`, `session_commands`, `branch`
+//! - `tool_calls`, `open_session`, `retry_wait`, `exchange`: what awaits a tool, a file, the model
+//! - `attend`: serving commands while something is awaited
+//! - `commands`: what takes effect immediately
+//! - `announce`, `history_paging`, `queries`, `context_usage`: what is reported
+//! - `state`: the struct
+//! - `config`, `behavior`, `shell`, and the pure parts: queues, retries, limits, loop guard
 
+mod announce;
+mod attend;
 pub mod behavior;
 mod branch;
 mod call_titles;
+mod clock;
 mod commands;
-pub mod compact;
+mod compact;
+pub mod config;
+mod context_usage;
+mod exchange;
+mod history_cursor;
 mod history_paging;
-pub mod limits;
+pub mod hooks;
 mod loop_guard;
+mod meter;
 mod open_session;
 mod outbox;
+mod panics;
 mod queries;
 mod questions;
 mod queue;
 mod retry;
+mod retry_wait;
 mod run;
 mod session_commands;
 mod shell;
+mod state;
 pub mod task;
 mod tool_calls;
+pub mod tool_registry;
 mod turn;

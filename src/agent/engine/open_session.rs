@@ -1,105 +1,122 @@
-//! Opening a session where that is not possible as it is: the person is asked how.
+//! Opens a session file, asking the user how if it cannot be opened as it is.
 //!
-//! Another tau may have it open, or its directory may be gone. A session that was opened to be
-//! looked at is written to by nobody here: what is said in it begins a copy. Without a person to
-//! ask, `switch` refuses instead.
+//! Another tau may have it open, or its directory may be gone. A session opened read-only is never
+//! written to: a message sent in it starts a copy. Front ends without a user refuse instead.
 
 use std::path::Path;
 
+use tokio::time::{Duration, sleep};
 use tokio_util::sync::CancellationToken;
 
-use super::questions;
-use super::session_commands;
-use super::task::Agent;
-use crate::agent::protocol::command::{AgentCommand, Answer};
+use super::announce;
+use super::attend::{ask, attend};
+use super::state::Engine;
+use crate::agent::protocol::command::{AgentCommand, QuestionAnswer};
 use crate::agent::protocol::event::{NoticeLevel, Question};
 use crate::agent::session::lock::Life;
 use crate::agent::session::tail::TAIL;
 use crate::agent::session::{Access, ForkRange, Owner, Session, SessionError};
 
-const LOOK: &str = "look only; what you send goes on in a copy";
-const FORK: &str = "fork: go on in a copy now";
-const TAKE_OVER: &str = "take over: its owner has ended";
-const CANCEL: &str = "cancel";
+const READ_ONLY: &str = "Open read-only; what you send continues in a copy";
+const FORK: &str = "Fork: continue in a copy now";
+const TAKE_OVER: &str = "Take over: its owner has ended";
+const CANCEL: &str = "Cancel";
 
-/// Opens the file, after asking how where that is needed; none when the person wants none of it,
-/// or it cannot be opened at all, which has been told.
-pub(crate) async fn open(agent: &mut Agent, path: &Path) -> Option<Session> {
-    let session = match session_commands::open(agent, path).await {
-        Err(SessionError::Locked { owner, .. }) => in_use(agent, path, &owner).await?,
-        Err(error) => return refused(agent, &error),
-        Ok(session) => session,
-    };
-    if session.info().cwd.is_dir() { Some(session) } else { gone(agent, path, session).await }
+/// How long to wait before a lock is tried again.
+const LOCK_RETRY: Duration = Duration::from_millis(20);
+
+/// Opens a session file. A child between fork and exec still holds the lock of a file that was
+/// closed; a lock that nobody seems to own is therefore tried again.
+pub(crate) async fn open(engine: &mut Engine, path: &Path) -> Result<Session, SessionError> {
+    for _ in 0..10 {
+        match Session::open_tail(path, Access::Write, TAIL) {
+            Err(SessionError::Locked { owner, .. }) if owner.pid == 0 => {
+                attend(engine, sleep(LOCK_RETRY)).await;
+            }
+            other => return other,
+        }
+    }
+    Session::open_tail(path, Access::Write, TAIL)
 }
 
-fn refused(agent: &mut Agent, error: &SessionError) -> Option<Session> {
-    session_commands::refused(agent, error);
+/// Opens the file, after asking the user how if necessary. `None` if the user cancels or the file
+/// cannot be opened, which is reported.
+pub(crate) async fn open_or_ask(engine: &mut Engine, path: &Path) -> Option<Session> {
+    let session = match open(engine, path).await {
+        Err(SessionError::Locked { owner, .. }) => in_use(engine, path, &owner).await?,
+        Err(error) => return refused(engine, &error),
+        Ok(session) => session,
+    };
+    if session.info().cwd.is_dir() { Some(session) } else { directory_gone(engine, path, session).await }
+}
+
+fn refused(engine: &mut Engine, error: &SessionError) -> Option<Session> {
+    announce::session_refused(engine, error);
     None
 }
 
-async fn in_use(agent: &mut Agent, path: &Path, owner: &Owner) -> Option<Session> {
-    let mut options = vec![LOOK.to_owned(), FORK.to_owned()];
+async fn in_use(engine: &mut Engine, path: &Path, owner: &Owner) -> Option<Session> {
+    let mut options = vec![READ_ONLY.to_owned(), FORK.to_owned()];
     if owner.life() == Life::Ended {
         options.push(TAKE_OVER.to_owned());
     }
-    let title = format!("this session is in use by another tau ({owner})");
-    let session = match choose(agent, title, options).await.as_str() {
-        LOOK => Session::open_tail(path, Access::Read, TAIL),
-        FORK => Session::copy(path, agent.config.place.dir.as_deref(), None),
+    let title = format!("This session is in use by another tau ({owner}).");
+    let session = match choose(engine, title, options).await.as_str() {
+        READ_ONLY => Session::open_tail(path, Access::Read, TAIL),
+        FORK => Session::copy(path, engine.config.place.dir.as_deref(), None),
         TAKE_OVER => Session::open_tail(path, Access::TakeOver, TAIL),
         _ => return None,
     };
-    session.map_or_else(|error| refused(agent, &error), Some)
+    session.map_or_else(|error| refused(engine, &error), Some)
 }
 
-async fn gone(agent: &mut Agent, path: &Path, session: Session) -> Option<Session> {
-    let here = agent.config.place.cwd.clone();
-    let go_on = format!("go on, with commands in {}", here.display());
-    let fork = format!("fork: a new session of {}", here.display());
-    let title = format!("the directory of this session, {}, is gone", session.info().cwd.display());
-    match choose(agent, title, vec![go_on.clone(), fork.clone()]).await {
-        choice if choice == go_on => Some(session),
+async fn directory_gone(engine: &mut Engine, path: &Path, session: Session) -> Option<Session> {
+    let here = engine.config.place.cwd.clone();
+    let run_here = format!("Continue, running commands in {}", here.display());
+    let fork = format!("Fork: a new session in {}", here.display());
+    let title = format!("The directory of this session, {}, no longer exists.", session.info().cwd.display());
+    match choose(engine, title, vec![run_here.clone(), fork.clone()]).await {
+        choice if choice == run_here => Some(session),
         choice if choice == fork => {
             drop(session);
-            let copy = Session::copy(path, agent.config.place.dir.as_deref(), Some(&here));
-            copy.map_or_else(|error| refused(agent, &error), Some)
+            let copy = Session::copy(path, engine.config.place.dir.as_deref(), Some(&here));
+            copy.map_or_else(|error| refused(engine, &error), Some)
         }
         _ => None,
     }
 }
 
-/// What the person chooses; [`CANCEL`] when nothing.
-async fn choose(agent: &mut Agent, title: String, mut options: Vec<String>) -> String {
+/// What the user chooses; [`CANCEL`] if nothing.
+async fn choose(engine: &mut Engine, title: String, mut options: Vec<String>) -> String {
     options.push(CANCEL.to_owned());
-    // What stopped the last run is not to answer this.
-    agent.stop = CancellationToken::new();
-    match questions::ask(agent, Question::Select { title, options }).await {
-        Answer::Value(choice) => choice,
-        Answer::Confirmed(_) | Answer::Cancelled => CANCEL.to_owned(),
+    // Whatever stopped the last run must not answer this question.
+    engine.current.stop = CancellationToken::new();
+    match ask(engine, Question::Select { title, options }).await {
+        QuestionAnswer::Value(choice) => choice,
+        QuestionAnswer::Confirmed(_) | QuestionAnswer::Cancelled => CANCEL.to_owned(),
     }
 }
 
-/// Makes the session ready for a command: one that is only looked at becomes a copy before it is
-/// written to, and a large one is read whole when the model is to be told all of it.
-pub(crate) fn prepare(agent: &mut Agent, command: &AgentCommand) {
-    let speaks = matches!(
+/// Prepares the session for a command: a read-only session becomes a copy before it is written to,
+/// and a large one is read completely if the model needs all of it.
+pub(crate) fn prepare(engine: &mut Engine, command: &AgentCommand) {
+    let sends = matches!(
         command,
         AgentCommand::Prompt { .. } | AgentCommand::Continue | AgentCommand::Compact { .. }
     );
-    if !speaks {
+    if !sends {
         return;
     }
-    let looked_at = agent.config.session.is_read_only();
-    if looked_at || !agent.config.session.context_is_loaded() {
-        agent.complete();
+    let read_only = engine.config.session.is_read_only();
+    if read_only || !engine.config.session.context_is_loaded() {
+        engine.load_all();
     }
-    if looked_at
-        && let Some(copy) = agent.config.session.fork(agent.config.place.dir.as_deref(), ForkRange::All)
+    if read_only
+        && let Some(copy) = engine.config.session.fork(engine.config.place.dir.as_deref(), ForkRange::All)
     {
-        agent.config.session = copy;
-        session_commands::opened(agent);
-        let text = "the session is in use elsewhere: this goes on in a copy";
-        agent.notice(NoticeLevel::Info, text, None);
+        engine.config.session = copy;
+        announce::session_opened(engine);
+        let text = "the session is in use elsewhere: continuing in a copy";
+        engine.notice(NoticeLevel::Info, text, None);
     }
 }

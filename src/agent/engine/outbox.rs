@@ -1,8 +1,8 @@
-//! The way out for events: bounded, in order, never blocking the one who speaks.
+//! Outgoing events: in order, and never blocking the sender.
 //!
 //! Pushing is synchronous, so a message reaches the history and the channel in one step that
-//! nothing can cut in two. What the channel has no room for waits here; while anything waits,
-//! the agent takes nothing more from the model or from tools (see `task::Agent::attend`).
+//! cannot be interrupted. Events that do not fit in the channel wait here; meanwhile the agent
+//! takes nothing more from the model or from tools (see `attend`).
 
 use std::collections::VecDeque;
 
@@ -15,18 +15,18 @@ use crate::agent::protocol::event::AgentEvent;
 pub(crate) struct Outbox {
     sender: mpsc::Sender<AgentEvent>,
     waiting: VecDeque<AgentEvent>,
-    deaf: bool,
+    closed: bool,
 }
 
 impl Outbox {
     /// An outbox that fills `sender`.
     pub(crate) fn new(sender: mpsc::Sender<AgentEvent>) -> Self {
-        Outbox { sender, waiting: VecDeque::new(), deaf: false }
+        Outbox { sender, waiting: VecDeque::new(), closed: false }
     }
 
-    /// Sends `event`, or keeps it until there is room.
+    /// Sends `event`, or keeps it until it fits in the channel.
     pub(crate) fn push(&mut self, event: AgentEvent) {
-        if self.deaf {
+        if self.closed {
             return;
         }
         if !self.waiting.is_empty() {
@@ -40,27 +40,27 @@ impl Outbox {
         }
     }
 
-    /// Events that wait for room.
+    /// How many events are waiting.
     pub(crate) fn len(&self) -> usize {
         self.waiting.len()
     }
 
-    /// True when nothing waits.
+    /// True if no event is waiting.
     pub(crate) fn is_empty(&self) -> bool {
         self.waiting.is_empty()
     }
 
-    /// True once it is known that nobody listens; events are then dropped.
-    pub(crate) fn deaf(&self) -> bool {
-        self.deaf
+    /// True once the receiver is known to be gone; events are then dropped.
+    pub(crate) fn is_closed(&self) -> bool {
+        self.closed
     }
 
-    /// Sends the next waiting event, or learns that nobody listens any more. Without anything
-    /// waiting it stays pending for as long as somebody listens. Cancel safe.
-    pub(crate) async fn tend(&mut self) {
+    /// Sends the next waiting event, or notices that the receiver is gone. Pending while there is
+    /// a receiver and nothing to send. Cancel safe.
+    pub(crate) async fn send_next(&mut self) {
         if self.waiting.is_empty() {
             self.sender.closed().await;
-            self.deaf = true;
+            self.closed = true;
             return;
         }
         match self.sender.reserve().await {
@@ -71,7 +71,7 @@ impl Outbox {
             }
             Err(_) => {
                 self.waiting.clear();
-                self.deaf = true;
+                self.closed = true;
             }
         }
     }
@@ -91,11 +91,11 @@ mod tests {
         for n in 0..5 {
             assert_eq!(receiver.recv().await, Some(notice(n)));
             if !outbox.is_empty() {
-                outbox.tend().await;
+                outbox.send_next().await;
             }
         }
         drop(receiver);
-        outbox.tend().await;
-        assert!(outbox.deaf());
+        outbox.send_next().await;
+        assert!(outbox.is_closed());
     }
 }

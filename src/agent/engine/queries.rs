@@ -1,89 +1,103 @@
-//! Answers questions about the session, as JSON text in the shapes of the RPC wire.
+//! Answers questions about the session. Only reads.
 //!
-//! Reads only. Text and not a tree of values, because the tree of a long session is nested
-//! deeper than a recursive writer could follow. What a front end knows by itself (whether a run
-//! goes on, which models there are) is not asked here.
+//! Answers are typed; front ends write them on their wire. What a front end knows by itself
+//! (whether a run is in progress, which models there are) is not asked here.
 
 use std::collections::HashMap;
 use std::sync::Arc;
 
-use serde::{Deserialize, Serialize};
-use serde_json::{Value, json};
+use serde::Deserialize;
 
-use super::compact;
-use super::task::Agent;
+use super::state::Engine;
+use super::{context_usage, history_paging};
 use crate::agent::context::compaction::size;
-use crate::agent::protocol::command::Wish;
+use crate::agent::protocol::event::AgentEvent;
 use crate::agent::protocol::message::{Message, Usage};
-use crate::agent::session::entry::{Body, Entry, iso};
+use crate::agent::protocol::query::{
+    EntryLabel, ForkMessage, Query, QueryAnswer, SessionEntries, SessionEntry, SessionState, SessionStats,
+    WindowUsage,
+};
+use crate::agent::session::entry::{Body, Entry};
+use crate::agent::session::outline::Outline;
 use crate::agent::session::tree::Tree;
 
-/// There is no source of an empty session.
-const NOTHING: &str = "nothing has been said in this session yet, so there is nothing to write";
+/// An empty session has no source.
+const EMPTY: &str = "nothing to export: this session is empty";
 
-/// The answer to a question, or why there is none.
-pub(crate) fn inspect(agent: &Agent, wish: &Wish) -> Result<String, String> {
-    let tree = agent.config.session.tree();
-    Ok(match wish {
-        Wish::State => text(&state(agent)),
-        Wish::Messages => text(&json!({ "messages": agent.config.session.context_json() })),
-        Wish::LastText => text(&last_text(&agent.config.session.context().messages)),
-        Wish::ForkMessages => text(&fork_messages(tree)),
-        Wish::Stats => text(&stats(agent)),
-        Wish::Entries { since } => entries(tree, since.as_deref())?,
-        Wish::Tree => nested(tree),
-        Wish::Source => text(&agent.config.session.source().ok_or(NOTHING)?),
+/// Answers a query.
+pub(crate) fn answer(engine: &mut Engine, ticket: u64, query: &Query) {
+    if *query == Query::HistoryPage {
+        return history_paging::request(engine, ticket);
+    }
+    if !matches!(query, Query::Sync | Query::Idle | Query::ContextUsage) {
+        engine.load_all();
+    }
+    let answer = find(engine, query);
+    engine.emit(AgentEvent::Answered { ticket, answer });
+}
+
+fn find(engine: &Engine, query: &Query) -> Result<QueryAnswer, String> {
+    let session = &engine.config.session;
+    let tree = session.tree();
+    Ok(match query {
+        Query::Sync | Query::Idle | Query::HistoryPage => QueryAnswer::Done,
+        Query::State => QueryAnswer::State(state(engine)),
+        Query::Messages => QueryAnswer::Messages(session.context().messages),
+        Query::MessageRecords => QueryAnswer::MessageRecords(session.context_json()),
+        Query::History => QueryAnswer::Messages(history(engine)),
+        Query::LastText => QueryAnswer::LastText(last_text(&session.context().messages)),
+        Query::Entries { since } => QueryAnswer::Entries(entries(tree, since.as_deref())?),
+        Query::Outline => QueryAnswer::Outline(Outline::of(tree)),
+        Query::ForkMessages => QueryAnswer::ForkMessages(fork_messages(tree)),
+        Query::Stats => QueryAnswer::Stats(stats(engine)),
+        Query::Source => QueryAnswer::Source(session.source().ok_or(EMPTY)?),
+        Query::ContextUsage => QueryAnswer::ContextUsage(context_usage::by_kind(engine)),
     })
 }
 
-fn text(value: &impl Serialize) -> String {
-    // Nothing in a session can fail to become JSON: keys are strings, numbers finite.
-    serde_json::to_string(value).unwrap_or_default()
-}
-
-fn state(agent: &Agent) -> Value {
-    let session = &agent.config.session;
+fn state(engine: &Engine) -> SessionState {
+    let session = &engine.config.session;
     let info = session.info();
-    json!({
-        "sessionFile": info.file,
-        "sessionId": info.id,
-        "sessionName": info.name,
-        "autoCompactionEnabled": agent.config.room.auto,
-        "steeringMode": agent.queues.steering_mode(),
-        "followUpMode": agent.queues.follow_up_mode(),
-        "messageCount": session.context().messages.len(),
-        "pendingMessageCount": agent.queues.len(),
-        "thinkingLevel": agent.thinking(),
-    })
+    SessionState {
+        session_file: info.file.clone(),
+        session_id: info.id.clone(),
+        session_name: info.name.clone(),
+        auto_compaction_enabled: engine.config.compaction.auto,
+        steering_mode: engine.queues.steering_mode(),
+        follow_up_mode: engine.queues.follow_up_mode(),
+        message_count: session.context().messages.len(),
+        pending_message_count: engine.queues.len(),
+        thinking_level: engine.thinking(),
+    }
 }
 
-fn last_text(messages: &[Arc<Message>]) -> Value {
-    let last = messages.iter().rev().find_map(|message| match message.as_ref() {
+/// All messages of the current branch, and those that are recorded when the run has ended but
+/// were reported already.
+fn history(engine: &Engine) -> Vec<Arc<Message>> {
+    let mut messages = engine.config.session.tree().path_messages();
+    let reported = engine.pending.messages.iter();
+    messages.extend(reported.filter(|message| matches!(***message, Message::BashExecution(_))).cloned());
+    messages
+}
+
+fn last_text(messages: &[Arc<Message>]) -> Option<String> {
+    messages.iter().rev().find_map(|message| match message.as_ref() {
         Message::Assistant(answer) => Some(answer.text()).filter(|text| !text.trim().is_empty()),
         _ => None,
-    });
-    last.map_or_else(|| json!({}), |text| json!({ "text": text }))
+    })
 }
 
-fn fork_messages(tree: &Tree) -> Value {
-    let said = tree.entries().iter().filter_map(|entry| {
+fn fork_messages(tree: &Tree) -> Vec<ForkMessage> {
+    let messages = tree.entries().iter().filter_map(|entry| {
         let Body::Message { message } = &entry.body else { return None };
         let Message::User(user) = message.as_ref() else { return None };
         let text = user.content.text();
-        (!text.trim().is_empty()).then(|| json!({ "entryId": &*entry.id, "text": text }))
+        (!text.trim().is_empty()).then(|| ForkMessage { entry_id: entry.id.to_string(), text })
     });
-    json!({ "messages": said.collect::<Vec<_>>() })
+    messages.collect()
 }
 
-fn line(entry: &Entry) -> String {
-    String::from_utf8_lossy(&entry.line()).trim_end().to_owned()
-}
-
-fn leaf(tree: &Tree) -> String {
-    text(&tree.leaf().map(|leaf| &*leaf.id))
-}
-
-fn entries(tree: &Tree, since: Option<&str>) -> Result<String, String> {
+fn entries(tree: &Tree, since: Option<&str>) -> Result<SessionEntries, String> {
     let all = tree.entries();
     let from = match since {
         None => 0,
@@ -92,43 +106,18 @@ fn entries(tree: &Tree, since: Option<&str>) -> Result<String, String> {
             None => return Err(format!("Entry not found: {since}")),
         },
     };
-    let lines: Vec<String> = all.iter().skip(from).map(line).collect();
-    Ok(format!(r#"{{"entries":[{}],"leafId":{}}}"#, lines.join(","), leaf(tree)))
-}
-
-/// The entries below one another, written without recursion.
-fn nested(tree: &Tree) -> String {
-    let known: HashMap<&str, usize> =
-        tree.entries().iter().enumerate().map(|(at, entry)| (&*entry.id, at)).collect();
-    let mut children: HashMap<Option<usize>, Vec<usize>> = HashMap::new();
-    for (at, entry) in tree.entries().iter().enumerate() {
-        // A parent stands on an earlier line; any other would make a ring.
-        let parent = entry.parent.as_ref().and_then(|id| known.get(&**id)).copied();
-        children.entry(parent.filter(|parent| *parent < at)).or_default().push(at);
-    }
-    let labelled = label_times(tree);
-    let mut out = String::from(r#"{"tree":["#);
-    let mut open = vec![children.get(&None).map(Vec::as_slice).unwrap_or_default().iter()];
-    while let Some(level) = open.last_mut() {
-        let Some(at) = level.next() else {
-            open.pop();
-            out.push_str(if open.is_empty() { "]" } else { "]}" });
-            continue;
-        };
-        if !out.ends_with('[') {
-            out.push(',');
-        }
-        let Some(entry) = tree.entries().get(*at) else { continue };
-        out.push_str(&format!(r#"{{"entry":{}"#, line(entry)));
-        if let Some(label) = tree.label(&entry.id) {
-            let time = labelled.get(&*entry.id).copied().unwrap_or_default();
-            out.push_str(&format!(r#","label":{},"labelTimestamp":{}"#, text(&label), text(&iso(time))));
-        }
-        out.push_str(r#","children":["#);
-        open.push(children.get(&Some(*at)).map(Vec::as_slice).unwrap_or_default().iter());
-    }
-    out.push_str(&format!(r#","leafId":{}}}"#, leaf(tree)));
-    out
+    let label_times = label_times(tree);
+    let entry = |entry: &Entry| SessionEntry {
+        id: entry.id.to_string(),
+        parent_id: entry.parent.as_ref().map(ToString::to_string),
+        label: tree.label(&entry.id).map(|text| EntryLabel {
+            text: text.to_owned(),
+            timestamp: label_times.get(&*entry.id).copied().unwrap_or_default(),
+        }),
+        line: String::from_utf8_lossy(&entry.line()).trim_end().to_owned(),
+    };
+    let entries = all.iter().skip(from).map(entry).collect();
+    Ok(SessionEntries { entries, leaf_id: tree.leaf().map(|leaf| leaf.id.to_string()) })
 }
 
 /// When each entry got its label.
@@ -142,74 +131,58 @@ fn label_times(tree: &Tree) -> HashMap<&str, i64> {
     tree.entries().iter().filter_map(|entry| Some((&*entry.id, time(entry)?))).collect()
 }
 
-/// Counted over the whole file, also what was compacted or branched away.
-fn stats(agent: &Agent) -> Value {
-    let tree = agent.config.session.tree();
-    let (mut said, mut answers, mut calls, mut results, mut all) = (0_u64, 0_u64, 0_u64, 0_u64, 0_u64);
-    let mut used = Usage::default();
-    for entry in tree.entries() {
-        if let Body::Compaction { usage: Some(usage), .. } | Body::BranchSummary { usage: Some(usage), .. } =
-            &entry.body
-        {
-            add(&mut used, &serde_json::from_value(usage.clone()).unwrap_or_default());
-        }
-        if let Body::Other { line } = &entry.body {
-            add(&mut used, &spent(line));
-        }
-        let Body::Message { message } = &entry.body else { continue };
-        all += 1;
-        match message.as_ref() {
-            Message::User(_) => said += 1,
-            Message::ToolResult(_) => results += 1,
-            Message::Assistant(answer) => {
-                answers += 1;
-                calls += answer.tool_calls().count() as u64;
-                add(&mut used, &answer.usage);
+fn stats(engine: &Engine) -> SessionStats {
+    let info = engine.config.session.info();
+    let window = engine.config.model.as_ref().map_or(0, |model| model.context_window);
+    let mut stats = SessionStats {
+        session_file: info.file.clone(),
+        session_id: info.id.clone(),
+        window: (window > 0).then(|| window_usage(engine, window)),
+        ..SessionStats::default()
+    };
+    for entry in engine.config.session.tree().entries() {
+        match &entry.body {
+            Body::Compaction { usage: Some(usage), .. } | Body::BranchSummary { usage: Some(usage), .. } => {
+                add(&mut stats.usage, &serde_json::from_value(usage.clone()).unwrap_or_default());
             }
+            Body::Other { line } => add(&mut stats.usage, &usage_in(line)),
+            Body::Message { message } => count(&mut stats, message),
             _ => {}
         }
     }
-    let info = agent.config.session.info();
-    let window = agent.config.model.as_ref().map_or(0, |model| model.context_window);
-    json!({
-        "sessionFile": info.file,
-        "sessionId": info.id,
-        "userMessages": said,
-        "assistantMessages": answers,
-        "toolCalls": calls,
-        "toolResults": results,
-        "totalMessages": all,
-        "tokens": {
-            "input": used.input,
-            "output": used.output,
-            "cacheRead": used.cache_read,
-            "cacheWrite": used.cache_write,
-            "total": size::total(&used),
-        },
-        "cost": used.cost.total,
-        "contextUsage": (window > 0).then(|| context_usage(agent, window)),
-    })
+    stats
 }
 
-fn context_usage(agent: &Agent, window: u64) -> Value {
-    if size::is_stale(agent.config.session.tree()) {
-        return json!({ "tokens": null, "contextWindow": window, "percent": null });
+fn count(stats: &mut SessionStats, message: &Message) {
+    stats.total_messages += 1;
+    match message {
+        Message::User(_) => stats.user_messages += 1,
+        Message::ToolResult(_) => stats.tool_results += 1,
+        Message::Assistant(answer) => {
+            stats.assistant_messages += 1;
+            stats.tool_calls += answer.tool_calls().count() as u64;
+            add(&mut stats.usage, &answer.usage);
+        }
+        _ => {}
     }
-    let tokens = compact::size_now(agent);
-    json!({ "tokens": tokens, "contextWindow": window, "percent": tokens as f64 * 100.0 / window as f64 })
 }
 
-/// What an entry of type `usage` says, which is all that such a one is for; of others nothing.
-fn spent(line: &str) -> Usage {
+fn window_usage(engine: &Engine, context_window: u64) -> WindowUsage {
+    let stale = size::is_stale(engine.config.session.tree());
+    WindowUsage { tokens: (!stale).then(|| context_usage::total(engine)), context_window }
+}
+
+/// The usage in a line of type `usage`; nothing in a line of any other type.
+fn usage_in(line: &str) -> Usage {
     #[derive(Deserialize)]
-    struct Spent {
+    struct UsageLine {
         #[serde(rename = "type")]
         kind: String,
         #[serde(default)]
         usage: Usage,
     }
-    let spent = serde_json::from_str::<Spent>(line).ok().filter(|spent| spent.kind == "usage");
-    spent.map(|spent| spent.usage).unwrap_or_default()
+    let parsed = serde_json::from_str::<UsageLine>(line).ok().filter(|line| line.kind == "usage");
+    parsed.map(|line| line.usage).unwrap_or_default()
 }
 
 fn add(sum: &mut Usage, usage: &Usage) {
@@ -217,5 +190,6 @@ fn add(sum: &mut Usage, usage: &Usage) {
     sum.output += usage.output;
     sum.cache_read += usage.cache_read;
     sum.cache_write += usage.cache_write;
+    sum.total_tokens = size::total(sum);
     sum.cost.total += usage.cost.total;
 }

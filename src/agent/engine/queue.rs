@@ -1,15 +1,15 @@
-//! Messages sent while a run goes on, waiting for their moment.
+//! Messages sent during a run, waiting to be delivered.
 //!
-//! Pure. Steering is delivered after the tool calls of a turn, follow-ups when the agent would
-//! stop, each one at a time or all at once. Aborting leaves both as they are; only
-//! [`Queues::take`] and [`Queues::clear`] empty them.
+//! Pure. Steering messages are delivered after the tool calls of a turn, follow-ups when the agent
+//! would stop, each queue one message at a time or all at once. Aborting leaves both as they are;
+//! only [`Queues::take`] and [`Queues::clear`] empty them.
 
 use std::collections::VecDeque;
 
-use super::behavior::QueueMode;
 use crate::agent::protocol::command::Queue;
 use crate::agent::protocol::event::AgentEvent;
 use crate::agent::protocol::message::UserMessage;
+use crate::agent::protocol::run::QueueMode;
 
 /// The two queues.
 #[derive(Clone, Debug, Default, PartialEq)]
@@ -21,12 +21,12 @@ pub(crate) struct Queues {
 }
 
 impl Queues {
-    /// Empty queues that are emptied so.
+    /// Empty queues with these modes.
     pub(crate) fn with_modes(steering_mode: QueueMode, follow_up_mode: QueueMode) -> Self {
         Queues { steering_mode, follow_up_mode, ..Queues::default() }
     }
 
-    /// Lets this many messages leave the queue at once.
+    /// Sets how many messages leave the queue at once.
     pub(crate) fn set_mode(&mut self, queue: Queue, mode: QueueMode) {
         match queue {
             Queue::Steer => self.steering_mode = mode,
@@ -42,7 +42,7 @@ impl Queues {
         }
     }
 
-    /// What leaves a queue now: its next message, or all, as its mode says.
+    /// Takes the next message from a queue, or all of them, as its mode says.
     pub(crate) fn next(&mut self, queue: Queue) -> Vec<UserMessage> {
         let (waiting, mode) = match queue {
             Queue::Steer => (&mut self.steering, self.steering_mode),
@@ -54,12 +54,12 @@ impl Queues {
         }
     }
 
-    /// True when steering waits.
-    pub(crate) fn steers(&self) -> bool {
+    /// True if a steering message is waiting.
+    pub(crate) fn has_steering(&self) -> bool {
         !self.steering.is_empty()
     }
 
-    /// Throws away what waits in one queue, or in both.
+    /// Discards the messages in one queue, or in both.
     pub(crate) fn clear(&mut self, queue: Option<Queue>) {
         if queue != Some(Queue::FollowUp) {
             self.steering.clear();
@@ -69,7 +69,7 @@ impl Queues {
         }
     }
 
-    /// How steering is delivered.
+    /// How steering messages are delivered.
     pub(crate) fn steering_mode(&self) -> QueueMode {
         self.steering_mode
     }
@@ -79,22 +79,22 @@ impl Queues {
         self.follow_up_mode
     }
 
-    /// How many messages wait.
+    /// How many messages are waiting.
     pub(crate) fn len(&self) -> usize {
         self.steering.len() + self.follow_up.len()
     }
 
-    /// Everything that waits, steering first. Both are empty afterwards.
+    /// Takes all messages, steering first. Both queues are empty afterwards.
     pub(crate) fn take(&mut self) -> Vec<UserMessage> {
         self.steering.drain(..).chain(self.follow_up.drain(..)).collect()
     }
 
-    /// True when nothing waits.
+    /// True if no message is waiting.
     pub(crate) fn is_empty(&self) -> bool {
         self.steering.is_empty() && self.follow_up.is_empty()
     }
 
-    /// Both queues as front ends are told of them.
+    /// The event that reports both queues.
     pub(crate) fn update(&self) -> AgentEvent {
         let texts = |queue: &VecDeque<UserMessage>| queue.iter().map(|m| m.content.text()).collect();
         AgentEvent::QueueUpdate { steering: texts(&self.steering), follow_up: texts(&self.follow_up) }
@@ -133,7 +133,7 @@ mod tests {
             }
             assert_eq!(queues.next(Queue::FollowUp).len(), at_once);
             queues.clear(Some(Queue::FollowUp));
-            assert!(queues.steers());
+            assert!(queues.has_steering());
             queues.clear(None);
             assert!(queues.is_empty());
         }

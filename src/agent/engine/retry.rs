@@ -1,83 +1,76 @@
-//! When a failed request is tried again, and after how long.
+//! Whether a failed request is retried, and after how long.
 //!
-//! Pure: randomness comes in as a seed. The wait itself, and telling of it, is `turn`'s.
+//! Pure: randomness comes in as a seed. The wait itself is in `retry_wait`.
 
 use std::hash::{BuildHasher, RandomState};
 
+use crate::agent::protocol::run::RetryMode;
 use crate::agent::provider::{Failure, FailureKind};
 
 /// The first wait, in milliseconds; each further one is twice as long.
 const BASE_MS: u64 = 1_000;
-/// The longest wait that nobody needs to agree to, in milliseconds.
+/// The longest wait without asking anybody, in milliseconds.
 const CAP_MS: u64 = 30_000;
-/// Tries again after failures that rarely pass by themselves.
-const DOUBTFUL: u32 = 1;
-
-/// What becomes of a wait that the provider asks for and that is longer than usual.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub enum Patience {
-    /// It is told and waited for, until the person ends it (`AgentCommand::AbortRetry`).
-    Interactive,
-    /// Nobody is there: the request fails and its error names the time.
-    #[default]
-    Headless,
-}
+/// Retries after failures that are rarely transient.
+const UNLIKELY: u32 = 1;
 
 /// The retries of one request.
 #[derive(Clone, Debug)]
 pub(crate) struct Retries {
     max: u32,
     used: u32,
-    patience: Patience,
+    mode: RetryMode,
     seed: u64,
 }
 
 /// What to do about a failure.
 #[derive(Clone, Debug, PartialEq)]
-pub(crate) enum Verdict {
-    /// Wait this many milliseconds, then try again.
+pub(crate) enum AfterFailure {
+    /// Wait this many milliseconds, then send the request again.
     Wait(u64),
-    /// Stop. The text is what the person is told.
+    /// Stop, with this error for the user.
     GiveUp(String),
 }
 
 impl Retries {
-    /// At most `max` of them. `seed` spreads the waits of many clients.
-    pub(crate) fn new(max: u32, patience: Patience, seed: u64) -> Self {
-        Retries { max, used: 0, patience, seed }
+    /// At most `max` retries. `seed` spreads the waits of many clients.
+    pub(crate) fn new(max: u32, mode: RetryMode, seed: u64) -> Self {
+        Retries { max, used: 0, mode, seed }
     }
 
-    /// The same with a seed of its own.
-    pub(crate) fn seeded(max: u32, patience: Patience) -> Self {
-        Self::new(max, patience, RandomState::new().hash_one(max))
+    /// The same with a random seed.
+    pub(crate) fn seeded(max: u32, mode: RetryMode) -> Self {
+        Self::new(max, mode, RandomState::new().hash_one(max))
     }
 
-    /// Retries begun so far.
+    /// Retries so far.
     pub(crate) fn used(&self) -> u32 {
         self.used
     }
 
-    /// Retries at most.
+    /// Most retries.
     pub(crate) fn max(&self) -> u32 {
         self.max
     }
 
-    /// Judges a failure; counts the retry when there is to be one.
-    pub(crate) fn after(&mut self, failure: &Failure) -> Verdict {
-        let doubtful = matches!(failure.kind, FailureKind::Protocol | FailureKind::Timeout);
-        let max = if doubtful { self.max.min(DOUBTFUL) } else { self.max };
+    /// Decides what to do about a failure, and counts the retry if there is one.
+    pub(crate) fn after(&mut self, failure: &Failure) -> AfterFailure {
+        let unlikely = matches!(failure.kind, FailureKind::Protocol | FailureKind::Timeout);
+        let max = if unlikely { self.max.min(UNLIKELY) } else { self.max };
         if !failure.retryable() || self.used >= max {
-            return Verdict::GiveUp(failure.to_string());
+            return AfterFailure::GiveUp(failure.to_string());
         }
         match failure.retry_after_ms {
-            Some(asked) if asked > CAP_MS && self.patience == Patience::Headless => Verdict::GiveUp(format!(
-                "{failure}; the provider asks to wait {}, so send the prompt again then",
-                span(asked)
-            )),
+            Some(asked) if asked > CAP_MS && self.mode == RetryMode::Headless => {
+                AfterFailure::GiveUp(format!(
+                    "{failure}; the provider asks you to wait {}: send the prompt again after that",
+                    span(asked)
+                ))
+            }
             asked => {
                 self.used += 1;
                 // A provider that asks for no wait (0, or a date that has passed) still gets one.
-                Verdict::Wait(asked.filter(|ms| *ms > 0).unwrap_or_else(|| self.backoff()))
+                AfterFailure::Wait(asked.filter(|ms| *ms > 0).unwrap_or_else(|| self.backoff()))
             }
         }
     }
@@ -92,7 +85,7 @@ impl Retries {
     }
 }
 
-/// Milliseconds in words, rounded up to seconds.
+/// A time span in words, rounded up to seconds.
 fn span(ms: u64) -> String {
     let seconds = ms.div_ceil(1_000);
     let parts = [(seconds / 3_600, "h"), (seconds / 60 % 60, "min"), (seconds % 60, "s")];
@@ -106,10 +99,10 @@ mod tests {
     use super::*;
 
     fn waits(kind: FailureKind, max: u32, seed: u64) -> Vec<u64> {
-        let mut retries = Retries::new(max, Patience::Headless, seed);
+        let mut retries = Retries::new(max, RetryMode::Headless, seed);
         let failure = Failure::new(kind, "no");
         let mut waits = Vec::new();
-        while let Verdict::Wait(ms) = retries.after(&failure) {
+        while let AfterFailure::Wait(ms) = retries.after(&failure) {
             waits.push(ms);
         }
         waits
@@ -148,31 +141,31 @@ mod tests {
     }
 
     #[test]
-    fn a_wait_is_as_long_as_asked_for_and_never_none() {
-        let mut retries = Retries::new(3, Patience::Headless, 0);
+    fn a_wait_is_as_long_as_requested_and_never_zero() {
+        let mut retries = Retries::new(3, RetryMode::Headless, 0);
         for (asked, least) in [(Some(0), 750), (Some(5_000), 5_000), (Some(1), 1)] {
             let failure = Failure { retry_after_ms: asked, ..Failure::new(FailureKind::RateLimit, "no") };
-            let Verdict::Wait(ms) = retries.after(&failure) else { panic!("{asked:?}") };
+            let AfterFailure::Wait(ms) = retries.after(&failure) else { panic!("{asked:?}") };
             assert!((least..=5_000).contains(&ms), "{asked:?}: {ms}");
         }
     }
 
     #[test]
-    fn a_long_wait_is_the_persons_to_decide() {
-        let check = |patience, asked: u64, expected: Result<u64, &str>| {
+    fn a_long_wait_is_up_to_the_user() {
+        let check = |mode, asked: u64, expected: Result<u64, &str>| {
             let mut failure = Failure::new(FailureKind::RateLimit, "slow down");
             failure.retry_after_ms = Some(asked);
-            match (Retries::new(4, patience, 0).after(&failure), expected) {
-                (Verdict::Wait(ms), Ok(expected)) => assert_eq!(ms, expected),
-                (Verdict::GiveUp(text), Err(expected)) => {
+            match (Retries::new(4, mode, 0).after(&failure), expected) {
+                (AfterFailure::Wait(ms), Ok(expected)) => assert_eq!(ms, expected),
+                (AfterFailure::GiveUp(text), Err(expected)) => {
                     assert!(text.contains("slow down") && text.contains(expected), "{text}");
                 }
-                (verdict, expected) => panic!("{patience:?}: {verdict:?} instead of {expected:?}"),
+                (verdict, expected) => panic!("{mode:?}: {verdict:?} instead of {expected:?}"),
             }
         };
-        check(Patience::Headless, 1_500, Ok(1_500));
-        check(Patience::Headless, 125_000, Err("to wait 2 min 5 s,"));
-        check(Patience::Headless, 7_200_000, Err("to wait 2 h,"));
-        check(Patience::Interactive, 7_200_000, Ok(7_200_000));
+        check(RetryMode::Headless, 1_500, Ok(1_500));
+        check(RetryMode::Headless, 125_000, Err("to wait 2 min 5 s:"));
+        check(RetryMode::Headless, 7_200_000, Err("to wait 2 h:"));
+        check(RetryMode::Interactive, 7_200_000, Ok(7_200_000));
     }
 }

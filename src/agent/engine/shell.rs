@@ -1,28 +1,29 @@
-//! The person's own commands: `!` and `!!`.
+//! Commands that the user runs: `!` and `!!`.
 //!
-//! They run at once, several together, also beside a run, in a terminal each when the front end
-//! has one to show. They are polled by the agent task itself and only while events have room, so
-//! a flood of output waits in its pipe instead of in memory. What they did comes out of
-//! [`Shells::next`]; telling of it is `act`'s.
+//! They start immediately, several at a time, also during a run, each in a terminal if the front
+//! end can show one. The agent task polls them itself, and only while events fit in the channel,
+//! so a flood of output waits in its pipe instead of in memory. What they do is returned by
+//! [`Shells::next`] and reported by `commands`.
 //!
-//! The front end takes part in three ways: output comes as the command wrote it, so whoever sees
-//! the switch to the alternate screen in it can give the command the whole screen; what is typed
-//! for it comes as [`PtyInput`]; and so does the size of its window.
+//! The front end takes part in three ways: it gets output as the command wrote it, so that it can
+//! give the command the full screen when it switches to the alternate screen; it sends what is
+//! typed as [`PtyInput`]; and it sends the size of the window.
 
 use std::collections::VecDeque;
 use std::future::poll_fn;
-use std::panic::AssertUnwindSafe;
 use std::path::PathBuf;
 use std::pin::Pin;
 use std::sync::Arc;
 use std::task::{Context, Poll};
 
+use futures_util::Stream;
 use futures_util::stream::FuturesUnordered;
-use futures_util::{FutureExt, Stream};
 use tokio::sync::mpsc;
 use tokio_util::sync::CancellationToken;
 
-use super::task::{AgentConfig, now, panic_text};
+use super::clock::now;
+use super::config::AgentConfig;
+use super::panics::guarded;
 use crate::agent::protocol::message::BashExecution;
 use crate::tools::bash::last_lines;
 use crate::tools::paths;
@@ -31,31 +32,31 @@ use crate::tools::process::pty::{Pty, PtyInput, WindowSize};
 use crate::tools::process::{self, ChildEnv, CommandIo, FinishedCommand, Flow, ShellCommand};
 use crate::tools::scratch::Scratch;
 
-/// Most lines of output that a message keeps.
+/// Most lines of output in a message.
 const MAX_LINES: usize = 2_000;
-/// The most that the output in a message weighs, see [`crate::tools::budget`].
+/// Largest output in a message, see [`crate::tools::budget`].
 const MAX_WEIGHT: usize = 50 * 1024;
-/// Largest delta, in bytes, that pieces are joined to.
+/// Largest delta that pieces are joined into, in bytes.
 const MAX_DELTA: usize = 64 * 1024;
-/// Inputs that may wait for a command. When more come, it has not read for long, and they are
-/// dropped as by a terminal whose program does not read.
+/// Inputs that may wait for a command. It has not read for long when there are more; they are
+/// dropped, as a terminal does when its program does not read.
 const INPUTS: usize = 256;
 
-/// A command as the person gave it.
+/// A command as the user entered it.
 #[derive(Clone, Debug)]
-pub(crate) struct Order {
+pub(crate) struct UserCommand {
     pub(crate) id: Option<String>,
     pub(crate) command: String,
-    /// True when the model never learns of it.
+    /// True if the model never sees it.
     pub(crate) hidden: bool,
-    /// The size of its terminal; none for a pipe.
+    /// The size of its terminal; `None` for a pipe.
     pub(crate) window: Option<WindowSize>,
 }
 
-/// What one of the commands did.
+/// Something that a command did.
 #[derive(Debug)]
-pub(crate) enum Happening {
-    /// It has no terminal although one was asked for.
+pub(crate) enum ShellEvent {
+    /// It has no terminal although one was requested.
     NoTerminal { reason: String },
     /// It wrote something.
     Output { id: Option<String>, delta: String },
@@ -63,17 +64,17 @@ pub(crate) enum Happening {
     Ended { id: Option<String>, message: BashExecution },
 }
 
-type Running = Pin<Box<dyn Future<Output = Happening> + Send>>;
+type Running = Pin<Box<dyn Future<Output = ShellEvent> + Send>>;
 
 /// The commands that run.
 pub(crate) struct Shells {
     running: FuturesUnordered<Running>,
-    happened: VecDeque<Happening>,
-    sender: mpsc::UnboundedSender<Happening>,
-    /// What the commands wrote in the present poll; emptied after each, hence bounded by what
+    events: VecDeque<ShellEvent>,
+    sender: mpsc::UnboundedSender<ShellEvent>,
+    /// What the commands wrote in the current poll; emptied after each one, hence bounded by what
     /// one poll can read.
-    written: mpsc::UnboundedReceiver<Happening>,
-    /// Of each that may still run: where its input goes.
+    written: mpsc::UnboundedReceiver<ShellEvent>,
+    /// The input of each command that may still run.
     inputs: Vec<(Option<String>, mpsc::Sender<PtyInput>)>,
     cancel: CancellationToken,
     ending: bool,
@@ -84,7 +85,7 @@ impl Default for Shells {
         let (sender, written) = mpsc::unbounded_channel();
         Shells {
             running: FuturesUnordered::new(),
-            happened: VecDeque::new(),
+            events: VecDeque::new(),
             sender,
             written,
             inputs: Vec::new(),
@@ -96,7 +97,7 @@ impl Default for Shells {
 
 impl Shells {
     /// Starts a command in `cwd`.
-    pub(crate) fn start(&mut self, config: &AgentConfig, cwd: PathBuf, order: Order) {
+    pub(crate) fn start(&mut self, config: &AgentConfig, cwd: PathBuf, order: UserCommand) {
         let (sender, input) = mpsc::channel(INPUTS);
         self.inputs.retain(|(_, sender)| !sender.is_closed());
         self.inputs.push((order.id.clone(), sender));
@@ -113,61 +114,61 @@ impl Shells {
         }
     }
 
-    /// Ends all commands; their ends are reported as usual.
+    /// Ends all commands; each end is reported as usual.
     pub(crate) fn cancel(&mut self) {
         self.ending = !self.running.is_empty();
         std::mem::take(&mut self.cancel).cancel();
     }
 
-    /// True while commands that were told to end have not ended.
+    /// True while cancelled commands have not ended.
     pub(crate) fn ending(&self) -> bool {
         self.ending
     }
 
-    /// True when none runs and all that happened was reported.
+    /// True if no command runs and every event was reported.
     pub(crate) fn is_empty(&self) -> bool {
-        self.running.is_empty() && self.happened.is_empty()
+        self.running.is_empty() && self.events.is_empty()
     }
 
-    /// What happens next; pending while no command runs. Cancel safe.
-    pub(crate) async fn next(&mut self) -> Happening {
+    /// The next event; pending while no command runs. Cancel safe.
+    pub(crate) async fn next(&mut self) -> ShellEvent {
         poll_fn(|context| self.poll_next(context)).await
     }
 
-    fn poll_next(&mut self, context: &mut Context<'_>) -> Poll<Happening> {
-        if self.happened.is_empty() {
+    fn poll_next(&mut self, context: &mut Context<'_>) -> Poll<ShellEvent> {
+        if self.events.is_empty() {
             let ended = Pin::new(&mut self.running).poll_next(context);
             while let Ok(output) = self.written.try_recv() {
-                join(&mut self.happened, output);
+                join(&mut self.events, output);
             }
             if let Poll::Ready(Some(ended)) = ended {
-                self.happened.push_back(ended);
+                self.events.push_back(ended);
             }
             self.ending &= !self.running.is_empty();
         }
-        match self.happened.pop_front() {
-            Some(happening) => Poll::Ready(happening),
+        match self.events.pop_front() {
+            Some(event) => Poll::Ready(event),
             None => Poll::Pending,
         }
     }
 }
 
-/// Adds output to what happened last when that is of the same command and stays small enough.
-fn join(happened: &mut VecDeque<Happening>, next: Happening) {
-    if let Happening::Output { id, delta } = &next
-        && let Some(Happening::Output { id: last_id, delta: last }) = happened.back_mut()
+/// Appends output to the last event if that is output of the same command and stays small enough.
+fn join(events: &mut VecDeque<ShellEvent>, next: ShellEvent) {
+    if let ShellEvent::Output { id, delta } = &next
+        && let Some(ShellEvent::Output { id: last_id, delta: last }) = events.back_mut()
         && id == last_id
         && last.len() + delta.len() <= MAX_DELTA
     {
         last.push_str(delta);
     } else {
-        happened.push_back(next);
+        events.push_back(next);
     }
 }
 
-/// One command and all it needs.
+/// One command and everything it needs.
 struct Job {
-    order: Order,
+    order: UserCommand,
     shell: PathBuf,
     cwd: PathBuf,
     env: Arc<ChildEnv>,
@@ -179,39 +180,38 @@ impl Job {
         self,
         input: mpsc::Receiver<PtyInput>,
         cancel: CancellationToken,
-        output: mpsc::UnboundedSender<Happening>,
-    ) -> Happening {
+        output: mpsc::UnboundedSender<ShellEvent>,
+    ) -> ShellEvent {
         let Job { order, shell, cwd, env, scratch } = self;
-        let Order { id, command, hidden, window } = order;
+        let UserCommand { id, command, hidden, window } = order;
         let mut line_end = "\n";
         let place = match window.map(|window| Pty::open(window, input)) {
             None => CommandIo::Pipe(Flow::All),
             Some(Ok(pty)) => CommandIo::Terminal(Box::new(pty)),
             Some(Err(error)) => {
-                output.send(Happening::NoTerminal { reason: paths::reason(&error) }).ok();
-                // Whoever asked for a terminal gets lines as one gives them.
+                output.send(ShellEvent::NoTerminal { reason: paths::reason(&error) }).ok();
+                // A front end that wanted a terminal gets line ends as from one.
                 line_end = "\r\n";
                 CommandIo::Pipe(Flow::All)
             }
         };
-        // The receiver lives as long as this future does, so nothing is lost by sending.
-        let mut tell = |delta: &str, _: &crate::tools::TerminalOutput| {
+        // The receiver lives as long as this future does, so nothing is lost.
+        let mut report = |delta: &str, _: &crate::tools::TerminalOutput| {
             if !delta.is_empty() {
                 let delta = if line_end == "\n" { delta.to_owned() } else { delta.replace('\n', line_end) };
-                output.send(Happening::Output { id: id.clone(), delta }).ok();
+                output.send(ShellEvent::Output { id: id.clone(), delta }).ok();
             }
         };
         let shell_command = ShellCommand { shell: &shell, command: &command, cwd: &cwd, timeout: None };
-        let running = process::run(place, shell_command, &env, &scratch, cancel, &mut tell);
-        let outcome = AssertUnwindSafe(running).catch_unwind().await;
-        let mut message = match outcome {
+        let running = process::run(place, shell_command, &env, &scratch, cancel, &mut report);
+        let mut message = match guarded(running).await {
             Ok(Ok(finished)) => message(finished, &scratch),
-            Ok(Err(error)) => failed(format!("{} cannot be started: {error}", shell.display())),
-            Err(panic) => failed(format!("tau failed to run this: {}", panic_text(&*panic))),
+            Ok(Err(error)) => failed(format!("cannot start {}: {error}", shell.display())),
+            Err(panic) => failed(format!("tau crashed while running this command: {panic}")),
         };
         message.command = command;
         message.exclude_from_context = hidden;
-        Happening::Ended { id, message }
+        ShellEvent::Ended { id, message }
     }
 }
 
@@ -232,7 +232,7 @@ fn message(finished: FinishedCommand, scratch: &Scratch) -> BashExecution {
     }
 }
 
-/// Writes output that is whole in memory to a file; none where that cannot be done.
+/// Writes output that is complete in memory to a file; `None` if that fails.
 fn keep(capture: &Capture, scratch: &Scratch) -> Option<String> {
     let whole = capture.whole()?;
     let mut file = scratch.create("bash").ok()?;
@@ -242,7 +242,7 @@ fn keep(capture: &Capture, scratch: &Scratch) -> Option<String> {
     Some(file.path().display().to_string())
 }
 
-/// The message of a command that could not run; the code is a shell's for that.
+/// The message of a command that could not run, with the exit code of a shell for that.
 fn failed(output: String) -> BashExecution {
     BashExecution {
         command: String::new(),

@@ -1,8 +1,8 @@
-//! Carries out the tool calls of an answer: each call gets exactly one result, in call order.
+//! Runs the tool calls of an answer: each call gets exactly one result, in call order.
 //!
-//! Neighbouring calls that only read run at the same time; all others run alone, in order. A
-//! call is a task of its own, so a crash becomes its result and a deaf tool cannot hold up an
-//! abort. What never ran is told of like the rest, with the reason as its result.
+//! Adjacent calls that only read run concurrently; all others run alone, in order. A call is a task
+//! of its own, so a crash becomes its result and a tool that hangs cannot hold up an abort. Calls
+//! that never ran are reported like the others, with the reason as their result.
 
 use std::collections::{HashMap, VecDeque};
 use std::sync::Arc;
@@ -15,55 +15,56 @@ use tokio::sync::watch;
 use tokio::task::{Id, JoinError, JoinSet};
 use tokio::time::{Instant, sleep, timeout_at};
 
-use super::behavior::SteerMode;
-use super::run::Run;
-use super::task::{now, panic_text};
+use super::attend::{attend, attend_unless_stopped};
+use super::clock::{millis_since, now};
+use super::panics;
+use super::run::log::Run;
 use crate::agent::protocol::event::{AgentEvent, NoticeLevel};
 use crate::agent::protocol::message::{AssistantMessage, Message, StopReason, ToolCall, ToolResultMessage};
+use crate::agent::protocol::run::SteerMode;
 use crate::tools::{
     AnyTool, Content, Details, OutputLimits, ToolContext, ToolError, ToolOutput, ToolProgress,
 };
 
-/// Calls that run at the same time, at most.
-const ABREAST: usize = 8;
+/// Most calls that run concurrently.
+const MAX_CONCURRENT: usize = 8;
 /// Shortest time between two updates of a call.
-const UPDATE: Duration = Duration::from_millis(100);
-/// How long aborted calls may take to end in order and to say what they had.
+const UPDATE_INTERVAL: Duration = Duration::from_millis(100);
+/// How long aborted calls may take to end properly and to return what they have.
 const GRACE: Duration = Duration::from_millis(500);
 
-/// The result of a call that steering made needless.
-const SKIPPED: &str = "skipped: not run, since the person sent a message in between";
+/// The result of a call that a steering message made unnecessary.
+const SKIPPED: &str = "skipped: not run, because the user sent a message";
 
-/// The result of a call of an answer that failed, complete or not.
-const BROKEN: &str = "not run: the answer broke off before it was complete";
+/// The result of a call in an answer that failed, whether or not the call was complete.
+const CUT_OFF: &str = "not run: the answer was cut off before it was complete";
 
 /// The result of a call that did not end in time when it was aborted.
-const DEAF: &str = "aborted; it may have been carried out in part";
+const DROPPED: &str = "aborted; it may have run in part";
 
-/// Carries out the calls of `answer`. The results are in the session, and all told of, when
-/// this returns.
-pub(crate) async fn carry_out(run: &mut Run<'_>, answer: &AssistantMessage) -> Vec<Arc<Message>> {
+/// Runs the calls of `answer`. When this returns, all results are recorded and reported.
+pub(crate) async fn run_all(run: &mut Run<'_>, answer: &AssistantMessage) -> Vec<Arc<Message>> {
     let slots: Vec<Slot> = plan(run, answer);
     if !slots.is_empty() {
-        run.guard.next_turn();
+        run.loop_guard.next_turn();
     }
-    let mut carrying = Carrying { run, slots, ended: 0 };
+    let mut runner = ToolRunner { run, slots, ended: 0 };
     let mut at = 0;
-    while at < carrying.slots.len() {
-        let batch = carrying.batch(at);
+    while at < runner.slots.len() {
+        let batch = runner.batch(at);
         let next = at + batch.len().max(1);
-        if batch.is_empty() || carrying.run.agent.stop.is_cancelled() || carrying.steered() {
-            carrying.pass_over(at);
+        if batch.is_empty() || runner.run.engine.current.stop.is_cancelled() || runner.is_steered() {
+            runner.skip(at);
             at += 1;
         } else {
-            carrying.run_batch(batch).await;
+            runner.run_batch(batch).await;
             at = next;
         }
     }
-    carrying.results()
+    runner.results()
 }
 
-/// A call, the tool for it (or why there is none), and what became of it.
+/// A call, its tool (or why it cannot run), and its outcome.
 struct Slot {
     call: ToolCall,
     tool: Result<Arc<dyn AnyTool>, String>,
@@ -89,10 +90,10 @@ fn plan(run: &Run<'_>, answer: &AssistantMessage) -> Vec<Slot> {
     let cut = answer.stop_reason == StopReason::Length;
     let slot = |(index, call): (usize, &ToolCall)| {
         let tool = if answer.stop_reason == StopReason::Error {
-            Err(BROKEN.to_owned())
+            Err(CUT_OFF.to_owned())
         } else if cut && index == last {
-            Err("not run: the answer was cut off by its length limit, so this call may be incomplete. \
-                 call the tool again with less in it"
+            Err("not run: the answer reached its length limit, so this call may be incomplete; \
+                 call the tool again with shorter arguments"
                 .to_owned())
         } else {
             find(run, call)
@@ -103,18 +104,22 @@ fn plan(run: &Run<'_>, answer: &AssistantMessage) -> Vec<Slot> {
 }
 
 fn find(run: &Run<'_>, call: &ToolCall) -> Result<Arc<dyn AnyTool>, String> {
-    let tools = &run.agent.config.tools;
+    let tools = &run.engine.config.tools;
     let Some(tool) = tools.get(&call.name) else {
         let names: Vec<String> = tools.specs().into_iter().map(|spec| spec.name).collect();
-        let names = if names.is_empty() { "none".to_owned() } else { names.join(", ") };
-        return Err(format!("there is no tool named {:?}; the tools are: {names}", call.name));
+        let names = if names.is_empty() {
+            "no tools are enabled".to_owned()
+        } else {
+            format!("the tools are: {}", names.join(", "))
+        };
+        return Err(format!("unknown tool {:?}; {names}", call.name));
     };
     match &call.arguments {
         Value::Object(_) => Ok(tool.clone()),
         Value::String(text) => {
             let error = serde_json::from_str::<Value>(text).err();
             let why = error.map_or_else(|| "not an object".to_owned(), |error| error.to_string());
-            Err(format!("the arguments are not a valid JSON object ({why}); send the call again, whole"))
+            Err(format!("the arguments are not a valid JSON object ({why}); send the complete call again"))
         }
         _ => Err("the arguments are not a JSON object; send the call again with one".to_owned()),
     }
@@ -123,7 +128,7 @@ fn find(run: &Run<'_>, call: &ToolCall) -> Result<Arc<dyn AnyTool>, String> {
 /// What a step of a batch brought.
 enum Step {
     Ended(Result<(Id, Result<ToolOutput, ToolError>), JoinError>),
-    ToolProgress(usize, ToolOutput),
+    Progress(usize, ToolOutput),
 }
 
 /// Calls that run now.
@@ -143,20 +148,20 @@ impl Batch {
         tokio::select! {
             biased;
             Some(ended) = self.tasks.join_next_with_id() => Some(Step::Ended(ended)),
-            Some((index, output)) = self.updates.next() => Some(Step::ToolProgress(index, output)),
+            Some((index, output)) = self.updates.next() => Some(Step::Progress(index, output)),
         }
     }
 }
 
 /// The calls of one answer being carried out.
-struct Carrying<'r, 'a> {
+struct ToolRunner<'r, 'a> {
     run: &'r mut Run<'a>,
     slots: Vec<Slot>,
     /// Calls that ran to an end.
     ended: usize,
 }
 
-impl Carrying<'_, '_> {
+impl ToolRunner<'_, '_> {
     /// The calls from `at` on that may run together: one, or several that only read. Empty when
     /// the one at `at` cannot run.
     fn batch(&self, at: usize) -> VecDeque<usize> {
@@ -172,58 +177,60 @@ impl Carrying<'_, '_> {
 
     /// Whether the person has said something that makes the rest of the calls wait. It is looked
     /// at when a call has ended, so an answer that calls tools gets at least one result.
-    fn steered(&self) -> bool {
-        let agent = &self.run.agent;
-        self.ended > 0 && agent.config.conduct.steer == SteerMode::SkipRemaining && agent.queues.steers()
+    fn is_steered(&self) -> bool {
+        let engine = &self.run.engine;
+        self.ended > 0
+            && engine.config.behavior.steer == SteerMode::SkipRemaining
+            && engine.queues.has_steering()
     }
 
-    /// Gives a call that cannot or must not run its result.
-    fn pass_over(&mut self, index: usize) {
-        let stopped = self.run.agent.stop.is_cancelled();
+    /// Ends a call that cannot or must not run.
+    fn skip(&mut self, index: usize) {
+        let stopped = self.run.engine.current.stop.is_cancelled();
         let reason = match self.slots.get(index).map(|slot| &slot.tool) {
             _ if stopped => "aborted".to_owned(),
             Some(Err(reason)) => reason.clone(),
             _ => SKIPPED.to_owned(),
         };
-        self.tell_start(index);
+        self.report_start(index);
         self.end(index, Outcome::unrun(&reason));
     }
 
     async fn run_batch(&mut self, mut waiting: VecDeque<usize>) {
         let mut batch = Batch::default();
         loop {
-            while batch.tasks.len() < ABREAST
-                && !self.steered()
+            while batch.tasks.len() < MAX_CONCURRENT
+                && !self.is_steered()
                 && let Some(index) = waiting.pop_front()
             {
                 self.start(&mut batch, index);
             }
-            match self.run.agent.attend_unless_stopped(batch.step()).await {
+            match attend_unless_stopped(self.run.engine, batch.step()).await {
                 Some(Some(step)) => self.step(&mut batch, step),
-                Some(None) => return waiting.into_iter().for_each(|index| self.pass_over(index)),
+                Some(None) => return waiting.into_iter().for_each(|index| self.skip(index)),
                 None => return self.abort_batch(batch, waiting).await,
             }
         }
     }
 
-    /// Lets aborted calls end in order for a moment, then drops those that do not.
+    /// Gives aborted calls a moment to end properly, then drops those that do not.
     async fn abort_batch(&mut self, mut batch: Batch, waiting: VecDeque<usize>) {
         let deadline = Instant::now() + GRACE;
-        while let Ok(Some(step)) = self.run.agent.attend(timeout_at(deadline, batch.step())).await {
+        while let Ok(Some(step)) = attend(self.run.engine, timeout_at(deadline, batch.step())).await {
             self.step(&mut batch, step);
         }
-        let mut deaf: Vec<(usize, Instant)> = batch.started.values().copied().collect();
-        deaf.sort_unstable_by_key(|(index, _)| *index);
-        for (index, since) in deaf {
-            self.end(index, Outcome { duration_ms: Some(millis(since)), ..Outcome::unrun(DEAF) });
+        let mut hanging: Vec<(usize, Instant)> = batch.started.values().copied().collect();
+        hanging.sort_unstable_by_key(|(index, _)| *index);
+        for (index, since) in hanging {
+            self.end(index, Outcome { duration_ms: Some(millis_since(since)), ..Outcome::unrun(DROPPED) });
         }
         for index in waiting {
-            self.pass_over(index);
+            self.skip(index);
         }
     }
 
     fn start(&mut self, batch: &mut Batch, index: usize) {
-        self.tell_start(index);
+        self.report_start(index);
         let Some(Slot { call, tool: Ok(tool), .. }) = self.slots.get(index) else {
             return;
         };
@@ -235,24 +242,24 @@ impl Carrying<'_, '_> {
     }
 
     fn context(&self, progress: ToolProgress) -> ToolContext {
-        let agent = &self.run.agent;
-        let images = agent.config.model.as_ref().is_some_and(|model| model.sees());
-        let window = agent.config.model.as_ref().map_or(0, |model| model.context_window);
+        let engine = &self.run.engine;
+        let images = engine.config.model.as_ref().is_some_and(|model| model.sees());
+        let window = engine.config.model.as_ref().map_or(0, |model| model.context_window);
         ToolContext {
-            cwd: agent.cwd().into(),
-            cancel: agent.stop.child_token(),
+            cwd: engine.cwd().into(),
+            cancel: engine.current.stop.child_token(),
             progress,
-            file_versions: agent.file_versions.clone(),
-            scratch: agent.config.scratch.clone(),
-            env: agent.config.env.clone(),
+            file_versions: engine.file_versions.clone(),
+            scratch: engine.config.scratch.clone(),
+            env: engine.config.env.clone(),
             limits: OutputLimits { images, ..OutputLimits::default() }.within_window(window),
-            default_timeout: agent.config.bash_timeout,
+            default_timeout: engine.config.bash_timeout,
         }
     }
 
     fn step(&mut self, batch: &mut Batch, step: Step) {
         match step {
-            Step::ToolProgress(index, partial_result) => self.tell_progress(index, partial_result),
+            Step::Progress(index, partial_result) => self.report_progress(index, partial_result),
             Step::Ended(ended) => {
                 let id = match &ended {
                     Ok((id, _)) => *id,
@@ -260,14 +267,14 @@ impl Carrying<'_, '_> {
                 };
                 if let Some((index, since)) = batch.started.remove(&id) {
                     self.ended += 1;
-                    let outcome = self.outcome(ended.map(|(_, answer)| answer), millis(since));
+                    let outcome = self.outcome(ended.map(|(_, answer)| answer), millis_since(since));
                     self.end(index, outcome);
                 }
             }
         }
     }
 
-    /// What a task's end means as a result.
+    /// The outcome of a finished task.
     fn outcome(&mut self, ended: Result<Result<ToolOutput, ToolError>, JoinError>, ms: u64) -> Outcome {
         let (output, is_error) = match ended {
             Ok(Ok(output)) => (output, false),
@@ -276,21 +283,21 @@ impl Carrying<'_, '_> {
             }
             Err(error) => {
                 let why = match error.try_into_panic() {
-                    Ok(panic) => panic_text(&*panic),
+                    Ok(panic) => panics::text(&*panic),
                     Err(error) => error.to_string(),
                 };
                 let text = format!("the tool crashed: {why}");
-                let hint = "this is a fault of tau; please report it";
-                self.run.agent.notice(NoticeLevel::Error, text.clone(), Some(hint));
+                let hint = "this is a bug in tau; please report it";
+                self.run.engine.notice(NoticeLevel::Error, text.clone(), Some(hint));
                 (ToolOutput::new(text, Details::None), true)
             }
         };
         Outcome { output, is_error, duration_ms: Some(ms) }
     }
 
-    fn tell_start(&mut self, index: usize) {
+    fn report_start(&mut self, index: usize) {
         if let Some(slot) = self.slots.get(index) {
-            self.run.agent.emit(AgentEvent::ToolExecutionStart {
+            self.run.engine.emit(AgentEvent::ToolExecutionStart {
                 tool_call_id: slot.call.id.clone(),
                 tool_name: slot.call.name.clone(),
                 args: arguments(&slot.call),
@@ -298,9 +305,9 @@ impl Carrying<'_, '_> {
         }
     }
 
-    fn tell_progress(&mut self, index: usize, partial_result: ToolOutput) {
+    fn report_progress(&mut self, index: usize, partial_result: ToolOutput) {
         if let Some(slot) = self.slots.get(index).filter(|slot| slot.outcome.is_none()) {
-            self.run.agent.emit(AgentEvent::ToolExecutionUpdate {
+            self.run.engine.emit(AgentEvent::ToolExecutionUpdate {
                 tool_call_id: slot.call.id.clone(),
                 tool_name: slot.call.name.clone(),
                 args: arguments(&slot.call),
@@ -309,16 +316,16 @@ impl Carrying<'_, '_> {
         }
     }
 
-    /// Keeps what became of a call and tells of it, with a word to the model if it repeats itself.
+    /// Keeps the outcome of a call and reports it, with a warning for the model if it repeats itself.
     fn end(&mut self, index: usize, mut outcome: Outcome) {
         let Some(slot) = self.slots.get_mut(index) else {
             return;
         };
-        if !self.run.agent.stop.is_cancelled() {
-            let repeat = self.run.guard.note(&slot.call, &outcome.output);
+        if !self.run.engine.current.stop.is_cancelled() {
+            let repeat = self.run.loop_guard.note(&slot.call, &outcome.output);
             outcome.output.content.extend(repeat.warning().map(Content::text));
         }
-        self.run.agent.emit(AgentEvent::ToolExecutionEnd {
+        self.run.engine.emit(AgentEvent::ToolExecutionEnd {
             tool_call_id: slot.call.id.clone(),
             tool_name: slot.call.name.clone(),
             result: outcome.output.clone(),
@@ -328,9 +335,9 @@ impl Carrying<'_, '_> {
         slot.outcome = Some(outcome);
     }
 
-    /// The results as messages, in call order. Whatever has none by now gets one.
+    /// The results as messages, in call order. Calls without one get one now.
     fn results(self) -> Vec<Arc<Message>> {
-        let Carrying { run, slots, .. } = self;
+        let ToolRunner { run, slots, .. } = self;
         let message = |slot: Slot| {
             let outcome = slot.outcome.unwrap_or_else(|| Outcome::unrun("aborted"));
             run.commit(Message::ToolResult(ToolResultMessage {
@@ -347,20 +354,16 @@ impl Carrying<'_, '_> {
     }
 }
 
-/// The arguments as the wire has them: always an object.
+/// The arguments as events have them: always an object.
 fn arguments(call: &ToolCall) -> Value {
     if call.arguments.is_object() { call.arguments.clone() } else { json!({}) }
 }
 
-fn millis(since: Instant) -> u64 {
-    u64::try_from(since.elapsed().as_millis()).unwrap_or(u64::MAX)
-}
-
-/// What a call shows while it runs, never faster than `UPDATE`; the newest only.
+/// The updates of a running call, never faster than `UPDATE_INTERVAL`; only the newest.
 fn changes(index: usize, updates: watch::Receiver<ToolOutput>) -> BoxStream<'static, (usize, ToolOutput)> {
-    let next = move |(mut updates, told): (watch::Receiver<ToolOutput>, bool)| async move {
-        if told {
-            sleep(UPDATE).await;
+    let next = move |(mut updates, sent): (watch::Receiver<ToolOutput>, bool)| async move {
+        if sent {
+            sleep(UPDATE_INTERVAL).await;
         }
         updates.changed().await.ok()?;
         let output = updates.borrow_and_update().clone();

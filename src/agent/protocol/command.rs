@@ -1,4 +1,4 @@
-//! What the agent is told to do. Plain data; every front end speaks it.
+//! Commands to the agent. Plain data; every front end sends these.
 
 use std::path::PathBuf;
 use std::sync::Arc;
@@ -7,65 +7,63 @@ use serde::{Deserialize, Serialize};
 
 use super::message::{Block, Message};
 use super::model::{Model, ThinkingLevel};
-use crate::agent::engine::behavior::{Budgets, QueueMode, SteerMode};
-use crate::agent::engine::limits::Limits;
+use super::query::Query;
+use super::run::{QueueMode, RunLimits, SteerMode, ThinkingBudgets};
 
-/// A command to the agent task. Commands take effect in the order in which they were sent.
+/// A command to the agent task. Commands take effect in the order in which they are sent.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(tag = "type", rename_all = "snake_case", rename_all_fields = "camelCase")]
 pub enum AgentCommand {
-    /// Start a run with this message. During a run it is queued as `streaming` says.
+    /// Start a run with this message. During a run, queue it as `streaming` says.
     Prompt { text: String, images: Vec<Block>, streaming: Queue },
-    /// Put a message in a queue, also while nothing runs; it then waits for the next run.
+    /// Put a message in a queue, even while nothing runs; it then waits for the next run.
     Enqueue { text: String, images: Vec<Block>, queue: Queue },
-    /// Go on from a history whose last message is the person's or a tool result.
+    /// Continue from a history whose last message is the user's or a tool result.
     Continue,
-    /// Start a run with what waits in the queues; nothing when nothing waits.
+    /// Start a run with the queued messages; do nothing if there are none.
     SendQueued,
-    /// Stop the model, the tools, a waiting retry, a compaction.
+    /// Stop the model, the tools, a wait before a retry, a compaction.
     Abort,
-    /// End a waiting retry with the provider's error.
+    /// End a wait before a retry with the provider's error.
     AbortRetry,
-    /// Hand the queued messages back (`AgentEvent::QueueReturned`) and empty the queues.
+    /// Return the queued messages (`AgentEvent::QueueReturned`) and empty the queues.
     TakeQueue,
-    /// Throw away what waits in a queue; in both, without one.
+    /// Discard the messages in a queue; in both when none is named.
     ClearQueue { queue: Option<Queue> },
-    /// Let this many messages leave the queue at once.
+    /// Set how many messages leave the queue at once.
     SetQueueMode { queue: Queue, mode: QueueMode },
-    /// Treat the calls of a turn so when it is steered.
+    /// Set what steering does to the tool calls of its turn.
     SetSteerMode { mode: SteerMode },
-    /// Answer a question.
-    Answer { id: String, answer: Answer },
+    /// Answer a question (`AgentEvent::Asked`).
+    Answer { id: String, answer: QuestionAnswer },
     /// Use this model from the next request on.
     SetModel { model: Arc<Model> },
-    /// Think this hard from the next request on.
+    /// Use this thinking level from the next request on.
     SetThinking { level: ThinkingLevel },
-    /// Think within these budgets from the next request on.
-    SetBudgets { budgets: Budgets },
+    /// Use these thinking budgets from the next request on.
+    SetBudgets { budgets: ThinkingBudgets },
     /// Send this system prompt from the next request on.
     SetSystem { text: String },
-    /// Offer the tools of these names, in this order, from the next request on: of those the
-    /// agent was started with and those on its shelf (`conduct::Shelf`).
+    /// Offer the tools of these names, in this order, from the next request on: the tools the
+    /// agent was started with and those in its tool registry.
     SetTools { names: Vec<String> },
-    /// Hold these limits from the next run on.
-    SetLimits { limits: Limits },
-    /// Add a message to the conversation; during a run, when it has ended.
+    /// Apply these limits; a time limit from the next run on.
+    SetLimits { limits: RunLimits },
+    /// Add a message to the conversation; during a run, after it has ended.
     AppendMessage { message: Arc<Message> },
-    /// Go on from these messages in place of the present ones, which stay in the session file as
-    /// a branch. A run is aborted first. Answered by `AgentEvent::SessionOpened`.
+    /// Continue from these messages instead of the current ones, which stay in the session file
+    /// as a branch. Aborts a run first. Answered by `AgentEvent::SessionOpened`.
     ReplaceMessages { messages: Vec<Arc<Message>> },
-    /// Answer with `AgentEvent::Marked`: at once, or when nothing runs and nothing waits to.
-    Mark { id: String, when: When },
-    /// Change how the agent goes about it, from now on.
+    /// Change how the agent works, from now on.
     Tune(Tuning),
-    /// Answer a question about the session: `AgentEvent::Inspected` with the same ticket, after
-    /// the events of all commands before this one.
-    Inspect { ticket: u64, wish: Wish },
-    /// Summarise the earlier part of the conversation.
+    /// Ask about the session. `AgentEvent::Answered` with the same ticket follows the events of
+    /// all earlier commands.
+    Query { ticket: u64, query: Query },
+    /// Summarize the earlier part of the conversation.
     Compact { instructions: Option<String> },
-    /// Run a command for the person. With `exclude_from_context` the model never sees it.
-    /// With a `size` (columns and rows) it has a terminal of that size, and its output comes with
-    /// the terminal's escape sequences; without, it has a pipe and no input.
+    /// Run a command for the user. With `exclude_from_context` the model never sees it.
+    /// With a `size` (columns and rows) it gets a terminal of that size, and its output comes
+    /// with the terminal's escape sequences; without one it gets a pipe and no input.
     Bash {
         id: Option<String>,
         command: String,
@@ -73,20 +71,18 @@ pub enum AgentCommand {
         #[serde(default, skip_serializing_if = "Option::is_none")]
         size: Option<(u16, u16)>,
     },
-    /// Type into the terminal of a running command: what a terminal sends for the keys. A command
-    /// that has ended meanwhile, or has no terminal, takes no notice.
+    /// Type into the terminal of a running command: what a terminal sends for the keys. Ignored
+    /// when the command has ended or has no terminal.
     BashInput { id: Option<String>, data: String },
-    /// The terminal of a running command has another size now, in columns and rows.
+    /// The terminal of a running command has a new size, in columns and rows.
     BashResize { id: Option<String>, size: (u16, u16) },
-    /// End every command the person runs.
+    /// End every command that the user has running.
     AbortBash,
-    /// Begin or open a session.
+    /// Start, open or change a session.
     Session(SessionCommand),
-    /// Tell something of the session, after the events of all commands before this one.
-    Show { what: Shown },
-    /// Put a label on an entry of the session's tree; without one, take it away.
+    /// Set or remove the label of an entry.
     Label { entry_id: String, label: Option<String> },
-    /// Abort what runs, complete the session file, end the task.
+    /// Abort whatever runs, complete the session file, end the task.
     Shutdown,
 }
 
@@ -94,109 +90,67 @@ pub enum AgentCommand {
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub enum Queue {
-    /// Delivered after the tool calls of the present turn.
+    /// Delivered after the tool calls of the current turn.
     #[default]
     Steer,
-    /// Delivered when the agent would stop.
+    /// Delivered when the agent would otherwise stop.
     FollowUp,
 }
 
-/// What can be changed about how the agent works.
+/// Settings that can be changed while the agent runs.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(tag = "tune", rename_all = "snake_case", rename_all_fields = "camelCase")]
 pub enum Tuning {
-    /// Whether room is made in the context without being asked.
+    /// Whether the conversation is compacted without being asked.
     AutoCompaction { enabled: bool },
-    /// So many tokens of the window are kept free when room is made.
+    /// Tokens of the context window that compaction keeps free.
     CompactReserve { tokens: u64 },
-    /// Commands of the model's that name no timeout end after so many seconds; none: never.
+    /// Timeout in seconds of the model's commands that name none; `None` for no timeout.
     BashTimeout { seconds: Option<u64> },
-    /// Whether a request that failed in passing is sent again.
+    /// Whether a request that failed for a transient reason is sent again.
     AutoRetry { enabled: bool },
 }
 
-/// What a front end may ask about the session. Answers have the shape of the RPC wire.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
-#[serde(tag = "wish", rename_all = "snake_case", rename_all_fields = "camelCase")]
-pub enum Wish {
-    /// Session, queues and modes.
-    State,
-    /// The messages of the context.
-    Messages,
-    /// The text of the last answer that has some.
-    LastText,
-    /// The entries after the one named; all without one.
-    Entries { since: Option<String> },
-    /// All entries, as a tree.
-    Tree,
-    /// The messages of the person's, with their entries.
-    ForkMessages,
-    /// Counts, tokens, cost.
-    Stats,
-    /// Where all of it can be read: an `event::Source`. An error when nothing was said yet.
-    Source,
-}
-
-/// When a mark is told.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(rename_all = "camelCase")]
-pub enum When {
-    /// In its turn among the commands.
-    Now,
-    /// When all runs that were asked for have ended.
-    Idle,
-}
-
-/// An answer to a question.
+/// The user's answer to a question of the agent.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
-pub enum Answer {
+pub enum QuestionAnswer {
+    /// The option that was selected.
     Value(String),
+    /// Yes or no.
     Confirmed(bool),
     Cancelled,
 }
 
-/// What can be told of a session.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(rename_all = "camelCase")]
-pub enum Shown {
-    /// Its tree: `AgentEvent::TreeShown`.
-    Tree,
-    /// What fills the model's context: `AgentEvent::ContextShown`.
-    Context,
-    /// The next messages before those that were told: `AgentEvent::EarlierShown`.
-    Earlier,
-}
-
-/// Commands about sessions. All but `Name` abort a run first.
+/// Commands about sessions. All except `Name` abort a run first.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(tag = "do", rename_all = "snake_case", rename_all_fields = "camelCase")]
 pub enum SessionCommand {
-    /// Begin an empty one.
+    /// Start an empty session.
     New,
-    /// Begin an empty one that goes on from the session in `parent`.
+    /// Start an empty session that names `parent` as the one it continues.
     Continued { parent: PathBuf },
-    /// Begin one with what stands before a message of the person's; its text is handed back as
-    /// `AgentEvent::QueueReturned`.
+    /// Start a session with everything before one of the user's messages; the text of that
+    /// message is returned as `AgentEvent::QueueReturned`.
     Fork { entry_id: String },
-    /// Begin one with all that stands on the path here.
+    /// Start a session with everything on the current branch.
     Clone,
     /// Open the file.
     Open { path: PathBuf },
-    /// Open the file; where it is in use or its directory is gone, ask the person how.
+    /// Open the file; if it is in use or its directory is gone, ask the user how.
     Offer { path: PathBuf },
-    /// Go on from another entry of the tree. Of a message of the person's, from before it: its
-    /// text is handed back as `AgentEvent::QueueReturned`. The branch that is left is summed up
-    /// first if a summary is asked for. Answered by `AgentEvent::SessionOpened`.
-    GoTo { entry_id: String, summary: Option<Parting> },
-    /// Give it a name; an empty one takes the name away.
+    /// Continue from another entry of the tree. If that is a message of the user's, continue from
+    /// before it and return its text as `AgentEvent::QueueReturned`. The abandoned branch is
+    /// summarized first if `summary` is given. Answered by `AgentEvent::SessionOpened`.
+    GoTo { entry_id: String, summary: Option<BranchSummaryOptions> },
+    /// Name the session; an empty name removes the present one.
     Name { name: String },
 }
 
-/// How the branch that is left is summed up.
+/// How to summarize the branch that the conversation leaves.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
-pub struct Parting {
-    /// What the summary is to look at above all.
+pub struct BranchSummaryOptions {
+    /// What the summary should focus on.
     pub instructions: Option<String>,
 }

@@ -1,8 +1,8 @@
-//! What the agent tells: facts, in the order and with the names of the RPC wire.
+//! Events of the agent: facts, in the order and with the names of the RPC protocol.
 //!
-//! An event holds data only: no channel, handle, clock or boxed error. Deltas while an answer
-//! is in flight, the authoritative message once at its end. Serialised, the variants that the
-//! wire knows have exactly the wire's shape; those marked *own* are for front ends in this
+//! An event holds data only: no channel, handle, clock or boxed error. Deltas arrive while an
+//! answer is streamed, the authoritative message once at its end. The variants that the RPC
+//! protocol knows serialize to exactly its shape; those marked *own* are for front ends in this
 //! process and for recordings.
 
 use std::collections::BTreeMap;
@@ -14,11 +14,11 @@ use serde_json::Value;
 
 use super::message::{BashExecution, Block, Message, ToolCall, Usage};
 use super::model::{Model, ThinkingLevel};
-use crate::agent::engine::limits::RunEnd;
-use crate::agent::session::outline::Outline;
+use super::query::QueryAnswer;
+use super::run::RunEnd;
 use crate::tools::ToolOutput;
 
-/// A fact from the agent.
+/// Something that happened in the agent.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(tag = "type", rename_all = "snake_case", rename_all_fields = "camelCase")]
 pub enum AgentEvent {
@@ -26,23 +26,23 @@ pub enum AgentEvent {
     AgentStart,
     /// A run has ended; its messages.
     AgentEnd { messages: Vec<Arc<Message>>, will_retry: bool },
-    /// Nothing more will come by itself; all of the run is in the session file.
+    /// The run is over and saved: the agent does nothing more until the next command.
     AgentSettled { aborted: bool },
-    /// A turn starts: one answer of the model with the calls in it.
+    /// A turn starts: one answer of the model and its tool calls.
     TurnStart,
     /// A turn has ended.
     TurnEnd { message: Arc<Message>, tool_results: Vec<Arc<Message>> },
-    /// A message begins. An assistant's is empty here.
+    /// A message begins. An assistant message is still empty here.
     MessageStart { message: Arc<Message> },
-    /// A piece of the assistant message in flight.
+    /// A piece of the assistant message that is being streamed.
     MessageUpdate { usage: Usage, assistant_message_event: Delta },
-    /// A message is complete and on disk. Only this counts.
+    /// A message is complete and saved. Only this one counts.
     MessageEnd { message: Arc<Message> },
-    /// A call begins to run.
+    /// A tool call starts.
     ToolExecutionStart { tool_call_id: String, tool_name: String, args: Value },
-    /// The answer of a running call so far; replaces the one before.
+    /// The output of a running tool call so far; replaces the previous update.
     ToolExecutionUpdate { tool_call_id: String, tool_name: String, args: Value, partial_result: ToolOutput },
-    /// A call has ended. `duration_ms` is absent when it did not run.
+    /// A tool call has ended. `duration_ms` is absent if it did not run.
     ToolExecutionEnd {
         tool_call_id: String,
         tool_name: String,
@@ -51,19 +51,19 @@ pub enum AgentEvent {
         #[serde(default, skip_serializing_if = "Option::is_none")]
         duration_ms: Option<u64>,
     },
-    /// The queues, both complete.
+    /// The complete contents of both queues.
     QueueUpdate { steering: Vec<String>, follow_up: Vec<String> },
-    /// The provider failed in passing; the agent waits `delay_ms` milliseconds.
+    /// A request failed for a transient reason; it is sent again after `delay_ms` milliseconds.
     AutoRetryStart { attempt: u32, max_attempts: u32, delay_ms: u64, error_message: String },
-    /// The wait is over: an answer began, or the agent gave up.
+    /// Retrying is over: an answer began, or the agent gave up.
     AutoRetryEnd {
         success: bool,
         attempt: u32,
         #[serde(default, skip_serializing_if = "Option::is_none")]
         final_error: Option<String>,
     },
-    /// *Own.* Nothing came from the provider for `idle_ms` milliseconds; after `limit_ms` of
-    /// silence the request counts as failed. Told each second once the silence is long.
+    /// *Own.* The provider has sent nothing for `idle_ms` milliseconds; after `limit_ms` the request
+    /// counts as failed. Sent every second once the silence is long.
     Stalled { idle_ms: u64, limit_ms: u64 },
     /// A compaction begins.
     CompactionStart { reason: CompactionReason },
@@ -77,14 +77,14 @@ pub enum AgentEvent {
         #[serde(default, skip_serializing_if = "Option::is_none")]
         error_message: Option<String>,
     },
-    /// Output of a command the person runs, as it comes.
+    /// Output of a command that the user runs, as it arrives.
     BashExecutionUpdate {
         #[serde(default, skip_serializing_if = "Option::is_none")]
         id: Option<String>,
         delta: String,
     },
-    /// *Own.* A command the person runs has started. `size`: columns and rows of its terminal,
-    /// when it was asked for one.
+    /// *Own.* A command of the user has started. `size`: columns and rows of its terminal, if one
+    /// was requested.
     BashStart {
         id: Option<String>,
         command: String,
@@ -92,73 +92,57 @@ pub enum AgentEvent {
         #[serde(default, skip_serializing_if = "Option::is_none")]
         size: Option<(u16, u16)>,
     },
-    /// A command the person ran has ended.
+    /// A command of the user has ended.
     BashEnd {
         #[serde(default, skip_serializing_if = "Option::is_none")]
         id: Option<String>,
         message: BashExecution,
     },
-    /// The thinking level is now this.
+    /// The thinking level has changed.
     ThinkingLevelChanged { level: ThinkingLevel },
-    /// The session's name is now this.
+    /// The session has been renamed.
     SessionInfoChanged {
         #[serde(default, skip_serializing_if = "Option::is_none")]
         name: Option<String>,
     },
-    /// *Own.* The head line of a call's panel, while its arguments arrive and once they are whole.
+    /// *Own.* The title of a tool call: while its arguments arrive, and once they are complete.
     ToolTitle { tool_call_id: String, title: String },
-    /// *Own.* The model is now this.
+    /// *Own.* The model has changed.
     ModelChanged { model: Arc<Model> },
-    /// *Own.* A session was opened or begun: everything a screen needs to show it. `titles` are
-    /// the head lines of the calls in it, by call id. Of a large session the messages are the last
-    /// ones; `EarlierShown` follows then.
+    /// *Own.* A session was opened or started: everything a screen needs to show it. `titles` are
+    /// the titles of its tool calls, by call id. Of a large session only the last messages are
+    /// included; `HistoryAvailable` follows then.
     SessionOpened { session: SessionInfo, messages: Vec<Arc<Message>>, titles: BTreeMap<String, String> },
-    /// *Own.* A session command was not carried out; the session is the one it was.
+    /// *Own.* A session command failed; the session has not changed.
     SessionRefused { error: String },
-    /// *Own.* The answer to `AgentCommand::Inspect`: JSON text, or why there is none.
-    Inspected { ticket: u64, found: Result<String, String> },
-    /// *Own.* Queued or refused messages handed back for editing; they are no longer queued. Their
-    /// pictures come beside their texts.
+    /// *Own.* The answer to `AgentCommand::Query` with this ticket, or why there is none.
+    Answered { ticket: u64, answer: Result<QueryAnswer, String> },
+    /// *Own.* Queued or refused messages, returned for editing; they are no longer queued. Their
+    /// images come separately from their texts.
     QueueReturned {
         texts: Vec<String>,
         #[serde(default, skip_serializing_if = "Vec::is_empty")]
         images: Vec<Block>,
     },
-    /// *Own.* The tree of the session, as asked for by `AgentCommand::Show` or after a change of
-    /// its labels.
-    TreeShown { outline: Outline },
-    /// *Own.* What fills the model's context, as asked for by `AgentCommand::Show`.
-    ContextShown { weights: Weights },
-    /// *Own.* Messages of the present path that stand before all that were told of it, as asked
-    /// for by `AgentCommand::Show`; without messages, when a session was opened of which some are
-    /// not told yet. `left` is about how many more there are, none when that was all of them.
-    /// Results of calls that were asked for here come with them, also when they were told before.
-    EarlierShown {
-        messages: Vec<Arc<Message>>,
-        titles: BTreeMap<String, String>,
-        #[serde(default, skip_serializing_if = "Option::is_none")]
-        left: Option<u64>,
-        /// Why they cannot be told now.
-        #[serde(default, skip_serializing_if = "Option::is_none")]
-        failed: Option<String>,
-    },
-    /// *Own.* The model sums up a branch that is left, or has ended doing so.
-    SummingUp { on: bool },
+    /// *Own.* There are about `left` messages before those in `SessionOpened`, because only the end
+    /// of a large session was read or the earlier part was compacted. `Query::HistoryPage` gets
+    /// them a page at a time.
+    HistoryAvailable { left: u64 },
+    /// *Own.* The model starts (`running`) or has finished summarizing an abandoned branch.
+    BranchSummary { running: bool },
     /// *Own.* The agent needs an answer.
     Asked { id: String, question: Question },
-    /// *Own.* Something people should know that is no message.
+    /// *Own.* Something the user should know that is not part of the conversation.
     Notice { level: NoticeLevel, text: String, hint: Option<String> },
-    /// *Own.* The run is ended before the model has said everything; a notice beside it has words
-    /// for people. `AgentEnd` and `AgentSettled` follow.
+    /// *Own.* The run was ended before the model had finished; a notice with the reason in words
+    /// follows, then `AgentEnd` and `AgentSettled`.
     RunStopped { reason: RunEnd },
-    /// *Own.* What was commanded before this mark has been acted on; see `AgentCommand::Mark`.
-    Marked { id: String },
-    /// *Own.* The agent task has ended; nothing follows.
+    /// *Own.* The agent task has ended. This is the last event.
     Stopped,
 }
 
-/// A piece of the assistant message in flight. `content_index` is the place of its block in the
-/// message's content, from 0.
+/// A piece of the assistant message that is being streamed. `content_index` is the index of its
+/// block in the message's content.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(tag = "type", rename_all = "snake_case", rename_all_fields = "camelCase")]
 pub enum Delta {
@@ -212,7 +196,7 @@ pub enum CompactionReason {
     Overflow,
 }
 
-/// What a compaction gave. Sizes in tokens.
+/// The result of a compaction. Sizes in tokens.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub struct CompactionResult {
@@ -231,60 +215,27 @@ pub struct CompactionResult {
 #[serde(rename_all = "camelCase", default)]
 pub struct SessionInfo {
     pub id: String,
-    /// Where it is kept; none when it is in memory only.
+    /// Its file; absent when the session is in memory only.
     pub file: Option<PathBuf>,
-    /// Its name, if it was given one.
+    /// Its name, if it has one.
     pub name: Option<String>,
-    /// The directory it runs in.
+    /// The directory that its tools and commands run in.
     pub cwd: PathBuf,
-    /// True when it was opened from a file.
+    /// True if it was opened from a file.
     pub resumed: bool,
 }
 
-/// Where the whole of a session can be read.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(rename_all = "camelCase")]
-pub enum Source {
-    /// In its file, which holds all of it.
-    File(PathBuf),
-    /// Here, as the lines that its file would have: it is in memory, or could not be written.
-    Lines(String),
-}
-
-/// What fills a context. Sizes in tokens, estimated; `total` as the provider counted where it did.
-#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(rename_all = "camelCase", default)]
-pub struct Weights {
-    /// Largest first.
-    pub parts: Vec<Weight>,
-    pub total: u64,
-    /// Size of the window; 0 where it is not known.
-    pub window: u64,
-    /// Above this room is made; 0 where it is not made by itself.
-    pub limit: u64,
-}
-
-/// A part of a context.
-#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(rename_all = "camelCase", default)]
-pub struct Weight {
-    pub name: String,
-    /// How many pieces it is made of; 0 where it is one.
-    pub count: u64,
-    pub tokens: u64,
-}
-
-/// What the agent may ask. The answer comes as `AgentCommand::Answer` with the same id.
+/// A question of the agent. It is answered by `AgentCommand::Answer` with the same id.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(tag = "kind", rename_all = "camelCase", rename_all_fields = "camelCase")]
 pub enum Question {
-    /// One of several.
+    /// Choose one of several options.
     Select { title: String, options: Vec<String> },
     /// Yes or no.
     Confirm { title: String, message: String },
 }
 
-/// How much a notice matters.
+/// How important a notice is.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum NoticeLevel {

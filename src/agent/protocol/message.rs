@@ -7,6 +7,7 @@ use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
 use super::model::Api;
+pub use super::usage::{Cost, Usage};
 use crate::tools::Content;
 use crate::tools::details::{self, Details};
 
@@ -14,23 +15,23 @@ use crate::tools::details::{self, Details};
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(tag = "role", rename_all = "camelCase")]
 pub enum Message {
-    /// What the person said.
+    /// A message of the user.
     User(UserMessage),
-    /// What the model answered.
+    /// An answer of the model.
     Assistant(AssistantMessage),
-    /// What a tool call gave.
+    /// The result of a tool call.
     ToolResult(ToolResultMessage),
-    /// A command the person ran with `!` or `!!`.
+    /// A command that the user ran with `!` or `!!`.
     BashExecution(BashExecution),
     /// Extension data that counts as user text for the model.
     Custom(CustomMessage),
-    /// What was tried on a branch that was left. Made from its session entry, never stored.
+    /// The summary of an abandoned branch. Made from its session entry, never stored.
     BranchSummary(BranchSummary),
-    /// The earlier part of the conversation in short. Made from its session entry, never stored.
+    /// The summary of the compacted part. Made from its session entry, never stored.
     CompactionSummary(CompactionSummary),
 }
 
-/// What the person said.
+/// A message of the user.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct UserMessage {
     /// Text, or text and pictures.
@@ -93,7 +94,7 @@ pub enum Block {
     Image { data: String, mime_type: String },
     /// A call of a tool.
     ToolCall(ToolCall),
-    /// A block that this version does not know: kept as it is.
+    /// A block that this version does not know, kept as it is.
     #[serde(untagged)]
     Unknown(Value),
 }
@@ -113,34 +114,34 @@ impl Block {
     }
 }
 
-/// A call of a tool as the model made it.
+/// A tool call as the model made it.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub struct ToolCall {
-    /// Names the call; unique within a conversation.
+    /// The id of the call, unique within a conversation.
     pub id: String,
     /// Name of the tool.
     pub name: String,
-    /// The arguments: an object. A string when they were not valid JSON (the text as it came);
+    /// The arguments: an object. A string if they were not valid JSON (the text as it arrived);
     /// such a call is never run.
     pub arguments: Value,
-    /// Google's signature of the thought behind the call.
+    /// Google's signature of the thought that led to the call.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub thought_signature: Option<String>,
 }
 
-/// What the model answered.
+/// An answer of the model.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub struct AssistantMessage {
     /// Text, thinking and tool calls, in order.
     #[serde(default)]
     pub content: Vec<Block>,
-    /// Wire format it came over.
+    /// The wire format it came in.
     pub api: Api,
-    /// Vendor it came from.
+    /// The provider it came from.
     pub provider: String,
-    /// Model id asked for.
+    /// The id of the requested model.
     pub model: String,
     /// Tokens and cost.
     #[serde(default)]
@@ -177,52 +178,23 @@ impl AssistantMessage {
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub enum StopReason {
-    /// The model had said everything.
+    /// The model had finished.
     #[default]
     Stop,
     /// The output limit was reached.
     Length,
-    /// The model waits for tool results.
+    /// The model is waiting for tool results.
     ToolUse,
     /// The provider failed or refused.
     Error,
-    /// The person stopped it.
+    /// The user stopped it.
     Aborted,
-    /// A reason of another program or a later version; counts as `stop`.
+    /// A reason from another program or a later version; counts as `stop`.
     #[serde(other)]
     Other,
 }
 
-/// Tokens and cost of one answer. `input` excludes what was read from or written to a cache.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize)]
-#[serde(rename_all = "camelCase", default)]
-pub struct Usage {
-    /// Prompt tokens, neither read from nor written to a cache.
-    pub input: u64,
-    /// Generated tokens, reasoning included.
-    pub output: u64,
-    /// Prompt tokens read from the provider's cache.
-    pub cache_read: u64,
-    /// Prompt tokens written to the provider's cache.
-    pub cache_write: u64,
-    /// The sum of the four.
-    pub total_tokens: u64,
-    /// US dollars. All zero where the price is unknown.
-    pub cost: Cost,
-}
-
-/// US dollars, by kind of token.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize)]
-#[serde(rename_all = "camelCase", default)]
-pub struct Cost {
-    pub input: f64,
-    pub output: f64,
-    pub cache_read: f64,
-    pub cache_write: f64,
-    pub total: f64,
-}
-
-/// What a tool call gave.
+/// The result of a tool call.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub struct ToolResultMessage {
@@ -233,7 +205,7 @@ pub struct ToolResultMessage {
     /// For the model.
     #[serde(default)]
     pub content: Vec<Content>,
-    /// For people.
+    /// For the user.
     #[serde(default, deserialize_with = "details::lenient", skip_serializing_if = "is_none")]
     pub details: Details,
     /// True when the tool failed, refused or was aborted.
@@ -251,7 +223,7 @@ fn is_none(details: &Details) -> bool {
     *details == Details::None
 }
 
-/// A command the person ran.
+/// A command that the user ran.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub struct BashExecution {
@@ -263,13 +235,13 @@ pub struct BashExecution {
     /// Exit code; absent when cancelled or killed.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub exit_code: Option<i32>,
-    /// True when the person stopped it.
+    /// True if the user stopped it.
     #[serde(default)]
     pub cancelled: bool,
-    /// True when `output` is not the whole.
+    /// True if `output` is incomplete.
     #[serde(default)]
     pub truncated: bool,
-    /// Where the whole is, when it was truncated.
+    /// The file with the complete output, if it was truncated.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub full_output_path: Option<String>,
     /// True for `!!`: the model never sees it.
@@ -284,14 +256,14 @@ pub struct BashExecution {
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub struct CustomMessage {
-    /// Whose data it is.
+    /// The extension it belongs to.
     pub custom_type: String,
     /// Text or blocks.
     pub content: UserContent,
-    /// Whether people see it.
+    /// Whether it is shown to the user.
     #[serde(default)]
     pub display: bool,
-    /// The extension's own.
+    /// Data of the extension.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub details: Option<Value>,
     /// When it was made.
@@ -299,26 +271,26 @@ pub struct CustomMessage {
     pub timestamp: i64,
 }
 
-/// A branch that was left, in short.
+/// The summary of an abandoned branch.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub struct BranchSummary {
     /// What was tried there.
     pub summary: String,
-    /// The leaf that was left.
+    /// The last entry of that branch.
     pub from_id: String,
     /// When it was made.
     #[serde(default)]
     pub timestamp: i64,
 }
 
-/// The earlier part of the conversation, in short.
+/// The summary of the compacted part of the conversation.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub struct CompactionSummary {
     /// What happened.
     pub summary: String,
-    /// Size of the context it replaces, in tokens.
+    /// Size of the context before the compaction, in tokens.
     pub tokens_before: u64,
     /// When it was made.
     #[serde(default)]

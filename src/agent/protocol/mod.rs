@@ -1,10 +1,14 @@
 //! The plain data that front ends, recordings and tests exchange with the agent.
 //!
-//! Commands, events, messages and models. Nothing here reads a clock, a file or a channel, and
-//! nothing here imports another part of the agent.
+//! Commands, events, queries, messages and models. Nothing here reads a clock, a file or a
+//! channel, and nothing here imports another part of the agent.
 
 pub mod attachment;
 pub mod command;
 pub mod event;
 pub mod message;
 pub mod model;
+pub mod outline;
+pub mod query;
+pub mod run;
+pub mod usage;

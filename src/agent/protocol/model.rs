@@ -1,13 +1,15 @@
-//! What is known of a model: where it is, what it takes, what it costs.
+//! What tau knows about a model: its address, inputs, limits and price.
 //!
-//! Plain data in the shape of the RPC wire, plus what requests need. Facts come from
+//! Plain data in the shape of the RPC protocol, plus what requests need. It comes from
 //! `agent::catalogue`, from the user's `models.toml`, or from command line flags.
 
 use std::collections::BTreeMap;
+use std::sync::Arc;
 
 use serde::{Deserialize, Serialize};
 
-use super::message::{Cost, Usage};
+use super::run::ThinkingBudgets;
+pub use super::usage::Price;
 
 /// A wire format.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash, Serialize, Deserialize)]
@@ -25,16 +27,16 @@ pub enum Api {
     /// `POST {base}/models/{id}:streamGenerateContent?alt=sse`.
     #[serde(rename = "google-generative-ai")]
     GoogleGenerativeAi,
-    /// No wire: the scripted transport of the demo model and of tests.
+    /// No request: the scripted transport of the demo model and of tests.
     #[serde(rename = "scripted")]
     Scripted,
-    /// A format of another program, met in a session file.
+    /// A format of another program, found in a session file.
     #[serde(other, rename = "unknown")]
     Unknown,
 }
 
 impl Api {
-    /// The formats a provider can be asked for, as the command line names them.
+    /// The formats by their names on the command line.
     pub const NAMES: [(&'static str, Api); 4] = [
         ("openai-completions", Api::OpenaiCompletions),
         ("openai-responses", Api::OpenaiResponses),
@@ -48,7 +50,7 @@ impl Api {
     }
 }
 
-/// How hard the model thinks.
+/// How much the model thinks before it answers.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum ThinkingLevel {
@@ -74,7 +76,7 @@ impl ThinkingLevel {
         ThinkingLevel::Max,
     ];
 
-    /// The word for it on the command line, on the wire and on the screen.
+    /// Its name on the command line, on the wire and on the screen.
     pub fn name(self) -> &'static str {
         match self {
             ThinkingLevel::Off => "off",
@@ -93,45 +95,21 @@ impl ThinkingLevel {
     }
 }
 
-/// US dollars for a million tokens.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize)]
-#[serde(rename_all = "camelCase", default)]
-pub struct Price {
-    pub input: f64,
-    pub output: f64,
-    #[serde(alias = "cache_read")]
-    pub cache_read: f64,
-    #[serde(alias = "cache_write")]
-    pub cache_write: f64,
-}
-
-impl Price {
-    /// What `usage` costs.
-    pub fn of(&self, usage: &Usage) -> Cost {
-        let dollars = |tokens: u64, price: f64| tokens as f64 * price / 1_000_000.0;
-        let input = dollars(usage.input, self.input);
-        let output = dollars(usage.output, self.output);
-        let cache_read = dollars(usage.cache_read, self.cache_read);
-        let cache_write = dollars(usage.cache_write, self.cache_write);
-        Cost { input, output, cache_read, cache_write, total: input + output + cache_read + cache_write }
-    }
-}
-
 /// A model and how to reach it. Never holds a key.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase", default)]
 pub struct Model {
-    /// The id the provider knows it by.
+    /// Its id at the provider.
     pub id: String,
-    /// Its name for people.
+    /// Its display name.
     pub name: String,
     /// Wire format.
     pub api: Api,
-    /// Vendor.
+    /// The provider.
     pub provider: String,
-    /// Address the format's paths are added to.
+    /// Base URL, to which the wire format's paths are appended.
     pub base_url: String,
-    /// Whether it can think.
+    /// Whether it supports thinking.
     pub reasoning: bool,
     /// Kinds of input: `text`, `image`.
     pub input: Vec<String>,
@@ -139,17 +117,17 @@ pub struct Model {
     pub context_window: u64,
     /// Largest answer, in tokens. 0 when unknown.
     pub max_tokens: u64,
-    /// Price; none when unknown, which is not the same as free.
+    /// Price; absent when unknown, which is not the same as free.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub cost: Option<Price>,
     /// Further request headers (no keys).
     #[serde(skip_serializing_if = "BTreeMap::is_empty")]
     pub headers: BTreeMap<String, String>,
-    /// The provider's word for a thinking level; `None` means the level is not offered. A level
+    /// The provider's name for a thinking level; `None` if it does not offer the level. A level
     /// that is not in the map is sent by its own name.
     #[serde(skip_serializing_if = "BTreeMap::is_empty")]
     pub thinking_levels: BTreeMap<ThinkingLevel, Option<String>>,
-    /// Peculiarities of the endpoint, as data; each wire format reads what concerns it.
+    /// Peculiarities of the endpoint, as data; each wire format reads its own.
     #[serde(skip_serializing_if = "serde_json::Map::is_empty")]
     pub quirks: serde_json::Map<String, serde_json::Value>,
 }
@@ -160,7 +138,7 @@ impl Model {
         format!("{}/{}", self.provider, self.id)
     }
 
-    /// Whether it takes pictures.
+    /// Whether it accepts images.
     pub fn sees(&self) -> bool {
         self.input.iter().any(|kind| kind == "image")
     }
@@ -177,10 +155,22 @@ impl Model {
         ThinkingLevel::ALL.into_iter().filter(offered).collect()
     }
 
-    /// The nearest level it offers: the same, else the next lower, else the next higher.
+    /// The closest level it offers: the same, else the next lower, else the next higher.
     pub fn nearest(&self, level: ThinkingLevel) -> ThinkingLevel {
         let levels = self.levels();
         let lower = levels.iter().rev().find(|offered| **offered <= level);
         lower.or(levels.first()).copied().unwrap_or_default()
+    }
+
+    /// This model with thinking budgets among its quirks, where the wire formats look for them.
+    pub fn with_thinking_budgets(self: &Arc<Self>, budgets: &ThinkingBudgets) -> Arc<Self> {
+        if budgets.is_empty() {
+            return Arc::clone(self);
+        }
+        let mut model = Model::clone(self);
+        let table: serde_json::Map<String, serde_json::Value> =
+            budgets.iter().map(|(level, tokens)| (level.name().to_owned(), (*tokens).into())).collect();
+        model.quirks.insert("thinking_budgets".to_owned(), table.into());
+        Arc::new(model)
     }
 }

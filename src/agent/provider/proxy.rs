@@ -21,9 +21,9 @@ use super::{
     AnswerDecoder, EventStream, Failure, FailureKind, Headers, HttpRequest, ModelRequest, Provider,
     StreamEvent, Transport, quirks,
 };
-use crate::agent::engine::behavior::{Budgets, budgeted};
 use crate::agent::protocol::message::Message;
 use crate::agent::protocol::model::{Model, ThinkingLevel};
+use crate::agent::protocol::run::ThinkingBudgets;
 use crate::agent::secrets::Secret;
 use crate::agent::settings::auth::KeySource;
 use crate::tools::ToolSpec;
@@ -88,11 +88,11 @@ impl ProxyCall {
     /// The request as the server sends it on: to its own `model`, with its own `key`.
     pub fn into_request(self, model: Arc<Model>, key: Option<Secret>) -> ModelRequest {
         let ProxyCall { context, options, .. } = self;
-        let budgets: Budgets =
+        let budgets: ThinkingBudgets =
             options.thinking_budget.map(|budget| (options.reasoning, budget)).into_iter().collect();
         ModelRequest {
             thinking: model.nearest(options.reasoning),
-            model: budgeted(&model, &budgets),
+            model: model.with_thinking_budgets(&budgets),
             key,
             system: context.system_prompt.into(),
             messages: context.messages,

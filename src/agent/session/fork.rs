@@ -12,7 +12,7 @@ use serde_json::Value;
 
 use super::entry::{Body, Entry, now};
 use super::{Session, SessionError, read};
-use crate::agent::protocol::event::Source;
+use crate::agent::protocol::query::SessionSource;
 
 /// How much of the path is kept.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -26,14 +26,14 @@ pub enum ForkRange<'a> {
 impl Session {
     /// Where all of it can be read; none when nothing was said yet. It must have been read whole
     /// ([`Session::complete`]).
-    pub fn source(&self) -> Option<Source> {
+    pub fn source(&self) -> Option<SessionSource> {
         if let Some(file) = self.file.as_ref().filter(|file| file.is_whole()) {
-            return Some(Source::File(file.path().to_owned()));
+            return Some(SessionSource::File(file.path().to_owned()));
         }
         let entries = self.tree.entries();
         entries.iter().find(|entry| matches!(entry.body, Body::Message { .. }))?;
         let lines = entries.iter().map(|entry| String::from_utf8_lossy(&entry.line()).into_owned());
-        Some(Source::Lines(std::iter::once(format!("{}\n", self.header)).chain(lines).collect()))
+        Some(SessionSource::Lines(std::iter::once(format!("{}\n", self.header)).chain(lines).collect()))
     }
 
     /// A session in memory, of the lines that a file would have.

@@ -5,68 +5,15 @@
 use std::collections::HashMap;
 
 use jiff::tz::TimeZone;
-use serde::{Deserialize, Serialize};
 
 use super::entry::{Body, Entry};
 use super::tree::Tree;
 use crate::agent::protocol::message::{Block, Message, StopReason};
+pub use crate::agent::protocol::outline::{Outline, OutlineRow, RowKind};
 use crate::tools::Content;
 
 /// Longest text of a row, in characters.
 const LONGEST: usize = 200;
-
-/// What an entry is.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(rename_all = "camelCase")]
-pub enum RowKind {
-    /// The person said it; going there brings the text back.
-    #[default]
-    User,
-    /// The model said it.
-    Assistant,
-    /// The model only called tools.
-    Calls,
-    /// What a tool answered.
-    Tool,
-    /// A command of the person's.
-    Shell,
-    /// A message of an extension.
-    Custom,
-    /// The summary of what stands before it.
-    Compaction,
-    /// The summary of a branch that was left.
-    Branch,
-    /// Model, level, name, label and the like.
-    Setting,
-}
-
-/// A row.
-#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(rename_all = "camelCase", default)]
-pub struct OutlineRow {
-    /// Id of the entry.
-    pub id: String,
-    /// Place of the row above it in the tree; always before this one.
-    pub parent: Option<usize>,
-    pub kind: RowKind,
-    /// Its words, on one line and cut.
-    pub text: String,
-    pub label: Option<String>,
-    /// When it was written, in milliseconds since 1970.
-    pub at: i64,
-    /// So many minutes were clocks here ahead of UTC then; none where the zone is not known.
-    pub ahead: Option<i32>,
-}
-
-/// A session's tree.
-#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(rename_all = "camelCase", default)]
-pub struct Outline {
-    /// In the order of the file.
-    pub rows: Vec<OutlineRow>,
-    /// Place of the row where the conversation stands.
-    pub leaf: Option<usize>,
-}
 
 impl Outline {
     /// The outline of a tree. Of entries with one id only the last is in it.

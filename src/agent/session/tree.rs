@@ -173,6 +173,12 @@ impl Tree {
         edited_items(path.get(..at).unwrap_or_default(), &edits(&path))
     }
 
+    /// All messages on the path to the leaf, compacted ones too, after edits.
+    pub fn path_messages(&self) -> Vec<Arc<Message>> {
+        let path = self.branch();
+        edited_items(&path, &edits(&path)).into_iter().map(|(_, message)| message).collect()
+    }
+
     /// The results of calls on the path to the leaf from the entry of that id on, up to the next
     /// answer.
     pub fn results_from(&self, id: &str) -> Vec<Arc<Message>> {

@@ -19,8 +19,8 @@ use std::path::{Path, PathBuf};
 
 use serde::{Deserialize, Deserializer, Serialize};
 
-use super::engine::compact::Room;
 use super::protocol::model::{Api, ThinkingLevel};
+use super::protocol::run::CompactionSettings;
 pub use paths::Paths;
 pub(super) use toml_file::{read_toml, read_toml_text};
 
@@ -128,9 +128,9 @@ impl Settings {
     }
 
     /// When and how room is made in the context.
-    pub fn room(&self) -> Room {
-        let usual = Room::default();
-        Room {
+    pub fn room(&self) -> CompactionSettings {
+        let usual = CompactionSettings::default();
+        CompactionSettings {
             auto: self.auto_compact.unwrap_or(usual.auto),
             reserve: self.compact_reserve.unwrap_or(usual.reserve),
             ..usual

@@ -4,11 +4,8 @@
 //! before all messages (the head of a session, notices of the start) has the lowest ids and stays
 //! at the top; below it a row says that there is more.
 
-use std::collections::BTreeMap;
-use std::sync::Arc;
-
 use super::{EntryBody, FoldState, Transcript, TranscriptEntry};
-use crate::agent::protocol::message::Message;
+use crate::agent::protocol::query::HistoryPage;
 use crate::app::geometry::{Anchor, EntryId, Laid, ScrollPosition};
 use crate::app::printable::Printable;
 
@@ -34,26 +31,18 @@ enum Stage {
     Failed,
 }
 
-/// What the agent told of them; see `AgentEvent::EarlierShown`.
-pub struct HistoryPage<'a> {
-    pub messages: &'a [Arc<Message>],
-    pub titles: &'a BTreeMap<String, String>,
-    pub left: Option<u64>,
-    pub failed: Option<&'a str>,
-}
-
 impl Transcript {
     /// Puts messages above those that are here. `rows` are those on the screen: the first of a
     /// message stays where it is.
-    pub fn put_earlier(&mut self, told: &HistoryPage, rows: &[Option<Anchor>]) {
+    pub fn put_earlier(&mut self, page: &HistoryPage, rows: &[Option<Anchor>]) {
         let mut above = Transcript::default();
-        for message in told.messages {
-            above.stored(message, told.titles);
+        for message in &page.messages {
+            above.stored(message, &page.titles);
         }
         self.hold(rows);
         self.put_above(above);
-        match told.left {
-            Some(left) => self.say_more(left, told.failed),
+        match page.left {
+            Some(left) => self.say_more(left, page.failed.as_deref()),
             None => self.say_no_more(),
         }
         if self.to_first {

@@ -4,10 +4,10 @@ use super::tree;
 use crate::agent::AgentEvent;
 use crate::agent::protocol::event::NoticeLevel;
 use crate::agent::protocol::message::Block;
+use crate::agent::protocol::query::{HistoryPage, QueryAnswer};
 use crate::app::effect::{Effect, ShellRequest, Ticket};
 use crate::app::model::{Model, Purpose};
 use crate::app::overlay::Overlay;
-use crate::app::transcript::paging::HistoryPage;
 
 pub(super) fn take(model: &mut Model, event: &AgentEvent, effects: &mut Vec<Effect>) {
     model.transcript.fold(event, model.now);
@@ -17,17 +17,10 @@ pub(super) fn take(model: &mut Model, event: &AgentEvent, effects: &mut Vec<Effe
         AgentEvent::Asked { id, question } => {
             model.overlays.push(Overlay::Asked { id: id.clone(), question: question.clone(), selected: 0 });
         }
-        AgentEvent::TreeShown { outline } => tree::fill(model, outline),
-        AgentEvent::ContextShown { weights } => {
-            model.transcript.notice(NoticeLevel::Info, &tree::weights(weights), None);
+        AgentEvent::HistoryAvailable { left } => {
+            put_earlier(model, &HistoryPage { left: Some(*left), ..HistoryPage::default() });
         }
-        AgentEvent::EarlierShown { messages, titles, left, failed } => {
-            let told = HistoryPage { messages, titles, left: *left, failed: failed.as_deref() };
-            // What was on the screen says nothing of what is above it now.
-            let rows = std::mem::take(&mut model.laid.rows);
-            model.transcript.put_earlier(&told, &rows);
-        }
-        AgentEvent::Inspected { ticket, found } => found_out(model, Ticket(*ticket), found, effects),
+        AgentEvent::Answered { ticket, answer } => answered(model, Ticket(*ticket), answer, effects),
         AgentEvent::AgentSettled { .. } => settled(model, effects),
         AgentEvent::Stopped => {
             let hint = "quit with ctrl+d; the session is kept, `tau --continue` opens it again";
@@ -37,14 +30,37 @@ pub(super) fn take(model: &mut Model, event: &AgentEvent, effects: &mut Vec<Effe
     }
 }
 
-/// The agent has said where the session can be read that is to be written to a file.
-fn found_out(model: &mut Model, ticket: Ticket, found: &Result<String, String>, effects: &mut Vec<Effect>) {
-    let Some(Purpose::Export(file)) = model.waiting.remove(&ticket) else { return };
-    let source = found.as_ref().map_err(String::clone);
-    match source.and_then(|source| serde_json::from_str(source).map_err(|error| error.to_string())) {
-        Ok(session) => drop(model.ask(Purpose::Note, ShellRequest::Export { session, file }, effects)),
-        Err(error) => model.transcript.notice(NoticeLevel::Warning, &error, None),
+/// The agent has answered a query.
+fn answered(
+    model: &mut Model,
+    ticket: Ticket,
+    answer: &Result<QueryAnswer, String>,
+    effects: &mut Vec<Effect>,
+) {
+    match answer {
+        Ok(QueryAnswer::Outline(outline)) => tree::fill(model, outline),
+        Ok(QueryAnswer::ContextUsage(usage)) => {
+            model.transcript.notice(NoticeLevel::Info, &tree::context_usage(usage), None);
+        }
+        Ok(QueryAnswer::HistoryPage(page)) => put_earlier(model, page),
+        Ok(QueryAnswer::Source(session)) => {
+            let Some(Purpose::Export(file)) = model.waiting.remove(&ticket) else { return };
+            let session = session.clone();
+            model.ask(Purpose::Note, ShellRequest::Export { session, file }, effects);
+        }
+        Ok(_) => {}
+        Err(error) => {
+            if let Some(Purpose::Export(_)) = model.waiting.remove(&ticket) {
+                model.transcript.notice(NoticeLevel::Warning, error, None);
+            }
+        }
     }
+}
+
+fn put_earlier(model: &mut Model, page: &HistoryPage) {
+    // What was on the screen says nothing of what is above it now.
+    let rows = std::mem::take(&mut model.laid.rows);
+    model.transcript.put_earlier(page, &rows);
 }
 
 /// Queued messages come back in front of what is being written, all pictures behind the texts.

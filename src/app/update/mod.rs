@@ -16,12 +16,12 @@ mod terminal_focus;
 mod tree;
 mod trust;
 
-use super::effect::Effect;
+use super::effect::{Effect, NO_TICKET};
 use super::geometry::Laid;
 use super::model::Model;
 use super::msg::{Msg, Stamped};
 use crate::agent::AgentCommand;
-use crate::agent::protocol::command::Shown;
+use crate::agent::protocol::query::Query;
 
 pub(crate) use overlays::age;
 pub(super) use overlays::open_sessions;
@@ -47,7 +47,7 @@ pub fn update(mut model: Model, stamped: Stamped) -> (Model, Vec<Effect>) {
     }
     if model.transcript.wants_earlier(&model.laid) {
         model.transcript.earlier_asked();
-        effects.push(Effect::Agent(AgentCommand::Show { what: Shown::Earlier }));
+        effects.push(Effect::Agent(AgentCommand::Query { ticket: NO_TICKET, query: Query::HistoryPage }));
     }
     (model, effects)
 }

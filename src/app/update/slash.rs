@@ -4,10 +4,11 @@ use std::path::PathBuf;
 
 use super::{actions, overlays, tree, trust};
 use crate::agent::AgentCommand;
-use crate::agent::protocol::command::{SessionCommand, Shown, Wish};
+use crate::agent::protocol::command::SessionCommand;
 use crate::agent::protocol::event::NoticeLevel;
 use crate::agent::protocol::model::ThinkingLevel;
-use crate::app::effect::{Effect, SavedSetting, Ticket};
+use crate::agent::protocol::query::Query;
+use crate::app::effect::{Effect, NO_TICKET, SavedSetting, Ticket};
 use crate::app::model::{Model, Purpose};
 use crate::app::overlay::Overlay;
 use crate::app::slash::Slash;
@@ -23,7 +24,10 @@ pub(super) fn run(model: &mut Model, command: Slash, arguments: &str, effects: &
         Slash::Tree => tree::open(model, effects),
         Slash::Fork => tree::open_forks(model, effects),
         Slash::Clone => clone(model, effects),
-        Slash::Context => effects.push(Effect::Agent(AgentCommand::Show { what: Shown::Context })),
+        Slash::Context => {
+            let query = Query::ContextUsage;
+            effects.push(Effect::Agent(AgentCommand::Query { ticket: NO_TICKET, query }));
+        }
         Slash::Compact => {
             let instructions = Some(arguments.to_owned()).filter(|text| !text.is_empty());
             effects.push(Effect::Agent(AgentCommand::Compact { instructions }));
@@ -77,7 +81,7 @@ fn name(model: &mut Model, name: &str, effects: &mut Vec<Effect>) {
 fn export(model: &mut Model, file: &str, effects: &mut Vec<Effect>) {
     let file = Some(PathBuf::from(file)).filter(|file| !file.as_os_str().is_empty());
     let Ticket(ticket) = model.expect(Purpose::Export(file));
-    effects.push(Effect::Agent(AgentCommand::Inspect { ticket, wish: Wish::Source }));
+    effects.push(Effect::Agent(AgentCommand::Query { ticket, query: Query::Source }));
 }
 
 fn session(model: &mut Model) {

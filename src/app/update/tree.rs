@@ -1,10 +1,10 @@
 //! The session's tree: opened, filled, and where a choice in it leads.
 
 use crate::agent::AgentCommand;
-use crate::agent::protocol::command::{SessionCommand, Shown};
-use crate::agent::protocol::event::{Weight, Weights};
+use crate::agent::protocol::command::SessionCommand;
+use crate::agent::protocol::query::{ContextPart, ContextUsage, Query};
 use crate::agent::session::outline::{Outline, RowKind};
-use crate::app::effect::Effect;
+use crate::app::effect::{Effect, NO_TICKET};
 use crate::app::model::Model;
 use crate::app::overlay::Overlay;
 use crate::app::picker::{Picker, PickerKind, PickerRow};
@@ -14,14 +14,19 @@ use crate::app::tree::{TreeChoice, TreeView};
 /// Opens the tree.
 pub(super) fn open(model: &mut Model, effects: &mut Vec<Effect>) {
     model.overlays.push(Overlay::Tree(Box::default()));
-    effects.push(Effect::Agent(AgentCommand::Show { what: Shown::Tree }));
+    effects.push(outline());
 }
 
 /// Opens the list of the person's messages, to begin a session before one of them.
 pub(super) fn open_forks(model: &mut Model, effects: &mut Vec<Effect>) {
     let picker = Picker::new(PickerKind::Forks, "Fork before", "you have said nothing in this session yet");
     model.overlays.push(Overlay::Picker { picker, ticket: None });
-    effects.push(Effect::Agent(AgentCommand::Show { what: Shown::Tree }));
+    effects.push(outline());
+}
+
+/// Asks the agent for the tree.
+fn outline() -> Effect {
+    Effect::Agent(AgentCommand::Query { ticket: NO_TICKET, query: Query::Outline })
 }
 
 /// Fills whatever waits for the tree.
@@ -64,7 +69,8 @@ pub(super) fn chosen(model: &mut Model, view: Box<TreeView>, choice: TreeChoice,
         }
         TreeChoice::Label { entry_id, label } => {
             model.overlays.push(Overlay::Tree(view));
-            AgentCommand::Label { entry_id, label }
+            effects.push(Effect::Agent(AgentCommand::Label { entry_id, label }));
+            return effects.push(outline());
         }
         TreeChoice::Fork { entry_id } => AgentCommand::Session(SessionCommand::Fork { entry_id }),
         TreeChoice::Go { entry_id, summary } => {
@@ -75,19 +81,19 @@ pub(super) fn chosen(model: &mut Model, view: Box<TreeView>, choice: TreeChoice,
 }
 
 /// What fills the context, as a text for people.
-pub(super) fn weights(weights: &Weights) -> String {
-    let share = |tokens: u64| match weights.window {
+pub(super) fn context_usage(usage: &ContextUsage) -> String {
+    let share = |tokens: u64| match usage.window {
         0 => String::new(),
         window => format!("{:>4}%", tokens.saturating_mul(100) / window),
     };
-    let mut text = format!("context: about {} tokens", thousands(weights.total));
-    if weights.window > 0 {
-        text.push_str(&format!(" of {}", thousands(weights.window)));
+    let mut text = format!("context: about {} tokens", thousands(usage.total));
+    if usage.window > 0 {
+        text.push_str(&format!(" of {}", thousands(usage.window)));
     }
-    if weights.limit > 0 {
-        text.push_str(&format!("; room is made above {}", thousands(weights.limit)));
+    if usage.limit > 0 {
+        text.push_str(&format!("; compacted above {}", thousands(usage.limit)));
     }
-    for Weight { name, count, tokens } in &weights.parts {
+    for ContextPart { name, count, tokens } in &usage.parts {
         let count = if *count > 0 { format!(" ({count})") } else { String::new() };
         text.push_str(&format!("\n{:>9}{}  {name}{count}", thousands(*tokens), share(*tokens)));
     }
@@ -111,13 +117,13 @@ mod tests {
     use super::*;
 
     #[test]
-    fn the_context_is_told_largest_first() {
-        let weight = |name: &str, count, tokens| Weight { name: name.into(), count, tokens };
-        let parts = vec![weight("results of bash", 12, 41_000), weight("system prompt", 0, 900)];
-        let told = weights(&Weights { parts, total: 41_900, window: 100_000, limit: 80_000 });
-        let expected = "context: about 41,900 tokens of 100,000; room is made above 80,000\n   \
+    fn the_largest_part_of_the_context_comes_first() {
+        let part = |name: &str, count, tokens| ContextPart { name: name.into(), count, tokens };
+        let parts = vec![part("results of bash", 12, 41_000), part("system prompt", 0, 900)];
+        let text = context_usage(&ContextUsage { parts, total: 41_900, window: 100_000, limit: 80_000 });
+        let expected = "context: about 41,900 tokens of 100,000; compacted above 80,000\n   \
                         41,000  41%  results of bash (12)\n      900   0%  system prompt";
-        assert_eq!(told, expected);
-        assert_eq!(weights(&Weights::default()), "context: about 0 tokens");
+        assert_eq!(text, expected);
+        assert_eq!(context_usage(&ContextUsage::default()), "context: about 0 tokens");
     }
 }

@@ -36,7 +36,7 @@ fn obey(desk: &mut Desk, call: Call, command: Command) {
             desk.waiting.takes.push_back(call);
             desk.commands.push_back(AgentCommand::TakeQueue);
         }
-        Command::Inspect(wish) => desk.ask(call, wish),
+        Command::Query(query) => desk.ask(call, query),
         // Neither templates nor skills nor extensions are there to be listed.
         Command::Commands => desk.give(&call, &json!({ "commands": [] })),
         Command::SetModel { provider, id } => set_model(desk, call, &provider, &id),

@@ -7,12 +7,14 @@ use std::path::Path;
 use serde_json::{Value, json};
 use tokio::time::Instant;
 
+use super::answers;
 use super::commands::start;
 use super::partial::Partial;
 use super::request::Call;
 use super::state::{Change, Desk, Phase, QueueTexts};
 use crate::agent::protocol::event::{CompactionReason, CompactionResult, Delta};
 use crate::agent::protocol::message::{BashExecution, Message, Usage};
+use crate::agent::protocol::query::{QueryAnswer, SessionState};
 use crate::agent::{AgentCommand, AgentEvent};
 use crate::cli::protocol;
 
@@ -80,12 +82,7 @@ pub fn tell(desk: &mut Desk, event: AgentEvent, now: Instant) {
                 desk.refuse(&change.call, &protocol::capital(&error));
             }
         }
-        AgentEvent::Inspected { ticket, found } => found_out(desk, ticket, found),
-        AgentEvent::Marked { id } => {
-            if let Ok(ticket) = id.parse() {
-                marked(desk, ticket);
-            }
-        }
+        AgentEvent::Answered { ticket, answer } => answered(desk, ticket, answer),
         AgentEvent::Stopped => {
             desk.stopped = true;
             desk.give_up("tau is shutting down");
@@ -222,44 +219,39 @@ fn shell_ended(desk: &mut Desk, id: Option<&str>, run: &BashExecution) {
     desk.give(&call, &protocol::bash_result(run));
 }
 
-/// Everything before a mark has taken effect and was told.
-fn marked(desk: &mut Desk, ticket: u64) {
+/// The agent has answered a query, or everything before it has taken effect.
+fn answered(desk: &mut Desk, ticket: u64, answer: Result<QueryAnswer, String>) {
     if desk.waiting.start == Some(ticket) {
         desk.waiting.start = None;
         // What was to be sent has been taken out of the queues meanwhile.
         if desk.phase == Phase::Starting {
             desk.phase = Phase::Idle;
         }
-    } else {
-        found_out(desk, ticket, Ok("null".to_owned()));
+        return;
     }
-}
-
-/// An answer of the agent's, or the sign that another answer waited for.
-fn found_out(desk: &mut Desk, ticket: u64, found: Result<String, String>) {
     if let Some((call, file)) = desk.waiting.exports.remove(&ticket) {
-        return export(desk, &call, file.as_deref(), found);
+        return export(desk, &call, file.as_deref(), answer);
     }
     let Some((call, prepared)) = desk.waiting.tickets.remove(&ticket) else { return };
-    match (prepared, found) {
+    match (prepared, answer) {
         (Some(Value::Null), _) => desk.done(&call),
         (Some(data), _) => desk.give(&call, &data),
-        (None, Ok(text)) if call.command == "get_state" => {
-            let state = state(desk, &text);
+        (None, Ok(QueryAnswer::State(state))) => {
+            let state = state_with(desk, &state);
             desk.give(&call, &state);
         }
-        (None, Ok(text)) if call.command == "get_messages" => {
-            let messages = messages(&text);
-            desk.give(&call, &messages);
-        }
-        (None, Ok(text)) => desk.give_json(&call, &without_nulls(&call.command, text)),
+        (None, Ok(answer)) => desk.give_json(&call, &answers::text(&call.command, &answer)),
         (None, Err(error)) => desk.refuse(&call, &error),
     }
 }
 
 /// Writes the session from where it can be read.
-fn export(desk: &mut Desk, call: &Call, file: Option<&Path>, found: Result<String, String>) {
-    let source = found.and_then(|text| serde_json::from_str(&text).map_err(|error| error.to_string()));
+fn export(desk: &mut Desk, call: &Call, file: Option<&Path>, answer: Result<QueryAnswer, String>) {
+    let source = match answer {
+        Ok(QueryAnswer::Source(source)) => Ok(source),
+        Ok(_) => return,
+        Err(error) => Err(error),
+    };
     match source.and_then(|source| desk.models.export(&source, &desk.session.cwd, file)) {
         Ok(path) => desk.give(call, &json!({ "path": path })),
         Err(error) => desk.refuse(call, &error),
@@ -267,40 +259,13 @@ fn export(desk: &mut Desk, call: &Call, file: Option<&Path>, found: Result<Strin
 }
 
 /// The agent's part of the state with what is known here. What has no value is left out.
-fn state(desk: &Desk, text: &str) -> Value {
-    let mut state: Value = serde_json::from_str(text).unwrap_or_default();
+fn state_with(desk: &Desk, state: &SessionState) -> Value {
+    let mut state = answers::state(state);
     if let Some(model) = &desk.model {
         protocol::set(&mut state, "model", protocol::model(model));
     }
     protocol::set(&mut state, "isStreaming", json!(desk.is_streaming()));
     protocol::set(&mut state, "isCompacting", json!(desk.compacting || !desk.waiting.compactions.is_empty()));
-    drop_nulls(&mut state);
+    answers::drop_nulls(&mut state);
     state
-}
-
-fn messages(text: &str) -> Value {
-    let mut found: Value = serde_json::from_str(text).unwrap_or_default();
-    for message in found.get_mut("messages").and_then(Value::as_array_mut).into_iter().flatten() {
-        if let Some(fields) = message.as_object_mut() {
-            fields.shift_remove("responseId");
-            fields.shift_remove("durationMs");
-        }
-    }
-    found
-}
-
-/// Statistics without the fields that have no value; other answers as they are.
-fn without_nulls(command: &str, text: String) -> String {
-    if command != "get_session_stats" {
-        return text;
-    }
-    let mut stats: Value = serde_json::from_str(&text).unwrap_or_default();
-    drop_nulls(&mut stats);
-    stats.to_string()
-}
-
-fn drop_nulls(value: &mut Value) {
-    if let Some(fields) = value.as_object_mut() {
-        fields.retain(|_, value| !value.is_null());
-    }
 }

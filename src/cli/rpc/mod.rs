@@ -4,6 +4,7 @@
 //! of the agent, `tell` turns its events into records; `desk` holds what lies between. This file
 //! moves bytes and ends the program. The wire is specified in the project's RPC page.
 
+mod answers;
 mod commands;
 mod events;
 pub mod lines;

@@ -4,8 +4,8 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use crate::agent::catalogue::Catalogue;
-use crate::agent::protocol::event::Source;
 use crate::agent::protocol::model::{Api, Model};
+use crate::agent::protocol::query::SessionSource;
 use crate::agent::settings::auth::Keys;
 use crate::cli::export;
 
@@ -21,7 +21,7 @@ pub trait Models: Send {
     ///
     /// # Errors
     /// A sentence that says what to do.
-    fn export(&self, session: &Source, dir: &Path, file: Option<&Path>) -> Result<PathBuf, String>;
+    fn export(&self, session: &SessionSource, dir: &Path, file: Option<&Path>) -> Result<PathBuf, String>;
 }
 
 /// The models of the catalogue.
@@ -44,7 +44,7 @@ impl Models for Known {
         model.api == Api::Scripted || self.catalogue.usable(&self.keys).contains(&model.provider)
     }
 
-    fn export(&self, session: &Source, dir: &Path, file: Option<&Path>) -> Result<PathBuf, String> {
+    fn export(&self, session: &SessionSource, dir: &Path, file: Option<&Path>) -> Result<PathBuf, String> {
         export::write(session, &export::Place::named(file, dir), &export::secrets(&self.keys))
             .map(|(path, _)| path)
     }

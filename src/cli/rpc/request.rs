@@ -7,10 +7,11 @@ use std::path::PathBuf;
 use serde_json::{Map, Value};
 
 use super::lines::Line;
-use crate::agent::engine::behavior::QueueMode;
-use crate::agent::protocol::command::{Answer, Queue, SessionCommand, Wish};
+use crate::agent::protocol::command::{QuestionAnswer, Queue, SessionCommand};
 use crate::agent::protocol::message::Block;
 use crate::agent::protocol::model::ThinkingLevel;
+use crate::agent::protocol::query::Query;
+use crate::agent::protocol::run::QueueMode;
 
 /// A command with what its answer needs.
 #[derive(Clone, Debug, PartialEq)]
@@ -51,7 +52,7 @@ pub enum Command {
     },
     Abort,
     ClearQueue,
-    Inspect(Wish),
+    Query(Query),
     Commands,
     SetModel {
         provider: String,
@@ -89,7 +90,7 @@ pub enum Command {
     /// An answer to a question. It gets no response.
     Answer {
         id: String,
-        answer: Answer,
+        answer: QuestionAnswer,
     },
     /// An answer that names no question: passed over.
     Nothing,
@@ -134,13 +135,13 @@ fn command(kind: &str, fields: &Fields<'_>) -> Result<Command, String> {
         },
         "abort" => Command::Abort,
         "clear_queue" => Command::ClearQueue,
-        "get_state" => Command::Inspect(Wish::State),
-        "get_messages" => Command::Inspect(Wish::Messages),
-        "get_last_assistant_text" => Command::Inspect(Wish::LastText),
-        "get_entries" => Command::Inspect(Wish::Entries { since: fields.maybe_text("since")? }),
-        "get_tree" => Command::Inspect(Wish::Tree),
-        "get_fork_messages" => Command::Inspect(Wish::ForkMessages),
-        "get_session_stats" => Command::Inspect(Wish::Stats),
+        "get_state" => Command::Query(Query::State),
+        "get_messages" => Command::Query(Query::MessageRecords),
+        "get_last_assistant_text" => Command::Query(Query::LastText),
+        "get_entries" => Command::Query(Query::Entries { since: fields.maybe_text("since")? }),
+        "get_tree" => Command::Query(Query::Entries { since: None }),
+        "get_fork_messages" => Command::Query(Query::ForkMessages),
+        "get_session_stats" => Command::Query(Query::Stats),
         "get_commands" => Command::Commands,
         "set_model" => Command::SetModel { provider: fields.text("provider")?, id: fields.text("modelId")? },
         "cycle_model" => Command::CycleModel,
@@ -197,9 +198,9 @@ fn answer(fields: &Fields<'_>) -> Command {
     let Ok(id) = fields.text("id") else { return Command::Nothing };
     let cancelled = fields.maybe_flag("cancelled") == Ok(Some(true));
     let answer = match (fields.maybe_text("value"), fields.maybe_flag("confirmed")) {
-        (Ok(Some(value)), _) if !cancelled => Answer::Value(value),
-        (_, Ok(Some(confirmed))) if !cancelled => Answer::Confirmed(confirmed),
-        _ => Answer::Cancelled,
+        (Ok(Some(value)), _) if !cancelled => QuestionAnswer::Value(value),
+        (_, Ok(Some(confirmed))) if !cancelled => QuestionAnswer::Confirmed(confirmed),
+        _ => QuestionAnswer::Cancelled,
     };
     Command::Answer { id, answer }
 }

@@ -12,10 +12,10 @@ use super::models::Models;
 use super::partial::Partial;
 use super::request::Call;
 use crate::agent::AgentCommand;
-use crate::agent::protocol::command::{When, Wish};
 use crate::agent::protocol::event::SessionInfo;
 use crate::agent::protocol::message::Block;
 use crate::agent::protocol::model::{Model, ThinkingLevel};
+use crate::agent::protocol::query::Query;
 use crate::cli::protocol;
 
 /// Which clients get the events and fields of the older document.
@@ -199,31 +199,31 @@ impl Desk {
     }
 
     /// Asks the agent, and answers with what it says.
-    pub fn ask(&mut self, call: Call, wish: Wish) {
+    pub fn ask(&mut self, call: Call, query: Query) {
         let ticket = self.ticket();
         self.waiting.tickets.insert(ticket, (call, None));
-        self.commands.push_back(AgentCommand::Inspect { ticket, wish });
+        self.commands.push_back(AgentCommand::Query { ticket, query });
     }
 
     /// Asks the agent where the session can be read, and writes it to `file` then.
     pub fn export(&mut self, call: Call, file: Option<PathBuf>) {
         let ticket = self.ticket();
         self.waiting.exports.insert(ticket, (call, file));
-        self.commands.push_back(AgentCommand::Inspect { ticket, wish: Wish::Source });
+        self.commands.push_back(AgentCommand::Query { ticket, query: Query::Source });
     }
 
     /// Answers with `data` once everything sent so far has taken effect and been told.
     pub fn answer_after(&mut self, call: Call, data: Value) {
         let ticket = self.ticket();
         self.waiting.tickets.insert(ticket, (call, Some(data)));
-        self.commands.push_back(AgentCommand::Mark { id: ticket.to_string(), when: When::Now });
+        self.commands.push_back(AgentCommand::Query { ticket, query: Query::Sync });
     }
 
     /// Lets the agent say when a run that was asked for just now has not begun.
     pub fn notice_if_unstarted(&mut self) {
         let ticket = self.ticket();
         self.waiting.start = Some(ticket);
-        self.commands.push_back(AgentCommand::Mark { id: ticket.to_string(), when: When::Now });
+        self.commands.push_back(AgentCommand::Query { ticket, query: Query::Sync });
     }
 
     fn ticket(&mut self) -> u64 {

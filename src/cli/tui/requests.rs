@@ -15,8 +15,8 @@ use super::files;
 use crate::agent::catalogue::providers::PROVIDERS;
 use crate::agent::catalogue::user::AdHoc;
 use crate::agent::catalogue::{Catalogue, demo};
-use crate::agent::protocol::event::Source;
 use crate::agent::protocol::model::Model;
+use crate::agent::protocol::query::SessionSource;
 use crate::agent::provider::direct::Direct;
 use crate::agent::secrets::Secret;
 use crate::agent::session::index::SessionIndex;
@@ -310,7 +310,7 @@ impl Services {
         }
     }
 
-    fn export(&self, session: &Source, file: Option<&Path>) -> ShellReply {
+    fn export(&self, session: &SessionSource, file: Option<&Path>) -> ShellReply {
         let place = export::Place::named(file, &self.cwd);
         match export::write(session, &place, &export::secrets(&self.keys)) {
             Ok((file, masked)) => {

@@ -28,7 +28,9 @@ impl MatchKind {
         match self {
             MatchKind::Exact => "exactly",
             MatchKind::TrailingSpace => "ignoring trailing space",
-            MatchKind::Indentation => "ignoring indentation, and the new text was re-indented to match the file",
+            MatchKind::Indentation => {
+                "ignoring indentation, and the new text was re-indented to match the file"
+            }
             MatchKind::LookAlikes => "treating look-alike quotes, dashes and spaces as equal",
             MatchKind::Everything => "ignoring indentation, trailing space and look-alike characters",
         }

@@ -34,7 +34,8 @@ pub(super) fn stop_ignoring() {
     FIRST.call_once(|| {
         let status = std::fs::read_to_string("/proc/self/status").unwrap_or_default();
         let ignored = ignored_in(&status);
-        for signal in RESET.map(Signal::as_raw).into_iter().filter(|number| ignored >> (number - 1) & 1 == 1) {
+        for signal in RESET.map(Signal::as_raw).into_iter().filter(|number| ignored >> (number - 1) & 1 == 1)
+        {
             // A signal that cannot be caught stays ignored, as before.
             signal_hook::flag::register(signal, Arc::new(AtomicBool::new(false))).ok();
         }

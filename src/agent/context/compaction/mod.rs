@@ -8,3 +8,6 @@ pub mod plan;
 pub mod size;
 pub mod transcript;
 pub mod truncate_results;
+
+/// The system prompt of requests for a summary.
+pub const SUMMARY_SYSTEM_PROMPT: &str = include_str!("system.md");

@@ -1,49 +1,51 @@
-//! Sums up a branch of the conversation that is left.
+//! Summarizes a branch of the conversation that is being abandoned.
 //!
-//! Like a compaction it shows the model a text and asks for a summary; unlike one it replaces
-//! nothing: the summary is the first thing on the branch that is gone on with.
+//! Like a compaction it shows the model a transcript and asks for a summary; unlike one it
+//! replaces nothing: the summary is the first entry on the branch where the conversation continues.
 
 use std::sync::Arc;
 
 use serde_json::Value;
 
-use super::{Ending, limit, summarize};
+use super::CompactionEnd;
+use super::summarize::summarize;
 use crate::agent::context::compaction::file_ops::FileOps;
 use crate::agent::context::compaction::transcript;
-use crate::agent::engine::task::Agent;
+use crate::agent::engine::context_usage;
+use crate::agent::engine::state::Engine;
 use crate::agent::protocol::message::{Message, Usage};
 
 /// What the model is to do.
 const TASK: &str = include_str!("branch_summary.md");
-/// Bytes of a result in the text that is summed up.
+/// Bytes of a tool result in the transcript.
 const RESULT_BYTES: usize = 2_000;
 /// Longest summary, in tokens.
-const ANSWER: u64 = 4_096;
+const SUMMARY_TOKENS: u64 = 4_096;
 
 /// The summary of `messages`, the files they are about, and what it cost.
-pub(in crate::agent) async fn sum_up(
-    agent: &mut Agent,
+pub(crate) async fn summarize_branch(
+    engine: &mut Engine,
     messages: &[Arc<Message>],
     instructions: Option<&str>,
-) -> Result<(String, Value, Usage), Ending> {
-    let Some(model) = agent.config.model.clone() else {
-        return Err(Ending::Failed("no model is chosen".to_owned()));
+) -> Result<(String, Value, Usage), CompactionEnd> {
+    let Some(model) = engine.config.model.clone() else {
+        return Err(CompactionEnd::Failed("no model selected".to_owned()));
     };
-    let room = limit(agent, &model).saturating_sub(ANSWER);
-    let shown = transcript::text(messages, RESULT_BYTES, room);
-    let mut request = format!("<conversation>\n{shown}\n</conversation>\n\n{}", TASK.trim_end());
-    if let Some(wish) = instructions.map(str::trim).filter(|wish| !wish.is_empty()) {
-        request.push_str(&format!("\n\nThe person asks of this summary: {wish}"));
+    let budget = context_usage::limit(engine, &model).saturating_sub(SUMMARY_TOKENS);
+    let transcript = transcript::text(messages, RESULT_BYTES, budget);
+    let mut request = format!("<conversation>\n{transcript}\n</conversation>\n\n{}", TASK.trim_end());
+    if let Some(focus) = instructions.map(str::trim).filter(|focus| !focus.is_empty()) {
+        request.push_str(&format!("\n\nThe user asks for this in the summary: {focus}"));
     }
-    let most = if model.max_tokens == 0 { ANSWER } else { ANSWER.min(model.max_tokens) };
-    match summarize::patiently(agent, &model, request, most).await {
-        None => Err(Ending::Aborted),
-        Some(Err(failure)) => Err(Ending::Failed(failure.to_string())),
+    let max = if model.max_tokens == 0 { SUMMARY_TOKENS } else { SUMMARY_TOKENS.min(model.max_tokens) };
+    match summarize(engine, &model, request, max).await {
+        None => Err(CompactionEnd::Aborted),
+        Some(Err(failure)) => Err(CompactionEnd::Failed(failure.to_string())),
         Some(Ok(answer)) => {
-            let mut touched = FileOps::of_details(None);
-            touched.note(messages);
-            let summary = answer.text.trim().to_owned() + &touched.text();
-            Ok((summary, touched.details(), answer.usage))
+            let mut files = FileOps::of_details(None);
+            files.note(messages);
+            let summary = answer.text.trim().to_owned() + &files.text();
+            Ok((summary, files.details(), answer.usage))
         }
     }
 }

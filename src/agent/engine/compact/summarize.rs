@@ -1,62 +1,61 @@
-//! Asks the model for a summary: one request without tools, nothing of it streamed to anybody.
+//! Asks the model for a summary: one request without tools, whose answer is not streamed to the
+//! front end.
 
-use std::panic::AssertUnwindSafe;
 use std::sync::Arc;
 
-use futures_util::StreamExt;
-
-use crate::agent::engine::retry::Verdict;
-use crate::agent::engine::task::{Agent, now, panic_text};
-use crate::agent::engine::turn;
-use crate::agent::engine::turn::Waited;
+use crate::agent::context::compaction::SUMMARY_SYSTEM_PROMPT;
+use crate::agent::engine::clock::now;
+use crate::agent::engine::exchange;
+use crate::agent::engine::exchange::{Exchange, ExchangeEnd};
+use crate::agent::engine::hooks::Hooks;
+use crate::agent::engine::retry::AfterFailure;
+use crate::agent::engine::retry_wait::{WaitEnd, retries, wait};
+use crate::agent::engine::state::Engine;
 use crate::agent::protocol::event::AgentEvent;
 use crate::agent::protocol::message::{Message, StopReason, Usage, UserContent, UserMessage};
 use crate::agent::protocol::model::{Model, ThinkingLevel};
 use crate::agent::provider::assemble::Assembler;
 use crate::agent::provider::{Failure, FailureKind, ModelRequest, StreamEvent};
 
-/// The prompt of the model that sums up.
-pub const SYSTEM: &str = include_str!("system.md");
-
-/// A summary as the model gave it.
+/// A summary as the model wrote it.
 #[derive(Clone, Debug)]
-pub struct Answer {
-    pub text: String,
-    pub usage: Usage,
-    /// True when the length limit ended it.
-    pub cut_off: bool,
+pub(crate) struct Summary {
+    pub(crate) text: String,
+    pub(crate) usage: Usage,
+    /// True if the length limit ended it.
+    pub(crate) cut_off: bool,
 }
 
-/// Asks, again after failures that pass by themselves; the waits are told like those of an answer.
-/// None when the person stopped it.
-pub(in crate::agent) async fn patiently(
-    agent: &mut Agent,
+/// Asks for a summary, and again after transient failures; waits are reported like those of an
+/// answer. `None` when the user stopped it.
+pub(crate) async fn summarize(
+    engine: &mut Engine,
     model: &Arc<Model>,
     text: String,
     max_tokens: u64,
-) -> Option<Result<Answer, Failure>> {
-    let mut retries = turn::retries(agent);
+) -> Option<Result<Summary, Failure>> {
+    let mut retries = retries(engine);
     let ended = loop {
-        let failure = match ask(agent, model, text.clone(), max_tokens).await {
+        let failure = match attempt(engine, model, text.clone(), max_tokens).await {
             Some(Err(failure)) => failure,
             other => break other,
         };
-        // An answer that is no summary is for the caller to deal with: it asks otherwise.
+        // An answer that is not a summary is up to the caller, which asks differently.
         let delay_ms = match retries.after(&failure) {
             _ if failure.kind == FailureKind::Protocol => break Some(Err(failure)),
-            Verdict::Wait(delay_ms) => delay_ms,
-            Verdict::GiveUp(text) => break Some(Err(Failure { message: text, hint: None, ..failure })),
+            AfterFailure::Wait(delay_ms) => delay_ms,
+            AfterFailure::GiveUp(text) => break Some(Err(Failure { message: text, hint: None, ..failure })),
         };
-        agent.emit(AgentEvent::AutoRetryStart {
+        engine.emit(AgentEvent::AutoRetryStart {
             attempt: retries.used(),
             max_attempts: retries.max(),
             delay_ms,
             error_message: failure.to_string(),
         });
-        match turn::wait(agent, delay_ms).await {
-            Waited::Elapsed => {}
-            Waited::GivenUp => break Some(Err(failure)),
-            Waited::Stopped => break None,
+        match wait(engine, delay_ms).await {
+            WaitEnd::Elapsed => {}
+            WaitEnd::GivenUp => break Some(Err(failure)),
+            WaitEnd::Stopped => break None,
         }
     };
     if retries.used() > 0 {
@@ -66,67 +65,80 @@ pub(in crate::agent) async fn patiently(
             None => Some("aborted".to_owned()),
         };
         let (success, attempt) = (final_error.is_none(), retries.used());
-        agent.emit(AgentEvent::AutoRetryEnd { success, attempt, final_error });
+        engine.emit(AgentEvent::AutoRetryEnd { success, attempt, final_error });
     }
     ended
 }
 
-/// Asks once; none when the person stopped it.
-async fn ask(
-    agent: &mut Agent,
+/// Asks once; `None` when the user stopped it.
+async fn attempt(
+    engine: &mut Engine,
     model: &Arc<Model>,
     text: String,
     max_tokens: u64,
-) -> Option<Result<Answer, Failure>> {
-    let (keys, of) = (agent.config.keys.clone(), model.clone());
-    let key = match agent.attend_unless_stopped(async move { keys.key(&of).await }).await? {
-        Ok(key) => key,
-        Err(failure) => return Some(Err(failure)),
-    };
-    let said = UserMessage { content: UserContent::Text(text), timestamp: now() };
-    let request = ModelRequest {
-        model: model.clone(),
-        key,
-        system: SYSTEM.into(),
-        messages: vec![Arc::new(Message::User(said))],
-        tools: [].into(),
-        thinking: model.nearest(ThinkingLevel::Off),
-        max_tokens: Some(max_tokens),
-        temperature: None,
-        session_id: agent.config.session.info().id.clone(),
-    };
-    let (transport, cancel) = (agent.config.transport.clone(), agent.stop.child_token());
-    let started = std::panic::catch_unwind(AssertUnwindSafe(|| transport.stream(request, cancel)));
-    let stream = match started {
-        Ok(stream) => stream,
-        Err(panic) => return Some(Err(crashed(&*panic))),
-    };
-    let mut assembler = Assembler::new(model, now());
-    let mut events = AssertUnwindSafe(stream).catch_unwind();
-    let ended = loop {
-        match agent.attend_unless_stopped(events.next()).await {
-            None => break None,
-            Some(Some(Ok(StreamEvent::Failed(failure)))) if failure.kind == FailureKind::Aborted => {
-                break None;
-            }
-            Some(Some(Ok(StreamEvent::Failed(failure)))) => break Some(Err(failure)),
-            Some(Some(Ok(event @ StreamEvent::Stop(_)))) => {
-                assembler.feed(&event);
-                break Some(Ok(()));
-            }
-            Some(Some(Ok(event))) => assembler.feed(&event),
-            Some(Some(Err(panic))) => break Some(Err(crashed(&*panic))),
-            Some(None) => {
-                let text = "the stream ended before the summary was complete";
-                break Some(Err(Failure::new(FailureKind::Network, text)));
-            }
-        }
-    };
-    agent.meter.spend(&assembler.usage());
-    ended.map(|ended| ended.and_then(|()| answer(assembler)))
+) -> Option<Result<Summary, Failure>> {
+    let assembler = Assembler::new(model, now());
+    let prompt = UserMessage { content: UserContent::Text(text), timestamp: now() };
+    let prompt = Arc::new(Message::User(prompt));
+    let mut request = SummaryRequest { engine, model, prompt, max_tokens, assembler };
+    let end = exchange::send(&mut request).await;
+    let SummaryRequest { engine, assembler, .. } = request;
+    engine.meters.used.spend(&assembler.usage());
+    match end {
+        ExchangeEnd::Stopped => None,
+        ExchangeEnd::Failed(failure) if failure.kind == FailureKind::Aborted => None,
+        ExchangeEnd::Failed(failure) => Some(Err(failure)),
+        ExchangeEnd::Complete => Some(summary(assembler)),
+    }
 }
 
-fn answer(assembler: Assembler) -> Result<Answer, Failure> {
+struct SummaryRequest<'a> {
+    engine: &'a mut Engine,
+    model: &'a Arc<Model>,
+    prompt: Arc<Message>,
+    max_tokens: u64,
+    assembler: Assembler,
+}
+
+impl Exchange for SummaryRequest<'_> {
+    const ANSWER: &'static str = "summary";
+
+    fn engine(&mut self) -> &mut Engine {
+        self.engine
+    }
+
+    fn model(&self) -> Arc<Model> {
+        self.model.clone()
+    }
+
+    fn messages(&self) -> (Vec<Arc<Message>>, Option<Hooks>) {
+        (vec![self.prompt.clone()], None)
+    }
+
+    fn request(&self, messages: Vec<Arc<Message>>) -> ModelRequest {
+        ModelRequest {
+            model: self.model.clone(),
+            key: None,
+            system: SUMMARY_SYSTEM_PROMPT.into(),
+            messages,
+            tools: [].into(),
+            thinking: self.model.nearest(ThinkingLevel::Off),
+            max_tokens: Some(self.max_tokens),
+            temperature: None,
+            session_id: self.engine.config.session.info().id.clone(),
+        }
+    }
+
+    fn receive(&mut self, event: StreamEvent) {
+        self.assembler.feed(&event);
+    }
+
+    fn answer(&self) -> &Assembler {
+        &self.assembler
+    }
+}
+
+fn summary(assembler: Assembler) -> Result<Summary, Failure> {
     let message = assembler.message();
     let text = message.text();
     match message.stop_reason {
@@ -135,13 +147,8 @@ fn answer(assembler: Assembler) -> Result<Answer, Failure> {
             Err(Failure::new(FailureKind::Protocol, why))
         }
         _ if text.trim().is_empty() => {
-            Err(Failure::new(FailureKind::Protocol, "the model answered without a summary"))
+            Err(Failure::new(FailureKind::Protocol, "the model sent an empty summary"))
         }
-        reason => Ok(Answer { text, usage: message.usage, cut_off: reason == StopReason::Length }),
+        reason => Ok(Summary { text, usage: message.usage, cut_off: reason == StopReason::Length }),
     }
-}
-
-fn crashed(panic: &(dyn std::any::Any + Send)) -> Failure {
-    let text = format!("tau failed to read the summary: {}", panic_text(panic));
-    Failure::new(FailureKind::Config, text).hint("this is a fault of tau; please report it")
 }

@@ -1,0 +1,171 @@
+//! Events that describe state: which session is open, what was restored, what was returned.
+
+use std::collections::HashSet;
+use std::sync::Arc;
+
+use super::call_titles::titles_of;
+use super::clock::now;
+use super::history_paging;
+use super::state::Engine;
+use crate::agent::protocol::event::{AgentEvent, NoticeLevel};
+use crate::agent::protocol::message::{Block, Message, ToolResultMessage, UserContent, UserMessage};
+use crate::agent::protocol::model::Model;
+use crate::agent::session::SessionError;
+use crate::tools::{Content, Details};
+
+/// The first events: which session, which model, which thinking level.
+pub(crate) fn initial_state(engine: &mut Engine) {
+    session_opened(engine);
+    match engine.config.model.clone() {
+        None => restore_settings(engine),
+        Some(model) => engine.emit(AgentEvent::ModelChanged { model }),
+    }
+    let level = engine.thinking();
+    engine.emit(AgentEvent::ThinkingLevelChanged { level });
+}
+
+/// Reports the session. A session that is only looked at is not written to: results missing after
+/// a crash are reported here, and recorded by [`repair`].
+pub(crate) fn session_opened(engine: &mut Engine) {
+    let session = engine.config.session.info().clone();
+    let mut messages = engine.config.session.context().messages;
+    messages.extend(missing_results(&messages));
+    let titles = titles_of(&engine.config.tools, &messages);
+    engine.emit(AgentEvent::SessionOpened { session, messages, titles });
+    history_paging::start(engine);
+    let (own, used) = (engine.config.session.info().cwd.clone(), engine.cwd().to_owned());
+    if own != used {
+        let text = format!("the directory of this session, {}, no longer exists", own.display());
+        let hint = format!("commands run in {}", used.display());
+        engine.notice(NoticeLevel::Warning, text, Some(&hint));
+    }
+    let skipped = engine.config.session.skipped_lines();
+    if skipped > 0 {
+        let lines = if skipped == 1 { "line" } else { "lines" };
+        let text = format!("skipped {skipped} unreadable {lines} of the session file");
+        engine.notice(NoticeLevel::Warning, text, Some("the file itself was not changed"));
+    }
+}
+
+/// Reports that a session could not be opened.
+pub(crate) fn session_refused(engine: &mut Engine, error: &SessionError) {
+    let hint = match error {
+        SessionError::NotASession(_) => "choose a session from the list",
+        SessionError::Io { .. } => "check that the file exists and that you may read it",
+        SessionError::Locked { .. } => "quit the other tau first",
+    };
+    let text = format!("cannot open the session: {error}");
+    engine.notice(NoticeLevel::Error, text.clone(), Some(hint));
+    engine.emit(AgentEvent::SessionRefused { error: text });
+}
+
+/// Restores the model and the thinking level that the session names, if it names any.
+pub(crate) fn restore_settings(engine: &mut Engine) {
+    let context = engine.config.session.context();
+    if let Some(level) = context.thinking
+        && level != engine.config.thinking
+    {
+        engine.config.thinking = level;
+        let level = engine.thinking();
+        engine.emit(AgentEvent::ThinkingLevelChanged { level });
+    }
+    let Some((provider, id)) = context.model else {
+        return;
+    };
+    let same = |model: &Arc<Model>| model.provider == provider && model.id == id;
+    if engine.config.model.as_ref().is_some_and(same) {
+        return;
+    }
+    match (engine.config.find_model)(&provider, &id) {
+        Some(model) => use_model(engine, model),
+        None => {
+            let text = format!("the model of this session, {provider}/{id}, is unknown");
+            engine.notice(NoticeLevel::Warning, text, Some("choose another one with /model"));
+        }
+    }
+}
+
+/// Uses `model`; the thinking level moves to one that it has.
+pub(crate) fn use_model(engine: &mut Engine, model: Arc<Model>) {
+    let before = engine.thinking();
+    engine.config.model = Some(model.clone());
+    engine.emit(AgentEvent::ModelChanged { model });
+    let level = engine.thinking();
+    if level != before {
+        engine.emit(AgentEvent::ThinkingLevelChanged { level });
+    }
+}
+
+/// Records results for calls that have none, before the conversation continues.
+pub(crate) fn repair(engine: &mut Engine) {
+    for result in missing_results(&engine.config.session.context().messages) {
+        engine.record(result);
+    }
+}
+
+/// Results for the calls at the end of a history that have none, because the program was killed
+/// before they had ended or because the conversation continues from before their results.
+fn missing_results(messages: &[Arc<Message>]) -> Vec<Arc<Message>> {
+    let mut answered = HashSet::new();
+    for message in messages.iter().rev() {
+        match message.as_ref() {
+            Message::ToolResult(result) => {
+                answered.insert(result.tool_call_id.as_str());
+            }
+            Message::BashExecution(_) | Message::Custom(_) => {}
+            Message::Assistant(answer) => {
+                let open = answer.tool_calls().filter(|call| !answered.contains(call.id.as_str()));
+                return open.map(|call| interrupted(&call.id, &call.name)).collect();
+            }
+            _ => return Vec::new(),
+        }
+    }
+    Vec::new()
+}
+
+fn interrupted(id: &str, name: &str) -> Arc<Message> {
+    let text = "interrupted: this call has no result; it may have run in part";
+    Arc::new(Message::ToolResult(ToolResultMessage {
+        tool_call_id: id.to_owned(),
+        tool_name: name.to_owned(),
+        content: vec![Content::text(text)],
+        details: Details::None,
+        is_error: true,
+        timestamp: now(),
+        duration_ms: None,
+    }))
+}
+
+/// Reports what is in the queues.
+pub(crate) fn queues(engine: &mut Engine) {
+    let update = engine.queues.update();
+    engine.emit(update);
+}
+
+/// Returns messages for editing.
+pub(crate) fn return_messages(engine: &mut Engine, messages: Vec<UserMessage>) {
+    let texts = messages.iter().map(|message| message.content.text()).collect();
+    let blocks = messages.into_iter().flat_map(|message| match message.content {
+        UserContent::Text(_) => Vec::new(),
+        UserContent::Blocks(blocks) => blocks,
+    });
+    let images = blocks.filter(|block| matches!(block, Block::Image { .. })).collect();
+    engine.emit(AgentEvent::QueueReturned { texts, images });
+}
+
+/// Records a message from outside and reports it.
+pub(crate) fn record_external(engine: &mut Engine, message: Arc<Message>) {
+    engine.record(message.clone());
+    // The user's commands were reported while they ran.
+    if !matches!(*message, Message::BashExecution(_)) {
+        engine.emit(AgentEvent::MessageStart { message: message.clone() });
+        engine.emit(AgentEvent::MessageEnd { message });
+    }
+}
+
+/// Records the messages that arrived from outside during a run or a compaction.
+pub(crate) fn record_pending(engine: &mut Engine) {
+    for message in std::mem::take(&mut engine.pending.messages) {
+        record_external(engine, message);
+    }
+}

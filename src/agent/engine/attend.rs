@@ -1,0 +1,95 @@
+//! Serves commands, the user's shells and outgoing events while something is awaited.
+//!
+//! One task owns the conversation, so there are no locks; whatever it awaits, it awaits here.
+
+use std::pin::pin;
+
+use tokio::sync::mpsc;
+use tokio::time::{Instant, timeout_at};
+
+use super::clock::due;
+use super::commands;
+use super::history_paging;
+use super::shell::Shells;
+use super::state::Engine;
+use crate::agent::protocol::command::QuestionAnswer;
+use crate::agent::protocol::event::{AgentEvent, Question};
+
+/// Commands are no longer read while this many events are waiting to be sent.
+const BACKLOG: usize = 1_024;
+
+/// Awaits `work` while commands, the user's shells and the outbox are served. `work` is paused
+/// while events are waiting to be sent, unless the run is to stop: then it has to notice that.
+pub(crate) async fn attend<F: Future>(engine: &mut Engine, work: F) -> F::Output {
+    let mut work = pin!(work);
+    loop {
+        receive_waiting(engine);
+        let open = engine.outbox.is_empty() || engine.current.stop.is_cancelled();
+        tokio::select! {
+            () = serve(engine) => {}
+            output = &mut work, if open => return output,
+        }
+    }
+}
+
+/// Like [`attend`], but returns `None` as soon as the run is to stop.
+pub(crate) async fn attend_unless_stopped<F: Future>(engine: &mut Engine, work: F) -> Option<F::Output> {
+    let stop = engine.current.stop.clone();
+    attend(engine, stop.run_until_cancelled(work)).await
+}
+
+/// Does one thing: sends an event, receives a command, reports what a shell did, or takes a piece
+/// of the session that was read. Cancel safe: nothing awaits between taking something and dealing
+/// with it.
+pub(crate) async fn serve(engine: &mut Engine) {
+    let receives = engine.outbox.len() < BACKLOG && !engine.current.shutting_down;
+    let calm = engine.outbox.is_empty() || engine.shells.ending();
+    let deadline = engine.meters.deadline;
+    tokio::select! {
+        () = engine.outbox.send_next(), if !engine.outbox.is_closed() => {
+            if engine.outbox.is_closed() {
+                engine.shut_down();
+            }
+        }
+        command = engine.inbox.recv(), if receives => match command {
+            Some(command) => commands::receive(engine, command),
+            None => engine.shut_down(),
+        },
+        () = due(deadline), if deadline.is_some() => engine.time_up(),
+        event = engine.shells.next(), if calm => commands::shell_event(engine, event),
+        piece = engine.history.next() => history_paging::take(engine, piece),
+    }
+}
+
+/// Receives every command that has already arrived, so that no other work overtakes it.
+fn receive_waiting(engine: &mut Engine) {
+    while !engine.current.shutting_down && engine.outbox.len() < BACKLOG {
+        match engine.inbox.try_recv() {
+            Ok(command) => commands::receive(engine, command),
+            Err(mpsc::error::TryRecvError::Empty) => return,
+            Err(mpsc::error::TryRecvError::Disconnected) => engine.shut_down(),
+        }
+    }
+}
+
+/// Ends the user's commands and waits for them, at most until `deadline`.
+pub(crate) async fn end_shells(engine: &mut Engine, deadline: Instant) {
+    engine.shells.cancel();
+    while !engine.shells.is_empty() {
+        if timeout_at(deadline, serve(engine)).await.is_err() {
+            engine.shells = Shells::default();
+        }
+    }
+}
+
+/// Asks the user. The question is cancelled when the run is to stop.
+pub(crate) async fn ask(engine: &mut Engine, question: Question) -> QuestionAnswer {
+    let (id, answer) = engine.questions.open();
+    engine.emit(AgentEvent::Asked { id: id.clone(), question });
+    let answer = attend_unless_stopped(engine, answer).await;
+    engine.questions.close(&id);
+    match answer {
+        Some(Ok(answer)) => answer,
+        Some(Err(_)) | None => QuestionAnswer::Cancelled,
+    }
+}

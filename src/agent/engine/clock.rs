@@ -1,0 +1,21 @@
+//! The time: timestamps of messages, and waits for a point in time.
+
+use tokio::time::Instant;
+
+/// Milliseconds since 1970.
+pub(crate) fn now() -> i64 {
+    jiff::Timestamp::now().as_millisecond()
+}
+
+/// Returns at `deadline`; never without one.
+pub(crate) async fn due(deadline: Option<Instant>) {
+    match deadline {
+        Some(deadline) => tokio::time::sleep_until(deadline).await,
+        None => std::future::pending().await,
+    }
+}
+
+/// Milliseconds since `start`.
+pub(crate) fn millis_since(start: Instant) -> u64 {
+    u64::try_from(start.elapsed().as_millis()).unwrap_or(u64::MAX)
+}

@@ -1,0 +1,229 @@
+//! Compaction: when the context is nearly full, a summary replaces the earlier part of it.
+//!
+//! Owns when that happens and what counts as success. The complete history stays in the session
+//! file; an entry there says from where on the context is verbatim. `context::compaction` plans a
+//! compaction, `summarize` asks the model, `branch_summary` summarizes an abandoned branch.
+
+pub(crate) mod branch_summary;
+mod summarize;
+
+use std::sync::Arc;
+
+use tokio_util::sync::CancellationToken;
+
+use super::announce;
+use super::context_usage::{UNKNOWN, limit, overhead, total};
+use super::state::{Engine, Phase};
+use crate::agent::context::compaction::cut_point::Keep;
+use crate::agent::context::compaction::plan::{Attempt, Plan, has_words, plan};
+use crate::agent::context::compaction::{size, truncate_results};
+use crate::agent::protocol::event::{AgentEvent, CompactionReason, CompactionResult, NoticeLevel};
+use crate::agent::protocol::model::Model;
+use crate::agent::provider::FailureKind;
+use summarize::{Summary, summarize};
+
+/// How a compaction ended.
+#[derive(Clone, Debug, PartialEq)]
+pub(crate) enum CompactionEnd {
+    Done,
+    Aborted,
+    Failed(String),
+}
+
+/// Compacts because the user asked for it, while nothing else runs.
+pub(crate) async fn manual(engine: &mut Engine, instructions: Option<String>) {
+    engine.current.stop = CancellationToken::new();
+    engine.current.phase = Phase::Compacting;
+    compact(engine, CompactionReason::Manual, instructions.as_deref()).await;
+    announce::record_pending(engine);
+    engine.flush();
+    engine.current.phase = Phase::Idle;
+}
+
+/// Compacts if the context is too full. True if that was tried and failed.
+pub(crate) async fn if_full(engine: &mut Engine) -> bool {
+    let Some(model) = engine.config.model.clone() else { return false };
+    if !engine.config.compaction.auto || total(engine) <= limit(engine, &model) {
+        return false;
+    }
+    if truncate_results(engine, &model) && total(engine) <= limit(engine, &model) {
+        return false;
+    }
+    matches!(compact(engine, CompactionReason::Threshold, None).await, CompactionEnd::Failed(_))
+}
+
+/// Compacts after a provider has refused the request as too long.
+pub(crate) async fn on_overflow(engine: &mut Engine) -> CompactionEnd {
+    if !engine.config.compaction.auto {
+        return CompactionEnd::Failed("automatic compaction is off".into());
+    }
+    let Some(model) = engine.config.model.clone() else { return CompactionEnd::Aborted };
+    let before = total(engine);
+    // Truncating results may not be enough: the provider knows its limits better than the catalogue.
+    if truncate_results(engine, &model) && total(engine) <= (before / 2).min(limit(engine, &model)) {
+        return CompactionEnd::Done;
+    }
+    compact(engine, CompactionReason::Overflow, None).await
+}
+
+/// Truncates huge tool results; whether there were any.
+fn truncate_results(engine: &mut Engine, model: &Model) -> bool {
+    let size = match limit(engine, model) {
+        UNKNOWN => total(engine),
+        limit => limit,
+    };
+    let edits = truncate_results::edits(&engine.config.session.tree().context_items(), size);
+    let count = edits.len();
+    for edit in edits {
+        let saved = engine.config.session.append_body(edit);
+        engine.saved(saved);
+    }
+    if count > 0 {
+        let results = if count == 1 { "result" } else { "results" };
+        let text = format!("truncated {count} very large tool {results} to save context");
+        engine.notice(NoticeLevel::Info, text, Some("the session file has them in full"));
+    }
+    count > 0
+}
+
+/// One compaction with its events.
+async fn compact(engine: &mut Engine, reason: CompactionReason, instructions: Option<&str>) -> CompactionEnd {
+    engine.emit(AgentEvent::CompactionStart { reason });
+    let (result, end) = match try_twice(engine, reason, instructions).await {
+        Ok(result) => (Some(result), CompactionEnd::Done),
+        Err(end) => (None, end),
+    };
+    let error_message = match &end {
+        CompactionEnd::Failed(why) => Some(why.clone()),
+        CompactionEnd::Done | CompactionEnd::Aborted => None,
+    };
+    let aborted = end == CompactionEnd::Aborted;
+    let will_retry = reason == CompactionReason::Overflow && end == CompactionEnd::Done;
+    engine.emit(AgentEvent::CompactionEnd { reason, result, aborted, will_retry, error_message });
+    end
+}
+
+/// At most two attempts: the second shows the model less and keeps nothing verbatim.
+async fn try_twice(
+    engine: &mut Engine,
+    reason: CompactionReason,
+    instructions: Option<&str>,
+) -> Result<CompactionResult, CompactionEnd> {
+    let failed = |why: &str| Err(CompactionEnd::Failed(why.to_owned()));
+    let Some(model) = engine.config.model.clone() else { return failed("no model selected") };
+    if !has_words(engine.config.session.tree()) {
+        engine.load_all();
+    }
+    let before = total(engine);
+    let bounds = Bounds::new(engine, &model, reason, before);
+    let mut why = String::new();
+    for again in [false, true] {
+        let attempt = bounds.attempt(again);
+        let Some(plan) = plan(engine.config.session.tree(), attempt, instructions) else {
+            return failed("nothing to compact");
+        };
+        // The size of what stays is known before asking: a summary would be paid for in vain.
+        if let (Err(too_large), false) = (bounds.check(overhead(engine) + plan.kept), again) {
+            why = too_large;
+            continue;
+        }
+        let Some(asked) = summarize(engine, &model, plan.request.clone(), bounds.summary).await else {
+            return Err(CompactionEnd::Aborted);
+        };
+        match asked {
+            Ok(summary) if summary.cut_off && !again => why = "the summary was cut off".into(),
+            Ok(summary) => match bounds.accept(&plan, &summary, overhead(engine)) {
+                Ok(result) => return Ok(store(engine, &plan, result)),
+                Err(too_large) => why = too_large,
+            },
+            Err(failure) => {
+                why = failure.to_string();
+                if !matches!(failure.kind, FailureKind::Protocol | FailureKind::Overflow) {
+                    break;
+                }
+            }
+        }
+    }
+    failed(&why)
+}
+
+/// The sizes a compaction must keep to, in tokens.
+#[derive(Clone, Copy, Debug)]
+struct Bounds {
+    before: u64,
+    /// Largest context that is accepted afterwards.
+    after: u64,
+    /// Most of the conversation that stays verbatim.
+    keep: u64,
+    /// Longest transcript that the model is shown.
+    transcript: u64,
+    /// Longest summary.
+    summary: u64,
+}
+
+impl Bounds {
+    fn new(engine: &Engine, model: &Model, reason: CompactionReason, before: u64) -> Self {
+        let limit = limit(engine, model);
+        let settings = engine.config.compaction;
+        let reserve = settings.reserve.min(model.context_window.max(2_048) / 2);
+        let summary = (reserve * 4 / 5).max(1_024);
+        let summary = if model.max_tokens == 0 { summary } else { summary.min(model.max_tokens) };
+        let messages = before.saturating_sub(overhead(engine));
+        let (after, transcript) = match reason {
+            // The user may want a summary of a conversation that is shorter than its summary.
+            CompactionReason::Manual => (limit, limit),
+            CompactionReason::Threshold => (limit.min(before), limit),
+            CompactionReason::Overflow => {
+                let fits = limit.min(before.saturating_mul(3) / 4);
+                (fits, fits)
+            }
+        };
+        Bounds { before, after, keep: settings.keep.min(messages / 4), transcript, summary }
+    }
+
+    fn attempt(&self, again: bool) -> Attempt {
+        let halved = |tokens: u64| if again { tokens / 2 } else { tokens };
+        Attempt {
+            keep: if again { Keep::Nothing } else { Keep::Tokens(self.keep) },
+            shown: halved(self.transcript),
+            verbatim: halved(self.after / 4),
+            again,
+        }
+    }
+
+    /// Whether a context of that size is small enough; why not.
+    fn check(&self, after: u64) -> Result<(), String> {
+        if after <= self.after {
+            return Ok(());
+        }
+        Err(format!("the result would still be about {after} tokens, more than the limit of {}", self.after))
+    }
+
+    /// The result, if it is small enough.
+    fn accept(&self, plan: &Plan, summary: &Summary, overhead: u64) -> Result<CompactionResult, String> {
+        let text = plan.summary(&summary.text);
+        let after = overhead + size::of_text(&text) + plan.kept;
+        self.check(after)?;
+        let first_kept_entry_id = plan.first_kept.as_deref().unwrap_or_default().to_owned();
+        Ok(CompactionResult {
+            summary: text,
+            first_kept_entry_id,
+            tokens_before: self.before,
+            estimated_tokens_after: after,
+            usage: (summary.usage.total_tokens > 0).then_some(summary.usage),
+            details: Some(plan.touched.details()),
+        })
+    }
+}
+
+/// Records a compaction.
+fn store(engine: &mut Engine, plan: &Plan, mut result: CompactionResult) -> CompactionResult {
+    let kept = plan.first_kept.as_ref().map(Arc::as_ref);
+    let (id, saved) = engine.config.session.append_compaction(kept, &result);
+    engine.saved(saved);
+    if plan.first_kept.is_none() {
+        result.first_kept_entry_id = id;
+    }
+    engine.refresh_system_prompt();
+    result
+}

@@ -1,0 +1,58 @@
+//! What an agent starts with.
+
+use std::path::PathBuf;
+use std::sync::Arc;
+
+use super::behavior::Behavior;
+use crate::agent::protocol::model::{Model, ThinkingLevel};
+use crate::agent::protocol::run::{CompactionSettings, RetryMode, RunLimits};
+use crate::agent::provider::Transport;
+use crate::agent::session::Session;
+use crate::agent::settings::auth::KeySource;
+use crate::tools::Toolbox;
+use crate::tools::process::ChildEnv;
+use crate::tools::scratch::Scratch;
+
+/// Where new sessions are stored, and where they run.
+#[derive(Clone, Debug)]
+pub struct SessionPlace {
+    /// Folder for new session files; `None` keeps them in memory.
+    pub dir: Option<PathBuf>,
+    /// The directory new sessions run in.
+    pub cwd: PathBuf,
+}
+
+/// Finds a model by provider and id.
+pub type FindModel = dyn Fn(&str, &str) -> Option<Arc<Model>> + Send + Sync;
+
+/// Everything an agent starts with.
+pub struct AgentConfig {
+    pub transport: Arc<dyn Transport>,
+    pub keys: Arc<dyn KeySource>,
+    pub tools: Toolbox,
+    /// Without one, the model of a resumed session is looked up.
+    pub model: Option<Arc<Model>>,
+    pub thinking: ThinkingLevel,
+    pub session: Session,
+    pub place: SessionPlace,
+    /// The system prompt: byte-identical from turn to turn.
+    pub system: Arc<str>,
+    pub scratch: Arc<Scratch>,
+    pub env: Arc<ChildEnv>,
+    /// The shell that runs the user's own commands.
+    pub shell: PathBuf,
+    /// Timeout of shell calls that name none, in seconds.
+    pub bash_timeout: Option<u64>,
+    /// Finds the model that a resumed session names.
+    pub find_model: Arc<FindModel>,
+    /// Most retries of one request.
+    pub max_retries: u32,
+    /// Whether somebody is there to end a long wait before a retry.
+    pub retry_mode: RetryMode,
+    /// The limits of a run.
+    pub limits: RunLimits,
+    /// How the agent behaves where there is a choice.
+    pub behavior: Behavior,
+    /// When and how the conversation is compacted.
+    pub compaction: CompactionSettings,
+}

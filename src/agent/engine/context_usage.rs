@@ -1,0 +1,126 @@
+//! The size of the model's context, in tokens: in total, and by kind of content.
+
+use std::collections::BTreeMap;
+
+use super::state::Engine;
+use crate::agent::context::compaction::size;
+use crate::agent::protocol::message::{Block, Message};
+use crate::agent::protocol::model::Model;
+use crate::agent::protocol::query::{ContextPart, ContextUsage};
+use crate::tools::ToolSpec;
+
+/// Stands for the size of an unknown context window where a size is needed.
+pub(crate) const UNKNOWN: u64 = 1 << 40;
+
+/// Tokens of the context.
+pub(crate) fn total(engine: &Engine) -> u64 {
+    size::of_context(engine.config.session.tree(), overhead(engine))
+}
+
+/// Tokens of everything except the messages: the system prompt and the tools.
+pub(crate) fn overhead(engine: &Engine) -> u64 {
+    let tools = engine.config.tools.specs();
+    size::of_text(&engine.config.system) + tools.iter().map(of_tool).sum::<u64>()
+}
+
+/// The conversation is compacted above this many tokens.
+pub(crate) fn limit(engine: &Engine, model: &Model) -> u64 {
+    match model.context_window {
+        0 => UNKNOWN,
+        window => window - engine.config.compaction.reserve.min(window / 2),
+    }
+}
+
+fn of_tool(spec: &ToolSpec) -> u64 {
+    size::of_text(&spec.name) + size::of_text(&spec.description) + size::of_text(&spec.parameters.to_string())
+}
+
+/// What fills the context, by kind. The total is what the provider counted for the last answer plus
+/// an estimate of what was added since; it is divided among the kinds by their estimated sizes.
+pub(crate) fn by_kind(engine: &Engine) -> ContextUsage {
+    let mut parts = estimates(engine);
+    let total = total(engine);
+    divide(total, &mut parts);
+    parts.sort_by(|a, b| b.tokens.cmp(&a.tokens).then_with(|| a.name.cmp(&b.name)));
+    let model = engine.config.model.as_ref();
+    let limit = model.map_or(0, |model| limit(engine, model));
+    ContextUsage {
+        parts,
+        total,
+        window: model.map_or(0, |model| model.context_window),
+        limit: if engine.config.compaction.auto && limit != UNKNOWN { limit } else { 0 },
+    }
+}
+
+/// The parts of the context with their estimated sizes.
+fn estimates(engine: &Engine) -> Vec<ContextPart> {
+    let mut parts: BTreeMap<String, (u64, u64)> = BTreeMap::new();
+    let mut add = |name: &str, count: u64, tokens: u64| {
+        let part = parts.entry(name.to_owned()).or_default();
+        part.0 += count;
+        part.1 += tokens;
+    };
+    add("system prompt", 0, size::of_text(&engine.config.system));
+    for spec in engine.config.tools.specs() {
+        add("tool descriptions", 1, of_tool(&spec));
+    }
+    for message in engine.config.session.context().messages {
+        let tokens = size::of_message(&message);
+        match message.as_ref() {
+            Message::User(_) => add("your messages", 1, tokens),
+            Message::Assistant(answer) => {
+                let thinking = answer.content.iter().filter_map(|block| match block {
+                    Block::Thinking { thinking, .. } => Some(size::of_text(thinking)),
+                    _ => None,
+                });
+                let thinking: u64 = thinking.sum();
+                if thinking > 0 {
+                    add("thinking", 1, thinking);
+                }
+                add("answers and tool calls", 1, tokens.saturating_sub(thinking));
+            }
+            Message::ToolResult(result) => add(&format!("results of {}", result.tool_name), 1, tokens),
+            Message::BashExecution(run) if run.exclude_from_context => {}
+            Message::BashExecution(_) => add("your commands", 1, tokens),
+            Message::Custom(_) => add("extension messages", 1, tokens),
+            Message::BranchSummary(_) => add("branch summaries", 1, tokens),
+            Message::CompactionSummary(_) => add("compaction summary", 0, tokens),
+        }
+    }
+    parts.into_iter().map(|(name, (count, tokens))| ContextPart { name, count, tokens }).collect()
+}
+
+/// Scales the parts so that they add up to `total`.
+fn divide(total: u64, parts: &mut [ContextPart]) {
+    let estimated: u128 = parts.iter().map(|part| u128::from(part.tokens)).sum();
+    if estimated == 0 {
+        return;
+    }
+    // Each part ends where its share of the running sum ends, so that rounding never adds up.
+    let (mut sum, mut begin) = (0, 0);
+    for part in parts {
+        sum += u128::from(part.tokens);
+        let end = u64::try_from(sum * u128::from(total) / estimated).unwrap_or(u64::MAX);
+        part.tokens = end - begin;
+        begin = end;
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_parts_add_up_to_the_total() {
+        let part = |tokens| ContextPart { name: String::new(), count: 0, tokens };
+        for (total, estimates) in [(100, vec![1, 1, 1]), (7, vec![1000, 3, 900]), (0, vec![5]), (9, vec![])] {
+            let mut parts: Vec<ContextPart> = estimates.iter().copied().map(part).collect();
+            divide(total, &mut parts);
+            let sum: u64 = parts.iter().map(|part| part.tokens).sum();
+            assert_eq!(sum, if parts.is_empty() { 0 } else { total }, "{estimates:?}");
+        }
+        let mut parts = [part(10), part(30)];
+        divide(80, &mut parts);
+        assert_eq!(parts.map(|part| part.tokens), [20, 60]);
+    }
+}

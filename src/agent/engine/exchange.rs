@@ -1,0 +1,122 @@
+//! Sends a request to the model and reads its answer: key, request, stream, panic guard.
+//!
+//! The only place where a request is sent; answers, compactions and branch summaries all use it.
+
+use std::sync::Arc;
+
+use futures_util::StreamExt;
+
+use super::attend::attend_unless_stopped;
+use super::hooks::Hooks;
+use super::panics::{guarded, guarded_stream};
+use super::state::Engine;
+use crate::agent::protocol::message::Message;
+use crate::agent::protocol::model::Model;
+use crate::agent::provider::assemble::Assembler;
+use crate::agent::provider::{Failure, FailureKind, ModelRequest, StreamEvent};
+
+/// Most stream events taken at once, if they have arrived already.
+const CHUNK: usize = 32;
+
+/// How a request ended.
+pub(crate) enum ExchangeEnd {
+    Complete,
+    /// The run is to stop.
+    Stopped,
+    Failed(Failure),
+}
+
+/// One request, and where its answer goes.
+pub(crate) trait Exchange {
+    fn engine(&mut self) -> &mut Engine;
+
+    /// The model to ask.
+    fn model(&self) -> Arc<Model>;
+
+    /// The messages to send, and the hooks they go through first.
+    fn messages(&self) -> (Vec<Arc<Message>>, Option<Hooks>);
+
+    /// The request with these messages, without a key. Made last, so that settings that changed
+    /// meanwhile apply.
+    fn request(&self, messages: Vec<Arc<Message>>) -> ModelRequest;
+
+    /// Takes the next event of the answer.
+    fn receive(&mut self, event: StreamEvent);
+
+    /// The answer as far as it has arrived.
+    fn answer(&self) -> &Assembler;
+
+    /// What is being read, for error messages.
+    const ANSWER: &'static str;
+}
+
+/// Sends a request and reads the answer to its end.
+pub(crate) async fn send<E: Exchange>(exchange: &mut E) -> ExchangeEnd {
+    match try_send(exchange).await {
+        None => ExchangeEnd::Stopped,
+        Some(Ok(())) => ExchangeEnd::Complete,
+        Some(Err(failure)) => ExchangeEnd::Failed(failure),
+    }
+}
+
+/// `None` when the run is to stop.
+async fn try_send<E: Exchange>(exchange: &mut E) -> Option<Result<(), Failure>> {
+    let (keys, model) = (exchange.engine().config.keys.clone(), exchange.model());
+    let key = match attend_unless_stopped(exchange.engine(), async move { keys.key(&model).await }).await? {
+        Ok(key) => key,
+        Err(failure) => return Some(Err(failure)),
+    };
+    let messages = match exchange.messages() {
+        (messages, None) => messages,
+        (messages, Some(hooks)) => {
+            let hooked = hooks.apply(messages, exchange.model());
+            match attend_unless_stopped(exchange.engine(), hooked).await? {
+                Ok(messages) => messages,
+                Err(failure) => return Some(Err(failure)),
+            }
+        }
+    };
+    let request = ModelRequest { key, ..exchange.request(messages) };
+    let transport = exchange.engine().config.transport.clone();
+    let cancel = exchange.engine().current.stop.child_token();
+    let stream = match guarded(async { transport.stream(request, cancel) }).await {
+        Ok(stream) => stream,
+        Err(panic) => return Some(Err(crashed(E::ANSWER, &panic))),
+    };
+    let mut events = guarded_stream(stream).ready_chunks(CHUNK);
+    loop {
+        let Some(chunk) = attend_unless_stopped(exchange.engine(), events.next()).await? else {
+            let text = format!("the stream ended before the {} was complete", E::ANSWER);
+            return Some(Err(Failure::new(FailureKind::Network, text)));
+        };
+        for event in chunk {
+            let event = match event {
+                Ok(event) => event,
+                Err(panic) => return Some(Err(crashed(E::ANSWER, &panic))),
+            };
+            let end = match &event {
+                StreamEvent::Stop(_) => Some(Ok(())),
+                StreamEvent::Failed(failure) => Some(Err(failure.clone())),
+                _ => None,
+            };
+            exchange.receive(event);
+            if let Some(end) = end {
+                return Some(end.and_then(|()| not_nothing(exchange.answer())));
+            }
+        }
+    }
+}
+
+/// An answer without content that the provider did not even count is none: some servers end the
+/// stream properly when they fail.
+fn not_nothing(answer: &Assembler) -> Result<(), Failure> {
+    if answer.is_empty() && answer.usage().total_tokens == 0 {
+        return Err(Failure::new(FailureKind::Protocol, "the provider sent an empty answer"));
+    }
+    Ok(())
+}
+
+fn crashed(answer: &str, panic: &str) -> Failure {
+    let text = format!("tau crashed while reading the {answer}: {panic}");
+    Failure::new(FailureKind::Config, text).hint("this is a bug in tau; please report it")
+}

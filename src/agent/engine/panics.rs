@@ -1,0 +1,39 @@
+//! Panics as text: what crashed becomes a failure with a message instead of the end of the agent.
+
+use std::any::Any;
+use std::panic::AssertUnwindSafe;
+
+use futures_util::{FutureExt, Stream, StreamExt};
+
+/// The message of a panic.
+pub(crate) fn text(panic: &(dyn Any + Send)) -> String {
+    let text = panic.downcast_ref::<&str>().map(|text| (*text).to_owned());
+    text.or_else(|| panic.downcast_ref::<String>().cloned()).unwrap_or_else(|| "no reason given".into())
+}
+
+/// The output of `work`, or the message of its panic. Its state must not be used after a panic.
+pub(crate) async fn guarded<F: Future>(work: F) -> Result<F::Output, String> {
+    AssertUnwindSafe(work).catch_unwind().await.map_err(|panic| text(&*panic))
+}
+
+/// The items of `stream`; a panic in it is its last item.
+pub(crate) fn guarded_stream<S: Stream>(stream: S) -> impl Stream<Item = Result<S::Item, String>> {
+    AssertUnwindSafe(stream).catch_unwind().map(|item| item.map_err(|panic| text(&*panic)))
+}
+
+#[cfg(test)]
+mod tests {
+    use futures_util::stream;
+
+    use super::*;
+
+    #[tokio::test]
+    async fn a_panic_becomes_its_message() {
+        assert_eq!(guarded(async { 1 }).await, Ok(1));
+        assert_eq!(guarded(async { panic!("fell over") }).await, Err::<(), _>("fell over".into()));
+        assert_eq!(guarded(async { panic!("at {}", 7) }).await, Err::<(), _>("at 7".into()));
+        let items = stream::iter([1, 2, 3]).map(|n| if n < 3 { n } else { panic!("third") });
+        let seen: Vec<_> = guarded_stream(items).collect().await;
+        assert_eq!(seen, [Ok(1), Ok(2), Err("third".to_owned())]);
+    }
+}

@@ -1,0 +1,72 @@
+//! A run in progress: its messages, and where its turns begin and end.
+//!
+//! A message enters the session, the run and the outbox in one step, without an await.
+
+use std::sync::Arc;
+
+use crate::agent::engine::loop_guard::LoopGuard;
+use crate::agent::engine::state::Engine;
+use crate::agent::protocol::event::AgentEvent;
+use crate::agent::protocol::message::{AssistantMessage, Message};
+use crate::agent::protocol::run::RunEnd;
+
+/// A run in progress.
+pub(crate) struct Run<'a> {
+    pub(crate) engine: &'a mut Engine,
+    pub(crate) loop_guard: LoopGuard,
+    messages: Vec<Arc<Message>>,
+    in_turn: bool,
+}
+
+impl<'a> Run<'a> {
+    pub(crate) fn new(engine: &'a mut Engine) -> Self {
+        Run { engine, loop_guard: LoopGuard::default(), messages: Vec::new(), in_turn: false }
+    }
+
+    /// Starts a turn, unless one is open.
+    pub(crate) fn open_turn(&mut self) {
+        if !self.in_turn {
+            self.in_turn = true;
+            self.engine.emit(AgentEvent::TurnStart);
+        }
+    }
+
+    /// Ends the turn.
+    pub(crate) fn close_turn(&mut self, message: Arc<Message>, tool_results: Vec<Arc<Message>>) {
+        self.in_turn = false;
+        self.engine.flush();
+        self.engine.emit(AgentEvent::TurnEnd { message, tool_results });
+    }
+
+    /// Records a message that is complete, and reports its start and end.
+    pub(crate) fn commit(&mut self, message: Message) -> Arc<Message> {
+        let message = Arc::new(message);
+        self.engine.record(message.clone());
+        self.engine.emit(AgentEvent::MessageStart { message: message.clone() });
+        self.finish(message)
+    }
+
+    /// Records an answer whose start was reported, and reports its end.
+    pub(crate) fn commit_answer(&mut self, answer: AssistantMessage) -> Arc<Message> {
+        self.engine.meters.used.spend(&answer.usage);
+        let message = Arc::new(Message::Assistant(answer));
+        self.engine.record(message.clone());
+        self.finish(message)
+    }
+
+    fn finish(&mut self, message: Arc<Message>) -> Arc<Message> {
+        self.messages.push(message.clone());
+        self.engine.emit(AgentEvent::MessageEnd { message: message.clone() });
+        message
+    }
+
+    /// The messages of the run, which are then no longer needed.
+    pub(crate) fn take_messages(&mut self) -> Vec<Arc<Message>> {
+        std::mem::take(&mut self.messages)
+    }
+
+    /// The limit of the run that is reached, if one is.
+    pub(crate) fn exceeded(&self) -> Option<RunEnd> {
+        self.engine.meters.used.exceeded(&self.engine.config.limits)
+    }
+}

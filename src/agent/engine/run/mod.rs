@@ -1,0 +1,222 @@
+//! One run: from a message until the agent does nothing more by itself.
+//!
+//! Owns the order of the events of a run (docs/rpc.md). The answer of a turn is in `turn`, its
+//! tool calls in `tool_calls`, the messages of the run in `log`.
+
+pub(crate) mod log;
+
+use tokio::time::Instant;
+use tokio_util::sync::CancellationToken;
+
+use super::state::{Engine, Phase};
+use super::{announce, attend, commands, compact, tool_calls, turn};
+use crate::agent::context::request;
+use crate::agent::protocol::command::{QuestionAnswer, Queue};
+use crate::agent::protocol::event::{AgentEvent, NoticeLevel, Question};
+use crate::agent::protocol::message::{AssistantMessage, Message, StopReason, UserMessage};
+use crate::agent::protocol::model::Api;
+use crate::agent::protocol::run::{OnRepeat, RunEnd};
+use log::Run;
+
+/// Runs from `first`, or from the history as it is. Steering messages that are left from an
+/// aborted run go before `first`, because they were sent before it; without `first` they start the
+/// run, as many as their queue's mode says.
+pub(crate) async fn run(engine: &mut Engine, first: Option<UserMessage>) {
+    prepare(engine);
+    let mut messages = Vec::new();
+    while engine.queues.has_steering() && (messages.is_empty() || first.is_some()) {
+        messages.extend(deliver(engine, Queue::Steer));
+    }
+    messages.extend(first);
+    // Follow-ups alone also start a run, if it is requested without a message.
+    if messages.is_empty() && !request::can_go_on(&engine.config.session.context().messages) {
+        messages = deliver(engine, Queue::FollowUp);
+    }
+    run_turns(engine, messages).await;
+}
+
+/// Runs from the queued messages, if there are any: steering messages first, else a follow-up.
+pub(crate) async fn run_queued(engine: &mut Engine) {
+    if engine.queues.is_empty() {
+        return;
+    }
+    prepare(engine);
+    let mut messages = deliver(engine, Queue::Steer);
+    if messages.is_empty() {
+        messages = deliver(engine, Queue::FollowUp);
+    }
+    run_turns(engine, messages).await;
+}
+
+/// Resets what belongs to a single run.
+fn prepare(engine: &mut Engine) {
+    engine.current.phase = Phase::Running;
+    engine.current.stop = CancellationToken::new();
+    announce::repair(engine);
+    record_settings(engine);
+    engine.meters = Default::default();
+    engine.meters.deadline = engine.config.limits.time.map(|time| Instant::now() + time);
+}
+
+/// Takes turns until nothing is left to do.
+async fn run_turns(engine: &mut Engine, messages: Vec<UserMessage>) {
+    let mut looped = Loop { run: Run::new(engine), compaction_failed: false };
+    looped.take_turns(messages).await;
+    looped.settle().await;
+}
+
+/// Records the model and thinking level in use, unless the session names them already.
+fn record_settings(engine: &mut Engine) {
+    if let Some(model) = engine.config.model.clone() {
+        let saved = engine.config.session.set_model(&model.provider, &model.id);
+        engine.saved(saved);
+    }
+    let level = engine.thinking();
+    let saved = engine.config.session.set_thinking(level);
+    engine.saved(saved);
+}
+
+/// Takes the next messages from a queue, and reports that.
+fn deliver(engine: &mut Engine, queue: Queue) -> Vec<UserMessage> {
+    let messages = engine.queues.next(queue);
+    if !messages.is_empty() {
+        announce::queues(engine);
+    }
+    messages
+}
+
+/// The loop of a run.
+struct Loop<'a> {
+    run: Run<'a>,
+    /// True once a compaction has failed: it is not tried again at every turn.
+    compaction_failed: bool,
+}
+
+impl Loop<'_> {
+    async fn take_turns(&mut self, mut messages: Vec<UserMessage>) {
+        self.run.engine.emit(AgentEvent::AgentStart);
+        commands::answer_sync_queries(self.run.engine);
+        self.warn_of_unknown_price();
+        // A session that is resumed with a smaller model may be too large from the start.
+        self.compaction_failed = compact::if_full(self.run.engine).await;
+        loop {
+            self.run.open_turn();
+            for message in messages.drain(..) {
+                self.run.commit(Message::User(message));
+            }
+            let message = turn::answer(&mut self.run).await;
+            self.run.engine.meters.used.answered();
+            let Message::Assistant(answer) = message.as_ref() else {
+                return;
+            };
+            let results = tool_calls::run_all(&mut self.run, answer).await;
+            let called = !results.is_empty();
+            self.run.close_turn(message.clone(), results);
+            let stopped = self.run.engine.current.stop.is_cancelled();
+            if called && !stopped && !self.compaction_failed && self.run.exceeded().is_none() {
+                self.compaction_failed = compact::if_full(self.run.engine).await;
+            }
+            match self.next(answer, called).await {
+                Some(next) => messages = next,
+                None => return,
+            }
+        }
+    }
+
+    /// The messages that the next turn starts with; `None` if there is no further turn.
+    async fn next(&mut self, answer: &AssistantMessage, called: bool) -> Option<Vec<UserMessage>> {
+        let failed = matches!(answer.stop_reason, StopReason::Error | StopReason::Aborted);
+        if failed || self.run.engine.current.stop.is_cancelled() {
+            return None;
+        }
+        if !self.may_continue().await {
+            return None;
+        }
+        if !called && self.run.engine.queues.is_empty() {
+            return None;
+        }
+        if let Some(end) = self.run.exceeded() {
+            self.run.engine.meters.ended_by = Some(end);
+            return None;
+        }
+        let steering = deliver(self.run.engine, Queue::Steer);
+        if called || !steering.is_empty() {
+            return Some(steering);
+        }
+        Some(deliver(self.run.engine, Queue::FollowUp)).filter(|messages| !messages.is_empty())
+    }
+
+    /// Whether the loop guard lets the run continue. If there is a user, the user decides.
+    async fn may_continue(&mut self) -> bool {
+        let Some(tool) = self.run.loop_guard.stuck().map(str::to_owned) else {
+            return true;
+        };
+        let engine = &mut *self.run.engine;
+        if engine.config.behavior.on_repeat == OnRepeat::Ask {
+            let question = Question::Confirm {
+                title: format!("The model keeps repeating the same {tool} call. Let it continue?"),
+                message: "it got the same result each time, and was warned".to_owned(),
+            };
+            if attend::ask(engine, question).await == QuestionAnswer::Confirmed(true) {
+                self.run.loop_guard.reset();
+                return true;
+            }
+            if engine.current.stop.is_cancelled() {
+                return false;
+            }
+        }
+        engine.meters.ended_by = Some(RunEnd::Repeats);
+        false
+    }
+
+    /// Warns if a cost limit cannot be enforced.
+    fn warn_of_unknown_price(&mut self) {
+        let engine = &mut *self.run.engine;
+        let Some(model) = engine.config.model.clone() else { return };
+        let limited = engine.config.limits.dollars.is_some();
+        if limited && model.cost.is_none() && model.api != Api::Scripted {
+            let text = format!("the price of {} is unknown, so the cost limit is not enforced", model.id);
+            engine.notice(NoticeLevel::Warning, text, Some("set its price in models.toml"));
+        }
+    }
+
+    /// Reports why the run was ended, if it was.
+    fn report_end(&mut self) {
+        let engine = &mut *self.run.engine;
+        let Some(reason) = engine.meters.ended_by.take() else { return };
+        let hint = match reason {
+            RunEnd::Repeats => "tell it what to do differently",
+            _ => "send a message to continue",
+        };
+        let text = match (reason, self.run.loop_guard.stuck()) {
+            (RunEnd::Repeats, Some(tool)) => {
+                format!("stopped: the model keeps repeating the same {tool} call with the same result")
+            }
+            _ => engine.meters.used.notice(reason),
+        };
+        engine.emit(AgentEvent::RunStopped { reason });
+        engine.notice(NoticeLevel::Warning, text, Some(hint));
+    }
+
+    /// Ends the run: records what waited for that, compacts if necessary, saves, and reports it.
+    async fn settle(&mut self) {
+        let ended = self.run.engine.meters.ended_by.is_some();
+        self.report_end();
+        let messages = self.run.take_messages();
+        let engine = &mut *self.run.engine;
+        engine.current.phase = Phase::Settling;
+        engine.emit(AgentEvent::AgentEnd { messages, will_retry: false });
+        let aborted = engine.current.stop.is_cancelled();
+        announce::record_pending(engine);
+        // What changed during the run; otherwise its last answer would decide what a resume uses.
+        record_settings(engine);
+        if !aborted && !ended && !self.compaction_failed {
+            compact::if_full(engine).await;
+            announce::record_pending(engine);
+        }
+        engine.meters.deadline = None;
+        engine.flush();
+        engine.current.phase = Phase::Idle;
+        engine.emit(AgentEvent::AgentSettled { aborted });
+    }
+}

@@ -1,0 +1,205 @@
+//! The state of the agent task, and the few operations everything else is made of.
+//!
+//! No feature lives here and nothing awaits: emitting an event, recording a message, saving the
+//! session and reading the settings in force.
+
+use std::collections::VecDeque;
+use std::path::Path;
+use std::sync::Arc;
+
+use tokio::sync::mpsc;
+use tokio::time::Instant;
+use tokio_util::sync::CancellationToken;
+
+use super::config::AgentConfig;
+use super::history_cursor::HistoryCursor;
+use super::meter::Meter;
+use super::outbox::Outbox;
+use super::questions::Questions;
+use super::queue::Queues;
+use super::shell::Shells;
+use crate::agent::protocol::command::AgentCommand;
+use crate::agent::protocol::event::{AgentEvent, NoticeLevel};
+use crate::agent::protocol::message::Message;
+use crate::agent::protocol::model::ThinkingLevel;
+use crate::agent::protocol::run::RunEnd;
+use crate::agent::session::SessionError;
+use crate::tools::file_versions::FileVersions;
+
+/// What the agent is doing.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(crate) enum Phase {
+    #[default]
+    Idle,
+    /// From the start of a run to its end.
+    Running,
+    /// From the end of a run until it is saved.
+    Settling,
+    /// The user asked for a compaction.
+    Compacting,
+    /// Another session is being opened.
+    SwitchingSession,
+}
+
+/// What the agent is doing, and the ways to stop it.
+#[derive(Default)]
+pub(crate) struct Current {
+    pub(crate) phase: Phase,
+    /// Cancelled to stop the run.
+    pub(crate) stop: CancellationToken,
+    /// Cancelled to end a wait before a retry.
+    pub(crate) retry_wait: CancellationToken,
+    /// True once the task is to end.
+    pub(crate) shutting_down: bool,
+}
+
+/// Work that waits until the run has ended.
+#[derive(Default)]
+pub(crate) struct Pending {
+    pub(crate) commands: VecDeque<AgentCommand>,
+    /// Messages that arrived during a run and are not part of it.
+    pub(crate) messages: Vec<Arc<Message>>,
+    /// Tickets of `Query::Idle`.
+    pub(crate) idle_queries: Vec<u64>,
+}
+
+/// What the run has used, and what ends it.
+#[derive(Default)]
+pub(crate) struct RunMeters {
+    /// Includes what compactions used.
+    pub(crate) used: Meter,
+    /// When the time of the run is up.
+    pub(crate) deadline: Option<Instant>,
+    /// The limit or the loop guard that ended the run.
+    pub(crate) ended_by: Option<RunEnd>,
+}
+
+/// Everything the agent task owns.
+pub(crate) struct Engine {
+    pub(crate) config: AgentConfig,
+    pub(crate) outbox: Outbox,
+    pub(crate) inbox: mpsc::Receiver<AgentCommand>,
+    pub(crate) queues: Queues,
+    pub(crate) shells: Shells,
+    pub(crate) file_versions: Arc<FileVersions>,
+    pub(crate) questions: Questions,
+    pub(crate) history: HistoryCursor,
+    pub(crate) current: Current,
+    pub(crate) pending: Pending,
+    pub(crate) meters: RunMeters,
+    /// Whether a request that failed for a transient reason is sent again.
+    pub(crate) auto_retry: bool,
+    /// True while the session cannot be saved, which is reported once.
+    save_failed: bool,
+}
+
+impl Engine {
+    pub(crate) fn new(config: AgentConfig, inbox: mpsc::Receiver<AgentCommand>, outbox: Outbox) -> Self {
+        let queues = Queues::with_modes(config.behavior.steering, config.behavior.follow_up);
+        config.behavior.tools.extend(&config.tools);
+        Engine {
+            config,
+            outbox,
+            inbox,
+            queues,
+            shells: Shells::default(),
+            file_versions: Arc::default(),
+            questions: Questions::default(),
+            history: HistoryCursor::default(),
+            current: Current::default(),
+            pending: Pending::default(),
+            meters: RunMeters::default(),
+            auto_retry: true,
+            save_failed: false,
+        }
+    }
+
+    /// Sends an event to the front end.
+    pub(crate) fn emit(&mut self, event: AgentEvent) {
+        self.outbox.push(event);
+    }
+
+    /// Reports something to the user.
+    pub(crate) fn notice(&mut self, level: NoticeLevel, text: impl Into<String>, hint: Option<&str>) {
+        self.emit(AgentEvent::Notice { level, text: text.into(), hint: hint.map(str::to_owned) });
+    }
+
+    /// Appends a message to the session.
+    pub(crate) fn record(&mut self, message: Arc<Message>) {
+        let saved = self.config.session.append(message);
+        self.saved(saved);
+    }
+
+    /// Saves the session to disk.
+    pub(crate) fn flush(&mut self) {
+        let flushed = self.config.session.flush();
+        // Only this proves that nothing is left to save; an append may just have been deferred.
+        self.save_failed &= flushed.is_err();
+        self.saved(flushed);
+    }
+
+    /// Reports a failed save, once until everything could be saved again.
+    pub(crate) fn saved(&mut self, result: Result<(), SessionError>) {
+        for warning in self.config.session.take_warnings() {
+            let hint = "check the disk, and whether another program writes to this file";
+            self.notice(NoticeLevel::Warning, warning, Some(hint));
+        }
+        if let (Err(error), false) = (result, self.save_failed) {
+            self.save_failed = true;
+            let text = format!("cannot save the session: {error}");
+            let hint = "the conversation continues in memory, and saving is retried with every message: \
+                        free some disk space";
+            self.notice(NoticeLevel::Error, text, Some(hint));
+        }
+    }
+
+    /// Forgets what belongs to the session that was left.
+    pub(crate) fn forget_session_state(&mut self) {
+        self.save_failed = false;
+        self.file_versions = Arc::default();
+    }
+
+    /// Reads the rest of a large session whose end was read first.
+    pub(crate) fn load_all(&mut self) {
+        if let Err(error) = self.config.session.complete() {
+            let text = format!("cannot read the earlier part of the session: {error}");
+            self.notice(NoticeLevel::Error, text, Some("the conversation continues without it"));
+        }
+    }
+
+    /// Where tools and the user's commands run: the session's directory, which never changes, or,
+    /// if that is gone, the directory the agent was started in.
+    pub(crate) fn cwd(&self) -> &Path {
+        let own = &self.config.session.info().cwd;
+        if own.is_dir() { own } else { &self.config.place.cwd }
+    }
+
+    /// Updates the system prompt, if a hook provides it.
+    pub(crate) fn refresh_system_prompt(&mut self) {
+        if let Some(system) = self.config.behavior.hooks.current_prompt(self.cwd()) {
+            self.config.system = system;
+        }
+    }
+
+    /// The thinking level in force: the one requested, or the closest that the model has.
+    pub(crate) fn thinking(&self) -> ThinkingLevel {
+        let requested = self.config.thinking;
+        self.config.model.as_ref().map_or(requested, |model| model.nearest(requested))
+    }
+
+    /// Ends the run because its time is up.
+    pub(crate) fn time_up(&mut self) {
+        self.meters.deadline = None;
+        if !self.current.stop.is_cancelled() {
+            self.meters.ended_by = Some(RunEnd::Time);
+            self.current.stop.cancel();
+        }
+    }
+
+    /// Starts the end of the task.
+    pub(crate) fn shut_down(&mut self) {
+        self.current.shutting_down = true;
+        self.current.stop.cancel();
+        self.shells.cancel();
+    }
+}

@@ -1,0 +1,54 @@
+//! Tools by name. A command names the tools to enable, so it stays plain data; the tools
+//! themselves are kept here.
+
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+
+use crate::tools::{AnyTool, Toolbox};
+
+/// Tools by name. Clones share their contents.
+#[derive(Clone, Default)]
+pub struct ToolRegistry(Arc<Mutex<Vec<Arc<dyn AnyTool>>>>);
+
+impl std::fmt::Debug for ToolRegistry {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("ToolRegistry").finish_non_exhaustive()
+    }
+}
+
+impl ToolRegistry {
+    /// Adds a tool, replacing one of the same name. An enabled tool stays enabled as it was until
+    /// tools are selected again.
+    pub fn register(&self, tool: Arc<dyn AnyTool>) {
+        let mut tools = self.tools();
+        tools.retain(|known| known.spec().name != tool.spec().name);
+        tools.push(tool);
+    }
+
+    /// Adds those tools of `toolbox` whose names are not registered.
+    pub(crate) fn extend(&self, toolbox: &Toolbox) {
+        let mut tools = self.tools();
+        for tool in toolbox.iter() {
+            if !tools.iter().any(|known| known.spec().name == tool.spec().name) {
+                tools.push(Arc::clone(tool));
+            }
+        }
+    }
+
+    /// The tools of these names, in this order, and the names that are not registered.
+    pub(crate) fn select(&self, names: &[String]) -> (Toolbox, Vec<String>) {
+        let tools = self.tools();
+        let mut missing = Vec::new();
+        let mut selected = Toolbox::empty();
+        for name in names {
+            match tools.iter().find(|tool| tool.spec().name == *name) {
+                Some(tool) => selected = selected.with(Arc::clone(tool)),
+                None => missing.push(name.clone()),
+            }
+        }
+        (selected, missing)
+    }
+
+    fn tools(&self) -> MutexGuard<'_, Vec<Arc<dyn AnyTool>>> {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}

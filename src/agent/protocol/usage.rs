@@ -1,0 +1,56 @@
+//! Tokens, and what they cost.
+
+use serde::{Deserialize, Serialize};
+
+/// Tokens and cost of one answer. `input` excludes what was read from or written to a cache.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase", default)]
+pub struct Usage {
+    /// Prompt tokens, neither read from nor written to a cache.
+    pub input: u64,
+    /// Generated tokens, reasoning included.
+    pub output: u64,
+    /// Prompt tokens read from the provider's cache.
+    pub cache_read: u64,
+    /// Prompt tokens written to the provider's cache.
+    pub cache_write: u64,
+    /// The sum of the four.
+    pub total_tokens: u64,
+    /// US dollars. All zero where the price is unknown.
+    pub cost: Cost,
+}
+
+/// US dollars, by kind of token.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase", default)]
+pub struct Cost {
+    pub input: f64,
+    pub output: f64,
+    pub cache_read: f64,
+    pub cache_write: f64,
+    pub total: f64,
+}
+
+/// US dollars per million tokens.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase", default)]
+pub struct Price {
+    pub input: f64,
+    pub output: f64,
+    #[serde(alias = "cache_read")]
+    pub cache_read: f64,
+    #[serde(alias = "cache_write")]
+    pub cache_write: f64,
+}
+
+impl Price {
+    /// What `usage` costs.
+    pub fn of(&self, usage: &Usage) -> Cost {
+        let dollars = |tokens: u64, price: f64| tokens as f64 * price / 1_000_000.0;
+        let input = dollars(usage.input, self.input);
+        let output = dollars(usage.output, self.output);
+        let cache_read = dollars(usage.cache_read, self.cache_read);
+        let cache_write = dollars(usage.cache_write, self.cache_write);
+        Cost { input, output, cache_read, cache_write, total: input + output + cache_read + cache_write }
+    }
+}

@@ -1,0 +1,135 @@
+//! Answers of the agent in the shapes of the RPC protocol.
+//!
+//! The tree is written as text without recursion, because that of a long session is nested deeper
+//! than a recursive writer could follow.
+
+use std::collections::HashMap;
+
+use serde::Serialize;
+use serde_json::{Value, json};
+
+use crate::agent::protocol::query::{
+    QueryAnswer, SessionEntries, SessionEntry, SessionState, SessionStats, WindowUsage,
+};
+use crate::agent::session::entry::iso;
+
+/// The data of an answer, as JSON text. Entries answer two commands.
+pub fn text(command: &str, answer: &QueryAnswer) -> String {
+    match answer {
+        QueryAnswer::Entries(entries) if command == "get_tree" => tree(entries),
+        QueryAnswer::Entries(found) => entries(found),
+        QueryAnswer::State(found) => json(&state(found)),
+        QueryAnswer::MessageRecords(found) => messages(json!({ "messages": found })),
+        QueryAnswer::LastText(Some(text)) => json(&json!({ "text": text })),
+        QueryAnswer::LastText(None) => "{}".to_owned(),
+        QueryAnswer::ForkMessages(messages) => json(&json!({ "messages": messages })),
+        QueryAnswer::Stats(found) => json(&stats(found)),
+        QueryAnswer::Done
+        | QueryAnswer::Messages(_)
+        | QueryAnswer::HistoryPage(_)
+        | QueryAnswer::Outline(_)
+        | QueryAnswer::Source(_)
+        | QueryAnswer::ContextUsage(_) => "null".to_owned(),
+    }
+}
+
+fn json(value: &impl Serialize) -> String {
+    // Nothing in a session can fail to become JSON: keys are strings, numbers finite.
+    serde_json::to_string(value).unwrap_or_default()
+}
+
+/// The agent's part of the state, with nulls.
+pub fn state(state: &SessionState) -> Value {
+    serde_json::to_value(state).unwrap_or_default()
+}
+
+/// Drops the fields that have no value.
+pub fn drop_nulls(value: &mut Value) {
+    if let Some(fields) = value.as_object_mut() {
+        fields.retain(|_, value| !value.is_null());
+    }
+}
+
+fn messages(mut found: Value) -> String {
+    for message in found.get_mut("messages").and_then(Value::as_array_mut).into_iter().flatten() {
+        if let Some(fields) = message.as_object_mut() {
+            fields.shift_remove("responseId");
+            fields.shift_remove("durationMs");
+        }
+    }
+    found.to_string()
+}
+
+fn stats(stats: &SessionStats) -> Value {
+    let usage = &stats.usage;
+    let mut value = json!({
+        "sessionFile": stats.session_file,
+        "sessionId": stats.session_id,
+        "userMessages": stats.user_messages,
+        "assistantMessages": stats.assistant_messages,
+        "toolCalls": stats.tool_calls,
+        "toolResults": stats.tool_results,
+        "totalMessages": stats.total_messages,
+        "tokens": {
+            "input": usage.input,
+            "output": usage.output,
+            "cacheRead": usage.cache_read,
+            "cacheWrite": usage.cache_write,
+            "total": usage.total_tokens,
+        },
+        "cost": usage.cost.total,
+        "contextUsage": stats.window.as_ref().map(window),
+    });
+    drop_nulls(&mut value);
+    value
+}
+
+fn window(window: &WindowUsage) -> Value {
+    let size = window.context_window;
+    let percent = window.tokens.map(|tokens| tokens as f64 * 100.0 / size as f64);
+    json!({ "tokens": window.tokens, "contextWindow": size, "percent": percent })
+}
+
+fn entries(found: &SessionEntries) -> String {
+    let lines: Vec<&str> = found.entries.iter().map(|entry| entry.line.as_str()).collect();
+    format!(r#"{{"entries":[{}],"leafId":{}}}"#, lines.join(","), json(&found.leaf_id))
+}
+
+/// The entries below one another.
+fn tree(found: &SessionEntries) -> String {
+    let known: HashMap<&str, usize> =
+        found.entries.iter().enumerate().map(|(at, entry)| (entry.id.as_str(), at)).collect();
+    let mut children: HashMap<Option<usize>, Vec<usize>> = HashMap::new();
+    for (at, entry) in found.entries.iter().enumerate() {
+        // A parent is on an earlier line; any other would make a ring.
+        let parent = entry.parent_id.as_deref().and_then(|id| known.get(id)).copied();
+        children.entry(parent.filter(|parent| *parent < at)).or_default().push(at);
+    }
+    let mut out = String::from(r#"{"tree":["#);
+    let mut open = vec![children.get(&None).map(Vec::as_slice).unwrap_or_default().iter()];
+    while let Some(level) = open.last_mut() {
+        let Some(at) = level.next() else {
+            open.pop();
+            out.push_str(if open.is_empty() { "]" } else { "]}" });
+            continue;
+        };
+        if !out.ends_with('[') {
+            out.push(',');
+        }
+        let Some(entry) = found.entries.get(*at) else { continue };
+        node(&mut out, entry);
+        open.push(children.get(&Some(*at)).map(Vec::as_slice).unwrap_or_default().iter());
+    }
+    out.push_str(&format!(r#","leafId":{}}}"#, json(&found.leaf_id)));
+    out
+}
+
+/// Opens the node of an entry; its children follow.
+fn node(out: &mut String, entry: &SessionEntry) {
+    out.push_str(&format!(r#"{{"entry":{}"#, entry.line));
+    if let Some(label) = &entry.label {
+        let time = json(&iso(label.timestamp));
+        out.push_str(&format!(r#","label":{},"labelTimestamp":{time}"#, json(&label.text)));
+    }
+    out.push_str(r#","children":["#);
+}
