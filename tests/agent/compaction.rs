@@ -209,7 +209,7 @@ async fn a_huge_result_is_cut_before_anything_is_summed_up() {
     let mut bench = Bench::with(player.clone(), small);
     bench.prompt("look at it").await;
     let told = brief(&bench.settled().await);
-    assert!(told.iter().any(|line| line.contains("very large tool results were cut")), "{told:?}");
+    assert!(told.iter().any(|line| line.contains("truncated 1 very large tool result")), "{told:?}");
     assert!(!told.iter().any(|line| line.starts_with("compact")), "{told:?}");
     let request = &requests(&player)[1];
     assert!(size::of_messages(&request.messages) < 1_000);

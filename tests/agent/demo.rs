@@ -105,7 +105,7 @@ async fn words_lead_to_their_answers() {
     }
     bench.prompt("error").await;
     let events = bench.settled().await;
-    assert!(brief(&events).iter().any(|line| line.starts_with("end assistant Error I begin")));
+    assert!(brief(&events).iter().any(|line| line.starts_with("end assistant Error I start")));
     assert_eq!(files(&dir).len(), 1);
 }
 
@@ -115,5 +115,5 @@ async fn without_tools_it_says_so() {
         config.tools = Toolbox::empty();
     });
     let (calls, last) = say(&mut bench, "hello").await;
-    assert!(calls.is_empty() && last.contains("`bash` is switched off"), "{last}");
+    assert!(calls.is_empty() && last.contains("`bash` is disabled"), "{last}");
 }

@@ -66,8 +66,14 @@ async fn a_handshake_that_fails_names_the_host() {
 async fn the_way_to_an_app_server_is_made_like_any_other() {
     use tau::agent::provider::proxy::Proxy;
 
-    let url = server_of("data: {\"type\":\"done\",\"reason\":\"stop\"}\n\n");
-    for (ca_file, answer) in [(None, "Error"), (Some(file("ca.pem")), "Stop")] {
+    let events = [
+        r#"{"type":"text_start","contentIndex":0}"#,
+        r#"{"type":"text_delta","contentIndex":0,"delta":"ok"}"#,
+        r#"{"type":"text_end","contentIndex":0}"#,
+        r#"{"type":"done","reason":"stop"}"#,
+    ];
+    let url = server_of(&events.map(|event| format!("data: {event}\n\n")).concat());
+    for (ca_file, answer) in [(None, "Error"), (Some(file("ca.pem")), "Stop ok")] {
         let http = Arc::new(Http::new(Network { ca_file, ..direct() }));
         let proxy = Proxy::new(&url, "let-me-in-please").with_http(http, SHORT);
         let told = go(Bench::with(Arc::new(proxy), |config| config.max_retries = 0)).await;

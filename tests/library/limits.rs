@@ -78,7 +78,7 @@ async fn an_unknown_price_is_said_where_money_is_limited() {
     let agent = builder(&Player::new(Vec::new())).model(wire).limits(limits).start();
     let (reason, told) = ended(&agent).await;
     assert_eq!(reason, None);
-    assert!(told.iter().any(|line| line.contains("the price of m is not known")), "{told:?}");
+    assert!(told.iter().any(|line| line.contains("the price of m is unknown")), "{told:?}");
 }
 
 /// A model that makes the same call for ever; how it ends when the person answers so.

@@ -4,7 +4,8 @@
 
 use super::hooks::Hooks;
 use super::tool_registry::ToolRegistry;
-use crate::agent::protocol::run::{OnRepeat, QueueMode, SteerMode, ThinkingBudgets};
+use crate::agent::protocol::model::ThinkingBudgets;
+use crate::agent::protocol::run::{OnRepeat, QueueMode, SteerMode};
 
 /// How an agent behaves where there is a choice.
 #[derive(Clone, Debug, Default)]

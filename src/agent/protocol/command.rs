@@ -6,9 +6,9 @@ use std::sync::Arc;
 use serde::{Deserialize, Serialize};
 
 use super::message::{Block, Message};
-use super::model::{Model, ThinkingLevel};
+use super::model::{Model, ThinkingBudgets, ThinkingLevel};
 use super::query::Query;
-use super::run::{QueueMode, RunLimits, SteerMode, ThinkingBudgets};
+use super::run::{QueueMode, RunLimits, SteerMode};
 
 /// A command to the agent task. Commands take effect in the order in which they are sent.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]

@@ -8,7 +8,6 @@ use std::sync::Arc;
 
 use serde::{Deserialize, Serialize};
 
-use super::run::ThinkingBudgets;
 pub use super::usage::Price;
 
 /// A wire format.
@@ -94,6 +93,9 @@ impl ThinkingLevel {
         Self::ALL.into_iter().find(|level| level.name() == name)
     }
 }
+
+/// Thinking budgets in tokens, by level. Levels without an entry use the wire format's default.
+pub type ThinkingBudgets = BTreeMap<ThinkingLevel, u64>;
 
 /// A model and how to reach it. Never holds a key.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]

@@ -1,11 +1,8 @@
 //! What governs a run: its limits, queues, retries and compaction; and why one was ended.
 
-use std::collections::BTreeMap;
 use std::time::Duration;
 
 use serde::{Deserialize, Serialize};
-
-use super::model::ThinkingLevel;
 
 /// What a steering message does to the tool calls of the turn it arrives in.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
@@ -50,9 +47,6 @@ pub enum RetryMode {
     #[default]
     Headless,
 }
-
-/// Thinking budgets in tokens, by level. Levels without an entry use the wire format's default.
-pub type ThinkingBudgets = BTreeMap<ThinkingLevel, u64>;
 
 /// The limits of a run; `None` means unlimited.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize)]

@@ -23,7 +23,7 @@ use super::{
 };
 use crate::agent::protocol::message::Message;
 use crate::agent::protocol::model::{Model, ThinkingLevel};
-use crate::agent::protocol::run::ThinkingBudgets;
+use crate::agent::protocol::model::ThinkingBudgets;
 use crate::agent::secrets::Secret;
 use crate::agent::settings::auth::KeySource;
 use crate::tools::ToolSpec;
