@@ -144,7 +144,7 @@ fn a_full_screen_program_gets_the_screen_and_gives_it_back() {
     assert_eq!(screen.model().laid.cursor, Some((8, 0)));
     screen.keys(":q<up><ctrl+z>");
     assert_eq!(typed(&mut screen), ":q\x1bOA\x1a");
-    // Taken back, the program goes on behind; handed over again, it is as it was.
+    // After that the program keeps running in the background; with the keyboard again, it is as before.
     screen.keys("<ctrl+]>");
     let frame = shown(&mut screen);
     assert!(!frame.contains("in vim") && frame.contains("f2 types into it"), "{frame}");
@@ -153,7 +153,7 @@ fn a_full_screen_program_gets_the_screen_and_gives_it_back() {
     screen.keys("<f2>");
     assert!(shown(&mut screen).starts_with("  in vim"));
     writes(&mut screen, "\x1b[?1049ldone\r\n");
-    // The person handed it over, so the person takes it back, or the end does.
+    // The user handed it over, so the user takes it back, or the end does.
     ends(&mut screen);
     let frame = shown(&mut screen);
     assert!(frame.contains("│ done") && !frame.contains("in vim"), "{frame}");
@@ -289,6 +289,20 @@ mod program {
         assert_eq!(screen.wait_exit().code(), Some(143));
         assert!(screen.settings_are_as_before());
         screen.screen(|cells| assert!(!cells.alternate_screen() && !cells.hide_cursor()));
+    }
+
+    /// A shell starts a background job like this, and `nohup` any program.
+    #[test]
+    fn ctrl_c_interrupts_a_command_of_a_tau_that_was_started_with_signals_ignored() {
+        let script = "trap '' INT QUIT HUP TSTP; exec \"$TAU_BIN\"";
+        let screen = Screen::program(std::path::Path::new("/bin/sh"), &["-c", script], 80, 24);
+        screen.wait_until("alternate screen", vt100::Screen::alternate_screen);
+        screen.type_keys("!grep SigIgn /proc/self/status; sleep 60\r");
+        screen.wait_for("0000000000000000");
+        screen.type_keys("\x1bOQ");
+        screen.wait_for("typing into grep");
+        screen.type_keys("\x03");
+        screen.wait_until("the end of the command", |cells| !cells.contents().contains("typing into"));
     }
 
     #[test]

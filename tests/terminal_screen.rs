@@ -48,7 +48,7 @@ fn check(text: &str, piece: usize) {
     let other = other.screen();
     assert_eq!(ours(&screen), theirs(other), "{text:?} by {piece}");
     let (row, column) = other.cursor_position();
-    // A cursor behind the last column is told as being in it.
+    // A cursor after the last column is reported as being in it.
     let expected = (!other.hide_cursor()).then_some((column.min(SIZE.0 - 1), row));
     assert_eq!(screen.cursor(), expected, "{text:?} by {piece}");
     assert_eq!(screen.is_full(), other.alternate_screen(), "{text:?}");
@@ -100,7 +100,7 @@ fn random_sequences_give_the_same_cells() {
         for _ in 0..40 {
             let (n, m) = (dice.below(9), dice.below(24));
             text.push_str(&match dice.below(22) {
-                // What is pending behind the last column is understood differently, so the cursor leaves it.
+                // What is pending after the last column is understood differently, so the cursor leaves it.
                 0..=4 => {
                     format!("{}\x1b[{}G", dice.pick(&["words ", "x", "y", "0123456789", "é"]), m % 19 + 1)
                 }
@@ -134,10 +134,10 @@ fn all_lines(screen: &mut TerminalScreen) -> Vec<String> {
 }
 
 #[test]
-fn no_line_is_lost_or_told_twice() {
+fn no_line_is_lost_or_delivered_twice() {
     let cases: &[(&str, &[&str])] = &[
         ("1\r\n2\r\n3\r\n4\r\n5\r\n6\r\n7\r\n8\r\n9\r\n", &["1", "2", "3", "4", "5", "6", "7", "8", "9"]),
-        // Bars of progress that move up and draw themselves anew.
+        // Progress bars that move up and draw themselves again.
         (
             "a 1%\r\nb 1%\r\n\x1b[2Aa 50%\r\nb 50%\r\n\x1b[2Aa 100%\r\nb 100%\r\ndone\r\n",
             &["a 100%", "b 100%", "done"],

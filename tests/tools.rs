@@ -13,7 +13,7 @@ use tau::tools::scratch::Scratch;
 use tau::tools::{Content, Details, OutputLimits, ToolContext, ToolError, ToolOutput, ToolProgress, Toolbox};
 use tokio_util::sync::CancellationToken;
 
-/// A working directory of its own, with everything that a call needs.
+/// A temporary working directory, with everything that a call needs.
 pub struct Bench {
     /// Removed with everything in it when the test ends.
     _folder: tempfile::TempDir,
@@ -53,8 +53,10 @@ impl Bench {
         fs::read(self.path(name)).unwrap()
     }
 
+    /// Calls a tool. No call of a test takes longer than this waits.
     pub async fn call(&self, tool: &str, args: Value) -> Result<ToolOutput, ToolError> {
-        self.tools.get(tool).unwrap().run(args, self.context.clone()).await
+        let call = self.tools.get(tool).unwrap().run(args, self.context.clone());
+        tokio::time::timeout(Duration::from_secs(60), call).await.expect("the call does not end")
     }
 
     /// The text for the model, whether the call was refused or not.
@@ -185,7 +187,7 @@ async fn read_refuses_at_once_what_is_no_file() {
         ("dangling", "dangling is a symbolic link to nowhere, which does not exist"),
         ("main.rs", "main.rs does not exist; did you mean Main.rs?"),
         ("Main.ts", "Main.ts does not exist; did you mean Main.rs?"),
-        ("dirr/x", "dirr/x does not exist, nor does its directory; the nearest one that does is"),
+        ("dirr/x", "dirr/x does not exist, nor does its directory; the nearest existing directory is"),
         ("Main.rs/x", "cannot read Main.rs/x: a part of the path is a file, not a directory"),
         ("", "`path` is empty"),
     ];
@@ -270,7 +272,7 @@ async fn write_creates_and_replaces_and_keeps_what_the_file_is() {
     let refusals = [
         ("locked", "locked is read-only (mode 0444)"),
         ("dir", "dir is a directory, not a file"),
-        ("new/", "new/ names a directory"),
+        ("new/", "new/ is the path of a directory"),
         ("/dev/null", "/dev/null is a character device"),
         ("one/x", "cannot write one/x: a part of the path is a file, not a directory"),
     ];

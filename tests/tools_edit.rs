@@ -113,8 +113,9 @@ async fn refusals_tell_what_to_do() {
     check(same, "", "x", same, "ERROR edit: `old_string` is blank").await;
     check(same, " \n", "x", same, "ERROR edit: `old_string` is blank").await;
     check(same, "b", "b", same, "ERROR edit: `old_string` and `new_string` are the same").await;
-    check("", "b", "c", "", "ERROR f is empty, so old_string is not in it; use write to fill it").await;
-    check("x  \nx \n", "x\n", "y\n", "x  \nx \n", "ERROR old_string is not in f exactly, and 2 places match ignoring trailing space; give the exact text").await;
+    check("", "b", "c", "", "ERROR f is empty, so old_string is not in it; use write to give it content")
+        .await;
+    check("x  \nx \n", "x\n", "y\n", "x  \nx \n", "ERROR old_string is not in f exactly, but 2 places match ignoring trailing space; give the exact text").await;
     let done = "fn renamed() {}\n";
     check(done, "fn original() {}", "fn renamed() {}", done, "ERROR old_string is not in f, but new_string already is, at line 1: the edit was probably made before").await;
     check(

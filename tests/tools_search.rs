@@ -1,6 +1,8 @@
 //! grep, find and ls: what they find, in which order, where they stop, and what they say.
 
+use std::ffi::OsStr;
 use std::fs;
+use std::os::unix::ffi::OsStrExt;
 use std::os::unix::fs::symlink;
 use std::time::{Duration, Instant};
 
@@ -161,6 +163,42 @@ async fn ls_lists_everything_with_marks() {
     let (text, whole) = split(&text);
     assert_eq!(text, "deep/\nlib.rs\n[showing 2 of 3 entries; raise `limit` to see more]\n");
     assert_eq!(whole.map(|whole| whole.lines().count()), Some(3));
+}
+
+#[tokio::test]
+async fn names_with_control_characters_are_quoted() {
+    const NOTE: &str = "[names in $'…' contain control characters or invalid UTF-8, escaped as in bash]\n";
+    let bench = Bench::new();
+    let folder = bench.path("two\nlines");
+    fs::create_dir(&folder).unwrap();
+    fs::write(folder.join("a.txt"), "needle\n").unwrap();
+    fs::write(bench.path("\u{1b}[31mred"), "needle\n").unwrap();
+    fs::write(bench.context.cwd.join(OsStr::from_bytes(b"gr\xf6n")), "needle\n").unwrap();
+    bench.put("plain 'name'", "needle\n");
+    symlink("a\tb", bench.path("link")).unwrap();
+    let cases = [
+        ("ls", json!({}), "$'\\x1b[31mred'\n$'gr\\xf6n'\nlink -> $'a\\tb'\nplain 'name'\n$'two\\nlines'/\n"),
+        (
+            "find",
+            json!({"pattern": "*"}),
+            "$'\\x1b[31mred'\n$'gr\\xf6n'\nlink\nplain 'name'\n$'two\\nlines/'\n$'two\\nlines/a.txt'\n",
+        ),
+        (
+            "grep",
+            json!({"pattern": "needle"}),
+            "$'\\x1b[31mred':1:needle\n$'gr\\xf6n':1:needle\nplain 'name':1:needle\n$'two\\nlines/a.txt':1:needle\n",
+        ),
+    ];
+    for (tool, args, expected) in cases {
+        assert_eq!(bench.text(tool, args).await, format!("{expected}{NOTE}"), "{tool}");
+    }
+    let text = bench.text("find", json!({"pattern": "plain*"})).await;
+    assert_eq!(text, "plain 'name'\n", "the note comes with such names only");
+    // bash understands the quotes, and JSON has its own escapes for the other tools.
+    let text = bench.text("bash", json!({"command": "cat $'two\\nlines/a.txt'"})).await;
+    assert!(text.starts_with("needle\n"), "{text}");
+    let text = bench.text("read", json!({"path": "two\nlines/a.txt"})).await;
+    assert_eq!(text, "     1  needle\n");
 }
 
 #[tokio::test]

@@ -91,7 +91,7 @@ async fn the_result_has_the_output_and_how_it_ended() {
 }
 
 #[tokio::test]
-async fn people_get_colours_and_numbers() {
+async fn users_get_colours_and_numbers() {
     let bench = Bench::new();
     let output = bench.call("bash", json!({"command": "printf '\\033[31mred\\033[0m\\nx'"})).await.unwrap();
     let shown = terminal(&output.details);
@@ -109,7 +109,7 @@ async fn progress_shows_the_output_while_it_comes() {
     bench.context.progress = progress;
     let call = bench.call("bash", json!({"command": "echo first; sleep 0.4; echo second"}));
     let seen = async {
-        watch.changed().await.unwrap();
+        tokio::time::timeout(Duration::from_secs(20), watch.changed()).await.expect("no progress").unwrap();
         terminal(&watch.borrow_and_update().details).text.clone()
     };
     let (output, seen) = tokio::join!(call, seen);
@@ -157,7 +157,7 @@ async fn endless_output_is_ended_by_the_timeout_in_bounded_memory() {
 }
 
 #[tokio::test]
-async fn a_background_child_that_holds_the_pipe_is_named_and_goes_on() {
+async fn a_background_child_that_holds_the_pipe_is_named_and_keeps_running() {
     let bench = Bench::new();
     let nap = rare_sleep(1);
     let command = format!("(sleep 3; echo later; exec sleep {nap}) & echo now");
@@ -291,6 +291,19 @@ async fn aborts_at_random_moments_leave_no_process() {
         assert!(matches!(answer, Err(ToolError::Aborted { .. })), "{answer:?}");
     }
     gone(&nap).await;
+}
+
+#[test]
+fn a_command_has_no_blocked_signals() {
+    let on_a_thread_that_blocks_signals = || {
+        nix::sys::signal::SigSet::all().thread_block().unwrap();
+        let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap();
+        runtime.block_on(async {
+            Bench::new().text("bash", json!({"command": "grep SigBlk /proc/self/status"})).await
+        })
+    };
+    let text = std::thread::spawn(on_a_thread_that_blocks_signals).join().unwrap();
+    assert!(text.starts_with("SigBlk:\t0000000000000000\n"), "{text}");
 }
 
 #[tokio::test]

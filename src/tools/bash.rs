@@ -1,7 +1,7 @@
 //! bash: one command of the model in a shell.
 //!
 //! Owns the tool's arguments and the words of its result. Processes, output and their end are
-//! `process.rs`; what escapes and carriage returns mean is `terminal.rs`.
+//! `process.rs`; what escapes and carriage returns mean is `line_output.rs`.
 
 use std::path::{Path, PathBuf};
 
@@ -12,7 +12,8 @@ use super::{
     line_output, paths,
 };
 
-/// The most that output in one answer weighs. Output is less worth reading whole than a file.
+/// The largest weight of output in one answer. Output is less often worth reading in full than a
+/// file is.
 const MAX_BYTES: usize = 48 * 1024;
 /// Most lines of output in one answer.
 const MAX_LINES: usize = 2_000;
@@ -183,8 +184,8 @@ fn survivors(finished: &FinishedCommand) -> Vec<String> {
     finished.survivors.iter().map(line).collect()
 }
 
-/// The output for the model, cut to the limits. What is cut is in a file, which is made now if
-/// memory held all of it so far.
+/// The output for the model, cut to the limits. All of it is in a file, which is created now if
+/// memory held it so far.
 async fn output_text(finished: &mut FinishedCommand, limits: &OutputLimits, scratch: &Scratch) -> String {
     let (weight, lines) = (limits.token_weight().min(MAX_BYTES), limits.max_lines.min(MAX_LINES));
     let (head, tail) = finished.capture.plain();

@@ -1,22 +1,22 @@
-//! What goes to the model is capped: by lines, by bytes, and by tokens as far as they can be
-//! estimated. What is left out is kept as a whole in a file.
+//! The budget of one answer to the model: lines, bytes, and estimated tokens. Results that exceed it
+//! are kept in full in a file.
 //!
-//! Bytes and tokens are one measure here, the *weight* of a text: never less than its bytes, more
-//! where tokens are shorter than usual. A cap of so many bytes is then a cap of a quarter as many
-//! tokens. What the tools say about a cut is theirs.
+//! Bytes and tokens are one measure here, the *token weight* of a text: never less than its bytes,
+//! more where tokens are shorter than usual. A budget of so many bytes is then a budget of a quarter
+//! as many tokens. What an answer says about a cut is up to each tool.
 
 use super::paths;
 use super::scratch::{Scratch, SpillFile};
 
 /// Weight of a token: the bytes of a usual one.
 pub const TOKEN: usize = 4;
-/// Bytes of one whole that are kept.
+/// The most bytes of the full results that are kept.
 const MOST: u64 = 16 * 1024 * 1024;
 /// Bytes that wait before a file is begun.
 const WAITING: usize = 256 * 1024;
 
-/// What a text counts for against a cap in bytes. Tokenisers join letters, but hardly digits,
-/// and give a character of other scripts a token of its own, or two.
+/// What a text counts for against a budget in bytes. Tokenisers join letters, but hardly digits,
+/// and take one or two tokens for a character of other scripts.
 pub fn token_weight(text: &str) -> usize {
     text.chars().map(weight_of).sum()
 }
@@ -69,7 +69,7 @@ pub struct FullResults<'a> {
 }
 
 impl<'a> FullResults<'a> {
-    /// Nothing yet. A file is made once it is needed; `stem` begins its name.
+    /// No results yet. A file is created once it is needed; `stem` begins its name.
     pub fn new(scratch: &'a Scratch, stem: &'static str) -> Self {
         FullResults { scratch, stem, waiting: String::new(), file: None, bytes: 0, trouble: None }
     }
@@ -139,7 +139,7 @@ mod tests {
     }
 
     #[test]
-    fn the_whole_is_in_a_file() {
+    fn the_full_results_are_in_a_file() {
         let base = tempfile::tempdir().unwrap();
         let scratch = Scratch::new(base.path()).unwrap();
         for lines in [1, 100_000] {

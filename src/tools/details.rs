@@ -1,5 +1,5 @@
 //! The closed set of shapes in which tools answer: [`Content`] for the model, [`Details`] for
-//! people, with one renderer each in the view.
+//! the user, with one renderer each in the view.
 //!
 //! Plain data: it is stored in the session file, recorded and replayed. Text in it is raw,
 //! and becomes safe when it enters the model (`app::printable`).
@@ -24,24 +24,24 @@ impl Content {
     }
 }
 
-/// The answer of a tool, whole or (while it runs) so far.
+/// The answer of a tool; while it runs, the answer so far.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct ToolOutput {
-    /// For the model; already capped.
+    /// For the model; already within its budget.
     pub content: Vec<Content>,
-    /// For people.
+    /// For the user.
     #[serde(default, deserialize_with = "lenient")]
     pub details: Details,
 }
 
 impl ToolOutput {
-    /// An answer of one text block for the model and `details` for people.
+    /// An answer of one text block for the model and `details` for the user.
     pub fn new(text: impl Into<String>, details: Details) -> Self {
         ToolOutput { content: vec![Content::text(text)], details }
     }
 }
 
-/// What people see of a call.
+/// What the user sees of a call.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 #[serde(tag = "kind", rename_all = "camelCase", rename_all_fields = "camelCase")]
 pub enum Details {
@@ -61,7 +61,7 @@ pub enum Details {
 }
 
 /// Reads details leniently: other programs and later versions have other shapes, which count as
-/// none, so that any session file opens. For `#[serde(deserialize_with)]`.
+/// [`Details::None`], so that any session file opens. For `#[serde(deserialize_with)]`.
 ///
 /// # Errors
 /// Only when the input is not JSON at all.
@@ -95,7 +95,7 @@ pub struct Hunk {
     pub old_start: u32,
     /// Number of the first new line, from 1.
     pub new_start: u32,
-    /// The lines without their line end, each behind `' '`, `'-'` or `'+'`.
+    /// The lines without their line end, each after `' '`, `'-'` or `'+'`.
     pub lines: Vec<String>,
 }
 
@@ -105,16 +105,16 @@ pub struct Hunk {
 pub struct TerminalOutput {
     /// The end of the output, carriage returns folded, colour sequences (SGR) kept.
     pub text: String,
-    /// Exit code; none while it runs and when a signal ended it.
+    /// Exit code; absent while it runs and if a signal ended it.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub exit_code: Option<i32>,
     /// Number of the signal that ended it.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub signal: Option<i32>,
-    /// True when `text` is not the whole.
+    /// True if `text` is not all of it.
     #[serde(default)]
     pub truncated: bool,
-    /// Where the whole is, when it was too large.
+    /// Where the full output is, if it was too large.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub full_output_path: Option<String>,
     /// Lines of the whole output so far.

@@ -1,4 +1,4 @@
-//! A change of one file as hunks: for people, and for the refusal that shows what changed.
+//! A change of one file as hunks: for the user, and for the refusal that shows what changed.
 //!
 //! Pure. Bounded in time and size, whatever the texts are. The shape is `details::FileDiff`.
 
@@ -65,7 +65,7 @@ fn parts(old: &[u8], splices: &[Splice]) -> Vec<(Range<usize>, Range<usize>)> {
         let end = memchr::memchr_iter(b'\n', rest).nth(CONTEXT);
         let end = end.map_or(old.len(), |end| splice.place.end + end + 1);
         match parts.last_mut() {
-            // So large that it is taken apart, where a line stands between the two splices.
+            // So large that it is taken apart, where a line is between the two splices.
             Some((part, _)) if part.end >= start && part.len() > MAX_PART && behind < line => {
                 part.end = line;
                 parts.push((line..end, index..index + 1));

@@ -1,8 +1,8 @@
 //! edit: text of a file replaced where it is found.
 //!
 //! Owns the tool's arguments and the course of an edit. Finding is `edit/matching.rs` on
-//! `edit/fold.rs`, making the new bytes `edit/splice.rs`, explaining a miss `edit/explain.rs`;
-//! the guard is `write.rs`'s, the file is put in place by `replace.rs`.
+//! `edit/normalize.rs`, making the new bytes `edit/splice.rs`, explaining a miss `edit/diagnose.rs`;
+//! the guard is `write.rs`'s, the file is put in place by `replace_file.rs`.
 
 pub mod diagnose;
 pub mod matching;
@@ -93,7 +93,7 @@ fn changes(args: EditArgs) -> Result<Vec<Replacement>, ToolError> {
         },
         (None, Some(_), None) => return refuse("the argument `old_string` is missing"),
         (None, None, None) => return refuse("give `old_string` and `new_string`, or `edits`"),
-        // Some models fill in empty strings beside a list.
+        // Some models add empty strings to a list.
         (old, new, Some(list))
             if [&old, &new].iter().all(|text| text.as_deref().unwrap_or("").is_empty()) =>
         {
@@ -196,7 +196,7 @@ impl<'a> Work<'a> {
         Ok(Work { text, encoding, mark })
     }
 
-    /// The file's bytes for a changed text; none when the encoding cannot say it.
+    /// The file's bytes for a changed text; `None` if the encoding lacks a character.
     fn back(&self, text: Vec<u8>) -> Option<Vec<u8>> {
         let mut bytes = match self.encoding {
             Encoding::Utf8 => text,

@@ -20,7 +20,7 @@ pub enum Encoding {
 }
 
 impl Encoding {
-    /// Its name for people.
+    /// Its name for messages.
     pub fn name(self) -> &'static str {
         match self {
             Encoding::Utf8 => "UTF-8",
@@ -31,7 +31,7 @@ impl Encoding {
     }
 }
 
-/// What the start of a file tells.
+/// What the start of a file shows.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Probe {
     /// Not text.
@@ -96,7 +96,7 @@ pub fn decode(bytes: &[u8], encoding: Encoding) -> (String, Exact) {
     }
 }
 
-/// Whether text and bytes stand for each other without loss.
+/// Whether the conversion lost nothing.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Exact {
     Yes,
@@ -118,7 +118,7 @@ fn wide(bytes: &[u8], mark: &[u8], unit: fn([u8; 2]) -> u16) -> (String, Exact) 
     (text, exact)
 }
 
-/// Bytes of the text without a byte order mark; none when the encoding lacks a character.
+/// Bytes of the text without a byte order mark; `None` if the encoding lacks a character.
 pub fn encode(text: &str, encoding: Encoding) -> Option<Vec<u8>> {
     match encoding {
         Encoding::Utf8 => Some(text.as_bytes().to_vec()),

@@ -1,6 +1,6 @@
 //! A call on one file: its turn in the queue, its thread, its abort.
 //!
-//! File work blocks, so it runs on a thread of its own and asks a token at every step whether
+//! File work blocks, so it runs on its own thread and asks a token at every step whether
 //! it is still wanted. The token is cancelled by an abort and by the drop of the call alike.
 
 use std::path::{Path, PathBuf};
@@ -19,14 +19,14 @@ pub enum OnAbort {
     Wait,
 }
 
-/// What the work on a file is given.
+/// A call on one file: what the work is given.
 #[derive(Debug)]
 pub struct FileTask {
     /// The path as the model wrote it.
     pub given: String,
     /// The path to open.
     pub path: PathBuf,
-    /// The key of the file_versions.
+    /// The key of [`super::file_versions`].
     pub key: PathBuf,
     pub context: ToolContext,
     /// Cancelled when the work is no longer wanted.

@@ -2,8 +2,8 @@
 //!
 //! A version is known by its hash where the content was in hand, else by size, time and inode.
 //! Texts of moderate size are kept as well, so that a refusal can show what changed. Paths here
-//! are always [`super::paths::identity`]. The file_versions lives as long as the process; a resumed
-//! session begins with an empty one, and a file never seen is not guarded.
+//! are always [`super::paths::identity`]. They live as long as the process; a resumed
+//! session begins without any, and a file never seen is not guarded.
 
 use std::collections::HashMap;
 use std::fs::Metadata;
@@ -19,7 +19,7 @@ const KEPT_TEXT: usize = 1024 * 1024;
 /// Most bytes of text kept in all; the oldest go first.
 const KEPT_IN_ALL: usize = 16 * 1024 * 1024;
 
-/// The file_versions of a session.
+/// The file versions that the model of a session has seen.
 #[derive(Debug, Default)]
 pub struct FileVersions {
     seen: Mutex<Book>,
@@ -78,7 +78,7 @@ pub enum Freshness {
 pub type Turn = OwnedMutexGuard<()>;
 
 impl FileVersions {
-    /// Notes that the model knows this version. `content` is the whole file when it was in hand.
+    /// Records that the model knows this version. `content` is the complete file, if it was read.
     pub fn record(&self, path: &Path, stamp: Stamp, content: Option<&[u8]>) {
         let mut book = self.seen.lock().unwrap_or_else(PoisonError::into_inner);
         book.clock += 1;

@@ -63,12 +63,12 @@ impl Tool for Find {
     }
 }
 
-/// What a name has to fit.
+/// What a name has to match.
 struct NamePattern {
     root: PathBuf,
     /// A set of one: unlike a single glob it knows names and endings without an expression.
     glob: GlobSet,
-    /// False for a glob that speaks of the name alone.
+    /// False for a glob without a slash, which is compared with the name alone.
     whole_path: bool,
 }
 
@@ -112,7 +112,7 @@ fn is_folder(entry: &DirEntry) -> bool {
     entry.file_type().is_some_and(|kind| kind.is_dir())
 }
 
-/// The refusal of a glob that is none.
+/// The refusal of an invalid glob.
 pub(super) fn bad_glob(field: &str, error: &str) -> ToolError {
     ToolError::refused(format!("`{field}`: {error}; escape a literal `[`, `{{`, `*` or `?` with a backslash"))
 }

@@ -194,9 +194,9 @@ struct Search<'a> {
     limit: u64,
     wanted: &'a CancellationToken,
     found: Mutex<Found<'a>>,
-    /// True once no more matches can be kept, so that places behind them can be passed over.
+    /// True once no more matches can be kept, so that later places can be skipped.
     full: AtomicBool,
-    /// True when some match is not kept, or some place was passed over.
+    /// True when some match is not kept, or some place was skipped.
     more: AtomicBool,
     searched: AtomicU64,
 }
@@ -254,7 +254,7 @@ impl<'a> Search<'a> {
         let below = self.place.below(entry.path());
         let beyond = || self.found().first.is_beyond(&walk::order(below));
         if self.full.load(Ordering::Relaxed) && beyond() {
-            // What is behind the last match that is shown need not be searched to know that.
+            // Whatever comes after the last match that is shown need not be searched to know that.
             self.more.store(true, Ordering::Relaxed);
             return (WalkState::Skip, None);
         }
@@ -293,7 +293,7 @@ impl<'a> Search<'a> {
         hits
     }
 
-    /// What a file gave; none when that is nothing.
+    /// The matching lines of a file; `None` if there are none.
     fn lines_of(&self, below: &Path, mut hits: Hits<'_>) -> Option<FileLines> {
         let count = Some(hits.count).filter(|count| *count > 0)?;
         let mut text = String::with_capacity(hits.bytes);
@@ -357,7 +357,7 @@ struct ShownLines {
 }
 
 impl ShownLines {
-    /// Adds the lines of the next file. With context, files stand apart as groups do.
+    /// Adds the lines of the next file. With context, files are separated like groups.
     fn add(&mut self, lines: &[HitLine], limit: u64, apart: bool) {
         if apart && !self.text.is_empty() {
             self.text.push_str("--\n");

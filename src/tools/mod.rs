@@ -1,7 +1,7 @@
-//! What can be done to the machine, and the contract every tool keeps.
+//! The tools that models call, and the contract that every tool keeps.
 //!
-//! A tool answers twice: [`ToolOutput::content`] goes to the model, [`ToolOutput::details`]
-//! goes to people. The view knows the closed set of [`Details`] shapes and no tool's name.
+//! A tool answers twice: [`ToolOutput::content`] goes to the model, [`ToolOutput::details`] to the
+//! user. The view knows the closed set of [`Details`] shapes, but no tool's name.
 //! Dropping a tool's future cancels it. Approval, sandboxing and hooks belong in decorators
 //! around an [`AnyTool`], never inside one. This module knows nothing of the agent above it.
 //!
@@ -50,7 +50,7 @@ use process::ChildEnv;
 use scratch::Scratch;
 pub use toolbox::Toolbox;
 
-/// What the model is told about a tool.
+/// What the model is given for a tool.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub struct ToolSpec {
@@ -64,12 +64,12 @@ pub struct ToolSpec {
     pub read_only: bool,
 }
 
-/// Why a tool gave no ordinary answer. The text of every variant is written for the model:
-/// lower case, with a hint that says what to do.
+/// Why a call failed. The text of every variant is written for the model: lower case, with a
+/// hint that says what to do.
 #[derive(Debug, thiserror::Error)]
 pub enum ToolError {
-    /// The call cannot be carried out; the model is told and goes on. Carries details for
-    /// people when there are any (a failed command still has its output).
+    /// The call cannot be carried out; the model gets the message and continues. Carries details
+    /// for the user if there are any (a failed command still has its output).
     #[error("{message}")]
     Refused { message: String, details: Box<Details> },
     /// The call was aborted by the user or by the end of the run. Carries what was done so far.
@@ -89,7 +89,7 @@ impl ToolError {
     }
 }
 
-/// Where a running tool puts its answer so far. The newest value replaces the one before, so
+/// Where a running tool puts its answer so far. The newest value replaces the previous one, so
 /// a fast writer costs a slow reader nothing.
 #[derive(Clone, Debug)]
 pub struct ToolProgress(Option<watch::Sender<ToolOutput>>);
@@ -101,7 +101,7 @@ impl ToolProgress {
         (ToolProgress(Some(sender)), receiver)
     }
 
-    /// A sink that nobody watches.
+    /// A progress sink that nobody watches.
     pub fn none() -> Self {
         ToolProgress(None)
     }
@@ -114,14 +114,14 @@ impl ToolProgress {
     }
 }
 
-/// What the model at the other end can take. Tools shape their answers by it.
+/// How much the model can take in one answer. Tools cut their answers accordingly.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct OutputLimits {
     /// Largest answer to the model, in bytes of text.
     pub max_bytes: usize,
     /// Largest answer to the model, in lines.
     pub max_lines: usize,
-    /// Largest answer to the model, in tokens as estimated by [`cap`].
+    /// Largest answer to the model, in tokens as estimated by [`budget`].
     pub max_tokens: usize,
     /// Whether the model takes pictures.
     pub images: bool,
@@ -134,13 +134,13 @@ impl Default for OutputLimits {
 }
 
 impl OutputLimits {
-    /// The most that an answer may weigh, see [`budget::token_weight`].
+    /// The largest weight of an answer, see [`budget::token_weight`].
     pub fn token_weight(&self) -> usize {
         self.max_bytes.min(self.max_tokens.saturating_mul(budget::TOKEN))
     }
 
-    /// The same for a model whose window has so many tokens: one answer takes a quarter of it at
-    /// most. 0 when that is not known.
+    /// The same for a model with a context window of so many tokens: one answer takes at most a
+    /// quarter of it. 0 if the size is unknown.
     pub fn within_window(self, window: u64) -> Self {
         match usize::try_from(window / 4) {
             Ok(quarter) if quarter > 0 => OutputLimits { max_tokens: self.max_tokens.min(quarter), ..self },
@@ -167,7 +167,7 @@ pub struct ToolContext {
     pub env: Arc<ChildEnv>,
     /// What the model can take.
     pub limits: OutputLimits,
-    /// Timeout of a shell call that names none, in seconds; none means no timeout.
+    /// Timeout in seconds of shell calls that set none; `None` means no timeout.
     pub default_timeout: Option<u64>,
 }
 
@@ -176,7 +176,7 @@ pub trait Tool: Send + Sync + 'static {
     /// The arguments. Their JSON schema and their validation are derived from this type.
     type Args: DeserializeOwned + JsonSchema + Send;
 
-    /// What the model is told.
+    /// What the model is given for it.
     fn spec(&self) -> &ToolSpec;
 
     /// The head line of the panel, from arguments that may still be arriving: `args` is the
@@ -196,7 +196,7 @@ pub type RunningCall<'a> = Pin<Box<dyn Future<Output = Result<ToolOutput, ToolEr
 
 /// A tool as the loop and decorators see it: arguments are JSON.
 pub trait AnyTool: Send + Sync {
-    /// What the model is told.
+    /// What the model is given for it.
     fn spec(&self) -> &ToolSpec;
 
     /// See [`Tool::title`].

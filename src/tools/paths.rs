@@ -2,7 +2,7 @@
 //!
 //! Owns resolution, the refusal of everything that is no regular file, and the words for what
 //! went wrong. Opening never blocks: a FIFO, a socket or a device is refused, not waited for.
-//! Never changes anything on disk; see `replace.rs` for that.
+//! Never changes anything on disk; see `replace_file.rs` for that.
 
 use std::fs::{self, File, Metadata};
 use std::io::{self, ErrorKind};
@@ -29,7 +29,7 @@ pub fn resolve(cwd: &Path, given: &str) -> PathBuf {
 }
 
 /// One name for a file whatever path leads to it: links are followed as far as the path
-/// exists. The key of the file_versions and of the queue of calls.
+/// exists. The key of file versions and of the queue of calls.
 pub fn identity(path: &Path) -> PathBuf {
     if let Ok(canonical) = fs::canonicalize(path) {
         return canonical;
@@ -63,7 +63,7 @@ pub fn open_regular(path: &Path, given: &str) -> Result<(File, Metadata), ToolEr
         None => Ok(()),
         Some(kind) => Err(ToolError::refused(format!("{given} is {kind}, not a file{}", odd_hint(metadata)))),
     };
-    // Before opening, because opening a device can have effects of its own.
+    // Before opening, because opening a device can have effects.
     refuse_odd(&fs::metadata(path).map_err(|error| cannot(given, path, "read", &error))?)?;
     let flags = OFlags::RDONLY | OFlags::NONBLOCK | OFlags::NOCTTY | OFlags::CLOEXEC;
     let file = rustix::fs::open(path, flags, Mode::empty())

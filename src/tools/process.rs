@@ -90,8 +90,8 @@ pub enum CommandIo {
     Terminal(Box<Pty>),
 }
 
-/// Runs a command in its own session and process group. `on_output` is told of new output about
-/// every 50 ms: its text (UTF-8 made whole, raw otherwise; of a flood as much as the place says)
+/// Runs a command in its own session and process group. `on_output` gets new output about
+/// every 50 ms: its text (cut between characters, raw otherwise; of a flood as much as `io` says)
 /// and the state so far. `cancel`, the timeout or dropping the future end all processes of the
 /// command: TERM, then KILL (a drop kills at once).
 ///
@@ -108,7 +108,7 @@ pub async fn run(
     let started = Instant::now();
     let flow = match &io {
         CommandIo::Pipe(flow) => *flow,
-        // A screen is drawn from all that was written, so a flood has to wait.
+        // A screen needs everything that was written, so a flood has to wait.
         CommandIo::Terminal(_) => Flow::All,
     };
     let screen = match &io {
@@ -161,7 +161,7 @@ struct Run<'a> {
     spill: Spill,
     report: Report<'a>,
     status: Option<ExitStatus>,
-    /// The thread that ends the tree, once that was asked for.
+    /// The thread that ends all processes, once it was started.
     ending: Option<JoinHandle<()>>,
     why: EndReason,
 }
@@ -190,7 +190,7 @@ impl Run<'_> {
                     self.ending = None;
                     grace = grace.max(Instant::now() + GRACE);
                     if waiting {
-                        // It may have ended without our having been told. What cannot be killed is
+                        // It may have ended unnoticed. What cannot be killed is
                         // not waited for.
                         let Some(status) = self.child.try_wait()? else { break };
                         self.ended_with(status);
@@ -199,7 +199,7 @@ impl Run<'_> {
                 () = sleep_until(grace), if !waiting && self.ending.is_none() => break,
                 () = sleep_until(self.report.due), if self.report.fresh => self.report.now(&self.capture),
                 read = read(&mut self.output, &mut piece), if self.output.is_some() => match read {
-                    // A terminal that was hung up gives an error.
+                    // Reading from a terminal that was hung up is an error.
                     Ok(0) | Err(_) => self.output = None,
                     Ok(length) => self.take(piece.get(..length).unwrap_or_default(), scratch).await,
                 },
@@ -220,7 +220,7 @@ impl Run<'_> {
         self.status.is_some() && self.output.is_none() && self.ending.is_none()
     }
 
-    /// Has the tree ended by a thread, while output is still read.
+    /// Ends all processes on a thread, while output is still read.
     fn end(&mut self, why: EndReason) {
         self.why = why;
         if let Some(tree) = self.tree.0.clone() {
@@ -250,8 +250,8 @@ impl Run<'_> {
     }
 
     async fn finish(mut self, duration: Duration, scratch: &Scratch) -> io::Result<FinishedCommand> {
-        // A process that was asked to end is not let go; one that ended by itself may leave
-        // others behind on purpose.
+        // A command that was ended takes all its processes with it; one that ended by itself may
+        // leave some running on purpose.
         let tree = self.tree.0.take();
         if let Some(screen) = self.screen.take() {
             self.keep(&screen.rest(), scratch).await;
@@ -319,8 +319,8 @@ fn lines<'a>(screen: &mut Option<ScreenLines>, output: &Option<Output>, piece: &
     Cow::Owned(screen.take(piece))
 }
 
-/// Goes on reading for processes left in the background: a closed pipe would end a server at
-/// its next line of log.
+/// Keeps reading for processes left in the background: a closed pipe would end a server at its
+/// next line of log.
 fn read_on(output: Output, spill: Spill) {
     tokio::spawn(async move {
         let mut piece = vec![0; 16 * 1024];

@@ -20,7 +20,7 @@ use window::{LineWindow, WindowRequest};
 
 /// Most lines of one answer.
 const MAX_LINES: usize = 5_000;
-/// A file up to this size is read whole, so that the file_versions knows its content.
+/// Files up to this size are read completely, so that their content is recorded.
 const WHOLE: u64 = 4 * 1024 * 1024;
 /// How long the lines beyond the window are counted.
 const COUNTING: Duration = Duration::from_secs(3);
@@ -106,12 +106,12 @@ fn read(task: &FileTask, offset: Option<u64>, limit: Option<u64>) -> Result<Tool
     answer(task, &request, limit, window, notes)
 }
 
-/// Notes in the file_versions what the model is about to see.
+/// Records what the model is about to see.
 fn see(task: &FileTask, metadata: &Metadata, content: Option<&[u8]>) {
     task.context.file_versions.record(&task.key, Stamp::from(metadata), content);
 }
 
-/// The whole file, for what cannot be streamed.
+/// The complete file, for what cannot be streamed.
 fn rest_of(task: &FileTask, mut start: Vec<u8>, file: &mut File, metadata: &Metadata) -> io::Result<Vec<u8>> {
     if metadata.len() > MAX_FILE {
         return Err(io::Error::other(format!(

@@ -1,11 +1,11 @@
 //! Putting new bytes in the place of a file, so that a reader sees the old or the new.
 //!
-//! A temporary file beside the target is written, synced, given mode, owner and attributes of
+//! A temporary file next to the target is written, synced, given mode, owner and attributes of
 //! the old one and renamed over it; then the directory is synced. Where a rename would change
 //! what the file is (it has other hard links, or an owner that cannot be kept, or its directory
 //! takes no new files) the file is written in place and put back as it was if that fails.
 //! Symbolic links are followed: the link stays, its target changes. Decides nothing about
-//! whether the change is wanted; `file_versions.rs` guards that.
+//! whether the change is wanted; `write.rs` guards that.
 
 use std::fs::{self, File, Metadata, OpenOptions, Permissions};
 use std::io::{self, ErrorKind, Read, Write};
@@ -142,7 +142,7 @@ impl Job<'_> {
         Ok(())
     }
 
-    /// A whole file beside the target, not yet synced. It removes itself when dropped.
+    /// A complete file next to the target, not yet synced. It removes itself when dropped.
     fn temporary(&self, mode: u32) -> io::Result<tempfile::NamedTempFile> {
         let mut temporary = tempfile::Builder::new()
             .prefix(".tau-")
@@ -235,7 +235,7 @@ fn overwrite_all(file: &File, bytes: &[u8]) -> io::Result<()> {
 }
 
 /// Makes the rename itself last. File systems that cannot sync a directory order renames
-/// themselves, so a failure here is none.
+/// themselves, so a failure here does not matter.
 fn sync_folder(folder: &Path) {
     if let Ok(folder) = File::open(folder) {
         folder.sync_all().ok();

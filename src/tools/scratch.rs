@@ -1,8 +1,8 @@
 //! tau's own temporary folder for output too large to keep in memory.
 //!
 //! One folder a process, 0700 under a random name, made when first needed. Files in it are
-//! 0600 and made anew (`O_EXCL`), so nobody can put a link in their place. All of them together
-//! are bounded; the oldest finished ones make room. Folders of dead processes go after some
+//! 0600 and newly created (`O_EXCL`), so that nobody can put a link in their place. All of them together
+//! are bounded; the oldest finished ones are removed. Folders of dead processes go after some
 //! days, not at exit, because sessions name the files in them.
 
 use std::collections::VecDeque;

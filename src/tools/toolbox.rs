@@ -13,7 +13,7 @@ pub struct BuiltInTool {
     pub name: &'static str,
     /// What it does, for users.
     pub summary: &'static str,
-    /// Whether agents have it unless told otherwise.
+    /// Whether it is on by default.
     pub is_default: bool,
     make: fn() -> Arc<dyn AnyTool>,
 }
@@ -63,7 +63,7 @@ fn names(is_default: bool) -> String {
 
 /// The help text of `--tools`.
 pub fn help() -> String {
-    format!("Tools to use: {} (default), {}", names(true), names(false))
+    format!("{}; also {}", names(true), names(false))
 }
 
 /// The tools of an agent, in the order in which the model sees them.
@@ -145,6 +145,6 @@ mod tests {
         for row in TABLE {
             assert_eq!((row.make)().spec().name, row.name);
         }
-        assert_eq!(help(), "Tools to use: read,bash,edit,write (default), grep,find,ls");
+        assert_eq!(help(), "read,bash,edit,write; also grep,find,ls");
     }
 }

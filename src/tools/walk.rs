@@ -22,7 +22,7 @@ const NAMED: usize = 3;
 /// Where to look.
 #[derive(Clone, Debug)]
 pub struct SearchRoot {
-    /// As the model wrote it; `.` when it named none.
+    /// As the model wrote it; `.` if it gave no path.
     pub given: String,
     /// The absolute path.
     pub root: PathBuf,
@@ -147,7 +147,7 @@ impl<T> FirstResults<T> {
         FirstResults { most, kept: BTreeMap::new(), count: 0, bytes: 0, seen: 0 }
     }
 
-    /// True when results at `key` or behind it cannot be among the first any more.
+    /// True if results at `key` or after it can no longer be among the first.
     pub fn is_beyond(&self, key: &[u8]) -> bool {
         self.is_full() && self.kept.last_key_value().is_some_and(|(last, _)| key > last.as_slice())
     }
@@ -244,7 +244,7 @@ impl Unreadable {
     /// Notes an error of the walk.
     pub fn add_walk(&mut self, place: &SearchRoot, error: &ignore::Error) {
         let path = path_of(error).unwrap_or(&place.root);
-        // A file that went away while the walk went on is none of the answer.
+        // A file that was removed during the walk is not part of the answer.
         match error.io_error() {
             Some(error) if error.kind() == std::io::ErrorKind::NotFound => {}
             Some(io) => self.add(place, path, &paths::reason(io)),

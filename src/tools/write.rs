@@ -1,7 +1,7 @@
-//! write: a whole file, new or replaced.
+//! write: creates or replaces a file.
 //!
 //! Owns the tool's arguments, the guard against overwriting what the model has not seen
-//! change, and the words of its result. The bytes are put in place by `replace.rs`.
+//! change, and the words of its result. The bytes are put in place by `replace_file.rs`.
 
 use std::fs::{self, Metadata};
 use std::io::{ErrorKind, Read};
@@ -71,7 +71,7 @@ fn write(task: &FileTask, content: &str) -> Result<ToolOutput, ToolError> {
         Err(error) => return Err(paths::cannot(given, &task.path, "write", &error)),
     };
     let stamp = replace_file::replace_file(&task.path, given, content.as_bytes(), expected, &task.wanted)?;
-    // Asked anew, because what was missing has a real path only now.
+    // Resolved again, because what was missing has a real path only now.
     task.context.file_versions.record(&paths::identity(&task.path), stamp, Some(content.as_bytes()));
     let done = if expected == Expected::Nothing { "Created new file" } else { "Overwrote" };
     let details = before
@@ -79,7 +79,7 @@ fn write(task: &FileTask, content: &str) -> Result<ToolOutput, ToolError> {
     Ok(ToolOutput::new(format!("{done} {given} ({} bytes)", content.len()), details))
 }
 
-/// The old content, guarded; none when it is too large to show a difference.
+/// The old content, guarded; `None` if it is too large to show a difference.
 fn existing(task: &FileTask, metadata: &Metadata) -> Result<Option<Vec<u8>>, ToolError> {
     if let Some(kind) = paths::odd_kind(metadata) {
         return Err(ToolError::refused(format!("{} is {kind}, not a file; choose another path", task.given)));
@@ -102,7 +102,7 @@ fn readable(task: &FileTask) -> Option<Vec<u8>> {
 /// seen, so that the next call passes.
 ///
 /// # Errors
-/// The refusal, with the change for people.
+/// The refusal, with the change for the user.
 pub fn guard(task: &FileTask, stamp: Stamp, content: Option<&[u8]>) -> Result<(), ToolError> {
     let file_versions = &task.context.file_versions;
     let Freshness::Changed(seen) = file_versions.freshness(&task.key, stamp, content) else { return Ok(()) };

@@ -76,6 +76,15 @@ fn every_flag_is_listed() {
 }
 
 #[test]
+fn every_tool_is_listed() {
+    let rows = tau::tools::toolbox::TABLE.iter().map(|row| {
+        let default = if row.is_default { "on" } else { "off" };
+        vec![format!("`{}`", row.name), row.summary.to_owned(), default.to_owned()]
+    });
+    check("docs/tools.md", "tools", &table(&["Tool", "What it does", "Default"], rows));
+}
+
+#[test]
 fn every_provider_is_listed() {
     let rows = PROVIDERS.iter().map(|provider| {
         let api = serde_json::to_value(provider.api).expect("a name");

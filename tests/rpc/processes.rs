@@ -40,6 +40,32 @@ async fn a_client_of_the_older_document_works_unchanged() {
     assert!(String::from_utf8_lossy(&ended.stdout).contains("all of it held"), "{ended:?}");
 }
 
+#[tokio::test]
+async fn commands_do_not_inherit_ignored_signals() {
+    let dir = tempfile::tempdir().unwrap();
+    let server = Server::start(Vec::new()).await;
+    let mut command = Command::new("sh");
+    command.args(["-c", "trap '' INT QUIT HUP TSTP USR1; exec \"$@\"", "sh", env!("CARGO_BIN_EXE_tau")]);
+    command.args(["--mode", "rpc", "--base-url", &server.url(), "--api-key", "x", "--model", "m"]);
+    command.env("HOME", dir.path()).env("TAU_HOME", dir.path()).current_dir(dir.path()).kill_on_drop(true);
+    command.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::null());
+    let mut child = command.spawn().unwrap();
+    let request = b"{\"id\":\"1\",\"type\":\"bash\",\"command\":\"grep SigIgn /proc/self/status\"}\n";
+    child.stdin.as_mut().unwrap().write_all(request).await.unwrap();
+    let mut records = BufReader::new(child.stdout.take().unwrap()).lines();
+    let mask = async {
+        loop {
+            let record = records.next_line().await.unwrap().expect("tau has ended");
+            if let Some((_, mask)) = record.split_once("SigIgn:\\t") {
+                return u64::from_str_radix(mask.get(..16).unwrap(), 16).unwrap();
+            }
+        }
+    };
+    let mask = timeout(Duration::from_secs(60), mask).await.expect("no output");
+    // The C library ignores a signal above these for its own use.
+    assert_eq!(mask & 0x7fff_ffff, 0, "{mask:x}");
+}
+
 /// Resident memory of a process, in KiB; none where it is not told.
 fn resident(child: &Child) -> Option<u64> {
     let status = std::fs::read_to_string(format!("/proc/{}/status", child.id()?)).ok()?;

@@ -40,7 +40,7 @@ impl MatchKind {
 /// What a search found.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum MatchOutcome {
-    /// These places, in order, none overlapping. Never empty.
+    /// These places, in order, not overlapping. Never empty.
     Found(Vec<Range<usize>>, MatchKind),
     /// Nothing that resembles it in any of the ways.
     Missing,
@@ -48,7 +48,7 @@ pub enum MatchOutcome {
 
 /// Most places that are collected.
 const MAX_PLACES: usize = 1_000_000;
-/// With more places than this around which a match may be, the whole text is folded at once.
+/// With more places than this around which a match may be, the whole text is normalized at once.
 const CANDIDATES: usize = 1_000;
 
 /// Finds `old` in `text`, whose line ends these are.
@@ -84,7 +84,7 @@ pub fn find(text: &[u8], old: &str, ends: LineEnds) -> MatchOutcome {
     MatchOutcome::Missing
 }
 
-/// Places of `needle`, none overlapping.
+/// Places of `needle`, not overlapping.
 fn occurrences(text: &[u8], needle: &[u8]) -> Vec<Range<usize>> {
     if needle.is_empty() {
         return Vec::new();
@@ -94,7 +94,7 @@ fn occurrences(text: &[u8], needle: &[u8]) -> Vec<Range<usize>> {
 }
 
 /// The parts of the text, in whole lines, in which the folded needle can be. Folding a large
-/// text costs more than all the rest, and some piece of the needle stands in the text as it is.
+/// text costs more than all the rest, and some piece of the needle occurs in the text unchanged.
 fn parts(text: &[u8], needle: &[u8], style: LineEnd, ignore: Ignore) -> Vec<Range<usize>> {
     let whole = Range { start: 0, end: text.len() };
     let lines: Vec<&[u8]> = needle.split(|byte| *byte == b'\n').collect();

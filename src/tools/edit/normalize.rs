@@ -52,7 +52,7 @@ impl LineEnd {
     }
 }
 
-/// What there is to know of the line ends of a whole text; found once, as texts may be large.
+/// What is known of the line ends of a text; determined once, since texts may be large.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct LineEnds {
     pub prevailing: LineEnd,
@@ -127,7 +127,7 @@ impl Folded {
         self.lines.get(self.line_at(place)).is_some_and(|(start, _)| *start == place)
     }
 
-    /// True when a line ends at the folded place, before or behind its line end.
+    /// True when a line ends at the folded place, before or after its line end.
     pub fn ends_line(&self, place: usize) -> bool {
         place == self.text.len() || self.text.get(place) == Some(&b'\n') || self.begins_line(place)
     }
@@ -200,7 +200,7 @@ fn push_look_alike(character: &[u8], out: &mut Vec<u8>) {
     }
 }
 
-/// What look-alikes fold to; every other byte of a folded text stands in the original as it is.
+/// What look-alikes fold to; every other byte of a folded text occurs in the original unchanged.
 pub const PLAIN: &[u8] = b"'\"- ";
 
 /// The plain character that this one looks like: quotes, dashes and spaces as typographers

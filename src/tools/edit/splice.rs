@@ -168,7 +168,7 @@ impl Weave<'_> {
                 }
                 DiffOp::Delete { .. } => {}
                 DiffOp::Insert { old_index, new_index, new_len } => {
-                    // Inserted lines stand behind the line before.
+                    // Inserted lines follow the previous line.
                     let at = old_index.saturating_sub(1);
                     (new_index..new_index + new_len)
                         .for_each(|index| self.write(index, None, at, &indents, &mut bytes));

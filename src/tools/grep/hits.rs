@@ -22,9 +22,9 @@ const BEFORE: usize = 120;
 /// What binary content does to a search.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Named {
-    /// The model named this very file: it is told whether there is a match.
+    /// The model named this file: the answer says whether there is a match.
     Yes,
-    /// The file was come across: it is left out.
+    /// The file was found by a walk: it is left out.
     No,
 }
 

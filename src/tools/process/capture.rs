@@ -1,6 +1,6 @@
 //! Output of a command in bounded memory: its head, its tail, and what was between counted.
 //!
-//! Raw bytes; `terminal.rs` makes text of them. Costs one copy and one count of newlines per
+//! Raw bytes; `line_output.rs` makes text of them. Costs one copy and one count of newlines per
 //! byte, whatever the output is.
 
 use crate::tools::line_output;
@@ -74,7 +74,7 @@ impl Capture {
         (text(&self.head), text(&self.tail))
     }
 
-    /// The last lines for people, at most `most` bytes of output, and whether that is not all.
+    /// The last lines for the user, at most `most` bytes of output, and whether that is not all.
     pub fn tail_text(&self, most: usize) -> (String, bool) {
         let mut bytes = Vec::with_capacity(most.min(self.head.len() + self.tail.len()));
         let from_head = most.saturating_sub(self.tail.len()).min(self.head.len());
@@ -115,7 +115,7 @@ mod tests {
     }
 
     #[test]
-    fn the_tail_for_people_begins_with_a_whole_line() {
+    fn the_tail_for_users_begins_with_a_whole_line() {
         let mut capture = Capture::default();
         capture.push(b"first\nsecond\nthird");
         assert_eq!(capture.tail_text(100), ("first\nsecond\nthird".into(), false));

@@ -8,7 +8,7 @@ const SECRET_WORDS: &[&str] = &["KEY", "TOKEN", "SECRET", "PASSWORD", "PASSWD"];
 /// Secrets from this length on are also looked for inside longer values.
 const LONG_SECRET: usize = 8;
 /// Variables that no command can do without. They hold no secret, though a header that counts as
-/// one (the name of the person, say) may occur in them.
+/// one (the user's name, for example) may occur in them.
 const PLAIN: &[&str] = &["PATH", "HOME", "USER", "LOGNAME", "SHELL", "PWD", "TMPDIR", "LANG", "TERM"];
 
 /// The environment that commands get.

@@ -2,8 +2,8 @@
 //!
 //! A command's processes are found by four marks: its session, its process group, descent (the
 //! shell is made the reaper of its orphans, so descent does not break while it lives), and a
-//! variable in their environment that survives a change of parent. Where there is no /proc only
-//! the group is known. Processes of other users cannot be ended; nothing here waits for them
+//! variable in their environment that survives a change of parent. Without /proc only the
+//! group is known. Processes of other users cannot be ended; nothing here waits for them
 //! longer than the limits below.
 
 use std::collections::HashSet;
@@ -23,7 +23,7 @@ const KILL_LIMIT: Duration = Duration::from_millis(800);
 /// Pause between two looks.
 const PAUSE: Duration = Duration::from_millis(15);
 
-/// The tree of one command. Dropping it while armed kills all of it at once.
+/// All processes of one command. Dropping it while armed kills all of it at once.
 #[derive(Clone, Debug)]
 pub struct ProcessTree {
     leader: Pid,
@@ -57,7 +57,7 @@ impl ProcessTree {
         ProcessTree { leader, mark: format!("{MARK}={id}").into_bytes() }
     }
 
-    /// Ends all of it: TERM, then KILL after at most a second. Blocks until none is left, at
+    /// Ends all of it: TERM, then KILL after at most a second. Blocks until all have ended, at
     /// most two seconds.
     pub fn end(&self) {
         let started = Instant::now();
@@ -73,7 +73,7 @@ impl ProcessTree {
             }
             for member in members.iter().filter(|member| told.insert((member.pid, member.start))) {
                 signal(member.pid, Signal::TERM);
-                // A stopped process gets TERM only when it goes on.
+                // A stopped process gets TERM only once it continues.
                 signal(member.pid, Signal::CONT);
             }
             sleep(PAUSE);

@@ -1,4 +1,4 @@
-//! A terminal of its own for a command of the person's: colours, progress bars, questions.
+//! A pseudo-terminal for a command of the user: colours, progress bars, questions.
 //!
 //! Owns our end of a pseudo-terminal, and the command's while the shell runs, and what is typed
 //! into it. Knows nothing of what escape sequences mean. It is the command's controlling
@@ -34,7 +34,7 @@ impl From<WindowSize> for Winsize {
     }
 }
 
-/// What a person does to a terminal.
+/// What a user does to a terminal.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum PtyInput {
     /// Bytes as a terminal sends them for keys.
@@ -57,7 +57,7 @@ pub struct Pty {
 }
 
 impl Pty {
-    /// Opens a terminal of that size; `input` comes from the person. For a tokio runtime.
+    /// Opens a terminal of that size; `input` comes from the user. For a tokio runtime.
     ///
     /// # Errors
     /// When the system has no terminal to give.
@@ -117,7 +117,7 @@ impl Pty {
                         match rustix::io::write(self.ours.get_ref(), front) {
                             Ok(written) => drop(self.waiting.drain(..written)),
                             Err(Errno::AGAIN) => ready.clear_ready_matching(Ready::WRITABLE),
-                            // A program that is gone reads nothing; its end is told by the read.
+                            // A program that has ended reads nothing; the read reports its end.
                             Err(_) => self.waiting.clear(),
                         }
                     }
@@ -138,7 +138,7 @@ impl Pty {
             Some(PtyInput::Typed(bytes)) => self.waiting.extend(bytes),
             Some(PtyInput::Resized(window)) => {
                 self.window = window;
-                // The command is told by a signal. A size that cannot be set changes nothing.
+                // The kernel tells the command with a signal. A size that cannot be set changes nothing.
                 rustix::termios::tcsetwinsize(self.ours.get_ref(), window.into()).ok();
             }
             None => self.input = None,

@@ -1,6 +1,6 @@
-//! Telling of output while it comes: often enough to watch, seldom enough to cost nothing.
+//! Reports output while it arrives: often enough to watch, rarely enough to cost nothing.
 //!
-//! Owns what was not told yet, in bounded memory, and makes whole characters of it.
+//! Owns what was not reported yet, in bounded memory, and cuts it between characters.
 
 use std::time::Duration;
 
@@ -9,31 +9,31 @@ use tokio::time::Instant;
 use super::capture::Capture;
 use crate::tools::TerminalOutput;
 
-/// Told of output: what came since the last time, and all of it so far.
+/// Called with output: what came since the last call, and all of it so far.
 pub type OnOutput<'a> = dyn FnMut(&str, &TerminalOutput) + Send + 'a;
 
 /// Shortest time between two reports of output.
 const EVERY: Duration = Duration::from_millis(50);
 /// Output shown while it runs, in bytes from the end.
 const SHOWN: usize = 20 * 1024;
-/// Output that is told of at once, when all of it has to be told.
+/// Output that is reported at once, if all of it has to be reported.
 const FULL: usize = 64 * 1024;
 
-/// How much of a flood is told.
+/// How much of a flood is reported.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Flow {
     /// Its end, at most so many bytes each time.
     Newest(usize),
-    /// All of it, and no state so far: whoever is told sets the pace.
+    /// All of it, and no state so far: the receiver sets the pace.
     All,
 }
 
 impl Flow {
-    /// For those who look at the state so far and not at what is new.
+    /// For receivers that look at the state so far and not at what is new.
     pub const LITTLE: Flow = Flow::Newest(2 * SHOWN);
 }
 
-/// Output that was not told yet.
+/// Output that was not reported yet.
 pub(super) struct Report<'a> {
     pub(super) due: Instant,
     pending: Vec<u8>,
@@ -62,17 +62,17 @@ impl<'a> Report<'a> {
         self.pending.extend_from_slice(piece);
     }
 
-    /// True when it is time to tell.
+    /// True when it is time to report.
     pub(super) fn is_due(&self) -> bool {
         self.due <= Instant::now() || self.is_full()
     }
 
-    /// True when nothing more may be taken before this was told and listened to.
+    /// True when nothing more may be taken until this was reported.
     pub(super) fn is_full(&self) -> bool {
         self.flow == Flow::All && self.pending.len() >= FULL
     }
 
-    /// Tells.
+    /// Reports.
     pub(super) fn now(&mut self, capture: &Capture) {
         self.fresh = false;
         self.due = Instant::now() + EVERY;
@@ -97,7 +97,7 @@ pub(super) fn snapshot(capture: &Capture, most: usize) -> TerminalOutput {
 pub(super) fn whole_characters(bytes: &[u8]) -> usize {
     match std::str::from_utf8(bytes.get(bytes.len().saturating_sub(4)..).unwrap_or_default()) {
         Err(error) if error.error_len().is_none() => bytes.len() - (bytes.len().min(4) - error.valid_up_to()),
-        // The last four bytes may begin inside a character; look behind its end.
+        // The last four bytes may begin inside a character; look after its end.
         Err(error) => {
             let tail = bytes.len().min(4) - error.valid_up_to() - error.error_len().unwrap_or(0);
             let start = bytes.len() - tail;

@@ -1,7 +1,7 @@
 //! What is kept of a terminal's output: the lines that its screen showed, as plain text.
 //!
-//! Lines come once they have left the screen, so what a program drew over itself (a bar of
-//! progress, a full screen of its own) is not among them.
+//! Lines come once they have left the screen, so what a program drew over itself (a progress bar, a full-screen
+//! display) is not among them.
 
 use super::pty::WindowSize;
 use super::report::whole_characters;
@@ -11,7 +11,7 @@ use crate::tools::vt::{ScreenLine, TerminalScreen, ToCursor};
 #[derive(Debug)]
 pub struct ScreenLines {
     screen: TerminalScreen,
-    /// The beginning of a character that has not come whole.
+    /// The beginning of an incomplete character.
     begun: Vec<u8>,
 }
 
@@ -39,7 +39,7 @@ impl ScreenLines {
         text
     }
 
-    /// What still stands on the screen.
+    /// The lines that are still on the screen.
     pub fn rest(&self) -> Vec<u8> {
         let lines = self.screen.lines(ToCursor::Yes);
         let mut text = Vec::new();

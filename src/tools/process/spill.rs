@@ -1,5 +1,4 @@
-//! The whole of a large output on its way to a file, written by a thread of its own so that
-//! reading and writing overlap.
+//! Writes large output to a file, on a thread of its own so that reading and writing overlap.
 
 use std::path::PathBuf;
 
@@ -13,12 +12,12 @@ use crate::tools::scratch::{Scratch, SpillFile};
 /// Pieces under way between reader and writer; with the reader's piece size, the memory used.
 const UNDER_WAY: usize = 4;
 
-/// Where the whole output went.
+/// Where the full output is.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Spilled {
     /// The file, if there is one.
     pub path: Option<PathBuf>,
-    /// Why the file is not the whole, or is missing.
+    /// Why the file is incomplete or missing.
     pub trouble: Option<String>,
 }
 
@@ -54,12 +53,12 @@ impl Spill {
         }
     }
 
-    /// Hands the next piece to the writer, if there is one. Waits while it is behind.
+    /// Passes the next piece to the writer, if there is one. Waits while the writer is slower.
     pub async fn write(&self, piece: &[u8]) {
         if let Spill::Writing { pieces, .. } = self
             && !piece.is_empty()
         {
-            // A closed queue is a writer that has failed; `finish` tells.
+            // A closed queue is a writer that has failed; `finish` reports it.
             pieces.send(piece.to_vec()).await.ok();
         }
     }

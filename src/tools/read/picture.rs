@@ -1,4 +1,4 @@
-//! Pictures for models that see: checked whole, and made small enough for every provider.
+//! Images for models that take them: decoded as a check, and made small enough for all providers.
 //!
 //! A broken picture in a request fails it, and every later request with it, so a picture is
 //! decoded before it is let in. Decoding is bounded in memory.

@@ -30,7 +30,7 @@ pub struct WindowRequest {
     pub weight: usize,
     /// The byte that ends a line.
     pub line_end: u8,
-    /// How long to count the lines behind the window; none to leave it.
+    /// How long to count the lines after the window; `None` not to count them.
     pub count: Option<Duration>,
 }
 
@@ -204,7 +204,7 @@ impl Cutter<'_> {
         }
     }
 
-    /// True when there is no reason to read on.
+    /// True when nothing more has to be read.
     fn is_done(&self) -> bool {
         match (self.full, self.request.count) {
             // Whether anything follows is known after one more byte.

@@ -30,8 +30,8 @@ pub struct SgrStyle {
 }
 
 impl SgrStyle {
-    /// Carries out a sequence: what stands between `ESC [` and `m`. One that is no SGR (it has a
-    /// private mark) changes nothing.
+    /// Applies a sequence, given what is between `ESC [` and `m`. One with a private mark is not SGR
+    /// and changes nothing.
     pub fn apply(&mut self, parameters: &str) {
         let known = |byte: u8| byte.is_ascii_digit() || matches!(byte, b';' | b':');
         if !parameters.bytes().all(known) {
