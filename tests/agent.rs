@@ -239,9 +239,14 @@ async fn a_model_that_repeats_itself_is_warned_then_stopped() {
     let mut bench = Bench::new(vec![same; 9]);
     bench.prompt("go").await;
     let events = bench.settled().await;
-    let warned: Vec<bool> = results(&events).iter().map(|(_, _, text)| text.contains("same result")).collect();
+    let warned: Vec<bool> =
+        results(&events).iter().map(|(_, _, text)| text.contains("same result")).collect();
     assert_eq!(warned, [false, false, true, true, true]);
-    assert!(brief(&events).iter().any(|line| line.starts_with("notice Warning stopped: the model keeps repeating")));
+    assert!(
+        brief(&events)
+            .iter()
+            .any(|line| line.starts_with("notice Warning stopped: the model keeps repeating"))
+    );
     // Equal ids of the provider's are told apart.
     let ids: Vec<String> = results(&events).into_iter().map(|(id, ..)| id).collect();
     assert_eq!(ids, ["a", "a_2", "a_3", "a_4", "a_5"]);

@@ -195,7 +195,7 @@ fn the_command_writes_a_file_and_says_how_many_secrets() {
     };
     let (code, stdout, stderr) = run(&["s1"]);
     assert_eq!((code, stdout.as_str()), (Some(0), "./tau-session-s1.html\n"), "{stderr}");
-    assert_eq!(stderr, "tau: 3 secrets were masked in the file\n");
+    assert_eq!(stderr, "tau: masked 3 secrets in the file\n");
     let page = fs::read_to_string(dir.path().join("tau-session-s1.html")).unwrap();
     assert!(page.starts_with("<!DOCTYPE html>") && !page.contains("hunter2"));
     assert_eq!(run(&["s1", "out.md"]).0, Some(0));

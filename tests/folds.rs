@@ -10,7 +10,6 @@ use tau::agent::protocol::message::{BashExecution, Message, StopReason};
 use tau::agent::protocol::query::{HistoryPage, Query, QueryAnswer};
 use tau::agent::session::outline::{Outline, OutlineRow, RowKind};
 use tau::agent::session::row::SessionRow;
-use tau::agent::session::row::SessionRow;
 use tau::agent::session::search::LastExchange;
 use tau::app::effect::{ShellReply, ShellRequest, Ticket};
 use tau::app::geometry::Size;

@@ -9,7 +9,6 @@ use tau::agent::protocol::message::{Block, StopReason};
 use tau::agent::protocol::query::QueryAnswer;
 use tau::agent::session::outline::{Outline, OutlineRow, RowKind};
 use tau::agent::session::row::SessionRow;
-use tau::agent::session::row::SessionRow;
 use tau::agent::session::search::LastExchange;
 use tau::app::boot::Boot;
 use tau::app::effect::{ShellReply, ShellRequest};

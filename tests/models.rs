@@ -223,9 +223,9 @@ fn a_check_asks_the_vendor() {
     let refusal = r#"{"error":{"message":"bad key sk-mine-0123456789"}}"#;
     let (address, _) = server(&[("POST ", "401 Unauthorized", refusal)]);
     let Ran(code, _, err) = tau(&home(&models(&address)), "auth check", &[], "");
-    assert_eq!((code, err.as_str()), (1, "tau: mine: the key was refused: bad key [redacted]\n"));
+    assert_eq!((code, err.as_str()), (1, "tau: mine: the key was rejected: bad key [redacted]\n"));
     let Ran(code, _, err) = tau(&home(""), "auth check", &[], "");
-    assert!(code == 3 && err.contains("no vendor has a key"), "{err}");
+    assert!(code == 3 && err.contains("no API key is configured"), "{err}");
     let Ran(code, _, err) = tau(&home(""), "auth check openai", &[], "");
     assert!(code == 3 && err.contains("set OPENAI_API_KEY"), "{err}");
 }

@@ -18,9 +18,9 @@ use tau::agent::protocol::message::StopReason;
 use tau::agent::protocol::model::Model;
 use tau::agent::protocol::query::SessionSource;
 use tau::agent::provider::{FailureKind, Transport};
+use tau::cli::args::front_end::RpcEvents;
 use tau::cli::exit::Exit;
-use tau::cli::rpc::state::RpcEvents;
-use tau::cli::rpc::{self, models::Models};
+use tau::cli::rpc::{self, host::RpcHost};
 use tau::cli::signals::Caught;
 use tokio::io::{AsyncBufReadExt, AsyncWriteExt, BufReader, DuplexStream, Lines};
 use tokio::sync::mpsc;
@@ -36,7 +36,7 @@ const USE: Step = Stop(StopReason::ToolUse);
 /// Two models with credentials, one without, and one that does not think.
 struct Shelf;
 
-impl Models for Shelf {
+impl RpcHost for Shelf {
     fn find(&self, provider: &str, id: &str) -> Option<Arc<Model>> {
         let plain = Model { reasoning: false, ..Model::clone(&model("plain")) };
         match (provider, id) {

@@ -480,7 +480,9 @@ async fn who_leaves_a_session_that_could_not_be_written_is_told() {
         let events = bench.until(|event| matches!(event, AgentEvent::Answered { .. })).await;
         let at = |wanted: &dyn Fn(&AgentEvent) -> bool| events.iter().position(wanted);
         let opened = at(&|event| matches!(event, AgentEvent::SessionOpened { .. }));
-        let said = at(&|event| matches!(event, AgentEvent::Notice { text, .. } if text.contains("previous session")));
+        let said = at(
+            &|event| matches!(event, AgentEvent::Notice { text, .. } if text.contains("previous session")),
+        );
         assert_eq!(said.is_some(), told, "{when:?}: {events:?}");
         assert!(opened.is_some() && (said.is_none() || opened < said), "on the screen of the next one");
     }

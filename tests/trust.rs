@@ -15,8 +15,8 @@ use tau::app::boot::Boot;
 use tau::app::effect::{Applied, ShellReply, ShellRequest};
 use tau::app::geometry::Size;
 use tau::app::{Effect, Model, Msg};
-use tau::cli::args::Args;
-use tau::cli::compose::{BadFile, Setup};
+use tau::cli::args::CliArgs;
+use tau::cli::compose::{AgentPrompt, Setup};
 use tau::cli::reload;
 
 use crate::harness::{Screen, boot, text};
@@ -155,7 +155,7 @@ fn without_a_person_nothing_of_a_folder_is_used_unless_told() {
         assert!(!stderr.contains(not), "{args:?} {trusted:?}: {stderr}");
     };
     check(&[], None, 3, "no model is configured", "nosuch");
-    let told = "not used, as this folder is not trusted: .tau/config.toml; --trust uses them";
+    let told = "ignoring .tau/config.toml: this directory is not trusted; --trust uses its settings";
     check(&["--model", "demo"], None, 0, told, "nosuch");
     check(&["--model", "demo"], Some(false), 0, "", "trust");
     check(&[], Some(true), 3, "nosuch", "trust");
@@ -163,7 +163,7 @@ fn without_a_person_nothing_of_a_folder_is_used_unless_told() {
     check(&["--trust", "--model", "demo"], None, 0, "", "nosuch");
     // In a folder below, the settings of the repository count, and are named where they are.
     let below = ["--model", "demo", "--cwd", "sub"];
-    check(&below, None, 0, "work/.tau/config.toml; --trust", "nosuch");
+    check(&below, None, 0, "work/.tau/config.toml: this directory is not trusted", "nosuch");
     check(&["--cwd", "sub"], Some(true), 3, "nosuch", "not trusted");
 }
 
@@ -365,6 +365,7 @@ fn folders_up_to_the_root_of_the_repository_count() {
 struct Started {
     dir: tempfile::TempDir,
     setup: Setup,
+    prompt: AgentPrompt,
 }
 
 /// Settings are read from the environment of the process, so this runs in one of its own.
@@ -389,22 +390,21 @@ impl Started {
         write(&dir.path().join(".tau/config.toml"), outer);
         write(&dir.path().join(".tau/SYSTEM.md"), "The role of the root.");
         write(&dir.path().join("sub/.tau/config.toml"), inner);
-        let args = <Args as clap::Parser>::try_parse_from(["tau", "--model", "demo"]).unwrap();
-        let mut args: Args = args;
+        let args = <CliArgs as clap::Parser>::try_parse_from(["tau", "--model", "demo"]).unwrap();
+        let mut args: CliArgs = args;
         args.cwd = Some(dir.path().join("sub"));
-        let setup = Setup::read(args, BadFile::Tell).unwrap();
-        let started = Started { dir, setup };
-        started.setup.agent(Session::begin(None, &started.setup.cwd, None)).unwrap();
-        started
+        let setup = Setup::read(args, tau::cli::tui::start::PROFILE).unwrap();
+        let prompt = setup.agent(Session::begin(None, &setup.cwd, None)).unwrap().prompt;
+        Started { dir, setup, prompt }
     }
 
     /// The person trusts a folder, or no longer.
     fn answer(&mut self, folder: &str, trusted: bool) -> Applied {
         let root = self.dir.path().join(folder).canonicalize().unwrap();
-        self.setup.look_again().unwrap();
+        self.setup.refresh_projects().unwrap();
         let project = self.setup.project.shown(&root).unwrap().clone();
         project.answer(&self.setup.paths.trust_file(), trusted).unwrap();
-        let (setup, applied) = reload::renewed(&self.setup).unwrap();
+        let (setup, applied) = reload::reload(&self.setup, &self.prompt).unwrap();
         self.setup = setup;
         applied
     }
@@ -430,7 +430,7 @@ fn trust_holds_at_once() {
         })
     };
     assert!(system(&root).unwrap().starts_with("The role of the root."));
-    for part in ["from now on: thinking", "theme light", "the system prompt with", ".tau/SYSTEM.md"] {
+    for part in ["now in effect: thinking", "theme light", "the system prompt with", ".tau/SYSTEM.md"] {
         assert!(root.text.contains(part), "{part}: {}", root.text);
     }
     // The nearer folder goes before it.
@@ -441,8 +441,8 @@ fn trust_holds_at_once() {
     assert!(system(&sub).unwrap().contains("Your tools: read, grep."), "the prompt names the tools");
     // What was trusted holds, not what the file holds afterwards.
     write(&started.dir.path().join(".tau/SYSTEM.md"), "Something else.");
-    assert_eq!(started.setup.renew_prompt().unwrap(), None);
-    let folders = started.setup.look_again().unwrap();
+    assert_eq!(started.prompt.replace(&started.setup).unwrap(), None);
+    let folders = started.setup.refresh_projects().unwrap();
     assert_eq!(folders.iter().map(|it| it.trust).collect::<Vec<_>>(), [Trust::Changed, Trust::Trusted]);
     assert_eq!(folders[0].changes[0].lines, ["-The role of the root.", "+Something else."]);
     // And back.
@@ -450,7 +450,7 @@ fn trust_holds_at_once() {
     assert_eq!(sub.hide_thinking, Some(false));
     assert!(sub.commands.contains(&AgentCommand::Tune(Tuning::BashTimeout { seconds: None })));
     let root = started.answer("", false);
-    assert!(root.text.contains("nothing is otherwise") || root.text.contains("theme dark"), "{}", root.text);
+    assert!(root.text.contains("nothing changes") || root.text.contains("theme dark"), "{}", root.text);
     let last = started.answer("", false);
     assert_eq!((last.commands, last.theme), (vec![], None));
 }
@@ -463,13 +463,13 @@ fn what_follows_from_trust_is_done_and_told() {
     let Some(Effect::Ask(ticket, ShellRequest::Trust { .. })) = screen.take_effects().pop() else { panic!() };
     let command = AgentCommand::Tune(Tuning::BashTimeout { seconds: Some(9) });
     let applied = Applied {
-        text: "trusted; from now on: theme light".into(),
+        text: "trusted; now in effect: theme light".into(),
         commands: vec![command.clone()],
         theme: Some("light".into()),
         hide_thinking: Some(true),
     };
     screen.send(Msg::Finished(ticket, ShellReply::Applied(applied)));
-    assert!(text(&screen.draw()).contains("from now on: theme light"));
+    assert!(text(&screen.draw()).contains("now in effect: theme light"));
     assert_eq!(
         screen.take_effects(),
         [Effect::Agent(command)],
@@ -488,15 +488,15 @@ fn the_prompt_names_the_directory_of_the_session() {
     let other = tempfile::tempdir().unwrap();
     write(&other.path().join("AGENTS.md"), "Use spaces over there.");
     let system = |cwd: &Path| {
-        let (config, notices) = started.setup.agent(Session::begin(None, cwd, None)).unwrap();
-        (config.system.to_string(), notices.join("\n"))
+        let agent = started.setup.agent(Session::begin(None, cwd, None)).unwrap();
+        (agent.config.system.to_string(), agent.notices.join("\n"))
     };
     let (here, told) = system(&started.setup.cwd);
     assert!(here.contains(&format!("Working directory: {}", started.setup.cwd.display())) && told.is_empty());
     let (there, told) = system(other.path());
     assert!(there.contains(&format!("Working directory: {}", other.path().display())), "{there}");
     assert!(there.contains("Use spaces over there.") && !here.contains("Use spaces over there."));
-    assert!(told.contains("instructions: ") && told.contains("AGENTS.md"), "{told}");
+    assert!(told.contains("instructions from ") && told.contains("AGENTS.md"), "{told}");
     let (gone, _) = system(Path::new("/nowhere/at/all"));
     assert!(gone.contains(&format!("Working directory: {}", started.setup.cwd.display())), "{gone}");
 }

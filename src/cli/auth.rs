@@ -1,184 +1,156 @@
-//! `tau auth`: which vendors have a key, and where it is; keeping, removing and trying keys.
+//! `tau auth`: lists the providers and where their keys are; saves, removes and checks keys.
 //!
 //! A key is read from standard input only, never from the arguments, which others can see. On a
 //! terminal it is not shown. No key is ever printed.
 
 use std::sync::Arc;
 
-use clap::{Parser, Subcommand};
-
-use super::args::Args;
-use super::environment::{BadFile, Known, Refusal};
-use super::exit::Exit;
-use super::keycheck::{Tried, try_key};
-use super::models::columns;
-use super::tui::terminal::plain;
-use super::{fail, say, secret_prompt};
+use super::args::CliArgs;
+use super::args::auth::{AuthAction, AuthArgs};
+use super::environment::{Environment, OnBadConfig};
+use super::exit::{Exit, Refusal, fail, say, warn};
+use super::keycheck::{KeyCheck, check_key};
+use super::{plain, secret_prompt, table};
 use crate::agent::catalogue::providers::{PROVIDERS, named};
 use crate::agent::settings::auth::KeySource;
 
-const AFTER: &str = "A key is looked for in --api-key, in the vendor's environment variable, in auth.json, in\n\
-    models.toml and in config.toml, in this order.\n\n\
-    Exit codes: 0 done, 1 a key was refused or could not be tried, 2 usage, 3 no key, no\n\
-    such vendor, or a file that cannot be used\n\
-    `tau -- auth` sends the word as a prompt.";
-
-/// The arguments of `tau auth`.
-#[derive(Clone, Debug, Parser)]
-#[command(name = "tau auth", about = "Keys of the vendors of models", after_help = AFTER)]
-#[command(disable_help_subcommand = true)]
-pub struct AuthArgs {
-    #[command(subcommand)]
-    pub action: Option<Action>,
-}
-
-/// What is to be done.
-#[derive(Clone, Debug, Subcommand)]
-pub enum Action {
-    /// Which vendors have a key, and where it is (the default)
-    List,
-    /// Keep a key in auth.json; it is read from standard input: tau auth set VENDOR <FILE
-    Set {
-        vendor: String,
-        /// Only there to be refused without being repeated.
-        #[arg(hide = true)]
-        key: Vec<String>,
-    },
-    /// Take a key out of auth.json
-    Remove { vendor: String },
-    /// Try a key with a small real request; without VENDOR, every key
-    Check { vendor: Option<String> },
-}
-
 /// Runs the command; how the program ends.
 pub fn run(args: AuthArgs) -> Exit {
-    let done = Known::read(&Args::none(), BadFile::Refuse).and_then(|known| match args.action {
-        None | Some(Action::List) => Ok(list(&known)),
-        Some(Action::Set { vendor, key }) if key.is_empty() => set(&known, &vendor),
-        Some(Action::Set { vendor, .. }) => Err(Refusal {
-            exit: Exit::Usage,
-            text: format!(
-                "arguments can be seen by others, so give the key on standard input: tau auth set {vendor} <FILE"
-            ),
-        }),
-        Some(Action::Remove { vendor }) => remove(&known, &vendor),
-        Some(Action::Check { vendor }) => check(&known, vendor.as_deref()),
-    });
-    done.unwrap_or_else(|refusal| fail(refusal.exit, &refusal.text))
+    let done =
+        Environment::read(&CliArgs::without_arguments(), OnBadConfig::Refuse).and_then(|environment| {
+            match args.action {
+                None | Some(AuthAction::List) => Ok(list(&environment)),
+                Some(AuthAction::Set { provider, key }) if key.is_empty() => set(&environment, &provider),
+                Some(AuthAction::Set { provider, .. }) => Err(Refusal::usage(format!(
+                    "not accepting a key as an argument: other users can see it; pass it on standard input: \
+             tau auth set {provider} <FILE"
+                ))),
+                Some(AuthAction::Remove { provider }) => remove(&environment, &provider),
+                Some(AuthAction::Check { provider }) => check(&environment, provider.as_deref()),
+            }
+        });
+    done.unwrap_or_else(|refusal| refusal.fail())
 }
 
-fn list(known: &Known) -> Exit {
-    let mut vendors = known.catalogue.providers();
-    let stored = known.keys.stored_providers();
-    vendors.extend(stored.into_iter().filter(|vendor| !PROVIDERS.iter().any(|known| known.id == vendor)));
+fn list(environment: &Environment) -> Exit {
+    let mut providers = environment.catalogue.providers();
+    let stored = environment.keys.stored_providers();
+    providers
+        .extend(stored.into_iter().filter(|provider| !PROVIDERS.iter().any(|known| known.id == provider)));
     let mut seen = std::collections::HashSet::new();
-    vendors.retain(|vendor| seen.insert(vendor.clone()));
-    let row = |vendor: &String| {
-        let name = named(vendor).map_or_else(String::new, |vendor| vendor.name.to_owned());
-        let (key, place) = match known.keys.place(vendor) {
+    providers.retain(|provider| seen.insert(provider.clone()));
+    let row = |provider: &String| {
+        let name = named(provider).map_or_else(String::new, |provider| provider.name.to_owned());
+        let (key, place) = match environment.keys.place(provider) {
             Some(place) => ("yes", place.to_string()),
-            None if known.catalogue.is_keyless(vendor) => ("not needed", String::new()),
+            None if environment.catalogue.is_keyless(provider) => ("not needed", String::new()),
             None => (
                 "-",
-                known.catalogue.key_variable(vendor).map_or_else(String::new, |name| format!("set {name}")),
+                environment
+                    .catalogue
+                    .key_variable(provider)
+                    .map_or_else(String::new, |name| format!("set {name}")),
             ),
         };
-        [plain(vendor), name, key.to_owned(), plain(&place)]
+        [plain::line(provider), name, key.to_owned(), plain::line(&place)]
     };
-    let head = ["VENDOR", "NAME", "KEY", "WHERE"].map(str::to_owned);
-    let table: Vec<[String; 4]> = std::iter::once(head).chain(vendors.iter().map(row)).collect();
-    say(&columns(&table))
+    let head = ["PROVIDER", "NAME", "KEY", "WHERE"].map(str::to_owned);
+    let rows: Vec<[String; 4]> = std::iter::once(head).chain(providers.iter().map(row)).collect();
+    say(&table::columns(&rows))
 }
 
-/// A vendor that is known; else the names that are near.
-fn vendor<'a>(known: &Known, name: &'a str) -> Result<&'a str, Refusal> {
-    let vendors = known.catalogue.providers();
-    if vendors.iter().any(|vendor| vendor == name) {
+/// The provider of that name; else an error with the names that are near.
+fn provider<'a>(environment: &Environment, name: &'a str) -> Result<&'a str, Refusal> {
+    let providers = environment.catalogue.providers();
+    if providers.iter().any(|provider| provider == name) {
         return Ok(name);
     }
-    let possible: Vec<&str> = vendors.iter().map(String::as_str).collect();
+    let possible: Vec<&str> = providers.iter().map(String::as_str).collect();
     let near = similar::get_close_matches(name, &possible, 3, 0.5);
     let hint = match near.as_slice() {
-        [] => "`tau auth list` names them; models.toml can add one".to_owned(),
+        [] => "run `tau auth list` to see them, or add one in models.toml".to_owned(),
         near => format!("did you mean {}?", near.join(", ")),
     };
-    Err(Refusal::config(format!("there is no vendor `{name}`; {hint}")))
+    Err(Refusal::config(format!("no provider \"{name}\"; {hint}")))
 }
 
-fn set(known: &Known, name: &str) -> Result<Exit, Refusal> {
-    let name = vendor(known, name)?;
-    let key = match secret_prompt::read(&format!("key for {name} (not shown): ")) {
+fn set(environment: &Environment, name: &str) -> Result<Exit, Refusal> {
+    let name = provider(environment, name)?;
+    let key = match secret_prompt::read(&format!("API key for {name} (hidden): ")) {
         Ok(Some(key)) => key,
         Ok(None) => return Ok(Exit::Aborted),
         Err(error) => {
-            return Err(Refusal { exit: Exit::Usage, text: format!("the key cannot be read: {error}") });
+            return Err(Refusal::usage(format!("cannot read the key: {error}")));
         }
     };
     if key.is_empty() {
-        return Err(Refusal { exit: Exit::Usage, text: "the key is empty; nothing was changed".to_owned() });
+        return Err(Refusal::usage("the key is empty; nothing was saved"));
     }
-    known.keys.store(name, &key).map_err(|error| Refusal::config(format!("auth.json: {error}")))?;
-    say(&format!("the key for {name} is stored; `tau auth check {name}` tries it\n"));
-    if let Some(place) = known.keys.place(name).filter(|place| place.to_string() != "auth.json") {
-        fail(Exit::Ok, &format!("{place} has a key too, and that one is used"));
+    environment
+        .keys
+        .store(name, &key)
+        .map_err(|error| Refusal::config(format!("cannot write auth.json: {error}")))?;
+    let said =
+        say(&format!("saved the key for {name} to auth.json; check it with `tau auth check {name}`\n"));
+    if let Some(place) = environment.keys.place(name).filter(|place| place.to_string() != "auth.json") {
+        warn(&format!("{place} also has a key for {name}, which takes precedence"));
     }
-    Ok(Exit::Ok)
+    Ok(said)
 }
 
-fn remove(known: &Known, name: &str) -> Result<Exit, Refusal> {
-    let removed = known.keys.remove(name).map_err(|error| Refusal::config(format!("auth.json: {error}")))?;
+fn remove(environment: &Environment, name: &str) -> Result<Exit, Refusal> {
+    let removed = environment
+        .keys
+        .remove(name)
+        .map_err(|error| Refusal::config(format!("cannot write auth.json: {error}")))?;
     if !removed {
-        return Err(Refusal::config(format!("auth.json has no key for {name}")));
+        return Err(Refusal::config(format!("no key for {name} in auth.json")));
     }
-    say(&format!("the key for {name} is removed\n"));
-    if let Some(place) = known.keys.place(name) {
-        fail(Exit::Ok, &format!("{place} still has one"));
+    let said = say(&format!("removed the key for {name} from auth.json\n"));
+    if let Some(place) = environment.keys.place(name) {
+        warn(&format!("{place} still has a key for {name}"));
     }
-    Ok(Exit::Ok)
+    Ok(said)
 }
 
-fn check(known: &Known, name: Option<&str>) -> Result<Exit, Refusal> {
-    let vendors = match name {
-        Some(name) => vec![vendor(known, name)?.to_owned()],
-        None => known.keys.held(known.catalogue.providers()),
+fn check(environment: &Environment, name: Option<&str>) -> Result<Exit, Refusal> {
+    let providers = match name {
+        Some(name) => vec![provider(environment, name)?.to_owned()],
+        None => environment.keys.held(environment.catalogue.providers()),
     };
-    if vendors.is_empty() {
-        return Err(Refusal::config("no vendor has a key; set one with `tau auth set VENDOR`"));
+    if providers.is_empty() {
+        return Err(Refusal::config(
+            "no key to check: no API key is configured; add one with `tau auth set PROVIDER`",
+        ));
     }
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build();
     let runtime = runtime.map_err(Refusal::config)?;
     let mut exit = Exit::Ok;
-    for vendor in &vendors {
-        match runtime.block_on(check_one(known, vendor))? {
-            Tried::Taken => drop(say(&format!("{vendor}: the key works\n"))),
-            Tried::Refused(words) => {
-                exit = fail(Exit::Model, &format!("{vendor}: the key was refused: {words}"));
+    for provider in &providers {
+        match runtime.block_on(check_one(environment, provider))? {
+            KeyCheck::Accepted => {
+                if say(&format!("{provider}: the key works\n")) != Exit::Ok {
+                    exit = Exit::Model;
+                }
             }
-            Tried::Unknown(why) => {
-                exit = fail(Exit::Model, &format!("{vendor}: the key could not be tried: {why}"));
+            KeyCheck::Rejected(words) => {
+                exit = fail(Exit::Model, &format!("{provider}: the key was rejected: {words}"));
+            }
+            KeyCheck::Unknown(why) => {
+                exit = fail(Exit::Model, &format!("{provider}: the key could not be checked: {why}"));
             }
         }
     }
     Ok(exit)
 }
 
-async fn check_one(known: &Known, vendor: &str) -> Result<Tried, Refusal> {
-    let Some(model) = known.catalogue.default_model(vendor) else {
-        let text =
-            format!("no model of {vendor} is known to try it with; `tau models --refresh` asks for them");
-        return Ok(Tried::Unknown(text));
+async fn check_one(environment: &Environment, provider: &str) -> Result<KeyCheck, Refusal> {
+    let Some(model) = environment.catalogue.default_model(provider) else {
+        let text = format!(
+            "no model of {provider} is environment to try it with; `tau models --refresh` asks for them"
+        );
+        return Ok(KeyCheck::Unknown(text));
     };
-    let key = known.keys.key(&model).await.map_err(Refusal::config)?;
-    Ok(try_key(&known.direct(), Arc::clone(&model), key).await)
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn the_definition_is_sound() {
-        use clap::CommandFactory;
-        AuthArgs::command().debug_assert();
-    }
+    let key = environment.keys.key(&model).await.map_err(Refusal::config)?;
+    Ok(check_key(&environment.direct(), Arc::clone(&model), key).await)
 }

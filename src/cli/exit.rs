@@ -1,8 +1,12 @@
-//! How the program ends: one code for each kind of end, the same in every front end.
+//! How the program ends: one code for each kind of end, the same in every front end; what it says
+//! on the standard streams outside of a front end.
 //!
-//! The table is printed at the end of `--help` and stands in the README.
+//! The table is printed at the end of `--help` and in the README.
 
+use std::io::{ErrorKind, Write};
 use std::process::ExitCode;
+
+use super::{plain, stderr};
 
 /// How the program ended.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -10,11 +14,11 @@ pub enum Exit {
     /// Everything was done.
     #[default]
     Ok,
-    /// The model or its provider failed, or an answer could not be written.
+    /// The model or its provider failed, or the output could not be written.
     Model,
     /// The arguments are not understood.
     Usage,
-    /// No model, no key, or a file of tau's own that cannot be read.
+    /// No model, no key, or a file of tau that cannot be read.
     Config,
     /// A tool needed an answer that nobody could give.
     Refused,
@@ -26,7 +30,7 @@ pub enum Exit {
     Crash,
     /// The terminal was closed (SIGHUP).
     HungUp,
-    /// The person stopped it (SIGINT).
+    /// The user stopped it (SIGINT).
     Aborted,
     /// The system stopped it (SIGTERM).
     Terminated,
@@ -78,6 +82,57 @@ impl From<Exit> for ExitCode {
     fn from(exit: Exit) -> ExitCode {
         ExitCode::from(exit.code())
     }
+}
+
+/// Why the program cannot start: what is printed, and the exit code.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Refusal {
+    pub exit: Exit,
+    pub text: String,
+}
+
+impl Refusal {
+    /// The arguments are wrong.
+    pub fn usage(error: impl std::fmt::Display) -> Self {
+        Refusal { exit: Exit::Usage, text: error.to_string() }
+    }
+
+    /// The configuration is wrong, or the machine does not allow what was asked for.
+    pub fn config(error: impl std::fmt::Display) -> Self {
+        Refusal { exit: Exit::Config, text: error.to_string() }
+    }
+
+    /// Prints it; how the program ends.
+    pub fn fail(&self) -> Exit {
+        fail(self.exit, &self.text)
+    }
+}
+
+/// Prints why the program ends, and returns how. Every message has this one form:
+/// `tau: what failed: why; what to do`.
+pub fn fail(exit: Exit, reason: &str) -> Exit {
+    warn(reason);
+    exit
+}
+
+/// Prints something the user should know on standard error. Never waits for a reader.
+pub fn warn(text: &str) {
+    let lines: Vec<String> = text.lines().map(plain::line).collect();
+    stderr::write(format!("tau: {}\n", lines.join("\n")).as_bytes());
+}
+
+/// Writes text to standard output; how the program ends. A reader that has left is no failure.
+pub fn say(text: &str) -> Exit {
+    let mut out = std::io::stdout();
+    match out.write_all(text.as_bytes()).and_then(|()| out.flush()) {
+        Err(error) if error.kind() != ErrorKind::BrokenPipe => output_failed(&error),
+        _ => Exit::Ok,
+    }
+}
+
+/// Reports that standard output cannot be written; how the program ends.
+pub fn output_failed(error: &std::io::Error) -> Exit {
+    fail(Exit::Model, &format!("cannot write to standard output: {error}"))
 }
 
 #[cfg(test)]

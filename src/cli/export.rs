@@ -1,115 +1,81 @@
-//! `tau export` and `/export`: a session as a file to hand on.
+//! `tau export` and `/export`: a session as a file to share.
 //!
-//! The session is looked at, not opened for writing, so this works while another tau has it.
+//! The session is read, not opened for writing, so this works while another tau uses it.
 
 use std::path::{Path, PathBuf};
 
-use clap::Parser;
-use clap::builder::{PossibleValuesParser, TypedValueParser};
-
-use super::args::Args;
-use super::environment::{BadFile, Known, Refusal};
-use super::exit::Exit;
-use super::tui::terminal::plain;
-use super::{fail, say, sessions};
+use super::args::CliArgs;
+use super::args::export::ExportArgs;
+use super::environment::{Environment, OnBadConfig};
+use super::exit::{Exit, Refusal, say, warn};
+use super::{plain, sessions};
 use crate::agent::export::{Format, document, own_secrets};
 use crate::agent::protocol::query::SessionSource;
 use crate::agent::session::{Access, Session};
 use crate::agent::settings::auth::Keys;
 use crate::agent::settings::private_files::write_private;
 
-const AFTER: &str = "The ending of FILE says what is written: .html (the default), .md or .jsonl, unless\n\
-    --format does; - is standard output. Keys of known shapes and values of variables whose names say that\n\
-    they are secret are masked; how many is printed. Look through it before you hand it on.\n\n\
-    Exit codes: 0 done, 2 usage, 3 no such session, or a file that cannot be written\n\
-    `tau -- export` sends the word as a prompt.";
-
 /// Begins the error about a file whose name does not say what it is to hold.
-const UNKNOWN: &str = "the ending of the file must be .html, .md or .jsonl";
-
-/// The arguments of `tau export`.
-#[derive(Clone, Debug, Parser)]
-#[command(name = "tau export", about = "A session as a page, as markdown, or as its lines", after_help = AFTER)]
-pub struct ExportArgs {
-    /// Id, the beginning of one, or a path
-    #[arg(value_name = "SESSION")]
-    pub session: String,
-    /// Where to; beside you, named after the session, when not given
-    #[arg(value_name = "FILE")]
-    pub file: Option<PathBuf>,
-    /// What is written, whatever the ending of FILE
-    #[arg(long, value_name = "FORMAT", value_parser = formats())]
-    pub format: Option<Format>,
-    /// Folder of the session files
-    #[arg(long, value_name = "DIR")]
-    pub session_dir: Option<PathBuf>,
-}
-
-fn formats() -> impl TypedValueParser<Value = Format> {
-    let format = |name: String| Format::named(&name).ok_or("not a format");
-    PossibleValuesParser::new([Format::Html, Format::Markdown, Format::Jsonl].map(Format::ending))
-        .try_map(format)
-}
+const UNKNOWN: &str = "unknown format: the file must end in .html, .md or .jsonl";
 
 /// Runs the command; how the program ends.
 pub fn run(args: &ExportArgs) -> Exit {
-    match work(args) {
-        Ok(exit) => exit,
-        Err(refusal) => fail(refusal.exit, &refusal.text),
-    }
+    work(args).unwrap_or_else(|refusal| refusal.fail())
 }
 
 fn work(args: &ExportArgs) -> Result<Exit, Refusal> {
-    let flags = Args { session_dir: args.session_dir.clone(), ..Args::none() };
-    let known = Known::read(&flags, BadFile::Refuse)?;
-    let root = known.settings.session_root(&known.paths);
+    let flags = CliArgs { session_dir: args.session_dir.clone(), ..CliArgs::without_arguments() };
+    let environment = Environment::read(&flags, OnBadConfig::Refuse)?;
+    let root = environment.settings.session_root(&environment.paths);
     let session = sessions::file_of(&root, &args.session)?;
-    let secrets = secrets(&known.keys);
+    let secrets = secrets(&environment.keys);
     let source = SessionSource::File(session);
     if args.file.as_deref() == Some(Path::new("-")) {
         let session = read(&source).map_err(|text| Refusal { exit: Exit::Config, text })?;
         let document = document(&session, args.format.unwrap_or_default(), &secrets);
-        say(&document.text);
-        return Ok(told(document.masked, "standard output"));
+        let exit = say(&document.text);
+        report_masked(document.masked, "standard output");
+        return Ok(exit);
     }
-    let place = Place { file: args.file.as_deref(), dir: Path::new("."), format: args.format };
+    let place = ExportTarget { file: args.file.as_deref(), dir: Path::new("."), format: args.format };
     let (file, masked) =
         write(&source, &place, &secrets).map_err(|text| match text.starts_with(UNKNOWN) {
-            true => Refusal { exit: Exit::Usage, text: format!("{text}, or --format says which") },
+            true => Refusal { exit: Exit::Usage, text: format!("{text}; or choose one with --format") },
             false => Refusal { exit: Exit::Config, text },
         })?;
-    say(&format!("{}\n", plain(&file.display().to_string())));
-    Ok(told(masked, "the file"))
+    report_masked(masked, "the file");
+    Ok(say(&format!("{}\n", plain::line(&file.display().to_string()))))
 }
 
-fn told(masked: usize, place: &str) -> Exit {
-    if masked > 0 {
-        fail(Exit::Ok, &format!("{masked} secrets were masked in {place}"));
+fn report_masked(masked: usize, place: &str) {
+    match masked {
+        0 => {}
+        1 => warn(&format!("masked 1 secret in {place}")),
+        _ => warn(&format!("masked {masked} secrets in {place}")),
     }
-    Exit::Ok
 }
 
-/// What must not be handed on: the person's keys, and variables whose names say so.
+/// What must not be shared: the user's keys, and variables whose names mark them as secret.
 pub(in crate::cli) fn secrets(keys: &Keys) -> Vec<String> {
     let keys = keys.known_values().into_iter().map(|key| key.expose().to_owned());
     keys.chain(own_secrets()).collect()
 }
 
-/// Where a session is written to, and as what.
+/// Where a session is written to, and in which format.
 #[derive(Clone, Copy, Debug)]
-pub(in crate::cli) struct Place<'a> {
-    /// The file; none for one that is named after the session.
+pub(in crate::cli) struct ExportTarget<'a> {
+    /// The file; `None` for one that is named after the session.
     pub file: Option<&'a Path>,
-    /// The folder that it is in, unless it names another.
+    /// The directory that it is in, unless it names another.
     pub dir: &'a Path,
-    /// None when the ending of the file says it.
+    /// `None` when the extension of the file selects it.
     pub format: Option<Format>,
 }
 
-impl<'a> Place<'a> {
-    /// A place whose name says the format.
+impl<'a> ExportTarget<'a> {
+    /// A target whose extension selects the format.
     pub(in crate::cli) fn named(file: Option<&'a Path>, dir: &'a Path) -> Self {
-        Place { file, dir, format: None }
+        ExportTarget { file, dir, format: None }
     }
 }
 
@@ -124,10 +90,10 @@ fn read(source: &SessionSource) -> Result<Session, String> {
 /// Writes a session; where it is then, and how many secrets were masked.
 ///
 /// # Errors
-/// A sentence that says what to do.
+/// A message that says what to do.
 pub(in crate::cli) fn write(
     source: &SessionSource,
-    place: &Place<'_>,
+    place: &ExportTarget<'_>,
     secrets: &[String],
 ) -> Result<(PathBuf, usize), String> {
     let session = read(source)?;
@@ -142,9 +108,13 @@ pub(in crate::cli) fn write(
     if let SessionSource::File(path) = source
         && path.canonicalize().ok().is_some_and(|path| file.canonicalize().ok() == Some(path))
     {
-        return Err(format!("{} is the session itself: name another file", file.display()));
+        return Err(format!(
+            "not overwriting {}: it is the session itself; name another file",
+            file.display()
+        ));
     }
     let document = document(&session, format, secrets);
-    write_private(&file, document.text.as_bytes()).map_err(|error| format!("{}: {error}", file.display()))?;
+    write_private(&file, document.text.as_bytes())
+        .map_err(|error| format!("cannot write {}: {error}", file.display()))?;
     Ok((file, document.masked))
 }

@@ -1,86 +1,67 @@
 //! Starts the front ends without a screen: print, json and rpc.
 //!
-//! What they have in common is here: a set-up that is refused in words, a runtime of one thread,
-//! signals. What they do with an agent is their own.
+//! What they have in common is here: a setup that is refused with a message, a runtime of one
+//! thread, signals. What they do with an agent is their own.
 
-use std::io::IsTerminal;
-use std::sync::mpsc;
 use std::time::Duration;
 
 use tokio::io::AsyncReadExt;
 
-use super::args::Args;
-use super::compose::{BadFile, Refusal, Setup};
-use super::exit::Exit;
+use super::args::CliArgs;
+use super::compose::{ComposedAgent, Setup};
+use super::exit::{Exit, Refusal, fail, warn};
+use super::profile::FrontEndProfile;
 use super::signals::Signals;
-use super::{crash, fail, json, print, prompts, rpc};
+use super::stdin_prompts::{self, JsonPrompts};
+use super::{crash, json, print, prompts, rpc, sessions};
 use crate::agent::engine::config::AgentConfig;
 use crate::agent::engine::task;
+use crate::agent::provider::{Failure, FailureKind};
+use crate::agent::settings::auth::KeySource;
 
-/// What is said when there is no prompt.
-const NOTHING: &str = "nothing to do: give a prompt as an argument or on standard input";
+/// The message when there is no prompt.
+const NO_PROMPT: &str = "no prompt: pass one as an argument or pipe it in";
 
-/// How long standard input may be silent before it is said that it is waited for.
-const SILENCE: Duration = Duration::from_secs(3);
-
-/// Reads standard input. Programs that start others often leave it open with nothing to come; the
-/// person is told what keeps tau waiting, because they would think it hangs.
-fn saying_what_is_waited_for<T>(read: impl FnOnce() -> T) -> T {
-    let (done, waiting) = mpsc::channel::<()>();
-    let notice = move || {
-        if waiting.recv_timeout(SILENCE) == Err(mpsc::RecvTimeoutError::Timeout) {
-            fail(
-                Exit::Ok,
-                "reading standard input, which has not ended (</dev/null gives it nothing to read)",
-            );
-        }
-    };
-    // Only the notice is lost where no thread can be created.
-    let _ = std::thread::Builder::new().name("stdin notice".to_owned()).spawn(notice);
-    let read = read();
-    drop(done);
-    read
-}
-
-/// Works off prompts and prints the answers.
-pub fn print(args: Args) -> Exit {
-    let piped = match std::io::stdin() {
-        stdin if stdin.is_terminal() => Ok(None),
-        stdin => saying_what_is_waited_for(|| prompts::read_piped(stdin)).map(Some),
-    };
-    let prompts = match piped.and_then(|piped| prompts::gather(&args.prompts, piped)) {
+/// Runs prompts and prints the answers.
+pub fn print(args: CliArgs) -> Exit {
+    let prompts = match stdin_prompts::text(&args.prompts) {
         Ok(prompts) => prompts,
         Err(error) => return fail(Exit::Usage, &error),
     };
     if prompts.is_empty() {
-        return fail(Exit::Usage, NOTHING);
+        return fail(Exit::Usage, NO_PROMPT);
     }
-    let sees = sees(prompts.iter().any(|prompt| !prompt.images.is_empty()));
+    let check = for_prompts(&prompts);
     let options = print::PrintOptions {
         prompts,
         output: args.output.clone(),
         timeout: args.timeout.map(Duration::from_secs),
     };
-    start(args, sees, async move |_, config, mut signals: Signals| {
+    start(args, print::PROFILE, check, async move |setup, config, mut signals: Signals| {
+        if let Err(refusal) = has_key(&setup, &mut signals).await {
+            return refusal.fail();
+        }
         let agent = task::spawn(config);
-        print::run(agent, options, print::Streams::standard(), async || signals.next().await).await
+        print::run(agent, options, print::PrintStreams::standard(), async || signals.next().await).await
     })
 }
 
-/// Works off prompts and tells every event.
-pub fn json(args: Args) -> Exit {
-    let input = match saying_what_is_waited_for(|| Input::of(&args, std::io::stdin())) {
+/// Runs prompts and writes every event.
+pub fn json(args: CliArgs) -> Exit {
+    let JsonPrompts { prompts, first_line } = match stdin_prompts::json(&args.prompts) {
         Ok(input) => input,
         Err(error) => return fail(Exit::Usage, &error),
     };
-    let Input { prompts, first } = input;
-    if prompts.is_empty() && first.is_none() {
-        return fail(Exit::Usage, NOTHING);
+    if prompts.is_empty() && first_line.is_none() {
+        return fail(Exit::Usage, NO_PROMPT);
     }
-    let sees = sees(prompts.iter().any(|prompt| !prompt.images.is_empty()));
+    let check = for_prompts(&prompts);
     let (output, timeout) = (args.output.clone(), args.timeout.map(Duration::from_secs));
-    start(args, sees, async move |_, config: AgentConfig, mut signals: Signals| {
-        let input = first.map(|first| std::io::Cursor::new(first).chain(tokio::io::stdin()));
+    start(args, json::PROFILE, check, async move |setup, config, mut signals: Signals| {
+        if let Err(refusal) = has_key(&setup, &mut signals).await {
+            return refusal.fail();
+        }
+        let input = first_line.map(|first| std::io::Cursor::new(first).chain(tokio::io::stdin()));
         let header = config.session.header().to_owned();
         let options = json::JsonOptions { prompts, input, header, output, timeout };
         json::run(task::spawn(config), options, tokio::io::stdout(), async || signals.next().await).await
@@ -88,30 +69,32 @@ pub fn json(args: Args) -> Exit {
 }
 
 /// Serves a client on the standard streams.
-pub fn rpc(args: Args) -> Exit {
+pub fn rpc(args: CliArgs) -> Exit {
     if let Some(prompt) = args.prompts.first() {
-        let text = format!("--mode rpc takes no prompts and no @files: {prompt}; send a prompt command");
+        let text =
+            format!("--mode rpc takes no prompts or @files, but got {prompt}; send a prompt command instead");
         return fail(Exit::Usage, &text);
     }
     let events = args.rpc_events;
-    // A client may choose a model later; an address without one has to be asked what it has.
-    let check = |setup: Setup| if setup.unnamed() { setup.with_model() } else { Ok(setup) };
-    start(args, check, async move |setup, config, mut signals: Signals| {
-        let known = rpc::models::Known { catalogue: setup.catalogue, keys: setup.keys };
+    // A client may choose a model later; a server whose address was given has to be asked now.
+    let check = |setup: Setup| if setup.needs_server_model() { setup.with_model() } else { Ok(setup) };
+    start(args, rpc::PROFILE, check, async move |setup, config, mut signals: Signals| {
+        let host = rpc::host::CatalogueHost { catalogue: setup.catalogue, keys: setup.keys };
         let (input, output) = (tokio::io::stdin(), tokio::io::stdout());
         let agent = task::spawn(config);
-        rpc::run(agent, Box::new(known), events, input, output, async || signals.next().await).await
+        rpc::run(agent, Box::new(host), events, input, output, async || signals.next().await).await
     })
 }
 
-/// Refuses to start without a model, and says when pictures cannot be shown to the one there is.
-fn sees(pictures: bool) -> impl FnOnce(Setup) -> Result<Setup, Refusal> {
+/// Refuses to start without a model, and adds a notice when it cannot be shown the images.
+fn for_prompts(prompts: &[prompts::CliPrompt]) -> impl FnOnce(Setup) -> Result<Setup, Refusal> + use<> {
+    let images = prompts.iter().any(|prompt| !prompt.images.is_empty());
     move |setup| {
         let mut setup = setup.with_model()?;
-        if let Some(model) = setup.model.as_ref().filter(|model| pictures && !model.sees()) {
+        if let Some(model) = setup.model.as_ref().filter(|model| images && !model.sees()) {
             let text = format!(
-                "{} is not known to take images, so they are not sent; say `input = [\"text\", \"image\"]` \
-                 of it in models.toml if it does",
+                "not sending images: {} is not known to accept them; if it does, add `input = [\"text\", \
+                 \"image\"]` to it in models.toml",
                 model.id
             );
             setup.notices.push(text);
@@ -120,81 +103,67 @@ fn sees(pictures: bool) -> impl FnOnce(Setup) -> Result<Setup, Refusal> {
     }
 }
 
+/// Refuses to start without the key of the model.
+async fn has_key(setup: &Setup, signals: &mut Signals) -> Result<(), Refusal> {
+    let Some(model) = &setup.model else { return Ok(()) };
+    let key = async {
+        loop {
+            // Waiting for a command that prints the key must not hold up the end.
+            if let Some(exit) = signals.next().await.exit() {
+                return exit;
+            }
+        }
+    };
+    let found = tokio::select! {
+        exit = key => return Err(Refusal { exit, text: "stopped while reading the API key".to_owned() }),
+        found = setup.keys.key(model) => found,
+    };
+    match found {
+        Err(failure) if failure.kind == FailureKind::Config => Err(no_key(setup, &model.provider, failure)),
+        // Anything else is reported with the request that needs the key.
+        _ => Ok(()),
+    }
+}
+
+/// The failure, with a hint that can be followed without the screen.
+fn no_key(setup: &Setup, provider: &str, failure: Failure) -> Refusal {
+    let hint = failure.hint.filter(|hint| !hint.contains("/login")).unwrap_or_else(|| {
+        let variable = setup.catalogue.key_variable(provider);
+        let variable = variable.map(|name| format!("set {name}, or ")).unwrap_or_default();
+        format!("{variable}save one with `tau auth set {provider}`")
+    });
+    Refusal::config(format!("{}; {hint}", failure.message))
+}
+
 /// Composes an agent and hands it to a front end; how the program ends.
 fn start(
-    args: Args,
+    args: CliArgs,
+    profile: FrontEndProfile,
     check: impl FnOnce(Setup) -> Result<Setup, Refusal>,
-    front: impl AsyncFnOnce(Setup, AgentConfig, Signals) -> Exit,
+    front_end: impl AsyncFnOnce(Setup, AgentConfig, Signals) -> Exit,
 ) -> Exit {
-    let started = Setup::read(args, BadFile::Refuse).and_then(check).and_then(|setup| {
-        let (config, notices) = setup.agent(setup.session()?)?;
-        Ok((setup, config, notices))
+    let started = Setup::read(args, profile).and_then(check).and_then(|setup| {
+        let agent = setup.agent(sessions::open(&setup)?)?;
+        Ok((setup, agent))
     });
-    let (setup, config, notices) = match started {
+    let (setup, agent) = match started {
         Ok(started) => started,
-        Err(refusal) => return fail(refusal.exit, &refusal.text),
+        Err(refusal) => return refusal.fail(),
     };
+    let ComposedAgent { config, notices, .. } = agent;
     crash::install(setup.paths.state.clone());
-    for notice in setup.notices.iter().chain(&notices) {
-        fail(Exit::Ok, notice);
-    }
+    setup.notices.iter().chain(&notices).for_each(|notice| warn(notice));
     let runtime = match tokio::runtime::Builder::new_current_thread().enable_all().build() {
         Ok(runtime) => runtime,
-        Err(error) => return fail(Exit::Config, &error.to_string()),
+        Err(error) => return fail(Exit::Config, &format!("cannot start: {error}")),
     };
     let exit = runtime.block_on(async {
         match Signals::for_batch() {
-            Ok(signals) => front(setup, config, signals).await,
-            Err(error) => fail(Exit::Config, &error.to_string()),
+            Ok(signals) => front_end(setup, config, signals).await,
+            Err(error) => fail(Exit::Config, &format!("cannot watch for signals: {error}")),
         }
     });
+    // Blocking work, such as a write that nobody reads, must not hold up the end.
     runtime.shutdown_background();
     exit
-}
-
-/// Where the prompts of `json` come from.
-struct Input {
-    /// Those of the arguments; piped text is joined to the first, or is one by itself.
-    prompts: Vec<prompts::Prompt>,
-    /// What was read of lines of JSON to find out that they are some. They are worked after the
-    /// arguments.
-    first: Option<Vec<u8>>,
-}
-
-impl Input {
-    /// Piped input is lines of JSON when its first line is one that is understood, else text.
-    fn of(args: &Args, mut stdin: std::io::Stdin) -> Result<Input, String> {
-        let given = |piped| prompts::gather(&args.prompts, piped);
-        if stdin.is_terminal() {
-            return Ok(Input { prompts: given(None)?, first: None });
-        }
-        let first = first_line(&mut stdin).map_err(|error| format!("standard input: {error}"))?;
-        let trimmed = String::from_utf8_lossy(&first).trim().to_owned();
-        if json::said(&rpc::lines::Line::Record(trimmed)).is_ok() {
-            return Ok(Input { prompts: given(None)?, first: Some(first) });
-        }
-        let piped = prompts::read_piped(std::io::Read::chain(std::io::Cursor::new(first), stdin))?;
-        Ok(Input { prompts: given(Some(piped))?, first: None })
-    }
-}
-
-/// The first line that is not blank, with its end. It is read byte by byte, so that what follows
-/// it is left to who reads on.
-fn first_line(input: &mut impl std::io::Read) -> std::io::Result<Vec<u8>> {
-    let (mut line, mut byte) = (Vec::new(), [0]);
-    while line.len() < rpc::lines::LONGEST {
-        match input.read(&mut byte) {
-            Ok(0) => break,
-            Ok(_) => line.extend_from_slice(&byte),
-            Err(error) if error.kind() == std::io::ErrorKind::Interrupted => {}
-            Err(error) => return Err(error),
-        }
-        if byte == *b"\n" {
-            if !line.trim_ascii().is_empty() {
-                break;
-            }
-            line.clear();
-        }
-    }
-    Ok(line)
 }

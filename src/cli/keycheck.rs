@@ -1,6 +1,6 @@
-//! Tries a key with a real request, as small as one can be.
+//! Checks a key with a real request, as small as possible.
 //!
-//! Used by `/login` and by `tau auth check`. Nothing is kept here.
+//! Used by `/login` and by `tau auth check`. Nothing is stored here.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -15,21 +15,21 @@ use crate::agent::provider::{Failure, FailureKind, ModelRequest, StreamEvent, Tr
 use crate::agent::secrets::Secret;
 
 /// How long the provider may take.
-const PATIENCE: Duration = Duration::from_secs(15);
+const TIMEOUT: Duration = Duration::from_secs(15);
 
-/// What became of a key.
+/// The result of a check.
 #[derive(Clone, Debug, PartialEq)]
-pub enum Tried {
+pub enum KeyCheck {
     /// The provider answered, or had other reasons not to.
-    Taken,
-    /// The provider does not take the key; its words.
-    Refused(String),
-    /// It could not be found out; why.
+    Accepted,
+    /// The provider does not accept the key; its message.
+    Rejected(String),
+    /// It could not be checked; why.
     Unknown(String),
 }
 
-/// Sends a word to the model.
-pub async fn try_key(direct: &Direct, model: Arc<Model>, key: Option<Secret>) -> Tried {
+/// Sends a word to the provider's default model.
+pub async fn check_key(direct: &Direct, model: Arc<Model>, key: Option<Secret>) -> KeyCheck {
     let hello = Message::User(UserMessage { content: UserContent::Text("hello".to_owned()), timestamp: 0 });
     let request = ModelRequest {
         thinking: model.nearest(ThinkingLevel::Off),
@@ -47,23 +47,22 @@ pub async fn try_key(direct: &Direct, model: Arc<Model>, key: Option<Secret>) ->
         while let Some(event) = stream.next().await {
             match event {
                 StreamEvent::Failed(failure) => return judge(failure, key.as_ref()),
-                StreamEvent::Delta(_) | StreamEvent::Stop(_) => return Tried::Taken,
+                StreamEvent::Delta(_) | StreamEvent::Stop(_) => return KeyCheck::Accepted,
                 _ => {}
             }
         }
-        Tried::Unknown("the provider said nothing".to_owned())
+        KeyCheck::Unknown("the provider sent nothing".to_owned())
     };
-    let silent = || Tried::Unknown(format!("no answer within {} seconds", PATIENCE.as_secs()));
-    tokio::time::timeout(PATIENCE, first).await.unwrap_or_else(|_| silent())
+    let silent = || KeyCheck::Unknown(format!("no answer within {} seconds", TIMEOUT.as_secs()));
+    tokio::time::timeout(TIMEOUT, first).await.unwrap_or_else(|_| silent())
 }
 
-/// A provider looks at the key first, so whatever else it finds fault with says that the key is
-/// a good one.
-fn judge(failure: Failure, key: Option<&Secret>) -> Tried {
+/// A provider checks the key first, so any other complaint means that the key is valid.
+fn judge(failure: Failure, key: Option<&Secret>) -> KeyCheck {
     let words = key.map_or(failure.message.clone(), |key| key.redact(&failure.message));
     match failure.kind {
-        FailureKind::Auth => Tried::Refused(words),
-        FailureKind::RateLimit | FailureKind::Overflow | FailureKind::Refused => Tried::Taken,
-        _ => Tried::Unknown(words),
+        FailureKind::Auth => KeyCheck::Rejected(words),
+        FailureKind::RateLimit | FailureKind::Overflow | FailureKind::Refused => KeyCheck::Accepted,
+        _ => KeyCheck::Unknown(words),
     }
 }

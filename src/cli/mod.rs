@@ -4,8 +4,10 @@
 //! it to one front end: the screen in [`tui`], or one of those that [`headless`] starts. Each is a
 //! thin fold over the same commands and events. This module is the only one that may know all others.
 
+pub mod answer;
 pub mod args;
 pub mod auth;
+pub mod batch;
 pub mod compose;
 pub mod crash;
 pub mod environment;
@@ -18,57 +20,67 @@ pub mod local_servers;
 pub mod log;
 pub mod man_pages;
 pub mod models;
+pub mod plain;
 pub mod print;
+pub mod profile;
 pub mod progress;
+pub mod project_settings;
 pub mod prompts;
 pub mod protocol;
 pub mod reload;
 pub mod rpc;
 pub mod secret_prompt;
-mod sessions;
+pub mod sessions;
 pub mod signals;
+pub mod stderr;
+pub mod stdin_prompts;
+pub mod table;
 pub mod tui;
 
 use crate::agent::settings::Paths;
-use args::{Args, Command, Front, Terminals};
-use compose::{BadFile, Setup};
-use exit::Exit;
+use args::CliArgs;
+use args::front_end::{FrontEnd, StandardStreams};
+use args::subcommand::Subcommand;
+use compose::Setup;
+use exit::{Exit, fail, say};
 
 /// Runs the program; its exit code.
 pub fn main() -> std::process::ExitCode {
-    run().into()
+    let exit = run();
+    stderr::finish();
+    exit.into()
 }
 
 fn run() -> Exit {
     signals::survive_file_size_limit();
     let arguments: Vec<std::ffi::OsString> = std::env::args_os().collect();
-    match Command::read(&arguments) {
+    match Subcommand::read(&arguments) {
         Ok(None) => {}
-        Ok(Some(Command::Models(args))) => return crash::or_crash(models::run(&args)),
-        Ok(Some(Command::Export(args))) => return crash::or_crash(export::run(&args)),
-        Ok(Some(Command::Auth(args))) => return crash::or_crash(auth::run(args)),
-        Ok(Some(Command::Completions(args))) => return say(&man_pages::completions(args.shell)),
-        Ok(Some(Command::Man(_))) => return say(&man_pages::man()),
-        Err(error) => return args::refuse(&error),
+        Ok(Some(Subcommand::Models(args))) => return crash::or_crash(models::run(&args)),
+        Ok(Some(Subcommand::Export(args))) => return crash::or_crash(export::run(&args)),
+        Ok(Some(Subcommand::Auth(args))) => return crash::or_crash(auth::run(args)),
+        Ok(Some(Subcommand::Completions(args))) => return say(&man_pages::completions(args.shell)),
+        Ok(Some(Subcommand::Man(_))) => return say(&man_pages::man()),
+        Err(error) => return args::print_clap_error(&error),
     }
-    let args = match Args::read(arguments) {
+    let args = match CliArgs::read(arguments) {
         Ok(args) => args,
-        Err(error) => return args::refuse(&error),
+        Err(error) => return args::print_clap_error(&error),
     };
     if let Err(error) = start_log(&args) {
         return fail(Exit::Config, &error);
     }
-    crash::or_crash(match args.front(Terminals::here()) {
+    crash::or_crash(match args.front_end(StandardStreams::here()) {
         _ if args.replay.is_some() => replay(args),
-        Front::Screen => screen(args),
-        Front::Print => headless::print(args),
-        Front::Json => headless::json(args),
-        Front::Rpc => headless::rpc(args),
+        FrontEnd::Screen => screen(args),
+        FrontEnd::Print => headless::print(args),
+        FrontEnd::Json => headless::json(args),
+        FrontEnd::Rpc => headless::rpc(args),
     })
 }
 
 /// Starts the log when it is asked for.
-fn start_log(args: &Args) -> Result<(), String> {
+fn start_log(args: &CliArgs) -> Result<(), String> {
     let Some(filter) = log::wanted(std::env::var("TAU_LOG").ok().as_deref(), args.verbose) else {
         return Ok(());
     };
@@ -77,35 +89,18 @@ fn start_log(args: &Args) -> Result<(), String> {
     log::start(&paths.state, &filter).map(drop)
 }
 
-fn screen(args: Args) -> Exit {
-    match Setup::read(args, BadFile::Tell) {
+fn screen(args: CliArgs) -> Exit {
+    match Setup::read(args, tui::start::PROFILE) {
         Ok(setup) => tui::start::run(setup.or_demo()),
-        Err(refusal) => fail(refusal.exit, &refusal.text),
+        Err(refusal) => refusal.fail(),
     }
 }
 
 /// Folds a recording and prints its last frame.
-fn replay(args: Args) -> Exit {
+fn replay(args: CliArgs) -> Exit {
     let Some(path) = args.replay else { return Exit::Usage };
     match tui::recording::replay(&path) {
         Ok(model) => say(&tui::recording::frame(&model)),
-        Err(error) => fail(Exit::Usage, &error),
+        Err(error) => fail(Exit::Usage, &format!("--replay: {error}")),
     }
-}
-
-/// Writes text to standard output; a reader that has gone is no failure.
-fn say(text: &str) -> Exit {
-    use std::io::Write;
-    let _ = std::io::stdout().write_all(text.as_bytes());
-    Exit::Ok
-}
-
-/// Says on standard error why the program ends, and passes on how.
-pub fn fail(exit: Exit, reason: &str) -> Exit {
-    use std::io::Write;
-    for line in reason.lines() {
-        // Nobody is left to be told when standard error is closed.
-        let _ = writeln!(std::io::stderr(), "tau: {}", tui::terminal::plain(line));
-    }
-    exit
 }

@@ -2,31 +2,45 @@
 //!
 //! A fold over the agent's events. Standard output gets the text of each prompt's final answer
 //! and nothing else; standard error gets what went wrong and, on a terminal, progress. It ends
-//! by itself when the prompts are worked off, a limit is reached or a signal comes; how, is in
-//! [`Exit`]. Where the agent comes from is not known here.
+//! when the prompts are done, a limit is reached or a signal comes; [`Exit`] says how. Where the
+//! agent comes from is not known here.
 
-use std::io::{ErrorKind, IsTerminal, Write};
-use std::path::{Path, PathBuf};
-use std::sync::Arc;
+use std::io::{ErrorKind, IsTerminal};
+use std::path::PathBuf;
 use std::time::Duration;
 
-use tokio::time::Instant;
+use tokio::io::{AsyncWrite, AsyncWriteExt};
 
+use super::answer::{self, AnswerText};
+use super::batch::{BatchDriver, BatchEvent, Stop};
+use super::environment::OnBadConfig;
 use super::exit::Exit;
-use super::progress::{BEAT, Progress};
-use super::prompts::Prompt;
+use super::plain;
+use super::profile::FrontEndProfile;
+use super::progress::{BEAT, ProgressLine};
+use super::prompts::CliPrompt;
 use super::signals::Caught;
+use super::stderr::Stderr;
+use crate::agent::protocol::run::{OnRepeat, RetryMode, RunEnd, SteerMode};
+
 use crate::agent::engine::task::AgentHandle;
 use crate::agent::protocol::command::{AgentCommand, QuestionAnswer, Queue};
 use crate::agent::protocol::event::{AgentEvent, NoticeLevel, Question};
-use crate::agent::protocol::message::{AssistantMessage, Message, StopReason};
-use crate::agent::protocol::run::RunEnd;
+use crate::agent::protocol::message::{Message, StopReason};
+
+/// How agents of this front end are composed.
+pub const PROFILE: FrontEndProfile = FrontEndProfile {
+    on_bad_config: OnBadConfig::Refuse,
+    retry: RetryMode::Headless,
+    steer: SteerMode::SkipRemaining,
+    on_repeat: OnRepeat::Stop,
+};
 
 /// What to print, and how far to go.
 #[derive(Clone, Debug, Default)]
 pub struct PrintOptions {
-    /// Sent one after the other.
-    pub prompts: Vec<Prompt>,
+    /// Sent one after another.
+    pub prompts: Vec<CliPrompt>,
     /// Gets the text of the last answer too.
     pub output: Option<PathBuf>,
     /// Time for everything, at most.
@@ -34,82 +48,67 @@ pub struct PrintOptions {
 }
 
 /// Where text goes.
-pub struct Streams {
-    pub out: Box<dyn Write + Send>,
+pub struct PrintStreams {
+    pub out: Box<dyn AsyncWrite + Unpin + Send>,
     /// Whether `out` is a terminal, to which no control character is sent.
     pub out_is_terminal: bool,
-    pub progress: Progress,
+    pub progress: ProgressLine,
 }
 
-impl Streams {
+impl PrintStreams {
     /// Standard output and standard error.
     pub fn standard() -> Self {
-        let (out, err) = (std::io::stdout(), std::io::stderr());
-        let lively = err.is_terminal();
-        Streams {
-            out_is_terminal: out.is_terminal(),
-            out: Box::new(out),
-            progress: Progress::new(Box::new(err), lively),
+        PrintStreams {
+            out_is_terminal: std::io::stdout().is_terminal(),
+            out: Box::new(tokio::io::stdout()),
+            progress: ProgressLine::new(Box::new(Stderr), std::io::stderr().is_terminal()),
         }
     }
 }
 
-/// An aborted run has this long to write its session and end its children.
-const GRACE: Duration = Duration::from_millis(900);
-
-/// Works off the prompts; how the program ends. `signals` gives the next signal each time it is
-/// called; the first one aborts in order, the second ends at once.
+/// Runs the prompts; how the program ends. `signals` gives the next signal each time it is called;
+/// the first one aborts in order, the second ends at once.
 pub async fn run(
-    handle: AgentHandle,
+    agent: AgentHandle,
     options: PrintOptions,
-    streams: Streams,
+    streams: PrintStreams,
     signals: impl AsyncFnMut() -> Caught,
 ) -> Exit {
-    let mut session = Print {
-        handle,
-        signals,
+    let mut session = PrintRun {
+        driver: BatchDriver::new(agent, options.timeout, signals),
         streams,
-        deadline: options.timeout.map(|timeout| Instant::now() + timeout),
-        stopping: None,
         ended: None,
-        answer: None,
+        answer: AnswerText::default(),
+        outcome: None,
         refused: false,
         failed: false,
     };
     let exit = session.work(&options).await;
-    session.shut_down(exit).await
+    let exit = session.driver.stops.stopping().unwrap_or(exit);
+    if session.driver.stops.timed_out() {
+        session.say("stopped: the time limit was reached (--timeout)");
+    }
+    session.driver.shut_down(exit).await
 }
 
-struct Print<S> {
-    handle: AgentHandle,
-    signals: S,
-    streams: Streams,
-    deadline: Option<Instant>,
-    /// Why the run is being aborted, and when waiting for it ends.
-    stopping: Option<(Exit, Instant)>,
-    /// A limit or the guard of the agent ended the run.
+struct PrintRun<S> {
+    driver: BatchDriver<S>,
+    streams: PrintStreams,
+    /// A limit or the loop guard of the agent ended the run.
     ended: Option<Exit>,
-    answer: Option<Arc<Message>>,
+    answer: AnswerText,
+    /// How the last answer ended, and its error.
+    outcome: Option<(StopReason, Option<String>)>,
     /// A tool asked and nobody could answer.
     refused: bool,
-    /// The agent said that something failed.
+    /// The agent reported an error.
     failed: bool,
 }
 
-/// What woke the front end.
-#[allow(clippy::large_enum_variant, reason = "one value lives at a time, and events are the common case")]
-enum Woken {
-    Event(Option<AgentEvent>),
-    Signal(Caught),
-    TimeUp,
-    GraceOver,
-    Beat,
-}
-
-impl<S: AsyncFnMut() -> Caught> Print<S> {
+impl<S: AsyncFnMut() -> Caught> PrintRun<S> {
     async fn work(&mut self, options: &PrintOptions) -> Exit {
         if options.prompts.is_empty() {
-            self.say("nothing to do: give a prompt as an argument or on standard input");
+            self.say("no prompt: pass one as an argument or pipe it in");
             return Exit::Usage;
         }
         let mut last = None;
@@ -119,80 +118,77 @@ impl<S: AsyncFnMut() -> Caught> Print<S> {
                 Err(exit) => return exit,
             }
         }
-        if let (Some(path), Some(text)) = (&options.output, &last)
-            && let Err(error) = write_answer(path, text)
-        {
-            self.say(&error);
-            return Exit::Model;
+        if let (Some(path), Some(text)) = (&options.output, last) {
+            match self.driver.within(answer::write(path.clone(), text)).await {
+                Some(Ok(())) => {}
+                Some(Err(error)) => {
+                    self.say(&error);
+                    return Exit::Model;
+                }
+                None => return self.stopped(),
+            }
         }
         if self.refused { Exit::Refused } else { Exit::Ok }
     }
 
-    /// One prompt: the text of its final answer, which has been printed.
-    async fn prompt(&mut self, prompt: &Prompt) -> Result<Option<String>, Exit> {
-        (self.ended, self.answer, self.failed) = (None, None, false);
-        let images = prompt.images.clone();
-        let command = AgentCommand::Prompt { text: prompt.text.clone(), images, streaming: Queue::Steer };
-        self.handle.commands.send(command).await.map_err(|_| Exit::Crash)?;
-        self.settle().await?;
-        if let Some((exit, _)) = self.stopping {
-            return Err(exit);
-        }
-        if let Some(exit) = self.ended {
-            return Err(exit);
-        }
-        self.judge()
+    /// How the program ends after it was stopped.
+    fn stopped(&self) -> Exit {
+        self.driver.stops.stopping().unwrap_or(Exit::Aborted)
     }
 
-    /// Follows the events until nothing more comes by itself.
+    /// One prompt: the text of its final answer, which has been printed.
+    async fn prompt(&mut self, prompt: &CliPrompt) -> Result<Option<String>, Exit> {
+        (self.ended, self.outcome, self.failed) = (None, None, false);
+        self.answer = AnswerText::default();
+        let images = prompt.images.clone();
+        let command = AgentCommand::Prompt { text: prompt.text.clone(), images, streaming: Queue::Steer };
+        self.driver.agent.commands.send(command).await.map_err(|_| Exit::Crash)?;
+        self.settle().await?;
+        if let Some(exit) = self.driver.stops.stopping().or(self.ended) {
+            return Err(exit);
+        }
+        let text = self.judge().await?;
+        self.driver.stops.stopping().map_or(Ok(text), Err)
+    }
+
+    /// Follows the events until the agent does nothing more by itself.
     async fn settle(&mut self) -> Result<(), Exit> {
         loop {
-            match self.woken().await {
-                Woken::Event(Some(AgentEvent::AgentSettled { .. })) => {
+            let beat = self.streams.progress.moves();
+            let event = tokio::select! {
+                biased;
+                event = self.driver.next() => event,
+                () = tokio::time::sleep(BEAT), if beat => {
+                    self.streams.progress.beat();
+                    continue;
+                }
+            };
+            match event {
+                BatchEvent::Agent(Some(AgentEvent::AgentSettled { .. })) => {
                     self.streams.progress.show(&AgentEvent::AgentSettled { aborted: false });
                     return Ok(());
                 }
-                Woken::Event(Some(event)) => self.fold(event),
-                Woken::Event(None) => {
-                    self.say("the agent ended unexpectedly; the session is kept (tau --continue)");
+                BatchEvent::Agent(Some(event)) => self.fold(event),
+                BatchEvent::Agent(None) => {
+                    self.say(
+                        "the agent ended unexpectedly; the session is saved: continue it with tau --continue",
+                    );
                     return Err(Exit::Crash);
                 }
-                Woken::Signal(caught) => {
-                    let Some(exit) = caught.exit() else { continue };
-                    if self.stopping.is_some() {
-                        return Err(exit);
-                    }
-                    self.stop(exit);
-                }
-                Woken::TimeUp => {
-                    self.say("stopped: the time is up (--timeout)");
-                    self.stop(Exit::Limit);
-                }
-                Woken::GraceOver => return Ok(()),
-                Woken::Beat => self.streams.progress.beat(),
+                BatchEvent::Stop(Stop::Begin) => self.driver.abort(),
+                BatchEvent::Stop(Stop::Now) => return Err(self.stopped()),
             }
-        }
-    }
-
-    async fn woken(&mut self) -> Woken {
-        let stopping = self.stopping.map(|(_, end)| end);
-        let deadline = self.deadline.filter(|_| stopping.is_none());
-        let beat = self.streams.progress.moves();
-        tokio::select! {
-            biased;
-            caught = (self.signals)() => Woken::Signal(caught),
-            () = sleep_until(stopping) => Woken::GraceOver,
-            () = sleep_until(deadline) => Woken::TimeUp,
-            event = self.handle.events.recv() => Woken::Event(event),
-            () = tokio::time::sleep(BEAT), if beat => Woken::Beat,
         }
     }
 
     fn fold(&mut self, event: AgentEvent) {
         self.streams.progress.show(&event);
         match event {
-            AgentEvent::MessageEnd { message } if matches!(*message, Message::Assistant(_)) => {
-                self.answer = Some(message);
+            AgentEvent::MessageEnd { message } => {
+                self.answer.add(&message);
+                if let Message::Assistant(answer) = message.as_ref() {
+                    self.outcome = Some((answer.stop_reason, answer.error_message.clone()));
+                }
             }
             AgentEvent::RunStopped { reason: RunEnd::Repeats } => self.ended = Some(Exit::Stuck),
             AgentEvent::RunStopped { .. } => self.ended = Some(Exit::Limit),
@@ -210,110 +206,62 @@ impl<S: AsyncFnMut() -> Caught> Print<S> {
     fn decline(&mut self, id: String, question: &Question) {
         self.refused = true;
         let (Question::Select { title, .. } | Question::Confirm { title, .. }) = question;
-        self.say(&format!("refused, since nobody can be asked: {title}"));
+        self.say(&format!("refused: nobody is here to answer: {title}"));
         let answer = AgentCommand::Answer { id, answer: QuestionAnswer::Cancelled };
-        let _ = self.handle.commands.try_send(answer);
-    }
-
-    fn stop(&mut self, exit: Exit) {
-        self.stopping = Some((exit, Instant::now() + GRACE));
-        let _ = self.handle.commands.try_send(AgentCommand::Abort);
+        // An agent that takes no commands any more asks nothing either.
+        let _ = self.driver.agent.commands.try_send(answer);
     }
 
     /// What the final answer means; its text is printed.
-    fn judge(&mut self) -> Result<Option<String>, Exit> {
-        let Some(Message::Assistant(answer)) = self.answer.take().map(Arc::unwrap_or_clone) else {
+    async fn judge(&mut self) -> Result<Option<String>, Exit> {
+        let Some((stop_reason, error)) = self.outcome.take() else {
             if !self.failed {
                 self.say("the model gave no answer");
             }
             return Err(Exit::Model);
         };
-        match answer.stop_reason {
+        match stop_reason {
             StopReason::Error => {
-                self.say(&format!(
-                    "error: {}",
-                    answer.error_message.as_deref().unwrap_or("the model failed")
-                ));
+                self.say(error.as_deref().unwrap_or("the model failed"));
                 Err(Exit::Model)
             }
             StopReason::Aborted => Err(Exit::Aborted),
             StopReason::Length => {
-                self.print(&answer)?;
-                self.say("the answer is not whole: the model's output limit was reached");
+                self.print().await?;
+                self.say("the answer is incomplete: the model reached its output limit");
                 Err(Exit::Limit)
             }
-            StopReason::Stop | StopReason::ToolUse | StopReason::Other => self.print(&answer).map(Some),
+            StopReason::Stop | StopReason::ToolUse | StopReason::Other => self.print().await.map(Some),
         }
     }
 
-    /// Prints the text of an answer. A reader that has left is told nothing more.
-    fn print(&mut self, answer: &AssistantMessage) -> Result<String, Exit> {
-        let text = answer.text();
+    /// Prints the text of the answer. A reader that has left is no failure.
+    async fn print(&mut self) -> Result<String, Exit> {
+        let text = self.answer.text().unwrap_or_default().to_owned();
         if text.is_empty() {
             self.say("the model's answer has no text");
             return Ok(text);
         }
-        let shown = if self.streams.out_is_terminal { harmless(&text) } else { text.clone() };
+        let shown = if self.streams.out_is_terminal { plain::text(&text) } else { text.clone() };
         let out = &mut self.streams.out;
-        match out.write_all(line_ended(&shown).as_bytes()).and_then(|()| out.flush()) {
-            Ok(()) => Ok(text),
-            Err(error) if error.kind() == ErrorKind::BrokenPipe => Err(Exit::Ok),
-            Err(error) => {
-                self.say(&format!("the answer cannot be written: {error}"));
+        let write = async {
+            out.write_all(answer::line_ended(&shown).as_bytes()).await?;
+            out.flush().await
+        };
+        match self.driver.within(write).await {
+            Some(Ok(())) => Ok(text),
+            Some(Err(error)) if error.kind() == ErrorKind::BrokenPipe => Err(Exit::Ok),
+            Some(Err(error)) => {
+                self.say(&format!("cannot write the answer to standard output: {error}"));
                 Err(Exit::Model)
             }
+            None => Err(self.stopped()),
         }
-    }
-
-    /// Ends the agent: its session file is complete and its children are gone, or the grace is
-    /// over, or another signal came.
-    async fn shut_down(mut self, exit: Exit) -> Exit {
-        let _ = self.handle.commands.try_send(AgentCommand::Shutdown);
-        let patience = if exit == Exit::Ok { 5 * GRACE } else { GRACE };
-        let AgentHandle { mut events, mut task, .. } = self.handle;
-        let ended = async {
-            while events.recv().await.is_some() {}
-            (&mut task).await
-        };
-        let panicked = tokio::select! {
-            _ = (self.signals)() => false,
-            ended = tokio::time::timeout(patience, ended) => matches!(ended, Ok(Err(error)) if error.is_panic()),
-        };
-        task.abort();
-        if panicked { Exit::Crash } else { exit }
     }
 
     fn say(&mut self, text: &str) {
         self.streams.progress.say(&format!("tau: {text}"));
     }
-}
-
-async fn sleep_until(instant: Option<Instant>) {
-    match instant {
-        Some(instant) => tokio::time::sleep_until(instant).await,
-        None => std::future::pending().await,
-    }
-}
-
-/// Writes an answer to the file that `--output` names.
-///
-/// # Errors
-/// A sentence that names the file.
-pub fn write_answer(path: &Path, text: &str) -> Result<(), String> {
-    std::fs::write(path, line_ended(text)).map_err(|error| format!("{}: {error}", path.display()))
-}
-
-fn line_ended(text: &str) -> String {
-    if text.ends_with('\n') { text.to_owned() } else { format!("{text}\n") }
-}
-
-/// `text` without anything that a terminal would obey; lines and tabs stay.
-fn harmless(text: &str) -> String {
-    let lines = text.split('\n').map(|line| {
-        let cells: Vec<String> = line.split('\t').map(super::tui::terminal::plain).collect();
-        cells.join("\t")
-    });
-    lines.collect::<Vec<_>>().join("\n")
 }
 
 #[cfg(test)]

@@ -1,4 +1,4 @@
-//! What a person sees on standard error while a front end without a screen works.
+//! What a user sees on standard error while a front end without a screen works.
 //!
 //! One moving line that is wiped before anything else is written, and a line for each call and
 //! retry. It exists only when standard error is a terminal; messages that matter are written
@@ -9,7 +9,7 @@ use std::time::Duration;
 
 use tokio::time::Instant;
 
-use super::tui::terminal::plain;
+use super::plain::line as plain;
 use crate::agent::protocol::event::AgentEvent;
 
 /// How often the moving line moves.
@@ -19,8 +19,8 @@ const FRAMES: [char; 8] = ['⠋', '⠙', '⠹', '⠸', '⠼', '⠴', '⠦', '⠧
 /// Longest line, in characters, so that the moving line never wraps.
 const WIDTH: usize = 76;
 
-/// Progress on standard error.
-pub struct Progress {
+/// ProgressLine on standard error.
+pub struct ProgressLine {
     err: Box<dyn Write + Send>,
     lively: bool,
     doing: Option<(String, Instant)>,
@@ -28,10 +28,10 @@ pub struct Progress {
     shown: bool,
 }
 
-impl Progress {
-    /// Progress on `err`; `lively` when that is a terminal.
+impl ProgressLine {
+    /// ProgressLine on `err`; `lively` when that is a terminal.
     pub fn new(err: Box<dyn Write + Send>, lively: bool) -> Self {
-        Progress { err, lively, doing: None, frame: 0, shown: false }
+        ProgressLine { err, lively, doing: None, frame: 0, shown: false }
     }
 
     /// Whether the moving line is to be moved.
@@ -42,38 +42,37 @@ impl Progress {
     /// Says something that matters, terminal or not.
     pub fn say(&mut self, text: &str) {
         self.wipe();
-        for line in text.lines() {
-            // Nobody is left to be told when standard error is closed.
-            let _ = writeln!(self.err, "{}", plain(line));
-        }
+        let lines: String = text.lines().map(|line| plain(line) + "\n").collect();
+        // Nobody is left to read it when standard error is closed.
+        let _ = self.err.write_all(lines.as_bytes());
     }
 
     /// Shows what an event means.
     pub fn show(&mut self, event: &AgentEvent) {
         match event {
             AgentEvent::TurnStart => self.begin("waiting for the model"),
-            AgentEvent::MessageUpdate { .. } => self.become_quietly("the model is answering"),
+            AgentEvent::MessageUpdate { .. } => self.begin_if_new("the model is answering"),
             AgentEvent::ToolExecutionStart { tool_name, args, .. } => {
                 let call = cut(&format!("{tool_name} {args}"));
-                self.remark(&format!("• {call}"));
+                self.note(&format!("• {call}"));
                 self.begin(&format!("running {tool_name}"));
             }
             AgentEvent::ToolExecutionEnd { tool_name, is_error: true, .. } => {
-                self.remark(&format!("  {tool_name} failed; the model is told"));
+                self.note(&format!("  {tool_name} failed; the model sees the error"));
             }
             AgentEvent::AutoRetryStart { attempt, max_attempts, delay_ms, error_message } => {
                 let wait = delay_ms.div_ceil(1000);
                 let why = cut(error_message);
-                self.remark(&format!("• {why}; trying again in {wait} s, {attempt} of {max_attempts}"));
-                self.begin("waiting to try again");
+                self.note(&format!("• {why}; retrying in {wait}s ({attempt} of {max_attempts})"));
+                self.begin("waiting to retry");
             }
             AgentEvent::Stalled { idle_ms, limit_ms } => {
                 let (silence, left) = (idle_ms / 1000, limit_ms.saturating_sub(*idle_ms).div_ceil(1000));
-                let text = format!("nothing came for {silence} s, giving up in {left} s;");
+                let text = format!("no data for {silence}s · timing out in {left}s ·");
                 let since = self.doing.take().map_or_else(Instant::now, |(_, since)| since);
                 self.doing = Some((text, since));
             }
-            AgentEvent::CompactionStart { .. } => self.begin("summarising the conversation"),
+            AgentEvent::CompactionStart { .. } => self.begin("compacting the conversation"),
             AgentEvent::AgentSettled { .. } | AgentEvent::Stopped => {
                 self.doing = None;
                 self.wipe();
@@ -103,20 +102,20 @@ impl Progress {
         self.doing = Some((plain(doing), Instant::now()));
     }
 
-    fn become_quietly(&mut self, doing: &str) {
+    fn begin_if_new(&mut self, doing: &str) {
         if self.doing.as_ref().is_none_or(|(now, _)| now != doing) {
             self.begin(doing);
         }
     }
 
-    fn remark(&mut self, text: &str) {
+    fn note(&mut self, text: &str) {
         if self.lively {
             self.say(text);
         }
     }
 }
 
-impl Drop for Progress {
+impl Drop for ProgressLine {
     fn drop(&mut self) {
         self.wipe();
     }

@@ -1,7 +1,7 @@
 //! Prompts as the command line gives them: arguments, `@file` arguments, piped input.
 //!
-//! What `@` names goes before the first prompt: text between fences, pictures as blocks. Only
-//! regular files are read, and none that is too large to send; a mistake here is told before
+//! What `@` names goes before the first prompt: text between fences, images as blocks. Only
+//! regular files are read, and none that is too large to send; mistakes are reported before
 //! anything reaches a model.
 
 use std::fs::OpenOptions;
@@ -15,7 +15,7 @@ use crate::agent::protocol::message::Block;
 
 /// A prompt, ready for `AgentCommand::Prompt`.
 #[derive(Clone, Debug, Default, PartialEq)]
-pub struct Prompt {
+pub struct CliPrompt {
     pub text: String,
     /// `Block::Image`s.
     pub images: Vec<Block>,
@@ -23,16 +23,16 @@ pub struct Prompt {
 
 /// Largest text that is put into a prompt, in bytes.
 const TEXT_BYTES: u64 = 1 << 20;
-/// Largest picture that providers take, in bytes.
+/// Largest image that providers accept, in bytes.
 const IMAGE_BYTES: u64 = 5 << 20;
 
 /// The prompts of a command line. Piped input comes first, then files, then the first argument,
 /// with an empty line between. Paths are relative to the working directory.
 ///
 /// # Errors
-/// A sentence that names the file and says what is wrong with it.
-pub fn gather(arguments: &[String], piped: Option<String>) -> Result<Vec<Prompt>, String> {
-    let mut first = Prompt::default();
+/// A message that names the file and says what is wrong with it.
+pub fn gather(arguments: &[String], piped: Option<String>) -> Result<Vec<CliPrompt>, String> {
+    let mut first = CliPrompt::default();
     let mut parts: Vec<String> = piped.filter(|text| !text.trim().is_empty()).into_iter().collect();
     let mut texts = Vec::new();
     for argument in arguments {
@@ -47,7 +47,7 @@ pub fn gather(arguments: &[String], piped: Option<String>) -> Result<Vec<Prompt>
     let mut texts = texts.into_iter();
     parts.extend(texts.next());
     first.text = parts.join("\n\n");
-    let rest = texts.map(|text| Prompt { text, images: Vec::new() });
+    let rest = texts.map(|text| CliPrompt { text, images: Vec::new() });
     let given = !first.text.is_empty() || !first.images.is_empty();
     Ok(given.then_some(first).into_iter().chain(rest).collect())
 }
@@ -55,13 +55,14 @@ pub fn gather(arguments: &[String], piped: Option<String>) -> Result<Vec<Prompt>
 /// Reads all of standard input, for [`gather`].
 ///
 /// # Errors
-/// A sentence: it cannot be read, or is too large.
+/// A message: it cannot be read, or is too large.
 pub fn read_piped(input: impl Read) -> Result<String, String> {
     let mut bytes = Vec::new();
     let read = input.take(TEXT_BYTES + 1).read_to_end(&mut bytes);
-    read.map_err(|error| format!("standard input cannot be read: {error}"))?;
+    read.map_err(|error| format!("cannot read standard input: {error}"))?;
     if bytes.len() as u64 > TEXT_BYTES {
-        return Err("standard input is larger than 1 MB (save it to a file and name the file)".to_owned());
+        return Err("standard input is larger than 1 MB; save it to a file and name the file in the prompt"
+            .to_owned());
     }
     Ok(String::from_utf8_lossy(&bytes).into_owned())
 }
@@ -69,7 +70,7 @@ pub fn read_piped(input: impl Read) -> Result<String, String> {
 /// The value of an argument that may name a file: `@path` is its text, anything else is itself.
 ///
 /// # Errors
-/// A sentence that names the file.
+/// A message that names the file.
 pub fn text_or_file(value: &str) -> Result<String, String> {
     match value.strip_prefix('@') {
         Some(path) => text_of(path, read(Path::new(path), TEXT_BYTES)?),
@@ -85,7 +86,7 @@ enum Attached {
 fn attach(path: &Path) -> Result<Attached, String> {
     let shown = path.display().to_string();
     let bytes = read(path, IMAGE_BYTES)?;
-    if let Some(mime_type) = picture(&bytes) {
+    if let Some(mime_type) = image_type(&bytes) {
         let data = base64::engine::general_purpose::STANDARD.encode(&bytes);
         return Ok(Attached::Image(Block::Image { data, mime_type: mime_type.to_owned() }));
     }
@@ -98,15 +99,17 @@ fn attach(path: &Path) -> Result<Attached, String> {
 fn text_of(shown: &str, bytes: Vec<u8>) -> Result<String, String> {
     if bytes.len() as u64 > TEXT_BYTES {
         return Err(format!(
-            "{shown}: larger than 1 MB (ask for it by name, and the model reads what it needs)"
+            "cannot attach {shown}: it is larger than 1 MB; name it in the prompt, and the model reads what it needs"
         ));
     }
     let text = String::from_utf8(bytes).ok().filter(|text| !text.contains('\0'));
-    text.ok_or_else(|| format!("{shown}: neither text in UTF-8 nor a PNG, JPEG, GIF or WebP picture"))
+    text.ok_or_else(|| {
+        format!("cannot attach {shown}: it is neither UTF-8 text nor a PNG, JPEG, GIF or WebP image")
+    })
 }
 
-/// The mime type of a picture that models take.
-fn picture(bytes: &[u8]) -> Option<&'static str> {
+/// The MIME type of an image that models accept.
+fn image_type(bytes: &[u8]) -> Option<&'static str> {
     match image::guess_format(bytes).ok()? {
         image::ImageFormat::Png => Some("image/png"),
         image::ImageFormat::Jpeg => Some("image/jpeg"),
@@ -125,7 +128,7 @@ fn fence(text: &str) -> String {
 /// Reads a regular file of at most `limit` bytes. Opening without waiting keeps a pipe or a
 /// device from stopping the program.
 fn read(path: &Path, limit: u64) -> Result<Vec<u8>, String> {
-    let failed = |error: std::io::Error| format!("{}: {error}", path.display());
+    let failed = |error: std::io::Error| format!("cannot attach {}: {error}", path.display());
     let flags = rustix::fs::OFlags::NONBLOCK | rustix::fs::OFlags::NOCTTY;
     let flags = i32::try_from(flags.bits()).unwrap_or_default();
     let file = OpenOptions::new().read(true).custom_flags(flags).open(path).map_err(failed)?;
@@ -185,7 +188,7 @@ mod tests {
         let images = vec![Block::Image { data, mime_type: "image/png".into() }];
         assert_eq!(
             prompts,
-            [Prompt { text: "what".into(), images }, Prompt { text: "then".into(), images: vec![] }]
+            [CliPrompt { text: "what".into(), images }, CliPrompt { text: "then".into(), images: vec![] }]
         );
     }
 

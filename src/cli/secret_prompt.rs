@@ -1,4 +1,4 @@
-//! Reads a line that nobody should see: on a terminal without echo, else from a pipe.
+//! Reads a line that nobody should see: from a terminal without echo, or from a pipe.
 
 use std::io::{self, IsTerminal, Read, Write};
 
@@ -9,11 +9,11 @@ use crate::agent::secrets::Secret;
 /// Longest line that is read, in bytes.
 const MAX_BYTES: u64 = 64 * 1024;
 
-/// The first line of standard input; none when the person changed their mind. `question` is asked
-/// on a terminal only.
+/// The first line of standard input; `None` when the user cancelled. `question` is asked on a
+/// terminal only.
 ///
 /// # Errors
-/// Those of the terminal, and when the line is no text.
+/// Those of the terminal, and when the line is not text.
 pub fn read(question: &str) -> io::Result<Option<Secret>> {
     let stdin = io::stdin();
     if !stdin.is_terminal() {
@@ -31,8 +31,8 @@ pub fn read(question: &str) -> io::Result<Option<Secret>> {
     line
 }
 
-/// A terminal that shows nothing and hands over each byte, until this is dropped. Keys that
-/// would end the program are read as bytes too, so it is never left like that by them.
+/// A terminal that shows nothing and delivers each byte at once, until this is dropped. Keys that
+/// would end the program are read as bytes too, so they never leave the terminal like this.
 struct Quiet(Termios);
 
 impl Quiet {
@@ -47,7 +47,7 @@ impl Quiet {
 
 impl Drop for Quiet {
     fn drop(&mut self) {
-        // Nothing is left to be done when the terminal has gone.
+        // Nothing is left to do when the terminal is gone.
         let _ = tcsetattr(io::stdin(), OptionalActions::Now, &self.0);
     }
 }
@@ -69,11 +69,11 @@ fn line(input: &mut impl Read) -> io::Result<Option<Secret>> {
             [other] => typed.push(other),
         }
         if typed.len() as u64 > MAX_BYTES {
-            return Err(io::Error::new(io::ErrorKind::InvalidData, "it is too long for a key"));
+            return Err(io::Error::new(io::ErrorKind::InvalidData, "the line is too long for a key"));
         }
     }
-    let text =
-        String::from_utf8(typed).map_err(|_| io::Error::new(io::ErrorKind::InvalidData, "it is no text"));
+    let text = String::from_utf8(typed)
+        .map_err(|_| io::Error::new(io::ErrorKind::InvalidData, "the line is not UTF-8 text"));
     text.map(|text| Some(Secret::new(text)))
 }
 

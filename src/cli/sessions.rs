@@ -1,19 +1,19 @@
 //! Which session the arguments ask for, and how it is opened.
 //!
-//! Without a person to ask, a session that is in use or whose directory is gone is refused with
-//! what to do about it. On the screen it is offered instead; see the agent's `offer`.
+//! With nobody to ask, a session that is in use, or whose directory is gone, is refused with what
+//! to do about it. On the screen it is offered instead; see the agent's `open_session`.
 
 use std::path::{Path, PathBuf};
 
-use super::compose::{Refusal, Setup};
-use super::exit::Exit;
+use super::compose::Setup;
+use super::exit::Refusal;
 use crate::agent::session::lock::Life;
 use crate::agent::session::tail::TAIL;
 use crate::agent::session::{Access, Session, SessionError, list};
 
 /// What the arguments ask for.
 enum Wanted {
-    /// A new session; its id where one is asked for.
+    /// A new session, with this id if one is asked for.
     New(Option<String>),
     /// This file.
     Open(PathBuf),
@@ -21,8 +21,12 @@ enum Wanted {
     Copy(PathBuf),
 }
 
-/// The session for a front end that can ask nobody.
-pub(super) fn open(setup: &Setup) -> Result<Session, Refusal> {
+/// The session that the arguments ask for, an earlier one or a new one, for a front end that can
+/// ask nobody.
+///
+/// # Errors
+/// When there is no such session, when it cannot be opened as it is, or its directory is gone.
+pub fn open(setup: &Setup) -> Result<Session, Refusal> {
     let session = match wanted(setup)? {
         Wanted::Open(path) => open_file(setup, &path)?,
         other => begin(setup, other)?,
@@ -30,8 +34,12 @@ pub(super) fn open(setup: &Setup) -> Result<Session, Refusal> {
     named(setup, session)
 }
 
-/// The session for the screen, and the file to be offered once there is one.
-pub(super) fn open_or_offer(setup: &Setup) -> Result<(Session, Option<PathBuf>), Refusal> {
+/// As [`open`], for the screen: where the session cannot be opened as it is, a new one, and the
+/// file to be offered.
+///
+/// # Errors
+/// When there is no such session.
+pub fn open_or_offer(setup: &Setup) -> Result<(Session, Option<PathBuf>), Refusal> {
     let path = match wanted(setup)? {
         Wanted::Open(path) => path,
         other => return Ok((named(setup, begin(setup, other)?)?, None)),
@@ -80,11 +88,11 @@ fn open_file(setup: &Setup, path: &Path) -> Result<Session, Refusal> {
     };
     let session = session.map_err(|error| match &error {
         SessionError::Locked { owner, .. } if owner.life() == Life::Ended => Refusal::config(format!(
-            "{error}; --take-over writes to it all the same, --fork {} goes on in a copy",
+            "{error}; --take-over uses it anyway, --fork {} continues in a copy",
             path.display()
         )),
         SessionError::Locked { .. } => {
-            Refusal::config(format!("{error}; --fork {} goes on in a copy", path.display()))
+            Refusal::config(format!("{error}; --fork {} continues in a copy", path.display()))
         }
         _ => Refusal::config(error),
     })?;
@@ -92,12 +100,11 @@ fn open_file(setup: &Setup, path: &Path) -> Result<Session, Refusal> {
     if cwd.is_dir() {
         return Ok(session);
     }
-    let text = format!(
-        "the directory of this session, {}, is gone; --fork {} goes on here, in a copy",
+    Err(Refusal::config(format!(
+        "cannot continue this session: its directory {} is gone; --fork {} continues here, in a copy",
         cwd.display(),
         path.display()
-    );
-    Err(Refusal { exit: Exit::Config, text })
+    )))
 }
 
 fn named(setup: &Setup, mut session: Session) -> Result<Session, Refusal> {
@@ -108,16 +115,19 @@ fn named(setup: &Setup, mut session: Session) -> Result<Session, Refusal> {
 }
 
 /// The file of the session that `wanted` names: a path, an id, or the beginning of one.
-pub(super) fn file_of(root: &Path, wanted: &str) -> Result<PathBuf, Refusal> {
+///
+/// # Errors
+/// When there is no such session, or more than one.
+pub fn file_of(root: &Path, wanted: &str) -> Result<PathBuf, Refusal> {
     let path = Path::new(wanted);
     if wanted.contains('/') || wanted.ends_with(".jsonl") {
         return Ok(path.to_owned());
     }
     match list::with_id(root, wanted).as_slice() {
         [only] => Ok(only.clone()),
-        [] => Err(Refusal::config(format!("there is no session {wanted}; `tau --resume` lists them"))),
+        [] => Err(Refusal::config(format!("no session \"{wanted}\"; see `tau --resume`"))),
         several => Err(Refusal::config(format!(
-            "{} sessions begin with {wanted}; give more of the id",
+            "{} sessions begin with \"{wanted}\"; give more of the id",
             several.len()
         ))),
     }

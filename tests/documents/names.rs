@@ -10,9 +10,9 @@ use serde_json::{Value, json};
 use tau::agent::settings::Settings;
 use tau::agent::settings::trust::ProjectSettings;
 use tau::app::slash;
-use tau::cli::args::Args;
-use tau::cli::export::ExportArgs;
-use tau::cli::models::ModelsArgs;
+use tau::cli::args::CliArgs;
+use tau::cli::args::export::ExportArgs;
+use tau::cli::args::models::ModelsArgs;
 use tokio::io::AsyncWriteExt;
 
 use super::{document, documents, report, rows};
@@ -59,7 +59,7 @@ fn the_table_of_settings_is_true() {
     let document = document("docs/configuration.md");
     let blocks = document.fenced();
     let example = blocks.iter().find(|block| block.language == "toml").expect("an example").text;
-    let command = Args::command();
+    let command = CliArgs::command();
     let mut faults = Vec::new();
     for row in document.table("settings") {
         let [key, _, _, variable, flag, project, _, _] = row.as_slice() else { panic!("{row:?}") };
@@ -137,7 +137,7 @@ fn flags(text: &str) -> impl Iterator<Item = &str> {
 
 #[test]
 fn every_flag_in_the_documents_exists() {
-    let commands = [Args::command(), ModelsArgs::command(), ExportArgs::command()];
+    let commands = [CliArgs::command(), ModelsArgs::command(), ExportArgs::command()];
     let known: BTreeSet<&str> =
         commands.iter().flat_map(|command| command.get_arguments().filter_map(|it| it.get_long())).collect();
     let (mut seen, mut faults) = (0, Vec::new());

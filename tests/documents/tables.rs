@@ -6,7 +6,7 @@ use std::sync::{Mutex, PoisonError};
 use clap::CommandFactory;
 use tau::agent::catalogue::PROVIDERS;
 use tau::app::{action, slash};
-use tau::cli::args::Args;
+use tau::cli::args::CliArgs;
 use tau::cli::exit::Exit;
 
 use crate::harness::root;
@@ -63,7 +63,7 @@ fn every_exit_code_is_listed() {
 
 #[test]
 fn every_flag_is_listed() {
-    let command = Args::command();
+    let command = CliArgs::command();
     let flags = command.get_arguments().filter_map(|flag| {
         let long = flag.get_long()?;
         let short = flag.get_short().map(|short| format!("-{short}, ")).unwrap_or_default();

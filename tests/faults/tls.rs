@@ -23,7 +23,7 @@ fn server() -> String {
 }
 
 /// The same that answers with these events.
-fn server_of(events: &'static str) -> String {
+fn server_of(events: impl Into<String>) -> String {
     let chain = vec![CertificateDer::from_pem_file(file("server.pem")).unwrap()];
     let key = PrivateKeyDer::from_pem_file(file("server.key")).unwrap();
     let provider = Arc::new(rustls::crypto::ring::default_provider());
@@ -31,6 +31,7 @@ fn server_of(events: &'static str) -> String {
     let config = Arc::new(config.with_no_client_auth().with_single_cert(chain, key).unwrap());
     let listener = std::net::TcpListener::bind("127.0.0.1:0").unwrap();
     let address = listener.local_addr().unwrap();
+    let events = events.into();
     std::thread::spawn(move || {
         for socket in listener.incoming().flatten() {
             let connection = ServerConnection::new(Arc::clone(&config)).unwrap();
@@ -38,7 +39,7 @@ fn server_of(events: &'static str) -> String {
             let mut request = vec![0; 64 * 1024];
             // Fails when the client does not trust the certificate.
             if stream.read(&mut request).is_ok() {
-                let _ = stream.write_all(&super::stream(events));
+                let _ = stream.write_all(&super::stream(&events));
                 stream.conn.send_close_notify();
                 let _ = stream.flush();
             }
@@ -72,7 +73,7 @@ async fn the_way_to_an_app_server_is_made_like_any_other() {
         r#"{"type":"text_end","contentIndex":0}"#,
         r#"{"type":"done","reason":"stop"}"#,
     ];
-    let url = server_of(&events.map(|event| format!("data: {event}\n\n")).concat());
+    let url = server_of(events.map(|event| format!("data: {event}\n\n")).concat());
     for (ca_file, answer) in [(None, "Error"), (Some(file("ca.pem")), "Stop ok")] {
         let http = Arc::new(Http::new(Network { ca_file, ..direct() }));
         let proxy = Proxy::new(&url, "let-me-in-please").with_http(http, SHORT);

@@ -9,7 +9,7 @@ use tau::agent::provider::partial_json;
 use tau::app::ansi;
 use tau::app::blocks::{MarkdownBlock, MarkdownBlocks};
 use tau::app::printable::{Printable, printable, printable_line};
-use tau::cli::rpc::lines::{Line, Lines, whole_characters};
+use tau::cli::rpc::lines::{InputLine, LineReader, whole_characters};
 use tokio::io::{AsyncRead, ReadBuf};
 
 use super::driver::{behavior, cuts, magnitude};
@@ -233,8 +233,8 @@ impl AsyncRead for InPieces<'_> {
     }
 }
 
-fn lines(input: &[u8], size: usize) -> Vec<Line> {
-    let mut reader = Lines::new(InPieces { rest: input, size }, LIMIT);
+fn lines(input: &[u8], size: usize) -> Vec<InputLine> {
+    let mut reader = LineReader::new(InPieces { rest: input, size }, LIMIT);
     let all = async {
         let mut all = Vec::new();
         while let Some(line) = reader.next().await.unwrap() {
@@ -254,7 +254,7 @@ fn check_lines(input: &[u8]) -> u64 {
     assert!(whole.len() <= input.iter().filter(|byte| **byte == b'\n').count() + 1);
     let mut kinds = Vec::new();
     for line in &whole {
-        let Line::Record(record) = line else {
+        let InputLine::Record(record) = line else {
             kinds.push(0);
             continue;
         };

@@ -55,8 +55,8 @@ async fn what_cannot_start_says_so_and_writes_nothing() {
     let cases: [(&[&str], i32, &str); 8] = [
         (&["--modle", "x"], 2, "--model"),
         (&["--mode", "jsno"], 2, "json"),
-        (&["-p"], 2, "nothing to do"),
-        (&["--json"], 2, "nothing to do"),
+        (&["-p"], 2, "no prompt"),
+        (&["--json"], 2, "no prompt"),
         (&["--json", "@nosuch"], 2, "nosuch"),
         (&["-p", "hello"], 3, "ANTHROPIC_API_KEY"),
         (&["--json", "hello"], 3, "ANTHROPIC_API_KEY"),

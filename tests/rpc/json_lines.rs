@@ -1,7 +1,7 @@
 //! The json front end: prompts and lines in, every event out.
 
 use tau::cli::json::{JsonOptions, run};
-use tau::cli::prompts::Prompt;
+use tau::cli::prompts::CliPrompt;
 use tokio::io::AsyncReadExt;
 
 use super::*;
@@ -18,7 +18,7 @@ async fn json(answers: Vec<Vec<Step>>, prompts: &[&str], input: &[(u64, &str)]) 
             near.write_all(format!("{line}\n").as_bytes()).await.unwrap();
         }
     });
-    let prompt = |text: &&str| Prompt { text: (*text).to_owned(), images: Vec::new() };
+    let prompt = |text: &&str| CliPrompt { text: (*text).to_owned(), images: Vec::new() };
     let options = JsonOptions {
         prompts: prompts.iter().map(prompt).collect(),
         input: lines_given.then_some(far),

@@ -22,8 +22,8 @@ use super::{
     StreamEvent, Transport, quirks,
 };
 use crate::agent::protocol::message::Message;
-use crate::agent::protocol::model::{Model, ThinkingLevel};
 use crate::agent::protocol::model::ThinkingBudgets;
+use crate::agent::protocol::model::{Model, ThinkingLevel};
 use crate::agent::secrets::Secret;
 use crate::agent::settings::auth::KeySource;
 use crate::tools::ToolSpec;

@@ -1,13 +1,18 @@
 //! The print front end against an agent that is a list of events.
 
-use std::sync::Mutex;
+use std::io::Write;
+use std::pin::Pin;
+use std::sync::{Arc, Mutex};
+use std::task::{Context, Poll};
 
 use serde_json::json;
 use tokio::sync::mpsc;
+use tokio::time::Instant;
 
 use super::*;
-use crate::agent::protocol::message::{Block, Usage};
+use crate::agent::protocol::message::{AssistantMessage, Block, Usage};
 use crate::agent::protocol::model::Api;
+use crate::cli::batch::GRACE;
 
 /// A writer that can be read afterwards.
 #[derive(Clone, Default)]
@@ -30,16 +35,21 @@ impl Write for Pad {
     }
 }
 
-/// A writer whose reader has left.
-struct Closed;
-
-impl Write for Closed {
-    fn write(&mut self, _: &[u8]) -> std::io::Result<usize> {
-        Err(ErrorKind::BrokenPipe.into())
+impl AsyncWrite for Pad {
+    fn poll_write(
+        mut self: Pin<&mut Self>,
+        _: &mut Context<'_>,
+        bytes: &[u8],
+    ) -> Poll<std::io::Result<usize>> {
+        Poll::Ready(Write::write(&mut *self, bytes))
     }
 
-    fn flush(&mut self) -> std::io::Result<()> {
-        Ok(())
+    fn poll_flush(self: Pin<&mut Self>, _: &mut Context<'_>) -> Poll<std::io::Result<()>> {
+        Poll::Ready(Ok(()))
+    }
+
+    fn poll_shutdown(self: Pin<&mut Self>, _: &mut Context<'_>) -> Poll<std::io::Result<()>> {
+        Poll::Ready(Ok(()))
     }
 }
 
@@ -116,16 +126,16 @@ async fn no_signal() -> Caught {
 async fn run_with(
     prompts: &[&str],
     scripts: Vec<Vec<AgentEvent>>,
-    change: impl FnOnce(&mut PrintOptions, &mut Streams),
+    change: impl FnOnce(&mut PrintOptions, &mut PrintStreams),
     signals: impl AsyncFnMut() -> Caught,
 ) -> Ran {
     let (out, err) = (Pad::default(), Pad::default());
-    let prompts = prompts.iter().map(|text| Prompt { text: (*text).to_owned(), images: Vec::new() });
+    let prompts = prompts.iter().map(|text| CliPrompt { text: (*text).to_owned(), images: Vec::new() });
     let mut options = PrintOptions { prompts: prompts.collect(), ..PrintOptions::default() };
-    let mut streams = Streams {
+    let mut streams = PrintStreams {
         out: Box::new(out.clone()),
         out_is_terminal: false,
-        progress: Progress::new(Box::new(err.clone()), false),
+        progress: ProgressLine::new(Box::new(err.clone()), false),
     };
     change(&mut options, &mut streams);
     let (handle, commands) = agent(scripts);
@@ -153,11 +163,14 @@ async fn each_end_of_an_answer_has_its_output_and_code() {
     check(vec![failed.clone(), stop("never")], Exit::Model, "", "overloaded").await;
     let retried = [turn("", StopReason::Error), stop("then")].concat();
     check(vec![retried], Exit::Ok, "then\n", "").await;
+    // A stream that was cut, and an answer that continues it.
+    let continued = [turn("first half, ", StopReason::Error), stop("second half")].concat();
+    check(vec![continued], Exit::Ok, "first half, second half\n", "").await;
     let cut = [turn("half", StopReason::Length), settled()].concat();
     check(vec![cut], Exit::Limit, "half\n", "output limit").await;
     check(vec![settled()], Exit::Model, "", "no answer").await;
     check(vec![stop("")], Exit::Ok, "", "no text").await;
-    check(vec![], Exit::Usage, "", "nothing to do").await;
+    check(vec![], Exit::Usage, "", "no prompt").await;
     let question = Question::Confirm { title: "run rm -rf?".into(), message: String::new() };
     let asked = [vec![AgentEvent::Asked { id: "1".into(), question }], stop("no")].concat();
     check(vec![asked], Exit::Refused, "no\n", "run rm -rf?").await;
@@ -180,7 +193,7 @@ async fn limits_end_the_run() {
     }
 
     let time =
-        |options: &mut PrintOptions, _: &mut Streams| options.timeout = Some(Duration::from_millis(20));
+        |options: &mut PrintOptions, _: &mut PrintStreams| options.timeout = Some(Duration::from_millis(20));
     let ran = run_with(&["a"], vec![vec![AgentEvent::AgentStart]], time, no_signal).await;
     assert_eq!((ran.exit, ran.commands.join(" ").as_str()), (Exit::Limit, "a abort shutdown"), "{}", ran.err);
 }
@@ -206,11 +219,11 @@ async fn a_signal_aborts_in_order_and_a_second_one_at_once() {
     let (_outbox, events) = mpsc::channel(1);
     let task = tokio::spawn(std::future::pending());
     let start = Instant::now();
-    let prompts = vec![Prompt { text: "a".into(), images: Vec::new() }];
-    let streams = Streams {
+    let prompts = vec![CliPrompt { text: "a".into(), images: Vec::new() }];
+    let streams = PrintStreams {
         out: Box::new(Pad::default()),
         out_is_terminal: false,
-        progress: Progress::new(Box::new(Pad::default()), false),
+        progress: ProgressLine::new(Box::new(Pad::default()), false),
     };
     let options = PrintOptions { prompts, ..PrintOptions::default() };
     let always = async || Caught::Interrupt;
@@ -231,14 +244,15 @@ async fn the_answer_is_raw_in_a_pipe_and_harmless_on_a_terminal() {
 #[tokio::test]
 async fn a_closed_pipe_is_no_error_and_a_file_gets_the_last_answer() {
     let stop = |text| [turn(text, StopReason::Stop), settled()].concat();
-    let closed = |_: &mut PrintOptions, streams: &mut Streams| streams.out = Box::new(Closed);
+    let closed =
+        |_: &mut PrintOptions, streams: &mut PrintStreams| streams.out = Box::new(tokio::io::duplex(1).0);
     let ran = run_with(&["a", "b"], vec![stop("one")], closed, no_signal).await;
     assert_eq!((ran.exit, ran.err.as_str()), (Exit::Ok, ""));
     assert_eq!(ran.commands, ["a", "shutdown"]);
 
     let dir = tempfile::tempdir().unwrap();
     let file = dir.path().join("answer");
-    let output = |options: &mut PrintOptions, _: &mut Streams| options.output = Some(file.clone());
+    let output = |options: &mut PrintOptions, _: &mut PrintStreams| options.output = Some(file.clone());
     let ran = run_with(&["a", "b"], vec![stop("one"), stop("two")], output, no_signal).await;
     assert_eq!((ran.exit, ran.out.as_str()), (Exit::Ok, "one\ntwo\n"));
     assert_eq!(std::fs::read_to_string(&file).unwrap(), "two\n");
@@ -254,8 +268,8 @@ async fn progress_is_for_terminals_and_carries_no_foreign_escapes() {
     let script = || vec![[vec![call.clone()], turn("done", StopReason::Stop), settled()].concat()];
     for lively in [false, true] {
         let err = Pad::default();
-        let watched = |_: &mut PrintOptions, streams: &mut Streams| {
-            streams.progress = Progress::new(Box::new(err.clone()), lively);
+        let watched = |_: &mut PrintOptions, streams: &mut PrintStreams| {
+            streams.progress = ProgressLine::new(Box::new(err.clone()), lively);
         };
         run_with(&["a"], script(), watched, no_signal).await;
         assert_eq!(err.text().contains("bash"), lively, "{:?}", err.text());

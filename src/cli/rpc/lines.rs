@@ -13,7 +13,7 @@ pub const LONGEST: usize = 64 << 20;
 
 /// A line of input.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub enum Line {
+pub enum InputLine {
     /// A record, not yet parsed; never blank.
     Record(String),
     /// One that was longer than the limit. It was not kept.
@@ -22,7 +22,7 @@ pub enum Line {
 
 /// Lines of a byte stream.
 #[derive(Debug)]
-pub struct Lines<R> {
+pub struct LineReader<R> {
     reader: BufReader<R>,
     line: Vec<u8>,
     limit: usize,
@@ -30,17 +30,22 @@ pub struct Lines<R> {
     skipping: bool,
 }
 
-impl<R: AsyncRead + Unpin> Lines<R> {
+impl<R: AsyncRead + Unpin> LineReader<R> {
     /// The lines of `input`, of at most `limit` bytes.
     pub fn new(input: R, limit: usize) -> Self {
-        Lines { reader: BufReader::with_capacity(64 << 10, input), line: Vec::new(), limit, skipping: false }
+        LineReader {
+            reader: BufReader::with_capacity(64 << 10, input),
+            line: Vec::new(),
+            limit,
+            skipping: false,
+        }
     }
 
     /// The next line that is not blank; none at the end of input. Cancel safe.
     ///
     /// # Errors
     /// Those of the stream.
-    pub async fn next(&mut self) -> io::Result<Option<Line>> {
+    pub async fn next(&mut self) -> io::Result<Option<InputLine>> {
         loop {
             let bytes = self.reader.fill_buf().await?;
             let ended = bytes.is_empty();
@@ -70,17 +75,17 @@ impl<R: AsyncRead + Unpin> Lines<R> {
     }
 
     /// The line that has come to its end; none when it is blank.
-    fn take(&mut self) -> Option<Line> {
+    fn take(&mut self) -> Option<InputLine> {
         if std::mem::take(&mut self.skipping) {
-            return Some(Line::TooLong);
+            return Some(InputLine::TooLong);
         }
         let bytes = std::mem::take(&mut self.line);
         let bytes = bytes.strip_suffix(b"\r").unwrap_or(&bytes);
         if bytes.len() > self.limit {
-            return Some(Line::TooLong);
+            return Some(InputLine::TooLong);
         }
         let blank = bytes.iter().all(|byte| matches!(byte, b' ' | b'\t'));
-        (!blank).then(|| Line::Record(whole_characters(&String::from_utf8_lossy(bytes)).into_owned()))
+        (!blank).then(|| InputLine::Record(whole_characters(&String::from_utf8_lossy(bytes)).into_owned()))
     }
 }
 
@@ -128,7 +133,7 @@ fn cut(text: &str, at: usize) -> (&str, &str) {
 mod tests {
     use super::*;
 
-    async fn read(bytes: &[u8], piece: usize) -> Vec<Line> {
+    async fn read(bytes: &[u8], piece: usize) -> Vec<InputLine> {
         let (mut near, far) = tokio::io::duplex(7);
         let bytes = bytes.to_vec();
         let writing = tokio::spawn(async move {
@@ -136,7 +141,7 @@ mod tests {
                 tokio::io::AsyncWriteExt::write_all(&mut near, piece).await.unwrap();
             }
         });
-        let mut lines = Lines::new(far, 10);
+        let mut lines = LineReader::new(far, 10);
         let mut all = Vec::new();
         while let Some(line) = lines.next().await.unwrap() {
             all.push(line);
@@ -147,11 +152,14 @@ mod tests {
 
     #[tokio::test]
     async fn lines_come_whole_however_they_are_cut() {
-        let record = |text: &str| Line::Record(text.to_owned());
-        let cases: [(&[u8], Vec<Line>); 6] = [
+        let record = |text: &str| InputLine::Record(text.to_owned());
+        let cases: [(&[u8], Vec<InputLine>); 6] = [
             (b"a\nb\r\n\n \t\nc", vec![record("a"), record("b"), record("c")]),
             (b"0123456789\n0123456789\r\n", vec![record("0123456789"); 2]),
-            (b"0123456789a\nb\n01234567890123456789", vec![Line::TooLong, record("b"), Line::TooLong]),
+            (
+                b"0123456789a\nb\n01234567890123456789",
+                vec![InputLine::TooLong, record("b"), InputLine::TooLong],
+            ),
             (b"a\xffb\n", vec![record("a\u{fffd}b")]),
             ("a\u{2028}b\n".as_bytes(), vec![record("a\u{2028}b")]),
             (b"", vec![]),

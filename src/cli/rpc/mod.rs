@@ -1,65 +1,74 @@
 //! The rpc front end: commands as lines on standard input, answers and events on standard output.
 //!
-//! A fold: `lines` reads records, `request` understands them, `carry` turns them into commands
-//! of the agent, `tell` turns its events into records; `desk` holds what lies between. This file
-//! moves bytes and ends the program. The wire is specified in the project's RPC page.
+//! A fold: `lines` reads records, `request` parses them, `commands` turns them into commands of the
+//! agent, `events` turns its events into records; `state` holds what is in between. This file moves
+//! bytes and ends the program. The wire is specified in the project's RPC page.
 
 mod answers;
 mod commands;
 mod events;
+pub mod host;
 pub mod lines;
-pub mod models;
 mod partial;
 mod request;
 pub mod state;
 
-use std::time::Duration;
+use std::io::ErrorKind;
 
 use tokio::io::{AsyncRead, AsyncWrite, AsyncWriteExt};
 use tokio::time::Instant;
 
-use super::exit::Exit;
+use super::args::front_end::RpcEvents;
+use super::batch::{BatchDriver, Stop, sleep_until};
+use super::environment::OnBadConfig;
+use super::exit::{Exit, output_failed, warn};
+use super::profile::FrontEndProfile;
 use super::signals::Caught;
-use crate::agent::AgentCommand;
-use crate::agent::AgentEvent;
 use crate::agent::engine::task::AgentHandle;
 use crate::agent::protocol::event::NoticeLevel;
-use commands::carry;
-use events::{tell, tick};
-use lines::{LONGEST, Lines};
-use models::Models;
-use state::{Desk, RpcEvents};
+use crate::agent::protocol::run::RetryMode;
+use crate::agent::protocol::run::{OnRepeat, SteerMode};
+use crate::agent::{AgentCommand, AgentEvent};
+use host::RpcHost;
+use lines::{InputLine, LONGEST, LineReader};
+use state::RpcState;
 
-/// Unwritten bytes from which on the agent is left waiting.
+/// How agents of this front end are composed. All calls of a turn are run before a steering
+/// message is looked at: that is the contract of the wire.
+pub const PROFILE: FrontEndProfile = FrontEndProfile {
+    on_bad_config: OnBadConfig::Refuse,
+    retry: RetryMode::Interactive,
+    steer: SteerMode::AfterTurnCalls,
+    on_repeat: OnRepeat::Stop,
+};
+
+/// Unwritten bytes from which on the agent has to wait.
 const FULL: usize = 8 << 20;
 /// Unwritten bytes from which on commands, too, are left unread.
 const OVERFULL: usize = 64 << 20;
 /// Commands for the agent from which on no further ones are read.
 const BACKLOG: usize = 1_024;
-/// How long the end may take after a signal.
-const GRACE: Duration = Duration::from_millis(900);
 
 /// Serves a client until its input ends, its output is closed or a signal comes; how the program
 /// ends. `signals` gives the next signal each time it is called.
 pub async fn run(
-    handle: AgentHandle,
-    models: Box<dyn Models>,
+    agent: AgentHandle,
+    host: Box<dyn RpcHost>,
     events: RpcEvents,
     input: impl AsyncRead + Unpin,
     output: impl AsyncWrite + Unpin,
     signals: impl AsyncFnMut() -> Caught,
 ) -> Exit {
-    let task = handle.task.abort_handle();
-    let mut service = Service {
-        handle,
-        desk: Desk::new(models, events),
-        lines: Lines::new(input, LONGEST),
+    let task = agent.task.abort_handle();
+    let mut service = RpcService {
+        driver: BatchDriver::new(agent, None, signals),
+        state: RpcState::new(host, events),
+        lines: LineReader::new(input, LONGEST),
         output,
-        signals,
-        unwritten: Unwritten::default(),
+        unwritten: OutputBuffer::default(),
         reading: true,
         listening: true,
-        ending: None,
+        unwritable: false,
     };
     let exit = service.serve().await;
     task.abort();
@@ -68,12 +77,12 @@ pub async fn run(
 
 /// Bytes on their way out.
 #[derive(Debug, Default)]
-struct Unwritten {
+struct OutputBuffer {
     bytes: Vec<u8>,
     written: usize,
 }
 
-impl Unwritten {
+impl OutputBuffer {
     fn rest(&self) -> &[u8] {
         self.bytes.get(self.written..).unwrap_or_default()
     }
@@ -93,157 +102,141 @@ impl Unwritten {
     }
 }
 
-struct Service<R, W, S> {
-    handle: AgentHandle,
-    desk: Desk,
-    lines: Lines<R>,
+struct RpcService<R, W, S> {
+    driver: BatchDriver<S>,
+    state: RpcState,
+    lines: LineReader<R>,
     output: W,
-    signals: S,
-    unwritten: Unwritten,
+    unwritten: OutputBuffer,
     /// False once the input has ended.
     reading: bool,
     /// False once the output is closed.
     listening: bool,
-    /// How the program ends, and until when the end is waited for, once a signal has come.
-    ending: Option<(Exit, Instant)>,
+    /// True once the output could not be written although somebody may want it.
+    unwritable: bool,
 }
 
 /// What woke the front end.
 #[allow(clippy::large_enum_variant, reason = "one value lives at a time, and events are the common case")]
-enum Woken {
-    Line(std::io::Result<Option<lines::Line>>),
+enum Wake {
+    Line(std::io::Result<Option<InputLine>>),
     Event(Option<AgentEvent>),
     Written(std::io::Result<usize>),
     Sent(bool),
-    Signal(Caught),
+    Stop(Stop),
     Due,
-    GraceOver,
 }
 
-impl<R: AsyncRead + Unpin, W: AsyncWrite + Unpin, S: AsyncFnMut() -> Caught> Service<R, W, S> {
+impl<R: AsyncRead + Unpin, W: AsyncWrite + Unpin, S: AsyncFnMut() -> Caught> RpcService<R, W, S> {
     async fn serve(&mut self) -> Exit {
         self.greeted().await;
         loop {
-            while let Some(record) = self.desk.records.pop_front() {
+            while let Some(record) = self.state.records.pop_front() {
                 if self.listening {
                     self.unwritten.push(&record);
                 }
             }
-            if self.desk.stopped && self.unwritten.rest().is_empty() {
-                self.flush().await;
+            if self.state.stopped && self.unwritten.rest().is_empty() {
+                if let Some(Err(error)) = self.driver.within(self.output.flush()).await {
+                    self.note_failure(&error);
+                }
                 return self.exit();
             }
-            match self.woken().await {
-                Woken::Line(Ok(Some(line))) => carry(&mut self.desk, request::read(&line)),
-                Woken::Line(_) => self.end_input(),
-                Woken::Event(Some(event)) => {
-                    complain(&event);
-                    tell(&mut self.desk, event, Instant::now());
+            match self.wake().await {
+                Wake::Line(Ok(Some(line))) => commands::apply(&mut self.state, request::read(&line)),
+                Wake::Line(_) => self.end_input(),
+                Wake::Event(Some(event)) => {
+                    warn_of(&event);
+                    events::apply(&mut self.state, event, Instant::now());
                 }
-                Woken::Event(None) => tell(&mut self.desk, AgentEvent::Stopped, Instant::now()),
-                Woken::Written(Ok(count)) if count > 0 => self.unwritten.advance(count),
-                Woken::Written(_) => self.end_output(),
-                Woken::Sent(true) => {}
-                Woken::Sent(false) => self.desk.commands.clear(),
-                Woken::Due => tick(&mut self.desk, Instant::now()),
-                Woken::GraceOver => return self.exit(),
-                Woken::Signal(caught) => {
-                    let Some(exit) = caught.exit() else { continue };
-                    if self.ending.is_some() {
-                        return exit;
-                    }
-                    self.ending = Some((exit, Instant::now() + GRACE));
-                    self.end_input();
-                }
+                Wake::Event(None) => events::apply(&mut self.state, AgentEvent::Stopped, Instant::now()),
+                Wake::Written(Ok(count)) if count > 0 => self.unwritten.advance(count),
+                Wake::Written(written) => self.end_output(written.err()),
+                Wake::Sent(true) => {}
+                Wake::Sent(false) => self.state.commands.clear(),
+                Wake::Due => events::tick(&mut self.state, Instant::now()),
+                Wake::Stop(Stop::Begin) => self.end_input(),
+                Wake::Stop(Stop::Now) => return self.exit(),
             }
         }
     }
 
-    /// Takes what the agent tells at its start, of which nothing is written: no command was
+    /// Takes what the agent emits at its start, of which nothing is written: no command was
     /// read yet.
     async fn greeted(&mut self) {
-        while let Some(event) = self.handle.events.recv().await {
+        while let Some(event) = self.driver.agent.events.recv().await {
             let last = matches!(event, AgentEvent::ThinkingLevelChanged { .. });
-            complain(&event);
-            tell(&mut self.desk, event, Instant::now());
-            if last || self.desk.stopped {
+            warn_of(&event);
+            events::apply(&mut self.state, event, Instant::now());
+            if last || self.state.stopped {
                 break;
             }
         }
-        self.desk.records.clear();
+        self.state.records.clear();
     }
 
-    async fn woken(&mut self) -> Woken {
+    async fn wake(&mut self) -> Wake {
         let unwritten = self.unwritten.rest();
         let room = unwritten.len() < FULL;
-        let reads = self.reading && unwritten.len() < OVERFULL && self.desk.commands.len() < BACKLOG;
-        let due = self.desk.partial.as_ref().and_then(|partial| partial.due()).filter(|_| room);
-        let grace = self.ending.map(|(_, until)| until);
+        let reads = self.reading && unwritten.len() < OVERFULL && self.state.commands.len() < BACKLOG;
+        let due = self.state.partial.as_ref().and_then(|partial| partial.due()).filter(|_| room);
+        let AgentHandle { commands, events, .. } = &mut self.driver.agent;
         tokio::select! {
-            caught = (self.signals)() => Woken::Signal(caught),
-            () = sleep_until(grace) => Woken::GraceOver,
-            written = self.output.write(unwritten), if !unwritten.is_empty() => Woken::Written(written),
-            room = self.handle.commands.reserve(), if !self.desk.commands.is_empty() => match room {
-                Ok(room) => {
-                    if let Some(command) = self.desk.commands.pop_front() {
-                        room.send(command);
+            stop = self.driver.stops.next() => Wake::Stop(stop),
+            written = self.output.write(unwritten), if !unwritten.is_empty() => Wake::Written(written),
+            slot = commands.reserve(), if !self.state.commands.is_empty() => match slot {
+                Ok(slot) => {
+                    if let Some(command) = self.state.commands.pop_front() {
+                        slot.send(command);
                     }
-                    Woken::Sent(true)
+                    Wake::Sent(true)
                 }
-                Err(_) => Woken::Sent(false),
+                Err(_) => Wake::Sent(false),
             },
-            event = self.handle.events.recv(), if room && !self.desk.stopped => Woken::Event(event),
-            line = self.lines.next(), if reads => Woken::Line(line),
-            () = sleep_until(due) => Woken::Due,
-        }
-    }
-
-    /// Hands over what the output itself holds back; after a signal no longer than its grace.
-    async fn flush(&mut self) {
-        let grace = self.ending.map(|(_, until)| until);
-        tokio::select! {
-            // A reader that has gone is no failure.
-            _ = self.output.flush() => {}
-            () = sleep_until(grace) => {}
+            event = events.recv(), if room && !self.state.stopped => Wake::Event(event),
+            line = self.lines.next(), if reads => Wake::Line(line),
+            () = sleep_until(due) => Wake::Due,
         }
     }
 
     /// Nothing more is asked: the agent ends once it has taken what was.
     fn end_input(&mut self) {
         if std::mem::take(&mut self.reading) {
-            self.desk.commands.push_back(AgentCommand::Shutdown);
+            self.state.commands.push_back(AgentCommand::Shutdown);
         }
     }
 
     /// Nobody listens any more.
-    fn end_output(&mut self) {
+    fn end_output(&mut self, error: Option<std::io::Error>) {
+        error.into_iter().for_each(|error| self.note_failure(&error));
         self.listening = false;
-        self.unwritten = Unwritten::default();
+        self.unwritten = OutputBuffer::default();
         self.end_input();
     }
 
+    /// Reports that the output cannot be written. A reader that has left is no failure.
+    fn note_failure(&mut self, error: &std::io::Error) {
+        if error.kind() != ErrorKind::BrokenPipe && !std::mem::replace(&mut self.unwritable, true) {
+            output_failed(error);
+        }
+    }
+
     fn exit(&self) -> Exit {
-        match self.ending {
-            Some((exit, _)) => exit,
+        match self.driver.stops.stopping() {
+            Some(exit) => exit,
+            None if self.unwritable => Exit::Model,
             None if self.reading => Exit::Crash,
             None => Exit::Ok,
         }
     }
 }
 
-/// Says on standard error what people should know and no record tells.
-fn complain(event: &AgentEvent) {
+/// Says on standard error what people should know and no record says.
+fn warn_of(event: &AgentEvent) {
     if let AgentEvent::Notice { level, text, hint } = event
         && *level != NoticeLevel::Info
     {
         let hint = hint.as_ref().map(|hint| format!(" ({hint})")).unwrap_or_default();
-        super::fail(Exit::Ok, &format!("{text}{hint}"));
-    }
-}
-
-async fn sleep_until(instant: Option<Instant>) {
-    match instant {
-        Some(instant) => tokio::time::sleep_until(instant).await,
-        None => std::future::pending().await,
+        warn(&format!("{text}{hint}"));
     }
 }

@@ -20,7 +20,7 @@ const APART: Duration = Duration::from_millis(50);
 
 /// A message in flight.
 #[derive(Debug)]
-pub struct Partial {
+pub struct PartialMessage {
     assembler: Assembler,
     usage: Usage,
     /// Deltas joined, not yet told.
@@ -29,7 +29,7 @@ pub struct Partial {
     next: Option<Instant>,
 }
 
-impl Partial {
+impl PartialMessage {
     /// A message that has just begun.
     pub fn new(begun: &AssistantMessage) -> Self {
         let model = Model {
@@ -39,7 +39,7 @@ impl Partial {
             ..Model::default()
         };
         let assembler = Assembler::new(&model, begun.timestamp);
-        Partial { assembler, usage: begun.usage, joined: None, next: None }
+        PartialMessage { assembler, usage: begun.usage, joined: None, next: None }
     }
 
     /// Takes a piece; the records to be written now.
@@ -127,7 +127,7 @@ mod tests {
     fn pieces_are_joined_and_none_is_lost() {
         let begun =
             json!({"content": [], "api": "scripted", "provider": "p", "model": "m", "stopReason": "stop"});
-        let mut partial = Partial::new(&serde_json::from_value(begun).unwrap());
+        let mut partial = PartialMessage::new(&serde_json::from_value(begun).unwrap());
         let mut records = Vec::new();
         let mut now = Instant::now();
         records.extend(partial.take(Usage::default(), Delta::TextStart { content_index: 0 }, now));

@@ -1,12 +1,12 @@
 //! A record as a command: its type, its fields, and what is wrong with them.
 //!
-//! Pure. Fields that are not known are passed over. What a command does is `desk`'s to say.
+//! Pure. Fields that are not known are passed over. What a command does is `state`'s to say.
 
 use std::path::PathBuf;
 
 use serde_json::{Map, Value};
 
-use super::lines::Line;
+use super::lines::InputLine;
 use crate::agent::protocol::command::{QuestionAnswer, Queue, SessionCommand};
 use crate::agent::protocol::message::Block;
 use crate::agent::protocol::model::ThinkingLevel;
@@ -15,22 +15,22 @@ use crate::agent::protocol::run::QueueMode;
 
 /// A command with what its answer needs.
 #[derive(Clone, Debug, PartialEq)]
-pub struct Request {
-    pub call: Call,
+pub struct RpcRequest {
+    pub call: RpcCall,
     /// The command, or what is wrong with it.
-    pub command: Result<Command, String>,
+    pub command: Result<RpcCommand, String>,
 }
 
 /// What an answer names: the command and its id.
 #[derive(Clone, Debug, PartialEq)]
-pub struct Call {
+pub struct RpcCall {
     /// A string or a number; none for clients that only listen.
     pub id: Option<Value>,
     /// The type of the command; `parse` for what is none.
     pub command: String,
 }
 
-impl Call {
+impl RpcCall {
     /// True when the client does not number its commands.
     pub fn is_bare(&self) -> bool {
         self.id.is_none()
@@ -39,7 +39,7 @@ impl Call {
 
 /// The commands.
 #[derive(Clone, Debug, PartialEq)]
-pub enum Command {
+pub enum RpcCommand {
     Prompt {
         text: String,
         images: Vec<Block>,
@@ -97,10 +97,10 @@ pub enum Command {
 }
 
 /// The command in a line.
-pub fn read(line: &Line) -> Request {
+pub fn read(line: &InputLine) -> RpcRequest {
     let text = match line {
-        Line::Record(text) => text,
-        Line::TooLong => return unparsed(None, "the line is longer than 64 MiB"),
+        InputLine::Record(text) => text,
+        InputLine::TooLong => return unparsed(None, "the line is longer than 64 MiB"),
     };
     let fields = match serde_json::from_str(text) {
         Ok(Value::Object(fields)) => fields,
@@ -111,75 +111,81 @@ pub fn read(line: &Line) -> Request {
     match fields.get("type") {
         Some(Value::String(kind)) => {
             let command = command(kind, &Fields(&fields));
-            Request { call: Call { id, command: kind.clone() }, command }
+            RpcRequest { call: RpcCall { id, command: kind.clone() }, command }
         }
         _ => unparsed(id, "type must be a string"),
     }
 }
 
-fn unparsed(id: Option<Value>, why: &str) -> Request {
+fn unparsed(id: Option<Value>, why: &str) -> RpcRequest {
     let command = Err(format!("Failed to parse command: {why}"));
-    Request { call: Call { id, command: "parse".into() }, command }
+    RpcRequest { call: RpcCall { id, command: "parse".into() }, command }
 }
 
-fn command(kind: &str, fields: &Fields<'_>) -> Result<Command, String> {
+fn command(kind: &str, fields: &Fields<'_>) -> Result<RpcCommand, String> {
     Ok(match kind {
         "prompt" => prompt(fields)?,
-        "steer" => {
-            Command::Enqueue { text: fields.text("message")?, images: fields.images()?, queue: Queue::Steer }
-        }
-        "follow_up" => Command::Enqueue {
+        "steer" => RpcCommand::Enqueue {
+            text: fields.text("message")?,
+            images: fields.images()?,
+            queue: Queue::Steer,
+        },
+        "follow_up" => RpcCommand::Enqueue {
             text: fields.text("message")?,
             images: fields.images()?,
             queue: Queue::FollowUp,
         },
-        "abort" => Command::Abort,
-        "clear_queue" => Command::ClearQueue,
-        "get_state" => Command::Query(Query::State),
-        "get_messages" => Command::Query(Query::MessageRecords),
-        "get_last_assistant_text" => Command::Query(Query::LastText),
-        "get_entries" => Command::Query(Query::Entries { since: fields.maybe_text("since")? }),
-        "get_tree" => Command::Query(Query::Entries { since: None }),
-        "get_fork_messages" => Command::Query(Query::ForkMessages),
-        "get_session_stats" => Command::Query(Query::Stats),
-        "get_commands" => Command::Commands,
-        "set_model" => Command::SetModel { provider: fields.text("provider")?, id: fields.text("modelId")? },
-        "cycle_model" => Command::CycleModel,
-        "get_available_models" => Command::Models,
+        "abort" => RpcCommand::Abort,
+        "clear_queue" => RpcCommand::ClearQueue,
+        "get_state" => RpcCommand::Query(Query::State),
+        "get_messages" => RpcCommand::Query(Query::MessageRecords),
+        "get_last_assistant_text" => RpcCommand::Query(Query::LastText),
+        "get_entries" => RpcCommand::Query(Query::Entries { since: fields.maybe_text("since")? }),
+        "get_tree" => RpcCommand::Query(Query::Entries { since: None }),
+        "get_fork_messages" => RpcCommand::Query(Query::ForkMessages),
+        "get_session_stats" => RpcCommand::Query(Query::Stats),
+        "get_commands" => RpcCommand::Commands,
+        "set_model" => {
+            RpcCommand::SetModel { provider: fields.text("provider")?, id: fields.text("modelId")? }
+        }
+        "cycle_model" => RpcCommand::CycleModel,
+        "get_available_models" => RpcCommand::Models,
         "set_thinking_level" => {
             let names = ThinkingLevel::ALL.map(|level| (level.name(), level));
-            Command::SetThinking(fields.one_of("level", &names)?)
+            RpcCommand::SetThinking(fields.one_of("level", &names)?)
         }
-        "cycle_thinking_level" => Command::CycleThinking,
-        "get_available_thinking_levels" => Command::ThinkingLevels,
-        "set_steering_mode" => Command::SetQueueMode { queue: Queue::Steer, mode: fields.queue_mode()? },
-        "set_follow_up_mode" => Command::SetQueueMode { queue: Queue::FollowUp, mode: fields.queue_mode()? },
-        "set_auto_compaction" => Command::AutoCompaction { enabled: fields.flag("enabled")? },
-        "set_auto_retry" => Command::AutoRetry { enabled: fields.flag("enabled")? },
-        "abort_retry" => Command::AbortRetry,
-        "compact" => Command::Compact { instructions: fields.maybe_text("customInstructions")? },
-        "bash" => Command::Bash {
+        "cycle_thinking_level" => RpcCommand::CycleThinking,
+        "get_available_thinking_levels" => RpcCommand::ThinkingLevels,
+        "set_steering_mode" => RpcCommand::SetQueueMode { queue: Queue::Steer, mode: fields.queue_mode()? },
+        "set_follow_up_mode" => {
+            RpcCommand::SetQueueMode { queue: Queue::FollowUp, mode: fields.queue_mode()? }
+        }
+        "set_auto_compaction" => RpcCommand::AutoCompaction { enabled: fields.flag("enabled")? },
+        "set_auto_retry" => RpcCommand::AutoRetry { enabled: fields.flag("enabled")? },
+        "abort_retry" => RpcCommand::AbortRetry,
+        "compact" => RpcCommand::Compact { instructions: fields.maybe_text("customInstructions")? },
+        "bash" => RpcCommand::Bash {
             command: fields.text("command")?,
             hidden: fields.maybe_flag("excludeFromContext")?.unwrap_or_default(),
         },
-        "abort_bash" => Command::AbortBash,
-        "new_session" => Command::Session(match fields.maybe_text("parentSession")? {
+        "abort_bash" => RpcCommand::AbortBash,
+        "new_session" => RpcCommand::Session(match fields.maybe_text("parentSession")? {
             Some(parent) => SessionCommand::Continued { parent: parent.into() },
             None => SessionCommand::New,
         }),
         "switch_session" => {
-            Command::Session(SessionCommand::Open { path: fields.text("sessionPath")?.into() })
+            RpcCommand::Session(SessionCommand::Open { path: fields.text("sessionPath")?.into() })
         }
-        "fork" => Command::Session(SessionCommand::Fork { entry_id: fields.text("entryId")? }),
-        "clone" => Command::Session(SessionCommand::Clone),
+        "fork" => RpcCommand::Session(SessionCommand::Fork { entry_id: fields.text("entryId")? }),
+        "clone" => RpcCommand::Session(SessionCommand::Clone),
         "set_session_name" => name(fields)?,
-        "export_html" => Command::Export { file: fields.maybe_text("outputPath")?.map(PathBuf::from) },
+        "export_html" => RpcCommand::Export { file: fields.maybe_text("outputPath")?.map(PathBuf::from) },
         "extension_ui_response" => answer(fields),
         other => return Err(format!("Unknown command: {other}")),
     })
 }
 
-fn prompt(fields: &Fields<'_>) -> Result<Command, String> {
+fn prompt(fields: &Fields<'_>) -> Result<RpcCommand, String> {
     let streaming = match fields.given("streamingBehavior") {
         None => None,
         Some(_) => {
@@ -189,28 +195,28 @@ fn prompt(fields: &Fields<'_>) -> Result<Command, String> {
     };
     let mut images = fields.images()?;
     images.extend(fields.attachments()?);
-    Ok(Command::Prompt { text: fields.text("message")?, images, streaming })
+    Ok(RpcCommand::Prompt { text: fields.text("message")?, images, streaming })
 }
 
 /// What is answered to a question. One that says nothing that is understood cancels it, so that
 /// nobody waits for ever.
-fn answer(fields: &Fields<'_>) -> Command {
-    let Ok(id) = fields.text("id") else { return Command::Nothing };
+fn answer(fields: &Fields<'_>) -> RpcCommand {
+    let Ok(id) = fields.text("id") else { return RpcCommand::Nothing };
     let cancelled = fields.maybe_flag("cancelled") == Ok(Some(true));
     let answer = match (fields.maybe_text("value"), fields.maybe_flag("confirmed")) {
         (Ok(Some(value)), _) if !cancelled => QuestionAnswer::Value(value),
         (_, Ok(Some(confirmed))) if !cancelled => QuestionAnswer::Confirmed(confirmed),
         _ => QuestionAnswer::Cancelled,
     };
-    Command::Answer { id, answer }
+    RpcCommand::Answer { id, answer }
 }
 
-fn name(fields: &Fields<'_>) -> Result<Command, String> {
+fn name(fields: &Fields<'_>) -> Result<RpcCommand, String> {
     let words = fields.text("name")?;
     let words: Vec<&str> = words.lines().map(str::trim).filter(|line| !line.is_empty()).collect();
     match words.join(" ") {
         name if name.is_empty() => Err("name must not be empty".into()),
-        name => Ok(Command::Name(name)),
+        name => Ok(RpcCommand::Name(name)),
     }
 }
 

@@ -1,5 +1,5 @@
 //! What `rpc` knows between a command and its answer: who waits for what, and where the agent
-//! stands. Commands come in by `carry`, events by `tell`; both leave records and agent commands
+//! stands. Commands come in by `apply`, events by `tell`; both leave records and agent commands
 //! here, and `mod` moves them. Performs nothing.
 
 use std::collections::{HashMap, VecDeque};
@@ -8,31 +8,20 @@ use std::sync::Arc;
 
 use serde_json::{Value, json};
 
-use super::models::Models;
-use super::partial::Partial;
-use super::request::Call;
+use super::host::RpcHost;
+use super::partial::PartialMessage;
+use super::request::RpcCall;
 use crate::agent::AgentCommand;
 use crate::agent::protocol::event::SessionInfo;
 use crate::agent::protocol::message::Block;
 use crate::agent::protocol::model::{Model, ThinkingLevel};
 use crate::agent::protocol::query::Query;
+use crate::cli::args::front_end::RpcEvents;
 use crate::cli::protocol;
-
-/// Which clients get the events and fields of the older document.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, clap::ValueEnum)]
-pub enum RpcEvents {
-    /// Those that do not number their commands.
-    #[default]
-    Auto,
-    /// None.
-    Plain,
-    /// All.
-    All,
-}
 
 /// Where a run stands, as the client has been told.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub enum Phase {
+pub enum RunPhase {
     #[default]
     Idle,
     /// A prompt was taken, `agent_start` has not been written.
@@ -44,7 +33,7 @@ pub enum Phase {
 
 /// A prompt that waits for a run of its own.
 #[derive(Clone, Debug)]
-pub struct Held {
+pub struct HeldPrompt {
     pub text: String,
     pub images: Vec<Block>,
     pub bare: bool,
@@ -52,28 +41,28 @@ pub struct Held {
 
 /// A change of session that was asked for.
 #[derive(Clone, Debug)]
-pub struct Change {
-    pub call: Call,
+pub struct PendingSessionChange {
+    pub call: RpcCall,
     /// True when the text of the message comes with the answer.
     pub fork: bool,
 }
 
 /// Calls that wait for the agent.
 #[derive(Debug, Default)]
-pub struct Waiting {
+pub struct PendingCalls {
     next_ticket: u64,
     /// Questions, and calls that need no more than a sign; what to answer these with.
-    pub tickets: HashMap<u64, (Call, Option<Value>)>,
+    pub tickets: HashMap<u64, (RpcCall, Option<Value>)>,
     /// Sessions to be written, and to which files, once it is known where to read them.
-    pub exports: HashMap<u64, (Call, Option<PathBuf>)>,
+    pub exports: HashMap<u64, (RpcCall, Option<PathBuf>)>,
     /// Commands of the person's, by the id the agent has for them.
-    pub shells: HashMap<String, Call>,
-    pub compactions: VecDeque<Call>,
-    pub changes: VecDeque<Change>,
+    pub shells: HashMap<String, RpcCall>,
+    pub compactions: VecDeque<RpcCall>,
+    pub changes: VecDeque<PendingSessionChange>,
     /// A fork whose session is open and whose text has not come.
-    pub forked: Option<Call>,
-    pub takes: VecDeque<Call>,
-    pub aborts: Vec<Call>,
+    pub forked: Option<RpcCall>,
+    pub takes: VecDeque<RpcCall>,
+    pub aborts: Vec<RpcCall>,
     /// The mark behind a run that may not come about.
     pub start: Option<u64>,
 }
@@ -93,18 +82,18 @@ impl QueueTexts {
 }
 
 /// The state of the front end.
-pub struct Desk {
-    pub models: Box<dyn Models>,
+pub struct RpcState {
+    pub host: Box<dyn RpcHost>,
     events: RpcEvents,
-    /// Lines to be written.
+    /// LineReader to be written.
     pub records: VecDeque<String>,
     /// Commands to be sent to the agent.
     pub commands: VecDeque<AgentCommand>,
-    pub waiting: Waiting,
-    pub phase: Phase,
+    pub waiting: PendingCalls,
+    pub phase: RunPhase,
     /// Whether the run was started by a client that does not number its commands.
     pub bare_run: bool,
-    pub held: VecDeque<Held>,
+    pub held: VecDeque<HeldPrompt>,
     /// True when a run was aborted and has left messages in the queues.
     pub unsent: bool,
     pub model: Option<Arc<Model>>,
@@ -116,22 +105,22 @@ pub struct Desk {
     /// True between `compaction_start` and `compaction_end`.
     pub compacting: bool,
     /// The message in flight, in the form of the older document.
-    pub partial: Option<Partial>,
+    pub partial: Option<PartialMessage>,
     /// True once the agent has ended.
     pub stopped: bool,
     shells: u64,
 }
 
-impl Desk {
-    /// A desk at which nothing has been asked yet.
-    pub fn new(models: Box<dyn Models>, events: RpcEvents) -> Self {
-        Desk {
-            models,
+impl RpcState {
+    /// A state at which nothing has been asked yet.
+    pub fn new(host: Box<dyn RpcHost>, events: RpcEvents) -> Self {
+        RpcState {
+            host,
             events,
             records: VecDeque::new(),
             commands: VecDeque::new(),
-            waiting: Waiting::default(),
-            phase: Phase::Idle,
+            waiting: PendingCalls::default(),
+            phase: RunPhase::Idle,
             bare_run: false,
             held: VecDeque::new(),
             unsent: false,
@@ -158,12 +147,12 @@ impl Desk {
 
     /// Whether a run goes on, or will without anything else being asked.
     pub fn is_streaming(&self) -> bool {
-        self.phase != Phase::Idle || !self.held.is_empty()
+        self.phase != RunPhase::Idle || !self.held.is_empty()
     }
 
     /// Whether a prompt that comes now has to wait for something that is no run.
     pub fn is_busy(&self) -> bool {
-        self.phase == Phase::Ended
+        self.phase == RunPhase::Ended
             || !self.waiting.compactions.is_empty()
             || !self.waiting.changes.is_empty()
             || !self.held.is_empty()
@@ -175,22 +164,22 @@ impl Desk {
     }
 
     /// Answers that a command was taken, with nothing else to say.
-    pub fn done(&mut self, call: &Call) {
+    pub fn done(&mut self, call: &RpcCall) {
         self.records.push_back(protocol::record(&response(call, true, "")));
     }
 
     /// Answers with data.
-    pub fn give(&mut self, call: &Call, data: &Value) {
+    pub fn give(&mut self, call: &RpcCall, data: &Value) {
         self.give_json(call, &data.to_string());
     }
 
     /// Answers with data that is JSON text already.
-    pub fn give_json(&mut self, call: &Call, data: &str) {
+    pub fn give_json(&mut self, call: &RpcCall, data: &str) {
         self.records.push_back(protocol::record(&response(call, true, &format!(r#","data":{data}"#))));
     }
 
     /// Answers why not.
-    pub fn refuse(&mut self, call: &Call, error: &str) {
+    pub fn refuse(&mut self, call: &RpcCall, error: &str) {
         let rest = format!(r#","error":{}"#, json!(error));
         self.records.push_back(protocol::record(&response(call, false, &rest)));
         if self.tells_all(call.is_bare()) {
@@ -199,21 +188,21 @@ impl Desk {
     }
 
     /// Asks the agent, and answers with what it says.
-    pub fn ask(&mut self, call: Call, query: Query) {
+    pub fn ask(&mut self, call: RpcCall, query: Query) {
         let ticket = self.ticket();
         self.waiting.tickets.insert(ticket, (call, None));
         self.commands.push_back(AgentCommand::Query { ticket, query });
     }
 
     /// Asks the agent where the session can be read, and writes it to `file` then.
-    pub fn export(&mut self, call: Call, file: Option<PathBuf>) {
+    pub fn export(&mut self, call: RpcCall, file: Option<PathBuf>) {
         let ticket = self.ticket();
         self.waiting.exports.insert(ticket, (call, file));
         self.commands.push_back(AgentCommand::Query { ticket, query: Query::Source });
     }
 
     /// Answers with `data` once everything sent so far has taken effect and been told.
-    pub fn answer_after(&mut self, call: Call, data: Value) {
+    pub fn answer_after(&mut self, call: RpcCall, data: Value) {
         let ticket = self.ticket();
         self.waiting.tickets.insert(ticket, (call, Some(data)));
         self.commands.push_back(AgentCommand::Query { ticket, query: Query::Sync });
@@ -232,7 +221,7 @@ impl Desk {
     }
 
     /// A name for a command of the person's, which the agent gives back with what it writes.
-    pub fn shell(&mut self, call: Call) -> String {
+    pub fn shell(&mut self, call: RpcCall) -> String {
         self.shells += 1;
         let name = format!("shell-{}", self.shells);
         self.waiting.shells.insert(name.clone(), call);
@@ -242,7 +231,7 @@ impl Desk {
     /// Refuses whatever still waits, because no answer will come any more.
     pub fn give_up(&mut self, why: &str) {
         let waiting = std::mem::take(&mut self.waiting);
-        let mut calls: Vec<Call> = waiting.tickets.into_values().map(|(call, _)| call).collect();
+        let mut calls: Vec<RpcCall> = waiting.tickets.into_values().map(|(call, _)| call).collect();
         calls.extend(waiting.exports.into_values().map(|(call, _)| call));
         calls.extend(waiting.shells.into_values());
         calls.extend(waiting.compactions);
@@ -259,7 +248,7 @@ impl Desk {
 }
 
 /// A response; `rest` is what follows the common fields.
-fn response(call: &Call, success: bool, rest: &str) -> String {
+fn response(call: &RpcCall, success: bool, rest: &str) -> String {
     let id = call.id.as_ref().map(|id| format!(r#""id":{id},"#)).unwrap_or_default();
     let command = json!(call.command);
     format!(r#"{{"type":"response",{id}"command":{command},"success":{success}{rest}}}"#)

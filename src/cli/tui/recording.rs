@@ -62,7 +62,12 @@ impl Recording {
 /// A sentence that names the file and the line.
 pub fn replay(path: &Path) -> Result<Model, String> {
     let named = |error: &dyn std::fmt::Display| format!("{}: {error}", path.display());
-    let file = File::open(path).map_err(|error| named(&error))?;
+    // Opened without waiting: a FIFO would wait for a writer, and a device never ends.
+    let flags = i32::try_from(rustix::fs::OFlags::NONBLOCK.bits()).unwrap_or_default();
+    let file = OpenOptions::new().read(true).custom_flags(flags).open(path).map_err(|error| named(&error))?;
+    if !file.metadata().map_err(|error| named(&error))?.is_file() {
+        return Err(named(&"not a regular file; give the file that --record wrote"));
+    }
     let mut lines = BufReader::new(file).lines();
     let first =
         lines.next().ok_or_else(|| named(&"the recording is empty"))?.map_err(|error| named(&error))?;

@@ -28,8 +28,8 @@ use crate::agent::settings::auth::Keys;
 use crate::agent::settings::trust::Project;
 use crate::agent::settings::write;
 use crate::app::effect::{LocalModelServer, LoginProvider, ShellReply, ShellRequest, Ticket};
-use crate::cli::compose::Setup;
-use crate::cli::keycheck::{Tried, try_key};
+use crate::cli::compose::{AgentPrompt, Setup};
+use crate::cli::keycheck::{KeyCheck, check_key};
 use crate::cli::{export, local_servers, reload};
 
 /// Session rows that are handed on together.
@@ -53,6 +53,8 @@ pub struct Services {
     /// What holds at present: trust in a folder changes it, and its projects are those that were
     /// shown last.
     pub setup: std::sync::Mutex<Setup>,
+    /// The system prompt of the agent, which trust in a folder changes.
+    pub prompt: AgentPrompt,
     /// Models of servers on this machine, once they were found.
     pub served: std::sync::Mutex<Vec<Arc<Model>>>,
 }
@@ -301,7 +303,7 @@ impl Services {
                 "there is no vendor `{vendor}`; /login without a name lists them"
             ));
         };
-        if let Tried::Refused(message) = try_key(&self.direct, model, Some(key.clone())).await {
+        if let KeyCheck::Rejected(message) = check_key(&self.direct, model, Some(key.clone())).await {
             return ShellReply::Failed(format!("{vendor} refused the key: {message}"));
         }
         match self.keys.store(vendor, &key) {
@@ -311,7 +313,7 @@ impl Services {
     }
 
     fn export(&self, session: &SessionSource, file: Option<&Path>) -> ShellReply {
-        let place = export::Place::named(file, &self.cwd);
+        let place = export::ExportTarget::named(file, &self.cwd);
         match export::write(session, &place, &export::secrets(&self.keys)) {
             Ok((file, masked)) => {
                 ShellReply::Done(format!("written to {}; {masked} secrets were masked", file.display()))
@@ -323,7 +325,7 @@ impl Services {
     /// The folders that bring settings along, as they are now.
     fn folders(&self) -> ShellReply {
         let mut setup = self.setup.lock().unwrap_or_else(std::sync::PoisonError::into_inner);
-        match setup.look_again() {
+        match setup.refresh_projects() {
             Ok(folders) => ShellReply::Folders(folders),
             Err(refusal) => ShellReply::Failed(refusal.text),
         }
@@ -342,7 +344,7 @@ impl Services {
         if let Err(error) = shown.answer(&setup.paths.trust_file(), trusted) {
             return ShellReply::Failed(error.to_string());
         }
-        match reload::renewed(&setup) {
+        match reload::reload(&setup, &self.prompt) {
             Ok((renewed, mut applied)) => {
                 *setup = renewed;
                 let answer = if trusted { "trusted" } else { "not trusted" };

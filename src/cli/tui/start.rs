@@ -19,24 +19,34 @@ use crate::agent::AgentCommand;
 use crate::agent::engine::task;
 use crate::agent::protocol::command::SessionCommand;
 use crate::agent::protocol::event::{AgentEvent, NoticeLevel};
+use crate::agent::protocol::run::RetryMode;
+use crate::agent::protocol::run::{OnRepeat, SteerMode};
 use crate::agent::session::Session;
 use crate::agent::session::prompt_history::PromptHistory;
 use crate::agent::settings::folder::Folder;
 use crate::app::boot::Boot;
 use crate::app::geometry::Size;
 use crate::app::{Model, Msg};
-use crate::cli::compose::{Refusal, Setup};
-use crate::cli::exit::Exit;
+use crate::cli::compose::{AgentPrompt, ComposedAgent, Setup};
+use crate::cli::environment::OnBadConfig;
+use crate::cli::exit::{Exit, Refusal, fail};
+use crate::cli::profile::FrontEndProfile;
 use crate::cli::signals::Signals;
-use crate::cli::{crash, environment, fail, prompts};
+use crate::cli::{crash, environment, prompts, sessions};
 use crate::view::Memo;
 use crate::view::color::ColorDepth;
 use crate::view::theme::Theme;
 
 /// Answers that may wait for the loop.
 const ANSWERS: usize = 64;
-/// Theme when none is set.
-pub const THEME: &str = "dark";
+
+/// How agents of this front end are composed: a user sits in front of it and can be asked.
+pub const PROFILE: FrontEndProfile = FrontEndProfile {
+    on_bad_config: OnBadConfig::Warn,
+    retry: RetryMode::Interactive,
+    steer: SteerMode::SkipRemaining,
+    on_repeat: OnRepeat::Ask,
+};
 
 /// Runs the screen; how the program ends.
 pub fn run(setup: Setup) -> Exit {
@@ -77,7 +87,7 @@ pub fn run(setup: Setup) -> Exit {
     }
     let exit = match runtime.block_on(live(&setup, screen, signals, prompts)) {
         Ok(exit) => exit,
-        Err(refusal) => fail(refusal.exit, &refusal.text),
+        Err(refusal) => refusal.fail(),
     };
     // Blocking work that nobody waits for any more must not hold up the end.
     runtime.shutdown_background();
@@ -88,7 +98,7 @@ async fn live(
     setup: &Setup,
     mut screen: LiveScreen,
     signals: Signals,
-    prompts: Vec<prompts::Prompt>,
+    prompts: Vec<prompts::CliPrompt>,
 ) -> Result<Exit, Refusal> {
     let io = |error: std::io::Error| Refusal { exit: Exit::Config, text: error.to_string() };
     let input = TerminalInput::start().map_err(|error| Refusal {
@@ -98,7 +108,7 @@ async fn live(
     let (setup, unnamed) = with_model_of_server(setup).await;
     let setup = &setup;
     let (session, offer, trouble) = open_session(setup);
-    let (config, notices) = setup.agent(session)?;
+    let ComposedAgent { config, prompt, notices } = setup.agent(session)?;
     let scratch = Arc::clone(&config.scratch);
     let agent = task::spawn(config);
     for text in unnamed.into_iter().chain(trouble).chain(notices) {
@@ -116,14 +126,14 @@ async fn live(
     }
     tokio::task::spawn_blocking(move || scratch.sweep());
     let (sender, answers) = mpsc::channel(ANSWERS);
-    let requests = RequestRunner::new(services(setup), sender);
+    let requests = RequestRunner::new(services(setup, prompt), sender);
     Ok(Shell::new(screen, input, signals, agent, requests, answers).run().await)
 }
 
 /// The setup with the model of the server whose address was given without one, and what people
 /// should know about that. The person can choose another where this did not work.
 async fn with_model_of_server(setup: &Setup) -> (Setup, Vec<String>) {
-    match setup.clone().named().await {
+    match setup.clone().with_server_model().await {
         Ok(named) => {
             let news = named.notices.iter().skip(setup.notices.len()).cloned().collect();
             (named, news)
@@ -135,7 +145,7 @@ async fn with_model_of_server(setup: &Setup) -> (Setup, Vec<String>) {
 /// The session that is asked for; when it cannot be opened as it is, a new one, and what to offer
 /// or the reason. The person sits in front of the screen and can choose another.
 fn open_session(setup: &Setup) -> (Session, Option<PathBuf>, Option<String>) {
-    match setup.session_or_offer() {
+    match sessions::open_or_offer(setup) {
         Ok((session, offer)) => (session, offer, None),
         Err(refusal) => {
             let session = Session::begin(setup.session_dir().as_deref(), &setup.cwd, None);
@@ -144,7 +154,7 @@ fn open_session(setup: &Setup) -> (Session, Option<PathBuf>, Option<String>) {
     }
 }
 
-fn services(setup: &Setup) -> Services {
+fn services(setup: &Setup, prompt: AgentPrompt) -> Services {
     Services {
         catalogue: Arc::clone(&setup.catalogue),
         keys: Arc::clone(&setup.keys),
@@ -154,6 +164,7 @@ fn services(setup: &Setup) -> Services {
         sessions: setup.settings.session_root(&setup.paths),
         index: setup.paths.session_index(),
         setup: Mutex::new(setup.clone()),
+        prompt,
         config_file: setup.paths.config_file(),
         served: Mutex::default(),
     }
@@ -199,7 +210,7 @@ fn first_frame(setup: &Setup) -> Result<(Boot, Memo), String> {
 
 /// The theme that is set: a built-in one, or a file (`--theme FILE`, or a name in `themes/`).
 fn theme(setup: &Setup) -> Result<(String, HashMap<String, Theme>), String> {
-    let name = setup.settings.theme.clone().unwrap_or_else(|| THEME.to_owned());
+    let name = setup.theme().to_owned();
     if Theme::builtin(&name).is_some() {
         return Ok((name, HashMap::new()));
     }

@@ -19,6 +19,7 @@ use rustix::process::Signal;
 
 use super::modes::{self, TerminalMode};
 use super::output::{TerminalWriter, WriteOutcome};
+pub use crate::cli::plain::line as plain;
 
 /// A terminal that takes longer than this for a frame misses the next ones.
 const PATIENCE: Duration = Duration::from_millis(40);
@@ -343,17 +344,6 @@ fn has_shell() -> bool {
 fn in_foreground() -> bool {
     let owner = rustix::termios::tcgetpgrp(super::output::terminal());
     owner.is_ok_and(|owner| owner == rustix::process::getpgrp())
-}
-
-/// `text` without anything that a terminal would take for more than a letter.
-pub fn plain(text: &str) -> String {
-    let hidden = |c: &char| {
-        c.is_control()
-            || matches!(c, '\u{ad}' | '\u{200b}'..='\u{200f}' | '\u{2028}'..='\u{202e}')
-            || matches!(c, '\u{2060}'..='\u{206f}' | '\u{feff}' | '\u{fff9}'..='\u{fffb}')
-            || matches!(c, '\u{e0000}'..='\u{e0fff}')
-    };
-    text.chars().filter(|c| !hidden(c)).collect()
 }
 
 #[cfg(test)]

@@ -10,7 +10,7 @@ use crate::agent::settings::auth::Keys;
 use crate::cli::export;
 
 /// What `rpc` asks of the program around it.
-pub trait Models: Send {
+pub trait RpcHost: Send {
     /// The model of that vendor and id.
     fn find(&self, provider: &str, id: &str) -> Option<Arc<Model>>;
     /// The models with credentials.
@@ -26,12 +26,12 @@ pub trait Models: Send {
 
 /// The models of the catalogue.
 #[derive(Debug)]
-pub struct Known {
+pub struct CatalogueHost {
     pub catalogue: Arc<Catalogue>,
     pub keys: Arc<Keys>,
 }
 
-impl Models for Known {
+impl RpcHost for CatalogueHost {
     fn find(&self, provider: &str, id: &str) -> Option<Arc<Model>> {
         self.catalogue.get(provider, id)
     }
@@ -45,7 +45,7 @@ impl Models for Known {
     }
 
     fn export(&self, session: &SessionSource, dir: &Path, file: Option<&Path>) -> Result<PathBuf, String> {
-        export::write(session, &export::Place::named(file, dir), &export::secrets(&self.keys))
+        export::write(session, &export::ExportTarget::named(file, dir), &export::secrets(&self.keys))
             .map(|(path, _)| path)
     }
 }

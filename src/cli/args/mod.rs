@@ -1,24 +1,31 @@
-//! The command line: what can be said on it, and which front end it asks for.
+//! The command line: its flags, its subcommands, and the front end it selects.
 //!
-//! Nothing is decided here but the front end; names of models and sessions are looked up where
-//! the program is composed. Help is kept to two screens of 80x24, which a test counts.
+//! Only the definition is here, one file for each subcommand; names of models and sessions are
+//! looked up in `compose`. The help page fits two screens of 80x24, which a test holds.
+
+pub mod auth;
+pub mod export;
+pub mod front_end;
+pub mod generate;
+pub mod models;
+pub mod subcommand;
 
 use std::path::PathBuf;
 
+use clap::Parser;
 use clap::builder::{PossibleValuesParser, TypedValueParser};
-use clap::{Parser, ValueEnum};
 
-use super::exit::Exit;
-use super::rpc::state::RpcEvents;
+use super::exit::{Exit, fail, say};
 use crate::agent::protocol::model::{Api, ThinkingLevel};
 use crate::agent::secrets::Secret;
 use crate::agent::session::is_session_id;
+use front_end::{FrontEnd, OutputMode, RpcEvents, StandardStreams};
 
 const HELP: &str = "\
 {about}
 
-Usage: tau [OPTIONS] [PROMPT]...      (@FILE adds a file or a picture)
-       tau models | auth | export | completions SHELL | man   (--help says more)
+Usage: tau [OPTIONS] [PROMPT]...      (@FILE attaches a file or an image)
+       tau models | auth | export | completions | man     (each has --help)
 
 {all-args}{after-help}";
 
@@ -27,30 +34,30 @@ Usage: tau [OPTIONS] [PROMPT]...      (@FILE adds a file or a picture)
 #[command(name = "tau", version, about = "A coding agent in your terminal", help_template = HELP)]
 #[command(after_help = exit_codes(), disable_help_flag = true, disable_version_flag = true)]
 #[command(args_override_self = true)]
-pub struct Args {
-    /// Prompts, sent one after the other; `@path` adds that file to the first.
+pub struct CliArgs {
+    /// Prompts, sent one after another; `@path` attaches a file to the first.
     #[arg(value_name = "PROMPT", hide = true)]
     pub prompts: Vec<String>,
 
-    /// Print the answer and end; no screen
+    /// Print the answer and exit
     #[arg(short, long, help_heading = "Front end")]
     pub print: bool,
-    /// text, json (a line an event; --json too) or rpc
+    /// text, json (one event per line; same as --json) or rpc
     #[arg(long, value_enum, value_name = "MODE", help_heading = "Front end", hide_possible_values = true)]
-    pub mode: Option<Mode>,
+    pub mode: Option<OutputMode>,
     /// The same as --mode json
     #[arg(long, hide = true, conflicts_with = "mode")]
     pub json: bool,
-    /// Who gets the older RPC events: auto, plain, all
+    /// Which clients get the older RPC events: auto, plain, all
     #[arg(long, value_enum, value_name = "WHO", default_value_t, help_heading = "Front end", hide = true)]
     pub rpc_events: RpcEvents,
     /// Also write the last answer to FILE
     #[arg(short, long, value_name = "FILE", help_heading = "Front end")]
     pub output: Option<PathBuf>,
-    /// Stop a prompt after N model answers
+    /// Stop a prompt after N answers of the model
     #[arg(long, value_name = "N", help_heading = "Front end", value_parser = clap::value_parser!(u32).range(1..))]
     pub max_turns: Option<u32>,
-    /// Stop a prompt that has cost USD dollars
+    /// Stop a prompt once it has cost USD dollars
     #[arg(long, value_name = "USD", help_heading = "Front end", value_parser = dollars_parser)]
     pub max_cost: Option<f64>,
     /// Stop everything after SECS seconds
@@ -60,17 +67,17 @@ pub struct Args {
     /// id, provider/id or part; demo needs no key
     #[arg(long, value_name = "MODEL", help_heading = "Model")]
     pub model: Option<String>,
-    /// Provider; with --base-url, any name
+    /// A provider; with --base-url, any name
     #[arg(long, value_name = "NAME", help_heading = "Model")]
     pub provider: Option<String>,
     /// Wire format; clap would join the lines of a comment.
     #[arg(help = "openai-completions, openai-responses,\nanthropic-messages, google-generative-ai")]
     #[arg(long, value_name = "API", value_parser = api_parser(), help_heading = "Model", hide_possible_values = true)]
     pub api: Option<Api>,
-    /// Such as http://localhost:8080/v1
+    /// For example http://localhost:8080/v1
     #[arg(long, value_name = "URL", help_heading = "Model")]
     pub base_url: Option<String>,
-    /// Key: literal, $NAME or !command
+    /// A key, $VARIABLE or !command
     #[arg(long, value_name = "KEY", value_parser = secret_parser, help_heading = "Model")]
     pub api_key: Option<Secret>,
     /// off, minimal, low, medium, high, xhigh, max
@@ -79,14 +86,14 @@ pub struct Args {
     /// Replace the system prompt (@FILE reads it)
     #[arg(long, value_name = "TEXT", help_heading = "Model")]
     pub system_prompt: Option<String>,
-    /// Add to the system prompt (@FILE reads it)
+    /// Append to the system prompt (@FILE reads it)
     #[arg(long, value_name = "TEXT", help_heading = "Model")]
     pub append_system_prompt: Vec<String>,
     // Its help is made from the table of tools.
     #[arg(
         long,
-        help = crate::tools::toolbox::help(),
         value_name = "A,B",
+        help = crate::tools::toolbox::help(),
         value_delimiter = ',',
         help_heading = "Model",
         conflicts_with = "no_tools"
@@ -96,28 +103,28 @@ pub struct Args {
     #[arg(long, help_heading = "Model")]
     pub no_tools: bool,
 
-    /// Go on with this directory's last session
+    /// Continue the latest session in this directory
     #[arg(short, long = "continue", help_heading = "Session", conflicts_with_all = ["resume", "session", "no_session"])]
     pub continue_last: bool,
-    /// Choose a session to go on with
+    /// Choose a session to continue
     #[arg(short, long, help_heading = "Session", conflicts_with_all = ["session", "no_session"])]
     pub resume: bool,
-    /// Go on with this one; --session-id ID may begin it
+    /// Continue this session
     #[arg(long, value_name = "ID|PATH", help_heading = "Session", conflicts_with = "no_session")]
     pub session: Option<String>,
-    /// Go on in a copy of this one, here
+    /// Continue in a copy of this session, here
     #[arg(long, value_name = "ID|PATH", help_heading = "Session", conflicts_with_all = ["no_session", "session", "resume", "continue_last"])]
     pub fork: Option<String>,
-    /// Go on with the session of this id, or begin it
+    /// Continue the session with this id, or start it
     #[arg(long, value_name = "ID", help_heading = "Session", hide = true, value_parser = session_id_parser, conflicts_with_all = ["session", "resume", "continue_last"])]
     pub session_id: Option<String>,
-    /// Write to a session whose tau died holding it
+    /// Write to a session that a dead tau has locked
     #[arg(long, help_heading = "Session", hide = true)]
     pub take_over: bool,
-    /// Folder of the session files
+    /// Directory of the session files
     #[arg(long, value_name = "DIR", help_heading = "Session")]
     pub session_dir: Option<PathBuf>,
-    /// Keep this session in memory only
+    /// Do not save the session
     #[arg(long, help_heading = "Session")]
     pub no_session: bool,
     /// Name the session
@@ -127,147 +134,76 @@ pub struct Args {
     /// Work in DIR
     #[arg(short = 'C', long, value_name = "DIR", help_heading = "Other")]
     pub cwd: Option<PathBuf>,
-    /// Do not read AGENTS.md and the like
+    /// Do not read AGENTS.md and similar files
     #[arg(long, help_heading = "Other")]
     pub no_context_files: bool,
-    /// Use the settings in .tau/ of this folder
+    /// Use the .tau/ settings of this directory
     #[arg(long, help_heading = "Other")]
     pub trust: bool,
     /// dark, light, high-contrast, or a file
     #[arg(long, value_name = "THEME", help_heading = "Other")]
     pub theme: Option<String>,
-    /// Record what the screen is told; --replay shows it
+    /// Record this run of the screen for --replay
     #[arg(long, value_name = "FILE", help_heading = "Other")]
     pub record: Option<PathBuf>,
-    /// Fold a recording, print its last screen
+    /// Replay a recording and print its last screen
     #[arg(long, hide = true, value_name = "FILE", conflicts_with = "record")]
     pub replay: Option<PathBuf>,
-    /// Log to a file (TAU_LOG=filter does as well)
+    /// Log to a file (TAU_LOG=FILTER works too)
     #[arg(long, help_heading = "Other")]
     pub verbose: bool,
-    /// This page
+    /// Print this help
     #[arg(short, long, help_heading = "Other", action = clap::ArgAction::HelpShort)]
     pub help: Option<bool>,
-    /// The version
+    /// Print the version
     #[arg(short = 'V', long, help_heading = "Other", action = clap::ArgAction::Version)]
     pub version: Option<bool>,
 }
 
-/// What is written on standard output.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
-pub enum Mode {
-    /// The final answer, as text.
-    Text,
-    /// Every event, a line each.
-    Json,
-    /// A conversation of commands and events, a line each.
-    Rpc,
-}
-
-/// A front end.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Front {
-    /// The full screen.
-    Screen,
-    /// [`super::print`].
-    Print,
-    /// Events as lines.
-    Json,
-    /// Commands and events as lines.
-    Rpc,
-}
-
-/// Which of the standard streams are terminals.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Terminals {
-    pub stdin: bool,
-    pub stdout: bool,
-}
-
-impl Terminals {
-    /// As the program was started.
-    pub fn here() -> Self {
-        use std::io::IsTerminal;
-        Terminals { stdin: std::io::stdin().is_terminal(), stdout: std::io::stdout().is_terminal() }
-    }
-}
-
-impl Args {
-    /// No arguments at all.
-    pub fn none() -> Self {
-        Args::parse_from(["tau"])
+impl CliArgs {
+    /// The arguments of plain `tau`.
+    pub fn without_arguments() -> Self {
+        CliArgs::parse_from(["tau"])
     }
 
     /// Reads the arguments, the program's name first.
     ///
     /// # Errors
-    /// What clap wants printed: an error, the help page or the version. [`refuse`] prints it.
+    /// What clap wants printed: an error, the help page or the version; see [`print_clap_error`].
     pub fn read<I, T>(arguments: I) -> Result<Self, clap::Error>
     where
         I: IntoIterator<Item = T>,
         T: Into<std::ffi::OsString> + Clone,
     {
-        let args = Args::try_parse_from(arguments)?;
+        let args = CliArgs::try_parse_from(arguments)?;
         if args.resume && (args.print || args.json || args.mode.is_some()) {
-            let text = "--resume shows a list on the screen; use --continue or --session with --print";
+            let text = "--resume needs the screen; with --print, use --continue or --session";
             return Err(clap::Error::raw(clap::error::ErrorKind::ArgumentConflict, format!("{text}\n")));
         }
         Ok(args)
     }
 
-    /// The front end that is asked for. Without a terminal at either end there is no screen.
-    pub fn front(&self, terminals: Terminals) -> Front {
+    /// The front end that is selected. The screen needs a terminal at both ends.
+    pub fn front_end(&self, terminals: StandardStreams) -> FrontEnd {
         match self.mode {
-            Some(Mode::Rpc) => Front::Rpc,
-            Some(Mode::Json) => Front::Json,
-            _ if self.json => Front::Json,
-            Some(Mode::Text) => Front::Print,
-            None if self.print || !terminals.stdin || !terminals.stdout => Front::Print,
-            None => Front::Screen,
+            Some(OutputMode::Rpc) => FrontEnd::Rpc,
+            Some(OutputMode::Json) => FrontEnd::Json,
+            _ if self.json => FrontEnd::Json,
+            Some(OutputMode::Text) => FrontEnd::Print,
+            None if self.print || !terminals.stdin || !terminals.stdout => FrontEnd::Print,
+            None => FrontEnd::Screen,
         }
     }
 }
 
-/// Prints what [`Args::read`] refused with, and says how the program ends.
-pub fn refuse(error: &clap::Error) -> Exit {
-    // Nothing is left to be told when not even this can be written.
-    let _ = error.print();
-    if error.use_stderr() { Exit::Usage } else { Exit::Ok }
-}
-
-/// A command that is not a conversation. It is one only as the first word, exactly written;
-/// everywhere else, and after `--`, the same word is a prompt.
-#[derive(Clone, Debug)]
-pub enum Command {
-    /// `tau models`.
-    Models(super::models::ModelsArgs),
-    /// `tau auth`.
-    Auth(super::auth::AuthArgs),
-    /// `tau completions`.
-    Completions(super::man_pages::CompletionsArgs),
-    /// `tau man`.
-    Man(super::man_pages::ManArgs),
-    /// `tau export`.
-    Export(super::export::ExportArgs),
-}
-
-impl Command {
-    /// The command in the arguments, the program's name first; none when they are a conversation.
-    ///
-    /// # Errors
-    /// As [`Args::read`].
-    pub fn read(arguments: &[std::ffi::OsString]) -> Result<Option<Self>, clap::Error> {
-        let rest = arguments.iter().skip(1);
-        match arguments.get(1).and_then(|word| word.to_str()) {
-            Some("models") => super::models::ModelsArgs::try_parse_from(rest).map(Command::Models).map(Some),
-            Some("export") => super::export::ExportArgs::try_parse_from(rest).map(Command::Export).map(Some),
-            Some("auth") => super::auth::AuthArgs::try_parse_from(rest).map(Command::Auth).map(Some),
-            Some("completions") => {
-                super::man_pages::CompletionsArgs::try_parse_from(rest).map(Command::Completions).map(Some)
-            }
-            Some("man") => super::man_pages::ManArgs::try_parse_from(rest).map(Command::Man).map(Some),
-            _ => Ok(None),
-        }
+/// Prints what clap made of arguments it did not accept (an error, the help page or the version);
+/// how the program ends.
+pub fn print_clap_error(error: &clap::Error) -> Exit {
+    let text = error.render().to_string();
+    if error.use_stderr() {
+        fail(Exit::Usage, text.strip_prefix("error: ").unwrap_or(&text).trim_end())
+    } else {
+        say(&text)
     }
 }
 
@@ -300,7 +236,7 @@ fn thinking_parser() -> impl TypedValueParser<Value = ThinkingLevel> {
 fn dollars_parser(value: &str) -> Result<f64, String> {
     match value.trim_start_matches('$').parse::<f64>() {
         Ok(dollars) if dollars.is_finite() && dollars > 0.0 => Ok(dollars),
-        _ => Err("an amount of US dollars above 0, such as 0.5".into()),
+        _ => Err("give an amount of US dollars above 0, for example 0.5".into()),
     }
 }
 
@@ -308,7 +244,7 @@ fn session_id_parser(value: &str) -> Result<String, String> {
     if is_session_id(value) {
         Ok(value.to_owned())
     } else {
-        Err("letters, digits, `.`, `_` and `-`, at most 128, a letter or digit at both ends".to_owned())
+        Err("use up to 128 letters, digits, `.`, `_` and `-`, with a letter or digit at both ends".to_owned())
     }
 }
 
@@ -321,18 +257,18 @@ mod tests {
     use super::*;
     use clap::CommandFactory;
 
-    fn read(line: &str) -> Result<Args, clap::Error> {
-        Args::read(std::iter::once("tau").chain(line.split_whitespace()))
+    fn read(line: &str) -> Result<CliArgs, clap::Error> {
+        CliArgs::read(std::iter::once("tau").chain(line.split_whitespace()))
     }
 
     #[test]
     fn the_definition_is_sound() {
-        Args::command().debug_assert();
+        CliArgs::command().debug_assert();
     }
 
     #[test]
     fn help_fits_two_screens_and_documents_the_exit_codes() {
-        let help = Args::command().render_help().to_string();
+        let help = CliArgs::command().render_help().to_string();
         let lines: Vec<&str> = help.lines().collect();
         assert!(lines.len() <= 2 * 24, "{} lines:\n{help}", lines.len());
         for line in &lines {
@@ -371,51 +307,25 @@ mod tests {
     #[test]
     fn the_front_end_follows_flags_and_terminals() {
         let cases = [
-            ("", true, true, Front::Screen),
-            ("hello", true, true, Front::Screen),
-            ("hello", false, true, Front::Print),
-            ("hello", true, false, Front::Print),
-            ("-p hello", true, true, Front::Print),
-            ("--mode text hello", true, true, Front::Print),
-            ("--json hello", true, true, Front::Json),
-            ("-p --mode json hello", true, true, Front::Json),
-            ("--mode rpc", false, false, Front::Rpc),
+            ("", true, true, FrontEnd::Screen),
+            ("hello", true, true, FrontEnd::Screen),
+            ("hello", false, true, FrontEnd::Print),
+            ("hello", true, false, FrontEnd::Print),
+            ("-p hello", true, true, FrontEnd::Print),
+            ("--mode text hello", true, true, FrontEnd::Print),
+            ("--json hello", true, true, FrontEnd::Json),
+            ("-p --mode json hello", true, true, FrontEnd::Json),
+            ("--mode rpc", false, false, FrontEnd::Rpc),
         ];
         for (line, stdin, stdout, front) in cases {
             let args = read(line).unwrap();
-            assert_eq!(args.front(Terminals { stdin, stdout }), front, "{line}");
+            assert_eq!(args.front_end(StandardStreams { stdin, stdout }), front, "{line}");
         }
-    }
-
-    #[test]
-    fn a_command_is_the_first_word_and_nothing_else() {
-        let cases = [
-            ("tau models", "Models"),
-            ("tau models --refresh claude opus", "Models"),
-            ("tau auth", "Auth"),
-            ("tau auth check", "Auth"),
-            ("tau completions fish", "Completions"),
-            ("tau man", "Man"),
-            ("tau mankind", ""),
-            ("tau export 0199 x.md", "Export"),
-            ("tau -p export x", ""),
-            ("tau -- models", ""),
-            ("tau -p models", ""),
-            ("tau Models", ""),
-            ("tau modelsx", ""),
-            ("tau", ""),
-        ];
-        for (line, expected) in cases {
-            let arguments: Vec<std::ffi::OsString> = line.split(' ').map(Into::into).collect();
-            let command = Command::read(&arguments).unwrap();
-            let name = command.map(|command| format!("{command:?}")).unwrap_or_default();
-            assert!(name.starts_with(expected) && name.is_empty() == expected.is_empty(), "{line}: {name}");
-        }
-        assert_eq!(read("-- models").unwrap().prompts, ["models"]);
     }
 
     #[test]
     fn values_are_read() {
+        assert_eq!(read("-- models").unwrap().prompts, ["models"]);
         let args = read("--tools read,bash --api anthropic-messages --thinking high -C /tmp a b").unwrap();
         assert_eq!(args.tools.as_deref(), Some(&["read".to_owned(), "bash".to_owned()][..]));
         assert_eq!(args.api, Some(Api::AnthropicMessages));

@@ -1,0 +1,41 @@
+//! The arguments of `tau export`.
+
+use std::path::PathBuf;
+
+use clap::Parser;
+use clap::builder::{PossibleValuesParser, TypedValueParser};
+
+use crate::agent::export::Format;
+
+const AFTER: &str = "\
+The extension of FILE selects the format: .html (the default), .md or .jsonl; --format overrides
+it. - writes to standard output. Keys of known shapes, and the values of variables whose names
+mark them as secret, are masked. Read the file before you share it.
+
+Exit codes: 0 done, 1 the output could not be written, 2 usage, 3 no such session, or a file that
+cannot be read or written
+To send the word as a prompt: tau -- export";
+
+/// The arguments of `tau export`.
+#[derive(Clone, Debug, Parser)]
+#[command(name = "tau export", bin_name = "tau export", about = "Export a session as HTML, Markdown or JSONL", after_help = AFTER)]
+pub struct ExportArgs {
+    /// An id, the beginning of one, or a path
+    #[arg(value_name = "SESSION")]
+    pub session: String,
+    /// The file to write; by default one named after the session, here
+    #[arg(value_name = "FILE")]
+    pub file: Option<PathBuf>,
+    /// The format, whatever the extension of FILE
+    #[arg(long, value_name = "FORMAT", value_parser = formats())]
+    pub format: Option<Format>,
+    /// Directory of the session files
+    #[arg(long, value_name = "DIR")]
+    pub session_dir: Option<PathBuf>,
+}
+
+fn formats() -> impl TypedValueParser<Value = Format> {
+    let format = |name: String| Format::named(&name).ok_or("not a format");
+    PossibleValuesParser::new([Format::Html, Format::Markdown, Format::Jsonl].map(Format::ending))
+        .try_map(format)
+}

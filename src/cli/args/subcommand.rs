@@ -1,0 +1,93 @@
+//! Which subcommand the arguments name.
+
+use clap::Parser;
+
+use super::auth::AuthArgs;
+use super::export::ExportArgs;
+use super::generate::{CompletionsArgs, ManArgs};
+use super::models::ModelsArgs;
+
+/// A command that is not a conversation. Only the first word is one, exactly written; anywhere
+/// else, and after `--`, the same word is a prompt.
+#[derive(Clone, Debug)]
+pub enum Subcommand {
+    /// `tau models`.
+    Models(ModelsArgs),
+    /// `tau auth`.
+    Auth(AuthArgs),
+    /// `tau completions`.
+    Completions(CompletionsArgs),
+    /// `tau man`.
+    Man(ManArgs),
+    /// `tau export`.
+    Export(ExportArgs),
+}
+
+impl Subcommand {
+    /// The subcommand in the arguments, the program's name first; `None` if they are a conversation.
+    ///
+    /// # Errors
+    /// As [`super::CliArgs::read`].
+    pub fn read(arguments: &[std::ffi::OsString]) -> Result<Option<Self>, clap::Error> {
+        let rest = arguments.iter().skip(1);
+        Ok(Some(match arguments.get(1).and_then(|word| word.to_str()) {
+            Some("models") => Subcommand::Models(ModelsArgs::try_parse_from(rest)?),
+            Some("export") => Subcommand::Export(ExportArgs::try_parse_from(rest)?),
+            Some("auth") => Subcommand::Auth(AuthArgs::try_parse_from(rest)?),
+            Some("completions") => Subcommand::Completions(CompletionsArgs::try_parse_from(rest)?),
+            Some("man") => Subcommand::Man(ManArgs::try_parse_from(rest)?),
+            _ => return Ok(None),
+        }))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn only_the_first_word_is_a_subcommand() {
+        let cases = [
+            ("tau models", "Models"),
+            ("tau models --refresh claude opus", "Models"),
+            ("tau auth", "Auth"),
+            ("tau auth check", "Auth"),
+            ("tau completions fish", "Completions"),
+            ("tau man", "Man"),
+            ("tau mankind", ""),
+            ("tau export 0199 x.md", "Export"),
+            ("tau -p export x", ""),
+            ("tau -- models", ""),
+            ("tau -p models", ""),
+            ("tau Models", ""),
+            ("tau modelsx", ""),
+            ("tau", ""),
+        ];
+        for (line, expected) in cases {
+            let arguments: Vec<std::ffi::OsString> = line.split(' ').map(Into::into).collect();
+            let command = Subcommand::read(&arguments).unwrap();
+            let name = command.map(|command| format!("{command:?}")).unwrap_or_default();
+            assert!(name.starts_with(expected) && name.is_empty() == expected.is_empty(), "{line}: {name}");
+        }
+    }
+
+    #[test]
+    fn usage_names_the_whole_command() {
+        use clap::CommandFactory;
+        let pages = [
+            (ModelsArgs::command(), "Usage: tau models"),
+            (AuthArgs::command(), "Usage: tau auth"),
+            (ExportArgs::command(), "Usage: tau export"),
+            (CompletionsArgs::command(), "Usage: tau completions"),
+            (ManArgs::command(), "Usage: tau man"),
+        ];
+        for (mut command, usage) in pages {
+            command.clone().debug_assert();
+            let help = command.render_help().to_string();
+            assert!(help.contains(usage), "{help}");
+        }
+        let arguments = ["tau", "auth", "set", "--help"].map(Into::into);
+        let help = Subcommand::read(&arguments).unwrap_err().to_string();
+        assert!(help.contains("Usage: tau auth set"), "{help}");
+    }
+}

@@ -1,0 +1,155 @@
+//! Everything an agent starts with: transport, keys, tools, prompt, scratch directory, behaviour.
+
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+
+use super::Setup;
+use super::prompt::AgentPrompt;
+use crate::agent::demo::{DemoTransport, Pace};
+use crate::agent::engine::behavior::Behavior;
+use crate::agent::engine::config::{AgentConfig, SessionPlace};
+use crate::agent::engine::hooks::Hooks;
+use crate::agent::engine::tool_registry::ToolRegistry;
+use crate::agent::protocol::run::RunLimits;
+use crate::agent::provider::key_refresh::KeyRefresh;
+use crate::agent::provider::scripted::Router;
+use crate::agent::session::Session;
+use crate::cli::environment;
+use crate::cli::exit::Refusal;
+use crate::tools::Toolbox;
+use crate::tools::bash::Bash;
+use crate::tools::process::ChildEnv;
+use crate::tools::scratch::Scratch;
+
+/// Retries of one request.
+const RETRIES: u32 = 4;
+
+/// An agent that can be started.
+pub struct ComposedAgent {
+    pub config: AgentConfig,
+    /// Its system prompt, which may change while it runs.
+    pub prompt: AgentPrompt,
+    /// What the user should know.
+    pub notices: Vec<String>,
+}
+
+impl Setup {
+    /// Composes an agent. Reads instruction files.
+    ///
+    /// # Errors
+    /// When a file that a flag names cannot be read, or there is no temporary directory.
+    pub fn agent(&self, session: Session) -> Result<ComposedAgent, Refusal> {
+        let tools = self.tools()?;
+        let mut source = self.prompt_source(&tools)?;
+        // A session runs in its own directory, wherever the program was started.
+        let own = &session.info().cwd;
+        if own.is_dir() {
+            source.cwd.clone_from(own);
+        }
+        let mut text = source.read();
+        if source.cwd != self.cwd {
+            let files: Vec<String> = text.files.iter().map(|path| path.display().to_string()).collect();
+            let files = if files.is_empty() { "no files".to_owned() } else { files.join(", ") };
+            text.notices.push(format!("this session runs in {}; instructions from {files}", own.display()));
+        }
+        let prompt = AgentPrompt::new(source);
+        let secrets: Vec<String> =
+            self.keys.known_values().iter().map(|key| key.expose().to_owned()).collect();
+        let env = ChildEnv::new(&secrets, &self.settings.pass_env, &session.info().id);
+        let catalogue = Arc::clone(&self.catalogue);
+        let direct = Arc::new(environment::direct(&self.settings));
+        let config = AgentConfig {
+            transport: Arc::new(Router::new(
+                Arc::new(DemoTransport { pace: demo_pace() }),
+                Arc::new(KeyRefresh::new(direct, Arc::clone(&self.keys) as _)),
+            )),
+            keys: Arc::clone(&self.keys) as _,
+            tools,
+            model: self.model.clone(),
+            thinking: self.thinking,
+            place: SessionPlace { dir: self.session_dir(), cwd: self.cwd.clone() },
+            session,
+            system: text.text.into(),
+            scratch: Arc::new(scratch()?),
+            env: Arc::new(env),
+            shell: self.settings.shell.clone().unwrap_or_else(|| PathBuf::from("bash")),
+            bash_timeout: self.settings.bash_timeout,
+            find_model: Arc::new(move |provider, id| catalogue.get(provider, id)),
+            max_retries: RETRIES,
+            retry_mode: self.profile.retry,
+            limits: RunLimits {
+                turns: self.args.max_turns,
+                dollars: self.args.max_cost,
+                // The front ends hold `--timeout`, since it is for all prompts together.
+                ..RunLimits::default()
+            },
+            behavior: self.behavior(prompt.clone()),
+            compaction: self.settings.room(),
+        };
+        Ok(ComposedAgent { config, prompt, notices: text.notices })
+    }
+
+    fn behavior(&self, prompt: AgentPrompt) -> Behavior {
+        Behavior {
+            steer: self.profile.steer,
+            on_repeat: self.profile.on_repeat,
+            hooks: Hooks::default().system_prompt(move |cwd: &Path| prompt.read_in(cwd)),
+            tools: self.tool_registry(),
+            ..Behavior::default()
+        }
+    }
+
+    /// The tools that may be turned on later.
+    fn tool_registry(&self) -> ToolRegistry {
+        let registry = ToolRegistry::default();
+        for tool in self.with_shell(Toolbox::all()).iter() {
+            registry.register(Arc::clone(tool));
+        }
+        registry
+    }
+
+    /// The tools that are on.
+    ///
+    /// # Errors
+    /// When one of those that are named does not exist.
+    pub fn tools(&self) -> Result<Toolbox, Refusal> {
+        if self.args.no_tools {
+            return Ok(Toolbox::empty());
+        }
+        let tools = match (&self.args.tools, &self.settings.tools) {
+            (Some(names), _) => {
+                Toolbox::named(names).map_err(|text| Refusal::usage(format!("--tools: {text}")))?
+            }
+            (None, Some(names)) => Toolbox::named(names)
+                .map_err(|text| Refusal::config(format!("config.toml: tools: {text}")))?,
+            (None, None) => Toolbox::standard(),
+        };
+        Ok(self.with_shell(tools))
+    }
+
+    /// The configured shell replaces the usual one, if there is a shell at all.
+    fn with_shell(&self, tools: Toolbox) -> Toolbox {
+        match self.settings.shell.as_ref().filter(|_| tools.get("bash").is_some()) {
+            Some(shell) => tools.with(Arc::new(Bash::with_shell(shell))),
+            None => tools,
+        }
+    }
+}
+
+fn scratch() -> Result<Scratch, Refusal> {
+    let dir = std::env::temp_dir();
+    Scratch::new(&dir).map_err(|error| {
+        let dir = dir.display();
+        Refusal::config(format!(
+            "cannot use the temporary directory {dir}: {error}; create it, or set TMPDIR to another one"
+        ))
+    })
+}
+
+/// `TAU_DEMO_SPEED=max` makes the demo answer without pauses, for measuring.
+fn demo_pace() -> Pace {
+    match std::env::var("TAU_DEMO_SPEED").as_deref() {
+        Ok("max") => Pace::NONE,
+        _ => Pace::default(),
+    }
+}

@@ -1,0 +1,163 @@
+//! The composition: from arguments, environment and files to an agent that can be started.
+//!
+//! In two steps, so that the screen need not wait: [`Setup`] reads only what the first frame
+//! shows (settings, the model's name); [`Setup::agent`] does what may take longer (instruction
+//! files, the session). Flags take precedence over the environment, and that over `config.toml`.
+
+mod agent;
+mod prompt;
+mod server_model;
+
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+
+use super::args::CliArgs;
+use super::environment::{Environment, OnBadConfig};
+use super::exit::Refusal;
+use super::profile::FrontEndProfile;
+use super::project_settings::ProjectSettings;
+use crate::agent::catalogue::{self, Catalogue};
+use crate::agent::protocol::model::{Model, ThinkingLevel};
+use crate::agent::settings::auth::Keys;
+use crate::agent::settings::folder::Folder;
+use crate::agent::settings::{Paths, Settings};
+
+pub use agent::ComposedAgent;
+pub use prompt::AgentPrompt;
+
+/// The theme when none is set.
+const THEME: &str = "dark";
+
+/// What is known before anything is started.
+#[derive(Clone)]
+pub struct Setup {
+    pub args: CliArgs,
+    /// What the front end wants.
+    pub profile: FrontEndProfile,
+    pub paths: Paths,
+    pub settings: Settings,
+    pub catalogue: Arc<Catalogue>,
+    pub keys: Arc<Keys>,
+    /// The working directory, absolute.
+    pub cwd: PathBuf,
+    /// The model to begin with; `None` when nothing is configured.
+    pub model: Option<Arc<Model>>,
+    pub thinking: ThinkingLevel,
+    /// True when nothing is configured and the scripted demo stands in.
+    pub demo: bool,
+    /// What the user should know: settings that were ignored.
+    pub notices: Vec<String>,
+    /// The settings of directories, and whether they are trusted.
+    pub project: ProjectSettings,
+}
+
+impl Setup {
+    /// Reads arguments, environment and settings.
+    ///
+    /// # Errors
+    /// A message that says what to do.
+    pub fn read(args: CliArgs, profile: FrontEndProfile) -> Result<Self, Refusal> {
+        let cwd = working_directory(args.cwd.as_deref())?;
+        let (environment, project) = Environment::read_in(&args, profile.on_bad_config, &cwd)?;
+        Self::choose(args, profile, environment, cwd, project)
+    }
+
+    /// Reads everything again, after the user has changed whether a directory is trusted.
+    ///
+    /// # Errors
+    /// As [`Setup::read`].
+    pub fn reread(&self) -> Result<Self, Refusal> {
+        let (environment, project) = Environment::read_in(&self.args, OnBadConfig::Warn, &self.cwd)?;
+        Self::choose(self.args.clone(), self.profile, environment, self.cwd.clone(), project)
+    }
+
+    /// The directories with settings as they are now, for the user to look at; what is in use
+    /// stays as it is.
+    ///
+    /// # Errors
+    /// When earlier answers about trust cannot be read.
+    pub fn refresh_projects(&mut self) -> Result<Vec<Folder>, Refusal> {
+        let file = self.paths.trust_file();
+        self.project.refresh(&self.args, &self.paths, &self.cwd).map_err(Refusal::config)?;
+        self.project.folders(&self.cwd, &file).map_err(Refusal::config)
+    }
+
+    fn choose(
+        args: CliArgs,
+        profile: FrontEndProfile,
+        environment: Environment,
+        cwd: PathBuf,
+        project: ProjectSettings,
+    ) -> Result<Self, Refusal> {
+        let Environment { paths, settings, catalogue, keys, notices } = environment;
+        let (model, level) = choose_model(&settings, &catalogue, &keys)?;
+        let wished = settings.thinking.or(level).unwrap_or_default();
+        let thinking = model.as_ref().map_or(wished, |model| model.nearest(wished));
+        let demo = false;
+        Ok(Setup {
+            args,
+            profile,
+            paths,
+            settings,
+            catalogue,
+            keys,
+            cwd,
+            model,
+            thinking,
+            demo,
+            notices,
+            project,
+        })
+    }
+
+    /// With nothing configured, the scripted demo.
+    pub fn or_demo(mut self) -> Self {
+        if self.model.is_none() {
+            self.model = Some(Arc::new(catalogue::demo()));
+            self.demo = true;
+        }
+        self
+    }
+
+    /// The name of the theme.
+    pub fn theme(&self) -> &str {
+        self.settings.theme.as_deref().unwrap_or(THEME)
+    }
+
+    /// The folder of this directory's session files; `None` when nothing is to be saved.
+    pub fn session_dir(&self) -> Option<PathBuf> {
+        (!self.args.no_session).then(|| self.settings.session_dir_for(&self.paths, &self.cwd))
+    }
+}
+
+fn working_directory(wanted: Option<&Path>) -> Result<PathBuf, Refusal> {
+    if let Some(dir) = wanted {
+        let fail = |error| Refusal::usage(format!("cannot work in {} (--cwd): {error}", dir.display()));
+        std::env::set_current_dir(dir).map_err(fail)?;
+    }
+    std::env::current_dir().map_err(|error| {
+        Refusal::config(format!("cannot read the working directory: {error}; start tau in one that exists"))
+    })
+}
+
+/// The model that was asked for, else the default of the first provider that has a key.
+fn choose_model(
+    settings: &Settings,
+    catalogue: &Catalogue,
+    keys: &Keys,
+) -> Result<(Option<Arc<Model>>, Option<ThinkingLevel>), Refusal> {
+    if let Some(query) = &settings.model {
+        let query = match &settings.provider {
+            Some(provider) if !query.starts_with(&format!("{provider}/")) => format!("{provider}/{query}"),
+            _ => query.clone(),
+        };
+        let (model, level) = catalogue.find_for(keys, &query).map_err(Refusal::config)?;
+        return Ok((Some(model), level));
+    }
+    if let Some(model) = catalogue.adhoc_model() {
+        return Ok((Some(model), None));
+    }
+    let usable = catalogue.usable(keys);
+    let provider = settings.provider.as_ref().or(usable.first());
+    Ok((provider.and_then(|provider| catalogue.default_model(provider)), None))
+}

@@ -1,0 +1,71 @@
+//! The system prompt of one agent: where it comes from, and how it changes while the agent runs.
+
+use std::path::{Path, PathBuf};
+use std::sync::{Arc, Mutex, PoisonError};
+
+use super::Setup;
+use crate::agent::context::prompt_source::{InstructionMode, PromptSource};
+use crate::cli::exit::Refusal;
+use crate::cli::prompts;
+use crate::tools::Toolbox;
+
+/// The source of an agent's system prompt, shared by the agent, which reads it again after a
+/// compaction, and its front end, which replaces it when the user changes what is trusted.
+#[derive(Clone, Debug)]
+pub struct AgentPrompt(Arc<Mutex<PromptSource>>);
+
+impl AgentPrompt {
+    pub(super) fn new(source: PromptSource) -> Self {
+        AgentPrompt(Arc::new(Mutex::new(source)))
+    }
+
+    /// The prompt for an agent that works in `cwd` from now on.
+    pub fn read_in(&self, cwd: &Path) -> Arc<str> {
+        let mut source = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        source.cwd = cwd.to_owned();
+        source.read().text.into()
+    }
+
+    /// Makes the prompt of this setup from now on; its text, if it changes.
+    ///
+    /// # Errors
+    /// When a file that a flag names cannot be read.
+    pub fn replace(&self, setup: &Setup) -> Result<Option<String>, Refusal> {
+        let mut source = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        let before = source.read().text;
+        // The date stays that of the start, the directory that of the session.
+        let (date, cwd) = (source.date.clone(), source.cwd.clone());
+        *source = PromptSource { date, cwd, ..setup.prompt_source(&setup.tools()?)? };
+        let text = source.read().text;
+        Ok((text != before).then_some(text))
+    }
+}
+
+impl Setup {
+    /// The files that make up the system prompt, as far as they exist.
+    pub fn instructions(&self) -> Vec<PathBuf> {
+        let source = self.tools().and_then(|tools| self.prompt_source(&tools));
+        source.map(|source| source.read().files).unwrap_or_default()
+    }
+
+    /// What the system prompt is made of.
+    pub(super) fn prompt_source(&self, tools: &Toolbox) -> Result<PromptSource, Refusal> {
+        let text = |value: &String| prompts::text_or_file(value).map_err(Refusal::config);
+        let append =
+            self.args.append_system_prompt.iter().map(text).collect::<Result<Vec<_>, _>>()?.join("\n\n");
+        Ok(PromptSource {
+            tools: tools.specs().into_iter().map(|spec| spec.name).collect(),
+            cwd: self.cwd.clone(),
+            date: jiff::Zoned::now().strftime("%Y-%m-%d").to_string(),
+            shell: self.settings.shell.clone(),
+            role: self.args.system_prompt.as_ref().map(text).transpose()?,
+            append: (!append.is_empty()).then_some(append),
+            config: self.paths.config.clone(),
+            project: self.project.prompt_files(),
+            instructions: match self.args.no_context_files {
+                true => InstructionMode::Skip,
+                false => InstructionMode::Read,
+            },
+        })
+    }
+}

@@ -1,0 +1,77 @@
+//! The model of a server whose address was given without one.
+
+use std::time::Duration;
+
+use super::Setup;
+use crate::agent::provider::FailureKind;
+use crate::agent::settings::Settings;
+use crate::cli::environment::{self, Environment, OnBadConfig};
+use crate::cli::exit::Refusal;
+
+/// How long a server may take to list its models.
+const LISTING: Duration = Duration::from_secs(2);
+
+impl Setup {
+    /// Whether a server is to be asked for its models: an address was given, and no model.
+    pub fn needs_server_model(&self) -> bool {
+        self.catalogue.unnamed().is_some()
+    }
+
+    /// The same with the first model of the server whose address was given without a model; takes
+    /// at most two seconds. A server that has no list, or does not answer, gets the name
+    /// `default`, which servers of one model ignore.
+    ///
+    /// # Errors
+    /// When the server lists no model, or does not accept the key.
+    pub async fn with_server_model(mut self) -> Result<Self, Refusal> {
+        let Some(endpoint) = self.catalogue.unnamed() else { return Ok(self) };
+        let direct = environment::direct(&self.settings);
+        let asking = environment::refresh(&self.catalogue, &self.keys, &direct, &endpoint.provider);
+        let address = &endpoint.base_url;
+        let trouble = match tokio::time::timeout(LISTING, asking).await {
+            Ok(Ok(models)) => match models.first() {
+                Some(first) => return self.named(&format!("{}/{}", endpoint.provider, first.id)),
+                None => {
+                    let text = format!("{address} lists no models: load one there, or name one with --model");
+                    return Err(Refusal::config(text));
+                }
+            },
+            Ok(Err(failure)) if failure.kind == FailureKind::Auth => {
+                return Err(Refusal::config(format!("{address} does not list its models: {failure}")));
+            }
+            Ok(Err(failure)) => failure.to_string(),
+            Err(_) => format!("no answer within {} seconds", LISTING.as_secs()),
+        };
+        let text = format!("cannot list the models of {address}: {trouble}; name one with --model");
+        self.notices.push(text);
+        Ok(self)
+    }
+
+    fn named(self, model: &str) -> Result<Self, Refusal> {
+        let settings = Settings { model: Some(model.to_owned()), ..self.settings };
+        // Files were read before, so what is wrong with them has been reported.
+        let environment = Environment::with(self.paths, settings, &self.args, OnBadConfig::Warn, Vec::new())?;
+        let mut named = Self::choose(self.args, self.profile, environment, self.cwd, self.project)?;
+        named.notices = self.notices;
+        Ok(named)
+    }
+
+    /// The same, refused when there is no model. Asks the server for its models when an address
+    /// was given without one, so this must not be called inside a runtime.
+    ///
+    /// # Errors
+    /// A message that says what to set.
+    pub fn with_model(mut self) -> Result<Self, Refusal> {
+        if self.needs_server_model() {
+            let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build();
+            self = runtime.map_err(Refusal::config)?.block_on(self.with_server_model())?;
+        }
+        match self.model {
+            Some(_) => Ok(self),
+            None => Err(Refusal::config(
+                "no model is configured: set a key such as ANTHROPIC_API_KEY or OPENAI_API_KEY, or pass \
+                 --base-url and --model (--model demo needs neither)",
+            )),
+        }
+    }
+}

@@ -1,0 +1,353 @@
+//! The json front end: prompts in, every event out, a line each.
+//!
+//! A fold over the agent's events. The session's header comes first, then the events as a
+//! numbering client of `rpc` sees them, each with the time at which it was emitted, and at the end
+//! one record that says how it ended. Prompts come from the arguments, or as lines on standard
+//! input, in order.
+
+pub mod input;
+
+use std::collections::VecDeque;
+use std::io::{self, ErrorKind};
+use std::path::PathBuf;
+use std::time::Duration;
+
+use serde_json::{Value, json};
+use tokio::io::{AsyncRead, AsyncWrite, AsyncWriteExt};
+
+use super::answer::{self, AnswerText};
+use super::batch::{BatchDriver, BatchEvent, Stop};
+use super::exit::{Exit, output_failed, warn};
+use super::profile::FrontEndProfile;
+use super::prompts::CliPrompt;
+use super::protocol;
+use super::rpc::lines::{InputLine, LONGEST, LineReader};
+use super::signals::Caught;
+use crate::agent::engine::task::AgentHandle;
+use crate::agent::protocol::command::{AgentCommand, QuestionAnswer, Queue};
+use crate::agent::protocol::event::{AgentEvent, NoticeLevel};
+use crate::agent::protocol::message::{Message, StopReason};
+use crate::agent::protocol::run::RunEnd;
+use crate::agent::session::entry;
+use input::InputCommand;
+
+/// How agents of this front end are composed: as those of print mode.
+pub const PROFILE: FrontEndProfile = super::print::PROFILE;
+
+/// What to do, and how far to go.
+pub struct JsonOptions<R> {
+    /// Sent one after another.
+    pub prompts: Vec<CliPrompt>,
+    /// Lines with further prompts and interrupts; `None` when nothing is read.
+    pub input: Option<R>,
+    /// The session's header, a line of JSON without its end.
+    pub header: String,
+    /// Gets the text of the last answer too.
+    pub output: Option<PathBuf>,
+    /// Time for everything, at most.
+    pub timeout: Option<Duration>,
+}
+
+/// Runs the prompts; how the program ends. `signals` gives the next signal each time it is called;
+/// the first one aborts in order, the second ends at once.
+pub async fn run<R: AsyncRead + Unpin>(
+    agent: AgentHandle,
+    options: JsonOptions<R>,
+    out: impl AsyncWrite + Unpin,
+    signals: impl AsyncFnMut() -> Caught,
+) -> Exit {
+    let mut run = JsonRun {
+        driver: BatchDriver::new(agent, options.timeout, signals),
+        takes_lines: options.input.is_some(),
+        lines: options.input.map(|input| LineReader::new(input, LONGEST)),
+        prompts: options.prompts.into(),
+        out,
+        answer: AnswerText::default(),
+        interrupts: 0,
+        outcome: Exit::Ok,
+        error: None,
+        refused: false,
+        limited: false,
+        unwritable: false,
+    };
+    if run.write(&options.header).await {
+        run.greeted().await;
+        run.work().await;
+        run.keep(options.output).await;
+    }
+    run.finish().await
+}
+
+struct JsonRun<R, W, S> {
+    driver: BatchDriver<S>,
+    /// Whether prompts come as lines, whose writer decides what a failure leads to.
+    takes_lines: bool,
+    /// `None` once nothing more is read.
+    lines: Option<LineReader<R>>,
+    prompts: VecDeque<CliPrompt>,
+    out: W,
+    answer: AnswerText,
+    /// Interrupts that have not been answered.
+    interrupts: usize,
+    /// How the last prompt ended.
+    outcome: Exit,
+    /// What went wrong with it.
+    error: Option<String>,
+    /// A tool asked and nobody could answer.
+    refused: bool,
+    /// True when the run was ended and the notice that says why comes next.
+    limited: bool,
+    /// True once a record could not be written although somebody may want it.
+    unwritable: bool,
+}
+
+/// What woke the front end.
+#[allow(clippy::large_enum_variant, reason = "one value lives at a time, and events are the common case")]
+enum Wake {
+    Batch(BatchEvent),
+    Line(Option<InputLine>),
+}
+
+impl<R: AsyncRead + Unpin, W: AsyncWrite + Unpin, S: AsyncFnMut() -> Caught> JsonRun<R, W, S> {
+    /// Skips what the agent emits at its start, which belongs to no prompt.
+    async fn greeted(&mut self) {
+        while let Some(event) = self.driver.agent.events.recv().await {
+            match event {
+                AgentEvent::ThinkingLevelChanged { .. } | AgentEvent::Stopped => return,
+                AgentEvent::Notice { .. } => drop(self.emit(&event).await),
+                _ => {}
+            }
+        }
+    }
+
+    /// Prompt after prompt, until there is no further one and none can come.
+    async fn work(&mut self) {
+        loop {
+            let next = match self.prompts.pop_front() {
+                Some(prompt) => prompt,
+                None if self.lines.is_none() || self.driver.stops.stopping().is_some() => return,
+                None => {
+                    if !self.step().await {
+                        return;
+                    }
+                    continue;
+                }
+            };
+            (self.outcome, self.error) = (Exit::Ok, None);
+            // With arguments any refusal counts in the end; a line stands for itself.
+            self.refused &= !self.takes_lines;
+            let CliPrompt { text, images } = next;
+            let prompt = AgentCommand::Prompt { text, images, streaming: Queue::Steer };
+            if self.driver.agent.commands.send(prompt).await.is_err() || !self.settled().await {
+                return;
+            }
+            // As in print mode: after a failure the next argument is not sent.
+            if !self.takes_lines && !matches!(self.outcome, Exit::Ok | Exit::Refused) {
+                return;
+            }
+        }
+    }
+
+    /// Follows a prompt to its end. False when nothing further is to be done.
+    async fn settled(&mut self) -> bool {
+        loop {
+            match self.wake().await {
+                Wake::Batch(BatchEvent::Agent(Some(event))) => {
+                    let settled = matches!(event, AgentEvent::AgentSettled { .. });
+                    let refused = matches!(event, AgentEvent::QueueReturned { .. });
+                    if !self.emit(&event).await {
+                        return false;
+                    }
+                    if settled || refused {
+                        return self.answer_interrupts().await && self.driver.stops.stopping().is_none();
+                    }
+                }
+                other => {
+                    if !self.other(other, true).await {
+                        return false;
+                    }
+                }
+            }
+        }
+    }
+
+    /// One thing while no prompt is in progress. False when nothing further is to be done.
+    async fn step(&mut self) -> bool {
+        match self.wake().await {
+            Wake::Batch(BatchEvent::Agent(Some(event))) => self.emit(&event).await,
+            other => self.other(other, false).await && self.driver.stops.stopping().is_none(),
+        }
+    }
+
+    async fn wake(&mut self) -> Wake {
+        let line = async {
+            match &mut self.lines {
+                Some(lines) => lines.next().await.ok().flatten(),
+                None => std::future::pending().await,
+            }
+        };
+        tokio::select! {
+            event = self.driver.next() => Wake::Batch(event),
+            line = line => Wake::Line(line),
+        }
+    }
+
+    /// Handles what is not an event. False when nothing further is to be done.
+    async fn other(&mut self, wake: Wake, in_progress: bool) -> bool {
+        match wake {
+            Wake::Line(Some(line)) => return self.line(&line, in_progress).await,
+            Wake::Line(None) => self.lines = None,
+            Wake::Batch(BatchEvent::Stop(Stop::Begin)) => {
+                self.driver.abort();
+                return in_progress;
+            }
+            Wake::Batch(BatchEvent::Stop(Stop::Now)) => return false,
+            Wake::Batch(BatchEvent::Agent(_)) => {
+                self.outcome = Exit::Crash;
+                self.error = Some("the agent ended unexpectedly".into());
+                return false;
+            }
+        }
+        true
+    }
+
+    async fn line(&mut self, line: &InputLine, in_progress: bool) -> bool {
+        match input::parse(line) {
+            Ok(InputCommand::Message(text)) => {
+                self.prompts.push_back(CliPrompt { text, images: Vec::new() });
+                true
+            }
+            Ok(InputCommand::Interrupt) => {
+                self.interrupts += 1;
+                if in_progress {
+                    self.driver.abort();
+                    true
+                } else {
+                    self.answer_interrupts().await
+                }
+            }
+            Err(error) => self.record(json!({ "type": "error", "error": error })).await,
+        }
+    }
+
+    async fn answer_interrupts(&mut self) -> bool {
+        for _ in 0..std::mem::take(&mut self.interrupts) {
+            if !self.record(json!({ "type": "interrupted" })).await {
+                return false;
+            }
+        }
+        true
+    }
+
+    /// Writes an event, if it is one for others, and notes what it means for the end.
+    async fn emit(&mut self, event: &AgentEvent) -> bool {
+        match event {
+            AgentEvent::MessageEnd { message } => self.answer.add(message),
+            AgentEvent::TurnEnd { message, .. } => self.judge(message),
+            AgentEvent::RunStopped { reason } => {
+                self.outcome = if *reason == RunEnd::Repeats { Exit::Stuck } else { Exit::Limit };
+                self.limited = true;
+            }
+            AgentEvent::AgentSettled { aborted: true } if self.outcome != Exit::Limit => {
+                self.outcome = Exit::Aborted;
+            }
+            AgentEvent::Notice { level, text, hint } if *level != NoticeLevel::Info => {
+                let hint = hint.as_ref().map(|hint| format!(" ({hint})")).unwrap_or_default();
+                warn(&format!("{text}{hint}"));
+                if *level == NoticeLevel::Error {
+                    (self.outcome, self.error) = (Exit::Model, Some(text.clone()));
+                } else if self.limited {
+                    self.error = Some(text.clone());
+                }
+                self.limited = false;
+            }
+            AgentEvent::Asked { id, .. } => {
+                (self.refused, self.error) = (true, Some("nobody can be asked".into()));
+                let answer = AgentCommand::Answer { id: id.clone(), answer: QuestionAnswer::Cancelled };
+                // An agent that takes no commands any more asks nothing either.
+                let _ = self.driver.agent.commands.try_send(answer);
+            }
+            _ => {}
+        }
+        match protocol::event(event) {
+            Some(record) => self.record(record).await,
+            None => true,
+        }
+    }
+
+    fn judge(&mut self, message: &Message) {
+        let Message::Assistant(answer) = message else { return };
+        let error = answer.error_message.clone();
+        match answer.stop_reason {
+            StopReason::Error => (self.outcome, self.error) = (Exit::Model, error),
+            StopReason::Aborted => self.outcome = Exit::Aborted,
+            StopReason::Length => {
+                (self.outcome, self.error) = (
+                    Exit::Limit,
+                    Some("the answer is incomplete: the model reached its output limit".into()),
+                );
+            }
+            StopReason::Stop | StopReason::ToolUse | StopReason::Other => self.outcome = Exit::Ok,
+        }
+    }
+
+    /// Writes the last answer to the file that was named, if all went well.
+    async fn keep(&mut self, output: Option<PathBuf>) {
+        let good = self.driver.stops.stopping().is_none() && self.outcome == Exit::Ok;
+        if let (Some(path), Some(text), true) = (output, self.answer.text(), good) {
+            let written = self.driver.within(answer::write(path, text.to_owned())).await;
+            if let Some(Err(error)) = written {
+                warn(&error);
+                (self.outcome, self.error) = (Exit::Model, Some(error));
+            }
+        }
+    }
+
+    /// Writes a record with the time. False when nobody reads any more.
+    async fn record(&mut self, mut record: Value) -> bool {
+        protocol::set(&mut record, "timestamp", json!(entry::iso(entry::now())));
+        self.write(&record.to_string()).await
+    }
+
+    /// Writes a record; a reader that stalls holds up everything but the end.
+    async fn write(&mut self, json: &str) -> bool {
+        let record = protocol::record(json);
+        let written = self.driver.within(self.out.write_all(record.as_bytes())).await;
+        self.is_written(written)
+    }
+
+    fn is_written(&mut self, written: Option<io::Result<()>>) -> bool {
+        match written {
+            Some(Ok(())) => true,
+            Some(Err(error)) => {
+                // A reader that has left is no failure.
+                if error.kind() != ErrorKind::BrokenPipe && !std::mem::replace(&mut self.unwritable, true) {
+                    output_failed(&error);
+                }
+                false
+            }
+            None => false,
+        }
+    }
+
+    /// Ends the agent and says how it ended.
+    async fn finish(mut self) -> Exit {
+        let exit = match (self.driver.stops.stopping(), self.outcome) {
+            (Some(exit), _) => exit,
+            (None, Exit::Ok) if self.refused => Exit::Refused,
+            (None, outcome) => outcome,
+        };
+        if self.driver.stops.timed_out() {
+            self.error = Some("the time limit was reached (--timeout)".into());
+        }
+        let exit = self.driver.shut_down(exit).await;
+        let mut end = json!({ "type": "end", "reason": exit.meaning(), "exitCode": exit.code() });
+        if let Some(error) = self.error.take() {
+            protocol::set(&mut end, "error", json!(error));
+        }
+        self.record(end).await;
+        let flushed = self.driver.within(self.out.flush()).await;
+        self.is_written(flushed);
+        if self.unwritable && exit == Exit::Ok { Exit::Model } else { exit }
+    }
+}

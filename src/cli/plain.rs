@@ -1,0 +1,31 @@
+//! Text of others without anything that a terminal would obey or hide.
+
+/// `text` as one line, without controls and without characters that look like nothing.
+pub fn line(text: &str) -> String {
+    text.chars().filter(|c| !is_hidden(*c)).collect()
+}
+
+/// As [`line()`], but line breaks and tabs stay.
+pub fn text(text: &str) -> String {
+    text.chars().filter(|c| matches!(c, '\n' | '\t') || !is_hidden(*c)).collect()
+}
+
+/// Controls, marks of bidirectional text, joiners, separators, tags, and fillers.
+fn is_hidden(c: char) -> bool {
+    c.is_control()
+        || matches!(c, '\u{ad}' | '\u{61c}' | '\u{115f}' | '\u{180e}' | '\u{3164}' | '\u{ffa0}')
+        || matches!(c, '\u{200b}'..='\u{200f}' | '\u{2028}'..='\u{202e}')
+        || matches!(c, '\u{2060}'..='\u{206f}' | '\u{feff}' | '\u{fff9}'..='\u{fffb}')
+        || matches!(c, '\u{e0000}'..='\u{e0fff}')
+}
+
+#[cfg(test)]
+mod tests {
+    #[test]
+    fn nothing_hidden_is_left() {
+        let hidden = "a\u{61c}\u{115f}\u{3164}\u{ffa0}\u{180e}\u{202e}\x1b\r\u{7f}\u{9b}b";
+        assert_eq!(super::line(hidden), "ab");
+        assert_eq!(super::line("é日本\n\tx"), "é日本x");
+        assert_eq!(super::text("é日本\n\tx\x07"), "é日本\n\tx");
+    }
+}

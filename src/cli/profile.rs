@@ -1,0 +1,18 @@
+//! What differs between front ends when an agent is composed. Each front end has a constant.
+
+use super::environment::OnBadConfig;
+use crate::agent::protocol::run::RetryMode;
+use crate::agent::protocol::run::{OnRepeat, SteerMode};
+
+/// What a front end wants of settings and of its agent.
+#[derive(Clone, Copy, Debug)]
+pub struct FrontEndProfile {
+    /// What happens when a settings file cannot be read.
+    pub on_bad_config: OnBadConfig,
+    /// How long a wait before a retry may be: whether somebody can end it.
+    pub retry: RetryMode,
+    /// What a steering message does to the tool calls of its turn.
+    pub steer: SteerMode,
+    /// What happens when the model repeats itself: whether somebody can be asked.
+    pub on_repeat: OnRepeat,
+}

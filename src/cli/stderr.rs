@@ -1,0 +1,145 @@
+//! Standard error that never holds up the program.
+//!
+//! Whoever starts tau may pipe standard error and never read it. So a thread writes, and whoever
+//! has something to say leaves it in a bounded queue. As long as the reader keeps up, a write is
+//! done when it returns, so that messages stay in order with standard output.
+
+use std::io;
+use std::sync::{Condvar, Mutex, MutexGuard, OnceLock, PoisonError};
+use std::time::Duration;
+
+/// Bytes that may wait; what is written beyond them is dropped.
+const QUEUE: usize = 256 << 10;
+/// How long a single write may take before nobody waits for the reader any more.
+const PATIENCE: Duration = Duration::from_millis(50);
+/// How long the end of the program waits for the reader.
+const FAREWELL: Duration = Duration::from_millis(500);
+
+/// What waits to be written.
+#[derive(Debug, Default)]
+struct Pending {
+    bytes: Vec<u8>,
+    /// True while the thread writes.
+    busy: bool,
+    /// True once the reader was too slow, until it has caught up.
+    stalled: bool,
+    /// Messages that did not fit.
+    dropped: usize,
+}
+
+impl Pending {
+    fn is_done(&self) -> bool {
+        self.bytes.is_empty() && !self.busy
+    }
+}
+
+#[derive(Debug, Default)]
+struct Writer {
+    pending: Mutex<Pending>,
+    changed: Condvar,
+}
+
+/// The writer; `None` where no thread could be created.
+fn writer() -> Option<&'static Writer> {
+    static WRITER: OnceLock<Option<&'static Writer>> = OnceLock::new();
+    *WRITER.get_or_init(|| {
+        let writer: &'static Writer = Box::leak(Box::default());
+        let thread = std::thread::Builder::new().name("stderr".to_owned());
+        thread.spawn(move || writer.run()).ok().map(|_| writer)
+    })
+}
+
+/// Writes to standard error, or queues it when nobody reads.
+pub fn write(bytes: &[u8]) {
+    match writer() {
+        Some(writer) => writer.push(bytes),
+        None => write_now(bytes),
+    }
+}
+
+/// Waits, not for ever, until everything is written. To be called when the program ends.
+pub fn finish() {
+    if let Some(writer) = writer() {
+        drop(writer.wait(writer.lock(), FAREWELL));
+    }
+}
+
+/// [`write()`] as a stream.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct Stderr;
+
+impl io::Write for Stderr {
+    fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
+        write(bytes);
+        Ok(bytes.len())
+    }
+
+    fn flush(&mut self) -> io::Result<()> {
+        Ok(())
+    }
+}
+
+impl Writer {
+    fn lock(&self) -> MutexGuard<'_, Pending> {
+        self.pending.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    fn push(&self, bytes: &[u8]) {
+        let mut pending = self.lock();
+        if pending.bytes.len() + bytes.len() > QUEUE {
+            pending.dropped += 1;
+            return;
+        }
+        pending.bytes.extend_from_slice(bytes);
+        self.changed.notify_all();
+        if !pending.stalled {
+            let mut pending = self.wait(pending, PATIENCE);
+            pending.stalled = !pending.is_done();
+        }
+    }
+
+    fn wait<'a>(&self, pending: MutexGuard<'a, Pending>, most: Duration) -> MutexGuard<'a, Pending> {
+        let waited = self.changed.wait_timeout_while(pending, most, |pending| !pending.is_done());
+        waited.unwrap_or_else(PoisonError::into_inner).0
+    }
+
+    /// Writes what is pending, for ever.
+    fn run(&self) {
+        let mut pending = self.lock();
+        loop {
+            pending = self
+                .changed
+                .wait_while(pending, |pending| pending.bytes.is_empty())
+                .unwrap_or_else(PoisonError::into_inner);
+            let bytes = std::mem::take(&mut pending.bytes);
+            pending.busy = true;
+            drop(pending);
+            write_now(&bytes);
+            pending = self.lock();
+            pending.busy = false;
+            match std::mem::take(&mut pending.dropped) {
+                0 => pending.stalled &= !pending.is_done(),
+                count => {
+                    let text =
+                        format!("tau: {count} messages were dropped: nobody was reading standard error\n");
+                    pending.bytes.extend_from_slice(text.as_bytes());
+                }
+            }
+            self.changed.notify_all();
+        }
+    }
+}
+
+/// Writes without the lock of the standard library, which a panic may need.
+fn write_now(mut bytes: &[u8]) {
+    while !bytes.is_empty() {
+        match rustix::io::write(rustix::stdio::stderr(), bytes) {
+            Ok(count) if count > 0 => bytes = bytes.get(count..).unwrap_or_default(),
+            Err(rustix::io::Errno::INTR) => {}
+            // A standard error that somebody made non-blocking: try again a little later.
+            Err(rustix::io::Errno::AGAIN) => std::thread::sleep(Duration::from_millis(10)),
+            // Nobody is left to read it.
+            _ => return,
+        }
+    }
+}
