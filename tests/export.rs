@@ -205,7 +205,7 @@ fn the_command_writes_a_file_and_says_how_many_secrets() {
     assert!(stdout.starts_with("<!DOCTYPE html>"));
     let (code, _, stderr) = run(&["s1", "out.txt"]);
     assert_eq!(code, Some(2));
-    assert!(stderr.contains("must be .html, .md or .jsonl, or --format says which"), "{stderr}");
+    assert!(stderr.contains("must end in .html, .md or .jsonl; or choose one with --format"), "{stderr}");
     assert_eq!(run(&["s1", "out.txt", "--format", "md"]).0, Some(0));
     assert!(fs::read_to_string(dir.path().join("out.txt")).unwrap().starts_with("# Title"));
     for (format, begins) in

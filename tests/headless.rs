@@ -4,6 +4,7 @@
 mod ends;
 mod inputs;
 mod recorded;
+mod robust;
 
 use std::path::Path;
 use std::process::Stdio;

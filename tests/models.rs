@@ -93,7 +93,7 @@ fn a_refresh_keeps_what_servers_list() {
          [[vendors.mine.models]]\nid = \"known\"\ncontext_window = 9000\n"
     ));
     let Ran(code, table, err) = tau(&home, "models --refresh mine/", &[], "");
-    assert_eq!((code, err.as_str()), (0, "tau: mine lists 2 models\n"));
+    assert_eq!((code, err.as_str()), (0, "tau: mine: 2 models\n"));
     let rows: Vec<String> =
         table.lines().skip(1).map(|line| line.split_whitespace().collect::<Vec<_>>().join(" ")).collect();
     assert_eq!(rows, ["mine/big 131k ? ? - - yes", "mine/known 9k ? ? - - yes"]);
@@ -159,11 +159,11 @@ fn a_server_without_a_model_named_is_asked_for_one() {
     check(address, 0, "hello");
     assert!(seen.lock().unwrap()[1].contains("\"model\":\"big\""));
     let (address, _) = server(&[("GET /v1/models ", "200 OK", "{\"data\":[]}"), says]);
-    check(address, 3, "lists no models; load one there, or name one with --model");
+    check(address, 3, "lists no models: load one there, or name one with --model");
     let (address, _) = server(&[("GET /v1/models ", "401 No", "{\"error\":\"who are you\"}"), says]);
     check(address, 3, "who are you");
     let (address, seen) = server(&[says]);
-    check(address, 0, "are not known");
+    check(address, 0, "cannot list the models");
     assert!(seen.lock().unwrap()[1].contains("\"model\":\"default\""));
 }
 
