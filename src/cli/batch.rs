@@ -116,8 +116,8 @@ impl<S: AsyncFnMut() -> Caught> BatchDriver<S> {
         let _ = self.agent.commands.try_send(AgentCommand::Abort);
     }
 
-    /// Does what may block, such as a write that nobody reads; `None` when the program has to end
-    /// before it is done.
+    /// Does work that may block, for example a write that nobody reads; `None` if the program has to
+    /// end before it is done.
     pub async fn within<T>(&mut self, work: impl Future<Output = T>) -> Option<T> {
         let mut work = pin!(work);
         loop {

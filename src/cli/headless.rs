@@ -108,7 +108,7 @@ async fn has_key(setup: &Setup, signals: &mut Signals) -> Result<(), Refusal> {
     let Some(model) = &setup.model else { return Ok(()) };
     let key = async {
         loop {
-            // Waiting for a command that prints the key must not hold up the end.
+            // Waiting for a command that prints the key must not delay the exit.
             if let Some(exit) = signals.next().await.exit() {
                 return exit;
             }
@@ -163,7 +163,7 @@ fn start(
             Err(error) => fail(Exit::Config, &format!("cannot watch for signals: {error}")),
         }
     });
-    // Blocking work, such as a write that nobody reads, must not hold up the end.
+    // Blocking work, for example a write that nobody reads, must not delay the exit.
     runtime.shutdown_background();
     exit
 }

@@ -22,7 +22,7 @@ pub struct LocalServer {
     pub models: Vec<String>,
 }
 
-/// The servers that are looked for, with the port each listens on unless told otherwise.
+/// The servers that are looked for, with the port each listens on by default.
 pub const KNOWN: [(&str, u16); 4] =
     [("Ollama", 11434), ("LM Studio", 1234), ("llama.cpp", 8080), ("vLLM", 8000)];
 
@@ -42,7 +42,7 @@ pub async fn local_servers(known: &[(&str, u16)]) -> Vec<LocalServer> {
     futures_util::future::join_all(asked).await.into_iter().flatten().collect()
 }
 
-/// The models of the server on `port`; none when there is no such server.
+/// The models of the server on `port`; `None` without such a server.
 async fn models(port: u16) -> Option<Vec<String>> {
     let mut stream = TcpStream::connect(SocketAddr::from((Ipv4Addr::LOCALHOST, port))).await.ok()?;
     let request = format!(

@@ -13,7 +13,7 @@ use super::args::models::ModelsArgs;
 use super::exit::Exit;
 
 /// Everything that can be said on the command line, as one definition.
-fn whole() -> Command {
+fn definition() -> Command {
     let named = |command: Command, name: &'static str| command.name(name).bin_name(format!("tau {name}"));
     CliArgs::command().subcommands([
         named(ModelsArgs::command(), "models"),
@@ -27,7 +27,7 @@ fn whole() -> Command {
 /// The completions for a shell.
 pub fn completions(shell: Shell) -> String {
     let mut script = Vec::new();
-    clap_complete::generate(shell, &mut whole(), "tau", &mut script);
+    clap_complete::generate(shell, &mut definition(), "tau", &mut script);
     String::from_utf8_lossy(&script).into_owned()
 }
 

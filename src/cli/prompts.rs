@@ -99,12 +99,12 @@ fn attach(path: &Path) -> Result<Attached, String> {
 fn text_of(shown: &str, bytes: Vec<u8>) -> Result<String, String> {
     if bytes.len() as u64 > TEXT_BYTES {
         return Err(format!(
-            "cannot attach {shown}: it is larger than 1 MB; name it in the prompt, and the model reads what it needs"
+            "cannot use {shown}: it is larger than 1 MB; name it in the prompt, and the model reads what it needs"
         ));
     }
     let text = String::from_utf8(bytes).ok().filter(|text| !text.contains('\0'));
     text.ok_or_else(|| {
-        format!("cannot attach {shown}: it is neither UTF-8 text nor a PNG, JPEG, GIF or WebP image")
+        format!("cannot use {shown}: it is neither UTF-8 text nor a PNG, JPEG, GIF or WebP image")
     })
 }
 
@@ -128,18 +128,18 @@ fn fence(text: &str) -> String {
 /// Reads a regular file of at most `limit` bytes. Opening without waiting keeps a pipe or a
 /// device from stopping the program.
 fn read(path: &Path, limit: u64) -> Result<Vec<u8>, String> {
-    let failed = |error: std::io::Error| format!("cannot attach {}: {error}", path.display());
+    let failed = |error: std::io::Error| format!("cannot read {}: {error}", path.display());
     let flags = rustix::fs::OFlags::NONBLOCK | rustix::fs::OFlags::NOCTTY;
     let flags = i32::try_from(flags.bits()).unwrap_or_default();
     let file = OpenOptions::new().read(true).custom_flags(flags).open(path).map_err(failed)?;
     let meta = file.metadata().map_err(failed)?;
     if !meta.is_file() {
-        return Err(format!("{}: not a file that can be read whole", path.display()));
+        return Err(format!("cannot read {}: not a regular file", path.display()));
     }
     let mut bytes = Vec::new();
     file.take(limit + 1).read_to_end(&mut bytes).map_err(failed)?;
     if bytes.len() as u64 > limit {
-        return Err(format!("{}: larger than {} MB", path.display(), limit >> 20));
+        return Err(format!("cannot read {}: larger than {} MB", path.display(), limit >> 20));
     }
     Ok(bytes)
 }
@@ -206,8 +206,8 @@ mod tests {
             ("binary", "neither text"),
             ("latin", "neither text"),
             ("large", "larger than 1 MB"),
-            ("pipe", "not a file"),
-            ("", "not a file"),
+            ("pipe", "not a regular file"),
+            ("", "not a regular file"),
         ];
         for (name, reason) in cases {
             let error = gather(&[format!("@{}", path(name).display())], None).unwrap_err();

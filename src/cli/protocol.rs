@@ -1,8 +1,8 @@
 //! Events, messages and models as other programs read them: the objects of the RPC page.
 //!
 //! Pure. What a record holds is decided here once, for `json` and `rpc` alike: fields that are
-//! tau's own stay inside, and some clients give up on a field they do not know. Who gets which
-//! record is for those front ends to say.
+//! tau's own are left out, since some clients give up on a field they do not know. Which client gets
+//! which record is decided by those front ends.
 
 use serde::Serialize;
 use serde_json::{Map, Value, json};
@@ -11,8 +11,8 @@ use crate::agent::protocol::event::{AgentEvent, Delta, Question};
 use crate::agent::protocol::message::{BashExecution, Block, Message};
 use crate::agent::protocol::model::Model;
 
-/// The record of an event; none for those that are for front ends in this process only, and for
-/// those that `rpc` makes itself (what a command of the person's wrote and did).
+/// The record of an event; `None` for those that are for front ends in this process only, and for
+/// those that `rpc` builds itself (the output and result of a command of the user).
 pub fn event(event: &AgentEvent) -> Option<Value> {
     Some(match event {
         AgentEvent::MessageStart { message } => {
@@ -77,7 +77,7 @@ pub fn event(event: &AgentEvent) -> Option<Value> {
     })
 }
 
-/// A question to the person.
+/// A question to the user.
 fn asked(id: &str, question: &Question) -> Value {
     let common = |method: &str, title: &str| json!({ "type": "extension_ui_request", "id": id, "method": method, "title": title });
     match question {
@@ -94,7 +94,7 @@ fn asked(id: &str, question: &Question) -> Value {
     }
 }
 
-/// A piece of an answer. A call that is whole is the block that it is in the message.
+/// A piece of an answer. A complete call is the block that it is in the message.
 pub fn delta(delta: &Delta) -> Value {
     let mut record = plain(delta);
     if let Delta::ToolCallEnd { tool_call, .. } = delta {
@@ -113,15 +113,15 @@ pub fn message(message: &Message) -> Value {
     record
 }
 
-/// A command that the person ran, as clients of the older document read it: the code is null
-/// where there is none.
+/// A command that the user ran, as clients of the older document read it: a missing exit code is
+/// null.
 pub fn bash_message(run: &BashExecution) -> Value {
     let mut record = message(&Message::BashExecution(run.clone()));
     set(&mut record, "exitCode", json!(run.exit_code));
     record
 }
 
-/// What a command that the person ran gave.
+/// The result of a command that the user ran.
 pub fn bash_result(run: &BashExecution) -> Value {
     let mut record = json!({ "output": run.output });
     if let Some(code) = run.exit_code {

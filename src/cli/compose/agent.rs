@@ -37,7 +37,7 @@ impl Setup {
     /// Composes an agent. Reads instruction files.
     ///
     /// # Errors
-    /// When a file that a flag names cannot be read, or there is no temporary directory.
+    /// When a file that a flag names cannot be read, or the temporary directory does not exist.
     pub fn agent(&self, session: Session) -> Result<ComposedAgent, Refusal> {
         let tools = self.tools()?;
         let mut source = self.prompt_source(&tools)?;

@@ -43,7 +43,7 @@ pub struct Setup {
     /// The model to begin with; `None` when nothing is configured.
     pub model: Option<Arc<Model>>,
     pub thinking: ThinkingLevel,
-    /// True when nothing is configured and the scripted demo stands in.
+    /// True when nothing is configured and the scripted demo is used.
     pub demo: bool,
     /// What the user should know: settings that were ignored.
     pub notices: Vec<String>,

@@ -134,7 +134,7 @@ impl<R: AsyncRead + Unpin, W: AsyncWrite + Unpin, S: AsyncFnMut() -> Caught> Jso
                 }
             };
             (self.outcome, self.error) = (Exit::Ok, None);
-            // With arguments any refusal counts in the end; a line stands for itself.
+            // With arguments any refusal counts in the end; each line is judged by itself.
             self.refused &= !self.takes_lines;
             let CliPrompt { text, images } = next;
             let prompt = AgentCommand::Prompt { text, images, streaming: Queue::Steer };

@@ -83,7 +83,7 @@ fn settled() -> Vec<AgentEvent> {
 }
 
 /// An agent that answers the n-th prompt with the n-th script, settles when it is aborted, and
-/// tells which commands it got. A script that does not settle waits for the abort.
+/// logs which commands it got. A script that does not settle waits for the abort.
 fn agent(scripts: Vec<Vec<AgentEvent>>) -> (AgentHandle, Arc<Mutex<Vec<String>>>) {
     let (commands, mut inbox) = mpsc::channel(8);
     let (outbox, events) = mpsc::channel(4);

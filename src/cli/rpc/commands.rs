@@ -1,4 +1,4 @@
-//! What each command does: an answer at once, or a command to the agent and somebody who waits.
+//! What each command does: an answer at once, or a command to the agent and a call that waits.
 //!
 //! Pure. Commands take effect in the order in which they come; their answers may not.
 
@@ -18,7 +18,7 @@ use crate::cli::protocol;
 const BUSY: &str = "Agent is already processing. Set streamingBehavior to \"steer\" or \"followUp\" to queue \
                     the message.";
 
-/// Carries a command out, or refuses it.
+/// Runs a command, or refuses it.
 pub fn apply(state: &mut RpcState, request: RpcRequest) {
     let RpcRequest { call, command } = request;
     match command {
@@ -37,7 +37,7 @@ fn run_command(state: &mut RpcState, call: RpcCall, command: RpcCommand) {
             state.commands.push_back(AgentCommand::TakeQueue);
         }
         RpcCommand::Query(query) => state.ask(call, query),
-        // Neither templates nor skills nor extensions are there to be listed.
+        // tau has no templates, skills or extensions to list.
         RpcCommand::Commands => state.give(&call, &json!({ "commands": [] })),
         RpcCommand::SetModel { provider, id } => set_model(state, call, &provider, &id),
         RpcCommand::CycleModel => cycle_model(state, call),
@@ -137,7 +137,7 @@ fn no_key(provider: &str) -> String {
     format!("No API key found for {provider}. Set its environment variable, or start tau with --api-key")
 }
 
-/// The agent tells of the queue before the answer is written.
+/// The queue update is written before the answer.
 fn enqueue(state: &mut RpcState, call: RpcCall, text: String, images: Vec<Block>, queue: Queue) {
     if text.trim().is_empty() && images.is_empty() {
         return state.refuse(&call, "The message is empty: give a message or images");
@@ -146,7 +146,7 @@ fn enqueue(state: &mut RpcState, call: RpcCall, text: String, images: Vec<Block>
     state.answer_after(call, json!({ "disposition": "queued" }));
 }
 
-/// The answer comes when everything has come to rest.
+/// The answer comes once nothing is running any more.
 fn abort(state: &mut RpcState, call: RpcCall) {
     state.commands.push_back(AgentCommand::Abort);
     if state.phase == RunPhase::Idle && state.waiting.compactions.is_empty() {
@@ -156,7 +156,7 @@ fn abort(state: &mut RpcState, call: RpcCall) {
     }
 }
 
-/// The agent tells what follows from the model before the answer is written.
+/// What follows from the model is written before the answer.
 fn set_model(state: &mut RpcState, call: RpcCall, provider: &str, id: &str) {
     let Some(model) = state.host.find(provider, id) else {
         return state.refuse(&call, &format!("Model not found: {provider}/{id}"));
@@ -182,9 +182,9 @@ fn cycle_model(state: &mut RpcState, call: RpcCall) {
     let next = at.map_or(0, |at| (at + 1) % models.len().max(1));
     let next = models.get(next).filter(|next| Some(next.reference()) != now).cloned();
     let Some(model) = next else { return state.give(&call, &Value::Null) };
-    let told = protocol::model(&model);
+    let shown = protocol::model(&model);
     choose(state, model);
-    let data = json!({ "model": told, "thinkingLevel": state.thinking, "isScoped": false });
+    let data = json!({ "model": shown, "thinkingLevel": state.thinking, "isScoped": false });
     state.answer_after(call, data);
 }
 
@@ -210,7 +210,7 @@ fn cycle_thinking(state: &mut RpcState, call: RpcCall) {
     state.answer_after(call, json!({ "level": level }));
 }
 
-/// What was to be said in this session is dropped with it.
+/// Prompts that wait for this session are dropped with it.
 fn change(state: &mut RpcState, call: RpcCall, command: SessionCommand) {
     state.held.clear();
     let fork = matches!(command, SessionCommand::Fork { .. });

@@ -1,6 +1,6 @@
 //! What each event of the agent becomes: records for the client, answers to those that wait.
 //!
-//! Pure. Which parts of the older document are told is decided by who caused them.
+//! Pure. Whether the parts of the older document are written depends on the client that caused them.
 
 use std::path::Path;
 
@@ -36,7 +36,7 @@ pub fn apply(state: &mut RpcState, event: AgentEvent, now: Instant) {
         }
         AgentEvent::MessageStart { ref message } => {
             if let Message::Assistant(answer) = message.as_ref()
-                && state.tells_all(state.bare_run)
+                && state.sends_all(state.bare_run)
             {
                 state.partial = Some(PartialMessage::new(answer));
             }
@@ -63,8 +63,8 @@ pub fn apply(state: &mut RpcState, event: AgentEvent, now: Instant) {
         }
         AgentEvent::CompactionEnd { reason, ref result, aborted, ref error_message, .. } => {
             state.compacting = false;
-            let told = compacted(state, reason, result.as_ref(), aborted, error_message.as_deref(), &event);
-            told.into_iter().for_each(|answer| answer(state));
+            let answer = compacted(state, reason, result.as_ref(), aborted, error_message.as_deref(), &event);
+            answer.into_iter().for_each(|answer| answer(state));
         }
         AgentEvent::BashExecutionUpdate { id, delta } => shell_wrote(state, id.as_deref(), &delta),
         AgentEvent::BashEnd { id, message } => shell_ended(state, id.as_deref(), &message),
@@ -102,7 +102,7 @@ fn changed(state: &mut RpcState) {
     }
 }
 
-/// Writes what is due by now without any event.
+/// Writes what is due by now, without an event.
 pub fn tick(state: &mut RpcState, now: Instant) {
     let due = state.partial.as_mut().and_then(|partial| partial.tick(now));
     due.into_iter().for_each(|record| state.write(&record));
@@ -114,8 +114,8 @@ fn pass_on(state: &mut RpcState, event: &AgentEvent) {
     }
 }
 
-/// Where everything has come to rest: aborts are answered, then what was held back starts, or what
-/// an abort has left in the queues.
+/// Once nothing is running any more: aborts are answered, then a held prompt starts, or what an abort
+/// has left in the queues.
 fn rest(state: &mut RpcState) {
     if state.phase != RunPhase::Idle || !state.waiting.compactions.is_empty() {
         return;
@@ -149,7 +149,7 @@ fn update(state: &mut RpcState, usage: Usage, delta: Delta, now: Instant) {
     }
 }
 
-/// Texts came back from the agent: of a fork, of the queues, or of a prompt that was not taken.
+/// Texts came back from the agent: of a fork, of the queues, or of a prompt that was refused.
 fn returned(state: &mut RpcState, texts: Vec<String>) {
     if let Some(call) = state.waiting.forked.take() {
         let text = texts.into_iter().next().unwrap_or_default();
@@ -169,7 +169,7 @@ fn returned(state: &mut RpcState, texts: Vec<String>) {
 /// An answer that follows the end of a compaction.
 type Answer = Box<dyn FnOnce(&mut RpcState)>;
 
-/// Tells of the end of a compaction; the answer to who asked for it comes after it.
+/// Reports the end of a compaction; the answer to its call comes after it.
 fn compacted(
     state: &mut RpcState,
     reason: CompactionReason,
@@ -182,7 +182,7 @@ fn compacted(
     let call = if manual { state.waiting.compactions.pop_front() } else { None };
     let bare = call.as_ref().map_or(state.bare_run && !manual, |call| call.is_bare());
     if let Some(result) = result
-        && state.tells_all(bare)
+        && state.sends_all(bare)
     {
         let mut record =
             json!({ "type": "compaction", "summary": result.summary, "tokensBefore": result.tokens_before });
@@ -213,7 +213,7 @@ fn shell_wrote(state: &mut RpcState, id: Option<&str>, delta: &str) {
 
 fn shell_ended(state: &mut RpcState, id: Option<&str>, run: &BashExecution) {
     let Some(call) = id.and_then(|id| state.waiting.shells.remove(id)) else { return };
-    if state.tells_all(call.is_bare()) {
+    if state.sends_all(call.is_bare()) {
         state.write(&json!({ "type": "bash_end", "message": protocol::bash_message(run) }));
     }
     state.give(&call, &protocol::bash_result(run));

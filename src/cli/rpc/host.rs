@@ -1,4 +1,4 @@
-//! What lies outside of the wire: the models a client may choose from, files that it wants written.
+//! What is behind the wire: the models a client may choose from, the files it wants written.
 
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -9,18 +9,18 @@ use crate::agent::protocol::query::SessionSource;
 use crate::agent::settings::auth::Keys;
 use crate::cli::export;
 
-/// What `rpc` asks of the program around it.
+/// What `rpc` needs of the program around it.
 pub trait RpcHost: Send {
-    /// The model of that vendor and id.
+    /// The model with this provider and id.
     fn find(&self, provider: &str, id: &str) -> Option<Arc<Model>>;
     /// The models with credentials.
     fn available(&self) -> Vec<Arc<Model>>;
-    /// Whether there are credentials for a model, or it needs none.
+    /// Whether there are credentials for a model, or it needs no credentials.
     fn can_use(&self, model: &Model) -> bool;
-    /// Writes a session as a page to `file`, or to one named after it in `dir`; where it is then.
+    /// Exports a session to `file`, or to one named after it in `dir`; the path of the file.
     ///
     /// # Errors
-    /// A sentence that says what to do.
+    /// A message that says what to do.
     fn export(&self, session: &SessionSource, dir: &Path, file: Option<&Path>) -> Result<PathBuf, String>;
 }
 

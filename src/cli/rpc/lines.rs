@@ -1,6 +1,6 @@
 //! Reads records: one line each, whatever pieces they come in (section 1.1 of the RPC page).
 //!
-//! Memory is bounded: a line beyond the limit is passed over up to its end. What a line means is
+//! Memory is bounded: a line beyond the limit is skipped. What a line means is
 //! `request`'s to say.
 
 use std::borrow::Cow;
@@ -26,7 +26,7 @@ pub struct LineReader<R> {
     reader: BufReader<R>,
     line: Vec<u8>,
     limit: usize,
-    /// True while the rest of a line that is too long is passed over.
+    /// True while the rest of a line that is too long is skipped.
     skipping: bool,
 }
 
@@ -41,7 +41,7 @@ impl<R: AsyncRead + Unpin> LineReader<R> {
         }
     }
 
-    /// The next line that is not blank; none at the end of input. Cancel safe.
+    /// The next line that is not blank; `None` at the end of input. Cancel safe.
     ///
     /// # Errors
     /// Those of the stream.
@@ -74,7 +74,7 @@ impl<R: AsyncRead + Unpin> LineReader<R> {
         }
     }
 
-    /// The line that has come to its end; none when it is blank.
+    /// The complete line; `None` if it is blank.
     fn take(&mut self) -> Option<InputLine> {
         if std::mem::take(&mut self.skipping) {
             return Some(InputLine::TooLong);
@@ -89,16 +89,16 @@ impl<R: AsyncRead + Unpin> LineReader<R> {
     }
 }
 
-/// The text with U+FFFD for each half of a surrogate pair that stands alone in an escape.
+/// The text with U+FFFD for each half of a surrogate pair that is alone in an escape.
 /// JavaScript writes such halves when it cuts a string, and no JSON parser takes them.
 pub fn whole_characters(json: &str) -> Cow<'_, str> {
     if memchr::memmem::find(json.as_bytes(), b"\\u").is_none() {
         return Cow::Borrowed(json);
     }
-    let mut mended = String::with_capacity(json.len());
+    let mut repaired = String::with_capacity(json.len());
     let mut rest = json;
     while let Some((before, escape)) = rest.split_once('\\') {
-        mended.push_str(before);
+        repaired.push_str(before);
         let unit = surrogate(escape);
         let (kept, after) = match unit {
             // A pair: both escapes stay.
@@ -107,15 +107,15 @@ pub fn whole_characters(json: &str) -> Cow<'_, str> {
             Some(_) => cut(escape, 5),
             None => cut(escape, escape.chars().next().map_or(0, char::len_utf8)),
         };
-        mended.push('\\');
-        mended.push_str(kept);
+        repaired.push('\\');
+        repaired.push_str(kept);
         rest = after;
     }
-    mended.push_str(rest);
-    Cow::Owned(mended)
+    repaired.push_str(rest);
+    Cow::Owned(repaired)
 }
 
-/// The code unit of an escape that begins with `u`; none for other escapes.
+/// The code unit of an escape that begins with `u`; `None` for other escapes.
 fn surrogate(escape: &str) -> Option<u32> {
     u32::from_str_radix(escape.strip_prefix('u')?.get(..4)?, 16).ok()
 }

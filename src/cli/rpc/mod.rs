@@ -177,9 +177,9 @@ impl<R: AsyncRead + Unpin, W: AsyncWrite + Unpin, S: AsyncFnMut() -> Caught> Rpc
 
     async fn wake(&mut self) -> Wake {
         let unwritten = self.unwritten.rest();
-        let room = unwritten.len() < FULL;
+        let has_room = unwritten.len() < FULL;
         let reads = self.reading && unwritten.len() < OVERFULL && self.state.commands.len() < BACKLOG;
-        let due = self.state.partial.as_ref().and_then(|partial| partial.due()).filter(|_| room);
+        let due = self.state.partial.as_ref().and_then(|partial| partial.due()).filter(|_| has_room);
         let AgentHandle { commands, events, .. } = &mut self.driver.agent;
         tokio::select! {
             stop = self.driver.stops.next() => Wake::Stop(stop),
@@ -193,7 +193,7 @@ impl<R: AsyncRead + Unpin, W: AsyncWrite + Unpin, S: AsyncFnMut() -> Caught> Rpc
                 }
                 Err(_) => Wake::Sent(false),
             },
-            event = events.recv(), if room && !self.state.stopped => Wake::Event(event),
+            event = events.recv(), if has_room && !self.state.stopped => Wake::Event(event),
             line = self.lines.next(), if reads => Wake::Line(line),
             () = sleep_until(due) => Wake::Due,
         }
@@ -231,7 +231,7 @@ impl<R: AsyncRead + Unpin, W: AsyncWrite + Unpin, S: AsyncFnMut() -> Caught> Rpc
     }
 }
 
-/// Says on standard error what people should know and no record says.
+/// Prints notices on standard error, since no record carries them.
 fn warn_of(event: &AgentEvent) {
     if let AgentEvent::Notice { level, text, hint } = event
         && *level != NoticeLevel::Info

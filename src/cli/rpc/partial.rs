@@ -1,4 +1,4 @@
-//! The message in flight as clients of the older document are told of it: whole, in each record.
+//! The message in flight for clients of the older document, which get all of it in each record.
 //!
 //! To keep that in bounds, deltas that follow each other in one block are joined, so that at most
 //! twenty such records a second are written. Pure: time comes in with the event.
@@ -23,9 +23,9 @@ const APART: Duration = Duration::from_millis(50);
 pub struct PartialMessage {
     assembler: Assembler,
     usage: Usage,
-    /// Deltas joined, not yet told.
+    /// Deltas joined, not yet written.
     joined: Option<Delta>,
-    /// When the next joined deltas may be told.
+    /// When the next joined deltas may be written.
     next: Option<Instant>,
 }
 
@@ -66,7 +66,7 @@ impl PartialMessage {
         if self.next.is_some_and(|next| next > now) { None } else { self.flush(now) }
     }
 
-    /// What was held back, before something else is told.
+    /// What was held back, before something else is written.
     pub fn flush(&mut self, now: Instant) -> Option<Value> {
         let joined = self.joined.take()?;
         self.next = Some(now + APART);
@@ -94,7 +94,7 @@ impl PartialMessage {
     }
 }
 
-/// The kind and block of a delta that can be joined; none for others.
+/// The kind and block of a delta that can be joined; `None` for others.
 fn place(delta: &Delta) -> Option<(u8, usize)> {
     match delta {
         Delta::TextDelta { content_index, .. } => Some((0, *content_index)),
@@ -139,9 +139,9 @@ mod tests {
         let end = Delta::TextEnd { content_index: 0, content: "ab".repeat(100) };
         records.extend(partial.take(Usage::default(), end, now));
         assert!(records.len() <= 6, "{} records", records.len());
-        let told: String =
+        let written: String =
             records.iter().filter_map(|record| record["assistantMessageEvent"]["delta"].as_str()).collect();
-        assert_eq!(told, "ab".repeat(100));
+        assert_eq!(written, "ab".repeat(100));
         let last = records.last().unwrap();
         assert_eq!(last["message"], last["assistantMessageEvent"]["partial"]);
         assert_eq!(last["message"]["content"][0]["text"], json!("ab".repeat(100)));

@@ -1,6 +1,6 @@
 //! A record as a command: its type, its fields, and what is wrong with them.
 //!
-//! Pure. Fields that are not known are passed over. What a command does is `state`'s to say.
+//! Pure. Unknown fields are ignored. `commands` decides what a command does.
 
 use std::path::PathBuf;
 
@@ -24,9 +24,9 @@ pub struct RpcRequest {
 /// What an answer names: the command and its id.
 #[derive(Clone, Debug, PartialEq)]
 pub struct RpcCall {
-    /// A string or a number; none for clients that only listen.
+    /// A string or a number; `None` for clients that only listen.
     pub id: Option<Value>,
-    /// The type of the command; `parse` for what is none.
+    /// The type of the command; `parse` for what is not a command.
     pub command: String,
 }
 

@@ -1,6 +1,6 @@
-//! What `rpc` knows between a command and its answer: who waits for what, and where the agent
-//! stands. Commands come in by `apply`, events by `tell`; both leave records and agent commands
-//! here, and `mod` moves them. Performs nothing.
+//! The state between a command and its answer: which calls wait for what, and what the agent is
+//! doing. `commands` and `events` change it, and leave records and agent commands here, which
+//! `mod` moves. No input or output.
 
 use std::collections::{HashMap, VecDeque};
 use std::path::PathBuf;
@@ -19,7 +19,7 @@ use crate::agent::protocol::query::Query;
 use crate::cli::args::front_end::RpcEvents;
 use crate::cli::protocol;
 
-/// Where a run stands, as the client has been told.
+/// What a run is doing, as the client knows it.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum RunPhase {
     #[default]
@@ -31,7 +31,7 @@ pub enum RunPhase {
     Ended,
 }
 
-/// A prompt that waits for a run of its own.
+/// A prompt that waits for its own run.
 #[derive(Clone, Debug)]
 pub struct HeldPrompt {
     pub text: String,
@@ -39,7 +39,7 @@ pub struct HeldPrompt {
     pub bare: bool,
 }
 
-/// A change of session that was asked for.
+/// A change of session in progress.
 #[derive(Clone, Debug)]
 pub struct PendingSessionChange {
     pub call: RpcCall,
@@ -51,11 +51,11 @@ pub struct PendingSessionChange {
 #[derive(Debug, Default)]
 pub struct PendingCalls {
     next_ticket: u64,
-    /// Questions, and calls that need no more than a sign; what to answer these with.
+    /// Queries, and calls whose prepared answer waits until a mark is reached.
     pub tickets: HashMap<u64, (RpcCall, Option<Value>)>,
     /// Sessions to be written, and to which files, once it is known where to read them.
     pub exports: HashMap<u64, (RpcCall, Option<PathBuf>)>,
-    /// Commands of the person's, by the id the agent has for them.
+    /// Commands of the user, by the id that the agent has for them.
     pub shells: HashMap<String, RpcCall>,
     pub compactions: VecDeque<RpcCall>,
     pub changes: VecDeque<PendingSessionChange>,
@@ -63,11 +63,11 @@ pub struct PendingCalls {
     pub forked: Option<RpcCall>,
     pub takes: VecDeque<RpcCall>,
     pub aborts: Vec<RpcCall>,
-    /// The mark behind a run that may not come about.
+    /// The mark after a run that may never start.
     pub start: Option<u64>,
 }
 
-/// The queues as they were last told.
+/// The queues as they were last reported.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct QueueTexts {
     pub steering: Vec<String>,
@@ -112,7 +112,7 @@ pub struct RpcState {
 }
 
 impl RpcState {
-    /// A state at which nothing has been asked yet.
+    /// The state before the first command.
     pub fn new(host: Box<dyn RpcHost>, events: RpcEvents) -> Self {
         RpcState {
             host,
@@ -136,8 +136,8 @@ impl RpcState {
         }
     }
 
-    /// Whether what a client of this kind causes is told with the older document's parts.
-    pub fn tells_all(&self, bare: bool) -> bool {
+    /// Whether records caused by a client of this kind have the parts of the older document.
+    pub fn sends_all(&self, bare: bool) -> bool {
         match self.events {
             RpcEvents::Auto => bare,
             RpcEvents::Plain => false,
@@ -145,7 +145,7 @@ impl RpcState {
         }
     }
 
-    /// Whether a run goes on, or will without anything else being asked.
+    /// Whether a run is in progress, or will be without any further command.
     pub fn is_streaming(&self) -> bool {
         self.phase != RunPhase::Idle || !self.held.is_empty()
     }
@@ -163,7 +163,7 @@ impl RpcState {
         self.records.push_back(protocol::record(&record.to_string()));
     }
 
-    /// Answers that a command was taken, with nothing else to say.
+    /// Answers that a command was accepted, without data.
     pub fn done(&mut self, call: &RpcCall) {
         self.records.push_back(protocol::record(&response(call, true, "")));
     }
@@ -178,11 +178,11 @@ impl RpcState {
         self.records.push_back(protocol::record(&response(call, true, &format!(r#","data":{data}"#))));
     }
 
-    /// Answers why not.
+    /// Answers with an error.
     pub fn refuse(&mut self, call: &RpcCall, error: &str) {
         let rest = format!(r#","error":{}"#, json!(error));
         self.records.push_back(protocol::record(&response(call, false, &rest)));
-        if self.tells_all(call.is_bare()) {
+        if self.sends_all(call.is_bare()) {
             self.write(&json!({ "type": "error", "error": error }));
         }
     }
@@ -201,14 +201,14 @@ impl RpcState {
         self.commands.push_back(AgentCommand::Query { ticket, query: Query::Source });
     }
 
-    /// Answers with `data` once everything sent so far has taken effect and been told.
+    /// Answers with `data` once everything sent so far has taken effect and been reported.
     pub fn answer_after(&mut self, call: RpcCall, data: Value) {
         let ticket = self.ticket();
         self.waiting.tickets.insert(ticket, (call, Some(data)));
         self.commands.push_back(AgentCommand::Query { ticket, query: Query::Sync });
     }
 
-    /// Lets the agent say when a run that was asked for just now has not begun.
+    /// Has the agent report when a run that was just asked for has not begun.
     pub fn notice_if_unstarted(&mut self) {
         let ticket = self.ticket();
         self.waiting.start = Some(ticket);
@@ -220,7 +220,7 @@ impl RpcState {
         self.waiting.next_ticket
     }
 
-    /// A name for a command of the person's, which the agent gives back with what it writes.
+    /// A name for a command of the user, which the agent repeats with its output.
     pub fn shell(&mut self, call: RpcCall) -> String {
         self.shells += 1;
         let name = format!("shell-{}", self.shells);
@@ -228,7 +228,7 @@ impl RpcState {
         name
     }
 
-    /// Refuses whatever still waits, because no answer will come any more.
+    /// Refuses every call that still waits, because no answer will come any more.
     pub fn give_up(&mut self, why: &str) {
         let waiting = std::mem::take(&mut self.waiting);
         let mut calls: Vec<RpcCall> = waiting.tickets.into_values().map(|(call, _)| call).collect();
