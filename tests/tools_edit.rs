@@ -135,7 +135,7 @@ async fn refusals_tell_what_to_do() {
         "größe",
         "100 €",
         b"gr\xF6\xDFe\n",
-        "ERROR f is in Latin-1, which lacks a character of the new text",
+        "ERROR f is encoded in Latin-1, which lacks a character of the new text",
     )
     .await;
     check(b"\0\0\0\x01", "a", "b", b"\0\0\0\x01", "ERROR f is a binary file").await;

@@ -31,7 +31,7 @@ fn a_gigabyte_is_read_searched_and_refused_in_little_memory() {
         assert!(text.starts_with("[large: binary file with a match"), "{text:.200}");
         // In a folder a binary file is passed over at its first NUL.
         let text = rack.fine("grep", json!({"pattern": "beginning"}), SECOND).await;
-        assert!(text.starts_with("no match for beginning in ."), "{text:.200}");
+        assert!(text.starts_with("no matches for beginning in ."), "{text:.200}");
         let args = json!({"path": "large", "pattern": "absent"});
         rack.fine("grep", args, SECOND * 30).await;
         let text = rack.fine("bash", json!({"command": "cat large"}), SECOND * 60).await;
@@ -155,9 +155,10 @@ async fn names_and_content_that_are_no_utf8_are_shown_and_kept() {
     let mut rack = Rack::new();
     let odd = rack.path("").join(std::ffi::OsStr::from_bytes(b"odd\xff.txt"));
     fs::write(&odd, "needle\n").unwrap();
-    assert!(rack.fine("ls", json!({}), SECOND).await.contains("odd\u{fffd}.txt\n"));
-    assert_eq!(rack.fine("find", json!({"pattern": "odd*"}), SECOND).await, "odd\u{fffd}.txt\n");
-    assert_eq!(rack.fine("grep", json!({"pattern": "needle"}), SECOND).await, "odd\u{fffd}.txt:1:needle\n");
+    assert!(rack.fine("ls", json!({}), SECOND).await.starts_with("$'odd\\xff.txt'\n["));
+    assert!(rack.fine("find", json!({"pattern": "odd*"}), SECOND).await.starts_with("$'odd\\xff.txt'\n["));
+    let text = rack.fine("grep", json!({"pattern": "needle"}), SECOND).await;
+    assert!(text.starts_with("$'odd\\xff.txt':1:needle\n["), "{text}");
     assert!(rack.fine("bash", json!({"command": "cat odd*"}), SECOND).await.starts_with("needle\n"));
     rack.put("mixed", b"caf\xc3\xa9 one\ncaf\xe9 two\nplain\n");
     rack.fine("read", json!({"path": "mixed"}), SECOND).await;

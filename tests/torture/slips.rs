@@ -35,7 +35,7 @@ async fn wrong_arguments_name_the_field() {
         ("grep", json!({"pattern": "("}), "is not a regular expression"),
         ("find", json!({"pattern": "["}), "`pattern`"),
         ("ls", json!({"path": "f"}), "not a directory"),
-        ("read", json!([1, 2]), "not a JSON object"),
+        ("read", json!([1, 2]), "not a valid JSON object"),
         ("read", json!("f"), "not a valid JSON object"),
     ];
     for (tool, args, words) in wrong {
