@@ -159,7 +159,7 @@ async fn statuses() {
         ),
         case("429 date", [error("429 Slow", date, "slow down"), ok()], RETRIED, "slow down", 2),
         case("429 hours", [error("429 Slow", "retry-after: 7200\r\n", "quota")], TOLD, "to wait 2 h:", 1),
-        case("429 far date", [error("429 Slow", far, "quota")], TOLD, "to wait 3 h 30 min,", 1),
+        case("429 far date", [error("429 Slow", far, "quota")], TOLD, "to wait 3 h 30 min:", 1),
         case("500", [error("500 Oops", again, "oops"), ok()], RETRIED, "oops", 2),
         case("502", [error("502 Bad", again, "bad"), ok()], RETRIED, "bad", 2),
         case("503", [error("503 Away", again, "away"), ok()], RETRIED, "away", 2),

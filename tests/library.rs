@@ -1,5 +1,6 @@
 //! The agent as a library: the handle, its state, what can be set, what ends a run.
 
+mod history;
 mod limits;
 mod remote;
 

@@ -7,14 +7,14 @@ use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
 
 /// A file of ours. `path` is relative to the project, with `/`.
-struct Source {
-    path: String,
-    text: String,
+pub struct Source {
+    pub path: String,
+    pub text: String,
 }
 
 impl Source {
     /// The lines with their numbers, up to the unit tests.
-    fn lines(&self) -> impl Iterator<Item = (usize, &str)> {
+    pub fn lines(&self) -> impl Iterator<Item = (usize, &str)> {
         let own = |line: &&str| !line.starts_with("#[cfg(test)]");
         self.text.lines().take_while(own).enumerate().map(|(number, line)| (number + 1, line))
     }
@@ -57,7 +57,7 @@ fn sources() -> Vec<Source> {
 }
 
 /// The product's own files.
-fn product() -> Vec<Source> {
+pub fn product() -> Vec<Source> {
     let product: Vec<Source> =
         sources().into_iter().filter(|source| source.path.starts_with("src/") && !source.is_test()).collect();
     assert!(product.len() > 50, "only {} files were seen", product.len());
@@ -66,13 +66,13 @@ fn product() -> Vec<Source> {
 
 /// Fails with all faults, not with the first.
 #[track_caller]
-fn report(faults: &[String]) {
+pub fn report(faults: &[String]) {
     assert!(faults.is_empty(), "{} faults:\n{}", faults.len(), faults.join("\n"));
 }
 
 /// A line without its comment and with its texts in quotes emptied. Good enough for rules about
 /// names: a quote in a character literal is known, a text over several lines is not.
-fn without_comments_and_strings(line: &str) -> String {
+pub fn without_comments_and_strings(line: &str) -> String {
     let mut code = String::new();
     let mut chars =
         line.replace("'\"'", "' '").replace("\\\"", "").chars().collect::<Vec<_>>().into_iter().peekable();

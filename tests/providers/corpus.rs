@@ -4,7 +4,7 @@
 
 use tau::agent::protocol::model::Api;
 use tau::agent::provider::FailureKind;
-use tau::agent::provider::failure::from_status;
+use tau::agent::provider::classify::from_status;
 
 use super::expected::{check, check_rules, read_json};
 use super::{assemble, corpus_folder, decode, sizes};

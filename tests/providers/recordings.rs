@@ -9,7 +9,7 @@ use futures_util::StreamExt;
 use serde_json::Value;
 use tau::agent::protocol::message::{AssistantMessage, StopReason};
 use tau::agent::protocol::model::Api;
-use tau::agent::provider::failure::from_status;
+use tau::agent::provider::classify::from_status;
 use tau::agent::provider::proxy::{Proxy, wire};
 use tau::agent::provider::{AnswerDecoder, Failure, StreamEvent, Transport, provider};
 use tokio_util::sync::CancellationToken;

@@ -2,8 +2,6 @@
 
 use serde::{Deserialize, Serialize};
 
-pub use super::classify::{from_error, from_status};
-
 /// Kinds of failure; each leads to one behaviour.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]

@@ -7,7 +7,7 @@ use serde::Deserialize;
 use serde_json::Value;
 
 use super::super::blocks::{BlockIndex, BlockWriter};
-use super::super::failure::from_error;
+use super::super::classify::from_error;
 use super::super::finish::Finish;
 use super::super::json::{Boxed, FirstOf, FrameData, StringOrJson, Text, lenient, malformed};
 use super::super::sse::SseFrame;

@@ -10,7 +10,7 @@ use serde_json::Value;
 use serde_json::value::RawValue;
 
 use super::super::blocks::{BlockIndex, BlockWriter, Redacted};
-use super::super::failure::from_error;
+use super::super::classify::from_error;
 use super::super::finish::Finish;
 use super::super::json::{FrameData, StringOrJson, Text, count, lenient, malformed, raw_value};
 use super::super::sse::SseFrame;

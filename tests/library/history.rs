@@ -1,0 +1,49 @@
+//! The history of a session of which only the end is read when it is opened.
+
+use tau::agent::protocol::query::{Query, QueryAnswer};
+use tau::agent::session::{Access, Session};
+
+use super::*;
+use crate::sessions::{HEADER, line};
+
+#[tokio::test]
+async fn the_complete_history_can_be_loaded() {
+    let dir = tempfile::tempdir().unwrap();
+    let count = 60;
+    let mut lines = vec![HEADER.to_owned()];
+    for at in 0..count {
+        let parent = usize::checked_sub(at, 1).map(|at| format!("m{at}"));
+        let text = format!("message {at} {}", "word ".repeat(500));
+        lines.push(line(&format!("m{at}"), parent.as_deref(), &text));
+    }
+    let path = dir.path().join("large.jsonl");
+    std::fs::write(&path, lines.join("\n") + "\n").unwrap();
+    let session = Session::open_tail(&path, Access::Write, 20_000).unwrap();
+    let player = Player::new(vec![vec![Say("the answer"), STOP]]);
+    let agent = builder(&player).session(session).start();
+    let loaded = agent.state().messages.len();
+    assert!(loaded > 0 && loaded < count, "{loaded}");
+    let history = agent.load_history().await.unwrap();
+    assert_eq!(history.len(), count);
+    assert!(texts(&history)[0].starts_with("user message 0 "));
+    assert_eq!(agent.state().messages, history);
+    agent.run("go").await.unwrap();
+    let messages = agent.state().messages;
+    assert_eq!(messages[..count], history[..]);
+    assert_eq!(texts(&messages)[count..], ["user go", "assistant Stop the answer"]);
+}
+
+#[tokio::test]
+async fn queries_have_typed_answers() {
+    let player = Player::new(vec![vec![Say("the answer"), STOP]]);
+    let agent = builder(&player).start();
+    let refused = agent.query(Query::Source).await;
+    assert!(matches!(refused, Err(AgentError::Failed(why)) if why.contains("nothing to export")));
+    agent.run("go").await.unwrap();
+    let text = agent.query(Query::LastText).await.unwrap();
+    assert_eq!(text, QueryAnswer::LastText(Some("the answer".into())));
+    let QueryAnswer::Stats(stats) = agent.query(Query::Stats).await.unwrap() else { panic!() };
+    assert_eq!((stats.user_messages, stats.assistant_messages), (1, 1));
+    agent.shutdown().await;
+    assert_eq!(agent.query(Query::Sync).await, Err(AgentError::Ended));
+}
