@@ -96,6 +96,11 @@ async fn go(mut bench: Bench) -> Told {
     Told { events, took: began.elapsed() }
 }
 
+/// The events of one prompt to a model at that address.
+pub async fn run(base_url: &str) -> Vec<AgentEvent> {
+    go(bench(base_url, direct(), Patience::Headless)).await.events
+}
+
 /// One fault: what the server does, how the answers end, words that are told, requests sent.
 struct Case {
     name: &'static str,

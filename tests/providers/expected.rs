@@ -1,6 +1,7 @@
 //! What a recorded stream must decode to: the form of the `.expected.json` files, and the rules
 //! that the events of every stream follow.
 
+use std::collections::BTreeSet;
 use std::path::Path;
 
 use serde_json::{Value, json};
@@ -88,7 +89,7 @@ pub fn check(name: &str, message: &AssistantMessage, expected: &Value) {
 
 /// The rules that the events of any stream follow, whatever is in it.
 pub fn check_rules(name: &str, events: &[StreamEvent]) {
-    let mut open: Vec<(usize, String)> = Vec::new();
+    let mut open: BTreeSet<usize> = BTreeSet::new();
     let mut next = 0;
     for (at, event) in events.iter().enumerate() {
         let last = at + 1 == events.len();
@@ -101,22 +102,20 @@ pub fn check_rules(name: &str, events: &[StreamEvent]) {
             | Delta::ToolCallStart { content_index, .. } => {
                 assert_eq!(*content_index, next, "{name}: indexes are given in turn");
                 next += 1;
-                open.push((*content_index, String::new()));
+                open.insert(*content_index);
             }
             Delta::TextDelta { content_index, delta }
             | Delta::ThinkingDelta { content_index, delta }
             | Delta::ToolCallDelta { content_index, delta } => {
                 assert!(!delta.is_empty(), "{name}: no delta is empty");
-                let block = open.iter_mut().find(|(index, _)| index == content_index).expect(name);
-                block.1.push_str(delta);
+                assert!(open.contains(content_index), "{name}: a delta of an open block");
             }
             Delta::TextEnd { content_index, content } | Delta::ThinkingEnd { content_index, content } => {
-                let at = open.iter().position(|(index, _)| index == content_index).expect(name);
-                assert_eq!(open.remove(at).1, *content, "{name}: the end holds all of the text");
+                assert!(content.is_empty(), "{name}: the assembler joins the text");
+                assert!(open.remove(content_index), "{name}: the end of an open block");
             }
             Delta::ToolCallEnd { content_index, .. } => {
-                let at = open.iter().position(|(index, _)| index == content_index).expect(name);
-                open.remove(at);
+                assert!(open.remove(content_index), "{name}: the end of an open call");
             }
         }
     }

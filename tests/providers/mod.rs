@@ -1,6 +1,7 @@
 //! Providers: recorded streams, request goldens, hand-off, faults on the wire, assembly.
 
 mod assembly;
+mod bugs;
 mod corpus;
 mod endings;
 pub mod expected;

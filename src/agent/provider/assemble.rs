@@ -1,7 +1,7 @@
 //! Folds stream events into an assistant message; pure, O(1) a delta.
 //!
-//! What providers leave undone is mended here, on entry: calls without an id get one, ids that
-//! occur twice are told apart, usage is priced. Nothing here knows a wire format.
+//! What providers leave undone is repaired here, on entry: calls without an id get one, an id
+//! that occurs twice is changed, usage is priced. Nothing here knows a wire format.
 
 use std::collections::{BTreeMap, HashSet};
 
@@ -81,8 +81,8 @@ impl Assembler {
         }
     }
 
-    /// Takes the next event and gives its delta as it counts: with the id that the call has in
-    /// the message. This is what listeners are told.
+    /// Takes the next event and gives its delta as listeners get it: with the id that the call has
+    /// in the message, and with the entire text at the end of a block.
     pub fn take(&mut self, event: StreamEvent) -> Option<Delta> {
         self.feed(&event);
         let StreamEvent::Delta(mut delta) = event else { return None };
@@ -95,6 +95,11 @@ impl Assembler {
             Delta::ToolCallEnd { content_index, tool_call } => {
                 if let Some(Slot::Call { id: counted, .. }) = self.slots.get(content_index) {
                     tool_call.id.clone_from(counted);
+                }
+            }
+            Delta::TextEnd { content_index, content } | Delta::ThinkingEnd { content_index, content } => {
+                if let Some(text) = self.slots.get_mut(content_index).map(Slot::text) {
+                    content.clone_from(text);
                 }
             }
             _ => {}
@@ -136,7 +141,7 @@ impl Assembler {
                     text.push_str(delta);
                 }
             }
-            // The pieces joined are the whole; a script that sends only the whole is believed.
+            // The joined deltas are the content; it counts where there were no deltas.
             Delta::TextEnd { content_index, content } | Delta::ThinkingEnd { content_index, content } => {
                 if let Some(text) =
                     self.slots.get_mut(content_index).map(Slot::text).filter(|text| text.is_empty())
@@ -223,7 +228,7 @@ impl Assembler {
             (None, Some(StopReason::Stop)) if called => (StopReason::ToolUse, None),
             (None, Some(StopReason::ToolUse)) if !called => (StopReason::Stop, None),
             (None, Some(reason)) => (reason, None),
-            (None, None) => (StopReason::Error, Some("the answer broke off".to_owned())),
+            (None, None) => (StopReason::Error, Some("the answer was cut off".to_owned())),
         };
         AssistantMessage {
             content,
@@ -246,7 +251,7 @@ impl Slot {
         }
     }
 
-    /// The block; none when there is nothing in it.
+    /// The block; `None` when there is nothing in it.
     fn block(&self) -> Option<Block> {
         match self.clone() {
             Slot::Text { text, .. } if text.is_empty() => None,

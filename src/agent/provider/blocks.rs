@@ -1,8 +1,9 @@
 //! The blocks of an answer in flight: gives them their places and writes their events.
 //!
-//! Every decoder speaks through this, so that the law of the events (`*_start` before deltas,
-//! `*_end` with the whole, an index never used twice, no empty block, no empty delta) is held in
-//! one place. A block begins with its first piece of text, never before.
+//! Every decoder writes through this, so that the law of the events (`*_start` before deltas, then
+//! `*_end`, an index never used twice, no empty block, no empty delta) is held in one place. A block
+//! begins with its first piece of text, never before. The text of text and thinking is not kept
+//! here: the assembler joins it. That of calls is, because dialects are told apart by it.
 
 use super::partial_json;
 use super::{Failure, StreamEvent};
@@ -24,7 +25,8 @@ enum Kind {
 struct Open {
     place: BlockIndex,
     kind: Kind,
-    content: String,
+    /// The JSON text of a call's arguments so far.
+    arguments: String,
     id: String,
     name: String,
     signature: Option<String>,
@@ -110,7 +112,7 @@ impl BlockWriter {
         self.open.push(Open {
             place,
             kind,
-            content: String::new(),
+            arguments: String::new(),
             id: String::new(),
             name: String::new(),
             signature: None,
@@ -131,7 +133,7 @@ impl BlockWriter {
         self.open.push(Open {
             place,
             kind: Kind::Tool,
-            content: String::new(),
+            arguments: String::new(),
             id: id.to_owned(),
             name: name.to_owned(),
             signature: None,
@@ -145,7 +147,9 @@ impl BlockWriter {
             return;
         }
         let Some(open) = self.find(place) else { return };
-        open.content.push_str(text);
+        if open.kind == Kind::Tool {
+            open.arguments.push_str(text);
+        }
         let delta = text.to_owned();
         out.push(StreamEvent::Delta(match open.kind {
             Kind::Text => Delta::TextDelta { content_index: place, delta },
@@ -154,10 +158,10 @@ impl BlockWriter {
         }));
     }
 
-    /// What has come of an open block.
-    pub(super) fn content(&self, place: BlockIndex) -> &str {
+    /// The arguments of an open call so far.
+    pub(super) fn arguments(&self, place: BlockIndex) -> &str {
         let open = self.open.iter().rev().find(|open| open.place == place);
-        open.map_or("", |open| &open.content)
+        open.map_or("", |open| &open.arguments)
     }
 
     /// Signs a block, open or closed.
@@ -188,14 +192,14 @@ impl BlockWriter {
         let open = self.open.remove(at);
         let content_index = place;
         out.push(StreamEvent::Delta(match open.kind {
-            Kind::Text => Delta::TextEnd { content_index, content: open.content },
-            Kind::Thinking => Delta::ThinkingEnd { content_index, content: open.content },
+            Kind::Text => Delta::TextEnd { content_index, content: String::new() },
+            Kind::Thinking => Delta::ThinkingEnd { content_index, content: String::new() },
             Kind::Tool => Delta::ToolCallEnd {
                 content_index,
                 tool_call: ToolCall {
                     id: open.id,
                     name: open.name,
-                    arguments: partial_json::arguments(&open.content),
+                    arguments: partial_json::arguments(&open.arguments),
                     thought_signature: open.signature,
                 },
             },

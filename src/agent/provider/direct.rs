@@ -15,6 +15,7 @@ use tokio_util::sync::CancellationToken;
 use super::http::{Http, ResponseBody, aborted};
 pub use super::idle_timeout::IdleLimits;
 use super::idle_timeout::IdleTimer;
+use super::nul::without_nul;
 use super::reader::AnswerReader;
 use super::{
     AnswerDecoder, EventStream, Failure, FailureKind, ModelRequest, Provider, StreamEvent, Transport,
@@ -121,7 +122,7 @@ impl Answer {
             let message = format!("the model {} has no wire format", request.model.reference());
             return self.tell(vec![StreamEvent::Failed(Failure::new(FailureKind::Config, message))]);
         };
-        match format.encode(request) {
+        match format.encode(&without_nul(request)) {
             Err(failure) => self.tell(vec![StreamEvent::Failed(failure)]),
             Ok(encoded) => {
                 self.secrets = encoded.headers.secrets();

@@ -1,12 +1,12 @@
-//! The words of an error answer: found in JSON of any known shape or in a page of HTML, and cut.
+//! The message of an error answer: found in JSON of any known shape or in a page of HTML, and cut.
 
 use serde_json::Value;
 
 /// Longest message of a failure, in bytes.
 pub const MAX_MESSAGE: usize = 2048;
 
-/// The words of an error object, whichever of the known shapes it has.
-pub(super) fn words(value: &Value) -> Option<String> {
+/// The message of an error object, whichever of the known shapes it has.
+pub(super) fn message_of(value: &Value) -> Option<String> {
     let value = match value {
         Value::Array(list) => list.first()?,
         other => other,
@@ -26,12 +26,12 @@ pub(super) fn words(value: &Value) -> Option<String> {
         .or_else(|| error.filter(|error| error.is_object()).map(Value::to_string))
 }
 
-/// A body that is no known JSON, in short.
+/// A body that is not JSON of a known shape, in short.
 pub(super) fn plain(body: &str, status: u16) -> String {
     let text = body.trim();
     let said = if text.starts_with('<') { page_title(text) } else { text.to_owned() };
     match said.is_empty() {
-        true => format!("the server answered with status {status} and no words"),
+        true => format!("the server answered with status {status} and no message"),
         false => format!("status {status}: {said}"),
     }
 }

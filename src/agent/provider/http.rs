@@ -112,10 +112,7 @@ impl Http {
         body: Vec<u8>,
         cancel: &CancellationToken,
     ) -> Result<ResponseBody, Failure> {
-        let parsed = reqwest::Url::parse(url).map_err(|error| {
-            Failure::new(FailureKind::Config, format!("the address {url:?} is not valid: {error}"))
-                .hint("check the provider's base url")
-        })?;
+        let parsed = address(url)?;
         let host = authority(&parsed);
         let client = self.client(&parsed)?;
         let request = match method {
@@ -149,6 +146,27 @@ impl Http {
 /// The failure of a request that the person stopped.
 pub(super) fn aborted() -> Failure {
     Failure::new(FailureKind::Aborted, "stopped")
+}
+
+/// The address, when a request can be sent to it.
+fn address(url: &str) -> Result<reqwest::Url, Failure> {
+    let unusable = |why: &str| {
+        // A name and a password can stand before an `@`.
+        let shown = url.rsplit_once('@').map_or(url, |(_, rest)| rest);
+        let shown: String = shown.chars().take(200).collect();
+        Failure::new(FailureKind::Config, format!("cannot send requests to {shown:?}: {why}")).hint(
+            "write the base URL in full, for example http://localhost:8080/v1 or https://api.example.com/v1",
+        )
+    };
+    let parsed = reqwest::Url::parse(url);
+    match parsed {
+        Ok(parsed) if matches!(parsed.scheme(), "http" | "https") => Ok(parsed),
+        // `localhost:8080` reads as an address with the scheme `localhost`.
+        Ok(_) if !url.contains("://") => Err(unusable("it does not begin with http:// or https://")),
+        Ok(parsed) => Err(unusable(&format!("{}:// is not supported", parsed.scheme()))),
+        Err(_) if !url.contains("://") => Err(unusable("it does not begin with http:// or https://")),
+        Err(error) => Err(unusable(&error.to_string())),
+    }
 }
 
 fn is_loopback(url: &reqwest::Url) -> bool {
@@ -231,20 +249,22 @@ fn now_ms() -> i64 {
 fn transport_failure(error: &reqwest::Error, host: &str) -> Failure {
     let cause = cause(error);
     let (kind, what, hint) = if error.is_timeout() {
-        (FailureKind::Timeout, "no answer in time from", None)
+        (FailureKind::Timeout, format!("timed out waiting for {host}"), None)
+    } else if error.is_builder() {
+        (FailureKind::Config, format!("cannot send a request to {host}"), None)
     } else if error.is_connect() {
         let hint = if cause.contains("certificate") || cause.contains("UnknownIssuer") {
-            "for an own certificate authority name its certificate as ca_file in config.toml"
+            "for a private CA, set ca_file in config.toml to its certificate"
         } else {
-            "check the provider's address, and whether the network or the local server is up"
+            "check the provider's base URL, and that the network or the local server is up"
         };
-        (FailureKind::Network, "cannot connect to", Some(hint))
+        (FailureKind::Network, format!("cannot connect to {host}"), Some(hint))
     } else if error.is_body() || error.is_decode() {
-        (FailureKind::Network, "the answer broke off from", None)
+        (FailureKind::Network, format!("connection to {host} lost mid-answer"), None)
     } else {
-        (FailureKind::Network, "the connection broke off to", None)
+        (FailureKind::Network, format!("connection to {host} lost"), None)
     };
-    let failure = Failure::new(kind, shortened(&format!("{what} {host}: {cause}")));
+    let failure = Failure::new(kind, shortened(&format!("{what}: {cause}")));
     match hint {
         Some(hint) => failure.hint(hint),
         None => failure,

@@ -114,7 +114,7 @@ fn ms(duration: Duration) -> u64 {
 }
 
 fn silent(silence: Duration) -> Failure {
-    let message = format!("nothing came from the provider for {} seconds", silence.as_secs_f32().round());
+    let message = format!("no data from the provider for {} seconds", silence.as_secs_f32().round());
     Failure::new(FailureKind::Timeout, message)
 }
 

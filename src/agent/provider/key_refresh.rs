@@ -10,8 +10,8 @@ use futures_util::{StreamExt, stream};
 use tokio_util::sync::CancellationToken;
 
 use super::http::aborted;
+use super::key_source::KeySource;
 use super::{EventStream, Failure, FailureKind, ModelRequest, StreamEvent, Transport};
-use crate::agent::settings::auth::KeySource;
 
 /// Sends requests through another transport, and asks for another key when one is refused.
 #[derive(Clone)]

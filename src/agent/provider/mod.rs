@@ -11,6 +11,7 @@ pub mod anthropic;
 mod blocks;
 pub mod classify;
 pub mod direct;
+mod error_kind;
 mod error_text;
 pub mod failure;
 mod finish;
@@ -20,6 +21,8 @@ pub mod http;
 mod idle_timeout;
 mod json;
 pub mod key_refresh;
+pub mod key_source;
+mod nul;
 pub mod openai_chat;
 pub mod openai_responses;
 pub mod proxy;
@@ -118,7 +121,9 @@ impl std::fmt::Debug for Headers {
 /// the message; blocks may interleave, an index is never used twice.
 #[derive(Clone, Debug, PartialEq)]
 pub enum StreamEvent {
-    /// A piece of the message. `*_start` precedes deltas of a block, `*_end` closes it.
+    /// A piece of the message. `*_start` precedes deltas of a block, `*_end` closes it. The
+    /// `content` of the ends of text and thinking may be left empty: the assembler joins the
+    /// deltas and fills it in.
     Delta(Delta),
     /// A signature for the block at this index: see [`super::protocol::message::Block`]. `redacted` marks
     /// a thinking block whose text the provider keeps to itself.

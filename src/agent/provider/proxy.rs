@@ -17,6 +17,7 @@ use tokio_util::sync::CancellationToken;
 use super::direct::{Direct, IdleLimits};
 use super::http::Http;
 use super::key_refresh::KeyRefresh;
+use super::key_source::{KeyFuture, KeySource};
 use super::{
     AnswerDecoder, EventStream, Failure, FailureKind, Headers, HttpRequest, ModelRequest, Provider,
     StreamEvent, Transport, quirks,
@@ -25,7 +26,6 @@ use crate::agent::protocol::message::Message;
 use crate::agent::protocol::model::ThinkingBudgets;
 use crate::agent::protocol::model::{Model, ThinkingLevel};
 use crate::agent::secrets::Secret;
-use crate::agent::settings::auth::KeySource;
 use crate::tools::ToolSpec;
 use wire::WireDecoder;
 
@@ -161,7 +161,7 @@ impl Transport for Proxy {
 struct Token(Secret);
 
 impl KeySource for Token {
-    fn key<'a>(&'a self, _model: &'a Model) -> crate::agent::settings::auth::KeyFuture<'a> {
+    fn key<'a>(&'a self, _model: &'a Model) -> KeyFuture<'a> {
         Box::pin(async { Ok(Some(self.0.clone()).filter(|token| !token.is_empty())) })
     }
 }

@@ -4,6 +4,7 @@
 //! catalogue is silent, the few facts at the end of this file fill in by vendor or address, so
 //! that a bare `--base-url` works too. No encoder asks for a vendor's name; it asks here.
 
+
 use serde_json::Value;
 
 use super::{Headers, ModelRequest};

@@ -1,11 +1,11 @@
-//! From the bytes of an answer to its events: the parser and a decoder, one behind the other.
+//! From the bytes of an answer to its events: the parser and a decoder, one after the other.
 //!
-//! Pure; `direct` feeds it from a connection, tests from recorded files. The words of a failure
-//! leave it without keys and shortened, in this order.
+//! Pure; `direct` feeds it from a connection, tests from recorded files. Messages of
+//! failures leave it without keys and shortened, in this order.
 
-use super::classify::from_stray;
+use super::classify::{Stray, stray};
 use super::error_text::shortened;
-use super::sse::{STRAY, SseFrame, SseParser, TooLarge};
+use super::sse::{MAX_EVENT, STRAY, SseFrame, SseParser, TooLarge};
 use super::{AnswerDecoder, Failure, FailureKind, StreamEvent};
 use crate::agent::secrets::Secrets;
 
@@ -29,7 +29,7 @@ impl AnswerReader {
         AnswerReader { parser: SseParser::default(), decoder, secrets: Secrets::default(), ended: false }
     }
 
-    /// The same that leaves these values out of the words of failures.
+    /// The same that removes these values from the messages of failures.
     pub fn without(self, secrets: Secrets) -> Self {
         AnswerReader { secrets, ..self }
     }
@@ -49,7 +49,7 @@ impl AnswerReader {
         if parsed.is_err() && !self.ended {
             self.too_large(out);
         }
-        self.tell(out);
+        self.redact(out);
     }
 
     /// The body has ended.
@@ -76,11 +76,11 @@ impl AnswerReader {
             self.decoder.finish(out);
             self.ended = true;
         }
-        self.tell(out);
+        self.redact(out);
     }
 
-    /// Readies the words of the failure that ended the answer, if one did.
-    fn tell(&self, out: &mut [StreamEvent]) {
+    /// Removes keys from the message of the failure that ended the answer, then shortens it.
+    fn redact(&self, out: &mut [StreamEvent]) {
         if let Some(StreamEvent::Failed(failure)) = out.last_mut() {
             failure.message = shortened(&self.secrets.redact(&failure.message));
         }
@@ -91,8 +91,9 @@ impl AnswerReader {
         if self.ended {
             return;
         }
-        match from_stray(&self.secrets, &text) {
-            Some(failure) => self.fail(failure, out),
+        match stray(&self.secrets, &text) {
+            Some(Stray::Error(failure)) => self.end_with(failure, out),
+            Some(Stray::Page(failure)) => self.fail(failure, out),
             None if text.trim_start().starts_with('{') && is_whole(text.trim()) => {
                 let frame = SseFrame { event: String::new(), data: text };
                 feed(self.decoder.as_mut(), &mut self.ended, &frame, out);
@@ -101,8 +102,8 @@ impl AnswerReader {
         }
     }
 
-    /// Ends the answer with `failure`; what is open is closed first. When the answer was
-    /// complete but for its last mark, it stays complete.
+    /// Ends the answer with `failure`; what is open is closed first. When only the last mark of the
+    /// answer was missing, the answer stays complete.
     pub fn fail(&mut self, failure: Failure, out: &mut Vec<StreamEvent>) {
         if self.ended {
             return;
@@ -112,11 +113,23 @@ impl AnswerReader {
         if let Some(StreamEvent::Failed(last)) = out.last_mut() {
             *last = failure;
         }
-        self.tell(out);
+        self.redact(out);
+    }
+
+    /// Ends the answer with an error that the provider itself reported. It takes precedence over
+    /// everything that looked like the end of the answer.
+    fn end_with(&mut self, failure: Failure, out: &mut Vec<StreamEvent>) {
+        self.ended = true;
+        self.decoder.finish(out);
+        if matches!(out.last(), Some(StreamEvent::Stop(_) | StreamEvent::Failed(_))) {
+            out.pop();
+        }
+        out.push(StreamEvent::Failed(failure));
     }
 
     fn too_large(&mut self, out: &mut Vec<StreamEvent>) {
-        let failure = Failure::new(FailureKind::Protocol, "the provider sent an event larger than 16 MB");
+        let message = format!("the provider sent an event larger than {} MB", MAX_EVENT >> 20);
+        let failure = Failure::new(FailureKind::Protocol, message);
         self.fail(failure, out);
     }
 }

@@ -10,8 +10,12 @@ use memchr::memchr2;
 /// Name of the frame that holds text which is not in event-stream form.
 pub const STRAY: &str = "stray";
 
-/// Largest event, in bytes. What is larger is a failure, so that memory stays bounded.
-pub const MAX_EVENT: usize = 16 * 1024 * 1024;
+/// Largest event, in bytes of its data: pictures and results of a provider's own tools come in one
+/// event. What is larger is a failure, so that memory stays bounded.
+pub const MAX_EVENT: usize = 64 * 1024 * 1024;
+
+/// Largest line that is not data, in bytes.
+const MAX_LINE: usize = MAX_EVENT;
 
 /// Size of the buffer that is kept between events, in bytes.
 const KEPT: usize = 64 * 1024;
@@ -65,8 +69,9 @@ impl SseParser {
                 let mut whole = std::mem::take(&mut self.line);
                 whole.extend_from_slice(line);
                 self.take_line(&whole, &mut each)?;
-                // The buffer is kept for the next line that is split.
+                // The buffer is kept for the next line that is split, unless it is a large one.
                 whole.clear();
+                whole.shrink_to(KEPT);
                 self.line = whole;
             }
             rest = match tail {
@@ -80,7 +85,7 @@ impl SseParser {
             };
         }
         self.line.extend_from_slice(rest);
-        self.bounded(self.line.len())
+        self.bounded(&self.line)
     }
 
     /// The bytes have ended: shows an event that lacks its blank line, then stray text.
@@ -99,33 +104,42 @@ impl SseParser {
         Ok(())
     }
 
-    fn bounded(&self, more: usize) -> Result<(), TooLarge> {
-        if self.frame.data.len() + more > MAX_EVENT { Err(TooLarge) } else { Ok(()) }
+    /// Whether there is space for a line, complete or not: the answer for the beginning of a line
+    /// never differs from the one for all of it.
+    fn bounded(&self, line: &[u8]) -> Result<(), TooLarge> {
+        let (size, most) = match line.strip_prefix(b"data:") {
+            Some(value) => {
+                let value = value.strip_prefix(b" ").unwrap_or(value);
+                (self.frame.data.len() + usize::from(self.has_data) + value.len(), MAX_EVENT)
+            }
+            None => (line.len(), MAX_LINE),
+        };
+        if size > most { Err(TooLarge) } else { Ok(()) }
     }
 
     fn take_line(&mut self, line: &[u8], each: &mut impl FnMut(&SseFrame)) -> Result<(), TooLarge> {
         let line = if self.started { line } else { line.strip_prefix(b"\xef\xbb\xbf").unwrap_or(line) };
         self.started = true;
+        self.bounded(line)?;
         if let Some(value) = line.strip_prefix(b"data:") {
-            return self.take_data(value.strip_prefix(b" ").unwrap_or(value));
+            self.take_data(value.strip_prefix(b" ").unwrap_or(value));
+            return Ok(());
         }
         match line {
             [] => self.dispatch(each),
-            b"data" => return self.take_data(b""),
+            b"data" => self.take_data(b""),
             [b':', ..] | b"event" | b"id" | b"retry" => {}
             _ => self.take_other(line),
         }
         Ok(())
     }
 
-    fn take_data(&mut self, value: &[u8]) -> Result<(), TooLarge> {
-        self.bounded(value.len())?;
+    fn take_data(&mut self, value: &[u8]) {
         if self.has_data {
             self.frame.data.push('\n');
         }
         self.has_data = true;
         append(&mut self.frame.data, value);
-        Ok(())
     }
 
     fn take_other(&mut self, line: &[u8]) {
@@ -219,15 +233,34 @@ mod tests {
         check(b"<html>\n<body>", &[(STRAY, "<html>\n<body>\n")]);
     }
 
+    /// The size of the only event in `bytes`, pushed in parts of `size`.
+    fn parse_large(bytes: &[u8], size: usize) -> Result<usize, TooLarge> {
+        let (mut parser, mut found) = (SseParser::default(), 0);
+        for part in bytes.chunks(size) {
+            parser.push(part, |frame| found = frame.data.len())?;
+            assert!(parser.line.len() + parser.frame.data.len() <= 2 * MAX_EVENT + part.len());
+        }
+        parser.finish(|frame| found = frame.data.len())?;
+        assert!(parser.frame.data.capacity() <= 2 * KEPT, "large buffers are given back");
+        Ok(found)
+    }
+
     #[test]
-    fn an_event_that_is_too_large() {
-        let mut parser = SseParser::default();
-        let part = [b'x'; 64 * 1024];
-        parser.push(b"data: ", |_| {}).unwrap();
-        let failed = (0..300).any(|_| parser.push(&part, |_| {}).is_err());
-        assert!(failed);
-        let mut parser = SseParser::default();
-        let line = [b"data: ".as_slice(), &part, b"\n"].concat();
-        assert!((0..300).any(|_| parser.push(&line, |_| {}).is_err()));
+    fn events_up_to_the_limit_are_read_and_larger_ones_are_not() {
+        let one_line = |size: usize| [b"data: ".as_slice(), &vec![b'x'; size], b"\n\n"].concat();
+        // Two lines, joined by a line feed that counts.
+        let two_lines = |size: usize| {
+            let half = vec![b'x'; size / 2];
+            [b"data:", half.as_slice(), b"\ndata: ", &half[..size - size / 2 - 1], b"\n\n"].concat()
+        };
+        for make in [&one_line as &dyn Fn(usize) -> Vec<u8>, &two_lines] {
+            let (fits, too_large) = (make(MAX_EVENT), make(MAX_EVENT + 2));
+            for size in [1 << 20, (16 << 20) - 3, usize::MAX] {
+                assert_eq!(parse_large(&fits, size), Ok(MAX_EVENT), "in parts of {size}");
+                assert_eq!(parse_large(&too_large, size), Err(TooLarge), "in parts of {size}");
+            }
+        }
+        let comment = vec![b':'; MAX_LINE + 1];
+        assert_eq!(parse_large(&comment, 1 << 20), Err(TooLarge), "a line without an end");
     }
 }

@@ -4,10 +4,8 @@
 //! flag, the vendor's environment variable, `auth.json`, `models.toml` and `config.toml`.
 
 use std::collections::HashMap;
-use std::future::Future;
 use std::io;
 use std::path::PathBuf;
-use std::pin::Pin;
 use std::process::Stdio;
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
@@ -18,29 +16,9 @@ use super::private_files::{LockFile, read_capped, write_private};
 use super::{MAX_BYTES, Paths, Settings};
 use crate::agent::catalogue::{Catalogue, is_loopback};
 use crate::agent::protocol::model::{Api, Model};
+pub use crate::agent::provider::key_source::{KeyFuture, KeySource};
 use crate::agent::provider::{Failure, FailureKind};
 use crate::agent::secrets::Secret;
-
-/// A future of a key.
-pub type KeyFuture<'a> = Pin<Box<dyn Future<Output = Result<Option<Secret>, Failure>> + Send + 'a>>;
-
-/// Where the key for a request comes from; asked anew for each request, so keys may expire.
-pub trait KeySource: Send + Sync {
-    /// The key for this model; `None` when it needs none.
-    ///
-    /// # Errors
-    /// `FailureKind::Config` when a key is needed and none is found; says what to set.
-    fn key<'a>(&'a self, model: &'a Model) -> KeyFuture<'a>;
-
-    /// Another key than `refused`, which the provider did not take; none when there is no other.
-    /// A source that keeps keys which expire asks for a new one here; by itself this asks again.
-    ///
-    /// # Errors
-    /// As [`KeySource::key`].
-    fn renewed<'a>(&'a self, model: &'a Model, refused: &'a Secret) -> KeyFuture<'a> {
-        Box::pin(async move { Ok(self.key(model).await?.filter(|key| key != refused)) })
-    }
-}
 
 /// Gives the value of an environment variable.
 pub type EnvLookup = Arc<dyn Fn(&str) -> Option<String> + Send + Sync>;

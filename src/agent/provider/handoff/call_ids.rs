@@ -44,7 +44,7 @@ impl CallIds {
                 id.to_owned()
             }
             Rule::Nine => letters(hash(id, 0)),
-            Rule::Own(_) if own && !id.is_empty() => id.to_owned(),
+            Rule::Own(_) if own && !id.is_empty() && !id.contains('\0') => id.to_owned(),
             Rule::Own(most) | Rule::Plain(most) => plain(id, most),
         };
         let mut unique = first.clone();

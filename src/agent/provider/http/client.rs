@@ -1,16 +1,19 @@
 //! The HTTP clients: timeouts, proxies, certificates.
 //!
 //! A redirect is never followed. Loopback addresses are never reached through a proxy. Requests
-//! are `http`'s; how long an answer may keep silent is `watch`'s.
+//! are `http`'s; how long an answer may pause is `idle_timeout`'s.
 
+use std::fs::OpenOptions;
+use std::io::{self, Read};
+use std::os::unix::fs::OpenOptionsExt;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use reqwest::{Certificate, Client, ClientBuilder, NoProxy, Proxy, redirect};
+use rustix::fs::OFlags;
 
 use super::cause;
 use crate::agent::provider::{Failure, FailureKind};
-use crate::agent::settings::private_files::read_capped;
 
 /// Largest file of certificates that is read, in bytes.
 const MAX_CERTIFICATES: u64 = 4 * 1024 * 1024;
@@ -105,12 +108,27 @@ fn at(address: &str) -> Result<Proxy, Failure> {
     Ok(proxy.no_proxy(NoProxy::from_env()))
 }
 
+/// The file's content. The path comes from settings: opening a pipe must not wait for a writer.
+fn read_certificates(path: &Path) -> io::Result<Vec<u8>> {
+    let flags = OFlags::NONBLOCK | OFlags::NOCTTY;
+    let file = OpenOptions::new().read(true).custom_flags(flags.bits().cast_signed()).open(path)?;
+    if !file.metadata()?.is_file() {
+        return Err(io::Error::new(io::ErrorKind::InvalidInput, "not a regular file"));
+    }
+    let mut bytes = Vec::new();
+    file.take(MAX_CERTIFICATES + 1).read_to_end(&mut bytes)?;
+    match bytes.len() as u64 > MAX_CERTIFICATES {
+        true => Err(io::Error::other(format!("larger than {} KB", MAX_CERTIFICATES / 1024))),
+        false => Ok(bytes),
+    }
+}
+
 fn certificates(path: &Path) -> Result<Vec<Certificate>, Failure> {
     let failed = |why: &dyn std::fmt::Display| {
         Failure::new(FailureKind::Config, format!("ca_file {}: {why}", path.display()))
             .hint("give a file of certificates in pem form")
     };
-    let bytes = read_capped(path, MAX_CERTIFICATES).map_err(|error| failed(&error))?;
+    let bytes = read_certificates(path).map_err(|error| failed(&error))?;
     let found = Certificate::from_pem_bundle(&bytes).map_err(|error| failed(&cause(&error)))?;
     if found.is_empty() { Err(failed(&"there is no certificate in it")) } else { Ok(found) }
 }

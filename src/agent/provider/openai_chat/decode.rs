@@ -133,7 +133,12 @@ impl AnswerDecoder for ChatDecoder {
         self.reasoning.sign(&mut self.blocks, out);
         match self.finish.take() {
             Some(reason) => Finish::named(&reason).end(&reason, &mut self.blocks, out),
-            None if self.done => self.blocks.stop(StopReason::Stop, out),
+            // Some servers end with `[DONE]` alone; without anything before it, it is no answer.
+            None if self.done && !self.blocks.is_empty() => self.blocks.stop(StopReason::Stop, out),
+            None if self.done => {
+                let message = "the provider sent [DONE] without an answer";
+                self.blocks.fail(Failure::new(FailureKind::Network, message), out);
+            }
             None => {
                 let message = "the stream ended without a finish_reason and without [DONE]";
                 self.blocks.fail(Failure::new(FailureKind::Network, message), out);
@@ -298,7 +303,7 @@ impl ChatDecoder {
         let call = self.calls.get(at)?;
         let other = !id.is_empty() && !call.id.is_empty() && call.id != id && !name.is_empty();
         let whole = || {
-            let raw = call.place.map_or("", |place| self.blocks.content(place));
+            let raw = call.place.map_or("", |place| self.blocks.arguments(place));
             partial_json::arguments(raw).is_object()
         };
         (!(other && whole())).then_some(at)

@@ -219,7 +219,7 @@ impl ResponsesDecoder {
     /// The whole arguments: what was not streamed of them is added.
     fn rest_of_arguments(&mut self, index: u64, whole: &str, out: &mut Vec<StreamEvent>) {
         let Some(place) = self.items.get(&index).and_then(|item| item.place) else { return };
-        let rest = whole.strip_prefix(self.blocks.content(place)).map(str::to_owned);
+        let rest = whole.strip_prefix(self.blocks.arguments(place)).map(str::to_owned);
         self.blocks.append(place, &rest.unwrap_or_default(), out);
     }
 

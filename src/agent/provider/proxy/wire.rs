@@ -1,7 +1,8 @@
 //! Assistant events on the wire between an app server and this program: a JSON object an event.
 //!
-//! Pure, both ways. What the deltas of a block already said is not repeated at its end: the
-//! reader joins them. What they did not say (a signature, arguments that came whole) is sent.
+//! Pure, both ways. The events are those of the agent ([`Delta`]) as they are. Only the ends of
+//! blocks have a form of their own, because what the deltas of a block said is not repeated there:
+//! the reader joins them. What they did not say (arguments that came at once) is sent.
 
 use std::collections::HashMap;
 
@@ -17,41 +18,16 @@ use crate::agent::provider::{AnswerDecoder, Failure, FailureKind, StreamEvent};
 /// One event as it is written.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(tag = "type", rename_all = "snake_case", rename_all_fields = "camelCase")]
-enum Wire {
-    TextStart {
-        content_index: usize,
-    },
-    TextDelta {
-        content_index: usize,
-        delta: String,
-    },
+enum WireEvent {
     TextEnd {
         content_index: usize,
-        #[serde(default, skip_serializing_if = "Option::is_none")]
-        content: Option<String>,
-    },
-    ThinkingStart {
-        content_index: usize,
-    },
-    ThinkingDelta {
-        content_index: usize,
-        delta: String,
+        #[serde(default, skip_serializing_if = "String::is_empty")]
+        content: String,
     },
     ThinkingEnd {
         content_index: usize,
-        #[serde(default, skip_serializing_if = "Option::is_none")]
-        content: Option<String>,
-    },
-    #[serde(rename = "toolcall_start")]
-    ToolCallStart {
-        content_index: usize,
-        id: String,
-        tool_name: String,
-    },
-    #[serde(rename = "toolcall_delta")]
-    ToolCallDelta {
-        content_index: usize,
-        delta: String,
+        #[serde(default, skip_serializing_if = "String::is_empty")]
+        content: String,
     },
     #[serde(rename = "toolcall_end")]
     ToolCallEnd {
@@ -81,83 +57,102 @@ enum Wire {
     Error {
         failure: Failure,
     },
-    /// An event of a later version.
-    #[serde(other)]
-    Unknown,
+    /// Starts and deltas of blocks.
+    #[serde(untagged)]
+    Delta(Delta),
 }
 
-/// The text of the blocks that are open.
-#[derive(Debug, Default)]
-struct Joined(HashMap<usize, String>);
+/// Every `type` that this version knows. An event of another type is from a later version and is
+/// skipped; one of these that cannot be read is a failure.
+const KNOWN: [&str; 14] = [
+    "text_start",
+    "text_delta",
+    "text_end",
+    "thinking_start",
+    "thinking_delta",
+    "thinking_end",
+    "toolcall_start",
+    "toolcall_delta",
+    "toolcall_end",
+    "signature",
+    "usage",
+    "response_id",
+    "done",
+    "error",
+];
 
-impl Joined {
-    fn add(&mut self, place: usize, delta: &str) {
-        self.0.entry(place).or_default().push_str(delta);
+/// What blocks hold that are open: whether text came, and the arguments of calls.
+#[derive(Debug, Default)]
+struct OpenBlocks {
+    texts: HashMap<usize, bool>,
+    arguments: HashMap<usize, String>,
+}
+
+impl OpenBlocks {
+    fn note(&mut self, delta: &Delta) {
+        match delta {
+            Delta::TextDelta { content_index, .. } | Delta::ThinkingDelta { content_index, .. } => {
+                self.texts.insert(*content_index, true);
+            }
+            Delta::ToolCallDelta { content_index, delta } => {
+                self.arguments.entry(*content_index).or_default().push_str(delta);
+            }
+            _ => {}
+        }
     }
 
-    fn end(&mut self, place: usize) -> String {
-        self.0.remove(&place).unwrap_or_default()
+    /// The content for the end of a block: nothing where deltas gave it.
+    fn rest(&mut self, content_index: usize, content: String) -> String {
+        if self.texts.remove(&content_index).is_some() { String::new() } else { content }
+    }
+
+    /// The arguments that the deltas of a call gave.
+    fn arguments(&mut self, content_index: usize) -> Value {
+        partial_json::arguments(&self.arguments.remove(&content_index).unwrap_or_default())
     }
 }
 
 /// Writes the events of one answer.
 #[derive(Debug, Default)]
 pub struct WireWriter {
-    joined: Joined,
+    open: OpenBlocks,
 }
 
 impl WireWriter {
-    /// The data of the SSE event that stands for `event`: one line of JSON. None for what is of
-    /// no concern to the other end, which keeps its own watch on silence.
+    /// The data of the SSE event that stands for `event`: one line of JSON. `None` for what does not
+    /// concern the other end, which has an idle timeout itself.
     pub fn data(&mut self, event: StreamEvent) -> Option<String> {
         let wire = match event {
             StreamEvent::Delta(delta) => self.delta(delta),
             StreamEvent::Signature { content_index, signature, redacted } => {
-                Wire::Signature { content_index, signature, redacted }
+                WireEvent::Signature { content_index, signature, redacted }
             }
-            StreamEvent::Usage(usage) => Wire::Usage { usage },
-            StreamEvent::ResponseId(id) => Wire::ResponseId { id },
+            StreamEvent::Usage(usage) => WireEvent::Usage { usage },
+            StreamEvent::ResponseId(id) => WireEvent::ResponseId { id },
             StreamEvent::Silent { .. } => return None,
-            StreamEvent::Stop(reason) => Wire::Done { reason },
-            StreamEvent::Failed(failure) => Wire::Error { failure },
+            StreamEvent::Stop(reason) => WireEvent::Done { reason },
+            StreamEvent::Failed(failure) => WireEvent::Error { failure },
         };
-        // Only maps with keys that are no text could fail, and there are none.
+        // Only maps with keys that are not text could fail, and there are none.
         serde_json::to_string(&wire).ok()
     }
 
-    fn delta(&mut self, delta: Delta) -> Wire {
+    fn delta(&mut self, delta: Delta) -> WireEvent {
+        self.open.note(&delta);
         match delta {
-            Delta::TextStart { content_index } => Wire::TextStart { content_index },
-            Delta::ThinkingStart { content_index } => Wire::ThinkingStart { content_index },
-            Delta::ToolCallStart { content_index, id, tool_name } => {
-                Wire::ToolCallStart { content_index, id, tool_name }
-            }
-            Delta::TextDelta { content_index, delta } => {
-                self.joined.add(content_index, &delta);
-                Wire::TextDelta { content_index, delta }
-            }
-            Delta::ThinkingDelta { content_index, delta } => {
-                self.joined.add(content_index, &delta);
-                Wire::ThinkingDelta { content_index, delta }
-            }
-            Delta::ToolCallDelta { content_index, delta } => {
-                self.joined.add(content_index, &delta);
-                Wire::ToolCallDelta { content_index, delta }
-            }
             Delta::TextEnd { content_index, content } => {
-                let content = Some(content).filter(|content| *content != self.joined.end(content_index));
-                Wire::TextEnd { content_index, content }
+                WireEvent::TextEnd { content_index, content: self.open.rest(content_index, content) }
             }
             Delta::ThinkingEnd { content_index, content } => {
-                let content = Some(content).filter(|content| *content != self.joined.end(content_index));
-                Wire::ThinkingEnd { content_index, content }
+                WireEvent::ThinkingEnd { content_index, content: self.open.rest(content_index, content) }
             }
             Delta::ToolCallEnd { content_index, tool_call } => {
                 let ToolCall { id, name, arguments, thought_signature } = tool_call;
-                let told = partial_json::arguments(&self.joined.end(content_index));
-                let arguments = Some(arguments).filter(|arguments| *arguments != told);
-                Wire::ToolCallEnd { content_index, id, tool_name: name, arguments, thought_signature }
+                let sent = self.open.arguments(content_index);
+                let arguments = Some(arguments).filter(|arguments| *arguments != sent);
+                WireEvent::ToolCallEnd { content_index, id, tool_name: name, arguments, thought_signature }
             }
+            other => WireEvent::Delta(other),
         }
     }
 }
@@ -165,7 +160,7 @@ impl WireWriter {
 /// Reads one answer.
 #[derive(Debug, Default)]
 pub struct WireDecoder {
-    joined: Joined,
+    open: OpenBlocks,
     ended: bool,
 }
 
@@ -175,9 +170,10 @@ impl AnswerDecoder for WireDecoder {
             return;
         }
         let event = match serde_json::from_str(&frame.data) {
-            Ok(wire) => self.event(wire),
+            Ok(wire) => Some(self.event(wire)),
+            Err(_) if is_of_a_later_version(&frame.data) => None,
             Err(error) => {
-                let text = format!("the app server sent what is no event: {error}");
+                let text = format!("the app server sent an invalid event: {error}");
                 Some(StreamEvent::Failed(Failure::new(FailureKind::Protocol, text)))
             }
         };
@@ -193,58 +189,53 @@ impl AnswerDecoder for WireDecoder {
     }
 }
 
+fn is_of_a_later_version(data: &str) -> bool {
+    let value: Value = serde_json::from_str(data).unwrap_or_default();
+    value.get("type").and_then(Value::as_str).is_some_and(|name| !KNOWN.contains(&name))
+}
+
 impl WireDecoder {
-    fn event(&mut self, wire: Wire) -> Option<StreamEvent> {
-        let delta = match wire {
-            Wire::TextStart { content_index } => Delta::TextStart { content_index },
-            Wire::ThinkingStart { content_index } => Delta::ThinkingStart { content_index },
-            Wire::ToolCallStart { content_index, id, tool_name } => {
-                Delta::ToolCallStart { content_index, id, tool_name }
+    fn event(&mut self, wire: WireEvent) -> StreamEvent {
+        StreamEvent::Delta(match wire {
+            WireEvent::Delta(delta) => {
+                self.open.note(&delta);
+                delta
             }
-            Wire::TextDelta { content_index, delta } => {
-                self.joined.add(content_index, &delta);
-                Delta::TextDelta { content_index, delta }
+            WireEvent::TextEnd { content_index, content } => Delta::TextEnd { content_index, content },
+            WireEvent::ThinkingEnd { content_index, content } => {
+                Delta::ThinkingEnd { content_index, content }
             }
-            Wire::ThinkingDelta { content_index, delta } => {
-                self.joined.add(content_index, &delta);
-                Delta::ThinkingDelta { content_index, delta }
-            }
-            Wire::ToolCallDelta { content_index, delta } => {
-                self.joined.add(content_index, &delta);
-                Delta::ToolCallDelta { content_index, delta }
-            }
-            Wire::TextEnd { content_index, content } => {
-                let joined = self.joined.end(content_index);
-                Delta::TextEnd { content_index, content: content.unwrap_or(joined) }
-            }
-            Wire::ThinkingEnd { content_index, content } => {
-                let joined = self.joined.end(content_index);
-                Delta::ThinkingEnd { content_index, content: content.unwrap_or(joined) }
-            }
-            Wire::ToolCallEnd { content_index, id, tool_name, arguments, thought_signature } => {
-                let joined = self.joined.end(content_index);
-                let arguments = arguments.unwrap_or_else(|| partial_json::arguments(&joined));
+            WireEvent::ToolCallEnd { content_index, id, tool_name, arguments, thought_signature } => {
+                let sent = self.open.arguments(content_index);
+                let arguments = arguments.unwrap_or(sent);
                 let tool_call = ToolCall { id, name: tool_name, arguments, thought_signature };
                 Delta::ToolCallEnd { content_index, tool_call }
             }
-            Wire::Signature { content_index, signature, redacted } => {
-                return Some(StreamEvent::Signature { content_index, signature, redacted });
+            WireEvent::Signature { content_index, signature, redacted } => {
+                return StreamEvent::Signature { content_index, signature, redacted };
             }
-            Wire::Usage { usage } => return Some(StreamEvent::Usage(usage)),
-            Wire::ResponseId { id } => return Some(StreamEvent::ResponseId(id)),
-            Wire::Done { reason } => return Some(StreamEvent::Stop(reason)),
-            Wire::Error { failure } => return Some(StreamEvent::Failed(failure)),
-            Wire::Unknown => return None,
-        };
-        Some(StreamEvent::Delta(delta))
+            WireEvent::Usage { usage } => return StreamEvent::Usage(usage),
+            WireEvent::ResponseId { id } => return StreamEvent::ResponseId(id),
+            WireEvent::Done { reason } => return StreamEvent::Stop(reason),
+            WireEvent::Error { failure } => return StreamEvent::Failed(failure),
+        })
     }
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::agent::protocol::message::AssistantMessage;
+    use crate::agent::protocol::model::Model;
+    use crate::agent::provider::assemble::Assembler;
     use crate::agent::provider::reader::AnswerReader;
     use crate::agent::provider::scripted::{calls, says, text_block};
+
+    fn message(events: &[StreamEvent]) -> AssistantMessage {
+        let mut assembler = Assembler::new(&Model::default(), 0);
+        events.iter().for_each(|event| assembler.feed(event));
+        assembler.message()
+    }
 
     /// What is written is read as it was, and the text is written once.
     fn check(events: Vec<StreamEvent>) {
@@ -255,7 +246,14 @@ mod tests {
         let mut read = Vec::new();
         body.as_bytes().chunks(7).for_each(|bytes| reader.push(bytes, &mut read));
         reader.finish(&mut read);
-        assert_eq!(read, events, "{body}");
+        assert_eq!(message(&read), message(&events), "{body}");
+        let ends = |event: &&StreamEvent| {
+            matches!(event, StreamEvent::Delta(Delta::TextEnd { .. } | Delta::ThinkingEnd { .. }))
+        };
+        let others = |events: &[StreamEvent]| -> Vec<StreamEvent> {
+            events.iter().filter(|event| !ends(event)).cloned().collect()
+        };
+        assert_eq!(others(&read), others(&events), "{body}");
         assert!(body.matches("the words").count() <= 1, "{body}");
     }
 
@@ -291,6 +289,8 @@ mod tests {
     #[test]
     fn faults_end_the_answer() {
         let cases = [
+            ("data: {\"type\":\"text_delta\",\"contentIndex\":0}\n\n", FailureKind::Protocol),
+            ("data: {\"type\":\"done\",\"reason\":7}\n\n", FailureKind::Protocol),
             ("data: {\"type\":\"text_start\",\"contentIndex\":0}\n\n", FailureKind::Network),
             ("data: nonsense\n\n", FailureKind::Protocol),
             ("data: {\"type\":\"marvel\",\"x\":1}\n\n", FailureKind::Network),

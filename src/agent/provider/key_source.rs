@@ -1,0 +1,32 @@
+//! Where the key of a request comes from.
+//!
+//! Only the contract: `settings::auth` looks keys up in files and variables, programs that embed
+//! the agent bring sources of their own.
+
+use std::future::Future;
+use std::pin::Pin;
+
+use super::Failure;
+use crate::agent::protocol::model::Model;
+use crate::agent::secrets::Secret;
+
+/// A future of a key.
+pub type KeyFuture<'a> = Pin<Box<dyn Future<Output = Result<Option<Secret>, Failure>> + Send + 'a>>;
+
+/// Where the key for a request comes from; asked again for each request, so keys may expire.
+pub trait KeySource: Send + Sync {
+    /// The key for this model; `None` when it needs no key.
+    ///
+    /// # Errors
+    /// `FailureKind::Config` when a key is needed but not found; says what to set.
+    fn key<'a>(&'a self, model: &'a Model) -> KeyFuture<'a>;
+
+    /// Another key than `refused`, which the provider did not accept; `None` when there is no other.
+    /// A source with keys that expire gets a new one here; the default asks for the key again.
+    ///
+    /// # Errors
+    /// As [`KeySource::key`].
+    fn renewed<'a>(&'a self, model: &'a Model, refused: &'a Secret) -> KeyFuture<'a> {
+        Box::pin(async move { Ok(self.key(model).await?.filter(|key| key != refused)) })
+    }
+}

@@ -1,0 +1,161 @@
+//! Faults that users met: each once, through the agent or the reader as they met it.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use futures_util::StreamExt;
+use serde_json::{Value, json};
+use tau::agent::AgentEvent;
+use tau::agent::protocol::message::{Message, StopReason};
+use tau::agent::protocol::model::{Api, Model};
+use tau::agent::provider::direct::Direct;
+use tau::agent::provider::http::{Http, Network, ProxyChoice};
+use tau::agent::provider::{Failure, FailureKind, ModelRequest, StreamEvent, Transport};
+use tokio_util::sync::CancellationToken;
+
+use super::{assemble, decode};
+use crate::faults::server::{Act, Server, stream};
+
+fn failure(events: &[StreamEvent]) -> &Failure {
+    match events.last() {
+        Some(StreamEvent::Failed(failure)) => failure,
+        other => panic!("{other:?} is not a failure"),
+    }
+}
+
+/// Google reports an overload as bare JSON, even after a `finishReason`: that answer is incomplete.
+#[test]
+fn an_error_of_the_provider_takes_precedence_over_a_complete_answer() {
+    let said = json!({"candidates": [{"content": {"parts": [{"text": "half"}]}, "finishReason": "STOP"}]});
+    let error =
+        json!({"error": {"code": 503, "message": "The model is overloaded.", "status": "UNAVAILABLE"}});
+    for error in [format!("{error:#}"), error.to_string(), format!("[{error}]")] {
+        let body = format!("data: {said}\n\n{error}\n");
+        for size in [1, 7, body.len()] {
+            let events = decode(Api::GoogleGenerativeAi, body.as_bytes(), &[size]);
+            let failure = failure(&events);
+            assert_eq!(
+                (failure.kind, failure.message.as_str()),
+                (FailureKind::Overloaded, "The model is overloaded.")
+            );
+            assert!(assemble(Api::GoogleGenerativeAi, &events).text().contains("half"), "what came is kept");
+            let ends =
+                events.iter().filter(|event| matches!(event, StreamEvent::Stop(_) | StreamEvent::Failed(_)));
+            assert_eq!(ends.count(), 1, "{events:?}");
+        }
+    }
+    // The same in another format; text that is no error changes nothing.
+    let chat = "data: {\"choices\":[{\"delta\":{\"content\":\"x\"},\"finish_reason\":\"stop\"}]}\n\n";
+    let events = decode(Api::OpenaiCompletions, format!("{chat}{error}").as_bytes(), &[5]);
+    assert_eq!(failure(&events).kind, FailureKind::Overloaded);
+    let events = decode(Api::OpenaiCompletions, format!("{chat}{{\"note\": 1}}").as_bytes(), &[5]);
+    assert_eq!(events.last(), Some(&StreamEvent::Stop(StopReason::Stop)));
+}
+
+#[test]
+fn done_alone_is_no_answer() {
+    for body in
+        ["data: [DONE]\n\n", "data: {\"choices\":[{\"delta\":{\"role\":\"assistant\"}}]}\n\ndata: [DONE]\n\n"]
+    {
+        let events = decode(Api::OpenaiCompletions, body.as_bytes(), &[3]);
+        assert!(failure(&events).retryable(), "{body}: {events:?}");
+    }
+    let body = "data: {\"choices\":[{\"delta\":{\"content\":\"x\"}}]}\n\ndata: [DONE]\n\n";
+    let events = decode(Api::OpenaiCompletions, body.as_bytes(), &[3]);
+    assert_eq!(events.last(), Some(&StreamEvent::Stop(StopReason::Stop)), "some servers end like this");
+}
+
+fn direct() -> Direct {
+    let network = Network { proxy: ProxyChoice::Never, ..Network::default() };
+    Direct::new(Arc::new(Http::new(network)), Default::default())
+}
+
+fn request(api: Api, base_url: &str, messages: Vec<Value>) -> ModelRequest {
+    let model =
+        Model { id: "m".into(), api, provider: "p".into(), base_url: base_url.into(), ..Model::default() };
+    let messages =
+        messages.into_iter().map(|value| Arc::new(serde_json::from_value::<Message>(value).unwrap()));
+    ModelRequest {
+        model: Arc::new(model),
+        key: None,
+        system: "sys\0tem".into(),
+        messages: messages.collect(),
+        tools: [].into(),
+        thinking: Default::default(),
+        max_tokens: None,
+        temperature: None,
+        session_id: String::new(),
+    }
+}
+
+async fn events(request: ModelRequest) -> Vec<StreamEvent> {
+    let stream = direct().stream(request, CancellationToken::new());
+    tokio::time::timeout(Duration::from_secs(20), stream.collect()).await.expect("an answer in time")
+}
+
+#[tokio::test]
+async fn no_request_holds_nul() {
+    let reasoning = json!({"type": "reasoning", "summary": [{"type": "summary_text", "text": "a\0b"}],
+        "encrypted_content": "x"});
+    let messages = vec![
+        json!({"role": "user", "content": "u\0u"}),
+        json!({"role": "user", "content": [{"type": "text", "text": "v\0v"}]}),
+        json!({"role": "assistant", "api": "x", "provider": "p", "model": "m", "stopReason": "toolUse", "content": [
+            {"type": "thinking", "thinking": "t\0t", "thinkingSignature": reasoning.to_string()},
+            {"type": "text", "text": "w\0w"},
+            {"type": "toolCall", "id": "c", "name": "n\0n", "arguments": {"k\0k": ["a\0a", {"b": "b\0b"}]}},
+        ]}),
+        json!({"role": "toolResult", "toolCallId": "c", "toolName": "n\0n", "isError": false,
+            "content": [{"type": "text", "text": "r\0r"}]}),
+    ];
+    let apis =
+        [Api::OpenaiCompletions, Api::OpenaiResponses, Api::AnthropicMessages, Api::GoogleGenerativeAi];
+    for api in apis {
+        let server = Server::start(vec![Act::Send(stream("data: {}\n\n"))]).await;
+        let request = request(api, &server.url(), messages.clone());
+        let before = format!("{:?}", request.messages);
+        events(request.clone()).await;
+        let sent = server.requests().join("\n");
+        assert!(sent.contains("w\u{fffd}w"), "{api:?}: {sent}");
+        let escapes = sent.replace("\\\\\\\\", "");
+        assert!(!sent.contains('\0') && !escapes.contains("u0000"), "{api:?}: {sent}");
+        assert_eq!(format!("{:?}", request.messages), before, "the session's messages stay as they came");
+    }
+}
+
+#[tokio::test]
+async fn an_address_that_cannot_work_is_a_configuration_error() {
+    let cases = [
+        ("localhost:8080/v1", "does not begin with http:// or https://"),
+        ("127.0.0.1:8080/v1", "does not begin with http:// or https://"),
+        ("api.example.com/v1", "does not begin with http:// or https://"),
+        ("what is this", "does not begin with http:// or https://"),
+        ("", "does not begin with http:// or https://"),
+        ("ftp://127.0.0.1/v1", "ftp:// is not supported"),
+        ("file:///etc/passwd", "file:// is not supported"),
+        ("unix:/run/x.sock", "does not begin with http:// or https://"),
+        ("http://", ""),
+        ("http://[::1/v1", ""),
+        ("ftp://user:hunter2@127.0.0.1/v1", "ftp:// is not supported"),
+    ];
+    for (base_url, why) in cases {
+        let found = events(request(Api::OpenaiCompletions, base_url, Vec::new())).await;
+        let failure = failure(&found);
+        assert_eq!(failure.kind, FailureKind::Config, "{base_url}: {failure}");
+        assert!(failure.message.contains(why) && !failure.retryable(), "{base_url}: {failure}");
+        assert!(failure.to_string().contains("http://localhost:8080/v1"), "how to write it: {failure}");
+        assert!(!failure.message.contains("hunter2"), "{failure}");
+    }
+}
+
+/// The agent does not try such an address again, and `[DONE]` alone is tried again.
+#[tokio::test]
+async fn the_agent_retries_what_can_pass_only() {
+    let told = crate::faults::run("localhost:8080/v1").await;
+    assert!(!told.iter().any(|event| matches!(event, AgentEvent::AutoRetryStart { .. })), "{told:?}");
+    let ok = "data: {\"choices\":[{\"delta\":{\"content\":\"ok\"},\"finish_reason\":\"stop\"}]}\n\ndata: [DONE]\n\n";
+    let server = Server::start(vec![Act::Send(stream("data: [DONE]\n\n")), Act::Send(stream(ok))]).await;
+    let told = crate::faults::run(&server.url()).await;
+    assert!(told.iter().any(|event| matches!(event, AgentEvent::AutoRetryStart { .. })), "{told:?}");
+    assert_eq!(server.requests().len(), 2);
+}
