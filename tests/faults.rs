@@ -28,7 +28,7 @@ const OK: &str = "data: {\"choices\":[{\"delta\":{\"content\":\"ok\"}}]}\n\n\
 const SHORT: IdleLimits = IdleLimits {
     first: Duration::from_millis(2_000),
     idle: Duration::from_millis(1_000),
-    tell: Duration::from_millis(200),
+    report: Duration::from_millis(200),
 };
 
 /// An agent whose model is at `base_url`.
@@ -98,7 +98,7 @@ async fn go(mut bench: Bench) -> Told {
 
 /// The events of one prompt to a model at that address.
 pub async fn run(base_url: &str) -> Vec<AgentEvent> {
-    go(bench(base_url, direct(), Patience::Headless)).await.events
+    go(bench(base_url, direct(), RetryMode::Headless)).await.events
 }
 
 /// One fault: what the server does, how the answers end, words that are told, requests sent.
@@ -170,8 +170,8 @@ async fn statuses() {
         case("503", [error("503 Away", again, "away"), ok()], RETRIED, "away", 2),
         case("529", [error("529 Full", again, "overloaded"), ok()], RETRIED, "overloaded", 2),
         case("500 for ever", [error("500 Oops", again, "oops")], TOLD, "oops", 3),
-        case("401", [error("401 No", "", "who are you")], TOLD, "who are you (check the key", 1),
-        case("403", [error("403 No", "", "not for you")], TOLD, "not for you (check the key", 1),
+        case("401", [error("401 No", "", "who are you")], TOLD, "who are you (check the API key", 1),
+        case("403", [error("403 No", "", "not for you")], TOLD, "not for you (check the API key", 1),
         case("404", [error("404 No", "", "no such model")], TOLD, "no such model (check the model's name", 1),
         case("400 overflow", [error("400 No", "", too_long)], TOLD, too_long, 1),
         case("a page for ever", [page.clone()], TOLD, "a web page instead of an answer: Sign in", 2),
@@ -191,15 +191,15 @@ async fn connections_that_break() {
         case("reset before the first byte", [Act::Reset(Vec::new()), ok()], &["Stop ok"], "127.0.0.1", 2),
         case("closed before the first byte", [Act::Send(Vec::new()), ok()], &["Stop ok"], "127.0.0.1", 2),
         case("reset for ever", [Act::Reset(Vec::new())], &["Error"], "127.0.0.1", 3),
-        case("reset in mid-event", [Act::Reset(stream(&half)), ok()], KEPT, "broke off", 2),
-        case("reset between events", [Act::Reset(stream(SAID)), ok()], KEPT, "broke off", 2),
+        case("reset in mid-event", [Act::Reset(stream(&half)), ok()], KEPT, "lost mid-answer", 2),
+        case("reset between events", [Act::Reset(stream(SAID)), ok()], KEPT, "lost mid-answer", 2),
         case("truncated", [Act::Send(stream(SAID)), ok()], KEPT, "without a finish_reason", 2),
         case("truncated in mid-event", [Act::Send(stream(&half)), ok()], KEPT, "without a finish_reason", 2),
-        case("chunks cut", [Act::Send(chunked), ok()], KEPT, "broke off", 2),
-        case("shorter than it said", [Act::Send(short), ok()], KEPT, "broke off", 2),
-        case("silence before the head", [Act::Stall(Vec::new()), ok()], &["Stop ok"], "nothing came", 2),
-        case("silence in an answer", [Act::Stall(stream(SAID)), ok()], KEPT, "nothing came", 2),
-        case("silence for ever", [Act::Stall(Vec::new())], &["Error"], "nothing came", 2),
+        case("chunks cut", [Act::Send(chunked), ok()], KEPT, "lost mid-answer", 2),
+        case("shorter than it said", [Act::Send(short), ok()], KEPT, "lost mid-answer", 2),
+        case("silence before the head", [Act::Stall(Vec::new()), ok()], &["Stop ok"], "no data from", 2),
+        case("silence in an answer", [Act::Stall(stream(SAID)), ok()], KEPT, "no data from", 2),
+        case("silence for ever", [Act::Stall(Vec::new())], &["Error"], "no data from", 2),
         case("an empty body", [Act::Send(stream("")), ok()], &["Stop ok"], "", 2),
     ])
     .await;
@@ -233,7 +233,7 @@ async fn bodies_that_are_odd() {
         case("an empty answer", [Act::Send(stream(END)), ok()], &["Stop ok"], "empty answer", 2),
         case("unknown events", [Act::Send(stream(&strange))], &["Stop ok"], "", 1),
         case("gzip", [Act::Send(packed)], &["Stop ok"], "", 1),
-        case("gzip cut", [Act::Send(cut), ok()], &["Error ok", "Stop ok"], "broke off", 2),
+        case("gzip cut", [Act::Send(cut), ok()], &["Error ok", "Stop ok"], "lost mid-answer", 2),
         case(
             "a call with invalid json",
             [Act::Send(stream(&calls(&[("a", "{\"text\": ")]))), ok()],
@@ -245,7 +245,7 @@ async fn bodies_that_are_odd() {
             "a call before the provider broke down",
             [Act::Send(stream(&calls(&[("a", "{}")]).replace("\"tool_calls\"}", "\"error\"}"))), ok()],
             &["Error [a]", "Stop ok"],
-            "broke off the answer (error)",
+            "the provider aborted the answer (error)",
             2,
         ),
         case(

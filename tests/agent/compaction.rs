@@ -118,7 +118,7 @@ async fn a_summary_takes_the_place_of_what_was_before() {
     compact(&mut bench, None).await;
     let again = words(&requests(&player)[4]);
     assert!(again.contains("<earlier-summary>\nwhat happened so far"), "{again}");
-    assert!(again.contains("Carry it on"), "{again}");
+    assert!(again.contains("Update it: keep"), "{again}");
 
     // All of it is in the file, and a resumed session goes on from the summary.
     let (session, _dir) = bench.reopened().await.unwrap();
@@ -250,7 +250,7 @@ async fn two_tries_then_it_says_why() {
     let (session, _dir) = bench.reopened().await.unwrap();
     assert_eq!(*session.tree().leaf().unwrap().id, *result.first_kept_entry_id);
     assert_eq!(session.context().messages.len(), 1);
-    assert!(result.summary.contains("word for word\nhi"), "{result:?}");
+    assert!(result.summary.contains("verbatim\nhi"), "{result:?}");
 }
 
 #[tokio::test]

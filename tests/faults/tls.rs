@@ -84,7 +84,7 @@ async fn the_way_to_an_app_server_is_made_like_any_other() {
     let silent = Server::start(vec![Act::Stall(Vec::new())]).await;
     let proxy = Proxy::new(&silent.url(), "let-me-in-please").with_http(Arc::default(), SHORT);
     let told = go(Bench::with(Arc::new(proxy), |config| config.max_retries = 0)).await;
-    assert!(told.words().contains("nothing came"), "{}", told.words());
+    assert!(told.words().contains("no data from"), "{}", told.words());
 }
 
 #[tokio::test]

@@ -152,7 +152,7 @@ fn odd_but_whole_bodies() {
 fn the_assembler_mends_and_prices() {
     let price = Price { input: 1.0, output: 2.0, cache_read: 0.5, cache_write: 4.0 };
     let model = Model { cost: Some(price), ..model(Api::Scripted) };
-    let mut assembler = Assembler::beside(&model, 255, ["a".to_owned()].into());
+    let mut assembler = Assembler::with_call_ids(&model, 255, ["a".to_owned()].into());
     let usage =
         Usage { input: 1_000_000, output: 500_000, cache_read: 10, cache_write: 0, ..Usage::default() };
     assembler.feed(&StreamEvent::Usage(usage));
@@ -193,7 +193,7 @@ fn how_a_message_ends() {
         StopReason::Aborted,
         Some("stopped"),
     );
-    check(StreamEvent::ResponseId("r".into()), StopReason::Error, Some("the answer broke off"));
+    check(StreamEvent::ResponseId("r".into()), StopReason::Error, Some("the answer was cut off"));
 }
 
 #[test]

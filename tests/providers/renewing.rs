@@ -127,7 +127,7 @@ async fn a_source_that_fails_or_hangs() {
         renewing.stream(request(Some("old")), CancellationToken::new()).collect().await;
     let [StreamEvent::Failed(failure)] = &events[..] else { panic!("{events:?}") };
     assert_eq!(failure.kind, FailureKind::Auth);
-    assert_eq!(failure.to_string(), "refused; there is no other key: the command failed (try it)");
+    assert_eq!(failure.to_string(), "refused; no other key: the command failed (try it)");
 
     let cancel = CancellationToken::new();
     let mut stream =

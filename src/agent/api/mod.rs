@@ -243,7 +243,7 @@ impl Agent {
         if state.is_streaming {
             return Err(AgentError::Refused("the agent is already running: steer it, or wait".into()));
         }
-        if !waiting && !request::can_go_on(&state.messages) {
+        if !waiting && !request::can_continue(&state.messages) {
             return Err(AgentError::Refused("nothing to continue from: send a prompt".into()));
         }
         Self::ready(&state)?;

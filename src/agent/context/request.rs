@@ -1,7 +1,7 @@
 //! From a session's messages to what a request may hold.
 //!
-//! Pure. Which messages there are is the session's concern, how a model is told of them
-//! `provider::handoff`'s; here is only what the loop adds: a word when an answer was cut off.
+//! Pure. Which messages there are is the session's concern, what a model gets of them
+//! `provider::handoff`'s; here is only what the loop adds: a note when an answer was cut off.
 
 use std::sync::Arc;
 
@@ -9,23 +9,23 @@ use crate::agent::protocol::message::{Message, StopReason, UserContent, UserMess
 use crate::agent::protocol::model::Model;
 use crate::agent::provider::handoff;
 
-/// What the model is told when its last answer was cut off and it is to go on.
-const GO_ON: &str = "[the answer above was cut off; go on from where it stopped, without repeating it]";
+/// What the model gets when its last answer was cut off and it is to continue.
+const CONTINUE: &str = "[your answer above was cut off; continue where it stopped, without repeating it]";
 
 /// The messages for a request to `model`. The last is never the model's own: some providers
 /// would take that as the beginning of the answer, others refuse it.
 pub fn for_request(messages: &[Arc<Message>], model: &Model) -> Vec<Arc<Message>> {
-    let mut told = handoff::for_model(messages, model);
-    if let Some(Message::Assistant(last)) = told.last().map(Arc::as_ref) {
-        let content = UserContent::Text(GO_ON.into());
-        told.push(Arc::new(Message::User(UserMessage { content, timestamp: last.timestamp })));
+    let mut sent = handoff::for_model(messages, model);
+    if let Some(Message::Assistant(last)) = sent.last().map(Arc::as_ref) {
+        let content = UserContent::Text(CONTINUE.into());
+        sent.push(Arc::new(Message::User(UserMessage { content, timestamp: last.timestamp })));
     }
-    told
+    sent
 }
 
-/// Whether a conversation can go on without anything new: its last message waits for an answer,
+/// Whether a conversation can continue without anything new: its last message waits for an answer,
 /// or its last answer failed, was stopped, or has calls that a killed program left without results.
-pub fn can_go_on(messages: &[Arc<Message>]) -> bool {
+pub fn can_continue(messages: &[Arc<Message>]) -> bool {
     match messages.last().map(Arc::as_ref) {
         Some(Message::Assistant(answer)) => {
             let cut_short = matches!(answer.stop_reason, StopReason::Error | StopReason::Aborted);
@@ -67,10 +67,10 @@ mod tests {
         Arc::new(Message::BashExecution(run))
     }
 
-    fn check(messages: &[Arc<Message>], goes_on: bool, told: usize) {
-        assert_eq!(can_go_on(messages), goes_on, "{messages:?}");
+    fn check(messages: &[Arc<Message>], continues: bool, sent: usize) {
+        assert_eq!(can_continue(messages), continues, "{messages:?}");
         let request = for_request(messages, &Model::default());
-        assert_eq!(request.len(), told, "{messages:?}");
+        assert_eq!(request.len(), sent, "{messages:?}");
         let own = request.last().is_some_and(|last| matches!(**last, Message::Assistant(_)));
         assert!(!own, "{request:?}");
     }

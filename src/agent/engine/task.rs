@@ -121,7 +121,7 @@ async fn start_run(engine: &mut Engine, text: String, images: Vec<Block>) {
 /// Continues from the history, or reports why not.
 async fn continue_run(engine: &mut Engine) {
     let queued = !engine.queues.is_empty();
-    if !queued && !request::can_go_on(&engine.config.session.context().messages) {
+    if !queued && !request::can_continue(&engine.config.session.context().messages) {
         engine.notice(NoticeLevel::Warning, "nothing to continue from", Some("send a message"));
     } else if has_model(engine) {
         run::run(engine, None).await;

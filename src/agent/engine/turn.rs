@@ -151,7 +151,7 @@ impl Turn<'_, '_> {
     fn attempt(&self) -> Attempt {
         let model = self.run.engine.config.model.clone().unwrap_or_default();
         let timestamp = now();
-        let assembler = Assembler::beside(&model, timestamp, self.call_ids());
+        let assembler = Assembler::with_call_ids(&model, timestamp, self.call_ids());
         Attempt {
             model,
             assembler,

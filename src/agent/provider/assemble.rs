@@ -23,12 +23,12 @@ enum Slot {
         signature: Option<String>,
         redacted: bool,
     },
-    /// `whole` once the call has ended; before that the arguments are text.
+    /// `complete` once the call has ended; before that the arguments are text.
     Call {
         id: String,
         name: String,
         text: String,
-        whole: Option<serde_json::Value>,
+        complete: Option<serde_json::Value>,
         signature: Option<String>,
     },
 }
@@ -49,11 +49,11 @@ pub struct Assembler {
 impl Assembler {
     /// An empty message of `model`, begun at `timestamp` (milliseconds since 1970).
     pub fn new(model: &Model, timestamp: i64) -> Self {
-        Self::beside(model, timestamp, HashSet::new())
+        Self::with_call_ids(model, timestamp, HashSet::new())
     }
 
     /// As [`Assembler::new`], in a conversation where the call ids in `taken` are in use.
-    pub fn beside(model: &Model, timestamp: i64, taken: HashSet<String>) -> Self {
+    pub fn with_call_ids(model: &Model, timestamp: i64, taken: HashSet<String>) -> Self {
         Assembler {
             model: Model { quirks: serde_json::Map::new(), ..model.clone() },
             timestamp,
@@ -156,15 +156,15 @@ impl Assembler {
     fn begin_call(&mut self, place: usize, id: &str, name: &str) {
         let id = self.unique(id, place);
         let (name, text) = (name.to_owned(), String::new());
-        self.slots.insert(place, Slot::Call { id, name, text, whole: None, signature: None });
+        self.slots.insert(place, Slot::Call { id, name, text, complete: None, signature: None });
     }
 
     fn end_call(&mut self, place: usize, call: &ToolCall) {
         if !matches!(self.slots.get(&place), Some(Slot::Call { .. })) {
             self.begin_call(place, &call.id, &call.name);
         }
-        if let Some(Slot::Call { whole, signature, .. }) = self.slots.get_mut(&place) {
-            *whole = Some(match &call.arguments {
+        if let Some(Slot::Call { complete, signature, .. }) = self.slots.get_mut(&place) {
+            *complete = Some(match &call.arguments {
                 serde_json::Value::Null => serde_json::Value::Object(serde_json::Map::new()),
                 arguments if arguments.is_object() || arguments.is_string() => arguments.clone(),
                 // Never run, and sent back as text: providers refuse anything else in its place.
@@ -260,8 +260,8 @@ impl Slot {
             Slot::Thinking { text, signature, redacted } => {
                 Some(Block::Thinking { thinking: text, thinking_signature: signature, redacted })
             }
-            Slot::Call { id, name, text, whole, signature } => {
-                let arguments = whole.unwrap_or_else(|| partial_json::arguments(&text));
+            Slot::Call { id, name, text, complete, signature } => {
+                let arguments = complete.unwrap_or_else(|| partial_json::arguments(&text));
                 Some(Block::ToolCall(ToolCall { id, name, arguments, thought_signature: signature }))
             }
         }

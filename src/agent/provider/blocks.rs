@@ -3,7 +3,7 @@
 //! Every decoder writes through this, so that the law of the events (`*_start` before deltas, then
 //! `*_end`, an index never used twice, no empty block, no empty delta) is held in one place. A block
 //! begins with its first piece of text, never before. The text of text and thinking is not kept
-//! here: the assembler joins it. That of calls is, because dialects are told apart by it.
+//! here: the assembler joins it. That of calls is, because decoders tell dialects apart by it.
 
 use super::partial_json;
 use super::{Failure, StreamEvent};
@@ -61,7 +61,7 @@ impl BlockWriter {
         self.flow(Kind::Thinking, text, out)
     }
 
-    /// Text and thinking that follow each other without marks of their own.
+    /// Text and thinking that follow each other without separators.
     fn flow(&mut self, kind: Kind, text: &str, out: &mut Vec<StreamEvent>) -> Option<BlockIndex> {
         if text.is_empty() {
             return None;
@@ -92,12 +92,12 @@ impl BlockWriter {
         }
     }
 
-    /// Begins a text block beside others that may be open.
+    /// Begins a text block next to others that may be open.
     pub(super) fn begin_text(&mut self, out: &mut Vec<StreamEvent>) -> BlockIndex {
         self.begin(Kind::Text, out)
     }
 
-    /// Begins a thinking block beside others that may be open.
+    /// Begins a thinking block next to others that may be open.
     pub(super) fn begin_thinking(&mut self, out: &mut Vec<StreamEvent>) -> BlockIndex {
         self.begin(Kind::Thinking, out)
     }

@@ -27,7 +27,7 @@ use crate::agent::secrets::Secrets;
 #[derive(Clone, Default)]
 pub struct Direct {
     http: Arc<Http>,
-    /// The format of every request; none for that of the model.
+    /// The format of every request; `None` for that of the model.
     format: Option<Arc<dyn Provider>>,
     /// How long an answer may keep silent.
     pub limits: IdleLimits,
@@ -78,7 +78,7 @@ impl Transport for Direct {
 struct Answer {
     http: Arc<Http>,
     format: Option<Arc<dyn Provider>>,
-    /// What the words of a failure must not hold.
+    /// What the message of a failure must not contain.
     secrets: Secrets,
     cancel: CancellationToken,
     state: State,
@@ -99,9 +99,9 @@ enum State {
 impl Answer {
     async fn next(&mut self) -> Option<StreamEvent> {
         loop {
-            // Stopping is at once, whatever is still waiting to be told.
+            // Stopping is immediate, whatever is still queued.
             if self.cancel.is_cancelled() {
-                self.break_off(aborted());
+                self.cut_short(aborted());
             }
             if let Some(event) = self.queue.pop_front() {
                 return Some(event);
@@ -119,11 +119,11 @@ impl Answer {
         let fixed = self.format.clone();
         let format = fixed.as_deref().or_else(|| provider(request.model.api).map(|format| format as _));
         let Some(format) = format else {
-            let message = format!("the model {} has no wire format", request.model.reference());
-            return self.tell(vec![StreamEvent::Failed(Failure::new(FailureKind::Config, message))]);
+            let message = format!("the model {} has no known wire format", request.model.reference());
+            return self.emit(vec![StreamEvent::Failed(Failure::new(FailureKind::Config, message))]);
         };
         match format.encode(&without_nul(request)) {
-            Err(failure) => self.tell(vec![StreamEvent::Failed(failure)]),
+            Err(failure) => self.emit(vec![StreamEvent::Failed(failure)]),
             Ok(encoded) => {
                 self.secrets = encoded.headers.secrets();
                 request.key.iter().for_each(|key| self.secrets.add(key.expose()));
@@ -146,9 +146,9 @@ impl Answer {
                 let reader = Box::new(AnswerReader::new(decoder).without(self.secrets.clone()));
                 self.state = State::Reading { body: Box::new(body), reader };
             }
-            Some(Err(failure)) => self.tell(vec![StreamEvent::Failed(failure)]),
+            Some(Err(failure)) => self.emit(vec![StreamEvent::Failed(failure)]),
             None => match self.watch.wake(Instant::now()) {
-                Some(Err(failure)) => self.tell(vec![StreamEvent::Failed(failure)]),
+                Some(Err(failure)) => self.emit(vec![StreamEvent::Failed(failure)]),
                 silent => {
                     self.queue.extend(silent.and_then(Result::ok));
                     self.state = State::Sent { sending, decoder };
@@ -186,16 +186,16 @@ impl Answer {
         if !reader.ended() {
             self.state = State::Reading { body, reader };
         }
-        self.tell(events);
+        self.emit(events);
     }
 
-    /// Queues events. The words of those who made them are without keys already.
-    fn tell(&mut self, events: Vec<StreamEvent>) {
+    /// Queues events. Their messages are already without keys.
+    fn emit(&mut self, events: Vec<StreamEvent>) {
         self.queue.extend(events);
     }
 
-    /// Ends the answer now. What was read but not told yet is still told: it has come.
-    fn break_off(&mut self, failure: Failure) {
+    /// Ends the answer now. What was read but is still queued is delivered.
+    fn cut_short(&mut self, failure: Failure) {
         let ends = |event: &StreamEvent| matches!(event, StreamEvent::Stop(_) | StreamEvent::Failed(_));
         let mut events = Vec::new();
         match std::mem::replace(&mut self.state, State::Ended) {
@@ -206,6 +206,6 @@ impl Answer {
             }
             State::Reading { .. } => {}
         }
-        self.tell(events);
+        self.emit(events);
     }
 }

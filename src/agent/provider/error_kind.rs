@@ -140,7 +140,7 @@ pub(super) fn kind_of(status: Option<u16>, value: &Value, message: &str) -> Fail
     if !limited && OVERFLOW_WITHOUT_RATE.iter().any(|words| lower.contains(words)) {
         return FailureKind::Overflow;
     }
-    // Inside a stream, a numeric code stands for the status.
+    // Inside a stream, a numeric code is the status.
     let by_status = status.or(code_status).and_then(|status| by_status(status, named));
     let by_words = WORDINGS.iter().find(|(word, _)| lower.contains(word)).map(|(_, kind)| *kind);
     match by_status {
@@ -154,7 +154,7 @@ pub(super) fn kind_of(status: Option<u16>, value: &Value, message: &str) -> Fail
     }
 }
 
-/// The kind that the error's type or code names, and the status that a numeric code stands for.
+/// The kind that the error's type or code names, and the status that a numeric code gives.
 fn codes(value: &Value) -> (Option<FailureKind>, Option<u16>) {
     let error = error_of(value);
     let fields = ["code", "type", "status", "status_code"];
@@ -189,8 +189,8 @@ fn error_of(value: &Value) -> &Value {
 /// Whether the account has no credit left.
 pub(super) fn is_spent(value: &Value) -> bool {
     let error = error_of(value);
-    let words = ["code", "type"].iter().filter_map(|field| error.get(field)?.as_str());
-    words.into_iter().any(|word| SPENT.contains(&word))
+    let names = ["code", "type"].iter().filter_map(|field| error.get(field)?.as_str());
+    names.into_iter().any(|word| SPENT.contains(&word))
 }
 
 fn by_status(status: u16, named: Option<FailureKind>) -> Option<FailureKind> {

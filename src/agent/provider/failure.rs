@@ -1,4 +1,4 @@
-//! Why a request failed, as data: a closed kind, the provider's words, and what to do.
+//! Why a request failed, as data: a closed kind, the provider's message, and what to do.
 
 use serde::{Deserialize, Serialize};
 
@@ -28,7 +28,7 @@ pub enum FailureKind {
     Protocol,
     /// Configuration: no model, no provider, no key. Not retried.
     Config,
-    /// The person stopped it.
+    /// The user stopped it.
     Aborted,
 }
 
@@ -37,9 +37,9 @@ pub enum FailureKind {
 #[serde(rename_all = "camelCase")]
 pub struct Failure {
     pub kind: FailureKind,
-    /// The provider's words, or ours; at most 2 KB, without keys.
+    /// The provider's message, or ours; at most 2 KB, without keys.
     pub message: String,
-    /// What the person can do, as a sentence in lower case.
+    /// What the user can do, as a sentence in lower case.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub hint: Option<String>,
     /// How long the provider asks to wait, in milliseconds.
@@ -53,7 +53,7 @@ impl Failure {
         Failure { kind, message: message.into(), hint: None, retry_after_ms: None }
     }
 
-    /// Adds what the person can do.
+    /// Adds what the user can do.
     pub fn hint(mut self, hint: impl Into<String>) -> Self {
         self.hint = Some(hint.into());
         self

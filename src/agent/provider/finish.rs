@@ -1,6 +1,6 @@
-//! How an answer ended: the words that vendors have for it, in all formats.
+//! How an answer ended: the words that providers use for it, in all formats.
 //!
-//! Gateways pass on the words of the vendors behind them, so one table serves every decoder. What
+//! Gateways pass on the words of the providers they use, so one table serves every decoder. What
 //! is no end of an answer must not count as one: the calls of such an answer would run.
 
 use super::blocks::BlockWriter;
@@ -26,7 +26,7 @@ pub(super) enum Finish {
     Unknown,
 }
 
-/// Whole words, in lower case and with `_`.
+/// Complete words, in lower case and with `_`.
 const WORDS: &[(&str, Finish)] = &[
     ("stop", Finish::Stop),
     ("stop_sequence", Finish::Stop),
@@ -73,7 +73,7 @@ const FRAGMENTS: &[(&str, Finish)] = &[
 ];
 
 impl Finish {
-    /// What `word` means. A remark behind a colon, as in `content_filter: SPII`, is passed over.
+    /// What `word` means. A remark after a colon, as in `content_filter: SPII`, is ignored.
     pub(super) fn named(word: &str) -> Self {
         let word = word.trim().to_ascii_lowercase().replace('-', "_");
         let whole = word.split(':').next().unwrap_or_default().trim_end();
@@ -82,21 +82,23 @@ impl Finish {
         meaning.map_or(Finish::Unknown, |(_, meaning)| *meaning)
     }
 
-    /// Ends the answer like this. `told` is what the provider said; an unknown word is a stop.
-    pub(super) fn end(self, told: &str, blocks: &mut BlockWriter, out: &mut Vec<StreamEvent>) {
+    /// Ends the answer like this. `reported` is what the provider sent; an unknown word is a stop.
+    pub(super) fn end(self, reported: &str, blocks: &mut BlockWriter, out: &mut Vec<StreamEvent>) {
         let (kind, message) = match self {
             Finish::Stop | Finish::Unknown => return blocks.stop(StopReason::Stop, out),
             Finish::Length => return blocks.stop(StopReason::Length, out),
             Finish::Full if !blocks.is_empty() => return blocks.stop(StopReason::Length, out),
-            Finish::Full => (FailureKind::Overflow, "the conversation leaves no room for an answer"),
+            Finish::Full => {
+                (FailureKind::Overflow, "the context window is full: no space is left for an answer")
+            }
             Finish::Blocked => (FailureKind::Refused, "the provider blocked the answer"),
-            Finish::Broken => (FailureKind::Overloaded, "the provider broke off the answer"),
+            Finish::Broken => (FailureKind::Overloaded, "the provider aborted the answer"),
             Finish::Malformed => (FailureKind::Protocol, "the model gave no answer"),
         };
-        let failure = Failure::new(kind, format!("{message} ({told})"));
+        let failure = Failure::new(kind, format!("{message} ({reported})"));
         blocks.fail(
             match self {
-                Finish::Blocked => failure.hint("word it differently or choose another model"),
+                Finish::Blocked => failure.hint("rephrase the prompt or choose another model"),
                 _ => failure,
             },
             out,

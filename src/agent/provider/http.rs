@@ -43,10 +43,10 @@ pub struct ResponseBody {
 }
 
 impl ResponseBody {
-    /// The next bytes; none at the end.
+    /// The next bytes; `None` at the end.
     ///
     /// # Errors
-    /// When the connection breaks off or the encoding of the body is damaged.
+    /// When the connection is lost or the encoding of the body is damaged.
     pub async fn chunk(&mut self) -> Result<Option<impl AsRef<[u8]> + Send + use<>>, Failure> {
         self.response.chunk().await.map_err(|error| transport_failure(&error, &self.host))
     }
@@ -65,11 +65,11 @@ impl Http {
         Http { network, ..Http::default() }
     }
 
-    /// Sends a POST and waits for the head of its answer. There is no time limit beside that for
-    /// the connection; the caller sets one.
+    /// Sends a POST and waits for the head of its answer. The only time limit is that for
+    /// the connection; the caller sets another one.
     ///
     /// # Errors
-    /// Everything that is no answer with a status below 300, keys left out of its words.
+    /// Everything but an answer with a status below 300; keys are removed from the message.
     pub async fn send(
         &self,
         request: &HttpRequest,
@@ -81,7 +81,7 @@ impl Http {
         self.perform(Method::Post, &request.url, &request.headers, body, cancel).await
     }
 
-    /// Fetches `url` whole, up to `limit` bytes; for lists of models.
+    /// Fetches `url`, up to `limit` bytes; for lists of models.
     ///
     /// # Errors
     /// As [`Http::send`], and when the answer is larger.
@@ -143,7 +143,7 @@ impl Http {
     }
 }
 
-/// The failure of a request that the person stopped.
+/// The failure of a request that the user stopped.
 pub(super) fn aborted() -> Failure {
     Failure::new(FailureKind::Aborted, "stopped")
 }
@@ -151,20 +151,20 @@ pub(super) fn aborted() -> Failure {
 /// The address, when a request can be sent to it.
 fn address(url: &str) -> Result<reqwest::Url, Failure> {
     let unusable = |why: &str| {
-        // A name and a password can stand before an `@`.
+        // A name and a password can come before an `@`.
         let shown = url.rsplit_once('@').map_or(url, |(_, rest)| rest);
         let shown: String = shown.chars().take(200).collect();
         Failure::new(FailureKind::Config, format!("cannot send requests to {shown:?}: {why}")).hint(
             "write the base URL in full, for example http://localhost:8080/v1 or https://api.example.com/v1",
         )
     };
-    let parsed = reqwest::Url::parse(url);
-    match parsed {
+    // Without the slashes a host would be taken for a scheme (`localhost:8080`), or a path for a host.
+    if !url.contains("://") {
+        return Err(unusable("it does not begin with http:// or https://"));
+    }
+    match reqwest::Url::parse(url) {
         Ok(parsed) if matches!(parsed.scheme(), "http" | "https") => Ok(parsed),
-        // `localhost:8080` reads as an address with the scheme `localhost`.
-        Ok(_) if !url.contains("://") => Err(unusable("it does not begin with http:// or https://")),
         Ok(parsed) => Err(unusable(&format!("{}:// is not supported", parsed.scheme()))),
-        Err(_) if !url.contains("://") => Err(unusable("it does not begin with http:// or https://")),
         Err(error) => Err(unusable(&error.to_string())),
     }
 }
@@ -190,7 +190,7 @@ fn header_map(headers: &Headers) -> Result<HeaderMap, Failure> {
                 FailureKind::Config,
                 format!("the header {name:?} cannot be sent: it has forbidden characters"),
             )
-            .hint("check the key and the headers of this provider")
+            .hint("check the API key and the headers of this provider")
         };
         let header = HeaderName::from_bytes(name.as_bytes()).map_err(|_| wrong())?;
         let mut content = HeaderValue::from_str(value).map_err(|_| wrong())?;
@@ -209,12 +209,12 @@ fn redirected(response: &Response, host: &str) -> Failure {
     let status = response.status().as_u16();
     Failure::new(
         FailureKind::Request,
-        format!("{host} redirects to {target} (status {status}); the request was not sent there"),
+        format!("{host} redirects to {target} (status {status}); tau does not follow redirects"),
     )
-    .hint("if you trust that address, make it the provider's base url")
+    .hint("if you trust that address, set it as the provider's base URL")
 }
 
-/// The failure behind an error answer, without the keys that the request held. What of the body
+/// The failure in an error answer, without the keys that the request held. What of the body
 /// comes in time is read.
 async fn refused(mut response: Response, headers: &Headers, cancel: &CancellationToken) -> Failure {
     let status = response.status().as_u16();
@@ -271,7 +271,7 @@ fn transport_failure(error: &reqwest::Error, host: &str) -> Failure {
     }
 }
 
-/// The words of the innermost cause, which names what really happened.
+/// The message of the innermost cause, which names what really happened.
 fn cause(error: &dyn std::error::Error) -> String {
     let mut inner = error;
     while let Some(source) = inner.source() {

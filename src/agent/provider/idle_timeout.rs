@@ -1,7 +1,7 @@
-//! How long an answer may keep silent, and when that is told.
+//! How long an answer may pause, and when a pause is reported.
 //!
 //! Pure: the time comes in. Bytes that say nothing (comments, pings) are no sign of progress,
-//! with one exception: vendors hold a call's arguments back until a value is whole, and only
+//! with one exception: providers hold back a call's arguments until a value is complete, and only
 //! ping meanwhile. A model that thinks without showing it may take as long as for its first word.
 
 use std::time::Duration;
@@ -18,8 +18,8 @@ pub struct IdleLimits {
     pub first: Duration,
     /// Longest wait between two pieces of an answer.
     pub idle: Duration,
-    /// Silence from which on it is told, and then again each tenth of this.
-    pub tell: Duration,
+    /// Silence after which it is reported, and then again each tenth of this.
+    pub report: Duration,
 }
 
 impl Default for IdleLimits {
@@ -27,7 +27,7 @@ impl Default for IdleLimits {
         IdleLimits {
             first: Duration::from_secs(300),
             idle: Duration::from_secs(60),
-            tell: Duration::from_secs(10),
+            report: Duration::from_secs(10),
         }
     }
 }
@@ -35,7 +35,7 @@ impl Default for IdleLimits {
 /// What is waited for.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Awaited {
-    /// The first piece, or the first words of a thought.
+    /// The first piece, or the beginning of a thought.
     First,
     /// The rest of a call.
     Call,
@@ -43,7 +43,7 @@ enum Awaited {
     More,
 }
 
-/// Watches over one answer.
+/// The timer of one answer.
 #[derive(Debug)]
 pub(super) struct IdleTimer {
     limits: IdleLimits,
@@ -52,19 +52,19 @@ pub(super) struct IdleTimer {
     spoke: Instant,
     /// When any bytes came last.
     stirred: Instant,
-    /// When silence is told next.
-    tells: Instant,
+    /// When silence is reported next.
+    reports: Instant,
 }
 
 impl IdleTimer {
-    /// A watch over an answer whose request is sent now.
+    /// A timer for an answer whose request is sent now.
     pub(super) fn new(limits: IdleLimits, now: Instant) -> Self {
-        IdleTimer { limits, awaited: Awaited::First, spoke: now, stirred: now, tells: now + limits.tell }
+        IdleTimer { limits, awaited: Awaited::First, spoke: now, stirred: now, reports: now + limits.report }
     }
 
     /// When [`IdleTimer::wake`] is to be called.
     pub(super) fn wakes(&self) -> Instant {
-        self.deadline().min(self.tells)
+        self.deadline().min(self.reports)
     }
 
     /// Notes that bytes came, and what was in them.
@@ -81,20 +81,20 @@ impl IdleTimer {
                 _ => Awaited::More,
             };
             self.spoke = now;
-            self.tells = now + self.limits.tell;
+            self.reports = now + self.limits.report;
         }
     }
 
-    /// What silence means by now: nothing, an event that tells of it, or the end.
+    /// What silence means by now: nothing, an event that reports it, or the end.
     pub(super) fn wake(&mut self, now: Instant) -> Option<Result<StreamEvent, Failure>> {
         let (deadline, silence) = (self.deadline(), now.saturating_duration_since(self.spoke));
         if now >= deadline {
             return Some(Err(silent(silence)));
         }
-        if now < self.tells {
+        if now < self.reports {
             return None;
         }
-        self.tells = now + self.limits.tell / 10;
+        self.reports = now + self.limits.report / 10;
         let limit = deadline.saturating_duration_since(self.spoke);
         Some(Ok(StreamEvent::Silent { idle_ms: ms(silence), limit_ms: ms(limit) }))
     }
@@ -125,29 +125,29 @@ mod tests {
     const LIMITS: IdleLimits = IdleLimits {
         first: Duration::from_secs(300),
         idle: Duration::from_secs(60),
-        tell: Duration::from_secs(10),
+        report: Duration::from_secs(10),
     };
 
     /// After `last` came and pings until `pings` seconds later, the answer ends at `end` seconds.
     fn check(last: Option<Delta>, pings: u64, end: u64) {
         let start = Instant::now();
-        let mut watch = IdleTimer::new(LIMITS, start);
+        let mut timer = IdleTimer::new(LIMITS, start);
         let events: Vec<StreamEvent> = last.clone().map(StreamEvent::Delta).into_iter().collect();
         if !events.is_empty() {
-            watch.note(&events, start);
+            timer.note(&events, start);
         }
-        let mut told = Vec::new();
+        let mut reported = Vec::new();
         for second in 0..1_000 {
             let now = start + Duration::from_secs(second);
             if second <= pings {
-                watch.note(&[], now);
+                timer.note(&[], now);
             }
-            match watch.wake(now) {
-                Some(Ok(StreamEvent::Silent { idle_ms, .. })) => told.push(idle_ms / 1_000),
+            match timer.wake(now) {
+                Some(Ok(StreamEvent::Silent { idle_ms, .. })) => reported.push(idle_ms / 1_000),
                 Some(Err(failure)) => {
                     assert_eq!(second, end, "{last:?}");
                     assert!(failure.message.contains(&format!("{end} seconds")), "{failure}");
-                    assert_eq!(told, (10..end).collect::<Vec<_>>(), "{last:?}");
+                    assert_eq!(reported, (10..end).collect::<Vec<_>>(), "{last:?}");
                     return;
                 }
                 _ => {}
@@ -157,7 +157,7 @@ mod tests {
     }
 
     #[test]
-    fn silence_is_told_each_second_and_ends() {
+    fn silence_is_reported_each_second_and_ends() {
         let content_index = 0;
         let delta = || "x".to_owned();
         check(None, 0, 300);

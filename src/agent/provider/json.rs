@@ -29,7 +29,7 @@ impl Text<'_> {
     }
 }
 
-/// A field that is a string by the book, and something else in places.
+/// A field that should be a string, and with some servers is something else.
 #[derive(Debug, Default)]
 pub(super) enum StringOrJson<'a> {
     /// Absent or null.
@@ -106,7 +106,7 @@ impl StringOrJson<'_> {
         StringOrJson::Other(Box::new(value.into()))
     }
 
-    /// The string, or the JSON text of what stands in its place; empty when there is nothing.
+    /// The string, or the JSON text of what is in its place; empty when there is nothing.
     pub(super) fn text(&self) -> Cow<'_, str> {
         match self {
             StringOrJson::Nothing => Cow::Borrowed(""),
@@ -116,7 +116,7 @@ impl StringOrJson<'_> {
     }
 }
 
-/// The first element of a list, where only one was asked for. The others are passed over.
+/// The first element of a list, where only one was asked for. The others are skipped.
 #[derive(Debug, Default)]
 pub(super) struct FirstOf<T>(pub(super) Option<T>);
 
@@ -184,12 +184,12 @@ pub(super) fn malformed(error: &serde_json::Error) -> Failure {
     Failure::new(FailureKind::Protocol, format!("the provider sent malformed JSON: {error}"))
 }
 
-/// Reads a nested value that was put aside as raw text.
+/// Reads a value that was kept as raw text.
 pub(super) fn raw_value(raw: Option<&RawValue>) -> Value {
     raw.and_then(|raw| lenient(raw.get()).ok()).unwrap_or_default()
 }
 
-/// A whole number in a field that may be absent, null, a float or a string. Negative is 0.
+/// An integer in a field that may be absent, null, a float or a string. Negative is 0.
 pub(super) fn count(value: &Value) -> Option<u64> {
     match value {
         Value::Number(number) => {
@@ -205,7 +205,7 @@ pub(super) fn count(value: &Value) -> Option<u64> {
 pub(super) struct Count(pub(super) Option<u64>);
 
 impl Count {
-    /// The number, 0 when there is none.
+    /// The number, or 0.
     pub(super) fn or_zero(&self) -> u64 {
         self.0.unwrap_or(0)
     }
@@ -241,7 +241,7 @@ fn without_lone_surrogates(text: &str) -> String {
     out
 }
 
-/// The code unit of an escape, its text beginning behind the backslash.
+/// The code unit of an escape, its text beginning after the backslash.
 fn surrogate(escape: &str) -> Option<u32> {
     let digits = escape.strip_prefix('u')?.get(..4)?;
     u32::from_str_radix(digits, 16).ok()

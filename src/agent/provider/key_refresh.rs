@@ -1,7 +1,7 @@
 //! Keys that expire while they are kept: a request whose key is refused is sent once more, with
 //! another key if there is one by now.
 //!
-//! Only a refusal that nothing of an answer came before counts. Where keys come from is the
+//! Only a refusal before any part of an answer counts. Where keys come from is the
 //! business of the [`KeySource`]; all other failures are the agent loop's.
 
 use std::sync::Arc;
@@ -35,7 +35,7 @@ impl KeyRefresh {
     /// The answer to the request with another key.
     ///
     /// # Errors
-    /// The refusal, when there is no other key.
+    /// The refusal, without another key.
     async fn again(&self, second: Second, refusal: Failure) -> Result<EventStream, Failure> {
         let Second { request, cancel } = second;
         let Some(refused) = request.key.clone() else { return Err(refusal) };
@@ -48,7 +48,7 @@ impl KeyRefresh {
             Ok(Some(key)) => Ok(self.inner.stream(ModelRequest { key: Some(key), ..request }, cancel)),
             Ok(None) => Err(refusal),
             Err(failure) => {
-                let message = format!("{}; there is no other key: {}", refusal.message, failure.message);
+                let message = format!("{}; no other key: {}", refusal.message, failure.message);
                 Err(Failure { message, hint: failure.hint, ..refusal })
             }
         }
@@ -65,7 +65,7 @@ struct Second {
 struct Answer {
     transport: KeyRefresh,
     stream: EventStream,
-    /// None once something of the answer came, or the second request is under way.
+    /// `None` once part of the answer came, or the second request is running.
     second: Option<Second>,
 }
 

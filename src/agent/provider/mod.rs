@@ -1,8 +1,8 @@
-//! Providers: one file for each wire *format*, never one for each vendor.
+//! Providers: one file for each wire *format*, never one for each provider.
 //!
 //! [`Provider::encode`] and [`AnswerDecoder`] are pure: request to JSON, frames to events. Only
 //! `http` performs a request. A failure is data with a closed kind, a message and a hint.
-//! Vendors, addresses, windows and prices are data in `agent::catalogue`.
+//! Providers, addresses, windows and prices are data in `agent::catalogue`.
 
 pub mod assemble;
 pub mod partial_json;
@@ -50,9 +50,9 @@ pub use failure::{Failure, FailureKind};
 pub struct ModelRequest {
     /// The model asked.
     pub model: Arc<Model>,
-    /// The key; none for servers that need none.
+    /// The key; `None` for servers that need no key.
     pub key: Option<Secret>,
-    /// The system prompt; empty for none.
+    /// The system prompt; may be empty.
     pub system: Arc<str>,
     /// The conversation; already made valid for this model by [`handoff`]. Only user,
     /// assistant and tool result messages occur.
@@ -61,9 +61,9 @@ pub struct ModelRequest {
     pub tools: Arc<[ToolSpec]>,
     /// How hard to think; already one of the model's levels.
     pub thinking: ThinkingLevel,
-    /// Largest answer, in tokens; none for the model's own limit.
+    /// Largest answer, in tokens; `None` for the model's own limit.
     pub max_tokens: Option<u64>,
-    /// Sampling temperature; none for the provider's default.
+    /// Sampling temperature; `None` for the provider's default.
     pub temperature: Option<f64>,
     /// Names the conversation to provider caches.
     pub session_id: String,
@@ -95,13 +95,13 @@ const PUBLIC_HEADERS: [&str; 8] = [
 ];
 
 impl Headers {
-    /// Whether a header of this name may hold a key. The person can name any header, so all may
+    /// Whether a header of this name may hold a key. The user can name any header, so all may
     /// but the few that are known.
     pub(super) fn may_hold_key(name: &str) -> bool {
         !PUBLIC_HEADERS.iter().any(|public| name.eq_ignore_ascii_case(public))
     }
 
-    /// The values that are left out of everything that is told.
+    /// The values that must not appear in messages.
     pub fn secrets(&self) -> Secrets {
         let mut secrets = Secrets::default();
         for (_, value) in self.0.iter().filter(|(name, _)| Self::may_hold_key(name)) {
@@ -117,7 +117,7 @@ impl std::fmt::Debug for Headers {
     }
 }
 
-/// What a stream says, whatever the wire format. Block events carry the place of the block in
+/// What a stream sends, whatever the wire format. Block events carry the place of the block in
 /// the message; blocks may interleave, an index is never used twice.
 #[derive(Clone, Debug, PartialEq)]
 pub enum StreamEvent {
@@ -133,7 +133,7 @@ pub enum StreamEvent {
     /// The provider's id of the answer.
     ResponseId(String),
     /// Nothing came for `idle_ms` milliseconds; the transport gives up after `limit_ms` of silence.
-    /// Says nothing of the message.
+    /// Says nothing about the message.
     Silent { idle_ms: u64, limit_ms: u64 },
     /// The answer is complete.
     Stop(StopReason),
@@ -171,7 +171,7 @@ pub trait Transport: Send + Sync {
     fn stream(&self, request: ModelRequest, cancel: CancellationToken) -> EventStream;
 }
 
-/// The wire format of that name; none for `Scripted` and `Unknown`, which have no wire.
+/// The wire format of that name; `None` for `Scripted` and `Unknown`, which have no wire.
 pub fn provider(api: Api) -> Option<&'static dyn Provider> {
     match api {
         Api::OpenaiCompletions => Some(&openai_chat::OpenaiChat),

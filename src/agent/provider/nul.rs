@@ -14,7 +14,7 @@ use super::ModelRequest;
 use crate::agent::protocol::message::{Block, Message, UserContent};
 use crate::tools::Content;
 
-/// What stands in the place of a NUL.
+/// What replaces a NUL.
 const REPLACEMENT: &str = "\u{fffd}";
 
 /// The request without NUL characters; usually it is the same.

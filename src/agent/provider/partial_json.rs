@@ -1,4 +1,4 @@
-//! JSON text of tool arguments: read strictly when it is whole, leniently while it arrives.
+//! JSON text of tool arguments: read strictly when it is complete, leniently while it arrives.
 //!
 //! The strict reading decides what is run; the lenient one is for titles only and is never run.
 //! The reader walks the text once, so its cost is linear; callers use it rarely.
@@ -131,7 +131,7 @@ impl<'a> Reader<'a> {
     }
 }
 
-/// The text behind the escapes of a JSON string that may be cut in the middle of one.
+/// The text that the escapes mean of a JSON string that may be cut in the middle of one.
 fn unescape(inside: &str) -> String {
     // A cut escape is at most a surrogate pair short of its last digit: 11 bytes.
     let mut text = inside;

@@ -55,7 +55,7 @@ pub struct ProxyContext {
 #[serde(rename_all = "camelCase", default)]
 pub struct ProxyOptions {
     pub reasoning: ThinkingLevel,
-    /// Tokens to think with at that level; none for the format's own.
+    /// Tokens to think with at that level; `None` for the format's own.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub thinking_budget: Option<u64>,
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -133,7 +133,7 @@ impl Proxy {
     }
 
     /// The same over `http`, which knows certificates, a proxy on the way and how long a
-    /// connection may take; an answer may keep silent as long as `limits` say.
+    /// connection may take; an answer may pause as long as `limits` allow.
     pub fn with_http(self, http: Arc<Http>, limits: IdleLimits) -> Self {
         let direct = Direct::new(http, limits).in_format(self.format.clone());
         Proxy { direct, ..self }

@@ -1,9 +1,8 @@
 //! Peculiarities of endpoints, read from a model's data.
 //!
 //! The names are those of the catalogue (`supports_…`, `requires_…`, `…_format`). Where the
-//! catalogue is silent, the few facts at the end of this file fill in by vendor or address, so
-//! that a bare `--base-url` works too. No encoder asks for a vendor's name; it asks here.
-
+//! catalogue is silent, the few facts at the end of this file fill in by provider or address, so
+//! that a bare `--base-url` works too. No encoder asks for a provider's name; it asks here.
 
 use serde_json::Value;
 
@@ -25,7 +24,7 @@ impl<'a> Quirks<'a> {
         Quirks { model }
     }
 
-    /// Whether the quirk `name` is set; none where nothing is said.
+    /// Whether the quirk `name` is set; `None` where the catalogue does not say.
     pub(super) fn flag(self, name: &str) -> Option<bool> {
         self.model.quirks.get(name).and_then(Value::as_bool)
     }
@@ -35,12 +34,12 @@ impl<'a> Quirks<'a> {
         self.model.quirks.get(name).and_then(Value::as_str)
     }
 
-    /// The quirk `name` as it stands.
+    /// The quirk `name`, whatever its type.
     pub(super) fn value(self, name: &str) -> Option<&'a Value> {
         self.model.quirks.get(name)
     }
 
-    /// Whether the endpoint belongs to the vendor `name`, or its address contains `host`.
+    /// Whether the endpoint belongs to the provider `name`, or its address contains `host`.
     fn is(self, name: &str, host: &str) -> bool {
         self.model.provider == name || self.model.base_url.contains(host)
     }
@@ -83,7 +82,7 @@ impl<'a> Quirks<'a> {
     }
 }
 
-/// The provider's word for the level of a request; none when thinking is off and the provider
+/// The provider's word for the level of a request; `None` when thinking is off and the provider
 /// has no word for that, or when the model does not think.
 pub(super) fn effort(request: &ModelRequest) -> Option<String> {
     let level = request.thinking;
@@ -102,13 +101,13 @@ pub(super) fn thinks(request: &ModelRequest) -> bool {
     request.model.reasoning && request.thinking != ThinkingLevel::Off
 }
 
-/// The budget that is set for the level of a request, in tokens; none where the format's own
-/// counts. Set in `models.toml`, or by the agent's conduct.
+/// The budget that is set for the level of a request, in tokens; `None` where the format's own
+/// counts. Set in `models.toml`, or by the agent's behavior.
 pub(super) fn budget(request: &ModelRequest) -> Option<u64> {
     Quirks::of(&request.model).value("thinking_budgets")?.get(request.thinking.name())?.as_u64()
 }
 
-/// The limit of an answer: as asked, else the model's own up to a usual size, else none.
+/// The limit of an answer: as asked, else the model's own up to a usual size, else `None`.
 pub(super) fn answer_limit(request: &ModelRequest) -> Option<u64> {
     let own = Some(request.model.max_tokens).filter(|limit| *limit > 0);
     request.max_tokens.or(own.map(|limit| limit.min(USUAL_MAX_TOKENS)))
@@ -120,7 +119,7 @@ pub(super) fn temperature(request: &ModelRequest) -> Option<f64> {
     request.temperature.filter(|_| taken)
 }
 
-/// The address of the request: `tail` behind the base, unless the base already ends with it.
+/// The address of the request: `tail` after the base, unless the base already ends with it.
 pub(super) fn address(base: &str, tail: &str) -> String {
     let base = base.trim().trim_end_matches('/');
     if base.ends_with(tail) { base.to_owned() } else { format!("{base}{tail}") }

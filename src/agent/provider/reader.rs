@@ -62,7 +62,7 @@ impl AnswerReader {
         let parsed: Result<(), TooLarge> = parser.finish(|frame| {
             if frame.event == STRAY {
                 stray = Some(frame.data.clone());
-            } else if is_whole(&frame.data) {
+            } else if is_complete(&frame.data) {
                 feed(decoder.as_mut(), ended, frame, out);
             }
         });
@@ -86,7 +86,7 @@ impl AnswerReader {
         }
     }
 
-    /// A body without events may be an error, or a whole answer from a server that does not stream.
+    /// A body without events may be an error, or a complete answer from a server that does not stream.
     fn take_stray(&mut self, text: String, out: &mut Vec<StreamEvent>) {
         if self.ended {
             return;
@@ -94,7 +94,7 @@ impl AnswerReader {
         match stray(&self.secrets, &text) {
             Some(Stray::Error(failure)) => self.end_with(failure, out),
             Some(Stray::Page(failure)) => self.fail(failure, out),
-            None if text.trim_start().starts_with('{') && is_whole(text.trim()) => {
+            None if text.trim_start().starts_with('{') && is_complete(text.trim()) => {
                 let frame = SseFrame { event: String::new(), data: text };
                 feed(self.decoder.as_mut(), &mut self.ended, &frame, out);
             }
@@ -148,6 +148,6 @@ fn feed(decoder: &mut dyn AnswerDecoder, ended: &mut bool, frame: &SseFrame, out
 }
 
 /// Whether the data of a last event without its blank line is more than a torn piece.
-fn is_whole(data: &str) -> bool {
+fn is_complete(data: &str) -> bool {
     !data.trim_start().starts_with('{') || serde_json::from_str::<serde::de::IgnoredAny>(data).is_ok()
 }

@@ -17,11 +17,11 @@ use crate::agent::protocol::model::Api;
 /// One step of a script.
 #[derive(Clone, Debug, PartialEq)]
 pub enum ScriptStep {
-    /// Says this.
+    /// Sends this event.
     Event(StreamEvent),
     /// Waits.
     Wait(Duration),
-    /// Says nothing more until the request is cancelled.
+    /// Sends nothing more until the request is cancelled.
     Hang,
 }
 
@@ -110,7 +110,7 @@ impl Scripted {
         Scripted { answering: Some(Box::new(move |request| answer(request).into())), ..Scripted::default() }
     }
 
-    /// Adds a script behind those that wait.
+    /// Adds a script after those that wait.
     pub fn push(&self, script: impl Into<Script>) {
         self.queue.lock().unwrap_or_else(PoisonError::into_inner).push_back(script.into());
     }
@@ -147,7 +147,7 @@ impl Transport for Scripted {
     }
 }
 
-/// The next event of a script; none at its end.
+/// The next event of a script; `None` at its end.
 async fn play(steps: &mut VecDeque<ScriptStep>, cancel: &CancellationToken) -> Option<StreamEvent> {
     loop {
         if cancel.is_cancelled() {

@@ -26,7 +26,7 @@ const MAX_STRAY: usize = 64 * 1024;
 /// One event of a stream.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct SseFrame {
-    /// Value of the last `event:` line; empty when there was none.
+    /// Value of the last `event:` line; empty without one.
     pub event: String,
     /// The `data:` lines, joined by line feeds.
     pub data: String,

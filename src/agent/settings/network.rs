@@ -28,7 +28,7 @@ impl Settings {
         IdleLimits {
             first: seconds(self.first_token_timeout).unwrap_or(usual.first),
             idle: seconds(self.idle_timeout).unwrap_or(usual.idle),
-            tell: usual.tell,
+            report: usual.report,
         }
     }
 

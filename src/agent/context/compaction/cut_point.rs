@@ -1,6 +1,6 @@
-//! Where a context is parted: what is summed up, and what stays as it is.
+//! Where a context is cut: what is summarized, and what stays as it is.
 //!
-//! Pure. A call is never parted from its result. The cut stands before a message of the person's
+//! Pure. A call is never separated from its result. The cut is before a user message
 //! where that keeps enough; a turn that is too large for that is split.
 
 use std::collections::HashMap;
@@ -21,7 +21,7 @@ pub enum Keep {
     Nothing,
 }
 
-/// The place to cut `items` at: what stands before it is summed up. None when nothing would.
+/// The place to cut `items` at: what comes before it is summarized. `None` when nothing would be.
 pub fn place(items: &[ContextItem], keep: Keep) -> Option<usize> {
     let Keep::Tokens(budget) = keep else {
         return Some(items.len()).filter(|len| *len > 0);
@@ -43,11 +43,11 @@ pub fn place(items: &[ContextItem], keep: Keep) -> Option<usize> {
             }
         }
     }
-    let whole = turn.filter(|(_, kept)| *kept >= budget / 2).map(|(at, _)| at);
-    whole.or(any).or(last)
+    let complete = turn.filter(|(_, kept)| *kept >= budget / 2).map(|(at, _)| at);
+    complete.or(any).or(last)
 }
 
-/// For each item, whether a cut before it parts no call from its result.
+/// For each item, whether a cut before it separates no call from its result.
 fn sound(items: &[ContextItem]) -> Vec<bool> {
     let mut sound = vec![true; items.len()];
     let mut called: HashMap<&str, usize> = HashMap::new();
@@ -71,8 +71,8 @@ fn sound(items: &[ContextItem]) -> Vec<bool> {
 mod tests {
     use super::*;
 
-    /// `u` a message of the person's, `a` an answer, `c` an answer with two calls, `1` and `2`
-    /// their results; each 100 tokens, more with a digit `x` behind it.
+    /// `u` a user message, `a` an answer, `c` an answer with two calls, `1` and `2`
+    /// their results; each 100 tokens, more with a digit `x` after it.
     fn items(script: &str) -> Vec<ContextItem> {
         let mut calls = 0;
         let message = |(at, letter): (usize, char)| {
@@ -106,7 +106,7 @@ mod tests {
     }
 
     #[test]
-    fn cuts_stand_where_nothing_is_parted() {
+    fn a_cut_separates_nothing() {
         use Keep::{Nothing, Tokens};
         // Before a turn, where that keeps enough.
         check("uauaua", Tokens(450), Some(2));
@@ -115,7 +115,7 @@ mod tests {
         check("uac12c12a", Tokens(450), Some(5));
         check("uac12c12a", Tokens(750), Some(2));
         check("uac12c12a", Tokens(350), Some(8));
-        // The last word of the person is not enough to keep when there is room for more.
+        // The last user message is not enough to keep when there is space for more.
         check("uac12c12au", Tokens(600), Some(5));
         // What is larger than everything is kept with its call.
         check("uc12", Tokens(50), Some(1));
@@ -123,7 +123,7 @@ mod tests {
         check("u", Tokens(50), None);
         check("", Nothing, None);
         check("uc12", Nothing, Some(4));
-        // A word between a call and its result does not part them.
+        // A message between a call and its result does not separate them.
         check("uc1u2a", Tokens(250), Some(5));
         check("uc1u2", Tokens(250), Some(1));
     }

@@ -1,6 +1,6 @@
-//! The files that the summed up part of a conversation read and modified.
+//! The files that the summarized part of a conversation read and modified.
 //!
-//! Carried from summary to summary, so that the model knows after a week what it touched.
+//! Carried from summary to summary, so that the model knows after a week what it read and changed.
 
 use std::collections::{BTreeSet, HashMap};
 use std::sync::Arc;
@@ -69,7 +69,7 @@ impl FileOps {
         json!({ "readFiles": self.read, "modifiedFiles": self.modified })
     }
 
-    /// The lists as they end a summary; empty when there is none.
+    /// The lists as they end a summary; empty without files.
     pub fn text(&self) -> String {
         let lists = [("read", &self.read), ("modified", &self.modified)];
         let lists: String = lists.iter().map(|(word, paths)| list(word, paths)).collect();
@@ -106,7 +106,7 @@ mod tests {
     }
 
     #[test]
-    fn lists_are_carried_on() {
+    fn lists_are_carried_over() {
         let mut touched =
             FileOps::of_details(Some(&json!({"readFiles": ["a", "b"], "modifiedFiles": ["m"]})));
         let calls = [

@@ -1,7 +1,7 @@
-//! What one try of a compaction sends to the model, and what its outcome is made of.
+//! What one attempt at a compaction sends to the model, and what its outcome is made of.
 //!
 //! Pure: from the session's tree to a request text, and from the model's answer to the summary
-//! that is stored. Where the cut stands is `cut`'s to say.
+//! that is stored. Where the cut is, `cut_point` decides.
 
 use std::sync::Arc;
 
@@ -20,37 +20,37 @@ use crate::agent::session::tree::Tree;
 const TASK: &str = include_str!("task.md");
 /// What it is to do with the summary before.
 const CARRY: &str = include_str!("carry.md");
-/// Bytes of a result in the text that is summed up; on the second try.
+/// Bytes of a result in the text that is summarized; on the second try.
 const RESULT_BYTES: [usize; 2] = [4_000, 800];
 
-/// How a try goes about it.
+/// How an attempt is made.
 #[derive(Clone, Copy, Debug)]
 pub struct Attempt {
     pub keep: Keep,
     /// Most tokens of the conversation that the model is shown.
     pub shown: u64,
-    /// Most tokens of the person's last message that are kept word for word.
+    /// Most tokens of the last user message that are kept verbatim.
     pub verbatim: u64,
     /// True for the second try, which shows less.
     pub again: bool,
 }
 
-/// A try.
+/// An attempt, planned.
 #[derive(Clone, Debug)]
 pub struct Plan {
-    /// The first entry that stays; none when nothing stays.
+    /// The first entry that stays; `None` when nothing stays.
     pub first_kept: Option<Arc<str>>,
     /// Tokens of what stays, estimated.
     pub kept: u64,
     /// Files of the part that goes.
     pub touched: FileOps,
-    /// What the person said last, when it does not stay by itself.
+    /// The last user message, when it does not stay by itself.
     last_said: Option<String>,
     /// What the model is asked.
     pub request: String,
 }
 
-/// Plans a try; none when there is nothing to sum up.
+/// Plans an attempt; `None` when there is nothing to summarize.
 pub fn plan(tree: &Tree, effort: Attempt, instructions: Option<&str>) -> Option<Plan> {
     let all = tree.context_items();
     let (earlier, items) = split_summary(&all);
@@ -63,7 +63,7 @@ pub fn plan(tree: &Tree, effort: Attempt, instructions: Option<&str>) -> Option<
     let last_said = if staying.iter().any(|(_, message)| is_said(message)) {
         None
     } else {
-        last_said(tree, &going).map(|content| transcript::ends(&words(&content), verbatim))
+        last_said(tree, &going).map(|content| transcript::ends(&text_of(&content), verbatim))
     };
     let result_bytes = RESULT_BYTES[usize::from(effort.again)];
     let shown = transcript::text(&going, result_bytes, effort.shown);
@@ -73,9 +73,9 @@ pub fn plan(tree: &Tree, effort: Attempt, instructions: Option<&str>) -> Option<
     Some(Plan { first_kept, kept, touched, last_said, request })
 }
 
-/// Whether the context still holds a message of the person's word for word. When it does not, what
+/// Whether the context still holds a user message verbatim. When it does not, what
 /// was said last is looked for further up in the tree.
-pub fn has_words(tree: &Tree) -> bool {
+pub fn has_user_message(tree: &Tree) -> bool {
     tree.context_items().iter().any(|(_, message)| is_said(message))
 }
 
@@ -83,8 +83,8 @@ fn is_said(message: &Message) -> bool {
     matches!(message, Message::User(_))
 }
 
-/// What the person said last. A run that is summed up for the second time began before the first
-/// summary, so it may stand above what the context holds.
+/// The last user message. A run that is summarized for the second time began before the first
+/// summary, so it may be above what the context holds.
 fn last_said(tree: &Tree, going: &[Arc<Message>]) -> Option<UserContent> {
     let content = |message: &Message| match message {
         Message::User(user) => Some(user.content.clone()),
@@ -100,11 +100,11 @@ fn last_said(tree: &Tree, going: &[Arc<Message>]) -> Option<UserContent> {
 }
 
 impl Plan {
-    /// The summary as it is stored: the model's words, the person's last, the files.
+    /// The summary as it is stored: the model's text, the last user message, the files.
     pub fn summary(&self, answer: &str) -> String {
         let mut summary = answer.trim().to_owned();
         if let Some(said) = &self.last_said {
-            summary.push_str("\n\n## Last message of the person, word for word\n");
+            summary.push_str("\n\n## Last user message, verbatim\n");
             summary.push_str(said);
         }
         summary + &self.touched.text()
@@ -126,8 +126,8 @@ fn details<'a>(tree: &'a Tree, earlier: Option<&ContextItem>) -> Option<&'a Valu
     }
 }
 
-/// The words of a message; a picture cannot be kept as words, but that there was one can.
-fn words(content: &UserContent) -> String {
+/// The text of a message; a picture cannot be kept as text, but that there was one can.
+fn text_of(content: &UserContent) -> String {
     let text = content.text();
     let UserContent::Blocks(blocks) = content else { return text };
     let pictures = blocks.iter().filter(|block| block.as_text().is_none()).count();
@@ -144,7 +144,7 @@ fn request(shown: &str, earlier: Option<&Message>, instructions: Option<&str>) -
     }
     text.push_str(&format!("<conversation>\n{shown}\n</conversation>\n\n{task}"));
     if let Some(wish) = instructions.map(str::trim).filter(|wish| !wish.is_empty()) {
-        text.push_str(&format!("\n\nThe person asks of this summary: {wish}"));
+        text.push_str(&format!("\n\nThe user's instructions for this summary: {wish}"));
     }
     text
 }

@@ -13,7 +13,7 @@ use crate::tools::Content;
 
 /// What a picture counts, in tokens.
 const PICTURE: u64 = 1_500;
-/// What a message counts beside its content.
+/// What a message counts in addition to its content.
 const FRAME: u64 = 4;
 
 /// Tokens of a text, estimated.
@@ -23,7 +23,7 @@ pub fn of_text(text: &str) -> u64 {
     (ascii.div_ceil(4) + others) as u64
 }
 
-/// Tokens of a message, estimated; 0 for one that the model is not told of.
+/// Tokens of a message, estimated; 0 for one that the model does not get.
 pub fn of_message(message: &Message) -> u64 {
     let content = match message {
         Message::User(user) => of_content(&user.content),
@@ -45,7 +45,7 @@ pub fn of_messages<'a>(messages: impl IntoIterator<Item = &'a Arc<Message>>) -> 
 
 /// Tokens of the context at the leaf: the usage of the last answer and an estimate of what
 /// followed it. Where nothing was counted since the last compaction or edit, all is estimated;
-/// `fixed` is then what stands beside the messages (prompt and tools).
+/// `fixed` is then what comes with the messages (prompt and tools).
 pub fn of_context(tree: &Tree, fixed: u64) -> u64 {
     let path = tree.branch();
     let counted = path.iter().enumerate().rev().find_map(|(at, entry)| Some((at, used(entry)?)));
@@ -73,7 +73,7 @@ pub fn is_stale(tree: &Tree) -> bool {
     compacted.is_some_and(|compacted| counted.is_none_or(|counted| counted < compacted))
 }
 
-/// What the provider counted for an answer; none where it did not count or did not finish.
+/// What the provider counted for an answer; `None` where it did not count or did not finish.
 fn used(entry: &Entry) -> Option<u64> {
     let Body::Message { message } = &entry.body else { return None };
     let Message::Assistant(answer) = message.as_ref() else { return None };

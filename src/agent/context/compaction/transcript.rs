@@ -1,7 +1,7 @@
-//! A conversation as text, for the model that sums it up.
+//! A conversation as text, for the model that summarizes it.
 //!
-//! Pure. It is a text and not a list of messages, so that the model reads it instead of going on
-//! with it, and so that no wire format can refuse it. Long results are cut to their two ends.
+//! Pure. It is a text and not a list of messages, so that the model reads it instead of continuing
+//! it, and so that no wire format can refuse it. Long results are cut to their two ends.
 
 use std::sync::Arc;
 
@@ -9,7 +9,7 @@ use super::size;
 use crate::agent::protocol::message::{AssistantMessage, Block, Message};
 use crate::tools::Content;
 
-/// The messages as text of at most `cap` tokens; what people and model said is kept whole if
+/// The messages as text of at most `cap` tokens; what user and model said is kept complete if
 /// possible, results and arguments are cut to `result` bytes.
 pub fn text(messages: &[Arc<Message>], result: usize, cap: u64) -> String {
     let parts: Vec<String> = messages.iter().map(|message| part(message, result)).collect();
@@ -46,7 +46,7 @@ fn floor(text: &str, at: usize) -> usize {
 
 fn part(message: &Message, result: usize) -> String {
     match message {
-        Message::User(user) => said("person", &user.content.text()),
+        Message::User(user) => said("user", &user.content.text()),
         Message::Custom(custom) => said("note", &custom.content.text()),
         Message::Assistant(answer) => assistant(answer, result),
         Message::ToolResult(answer) => {
@@ -56,7 +56,7 @@ fn part(message: &Message, result: usize) -> String {
         }
         Message::BashExecution(run) if run.exclude_from_context => String::new(),
         Message::BashExecution(run) => {
-            said("command of the person", &format!("$ {}\n{}", run.command, ends(&run.output, result)))
+            said("command by the user", &format!("$ {}\n{}", run.command, ends(&run.output, result)))
         }
         Message::BranchSummary(branch) => said("summary of a branch that was left", &branch.summary),
         Message::CompactionSummary(summary) => said("earlier summary", &summary.summary),
@@ -109,12 +109,12 @@ mod tests {
         .map(|value| Arc::new(serde_json::from_value(value).unwrap()))
         .into();
         let whole = text(&messages, 60, u64::MAX);
-        let expected = "[person]\nmake it so\n\n[assistant, calling]\nread {\"path\":\"a\"}\n\n\
+        let expected = "[user]\nmake it so\n\n[assistant, calling]\nread {\"path\":\"a\"}\n\n\
                         [result of read, which failed]\n01234567890123456789\n[… 940 bytes left out …]\n\
                         0123456789012345678901234567890123456789";
         assert_eq!(whole, expected);
         let short = text(&messages, 1_000, 100);
-        assert!(size::of_text(&short) <= 120 && short.starts_with("[person]"), "{short}");
+        assert!(size::of_text(&short) <= 120 && short.starts_with("[user]"), "{short}");
     }
 
     #[test]

@@ -1,7 +1,7 @@
 //! Cuts a result that takes up a large part of the window by itself to its two ends.
 //!
-//! Pure. The whole result stays in the session file: the cut is an edit of the context beside it.
-//! That is quicker and loses less than summing up everything around such a result.
+//! Pure. The complete result stays in the session file: the cut is an edit of the context.
+//! That is quicker and loses less than summarizing everything around such a result.
 
 use std::sync::Arc;
 
@@ -12,9 +12,9 @@ use crate::agent::protocol::message::{Message, UserContent};
 use crate::agent::session::entry::{Body, Replacement};
 use crate::tools::Content;
 
-/// Part of the room that one result may take before it counts as huge.
+/// Share of the space that one result may take before it counts as huge.
 const HUGE: u64 = 4;
-/// Part of the room that is left to it.
+/// Share of the space that is left to it.
 const LEFT: u64 = 16;
 
 /// Edits that cut the results that are huge in a window with `room` tokens.
@@ -37,7 +37,7 @@ pub fn edits(items: &[ContextItem], room: u64) -> Vec<Body> {
 fn edit(id: &Arc<str>, text: &str, tokens: u64) -> Body {
     let bytes = usize::try_from(tokens.saturating_mul(4)).unwrap_or(usize::MAX);
     let kept = ends(text, bytes.min(text.len() / 2));
-    let note = "[this result was too large for the context and was cut; ask for a part of it if needed]";
+    let note = "[this result was too large for the context and was truncated; get the parts you need again]";
     let content = UserContent::Text(format!("{kept}\n\n{note}"));
     Body::ContextEdit { target_id: id.to_string(), replacement: Some(Replacement { content }) }
 }

@@ -15,7 +15,7 @@ use super::announce;
 use super::context_usage::{UNKNOWN, limit, overhead, total};
 use super::state::{Engine, Phase};
 use crate::agent::context::compaction::cut_point::Keep;
-use crate::agent::context::compaction::plan::{Attempt, Plan, has_words, plan};
+use crate::agent::context::compaction::plan::{Attempt, Plan, has_user_message, plan};
 use crate::agent::context::compaction::{size, truncate_results};
 use crate::agent::protocol::event::{AgentEvent, CompactionReason, CompactionResult, NoticeLevel};
 use crate::agent::protocol::model::Model;
@@ -111,7 +111,7 @@ async fn try_twice(
 ) -> Result<CompactionResult, CompactionEnd> {
     let failed = |why: &str| Err(CompactionEnd::Failed(why.to_owned()));
     let Some(model) = engine.config.model.clone() else { return failed("no model selected") };
-    if !has_words(engine.config.session.tree()) {
+    if !has_user_message(engine.config.session.tree()) {
         engine.load_all();
     }
     let before = total(engine);

@@ -29,7 +29,7 @@ pub(crate) async fn run(engine: &mut Engine, first: Option<UserMessage>) {
     }
     messages.extend(first);
     // Follow-ups alone also start a run, if it is requested without a message.
-    if messages.is_empty() && !request::can_go_on(&engine.config.session.context().messages) {
+    if messages.is_empty() && !request::can_continue(&engine.config.session.context().messages) {
         messages = deliver(engine, Queue::FollowUp);
     }
     run_turns(engine, messages).await;

@@ -1,6 +1,6 @@
 //! Reads a streamed message.
 //!
-//! BlockWriter of tools that the provider runs itself, and kinds that are not known, are passed over.
+//! BlockWriter of tools that the provider runs itself, and unknown kinds, are skipped.
 
 use serde::Deserialize;
 use serde_json::Value;
@@ -53,7 +53,7 @@ struct Delta<'a> {
 struct Block {
     index: u64,
     kind: Kind,
-    /// Its place with us; none while nothing of it is to be shown.
+    /// Its index in our message; `None` until it has content.
     place: Option<BlockIndex>,
     /// The signature of thinking, or the input that a call was begun with.
     aside: String,
@@ -142,7 +142,7 @@ impl AnthropicDecoder {
             }
             "message_stop" => self.message_stop(out),
             "error" => self.fail(from_error(&event.error.unwrap_or_default()), out),
-            // A whole message, from servers that do not stream.
+            // A complete message, from servers that do not stream.
             "message" => {
                 self.message_start(&lenient(text).unwrap_or_default(), out);
                 self.message_stop(out);
@@ -154,7 +154,7 @@ impl AnthropicDecoder {
         }
     }
 
-    /// Usually an empty message; some answers are in it whole.
+    /// Usually an empty message; some answers are entirely in it.
     fn message_start(&mut self, message: &Value, out: &mut Vec<StreamEvent>) {
         if let Some(id) = message.get("id").and_then(Value::as_str) {
             out.push(StreamEvent::ResponseId(id.to_owned()));
@@ -290,7 +290,7 @@ impl AnthropicDecoder {
                     None => "refusal".to_owned(),
                 };
                 let failure = Failure::new(FailureKind::Refused, message);
-                self.blocks.fail(failure.hint("word it differently or choose another model"), out);
+                self.blocks.fail(failure.hint("rephrase the prompt or choose another model"), out);
             }
             Some(reason) => Finish::named(reason).end(reason, &mut self.blocks, out),
             None => self.blocks.stop(StopReason::Stop, out),

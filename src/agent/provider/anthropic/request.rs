@@ -1,6 +1,6 @@
 //! Writes a messages request.
 //!
-//! Cache marks stand on the system prompt, the last tool and the last two user messages: four,
+//! Cache marks are set on the system prompt, the last tool and the last two user messages: four,
 //! which is the most that is taken. Source of the thinking settings:
 //! docs.claude.com/en/build-with-claude/extended-thinking and /adaptive-thinking.
 
@@ -44,7 +44,7 @@ pub(super) fn encode(request: &ModelRequest) -> Result<HttpRequest, Failure> {
     Ok(HttpRequest { url: url(&request.model.base_url), headers, body: Value::Object(body) })
 }
 
-/// The base has no `/v1`; one that has it, or the whole address, is taken as well.
+/// The base has no `/v1`; one that has it, or the complete address, is accepted as well.
 fn url(base: &str) -> String {
     let base = base.trim().trim_end_matches('/');
     let base = base.strip_suffix("/messages").unwrap_or(base);
@@ -150,7 +150,7 @@ fn budget(level: ThinkingLevel) -> u64 {
     }
 }
 
-/// Messages with roles in turn: results and what the person says next are one user message.
+/// Messages with roles in turn: results and the next user message are one message.
 fn messages(request: &ModelRequest) -> Vec<Value> {
     let quirks = Quirks::of(&request.model);
     let mut turns: Vec<(&str, Vec<Value>)> = Vec::new();
@@ -178,7 +178,7 @@ fn messages(request: &ModelRequest) -> Vec<Value> {
     turns.into_iter().map(|(role, content)| json!({ "role": role, "content": content })).collect()
 }
 
-/// A text block; none for blank text, which is refused.
+/// A text block; `None` for blank text, which is refused.
 fn text_block(text: &str) -> Option<Value> {
     (!text.trim().is_empty()).then(|| json!({ "type": "text", "text": text }))
 }

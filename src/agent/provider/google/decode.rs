@@ -120,13 +120,13 @@ impl AnswerDecoder for GoogleDecoder {
             let failure = Failure::new(FailureKind::Network, "the stream ended without a finishReason");
             return self.blocks.fail(failure, out);
         };
-        let told = if message.is_empty() { reason.clone() } else { format!("{reason}: {message}") };
+        let reported = if message.is_empty() { reason.clone() } else { format!("{reason}: {message}") };
         let finish = match Finish::named(&reason) {
-            // By the book every word but two says that there is no answer.
+            // By the documentation, every word but two means that there is no answer.
             Finish::Unknown => Finish::Malformed,
             known => known,
         };
-        finish.end(&told, &mut self.blocks, out);
+        finish.end(&reported, &mut self.blocks, out);
     }
 }
 
@@ -201,7 +201,7 @@ impl GoogleDecoder {
         if signature.is_empty() {
             return;
         }
-        // A part of its own, without text, may carry the signature of what came before it.
+        // A separate part, without text, may carry the signature of what came before it.
         if let Some(place) = self.last {
             self.blocks.sign(place, signature, Redacted::No, out);
             // Signed text is not joined with text that follows.
@@ -221,7 +221,7 @@ impl GoogleDecoder {
 }
 
 fn refused(message: String) -> Failure {
-    Failure::new(FailureKind::Refused, message).hint("word it differently or choose another model")
+    Failure::new(FailureKind::Refused, message).hint("rephrase the prompt or choose another model")
 }
 
 impl Counts {
@@ -230,8 +230,8 @@ impl Counts {
         counts.ok().and_then(Counts::usage)
     }
 
-    /// Cached tokens are inside `promptTokenCount`; thoughts are beside the candidates; what the
-    /// provider's own tools read is input as well. None when there is no number for the prompt.
+    /// Cached tokens are inside `promptTokenCount`; thoughts are not among the candidates; what the
+    /// provider's own tools read is input as well. `None` without a number for the prompt.
     fn usage(self) -> Option<Usage> {
         let prompt = self.prompt_token_count.0?;
         let cache_read = self.cached_content_token_count.or_zero();

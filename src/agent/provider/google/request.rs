@@ -8,7 +8,7 @@ use crate::agent::protocol::message::{AssistantMessage, Block, Message, ToolResu
 use crate::agent::protocol::model::ThinkingLevel;
 use crate::tools::{Content, ToolSpec};
 
-/// Stands for the signature of a call that another model made; without one, Gemini 3 refuses
+/// In place of the signature of a call that another model made; without one, Gemini 3 refuses
 /// the conversation. Source: ai.google.dev/gemini-api/docs/thought-signatures.
 const FOREIGN: &str = "skip_thought_signature_validator";
 
@@ -102,7 +102,7 @@ fn contents(request: &ModelRequest) -> Vec<Value> {
             Message::ToolResult(result) => ("user", true, result_parts(result, nested)),
             _ => continue,
         };
-        // All results of a turn stand in one content.
+        // All results of a turn go into one content.
         match turns.last_mut() {
             Some((_, true, content)) if is_result => content.append(&mut parts),
             _ if parts.is_empty() => {}
@@ -153,7 +153,7 @@ fn model_parts(message: &AssistantMessage, signs: bool) -> Vec<Value> {
     parts
 }
 
-/// The answer to a call; pictures stand inside it or, for older models, beside it.
+/// The answer to a call; pictures go inside it or, for older models, next to it.
 fn result_parts(result: &ToolResultMessage, nested: bool) -> Vec<Value> {
     let mut texts = Vec::new();
     let mut pictures = Vec::new();

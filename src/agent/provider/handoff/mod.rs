@@ -1,7 +1,7 @@
 //! Makes a conversation valid for a model, whichever model it was held with.
 //!
 //! Pure. Out come user, assistant and tool result messages only, in an order that every
-//! provider takes: each call has exactly one result, directly behind its turn. Signatures are
+//! provider takes: each call has exactly one result, directly after its turn. Signatures are
 //! kept for the model that made them and dropped for all others. The same conversation and model
 //! always give the same messages, so that provider caches hit.
 
@@ -19,10 +19,10 @@ use crate::agent::protocol::model::{Api, Model};
 use crate::tools::{Content, Details};
 use call_ids::CallIds;
 
-/// What stands for the result of a call that has none.
+/// In place of a missing result.
 const INTERRUPTED: &str = "no result: the call was interrupted";
 
-/// What stands for a picture that the model cannot see.
+/// In place of a picture that the model cannot see.
 const UNSEEN: &str = "(an image was here; this model does not take images)";
 
 /// The conversation as `model` can take it.
@@ -174,7 +174,7 @@ impl Handoff<'_> {
         }
     }
 
-    /// Ends a turn: results in the order of the calls, then what people said in between.
+    /// Ends a turn: results in the order of the calls, then the user messages in between.
     fn settle(&mut self) {
         for waiting in self.turn.drain(..) {
             let missing = || {

@@ -1,4 +1,4 @@
-//! What becomes a user message: words, commands that a person ran, summaries, extension data.
+//! What becomes a user message: prompts, commands the user ran, summaries, extension data.
 
 use std::sync::Arc;
 
@@ -6,8 +6,8 @@ use super::UNSEEN;
 use crate::agent::protocol::message::{BashExecution, Block, Message, UserContent, UserMessage};
 use crate::agent::protocol::model::Model;
 
-/// The user message that stands for `message`; none when the model is told nothing of it.
-/// `shared` is the same message, handed on when nothing changes.
+/// The user message that stands for `message`; `None` when the model does not get it.
+/// `shared` is the same message, returned when nothing changes.
 pub(super) fn user_message(message: &Message, shared: &Arc<Message>, model: &Model) -> Option<Arc<Message>> {
     let (content, timestamp) = match message {
         Message::User(user) => {
@@ -65,7 +65,7 @@ fn summary(said: &str, text: &str) -> UserContent {
     UserContent::Text(format!("{said}\n\n<summary>\n{}\n</summary>", text.trim()))
 }
 
-/// A command that the person ran, with its output in a fence.
+/// A command that the user ran, with its output in a fence.
 fn command(bash: &BashExecution) -> String {
     let mut text = format!("Ran `{}`\n", bash.command);
     let output = bash.output.trim_end_matches('\n');

@@ -70,7 +70,7 @@ pub(super) enum Roots {
 /// Builds a client.
 ///
 /// # Errors
-/// When the certificates cannot be read, or the address of the proxy is none.
+/// When the certificates cannot be read, or the address of the proxy is invalid.
 pub(super) fn build(network: &Network, proxy: &ProxyChoice, roots: Roots) -> Result<Client, Failure> {
     // An error means that a provider is installed already, which serves as well.
     let _ = rustls::crypto::ring::default_provider().install_default();
@@ -96,8 +96,8 @@ pub(super) fn build(network: &Network, proxy: &ProxyChoice, roots: Roots) -> Res
 }
 
 fn unusable(error: &reqwest::Error) -> Failure {
-    Failure::new(FailureKind::Config, format!("the http client cannot be set up: {}", cause(error)))
-        .hint("look at ca_file and proxy in config.toml")
+    Failure::new(FailureKind::Config, format!("cannot set up the HTTP client: {}", cause(error)))
+        .hint("check ca_file and proxy in config.toml")
 }
 
 fn at(address: &str) -> Result<Proxy, Failure> {
@@ -126,9 +126,9 @@ fn read_certificates(path: &Path) -> io::Result<Vec<u8>> {
 fn certificates(path: &Path) -> Result<Vec<Certificate>, Failure> {
     let failed = |why: &dyn std::fmt::Display| {
         Failure::new(FailureKind::Config, format!("ca_file {}: {why}", path.display()))
-            .hint("give a file of certificates in pem form")
+            .hint("the file must hold certificates in PEM format")
     };
     let bytes = read_certificates(path).map_err(|error| failed(&error))?;
     let found = Certificate::from_pem_bundle(&bytes).map_err(|error| failed(&cause(&error)))?;
-    if found.is_empty() { Err(failed(&"there is no certificate in it")) } else { Ok(found) }
+    if found.is_empty() { Err(failed(&"no certificate in it")) } else { Ok(found) }
 }

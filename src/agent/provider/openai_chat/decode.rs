@@ -1,7 +1,7 @@
 //! Reads a streamed chat completion.
 //!
 //! Dialects differ most in tool calls (with or without `index`, ids repeated or absent), in
-//! where reasoning stands, and in how a stream ends; see the functions for each.
+//! where reasoning is, and in how a stream ends; see the functions for each.
 
 use serde::Deserialize;
 use serde_json::Value;
@@ -36,7 +36,7 @@ struct Chunk<'a> {
 struct Choice<'a> {
     #[serde(borrow, default)]
     delta: Option<Piece<'a>>,
-    /// A whole answer, from servers that do not stream; some repeat it beside each delta.
+    /// A complete answer, from servers that do not stream; some repeat it next to each delta.
     #[serde(borrow, default)]
     message: Boxed<Piece<'a>>,
     #[serde(borrow, default)]
@@ -186,7 +186,7 @@ impl ChatDecoder {
             if let Some(error) = choice.error.filter(|error| !error.is_null()) {
                 return self.fail(from_error(&error), out);
             }
-            if let Some(piece) = choice.delta.or(choice.message.map(|whole| *whole)) {
+            if let Some(piece) = choice.delta.or(choice.message.map(|message| *message)) {
                 self.piece(piece, out);
             }
             if let Some(reason) = Text::filled(&choice.finish_reason) {
@@ -206,7 +206,7 @@ impl ChatDecoder {
             ("reasoning_text", &piece.reasoning_text),
         ];
         let mut filled = named.into_iter().filter_map(|(field, text)| Some((field, text.as_ref()?.text())));
-        // Vendors send the same text in several of these; the first that is filled counts.
+        // Providers send the same text in several of these; the first that is filled counts.
         let plain = filled.find(|(_, text)| !text.is_empty());
         if let Some((field, text)) = &plain {
             let place = self.blocks.thinking(text, out);
@@ -286,11 +286,11 @@ impl ChatDecoder {
         }
     }
 
-    /// The call that a piece goes on with; none when it begins a new one.
+    /// The call that a piece continues; `None` when it begins a new one.
     ///
     /// The index decides where there is one. Without an index a new id means a new call. Some
     /// servers give all calls the index 0 and tell them apart by id alone: there, another id
-    /// with a name, after arguments that are already whole, begins a new call. (Others repeat
+    /// with a name, after arguments that are already complete, begins a new call. (Others repeat
     /// id and name in every piece, which is no new call.)
     fn known(&self, index: Option<u64>, id: &str, name: &str) -> Option<usize> {
         let Some(index) = index else {
@@ -302,11 +302,11 @@ impl ChatDecoder {
         let at = self.calls.iter().rposition(|call| call.index == Some(index))?;
         let call = self.calls.get(at)?;
         let other = !id.is_empty() && !call.id.is_empty() && call.id != id && !name.is_empty();
-        let whole = || {
+        let complete = || {
             let raw = call.place.map_or("", |place| self.blocks.arguments(place));
             partial_json::arguments(raw).is_object()
         };
-        (!(other && whole())).then_some(at)
+        (!(other && complete())).then_some(at)
     }
 
     /// Calls whose name never came still count: they get an error result.

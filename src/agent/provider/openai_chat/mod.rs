@@ -2,7 +2,7 @@
 //!
 //! Spoken by OpenAI and by most others, each with a dialect. What a dialect needs in a request
 //! is data in the model's quirks (`request` reads them); what it does in a stream is survived by
-//! `decode` without knowing the vendor. Source: platform.openai.com/docs/api-reference/chat.
+//! `decode` without knowing the provider. Source: platform.openai.com/docs/api-reference/chat.
 
 mod decode;
 mod reasoning;

@@ -9,7 +9,7 @@ use serde_json::{Map, Value};
 use super::super::StreamEvent;
 use super::super::blocks::{BlockIndex, BlockWriter, Redacted};
 
-/// The fields that reasoning text may stand in. `content` means parts of a list.
+/// The fields that reasoning text may come in. `content` means parts of a list.
 pub(super) const FIELDS: [&str; 4] = ["reasoning_content", "reasoning", "reasoning_text", "content"];
 
 /// What is known of an answer's reasoning.
@@ -66,7 +66,7 @@ impl Reasoning {
         }
     }
 
-    /// Signs the thinking block; reasoning without visible text gets a redacted block of its own.
+    /// Signs the thinking block; reasoning without visible text gets a separate redacted block.
     pub(super) fn sign(&mut self, blocks: &mut BlockWriter, out: &mut Vec<StreamEvent>) {
         if std::mem::replace(&mut self.signed, true) {
             return;

@@ -63,7 +63,7 @@ fn thinking(request: &ModelRequest, body: &mut Map<String, Value>) {
     let quirks = Quirks::of(&request.model);
     let on = quirks::thinks(request);
     let effort = quirks::effort(request);
-    let told = quirks.flag("supports_reasoning_effort");
+    let takes_effort = quirks.flag("supports_reasoning_effort");
     let switch = json!({ "type": if on { "enabled" } else { "disabled" } });
     let send_effort = match quirks.word("thinking_format") {
         Some("openrouter") => {
@@ -73,28 +73,28 @@ fn thinking(request: &ModelRequest, body: &mut Map<String, Value>) {
         }
         Some("deepseek") => {
             body.insert("thinking".into(), switch);
-            on && told != Some(false)
+            on && takes_effort != Some(false)
         }
         Some("zai") => {
             body.insert("thinking".into(), switch);
-            on && told == Some(true)
+            on && takes_effort == Some(true)
         }
         Some("qwen") => {
             body.insert("enable_thinking".into(), on.into());
-            on && told == Some(true)
+            on && takes_effort == Some(true)
         }
         Some("together") => {
             body.insert("reasoning".into(), json!({ "enabled": on }));
-            on && told == Some(true)
+            on && takes_effort == Some(true)
         }
         Some("baseten") => {
             let arguments = quirks.value("chat_template_args").cloned();
             let arguments =
                 arguments.unwrap_or_else(|| json!({ "enable_thinking": { "$var": "thinking.enabled" } }));
             body.insert("chat_template_args".into(), filled(&arguments, on));
-            told == Some(true)
+            takes_effort == Some(true)
         }
-        _ => told != Some(false),
+        _ => takes_effort != Some(false),
     };
     if let Some(effort) = effort.filter(|_| send_effort) {
         body.insert("reasoning_effort".into(), effort.into());
@@ -242,7 +242,7 @@ fn tool_message(result: &ToolResultMessage, quirks: Quirks<'_>, pictures: &mut V
     message
 }
 
-/// Marks for Anthropic's cache behind a gateway: system prompt, last tool, last message.
+/// Marks for Anthropic's cache, through a gateway: system prompt, last tool, last message.
 fn mark_cache(body: &mut Map<String, Value>) {
     let mark = || json!({ "type": "ephemeral" });
     if let Some(Value::Object(tool)) =

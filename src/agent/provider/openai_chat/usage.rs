@@ -5,11 +5,11 @@ use serde_json::Value;
 use super::super::json::count;
 use crate::agent::protocol::message::Usage;
 
-/// The counts of a `usage` object; none when it holds no numbers.
+/// The counts of a `usage` object; `None` when it holds no numbers.
 ///
-/// Cached tokens stand in four places; cache writes and cached reads are inside
-/// `prompt_tokens`. Reasoning is inside `completion_tokens` for every vendor but xAI, which can
-/// be told from the sum.
+/// Cached tokens come in four places; cache writes and cached reads are inside
+/// `prompt_tokens`. Reasoning is inside `completion_tokens` for every provider but xAI, which
+/// the sum reveals.
 pub(super) fn read(value: &Value) -> Option<Usage> {
     let field = |path: &str| value.pointer(path).and_then(count);
     let prompt = field("/prompt_tokens")?;
@@ -27,7 +27,7 @@ pub(super) fn read(value: &Value) -> Option<Usage> {
         && field("/total_tokens")
             == prompt.checked_add(completion).and_then(|sum| sum.checked_add(reasoning));
     let output = if outside { completion.saturating_add(reasoning) } else { completion };
-    // One vendor counts more tokens as cached than there were; input is never negative.
+    // One provider counts more tokens as cached than there were; input is never negative.
     let input = prompt.saturating_sub(cache_read.saturating_add(cache_write));
     Some(Usage { input, output, cache_read, cache_write, ..Usage::default() })
 }

@@ -1,7 +1,7 @@
 //! Reads a streamed response.
 //!
 //! Items are known by `output_index`, because some servers change ids between the events of one
-//! item. The whole item of `output_item.done` fills in what was not streamed.
+//! item. The complete item of `output_item.done` fills in what was not streamed.
 
 use std::collections::BTreeMap;
 
@@ -45,12 +45,12 @@ struct Item {
     place: Option<BlockIndex>,
     /// Whether any of its text was streamed.
     streamed: bool,
-    /// The part that came last: where its kind of text stands, and its index there.
+    /// The part that came last: where its kind of text is, and its index there.
     part: Option<(Source, u64)>,
     done: bool,
 }
 
-/// Where reasoning text stands.
+/// Where reasoning text comes from.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Source {
     Summary,
@@ -62,7 +62,7 @@ enum Source {
 pub(super) struct ResponsesDecoder {
     blocks: BlockWriter,
     items: BTreeMap<u64, Item>,
-    /// The index of events that carry none: the item that came last.
+    /// The index of events that have no index: the item that came last.
     last: u64,
     identified: bool,
     ended: bool,
@@ -163,7 +163,7 @@ impl ResponsesDecoder {
         }
     }
 
-    /// An object without a type: an error, or a whole response from a server that does not stream.
+    /// An object without a type: an error, or a complete response from a server that does not stream.
     fn untyped(&mut self, text: &str, name: &str, out: &mut Vec<StreamEvent>) {
         let value = lenient(text).unwrap_or_default();
         let failed = value.get("error").is_some_and(|error| !error.is_null());
@@ -216,10 +216,10 @@ impl ResponsesDecoder {
         }
     }
 
-    /// The whole arguments: what was not streamed of them is added.
-    fn rest_of_arguments(&mut self, index: u64, whole: &str, out: &mut Vec<StreamEvent>) {
+    /// The complete arguments: what was not streamed of them is added.
+    fn rest_of_arguments(&mut self, index: u64, complete: &str, out: &mut Vec<StreamEvent>) {
         let Some(place) = self.items.get(&index).and_then(|item| item.place) else { return };
-        let rest = whole.strip_prefix(self.blocks.arguments(place)).map(str::to_owned);
+        let rest = complete.strip_prefix(self.blocks.arguments(place)).map(str::to_owned);
         self.blocks.append(place, &rest.unwrap_or_default(), out);
     }
 
@@ -265,7 +265,7 @@ impl ResponsesDecoder {
             }
         }
         let place = self.items.get(&index).and_then(|known| known.place);
-        // The phase tells comment from answer and has to go back with the text.
+        // The phase distinguishes comment and answer and has to go back with the text.
         if let (Some(place), Some(phase)) = (place, item.get("phase").and_then(Value::as_str)) {
             let signature = serde_json::json!({ "phase": phase }).to_string();
             self.blocks.sign(place, &signature, Redacted::No, out);
@@ -296,7 +296,7 @@ impl ResponsesDecoder {
         }
     }
 
-    /// The last event. Its list of items counts only when none was seen before (some servers
+    /// The last event. Its list of items counts only when no item was seen before (some servers
     /// send nothing else, some send it empty). `kind` is the event's type; empty for a response
     /// that came without one.
     fn terminal(&mut self, kind: &str, response: &Value, out: &mut Vec<StreamEvent>) {
@@ -319,16 +319,16 @@ impl ResponsesDecoder {
     /// Ends the answer as the event's type says, else the status. Servers forget to change the
     /// status of what is complete, so there the type counts.
     fn end(&mut self, kind: &str, response: &Value, out: &mut Vec<StreamEvent>) {
-        let told = response.get("status").and_then(Value::as_str).unwrap_or("completed");
-        let status = match (kind, told) {
+        let reported = response.get("status").and_then(Value::as_str).unwrap_or("completed");
+        let status = match (kind, reported) {
             ("response.failed", _) => "failed",
             ("response.cancelled", _) => "cancelled",
             ("response.incomplete", _) => "incomplete",
             ("response.completed", "in_progress" | "queued") => "completed",
-            _ => told,
+            _ => reported,
         };
         self.ended = true;
-        let (finish, told) = match status {
+        let (finish, reported) = match status {
             "incomplete" => {
                 let reason = response.pointer("/incomplete_details/reason").and_then(Value::as_str);
                 let reason = reason.unwrap_or(status);
@@ -340,7 +340,7 @@ impl ResponsesDecoder {
             "in_progress" | "queued" => (Finish::Broken, status),
             _ => (Finish::named(status), status),
         };
-        finish.end(told, &mut self.blocks, out);
+        finish.end(reported, &mut self.blocks, out);
     }
 }
 

@@ -1,6 +1,6 @@
 //! The wire format `openai-responses`: `POST {base}/responses`.
 //!
-//! Nothing is stored at the provider: the conversation is sent whole, with reasoning items as
+//! Nothing is stored at the provider: the entire conversation is sent, with reasoning items as
 //! they came (encrypted). Source: platform.openai.com/docs/api-reference/responses.
 
 mod decode;

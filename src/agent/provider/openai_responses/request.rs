@@ -1,7 +1,7 @@
 //! Writes a responses request.
 //!
 //! Items go back without their ids: nothing is stored at the provider (`store: false`), and an
-//! id that it does not know is refused, while encrypted content stands for itself.
+//! id that it does not know is refused, while encrypted content needs no id.
 
 use serde_json::{Map, Value, json};
 
