@@ -24,6 +24,7 @@ mod frames;
 mod fuzz;
 mod harness;
 mod headless;
+mod hints;
 mod imports;
 mod keyboard;
 mod kills;

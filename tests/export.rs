@@ -12,7 +12,7 @@ use tau::agent::protocol::query::{Query, QueryAnswer, SessionSource};
 use tau::agent::session::{Access, Session};
 use tau::agent::{AgentCommand, AgentEvent};
 use tau::app::Effect;
-use tau::app::effect::ShellRequest;
+use tau::app::request::ShellRequest;
 
 use crate::fake::Step::{Say, Stop};
 use crate::fake::{Bench, Player};

@@ -11,8 +11,8 @@ use tau::agent::protocol::query::{HistoryPage, Query, QueryAnswer};
 use tau::agent::session::outline::{Outline, OutlineRow, RowKind};
 use tau::agent::session::row::SessionRow;
 use tau::agent::session::search::LastExchange;
-use tau::app::effect::{ShellReply, ShellRequest, Ticket};
 use tau::app::geometry::Size;
+use tau::app::request::{FoundSessions, SessionRows, ShellReply, ShellRequest, Ticket};
 use tau::app::{Effect, Msg};
 
 use crate::harness::{Screen, assistant, text, user};
@@ -113,7 +113,7 @@ fn without_a_model_the_text_stays() {
     let mut screen = Screen::boot(tau::app::boot::Boot { model: None, ..crate::harness::boot() });
     screen.keys("hello<enter>");
     assert_eq!(screen.model().composer.text(), "hello");
-    assert!(text(&screen.draw()).contains("there is no model to send this to"));
+    assert!(text(&screen.draw()).contains("no model to send this to"));
 }
 
 #[test]
@@ -131,7 +131,7 @@ fn a_late_answer_to_a_closed_picker_is_dropped() {
     screen.take_effects();
     screen.keys("<ctrl+l>");
     let ticket = match screen.take_effects().as_slice() {
-        [Effect::Ask(ticket, ShellRequest::Models)] => *ticket,
+        [Effect::Ask(ticket, ShellRequest::Models { .. })] => *ticket,
         other => panic!("{other:?}"),
     };
     screen.keys("<esc>");
@@ -270,11 +270,7 @@ fn silence_is_shown_with_a_countdown_and_is_over_with_the_next_word() {
     screen.run();
     screen.delta(Delta::TextStart { content_index: 0 });
     screen.agent(AgentEvent::Stalled { idle_ms: 12_000, limit_ms: 60_000 });
-    assert!(
-        text(&screen.draw()).contains("nothing came for 12s, giving up in 48s"),
-        "{}",
-        text(&screen.draw())
-    );
+    assert!(text(&screen.draw()).contains("no data for 12s · timing out in 48s"), "{}", text(&screen.draw()));
     screen.wait(5_000);
     assert!(
         text(&screen.draw()).contains("nothing came for 17s, giving up in 43s"),
@@ -309,7 +305,7 @@ fn esc_twice_opens_the_tree_and_a_choice_goes_there() {
     assert_eq!(commands(&screen.take_effects()), [AgentCommand::Session(go)]);
     assert!(screen.model().overlays.is_empty());
     screen.agent(AgentEvent::BranchSummary { running: true });
-    assert!(text(&screen.draw()).contains("summing up the branch"));
+    assert!(text(&screen.draw()).contains("summarizing the branch"));
     screen.keys("<esc>");
     assert!(commands(&screen.take_effects()).contains(&AgentCommand::Abort));
     screen.agent(AgentEvent::BranchSummary { running: false });
@@ -330,7 +326,7 @@ fn sessions() -> Screen {
         ..SessionRow::default()
     };
     let rows = vec![row("alpha"), row("beta")];
-    screen.send(Msg::Finished(ticket, ShellReply::Sessions { rows, done: true }));
+    screen.send(Msg::Finished(ticket, ShellReply::Sessions(SessionRows { rows, done: true })));
     screen
 }
 
@@ -346,8 +342,8 @@ fn sessions_are_found_by_what_was_said() {
         panic!("{asked:?}")
     };
     assert_eq!(query, "zyx");
-    assert!(text(&screen.draw()).contains("looking through what was said"));
-    let found = ShellReply::Found { paths: vec!["/s/beta".into()], done: false };
+    assert!(text(&screen.draw()).contains("searching messages"));
+    let found = ShellReply::Found(FoundSessions { paths: vec!["/s/beta".into()], done: false });
     screen.send(Msg::Finished(*ticket, found));
     let shown = text(&screen.draw());
     assert!(shown.contains("beta") && shown.contains("said in it") && !shown.contains("alpha"), "{shown}");
@@ -358,7 +354,10 @@ fn sessions_are_found_by_what_was_said() {
     );
     screen.keys("<backspace>");
     assert_eq!(screen.take_effects().first(), Some(&Effect::Forget(*ticket)), "nobody waits for it");
-    screen.send(Msg::Finished(*ticket, ShellReply::Found { paths: vec!["/s/alpha".into()], done: true }));
+    screen.send(Msg::Finished(
+        *ticket,
+        ShellReply::Found(FoundSessions { paths: vec!["/s/alpha".into()], done: true }),
+    ));
     assert!(text(&screen.draw()).contains("nothing matches"), "too late");
 }
 

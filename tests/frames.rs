@@ -11,7 +11,7 @@ use tau::agent::session::outline::{Outline, OutlineRow, RowKind};
 use tau::agent::session::row::SessionRow;
 use tau::agent::session::search::LastExchange;
 use tau::app::boot::Boot;
-use tau::app::effect::{ShellReply, ShellRequest};
+use tau::app::request::{SessionRows, ShellReply, ShellRequest};
 use tau::app::{Effect, Msg};
 use tau::tools::{Content, Details, FileDiff, Hunk, TerminalOutput, ToolOutput};
 
@@ -249,7 +249,8 @@ fn session_picker() {
         ..SessionRow::default()
     };
     let rows = vec![row(0, "fix the failing test"), row(1, "explain 漢字"), row(30, "write \u{1b}[2J docs")];
-    screen.send(Msg::Finished(ticket.expect("asked"), ShellReply::Sessions { rows, done: true }));
+    screen
+        .send(Msg::Finished(ticket.expect("asked"), ShellReply::Sessions(SessionRows { rows, done: true })));
     screen.keys("e");
     let ticket = screen.take_effects().into_iter().rev().find_map(|effect| match effect {
         Effect::Ask(ticket, ShellRequest::Preview { path }) => {

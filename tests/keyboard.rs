@@ -108,7 +108,7 @@ fn without_a_command_the_key_says_so() {
     screen.take_effects();
     screen.keys("<f2>");
     assert!(screen.take_effects().is_empty());
-    assert!(shown(&mut screen).contains("no command runs that could take the keyboard"));
+    assert!(shown(&mut screen).contains("no command is running to take the keyboard"));
 }
 
 #[test]
@@ -120,7 +120,7 @@ fn what_is_typed_into_a_command_that_has_just_ended_is_not_sent() {
     screen.send(Msg::Paste("more".into()));
     assert_eq!(typed(&mut screen), "secr");
     let frame = shown(&mut screen);
-    assert!(frame.contains("the command has ended; the keyboard is tau's again"), "{frame}");
+    assert!(frame.contains("command finished; keyboard back in tau"), "{frame}");
     assert!(screen.model().composer.is_empty() && screen.model().wants().secret);
     screen.wait(1_000);
     screen.keys("hello");
@@ -163,9 +163,9 @@ fn a_full_screen_program_gets_the_screen_and_gives_it_back() {
 fn the_screen_comes_back_by_itself_when_it_went_by_itself() {
     let mut screen = begun("less x; echo after");
     writes(&mut screen, "\x1b[?1049h\x1b[Hpaged");
-    assert!(screen.model().transcript.holder().is_some());
+    assert!(screen.model().jobs.owner().is_some());
     writes(&mut screen, "\x1b[?1049lafter\r\n");
-    assert!(screen.model().transcript.holder().is_none());
+    assert!(screen.model().jobs.owner().is_none());
     let frame = shown(&mut screen);
     assert!(frame.contains("│ after") && !frame.contains("paged"), "{frame}");
     let sizes: Vec<Effect> = screen.take_effects();
@@ -200,7 +200,7 @@ fn a_question_of_the_agent_waits_for_the_keyboard() {
     assert_eq!(typed(&mut screen), "1+1\r");
     let frame = shown(&mut screen);
     assert!(
-        frame.contains("the agent asks · ctrl+] takes the keyboard back") && !frame.contains("really?"),
+        frame.contains("tau has a question · ctrl+] takes the keyboard back") && !frame.contains("really?"),
         "{frame}"
     );
     screen.keys("<ctrl+]>");

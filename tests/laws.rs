@@ -11,9 +11,9 @@ use tau::agent::protocol::message::{BashExecution, Block, StopReason};
 use tau::agent::protocol::query::{HistoryPage, QueryAnswer};
 use tau::agent::session::outline::{Outline, OutlineRow, RowKind};
 use tau::agent::session::search::LastExchange;
-use tau::app::effect::{ShellReply, Ticket};
 use tau::app::geometry::Size;
 use tau::app::key::{Mouse, MouseButton, MouseKind};
+use tau::app::request::{FoundSessions, SessionRows, ShellReply, Ticket};
 use tau::app::{Model, Msg, Stamped, update};
 use tau::tools::{Details, TerminalOutput, ToolOutput};
 
@@ -166,13 +166,14 @@ fn fact(dice: &mut Dice, model: &Model) -> Msg {
 fn reply(dice: &mut Dice, _model: &Model) -> Msg {
     let ticket = Ticket(dice.below(60) as u64);
     let reply = match dice.below(8) {
-        0 => {
-            ShellReply::Sessions { rows: vec![Default::default(); dice.below(40)], done: dice.below(2) == 0 }
-        }
+        0 => ShellReply::Sessions(SessionRows {
+            rows: vec![Default::default(); dice.below(40)],
+            done: dice.below(2) == 0,
+        }),
         1 => ShellReply::Models((0..dice.below(4)).map(|_| Arc::new(crate::harness::ai())).collect()),
         2 => ShellReply::Files(vec!["src/ma\u{1b}in.rs".into(); dice.below(12)]),
         3 => ShellReply::History(vec!["earlier".into(), "two\nlines".into()]),
-        5 => ShellReply::Found { paths: vec!["".into()], done: dice.below(2) == 0 },
+        5 => ShellReply::Found(FoundSessions { paths: vec!["".into()], done: dice.below(2) == 0 }),
         6 => ShellReply::LastExchange(LastExchange {
             person: dice.pick(TEXTS).repeat(9),
             model: dice.pick(TEXTS).repeat(9),
@@ -359,7 +360,7 @@ fn a_recorded_run_replays_to_the_same_model() {
             let msg = fact(&mut dice, screen.model());
             screen.send(msg);
         }
-        let (mut model, mut effects) = Model::boot(boot());
+        let (mut model, mut effects) = tau::app::boot(boot());
         for stamped in &screen.log {
             let line = serde_json::to_string(stamped).expect("plain data");
             let stamped: Stamped = serde_json::from_str(&line).expect("what was written is read");

@@ -12,9 +12,9 @@ use tau::agent::settings::Settings;
 use tau::agent::settings::folder::{ChangeKind, FileChange, Folder};
 use tau::agent::settings::trust::{Project, Trust};
 use tau::app::boot::Boot;
-use tau::app::effect::{Applied, ShellReply, ShellRequest};
 use tau::app::geometry::Size;
-use tau::app::{Effect, Model, Msg};
+use tau::app::request::{Applied, ShellReply, ShellRequest};
+use tau::app::{Effect, Msg};
 use tau::cli::args::CliArgs;
 use tau::cli::compose::{AgentPrompt, Setup};
 use tau::cli::reload;
@@ -208,7 +208,7 @@ fn the_person_is_asked_once_and_by_command() {
     for (keys, trusted) in [("<up><enter>", true), ("<down><enter>", false)] {
         screen.keys("/trust<enter>");
         let ticket = screen.take_effects().into_iter().find_map(|effect| match effect {
-            Effect::Ask(ticket, ShellRequest::Folders) => Some(ticket),
+            Effect::Ask(ticket, ShellRequest::Folders {}) => Some(ticket),
             _ => None,
         });
         let parent = Folder { root: "/srv".into(), place: Some("~/srv".into()), ..unknown.clone() };
@@ -220,16 +220,17 @@ fn the_person_is_asked_once_and_by_command() {
         assert!(answers(&screen.take_effects()).is_empty());
     }
     for trust in [Trust::Trusted, Trust::Refused] {
-        let (model, _) = Model::boot(Boot { folders: vec![Folder { trust, ..unknown.clone() }], ..boot() });
+        let (model, _) =
+            tau::app::boot(Boot { folders: vec![Folder { trust, ..unknown.clone() }], ..boot() });
         assert!(model.overlays.is_empty(), "an answer is kept");
     }
     let mut screen = Screen::boot(Boot { instructions: vec!["~/AGENTS.md".into()], ..boot() });
     assert!(text(&screen.draw()).contains("instructions: ~/AGENTS.md"));
     screen.take_effects();
     screen.keys("/trust<enter>");
-    let Some(Effect::Ask(ticket, ShellRequest::Folders)) = screen.take_effects().pop() else { panic!() };
+    let Some(Effect::Ask(ticket, ShellRequest::Folders {})) = screen.take_effects().pop() else { panic!() };
     screen.send(Msg::Finished(ticket, ShellReply::Folders(Vec::new())));
-    assert!(text(&screen.draw()).contains("no settings of its own"));
+    assert!(text(&screen.draw()).contains("no project settings here"));
 }
 
 fn answers(effects: &[Effect]) -> Vec<(std::path::PathBuf, bool)> {

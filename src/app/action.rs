@@ -1,10 +1,10 @@
-//! What the person can mean by a key: one table.
+//! What a key can mean: one table.
 //!
 //! A row has a name (for `[keys]` in config.toml), default keys, a context and a line of help.
 //! The key map, the help overlay and the README are made from it. Actions never leave
 //! `update`. To add one: a variant, a row, and an arm in `update/actions.rs`.
 
-/// What the person meant.
+/// What the user meant by a key.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum Action {
     Send,
@@ -66,7 +66,7 @@ pub struct ActionRow {
     pub action: Action,
     /// Its name in config.toml.
     pub name: &'static str,
-    /// Keys that mean it unless the person says otherwise.
+    /// Keys that mean it unless the settings say something else.
     pub keys: &'static [&'static str],
     pub context: KeyContext,
     /// One line for people.
@@ -85,36 +85,42 @@ const fn row(
 
 use KeyContext::{Composer, Screen};
 
-/// All actions, in the order in which people are shown them.
+/// All actions, in the order in which people see them.
 pub const TABLE: &[ActionRow] = &[
-    row(Action::Send, "send", &["enter"], Composer, "send the message; while the agent works, steer it"),
+    row(Action::Send, "send", &["enter"], Composer, "send the message; while the agent is working, steer it"),
     row(
         Action::FollowUp,
         "follow-up",
         &["alt+enter"],
         Composer,
-        "queue the message for when the agent would stop",
+        "queue the message until the agent finishes",
     ),
-    row(Action::NewLine, "new-line", &["shift+enter", "ctrl+j"], Composer, "new line (also `\\` then enter)"),
+    row(
+        Action::NewLine,
+        "new-line",
+        &["shift+enter", "ctrl+j"],
+        Composer,
+        "new line (also `\\`, then Enter)",
+    ),
     row(
         Action::Cancel,
         "cancel",
         &["esc"],
         Screen,
-        "stop the agent or the command; clear the selection; twice: the session tree",
+        "stop the agent or the command; clear the selection; twice: open the session tree",
     ),
     row(Action::Clear, "clear", &["ctrl+c"], Screen, "clear the composer; twice: quit"),
-    row(Action::Exit, "exit", &["ctrl+d"], Screen, "quit when the composer is empty, else delete forward"),
-    row(Action::Suspend, "suspend", &["ctrl+z"], Screen, "suspend tau; `fg` brings it back"),
+    row(Action::Exit, "exit", &["ctrl+d"], Screen, "quit if the composer is empty, else delete forward"),
+    row(Action::Suspend, "suspend", &["ctrl+z"], Screen, "suspend tau; `fg` resumes it"),
     row(Action::GiveKeyboard, "give-keyboard", &["f2"], Screen, "type into the running `!command`"),
     row(
         Action::TakeKeyboard,
         "take-keyboard",
         &["ctrl+]"],
         Screen,
-        "take the keyboard back from a command; give it, when tau has it",
+        "switch the keyboard between tau and the command",
     ),
-    row(Action::EditQueue, "edit-queue", &["alt+up"], Screen, "bring queued messages back to the composer"),
+    row(Action::EditQueue, "edit-queue", &["alt+up"], Screen, "move queued messages back to the composer"),
     row(Action::Complete, "complete", &["tab"], Composer, "complete a command, `@file` or path"),
     row(Action::HistorySearch, "history-search", &["ctrl+r"], Screen, "search earlier prompts"),
     row(
@@ -122,9 +128,9 @@ pub const TABLE: &[ActionRow] = &[
         "history-previous",
         &["up"],
         Composer,
-        "row up; on the first row: earlier prompt",
+        "row up; on the first row: previous prompt",
     ),
-    row(Action::HistoryNext, "history-next", &["down"], Composer, "row down; on the last row: later prompt"),
+    row(Action::HistoryNext, "history-next", &["down"], Composer, "row down; on the last row: next prompt"),
     row(Action::Editor, "editor", &["ctrl+g"], Screen, "edit the text in $VISUAL or $EDITOR"),
     row(Action::Undo, "undo", &["ctrl+_", "ctrl+7"], Composer, "undo"),
     row(Action::Redo, "redo", &["alt+_", "ctrl+shift+z"], Composer, "redo"),
@@ -135,16 +141,16 @@ pub const TABLE: &[ActionRow] = &[
         "kill-word-back",
         &["ctrl+w", "alt+backspace", "ctrl+backspace"],
         Composer,
-        "delete the word before",
+        "delete the previous word",
     ),
     row(
         Action::KillWordForward,
         "kill-word-forward",
         &["alt+d", "ctrl+delete"],
         Composer,
-        "delete the word after",
+        "delete the next word",
     ),
-    row(Action::Yank, "yank", &["ctrl+y"], Composer, "put back what was deleted last"),
+    row(Action::Yank, "yank", &["ctrl+y"], Composer, "insert the last deleted text"),
     row(
         Action::DeleteBack,
         "delete-back",
@@ -168,9 +174,9 @@ pub const TABLE: &[ActionRow] = &[
     row(Action::PageDown, "page-down", &["pagedown"], Screen, "scroll a page down"),
     row(Action::RowUp, "row-up", &["shift+up"], Screen, "scroll up"),
     row(Action::RowDown, "row-down", &["shift+down"], Screen, "scroll down"),
-    row(Action::Top, "top", &["ctrl+home"], Screen, "go to the beginning"),
-    row(Action::Tail, "tail", &["ctrl+end"], Screen, "go to the end"),
-    row(Action::Help, "help", &["f1"], Screen, "keys and commands"),
+    row(Action::Top, "top", &["ctrl+home"], Screen, "scroll to the start"),
+    row(Action::Tail, "tail", &["ctrl+end"], Screen, "scroll to the end"),
+    row(Action::Help, "help", &["f1"], Screen, "show keys and commands"),
 ];
 
 /// The row of an action.

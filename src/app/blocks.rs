@@ -10,7 +10,7 @@
 //! of it is closed, so that a fence of any length costs what one part costs. The view colours every
 //! part from the start, with no state of the parts before.
 //!
-//! Limit: a link reference or footnote is resolved within its own block only. Deciding otherwise
+//! Limit: a link reference or footnote is resolved within its own block only. Anything else
 //! would let later text change what was shown.
 //!
 //! Text is made safe on the way in (`super::printable`); nothing here knows of widths or styles.
@@ -25,7 +25,7 @@ use super::printable::Sanitizer;
 /// is closed anywhere.
 pub const PART: usize = 64;
 /// Below this many bytes the open text is parsed for every line that may begin a block; above, only
-/// when it has grown by a [`GROWTH`]th, which keeps the whole cost linear.
+/// when it has grown by a [`GROWTH`]th, which keeps the total cost linear.
 const SMALL: usize = 4096;
 const GROWTH: usize = 8;
 /// Below this many bytes the open text is parsed for every line that may begin a fence.
@@ -59,7 +59,7 @@ pub enum MarkdownBlock {
 }
 
 impl MarkdownBlock {
-    /// Whether it goes on with the block before, without an empty line between.
+    /// Whether it continues the block before, without an empty line between.
     pub fn continues(&self) -> bool {
         matches!(self, MarkdownBlock::Code { part: CodePart::Middle | CodePart::Last, .. })
     }
@@ -126,7 +126,7 @@ struct Fence {
 }
 
 impl MarkdownBlocks {
-    /// The blocks of a whole text.
+    /// The blocks of a complete text.
     pub fn of(text: &str) -> Self {
         let mut blocks = Self::default();
         blocks.push(text);

@@ -27,12 +27,12 @@ pub struct Boot {
     /// The model to begin with.
     pub model: Option<Arc<AiModel>>,
     pub thinking: ThinkingLevel,
-    /// True when nothing is configured and the scripted demo stands in.
+    /// True when nothing is configured, so that the scripted demo answers.
     pub demo: bool,
     /// Name of the theme, and the names there are.
     pub theme: String,
     pub themes: Vec<String>,
-    /// Action name -> keys, from the person's settings.
+    /// Action name -> keys, from the user's settings.
     pub keys: BTreeMap<String, Vec<String>>,
     /// Thinking blocks are folded from the start.
     pub hide_thinking: bool,
@@ -40,10 +40,10 @@ pub struct Boot {
     pub mouse: bool,
     /// Sentences to show at start: a bad setting, a folder that cannot be written.
     pub notices: Vec<String>,
-    /// Folders that bring settings along, the nearest last. The person is asked about those that
+    /// Folders that have project settings, the nearest last. The user is asked about those that
     /// wait for trust.
     pub folders: Vec<Folder>,
-    /// Files whose text the model is told with every request.
+    /// Files whose text is sent to the model with every request.
     pub instructions: Vec<String>,
     /// Open the session picker first.
     pub pick_session: bool,

@@ -1,12 +1,12 @@
 //! Completion of what is being typed: `/` commands, `@` files, paths.
 //!
-//! What is to be completed is read off the text before the cursor; rows come from the command
-//! table at once or from outside by ticket.
+//! What is to be completed is read off the text before the cursor; rows come from the list
+//! of commands at once or from outside by ticket.
 
-use super::effect::Ticket;
 use super::fuzzy;
 use super::printable::Printable;
-use super::slash;
+use super::request::Ticket;
+use super::slash::Commands;
 
 /// Rows shown at most.
 pub const ROWS: usize = 8;
@@ -72,15 +72,15 @@ pub fn last_word(before_cursor: &str) -> &str {
 
 impl Completion {
     /// The commands that match.
-    pub fn commands(word: &str) -> Option<Self> {
-        let names: Vec<&str> = slash::TABLE.iter().map(|row| row.name).collect();
+    pub fn commands(commands: &Commands, word: &str) -> Option<Self> {
+        let names: Vec<&str> = commands.rows().iter().map(|row| row.name.as_ref()).collect();
         let rows: Vec<CompletionRow> = fuzzy::rank(word, &names)
             .iter()
-            .filter_map(|found| slash::TABLE.get(found.index))
+            .filter_map(|found| commands.rows().get(found.index))
             .map(|row| CompletionRow {
                 insert: format!("/{} ", row.name),
                 title: Printable::line(&format!("/{} {}", row.name, row.arguments)),
-                help: Printable::line(row.help),
+                help: Printable::line(&row.help),
             })
             .collect();
         let word = format!("/{word}");
@@ -151,10 +151,10 @@ mod tests {
 
     #[test]
     fn commands_are_found_fuzzily_and_the_selection_wraps() {
-        let mut found = Completion::commands("hk").expect("hotkeys");
+        let mut found = Completion::commands(&Commands::default(), "hk").expect("hotkeys");
         assert_eq!(found.chosen().map(|row| row.insert.as_str()), Some("/hotkeys "));
         found.step(-1);
         assert!(found.chosen().is_some());
-        assert_eq!(Completion::commands("zzz"), None);
+        assert_eq!(Completion::commands(&Commands::default(), "zzz"), None);
     }
 }

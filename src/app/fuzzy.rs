@@ -13,7 +13,7 @@ pub struct FuzzyMatch {
 }
 
 /// The rows that match, best first, in their order where they match as well; all of them for an
-/// empty query. Words of the query all have to match; `'word` matches as it stands, `^word` at the
+/// empty query. Words of the query all have to match; `'word` matches exactly, `^word` at the
 /// start, `word$` at the end, `!word` not.
 pub fn rank<S: AsRef<str>>(query: &str, rows: &[S]) -> Vec<FuzzyMatch> {
     if query.trim().is_empty() {

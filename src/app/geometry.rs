@@ -1,4 +1,4 @@
-//! Sizes and places on the screen, and what a laid out frame tells the model.
+//! Sizes and places on the screen, and what the layout of a frame reports to the model.
 
 use serde::{Deserialize, Serialize};
 
@@ -49,7 +49,8 @@ pub struct Point {
     pub column: u16,
 }
 
-/// What a frame tells the model. Folding it and laying out again changes nothing more.
+/// What the layout of a frame reports to the model. Folding it and laying out again changes
+/// nothing more.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct Laid {
     /// The position with pending scrolling applied and clamped.
@@ -58,7 +59,7 @@ pub struct Laid {
     pub page: u16,
     /// First screen row of the transcript.
     pub top: u16,
-    /// The transcript row at each screen row of the transcript, from `top`; none where blank.
+    /// The transcript row at each screen row of the transcript, from `top`; `None` where blank.
     pub rows: Vec<Option<Anchor>>,
     /// What clicks on screen rows mean.
     pub hits: Vec<(u16, Hit)>,

@@ -1,7 +1,7 @@
 //! Keys and the mouse as plain data.
 //!
 //! A key has one spelling: `ctrl+shift+p`, `alt+enter`, `f1`, `a`, `space`. The same text
-//! stands in the action table, in `config.toml`, in recordings and on the help page. What a
+//! is in the action table, in `config.toml`, in recordings and on the help page. What a
 //! terminal sends is brought to this form in `cli::tui::input`; nothing here knows a terminal.
 
 use std::fmt;
@@ -309,7 +309,7 @@ mod tests {
 
     #[test]
     fn the_text_form_is_read_and_written() {
-        // (written by a person, written by us)
+        // (as a user may write it, as it is written here)
         let cases = [
             ("ctrl+o", "ctrl+o"),
             ("Ctrl+O", "ctrl+o"),

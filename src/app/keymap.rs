@@ -1,4 +1,4 @@
-//! Which key means which action: the table's defaults under the person's own choices.
+//! Which key means which action: the defaults of the table, and what the user has set instead.
 
 use std::collections::BTreeMap;
 
@@ -13,14 +13,14 @@ pub struct Keymap {
 
 impl Keymap {
     /// The defaults, with the keys of the actions named in `overrides` replaced (an empty list
-    /// takes an action's keys away). Also returns a sentence for each entry that makes no sense;
-    /// such an entry leaves the default in place.
+    /// removes an action's keys). Also returns a sentence for each invalid entry; an invalid entry
+    /// leaves the default in place.
     pub fn new(overrides: &BTreeMap<String, Vec<String>>) -> (Self, Vec<String>) {
         let mut complaints = Vec::new();
         let mut chosen: BTreeMap<Action, Vec<Key>> = BTreeMap::new();
         for (name, keys) in overrides {
             let Some(row) = action::of(name) else {
-                complaints.push(format!("[keys] has no action `{name}`; `tau` shows the names with F1"));
+                complaints.push(format!("[keys]: unknown action \"{name}\"; F1 in tau lists the names"));
                 continue;
             };
             match keys.iter().map(|key| key.parse()).collect::<Result<Vec<Key>, _>>() {
@@ -40,7 +40,7 @@ impl Keymap {
             for key in keys {
                 if let Some(other) = keymap.keys.insert(key, action).filter(|other| *other != action) {
                     let other = keymap.name(other);
-                    complaints.push(format!("[keys] {key} no longer means `{other}`"));
+                    complaints.push(format!("[keys]: {key} no longer means \"{other}\""));
                 }
             }
         }
@@ -52,7 +52,7 @@ impl Keymap {
         self.keys.get(&key).copied()
     }
 
-    /// The keys that mean the action, as people write them; empty when none does.
+    /// The keys that mean the action, as people write them; empty when it has none.
     pub fn keys_of(&self, action: Action) -> Vec<String> {
         let row = TABLE.iter().find(|row| row.action == action);
         let mut keys: Vec<Key> =
@@ -63,9 +63,9 @@ impl Keymap {
         keys.iter().map(Key::to_string).collect()
     }
 
-    /// The key that people are told of first.
-    pub fn first_key(&self, action: Action) -> String {
-        self.keys_of(action).into_iter().next().unwrap_or_else(|| "(no key)".to_owned())
+    /// The key to show in a hint: the first of the action's keys, `None` when it has none.
+    pub fn hint(&self, action: Action) -> Option<String> {
+        self.keys_of(action).into_iter().next()
     }
 
     fn name(&self, action: Action) -> &'static str {

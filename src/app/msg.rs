@@ -5,9 +5,9 @@
 
 use serde::{Deserialize, Serialize};
 
-use super::effect::{ShellReply, Ticket};
 use super::geometry::{Laid, Size};
 use super::key::{Key, Mouse};
+use super::request::{ShellReply, Ticket};
 use crate::agent::AgentEvent;
 
 /// Milliseconds since 1970, never going backwards within a run.
@@ -36,12 +36,12 @@ pub enum Msg {
     Focused(bool),
     /// The time asked for by `wants` is over.
     Ticked,
-    /// The agent told something.
+    /// The agent sent an event.
     Agent(AgentEvent),
-    /// A request was answered; see [`super::effect::Request`].
+    /// A request was answered; see [`super::request::ShellRequest`].
     Finished(Ticket, ShellReply),
     /// A frame was laid out.
     Laid(Laid),
-    /// The program was continued after a stop; the screen was drawn anew.
+    /// The program was continued after a stop; the screen is drawn again.
     Continued,
 }

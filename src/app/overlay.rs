@@ -1,27 +1,15 @@
-//! What lies over the transcript and takes keys first.
+//! Overlays: drawn over the transcript, and the first to take keys.
 
-use super::effect::{Hidden, Ticket};
 use super::key::{Key, KeyCode, Mods};
 use super::line_edit::LineEdit;
+use super::outcome::KeyOutcome;
 use super::picker::Picker;
 use super::printable::Printable;
+use super::request::{Hidden, Ticket};
 use super::tree::TreeView;
 use super::trust::TrustView;
 use crate::agent::protocol::command::QuestionAnswer;
 use crate::agent::protocol::event::Question;
-
-/// What an overlay or the composer answers to a key.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub enum KeyOutcome<T> {
-    /// The key means nothing here.
-    Ignored,
-    /// The key was used up.
-    Handled,
-    /// The overlay is to be closed.
-    Closed,
-    /// The person has decided.
-    Done(T),
-}
 
 /// An overlay. The ticket names the request that fills it.
 #[derive(Clone, Debug, PartialEq)]
@@ -30,9 +18,9 @@ pub enum Overlay {
     Picker { picker: Picker, ticket: Option<Ticket> },
     /// Keys and commands; `scroll` is the first row shown.
     Help { scroll: usize },
-    /// A key for a vendor is being typed.
-    Login { vendor: String, line: LineEdit, ticket: Option<Ticket>, failed: Option<Printable> },
-    /// Whether the settings of a folder are used.
+    /// The API key of a provider is being typed.
+    Login { provider: String, line: LineEdit, ticket: Option<Ticket>, failed: Option<Printable> },
+    /// Whether the project settings of a folder are used.
     Trust(TrustView),
     /// The session's tree.
     Tree(Box<TreeView>),
@@ -65,7 +53,7 @@ pub fn help_key(scroll: usize, key: Key, page: usize) -> KeyOutcome<usize> {
     }
 }
 
-/// The answer to a key while a vendor's key is typed: the key itself at the end.
+/// The outcome of a key press while an API key is typed: at the end, the API key.
 pub fn login_key(line: &mut LineEdit, key: Key) -> KeyOutcome<Hidden> {
     match (key.code, key.mods) {
         (KeyCode::Esc, _) | (KeyCode::Char('c'), Mods::CTRL) => KeyOutcome::Closed,

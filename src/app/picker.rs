@@ -1,17 +1,17 @@
-//! A list to choose from: one widget for sessions, models, levels, themes, vendors, prompts.
+//! A list to choose from: one widget for sessions, models, levels, themes, providers, prompts.
 //!
 //! Typing filters, rows may stream in while it is open, and it answers with the key of a row.
-//! What the choice means is for `update/overlays.rs`.
+//! What the choice does is for `update/overlays.rs`.
 
 use std::collections::BTreeSet;
 
-use super::effect::Ticket;
 use super::fuzzy;
 use super::fuzzy::FuzzyMatch;
 use super::key::{Key, KeyCode, Mods};
 use super::line_edit::LineEdit;
-use super::overlay::KeyOutcome;
+use super::outcome::KeyOutcome;
 use super::printable::Printable;
+use super::request::Ticket;
 use crate::agent::session::search::LastExchange;
 
 /// What the rows are, and so what choosing one means.
@@ -24,9 +24,9 @@ pub enum PickerKind {
     Models,
     Thinking,
     Themes,
-    Vendors,
+    Providers,
     Prompts,
-    /// Messages of the person's, to begin a session before one of them.
+    /// Messages of the user, to start a session from before one of them.
     Forks,
 }
 
@@ -42,7 +42,7 @@ pub struct PickerRow {
     pub current: bool,
 }
 
-/// What the person did with a row.
+/// What the user did with a row.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum PickerChoice {
     Pick(String),
@@ -60,21 +60,21 @@ pub struct Picker {
     pub title: &'static str,
     /// More rows are on their way.
     pub loading: bool,
-    /// What to say when there is no row at all.
+    /// What is shown when there are no rows.
     pub empty: &'static str,
     query: LineEdit,
     rows: Vec<PickerRow>,
     shown: Vec<FuzzyMatch>,
     selected: usize,
     /// The row whose deletion waits for a second press.
-    doomed: Option<String>,
+    to_delete: Option<String>,
     /// A new name for the selected row, while it is typed.
     renaming: Option<LineEdit>,
-    /// Rows in whose sessions the query was said, whatever their titles.
+    /// Rows in whose sessions the query occurs, whatever their titles.
     found: BTreeSet<String>,
     /// The search for them that is under way.
     pub search: Option<Ticket>,
-    /// What was said last in the selected session, once it is known.
+    /// The last exchange of the selected session, once it is known.
     pub preview: Option<LastExchange>,
 }
 
@@ -90,7 +90,7 @@ impl Picker {
             rows: Vec::new(),
             shown: Vec::new(),
             selected: 0,
-            doomed: None,
+            to_delete: None,
             renaming: None,
             found: BTreeSet::new(),
             search: None,
@@ -136,8 +136,8 @@ impl Picker {
     }
 
     /// The row whose deletion waits for a second press.
-    pub fn doomed(&self) -> Option<&str> {
-        self.doomed.as_deref()
+    pub fn to_delete(&self) -> Option<&str> {
+        self.to_delete.as_deref()
     }
 
     /// The new name that is being typed.
@@ -145,12 +145,12 @@ impl Picker {
         self.renaming.as_ref().map(LineEdit::text)
     }
 
-    /// Rows in whose sessions the query was said.
+    /// Whether the query occurs in the messages of this session.
     pub fn is_found(&self, key: &str) -> bool {
         self.found.contains(key)
     }
 
-    /// Takes rows in whose sessions the query was said; the selection stays on its row.
+    /// Takes rows in whose sessions the query occurs; the selection stays on its row.
     pub fn find(&mut self, keys: impl IntoIterator<Item = String>) {
         let keep = self.selected_key().map(str::to_owned);
         self.found.extend(keys);
@@ -184,7 +184,7 @@ impl Picker {
         }
     }
 
-    /// Takes all rows away, to be filled anew.
+    /// Removes all rows, to be filled again.
     pub fn clear(&mut self) {
         self.rows.clear();
         self.filter();
@@ -192,7 +192,7 @@ impl Picker {
         self.loading = true;
     }
 
-    /// Takes a row away. The selection stays on its row; when that one goes, it is on the next.
+    /// Removes a row. The selection stays on its row; when that one goes, it is on the next.
     pub fn remove(&mut self, key: &str) {
         let keep = self.selected_key().filter(|selected| *selected != key).map(str::to_owned);
         self.rows.retain(|row| row.key != key);
@@ -210,7 +210,7 @@ impl Picker {
         if let Some(line) = self.renaming.take() {
             return self.rename(line, key);
         }
-        let doomed = self.doomed.take();
+        let to_delete = self.to_delete.take();
         let chosen = || self.selected_key().map(str::to_owned);
         match (key.code, key.mods) {
             (KeyCode::Esc, _) | (KeyCode::Char('c'), Mods::CTRL) => return KeyOutcome::Closed,
@@ -221,7 +221,7 @@ impl Picker {
                 return KeyOutcome::Done(PickerChoice::Scope);
             }
             (KeyCode::Char('d'), Mods::CTRL) if matches!(self.kind, PickerKind::Sessions { .. }) => {
-                return self.delete(doomed);
+                return self.delete(to_delete);
             }
             (KeyCode::Char('r'), Mods::CTRL) if matches!(self.kind, PickerKind::Sessions { .. }) => {
                 self.renaming = self.selected_key().map(|_| LineEdit::default());
@@ -265,12 +265,12 @@ impl Picker {
         KeyOutcome::Handled
     }
 
-    fn delete(&mut self, doomed: Option<String>) -> KeyOutcome<PickerChoice> {
+    fn delete(&mut self, to_delete: Option<String>) -> KeyOutcome<PickerChoice> {
         let Some(key) = self.selected_key().map(str::to_owned) else { return KeyOutcome::Handled };
-        if doomed.as_ref() == Some(&key) {
+        if to_delete.as_ref() == Some(&key) {
             return KeyOutcome::Done(PickerChoice::Delete(key));
         }
-        self.doomed = Some(key);
+        self.to_delete = Some(key);
         KeyOutcome::Handled
     }
 
@@ -365,9 +365,9 @@ mod tests {
     fn deleting_asks_twice() {
         let mut picker = picker(&["alpha", "beta"]);
         assert_eq!(press(&mut picker, "ctrl+d"), [KeyOutcome::Handled]);
-        assert_eq!(picker.doomed(), Some("alpha"));
+        assert_eq!(picker.to_delete(), Some("alpha"));
         press(&mut picker, "down");
-        assert_eq!(picker.doomed(), None, "another key takes it back");
+        assert_eq!(picker.to_delete(), None, "another key takes it back");
         let answers = press(&mut picker, "ctrl+d ctrl+d");
         assert_eq!(answers.last(), Some(&KeyOutcome::Done(PickerChoice::Delete("beta".into()))));
     }

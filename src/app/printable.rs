@@ -20,9 +20,9 @@ const TAB: usize = 4;
 const MARKS: u8 = 8;
 /// Emoji joined into one cluster by zero width joiners.
 const JOINS: u8 = 8;
-/// What stands for a character that must not be sent to a terminal.
+/// Replaces a character that must not be sent to a terminal.
 const REPLACEMENT: char = '\u{FFFD}';
-/// What stands for a line end in text of one line.
+/// Replaces a line end in text of one line.
 const LINE_END: char = '⏎';
 
 /// Text that may be drawn: it holds no control character but `\n`, and nothing invisible that
@@ -36,7 +36,7 @@ pub struct Printable {
 }
 
 impl Printable {
-    /// Text of any number of lines. `\r\n` counts as `\n`; after a lone `\r` the line starts anew,
+    /// Text of any number of lines. `\r\n` counts as `\n`; after a lone `\r` the line starts again,
     /// as on a terminal.
     pub fn new(text: &str) -> Self {
         let mut printable = Self::default();
@@ -45,7 +45,7 @@ impl Printable {
     }
 
     /// Text of one line: line ends are shown as `⏎`. A lone `\r` is one of them: nothing that is
-    /// shown so is output of a terminal, and what stands before it must not vanish.
+    /// shown so is output of a terminal, and the text before it must not vanish.
     pub fn line(text: &str) -> Self {
         let mut printable = Self::default();
         let Self { text: out, cleaner } = &mut printable;
@@ -203,7 +203,7 @@ impl Sanitizer {
         self.last = Some(c);
     }
 
-    /// Joiners make sense behind emoji and the scripts that join; elsewhere they hide.
+    /// Joiners make sense after emoji and the scripts that join; elsewhere they hide.
     fn joiner(&mut self, out: &mut String, c: char) {
         let joins = self.last.is_some_and(|last| last > '\u{2FF}' && last != REPLACEMENT);
         if joins && self.joins < JOINS {
@@ -225,7 +225,7 @@ impl Sanitizer {
     fn mark(&mut self, out: &mut String, c: char) {
         if self.last.is_some() && self.marks < MARKS {
             self.marks += 1;
-            // The emoji form of a character that is narrow otherwise takes two cells.
+            // The emoji form of a narrow character takes two cells.
             let narrow = self.last.and_then(UnicodeWidthChar::width) == Some(1);
             self.column += usize::from(c == '\u{FE0F}' && narrow);
             out.push(c);
@@ -262,7 +262,7 @@ fn class(c: char) -> Class {
         | '\u{FFA0}'
         | '\u{FFF9}'..='\u{FFFB}'
         | '\u{E0000}'..='\u{E007F}' => Class::Replaced(REPLACEMENT),
-        '\u{AD}' | '\u{200B}' | '\u{2060}'..='\u{2064}' | '\u{180E}' | '\u{FEFF}' => Class::Dropped,
+        '\u{AD}' | '\u{200B}' | '\u{2060}'..='\u{2065}' | '\u{180E}' | '\u{FEFF}' => Class::Dropped,
         '\u{200C}' | '\u{200D}' => Class::Joiner,
         '\u{E0100}'..='\u{E01EF}' => Class::Selector,
         _ => match c.width() {
@@ -273,7 +273,17 @@ fn class(c: char) -> Class {
     }
 }
 
-/// Whether the character is shown as it is wherever it stands.
+/// Whether the character is a control or is invisible: left out of text for a terminal that is not
+/// drawn by cells (titles, messages, the answers of print mode).
+pub fn is_hidden(c: char) -> bool {
+    match class(c) {
+        Class::Tab | Class::Replaced(_) | Class::Dropped | Class::Joiner | Class::Selector => true,
+        Class::Mark => matches!(c, '\u{E0000}'..='\u{E0FFF}'),
+        Class::Visible(_) => false,
+    }
+}
+
+/// Whether the character is shown as it is, in any context.
 fn is_plain(c: char) -> bool {
     matches!(c, ' '..='~') || matches!(class(c), Class::Visible(_))
 }

@@ -1,6 +1,9 @@
-//! Slash commands: one table, from which routing, completion, help and the README are made.
+//! Slash commands: a list that completion, help, dispatch and the documents are made from.
 //!
-//! To add one: a variant, a row, and an arm in `update/slash.rs`.
+//! To add a built-in command: a variant, a row in [`TABLE`], and an arm in `update/slash.rs`. Rows
+//! from elsewhere (files) come in by [`Commands::new`].
+
+use std::borrow::Cow;
 
 /// A slash command.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -26,64 +29,95 @@ pub enum Slash {
     Quit,
 }
 
-/// A row of the table.
-#[derive(Clone, Copy, Debug)]
+/// A command of the list.
+#[derive(Clone, Debug, PartialEq, Eq)]
 pub struct CommandRow {
     pub slash: Slash,
     /// Without the slash.
-    pub name: &'static str,
+    pub name: Cow<'static, str>,
     /// What may follow, for people; empty for nothing.
-    pub arguments: &'static str,
+    pub arguments: Cow<'static, str>,
     /// One line for people.
-    pub help: &'static str,
+    pub help: Cow<'static, str>,
 }
 
 const fn row(slash: Slash, name: &'static str, arguments: &'static str, help: &'static str) -> CommandRow {
-    CommandRow { slash, name, arguments, help }
+    CommandRow {
+        slash,
+        name: Cow::Borrowed(name),
+        arguments: Cow::Borrowed(arguments),
+        help: Cow::Borrowed(help),
+    }
 }
 
 /// All commands, in the order in which people are shown them.
 pub const TABLE: &[CommandRow] = &[
     row(Slash::Model, "model", "[name]", "choose a model"),
-    row(Slash::Thinking, "thinking", "[level]", "choose how hard the model thinks"),
+    row(Slash::Thinking, "thinking", "[level]", "set the thinking level"),
     row(Slash::Resume, "resume", "", "open an earlier session"),
-    row(Slash::New, "new", "", "begin a new session"),
-    row(Slash::Name, "name", "[name]", "name this session"),
-    row(Slash::Tree, "tree", "", "go on from another point of this session (also esc esc)"),
-    row(Slash::Fork, "fork", "", "begin a session with what stands before one of your messages"),
-    row(Slash::Clone, "clone", "", "go on in a copy of this session"),
-    row(Slash::Context, "context", "", "what fills the model's context"),
-    row(
-        Slash::Compact,
-        "compact",
-        "[instructions]",
-        "replace the earlier part of the conversation by a summary",
-    ),
+    row(Slash::New, "new", "", "start a new session"),
+    row(Slash::Name, "name", "[name]", "show or set the name of this session"),
+    row(Slash::Tree, "tree", "", "jump to another point in this session (also Esc Esc)"),
+    row(Slash::Fork, "fork", "", "start a new session from before one of your messages"),
+    row(Slash::Clone, "clone", "", "continue in a copy of this session"),
+    row(Slash::Context, "context", "", "show what is using the context window"),
+    row(Slash::Compact, "compact", "[instructions]", "replace the earlier conversation with a summary"),
     row(Slash::Copy, "copy", "", "copy the last answer"),
-    row(Slash::Export, "export", "[file]", "write this session to a file: .html, .md or .jsonl"),
-    row(Slash::Session, "session", "", "where this session is kept, and what it has cost"),
-    row(Slash::Theme, "theme", "[name]", "choose the colours"),
-    row(Slash::Login, "login", "[vendor]", "store a key for a vendor of models"),
-    row(Slash::Trust, "trust", "", "whether the settings in .tau/ of this folder are used"),
-    row(Slash::Hotkeys, "hotkeys", "", "keys and commands"),
-    row(Slash::Help, "help", "", "keys and commands"),
-    row(Slash::Quit, "quit", "", "leave"),
+    row(Slash::Export, "export", "[file]", "export this session to a file: .html, .md or .jsonl"),
+    row(Slash::Session, "session", "", "show where this session is stored and what it has cost"),
+    row(Slash::Theme, "theme", "[name]", "choose a theme"),
+    row(Slash::Login, "login", "[provider]", "add a provider API key"),
+    row(Slash::Trust, "trust", "", "trust or ignore this folder's .tau/ settings"),
+    row(Slash::Hotkeys, "hotkeys", "", "show keys and commands"),
+    row(Slash::Help, "help", "", "show keys and commands"),
+    row(Slash::Quit, "quit", "", "quit tau"),
 ];
 
-/// A line the person sent, as a command: the row and what followed. None when the line is no
-/// command; `Err` holds the word when there is no such command.
-pub fn parse(line: &str) -> Option<Result<(&'static CommandRow, &str), &str>> {
-    let rest = line.strip_prefix('/')?;
-    let (word, arguments) = rest.split_once(char::is_whitespace).unwrap_or((rest, ""));
-    let looks_like_a_command =
-        !word.is_empty() && word.chars().all(|c| c.is_ascii_alphanumeric() || c == '-' || c == ':');
-    if !looks_like_a_command {
-        return None;
+/// The commands of a run: completion, help and dispatch all read this list.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Commands {
+    rows: Vec<CommandRow>,
+}
+
+impl Default for Commands {
+    fn default() -> Self {
+        Commands::new(Vec::new())
     }
-    Some(match TABLE.iter().find(|row| row.name == word) {
-        Some(row) => Ok((row, arguments.trim())),
-        None => Err(word),
-    })
+}
+
+impl Commands {
+    /// The built-in commands and those from elsewhere. A name that is taken stays with its first
+    /// command.
+    pub fn new(more: Vec<CommandRow>) -> Self {
+        let mut rows = TABLE.to_vec();
+        for row in more {
+            if rows.iter().all(|known| known.name != row.name) {
+                rows.push(row);
+            }
+        }
+        Commands { rows }
+    }
+
+    /// All commands, in the order in which people are shown them.
+    pub fn rows(&self) -> &[CommandRow] {
+        &self.rows
+    }
+
+    /// A line as a command: the row and what followed. `None` when the line is no command; `Err`
+    /// holds the word when the command is unknown.
+    pub fn parse<'a>(&self, line: &'a str) -> Option<Result<(&CommandRow, &'a str), &'a str>> {
+        let rest = line.strip_prefix('/')?;
+        let (word, arguments) = rest.split_once(char::is_whitespace).unwrap_or((rest, ""));
+        let looks_like_a_command =
+            !word.is_empty() && word.chars().all(|c| c.is_ascii_alphanumeric() || c == '-' || c == ':');
+        if !looks_like_a_command {
+            return None;
+        }
+        Some(match self.rows.iter().find(|row| row.name == word) {
+            Some(row) => Ok((row, arguments.trim())),
+            None => Err(word),
+        })
+    }
 }
 
 #[cfg(test)]
@@ -92,12 +126,31 @@ mod tests {
 
     #[test]
     fn a_line_is_a_command_only_when_it_looks_like_one() {
-        let name = |line: &'static str| parse(line).map(|found| found.map(|(row, rest)| (row.name, rest)));
-        assert_eq!(name("/model gpt"), Some(Ok(("model", "gpt"))));
-        assert_eq!(name("/quit"), Some(Ok(("quit", ""))));
-        assert_eq!(name("/quti"), Some(Err("quti")));
-        assert_eq!(name("/usr/bin is full"), None);
-        assert_eq!(name("fix /model"), None);
-        assert_eq!(name("/"), None);
+        let commands = Commands::default();
+        let check = |line: &'static str, expected: Option<Result<(&str, &str), &str>>| {
+            let found = commands.parse(line).map(|found| found.map(|(row, rest)| (row.name.as_ref(), rest)));
+            assert_eq!(found, expected, "{line}");
+        };
+        check("/model gpt", Some(Ok(("model", "gpt"))));
+        check("/quit", Some(Ok(("quit", ""))));
+        check("/quti", Some(Err("quti")));
+        check("/usr/bin is full", None);
+        check("fix /model", None);
+        check("/", None);
+    }
+
+    #[test]
+    fn a_name_stays_with_its_first_command() {
+        let more = vec![row(Slash::Compact, "shorten", "", "shorten it"), row(Slash::Quit, "model", "", "")];
+        let commands = Commands::new(more);
+        assert_eq!(commands.rows().len(), TABLE.len() + 1);
+        assert_eq!(
+            commands.parse("/shorten").map(|found| found.map(|(row, _)| row.slash)),
+            Some(Ok(Slash::Compact))
+        );
+        assert_eq!(
+            commands.parse("/model").map(|found| found.map(|(row, _)| row.slash)),
+            Some(Ok(Slash::Model))
+        );
     }
 }

@@ -1,5 +1,5 @@
-//! What the agent is doing, and what has been used: folded from its events, shown in the footer
-//! and above the composer.
+//! What the agent is doing and what it has used: folded from its events, shown in the footer and
+//! above the composer.
 
 use std::sync::Arc;
 
@@ -13,7 +13,7 @@ use crate::agent::protocol::query::{HistoryPage, QueryAnswer};
 /// Characters of a title at most.
 const TITLE: usize = 60;
 
-/// What happens at the moment.
+/// What the agent is doing.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub enum Activity {
     #[default]
@@ -24,21 +24,21 @@ pub enum Activity {
     Calling(Printable),
     /// Calls run: their ids and names.
     Running(Vec<(String, Printable)>),
-    /// The provider failed in passing; the next try comes at `until`.
+    /// A transient failure of the provider; the next attempt comes at `until`.
     Retrying {
         until: Millis,
         attempt: u32,
         of: u32,
         error: Printable,
     },
-    /// Nothing came since `since`; the request counts as failed at `until`.
+    /// No data since `since`; the request times out at `until`.
     Silent {
         since: Millis,
         until: Millis,
     },
     Compacting,
-    /// A branch that is left is summed up.
-    SummingUp,
+    /// The branch that is being left is summarized.
+    SummarizingBranch,
 }
 
 /// A run of the agent.
@@ -48,7 +48,7 @@ pub struct AgentRun {
     pub activity: Activity,
     /// When the activity began.
     pub activity_since: Millis,
-    /// The person has asked it to stop.
+    /// The user has asked it to stop.
     pub stopping: bool,
 }
 
@@ -57,16 +57,16 @@ pub struct AgentRun {
 pub struct Status {
     pub run: Option<AgentRun>,
     pub session: SessionInfo,
-    /// What the session began with, where that is known: its title as long as it has no name.
+    /// The start of the first message, where it is known: the title of an unnamed session.
     pub began: Option<Printable>,
-    /// Nothing has been said in the session yet.
+    /// The session has no messages yet.
     pub fresh: bool,
     pub model: Option<Arc<AiModel>>,
     pub thinking: ThinkingLevel,
     /// Queued messages, as shown.
     pub steering: Vec<Printable>,
     pub follow_up: Vec<Printable>,
-    /// Tokens and money of the whole session.
+    /// Tokens and cost of the whole session.
     pub total: Usage,
     /// False when some of it was used with a model whose price is unknown.
     pub priced: bool,
@@ -77,18 +77,18 @@ pub struct Status {
 }
 
 impl Status {
-    /// Takes an event. Those that change nothing here pass by.
+    /// Takes an event. Those that change nothing here are ignored.
     pub fn fold(&mut self, event: &AgentEvent, now: Millis) {
         match event {
             AgentEvent::AgentStart => {
                 self.begin(Activity::Waiting, now);
             }
             AgentEvent::AgentSettled { .. } | AgentEvent::Stopped => self.run = None,
-            // Asked for by the person, so nothing else runs.
+            // The user asked for it, so nothing else is running.
             AgentEvent::CompactionStart { reason: CompactionReason::Manual } => {
                 self.begin(Activity::Compacting, now);
             }
-            AgentEvent::BranchSummary { running: true } => self.begin(Activity::SummingUp, now),
+            AgentEvent::BranchSummary { running: true } => self.begin(Activity::SummarizingBranch, now),
             AgentEvent::CompactionEnd { reason: CompactionReason::Manual, .. }
             | AgentEvent::BranchSummary { running: false } => self.run = None,
             AgentEvent::SessionOpened { session, messages, .. } => self.open(session, messages),
@@ -103,7 +103,7 @@ impl Status {
             AgentEvent::Answered { answer: Ok(QueryAnswer::HistoryPage(page)), .. } => {
                 let HistoryPage { messages, left, .. } = page;
                 match (left, messages.first()) {
-                    // What was told first is from the middle of the session.
+                    // The first message that was loaded is from the middle of the session.
                     (Some(_), _) => self.began = None,
                     (None, Some(first)) => self.began = beginning(first),
                     (None, None) => {}
@@ -131,7 +131,7 @@ impl Status {
         self.run = Some(AgentRun { since: now, activity, activity_since: now, stopping: false });
     }
 
-    /// The share of the context window in use, in percent; none when either is unknown.
+    /// The share of the context window in use, in percent; `None` when either is unknown.
     pub fn context_percent(&self) -> Option<u64> {
         let window = self.model.as_ref().map_or(0, |model| model.context_window);
         (window > 0).then(|| (self.context.saturating_mul(100) / window).min(999))
@@ -234,7 +234,7 @@ impl Status {
     }
 }
 
-/// The first line of a person's message that says something, cut to the length of a title.
+/// The first line of a user message that is not blank, cut to the length of a title.
 fn beginning(message: &Message) -> Option<Printable> {
     let Message::User(user) = message else { return None };
     let text = user.content.text();

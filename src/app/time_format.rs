@@ -1,7 +1,6 @@
-//! When something was said, as people read it: how long ago, or by the clock.
+//! When something was written, as people read it: how long ago, or by the clock.
 //!
-//! Pure: the present comes in with messages, and how far clocks here are ahead of UTC comes with
-//! what was said.
+//! Pure: the present comes in with messages, and the offset from UTC comes with the entries.
 
 use jiff::Timestamp;
 use jiff::civil::DateTime;
@@ -28,6 +27,17 @@ impl Times {
             Times::Ages => Times::Clock,
             Times::Clock => Times::Hidden,
         }
+    }
+}
+
+/// A time span in one unit.
+pub fn age(span: Millis) -> String {
+    let minutes = span.max(0) / 60_000;
+    match minutes {
+        0 => "now".to_owned(),
+        1..60 => format!("{minutes}m"),
+        60..1_440 => format!("{}h", minutes / 60),
+        _ => format!("{}d", minutes / 1_440),
     }
 }
 

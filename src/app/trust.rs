@@ -1,21 +1,19 @@
-//! The question whether the settings that a folder brings along are used, with what is in them.
-//!
-//! Pure. Who asks, and what follows from the answer, is in `update::trust`.
+//! The question whether the project settings of a folder are used, with what is in them.
 
 use super::key::{Key, KeyCode, Mods};
-use super::overlay::KeyOutcome;
+use super::outcome::KeyOutcome;
 use super::printable::Printable;
 use crate::agent::settings::folder::{ChangeKind, Folder};
 use crate::agent::settings::trust::Trust;
 
 /// The answers, in the order in which they are shown.
 pub const ANSWERS: [(TrustAnswer, &str); 3] = [
-    (TrustAnswer::Use, "use them, as they are shown here"),
+    (TrustAnswer::Use, "use them, as shown here"),
     (TrustAnswer::Later, "not now; ask again next time"),
     (TrustAnswer::Never, "never use them"),
 ];
 
-/// What the person says of a folder's settings.
+/// The user's answer about a folder's settings.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum TrustAnswer {
     Use,
@@ -43,38 +41,38 @@ pub struct TrustView {
 }
 
 impl TrustView {
-    /// A question; the cautious answer is the one that is there.
+    /// A question; the cautious answer is selected.
     pub fn new(folder: Folder) -> Self {
         TrustView { folder, selected: 1, scroll: 0 }
     }
 
-    /// What is asked.
+    /// The question.
     pub fn title(&self) -> Printable {
         let place = self.folder.place.as_deref().unwrap_or("This folder");
         let files = self.folder.files.join(", ");
-        let files = if files.is_empty() { "none any more".to_owned() } else { files };
+        let files = if files.is_empty() { "no files".to_owned() } else { files };
         Printable::line(&match self.folder.trust {
             Trust::Changed => {
                 format!(
-                    "{place} has other settings than those you trusted: {files}. Use them as they are now?"
+                    "The project settings of {place} have changed since you trusted them: {files}. Use them as they are now?"
                 )
             }
-            Trust::Trusted => format!("{place} has settings of its own: {files}. They are used. Go on so?"),
+            Trust::Trusted => format!("{place} has project settings ({files}), in use. Keep using them?"),
             Trust::Unknown | Trust::Refused => {
-                format!("{place} has settings of its own: {files}. Use them?")
+                format!("{place} has project settings ({files}). Use them?")
             }
         })
     }
 
-    /// What is in the files, or is different in them.
+    /// The lines of the files, or the lines that differ.
     pub fn lines(&self) -> Vec<(TrustLine, Printable)> {
         let mut lines = Vec::new();
         for change in &self.folder.changes {
             let kind = match change.kind {
-                ChangeKind::New if self.folder.trust == Trust::Changed => " is new",
+                ChangeKind::New if self.folder.trust == Trust::Changed => " (new)",
                 ChangeKind::New => "",
-                ChangeKind::Changed => " is changed",
-                ChangeKind::Gone => " is gone",
+                ChangeKind::Changed => " (changed)",
+                ChangeKind::Gone => " (deleted)",
             };
             lines.push((TrustLine::File, Printable::line(&format!("{}{kind}", change.file))));
             lines.extend(change.lines.iter().map(|line| {

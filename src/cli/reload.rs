@@ -7,7 +7,7 @@ use super::compose::{AgentPrompt, Setup};
 use super::exit::Refusal;
 use crate::agent::AgentCommand;
 use crate::agent::protocol::command::Tuning;
-use crate::app::effect::Applied;
+use crate::app::request::Applied;
 use crate::view::theme::Theme;
 
 /// The setup with what is trusted now, and what that changes for the agent with this prompt.

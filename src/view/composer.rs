@@ -7,6 +7,7 @@ use ratatui::text::{Line, Span};
 use super::layout;
 use super::theme::{Theme, Token};
 use crate::app::Model;
+use crate::app::action::Action;
 use crate::app::composer::layout::VisualRow;
 use crate::app::composer::segments::SegmentKind;
 use crate::app::composer::{Composer, InputMode};
@@ -20,7 +21,7 @@ pub fn draw(model: &Model, theme: &Theme, area: Rect, buffer: &mut Buffer) -> Op
     let (border, label, prompt) = match model.composer.mode() {
         InputMode::Prompt => (Token::composer(model.status.thinking), "", "> "),
         InputMode::Shell => (Token::ComposerShell, " shell: the model sees the output ", "$ "),
-        InputMode::ShellOnly => (Token::ComposerShell, " shell: for you alone ", "$ "),
+        InputMode::ShellOnly => (Token::ComposerShell, " shell: hidden from the model ", "$ "),
     };
     let framed = area.height >= 3;
     let inner = if framed { Rect { y: area.y + 1, height: area.height - 2, ..area } } else { area };
@@ -59,9 +60,9 @@ fn text_of(composer: &Composer, row: &VisualRow, theme: &Theme) -> Line<'static>
     let line = composer.lines().get(row.line).map_or("", String::as_str);
     let mut spans = Vec::new();
     let mut plain = String::new();
-    for unit in &row.units {
-        let text = line.get(unit.bytes.clone()).unwrap_or("");
-        match unit.kind {
+    for segment in &row.segments {
+        let text = line.get(segment.bytes.clone()).unwrap_or("");
+        match segment.kind {
             SegmentKind::Chip => {
                 spans.push(Span::raw(std::mem::take(&mut plain)));
                 spans.push(Span::styled(text.to_owned(), theme.style(Token::Accent)));
@@ -76,9 +77,12 @@ fn text_of(composer: &Composer, row: &VisualRow, theme: &Theme) -> Line<'static>
 
 fn placeholder(model: &Model, theme: &Theme, area: Rect, buffer: &mut Buffer) {
     let text = if model.status.run.is_some() {
-        "steer with enter, queue with alt+enter, stop with esc"
+        let hint = |verb: &str, action| model.keymap.hint(action).map(|key| format!("{verb} with {key}"));
+        let hints =
+            [hint("steer", Action::Send), hint("queue", Action::FollowUp), hint("stop", Action::Cancel)];
+        hints.into_iter().flatten().collect::<Vec<_>>().join(", ")
     } else {
-        "ask for something, or !command"
+        "ask for something, or !command".to_owned()
     };
     let line = Line::styled(text, theme.style(Token::Faint));
     buffer.set_line(area.x + 2, area.y, &line, area.width.saturating_sub(2));

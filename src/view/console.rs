@@ -1,8 +1,8 @@
 //! The terminal of the command that has the keyboard: in the composer's place, or, for a
-//! full-screen program, all over the window but for a row that says how to get back.
+//! full-screen program, in the whole window except for a row that says how to get back.
 //!
-//! Cells are drawn from the screen that `tools::vt` keeps; nothing a program wrote reaches the
-//! terminal in another way.
+//! Cells are drawn from the screen that `tools::vt` keeps; nothing a program writes reaches the
+//! terminal in any other way.
 
 use ratatui::buffer::Buffer;
 use ratatui::layout::Rect;
@@ -18,19 +18,24 @@ use crate::app::printable::printable_line;
 use crate::app::transcript::command_panel::CommandPanel;
 use crate::tools::vt::{ScreenRow, TerminalScreen};
 
-/// Rows of a command's terminal in the composer's place; none while tau has the keyboard.
+/// Rows of a command's terminal in the composer's place; `None` while tau has the keyboard.
 pub fn rows(model: &Model) -> Option<usize> {
-    model.transcript.held().map(|(_, screen)| screen.used())
+    model.jobs.owned_screen().map(TerminalScreen::used)
 }
 
 /// Whether a full-screen program has the window.
 pub fn is_full(model: &Model) -> bool {
-    model.transcript.held().is_some_and(|(_, screen)| screen.is_full())
+    model.jobs.owned_screen().is_some_and(TerminalScreen::is_full)
+}
+
+/// The command that has the keyboard, and its screen.
+fn held(model: &Model) -> Option<(&CommandPanel, &TerminalScreen)> {
+    Some((model.transcript.command(model.jobs.owner()?.entry)?, model.jobs.owned_screen()?))
 }
 
 /// Draws a full-screen program; where its cursor is.
 pub fn draw_full(model: &Model, theme: &Theme, area: Rect, buffer: &mut Buffer) -> Option<(u16, u16)> {
-    let (panel, screen) = model.transcript.held()?;
+    let (panel, screen) = held(model)?;
     let last = Rect { y: area.bottom().saturating_sub(1), height: area.height.min(1), ..area };
     let above = Rect { height: area.height.saturating_sub(1), ..area };
     let style = theme.style(Token::Footer);
@@ -42,7 +47,7 @@ pub fn draw_full(model: &Model, theme: &Theme, area: Rect, buffer: &mut Buffer) 
 
 /// Draws a command's terminal between two rules; where its cursor is.
 pub fn draw(model: &Model, theme: &Theme, area: Rect, buffer: &mut Buffer) -> Option<(u16, u16)> {
-    let (panel, screen) = model.transcript.held().filter(|_| area.height > 0)?;
+    let (panel, screen) = held(model).filter(|_| area.height > 0)?;
     let framed = area.height >= 3;
     let inner = if framed { Rect { y: area.y + 1, height: area.height - 2, ..area } } else { area };
     if framed {
@@ -68,13 +73,17 @@ fn name(panel: &CommandPanel) -> String {
     format!("{line}{more}")
 }
 
-/// How the keyboard comes back, and what waits for it.
+/// How the keyboard comes back, and what is waiting for it.
 fn way_back(model: &Model) -> String {
-    let key = model.keymap.first_key(Action::TakeKeyboard);
-    match model.overlays.last() {
-        Some(Overlay::Asked { .. }) => format!("the agent asks · {key} takes the keyboard back"),
-        _ if model.status.run.is_some() => format!("the agent works · {key} takes the keyboard back"),
-        _ => format!("{key} takes the keyboard back"),
+    let back = match model.keymap.hint(Action::TakeKeyboard) {
+        Some(key) => format!("{key} takes the keyboard back"),
+        None => "the keyboard comes back when the command ends".to_owned(),
+    };
+    let asked = matches!(model.overlays.last(), Some(Overlay::Asked { .. }));
+    match (asked, model.status.run.is_some()) {
+        (true, _) => format!("tau has a question · {back}"),
+        (false, true) => format!("the agent is working · {back}"),
+        (false, false) => back,
     }
 }
 

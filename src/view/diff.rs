@@ -97,7 +97,7 @@ impl Gutter {
         }
     }
 
-    /// The numbers of a line; blanks on the rows it goes on.
+    /// The numbers of a line; blanks on its later rows.
     fn numbers(&self, line: &DiffLine, first: bool) -> String {
         let number = |number: Option<u32>| number.filter(|_| first).map(|number| number.to_string());
         let (old, new) = (number(line.old).unwrap_or_default(), number(line.new).unwrap_or_default());

@@ -1,4 +1,4 @@
-//! The rows around the composer: what is going on, what waits, where we are.
+//! The rows around the composer: the activity, the queue, the footer.
 
 use ratatui::buffer::Buffer;
 use ratatui::layout::Rect;
@@ -8,17 +8,18 @@ use super::panel::{both_ends, seconds};
 use super::theme::{Theme, Token};
 use super::wrap;
 use crate::app::Model;
+use crate::app::action::Action;
 use crate::app::status::{Activity, AgentRun};
 
 /// The spinner's pictures, one each tenth of a second.
 const SPINNER: [&str; 10] = ["⠋", "⠙", "⠹", "⠸", "⠼", "⠴", "⠦", "⠧", "⠇", "⠏"];
 
-/// Whether something is going on.
+/// Whether the agent is working.
 pub fn has_activity(model: &Model) -> bool {
     model.status.run.is_some()
 }
 
-/// What is going on, since when, and how to stop it.
+/// What the agent is doing, for how long, and how to stop it.
 pub fn draw_activity(model: &Model, theme: &Theme, area: Rect, buffer: &mut Buffer) {
     let Some(run) = model.status.run.as_ref().filter(|_| area.height > 0) else { return };
     let picture = SPINNER.get((model.now.max(0) / 100 % 10) as usize).copied().unwrap_or("·");
@@ -26,8 +27,9 @@ pub fn draw_activity(model: &Model, theme: &Theme, area: Rect, buffer: &mut Buff
         Span::styled(format!("{picture} "), theme.style(Token::Accent)),
         Span::styled(activity(model, run), theme.style(Token::Status)),
     ];
-    // While a command has the keyboard, esc is the command's.
-    let stops = if model.transcript.holder().is_some() { "" } else { " · esc stops" };
+    // While a command has the keyboard, the key goes to the command.
+    let key = model.keymap.hint(Action::Cancel).filter(|_| model.jobs.owner().is_none());
+    let stops = key.map(|key| format!(" · {key} stops")).unwrap_or_default();
     let total = format!("{}{stops}", seconds(model.now - run.since));
     let right = vec![Span::styled(total, theme.style(Token::Muted))];
     buffer.set_line(area.x, area.y, &both_ends(left, right, area.width), area.width);
@@ -52,14 +54,14 @@ fn activity(model: &Model, run: &AgentRun) -> String {
         }
         Activity::Silent { since, until } => {
             let (silence, left) = (seconds(model.now - since), seconds(*until - model.now));
-            format!("nothing came for {silence}, giving up in {left}")
+            format!("no data for {silence} · timing out in {left}")
         }
-        Activity::SummingUp => format!("summing up the branch that is left {spent}"),
-        Activity::Compacting => format!("summarising the conversation {spent}"),
+        Activity::SummarizingBranch => format!("summarizing the branch you left {spent}"),
+        Activity::Compacting => format!("compacting the conversation {spent}"),
     }
 }
 
-/// Messages that wait, one a row.
+/// Queued messages, one a row.
 pub fn draw_queue(model: &Model, theme: &Theme, area: Rect, buffer: &mut Buffer) {
     let steering = model.status.steering.iter().map(|text| ("steer", text));
     let follow_up = model.status.follow_up.iter().map(|text| ("then", text));
@@ -77,7 +79,7 @@ pub fn draw_queue(model: &Model, theme: &Theme, area: Rect, buffer: &mut Buffer)
     }
 }
 
-/// Where we are, what has been used, who answers.
+/// The directory, what has been used, the model.
 pub fn draw(model: &Model, theme: &Theme, area: Rect, buffer: &mut Buffer) {
     if area.height == 0 {
         return;
@@ -124,7 +126,10 @@ fn usage(model: &Model, room: usize) -> String {
 }
 
 fn who(model: &Model) -> String {
-    let Some(ai) = &model.status.model else { return "no model (ctrl+l)".to_owned() };
+    let Some(ai) = &model.status.model else {
+        let key = model.keymap.hint(Action::Models).unwrap_or_else(|| "/model".to_owned());
+        return format!("no model ({key})");
+    };
     let name = if ai.name.is_empty() { &ai.id } else { &ai.name };
     let name = crate::app::printable::printable_line(name);
     if ai.reasoning { format!("{name} · {}", model.status.thinking.name()) } else { name.into_owned() }

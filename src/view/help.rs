@@ -5,7 +5,7 @@ use ratatui::text::{Line, Span};
 use super::theme::{Theme, Token};
 use super::wrap;
 use crate::app::Model;
-use crate::app::{action, slash};
+use crate::app::action;
 
 /// Cells for keys and for command names.
 const NAMES: usize = 24;
@@ -15,22 +15,22 @@ pub fn rows(model: &Model, theme: &Theme, width: u16) -> Vec<Line<'static>> {
     let mut rows = vec![heading("Keys", theme)];
     for row in action::TABLE {
         let keys = model.keymap.keys_of(row.action).join(", ");
-        let keys = if keys.is_empty() { "(none)".to_owned() } else { keys };
+        let keys = if keys.is_empty() { "(no key)".to_owned() } else { keys };
         rows.extend(entry(&keys, &format!("{} ({})", row.help, row.name), theme, width));
     }
     rows.push(Line::default());
     rows.push(heading("Commands", theme));
-    for row in slash::TABLE {
-        rows.extend(entry(&format!("/{} {}", row.name, row.arguments), row.help, theme, width));
+    for row in model.commands.rows() {
+        rows.extend(entry(&format!("/{} {}", row.name, row.arguments), &row.help, theme, width));
     }
     rows.push(Line::default());
     rows.push(heading("In the composer", theme));
     for (what, help) in [
-        ("!command", "run it; the model gets the output with the next message"),
-        ("!!command", "run it for yourself alone"),
-        ("!vim, !sudo x", "it has a terminal: give it the keyboard, see the keys above"),
+        ("!command", "run it; the model gets the output with your next message"),
+        ("!!command", "run it; the model never sees it"),
+        ("!vim, !sudo x", "runs in a terminal; give it the keyboard with the key above"),
         ("@file", "name a file of the project"),
-        ("a long paste", "becomes one unit; tab behind it opens it"),
+        ("a long paste", "becomes a chip; tab after it expands it"),
     ] {
         rows.extend(entry(what, help, theme, width));
     }

@@ -1,6 +1,7 @@
-//! What was rendered already, and what rendering needs: the theme and the highlighter.
+//! What has been rendered, and what rendering needs: the theme and the highlighter.
 //!
-//! Only a cache: dropping it changes no cell. A key holds everything the rows depend on.
+//! Only a cache: dropping it changes no cell. A key holds everything the rows depend on; the key
+//! map, whose keys are shown in hints, is the same for a whole run.
 
 use std::collections::HashMap;
 use std::sync::Arc;
@@ -11,7 +12,7 @@ use super::highlight::Highlighter;
 use super::theme::{ColorDepth, Theme};
 use crate::app::geometry::EntryId;
 
-/// Rows kept at most; beyond, everything is forgotten and made again when it is needed.
+/// Rows kept at most; beyond that everything is forgotten and rendered again when needed.
 const ROWS: usize = 20_000;
 
 /// What rows of the transcript depend on.
@@ -32,7 +33,7 @@ pub enum RowsVersion {
     /// The entry as it is in a revision.
     Revision(u32),
     /// It changes with time or with each piece of a stream, and is not kept.
-    Passing,
+    Transient,
 }
 
 /// The rows of a part.
@@ -41,7 +42,7 @@ pub type Rows = Arc<[Line<'static>]>;
 /// The cache.
 pub struct Memo {
     depth: ColorDepth,
-    /// Themes from files, by name; they go before the built-in ones.
+    /// Themes from files, by name; they take precedence over the built-in ones.
     custom: HashMap<String, Theme>,
     name: String,
     theme: Theme,
@@ -88,7 +89,7 @@ impl Memo {
         &self.theme
     }
 
-    /// The rows of a part, rendered when they are not there.
+    /// The rows of a part, rendered when they are not in the cache.
     pub fn rows(
         &mut self,
         key: RowsKey,
@@ -98,7 +99,7 @@ impl Memo {
             return Arc::clone(rows);
         }
         let rows: Rows = render(&self.theme, &mut self.highlighter).into();
-        if key.version != RowsVersion::Passing {
+        if key.version != RowsVersion::Transient {
             self.held += rows.len();
             self.parts.insert(key, Arc::clone(&rows));
         }

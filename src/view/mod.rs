@@ -43,7 +43,7 @@ use theme::Token;
 /// The smallest window in which more than a remark is drawn.
 const LEAST: (u16, u16) = (10, 4);
 
-/// Draws the model and tells what was found out on the way.
+/// Draws the model; what was found out on the way.
 pub fn view(model: &Model, memo: &mut Memo, area: Rect, buffer: &mut Buffer) -> Laid {
     let area = area.intersection(buffer.area);
     memo.begin(&model.theme);

@@ -16,10 +16,10 @@ use crate::app::printable::{Printable, printable_line};
 /// Widest box, in cells.
 const WIDEST: u16 = 110;
 
-/// Where the cursor is, and how many rows of a list there is room for.
+/// Where the cursor is, and how many rows of a list fit.
 pub type OverlayLayout = (Option<(u16, u16)>, u16);
 
-/// Draws an overlay; the cursor, and how many rows of a list there is room for.
+/// Draws an overlay; the cursor, and how many rows of a list fit.
 pub fn draw(
     model: &Model,
     overlay: &Overlay,
@@ -41,12 +41,12 @@ pub fn draw(
             }
             (None, inner.height)
         }
-        Overlay::Login { vendor, line, ticket, failed } => {
-            (login(vendor, line, ticket.is_some(), failed.as_ref(), theme, area, buffer), 0)
+        Overlay::Login { provider, line, ticket, failed } => {
+            (login(provider, line, ticket.is_some(), failed.as_ref(), theme, area, buffer), 0)
         }
         Overlay::Trust(view) => trust::draw(view, theme, area, buffer),
         Overlay::Asked { question, selected, .. } => {
-            ask("The agent asks", question, *selected, theme, area, buffer);
+            ask(asked_title(question), question, *selected, theme, area, buffer);
             (None, 0)
         }
     }
@@ -57,7 +57,7 @@ pub fn inner_width(area: Rect) -> u16 {
     area.width.saturating_sub(4).clamp(1, WIDEST - 2)
 }
 
-/// A box for so many rows; the room inside it.
+/// A box for so many rows; the area inside it.
 pub fn frame(title: &str, hint: &str, rows: u16, theme: &Theme, area: Rect, buffer: &mut Buffer) -> Rect {
     let width = (inner_width(area) + 2).min(area.width);
     let height = rows.saturating_add(2).min(area.height.saturating_sub(2)).max(3).min(area.height);
@@ -78,7 +78,7 @@ pub fn frame(title: &str, hint: &str, rows: u16, theme: &Theme, area: Rect, buff
 }
 
 fn login(
-    vendor: &str,
+    provider: &str,
     line: &LineEdit,
     checking: bool,
     failed: Option<&Printable>,
@@ -86,7 +86,7 @@ fn login(
     area: Rect,
     buffer: &mut Buffer,
 ) -> Option<(u16, u16)> {
-    let title = format!("Key for {}", printable_line(vendor));
+    let title = format!("API key for {}", printable_line(provider));
     let inner = frame(&title, "enter stores it · esc closes", 3, theme, area, buffer);
     let shown = "•".repeat(line.text().chars().count().min(usize::from(inner.width.saturating_sub(4))));
     let column = 2 + wrap::cells(&shown) as u16;
@@ -95,7 +95,7 @@ fn login(
     let (text, token) = match (failed, checking) {
         (_, true) => ("checking…".to_owned(), Token::Muted),
         (Some(failed), false) => (failed.as_str().to_owned(), Token::Error),
-        (None, false) => ("it is kept in auth.json, readable by you alone".to_owned(), Token::Muted),
+        (None, false) => ("saved to auth.json; only your user can read it".to_owned(), Token::Muted),
     };
     let rows = wrap::wrap(&Line::styled(text, theme.style(token)), inner.width, 0);
     for (y, row) in (inner.y + 1..inner.bottom()).zip(rows) {
@@ -104,7 +104,15 @@ fn login(
     Some((inner.x + column.min(inner.width.saturating_sub(1)), inner.y))
 }
 
-fn ask(who: &str, question: &Question, selected: usize, theme: &Theme, area: Rect, buffer: &mut Buffer) {
+/// The title of the box of a question. Only opening a session offers options.
+fn asked_title(question: &Question) -> &'static str {
+    match question {
+        Question::Select { .. } => "Open session",
+        Question::Confirm { .. } => "Confirm",
+    }
+}
+
+fn ask(heading: &str, question: &Question, selected: usize, theme: &Theme, area: Rect, buffer: &mut Buffer) {
     let (title, text) = match question {
         Question::Select { title, .. } => (title, ""),
         Question::Confirm { title, message } => (title, message.as_str()),
@@ -119,7 +127,7 @@ fn ask(who: &str, question: &Question, selected: usize, theme: &Theme, area: Rec
             if index == selected { ("› ", Token::OverlaySelected) } else { ("  ", Token::Text) };
         rows.push(Line::styled(format!("{mark}{}", printable_line(option)), theme.style(token)));
     }
-    let inner = frame(who, "↑↓ enter chooses · esc declines", rows.len() as u16, theme, area, buffer);
+    let inner = frame(heading, "↑↓ enter chooses · esc cancels", rows.len() as u16, theme, area, buffer);
     let skip = rows.len().saturating_sub(usize::from(inner.height));
     for (y, row) in (inner.top()..inner.bottom()).zip(rows.into_iter().skip(skip)) {
         buffer.set_line(inner.x, y, &row, inner.width);

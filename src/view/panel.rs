@@ -1,4 +1,4 @@
-//! Panels of tool calls and of the person's commands: a head, and a body behind a bar.
+//! Panels of tool calls and of the user's commands: a head, and a body after a bar.
 
 use ratatui::style::Style;
 use ratatui::text::{Line, Span};
@@ -63,27 +63,30 @@ pub fn tool_head(tool: &ToolPanel, now: Millis, theme: &Theme, width: u16) -> Li
     both_ends(left, right, width)
 }
 
-/// The head of a command of the person: one row a line of it. `hint` says what keys do while it
-/// runs.
-pub fn shell_head(
-    shell: &CommandPanel,
+/// The head of a command of the user, one row for each line of it. `hint` says what keys do while
+/// it runs.
+pub fn command_head(
+    command: &CommandPanel,
     hint: &str,
     now: Millis,
     theme: &Theme,
     width: u16,
 ) -> Vec<Line<'static>> {
-    let (note, token) = match shell.end {
-        None => (format!("{} · {hint}", seconds(now - shell.since)), Token::Muted),
+    let (note, token) = match command.end {
+        None => {
+            let separator = if hint.is_empty() { "" } else { " · " };
+            (format!("{}{separator}{hint}", seconds(now - command.since)), Token::Muted)
+        }
         Some(CommandEnd::Exit(0)) => (String::new(), Token::Muted),
         Some(CommandEnd::Exit(code)) => (format!("✗ exit {code}"), Token::ToolError),
         Some(CommandEnd::Cancelled) => ("stopped".to_owned(), Token::Warning),
         Some(CommandEnd::Killed) => ("killed".to_owned(), Token::ToolError),
     };
-    let private = if shell.private { " · not for the model" } else { "" };
+    let private = if command.private { " · hidden from the model" } else { "" };
     let mark = theme.style(Token::ComposerShell);
     let right = vec![Span::styled(format!("{note}{private}"), theme.style(token))];
     let mut rows = Vec::new();
-    for (index, line) in shell.command.lines().enumerate() {
+    for (index, line) in command.command.lines().enumerate() {
         let prompt = if index == 0 { "$ " } else { "  " };
         let left =
             vec![Span::styled(prompt, mark), Span::styled(line.to_owned(), theme.style(Token::ToolTitle))];
@@ -92,17 +95,18 @@ pub fn shell_head(
     rows
 }
 
-/// The body of a command of the person. Unfolded it also says where the rest of the output is.
-pub fn shell_body(
-    shell: &CommandPanel,
+/// The body of a command of the user. Unfolded it also says where the rest of the output is.
+pub fn command_body(
+    command: &CommandPanel,
     open: bool,
+    expand: Option<String>,
     width: u16,
     theme: &Theme,
     highlighter: &mut Highlighter,
 ) -> Vec<Line<'static>> {
-    let mut rows = body(&shell.output, open, width, theme, highlighter);
-    if let Some(path) = shell.whole.as_ref().filter(|_| open) {
-        let note = Line::styled(format!("all of it: {}", path.as_str()), theme.style(Token::Muted));
+    let mut rows = body(&command.output, open, expand, width, theme, highlighter);
+    if let Some(path) = command.full_output.as_ref().filter(|_| open) {
+        let note = Line::styled(format!("full output: {}", path.as_str()), theme.style(Token::Muted));
         let note = wrap::wrap(&note, width.saturating_sub(3).max(1), 0);
         let style = theme.style(Token::ToolBorder);
         rows.extend(note.into_iter().map(|row| behind(row, "└ ", style)));
@@ -110,15 +114,16 @@ pub fn shell_body(
     rows
 }
 
-/// The body of a call: what came out, and below it what is to be said of that.
+/// The body of a call: its output, and below it the notes on it.
 pub fn tool_body(
     tool: &ToolPanel,
     open: bool,
+    expand: Option<String>,
     width: u16,
     theme: &Theme,
     highlighter: &mut Highlighter,
 ) -> Vec<Line<'static>> {
-    let mut rows = body(&tool.output, open, width, theme, highlighter);
+    let mut rows = body(&tool.output, open, expand, width, theme, highlighter);
     let token = if tool.state == CallState::Failed { Token::ToolError } else { Token::Muted };
     for note in tool.notes.iter() {
         let note = Line::styled(note.as_str().to_owned(), theme.style(token));
@@ -129,10 +134,12 @@ pub fn tool_body(
     rows
 }
 
-/// The body of a panel; folded, a part of it and a row that says how much more there is.
-pub fn body(
+/// The body of a panel; folded, a part of it and a row that says how much more there is. `expand`
+/// is the key that unfolds it.
+fn body(
     output: &PanelOutput,
     open: bool,
+    expand: Option<String>,
     width: u16,
     theme: &Theme,
     highlighter: &mut Highlighter,
@@ -154,7 +161,7 @@ pub fn body(
             (vec![Line::styled(note.as_str().to_owned(), theme.style(Token::Muted))], 0)
         }
     };
-    barred(rows, hidden, open, theme, inner)
+    barred(rows, hidden, expand.filter(|_| !open), theme, inner)
 }
 
 fn text(lines: &[Printable], open: bool, width: u16, theme: &Theme) -> (Vec<Line<'static>>, usize) {
@@ -180,15 +187,16 @@ fn front(mut rows: Vec<Line<'static>>, open: bool, most: usize) -> (Vec<Line<'st
 fn barred(
     rows: Vec<Line<'static>>,
     hidden: usize,
-    open: bool,
+    expand: Option<String>,
     theme: &Theme,
     width: u16,
 ) -> Vec<Line<'static>> {
     let style = theme.style(Token::ToolBorder);
     let mut barred: Vec<Line<'static>> = rows.into_iter().map(|row| behind(row, "│ ", style)).collect();
     if hidden > 0 {
-        let hint = if open { "" } else { " · ctrl+o to expand" };
-        let note = wrap::truncate(&format!("{hidden} more lines{hint}"), width).into_owned();
+        let lines = if hidden == 1 { "line" } else { "lines" };
+        let hint = expand.map(|key| format!(" · {key} to expand")).unwrap_or_default();
+        let note = wrap::truncate(&format!("{hidden} more {lines}{hint}"), width).into_owned();
         barred.push(behind(Line::styled(note, theme.style(Token::Muted)), "└ ", style));
     }
     barred

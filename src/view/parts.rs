@@ -16,9 +16,9 @@ use crate::app::printable::Printable;
 use crate::app::transcript::panel::CallState;
 use crate::app::transcript::{EntryBody, TranscriptEntry};
 
-/// Cells left of text; heads and bars stand in them.
+/// Cells left of text, where heads and bars are drawn.
 pub const MARGIN: u16 = 2;
-/// Rows of a message of the person that are shown while it is folded.
+/// Rows of a user message that are shown while it is folded.
 const USER_ROWS: usize = 24;
 
 /// Number of parts of an entry; at least one.
@@ -33,16 +33,16 @@ pub fn count(model: &Model, entry: &TranscriptEntry) -> u32 {
         EntryBody::Thinking { blocks, .. } | EntryBody::Summary { blocks, .. } => {
             1 + if open { blocks_count(blocks) } else { 0 }
         }
-        EntryBody::Tool(_) | EntryBody::Shell(_) => 2,
+        EntryBody::Tool(_) | EntryBody::Command(_) => 2,
     };
     u32::try_from(parts).unwrap_or(u32::MAX)
 }
 
-/// Whether a blank row stands above a part.
+/// Whether a blank row is above a part.
 pub fn gap(entry: &TranscriptEntry, part: u32) -> bool {
     match (&entry.body, part) {
         (_, 0) => true,
-        (EntryBody::Tool(_) | EntryBody::Shell(_), _) => false,
+        (EntryBody::Tool(_) | EntryBody::Command(_), _) => false,
         (EntryBody::Answer(blocks), part) => !continues(blocks, part as usize),
         (EntryBody::Thinking { blocks, .. } | EntryBody::Summary { blocks, .. }, part) => {
             part > 1 && !continues(blocks, part as usize - 1)
@@ -56,7 +56,7 @@ pub fn is_head(entry: &TranscriptEntry, part: u32) -> bool {
     let folds = matches!(
         entry.body,
         EntryBody::Tool(_)
-            | EntryBody::Shell(_)
+            | EntryBody::Command(_)
             | EntryBody::Thinking { .. }
             | EntryBody::Summary { .. }
             | EntryBody::User { .. }
@@ -70,7 +70,7 @@ pub fn rows(model: &Model, memo: &mut Memo, entry: &TranscriptEntry, part: u32, 
     let version = if closed_block(entry, part).is_some() {
         RowsVersion::Closed { epoch: entry.epoch }
     } else if shows_time(entry, part) || is_growing(entry) {
-        RowsVersion::Passing
+        RowsVersion::Transient
     } else {
         RowsVersion::Revision(entry.revision)
     };
@@ -78,7 +78,7 @@ pub fn rows(model: &Model, memo: &mut Memo, entry: &TranscriptEntry, part: u32, 
     memo.rows(key, |theme, highlighter| render(model, entry, part, width, theme, highlighter))
 }
 
-/// The text a part was made from, for copying; none when only its rows say it.
+/// The text a part was made from, for copying; `None` when there are only rows.
 pub fn source(entry: &TranscriptEntry, part: u32) -> Option<String> {
     match &entry.body {
         EntryBody::User { text, .. } => Some(text.as_str().to_owned()),
@@ -114,12 +114,12 @@ fn closed_block(entry: &TranscriptEntry, part: u32) -> Option<&MarkdownBlock> {
     blocks.closed().get(part.checked_sub(first)? as usize)
 }
 
-/// Whether a part shows the time that passes, and so is made anew for each frame.
+/// Whether a part shows passing time, and so is rendered again for each frame.
 fn shows_time(entry: &TranscriptEntry, part: u32) -> bool {
     part == 0
         && match &entry.body {
             EntryBody::Tool(tool) => tool.state == CallState::Running,
-            EntryBody::Shell(shell) => shell.end.is_none(),
+            EntryBody::Command(command) => command.end.is_none(),
             EntryBody::Thinking { since, until, .. } => *since > 0 && until.is_none(),
             _ => false,
         }
@@ -138,6 +138,7 @@ fn render(
     highlighter: &mut Highlighter,
 ) -> Vec<Line<'static>> {
     let inner = width.saturating_sub(MARGIN + 1).max(1);
+    let expand = || model.keymap.hint(Action::ToggleTools);
     match &entry.body {
         EntryBody::Welcome => welcome::rows(model, theme, width),
         EntryBody::Earlier { left, failed } => earlier(*left, failed.as_ref(), theme, width),
@@ -147,20 +148,20 @@ fn render(
         EntryBody::Notice { level, text, hint } => notice(*level, text, hint.as_ref(), theme, width),
         EntryBody::Tool(tool) if part == 0 => vec![panel::tool_head(tool, model.now, theme, width)],
         EntryBody::Tool(tool) => {
-            panel::tool_body(tool, model.transcript.is_open(entry), width, theme, highlighter)
+            panel::tool_body(tool, model.transcript.is_open(entry), expand(), width, theme, highlighter)
         }
-        EntryBody::Shell(shell) if part == 0 => {
-            panel::shell_head(shell, &shell_hint(model, entry), model.now, theme, width)
+        EntryBody::Command(command) if part == 0 => {
+            panel::command_head(command, &command_hint(model, entry), model.now, theme, width)
         }
-        EntryBody::Shell(_) if has_keyboard(model, entry) => Vec::new(),
-        EntryBody::Shell(shell) => {
-            panel::shell_body(shell, model.transcript.is_open(entry), width, theme, highlighter)
+        EntryBody::Command(_) if has_keyboard(model, entry) => Vec::new(),
+        EntryBody::Command(command) => {
+            panel::command_body(command, model.transcript.is_open(entry), expand(), width, theme, highlighter)
         }
         EntryBody::Answer(blocks) => indent(block(blocks, part as usize, inner, theme, highlighter), None),
         EntryBody::Thinking { since, until, .. } if part == 0 => {
-            vec![thinking_head(*since, *until, model.transcript.is_open(entry), model.now, theme, width)]
+            vec![thinking_head(*since, *until, model, entry, theme, width)]
         }
-        EntryBody::Summary { title, .. } if part == 0 => vec![summary_head(title, theme, width)],
+        EntryBody::Summary { title, .. } if part == 0 => vec![summary_head(title, expand(), theme, width)],
         EntryBody::Thinking { blocks, .. } => {
             let rows = block(blocks, part as usize - 1, inner, theme, highlighter);
             indent(rows, Some(theme.style(Token::Thinking)))
@@ -173,20 +174,20 @@ fn render(
 
 /// Whether a command's terminal is drawn where the keyboard is, and not in its panel.
 fn has_keyboard(model: &Model, entry: &TranscriptEntry) -> bool {
-    model.transcript.holder().is_some_and(|holder| holder.entry == entry.id)
+    model.jobs.owner().is_some_and(|owner| owner.entry == entry.id)
 }
 
 /// What keys do to a running command.
-fn shell_hint(model: &Model, entry: &TranscriptEntry) -> String {
+fn command_hint(model: &Model, entry: &TranscriptEntry) -> String {
     if has_keyboard(model, entry) {
-        return "it has the keyboard".to_owned();
+        return "has the keyboard".to_owned();
     }
-    let stops = model.keymap.first_key(Action::Cancel);
-    // Without a command that has it, the keyboard is given to the newest one.
-    match model.transcript.newest_shell() == Some(entry.id) && model.transcript.holder().is_none() {
-        true => format!("{stops} stops it, {} types into it", model.keymap.first_key(Action::GiveKeyboard)),
-        false => format!("{stops} stops it"),
-    }
+    let stop = model.keymap.hint(Action::Cancel).map(|key| format!("{key} stops it"));
+    // The keyboard would be given to the newest command.
+    let newest = model.jobs.newest() == Some(entry.id) && model.jobs.owner().is_none();
+    let give = model.keymap.hint(Action::GiveKeyboard).filter(|_| newest);
+    let give = give.map(|key| format!("{key} types into it"));
+    stop.into_iter().chain(give).collect::<Vec<_>>().join(", ")
 }
 
 fn block(
@@ -225,7 +226,10 @@ fn user(text: &Printable, pictures: usize, open: bool, theme: &Theme, width: u16
     let mut rows: Vec<Line<'static>> =
         text.lines().flat_map(|line| wrap::wrap(&Line::styled(line, style), inner, 0)).collect();
     if pictures > 0 && rows.is_empty() {
-        rows.push(Line::styled(format!("{pictures} picture(s)"), style));
+        rows.push(Line::styled(
+            if pictures == 1 { "1 picture".to_owned() } else { format!("{pictures} pictures") },
+            style,
+        ));
     }
     if !open && rows.len() > USER_ROWS {
         let more = rows.len() - USER_ROWS / 2;
@@ -238,7 +242,7 @@ fn user(text: &Printable, pictures: usize, open: bool, theme: &Theme, width: u16
     rows
 }
 
-/// The row is seen for as long as they are being loaded, so it says so.
+/// The row is on the screen while they are being loaded, so it says so.
 fn earlier(left: u64, failed: Option<&Printable>, theme: &Theme, width: u16) -> Vec<Line<'static>> {
     let messages = match left {
         0 => "earlier messages".to_owned(),
@@ -283,22 +287,24 @@ fn notice(
 fn thinking_head(
     since: Millis,
     until: Option<Millis>,
-    open: bool,
-    now: Millis,
+    model: &Model,
+    entry: &TranscriptEntry,
     theme: &Theme,
     width: u16,
 ) -> Line<'static> {
-    let fold = if open { "" } else { " · ctrl+t shows it" };
+    let key = model.keymap.hint(Action::ToggleThinking).filter(|_| !model.transcript.is_open(entry));
+    let fold = key.map(|key| format!(" · {key} to show")).unwrap_or_default();
     let text = match (since, until) {
         (0, _) => format!("thinking{fold}"),
-        (since, None) => format!("thinking {}{fold}", panel::seconds(now - since)),
+        (since, None) => format!("thinking {}{fold}", panel::seconds(model.now - since)),
         (since, Some(until)) => format!("thought for {}{fold}", panel::seconds(until - since)),
     };
     head("✻ ", &text, theme.style(Token::Thinking), width)
 }
 
-fn summary_head(title: &str, theme: &Theme, width: u16) -> Line<'static> {
-    head("≡ ", &format!("{title} · ctrl+o shows it"), theme.style(Token::Muted), width)
+fn summary_head(title: &str, expand: Option<String>, theme: &Theme, width: u16) -> Line<'static> {
+    let fold = expand.map(|key| format!(" · {key} to show")).unwrap_or_default();
+    head("≡ ", &format!("{title}{fold}"), theme.style(Token::Muted), width)
 }
 
 fn head(mark: &'static str, text: &str, style: Style, width: u16) -> Line<'static> {

@@ -1,4 +1,4 @@
-//! Lists to choose from, on the screen: a query, rows, and beside sessions what was said last.
+//! Lists to choose from, on the screen: a query, rows, and for sessions their last exchange.
 
 use ratatui::buffer::Buffer;
 use ratatui::layout::Rect;
@@ -11,15 +11,15 @@ use super::wrap;
 use crate::app::picker::{Picker, PickerKind, PickerRow};
 use crate::app::printable::{Printable, printable_line};
 
-/// Width of a window from which on there is room beside a list, in cells.
+/// Least width of a window with a preview next to the list, in cells.
 const SIDE: u16 = 110;
-/// Rows below a list for what was said last.
+/// Rows of a preview below the list.
 const BELOW: u16 = 5;
 
-/// Draws a list; the cursor, and how many rows there is room for.
+/// Draws a list; the cursor, and how many rows fit.
 pub fn draw(picker: &Picker, theme: &Theme, area: Rect, buffer: &mut Buffer) -> OverlayLayout {
     let hint = match picker.kind {
-        _ if picker.renaming().is_some() => "enter names it · esc back",
+        _ if picker.renaming().is_some() => "enter renames · esc back",
         PickerKind::Sessions { all: false } => {
             "enter opens · tab all · ctrl+r renames · ctrl+d deletes · esc closes"
         }
@@ -47,8 +47,8 @@ pub fn draw(picker: &Picker, theme: &Theme, area: Rect, buffer: &mut Buffer) -> 
         let text = match (picker.rows().is_empty(), picker.loading) {
             (true, true) => "loading…",
             (true, false) => picker.empty,
-            (false, _) if picker.search.is_some() => "looking through what was said…",
-            (false, _) => "nothing matches",
+            (false, _) if picker.search.is_some() => "searching messages…",
+            (false, _) => "no matches",
         };
         let line = Line::styled(text, theme.style(Token::Muted));
         buffer.set_line(inner.x, inner.y + 1, &line, if height > 0 { inner.width } else { 0 });
@@ -63,9 +63,9 @@ pub fn draw(picker: &Picker, theme: &Theme, area: Rect, buffer: &mut Buffer) -> 
         }
         let said = picker.is_found(&row.key) && marks.is_empty();
         let note = match (picker.renaming().filter(|_| selected), said) {
-            _ if picker.doomed() == Some(row.key.as_str()) => Note::Doomed,
+            _ if picker.to_delete() == Some(row.key.as_str()) => Note::ConfirmDelete,
             (Some(name), _) => Note::Renaming(name.to_owned()),
-            (None, true) => Note::Said,
+            (None, true) => Note::TextMatch,
             (None, false) => Note::Plain,
         };
         buffer.set_line(inner.x, y, &list_row(row, marks, &note, theme, inner.width), inner.width);
@@ -74,22 +74,22 @@ pub fn draw(picker: &Picker, theme: &Theme, area: Rect, buffer: &mut Buffer) -> 
     (Some(cursor), height as u16)
 }
 
-/// What is asked before a session is deleted.
-const DOOMED: &str = "ctrl+d again deletes it";
-/// Columns from which on it stands beside the title, and not in its place.
+/// Shown before a session is deleted.
+const CONFIRM_DELETE: &str = "ctrl+d again deletes it";
+/// Least width with room for it next to the title, not in its place.
 const BESIDE: u16 = 40;
 
-/// What stands at the end of a row.
+/// What is at the end of a row.
 enum Note {
     Plain,
-    /// The words are not in its title: somebody said them.
-    Said,
-    Doomed,
-    /// In place of its title stands the name that is being typed.
+    /// The words are not in its title but in its messages.
+    TextMatch,
+    ConfirmDelete,
+    /// The name that is being typed replaces the title.
     Renaming(String),
 }
 
-/// Draws what was said last beside the list or below it; the room that is left.
+/// Draws the last exchange next to the list or below it; the area that is left.
 fn preview(picker: &Picker, side: bool, below: u16, theme: &Theme, inner: Rect, buffer: &mut Buffer) -> Rect {
     let (list, place) = if side {
         let width = inner.width * 3 / 5;
@@ -130,8 +130,8 @@ fn list_row(row: &PickerRow, marks: &[usize], note: &Note, theme: &Theme, width:
     }
     let mark = if row.current { "● " } else { "  " };
     let mut left = vec![Span::styled(mark, theme.style(Token::Accent))];
-    if matches!(note, Note::Doomed) && width < BESIDE {
-        left.push(Span::styled(DOOMED, theme.style(Token::Error)));
+    if matches!(note, Note::ConfirmDelete) && width < BESIDE {
+        left.push(Span::styled(CONFIRM_DELETE, theme.style(Token::Error)));
         return Line::from(left);
     }
     let marked = theme.style(Token::MatchMark);
@@ -146,8 +146,10 @@ fn list_row(row: &PickerRow, marks: &[usize], note: &Note, theme: &Theme, width:
     }
     left.push(Span::raw(plain));
     let right = match note {
-        Note::Doomed => Span::styled(DOOMED, theme.style(Token::Error)),
-        Note::Said => Span::styled(format!("said in it · {}", row.note.as_str()), theme.style(Token::Muted)),
+        Note::ConfirmDelete => Span::styled(CONFIRM_DELETE, theme.style(Token::Error)),
+        Note::TextMatch => {
+            Span::styled(format!("text match · {}", row.note.as_str()), theme.style(Token::Muted))
+        }
         Note::Plain | Note::Renaming(_) => {
             Span::styled(row.note.as_str().to_owned(), theme.style(Token::Muted))
         }

@@ -200,8 +200,7 @@ impl Theme {
             palette.name(key, parsed);
         }
         for (key, value) in section("colors") {
-            let token = Token::named(key)
-                .ok_or_else(|| format!("colors.{key}: there is nothing of that name to colour"))?;
+            let token = Token::named(key).ok_or_else(|| format!("colors.{key}: no element of that name"))?;
             let style = palette.style(&word(value)).map_err(|error| format!("colors.{key}: {error}"))?;
             if let Some(slot) = styles.get_mut(token as usize) {
                 *slot = style;

@@ -11,10 +11,11 @@ use super::memo::{Memo, Rows};
 use super::theme::Token;
 use super::{parts, wrap};
 use crate::app::Model;
+use crate::app::action::Action;
 use crate::app::geometry::{Anchor, Hit, Laid, Point, ScrollPosition};
 use crate::app::transcript::TranscriptEntry;
 
-/// Draws the transcript; tells where it is, what clicks mean, what is selected.
+/// Draws the transcript; returns its position, what clicks mean, what is selected.
 pub fn draw(model: &Model, memo: &mut Memo, area: Rect, buffer: &mut Buffer) -> Laid {
     let mut walk = Walk { model, memo, width: area.width };
     let (position, top) = walk.resolve(usize::from(area.height));
@@ -38,7 +39,10 @@ pub fn draw(model: &Model, memo: &mut Memo, area: Rect, buffer: &mut Buffer) -> 
 /// A mark that there is more, and how much of it is new.
 fn more_below(model: &Model, memo: &Memo, area: Rect, buffer: &mut Buffer, laid: &mut Laid) {
     let text = match model.transcript.unseen() {
-        0 => " ↓ ctrl+end ".to_owned(),
+        0 => match model.keymap.hint(Action::Tail) {
+            Some(key) => format!(" ↓ {key} "),
+            None => " ↓ ".to_owned(),
+        },
         count => format!(" ↓ {count} new "),
     };
     let width = u16::try_from(wrap::cells(&text)).unwrap_or(area.width);
@@ -220,7 +224,7 @@ impl<'a> Walk<'a> {
         (from != to).then(|| if from <= to { (from, to) } else { (to, from) })
     }
 
-    /// Text of the selection: whole parts as they were written, others as they are shown.
+    /// Text of the selection: complete parts as they were written, others as they are shown.
     fn selected(&mut self) -> Option<String> {
         let (from, to) = self.selection()?;
         let mut at = self.place_of(from.anchor)?;

@@ -1,4 +1,4 @@
-//! The session's tree on the screen: a framed box of rows, and what a row is asked for below it.
+//! The session's tree on the screen: a framed box of rows, and below it what is asked about a row.
 
 use ratatui::buffer::Buffer;
 use ratatui::layout::Rect;
@@ -11,21 +11,20 @@ use super::wrap;
 use crate::agent::session::outline::{OutlineRow, RowKind};
 use crate::app::Model;
 use crate::app::printable::printable_line;
-use crate::app::time_format::{Times, clock};
+use crate::app::time_format::{Times, age, clock};
 use crate::app::tree::{TreeRow, TreeStep, TreeView, WAYS};
-use crate::app::update::age;
 
-/// Cells of the lines that lead to a row; deeper rows lose the beginning.
+/// Cells of the lines that lead to a row; deeper rows lose the start of them.
 const LEAD: usize = 24;
-const HINT: &str = "enter go · tab filter · ←→ fold · ctrl+ l label, t times, f fork · esc";
+const HINT: &str = "enter go · tab filter · ←→ fold · ctrl+l label · ctrl+t times · ctrl+f fork · esc";
 
-/// Draws the tree; the cursor, and how many rows there is room for.
+/// Draws the tree; the cursor, and how many rows fit.
 pub fn draw(model: &Model, view: &TreeView, theme: &Theme, area: Rect, buffer: &mut Buffer) -> OverlayLayout {
     let title = format!("Session tree · {}", view.filter.name());
     let below = asked(view, theme);
     let wanted = view.shown().len().max(1).saturating_add(1 + below.len());
     let wanted = u16::try_from(wanted).unwrap_or(u16::MAX);
-    let hint = if view.step == TreeStep::Browse { HINT } else { "enter goes on · esc back" };
+    let hint = if view.step == TreeStep::Browse { HINT } else { "enter continues · esc back" };
     let inner = frame(&title, hint, wanted.max(8), theme, area, buffer);
     let query = printable_line(view.query()).into_owned();
     let column = 2 + wrap::cells(&query) as u16;
@@ -39,8 +38,8 @@ pub fn draw(model: &Model, view: &TreeView, theme: &Theme, area: Rect, buffer: &
     if list.height > 0 && view.shown().is_empty() {
         let text = match (view.loading, view.count()) {
             (true, _) => "loading…",
-            (false, 0) => "nothing has been said yet",
-            (false, _) => "nothing matches",
+            (false, 0) => "no messages yet",
+            (false, _) => "no matches",
         };
         buffer.set_line(list.x, list.y, &Line::styled(text, theme.style(Token::Muted)), list.width);
     }
@@ -60,7 +59,7 @@ pub fn draw(model: &Model, view: &TreeView, theme: &Theme, area: Rect, buffer: &
     let mut cursor = (inner.x + column.min(inner.width.saturating_sub(1)), inner.y);
     for (y, line) in (list.bottom()..inner.bottom()).zip(&below) {
         buffer.set_line(inner.x, y, line, inner.width);
-        if matches!(view.step, TreeStep::Label(_) | TreeStep::Wish(_)) {
+        if matches!(view.step, TreeStep::Label(_) | TreeStep::Focus(_)) {
             let end = u16::try_from(line.width()).unwrap_or(inner.width);
             cursor = (inner.x + end.min(inner.width.saturating_sub(1)), y);
         }
@@ -68,7 +67,7 @@ pub fn draw(model: &Model, view: &TreeView, theme: &Theme, area: Rect, buffer: &
     (Some(cursor), list.height)
 }
 
-/// What a row is asked for, below the list.
+/// What is asked about a row, below the list.
 fn asked(view: &TreeView, theme: &Theme) -> Vec<Line<'static>> {
     let typed = |what: &'static str, text: &str| {
         let text = printable_line(text).into_owned();
@@ -76,8 +75,8 @@ fn asked(view: &TreeView, theme: &Theme) -> Vec<Line<'static>> {
     };
     match &view.step {
         TreeStep::Browse => Vec::new(),
-        TreeStep::Label(line) => typed("label (none takes it away): ", line.text()),
-        TreeStep::Wish(line) => typed("summarise above all: ", line.text()),
+        TreeStep::Label(line) => typed("label (empty removes it): ", line.text()),
+        TreeStep::Focus(line) => typed("focus of the summary: ", line.text()),
         TreeStep::Leave(way) => WAYS
             .iter()
             .enumerate()
@@ -131,7 +130,7 @@ fn speaker(kind: RowKind) -> (&'static str, Token) {
         RowKind::Shell => ("", Token::Text),
         RowKind::Custom => ("note: ", Token::Text),
         RowKind::Compaction => ("summary: ", Token::Muted),
-        RowKind::Branch => ("branch left: ", Token::Muted),
+        RowKind::Branch => ("left branch: ", Token::Muted),
         RowKind::Setting => ("", Token::Faint),
     }
 }

@@ -1,7 +1,6 @@
-//! The question whether a folder's settings are used: what is in them, and the answers below.
+//! The question whether a folder's project settings are used: the files, and the answers below.
 //!
-//! The question and the answers are always on the screen; what is in the files scrolls between
-//! them.
+//! The question and the answers are always on the screen; the files scroll between them.
 
 use ratatui::buffer::Buffer;
 use ratatui::layout::Rect;
@@ -27,7 +26,7 @@ pub fn draw(view: &TrustView, theme: &Theme, area: Rect, buffer: &mut Buffer) ->
             Line::styled(format!("{mark}{text}"), theme.style(token))
         })
         .collect();
-    // Two rows of the box are its border, two of the window stay free.
+    // Two rows are the border of the box, two rows of the window stay free.
     let around = title.len().saturating_add(answers.len()).saturating_add(4);
     let room = usize::from(area.height).saturating_sub(around);
     let (shown, whole) = shown(view, room, &lines);
@@ -37,7 +36,7 @@ pub fn draw(view: &TrustView, theme: &Theme, area: Rect, buffer: &mut Buffer) ->
     };
     let rows: Vec<Line<'static>> = title.into_iter().chain(shown).chain(answers).collect();
     let inner = frame("Trust", hint, rows.len() as u16, theme, area, buffer);
-    // In a window that is too small even for these, the answers are what counts.
+    // In a window that is too small even for these, the answers matter most.
     let skip = rows.len().saturating_sub(usize::from(inner.height));
     for (y, row) in (inner.top()..inner.bottom()).zip(rows.into_iter().skip(skip)) {
         buffer.set_line(inner.x, y, &row, inner.width);
@@ -45,7 +44,7 @@ pub fn draw(view: &TrustView, theme: &Theme, area: Rect, buffer: &mut Buffer) ->
     (None, whole as u16)
 }
 
-/// The lines of the files, each with its rows: what a line does must not hide behind the border.
+/// The lines of the files, each with its rows: no part of a line may hide behind the border.
 fn wrapped(view: &TrustView, theme: &Theme, width: u16) -> Vec<Vec<Line<'static>>> {
     let rows = |(part, text): &(TrustLine, Printable)| {
         let token = match part {
@@ -59,14 +58,14 @@ fn wrapped(view: &TrustView, theme: &Theme, width: u16) -> Vec<Vec<Line<'static>
     view.lines().iter().map(rows).collect()
 }
 
-/// The rows that there is room for, and how many lines are whole among them.
+/// The rows that fit, and how many lines are complete among them.
 fn shown(view: &TrustView, room: usize, lines: &[Vec<Line<'static>>]) -> (Vec<Line<'static>>, usize) {
     let last = lines.len().saturating_sub(fitting(lines.iter().rev(), room).max(1));
     let rest = lines.get(view.scroll.min(last)..).unwrap_or_default();
     (rest.iter().flatten().take(room).cloned().collect(), fitting(rest.iter(), room).max(1))
 }
 
-/// How many lines fit, from the first on.
+/// How many lines fit, starting with the first.
 fn fitting<'a>(lines: impl Iterator<Item = &'a Vec<Line<'static>>>, room: usize) -> usize {
     let mut rows = 0;
     let fits = |line: &&Vec<Line<'static>>| {

@@ -1,10 +1,11 @@
-//! The head of a session: what this is, which model answers, how to get one.
+//! The head of a session: the version, first hints, how to connect a model.
 
 use ratatui::text::{Line, Span};
 
 use super::theme::{Theme, Token};
 use super::wrap;
 use crate::app::Model;
+use crate::app::action::Action;
 
 /// The rows of the head.
 pub fn rows(model: &Model, theme: &Theme, width: u16) -> Vec<Line<'static>> {
@@ -16,7 +17,9 @@ pub fn rows(model: &Model, theme: &Theme, width: u16) -> Vec<Line<'static>> {
         Span::styled("tau", strong),
         Span::styled(format!(" {}", model.boot.version), muted),
     ])];
-    rows.push(Line::styled("  F1 keys and commands · ! runs a command · @ names a file · / commands", muted));
+    let key = model.keymap.hint(Action::Help).unwrap_or_else(|| "/help".to_owned());
+    let text = format!("  {key} keys and commands · ! runs a command · @ names a file · / commands");
+    rows.push(Line::styled(text, muted));
     if model.boot.demo {
         rows.push(Line::default());
         rows.extend(demo(theme));
@@ -25,7 +28,7 @@ pub fn rows(model: &Model, theme: &Theme, width: u16) -> Vec<Line<'static>> {
     rows.into_iter().flat_map(|row| wrap::wrap(&row, width, 2)).collect()
 }
 
-/// What a newcomer has to know: nobody answers yet.
+/// What a new user has to know: no model is connected yet.
 fn demo(theme: &Theme) -> Vec<Line<'static>> {
     let (text, strong, code) =
         (theme.style(Token::Text), theme.style(Token::Warning), theme.style(Token::CodeInline));
@@ -38,8 +41,8 @@ fn demo(theme: &Theme) -> Vec<Line<'static>> {
             Span::styled("It answers from a script and works offline.", text),
         ]),
         Line::styled("  Send anything to watch it read, write and run. To connect a real model:", text),
-        item("  · set a key, such as ", "ANTHROPIC_API_KEY", " or OPENAI_API_KEY, and start again"),
-        item("  · type ", "/login", " to store a key here"),
+        item("  · set ", "ANTHROPIC_API_KEY", ", OPENAI_API_KEY or another key, and restart tau"),
+        item("  · type ", "/login", " to add a provider API key"),
         item("  · start a local server (Ollama, LM Studio, llama.cpp, vLLM), or use ", "--base-url", ""),
     ]
 }

@@ -14,7 +14,8 @@ use unicode_segmentation::UnicodeSegmentation;
 /// Where a row may end.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Break {
-    /// Between words; a word longer than a row anywhere. Blanks at the break are left out.
+    /// Between words, as [`mark_breaks`] says; a word longer than a row anywhere. Blanks at the break
+    /// are left out.
     Words,
     /// After any character. Nothing is left out: for code and terminal text.
     Anywhere,
@@ -86,10 +87,12 @@ pub fn wrap(line: &Line<'_>, width: u16, indent: u16) -> Vec<Line<'static>> {
 pub fn wrap_at(spans: &[Span<'_>], width: u16, indent: u16, at: Break) -> Vec<Line<'static>> {
     let width = usize::from(width.max(1));
     let indent = usize::from(indent).min(width / 2);
-    if spans_cells(spans) <= width && at == Break::Anywhere {
+    let ends_blank =
+        || spans.iter().rev().find_map(|span| span.content.chars().next_back()).is_some_and(is_blank);
+    if spans_cells(spans) <= width && (at == Break::Anywhere || !ends_blank()) {
         return vec![Line::from(spans.iter().map(owned).collect::<Vec<_>>())];
     }
-    let clusters = clusters(spans);
+    let clusters = clusters(spans, at);
     let mut rows = Vec::new();
     let mut start = 0;
     loop {
@@ -103,6 +106,10 @@ pub fn wrap_at(spans: &[Span<'_>], width: u16, indent: u16, at: Break) -> Vec<Li
     }
 }
 
+fn is_blank(c: char) -> bool {
+    matches!(c, ' ' | '\u{3000}')
+}
+
 fn owned(span: &Span<'_>) -> Span<'static> {
     Span::styled(span.content.to_string(), span.style)
 }
@@ -113,22 +120,12 @@ struct Cluster {
     start: usize,
     end: usize,
     width: usize,
-    kind: Kind,
+    is_blank: bool,
+    /// A row may begin here.
+    may_begin: bool,
 }
 
-#[derive(Clone, Copy, PartialEq, Eq)]
-enum Kind {
-    Blank,
-    Letter,
-    /// A wide character: a row may end before and after it.
-    Wide,
-    /// A wide character that never begins a row, such as a closing bracket.
-    WideCloser,
-    /// A wide character that never ends a row, such as an opening bracket.
-    WideOpener,
-}
-
-fn clusters(spans: &[Span<'_>]) -> Vec<Cluster> {
+fn clusters(spans: &[Span<'_>], at: Break) -> Vec<Cluster> {
     let mut clusters = Vec::with_capacity(spans.iter().map(|span| span.content.len()).sum());
     for (index, span) in spans.iter().enumerate() {
         let text = &*span.content;
@@ -138,36 +135,52 @@ fn clusters(spans: &[Span<'_>]) -> Vec<Cluster> {
                 start,
                 end: start + 1,
                 width: 1,
-                kind: if byte == b' ' { Kind::Blank } else { Kind::Letter },
+                is_blank: byte == b' ',
+                may_begin: false,
             }));
         } else {
-            clusters.extend(text.grapheme_indices(true).map(|(start, cluster)| {
-                let width = usize::from(cluster.cell_width());
-                Cluster { span: index, start, end: start + cluster.len(), width, kind: kind(cluster, width) }
+            clusters.extend(text.grapheme_indices(true).map(|(start, cluster)| Cluster {
+                span: index,
+                start,
+                end: start + cluster.len(),
+                width: usize::from(cluster.cell_width()),
+                is_blank: matches!(cluster, " " | "\u{3000}"),
+                may_begin: false,
             }));
         }
+    }
+    if at == Break::Words {
+        mark_breaks(spans, &mut clusters);
     }
     clusters
 }
 
-fn kind(cluster: &str, width: usize) -> Kind {
-    match cluster {
-        " " | "\u{3000}" => Kind::Blank,
-        "、" | "。" | "，" | "．" | "：" | "；" | "！" | "？" | "」" | "』" | "）" | "】" | "〉" | "》"
-        | "ー" => Kind::WideCloser,
-        "「" | "『" | "（" | "【" | "〈" | "《" => Kind::WideOpener,
-        _ if width >= 2 => Kind::Wide,
-        _ => Kind::Letter,
+/// Marks where rows may begin: after blanks, and where Unicode's line breaking (UAX #14) allows it
+/// next to a character that is not ASCII. Within ASCII text only blanks count, so that paths, flags
+/// and identifiers, which UAX #14 breaks at `/` and `-`, stay in one piece.
+fn mark_breaks(spans: &[Span<'_>], clusters: &mut [Cluster]) {
+    let mut after_blank = false;
+    for cluster in clusters.iter_mut() {
+        cluster.may_begin = after_blank && !cluster.is_blank;
+        after_blank = cluster.is_blank;
     }
-}
-
-/// Whether a row may end between two neighbours.
-fn breaks_between(left: Kind, right: Kind) -> bool {
-    match (left, right) {
-        (_, Kind::Blank) | (Kind::WideOpener, _) | (_, Kind::WideCloser) => false,
-        (Kind::Letter, Kind::Letter) => false,
-        (Kind::Blank, _) | (Kind::Wide | Kind::WideCloser, _) => true,
-        (Kind::Letter, Kind::Wide | Kind::WideOpener) => true,
+    if spans.iter().all(|span| span.content.is_ascii()) {
+        return;
+    }
+    let text: String = spans.iter().map(|span| &*span.content).collect();
+    let mut breaks = unicode_linebreak::linebreaks(&text).map(|(at, _)| at).peekable();
+    let (mut offset, mut span, mut before_is_ascii) = (0, 0, true);
+    for cluster in clusters.iter_mut() {
+        while span < cluster.span {
+            offset += spans.get(span).map_or(0, |span| span.content.len());
+            span += 1;
+        }
+        let (start, end) = (offset + cluster.start, offset + cluster.end);
+        while breaks.next_if(|at| *at < start).is_some() {}
+        let is_ascii = text.get(start..end).is_some_and(str::is_ascii);
+        let allowed = breaks.peek() == Some(&start) && !(before_is_ascii && is_ascii);
+        cluster.may_begin |= allowed && start > 0 && !cluster.is_blank;
+        before_is_ascii = is_ascii;
     }
 }
 
@@ -181,15 +194,13 @@ struct Row {
 fn next_row(clusters: &[Cluster], start: usize, width: usize, at: Break) -> Row {
     let mut used = 0;
     let mut last_break = None;
-    let mut before: Option<Kind> = None;
     for (index, cluster) in clusters.iter().enumerate().skip(start) {
-        if before.is_some_and(|before| breaks_between(before, cluster.kind)) {
+        if index > start && cluster.may_begin {
             last_break = Some(index);
         }
-        before = Some(cluster.kind);
         used += cluster.width.min(width);
         // Blanks may hang over the end of a row of words: they are left out there.
-        let hangs = at == Break::Words && cluster.kind == Kind::Blank;
+        let hangs = at == Break::Words && cluster.is_blank;
         if used <= width || hangs {
             continue;
         }
@@ -206,7 +217,7 @@ fn next_row(clusters: &[Cluster], start: usize, width: usize, at: Break) -> Row 
 /// The end of `start..end` without its last blanks.
 fn trimmed(clusters: &[Cluster], start: usize, end: usize) -> usize {
     let row = clusters.get(start..end).unwrap_or_default();
-    start + row.iter().rposition(|cluster| cluster.kind != Kind::Blank).map_or(0, |last| last + 1)
+    start + row.iter().rposition(|cluster| !cluster.is_blank).map_or(0, |last| last + 1)
 }
 
 fn draw(spans: &[Span<'_>], row: &[Cluster], margin: usize, width: usize) -> Line<'static> {

@@ -77,10 +77,18 @@ impl Screen {
     /// A start that knows this.
     pub fn boot(boot: Boot) -> Self {
         let at = boot.at;
-        let (model, effects) = Model::boot(boot);
+        let (model, effects) = tau::app::boot(boot);
         let mut screen = Screen { model: Some(model), memo: memo(), effects, at, log: Vec::new() };
         screen.draw();
         screen
+    }
+
+    /// The same screen with these slash commands.
+    pub fn with_commands(mut self, commands: std::sync::Arc<tau::app::slash::Commands>) -> Self {
+        if let Some(model) = &mut self.model {
+            model.commands = commands;
+        }
+        self
     }
 
     /// The model as it is now.

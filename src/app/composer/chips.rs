@@ -1,7 +1,7 @@
-//! Chips: long pastes and pictures, shown in the text as a label that is one unit.
+//! Chips: long pastes and pictures, shown in the text as a label that is one segment.
 //!
-//! A label in the text stands for its chip; a label that is deleted leaves its chip behind, so
-//! that undo brings both back. Text that only looks like a label stands for itself.
+//! A label in the text refers to its chip; a label that is deleted leaves its chip, so
+//! that undo brings both back. Text that only looks like a label is plain text.
 
 use std::ops::Range;
 
@@ -17,7 +17,7 @@ pub fn is_long(text: &str) -> bool {
     text.lines().count() > LONG_LINES || text.chars().nth(LONG_CHARS).is_some()
 }
 
-/// What a label stands for.
+/// What a label refers to.
 #[derive(Clone, Debug, PartialEq)]
 pub enum Chip {
     Paste { label: String, text: String },
@@ -57,7 +57,7 @@ impl Chips {
         label
     }
 
-    /// The chip a label stands for.
+    /// The chip of a label.
     pub fn get(&self, label: &str) -> Option<&Chip> {
         self.0.iter().find(|chip| chip.label() == label)
     }

@@ -1,9 +1,9 @@
-//! Earlier prompts, walked through with up and down.
+//! Earlier prompts, recalled with up and down.
 
 /// Prompts kept in memory.
 const KEPT: usize = 1_000;
 
-/// The list and where the walk stands in it.
+/// The prompts, and the position while they are being recalled.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub(super) struct History {
     /// Newest first.
@@ -14,12 +14,12 @@ pub(super) struct History {
 #[derive(Clone, Debug, PartialEq)]
 struct Walk {
     index: usize,
-    /// What was being written when the walk began.
+    /// What was being written before.
     draft: String,
 }
 
 impl History {
-    /// Puts the prompts of earlier runs behind those of this one.
+    /// Adds the prompts of earlier runs after those of this one.
     pub(super) fn load(&mut self, earlier: Vec<String>) {
         for prompt in earlier {
             if !self.prompts.contains(&prompt) && self.prompts.len() < KEPT {
@@ -41,12 +41,12 @@ impl History {
         &self.prompts
     }
 
-    /// Ends the walk.
+    /// Stops recalling.
     pub(super) fn leave(&mut self) {
         self.walk = None;
     }
 
-    /// A step back in time; `draft` is kept when the walk begins.
+    /// A step back in time; the first one keeps `draft`.
     pub(super) fn earlier(&mut self, draft: String) -> Option<String> {
         let index = self.walk.as_ref().map_or(0, |walk| walk.index + 1);
         let prompt = self.prompts.get(index)?.clone();
@@ -55,7 +55,7 @@ impl History {
         Some(prompt)
     }
 
-    /// A step forward; behind the newest prompt stands the draft.
+    /// A step forward; after the newest prompt comes the draft.
     pub(super) fn later(&mut self) -> Option<String> {
         let walk = self.walk.take()?;
         match walk.index.checked_sub(1) {

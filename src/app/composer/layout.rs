@@ -1,8 +1,8 @@
 //! The composer's text wrapped to a width, and the cursor's cell in it.
 //!
-//! Words are kept whole where they fit; units never are broken unless one alone is wider than
+//! Words are not broken where they fit on a row; a segment is broken only when it is wider than
 //! the row. The cursor always has a cell: a row that is full to the last cell is followed by
-//! an empty one when the cursor stands behind it.
+//! an empty one when the cursor is after it.
 
 use super::chips::Chips;
 use super::segments;
@@ -13,19 +13,19 @@ use super::segments::{Segment, SegmentKind};
 pub struct VisualRow {
     /// Index of the line.
     pub line: usize,
-    /// Its units, in order.
-    pub units: Vec<Segment>,
+    /// Its segments, in order.
+    pub segments: Vec<Segment>,
     /// Character column of its start in the line.
     pub first_char: usize,
 }
 
 impl VisualRow {
     fn width(&self) -> u16 {
-        self.units.iter().fold(0, |sum: u16, unit| sum.saturating_add(unit.width))
+        self.segments.iter().fold(0, |sum: u16, segment| sum.saturating_add(segment.width))
     }
 
     fn end_char(&self) -> usize {
-        self.units.last().map_or(self.first_char, |unit| unit.first_char + unit.chars)
+        self.segments.last().map_or(self.first_char, |segment| segment.first_char + segment.chars)
     }
 }
 
@@ -65,26 +65,27 @@ impl ComposerLayout {
         let continues = self.rows.get(row + 1).is_some_and(|next| next.line == visual.line);
         let mut at = 0u16;
         let mut last = visual.first_char;
-        for unit in &visual.units {
-            if at.saturating_add(unit.width) > column {
-                return Some((visual.line, unit.first_char));
+        for segment in &visual.segments {
+            if at.saturating_add(segment.width) > column {
+                return Some((visual.line, segment.first_char));
             }
-            at = at.saturating_add(unit.width);
-            last = unit.first_char;
+            at = at.saturating_add(segment.width);
+            last = segment.first_char;
         }
         Some((visual.line, if continues { last } else { visual.end_char() }))
     }
 }
 
-fn wrap(line: usize, units: Vec<Segment>, width: u16, rows: &mut Vec<VisualRow>) {
-    let mut row = VisualRow { line, units: Vec::new(), first_char: 0 };
-    for unit in units {
-        if !row.units.is_empty() && row.width().saturating_add(unit.width) > width {
-            let moved = if unit.kind == SegmentKind::Space { Vec::new() } else { take_word(&mut row, &unit) };
-            let first_char = moved.first().map_or(unit.first_char, |unit| unit.first_char);
-            rows.push(std::mem::replace(&mut row, VisualRow { line, units: moved, first_char }));
+fn wrap(line: usize, segments: Vec<Segment>, width: u16, rows: &mut Vec<VisualRow>) {
+    let mut row = VisualRow { line, segments: Vec::new(), first_char: 0 };
+    for segment in segments {
+        if !row.segments.is_empty() && row.width().saturating_add(segment.width) > width {
+            let moved =
+                if segment.kind == SegmentKind::Space { Vec::new() } else { take_word(&mut row, &segment) };
+            let first_char = moved.first().map_or(segment.first_char, |segment| segment.first_char);
+            rows.push(std::mem::replace(&mut row, VisualRow { line, segments: moved, first_char }));
         }
-        row.units.push(unit);
+        row.segments.push(segment);
     }
     rows.push(row);
 }
@@ -94,9 +95,9 @@ fn take_word(row: &mut VisualRow, next: &Segment) -> Vec<Segment> {
     if next.kind != SegmentKind::Word {
         return Vec::new();
     }
-    let word = row.units.iter().rev().take_while(|unit| unit.kind == SegmentKind::Word).count();
-    let keep = row.units.len() - word;
-    if keep == 0 { Vec::new() } else { row.units.split_off(keep) }
+    let word = row.segments.iter().rev().take_while(|segment| segment.kind == SegmentKind::Word).count();
+    let keep = row.segments.len() - word;
+    if keep == 0 { Vec::new() } else { row.segments.split_off(keep) }
 }
 
 fn locate(rows: &mut Vec<VisualRow>, first: usize, column: usize, width: u16) -> CursorCell {
@@ -106,14 +107,14 @@ fn locate(rows: &mut Vec<VisualRow>, first: usize, column: usize, width: u16) ->
         .unwrap_or(last);
     let Some(visual) = rows.get(row) else { return CursorCell::default() };
     let at = visual
-        .units
+        .segments
         .iter()
-        .take_while(|unit| unit.first_char < column)
-        .fold(0u16, |sum, unit| sum.saturating_add(unit.width));
+        .take_while(|segment| segment.first_char < column)
+        .fold(0u16, |sum, segment| sum.saturating_add(segment.width));
     if at < width {
         return CursorCell { row, column: at };
     }
     let (line, first_char) = (visual.line, visual.end_char());
-    rows.insert(row + 1, VisualRow { line, units: Vec::new(), first_char });
+    rows.insert(row + 1, VisualRow { line, segments: Vec::new(), first_char });
     CursorCell { row: row + 1, column: 0 }
 }

@@ -1,32 +1,29 @@
 //! The composer: the text being written, its cursor, pastes and pictures in it, undo, history.
 //!
-//! The text area crate holds the editing state (lines, cursor, undo log) but works by code
-//! point; everything here moves and deletes by unit ([`units`]): a grapheme cluster, or a whole
-//! chip such as `[paste #1 +123 lines]`. Wrapping and the cursor's cell are ours too
-//! ([`layout`]), so they agree with what is drawn. The text area's own undo coalescing, which
-//! reads a clock, stays off: undo steps are grouped here by the time that came with the key.
+//! [`buffer`] holds the lines by code point; everything here moves and deletes by segment
+//! ([`segments`]): a grapheme cluster, or a chip such as `[paste #1 +123 lines]`. Wrapping and the
+//! cursor's cell are computed here ([`layout`]), so they agree with what is drawn. Undo steps are
+//! grouped by the time that comes with the key.
 
+mod buffer;
 pub mod chips;
 mod history;
 pub mod layout;
+mod motion;
 pub mod segments;
-
-use ratatui::buffer::CellWidth;
-use tui_textarea::{CursorMove, TextArea};
 
 use super::msg::Millis;
 use super::printable::printable_line;
 use crate::agent::protocol::message::Block;
+use buffer::Buffer;
 use chips::{Chip, Chips};
 use history::History;
 use layout::ComposerLayout;
+use ratatui::buffer::CellWidth;
 use segments::Segment;
 
 /// Keys typed within this time of each other are undone together, in milliseconds.
 const UNDO_PAUSE: Millis = 1_000;
-
-/// Undo steps that are kept.
-const UNDO_STEPS: usize = 1_000;
 
 /// What sending the text would do.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -48,68 +45,51 @@ struct Step {
 }
 
 /// The text being written.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, Default)]
 pub struct Composer {
-    area: TextArea<'static>,
+    buffer: Buffer,
     chips: Chips,
     steps: Vec<Step>,
     undone: Vec<u32>,
     /// The visual column that up and down try to keep, in cells.
     column: Option<u16>,
     killed: String,
-    recall: History,
+    history: History,
 }
 
 impl PartialEq for Composer {
     fn eq(&self, other: &Self) -> bool {
-        self.area.lines() == other.area.lines()
-            && self.area.cursor() == other.area.cursor()
+        self.buffer == other.buffer
             && self.chips == other.chips
             && self.killed == other.killed
-            && self.recall == other.recall
-    }
-}
-
-impl Default for Composer {
-    fn default() -> Self {
-        let mut area = TextArea::default();
-        area.set_max_histories(UNDO_STEPS);
-        Composer {
-            area,
-            chips: Chips::default(),
-            steps: Vec::new(),
-            undone: Vec::new(),
-            column: None,
-            killed: String::new(),
-            recall: History::default(),
-        }
+            && self.history == other.history
     }
 }
 
 impl Composer {
     /// The text as it stands, chips as their labels.
     pub fn text(&self) -> String {
-        self.area.lines().join("\n")
+        self.buffer.lines().join("\n")
     }
 
     /// The lines as they stand.
     pub fn lines(&self) -> &[String] {
-        self.area.lines()
+        self.buffer.lines()
     }
 
     /// True when nothing is written.
     pub fn is_empty(&self) -> bool {
-        matches!(self.area.lines(), [only] if only.is_empty())
+        matches!(self.buffer.lines(), [only] if only.is_empty())
     }
 
     /// Row and column of the cursor, in lines and characters.
     pub fn cursor(&self) -> (usize, usize) {
-        self.area.cursor()
+        self.buffer.cursor()
     }
 
     /// What sending would do.
     pub fn mode(&self) -> InputMode {
-        let first = self.area.lines().first().map_or("", String::as_str);
+        let first = self.buffer.line(0);
         match first {
             line if line.starts_with("!!") => InputMode::ShellOnly,
             line if line.starts_with('!') => InputMode::Shell,
@@ -124,15 +104,15 @@ impl Composer {
 
     /// The part of the cursor's line that is before the cursor.
     pub fn before_cursor(&self) -> &str {
-        let (row, column) = self.area.cursor();
-        let line = self.area.lines().get(row).map_or("", String::as_str);
+        let (row, column) = self.buffer.cursor();
+        let line = self.buffer.line(row);
         let end = line.char_indices().nth(column).map_or(line.len(), |(byte, _)| byte);
         line.get(..end).unwrap_or(line)
     }
 
     /// How the text is wrapped at `width` cells, and where the cursor is in it.
     pub fn layout(&self, width: u16) -> ComposerLayout {
-        ComposerLayout::new(self.area.lines(), self.area.cursor(), &self.chips, width)
+        ComposerLayout::new(self.buffer.lines(), self.buffer.cursor(), &self.chips, width)
     }
 
     /// Types a character.
@@ -140,7 +120,7 @@ impl Composer {
         let starts_word = !c.is_whitespace() && self.before_cursor().ends_with(char::is_whitespace);
         let open = self.steps.last().and_then(|step| step.typed_at);
         let joins = open.is_some_and(|last| at - last < UNDO_PAUSE) && !starts_word;
-        self.area.insert_str(c.to_string());
+        self.buffer.insert(&c.to_string());
         self.undone.clear();
         self.column = None;
         match self.steps.last_mut() {
@@ -153,7 +133,7 @@ impl Composer {
     pub fn insert(&mut self, text: &str) {
         let clean = clean(text);
         if !clean.is_empty() {
-            self.area.insert_str(&clean);
+            self.buffer.insert(&clean);
             self.edited(1);
         }
     }
@@ -176,60 +156,60 @@ impl Composer {
 
     /// Inserts a line break.
     pub fn new_line(&mut self) {
-        self.area.insert_newline();
+        self.buffer.new_line();
         self.edited(1);
     }
 
     /// Replaces the last `chars` characters before the cursor.
     pub fn replace_before(&mut self, chars: usize, text: &str) {
-        let (row, column) = self.area.cursor();
+        let (row, column) = self.buffer.cursor();
         self.jump(row, column.saturating_sub(chars));
-        let deleted = chars > 0 && self.area.delete_str(chars);
-        self.area.insert_str(clean(text));
+        let deleted = chars > 0 && self.buffer.delete(chars);
+        self.buffer.insert(&clean(text));
         self.edited(1 + u32::from(deleted));
     }
 
-    /// Puts a chip's text in its place when the cursor is behind one; false when it is not.
+    /// Puts a chip's text in its place when the cursor is after one; false when it is not.
     pub fn expand_chip(&mut self) -> bool {
-        let Some(unit) = self.unit_before() else { return false };
-        let (row, column) = self.area.cursor();
-        let label = self.slice(row, &unit).to_owned();
+        let Some(segment) = self.segment_before() else { return false };
+        let (row, column) = self.buffer.cursor();
+        let label = self.slice(row, &segment).to_owned();
         let Some(Chip::Paste { text, .. }) = self.chips.get(&label) else { return false };
         let text = clean(text);
-        self.jump(row, column.saturating_sub(unit.chars));
-        let deleted = self.area.delete_str(unit.chars);
-        self.area.insert_str(&text);
+        self.jump(row, column.saturating_sub(segment.chars));
+        let deleted = self.buffer.delete(segment.chars);
+        self.buffer.insert(&text);
         self.edited(1 + u32::from(deleted));
         true
     }
 
-    /// Deletes the unit before the cursor, or joins with the line before.
+    /// Deletes the segment before the cursor, or joins with the line before.
     pub fn delete_back(&mut self) {
-        let (row, column) = self.area.cursor();
-        match self.unit_before() {
-            Some(unit) => self.delete_span((row, column - unit.chars), unit.chars),
+        let (row, column) = self.buffer.cursor();
+        match self.segment_before() {
+            Some(segment) => self.delete_span((row, column - segment.chars), segment.chars),
             None if row > 0 => {
-                self.area.delete_newline();
+                self.buffer.delete_line_break();
                 self.edited(1);
             }
             None => {}
         }
     }
 
-    /// Deletes the unit after the cursor, or joins with the line after.
+    /// Deletes the segment after the cursor, or joins with the line after.
     pub fn delete_forward(&mut self) {
-        let (row, column) = self.area.cursor();
-        match self.unit_after() {
-            Some(unit) => self.delete_span((row, column), unit.chars),
-            None if row + 1 < self.area.lines().len() => self.delete_span((row, column), 1),
+        let (row, column) = self.buffer.cursor();
+        match self.segment_after() {
+            Some(segment) => self.delete_span((row, column), segment.chars),
+            None if row + 1 < self.buffer.lines().len() => self.delete_span((row, column), 1),
             None => {}
         }
     }
 
     /// Deletes to the end of the line; at the end, the line break.
     pub fn kill_to_end(&mut self) {
-        let (row, column) = self.area.cursor();
-        let length = self.area.lines().get(row).map_or(0, |line| line.chars().count());
+        let (row, column) = self.buffer.cursor();
+        let length = self.buffer.line(row).chars().count();
         match length.saturating_sub(column) {
             0 => self.delete_forward(),
             chars => self.kill((row, column), chars),
@@ -238,7 +218,7 @@ impl Composer {
 
     /// Deletes to the start of the line; at the start, the line break before.
     pub fn kill_to_start(&mut self) {
-        match self.area.cursor() {
+        match self.buffer.cursor() {
             (_, 0) => self.delete_back(),
             (row, column) => self.kill((row, 0), column),
         }
@@ -246,8 +226,8 @@ impl Composer {
 
     /// Deletes back to the start of a word.
     pub fn kill_word_back(&mut self) {
-        let (row, column) = self.area.cursor();
-        match segments::word_left(&self.units_of(row), column) {
+        let (row, column) = self.buffer.cursor();
+        match segments::word_left(&self.segments_of(row), column) {
             start if start < column => self.kill((row, start), column - start),
             _ => self.delete_back(),
         }
@@ -255,14 +235,14 @@ impl Composer {
 
     /// Deletes forward to the end of a word.
     pub fn kill_word_forward(&mut self) {
-        let (row, column) = self.area.cursor();
-        match segments::word_right(&self.units_of(row), column) {
+        let (row, column) = self.buffer.cursor();
+        match segments::word_right(&self.segments_of(row), column) {
             end if end > column => self.kill((row, column), end - column),
             _ => self.delete_forward(),
         }
     }
 
-    /// Puts back what was killed last.
+    /// Inserts the last deleted text.
     pub fn yank(&mut self) {
         let killed = self.killed.clone();
         self.insert(&killed);
@@ -271,9 +251,7 @@ impl Composer {
     /// Takes the last step back.
     pub fn undo(&mut self) {
         let Some(step) = self.steps.pop() else { return };
-        for _ in 0..step.edits {
-            self.area.undo();
-        }
+        self.buffer.undo(step.edits);
         self.undone.push(step.edits);
         self.column = None;
     }
@@ -281,89 +259,16 @@ impl Composer {
     /// Does again what was undone last.
     pub fn redo(&mut self) {
         let Some(edits) = self.undone.pop() else { return };
-        for _ in 0..edits {
-            self.area.redo();
-        }
+        self.buffer.redo(edits);
         self.steps.push(Step { edits, typed_at: None });
         self.column = None;
-    }
-
-    /// One unit to the left, over line starts.
-    pub fn left(&mut self) {
-        let (row, column) = self.area.cursor();
-        match self.unit_before() {
-            Some(unit) => self.move_to(row, column - unit.chars),
-            None if row > 0 => self.move_to(row - 1, usize::MAX),
-            None => {}
-        }
-    }
-
-    /// One unit to the right, over line ends.
-    pub fn right(&mut self) {
-        let (row, column) = self.area.cursor();
-        match self.unit_after() {
-            Some(unit) => self.move_to(row, column + unit.chars),
-            None if row + 1 < self.area.lines().len() => self.move_to(row + 1, 0),
-            None => {}
-        }
-    }
-
-    /// To the start of the word before.
-    pub fn word_left(&mut self) {
-        let (row, column) = self.area.cursor();
-        match segments::word_left(&self.units_of(row), column) {
-            start if start < column => self.move_to(row, start),
-            _ => self.left(),
-        }
-    }
-
-    /// To the end of the word after.
-    pub fn word_right(&mut self) {
-        let (row, column) = self.area.cursor();
-        match segments::word_right(&self.units_of(row), column) {
-            end if end > column => self.move_to(row, end),
-            _ => self.right(),
-        }
-    }
-
-    /// To the start of the line.
-    pub fn line_start(&mut self) {
-        let (row, _) = self.area.cursor();
-        self.move_to(row, 0);
-    }
-
-    /// To the end of the line.
-    pub fn line_end(&mut self) {
-        let (row, _) = self.area.cursor();
-        self.move_to(row, usize::MAX);
-    }
-
-    /// A visual row up at `width` cells; false on the first one.
-    pub fn up(&mut self, width: u16) -> bool {
-        let layout = self.layout(width);
-        layout.cursor.row.checked_sub(1).is_some_and(|row| self.go_to_row(&layout, row))
-    }
-
-    /// A visual row down at `width` cells; false on the last one.
-    pub fn down(&mut self, width: u16) -> bool {
-        let layout = self.layout(width);
-        let row = layout.cursor.row + 1;
-        row < layout.rows.len() && self.go_to_row(&layout, row)
-    }
-
-    /// Puts the cursor at a cell of a visual row.
-    pub fn click(&mut self, width: u16, row: usize, column: u16) {
-        let layout = self.layout(width);
-        if let Some((line, chars)) = layout.place(row.min(layout.rows.len().saturating_sub(1)), column) {
-            self.move_to(line, chars);
-        }
     }
 
     /// Replaces everything as one undo step; long text becomes a chip.
     pub fn set_text(&mut self, text: &str) {
         let chars: usize = self.text().chars().count();
         self.jump(0, 0);
-        let deleted = chars > 0 && self.area.delete_str(chars);
+        let deleted = chars > 0 && self.buffer.delete(chars);
         let before = self.steps.len();
         self.paste(text);
         let pasted = self.steps.len() > before;
@@ -374,32 +279,31 @@ impl Composer {
         }
     }
 
-    /// Empties it for the next message and forgets its chips. What was there goes to the recall
-    /// list when `keep` holds it.
+    /// Empties it for the next message and forgets its chips. `keep` is added to the history.
     pub fn reset(&mut self, keep: Option<String>) {
-        let mut recall = std::mem::take(&mut self.recall);
+        let mut history = std::mem::take(&mut self.history);
         if let Some(text) = keep {
-            recall.add(text);
+            history.add(text);
         }
-        recall.leave();
+        history.leave();
         let killed = std::mem::take(&mut self.killed);
-        *self = Composer { recall, killed, ..Composer::default() };
+        *self = Composer { history, killed, ..Composer::default() };
     }
 
     /// The prompts of earlier runs, newest first.
     pub fn set_history(&mut self, prompts: Vec<String>) {
-        self.recall.load(prompts);
+        self.history.load(prompts);
     }
 
     /// The prompts that can be recalled, newest first.
     pub fn history(&self) -> &[String] {
-        self.recall.prompts()
+        self.history.prompts()
     }
 
     /// Shows the prompt before; false when there is none.
     pub fn recall_earlier(&mut self) -> bool {
         let draft = self.expanded().0;
-        match self.recall.earlier(draft) {
+        match self.history.earlier(draft) {
             Some(text) => {
                 self.set_text(&text);
                 true
@@ -410,7 +314,7 @@ impl Composer {
 
     /// Shows the prompt after, at the end what was being written; false when none is shown.
     pub fn recall_later(&mut self) -> bool {
-        match self.recall.later() {
+        match self.history.later() {
             Some(text) => {
                 self.set_text(&text);
                 true
@@ -419,24 +323,15 @@ impl Composer {
         }
     }
 
-    fn go_to_row(&mut self, layout: &ComposerLayout, row: usize) -> bool {
-        let column = self.column.unwrap_or(layout.cursor.column);
-        let Some((line, chars)) = layout.place(row, column) else { return false };
-        self.jump(line, chars);
-        self.close_step();
-        self.column = Some(column);
-        true
-    }
-
     fn kill(&mut self, from: (usize, usize), chars: usize) {
-        let line = self.area.lines().get(from.0).map_or("", String::as_str);
+        let line = self.buffer.line(from.0);
         self.killed = line.chars().skip(from.1).take(chars).collect();
         self.delete_span(from, chars);
     }
 
     fn delete_span(&mut self, from: (usize, usize), chars: usize) {
         self.jump(from.0, from.1);
-        if self.area.delete_str(chars) {
+        if self.buffer.delete(chars) {
             self.edited(1);
         }
     }
@@ -453,34 +348,27 @@ impl Composer {
         }
     }
 
-    fn move_to(&mut self, row: usize, column: usize) {
-        self.jump(row, column);
-        self.close_step();
-        self.column = None;
-    }
-
     fn jump(&mut self, row: usize, column: usize) {
-        let clamp = |value: usize| u16::try_from(value).unwrap_or(u16::MAX);
-        self.area.move_cursor(CursorMove::Jump(clamp(row), clamp(column)));
+        self.buffer.jump(row, column);
     }
 
-    fn units_of(&self, row: usize) -> Vec<Segment> {
-        segments::of(self.area.lines().get(row).map_or("", String::as_str), &self.chips)
+    fn segments_of(&self, row: usize) -> Vec<Segment> {
+        segments::of(self.buffer.line(row), &self.chips)
     }
 
-    fn unit_before(&self) -> Option<Segment> {
-        let (row, column) = self.area.cursor();
-        self.units_of(row).into_iter().rfind(|unit| unit.first_char < column)
+    fn segment_before(&self) -> Option<Segment> {
+        let (row, column) = self.buffer.cursor();
+        self.segments_of(row).into_iter().rfind(|segment| segment.first_char < column)
     }
 
-    fn unit_after(&self) -> Option<Segment> {
-        let (row, column) = self.area.cursor();
-        self.units_of(row).into_iter().find(|unit| unit.first_char >= column)
+    fn segment_after(&self) -> Option<Segment> {
+        let (row, column) = self.buffer.cursor();
+        self.segments_of(row).into_iter().find(|segment| segment.first_char >= column)
     }
 
-    fn slice(&self, row: usize, unit: &Segment) -> &str {
-        let line = self.area.lines().get(row).map_or("", String::as_str);
-        line.get(unit.bytes.clone()).unwrap_or("")
+    fn slice(&self, row: usize, segment: &Segment) -> &str {
+        let line = self.buffer.line(row);
+        line.get(segment.bytes.clone()).unwrap_or("")
     }
 }
 

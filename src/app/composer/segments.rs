@@ -1,4 +1,4 @@
-//! A line as units: what the cursor moves over and what a deletion takes in one go.
+//! A line as segments: what the cursor moves over and what a deletion takes in one go.
 
 use std::ops::Range;
 
@@ -21,7 +21,7 @@ pub struct Segment {
     pub kind: SegmentKind,
 }
 
-/// What a unit is to word motion and wrapping.
+/// What a segment is to word motion and wrapping.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum SegmentKind {
     Space,
@@ -31,31 +31,31 @@ pub enum SegmentKind {
     Chip,
 }
 
-/// The units of a line.
+/// The segments of a line.
 pub fn of(line: &str, chips: &Chips) -> Vec<Segment> {
-    let mut units = Vec::new();
+    let mut segments = Vec::new();
     let mut at = 0;
     for label in chips.spans(line) {
-        graphemes(line, at..label.start, &mut units);
-        push(line, label.clone(), SegmentKind::Chip, &mut units);
+        graphemes(line, at..label.start, &mut segments);
+        push(line, label.clone(), SegmentKind::Chip, &mut segments);
         at = label.end;
     }
-    graphemes(line, at..line.len(), &mut units);
-    units
+    graphemes(line, at..line.len(), &mut segments);
+    segments
 }
 
-fn graphemes(line: &str, span: Range<usize>, units: &mut Vec<Segment>) {
+fn graphemes(line: &str, span: Range<usize>, segments: &mut Vec<Segment>) {
     let start = span.start;
     for (offset, cluster) in line.get(span).unwrap_or("").grapheme_indices(true) {
         let bytes = start + offset..start + offset + cluster.len();
-        push(line, bytes, kind(cluster), units);
+        push(line, bytes, kind(cluster), segments);
     }
 }
 
-fn push(line: &str, bytes: Range<usize>, kind: SegmentKind, units: &mut Vec<Segment>) {
+fn push(line: &str, bytes: Range<usize>, kind: SegmentKind, segments: &mut Vec<Segment>) {
     let text = line.get(bytes.clone()).unwrap_or("");
-    let first_char = units.last().map_or(0, |unit: &Segment| unit.first_char + unit.chars);
-    units.push(Segment { bytes, first_char, chars: text.chars().count(), width: cells(text), kind });
+    let first_char = segments.last().map_or(0, |segment: &Segment| segment.first_char + segment.chars);
+    segments.push(Segment { bytes, first_char, chars: text.chars().count(), width: cells(text), kind });
 }
 
 fn kind(cluster: &str) -> SegmentKind {
@@ -67,16 +67,16 @@ fn kind(cluster: &str) -> SegmentKind {
 }
 
 /// The character column of the start of the word before `column`.
-pub fn word_left(units: &[Segment], column: usize) -> usize {
-    let mut before = units.iter().rev().filter(|unit| unit.first_char < column).peekable();
+pub fn word_left(segments: &[Segment], column: usize) -> usize {
+    let mut before = segments.iter().rev().filter(|segment| segment.first_char < column).peekable();
     let mut start = column;
-    while let Some(unit) = before.next_if(|unit| unit.kind == SegmentKind::Space) {
-        start = unit.first_char;
+    while let Some(segment) = before.next_if(|segment| segment.kind == SegmentKind::Space) {
+        start = segment.first_char;
     }
-    if let Some(unit) = before.next() {
-        start = unit.first_char;
+    if let Some(segment) = before.next() {
+        start = segment.first_char;
         while let Some(same) =
-            before.next_if(|other| unit.kind != SegmentKind::Chip && other.kind == unit.kind)
+            before.next_if(|other| segment.kind != SegmentKind::Chip && other.kind == segment.kind)
         {
             start = same.first_char;
         }
@@ -85,16 +85,16 @@ pub fn word_left(units: &[Segment], column: usize) -> usize {
 }
 
 /// The character column of the end of the word after `column`.
-pub fn word_right(units: &[Segment], column: usize) -> usize {
-    let mut after = units.iter().filter(|unit| unit.first_char >= column).peekable();
+pub fn word_right(segments: &[Segment], column: usize) -> usize {
+    let mut after = segments.iter().filter(|segment| segment.first_char >= column).peekable();
     let mut end = column;
-    while let Some(unit) = after.next_if(|unit| unit.kind == SegmentKind::Space) {
-        end = unit.first_char + unit.chars;
+    while let Some(segment) = after.next_if(|segment| segment.kind == SegmentKind::Space) {
+        end = segment.first_char + segment.chars;
     }
-    if let Some(unit) = after.next() {
-        end = unit.first_char + unit.chars;
+    if let Some(segment) = after.next() {
+        end = segment.first_char + segment.chars;
         while let Some(same) =
-            after.next_if(|other| unit.kind != SegmentKind::Chip && other.kind == unit.kind)
+            after.next_if(|other| segment.kind != SegmentKind::Chip && other.kind == segment.kind)
         {
             end = same.first_char + same.chars;
         }

@@ -1,8 +1,8 @@
-//! Editing by unit, wrapping, undo, chips and history.
+//! Editing by segment, wrapping, undo, chips and history.
 
 use super::*;
 
-/// Types `text` and puts the cursor where `|` stands in it.
+/// Types `text` and puts the cursor where `|` is in it.
 fn composer(text: &str) -> Composer {
     let mut composer = Composer::default();
     let cursor = text.split('|').next().map_or(0, |before| before.chars().count());
@@ -136,7 +136,7 @@ fn wraps_at_words_and_finds_the_cursor() {
         let composer = composer(text);
         let layout = composer.layout(width);
         let text_of = |row: &layout::VisualRow| {
-            row.units.iter().map(|unit| composer.slice(row.line, unit)).collect::<String>()
+            row.segments.iter().map(|segment| composer.slice(row.line, segment)).collect::<String>()
         };
         (layout.rows.iter().map(text_of).collect(), (layout.cursor.row, layout.cursor.column))
     };
@@ -144,7 +144,7 @@ fn wraps_at_words_and_finds_the_cursor() {
     assert_eq!(rows("abcdefgh|", 4), (vec!["abcd".into(), "efgh".into(), String::new()], (2, 0)));
     assert_eq!(rows("한국어|", 4), (vec!["한국".into(), "어".into()], (1, 2)));
     assert_eq!(rows("|", 4), (vec![String::new()], (0, 0)));
-    assert_eq!(rows("👨‍👩‍👧‍👦|x", 1).1, (1, 0), "a unit wider than the row gets a row");
+    assert_eq!(rows("👨‍👩‍👧‍👦|x", 1).1, (1, 0), "a segment wider than the row gets a row");
 }
 
 #[test]

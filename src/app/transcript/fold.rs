@@ -1,4 +1,4 @@
-//! Folds the agent's events into the transcript. Work for a delta does not depend on what
+//! Folds the agent's events into the transcript. The work for a delta does not depend on what
 //! came before it.
 
 use std::collections::BTreeMap;
@@ -18,7 +18,7 @@ use crate::app::printable::Printable;
 use crate::tools::details::ToolOutput;
 
 impl Transcript {
-    /// Takes an event. Events that are no part of the transcript pass by.
+    /// Takes an event. Events that do not belong to the transcript are ignored.
     pub fn fold(&mut self, event: &AgentEvent, now: Millis) {
         match event {
             AgentEvent::SessionOpened { messages, titles, .. } => self.open(messages, titles),
@@ -39,23 +39,18 @@ impl Transcript {
             AgentEvent::ToolExecutionEnd { tool_call_id, result, is_error, duration_ms, .. } => {
                 self.on_call(tool_call_id, |panel| panel.finish(result, *is_error, *duration_ms));
             }
-            AgentEvent::BashStart { id, command, exclude_from_context, size } => {
-                self.shell_start(id.clone(), CommandPanel::new(command, *exclude_from_context, *size, now));
-            }
-            AgentEvent::BashExecutionUpdate { id, delta } => self.shell_output(id.as_deref(), delta),
-            AgentEvent::BashEnd { id, message } => self.shell_end(id.as_deref(), message),
             AgentEvent::Notice { level, text, hint } => self.notice(*level, text, hint.as_deref()),
             AgentEvent::CompactionEnd { error_message: Some(error), .. } => {
                 self.notice(NoticeLevel::Warning, error, None);
             }
             AgentEvent::CompactionEnd { result: Some(result), .. } => {
-                self.summary("the earlier part of this conversation, in short", &result.summary);
+                self.summary("Earlier conversation (summary)", &result.summary);
             }
             _ => {}
         }
     }
 
-    /// A session begun at start finds the head and the notices that are there already.
+    /// The first session of a run keeps the head and the notices that are already there.
     fn open(&mut self, messages: &[Arc<Message>], titles: &BTreeMap<String, String>) {
         let fresh =
             |entry: &TranscriptEntry| matches!(entry.body, EntryBody::Welcome | EntryBody::Notice { .. });
@@ -79,15 +74,15 @@ impl Transcript {
             }
             Message::ToolResult(result) => self.result(result),
             Message::BashExecution(execution) => {
-                self.push(EntryBody::Shell(Box::new(CommandPanel::finished(execution))));
+                self.push_command(CommandPanel::finished(execution));
             }
             Message::Custom(custom) if custom.display => self.user(&custom.content),
             Message::Custom(_) => {}
             Message::BranchSummary(summary) => {
-                self.summary("a branch that was left, in short", &summary.summary);
+                self.summary("Abandoned branch (summary)", &summary.summary);
             }
             Message::CompactionSummary(summary) => {
-                self.summary("the earlier part of this conversation, in short", &summary.summary);
+                self.summary("Earlier conversation (summary)", &summary.summary);
             }
         }
     }
@@ -219,7 +214,7 @@ impl Transcript {
         });
     }
 
-    /// The complete message counts: blocks whose pieces were not all seen are made anew.
+    /// The complete message counts: blocks whose pieces were not all seen are replaced.
     fn settle(&mut self, answer: &AssistantMessage, now: Millis) {
         if self.live.blocks.is_empty() {
             self.stored_answer(answer, &BTreeMap::new());
@@ -229,11 +224,11 @@ impl Transcript {
         for index in indices {
             self.close(index, now);
         }
-        self.mend(answer);
+        self.repair(answer);
         self.say_how_it_ended(answer);
     }
 
-    fn mend(&mut self, answer: &AssistantMessage) {
+    fn repair(&mut self, answer: &AssistantMessage) {
         let texts = answer.content.iter().filter_map(|block| match block {
             Block::Text { text, .. } | Block::Thinking { thinking: text, .. } => Some(text),
             _ => None,
@@ -255,10 +250,10 @@ impl Transcript {
             }
             StopReason::Aborted => self.notice(NoticeLevel::Info, "stopped", None),
             StopReason::Length => {
-                let hint = "say `go on` to let the model continue";
+                let hint = "send \"continue\" to let the model continue";
                 self.notice(
                     NoticeLevel::Warning,
-                    "the answer was cut at the model's output limit",
+                    "the answer was cut off at the model's output limit",
                     Some(hint),
                 );
             }
@@ -291,10 +286,10 @@ impl Transcript {
 
     /// A stored result fills its panel; one that was seen live changes nothing.
     fn result(&mut self, result: &ToolResultMessage) {
-        let whole = ToolOutput { content: result.content.clone(), details: result.details.clone() };
+        let output = ToolOutput { content: result.content.clone(), details: result.details.clone() };
         self.on_call(&result.tool_call_id, |panel| {
             if !matches!(panel.state, CallState::Done | CallState::Failed) {
-                panel.finish(&whole, result.is_error, result.duration_ms);
+                panel.finish(&output, result.is_error, result.duration_ms);
             }
         });
     }

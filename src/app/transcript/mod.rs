@@ -1,4 +1,4 @@
-//! The transcript: what has been said and done, as entries to be drawn.
+//! The transcript: messages, tool calls, commands and notices, as entries to be drawn.
 //!
 //! Entries are made by [`fold`] from the agent's events. Text in them is printable; markdown is
 //! split into closed blocks and an open tail. The scroll position is an anchor or the tail,
@@ -18,7 +18,7 @@ use super::msg::Millis;
 use super::printable::Printable;
 use crate::agent::protocol::event::NoticeLevel;
 use crate::agent::protocol::message::Message;
-use command_panel::{CommandPanel, KeyboardOwner};
+use command_panel::CommandPanel;
 use paging::EarlierMessages;
 use panel::ToolPanel;
 
@@ -27,26 +27,26 @@ use panel::ToolPanel;
 pub enum EntryBody {
     /// The head of a session.
     Welcome,
-    /// There are messages before the next entry, about this many, which are loaded when this is
-    /// seen; or why they cannot be.
+    /// About this many messages come before the next entry. They are loaded when this entry is on
+    /// the screen; `failed` says why they cannot be.
     Earlier { left: u64, failed: Option<Printable> },
-    /// What the person said; `pictures` went with it.
+    /// A message of the user, sent with that many pictures.
     User { text: Printable, pictures: usize },
-    /// What the model said: one text block of its message.
+    /// One text block of an assistant message.
     Answer(MarkdownBlocks),
-    /// What the model thought. It is over at `until`; unknown for sessions read from a file.
+    /// One thinking block. It ended at `until`, which is unknown in sessions read from a file.
     Thinking { blocks: MarkdownBlocks, since: Millis, until: Option<Millis> },
     /// A call of a tool.
     Tool(Box<ToolPanel>),
-    /// A command the person ran.
-    Shell(Box<CommandPanel>),
-    /// A summary that stands for messages, and what it is of.
+    /// A command of the user.
+    Command(Box<CommandPanel>),
+    /// A summary that replaces messages, and its title.
     Summary { title: &'static str, blocks: MarkdownBlocks },
-    /// Something that is no message.
+    /// A notice.
     Notice { level: NoticeLevel, text: Printable, hint: Option<Printable> },
 }
 
-/// Whether an entry is shown whole.
+/// Whether an entry is unfolded.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum FoldState {
     /// As the transcript's setting for its kind says.
@@ -74,22 +74,22 @@ pub struct Transcript {
     entries: Vec<TranscriptEntry>,
     /// The id of the next entry.
     next: i32,
-    /// The lowest id that was given to what came of messages.
+    /// The lowest id given to an entry of a message.
     first: i32,
-    /// Ids given to what stands before all messages.
+    /// Ids given to entries before all messages.
     heads: i32,
-    /// What is known of messages before those that are here.
+    /// What is known about messages before those that are loaded.
     earlier: Option<EarlierMessages>,
-    /// The person wants to see the very first message.
+    /// The user wants to see the very first message.
     to_first: bool,
     pub position: ScrollPosition,
     /// Rows to scroll that the view has not resolved yet; negative is up.
     pub pending: i32,
-    /// Tool output is shown whole.
+    /// Tool output is unfolded.
     pub tools_open: bool,
     /// Thinking is folded to one line.
     pub thinking_hidden: bool,
-    /// Number of entries when the person last saw the tail.
+    /// Number of entries when the user last saw the tail.
     seen: usize,
     /// What is selected: from where to where, in the order of dragging.
     pub selection: Option<(Point, Point)>,
@@ -97,10 +97,6 @@ pub struct Transcript {
     live: Live,
     /// Call id -> entry.
     calls: BTreeMap<String, EntryId>,
-    /// Running commands of the person, oldest first: the command's id and its entry.
-    shells: Vec<(Option<String>, EntryId)>,
-    /// The command that has the keyboard.
-    holder: Option<KeyboardOwner>,
     last_answer: Option<Arc<Message>>,
 }
 
@@ -150,14 +146,14 @@ impl Transcript {
         self.push(EntryBody::Notice { level, text: Printable::new(text), hint });
     }
 
-    /// Takes everything away, for another session. Ids go on, so nothing remembered elsewhere
-    /// can mean a new entry.
+    /// Removes everything, for another session. Ids are never used again, so an id remembered
+    /// elsewhere cannot mean a new entry.
     pub fn clear(&mut self) {
         let Transcript { next, first, heads, tools_open, thinking_hidden, .. } = *self;
         *self = Transcript { next, first, heads, tools_open, thinking_hidden, ..Transcript::default() };
     }
 
-    /// Entries that came since the person scrolled away from the tail.
+    /// Entries that came since the user scrolled away from the tail.
     pub fn unseen(&self) -> usize {
         self.entries.len().saturating_sub(self.seen)
     }
@@ -170,7 +166,7 @@ impl Transcript {
         }
     }
 
-    /// Whether the entry is shown whole.
+    /// Whether the entry is unfolded.
     pub fn is_open(&self, entry: &TranscriptEntry) -> bool {
         match entry.fold {
             FoldState::Open => true,
@@ -191,13 +187,13 @@ impl Transcript {
         }
     }
 
-    /// Shows all tool output whole, or none; single choices are forgotten.
+    /// Unfolds or folds all tool output; choices for single entries are forgotten.
     pub fn toggle_tools(&mut self) {
         self.tools_open = !self.tools_open;
         self.forget_folds(|body| !matches!(body, EntryBody::Thinking { .. }));
     }
 
-    /// Shows all thinking, or none; single choices are forgotten.
+    /// Unfolds or folds all thinking; choices for single entries are forgotten.
     pub fn toggle_thinking(&mut self) {
         self.thinking_hidden = !self.thinking_hidden;
         self.forget_folds(|body| matches!(body, EntryBody::Thinking { .. }));

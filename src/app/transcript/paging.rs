@@ -1,8 +1,8 @@
-//! Messages that come before those that are here, put above them without moving what is seen.
+//! Earlier messages, inserted above the loaded ones without moving what is on the screen.
 //!
-//! Entries keep their ids, so nothing that was rendered of them is rendered again. What stands
-//! before all messages (the head of a session, notices of the start) has the lowest ids and stays
-//! at the top; below it a row says that there is more.
+//! Entries keep their ids, so nothing that was rendered is rendered again. Entries before all
+//! messages (the head of a session, notices of the start) have the lowest ids and stay at the top;
+//! below them a row says that there is more.
 
 use super::{EntryBody, FoldState, Transcript, TranscriptEntry};
 use crate::agent::protocol::query::HistoryPage;
@@ -11,10 +11,10 @@ use crate::app::printable::Printable;
 
 /// Ids below this are of entries before all messages.
 const MESSAGES: EntryId = EntryId(i32::MIN / 2);
-/// That many entries from the row that says that there is more, more is asked for.
+/// Within this many entries of the row that says that there is more, more is loaded.
 const NEAR: usize = 40;
 
-/// What is known of messages before those that are here.
+/// What is known about messages before those that are loaded.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct EarlierMessages {
     /// The entry that says so.
@@ -24,10 +24,10 @@ pub struct EarlierMessages {
 
 #[derive(Clone, Copy, Debug, PartialEq)]
 enum Stage {
-    /// They can be asked for.
+    /// They can be loaded.
     There,
     Asked,
-    /// They could not be had; the person has to ask again.
+    /// They could not be loaded; the user has to ask again.
     Failed,
 }
 
@@ -51,7 +51,7 @@ impl Transcript {
         }
     }
 
-    /// Whether messages before those that are here are to be asked for, now that this was seen.
+    /// Whether earlier messages are to be loaded, now that this frame was drawn.
     pub fn wants_earlier(&self, laid: &Laid) -> bool {
         let Some(EarlierMessages { row, stage: Stage::There }) = self.earlier else { return false };
         let place = |entry| self.index_of(entry);
@@ -64,14 +64,14 @@ impl Transcript {
         seen || self.to_first
     }
 
-    /// Notes that they were asked for.
+    /// Notes that they are being loaded.
     pub fn earlier_asked(&mut self) {
         if let Some(earlier) = &mut self.earlier {
             earlier.stage = Stage::Asked;
         }
     }
 
-    /// The person looks up or down by that many rows.
+    /// The user scrolls by that many rows.
     pub(super) fn look_earlier(&mut self, rows: i32) {
         // Also when nothing is known of them yet: a session may just be opening.
         self.to_first = rows == i32::MIN;
@@ -82,7 +82,7 @@ impl Transcript {
         }
     }
 
-    /// Whether nothing but what stands before all messages is here.
+    /// Whether there are only entries that come before all messages.
     pub(super) fn is_head(&self) -> bool {
         self.entries.last().is_none_or(|last| last.id < MESSAGES)
     }

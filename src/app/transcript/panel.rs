@@ -1,4 +1,4 @@
-//! Panels of tool calls, ready to be drawn. Those of the person's commands are `shell.rs`.
+//! Panels of tool calls, ready to be drawn. Those of the user's commands are in `command_panel.rs`.
 //!
 //! Details become printable here, once, when they arrive.
 
@@ -11,10 +11,10 @@ use crate::app::msg::Millis;
 use crate::app::printable::{Printable, printable_line};
 use crate::tools::details::{Content, Details, FileDiff, Hunk, TerminalOutput, ToolOutput};
 
-/// Most lines of an answer that are shown besides its output.
+/// Most lines of a result that are shown in addition to its output.
 const MOST_NOTES: usize = 6;
 
-/// Where a call stands.
+/// The state of a call.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum CallState {
     /// Its arguments are still arriving.
@@ -26,7 +26,7 @@ pub enum CallState {
     Failed,
 }
 
-/// What people see of an answer.
+/// What people see of a result.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub enum PanelOutput {
     #[default]
@@ -52,7 +52,7 @@ pub struct ToolPanel {
     pub title: Printable,
     pub state: CallState,
     pub output: PanelOutput,
-    /// What the answer says that its output does not show: a refusal, a cut, a timeout.
+    /// What the result says beyond its output: a refusal, a cut, a timeout.
     pub notes: Arc<[Printable]>,
     /// When the call began to run.
     pub since: Option<Millis>,
@@ -75,7 +75,7 @@ impl ToolPanel {
         }
     }
 
-    /// Shows an answer, whole or so far.
+    /// Shows a result, complete or so far.
     pub fn show(&mut self, content: &[Content], details: &Details) {
         self.output = output(content, details);
     }
@@ -117,7 +117,7 @@ fn output(content: &[Content], details: &Details) -> PanelOutput {
 /// ended without a word.
 fn notes(result: &ToolOutput, failed: bool) -> Arc<[Printable]> {
     let text: Vec<&str> = result.content.iter().filter_map(text_of).flat_map(str::lines).collect();
-    let told: Vec<&str> = match &result.details {
+    let notes: Vec<&str> = match &result.details {
         // A refusal shows what has changed in between; its first sentence says that.
         Details::Diff(_) if failed => {
             text.first().map(|line| line.trim_end_matches(" What changed:")).into_iter().collect()
@@ -137,7 +137,7 @@ fn notes(result: &ToolOutput, failed: bool) -> Arc<[Printable]> {
         }
         _ => Vec::new(),
     };
-    told.into_iter().take(MOST_NOTES).map(Printable::line).collect()
+    notes.into_iter().take(MOST_NOTES).map(Printable::line).collect()
 }
 
 fn text_of(content: &Content) -> Option<&str> {

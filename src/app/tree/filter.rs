@@ -1,11 +1,11 @@
-//! Which rows of the session's tree are shown. What a search leaves of them is for [`super`].
+//! Which rows of the session's tree are shown. A search narrows them further: see [`super`].
 
 use crate::agent::session::outline::{OutlineRow, RowKind};
 
 /// Which rows are shown.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum TreeFilter {
-    /// Everything that was said and done.
+    /// Messages, tool calls and commands.
     #[default]
     Default,
     NoTools,
@@ -29,7 +29,7 @@ impl TreeFilter {
         match self {
             TreeFilter::Default => "messages and tools",
             TreeFilter::NoTools => "without tools",
-            TreeFilter::UserOnly => "yours only",
+            TreeFilter::UserOnly => "your messages only",
             TreeFilter::Labelled => "labelled only",
             TreeFilter::All => "everything",
         }

@@ -1,19 +1,25 @@
-//! Events of the agent: folded into transcript and status, and what else they ask for.
+//! Events of the agent: folded into the state, and where the others go.
 
-use super::tree;
+use super::{context, prompts, session, tree};
 use crate::agent::AgentEvent;
 use crate::agent::protocol::event::NoticeLevel;
-use crate::agent::protocol::message::Block;
 use crate::agent::protocol::query::{HistoryPage, QueryAnswer};
-use crate::app::effect::{Effect, ShellRequest, Ticket};
-use crate::app::model::{Model, Purpose};
+use crate::app::action::Action;
+use crate::app::effect::Effect;
+use crate::app::model::Model;
 use crate::app::overlay::Overlay;
+use crate::app::request::{ShellRequest, Ticket};
 
+#[expect(
+    clippy::wildcard_enum_match_arm,
+    reason = "most events only change the transcript, the jobs or the status, which fold each of them"
+)]
 pub(super) fn take(model: &mut Model, event: &AgentEvent, effects: &mut Vec<Effect>) {
     model.transcript.fold(event, model.now);
+    model.jobs.fold(event, &mut model.transcript, model.now);
     model.status.fold(event, model.now);
     match event {
-        AgentEvent::QueueReturned { texts, images } => give_back(model, texts, images),
+        AgentEvent::QueueReturned { texts, images } => prompts::give_back(model, texts, images),
         AgentEvent::Asked { id, question } => {
             model.overlays.push(Overlay::Asked { id: id.clone(), question: question.clone(), selected: 0 });
         }
@@ -23,8 +29,9 @@ pub(super) fn take(model: &mut Model, event: &AgentEvent, effects: &mut Vec<Effe
         AgentEvent::Answered { ticket, answer } => answered(model, Ticket(*ticket), answer, effects),
         AgentEvent::AgentSettled { .. } => settled(model, effects),
         AgentEvent::Stopped => {
-            let hint = "quit with ctrl+d; the session is kept, `tau --continue` opens it again";
-            model.transcript.notice(NoticeLevel::Error, "the agent has ended", Some(hint));
+            let key = model.keymap.hint(Action::Exit).unwrap_or_else(|| "/quit".to_owned());
+            let hint = format!("quit with {key}; the session is saved, `tau --continue` opens it again");
+            model.transcript.notice(NoticeLevel::Error, "the agent has stopped", Some(&hint));
         }
         _ => {}
     }
@@ -39,49 +46,33 @@ fn answered(
 ) {
     match answer {
         Ok(QueryAnswer::Outline(outline)) => tree::fill(model, outline),
-        Ok(QueryAnswer::ContextUsage(usage)) => {
-            model.transcript.notice(NoticeLevel::Info, &tree::context_usage(usage), None);
-        }
+        Ok(QueryAnswer::ContextUsage(usage)) => context::show(model, usage),
         Ok(QueryAnswer::HistoryPage(page)) => put_earlier(model, page),
-        Ok(QueryAnswer::Source(session)) => {
-            let Some(Purpose::Export(file)) = model.waiting.remove(&ticket) else { return };
-            let session = session.clone();
-            model.ask(Purpose::Note, ShellRequest::Export { session, file }, effects);
-        }
-        Ok(_) => {}
-        Err(error) => {
-            if let Some(Purpose::Export(_)) = model.waiting.remove(&ticket) {
-                model.transcript.notice(NoticeLevel::Warning, error, None);
-            }
-        }
+        Ok(QueryAnswer::Source(source)) => session::export_from(model, ticket, source, effects),
+        // Answers to queries that only other front ends send.
+        Ok(
+            QueryAnswer::Done
+            | QueryAnswer::State(_)
+            | QueryAnswer::Messages(_)
+            | QueryAnswer::MessageRecords(_)
+            | QueryAnswer::LastText(_)
+            | QueryAnswer::Entries(_)
+            | QueryAnswer::ForkMessages(_)
+            | QueryAnswer::Stats(_),
+        ) => {}
+        Err(error) => session::export_failed(model, ticket, error),
     }
 }
 
 fn put_earlier(model: &mut Model, page: &HistoryPage) {
-    // What was on the screen says nothing of what is above it now.
+    // What the last frame found out says nothing about what is above it now.
     let rows = std::mem::take(&mut model.laid.rows);
     model.transcript.put_earlier(page, &rows);
 }
 
-/// Queued messages come back in front of what is being written, all pictures behind the texts.
-fn give_back(model: &mut Model, texts: &[String], images: &[Block]) {
-    if texts.is_empty() {
-        return;
-    }
-    let (written, pictures) = model.composer.expanded();
-    let written = Some(&written).filter(|written| !written.is_empty());
-    let parts: Vec<&str> = texts.iter().chain(written).map(String::as_str).collect();
-    model.composer.set_text(&parts.join("\n\n"));
-    for picture in images.iter().chain(&pictures) {
-        if let Block::Image { data, mime_type } = picture {
-            model.composer.insert_picture(data.clone(), mime_type.clone(), None);
-        }
-    }
-}
-
 fn settled(model: &mut Model, effects: &mut Vec<Effect>) {
     model.overlays.retain(|overlay| !matches!(overlay, Overlay::Asked { .. }));
-    model.ask(Purpose::Branch, ShellRequest::Branch, effects);
+    model.ask(ShellRequest::Branch {}, effects);
     if !model.focused {
         effects.push(Effect::Bell);
     }

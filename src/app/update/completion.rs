@@ -2,12 +2,12 @@
 
 use crate::app::action::Action;
 use crate::app::completion::{self, Completion, CompletionKind, Wanted};
-use crate::app::effect::{Effect, ShellRequest};
+use crate::app::effect::Effect;
 use crate::app::key::{Key, KeyCode};
-use crate::app::model::{Model, Purpose};
-use crate::app::slash;
+use crate::app::model::Model;
+use crate::app::request::ShellRequest;
 
-/// Takes a key while the list is open; false when the key is for others.
+/// Takes a key while the list is open; false when the key is not for it.
 pub(super) fn key(model: &mut Model, key: Key, action: Option<Action>, effects: &mut Vec<Effect>) -> bool {
     let Some(list) = model.completion.as_mut().filter(|list| !list.rows.is_empty()) else { return false };
     match (action, key.code) {
@@ -21,11 +21,12 @@ pub(super) fn key(model: &mut Model, key: Key, action: Option<Action>, effects: 
     true
 }
 
-/// Enter takes the row. A command that takes nothing, or is already whole, is sent at once.
+/// Enter takes the row. A command without arguments, or one that is already complete, is sent at
+/// once.
 fn enter(model: &mut Model, effects: &mut Vec<Effect>) -> bool {
     let Some(list) = &model.completion else { return false };
     let chosen = list.chosen().map_or("", |row| row.insert.trim_end());
-    let complete = match slash::parse(chosen) {
+    let complete = match model.commands.parse(chosen) {
         Some(Ok((row, _))) => row.arguments.is_empty() || chosen == list.word,
         _ => false,
     };
@@ -60,7 +61,7 @@ pub(super) fn refresh(model: &mut Model, effects: &mut Vec<Effect>) {
                 model.completion.as_ref().is_some_and(|list| list.word.get(1..) == Some(word.as_str()));
             if !same {
                 close(model, effects);
-                model.completion = Completion::commands(&word);
+                model.completion = Completion::commands(&model.commands, &word);
             }
         }
         Wanted::File(query) => {
@@ -93,7 +94,7 @@ fn ask(
 ) {
     let before = model.completion.take();
     model.forget(before.as_ref().and_then(|list| list.ticket), effects);
-    let ticket = model.ask(Purpose::Completion, request, effects);
+    let ticket = model.ask(request, effects);
     model.completion = Some(Completion::paths(kind, word, ticket, before));
 }
 

@@ -1,11 +1,12 @@
-//! Keys and pastes: a command that has the keyboard first, then overlays, then completion, then the key map, then typing.
+//! Keys and pastes: to the command that has the keyboard, else to the overlay on top, else to the
+//! completion list, else to the key map, else they are typed.
 
-use super::{actions, completion, overlays, submit, terminal_focus};
+use super::{actions, completion, overlays, pictures, terminal_focus};
 use crate::app::action::Action;
 use crate::app::completion::CompletionKind;
-use crate::app::effect::{Effect, ShellRequest};
+use crate::app::effect::Effect;
 use crate::app::key::{Key, KeyCode};
-use crate::app::model::{Model, Purpose};
+use crate::app::model::Model;
 
 pub(super) fn press(model: &mut Model, key: Key, effects: &mut Vec<Effect>) {
     if terminal_focus::press(model, key, effects) {
@@ -37,10 +38,10 @@ pub(super) fn press(model: &mut Model, key: Key, effects: &mut Vec<Effect>) {
 
 /// Keys that only move the cursor have no names of their own.
 fn move_cursor(model: &mut Model, key: Key) {
-    match key.code {
-        KeyCode::Left => model.composer.left(),
-        KeyCode::Right => model.composer.right(),
-        _ => {}
+    if key.code == KeyCode::Left {
+        model.composer.left();
+    } else if key.code == KeyCode::Right {
+        model.composer.right();
     }
 }
 
@@ -53,37 +54,11 @@ pub(super) fn paste(model: &mut Model, text: &str, effects: &mut Vec<Effect>) {
     if !model.overlays.is_empty() {
         return overlays::paste(model, text, effects);
     }
-    match picture_path(text) {
-        Some(path) => {
-            model.ask(Purpose::Picture, ShellRequest::Picture { path: path.into() }, effects);
-        }
-        None => model.composer.paste(text),
+    if !pictures::paste(model, text, effects) {
+        model.composer.paste(text);
     }
     if model.completion.as_ref().is_some_and(|list| list.kind == CompletionKind::Command) {
         model.completion = None;
     }
     completion::refresh(model, effects);
-}
-
-/// A paste that is nothing but the path of a picture, as terminals give for a dropped file.
-fn picture_path(text: &str) -> Option<&str> {
-    let path = text.trim().trim_matches(['\'', '"']);
-    let path = path.strip_prefix("file://").unwrap_or(path);
-    let (_, extension) = path.rsplit_once('.')?;
-    let known = ["png", "jpg", "jpeg", "gif", "webp"];
-    let is_picture = known.iter().any(|known| known.eq_ignore_ascii_case(extension));
-    (is_picture && !path.contains('\n') && path.starts_with(['/', '~', '.'])).then_some(path)
-}
-
-/// A line that ends in a backslash goes on; everything else is sent.
-pub(super) fn enter(
-    model: &mut Model,
-    queue: crate::agent::protocol::command::Queue,
-    effects: &mut Vec<Effect>,
-) {
-    if model.composer.before_cursor().ends_with('\\') {
-        model.composer.replace_before(1, "\n");
-    } else {
-        submit::send(model, queue, effects);
-    }
 }

@@ -1,30 +1,47 @@
 //! The fold: a fact comes in, the model and what is to be done come out.
 //!
-//! This file routes; each kind of fact has a file beside it.
+//! Imports run one way: this file, then triggers (keys, mouse, actions, overlays, agent, replies),
+//! `submit`, `slash`, subjects (models, sessions, tree, ...), the model. A trigger only routes; what
+//! happens is in the file of its subject.
+
+#![deny(clippy::wildcard_enum_match_arm)]
 
 mod actions;
 mod agent;
+mod boot;
 mod completion;
+mod composing;
+mod context;
+mod copy;
+mod interrupt;
 mod keys;
+mod login;
+mod models;
 mod mouse;
 mod overlays;
+mod pickers;
+mod pictures;
+mod prompts;
 mod replies;
+mod session;
 mod sessions;
 mod slash;
 mod submit;
 mod terminal_focus;
+mod themes;
+mod thinking;
 mod tree;
 mod trust;
 
-use super::effect::{Effect, NO_TICKET};
+use super::effect::Effect;
 use super::geometry::Laid;
 use super::model::Model;
 use super::msg::{Msg, Stamped};
+use super::request::NO_TICKET;
 use crate::agent::AgentCommand;
 use crate::agent::protocol::query::Query;
 
-pub(crate) use overlays::age;
-pub(super) use overlays::open_sessions;
+pub use boot::boot;
 
 /// Folds one fact into the model. Effects are to be performed in order.
 pub fn update(mut model: Model, stamped: Stamped) -> (Model, Vec<Effect>) {
@@ -42,7 +59,7 @@ pub fn update(mut model: Model, stamped: Stamped) -> (Model, Vec<Effect>) {
         Msg::Laid(laid) => take_laid(&mut model, laid, &mut effects),
         Msg::Continued => {}
     }
-    if model.transcript.running_shells() > 0 || model.transcript.holder().is_some() {
+    if model.jobs.count() > 0 || model.jobs.owner().is_some() {
         terminal_focus::follow(&mut model, &mut effects);
     }
     if model.transcript.wants_earlier(&model.laid) {
@@ -61,12 +78,6 @@ fn expire(model: &mut Model) {
 
 fn take_laid(model: &mut Model, laid: Laid, effects: &mut Vec<Effect>) {
     model.transcript.laid(&laid);
-    if model.copying {
-        model.copying = false;
-        if let Some(text) = laid.selected.clone().filter(|text| !text.is_empty()) {
-            effects.push(Effect::Copy(text));
-            model.remark("selection sent to the terminal's clipboard");
-        }
-    }
+    copy::selection(model, laid.selected.as_deref(), effects);
     model.laid = laid;
 }

@@ -19,7 +19,11 @@ pub(super) fn take(model: &mut Model, event: Mouse, effects: &mut Vec<Effect>) {
         MouseKind::Down(MouseButton::Left) => press(model, event),
         MouseKind::Drag(MouseButton::Left) => drag(model, event),
         MouseKind::Up(MouseButton::Left) => release(model, event),
-        _ => {}
+        MouseKind::Down(MouseButton::Middle | MouseButton::Right)
+        | MouseKind::Drag(MouseButton::Middle | MouseButton::Right)
+        | MouseKind::Up(MouseButton::Middle | MouseButton::Right)
+        | MouseKind::ScrollLeft
+        | MouseKind::ScrollRight => {}
     }
 }
 
@@ -34,7 +38,7 @@ fn drag(model: &mut Model, event: Mouse) {
     }
 }
 
-/// A click that was no drag means what stands there; a drag copies.
+/// A click without a drag acts on what is there; a drag copies.
 fn release(model: &mut Model, event: Mouse) {
     match model.transcript.selection {
         Some((from, to)) if from != to => model.copying = true,

@@ -1,63 +1,156 @@
-//! Answers to requests. One whose ticket nobody holds any more is dropped.
+//! Replies to requests: what was asked says where each goes.
 
-use super::{actions, completion, overlays, sessions, trust};
+use std::path::PathBuf;
+use std::sync::Arc;
+
+use super::{completion, login, models, pictures, sessions, trust};
 use crate::agent::protocol::event::NoticeLevel;
-use crate::app::effect::{Effect, LocalModelServer, ShellReply, Ticket};
-use crate::app::model::{Model, Purpose};
+use crate::agent::protocol::model::Model as AiModel;
+use crate::agent::protocol::query::SessionSource;
+use crate::agent::session::search::LastExchange;
+use crate::agent::settings::folder::Folder;
+use crate::app::effect::Effect;
+use crate::app::model::Model;
 use crate::app::printable::Printable;
+use crate::app::request::{
+    Applied, FoundSessions, Hidden, LocalModelServer, LoginProvider, ModelsFor, Picture, SessionRows,
+    ShellReply, TakeReply, Ticket,
+};
 
+/// Takes a reply. One whose ticket was given back is dropped.
 pub(super) fn take(model: &mut Model, ticket: Ticket, reply: ShellReply, effects: &mut Vec<Effect>) {
-    let more =
-        matches!(reply, ShellReply::Sessions { done: false, .. } | ShellReply::Found { done: false, .. });
-    let purpose = if more { model.waiting.get(&ticket).cloned() } else { model.waiting.remove(&ticket) };
-    let Some(purpose) = purpose else { return };
-    match (purpose, reply) {
-        (Purpose::Found(query), reply) => sessions::found(model, &query, reply, effects),
-        (Purpose::Preview(key), ShellReply::LastExchange(words)) => sessions::preview(model, &key, words),
-        (Purpose::Deleted(key), ShellReply::Done(text)) => {
-            sessions::deleted(model, &key, effects);
-            model.remark(&text);
-        }
-        // A notice would be behind the list.
-        (Purpose::Deleted(_), ShellReply::Failed(text)) => model.remark(&text),
-        // A file that went meanwhile has nothing to show.
-        (Purpose::Preview(_), _) => {}
-        (Purpose::Overlay, reply) => overlays::fill(model, ticket, reply, effects),
-        (Purpose::Completion, ShellReply::Files(paths)) => completion::fill(model, &paths, effects),
-        (Purpose::History, ShellReply::History(prompts)) => model.composer.set_history(prompts),
-        (Purpose::Branch, ShellReply::Branch(branch)) => {
-            model.status.branch = branch.map(|name| Printable::line(&name));
-        }
-        (Purpose::Editor, ShellReply::Edited(Some(text))) => {
-            model.composer.set_text(text.trim_end_matches('\n'))
-        }
-        (Purpose::Servers, ShellReply::Servers(servers)) => offer(model, &servers),
-        (Purpose::Picture, ShellReply::Picture { data, mime_type, width, height }) => {
-            model.composer.insert_picture(data, mime_type, Some((width, height)));
-        }
-        (Purpose::Cycle(by), ShellReply::Models(models)) => {
-            model.models = models;
-            actions::step_model(model, by, effects);
-        }
-        (Purpose::Choose(name), ShellReply::Models(models)) => {
-            model.models = models;
-            overlays::choose_model(model, &name, effects);
-        }
-        (Purpose::Trust, ShellReply::Folders(folders)) => trust::ask(model, folders),
-        (_, ShellReply::Applied(applied)) => trust::applied(model, applied, effects),
-        (Purpose::Note, ShellReply::Done(text)) => model.transcript.notice(NoticeLevel::Info, &text, None),
-        (_, ShellReply::Done(text)) => model.remark(&text),
-        (_, ShellReply::Failed(text)) => model.transcript.notice(NoticeLevel::Warning, &text, None),
-        _ => {}
+    let request = match reply.is_partial() {
+        true => model.requests.get(&ticket).cloned(),
+        false => model.requests.remove(&ticket),
+    };
+    if let Some(request) = request {
+        request.reply_to(&mut Replies { model, ticket, effects }, reply);
     }
 }
 
-/// Tells of model servers on this machine; the model picker lists their models.
-fn offer(model: &mut Model, servers: &[LocalModelServer]) {
-    for server in servers {
-        let text =
-            format!("{} answers at {} with {} model(s)", server.name, server.base_url, server.models.len());
-        let hint = "press ctrl+l to choose one of them";
-        model.transcript.notice(NoticeLevel::Info, &text, Some(hint));
+/// Where replies go.
+struct Replies<'a> {
+    model: &'a mut Model,
+    ticket: Ticket,
+    effects: &'a mut Vec<Effect>,
+}
+
+impl Replies<'_> {
+    /// The answer; an error is shown.
+    fn shown<T>(&mut self, answer: Result<T, String>) -> Option<T> {
+        match answer {
+            Ok(answer) => Some(answer),
+            Err(error) => {
+                self.model.transcript.notice(NoticeLevel::Warning, &error, None);
+                None
+            }
+        }
+    }
+}
+
+impl TakeReply for Replies<'_> {
+    fn sessions(&mut self, _all: bool, answer: Result<SessionRows, String>) {
+        sessions::listed(self.model, self.ticket, answer, self.effects);
+    }
+
+    fn search_sessions(&mut self, query: String, _all: bool, answer: Result<FoundSessions, String>) {
+        // The search is an extra: its failure leaves the list as it is.
+        if let Ok(found) = answer {
+            sessions::found(self.model, &query, found, self.effects);
+        }
+    }
+
+    fn preview(&mut self, path: PathBuf, answer: Result<LastExchange, String>) {
+        // A file that has gone has nothing to show.
+        if let Ok(words) = answer {
+            sessions::preview(self.model, &path, words);
+        }
+    }
+
+    fn rename_session(&mut self, _path: PathBuf, _name: String, answer: Result<String, String>) {
+        if let Some(text) = self.shown(answer) {
+            self.model.remark(&text);
+        }
+    }
+
+    fn delete_session(&mut self, path: PathBuf, answer: Result<String, String>) {
+        match answer {
+            Ok(text) => {
+                sessions::deleted(self.model, &path, self.effects);
+                self.model.remark(&text);
+            }
+            // The list would hide a notice.
+            Err(error) => self.model.remark(&error),
+        }
+    }
+
+    fn export(&mut self, _session: SessionSource, _file: Option<PathBuf>, answer: Result<String, String>) {
+        if let Some(text) = self.shown(answer) {
+            self.model.transcript.notice(NoticeLevel::Info, &text, None);
+        }
+    }
+
+    fn models(&mut self, purpose: ModelsFor, answer: Result<Vec<Arc<AiModel>>, String>) {
+        models::listed(self.model, self.ticket, purpose, answer, self.effects);
+    }
+
+    fn servers(&mut self, answer: Result<Vec<LocalModelServer>, String>) {
+        if let Some(servers) = self.shown(answer) {
+            models::servers(self.model, &servers);
+        }
+    }
+
+    fn providers(&mut self, answer: Result<Vec<LoginProvider>, String>) {
+        login::listed(self.model, self.ticket, answer);
+    }
+
+    fn login(&mut self, _provider: String, _key: Hidden, answer: Result<String, String>) {
+        login::stored(self.model, self.ticket, answer);
+    }
+
+    fn folders(&mut self, answer: Result<Vec<Folder>, String>) {
+        if let Some(folders) = self.shown(answer) {
+            trust::ask(self.model, folders);
+        }
+    }
+
+    fn trust(&mut self, _root: PathBuf, _trusted: bool, answer: Result<Applied, String>) {
+        if let Some(applied) = self.shown(answer) {
+            trust::applied(self.model, applied, self.effects);
+        }
+    }
+
+    fn files(&mut self, _query: String, answer: Result<Vec<String>, String>) {
+        if let Some(paths) = self.shown(answer) {
+            completion::fill(self.model, &paths, self.effects);
+        }
+    }
+
+    fn paths(&mut self, _prefix: String, answer: Result<Vec<String>, String>) {
+        if let Some(paths) = self.shown(answer) {
+            completion::fill(self.model, &paths, self.effects);
+        }
+    }
+
+    fn picture(&mut self, _path: PathBuf, answer: Result<Picture, String>) {
+        pictures::read(self.model, answer);
+    }
+
+    fn history(&mut self, answer: Result<Vec<String>, String>) {
+        if let Some(prompts) = self.shown(answer) {
+            self.model.composer.set_history(prompts);
+        }
+    }
+
+    fn editor(&mut self, _text: String, answer: Result<Option<String>, String>) {
+        if let Some(Some(text)) = self.shown(answer) {
+            self.model.composer.set_text(text.trim_end_matches('\n'));
+        }
+    }
+
+    fn branch(&mut self, answer: Result<Option<String>, String>) {
+        if let Some(branch) = self.shown(answer) {
+            self.model.status.branch = branch.map(|name| Printable::line(&name));
+        }
     }
 }

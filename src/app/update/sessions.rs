@@ -1,20 +1,79 @@
-//! The session picker: what goes on beside its list.
+//! The session picker: its rows, the search in all messages, the preview.
 //!
-//! While the person types, the words are also looked for in what was said; while a row is
-//! selected, its last exchange is fetched. Answers that come too late are dropped.
+//! While the user types, the words are also searched for in the messages of all sessions; while a
+//! row is selected, its last exchange is fetched. Replies that come too late are dropped.
 
 use std::path::{Path, PathBuf};
 
+use super::pickers;
 use crate::agent::AgentCommand;
 use crate::agent::protocol::command::SessionCommand;
+use crate::agent::session::row::SessionRow;
 use crate::agent::session::search::LastExchange;
-use crate::app::effect::{Effect, ShellReply, ShellRequest};
-use crate::app::model::{Model, Purpose};
+use crate::app::effect::Effect;
+use crate::app::model::Model;
+use crate::app::msg::Millis;
 use crate::app::overlay::Overlay;
-use crate::app::picker::{Picker, PickerKind};
+use crate::app::picker::{Picker, PickerKind, PickerRow};
+use crate::app::printable::Printable;
+use crate::app::request::{FoundSessions, SessionRows, ShellRequest, Ticket};
+use crate::app::time_format::age;
 
-/// Letters from which on a query is looked for in what was said.
+/// The fewest letters that are searched for in messages.
 const WORDS: usize = 3;
+
+/// Opens the session picker.
+pub(super) fn open(model: &mut Model, all: bool, effects: &mut Vec<Effect>) {
+    let title = if all { "Sessions of all directories" } else { "Sessions of this directory" };
+    let empty = if all { "no sessions yet" } else { "no sessions here yet; tab shows all directories" };
+    let picker = Picker::new(PickerKind::Sessions { all }, title, empty);
+    let ticket = model.ask(ShellRequest::Sessions { all }, effects);
+    pickers::open_loading(model, picker, ticket);
+}
+
+/// Switches between the sessions of this directory and of all; the query stays.
+pub(super) fn open_other_scope(
+    model: &mut Model,
+    mut picker: Picker,
+    ticket: Option<Ticket>,
+    effects: &mut Vec<Effect>,
+) {
+    let all = matches!(picker.kind, PickerKind::Sessions { all: true });
+    model.forget(picker.search.take(), effects);
+    model.forget(ticket, effects);
+    open(model, !all, effects);
+    let before = Before::of(model);
+    if let Some(opened) = top_mut(model) {
+        opened.paste(picker.query());
+    }
+    follow(model, &before, effects);
+}
+
+/// Opens the session that was picked.
+pub(super) fn picked(key: &str, effects: &mut Vec<Effect>) {
+    let path = PathBuf::from(key);
+    effects.push(Effect::Agent(AgentCommand::Session(SessionCommand::Offer { path })));
+}
+
+/// Takes rows of the list.
+pub(super) fn listed(
+    model: &mut Model,
+    ticket: Ticket,
+    rows: Result<SessionRows, String>,
+    effects: &mut Vec<Effect>,
+) {
+    let SessionRows { rows, done } = match rows {
+        Ok(rows) => rows,
+        Err(error) => return pickers::fill(model, ticket, Err(error)),
+    };
+    let (now, before) = (model.now, Before::of(model));
+    if let Some(picker) = pickers::waiting(model, ticket) {
+        let all = matches!(picker.kind, PickerKind::Sessions { all: true });
+        picker.loading = !done;
+        picker.add(rows.iter().map(|row| session_row(row, all, now)).collect());
+        follow(model, &before, effects);
+    }
+}
 
 /// What the picker showed before something happened to it.
 #[derive(Default)]
@@ -65,8 +124,8 @@ pub(super) fn follow(model: &mut Model, before: &Before, effects: &mut Vec<Effec
         let old = top_mut(model).and_then(|picker| picker.search.take());
         model.forget(old, effects);
         if query.chars().count() >= WORDS {
-            let request = ShellRequest::SearchSessions { query: query.clone(), all };
-            let ticket = model.ask(Purpose::Found(query), request, effects);
+            let request = ShellRequest::SearchSessions { query, all };
+            let ticket = model.ask(request, effects);
             if let Some(picker) = top_mut(model) {
                 picker.search = Some(ticket);
             }
@@ -77,15 +136,18 @@ pub(super) fn follow(model: &mut Model, before: &Before, effects: &mut Vec<Effec
             picker.preview = None;
         }
         if let Some(key) = selected {
-            let request = ShellRequest::Preview { path: PathBuf::from(&key) };
-            model.ask(Purpose::Preview(key), request, effects);
+            model.ask(ShellRequest::Preview { path: PathBuf::from(key) }, effects);
         }
     }
 }
 
-/// Takes files in which the query was said.
-pub(super) fn found(model: &mut Model, query: &str, reply: ShellReply, effects: &mut Vec<Effect>) {
-    let ShellReply::Found { paths, done } = reply else { return };
+/// Takes sessions whose messages match the query.
+pub(super) fn found(
+    model: &mut Model,
+    query: &str,
+    FoundSessions { paths, done }: FoundSessions,
+    effects: &mut Vec<Effect>,
+) {
     let before = Before::of(model);
     let Some(picker) = top_mut(model).filter(|picker| picker.query().trim() == query) else { return };
     picker.find(paths.iter().map(|path| path.display().to_string()));
@@ -96,22 +158,22 @@ pub(super) fn found(model: &mut Model, query: &str, reply: ShellReply, effects: 
 }
 
 /// Takes the last exchange of a session.
-pub(super) fn preview(model: &mut Model, key: &str, words: LastExchange) {
-    if let Some(picker) = top_mut(model).filter(|picker| picker.selected_key() == Some(key)) {
+pub(super) fn preview(model: &mut Model, path: &Path, words: LastExchange) {
+    if let Some(picker) = top_mut(model).filter(|picker| picker.selected_key().map(Path::new) == Some(path)) {
         picker.preview = Some(words);
     }
 }
 
 /// Takes a deleted session from the list.
-pub(super) fn deleted(model: &mut Model, key: &str, effects: &mut Vec<Effect>) {
+pub(super) fn deleted(model: &mut Model, path: &Path, effects: &mut Vec<Effect>) {
     let before = Before::of(model);
     if let Some(picker) = top_mut(model) {
-        picker.remove(key);
+        picker.remove(&path.display().to_string());
     }
     follow(model, &before, effects);
 }
 
-/// Gives a session another name: the one that is open by the agent, any other in its file.
+/// Renames a session: the open one through the agent, any other in its file.
 pub(super) fn rename(model: &mut Model, key: &str, name: &str, effects: &mut Vec<Effect>) {
     if let Some(picker) = top_mut(model) {
         picker.retitle(key, name);
@@ -120,5 +182,33 @@ pub(super) fn rename(model: &mut Model, key: &str, name: &str, effects: &mut Vec
     if model.status.session.file.as_deref() == Some(Path::new(key)) {
         return effects.push(Effect::Agent(AgentCommand::Session(SessionCommand::Name { name })));
     }
-    model.ask(Purpose::Tell, ShellRequest::RenameSession { path, name }, effects);
+    model.ask(ShellRequest::RenameSession { path, name }, effects);
+}
+
+/// Deletes a session that was picked.
+pub(super) fn delete(model: &mut Model, key: &str, effects: &mut Vec<Effect>) {
+    model.ask(ShellRequest::DeleteSession { path: PathBuf::from(key) }, effects);
+}
+
+fn session_row(row: &SessionRow, all: bool, now: Millis) -> PickerRow {
+    let title = row.name.as_deref().unwrap_or(&row.first_prompt);
+    let title = if title.is_empty() { "(no messages yet)" } else { title };
+    let mut note = format!("{} · {} · {}", age(now - row.modified), counted(row.messages), size(row.size));
+    if all {
+        note = format!("{} · {note}", row.cwd.display());
+    }
+    let key = row.path.display().to_string();
+    PickerRow { key, title: Printable::line(title), note: Printable::line(&note), current: false }
+}
+
+fn counted(messages: u64) -> String {
+    if messages == 1 { "1 message".to_owned() } else { format!("{messages} messages") }
+}
+
+fn size(bytes: u64) -> String {
+    match bytes {
+        0..1_024 => format!("{bytes} B"),
+        1_024..1_048_576 => format!("{} KB", bytes / 1_024),
+        _ => format!("{:.1} MB", bytes as f64 / 1_048_576.0),
+    }
 }

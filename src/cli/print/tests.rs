@@ -233,7 +233,7 @@ async fn a_signal_aborts_in_order_and_a_second_one_at_once() {
 
 #[tokio::test]
 async fn the_answer_is_raw_in_a_pipe_and_harmless_on_a_terminal() {
-    let text = "a\tb\r\n\x1b]52;c;eA==\x07日本\x1b[31m";
+    let text = "a\tb\r\n\x1b]52;c;eA==\x07日本\x1b[31m\u{61c}\u{115f}\u{3164}\u{ffa0}\u{180e}";
     let script = || vec![[turn(text, StopReason::Stop), settled()].concat()];
     let ran = run_with(&["a"], script(), |_, _| {}, no_signal).await;
     assert_eq!(ran.out, format!("{text}\n"));

@@ -1,25 +1,24 @@
-//! Files for completion, the branch, pictures: small questions to the file system.
+//! Files for completion, the branch, pictures: small reads of the file system.
 
 use std::path::{Path, PathBuf};
-use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::{Duration, Instant};
 
 use base64::Engine;
 
-use crate::app::effect::ShellReply;
 use crate::app::fuzzy;
+use crate::app::request::Picture;
 
-/// Files that are looked at, at most.
+/// Files that are considered, at most.
 const FILES: usize = 100_000;
-/// Rows that are given.
+/// Rows that are returned.
 const ROWS: usize = 50;
 /// A walk is used again for this long.
 const FRESH: Duration = Duration::from_secs(5);
-/// Largest picture that is taken, in bytes.
+/// The largest picture that is accepted, in bytes.
 const PICTURE: u64 = 20 * 1024 * 1024;
 
-/// The files of the project, walked when they are first asked for.
+/// The files of the project, read when they are first needed.
 pub struct FileIndex {
     root: PathBuf,
     walked: Mutex<Option<(Instant, Arc<Vec<String>>)>>,
@@ -32,30 +31,30 @@ impl FileIndex {
     }
 
     /// The files that match, best first. What `.gitignore` leaves out is left out.
-    pub fn find(&self, query: &str, stop: &AtomicBool) -> Vec<String> {
+    pub fn find(&self, query: &str, stop: &dyn Fn() -> bool) -> Vec<String> {
         let files = self.files(stop);
         let found = fuzzy::rank(query, &files);
         found.iter().take(ROWS).filter_map(|found| files.get(found.index).cloned()).collect()
     }
 
-    fn files(&self, stop: &AtomicBool) -> Arc<Vec<String>> {
+    fn files(&self, stop: &dyn Fn() -> bool) -> Arc<Vec<String>> {
         let mut walked = self.walked.lock().unwrap_or_else(PoisonError::into_inner);
         if let Some((_, files)) = walked.as_ref().filter(|(at, _)| at.elapsed() < FRESH) {
             return Arc::clone(files);
         }
         let files = Arc::new(walk(&self.root, stop));
-        if !stop.load(Ordering::Relaxed) {
+        if !stop() {
             *walked = Some((Instant::now(), Arc::clone(&files)));
         }
         files
     }
 }
 
-fn walk(root: &Path, stop: &AtomicBool) -> Vec<String> {
+fn walk(root: &Path, stop: &dyn Fn() -> bool) -> Vec<String> {
     let mut files: Vec<String> = ignore::WalkBuilder::new(root)
         .require_git(false)
         .build()
-        .take_while(|_| !stop.load(Ordering::Relaxed))
+        .take_while(|_| !stop())
         .filter_map(Result::ok)
         .filter(|entry| entry.depth() > 0)
         .filter_map(|entry| {
@@ -123,15 +122,18 @@ fn small_text(path: &Path) -> Option<String> {
 }
 
 /// Reads a picture that was named.
-pub fn picture(cwd: &Path, path: &Path) -> ShellReply {
+///
+/// # Errors
+/// A sentence for the user.
+pub fn picture(cwd: &Path, path: &Path) -> Result<Picture, String> {
     let path = resolved(cwd, &path.to_string_lossy());
-    let failed = |why: &dyn std::fmt::Display| ShellReply::Failed(format!("{}: {why}", path.display()));
+    let failed = |why: &dyn std::fmt::Display| Err(format!("{}: {why}", path.display()));
     let about = match std::fs::metadata(&path) {
         Ok(about) => about,
         Err(error) => return failed(&error),
     };
     if !about.is_file() || about.len() > PICTURE {
-        return failed(&"no regular file of at most 20 MB");
+        return failed(&"not a regular file of at most 20 MB");
     }
     let bytes = match std::fs::read(&path) {
         Ok(bytes) => bytes,
@@ -141,10 +143,10 @@ pub fn picture(cwd: &Path, path: &Path) -> ShellReply {
     let Some((format, (width, height))) =
         reader.ok().and_then(|reader| Some((reader.format()?, reader.into_dimensions().ok()?)))
     else {
-        return failed(&"no picture that models take (png, jpeg, gif, webp)");
+        return failed(&"not a picture that models accept (png, jpeg, gif, webp)");
     };
     let data = base64::engine::general_purpose::STANDARD.encode(&bytes);
-    ShellReply::Picture { data, mime_type: format.to_mime_type().to_owned(), width, height }
+    Ok(Picture { data, mime_type: format.to_mime_type().to_owned(), width, height })
 }
 
 #[cfg(test)]
@@ -172,7 +174,7 @@ mod tests {
             std::fs::write(dir.path().join(name), "*.log\n").expect("a file");
         }
         let index = FileIndex::new(dir.path().to_owned());
-        let stop = AtomicBool::new(false);
+        let stop = || false;
         assert_eq!(index.find("upd", &stop), ["src/app/update.rs"]);
         assert!(!index.find("", &stop).iter().any(|file| file.contains("secret")));
         assert_eq!(complete(dir.path(), "src/"), ["src/app/", "src/main.rs"]);

@@ -202,6 +202,6 @@ const ESC_PAUSE: Timespec = Timespec { tv_sec: 0, tv_nsec: 20_000_000 };
 enum Awake {
     Terminal,
     Order,
-    /// Nothing wake for a moment.
+    /// Nothing came for a moment.
     Quiet,
 }

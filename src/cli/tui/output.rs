@@ -1,6 +1,6 @@
-//! The writing end of the terminal: bytes go out whole, and a stuck terminal blocks nobody.
+//! The writing end of the terminal: a stuck terminal blocks nothing.
 //!
-//! The terminal is opened anew, so that the non-blocking mode is ours alone and not also the
+//! The terminal is opened again, so that the non-blocking mode is ours alone and not also the
 //! shell's. A frame is one `write`; only when the terminal takes less than all of it is the
 //! rest kept, and until it is gone no further frame is begun. Frames are dropped, never facts.
 //! What the bytes mean is for [`super::terminal`].
@@ -59,7 +59,7 @@ impl TerminalWriter {
     }
 }
 
-/// The terminal behind standard output. When it cannot be opened anew (another user's
+/// The terminal of standard output. When it cannot be opened again (another user's
 /// terminal), standard output itself, which may block.
 pub fn terminal() -> BorrowedFd<'static> {
     let fallback = rustix::stdio::stdout();

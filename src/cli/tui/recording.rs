@@ -14,7 +14,7 @@ use ratatui::layout::Rect;
 
 use crate::app::boot::Boot;
 use crate::app::key::{Key, KeyCode};
-use crate::app::{Model, Msg, Stamped, update};
+use crate::app::{Model, Msg, Stamped, boot, update};
 use crate::view::color::ColorDepth;
 use crate::view::{Memo, view, wrap};
 
@@ -71,8 +71,8 @@ pub fn replay(path: &Path) -> Result<Model, String> {
     let mut lines = BufReader::new(file).lines();
     let first =
         lines.next().ok_or_else(|| named(&"the recording is empty"))?.map_err(|error| named(&error))?;
-    let boot: Boot = serde_json::from_str(&first).map_err(|error| named(&format!("line 1: {error}")))?;
-    let (mut model, _) = Model::boot(boot);
+    let first: Boot = serde_json::from_str(&first).map_err(|error| named(&format!("line 1: {error}")))?;
+    let (mut model, _) = boot(first);
     for (index, line) in lines.enumerate() {
         let line = line.map_err(|error| named(&error))?;
         let stamped: Stamped =

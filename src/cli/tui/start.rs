@@ -10,11 +10,14 @@ use std::sync::{Arc, Mutex};
 
 use tokio::sync::mpsc;
 
+use super::files::FileIndex;
 use super::input::TerminalInput;
+use super::live_screen::LiveScreen;
 use super::recording::Recording;
-use super::requests::{RequestRunner, Services};
+use super::requests::RequestRunner;
+use super::services::Services;
+use super::shell::Shell;
 use super::terminal::{self, MouseCapture, Tty};
-use super::{LiveScreen, Shell};
 use crate::agent::AgentCommand;
 use crate::agent::engine::task;
 use crate::agent::protocol::command::SessionCommand;
@@ -26,7 +29,7 @@ use crate::agent::session::prompt_history::PromptHistory;
 use crate::agent::settings::folder::Folder;
 use crate::app::boot::Boot;
 use crate::app::geometry::Size;
-use crate::app::{Model, Msg};
+use crate::app::{self, Msg};
 use crate::cli::compose::{AgentPrompt, ComposedAgent, Setup};
 use crate::cli::environment::OnBadConfig;
 use crate::cli::exit::{Exit, Refusal, fail};
@@ -37,10 +40,10 @@ use crate::view::Memo;
 use crate::view::color::ColorDepth;
 use crate::view::theme::Theme;
 
-/// Answers that may wait for the loop.
-const ANSWERS: usize = 64;
+/// Replies that may wait for the loop.
+const REPLIES: usize = 64;
 
-/// How agents of this front end are composed: a user sits in front of it and can be asked.
+/// How agents of this front end are composed: a user is at the screen and can be asked.
 pub const PROFILE: FrontEndProfile = FrontEndProfile {
     on_bad_config: OnBadConfig::Warn,
     retry: RetryMode::Interactive,
@@ -80,7 +83,7 @@ pub fn run(setup: Setup) -> Exit {
         Ok(tty) => tty,
         Err(error) => return fail(Exit::Config, &format!("the terminal: {error}")),
     };
-    let (model, effects) = Model::boot(boot);
+    let (model, effects) = app::boot(boot);
     let mut screen = LiveScreen::new(tty, memo, model, effects, recording);
     if screen.draw().is_err() {
         return Exit::HungUp;
@@ -89,7 +92,7 @@ pub fn run(setup: Setup) -> Exit {
         Ok(exit) => exit,
         Err(refusal) => refusal.fail(),
     };
-    // Blocking work that nobody waits for any more must not hold up the end.
+    // Blocking work that nobody waits for must not delay the end.
     runtime.shutdown_background();
     exit
 }
@@ -125,13 +128,13 @@ async fn live(
         screen.effects.push_back(crate::app::Effect::Agent(command));
     }
     tokio::task::spawn_blocking(move || scratch.sweep());
-    let (sender, answers) = mpsc::channel(ANSWERS);
+    let (sender, replies) = mpsc::channel(REPLIES);
     let requests = RequestRunner::new(services(setup, prompt), sender);
-    Ok(Shell::new(screen, input, signals, agent, requests, answers).run().await)
+    Ok(Shell::new(screen, input, signals, agent, requests, replies).run().await)
 }
 
 /// The setup with the model of the server whose address was given without one, and what people
-/// should know about that. The person can choose another where this did not work.
+/// should know about that. The user can choose another where this did not work.
 async fn with_model_of_server(setup: &Setup) -> (Setup, Vec<String>) {
     match setup.clone().with_server_model().await {
         Ok(named) => {
@@ -143,7 +146,7 @@ async fn with_model_of_server(setup: &Setup) -> (Setup, Vec<String>) {
 }
 
 /// The session that is asked for; when it cannot be opened as it is, a new one, and what to offer
-/// or the reason. The person sits in front of the screen and can choose another.
+/// or the reason. The user is at the screen and can choose another.
 fn open_session(setup: &Setup) -> (Session, Option<PathBuf>, Option<String>) {
     match sessions::open_or_offer(setup) {
         Ok((session, offer)) => (session, offer, None),
@@ -167,11 +170,12 @@ fn services(setup: &Setup, prompt: AgentPrompt) -> Services {
         prompt,
         config_file: setup.paths.config_file(),
         served: Mutex::default(),
+        files: FileIndex::new(setup.cwd.clone()),
     }
 }
 
-/// The folders that bring settings along, as they are shown. What is kept of earlier answers was
-/// read before, and what was wrong with it told.
+/// The folders that have project settings, as they are shown. Stored answers were read before, and
+/// faults in them reported.
 fn folders(setup: &Setup) -> Vec<Folder> {
     let folders = setup.project.folders(&setup.cwd, &setup.paths.trust_file()).unwrap_or_default();
     folders
@@ -180,7 +184,7 @@ fn folders(setup: &Setup) -> Vec<Folder> {
         .collect()
 }
 
-/// What the first frame is made from. With nothing configured the demo stands in.
+/// What the first frame is made from. With nothing configured the demo answers.
 fn first_frame(setup: &Setup) -> Result<(Boot, Memo), String> {
     let (theme, custom) = theme(setup)?;
     let mut themes: Vec<String> = Theme::names().map(str::to_owned).collect();

@@ -69,7 +69,7 @@ pub struct Tty {
     mouse: MouseCapture,
     /// The title that was last set.
     title: String,
-    /// [`Tty::suspend`] wake back; the signal that brought it back is still to be told.
+    /// [`Tty::suspend`] came back; the signal that brought it back is still to be reported.
     continued: bool,
     /// Bytes of one frame; kept for its capacity.
     scratch: Vec<u8>,
@@ -141,7 +141,7 @@ impl Tty {
     }
 
     /// Draws one frame. `frame` fills the buffer, which is blank and of the terminal's present
-    /// size, and answers where the cursor stands (`None` hides it).
+    /// size, and returns where the cursor is (`None` hides it).
     ///
     /// # Errors
     /// The terminal is gone.
@@ -212,7 +212,7 @@ impl Tty {
         queue!(self.scratch, EndSynchronizedUpdate)
     }
 
-    /// Makes the next frame a whole one, whatever is on the screen. To be called whenever the
+    /// Makes the next frame a complete one, whatever is on the screen. To be called whenever the
     /// terminal was resized: it may have been small for a moment and have lost what it showed,
     /// although the size is again the one before.
     pub fn redraw(&mut self) {
@@ -279,7 +279,7 @@ impl Tty {
     }
 
     /// Takes the terminal again after it was given back, or after the program was stopped by a
-    /// signal that cannot be caught. The next frame is a whole one.
+    /// signal that cannot be caught. The next frame is a complete one.
     ///
     /// # Errors
     /// The terminal is gone.
@@ -290,7 +290,7 @@ impl Tty {
         self.take_back()
     }
 
-    /// Sets every mode anew. Raw mode is not left in between: what is typed just then would be
+    /// Sets every mode again. Raw mode is not left in between: what is typed just then would be
     /// read as lines.
     fn take_back(&mut self) -> io::Result<()> {
         let undo = modes::undo();
@@ -347,89 +347,4 @@ fn in_foreground() -> bool {
 }
 
 #[cfg(test)]
-mod tests {
-    use super::*;
-
-    fn tty(width: u16, height: u16) -> Tty {
-        let area = Rect::new(0, 0, width, height);
-        Tty {
-            output: TerminalWriter::default(),
-            shown: Buffer::empty(area),
-            next: Buffer::empty(area),
-            cursor: None,
-            stale: false,
-            mouse: MouseCapture::Off,
-            title: String::new(),
-            continued: false,
-            scratch: Vec::new(),
-        }
-    }
-
-    /// The bytes that lead from the frame before to `line` with the cursor at `cursor`.
-    fn step(tty: &mut Tty, line: &str, cursor: Option<(u16, u16)>) -> String {
-        tty.next.reset();
-        tty.next.set_string(0, 0, line, ratatui::style::Style::new());
-        tty.compose(cursor).unwrap();
-        std::mem::swap(&mut tty.shown, &mut tty.next);
-        tty.cursor = cursor;
-        tty.stale = false;
-        String::from_utf8(tty.scratch.clone()).unwrap()
-    }
-
-    #[test]
-    fn a_frame_like_the_one_before_writes_nothing() {
-        let mut tty = tty(20, 2);
-        assert!(step(&mut tty, "hello", Some((5, 0))).contains("hello"));
-        assert_eq!(step(&mut tty, "hello", Some((5, 0))), "");
-        let moved = step(&mut tty, "hello", Some((4, 0)));
-        assert_eq!(moved, "\x1b[?2026h\x1b[1;5H\x1b[?2026l");
-        assert_eq!(step(&mut tty, "hello", None), "\x1b[?2026h\x1b[?25l\x1b[?2026l");
-        assert_eq!(step(&mut tty, "hello", None), "");
-    }
-
-    #[test]
-    fn every_frame_is_synchronised_and_leaves_the_cursor_as_asked() {
-        let mut tty = tty(20, 2);
-        let mut screen = vt100::Parser::new(2.try_into().unwrap(), 20.try_into().unwrap(), 0);
-        let frames = [("one", Some((3, 0))), ("two", None), ("2", Some((1, 0))), ("日本", Some((4, 0)))];
-        for (line, cursor) in frames {
-            let bytes = step(&mut tty, line, cursor);
-            assert!(bytes.starts_with("\x1b[?2026h") && bytes.ends_with("\x1b[?2026l"), "{bytes:?}");
-            screen.process(bytes.as_bytes());
-            assert_eq!(screen.screen().contents().trim_end(), line);
-            assert_eq!(screen.screen().hide_cursor(), cursor.is_none(), "{line}");
-            if let Some((x, y)) = cursor {
-                assert_eq!(screen.screen().cursor_position(), (y, x));
-            }
-        }
-    }
-
-    #[test]
-    fn a_new_size_and_a_redraw_begin_from_a_blank_screen() {
-        let mut tty = tty(20, 2);
-        step(&mut tty, "hello", None);
-        for wide in [10, 30] {
-            tty.fit(Rect::new(0, 0, wide, 3));
-            let bytes = step(&mut tty, "hello", None);
-            assert!(bytes.contains("\x1b[2J") && bytes.contains("hello"), "{bytes:?}");
-        }
-        tty.redraw();
-        tty.fit(Rect::new(0, 0, 30, 3));
-        assert!(step(&mut tty, "hello", None).contains("hello"));
-        tty.fit(Rect::new(0, 0, 0, 0));
-        tty.compose(None).unwrap();
-    }
-
-    #[test]
-    fn text_outside_a_frame_carries_no_control_sequence() {
-        let cases = [
-            ("a\x1b]0;evil\x07b", "a]0;evilb"),
-            ("tau\u{9b}31m \u{202e}x\u{200b}", "tau31m x"),
-            ("日本 café", "日本 café"),
-            ("line\r\nnext", "linenext"),
-        ];
-        for (text, shown) in cases {
-            assert_eq!(plain(text), shown);
-        }
-    }
-}
+mod tests;

@@ -5,11 +5,12 @@
 //! [`inline`] collects the text of a paragraph, [`table`] and [`code`] lay out theirs.
 //!
 //! A row is never wider than asked for, from one cell up: what encloses takes half of the width at
-//! most, and is left out where there is no room. A line end within a paragraph starts a new row:
+//! most, and is left out where it does not fit. A line end within a paragraph starts a new row:
 //! models that write one mean one. The empty row between two blocks is the caller's.
 
 mod code;
 mod inline;
+mod lists;
 mod table;
 
 use pulldown_cmark::{BlockQuoteKind, CodeBlockKind, Event, HeadingLevel, Parser, Tag, TagEnd};
@@ -17,15 +18,13 @@ use ratatui::style::{Modifier, Style};
 use ratatui::text::{Line, Span};
 
 use self::inline::Inline;
+use self::lists::{List, ListFacts, Task, list_facts};
 use self::table::Table;
 use super::highlight::Highlighter;
 use super::theme::{Theme, Token};
 use super::wrap::{self, Break};
 use crate::app::blocks::{self, CodePart, MarkdownBlock};
 use crate::app::printable::printable;
-
-/// The signs before the items of unordered lists, by depth.
-const BULLETS: [&str; 3] = ["• ", "◦ ", "– "];
 
 /// The rows of a block, each at most `width` cells wide.
 pub fn render(
@@ -71,51 +70,7 @@ pub fn render_as(
     }
 }
 
-/// What is known of a list before its items are met.
-#[derive(Clone, Copy, Default)]
-struct ListFacts {
-    items: u64,
-    /// Whether its items are set apart by empty lines.
-    loose: bool,
-}
-
-/// The facts of each list, in the order in which they begin.
-fn list_facts(events: &[Event<'_>]) -> Vec<ListFacts> {
-    let mut facts: Vec<ListFacts> = Vec::new();
-    let mut open: Vec<(&Tag<'_>, usize)> = Vec::new();
-    for event in events {
-        match event {
-            Event::Start(tag) => {
-                let list = open.last().map(|(_, list)| *list);
-                if matches!(tag, Tag::List(_)) {
-                    facts.push(ListFacts::default());
-                    open.push((tag, facts.len() - 1));
-                    continue;
-                }
-                let in_item = matches!(open.last(), Some((Tag::Item, _)));
-                if let Some(facts) = list.and_then(|list| facts.get_mut(list)) {
-                    facts.items += u64::from(matches!(tag, Tag::Item));
-                    facts.loose |= in_item && matches!(tag, Tag::Paragraph);
-                }
-                open.push((tag, list.unwrap_or(usize::MAX)));
-            }
-            Event::End(_) => drop(open.pop()),
-            _ => {}
-        }
-    }
-    facts
-}
-
-/// A list that is being written.
-struct List {
-    /// The number of the next item; none for bullets.
-    number: Option<u64>,
-    /// Digits of the last number.
-    digits: usize,
-    loose: bool,
-}
-
-/// What stands left of the rows within it.
+/// What is drawn left of the rows within it.
 struct Enclosing {
     /// Drawn on its first row.
     first: Span<'static>,
@@ -300,45 +255,6 @@ impl Writer<'_> {
         }
     }
 
-    fn start_list(&mut self, first: Option<u64>) {
-        self.flush();
-        let facts = self.facts.next().unwrap_or_default();
-        let last = first.unwrap_or(0).saturating_add(facts.items.saturating_sub(1));
-        self.lists.push(List { number: first, digits: last.to_string().len(), loose: facts.loose });
-    }
-
-    fn start_item(&mut self) {
-        self.start_block();
-        let bullets = self.lists.iter().filter(|list| list.number.is_none()).count();
-        let marker = match self.lists.last_mut() {
-            Some(List { number: Some(number), digits, .. }) => {
-                let marker = format!("{number:>digits$}. ");
-                *number = number.saturating_add(1);
-                marker
-            }
-            _ => BULLETS.get(bullets.saturating_sub(1) % BULLETS.len()).copied().unwrap_or("• ").to_owned(),
-        };
-        self.enclose(marker, Token::ListMarker);
-    }
-
-    fn end_item(&mut self) {
-        self.flush();
-        if self.enclosing.last().is_some_and(|item| !item.begun) {
-            self.write(vec![Line::default()]);
-        }
-        self.enclosing.pop();
-        self.gap = self.lists.last().is_some_and(|list| list.loose);
-    }
-
-    /// Replaces the bullet of the item by its box.
-    fn task(&mut self, task: Task) {
-        self.enclosing.pop();
-        match task {
-            Task::Done => self.enclose("[x] ".to_owned(), Token::Success),
-            Task::Open => self.enclose("[ ] ".to_owned(), Token::ListMarker),
-        }
-    }
-
     fn enclose(&mut self, marker: String, token: Token) {
         let cells = wrap::cells(&marker);
         self.enclosing.push(Enclosing {
@@ -450,13 +366,7 @@ impl Writer<'_> {
     }
 }
 
-/// The state of a task in a list.
-enum Task {
-    Open,
-    Done,
-}
-
-/// The first word behind a fence.
+/// The first word after a fence.
 fn language(tag: &Tag<'_>) -> String {
     match tag {
         Tag::CodeBlock(CodeBlockKind::Fenced(info)) => {

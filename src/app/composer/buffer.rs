@@ -1,0 +1,87 @@
+//! The lines of the composer, its cursor and its undo log: all contact with the text area crate.
+//!
+//! The text area works by code point and reads a clock to group undo. Neither is visible: the
+//! composer moves and deletes by segment and groups undo steps itself, so the crate's own grouping
+//! stays off.
+
+use tui_textarea::{CursorMove, TextArea};
+
+/// Undo steps that are kept.
+const UNDO_STEPS: usize = 1_000;
+
+/// Lines, a cursor and an undo log. Rows and columns count lines and characters.
+#[derive(Clone, Debug)]
+pub(super) struct Buffer {
+    area: TextArea<'static>,
+}
+
+impl Default for Buffer {
+    fn default() -> Self {
+        let mut area = TextArea::default();
+        area.set_max_histories(UNDO_STEPS);
+        Buffer { area }
+    }
+}
+
+impl PartialEq for Buffer {
+    fn eq(&self, other: &Self) -> bool {
+        self.lines() == other.lines() && self.cursor() == other.cursor()
+    }
+}
+
+impl Buffer {
+    /// The lines; at least one.
+    pub(super) fn lines(&self) -> &[String] {
+        self.area.lines()
+    }
+
+    /// A line; empty beyond the last one.
+    pub(super) fn line(&self, row: usize) -> &str {
+        self.area.lines().get(row).map_or("", String::as_str)
+    }
+
+    /// Row and column of the cursor.
+    pub(super) fn cursor(&self) -> (usize, usize) {
+        self.area.cursor()
+    }
+
+    /// Moves the cursor, as far as there is text.
+    pub(super) fn jump(&mut self, row: usize, column: usize) {
+        let clamp = |value: usize| u16::try_from(value).unwrap_or(u16::MAX);
+        self.area.move_cursor(CursorMove::Jump(clamp(row), clamp(column)));
+    }
+
+    /// Inserts text at the cursor.
+    pub(super) fn insert(&mut self, text: &str) {
+        self.area.insert_str(text);
+    }
+
+    /// Inserts a line break at the cursor.
+    pub(super) fn new_line(&mut self) {
+        self.area.insert_newline();
+    }
+
+    /// Deletes characters after the cursor; false when nothing was deleted.
+    pub(super) fn delete(&mut self, chars: usize) -> bool {
+        self.area.delete_str(chars)
+    }
+
+    /// Joins the line of the cursor with the one before.
+    pub(super) fn delete_line_break(&mut self) {
+        self.area.delete_newline();
+    }
+
+    /// Takes back this many edits.
+    pub(super) fn undo(&mut self, edits: u32) {
+        for _ in 0..edits {
+            self.area.undo();
+        }
+    }
+
+    /// Makes this many edits again.
+    pub(super) fn redo(&mut self, edits: u32) {
+        for _ in 0..edits {
+            self.area.redo();
+        }
+    }
+}

@@ -1,0 +1,247 @@
+//! Requests to the outside: one table.
+//!
+//! A request is plain data with a ticket: `Effect::Ask(ticket, request)` comes back as
+//! `Msg::Finished(ticket, reply)`, once or (while rows stream in) several times. A reply is dropped
+//! when its ticket was given back.
+//!
+//! To add one: a row in the table below; the compiler then asks for a method of that name in the
+//! two places that implement its traits: the work (`cli/tui/services`, [`PerformRequest`]) and what
+//! its answer changes (`update/replies`, [`TakeReply`]). An answer of a new shape is also a variant
+//! of [`ShellReply`].
+
+use std::path::PathBuf;
+use std::sync::Arc;
+
+use serde::{Deserialize, Serialize};
+
+use crate::agent::AgentCommand;
+use crate::agent::protocol::model::Model as AiModel;
+use crate::agent::protocol::query::SessionSource;
+use crate::agent::session::row::SessionRow;
+use crate::agent::session::search::LastExchange;
+use crate::agent::settings::folder::Folder;
+
+/// The ticket of a query whose answer is used whoever asked.
+pub const NO_TICKET: u64 = 0;
+
+/// Names a request that is under way.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
+pub struct Ticket(pub u64);
+
+macro_rules! requests {
+    ($(
+        $(#[doc = $doc:literal])+
+        $name:ident { $($field:ident: $kind:ty),* } => $method:ident -> $reply:ident($answer:ty);
+    )+) => {
+        /// Work outside that has an answer.
+        #[derive(Clone, Debug, PartialEq)]
+        pub enum ShellRequest {
+            $($(#[doc = $doc])+ $name { $($field: $kind),* },)+
+        }
+
+        /// Does the work: one method for each request. An error is a sentence for the user, with
+        /// what to do.
+        pub trait PerformRequest {
+            /// What a request needs besides its fields: a way to stop it and to send rows early.
+            type Call: Sync;
+            $(
+                $(#[doc = $doc])+
+                fn $method(
+                    &self,
+                    call: &Self::Call,
+                    $($field: $kind),*
+                ) -> impl Future<Output = Result<$answer, String>> + Send;
+            )+
+        }
+
+        /// Takes the answers: one method for each request, with what was asked.
+        pub trait TakeReply {
+            $(
+                $(#[doc = $doc])+
+                fn $method(&mut self, $($field: $kind,)* answer: Result<$answer, String>);
+            )+
+        }
+
+        impl ShellRequest {
+            /// Does the work.
+            pub async fn perform<P: PerformRequest>(self, with: &P, call: &P::Call) -> ShellReply {
+                match self {
+                    $(ShellRequest::$name { $($field),* } => {
+                        match with.$method(call, $($field),*).await {
+                            Ok(answer) => ShellReply::$reply(answer),
+                            Err(error) => ShellReply::Failed(error),
+                        }
+                    })+
+                }
+            }
+
+            /// Hands the reply to the method for this request. One of a shape that the request
+            /// does not have is dropped.
+            pub fn reply_to(self, to: &mut impl TakeReply, reply: ShellReply) {
+                match self {
+                    $(ShellRequest::$name { $($field),* } => match reply {
+                        ShellReply::$reply(answer) => to.$method($($field,)* Ok(answer)),
+                        ShellReply::Failed(error) => to.$method($($field,)* Err(error)),
+                        _ => {}
+                    })+
+                }
+            }
+        }
+    };
+}
+
+requests! {
+    /// The sessions of this directory, or of all directories; rows stream in.
+    Sessions { all: bool } => sessions -> Sessions(SessionRows);
+    /// The sessions in which these words occur; files stream in.
+    SearchSessions { query: String, all: bool } => search_sessions -> Found(FoundSessions);
+    /// The last exchange of a session.
+    Preview { path: PathBuf } => preview -> LastExchange(LastExchange);
+    /// Name a session that is not open here.
+    RenameSession { path: PathBuf, name: String } => rename_session -> Done(String);
+    /// Move a session file to the trash, or delete it where there is no trash.
+    DeleteSession { path: PathBuf } => delete_session -> Done(String);
+    /// Write a session to a file; without a name the file is named after the session.
+    Export { session: SessionSource, file: Option<PathBuf> } => export -> Done(String);
+    /// The models that can be used.
+    Models { purpose: ModelsFor } => models -> Models(Vec<Arc<AiModel>>);
+    /// Model servers on this machine.
+    Servers {} => servers -> Servers(Vec<LocalModelServer>);
+    /// The providers that take an API key.
+    Providers {} => providers -> Providers(Vec<LoginProvider>);
+    /// Check an API key and store it.
+    Login { provider: String, key: Hidden } => login -> Done(String);
+    /// The folders that have project settings, as they are now.
+    Folders {} => folders -> Folders(Vec<Folder>);
+    /// Store whether the settings of a folder are trusted, as they were last shown.
+    Trust { root: PathBuf, trusted: bool } => trust -> Applied(Applied);
+    /// Files of the project that match.
+    Files { query: String } => files -> Files(Vec<String>);
+    /// Ways to complete a path.
+    Paths { prefix: String } => paths -> Files(Vec<String>);
+    /// Read a picture for the model.
+    Picture { path: PathBuf } => picture -> Picture(Picture);
+    /// Earlier prompts, newest first.
+    History {} => history -> History(Vec<String>);
+    /// Let the user edit text in an editor; `None` when nothing was changed.
+    Editor { text: String } => editor -> Edited(Option<String>);
+    /// The branch that is checked out; `None` outside a repository.
+    Branch {} => branch -> Branch(Option<String>);
+}
+
+/// A reply to a request.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum ShellReply {
+    Sessions(SessionRows),
+    /// The folders that have project settings, the nearest last.
+    Folders(Vec<Folder>),
+    /// Settings have changed.
+    Applied(Applied),
+    Found(FoundSessions),
+    /// The last exchange of a session.
+    #[serde(rename = "last_words")]
+    LastExchange(LastExchange),
+    Models(Vec<Arc<AiModel>>),
+    #[serde(rename = "vendors")]
+    Providers(Vec<LoginProvider>),
+    /// Paths, best first.
+    Files(Vec<String>),
+    /// Earlier prompts, newest first.
+    History(Vec<String>),
+    Edited(Option<String>),
+    Branch(Option<String>),
+    Servers(Vec<LocalModelServer>),
+    Picture(Picture),
+    /// It worked; a sentence for the user.
+    Done(String),
+    /// It failed; a sentence for the user, with what to do.
+    Failed(String),
+}
+
+impl ShellReply {
+    /// Whether more replies to the same request follow.
+    pub fn is_partial(&self) -> bool {
+        matches!(
+            self,
+            ShellReply::Sessions(SessionRows { done: false, .. })
+                | ShellReply::Found(FoundSessions { done: false, .. })
+        )
+    }
+}
+
+/// What the models are asked for.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum ModelsFor {
+    /// The model picker.
+    Picker,
+    /// Switching to the next model in this direction.
+    Step(isize),
+    /// Switching to the model of this name.
+    Named(String),
+}
+
+/// Some rows of the session list; `done` with the last ones.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct SessionRows {
+    pub rows: Vec<SessionRow>,
+    pub done: bool,
+}
+
+/// Some sessions in which the words occur; `done` with the last ones.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct FoundSessions {
+    pub paths: Vec<PathBuf>,
+    pub done: bool,
+}
+
+/// A picture as base64, with its size in pixels.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct Picture {
+    pub data: String,
+    pub mime_type: String,
+    pub width: u32,
+    pub height: u32,
+}
+
+/// Text that is shown nowhere, not even in a debug print.
+#[derive(Clone, PartialEq, Eq, Default)]
+pub struct Hidden(pub String);
+
+impl std::fmt::Debug for Hidden {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.write_str("Hidden(…)")
+    }
+}
+
+/// Settings that apply from now on.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[serde(default)]
+pub struct Applied {
+    /// What the user is shown.
+    pub text: String,
+    /// What the agent is sent.
+    pub commands: Vec<AgentCommand>,
+    /// The theme, where it has changed.
+    pub theme: Option<String>,
+    /// Whether thinking is folded, where that has changed.
+    pub hide_thinking: Option<bool>,
+}
+
+/// A provider that takes an API key.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct LoginProvider {
+    pub id: String,
+    pub name: String,
+    /// The environment variable its key is usually in.
+    pub env: String,
+    pub has_key: bool,
+}
+
+/// A model server on this machine.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct LocalModelServer {
+    pub name: String,
+    pub base_url: String,
+    pub models: Vec<String>,
+}

@@ -1,0 +1,76 @@
+//! The model of the first frame, and what is asked for at once.
+
+use std::collections::BTreeMap;
+use std::sync::Arc;
+
+use super::{sessions, trust};
+use crate::agent::protocol::event::NoticeLevel;
+use crate::app::boot::Boot;
+use crate::app::composer::Composer;
+use crate::app::effect::Effect;
+use crate::app::geometry::Laid;
+use crate::app::jobs::Jobs;
+use crate::app::keymap::Keymap;
+use crate::app::model::Model;
+use crate::app::request::ShellRequest;
+use crate::app::slash::Commands;
+use crate::app::status::Status;
+use crate::app::transcript::{EntryBody, Transcript};
+
+/// The model of the first frame, and what is asked for at once.
+pub fn boot(boot: Boot) -> (Model, Vec<Effect>) {
+    let (keymap, complaints) = Keymap::new(&boot.keys);
+    let mut model = blank(boot, keymap);
+    model.transcript.thinking_hidden = model.boot.hide_thinking;
+    model.transcript.push(EntryBody::Welcome);
+    let boot = Arc::clone(&model.boot);
+    for text in boot.notices.iter().chain(&complaints) {
+        model.transcript.notice(NoticeLevel::Warning, text, None);
+    }
+    let mut effects = Vec::new();
+    model.ask(ShellRequest::History {}, &mut effects);
+    model.ask(ShellRequest::Branch {}, &mut effects);
+    if boot.demo {
+        model.ask(ShellRequest::Servers {}, &mut effects);
+    }
+    if !boot.instructions.is_empty() {
+        let text = format!("instructions: {}", boot.instructions.join(", "));
+        model.transcript.notice(NoticeLevel::Info, &text, None);
+    }
+    if boot.pick_session {
+        sessions::open(&mut model, false, &mut effects);
+    }
+    let waiting = boot.folders.iter().filter(|folder| folder.is_open()).cloned();
+    trust::push_questions(&mut model, waiting);
+    (model, effects)
+}
+
+fn blank(boot: Boot, keymap: Keymap) -> Model {
+    let status =
+        Status { model: boot.model.clone(), thinking: boot.thinking, priced: true, ..Status::default() };
+    Model {
+        now: boot.at,
+        size: boot.size,
+        focused: true,
+        transcript: Transcript::default(),
+        jobs: Jobs::default(),
+        composer: Composer::default(),
+        completion: None,
+        overlays: Vec::new(),
+        status,
+        keymap: Arc::new(keymap),
+        commands: Arc::new(Commands::default()),
+        theme: boot.theme.clone(),
+        models: Vec::new(),
+        remark: None,
+        quit_armed: None,
+        typed_ahead: None,
+        tree_armed: None,
+        copying: false,
+        laid: Laid::default(),
+        requests: BTreeMap::new(),
+        exports: BTreeMap::new(),
+        tickets: 0,
+        boot: Arc::new(boot),
+    }
+}

@@ -1,0 +1,27 @@
+//! The text being written: editing, moving, recalling earlier prompts, the editor.
+
+use crate::app::effect::Effect;
+use crate::app::model::Model;
+use crate::app::request::ShellRequest;
+
+/// Opens the text in an editor.
+pub(super) fn open_editor(model: &mut Model, effects: &mut Vec<Effect>) {
+    let text = model.composer.expanded().0;
+    model.ask(ShellRequest::Editor { text }, effects);
+}
+
+/// A row up; on the first row the earlier prompt, or the start of the line.
+pub(super) fn up(model: &mut Model) {
+    let width = model.laid.composer_width;
+    if !model.composer.up(width) && !model.composer.recall_earlier() {
+        model.composer.line_start();
+    }
+}
+
+/// A row down; on the last row the later prompt, or the end of the line.
+pub(super) fn down(model: &mut Model) {
+    let width = model.laid.composer_width;
+    if !model.composer.down(width) && !model.composer.recall_later() {
+        model.composer.line_end();
+    }
+}

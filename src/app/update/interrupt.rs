@@ -1,0 +1,54 @@
+//! Stopping: what runs, then the text that is being written, then tau.
+
+use super::tree;
+use crate::agent::AgentCommand;
+use crate::app::action::Action;
+use crate::app::effect::Effect;
+use crate::app::model::{Model, REMARK};
+use crate::app::msg::Millis;
+
+/// Two presses within this time, in milliseconds, count as one after the other.
+const TWICE: Millis = 1_000;
+
+/// Stops the innermost thing that is running. Queued messages come back to the composer, so
+/// nothing that was typed is lost.
+pub(super) fn cancel(model: &mut Model, effects: &mut Vec<Effect>) {
+    if model.transcript.selection.take().is_some() {
+        return;
+    }
+    if model.jobs.count() > 0 {
+        effects.push(Effect::Agent(AgentCommand::AbortBash));
+    } else if let Some(run) = model.status.run.as_mut() {
+        run.stopping = true;
+        effects.push(Effect::Agent(AgentCommand::TakeQueue));
+        effects.push(Effect::Agent(AgentCommand::Abort));
+    } else if model.composer.is_empty() && model.completion.is_none() {
+        let armed = model.tree_armed.take().is_some_and(|until| model.now < until);
+        if armed {
+            return tree::open(model, effects);
+        }
+        model.tree_armed = Some(model.now + TWICE);
+    }
+}
+
+/// Clears the composer (its text can be recalled), else arms quitting, else quits.
+pub(super) fn clear(model: &mut Model, effects: &mut Vec<Effect>) {
+    if !model.composer.is_empty() {
+        let text = model.composer.expanded().0;
+        model.composer.reset(Some(text));
+        model.completion = None;
+        model.quit_armed = None;
+        let text = match model.keymap.hint(Action::HistoryPrevious) {
+            Some(key) => format!("cleared; {key} brings it back"),
+            None => "cleared".to_owned(),
+        };
+        return model.remark(&text);
+    }
+    if model.quit_armed.is_some() {
+        return effects.push(Effect::Quit);
+    }
+    cancel(model, effects);
+    model.tree_armed = None;
+    model.quit_armed = Some(model.now + REMARK);
+    model.remark("press again to quit");
+}

@@ -1,0 +1,78 @@
+//! API keys of providers: the list of providers, typing a key, storing it.
+
+use super::pickers;
+use crate::agent::protocol::event::NoticeLevel;
+use crate::app::action::Action;
+use crate::app::effect::Effect;
+use crate::app::line_edit::LineEdit;
+use crate::app::model::Model;
+use crate::app::overlay::Overlay;
+use crate::app::picker::{Picker, PickerKind, PickerRow};
+use crate::app::printable::Printable;
+use crate::app::request::{Hidden, LoginProvider, ShellRequest, Ticket};
+
+/// Opens the list of providers, or asks for the API key of the one named.
+pub(super) fn open(model: &mut Model, provider: &str, effects: &mut Vec<Effect>) {
+    if !provider.is_empty() {
+        return ask_for_key(model, provider);
+    }
+    let picker = Picker::new(PickerKind::Providers, "Add an API key for", "no providers");
+    let ticket = model.ask(ShellRequest::Providers {}, effects);
+    pickers::open_loading(model, picker, ticket);
+}
+
+/// Asks for the API key of a provider.
+pub(super) fn ask_for_key(model: &mut Model, provider: &str) {
+    let (provider, line) = (provider.to_owned(), LineEdit::default());
+    model.overlays.push(Overlay::Login { provider, line, ticket: None, failed: None });
+}
+
+/// Stores the key that was typed; the overlay stays until it is known to work.
+pub(super) fn submit(
+    model: &mut Model,
+    provider: String,
+    line: LineEdit,
+    key: Hidden,
+    effects: &mut Vec<Effect>,
+) {
+    let request = ShellRequest::Login { provider: provider.clone(), key };
+    let ticket = Some(model.ask(request, effects));
+    model.overlays.push(Overlay::Login { provider, line, ticket, failed: None });
+}
+
+/// Takes the providers.
+pub(super) fn listed(model: &mut Model, ticket: Ticket, providers: Result<Vec<LoginProvider>, String>) {
+    pickers::fill(model, ticket, providers.map(|providers| providers.iter().map(provider_row).collect()));
+}
+
+/// Takes the news whether a key was stored.
+pub(super) fn stored(model: &mut Model, ticket: Ticket, stored: Result<String, String>) {
+    let holds =
+        |overlay: &Overlay| matches!(overlay, Overlay::Login { ticket: held, .. } if *held == Some(ticket));
+    let Some(place) = model.overlays.iter().position(holds) else { return };
+    match stored {
+        Ok(text) => {
+            model.overlays.remove(place);
+            model.models.clear();
+            let key = model.keymap.hint(Action::Models).unwrap_or_else(|| "/model".to_owned());
+            let hint = format!("press {key} to choose one of its models");
+            model.transcript.notice(NoticeLevel::Info, &text, Some(&hint));
+        }
+        Err(error) => {
+            if let Some(Overlay::Login { failed, ticket, .. }) = model.overlays.get_mut(place) {
+                *ticket = None;
+                *failed = Some(Printable::new(&error));
+            }
+        }
+    }
+}
+
+fn provider_row(provider: &LoginProvider) -> PickerRow {
+    let state = if provider.has_key { "has a key".to_owned() } else { provider.env.clone() };
+    PickerRow {
+        key: provider.id.clone(),
+        title: Printable::line(&format!("{} ({})", provider.name, provider.id)),
+        note: Printable::line(&state),
+        current: provider.has_key,
+    }
+}

@@ -1,0 +1,57 @@
+//! What all lists to choose from share: opened, filled, closed when their rows cannot be had.
+
+use crate::agent::protocol::event::NoticeLevel;
+use crate::app::model::Model;
+use crate::app::overlay::Overlay;
+use crate::app::picker::{Picker, PickerRow};
+use crate::app::printable::Printable;
+use crate::app::request::Ticket;
+
+/// Opens a list whose rows come with replies to `ticket`.
+pub(super) fn open_loading(model: &mut Model, picker: Picker, ticket: Ticket) {
+    model.overlays.push(Overlay::Picker { picker, ticket: Some(ticket) });
+}
+
+/// Opens a list with all its rows.
+pub(super) fn open(model: &mut Model, mut picker: Picker, rows: Vec<PickerRow>) {
+    picker.loading = false;
+    picker.add(rows);
+    model.overlays.push(Overlay::Picker { picker, ticket: None });
+}
+
+/// A row that is nothing but a name.
+pub(super) fn named_row(name: &str, current: bool) -> PickerRow {
+    PickerRow { key: name.to_owned(), title: Printable::line(name), current, ..PickerRow::default() }
+}
+
+/// The open list that waits for replies to `ticket`.
+pub(super) fn waiting(model: &mut Model, ticket: Ticket) -> Option<&mut Picker> {
+    model.overlays.iter_mut().find_map(|overlay| {
+        let Overlay::Picker { picker, ticket: held } = overlay else { return None };
+        (*held == Some(ticket)).then_some(picker)
+    })
+}
+
+/// Takes all rows of the list that waits for `ticket`; closes the list when there is an error.
+pub(super) fn fill(model: &mut Model, ticket: Ticket, rows: Result<Vec<PickerRow>, String>) {
+    match rows {
+        Ok(rows) => {
+            if let Some(picker) = waiting(model, ticket) {
+                picker.loading = false;
+                picker.add(rows);
+            }
+        }
+        Err(error) => {
+            let holds = |overlay: &Overlay| matches!(overlay, Overlay::Picker { ticket: held, .. } if *held == Some(ticket));
+            if let Some(place) = model.overlays.iter().position(holds) {
+                model.overlays.remove(place);
+                model.transcript.notice(NoticeLevel::Warning, &error, None);
+            }
+        }
+    }
+}
+
+/// Puts a list back that stays open after a choice.
+pub(super) fn reopen(model: &mut Model, picker: Picker, ticket: Option<Ticket>) {
+    model.overlays.push(Overlay::Picker { picker, ticket });
+}

@@ -1,0 +1,77 @@
+//! The open session: its name, a copy of it, where it is stored, exporting it.
+
+use std::path::PathBuf;
+
+use crate::agent::AgentCommand;
+use crate::agent::protocol::command::SessionCommand;
+use crate::agent::protocol::event::NoticeLevel;
+use crate::agent::protocol::query::{Query, SessionSource};
+use crate::app::effect::Effect;
+use crate::app::model::Model;
+use crate::app::request::{ShellRequest, Ticket};
+
+/// Continues in a copy.
+pub(super) fn clone(model: &mut Model, effects: &mut Vec<Effect>) {
+    if model.status.fresh {
+        return model.remark("this session has no messages to copy yet");
+    }
+    effects.push(Effect::Agent(AgentCommand::Session(SessionCommand::Clone)));
+    model.remark("you are now in a copy of this session");
+}
+
+/// Names the session, or shows its name.
+pub(super) fn name(model: &mut Model, name: &str, effects: &mut Vec<Effect>) {
+    if name.is_empty() {
+        let text = match (&model.status.session.name, &model.status.began) {
+            (Some(name), _) => format!("this session is named \"{name}\""),
+            (None, Some(began)) => format!("this session is unnamed, listed as \"{}\"", began.as_str()),
+            (None, None) => "this session is unnamed".to_owned(),
+        };
+        return model.transcript.notice(NoticeLevel::Info, &text, Some("/name NAME sets one"));
+    }
+    let name = name.to_owned();
+    effects.push(Effect::Agent(AgentCommand::Session(SessionCommand::Name { name })));
+}
+
+/// Shows where the session is stored and what it has used.
+pub(super) fn show(model: &mut Model) {
+    let status = &model.status;
+    let file = match &status.session.file {
+        Some(file) => file.display().to_string(),
+        None => "in memory only".to_owned(),
+    };
+    let total = &status.total;
+    let money = if status.priced { format!("${:.4}", total.cost.total) } else { "price unknown".to_owned() };
+    let text = format!(
+        "session {}\n{file}\ntokens: {} in, {} out, {} read from cache, {} written to cache · {money}",
+        status.session.id, total.input, total.output, total.cache_read, total.cache_write
+    );
+    model.transcript.notice(NoticeLevel::Info, &text, None);
+}
+
+/// Exports the session: the agent is asked where it can be read.
+pub(super) fn export(model: &mut Model, file: &str, effects: &mut Vec<Effect>) {
+    let file = Some(PathBuf::from(file)).filter(|file| !file.as_os_str().is_empty());
+    let ticket = model.next_ticket();
+    model.exports.insert(ticket, file);
+    effects.push(Effect::Agent(AgentCommand::Query { ticket: ticket.0, query: Query::Source }));
+}
+
+/// The agent has answered where the session can be read.
+pub(super) fn export_from(
+    model: &mut Model,
+    ticket: Ticket,
+    source: &SessionSource,
+    effects: &mut Vec<Effect>,
+) {
+    if let Some(file) = model.exports.remove(&ticket) {
+        model.ask(ShellRequest::Export { session: source.clone(), file }, effects);
+    }
+}
+
+/// A query has failed; only that of an export has a ticket.
+pub(super) fn export_failed(model: &mut Model, ticket: Ticket, error: &str) {
+    if model.exports.remove(&ticket).is_some() {
+        model.transcript.notice(NoticeLevel::Warning, error, None);
+    }
+}

@@ -1,0 +1,32 @@
+//! Themes: one by name, the list.
+
+use super::pickers;
+use crate::agent::protocol::event::NoticeLevel;
+use crate::app::effect::{Effect, SavedSetting};
+use crate::app::model::Model;
+use crate::app::picker::{Picker, PickerKind};
+
+/// Switches to the theme of that name; opens the list when there is no name.
+pub(super) fn named(model: &mut Model, name: &str, effects: &mut Vec<Effect>) {
+    if name.is_empty() {
+        return open(model);
+    }
+    if !model.boot.themes.iter().any(|known| known == name) {
+        let text = format!("no theme \"{name}\"");
+        let hint = format!("the themes are {}", model.boot.themes.join(", "));
+        return model.transcript.notice(NoticeLevel::Warning, &text, Some(&hint));
+    }
+    set(model, name, effects);
+}
+
+/// Switches the theme and stores the choice.
+pub(super) fn set(model: &mut Model, name: &str, effects: &mut Vec<Effect>) {
+    model.theme = name.to_owned();
+    effects.push(Effect::Save(SavedSetting::Theme(name.to_owned())));
+}
+
+fn open(model: &mut Model) {
+    let picker = Picker::new(PickerKind::Themes, "Themes", "no themes");
+    let rows = model.boot.themes.iter().map(|name| pickers::named_row(name, *name == model.theme)).collect();
+    pickers::open(model, picker, rows);
+}

@@ -1,0 +1,54 @@
+//! The thinking level: the next one, one by name, the list.
+
+use super::pickers;
+use crate::agent::AgentCommand;
+use crate::agent::protocol::event::NoticeLevel;
+use crate::agent::protocol::model::ThinkingLevel;
+use crate::app::effect::Effect;
+use crate::app::model::Model;
+use crate::app::picker::{Picker, PickerKind};
+
+/// Goes to the next level that the model has.
+pub(super) fn next(model: &mut Model, effects: &mut Vec<Effect>) {
+    let levels = model.status.model.as_ref().map(|ai| ai.levels()).unwrap_or_default();
+    if levels.len() < 2 {
+        return model.remark("this model has no thinking levels");
+    }
+    let place = levels.iter().position(|level| *level == model.status.thinking);
+    let next = place.map_or(0, |at| (at + 1) % levels.len());
+    set(model, levels.get(next).copied().unwrap_or_default(), effects);
+}
+
+/// Sets the level of that name; opens the list when there is no name.
+pub(super) fn named(model: &mut Model, word: &str, effects: &mut Vec<Effect>) {
+    match ThinkingLevel::named(word) {
+        Some(level) => set(model, level, effects),
+        None if word.is_empty() => open(model),
+        None => {
+            let text = format!("no thinking level \"{word}\"");
+            let hint = "the levels are off, minimal, low, medium, high, xhigh, max";
+            model.transcript.notice(NoticeLevel::Warning, &text, Some(hint));
+        }
+    }
+}
+
+/// Sets the level that was picked.
+pub(super) fn picked(model: &mut Model, name: &str, effects: &mut Vec<Effect>) {
+    set(model, ThinkingLevel::named(name).unwrap_or_default(), effects);
+}
+
+/// Opens the list of levels that the model has.
+fn open(model: &mut Model) {
+    let picker = Picker::new(PickerKind::Thinking, "Thinking level", "choose a model first");
+    let now = model.status.thinking;
+    let levels = model.status.model.as_ref().map(|ai| ai.levels()).unwrap_or_default();
+    let rows = levels.iter().map(|level| pickers::named_row(level.name(), *level == now)).collect();
+    pickers::open(model, picker, rows);
+}
+
+/// Sets the level, or the nearest one that the model has.
+fn set(model: &mut Model, level: ThinkingLevel, effects: &mut Vec<Effect>) {
+    let level = model.status.model.as_ref().map_or(level, |ai| ai.nearest(level));
+    effects.push(Effect::Agent(AgentCommand::SetThinking { level }));
+    model.remark(&format!("thinking: {}", level.name()));
+}

@@ -1,0 +1,127 @@
+//! The screen and what it shows: facts are folded into the model, frames drawn from it.
+
+use std::collections::VecDeque;
+use std::io;
+use std::time::Instant;
+
+use super::recording::Recording;
+use super::terminal::{Drawn, Tty};
+use crate::app::model::Wants;
+use crate::app::msg::Millis;
+use crate::app::{Effect, Model, Msg, Stamped, update};
+use crate::view::{Memo, view};
+
+/// The screen and what it shows.
+pub struct LiveScreen {
+    pub tty: Tty,
+    pub memo: Memo,
+    /// Taken only while a message is folded.
+    model: Option<Model>,
+    clock: Clock,
+    recording: Option<Recording>,
+    title: String,
+    /// Effects that wait to be performed.
+    pub(super) effects: VecDeque<Effect>,
+    /// What is shown is not what the model says.
+    pub(super) dirty: bool,
+}
+
+/// Wall time that never goes backwards.
+#[derive(Clone, Copy)]
+struct Clock {
+    wall: Millis,
+    since: Instant,
+}
+
+impl Clock {
+    fn now(&self) -> Millis {
+        self.wall.saturating_add(Millis::try_from(self.since.elapsed().as_millis()).unwrap_or(Millis::MAX))
+    }
+}
+
+impl LiveScreen {
+    /// A screen that shows the model of the start.
+    pub fn new(
+        tty: Tty,
+        memo: Memo,
+        model: Model,
+        effects: Vec<Effect>,
+        recording: Option<Recording>,
+    ) -> Self {
+        let clock = Clock { wall: model.now, since: Instant::now() };
+        let effects = effects.into();
+        LiveScreen {
+            tty,
+            memo,
+            model: Some(model),
+            clock,
+            recording,
+            title: String::new(),
+            effects,
+            dirty: true,
+        }
+    }
+
+    /// Folds a fact; its effects wait in line.
+    ///
+    /// # Errors
+    /// The recording cannot be written.
+    pub fn fold(&mut self, msg: Msg) -> io::Result<()> {
+        let Some(model) = self.model.take() else { return Ok(()) };
+        let stamped = Stamped { at: self.clock.now(), msg };
+        if let Some(recording) = &mut self.recording {
+            recording.add(&stamped, model.wants().secret)?;
+        }
+        let (model, effects) = update(model, stamped);
+        self.model = Some(model);
+        self.effects.extend(effects);
+        self.dirty = true;
+        Ok(())
+    }
+
+    /// Draws a frame and folds what it found out.
+    ///
+    /// # Errors
+    /// The terminal is gone.
+    pub fn draw(&mut self) -> io::Result<()> {
+        let Some(model) = &self.model else { return Ok(()) };
+        let memo = &mut self.memo;
+        let mut laid = None;
+        let drawn = self.tty.draw(|buffer, area| {
+            let found = view(model, memo, area, buffer);
+            let cursor = found.cursor;
+            laid = Some(found);
+            cursor
+        })?;
+        // A terminal that does not take bytes at the moment is tried again with the next frame.
+        self.dirty = drawn == Drawn::Busy;
+        let before = self.effects.len();
+        if let Some(laid) = laid.filter(|laid| model.learns_from(laid)) {
+            self.fold(Msg::Laid(laid))?;
+            self.dirty = self.effects.len() > before || drawn == Drawn::Busy;
+        }
+        Ok(())
+    }
+
+    /// What the model needs from the shell.
+    pub fn wants(&self) -> Wants {
+        self.model.as_ref().map(Model::wants).unwrap_or_default()
+    }
+
+    /// Shows the window's title, when it has changed.
+    ///
+    /// # Errors
+    /// The terminal is gone.
+    pub fn show_title(&mut self, title: &str) -> io::Result<()> {
+        if self.title != title {
+            title.clone_into(&mut self.title);
+            self.tty.set_title(title)?;
+        }
+        Ok(())
+    }
+
+    /// The model, except while a message is folded.
+    pub fn model(&self) -> Option<&Model> {
+        self.model.as_ref()
+    }
+}

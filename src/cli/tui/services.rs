@@ -1,0 +1,310 @@
+//! What requests do: one method for each row of the table in `app/request`.
+
+use std::path::{Path, PathBuf};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+
+use super::editor;
+use super::files::{self, FileIndex};
+use super::requests::Call;
+use crate::agent::catalogue::providers::PROVIDERS;
+use crate::agent::catalogue::user::AdHoc;
+use crate::agent::catalogue::{Catalogue, demo};
+use crate::agent::protocol::model::Model;
+use crate::agent::protocol::query::SessionSource;
+use crate::agent::provider::direct::Direct;
+use crate::agent::secrets::Secret;
+use crate::agent::session::index::SessionIndex;
+use crate::agent::session::lock::{self, Life};
+use crate::agent::session::prompt_history::PromptHistory;
+use crate::agent::session::search::LastExchange;
+use crate::agent::session::tail::TAIL;
+use crate::agent::session::{Access, Session, list, search};
+use crate::agent::settings::auth::Keys;
+use crate::agent::settings::folder::Folder;
+use crate::agent::settings::trust::Project;
+use crate::app::request::{
+    Applied, FoundSessions, Hidden, LocalModelServer, LoginProvider, ModelsFor, PerformRequest, Picture,
+    SessionRows, ShellReply,
+};
+use crate::cli::compose::{AgentPrompt, Setup};
+use crate::cli::keycheck::{KeyCheck, check_key};
+use crate::cli::{export, local_servers, reload};
+
+/// Session rows that are sent together.
+const BATCH: usize = 64;
+/// Prompts that are loaded from earlier runs.
+const PROMPTS: usize = 500;
+
+/// What requests work with.
+pub struct Services {
+    pub catalogue: Arc<Catalogue>,
+    pub keys: Arc<Keys>,
+    /// The connection to the providers.
+    pub direct: Direct,
+    pub history: PromptHistory,
+    pub cwd: PathBuf,
+    /// The folder that holds the session files of all directories.
+    pub sessions: PathBuf,
+    /// The cache of the session list.
+    pub index: PathBuf,
+    pub config_file: PathBuf,
+    /// The settings in use: trust in a folder changes them. The projects in it are those that were
+    /// shown last.
+    pub setup: Mutex<Setup>,
+    /// The system prompt of the agent, which trust in a folder changes.
+    pub prompt: AgentPrompt,
+    /// Models of servers on this machine, once they have been found.
+    pub served: Mutex<Vec<Arc<Model>>>,
+    /// The files of the project, for completion.
+    pub files: FileIndex,
+}
+
+/// Runs work that blocks in a thread of its own.
+async fn blocking<T: Send + 'static>(
+    work: impl FnOnce() -> Result<T, String> + Send + 'static,
+) -> Result<T, String> {
+    let done = tokio::task::spawn_blocking(work).await;
+    done.unwrap_or_else(|error| Err(format!("internal error: {error}")))
+}
+
+fn locked<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
+    mutex.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+impl PerformRequest for Arc<Services> {
+    type Call = Call;
+
+    async fn sessions(&self, call: &Call, all: bool) -> Result<SessionRows, String> {
+        let (services, call) = (Arc::clone(self), call.share());
+        blocking(move || Ok(services.list_sessions(&call, all))).await
+    }
+
+    async fn search_sessions(&self, call: &Call, query: String, all: bool) -> Result<FoundSessions, String> {
+        let (services, call) = (Arc::clone(self), call.share());
+        blocking(move || Ok(services.search(&call, &query, all))).await
+    }
+
+    async fn preview(&self, _: &Call, path: PathBuf) -> Result<LastExchange, String> {
+        let named =
+            move || search::last_exchange(&path).map_err(|error| format!("{}: {error}", path.display()));
+        blocking(named).await
+    }
+
+    async fn rename_session(&self, _: &Call, path: PathBuf, name: String) -> Result<String, String> {
+        blocking(move || rename(&path, &name)).await
+    }
+
+    async fn delete_session(&self, _: &Call, path: PathBuf) -> Result<String, String> {
+        let services = Arc::clone(self);
+        blocking(move || services.delete(&path)).await
+    }
+
+    async fn export(
+        &self,
+        _: &Call,
+        session: SessionSource,
+        file: Option<PathBuf>,
+    ) -> Result<String, String> {
+        let services = Arc::clone(self);
+        blocking(move || services.write_export(&session, file.as_deref())).await
+    }
+
+    async fn models(&self, _: &Call, _: ModelsFor) -> Result<Vec<Arc<Model>>, String> {
+        let services = Arc::clone(self);
+        blocking(move || Ok(services.usable_models())).await
+    }
+
+    async fn servers(&self, _: &Call) -> Result<Vec<LocalModelServer>, String> {
+        Ok(self.find_servers().await)
+    }
+
+    async fn providers(&self, _: &Call) -> Result<Vec<LoginProvider>, String> {
+        let held = self.keys.held(PROVIDERS.iter().map(|provider| provider.id));
+        let row = |provider: &crate::agent::catalogue::providers::KnownProvider| LoginProvider {
+            id: provider.id.to_owned(),
+            name: provider.name.to_owned(),
+            env: provider.env.to_owned(),
+            has_key: held.contains(&provider.id),
+        };
+        Ok(PROVIDERS.iter().map(row).collect())
+    }
+
+    /// Checks the key with a small real request, and stores it unless it was refused.
+    async fn login(&self, _: &Call, provider: String, key: Hidden) -> Result<String, String> {
+        let key = Secret::new(key.0);
+        let Some(model) = self.catalogue.default_model(&provider) else {
+            return Err(format!("no provider \"{provider}\"; /login without a name lists them"));
+        };
+        if let KeyCheck::Rejected(message) = check_key(&self.direct, model, Some(key.clone())).await {
+            return Err(format!("{provider} refused the key: {message}"));
+        }
+        match self.keys.store(&provider, &key) {
+            Ok(()) => Ok(format!("stored the key for {provider}")),
+            Err(error) => Err(format!("could not store the key: {error}")),
+        }
+    }
+
+    async fn folders(&self, _: &Call) -> Result<Vec<Folder>, String> {
+        let services = Arc::clone(self);
+        blocking(move || locked(&services.setup).refresh_projects().map_err(|refusal| refusal.text)).await
+    }
+
+    async fn trust(&self, _: &Call, root: PathBuf, trusted: bool) -> Result<Applied, String> {
+        let services = Arc::clone(self);
+        blocking(move || services.store_trust(&root, trusted)).await
+    }
+
+    async fn files(&self, call: &Call, query: String) -> Result<Vec<String>, String> {
+        let (services, call) = (Arc::clone(self), call.share());
+        blocking(move || Ok(services.files.find(&query, &|| call.is_cancelled()))).await
+    }
+
+    async fn paths(&self, _: &Call, prefix: String) -> Result<Vec<String>, String> {
+        let services = Arc::clone(self);
+        blocking(move || Ok(files::complete(&services.cwd, &prefix))).await
+    }
+
+    async fn picture(&self, _: &Call, path: PathBuf) -> Result<Picture, String> {
+        let services = Arc::clone(self);
+        blocking(move || files::picture(&services.cwd, &path)).await
+    }
+
+    async fn history(&self, _: &Call) -> Result<Vec<String>, String> {
+        let services = Arc::clone(self);
+        blocking(move || Ok(services.history.load(&services.cwd, PROMPTS))).await
+    }
+
+    async fn editor(&self, _: &Call, text: String) -> Result<Option<String>, String> {
+        editor::edit(&text).await
+    }
+
+    async fn branch(&self, _: &Call) -> Result<Option<String>, String> {
+        let services = Arc::clone(self);
+        blocking(move || Ok(files::branch(&services.cwd))).await
+    }
+}
+
+fn rename(path: &Path, name: &str) -> Result<String, String> {
+    let named = Session::open_tail(path, Access::Write, TAIL).and_then(|mut session| {
+        session.set_name(name)?;
+        session.flush()
+    });
+    match named {
+        Ok(()) => Ok("session renamed".to_owned()),
+        Err(error) => Err(format!("could not rename the session: {error}")),
+    }
+}
+
+impl Services {
+    /// Sends rows as they are read; the last ones are returned.
+    fn list_sessions(&self, call: &Call, all: bool) -> SessionRows {
+        let mut rows = Vec::with_capacity(BATCH);
+        let cwd = (!all).then_some(self.cwd.as_path());
+        let mut known = SessionIndex::load(&self.index);
+        list::list_known(&self.sessions, cwd, &mut known, &mut |row| {
+            rows.push(row);
+            if rows.len() == BATCH {
+                let rows = std::mem::take(&mut rows);
+                return call.send_partial(ShellReply::Sessions(SessionRows { rows, done: false }));
+            }
+            !call.is_cancelled()
+        });
+        if let Err(error) = known.save(&self.index) {
+            tracing::warn!(%error, "the index of sessions could not be written");
+        }
+        SessionRows { rows, done: true }
+    }
+
+    /// Searches the messages of sessions; each file is sent as it is found.
+    fn search(&self, call: &Call, query: &str, all: bool) -> FoundSessions {
+        let cwd = (!all).then_some(self.cwd.as_path());
+        search::search(&self.sessions, cwd, query, &mut |path| {
+            let send =
+                |path| call.send_partial(ShellReply::Found(FoundSessions { paths: vec![path], done: false }));
+            path.is_none_or(send) && !call.is_cancelled()
+        });
+        FoundSessions { paths: Vec::new(), done: true }
+    }
+
+    /// The models that can be used now; the demo is always one.
+    fn usable_models(&self) -> Vec<Arc<Model>> {
+        let mut models = self.catalogue.configured(&self.keys);
+        models.extend(locked(&self.served).iter().cloned());
+        models.push(Arc::new(demo()));
+        models
+    }
+
+    async fn find_servers(&self) -> Vec<LocalModelServer> {
+        let found = local_servers::local_servers(&local_servers::KNOWN).await;
+        let models = found.iter().flat_map(|server| {
+            server.models.iter().map(|id| {
+                let adhoc = AdHoc {
+                    provider: Some(server.name.to_ascii_lowercase().replace(' ', "-")),
+                    base_url: server.base_url.clone(),
+                    api: None,
+                    model: Some(id.clone()),
+                };
+                Arc::new(adhoc.model())
+            })
+        });
+        *locked(&self.served) = models.collect();
+        let row = |server: local_servers::LocalServer| LocalModelServer {
+            name: server.name,
+            base_url: server.base_url,
+            models: server.models,
+        };
+        found.into_iter().map(row).collect()
+    }
+
+    fn write_export(&self, session: &SessionSource, file: Option<&Path>) -> Result<String, String> {
+        let place = export::ExportTarget::named(file, &self.cwd);
+        match export::write(session, &place, &export::secrets(&self.keys)) {
+            Ok((file, 0)) => Ok(format!("exported to {}", file.display())),
+            Ok((file, 1)) => Ok(format!("exported to {}; 1 secret masked", file.display())),
+            Ok((file, masked)) => Ok(format!("exported to {}; {masked} secrets masked", file.display())),
+            Err(error) => Err(format!("could not export the session: {error}")),
+        }
+    }
+
+    /// Stores an answer about a folder as it was shown, and applies the settings that follow.
+    fn store_trust(&self, root: &Path, trusted: bool) -> Result<Applied, String> {
+        let mut setup = locked(&self.setup);
+        let Some(shown) = setup.project.shown(root) else {
+            return Err("the settings of this folder are gone".to_owned());
+        };
+        if trusted && Project::of(root).as_ref() != Some(shown) {
+            let text = "the settings have changed since they were shown; /trust shows the current ones";
+            return Err(text.to_owned());
+        }
+        if let Err(error) = shown.answer(&setup.paths.trust_file(), trusted) {
+            return Err(error.to_string());
+        }
+        match reload::reload(&setup, &self.prompt) {
+            Ok((renewed, mut applied)) => {
+                *setup = renewed;
+                let answer = if trusted { "trusted" } else { "not trusted" };
+                applied.text = format!("{answer}; {}", applied.text);
+                Ok(applied)
+            }
+            Err(refusal) => {
+                Err(format!("your answer is stored, but the settings could not be applied: {}", refusal.text))
+            }
+        }
+    }
+
+    fn delete(&self, path: &Path) -> Result<String, String> {
+        if !path.starts_with(&self.sessions) {
+            return Err("only files in the sessions folder can be deleted".to_owned());
+        }
+        if let Some(owner) = lock::noted(path).filter(|owner| owner.life() != Life::Ended) {
+            return Err(format!("not deleted: the session is open ({owner})"));
+        }
+        if trash::delete(path).is_ok() {
+            return Ok("session moved to the trash".to_owned());
+        }
+        match std::fs::remove_file(path) {
+            Ok(()) => Ok("session deleted (no trash available)".to_owned()),
+            Err(error) => Err(format!("{}: {error}", path.display())),
+        }
+    }
+}

@@ -1,0 +1,299 @@
+//! The loop of the screen: waits for keys, signals, the agent and replies; performs effects.
+
+use std::collections::VecDeque;
+use std::io;
+use std::time::{Duration, Instant};
+
+use tokio::sync::mpsc;
+
+use super::input::{TerminalEvent, TerminalInput};
+use super::live_screen::LiveScreen;
+use super::requests::RequestRunner;
+use super::terminal::{self, Suspended};
+use crate::agent::engine::task::AgentHandle;
+use crate::agent::protocol::event::NoticeLevel;
+use crate::agent::{AgentCommand, AgentEvent};
+use crate::app::effect::SavedSetting;
+use crate::app::geometry::Size;
+use crate::app::request::{ShellReply, ShellRequest, Ticket};
+use crate::app::{Effect, Model, Msg};
+use crate::cli::crash;
+use crate::cli::exit::Exit;
+use crate::cli::signals::{Caught, Signals};
+
+/// Least time between two frames that no key asked for.
+const FRAME: Duration = Duration::from_millis(16);
+/// Most events of the agent taken before keys are checked again.
+const EVENT_BATCH: usize = 512;
+/// How long the agent may take to shut down.
+const SHUTDOWN_TIMEOUT: Duration = Duration::from_secs(2);
+
+/// The running front end.
+pub struct Shell {
+    screen: LiveScreen,
+    input: TerminalInput,
+    signals: Signals,
+    agent: AgentHandle,
+    /// Commands that wait until the agent takes them.
+    outbox: VecDeque<AgentCommand>,
+    requests: RequestRunner,
+    replies: mpsc::Receiver<(Ticket, ShellReply)>,
+    /// The agent has reported that it stopped.
+    agent_gone: bool,
+}
+
+/// What woke the loop.
+enum Wake {
+    Terminal(TerminalEvent),
+    Signal(Caught),
+    Crashed,
+    Agent(Option<AgentEvent>),
+    Reply(Ticket, ShellReply),
+    Tick,
+    FrameDue,
+    /// The agent takes commands again.
+    AgentReady,
+}
+
+impl Shell {
+    /// Connects a screen to an agent.
+    pub fn new(
+        screen: LiveScreen,
+        input: TerminalInput,
+        signals: Signals,
+        agent: AgentHandle,
+        requests: RequestRunner,
+        replies: mpsc::Receiver<(Ticket, ShellReply)>,
+    ) -> Self {
+        Shell { screen, input, signals, agent, outbox: VecDeque::new(), requests, replies, agent_gone: false }
+    }
+
+    /// Runs until the user quits or a signal ends the program.
+    pub async fn run(mut self) -> Exit {
+        let exit = match self.run_loop().await {
+            Ok(exit) => exit,
+            // The terminal is gone, and with it the place for a message.
+            Err(_) => Exit::HungUp,
+        };
+        self.end().await;
+        crash::or_crash(exit)
+    }
+
+    async fn run_loop(&mut self) -> io::Result<Exit> {
+        let mut last_frame = Instant::now();
+        let mut tick: Option<(u64, tokio::time::Instant)> = None;
+        loop {
+            if let Some(exit) = self.perform().await? {
+                return Ok(exit);
+            }
+            let wants = self.screen.wants();
+            self.screen.show_title(&wants.title)?;
+            tick = match (wants.tick, tick) {
+                (Some(period), Some((known, at))) if known == period => Some((period, at)),
+                (Some(period), _) => {
+                    Some((period, tokio::time::Instant::now() + Duration::from_millis(period)))
+                }
+                (None, _) => None,
+            };
+            let due = self.screen.dirty.then(|| tokio::time::Instant::from_std(last_frame + FRAME));
+            let wake = self.wait(tick.map(|(_, at)| at), due).await;
+            let at_once = matches!(wake, Wake::Terminal(_) | Wake::FrameDue | Wake::Signal(_));
+            if matches!(wake, Wake::Tick) {
+                tick = None;
+            }
+            if let Some(exit) = self.on_wake(wake)? {
+                return Ok(exit);
+            }
+            if self.screen.dirty && (at_once || last_frame.elapsed() >= FRAME) {
+                self.screen.draw()?;
+                last_frame = Instant::now();
+            }
+        }
+    }
+
+    async fn wait(&mut self, tick: Option<tokio::time::Instant>, due: Option<tokio::time::Instant>) -> Wake {
+        let sleep_until = |at: Option<tokio::time::Instant>| async move {
+            match at {
+                Some(at) => tokio::time::sleep_until(at).await,
+                None => std::future::pending().await,
+            }
+        };
+        tokio::select! {
+            biased;
+            () = crash::crashed() => Wake::Crashed,
+            caught = self.signals.next() => Wake::Signal(caught),
+            event = self.input.next() => Wake::Terminal(event),
+            () = sleep_until(due) => Wake::FrameDue,
+            Some((ticket, reply)) = self.replies.recv() => Wake::Reply(ticket, reply),
+            event = self.agent.events.recv(), if !self.agent_gone => Wake::Agent(event),
+            _ = self.agent.commands.reserve(), if !self.outbox.is_empty() => Wake::AgentReady,
+            () = sleep_until(tick) => Wake::Tick,
+        }
+    }
+
+    fn on_wake(&mut self, wake: Wake) -> io::Result<Option<Exit>> {
+        match wake {
+            Wake::Terminal(event) => return self.on_input(event),
+            Wake::Signal(caught) => return self.on_signal(caught),
+            Wake::Crashed => return Ok(Some(Exit::Crash)),
+            Wake::Agent(event) => self.on_agent_event(event)?,
+            Wake::Reply(ticket, reply) => {
+                self.requests.answered(ticket, &reply);
+                self.screen.fold(Msg::Finished(ticket, reply))?;
+            }
+            Wake::Tick => self.screen.fold(Msg::Ticked)?,
+            Wake::FrameDue | Wake::AgentReady => self.send_waiting(),
+        }
+        Ok(None)
+    }
+
+    /// Folds what came from the terminal, and what else waits there: a paste that comes as keys is
+    /// one frame, not thousands.
+    fn on_input(&mut self, event: TerminalEvent) -> io::Result<Option<Exit>> {
+        let mut next = Some(event);
+        while let Some(event) = next {
+            let msg = match event {
+                TerminalEvent::Key(key) => Msg::Key(key),
+                TerminalEvent::Mouse(mouse) => Msg::Mouse(mouse),
+                TerminalEvent::Paste(text) => Msg::Paste(text),
+                TerminalEvent::FocusGained => Msg::Focused(true),
+                TerminalEvent::FocusLost => Msg::Focused(false),
+                // Replies of the terminal to queries that tau does not send.
+                TerminalEvent::Report(_) => {
+                    next = self.input.waiting();
+                    continue;
+                }
+                TerminalEvent::Ended => return Ok(Some(Exit::HungUp)),
+            };
+            self.screen.fold(msg)?;
+            let asks = self.screen.effects.iter().any(|effect| !matches!(effect, Effect::Agent(_)));
+            next = if asks { None } else { self.input.waiting() };
+        }
+        Ok(None)
+    }
+
+    fn on_signal(&mut self, caught: Caught) -> io::Result<Option<Exit>> {
+        match caught {
+            Caught::Resize => {
+                let area = terminal::size();
+                self.screen.tty.redraw();
+                self.screen.fold(Msg::Resized(Size { width: area.width, height: area.height }))?;
+            }
+            Caught::Suspend => self.screen.effects.push_back(Effect::Suspend),
+            Caught::Continue => {
+                self.screen.tty.resume()?;
+                self.screen.fold(Msg::Continued)?;
+            }
+            Caught::Interrupt | Caught::Terminate | Caught::HangUp | Caught::Fatal(_) => {
+                return Ok(caught.exit());
+            }
+        }
+        Ok(None)
+    }
+
+    fn on_agent_event(&mut self, event: Option<AgentEvent>) -> io::Result<()> {
+        let mut next = event;
+        self.agent_gone = next.is_none();
+        // Large events (a flood of output) end the batch sooner: keys must not wait for them.
+        let begun = Instant::now();
+        for _ in 0..EVENT_BATCH {
+            let Some(event) = next else { return Ok(()) };
+            self.screen.fold(Msg::Agent(event))?;
+            if begun.elapsed() >= FRAME {
+                return Ok(());
+            }
+            next = self.agent.events.try_recv().ok();
+        }
+        match next {
+            Some(event) => self.screen.fold(Msg::Agent(event)),
+            None => Ok(()),
+        }
+    }
+
+    /// Performs the effects that wait, in order.
+    async fn perform(&mut self) -> io::Result<Option<Exit>> {
+        while let Some(effect) = self.screen.effects.pop_front() {
+            match effect {
+                Effect::Quit => return Ok(Some(Exit::Ok)),
+                Effect::Agent(command) => self.outbox.push_back(command),
+                Effect::Ask(ticket, ShellRequest::Editor { text }) => self.edit(ticket, text).await?,
+                Effect::Ask(ticket, request) => self.requests.start(ticket, request),
+                Effect::Forget(ticket) => self.requests.forget(ticket),
+                Effect::Copy(text) => {
+                    self.screen.tty.copy(&text)?;
+                }
+                Effect::Remember(text) => self.requests.remember(text),
+                Effect::Save(SavedSetting::Model(name)) => self.requests.save("model", name),
+                Effect::Save(SavedSetting::Theme(name)) => self.requests.save("theme", name),
+                Effect::Bell => self.screen.tty.bell()?,
+                Effect::Suspend => self.suspend()?,
+            }
+        }
+        self.send_waiting();
+        Ok(None)
+    }
+
+    fn send_waiting(&mut self) {
+        while let Some(command) = self.outbox.pop_front() {
+            if let Err(mpsc::error::TrySendError::Full(command)) = self.agent.commands.try_send(command) {
+                return self.outbox.push_front(command);
+            }
+        }
+    }
+
+    fn suspend(&mut self) -> io::Result<()> {
+        self.input.pause();
+        let outcome = self.screen.tty.suspend();
+        self.input.resume();
+        match outcome? {
+            Suspended::Back => self.screen.fold(Msg::Continued),
+            Suspended::NoShell => Ok(()),
+        }
+    }
+
+    /// Gives the terminal to the user's editor. Events of the agent are taken meanwhile.
+    async fn edit(&mut self, ticket: Ticket, text: String) -> io::Result<()> {
+        self.input.pause();
+        self.screen.tty.leave();
+        let mut editing = Box::pin(self.requests.run_here(ShellRequest::Editor { text }));
+        let reply = loop {
+            tokio::select! {
+                reply = &mut editing => break reply,
+                event = self.agent.events.recv(), if !self.agent_gone => self.on_agent_event(event)?,
+            }
+        };
+        self.screen.tty.resume()?;
+        self.input.resume();
+        self.screen.fold(Msg::Continued)?;
+        self.screen.fold(Msg::Finished(ticket, reply))
+    }
+
+    /// Shuts the agent down, gives the terminal back, and prints how to continue.
+    async fn end(mut self) {
+        self.requests.close();
+        let mut lines = Vec::new();
+        let ended = async {
+            self.send_waiting();
+            let _ = self.agent.commands.send(AgentCommand::Shutdown).await;
+            while let Some(event) = self.agent.events.recv().await {
+                // The screen is no longer shown.
+                if let AgentEvent::Notice { level: NoticeLevel::Error, text, .. } = &event {
+                    lines.push(text.clone());
+                }
+                if self.screen.fold(Msg::Agent(event)).is_err() {
+                    break;
+                }
+            }
+        };
+        let _ = tokio::time::timeout(SHUTDOWN_TIMEOUT, ended).await;
+        lines.extend(self.screen.model().and_then(how_to_resume));
+        drop(self.screen.tty.farewell(&lines));
+    }
+}
+
+/// The line that is printed after the end; `None` when no session was saved.
+fn how_to_resume(model: &Model) -> Option<String> {
+    let session = &model.status.session;
+    let kept = session.file.as_ref().is_some_and(|file| file.exists());
+    kept.then(|| format!("to continue: tau --continue, or tau --session {}", session.id))
+}
