@@ -1,4 +1,7 @@
-//! Text of others without anything that a terminal would obey or hide.
+//! Text of others without anything that a terminal would obey or hide: the table of characters is
+//! that of the screen.
+
+use crate::app::printable::is_hidden;
 
 /// `text` as one line, without controls and without characters that look like nothing.
 pub fn line(text: &str) -> String {
@@ -8,15 +11,6 @@ pub fn line(text: &str) -> String {
 /// As [`line()`], but line breaks and tabs stay.
 pub fn text(text: &str) -> String {
     text.chars().filter(|c| matches!(c, '\n' | '\t') || !is_hidden(*c)).collect()
-}
-
-/// Controls, marks of bidirectional text, joiners, separators, tags, and fillers.
-fn is_hidden(c: char) -> bool {
-    c.is_control()
-        || matches!(c, '\u{ad}' | '\u{61c}' | '\u{115f}' | '\u{180e}' | '\u{3164}' | '\u{ffa0}')
-        || matches!(c, '\u{200b}'..='\u{200f}' | '\u{2028}'..='\u{202e}')
-        || matches!(c, '\u{2060}'..='\u{206f}' | '\u{feff}' | '\u{fff9}'..='\u{fffb}')
-        || matches!(c, '\u{e0000}'..='\u{e0fff}')
 }
 
 #[cfg(test)]

@@ -12,6 +12,7 @@ pub mod color;
 pub mod completion;
 pub mod composer;
 pub mod console;
+pub mod dialog;
 pub mod diff;
 pub mod footer;
 pub mod help;

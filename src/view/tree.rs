@@ -4,7 +4,7 @@ use ratatui::buffer::Buffer;
 use ratatui::layout::Rect;
 use ratatui::text::{Line, Span};
 
-use super::overlay::{OverlayLayout, frame};
+use super::dialog::{OverlayLayout, frame};
 use super::panel::both_ends;
 use super::theme::{Theme, Token};
 use super::wrap;

@@ -6,7 +6,7 @@ use ratatui::buffer::Buffer;
 use ratatui::layout::Rect;
 use ratatui::text::{Line, Span};
 
-use super::overlay::{OverlayLayout, frame, inner_width};
+use super::dialog::{OverlayLayout, frame, inner_width};
 use super::theme::{Theme, Token};
 use super::wrap::{self, Break};
 use crate::app::printable::Printable;

@@ -10,7 +10,7 @@ mod csi;
 #[cfg(test)]
 mod tests;
 
-use super::input::TerminalEvent;
+use super::event::TerminalEvent;
 use crate::app::key::{Key, KeyCode, Mods};
 use crate::tools::vt::sequence::{self, Csi, Leading, Token};
 

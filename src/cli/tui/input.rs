@@ -16,24 +16,7 @@ use rustix::io::Errno;
 use tokio::sync::mpsc;
 
 use super::decode::InputDecoder;
-use crate::app::key::{Key, Mouse};
-
-/// One thing the terminal said.
-#[derive(Clone, Debug, PartialEq)]
-pub enum TerminalEvent {
-    Key(Key),
-    Mouse(Mouse),
-    /// Pasted text, with `\n` for every kind of line end. Control characters are still in it.
-    Paste(String),
-    /// The window was entered.
-    FocusGained,
-    /// The window was left.
-    FocusLost,
-    /// An answer of the terminal to a question (OSC, DCS), without its frame: `11;rgb:…`.
-    Report(String),
-    /// The terminal is closed; nothing follows.
-    Ended,
-}
+use super::event::TerminalEvent;
 
 /// Events that wait for the program. A full queue makes the thread wait, so nothing is lost.
 const QUEUE: usize = 256;

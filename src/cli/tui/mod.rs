@@ -5,8 +5,10 @@
 //! A key is drawn at once; what the agent reports is drawn at most once a frame. When nothing
 //! happens, nothing runs and nothing is written.
 
+pub mod call;
 pub mod decode;
 pub mod editor;
+pub mod event;
 pub mod files;
 pub mod input;
 pub mod live_screen;

@@ -10,6 +10,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use tokio::sync::mpsc;
 use tokio::task::AbortHandle;
 
+use super::call::Call;
 use super::services::Services;
 use crate::agent::settings::write;
 use crate::app::request::{ShellReply, ShellRequest, Ticket};
@@ -28,30 +29,6 @@ struct RunningRequest {
     cancelled: Arc<AtomicBool>,
 }
 
-/// What a request needs besides its fields.
-pub struct Call {
-    ticket: Ticket,
-    replies: mpsc::Sender<(Ticket, ShellReply)>,
-    cancelled: Arc<AtomicBool>,
-}
-
-impl Call {
-    /// Sends a reply that others follow; false when nobody waits any more.
-    pub fn send_partial(&self, reply: ShellReply) -> bool {
-        self.replies.blocking_send((self.ticket, reply)).is_ok() && !self.is_cancelled()
-    }
-
-    /// Whether nobody waits any more.
-    pub fn is_cancelled(&self) -> bool {
-        self.cancelled.load(Ordering::Relaxed)
-    }
-
-    /// The same call for a thread of its own.
-    pub fn share(&self) -> Call {
-        Call { ticket: self.ticket, replies: self.replies.clone(), cancelled: Arc::clone(&self.cancelled) }
-    }
-}
-
 impl RequestRunner {
     /// Sends replies to `replies`.
     pub fn new(services: Services, replies: mpsc::Sender<(Ticket, ShellReply)>) -> Self {
@@ -62,10 +39,10 @@ impl RequestRunner {
     pub fn start(&mut self, ticket: Ticket, request: ShellRequest) {
         let services = Arc::clone(&self.services);
         let call = self.call(ticket);
-        let cancelled = Arc::clone(&call.cancelled);
+        let cancelled = call.cancelled();
         let task = tokio::spawn(async move {
             let reply = request.perform(&services, &call).await;
-            let _ = call.replies.send((ticket, reply)).await;
+            call.send_last(reply).await;
         });
         self.running.insert(ticket, RunningRequest { task: task.abort_handle(), cancelled });
     }
@@ -77,7 +54,7 @@ impl RequestRunner {
     }
 
     fn call(&self, ticket: Ticket) -> Call {
-        Call { ticket, replies: self.replies.clone(), cancelled: Arc::default() }
+        Call::new(ticket, self.replies.clone())
     }
 
     /// Stops a request that nobody waits for.

@@ -3,9 +3,9 @@
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
+use super::call::Call;
 use super::editor;
 use super::files::{self, FileIndex};
-use super::requests::Call;
 use crate::agent::catalogue::providers::PROVIDERS;
 use crate::agent::catalogue::user::AdHoc;
 use crate::agent::catalogue::{Catalogue, demo};

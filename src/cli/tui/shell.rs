@@ -6,7 +6,8 @@ use std::time::{Duration, Instant};
 
 use tokio::sync::mpsc;
 
-use super::input::{TerminalEvent, TerminalInput};
+use super::event::TerminalEvent;
+use super::input::TerminalInput;
 use super::live_screen::LiveScreen;
 use super::requests::RequestRunner;
 use super::terminal::{self, Suspended};

@@ -1,6 +1,6 @@
 //! What control sequences mean: the numbers of xterm and of the kitty keyboard protocol.
 
-use super::super::input::TerminalEvent;
+use super::super::event::TerminalEvent;
 use crate::app::key::{Key, KeyCode, Mods, Mouse, MouseButton, MouseKind};
 use crate::tools::vt::sequence::Csi;
 

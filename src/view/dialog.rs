@@ -1,0 +1,40 @@
+//! What all dialogs share: the framed box over the transcript.
+
+use ratatui::buffer::Buffer;
+use ratatui::layout::Rect;
+use ratatui::text::Line;
+use ratatui::widgets::{Block, Clear, Widget};
+
+use super::theme::{Theme, Token};
+use super::wrap;
+
+/// Widest box, in cells.
+const WIDEST: u16 = 110;
+
+/// Where the cursor is, and how many rows of a list fit.
+pub type OverlayLayout = (Option<(u16, u16)>, u16);
+
+/// Width of what a box holds.
+pub fn inner_width(area: Rect) -> u16 {
+    area.width.saturating_sub(4).clamp(1, WIDEST - 2)
+}
+
+/// A box for so many rows; the area inside it.
+pub fn frame(title: &str, hint: &str, rows: u16, theme: &Theme, area: Rect, buffer: &mut Buffer) -> Rect {
+    let width = (inner_width(area) + 2).min(area.width);
+    let height = rows.saturating_add(2).min(area.height.saturating_sub(2)).max(3).min(area.height);
+    let x = area.x + (area.width - width) / 2;
+    let y = area.y + (area.height - height) / 3;
+    let outer = Rect { x, y, width, height };
+    Clear.render(outer, buffer);
+    buffer.set_style(outer, theme.style(Token::Text));
+    let title = format!(" {} ", wrap::truncate(title, width.saturating_sub(6)));
+    let hint = format!(" {} ", wrap::truncate(hint, width.saturating_sub(6)));
+    let block = Block::bordered()
+        .border_style(theme.style(Token::OverlayBorder))
+        .title_top(Line::styled(title, theme.style(Token::OverlayTitle)))
+        .title_bottom(Line::styled(hint, theme.style(Token::Muted)));
+    let inner = block.inner(outer);
+    block.render(outer, buffer);
+    inner
+}
