@@ -50,7 +50,7 @@ fn every_key_is_listed() {
 fn every_slash_command_is_listed() {
     let rows = slash::TABLE.iter().map(|row| {
         let text = format!("/{} {}", row.name, row.arguments);
-        vec![format!("`{}`", text.trim()), row.help.to_owned()]
+        vec![format!("`{}`", text.trim()), row.help.to_string()]
     });
     check("docs/keys.md", "commands", &table(&["Command", "What it does"], rows));
 }

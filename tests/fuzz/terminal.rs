@@ -1,7 +1,7 @@
 //! Terminals: what programs write to one, and what one sends for keys, mouse and pastes.
 
 use tau::cli::tui::decode::InputDecoder;
-use tau::cli::tui::input::TerminalEvent;
+use tau::cli::tui::event::TerminalEvent;
 use tau::tools::line_output::{self, Colours};
 use tau::tools::vt::{TerminalScreen, ToCursor};
 
