@@ -18,6 +18,7 @@ use axum::{Json, Router};
 use futures_util::StreamExt;
 use tau::agent::api::EnvKeys;
 use tau::agent::catalogue::Catalogue;
+use tau::agent::catalogue::keys::KeySource;
 use tau::agent::demo::DemoTransport;
 use tau::agent::engine::config::FindModel;
 use tau::agent::provider::Transport;
@@ -26,7 +27,6 @@ use tau::agent::provider::proxy::ProxyCall;
 use tau::agent::provider::proxy::wire::WireWriter;
 use tau::agent::provider::scripted;
 use tau::agent::secrets::Secret;
-use tau::agent::settings::auth::KeySource;
 use tokio_util::sync::CancellationToken;
 
 /// Largest request, in bytes: conversations hold pictures.

@@ -40,6 +40,7 @@ mod screen;
 mod session_back;
 mod session_disk;
 mod session_flags;
+mod session_folders;
 mod session_locks;
 mod session_tail;
 mod session_writing;

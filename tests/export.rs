@@ -167,6 +167,25 @@ fn markdown_and_lines_say_the_same() {
     assert_eq!(ids(&copy), ids(&original));
 }
 
+/// What `/export` writes for a session that is opened read-only: its lines, with every field, also
+/// those that are not known here.
+#[test]
+fn a_session_opened_read_only_keeps_unknown_fields() {
+    let lines = [
+        r#"{"type":"session","version":3,"id":"s","timestamp":"2026-01-02T03:04:05.678Z","cwd":"/srv","theirs":1}"#,
+        r#"{"type":"message","id":"a","parentId":null,"timestamp":"2026-01-02T03:04:05.678Z","mark":[1,2],"message":{"role":"user","content":"hi","timestamp":0,"mood":"good"}}"#,
+        r#"{"type":"label","id":"b","parentId":"a","timestamp":"2026-01-02T03:04:05.678Z","targetId":"a","label":"x","color":"red"}"#,
+    ];
+    let folder = Folder::new();
+    let path = folder.file(&(lines.join("\n") + "\n"));
+    let session = Session::open_tail(&path, Access::Read, 1 << 20).unwrap();
+    assert!(session.is_read_only());
+    let Some(SessionSource::Lines(text)) = session.source() else { panic!("it has lines") };
+    let copy = Session::from_lines(&text).unwrap();
+    let exported = document(&copy, Format::Jsonl, &[]);
+    assert_eq!(exported.text.lines().collect::<Vec<_>>(), lines);
+}
+
 #[test]
 fn the_ending_says_the_format() {
     let check =

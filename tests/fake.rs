@@ -10,6 +10,7 @@ use std::time::Duration;
 
 use futures_util::{StreamExt, stream};
 use serde_json::{Value, json};
+use tau::agent::catalogue::keys::{KeyFuture, KeySource};
 use tau::agent::engine::config::{AgentConfig, SessionPlace};
 use tau::agent::engine::task::{AgentHandle, spawn};
 use tau::agent::protocol::event::Delta;
@@ -19,7 +20,6 @@ use tau::agent::protocol::run::RetryMode;
 use tau::agent::provider::{EventStream, Failure, FailureKind, ModelRequest, StreamEvent, Transport};
 use tau::agent::secrets::Secret;
 use tau::agent::session::{Session, SessionError};
-use tau::agent::settings::auth::{KeyFuture, KeySource};
 use tau::agent::{AgentCommand, AgentEvent};
 use tau::tools::process::ChildEnv;
 use tau::tools::{AnyTool, Details, RunningCall, ToolContext, ToolError, ToolOutput, ToolSpec, Toolbox};

@@ -473,7 +473,7 @@ fn the_selected_session_shows_what_was_said_last() {
     screen.keys("<down>");
     let (ticket, path) = preview(&mut screen).expect("asked for the next row");
     assert_eq!(path, std::path::Path::new("/s/beta"));
-    let words = |person: &str| LastExchange { person: person.into(), model: "an answer".into() };
+    let words = |person: &str| LastExchange { user: person.into(), model: "an answer".into() };
     screen.send(Msg::Finished(late, ShellReply::LastExchange(words("of alpha"))));
     assert!(!text(&screen.draw()).contains("of alpha"), "it came too late");
     screen.send(Msg::Finished(ticket, ShellReply::LastExchange(words("of beta"))));

@@ -150,5 +150,5 @@ fn what_was_said_is_found_however_it_is_written() {
         assert_eq!(found, expected, "{query}");
     }
     let words = last_exchange(&path).unwrap();
-    assert_eq!((words.person.as_str(), words.model.as_str()), ("the needle", "a haystack"));
+    assert_eq!((words.user.as_str(), words.model.as_str()), ("the needle", "a haystack"));
 }

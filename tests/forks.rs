@@ -34,7 +34,7 @@ fn forks_keep_every_field_and_write_labels_anew() {
     let dir = tempfile::tempdir().unwrap();
     let source = dir.path().join("s.jsonl");
     std::fs::write(&source, LINES.join("\n") + "\n").unwrap();
-    let session = Session::open(&source).unwrap();
+    let mut session = Session::open(&source).unwrap();
     let original: Vec<Value> = LINES.iter().map(|line| serde_json::from_str(line).unwrap()).collect();
     for (part, kept) in
         [(ForkRange::All, ["a", "m", "b", "c"].as_slice()), (ForkRange::Before("c"), &["a", "m", "b"])]

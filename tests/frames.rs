@@ -260,7 +260,7 @@ fn session_picker() {
         _ => None,
     });
     let words = LastExchange {
-        person: "what does \u{1b}[2J 漢字 mean?".into(),
+        user: "what does \u{1b}[2J 漢字 mean?".into(),
         model: "Chinese characters. ".repeat(20),
     };
     screen.send(Msg::Finished(ticket.expect("asked"), ShellReply::LastExchange(words)));

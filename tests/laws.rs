@@ -175,7 +175,7 @@ fn reply(dice: &mut Dice, _model: &Model) -> Msg {
         3 => ShellReply::History(vec!["earlier".into(), "two\nlines".into()]),
         5 => ShellReply::Found(FoundSessions { paths: vec!["".into()], done: dice.below(2) == 0 }),
         6 => ShellReply::LastExchange(LastExchange {
-            person: dice.pick(TEXTS).repeat(9),
+            user: dice.pick(TEXTS).repeat(9),
             model: dice.pick(TEXTS).repeat(9),
         }),
         4 => ShellReply::Edited(Some(dice.pick(TEXTS).to_string())),

@@ -203,7 +203,10 @@ fn a_file_of_keys_that_is_torn_is_told_and_left() {
     std::fs::write(home.path().join("auth.json"), TORN).unwrap();
     for said in ["auth", "auth remove anthropic", "models", "-p hello --model demo"] {
         let Ran(code, _, err) = tau(&home, said, &[], "");
-        assert!(code == 3 && err.contains("auth.json") && err.contains("mend the file"), "{said}: {err}");
+        assert!(
+            code == 3 && err.contains("auth.json") && err.contains("fix or delete the file"),
+            "{said}: {err}"
+        );
     }
     assert_eq!(std::fs::read_to_string(home.path().join("auth.json")).unwrap(), TORN);
 }

@@ -124,7 +124,7 @@ fn what_is_said_meanwhile_stays_at_the_end() {
     assert!(!session.add_page(late.read().unwrap()), "the same piece is not taken twice");
     session.append(assistant("and after")).unwrap();
     let gone = session.page_before(500).unwrap();
-    session.complete().unwrap();
+    session.whole().unwrap();
     assert!(!session.add_page(gone.read().unwrap()) && session.unread().is_none());
     session.flush().unwrap();
     let whole = Session::open_as(&path, Access::Read).unwrap();
@@ -146,12 +146,12 @@ fn another_file_in_its_place_is_noticed_and_nothing_is_lost() {
             None => fs::remove_file(&path).unwrap(),
         }
         let error = session.page_before(500).unwrap().read().unwrap_err().to_string();
-        assert_eq!(error.contains("not the one that was opened"), other.is_some(), "{error}");
-        assert!(session.complete().is_err());
+        assert_eq!(error.contains("has changed since it was opened"), other.is_some(), "{error}");
+        assert!(session.whole().is_err());
         assert_eq!(all(&session), known);
     }
     fs::write(&path, &text).unwrap();
-    session.complete().unwrap();
+    session.whole().unwrap();
     assert_eq!(all(&session), all(&Session::open_as(&path, Access::Read).unwrap()));
 }
 

@@ -269,7 +269,7 @@ fn a_failed_sync_is_never_tried_again_on_the_same_descriptor() {
     assert_eq!(deeds(), ["sync fails", "open", "open", "again 1", "again 1", "sync"]);
     assert_eq!(fs::read(&path).unwrap(), before, "no line is there twice");
     let remarks = session.take_warnings();
-    assert!(remarks.len() == 1 && remarks[0].contains("could not be brought to disk"), "{remarks:?}");
+    assert!(remarks.len() == 1 && remarks[0].contains("could not be synced to disk"), "{remarks:?}");
     assert_eq!(session.take_warnings(), [""; 0], "once");
     assert!(Session::open(&path).is_err(), "the lock was never let go of");
     // Not mended: every message tries again.
@@ -315,7 +315,7 @@ fn a_removed_file_is_written_anew_and_that_is_told() {
     disk.fails.lock().unwrap().push_back(true);
     session.flush().unwrap();
     let remarks = session.take_warnings().join("\n");
-    assert!(remarks.contains("removed while it was open"), "{remarks}");
+    assert!(remarks.contains("deleted while it was open"), "{remarks}");
     assert_eq!(fs::metadata(&path).unwrap().permissions().mode() & 0o777, 0o600);
     assert!(Session::open(&path).is_err(), "it is locked again");
     fs::remove_file(&path).unwrap();

@@ -5,7 +5,7 @@ use std::os::unix::fs::PermissionsExt;
 use std::path::Path;
 
 use serde_json::{Value, json};
-use tau::agent::session::lock::{Life, Owner, beside, noted};
+use tau::agent::session::lock::{Life, Owner, note_path, noted};
 use tau::agent::session::{Access, ForkRange, Session, SessionError};
 
 use crate::sessions::{Folder, HEADER, line, texts, user};
@@ -21,7 +21,7 @@ fn a_note_names_the_owner_as_long_as_the_session_is_open() {
     let session = Session::open(&path).unwrap();
     let noted_owner = noted(&path).unwrap();
     assert_eq!((noted_owner.pid, noted_owner.life()), (std::process::id(), Life::Runs));
-    assert_eq!(fs::metadata(beside(&path)).unwrap().permissions().mode() & 0o777, 0o600);
+    assert_eq!(fs::metadata(note_path(&path)).unwrap().permissions().mode() & 0o777, 0o600);
     let error = Session::open(&path).unwrap_err().to_string();
     assert!(error.ends_with(&format!("in use by another tau (process {})", std::process::id())), "{error}");
     drop(session);
@@ -76,7 +76,7 @@ fn what_a_dead_tau_left_is_told_and_can_be_taken_over() {
     .unwrap();
     let SessionError::Locked { owner, .. } = locked else { panic!("{locked}") };
     assert_eq!(owner.life(), Life::Ended, "{owner:?}");
-    assert!(owner.to_string().ends_with("which has ended"), "{owner}");
+    assert!(owner.to_string().ends_with("which has exited"), "{owner}");
     assert_eq!(texts(&crate::sessions::opened_soon(&path)), ["user:one", "user:two"]);
 }
 

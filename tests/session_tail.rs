@@ -49,7 +49,7 @@ fn the_end_is_read_first_and_the_rest_when_it_is_needed() {
     assert_eq!(context.thinking, Some(ThinkingLevel::High));
     assert!(!session.context_is_loaded());
     session.append(user("new")).unwrap();
-    session.complete().unwrap();
+    session.whole().unwrap();
     assert!(session.unread().is_none() && session.context_is_loaded());
     let all = texts(&session);
     assert_eq!((all.len(), all[0].as_str(), all[200].as_str()), (201, "user:message 0", "user:new"));
@@ -66,7 +66,7 @@ fn what_could_not_be_written_is_there_after_the_rest_was_read() {
     let path = folder.file(long(100, &[]));
     let mut session = Session::open_tail(&path, Access::Read, 2_000).unwrap();
     session.append(user("in memory")).unwrap();
-    session.complete().unwrap();
+    session.whole().unwrap();
     let all = texts(&session);
     assert_eq!((all.len(), all[100].as_str()), (101, "user:in memory"));
 }
@@ -193,6 +193,6 @@ fn what_was_said_is_found_and_shown() {
     check("thread", Some("/elsewhere"), 0);
     check(" ", None, 0);
     let words = last_exchange(&path).unwrap();
-    assert_eq!((words.person.as_str(), words.model.as_str()), ("last question", "Größe \"quoted\""));
+    assert_eq!((words.user.as_str(), words.model.as_str()), ("last question", "Größe \"quoted\""));
     assert!(last_exchange(&folder.path().join("none")).is_err());
 }

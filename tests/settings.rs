@@ -7,12 +7,13 @@ use std::path::Path;
 use std::sync::Arc;
 
 use serde_json::json;
+use tau::agent::catalogue::keys::{EnvLookup, KeySource, Keys};
 use tau::agent::catalogue::{AdHoc, Catalogue, NotFound, demo, listing};
 use tau::agent::protocol::model::{Api, ThinkingLevel};
 use tau::agent::provider::FailureKind;
 use tau::agent::secrets::Secret;
 use tau::agent::session::prompt_history::{MAX_PROMPTS, PromptHistory};
-use tau::agent::settings::auth::{EnvLookup, KeySource, Keys};
+use tau::agent::settings::value::BaseUrl;
 use tau::agent::settings::{Paths, Settings, write};
 use tempfile::TempDir;
 
@@ -85,7 +86,7 @@ fn settings_say_what_is_wrong_with_them() {
     let home = Home::with("config.toml", &deep);
     assert!(Settings::load(&home.paths()).is_err());
     fs::write(home.path().join("config.toml"), b"model = \"\xff\"").unwrap();
-    assert!(Settings::load(&home.paths()).unwrap_err().to_string().contains("not utf-8"));
+    assert!(Settings::load(&home.paths()).unwrap_err().to_string().contains("not UTF-8"));
 }
 
 #[test]
@@ -121,13 +122,13 @@ fn the_environment_wins_over_the_file() {
     let expected = Settings {
         model: Some("b".into()),
         provider: Some("p".into()),
-        base_url: Some("http://u".into()),
+        base_url: Some(BaseUrl::new("http://u").unwrap()),
         api: Some(Api::AnthropicMessages),
-        api_key: Some("k".into()),
+        api_key: Some(Secret::new("k")),
         session_dir: Some("/s".into()),
         theme: Some("t".into()),
         thinking: Some(ThinkingLevel::Max),
-        hide_thinking: true,
+        hide_thinking: Some(true),
         ..Settings::default()
     };
     assert_eq!(settings, expected);
@@ -156,6 +157,35 @@ fn saving_one_setting_keeps_the_file() {
     symlink(&real, &path).unwrap();
     write::save(&path, "theme", "link").unwrap();
     assert!(path.is_symlink() && fs::read_to_string(&real).unwrap().contains("\"link\""));
+}
+
+/// What could never be reached is an error before anything is sent, not after five tries.
+#[test]
+fn an_address_that_cannot_be_used_is_refused_at_once() {
+    let run = |config: &str, models: &str, variable: &str, args: &[&str]| {
+        let home = Home::with("config.toml", config);
+        fs::write(home.path().join("models.toml"), models).unwrap();
+        let mut command = std::process::Command::new(env!("CARGO_BIN_EXE_tau"));
+        command.args(["-p", "hi"]).args(args).stdin(std::process::Stdio::null()).current_dir(home.path());
+        command
+            .env_clear()
+            .env("HOME", home.path())
+            .env("TAU_HOME", home.path())
+            .env("TAU_BASE_URL", variable);
+        let output = command.output().unwrap();
+        (output.status.code(), String::from_utf8_lossy(&output.stderr).into_owned())
+    };
+    let model = ["--model", "m"];
+    let wrong = "`localhost:1/v1` is not a URL of a server; write http://HOST or https://HOST";
+    let (code, told) = run("", "", "", &["--model", "m", "--base-url", "localhost:1/v1"]);
+    assert!(code == Some(2) && told.contains(wrong), "{told}");
+    let (code, told) = run("", "", "localhost:1/v1", &model);
+    assert!(code == Some(3) && told.contains(&format!("TAU_BASE_URL: {wrong}")), "{told}");
+    let (code, told) = run("theme = 'dark'\nbase_url = 'localhost:1/v1'\n", "", "", &model);
+    assert!(code == Some(3) && told.contains(&format!("config.toml:2: {wrong}")), "{told}");
+    let models = "[vendors.a]\nname = 'A'\nbase_url = 'localhost:1/v1'\n";
+    let (code, told) = run("", models, "", &model);
+    assert!(code == Some(3) && told.contains(&format!("models.toml:3: {wrong}")), "{told}");
 }
 
 /// A catalogue and keys for a `models.toml`, a `config.toml` and an environment.
@@ -249,7 +279,8 @@ fn commands_print_keys_once() {
     assert_eq!((setup_xai.key(model), setup_xai.key(model)), ("printed-key".into(), "printed-key".into()));
     assert_eq!(fs::read_to_string(&count).unwrap(), "x\n");
     assert_eq!(setup_xai.keys.known_values(), [Secret::new("printed-key")]);
-    for (command, expected) in [("!exit 3", "failed"), ("!true", "printed nothing")] {
+    let endless = ("!yes", "printed more than 64 KB");
+    for (command, expected) in [("!exit 3", "failed"), ("!true", "printed nothing"), endless] {
         let config = format!("provider = \"xai\"\napi_key = \"{command}\"\n");
         let failure = setup("", &config, &[], None).key(model);
         assert!(failure.starts_with("the command for the key ") && failure.contains(expected), "{failure}");
@@ -344,7 +375,10 @@ fn queries_find_models() {
     assert!(!wrong.ambiguous && wrong.near.contains(&CLAUDE.to_owned()), "{wrong}");
     let many = near("claude");
     assert!(many.ambiguous && many.near.len() == 8, "{many}");
-    assert_eq!(near("zzzzzzzzzz").to_string(), "no model matches `zzzzzzzzzz`; give it as vendor/id");
+    assert_eq!(
+        near("zzzzzzzzzz").to_string(),
+        "no model matches `zzzzzzzzzz`; run `tau models` to list them"
+    );
     assert!(near("").near.is_empty());
 
     let with_keys = setup("", "", &[("OPENROUTER_API_KEY", "k")], None);

@@ -78,7 +78,7 @@ fn a_project_names_no_address_key_or_program() {
     let check = |line: &str, expected: Result<&str, &str>| {
         write(&dir.path().join(".tau/config.toml"), line);
         let project = Project::of(dir.path()).unwrap().settings();
-        let settings = project.map(|project| Settings::default().with_project(project));
+        let settings = project.map(|project| Settings::default().overlaid(project));
         match (settings, expected) {
             (Ok(settings), Ok(part)) => {
                 assert!(format!("{settings:?}").contains(part), "{line}: {settings:?}");
@@ -89,12 +89,14 @@ fn a_project_names_no_address_key_or_program() {
     };
     check("model = 'a/b'", Ok("model: Some(\"a/b\")"));
     check("tools = ['read']", Ok("tools: Some([\"read\"])"));
-    check("hide_thinking = true", Ok("hide_thinking: true"));
+    check("hide_thinking = true", Ok("hide_thinking: Some(true)"));
     for key in ["base_url", "api_key", "provider", "shell", "proxy", "ca_file", "session_dir"] {
-        check(&format!("{key} = 'x'"), Err("unknown field"));
+        let expected = format!("config.toml:2: a project cannot set `{key}`; set it in your own config.toml");
+        check(&format!("theme = 'x'\n{key} = 'x'"), Err(&expected));
     }
-    check("pass_env = ['HOME']", Err("unknown field"));
-    check("keys = {}", Err("unknown field"));
+    check("pass_env = ['HOME']", Err("a project cannot set `pass_env`"));
+    check("[keys]\nquit = []", Err("config.toml:1: a project cannot set `keys`"));
+    check("them = 1", Err("unknown field `them`, did you mean `theme`?"));
 }
 
 #[test]
@@ -165,6 +167,38 @@ fn without_a_person_nothing_of_a_folder_is_used_unless_told() {
     let below = ["--model", "demo", "--cwd", "sub"];
     check(&below, None, 0, "work/.tau/config.toml: this directory is not trusted", "nosuch");
     check(&["--cwd", "sub"], Some(true), 3, "nosuch", "not trusted");
+}
+
+/// A session runs in its own directory, wherever tau was started: so do its project settings.
+#[test]
+fn a_session_has_the_settings_of_its_own_directory() {
+    let dir = tempfile::tempdir().unwrap();
+    let dir = dir.path().canonicalize().unwrap();
+    let (here, there, home) = (dir.join("here"), dir.join("there"), dir.join("tau"));
+    write(&here.join(".tau/config.toml"), "model = 'nosuch/here'\n");
+    write(&there.join(".tau/config.toml"), "model = 'nosuch/there'\n");
+    let run = |cwd: &Path, args: &[&str]| {
+        let mut command = Command::new(env!("CARGO_BIN_EXE_tau"));
+        command.args(args).args(["-p", "hello"]).current_dir(cwd).stdin(std::process::Stdio::null());
+        command.env_clear().env("HOME", &dir).env("TAU_HOME", &home).env("TAU_DEMO_SPEED", "max");
+        let output = command.env("PATH", std::env::var_os("PATH").unwrap()).output().unwrap();
+        (output.status.code(), String::from_utf8_lossy(&output.stderr).into_owned())
+    };
+    assert_eq!(run(&there, &["--model", "demo", "--session-id", "one"]).0, Some(0));
+    let (code, told) = run(&here, &["--model", "demo", "--session-id", "one"]);
+    let unused = format!("ignoring {}/.tau/config.toml", there.display());
+    assert!(code == Some(0) && told.contains(&unused), "{told}");
+    Project::of(&there).unwrap().answer(&home.join("trust.json"), true).unwrap();
+    for wanted in [["--session", "one"], ["--session-id", "one"]] {
+        let (code, told) = run(&here, &wanted);
+        assert!(code == Some(3) && told.contains("nosuch/there"), "{told}");
+    }
+    // And the settings of the directory tau was started in are not used.
+    fs::remove_dir_all(there.join(".tau")).unwrap();
+    Project::of(&here).unwrap().answer(&home.join("trust.json"), true).unwrap();
+    let (code, told) = run(&here, &["--session", "one"]);
+    assert!(code == Some(3) && told.contains("no model is configured"), "{told}");
+    assert!(run(&here, &[]).1.contains("nosuch/here"), "a new session runs here");
 }
 
 fn changed_folder() -> Folder {
@@ -454,6 +488,55 @@ fn trust_holds_at_once() {
     assert!(root.text.contains("nothing changes") || root.text.contains("theme dark"), "{}", root.text);
     let last = started.answer("", false);
     assert_eq!((last.commands, last.theme), (vec![], None));
+}
+
+#[test]
+fn opening_a_session_of_another_directory_brings_its_settings() {
+    let test = "trust::opening_a_session_of_another_directory_brings_its_settings";
+    if !in_a_process_of_its_own(test) {
+        return;
+    }
+    let mut started = Started::new("", "bash_timeout = 9\ntools = ['read']\n");
+    started.answer("sub", true);
+    let other = tempfile::tempdir().unwrap();
+    write(&other.path().join(".tau/config.toml"), "compact_reserve = 7000\nhide_thinking = true\n");
+    write(&other.path().join(".tau/SYSTEM.md"), "The role over there.");
+    Project::of(other.path()).unwrap().answer(&started.setup.paths.trust_file(), true).unwrap();
+    let (there, applied) = reload::in_directory(&started.setup, &started.prompt, other.path()).unwrap();
+    assert!(applied.commands.contains(&AgentCommand::Tune(Tuning::BashTimeout { seconds: None })));
+    assert!(applied.commands.contains(&AgentCommand::Tune(Tuning::CompactReserve { tokens: 7000 })));
+    assert!(applied.commands.iter().any(|command| matches!(command, AgentCommand::SetTools { .. })));
+    assert_eq!(applied.hide_thinking, Some(true));
+    let config = there.agent(Session::begin(None, other.path(), None)).unwrap().config;
+    assert!(config.system.starts_with("The role over there."), "{}", config.system);
+    assert!(applied.text.starts_with("settings of "), "{}", applied.text);
+    assert_eq!(
+        reload::in_directory(&there, &started.prompt, other.path()).unwrap().1,
+        Applied::default(),
+        "nothing new"
+    );
+    let (_, back) = reload::in_directory(&there, &started.prompt, &started.setup.cwd).unwrap();
+    assert!(back.commands.contains(&AgentCommand::SetTools { names: vec!["read".into()] }));
+}
+
+#[test]
+fn the_settings_of_another_directory_are_applied_and_asked_about() {
+    let mut screen = Screen::boot(boot());
+    screen.take_effects();
+    let command = AgentCommand::Tune(Tuning::BashTimeout { seconds: Some(9) });
+    let applied = Applied {
+        text: "settings of /srv/web: bash_timeout 9".into(),
+        commands: vec![command.clone()],
+        theme: Some("light".into()),
+        hide_thinking: None,
+    };
+    screen.send(Msg::DirectoryChanged { applied, folders: vec![changed_folder()] });
+    assert_eq!(screen.take_effects(), [Effect::Agent(command)]);
+    assert_eq!(screen.model().theme, "light");
+    let shown = text(&screen.draw());
+    assert!(shown.contains("never use them"), "{shown}");
+    screen.keys("<esc>");
+    assert!(text(&screen.draw()).contains("settings of /srv/web"));
 }
 
 #[test]

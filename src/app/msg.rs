@@ -7,8 +7,9 @@ use serde::{Deserialize, Serialize};
 
 use super::geometry::{Laid, Size};
 use super::key::{Key, Mouse};
-use super::request::{ShellReply, Ticket};
+use super::request::{Applied, ShellReply, Ticket};
 use crate::agent::AgentEvent;
+use crate::agent::settings::folder::Folder;
 
 /// Milliseconds since 1970, never going backwards within a run.
 pub type Millis = i64;
@@ -40,6 +41,9 @@ pub enum Msg {
     Agent(AgentEvent),
     /// A request was answered; see [`super::request::ShellRequest`].
     Finished(Ticket, ShellReply),
+    /// The session that is open runs in another directory: what its project settings change, and
+    /// the folders to ask about.
+    DirectoryChanged { applied: Applied, folders: Vec<Folder> },
     /// A frame was laid out.
     Laid(Laid),
     /// The program was continued after a stop; the screen is drawn again.

@@ -11,8 +11,8 @@ use super::environment::{Environment, OnBadConfig};
 use super::exit::{Exit, Refusal, fail, say, warn};
 use super::keycheck::{KeyCheck, check_key};
 use super::{plain, secret_prompt, table};
+use crate::agent::catalogue::keys::KeySource;
 use crate::agent::catalogue::providers::{PROVIDERS, named};
-use crate::agent::settings::auth::KeySource;
 
 /// Runs the command; how the program ends.
 pub fn run(args: AuthArgs) -> Exit {

@@ -9,12 +9,12 @@ use std::sync::Arc;
 use super::args::CliArgs;
 use super::exit::Refusal;
 use super::project_settings::ProjectSettings;
+use crate::agent::catalogue::keys::{EnvLookup, KeySource, Keys};
 use crate::agent::catalogue::user::{AdHoc, UserFile};
 use crate::agent::catalogue::{Catalogue, listing};
 use crate::agent::provider::Failure;
 use crate::agent::provider::direct::Direct;
 use crate::agent::provider::http::Http;
-use crate::agent::settings::auth::{EnvLookup, KeySource, Keys};
 use crate::agent::settings::{Paths, Settings};
 
 /// What a settings file that cannot be read leads to.
@@ -82,11 +82,14 @@ impl Environment {
         let mut settings = settings;
         for project in projects.trusted() {
             match project.settings() {
-                Ok(project) => settings = settings.with_project(project),
+                Ok(project) => settings = settings.overlaid(project),
                 Err(error) => on_bad_config.tolerate(error.to_string(), &mut notices)?,
             }
         }
-        notices.extend((on_bad_config == OnBadConfig::Refuse).then(|| projects.notice(cwd)).flatten());
+        // Files are named as they are seen from where tau was started.
+        let here = std::env::current_dir().ok();
+        let ignored = (on_bad_config == OnBadConfig::Refuse).then(|| projects.notice(here.as_deref()));
+        notices.extend(ignored.flatten());
         let settings = settings.with_env(&|name| std::env::var(name).ok()).map_err(Refusal::config)?;
         let environment = Self::with(paths, with_flags(settings, args), args, on_bad_config, notices)?;
         Ok((environment, projects))
@@ -112,7 +115,12 @@ impl Environment {
         };
         let catalogue = Arc::new(catalogue);
         let env: EnvLookup = Arc::new(|name| std::env::var(name).ok().filter(|value| !value.is_empty()));
-        let flag = args.api_key.clone().and_then(|key| Some((provider_of_flag(&settings, &catalogue)?, key)));
+        let flag = args
+            .settings
+            .0
+            .api_key
+            .clone()
+            .and_then(|key| Some((provider_of_flag(&settings, &catalogue)?, key)));
         let keys = Arc::new(Keys::new(&paths, &settings, Arc::clone(&catalogue), env, flag));
         if let Err(failure) = keys.readable() {
             on_bad_config.tolerate(failure.to_string(), &mut notices)?;
@@ -178,26 +186,19 @@ impl OnBadConfig {
 }
 
 /// Flags take precedence over everything else. A flag that names another provider or address also
-/// drops the model of the settings, which belongs to a different provider.
+/// drops the model, address, format and key of the settings, which belong to a different provider.
 fn with_flags(mut settings: Settings, args: &CliArgs) -> Settings {
-    if args.provider.is_some() || args.base_url.is_some() {
+    // The key goes before every other one, and unknown tools are an error of the flag; both are
+    // taken from the arguments.
+    let flags = Settings { api_key: None, tools: None, ..args.settings.0.clone() };
+    if flags.provider.is_some() || flags.base_url.is_some() {
+        settings.provider = None;
         settings.model = None;
         settings.base_url = None;
         settings.api = None;
         settings.api_key = None;
     }
-    if args.provider.is_some() {
-        settings.provider.clone_from(&args.provider);
-    } else if args.base_url.is_some() {
-        settings.provider = None;
-    }
-    settings.model = args.model.clone().or(settings.model);
-    settings.base_url = args.base_url.clone().or(settings.base_url);
-    settings.api = args.api.or(settings.api);
-    settings.thinking = args.thinking.or(settings.thinking);
-    settings.theme = args.theme.clone().or(settings.theme);
-    settings.session_dir = args.session_dir.clone().or(settings.session_dir);
-    settings
+    settings.overlaid(flags)
 }
 
 /// The provider that a key on the command line is for.

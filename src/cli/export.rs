@@ -9,10 +9,10 @@ use super::args::export::ExportArgs;
 use super::environment::{Environment, OnBadConfig};
 use super::exit::{Exit, Refusal, say, warn};
 use super::{plain, sessions};
+use crate::agent::catalogue::keys::Keys;
 use crate::agent::export::{Format, document, own_secrets};
 use crate::agent::protocol::query::SessionSource;
 use crate::agent::session::{Access, Session};
-use crate::agent::settings::auth::Keys;
 use crate::agent::settings::private_files::write_private;
 
 /// Begins the error about a file whose name does not say what it is to hold.
@@ -24,7 +24,8 @@ pub fn run(args: &ExportArgs) -> Exit {
 }
 
 fn work(args: &ExportArgs) -> Result<Exit, Refusal> {
-    let flags = CliArgs { session_dir: args.session_dir.clone(), ..CliArgs::without_arguments() };
+    let mut flags = CliArgs::without_arguments();
+    flags.settings.0.session_dir.clone_from(&args.session_dir);
     let environment = Environment::read(&flags, OnBadConfig::Refuse)?;
     let root = environment.settings.session_root(&environment.paths);
     let session = sessions::file_of(&root, &args.session)?;

@@ -14,10 +14,10 @@ use super::profile::FrontEndProfile;
 use super::signals::Signals;
 use super::stdin_prompts::{self, JsonPrompts};
 use super::{crash, json, print, prompts, rpc, sessions};
+use crate::agent::catalogue::keys::KeySource;
 use crate::agent::engine::config::AgentConfig;
 use crate::agent::engine::task;
 use crate::agent::provider::{Failure, FailureKind};
-use crate::agent::settings::auth::KeySource;
 
 /// The message when there is no prompt.
 const NO_PROMPT: &str = "no prompt: pass one as an argument or pipe it in";

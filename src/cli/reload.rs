@@ -3,6 +3,8 @@
 //! The settings are read again, flags and environment included, and only what differs from before
 //! is changed: what the user chose in the meantime stays.
 
+use std::path::Path;
+
 use super::compose::{AgentPrompt, Setup};
 use super::exit::Refusal;
 use crate::agent::AgentCommand;
@@ -22,6 +24,23 @@ pub fn reload(old: &Setup, agent: &AgentPrompt) -> Result<(Setup, Applied), Refu
     screen(old, &new, &mut changes);
     prompt(old, &new, agent, &mut changes)?;
     changes.applied.text = changes.words(&new, old);
+    Ok((new, changes.applied))
+}
+
+/// The setup for the directory that the open session runs in, and what differs there. Model and
+/// thinking level are those of the session.
+///
+/// # Errors
+/// As [`reload`].
+pub fn in_directory(old: &Setup, agent: &AgentPrompt, dir: &Path) -> Result<(Setup, Applied), Refusal> {
+    let new = old.in_directory(dir)?;
+    let mut changes = Changes::default();
+    compaction_and_tools(old, &new, &mut changes);
+    screen(old, &new, &mut changes);
+    prompt(old, &new, agent, &mut changes)?;
+    if !changes.now.is_empty() || !changes.later.is_empty() {
+        changes.applied.text = format!("settings of {}: {}", dir.display(), changes.words(&new, old));
+    }
     Ok((new, changes.applied))
 }
 
@@ -89,7 +108,7 @@ fn compaction_and_tools(old: &Setup, new: &Setup, changes: &mut Changes) {
 
 fn screen(old: &Setup, new: &Setup, changes: &mut Changes) {
     if old.settings.hide_thinking != new.settings.hide_thinking {
-        let hidden = new.settings.hide_thinking;
+        let hidden = new.settings.hide_thinking.unwrap_or(false);
         changes.applied.hide_thinking = Some(hidden);
         changes.now.push(format!("hide_thinking {hidden}"));
     }

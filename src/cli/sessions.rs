@@ -5,7 +5,9 @@
 
 use std::path::{Path, PathBuf};
 
+use super::args::CliArgs;
 use super::compose::Setup;
+use super::environment::{Environment, OnBadConfig};
 use super::exit::Refusal;
 use crate::agent::session::lock::Life;
 use crate::agent::session::tail::TAIL;
@@ -51,6 +53,22 @@ pub fn open_or_offer(setup: &Setup) -> Result<(Session, Option<PathBuf>), Refusa
         }
         Err(error) => Err(Refusal::config(error)),
     }
+}
+
+/// The directory of the session that the arguments name, if it exists. A session that cannot be
+/// found is refused later.
+pub fn directory(args: &CliArgs, on_bad_config: OnBadConfig) -> Option<PathBuf> {
+    if args.session.is_none() && args.session_id.is_none() {
+        return None;
+    }
+    let environment = Environment::read(args, on_bad_config).ok()?;
+    let root = environment.settings.session_root(&environment.paths);
+    let path = match (&args.session, &args.session_id) {
+        (Some(wanted), _) => file_of(&root, wanted).ok()?,
+        (None, Some(id)) if !args.no_session => list::of_id(&root, id)?,
+        (None, _) => return None,
+    };
+    list::directory(&path).filter(|dir| dir.is_dir())
 }
 
 fn wanted(setup: &Setup) -> Result<Wanted, Refusal> {

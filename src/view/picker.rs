@@ -107,7 +107,7 @@ fn preview(picker: &Picker, side: bool, below: u16, theme: &Theme, inner: Rect, 
     let Some(words) = &picker.preview else { return list };
     let mut rows: Vec<Line<'static>> = Vec::new();
     let each = usize::from(place.height) / 2;
-    for (who, text) in [("you", &words.person), ("tau", &words.model)] {
+    for (who, text) in [("you", &words.user), ("tau", &words.model)] {
         let text = Printable::new(text);
         if text.trim().is_empty() {
             continue;

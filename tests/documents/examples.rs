@@ -27,7 +27,9 @@ fn trouble(text: &str) -> Option<String> {
         "config.toml" => {
             write("config.toml");
             let settings = Settings::load(&paths).map_err(|error| error.to_string());
-            settings.map(|settings| Keymap::new(&settings.keys).1.pop()).unwrap_or_else(Some)
+            settings
+                .map(|settings| Keymap::new(&settings.keys.unwrap_or_default()).1.pop())
+                .unwrap_or_else(Some)
         }
         ".tau/config.toml" => {
             write(".tau/config.toml");

@@ -8,7 +8,8 @@ use std::time::Duration;
 use clap::CommandFactory;
 use serde_json::{Value, json};
 use tau::agent::settings::Settings;
-use tau::agent::settings::trust::ProjectSettings;
+use tau::agent::settings::table::TABLE;
+use tau::agent::settings::trust::Project;
 use tau::app::slash;
 use tau::cli::args::CliArgs;
 use tau::cli::args::export::ExportArgs;
@@ -20,13 +21,6 @@ use crate::harness::root;
 
 /// How long the program may take.
 const LIMIT: Duration = Duration::from_secs(60);
-
-fn settings(value: &Settings) -> serde_json::Map<String, Value> {
-    match serde_json::to_value(value) {
-        Ok(Value::Object(fields)) => fields,
-        other => panic!("no object: {other:?}"),
-    }
-}
 
 /// The text in backticks; empty for a cell without any.
 fn name(cell: &str) -> &str {
@@ -44,7 +38,7 @@ fn every_setting_is_in_the_example_and_in_the_table() {
     let document = document("docs/configuration.md");
     let blocks = document.fenced();
     let example = blocks.iter().find(|block| block.language == "toml").expect("an example").text;
-    let all: BTreeSet<String> = settings(&Settings::default()).keys().cloned().collect();
+    let all: BTreeSet<String> = TABLE.iter().map(|row| row.key.to_owned()).collect();
     let table = document.table("settings");
     let listed: BTreeSet<String> = table.iter().map(|row| name(&row[0]).to_owned()).collect();
     assert_eq!(listed, all);
@@ -60,25 +54,31 @@ fn the_table_of_settings_is_true() {
     let blocks = document.fenced();
     let example = blocks.iter().find(|block| block.language == "toml").expect("an example").text;
     let command = CliArgs::command();
+    let folder = tempfile::tempdir().expect("a folder");
+    std::fs::create_dir(folder.path().join(".tau")).expect("a folder");
     let mut faults = Vec::new();
-    for row in document.table("settings") {
-        let [key, _, _, variable, flag, project, _, _] = row.as_slice() else { panic!("{row:?}") };
-        let (key, variable, flag) = (name(key), name(variable), name(flag));
-        let value = if variable.ends_with("TIMEOUT") { "7" } else { "anthropic-messages" };
-        let value = if variable == "TAU_THINKING" { "high" } else { value };
-        let set = Settings::default().with_env(&|asked| (asked == variable).then(|| value.to_owned()));
-        let set = settings(&set.expect("a good value"));
-        let changed = set[key] != settings(&Settings::default())[key];
-        if changed == variable.is_empty() {
-            faults.push(format!("{key}: the variable `{variable}` does not set it"));
+    for row in TABLE {
+        let key = row.key;
+        if let Some(variable) = row.columns.env {
+            let values = ["7", "anthropic-messages", "high", "http://h"];
+            let set = |value: &str| {
+                let set =
+                    Settings::default().with_env(&|asked| (asked == variable).then(|| value.to_owned()));
+                set.ok().map(|set| format!("{set:?}"))
+            };
+            let set = values.into_iter().find_map(set).unwrap_or_default();
+            if !set.contains(&format!("{key}: Some(")) {
+                faults.push(format!("{key}: the variable {variable} does not set it: {set}"));
+            }
         }
         let long = key.replace('_', "-");
         let has_flag = command.get_arguments().any(|known| known.get_long() == Some(&long));
-        if has_flag != (flag == format!("--{long}")) {
-            faults.push(format!("{key}: the flag is not `{flag}`"));
+        if has_flag != row.columns.flag.is_some_and(|flag| flag.name == long) {
+            faults.push(format!("{key}: whether there is a flag: {has_flag}"));
         }
-        let takes = toml::from_str::<ProjectSettings>(&line_of(example, key)).is_ok();
-        if takes != (project == "yes") {
+        std::fs::write(folder.path().join(".tau/config.toml"), line_of(example, key)).expect("write");
+        let takes = Project::of(folder.path()).expect("a project").settings().is_ok();
+        if takes != row.columns.project {
             faults.push(format!("{key}: a project may set it: {takes}"));
         }
     }

@@ -5,6 +5,7 @@ use std::sync::{Mutex, PoisonError};
 
 use clap::CommandFactory;
 use tau::agent::catalogue::PROVIDERS;
+use tau::agent::settings::documents;
 use tau::app::{action, slash};
 use tau::cli::args::CliArgs;
 use tau::cli::exit::Exit;
@@ -103,4 +104,20 @@ fn every_token_of_a_theme_is_listed() {
     let tokens = tau::view::theme::Token::ALL.iter().map(|token| token.name());
     let rows = tokens.map(|name| vec![format!("`{name}`"), format!("`{}`", value(name))]);
     check("docs/themes.md", "tokens", &table(&["Name", "In the dark theme"], rows));
+}
+
+#[test]
+fn every_setting_is_listed() {
+    check("docs/configuration.md", "settings", &documents::markdown_table());
+}
+
+/// Editors read it to complete and check `config.toml`.
+#[test]
+fn the_schema_of_config_toml_is_that_of_the_settings() {
+    let path = root().join("docs/config.schema.json");
+    if std::env::var_os("TAU_BLESS").is_some() {
+        std::fs::write(&path, documents::schema()).expect("write");
+    }
+    let text = std::fs::read_to_string(&path).expect("the schema");
+    assert!(text == documents::schema(), "{} is old; TAU_BLESS=1 writes it again", path.display());
 }

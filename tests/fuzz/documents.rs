@@ -231,8 +231,8 @@ fn check_settings(input: &[u8]) -> u64 {
             settings.theme.is_some(),
             settings.tools.is_some(),
             settings.mouse.is_some(),
-            settings.keys.is_empty(),
-            settings.pass_env.is_empty(),
+            settings.keys.is_none(),
+            settings.pass_env.is_none(),
             settings.api.is_some(),
             settings.proxy.is_some(),
         ];

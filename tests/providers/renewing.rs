@@ -5,13 +5,13 @@ use std::sync::{Arc, Mutex};
 
 use futures_util::StreamExt;
 use tau::agent::api::KeyFn;
+use tau::agent::catalogue::keys::{KeyFuture, KeySource};
 use tau::agent::protocol::event::Delta;
 use tau::agent::protocol::model::{Api, Model};
 use tau::agent::provider::key_refresh::KeyRefresh;
 use tau::agent::provider::scripted::{Scripted, says};
 use tau::agent::provider::{Failure, FailureKind, ModelRequest, StreamEvent, Transport};
 use tau::agent::secrets::Secret;
-use tau::agent::settings::auth::{KeyFuture, KeySource};
 use tokio_util::sync::CancellationToken;
 
 use super::assemble;

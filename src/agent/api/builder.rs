@@ -8,6 +8,7 @@ use std::sync::Arc;
 
 use super::Agent;
 use super::keys::{EnvKeys, NoKeys, OneKey};
+use crate::agent::catalogue::keys::KeySource;
 use crate::agent::catalogue::user::UserFile;
 use crate::agent::catalogue::{Catalogue, NotFound};
 use crate::agent::demo::DemoTransport;
@@ -23,7 +24,6 @@ use crate::agent::provider::proxy::Proxy;
 use crate::agent::provider::scripted::Router;
 use crate::agent::secrets::Secret;
 use crate::agent::session::Session;
-use crate::agent::settings::auth::KeySource;
 use crate::tools::process::ChildEnv;
 use crate::tools::{AnyTool, Toolbox};
 

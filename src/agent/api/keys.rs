@@ -1,12 +1,12 @@
 //! Sources of keys for programs that embed the agent; a key is looked up before every request.
 //!
-//! tau itself uses one that reads its files and runs commands: `settings::auth`.
+//! tau itself uses one that reads its files and runs commands: `catalogue::keys`.
 
+use crate::agent::catalogue::keys::{KeyFuture, KeySource};
 use crate::agent::catalogue::{PROVIDERS, is_loopback};
 use crate::agent::protocol::model::{Api, Model};
 use crate::agent::provider::{Failure, FailureKind};
 use crate::agent::secrets::Secret;
-use crate::agent::settings::auth::{KeyFuture, KeySource};
 
 /// No keys: for servers that need none, and for transports with keys of their own.
 #[derive(Clone, Copy, Debug, Default)]
@@ -68,7 +68,7 @@ impl KeySource for OneKey {
 ///     Secret::new(format!("token for {provider}"))
 /// }
 /// let keys = KeyFn::new(|provider: String| async move { Ok(Some(fresh_token(&provider).await)) });
-/// # let _: &dyn tau::agent::settings::auth::KeySource = &keys;
+/// # let _: &dyn tau::agent::catalogue::keys::KeySource = &keys;
 /// ```
 #[derive(Clone, Copy)]
 pub struct KeyFn<F>(F);

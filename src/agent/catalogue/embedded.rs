@@ -13,7 +13,7 @@ use super::providers::{self, KnownProvider};
 
 const TEXT: &str = include_str!("../../../data/models.json");
 
-/// The file. What many models share stands once, in `quirks` and `levels`.
+/// The file. What many models share is there once, in `quirks` and `levels`.
 #[derive(Deserialize)]
 struct Data {
     quirks: Vec<Map<String, Value>>,
@@ -46,7 +46,7 @@ pub fn models() -> Vec<Model> {
     providers::PROVIDERS.iter().flat_map(of_provider).collect()
 }
 
-/// The models of one provider. None when the provider has none here.
+/// The models of one provider; empty when it has no rows here.
 pub fn of_provider(provider: &KnownProvider) -> Vec<Model> {
     static DATA: LazyLock<Option<Data>> = LazyLock::new(|| serde_json::from_str(TEXT).ok());
     let Some(data) = DATA.as_ref() else { return Vec::new() };

@@ -1,4 +1,4 @@
-//! Finds the model a person means: by reference, id, or part of a name.
+//! Finds the model a user means: by reference, id, or part of a name.
 //!
 //! Pure. An exact name always wins; part of a name counts only when one model can be meant.
 
@@ -22,7 +22,7 @@ impl NotFound {
     fn message(&self) -> String {
         let what = if self.ambiguous { "several models match" } else { "no model matches" };
         match self.near.as_slice() {
-            [] => format!("{what} `{}`; give it as provider/id", self.query),
+            [] => format!("{what} `{}`; run `tau models` to list them", self.query),
             near => format!("{what} `{}`; did you mean {}?", self.query, near.join(", ")),
         }
     }

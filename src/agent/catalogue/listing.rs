@@ -1,7 +1,7 @@
 //! The models a server says it has: asked for with `GET /models`, kept in the cache folder.
 //!
-//! What a server says of its models is less than the built-in facts and the person's own say, so
-//! it counts after both (see `Catalogue`). The cache may be deleted at any time. Providers answer in
+//! What a server says of its models counts less than the built-in facts and the user's own, so
+//! it comes after both (see `Catalogue`). The cache may be deleted at any time. Providers answer in
 //! many shapes; [`parse`] knows the recorded ones.
 
 use std::path::{Path, PathBuf};
@@ -49,7 +49,7 @@ pub struct ServerModel {
     pub max_tokens: u64,
     pub image: bool,
     pub reasoning: bool,
-    /// None when it is not said.
+    /// `None` if it is not said.
     pub cost: Option<Price>,
 }
 
@@ -106,7 +106,7 @@ impl ServerLists {
 /// # Errors
 /// As any request; `Protocol` when the answer is no list of models.
 pub async fn ask(http: &Http, endpoint: &Model, key: Option<Secret>) -> Result<Vec<ServerModel>, Failure> {
-    let no_format = || Failure::new(FailureKind::Config, "this wire format has no list of models");
+    let no_format = || Failure::new(FailureKind::Config, "this wire format has no model list");
     let format = provider(endpoint.api).ok_or_else(no_format)?;
     let redact = key.clone();
     // The headers that prove who asks are those of every request.
@@ -135,10 +135,11 @@ pub async fn ask(http: &Http, endpoint: &Model, key: Option<Secret>) -> Result<V
         failure
     })?;
     let value: Value = serde_json::from_str(&answer).unwrap_or_default();
-    parse(&value).ok_or_else(|| Failure::new(FailureKind::Protocol, format!("{url} gives no list of models")))
+    parse(&value)
+        .ok_or_else(|| Failure::new(FailureKind::Protocol, format!("{url} did not return a list of models")))
 }
 
-/// The models in an answer: under `data`, under `models`, or a bare list. None when it is no list.
+/// The models in an answer: under `data`, under `models`, or a bare list. `None` if it is no list.
 pub fn parse(answer: &Value) -> Option<Vec<ServerModel>> {
     let list = answer.get("data").or_else(|| answer.get("models")).unwrap_or(answer).as_array()?;
     let mut seen = std::collections::HashSet::new();
@@ -146,7 +147,7 @@ pub fn parse(answer: &Value) -> Option<Vec<ServerModel>> {
     Some(listed.filter(|model| seen.insert(model.id.clone())).collect())
 }
 
-/// Whether a model answers messages, as far as the list tells.
+/// Whether a model answers messages, as far as the list says.
 fn converses(model: &Value) -> bool {
     match model.get("supportedGenerationMethods").and_then(Value::as_array) {
         Some(methods) => methods.iter().any(|method| method == "generateContent"),

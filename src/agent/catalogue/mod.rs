@@ -3,10 +3,12 @@
 //! No key is held. What servers say of their models (`listing`) is asked for by others and kept;
 //! here it fills in what is not known otherwise. The embedded facts are read when they
 //! are first asked for, not when the program starts. `providers` is the table of providers, `embedded`
-//! the table of models, [`user`] what the person adds, `find` the search.
+//! the table of models, [`user`] what the user adds, `find` the search.
 
 mod embedded;
 mod find;
+mod key_command;
+pub mod keys;
 pub mod listing;
 pub mod providers;
 pub mod user;
@@ -16,9 +18,9 @@ use std::sync::{Arc, OnceLock};
 use super::protocol::model::{Api, Model, Price, ThinkingLevel};
 use super::provider::Headers;
 use super::secrets::Secrets;
-use super::settings::auth::Keys;
 use super::settings::{Paths, Settings, SettingsError, read_toml};
 pub use find::{NotFound, split_level};
+use keys::Keys;
 use listing::ServerLists;
 pub use providers::{KnownProvider, PROVIDERS};
 pub use user::{AdHoc, is_loopback};
@@ -78,7 +80,7 @@ impl Catalogue {
         &self.lists
     }
 
-    /// Where a provider's requests go: a model of it without id. None when its address is not known.
+    /// Where a provider's requests go: a model of it without id. `None` if its address is unknown.
     pub fn endpoint(&self, provider: &str) -> Option<Model> {
         let said = self.user.providers.get(provider).cloned().unwrap_or_default();
         let mut model = said.new_model(provider, &UserModel::default());
@@ -92,7 +94,7 @@ impl Catalogue {
         self.endpoint(&adhoc.provider())
     }
 
-    /// All providers: the person's own first.
+    /// All providers: the user's own first.
     pub fn providers(&self) -> Vec<String> {
         let known = PROVIDERS.iter().map(|provider| provider.id);
         let mut names: Vec<String> =
@@ -111,7 +113,7 @@ impl Catalogue {
         listed
     }
 
-    /// All models: the person's own first, then provider by provider. The demo is not among them.
+    /// All models: the user's own first, then provider by provider. The demo is not among them.
     pub fn models(&self) -> &[Arc<Model>] {
         self.models.get_or_init(|| {
             let mut known = embedded::models();
@@ -135,7 +137,7 @@ impl Catalogue {
         self.adhoc.as_ref().map(AdHoc::provider)
     }
 
-    /// The model to begin with at a provider: the person's own first, else the usual one.
+    /// The model to start with at a provider: the user's own first, else the usual one.
     pub fn default_model(&self, provider: &str) -> Option<Arc<Model>> {
         let own = self.user.providers.get(provider).and_then(|provider| provider.models.first());
         let usual = providers::DEFAULTS.iter().find(|(name, _)| *name == provider).map(|(_, id)| *id);
@@ -174,7 +176,7 @@ impl Catalogue {
     }
 
     /// The model that `query` means: `provider/id`, an id, or words that only one model has; a
-    /// thinking level after a colon is passed over.
+    /// thinking level after a colon is ignored.
     ///
     /// # Errors
     /// [`NotFound`] with the near matches.
@@ -226,13 +228,13 @@ impl Catalogue {
         }
     }
 
-    /// The models that can be used now: of providers with a key, and of those that need none.
+    /// The models that can be used now: of providers with a key, and of those that need no key.
     pub fn configured(&self, keys: &Keys) -> Vec<Arc<Model>> {
         let usable = self.usable(keys);
         self.models().iter().filter(|model| usable.contains(&model.provider)).cloned().collect()
     }
 
-    /// The providers that have a key or need none. Reads no model facts.
+    /// The providers that have a key or need no key. Reads no model facts.
     pub fn usable(&self, keys: &Keys) -> Vec<String> {
         let names = self.providers();
         let held = keys.held(&names);

@@ -30,8 +30,8 @@ const fn known(
     KnownProvider { id, name, env, api, base_url }
 }
 
-/// The model that a provider is begun with when none is asked for: its strongest for coding at a
-/// usual price. Providers that are not here begin with their first model that thinks.
+/// The model that tau starts with at a provider when no model is named: its strongest for coding at a
+/// usual price. For other providers it is their first model with thinking levels.
 pub const DEFAULTS: [(&str, &str); 12] = [
     ("anthropic", "claude-sonnet-5-5"),
     ("openai", "gpt-6.1-sol"),

@@ -1,4 +1,4 @@
-//! The person's own facts on providers and models: `models.toml`, and the provider of flags.
+//! The user's own facts on providers and models: `models.toml`, and the provider of flags.
 //!
 //! ```toml
 //! # A server of one's own.
@@ -6,7 +6,7 @@
 //! base_url = "http://127.0.0.1:8080/v1"
 //! api = "openai-completions"     # also openai-responses, anthropic-messages, google-generative-ai
 //! api_key = "$LOCAL_KEY"         # the key, `$VARIABLE`, or `!command` that prints it; optional
-//! headers = { "x-team" = "red" } # sent with each request, kept out of what is told; optional
+//! headers = { "x-team" = "red" } # sent with each request, kept out of errors and logs; optional
 //! quirks = { max_tokens_field = "max_tokens" }
 //!
 //! [[vendors.local.models]]
@@ -35,7 +35,7 @@ use serde_json::{Map, Value};
 
 use super::providers;
 use crate::agent::protocol::model::{Api, Model, Price, ThinkingLevel};
-use crate::agent::settings::known_api;
+use crate::agent::settings::{Settings, value};
 
 /// The content of `models.toml`.
 #[derive(Clone, Debug, Default, Deserialize)]
@@ -51,8 +51,9 @@ pub struct UserFile {
 #[serde(default, deny_unknown_fields)]
 pub struct UserProvider {
     pub name: Option<String>,
+    #[serde(deserialize_with = "value::base_url")]
     pub base_url: Option<String>,
-    #[serde(deserialize_with = "known_api")]
+    #[serde(deserialize_with = "value::api")]
     pub api: Option<Api>,
     /// The key, `$VARIABLE`, or `!command`.
     pub api_key: Option<String>,
@@ -69,8 +70,9 @@ pub struct UserProvider {
 pub struct UserModel {
     pub id: String,
     pub name: Option<String>,
+    #[serde(deserialize_with = "value::base_url")]
     pub base_url: Option<String>,
-    #[serde(deserialize_with = "known_api")]
+    #[serde(deserialize_with = "value::api")]
     pub api: Option<Api>,
     pub reasoning: Option<bool>,
     pub input: Option<Vec<String>>,
@@ -102,7 +104,7 @@ fn levels<'de, D: Deserializer<'de>>(
     Ok(words.into_iter().map(sent).collect())
 }
 
-/// The known models as the person wants them: known ones changed, unknown ones added before all
+/// The known models as the user wants them: known ones changed, unknown ones added before all
 /// others.
 pub fn apply<'a>(
     said: impl Iterator<Item = (&'a String, &'a UserProvider)>,
@@ -191,22 +193,22 @@ impl<T: Clone> CloneIntoSome<T> for Option<T> {
 /// A provider that is given by flags, environment or `config.toml` alone.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct AdHoc {
-    /// Its name; when none is given, `local` on this machine and else the host.
+    /// Its name; if not given, `local` on this machine and else the host.
     pub provider: Option<String>,
     /// Its address.
     pub base_url: String,
     /// Its wire format; that of the provider of its name, else chat completions.
     pub api: Option<Api>,
-    /// The id of its model; `default` when none is given.
+    /// The id of its model; `default` if not given.
     pub model: Option<String>,
 }
 
 impl AdHoc {
-    /// The provider these settings describe; none without a base URL.
-    pub fn of(settings: &crate::agent::settings::Settings) -> Option<Self> {
+    /// The provider these settings describe; `None` without a base URL.
+    pub fn of(settings: &Settings) -> Option<Self> {
         Some(AdHoc {
             provider: settings.provider.clone(),
-            base_url: settings.base_url.clone()?,
+            base_url: settings.base_url.as_ref()?.as_str().to_owned(),
             api: settings.api,
             model: settings.model.clone(),
         })
@@ -239,7 +241,7 @@ impl AdHoc {
         model
     }
 
-    /// Adds it to what the person said.
+    /// Adds it to what the user set.
     pub fn join(&self, user: &mut UserFile) {
         let provider = user.providers.entry(self.provider()).or_default();
         provider.base_url = Some(self.base_url.clone());

@@ -4,11 +4,11 @@ use std::path::PathBuf;
 use std::sync::Arc;
 
 use super::behavior::Behavior;
+use crate::agent::catalogue::keys::KeySource;
 use crate::agent::protocol::model::{Model, ThinkingLevel};
 use crate::agent::protocol::run::{CompactionSettings, RetryMode, RunLimits};
 use crate::agent::provider::Transport;
 use crate::agent::session::Session;
-use crate::agent::settings::auth::KeySource;
 use crate::tools::Toolbox;
 use crate::tools::process::ChildEnv;
 use crate::tools::scratch::Scratch;

@@ -109,8 +109,8 @@ fn fork(engine: &mut Engine, entry_id: &str) -> Result<(Session, String), String
         _ => None,
     };
     let text = text.ok_or_else(|| format!("Entry is not a user message: {entry_id}"))?;
-    let dir = engine.config.place.dir.as_deref();
-    let fork = session.fork(dir, ForkRange::Before(entry_id));
+    let dir = engine.config.place.dir.clone();
+    let fork = engine.config.session.fork(dir.as_deref(), ForkRange::Before(entry_id));
     Ok((fork.ok_or_else(|| format!("Entry not found: {entry_id}"))?, text))
 }
 

@@ -161,7 +161,7 @@ impl Engine {
 
     /// Reads the rest of a large session whose end was read first.
     pub(crate) fn load_all(&mut self) {
-        if let Err(error) = self.config.session.complete() {
+        if let Err(error) = self.config.session.whole() {
             let text = format!("cannot read the earlier part of the session: {error}");
             self.notice(NoticeLevel::Error, text, Some("the conversation continues without it"));
         }

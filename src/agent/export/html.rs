@@ -1,4 +1,4 @@
-//! A session as one page: no network, no files beside it, in the colours the reader prefers.
+//! A session as one page: no network, no other files, in the colours the reader prefers.
 //!
 //! Nothing that comes from the session is markup: text is escaped, HTML in answers is shown as
 //! text, links lead to the web or nowhere, pictures are embedded data. The page's policy lets no
@@ -10,7 +10,7 @@ use pulldown_cmark::{CowStr, Event, Options, Parser, Tag, html::push_html};
 
 use super::{parted, title};
 use crate::agent::protocol::message::{AssistantMessage, Block, Message, ToolResultMessage, UserContent};
-use crate::agent::secrets::redact::Mask;
+use crate::agent::secrets::redact::Redactor;
 use crate::agent::session::Session;
 use crate::agent::session::entry::{Body, Entry, iso};
 use crate::agent::session::outline::{Outline, RowKind};
@@ -24,30 +24,30 @@ pub(super) const DIGEST: &str = "PCjjm2lG2vCzBPWNRFxDUWNjwTr5hqQJTX7X7bnjzaw=";
 const PICTURES: [&str; 4] = ["image/png", "image/jpeg", "image/gif", "image/webp"];
 
 /// The whole page.
-pub(super) fn page(session: &Session, mask: &mut Mask) -> String {
-    let (path, beside) = parted(session);
+pub(super) fn page(session: &Session, redactor: &mut Redactor) -> String {
+    let (path, others) = parted(session);
     let mut main = String::new();
     for entry in &path {
-        article(entry, mask, &mut main);
+        article(entry, redactor, &mut main);
     }
-    if !beside.is_empty() {
-        let count = beside.len();
+    if !others.is_empty() {
+        let count = others.len();
         let _ = write!(main, "<details class=\"beside\"><summary>other branches ({count} entries)</summary>");
-        for entry in &beside {
-            article(entry, mask, &mut main);
+        for entry in &others {
+            article(entry, redactor, &mut main);
         }
         main.push_str("</details>");
     }
-    let nav = tree(session, mask);
+    let nav = tree(session, redactor);
     let info = session.info();
-    let name = escaped(&mask.text(&title(session)));
-    let cwd = escaped(&mask.text(&info.cwd.display().to_string()));
+    let name = escaped(&redactor.text(&title(session)));
+    let cwd = escaped(&redactor.text(&info.cwd.display().to_string()));
     let id = escaped(&info.id);
     let policy = format!(
         "default-src 'none'; style-src 'unsafe-inline'; img-src data:; script-src 'sha256-{DIGEST}'; base-uri 'none'; \
          form-action 'none'"
     );
-    let masked = match mask.count() {
+    let masked = match redactor.count() {
         0 => String::new(),
         1 => " · 1 secret masked".to_owned(),
         count => format!(" · {count} secrets masked"),
@@ -60,12 +60,12 @@ pub(super) fn page(session: &Session, mask: &mut Mask) -> String {
          <nav><input id=\"search\" type=\"search\" placeholder=\"search\" hidden><div id=\"count\" class=\"who\"></div>\n\
          {nav}</nav>\n<main><h1>{name}</h1>\n<p class=\"facts\">session {id} in {cwd} · {} entries{masked}</p>\n\
          {main}</main>\n<script>{SCRIPT}</script>\n</body></html>\n",
-        path.len() + beside.len(),
+        path.len() + others.len(),
     )
 }
 
 /// The tree as links; rows go to the right where it parts.
-fn tree(session: &Session, mask: &mut Mask) -> String {
+fn tree(session: &Session, redactor: &mut Redactor) -> String {
     let outline = Outline::of(session.tree());
     let mut depth: Vec<usize> = Vec::with_capacity(outline.rows.len());
     let mut children = vec![0_usize; outline.rows.len()];
@@ -88,7 +88,7 @@ fn tree(session: &Session, mask: &mut Mask) -> String {
         };
         let class = if on.contains(row.id.as_str()) { "on" } else { "" };
         let label = row.label.as_deref().map(|label| format!("[{label}] ")).unwrap_or_default();
-        let text = escaped(&mask.text(&format!("{label}{who}{}", row.text)));
+        let text = escaped(&redactor.text(&format!("{label}{who}{}", row.text)));
         let lead = "  ".repeat(own.min(12));
         let _ = writeln!(out, "<a class=\"{class}\" href=\"#{}\">{lead}{text}</a>", anchor(&row.id));
     }
@@ -107,7 +107,7 @@ fn anchor(id: &str) -> String {
     name
 }
 
-fn article(entry: &Entry, mask: &mut Mask, out: &mut String) {
+fn article(entry: &Entry, redactor: &mut Redactor, out: &mut String) {
     let class = match &entry.body {
         Body::Message { message } if matches!(**message, Message::User(_)) => "user",
         _ => "",
@@ -115,24 +115,26 @@ fn article(entry: &Entry, mask: &mut Mask, out: &mut String) {
     let time = escaped(&iso(entry.timestamp));
     let _ = write!(out, "<article id=\"{}\" class=\"{class}\" title=\"{time}\">", anchor(&entry.id));
     match &entry.body {
-        Body::Message { message } => of_message(message, mask, out),
-        Body::Compaction { summary, .. } => said("summary of the earlier part", summary, mask, out),
-        Body::BranchSummary { summary, .. } => said("summary of a branch that was left", summary, mask, out),
-        Body::CustomMessage { content, .. } => said("note", &content.text(), mask, out),
+        Body::Message { message } => of_message(message, redactor, out),
+        Body::Compaction { summary, .. } => {
+            said("summary of the earlier conversation", summary, redactor, out)
+        }
+        Body::BranchSummary { summary, .. } => said("branch summary", summary, redactor, out),
+        Body::CustomMessage { content, .. } => said("note", &content.text(), redactor, out),
         _ => {}
     }
     out.push_str("</article>\n");
 }
 
-fn said(who: &str, text: &str, mask: &mut Mask, out: &mut String) {
+fn said(who: &str, text: &str, redactor: &mut Redactor, out: &mut String) {
     let _ = write!(out, "<div class=\"who\">{who}</div>");
-    markdown(&mask.text(text), out);
+    markdown(&redactor.text(text), out);
 }
 
-fn of_message(message: &Message, mask: &mut Mask, out: &mut String) {
+fn of_message(message: &Message, redactor: &mut Redactor, out: &mut String) {
     match message {
         Message::User(user) => {
-            plain("plain", &mask.text(&user.content.text()), out);
+            plain("plain", &redactor.text(&user.content.text()), out);
             if let UserContent::Blocks(blocks) = &user.content {
                 for block in blocks {
                     if let Block::Image { data, mime_type } = block {
@@ -141,48 +143,48 @@ fn of_message(message: &Message, mask: &mut Mask, out: &mut String) {
                 }
             }
         }
-        Message::Assistant(answer) => of_answer(answer, mask, out),
-        Message::ToolResult(result) => of_result(result, mask, out),
+        Message::Assistant(answer) => of_answer(answer, redactor, out),
+        Message::ToolResult(result) => of_result(result, redactor, out),
         Message::BashExecution(run) => {
-            fold(&format!("your command: {}", mask.text(&run.command)), "", out);
-            code(&mask.text(&run.output), out);
+            fold(&format!("your command: {}", redactor.text(&run.command)), "", out);
+            code(&redactor.text(&run.output), out);
             out.push_str("</details>");
         }
-        Message::Custom(custom) => said("note", &custom.content.text(), mask, out),
+        Message::Custom(custom) => said("note", &custom.content.text(), redactor, out),
         Message::BranchSummary(branch) => {
-            said("summary of a branch that was left", &branch.summary, mask, out);
+            said("branch summary", &branch.summary, redactor, out);
         }
         Message::CompactionSummary(summary) => {
-            said("summary of the earlier part", &summary.summary, mask, out);
+            said("summary of the earlier conversation", &summary.summary, redactor, out);
         }
     }
 }
 
-fn of_answer(answer: &AssistantMessage, mask: &mut Mask, out: &mut String) {
+fn of_answer(answer: &AssistantMessage, redactor: &mut Redactor, out: &mut String) {
     let _ = write!(out, "<div class=\"who\">{}</div>", escaped(&answer.model));
     for block in &answer.content {
         match block {
-            Block::Text { text, .. } => markdown(&mask.text(text), out),
+            Block::Text { text, .. } => markdown(&redactor.text(text), out),
             Block::Thinking { thinking, .. } if !thinking.trim().is_empty() => {
                 fold("thinking", "", out);
-                plain("plain", &mask.text(thinking), out);
+                plain("plain", &redactor.text(thinking), out);
                 out.push_str("</details>");
             }
             Block::ToolCall(call) => {
                 fold(&format!("calls {}", call.name), "", out);
                 let arguments = serde_json::to_string_pretty(&call.arguments).unwrap_or_default();
-                code(&mask.text(&arguments), out);
+                code(&redactor.text(&arguments), out);
                 out.push_str("</details>");
             }
             _ => {}
         }
     }
     if let Some(error) = &answer.error_message {
-        plain("plain del", &mask.text(error), out);
+        plain("plain del", &redactor.text(error), out);
     }
 }
 
-fn of_result(result: &ToolResultMessage, mask: &mut Mask, out: &mut String) {
+fn of_result(result: &ToolResultMessage, redactor: &mut Redactor, out: &mut String) {
     let class = if result.is_error { "failed" } else { "" };
     let what = match &result.details {
         Details::Diff(diff) => {
@@ -190,7 +192,7 @@ fn of_result(result: &ToolResultMessage, mask: &mut Mask, out: &mut String) {
         }
         _ => format!("result of {}", result.tool_name),
     };
-    fold(&mask.text(&what), class, out);
+    fold(&redactor.text(&what), class, out);
     if let Details::Diff(diff) = &result.details {
         out.push_str("<pre>");
         for line in diff.hunks.iter().flat_map(|hunk| &hunk.lines) {
@@ -199,13 +201,13 @@ fn of_result(result: &ToolResultMessage, mask: &mut Mask, out: &mut String) {
                 Some('-') => "del",
                 _ => "same",
             };
-            let _ = write!(out, "<span class=\"{class}\">{}</span>", escaped(&mask.text(line)));
+            let _ = write!(out, "<span class=\"{class}\">{}</span>", escaped(&redactor.text(line)));
         }
         out.push_str("</pre>");
     } else {
         for content in &result.content {
             match content {
-                Content::Text { text } => code(&mask.text(text), out),
+                Content::Text { text } => code(&redactor.text(text), out),
                 Content::Image { data, mime_type } => picture(mime_type, data, out),
             }
         }
@@ -235,7 +237,7 @@ fn picture(mime_type: &str, data: &str, out: &mut String) {
     }
 }
 
-/// Markdown as HTML, without any HTML of its own, without pictures from elsewhere, and with
+/// Markdown as HTML, without raw HTML, without pictures from elsewhere, and with
 /// links to the web only.
 fn markdown(text: &str, out: &mut String) {
     let options = Options::ENABLE_TABLES | Options::ENABLE_STRIKETHROUGH | Options::ENABLE_TASKLISTS;

@@ -2,64 +2,70 @@
 
 use super::{parted, title};
 use crate::agent::protocol::message::{Block, Message};
-use crate::agent::secrets::redact::Mask;
+use crate::agent::secrets::redact::Redactor;
 use crate::agent::session::Session;
 use crate::agent::session::entry::{Body, Entry};
 use crate::tools::{Content, Details};
 
 /// The whole document.
-pub(super) fn text(session: &Session, mask: &mut Mask) -> String {
+pub(super) fn text(session: &Session, redactor: &mut Redactor) -> String {
     let info = session.info();
-    let mut out = format!("# {}\n\n", mask.text(&title(session)));
-    out.push_str(&format!("Session `{}` in `{}`.\n", info.id, mask.text(&info.cwd.display().to_string())));
-    let (path, beside) = parted(session);
-    path.iter().for_each(|entry| add(entry, mask, &mut out));
-    if !beside.is_empty() {
+    let mut out = format!("# {}\n\n", redactor.text(&title(session)));
+    out.push_str(&format!(
+        "Session `{}` in `{}`.\n",
+        info.id,
+        redactor.text(&info.cwd.display().to_string())
+    ));
+    let (path, others) = parted(session);
+    path.iter().for_each(|entry| add(entry, redactor, &mut out));
+    if !others.is_empty() {
         out.push_str("\n---\n\n# Other branches\n");
-        beside.iter().for_each(|entry| add(entry, mask, &mut out));
+        others.iter().for_each(|entry| add(entry, redactor, &mut out));
     }
     out
 }
 
-fn add(entry: &Entry, mask: &mut Mask, out: &mut String) {
+fn add(entry: &Entry, redactor: &mut Redactor, out: &mut String) {
     match &entry.body {
-        Body::Message { message } => message_of(message, mask, out),
-        Body::Compaction { summary, .. } => said("Summary of the earlier part", summary, mask, out),
-        Body::BranchSummary { summary, .. } => said("Summary of a branch that was left", summary, mask, out),
-        Body::CustomMessage { content, .. } => said("Note", &content.text(), mask, out),
+        Body::Message { message } => message_of(message, redactor, out),
+        Body::Compaction { summary, .. } => {
+            said("Summary of the earlier conversation", summary, redactor, out)
+        }
+        Body::BranchSummary { summary, .. } => said("Branch summary", summary, redactor, out),
+        Body::CustomMessage { content, .. } => said("Note", &content.text(), redactor, out),
         _ => {}
     }
 }
 
-fn said(who: &str, text: &str, mask: &mut Mask, out: &mut String) {
+fn said(who: &str, text: &str, redactor: &mut Redactor, out: &mut String) {
     if !text.trim().is_empty() {
-        out.push_str(&format!("\n## {who}\n\n{}\n", mask.text(text.trim())));
+        out.push_str(&format!("\n## {who}\n\n{}\n", redactor.text(text.trim())));
     }
 }
 
-fn message_of(message: &Message, mask: &mut Mask, out: &mut String) {
+fn message_of(message: &Message, redactor: &mut Redactor, out: &mut String) {
     match message {
-        Message::User(user) => said("You", &user.content.text(), mask, out),
+        Message::User(user) => said("You", &user.content.text(), redactor, out),
         Message::Assistant(answer) => {
-            said(&format!("tau ({})", answer.model), &answer.text(), mask, out);
+            said(&format!("tau ({})", answer.model), &answer.text(), redactor, out);
             for block in &answer.content {
                 match block {
                     Block::Thinking { thinking, .. } if !thinking.trim().is_empty() => {
                         out.push_str("\n*Thinking:*\n\n");
-                        for line in mask.text(thinking.trim()).lines() {
+                        for line in redactor.text(thinking.trim()).lines() {
                             out.push_str(&format!("> {line}\n"));
                         }
                     }
                     Block::ToolCall(call) => {
                         let arguments = serde_json::to_string_pretty(&call.arguments).unwrap_or_default();
                         out.push_str(&format!("\n**Call of `{}`**\n\n", call.name));
-                        fence("json", &mask.text(&arguments), out);
+                        fence("json", &redactor.text(&arguments), out);
                     }
                     _ => {}
                 }
             }
             if let Some(error) = &answer.error_message {
-                said("It failed", error, mask, out);
+                said("Error", error, redactor, out);
             }
         }
         Message::ToolResult(result) => {
@@ -69,16 +75,16 @@ fn message_of(message: &Message, mask: &mut Mask, out: &mut String) {
                 Details::Diff(diff) => {
                     let lines: Vec<&str> =
                         diff.hunks.iter().flat_map(|hunk| hunk.lines.iter().map(String::as_str)).collect();
-                    fence("diff", &mask.text(&lines.join("\n")), out);
+                    fence("diff", &redactor.text(&lines.join("\n")), out);
                 }
-                _ => fence("", &mask.text(&words(&result.content)), out),
+                _ => fence("", &redactor.text(&words(&result.content)), out),
             }
         }
         Message::BashExecution(run) => {
             out.push_str("\n**Your command**\n\n");
-            fence("", &mask.text(&format!("$ {}\n{}", run.command, run.output)), out);
+            fence("", &redactor.text(&format!("$ {}\n{}", run.command, run.output)), out);
         }
-        Message::Custom(custom) => said("Note", &custom.content.text(), mask, out),
+        Message::Custom(custom) => said("Note", &custom.content.text(), redactor, out),
         Message::BranchSummary(_) | Message::CompactionSummary(_) => {}
     }
 }

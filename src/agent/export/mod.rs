@@ -1,6 +1,6 @@
-//! A session as a document to hand on: a page, markdown, or its lines, without secrets.
+//! A session as a document to share: a page, markdown, or its lines, without secrets.
 //!
-//! Pure but for [`own_secrets`]: from a session to text. Every piece of text passes the [`Mask`]
+//! Pure but for [`own_secrets`]: from a session to text. Every piece of text passes the [`Redactor`]
 //! before it is written; where the text comes from nobody is trusted, so pages escape all of it.
 
 mod html;
@@ -8,7 +8,7 @@ mod markdown;
 
 use std::path::Path;
 
-pub use super::secrets::redact::Mask;
+pub use super::secrets::redact::Redactor;
 use super::session::Session;
 use super::session::entry::{Body, Entry};
 use super::session::outline::Outline;
@@ -26,7 +26,7 @@ pub enum Format {
 }
 
 impl Format {
-    /// The format for a file of that name; none for an ending that is not known.
+    /// The format for a file of that name; `None` for an unknown ending.
     pub fn of(path: &Path) -> Option<Self> {
         Self::named(path.extension()?.to_str()?)
     }
@@ -61,13 +61,13 @@ pub struct Document {
 
 /// The session as a document. It must have been read whole ([`Session::complete`]).
 pub fn document(session: &Session, format: Format, secrets: &[String]) -> Document {
-    let mut mask = Mask::new(secrets);
+    let mut redactor = Redactor::new(secrets);
     let text = match format {
-        Format::Html => html::page(session, &mut mask),
-        Format::Markdown => markdown::text(session, &mut mask),
-        Format::Jsonl => lines(session, &mut mask),
+        Format::Html => html::page(session, &mut redactor),
+        Format::Markdown => markdown::text(session, &mut redactor),
+        Format::Jsonl => lines(session, &mut redactor),
     };
-    Document { text, masked: mask.count() }
+    Document { text, masked: redactor.count() }
 }
 
 /// Values of environment variables whose names say that they are secret.
@@ -79,13 +79,13 @@ pub fn own_secrets() -> Vec<String> {
 }
 
 /// The lines as they are in the file, with every field that is not known here.
-fn lines(session: &Session, mask: &mut Mask) -> String {
-    let mut text = mask.json_line(session.header());
+fn lines(session: &Session, redactor: &mut Redactor) -> String {
+    let mut text = redactor.json_line(session.header());
     text.push('\n');
     let kept = session.lines();
     for entry in session.tree().entries() {
         let line = kept.get(&*entry.id).cloned().unwrap_or_else(|| entry.line());
-        text.push_str(&mask.json_line(String::from_utf8_lossy(&line).trim_end()));
+        text.push_str(&redactor.json_line(String::from_utf8_lossy(&line).trim_end()));
         text.push('\n');
     }
     text
@@ -100,13 +100,13 @@ fn title(session: &Session) -> String {
     session.info().name.clone().or_else(outline).unwrap_or_else(|| "a session".to_owned())
 }
 
-/// The entries on the path to where the conversation stands, and those beside it.
+/// The entries on the path to the current entry, and all others.
 fn parted(session: &Session) -> (Vec<&Entry>, Vec<&Entry>) {
     let tree = session.tree();
     let path = tree.branch();
     let on: std::collections::HashSet<&str> = path.iter().map(|entry| &*entry.id).collect();
-    let beside = tree.entries().iter().filter(|entry| !on.contains(&*entry.id) && is_shown(entry)).collect();
-    (path.into_iter().filter(|entry| is_shown(entry)).collect(), beside)
+    let others = tree.entries().iter().filter(|entry| !on.contains(&*entry.id) && is_shown(entry)).collect();
+    (path.into_iter().filter(|entry| is_shown(entry)).collect(), others)
 }
 
 /// Settings, labels and what other programs keep are no part of a document.

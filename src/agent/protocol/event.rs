@@ -6,7 +6,7 @@
 //! process and for recordings.
 
 use std::collections::BTreeMap;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use serde::{Deserialize, Serialize};
@@ -216,13 +216,27 @@ pub struct CompactionResult {
 pub struct SessionInfo {
     pub id: String,
     /// Its file; absent when the session is in memory only.
+    #[serde(serialize_with = "optional_path_as_text")]
     pub file: Option<PathBuf>,
     /// Its name, if it has one.
     pub name: Option<String>,
     /// The directory that its tools and commands run in.
+    #[serde(serialize_with = "path_as_text")]
     pub cwd: PathBuf,
     /// True if it was opened from a file.
     pub resumed: bool,
+}
+
+/// JSON has no place for a path that is not UTF-8: what is no text becomes U+FFFD.
+fn path_as_text<S: serde::Serializer>(path: &Path, serializer: S) -> Result<S::Ok, S::Error> {
+    serializer.serialize_str(&path.to_string_lossy())
+}
+
+fn optional_path_as_text<S: serde::Serializer>(
+    path: &Option<PathBuf>,
+    serializer: S,
+) -> Result<S::Ok, S::Error> {
+    path.as_deref().map(Path::to_string_lossy).serialize(serializer)
 }
 
 /// A question of the agent. It is answered by `AgentCommand::Answer` with the same id.

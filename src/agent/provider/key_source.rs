@@ -1,6 +1,6 @@
 //! Where the key of a request comes from.
 //!
-//! Only the contract: `settings::auth` looks keys up in files and variables, programs that embed
+//! Only the contract: `catalogue::keys` looks keys up in files and variables, programs that embed
 //! the agent bring sources of their own.
 
 use std::future::Future;

@@ -1,11 +1,13 @@
-//! A value that must not be seen: keys and tokens.
+//! Values that must not be seen: keys and tokens.
 //!
-//! It has no `Display` and no `Serialize`, and its `Debug` shows nothing. The one way out is
-//! [`Secret::expose`], which occurs where a request header is written.
+//! A [`Secret`] has no `Display` and no `Serialize`, and its `Debug` shows nothing. The only way to
+//! its value is [`Secret::expose`]. [`redact`] takes secrets out of text, `patterns` has the shapes
+//! of keys.
 
+mod patterns;
 pub mod redact;
 
-/// Shortest value that is taken out of texts, in bytes: a shorter one would take out words.
+/// Shortest value that is redacted, in bytes: a shorter one is as likely to be a word.
 pub const SHORTEST: usize = 8;
 
 /// A key or token.
@@ -28,12 +30,11 @@ impl Secret {
         self.0.is_empty()
     }
 
-    /// `text` with every occurrence of this value replaced by `[redacted]`.
+    /// `text` with every occurrence of this value redacted.
     pub fn redact(&self, text: &str) -> String {
-        if self.0.len() < SHORTEST {
-            return text.to_owned();
-        }
-        text.replace(&self.0, "[redacted]")
+        let mut secrets = Secrets::default();
+        secrets.add_exactly(&self.0);
+        secrets.redact(text)
     }
 }
 
@@ -43,7 +44,7 @@ impl std::fmt::Debug for Secret {
     }
 }
 
-/// Values that are taken out of a text together.
+/// Values that are redacted together.
 #[derive(Clone, Debug, Default)]
 pub struct Secrets(Vec<Secret>);
 
@@ -51,24 +52,28 @@ impl Secrets {
     /// Adds a value, and what follows its first word, as in `Bearer …`.
     pub fn add(&mut self, value: &str) {
         let rest = value.trim().split_once(' ').map(|(_, rest)| rest);
-        for secret in [Some(value), rest].into_iter().flatten().map(Secret::new) {
-            if secret.0.len() >= SHORTEST && !self.0.contains(&secret) {
-                self.0.push(secret);
-            }
-        }
-        // Where one is part of another, the longer one goes first, or its rest would stay.
-        self.0.sort_by_key(|secret| std::cmp::Reverse(secret.0.len()));
+        [Some(value), rest].into_iter().flatten().for_each(|value| self.add_exactly(value));
     }
 
-    /// The values.
+    /// Adds a value. One that is too short to differ from a word is left out.
+    pub fn add_exactly(&mut self, value: &str) {
+        let secret = Secret::new(value);
+        if secret.0.len() >= SHORTEST && !self.0.contains(&secret) {
+            self.0.push(secret);
+            // Where one is part of another, the longer one goes first, or its rest would stay.
+            self.0.sort_by_key(|secret| std::cmp::Reverse(secret.0.len()));
+        }
+    }
+
+    /// The values, the longest first.
     pub fn iter(&self) -> impl Iterator<Item = &Secret> {
         self.0.iter()
     }
 
-    /// `text` with every occurrence of one of them replaced by `[redacted]`. To be done before a
-    /// text is shortened: of a value that is cut, the first part would stay.
+    /// `text` with every occurrence of one of them redacted. Do this before a text is shortened:
+    /// the first part of a value that is cut would stay.
     pub fn redact(&self, text: &str) -> String {
-        self.0.iter().fold(text.to_owned(), |text, secret| secret.redact(&text))
+        redact::replace_values(self.0.iter(), text).0
     }
 }
 

@@ -1,83 +1,59 @@
 //! Finds secrets in text and puts a mark in their place.
 //!
-//! Two kinds are known: values that are secret here (keys, variables whose names say so), and
-//! the shapes in which vendors write their keys. A word is masked whole or not at all.
+//! Two kinds are known: values that are secret here (keys, variables whose names say so), and the
+//! shapes in which providers write their keys. Errors and logs lose the first kind, text that is
+//! handed to others loses both. A word is redacted entirely or not at all.
 
-use std::collections::BTreeSet;
+use super::patterns::{before_key, is_of_word};
+use super::{Secret, Secrets};
 
-/// What stands in the place of a secret.
-const MARK: &str = "[secret]";
-/// Shorter values are as likely to be ordinary words.
-const SHORTEST: usize = 8;
+/// What replaces a secret.
+const MARK: &str = "[redacted]";
 
-/// Beginnings of keys, and how many characters have to follow at least.
-const SHAPES: [(&str, usize); 20] = [
-    ("sk-", 20),
-    ("sk_live_", 16),
-    ("sk_test_", 16),
-    ("rk_live_", 16),
-    ("gsk_", 20),
-    ("xai-", 20),
-    ("hf_", 20),
-    ("r8_", 20),
-    ("pplx-", 20),
-    ("AIza", 30),
-    ("AKIA", 16),
-    ("ASIA", 16),
-    ("ghp_", 20),
-    ("gho_", 20),
-    ("ghs_", 20),
-    ("github_pat_", 20),
-    ("glpat-", 16),
-    ("xoxb-", 16),
-    ("xoxp-", 16),
-    ("npm_", 30),
-];
+/// `text` with every occurrence of one of the values replaced, and how many there were. Of values
+/// that contain each other the longer must come first.
+pub(super) fn replace_values<'a>(values: impl Iterator<Item = &'a Secret>, text: &str) -> (String, usize) {
+    let mut found = 0;
+    let mut text = text.to_owned();
+    for value in values {
+        let times = text.matches(value.expose()).count();
+        if times > 0 {
+            found += times;
+            text = text.replace(value.expose(), MARK);
+        }
+    }
+    (text, found)
+}
 
-/// Length of the shortest key of these shapes.
-const SHORTEST_KEY: usize = 20;
-
-/// Masks text and counts.
+/// Redacts text and counts.
 #[derive(Clone, Debug, Default)]
-pub struct Mask {
-    /// Longest first, so that none is hidden by a part of it.
-    values: Vec<String>,
+pub struct Redactor {
+    secrets: Secrets,
     found: usize,
 }
 
-impl Mask {
-    /// A mask for these values, and for keys of known shapes.
+impl Redactor {
+    /// A redactor of these values and of keys of known shapes.
     pub fn new(secrets: &[String]) -> Self {
-        let values: BTreeSet<String> = secrets
-            .iter()
-            .map(|value| value.trim().to_owned())
-            .filter(|value| value.len() >= SHORTEST)
-            .collect();
-        let mut values: Vec<String> = values.into_iter().collect();
-        values.sort_by_key(|value| std::cmp::Reverse(value.len()));
-        Mask { values, found: 0 }
+        let mut known = Secrets::default();
+        secrets.iter().for_each(|value| known.add_exactly(value));
+        Redactor { secrets: known, found: 0 }
     }
 
-    /// How many were masked so far.
+    /// How many secrets were redacted so far.
     pub fn count(&self) -> usize {
         self.found
     }
 
     /// The text without secrets.
     pub fn text(&mut self, text: &str) -> String {
-        let mut masked = text.to_owned();
-        for value in &self.values {
-            let times = masked.matches(value.as_str()).count();
-            if times > 0 {
-                self.found += times;
-                masked = masked.replace(value.as_str(), MARK);
-            }
-        }
+        let (masked, times) = replace_values(self.secrets.iter(), text);
+        self.found += times;
         let masked = self.private_keys(&masked);
         self.words(&masked)
     }
 
-    /// A line of JSON without secrets. It stays JSON: what is masked stands within its strings.
+    /// A line of JSON without secrets. It stays JSON: only the contents of its strings change.
     pub fn json_line(&mut self, line: &str) -> String {
         match serde_json::from_str(line) {
             Ok(value) => self.value(value).to_string(),
@@ -131,7 +107,7 @@ impl Mask {
             out.push_str(before);
             out.push_str(MARK);
             self.found += 1;
-            // A key that was cut off is masked to the end.
+            // A key without an end is redacted up to the end of the text.
             let end = format!("-----END {kind}{END}");
             rest = key.split_once(end.as_str()).map_or("", |(_, after)| after);
         }
@@ -139,48 +115,22 @@ impl Mask {
     }
 }
 
-/// Keys have digits or large letters in them; words with dashes do not.
-fn mixed(key: &str) -> bool {
-    key.chars().skip(3).any(|c| c.is_ascii_digit() || c.is_ascii_uppercase())
-}
-
-fn is_of_word(c: char) -> bool {
-    c.is_ascii_alphanumeric() || matches!(c, '-' | '_' | '.')
-}
-
-/// What stands before the key that a word holds; none when it holds none.
-fn before_key(word: &str) -> Option<&str> {
-    // Nearly all words are shorter than any key, and looking at them closer takes long.
-    if word.len() < SHORTEST_KEY {
-        return None;
-    }
-    let token = word.starts_with("eyJ") && word.len() > 60 && word.matches('.').count() == 2;
-    SHAPES.iter().find_map(|(begin, least)| shaped(word, begin, *least)).or(token.then_some(""))
-}
-
-fn shaped<'w>(word: &'w str, begin: &str, least: usize) -> Option<&'w str> {
-    let (before, key) = word.split_at_checked(word.find(begin)?)?;
-    // In the middle of another word these letters are no beginning.
-    let begins = before.chars().next_back().is_none_or(|c| !c.is_ascii_alphanumeric());
-    (begins && key.len() >= begin.len() + least && mixed(key)).then_some(before)
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
 
     #[test]
-    fn secrets_are_masked_and_words_are_not() {
+    fn secrets_are_redacted_and_words_are_not() {
         let long = "A1b2C3d4E5f6G7h8I9j0K1l2";
         let check = |text: &str, expected: &str, count: usize| {
-            let mut mask = Mask::new(&["hunter2-hunter2".to_owned(), "short".to_owned()]);
-            assert_eq!((mask.text(text).as_str(), mask.count()), (expected, count), "{text}");
+            let mut redactor = Redactor::new(&["hunter2-hunter2".to_owned(), "short".to_owned()]);
+            assert_eq!((redactor.text(text).as_str(), redactor.count()), (expected, count), "{text}");
         };
-        check("the password is hunter2-hunter2.", "the password is [secret].", 1);
+        check("the password is hunter2-hunter2.", "the password is [redacted].", 1);
         check("short", "short", 0);
-        check(&format!("key=sk-ant-api03-{long}\n"), "key=[secret]\n", 1);
-        check(&format!("ghp_{long} and AIza{long}{long}"), "[secret] and [secret]", 2);
-        check(&format!("\"Bearer xoxb-{long}\""), "\"Bearer [secret]\"", 1);
+        check(&format!("key=sk-ant-api03-{long}\n"), "key=[redacted]\n", 1);
+        check(&format!("ghp_{long} and AIza{long}{long}"), "[redacted] and [redacted]", 2);
+        check(&format!("\"Bearer xoxb-{long}\""), "\"Bearer [redacted]\"", 1);
         check(
             "a task-oriented-approach-to-everything-here",
             "a task-oriented-approach-to-everything-here",
@@ -191,26 +141,20 @@ mod tests {
             "sk-short risk-management-of-the-whole-thing",
             0,
         );
-        check("AKIAIOSFODNN7EXAMPLE", "[secret]", 1);
+        check("AKIAIOSFODNN7EXAMPLE", "[redacted]", 1);
         let pem = "x\n-----BEGIN RSA PRIVATE KEY-----\nabc\n-----END RSA PRIVATE KEY-----\ny";
-        check(pem, "x\n[secret]\ny", 1);
+        check(pem, "x\n[redacted]\ny", 1);
         check("-----BEGIN CERTIFICATE-----\nabc", "-----BEGIN CERTIFICATE-----\nabc", 0);
-        check("-----BEGIN PRIVATE KEY-----\nabc", "[secret]", 1);
+        check("-----BEGIN PRIVATE KEY-----\nabc", "[redacted]", 1);
         let token = format!("eyJ{long}.{long}.{long}");
-        check(&format!("token: {token}!"), "token: [secret]!", 1);
-    }
-
-    #[test]
-    fn no_key_is_shorter_than_what_is_looked_at() {
-        let shortest = SHAPES.iter().map(|(begin, least)| begin.len() + least).min();
-        assert_eq!(shortest, Some(SHORTEST_KEY));
+        check(&format!("token: {token}!"), "token: [redacted]!", 1);
     }
 
     #[test]
     fn lines_stay_json() {
-        let mut mask = Mask::new(&["with \"quotes\" in it".to_owned()]);
+        let mut redactor = Redactor::new(&["with \"quotes\" in it".to_owned()]);
         let line = r#"{"a":["with \"quotes\" in it",1],"b":{"c":"x"}}"#;
-        assert_eq!(mask.json_line(line), r#"{"a":["[secret]",1],"b":{"c":"x"}}"#);
-        assert_eq!(mask.count(), 1);
+        assert_eq!(redactor.json_line(line), r#"{"a":["[redacted]",1],"b":{"c":"x"}}"#);
+        assert_eq!(redactor.count(), 1);
     }
 }

@@ -2,7 +2,7 @@
 //!
 //! After a failed sync the kernel calls what was written clean, although it may never have
 //! reached the disk; another sync of the same descriptor would answer that all is well. So the
-//! lines since the last good sync are kept, and after a failed one the file is opened anew and
+//! lines since the last good sync are kept, and after a failed one the file is opened again and
 //! they are written again in their own places, byte for byte: whenever that is cut short, the
 //! file holds no less than before. Which lines there are is decided in [`super::file`].
 
@@ -19,7 +19,7 @@ use crate::agent::settings::private_files::private_dir;
 /// So many bytes may wait for the end of a turn; then they are brought to disk before it, so that
 /// what is kept of them stays small for as long as the disk is well.
 const UNSYNCED: usize = 8 * 1024 * 1024;
-/// How many files may stand beside each other where others take their names.
+/// How many names are tried where other files have taken them.
 const MOST_BESIDE: usize = 99;
 
 /// A file open for appending.
@@ -28,7 +28,7 @@ pub(super) struct Appender {
     disk: Arc<dyn Disk>,
     path: PathBuf,
     file: File,
-    /// The descriptor that holds the lock, when the file was opened anew since.
+    /// The descriptor that holds the lock, if the file was opened again since.
     locked: Option<File>,
     /// Its length, as far as we know.
     len: u64,
@@ -40,13 +40,13 @@ pub(super) struct Appender {
     sync_failed: bool,
     /// We made it, and its folder has not been brought to disk yet.
     fresh: bool,
-    /// Tells others who writes here.
+    /// Shows other programs who writes here.
     note: Option<Note>,
-    /// What people should know although it was mended.
+    /// Warnings about problems that were repaired.
     warnings: Vec<String>,
 }
 
-/// Bytes of the file, and where they stand in it.
+/// Bytes of the file, and where they are in it.
 #[derive(Debug)]
 struct Piece {
     at: u64,
@@ -73,7 +73,7 @@ impl Appender {
         }
     }
 
-    /// Makes the file; there must be none of that name.
+    /// Creates the file; no file may have that name.
     pub(super) fn create(disk: Arc<dyn Disk>, path: &Path) -> io::Result<Self> {
         let file = Self::made(&*disk, path)?;
         let appender = Self::new(disk, path.to_owned(), file, 0, None);
@@ -93,17 +93,17 @@ impl Appender {
         }
     }
 
-    /// From now on its deeds are done by `disk`.
+    /// From now on `disk` performs its operations.
     pub(super) fn set_disk(&mut self, disk: Arc<dyn Disk>) {
         self.disk = disk;
     }
 
-    /// Where it is: beside its first place, when another file was put there.
+    /// Where it is: next to its first place, if another file was put there.
     pub(super) fn path(&self) -> &Path {
         &self.path
     }
 
-    /// What people should know although it was mended, once.
+    /// Warnings about problems that were repaired; each is returned once.
     pub(super) fn take_warnings(&mut self) -> Vec<String> {
         std::mem::take(&mut self.warnings)
     }
@@ -118,7 +118,7 @@ impl Appender {
         self.sync_failed || self.unsynced.iter().map(|piece| piece.bytes.len()).sum::<usize>() > UNSYNCED
     }
 
-    /// What was appended behind what we know of.
+    /// What other programs appended after the part we know.
     pub(super) fn external_appends(&mut self) -> io::Result<Vec<u8>> {
         let len = self.file.metadata()?.len();
         if len == self.len {
@@ -145,7 +145,7 @@ impl Appender {
         let written = self.disk.write(&self.file, &bytes)?;
         if written < bytes.len() {
             self.undo_partial_write(written)?;
-            return Err(io::Error::new(ErrorKind::StorageFull, "no space left for a whole line"));
+            return Err(io::Error::new(ErrorKind::StorageFull, "no space left for a complete line"));
         }
         let at = self.len;
         self.len = at.saturating_add(written as u64);
@@ -157,7 +157,7 @@ impl Appender {
     /// Takes the first part of a line out of the file again.
     fn undo_partial_write(&mut self, written: usize) -> io::Result<()> {
         let end = self.len.saturating_add(written as u64);
-        // Only our own piece is taken back, and only if nobody has put anything behind it.
+        // Only our own piece is removed, and only if nobody has appended anything after it.
         let cut = match self.file.metadata() {
             Ok(metadata) if metadata.len() == end => self.disk.cut(&self.file, self.len),
             other => other.map(|_| ()).and(Err(io::Error::other("another program writes to it"))),
@@ -186,8 +186,8 @@ impl Appender {
                 Err(error) => {
                     self.sync_failed = true;
                     self.warnings.push(format!(
-                        "the session file could not be brought to disk ({error}); \
-                         what was not safe yet is written once more"
+                        "the session file could not be synced to disk ({error}); \
+                         the lines that may be lost are written again"
                     ));
                 }
             }
@@ -208,7 +208,7 @@ impl Appender {
         }
     }
 
-    /// Opens the file anew, writes again what is in doubt, and brings that to disk.
+    /// Opens the file again, writes again what may be lost, and syncs that.
     fn repair(&mut self) -> io::Result<()> {
         if self.file.metadata()?.nlink() == 0 {
             self.recreate()?;
@@ -223,7 +223,7 @@ impl Appender {
         let places = self.disk.open(OpenOptions::new().write(true), &self.path)?;
         let (old, new, same) = (self.file.metadata()?, file.metadata()?, places.metadata()?);
         if (old.dev(), old.ino()) != (new.dev(), new.ino()) || new.ino() != same.ino() {
-            return Err(io::Error::other("another file stands in its place"));
+            return Err(io::Error::other("another file has taken its place"));
         }
         let mut after = 0;
         for piece in &mut self.unsynced {
@@ -266,16 +266,16 @@ impl Appender {
         drop(self.note.take());
         self.note = Note::leave(&path);
         self.warnings.push(if path == self.path {
-            "the session file was removed while it was open; it was written anew".to_owned()
+            "the session file was deleted while it was open; tau wrote it again".to_owned()
         } else {
             let path = path.display();
-            format!("another file was put in the place of the session's; the session goes on in {path}")
+            format!("another file replaced the session file; the session continues in {path}")
         });
         self.path = path;
         Ok(())
     }
 
-    /// Makes the file once more: of its old name, or beside it where another file has taken that,
+    /// Creates the file again: under its old name, or next to it where another file has taken that,
     /// as programs do that write a new file and rename it.
     fn create_again(&self) -> io::Result<(PathBuf, File)> {
         let stem = self.path.file_stem().unwrap_or_default().to_string_lossy();
@@ -292,10 +292,10 @@ impl Appender {
 }
 
 impl Piece {
-    /// Writes the bytes once more where they stood. When something else stands there now they go
+    /// Writes the bytes again where they were. When something else is there now they go
     /// to the end: a line that is there twice does no harm, one that is overwritten would. So they
     /// do when they stood before `after`, where a piece before them went: the last line is where
-    /// the conversation goes on.
+    /// the conversation continues.
     fn rewrite(&mut self, disk: &dyn Disk, file: &File, places: &File, after: u64) -> io::Result<()> {
         let len = file.metadata()?.len();
         if (after..=len).contains(&self.at) && self.is_there(file, len)? {
@@ -313,7 +313,7 @@ impl Piece {
         Ok(())
     }
 
-    /// Whether nothing but the piece stands in its place: bytes of it, or zeros where they were lost.
+    /// Whether only the piece is in its place: bytes of it, or zeros where they were lost.
     fn is_there(&self, file: &File, len: u64) -> io::Result<bool> {
         let known = usize::try_from(len.saturating_sub(self.at)).unwrap_or(usize::MAX);
         let mut bytes = vec![0; known.min(self.bytes.len())];

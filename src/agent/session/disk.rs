@@ -11,7 +11,7 @@ use std::path::Path;
 
 use crate::agent::settings::private_files::open_with;
 
-/// The deeds; left as they are they are done for real.
+/// The operations; by default they really happen.
 pub trait Disk: Debug + Send + Sync {
     /// Opens or makes a regular file.
     ///
@@ -42,7 +42,7 @@ pub trait Disk: Debug + Send + Sync {
         file.write_all_at(bytes, at)
     }
 
-    /// Takes away what stands behind `len`.
+    /// Removes what comes after `len`.
     ///
     /// # Errors
     /// Those of the file system.

@@ -18,7 +18,7 @@ use crate::agent::protocol::message::{Message, UserContent};
 pub struct Entry {
     /// Names it in its file.
     pub id: Arc<str>,
-    /// The entry before it on its branch; none for a root.
+    /// The entry before it on its branch; `None` for a root.
     pub parent: Option<Arc<str>>,
     /// When it was written, in milliseconds since 1970.
     pub timestamp: i64,
@@ -39,7 +39,7 @@ pub enum Body {
     ModelChange { provider: String, model_id: String },
     /// The thinking level is now this; any word, as other programs have other levels.
     ThinkingLevelChange { thinking_level: String },
-    /// What stands before `first_kept_entry_id` is replaced by the summary.
+    /// What comes before `first_kept_entry_id` is replaced by the summary.
     Compaction {
         summary: String,
         first_kept_entry_id: String,
@@ -107,7 +107,7 @@ impl Body {
     }
 }
 
-/// The line as it is written; the head stands first, so that lists can read it cheaply.
+/// The line as it is written; the head comes first, so that lists can read it cheaply.
 #[derive(Serialize)]
 #[serde(rename_all = "camelCase")]
 struct Written<'a> {
@@ -158,11 +158,11 @@ struct Head<'a> {
 }
 
 impl Entry {
-    /// The entry a line holds; none when it is no JSON object with a type and an id. A type
+    /// The entry in a line; `None` if it is no JSON object with a type and an id. A type
     /// that is not known, or whose own fields are not as specified, gives [`Body::Other`].
     pub fn parse(line: &str) -> Option<Entry> {
         let head: Head<'_> = serde_json::from_str(line).ok()?;
-        // A second header is no link: it would part what follows from what stands before.
+        // A second header is no link: it would separate what follows from what comes before.
         if head.kind == "session" {
             return None;
         }
@@ -272,7 +272,7 @@ impl Write for Expected<'_> {
 }
 
 impl Read<'_> {
-    /// The body of a line of type `kind`; none when a field it must have is missing.
+    /// The body of a line of type `kind`; `None` if a required field is missing.
     fn body(self, kind: &str) -> Option<Body> {
         let body = match kind {
             "message" => Body::Message { message: Arc::new(parse_message(self.message?.get())?) },
@@ -306,7 +306,7 @@ impl Read<'_> {
     }
 }
 
-/// The message of a `message` entry; none for roles that are not known.
+/// The message of a `message` entry; `None` for unknown roles.
 pub fn parse_message(json: &str) -> Option<Message> {
     match serde_json::from_str(json) {
         Ok(message) => Some(message),
@@ -345,7 +345,7 @@ fn lenient_message(mut message: Value) -> Option<Message> {
             *value = Value::from(*default);
         }
     }
-    // Numbers of a shape that is not ours are better lost than the words beside them.
+    // Better lose numbers in an unknown shape than the text next to them.
     for field in ["usage", "timestamp", "durationMs"] {
         if fields.get(field).is_some_and(|value| !fits(field, value)) {
             fields.remove(field);

@@ -1,7 +1,7 @@
 //! The file of a session while it is written: append only, one `write` a line, one writer.
 //!
 //! What could not be written waits and is tried again first, so that a child is never in the file
-//! without its parent. What the lines mean is none of its business: see [`super::entry`]. How
+//! without its parent. What the lines mean is in [`super::entry`]. How
 //! bytes come into the file, and what is done when they do not, is in [`super::appender`].
 
 use std::collections::VecDeque;
@@ -148,7 +148,7 @@ impl SessionFile {
         self.disk = disk;
     }
 
-    /// What people should know although it was mended, once.
+    /// Warnings about problems that were repaired; each is returned once.
     pub fn take_warnings(&mut self) -> Vec<String> {
         match &mut self.state {
             State::Open(appender) => appender.take_warnings(),
@@ -261,7 +261,7 @@ impl SessionFile {
         Ok(State::Open(Appender::new(Arc::clone(&self.disk), self.path.clone(), file, len, last)))
     }
 
-    /// A file that could not even take its header is not left behind.
+    /// A file that could not even take its header is removed again.
     fn remove_empty(&mut self) {
         if let State::Open(appender) = &self.state
             && appender.is_blank()

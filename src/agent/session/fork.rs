@@ -1,8 +1,8 @@
 //! New sessions made of a part of another: forks and clones (section 8 of the session format);
-//! and of the whole of one, handed on as text.
+//! and a complete session as text.
 //!
 //! Entries keep their ids and every field they have, also those that are not known here. Labels
-//! of what is kept are written anew at the end, because they may stand on another branch.
+//! of what is kept are written again at the end, because they may be on another branch.
 
 use std::collections::HashMap;
 use std::path::{Path, PathBuf};
@@ -19,13 +19,13 @@ use crate::agent::protocol::query::SessionSource;
 pub enum ForkRange<'a> {
     /// All of it.
     All,
-    /// What stands before the entry of that id.
+    /// What comes before the entry of that id.
     Before(&'a str),
 }
 
 impl Session {
-    /// Where all of it can be read; none when nothing was said yet. It must have been read whole
-    /// ([`Session::complete`]).
+    /// Where all of it can be read; `None` when it has no messages yet. If its file does not have
+    /// every entry, it must have been read completely ([`Session::whole`]).
     pub fn source(&self) -> Option<SessionSource> {
         if let Some(file) = self.file.as_ref().filter(|file| file.is_whole()) {
             return Some(SessionSource::File(file.path().to_owned()));
@@ -51,9 +51,11 @@ impl Session {
         Ok(session)
     }
 
-    /// A new session with a part of the path to this one's leaf; none when the entry is not on
-    /// it. Its file is made, in `dir`, with the first message.
-    pub fn fork(&self, dir: Option<&Path>, part: ForkRange<'_>) -> Option<Session> {
+    /// A new session with a part of the path to this one's leaf; `None` when the entry is not on
+    /// it, or when the part that has not been read cannot be read any more. Its file is created,
+    /// in `dir`, with the first message.
+    pub fn fork(&mut self, dir: Option<&Path>, part: ForkRange<'_>) -> Option<Session> {
+        self.whole().ok()?;
         let path: Vec<&Entry> = match part {
             ForkRange::All => self.tree.branch(),
             ForkRange::Before(id) => {

@@ -5,13 +5,13 @@
 //! `cwdBytes` read the rest of the file as usual.
 
 use std::ffi::OsString;
-use std::fmt::Write;
 use std::os::unix::ffi::{OsStrExt, OsStringExt};
 use std::path::{Path, PathBuf};
 
 use serde::{Deserialize, Serialize};
 
 use super::entry::millis;
+use crate::agent::settings::paths::hexadecimal;
 
 /// A header as it is written.
 #[derive(Serialize)]
@@ -42,14 +42,6 @@ pub(super) fn line(id: &str, timestamp: &str, cwd: &Path, parent: Option<&Path>)
     };
     // Texts and numbers always become JSON.
     serde_json::to_string(&header).unwrap_or_default()
-}
-
-fn hexadecimal(bytes: &[u8]) -> String {
-    bytes.iter().fold(String::new(), |mut text, byte| {
-        // Writing to a string does not fail.
-        let _ = write!(text, "{byte:02x}");
-        text
-    })
 }
 
 fn from_hexadecimal(text: &str) -> Option<Vec<u8>> {

@@ -33,7 +33,7 @@ struct IndexLine {
     /// Nanoseconds since 1970, as far as the file system counts them.
     modified: u64,
     size: u64,
-    /// None for a file that is no session; then `path` stands beside it.
+    /// `None` for a file that is no session; `path` then names it.
     row: Option<SessionRow>,
     #[serde(default, skip_serializing_if = "Option::is_none")]
     path: Option<PathBuf>,

@@ -1,7 +1,7 @@
 //! Lists sessions without opening them whole.
 //!
 //! A list must be quick with thousands of files, so lines are looked at, not parsed: the parts
-//! that are wanted stand at the beginning of a line as every known program writes it. A line that
+//! that are needed are at the beginning of a line as every known program writes it. A line that
 //! looks otherwise is parsed. Nothing here changes or locks a file.
 
 use std::io::{BufRead, BufReader};
@@ -22,7 +22,7 @@ use crate::agent::settings::private_files::open_regular;
 
 /// Lists the sessions under `root` (the folder that holds one folder a directory, or a folder of
 /// session files), newest first: those that run in `cwd`, or all. Rows are given to `emit` one by
-/// one; it answers whether to go on. Files that are no sessions are passed over.
+/// one; it returns whether to continue. Files that are no sessions are skipped.
 pub fn list(root: &Path, cwd: Option<&Path>, emit: &mut dyn FnMut(SessionRow) -> bool) {
     list_known(root, cwd, &mut SessionIndex::default(), emit);
 }
@@ -102,6 +102,11 @@ pub(super) fn files(root: &Path, cwd: Option<&Path>) -> Vec<ListedFile> {
     }
     files.sort_by(|a, b| b.modified.cmp(&a.modified).then_with(|| b.path.cmp(&a.path)));
     files
+}
+
+/// The directory that a session file runs in; `None` when the file is no session.
+pub fn directory(path: &Path) -> Option<PathBuf> {
+    header(path).map(|header| header.cwd)
 }
 
 /// Takes the session files of a folder; returns the folders in it.
@@ -238,7 +243,7 @@ impl Scan {
     }
 }
 
-/// Role and time of a message whose fields stand in the usual order. In JSON a quote inside a
+/// Role and time of a message whose fields are in the usual order. In JSON a quote inside a
 /// string is escaped, so what is found is a field.
 fn glance(line: &[u8]) -> Option<(&[u8], &[u8])> {
     const ROLE: &[u8] = br#""message":{"role":""#;
@@ -257,7 +262,7 @@ pub(super) fn runs_in(path: &Path, cwd: &Path) -> bool {
     header(path).is_some_and(|header| header.cwd == cwd)
 }
 
-/// Whether a line is a message of a person or a model.
+/// Whether a line is a message of the user or the model.
 pub(super) fn is_conversation(line: &[u8]) -> bool {
     match glance(line) {
         Some((role, _)) => is_user_or_assistant(role),
@@ -274,7 +279,7 @@ fn is_user_or_assistant(role: &[u8]) -> bool {
     role == b"user" || role == b"assistant"
 }
 
-/// Whether a line that tells nothing at a glance is to be parsed: it may be a message in another
+/// Whether a line that cannot be read at a glance has to be parsed: it may be a message in another
 /// order, or written with blanks.
 fn is_slow(line: &[u8]) -> bool {
     line.starts_with(MESSAGE) || !line.starts_with(br#"{"type":""#)

@@ -1,7 +1,7 @@
-//! Who writes to a session: a note beside the file that names the owner of its lock.
+//! Who writes to a session: a note next to the file that names the owner of its lock.
 //!
 //! The lock itself is the kernel's, on the session file, and ends with the process that holds
-//! it. The note only tells people who that is, and stands in where a file system has no locks.
+//! it. The note only says who that is, and takes its place where a file system has no locks.
 //! It is made when a session is opened for writing and removed when that is over.
 
 use std::fs::{File, OpenOptions, TryLockError};
@@ -72,7 +72,7 @@ pub struct Owner {
     pub host: String,
     /// Since when, as in session files.
     pub since: String,
-    /// Tells it from an earlier process of the same id, where the system can.
+    /// Distinguishes it from an earlier process of the same id, where the system can.
     started: Option<String>,
 }
 
@@ -97,7 +97,7 @@ impl Owner {
         Owner { pid, host: host(), ..Owner::default() }
     }
 
-    /// Whether it still runs, as far as this machine can tell.
+    /// Whether it still runs, as far as this machine knows.
     pub fn life(&self) -> Life {
         if self.pid == 0 || self.host != host() {
             return Life::Unknown;
@@ -129,11 +129,11 @@ impl std::fmt::Display for Owner {
         if self.host != host() && !self.host.is_empty() {
             write!(f, " on {}", self.host)?;
         }
-        if self.life() == Life::Ended { f.write_str(", which has ended") } else { Ok(()) }
+        if self.life() == Life::Ended { f.write_str(", which has exited") } else { Ok(()) }
     }
 }
 
-/// The note of this process beside a session; dropping it takes the note away.
+/// The note of this process next to a session; dropping it removes the note.
 #[derive(Debug)]
 pub struct Note {
     path: PathBuf,
@@ -141,9 +141,9 @@ pub struct Note {
 
 impl Note {
     /// Leaves a note for the session at `path`, in place of any there is. A folder that cannot
-    /// be written has none; the lock itself does not depend on it.
+    /// be written gets no note; the lock itself does not depend on it.
     pub fn leave(path: &Path) -> Option<Self> {
-        let note = beside(path);
+        let note = note_path(path);
         // A new file each time: a link of somebody else's at this name is never followed.
         let _ = std::fs::remove_file(&note);
         let mut options = OpenOptions::new();
@@ -158,19 +158,19 @@ impl Drop for Note {
     fn drop(&mut self) {
         let ours = read(&self.path).is_some_and(|owner| owner.is_this());
         if ours {
-            // Left behind it does no harm: its owner has then ended.
+            // A note that stays does no harm: its owner has then ended.
             let _ = std::fs::remove_file(&self.path);
         }
     }
 }
 
-/// The owner that the note beside a session names.
+/// The owner that the note next to a session names.
 pub fn noted(path: &Path) -> Option<Owner> {
-    read(&beside(path))
+    read(&note_path(path))
 }
 
 /// Where the note of a session is: a hidden file in the same folder.
-pub fn beside(path: &Path) -> PathBuf {
+pub fn note_path(path: &Path) -> PathBuf {
     let name = path.file_name().unwrap_or_default().to_string_lossy();
     path.with_file_name(format!(".{name}.lock"))
 }
@@ -186,7 +186,7 @@ fn host() -> String {
 }
 
 /// When a process was started, in the kernel's own measure (Linux, proc(5)): the 22nd field of
-/// `/proc/PID/stat`, counted behind the name, which may hold blanks and brackets.
+/// `/proc/PID/stat`, counted after the name, which may hold blanks and brackets.
 fn started(pid: u32) -> Option<String> {
     let stat = std::fs::read_to_string(format!("/proc/{pid}/stat")).ok()?;
     let (_, fields) = stat.rsplit_once(')')?;

@@ -69,7 +69,7 @@ pub struct SessionContext {
 pub struct Session {
     info: SessionInfo,
     tree: Tree,
-    /// None for a session in memory.
+    /// `None` for a session in memory.
     file: Option<SessionFile>,
     skipped: usize,
     /// The first line of the file, without its end.
@@ -79,7 +79,7 @@ pub struct Session {
 }
 
 /// Whether a caller may name a session so: letters, digits, `.`, `_` and `-`, of which the last
-/// three stand neither first nor last; at most 128.
+/// three come neither first nor last; at most 128.
 pub fn is_session_id(id: &str) -> bool {
     let inner = |c: char| c.is_ascii_alphanumeric() || matches!(c, '.' | '_' | '-');
     let outer = |c: Option<char>| c.is_some_and(|c| c.is_ascii_alphanumeric());
@@ -106,7 +106,7 @@ impl Session {
         Session { info, tree: Tree::default(), file, skipped: 0, header: header.into(), unread: None }
     }
 
-    /// As [`Session::begin`], for a session that goes on from the one in `parent`.
+    /// As [`Session::begin`], for a session that continues the one in `parent`.
     pub fn begin_after(dir: Option<&Path>, cwd: &Path, parent: &Path) -> Self {
         Self::fresh(dir, cwd, None, Some(parent))
     }
@@ -135,7 +135,7 @@ impl Session {
         self
     }
 
-    /// What people should know of its file although it was mended, once.
+    /// Warnings about problems with its file that were repaired; each is returned once.
     pub fn take_warnings(&mut self) -> Vec<String> {
         self.file.as_mut().map(SessionFile::take_warnings).unwrap_or_default()
     }
@@ -166,7 +166,7 @@ impl Session {
         self.file.as_ref().is_some_and(SessionFile::is_read_only)
     }
 
-    /// Goes on from another entry of the tree, or from before the first; forgotten when nothing
+    /// Continues from another entry of the tree, or from before the first; forgotten when nothing
     /// is appended after it. False when there is no entry of that id.
     pub fn go_to(&mut self, id: Option<&str>) -> bool {
         self.tree.move_leaf(id)
@@ -189,7 +189,7 @@ impl Session {
         self.tree.context_items().iter().map(json).collect()
     }
 
-    /// Unreadable lines that were passed over in what was read of it.
+    /// Unreadable lines that were skipped in what was read of it.
     pub fn skipped_lines(&self) -> usize {
         self.skipped
     }
@@ -215,7 +215,7 @@ impl Session {
         self.add(body, Flush::Later)
     }
 
-    /// Appends an entry beside the conversation, which stands where it stood: a label of another
+    /// Appends an entry without moving the conversation: a label of another
     /// entry does not belong to the branch.
     ///
     /// # Errors
@@ -228,7 +228,7 @@ impl Session {
     }
 
     /// Appends a compaction; the id of its entry, and whether it was written. With no
-    /// `first_kept` nothing of what stands before it is kept, and it names itself.
+    /// `first_kept` nothing before it is kept, and it names itself.
     pub fn append_compaction(
         &mut self,
         first_kept: Option<&str>,
@@ -277,7 +277,7 @@ impl Session {
     pub fn set_name(&mut self, name: &str) -> Result<(), SessionError> {
         let name: Vec<&str> = name.lines().map(str::trim).filter(|line| !line.is_empty()).collect();
         let name = name.join(" ");
-        // The last name may stand in what was not read, or be of another program.
+        // The last name may be in the part that was not read, or come from another program.
         let known = [self.tree.name(), self.info.name.as_deref()];
         if known.iter().all(|known| known.unwrap_or_default() == name) {
             return Ok(());
@@ -312,7 +312,7 @@ impl Session {
         entry
     }
 
-    /// Another program may have appended: its entries make a branch beside ours.
+    /// Another program may have appended: its entries make a branch next to ours.
     fn take_external_appends(&mut self) {
         if let Some(file) = &mut self.file {
             let foreign = file.external_appends();
@@ -331,7 +331,7 @@ impl Session {
     fn written(&mut self, result: std::io::Result<()>) -> Result<(), SessionError> {
         let Some(file) = &self.file else { return Ok(()) };
         let path = file.path();
-        // It goes on elsewhere when another file was put in its place.
+        // It continues elsewhere when another file was put in its place.
         if self.info.file.as_deref() != Some(path) {
             self.info.file = Some(path.to_owned());
         }

@@ -15,7 +15,7 @@ use crate::agent::settings::private_files::{open_regular, write_private};
 
 impl Session {
     /// Opens a session file for appending and locks it. Files of versions 1 and 2 are rewritten
-    /// as version 3; documents from before them become a new file beside the old one; files of a
+    /// as version 3; documents from before them become a new file next to the old one; files of a
     /// later version, and those that may not be written, are opened for reading: appending then
     /// fails, and what was appended is in memory only.
     ///
@@ -54,7 +54,7 @@ impl Session {
             }
             Form::Old => Self::migrated(path, bytes, file),
             Form::Newer => {
-                let reason = "written by a later version, open for reading only";
+                let reason = "written by a later version of tau, so it is read-only";
                 Ok(Self::opened(SessionFile::read_only(path.to_owned(), reason), contents, bytes))
             }
             Form::Document => Ok(Self::imported(path, bytes, &contents.header)),
@@ -62,7 +62,7 @@ impl Session {
     }
 
     /// A new session with all entries of `path`, which is not locked and not changed: for a
-    /// session that another tau has open, or one to go on from elsewhere. Its file is made, in
+    /// session that another tau has open, or one to continue elsewhere. Its file is created, in
     /// `dir`, with the first message.
     ///
     /// # Errors

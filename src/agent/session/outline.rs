@@ -50,8 +50,8 @@ fn minutes_ahead(at: i64, zone: &TimeZone) -> Option<i32> {
     Some(zone.to_offset(time).seconds() / 60)
 }
 
-/// What going to an entry means: where the conversation then stands, and the text that comes
-/// back to be written anew. A message of the person's is left out, so that it can be changed.
+/// What going to an entry means: the new current entry, and the text that comes
+/// back to be edited. A message of the user is left out, so that it can be changed.
 pub fn landing(tree: &Tree, id: &str) -> Option<(Option<String>, Option<String>)> {
     let entry = tree.get(id)?;
     Some(match user_text(entry) {
@@ -80,16 +80,16 @@ fn words(body: &Body) -> (RowKind, String) {
         Body::Compaction { summary, .. } => (RowKind::Compaction, summary.clone()),
         Body::BranchSummary { summary, .. } => (RowKind::Branch, summary.clone()),
         Body::ContextEdit { target_id, replacement } => {
-            let what = if replacement.is_some() { "shortened" } else { "taken out" };
+            let what = if replacement.is_some() { "shortened" } else { "removed" };
             (RowKind::Setting, format!("{what} in the context: {target_id}"))
         }
         Body::CustomMessage { content, .. } => (RowKind::Custom, content.text()),
         Body::Label { target_id, label } => match label {
             Some(label) => (RowKind::Setting, format!("label of {target_id}: {label}")),
-            None => (RowKind::Setting, format!("no label any more: {target_id}")),
+            None => (RowKind::Setting, format!("label removed: {target_id}")),
         },
         Body::SessionInfo { name } => (RowKind::Setting, format!("name: {name}")),
-        Body::Other { .. } => (RowKind::Setting, "an entry of another program".to_owned()),
+        Body::Other { .. } => (RowKind::Setting, "entry of another program".to_owned()),
     }
 }
 
@@ -117,7 +117,7 @@ fn of_message(message: &Message) -> (RowKind, String) {
                 Content::Text { text } => Some(text.as_str()),
                 Content::Image { .. } => None,
             });
-            (RowKind::Tool, format!("{}: {}", result.tool_name, text.unwrap_or("(a picture)")))
+            (RowKind::Tool, format!("{}: {}", result.tool_name, text.unwrap_or("(image)")))
         }
         Message::BashExecution(run) => (RowKind::Shell, format!("$ {}", run.command)),
         Message::Custom(custom) => (RowKind::Custom, custom.content.text()),
@@ -131,7 +131,7 @@ fn thought(content: &[Block]) -> String {
         Block::Thinking { thinking, .. } => Some(thinking.clone()),
         _ => None,
     });
-    thought.unwrap_or_else(|| "(no words)".to_owned())
+    thought.unwrap_or_else(|| "(no text)".to_owned())
 }
 
 /// The words in a text on one line, cut.

@@ -14,6 +14,7 @@ use super::entry::Entry;
 use super::header::Header;
 use super::open::initial;
 use super::read::{self, Contents};
+use super::tree::Tree;
 use super::{Session, SessionError, tail};
 
 /// What is to be read next, going back.
@@ -41,14 +42,14 @@ pub struct FilePage {
 }
 
 impl Session {
-    /// The next piece to be read, of about `size` bytes: more when a line is longer. None when all
+    /// The next page to be read, of about `size` bytes: more when a line is longer. `None` when all
     /// has been read.
     pub fn page_before(&self, size: u64) -> Option<PageRead> {
         let (unread, path) = (self.unread.as_ref()?, self.info.file.clone()?);
         Some(PageRead { path, header: self.header.clone(), end: unread.end, size: size.max(1) })
     }
 
-    /// Takes a piece in. The conversation stands where it stood. False when something else was
+    /// Adds a page. The current entry stays the same. False when something else was
     /// read since the step was made, or all: what is known then stays as it is.
     pub fn add_page(&mut self, page: FilePage) -> bool {
         let Some(unread) = self.unread.as_mut().filter(|unread| unread.end == page.end) else {
@@ -66,19 +67,20 @@ impl Session {
         true
     }
 
-    /// Reads what has not been read yet. The conversation stands where it stood.
+    /// The whole tree, for code that needs every entry. Reads what has not been read yet; the
+    /// current entry stays the same.
     ///
     /// # Errors
     /// As [`PageRead::read`]; what was known stays.
-    pub fn complete(&mut self) -> Result<(), SessionError> {
-        if let Some(step) = self.page_before(u64::MAX) {
-            let piece = step.read()?;
-            self.add_page(piece);
+    pub fn whole(&mut self) -> Result<&Tree, SessionError> {
+        if let Some(unread) = self.page_before(u64::MAX) {
+            let page = unread.read()?;
+            self.add_page(page);
         }
-        Ok(())
+        Ok(&self.tree)
     }
 
-    /// Whether the path to where the conversation stands goes on in what has not been read.
+    /// Whether the path to the current entry begins in the part that has not been read.
     pub fn path_is_cut(&self) -> bool {
         let root = || self.tree.branch().first().is_some_and(|first| first.parent.is_none());
         self.unread.is_some() && !root()
@@ -117,7 +119,7 @@ impl PageRead {
         }
     }
 
-    /// What stands from `begin` on, up to what is known.
+    /// The bytes from `begin` up to what is known.
     fn bytes(&self, file: &File, begin: u64) -> io::Result<Vec<u8>> {
         let len = usize::try_from(self.end.saturating_sub(begin)).map_err(io::Error::other)?;
         let mut bytes = vec![0; len];
@@ -144,5 +146,5 @@ impl PageRead {
 }
 
 fn changed() -> io::Error {
-    io::Error::other("the file is not the one that was opened")
+    io::Error::other("the file has changed since it was opened")
 }

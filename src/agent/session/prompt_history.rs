@@ -1,6 +1,6 @@
-//! What the person typed before: one file of JSON lines for all sessions, newest last.
+//! What the user typed before: one file of JSON lines for all sessions, newest last.
 //!
-//! Comfort, not record: a line that cannot be read or written is passed over. The conversation
+//! A convenience, not a record: a line that cannot be read or written is skipped. The conversation
 //! itself is in [`crate::agent::session`].
 
 use std::collections::HashSet;
@@ -17,7 +17,7 @@ use crate::agent::settings::private_files::{LockFile, open_with, private_dir, re
 /// How many prompts are kept.
 pub const MAX_PROMPTS: usize = 1000;
 
-/// Size of the file, in bytes, from which it is written anew with the newest prompts only.
+/// Size of the file, in bytes, from which it is rewritten with the newest prompts only.
 const LARGE: u64 = 1024 * 1024;
 
 /// Longest prompt that is kept, in bytes: a paste of megabytes is no history.
@@ -31,7 +31,8 @@ pub struct PromptHistory {
 
 #[derive(Serialize, Deserialize)]
 struct Line {
-    cwd: PathBuf,
+    /// The directory as text, with U+FFFD for what is no text.
+    cwd: String,
     text: String,
 }
 
@@ -47,7 +48,8 @@ impl PromptHistory {
         let mut lines = self.lines();
         lines.reverse();
         lines.truncate(MAX_PROMPTS);
-        let (here, elsewhere): (Vec<Line>, Vec<Line>) = lines.into_iter().partition(|line| line.cwd == cwd);
+        let (here, elsewhere): (Vec<Line>, Vec<Line>) =
+            lines.into_iter().partition(|line| line.cwd == cwd.to_string_lossy());
         let mut seen = HashSet::new();
         let all = here.into_iter().chain(elsewhere).map(|line| line.text);
         all.filter(|text| seen.insert(text.clone())).take(limit).collect()
@@ -61,10 +63,11 @@ impl PromptHistory {
         if text.trim().is_empty() || text.len() > MAX_PROMPT {
             return Ok(());
         }
-        let mut line = serde_json::to_vec(&Line { cwd: cwd.to_owned(), text: text.to_owned() })?;
+        let mut line =
+            serde_json::to_vec(&Line { cwd: cwd.to_string_lossy().into_owned(), text: text.to_owned() })?;
         line.push(b'\n');
         private_dir(self.path.parent().unwrap_or(Path::new("/")))?;
-        // Two programs may append at once, but not while one of them writes the file anew.
+        // Two programs may append at once, but not while one of them rewrites the file.
         let _lock = LockFile::take(&self.path.with_extension("lock"))?;
         let mut options = OpenOptions::new();
         let mut file = open_with(options.append(true).create(true).mode(0o600), &self.path)?;
@@ -76,7 +79,7 @@ impl PromptHistory {
     }
 
     fn lines(&self) -> Vec<Line> {
-        // The file is written anew long before it has this size.
+        // The file is rewritten long before it has this size.
         let bytes = read_capped(&self.path, LARGE * 8).unwrap_or_default();
         bytes.split(|byte| *byte == b'\n').filter_map(|line| serde_json::from_slice(line).ok()).collect()
     }

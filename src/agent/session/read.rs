@@ -8,7 +8,7 @@ use super::header::Header;
 use std::borrow::Cow;
 use std::io::{self, BufRead, BufReader, Read};
 
-/// Longest header that is looked for, and as much of what stands before it.
+/// Longest header, and as much of what may come before it.
 pub const HEADER_LIMIT: u64 = 1024 * 1024 + 64 * 1024;
 
 /// What a session file holds.
@@ -21,7 +21,7 @@ pub struct Contents {
 }
 
 /// The header of a file, without reading a large one to its end. Lines before it that are no
-/// JSON are passed over; `None` when the first that is JSON is no header.
+/// JSON are skipped; `None` if the first that is JSON is no header.
 ///
 /// # Errors
 /// Those of the file system.
@@ -40,14 +40,14 @@ pub fn header(file: &mut impl Read) -> io::Result<Option<Header>> {
     }
 }
 
-/// The contents of a session; `None` when it is none.
+/// The contents of a session; `None` if it is not one.
 pub fn contents(bytes: &[u8]) -> Option<Contents> {
     let header = header(&mut &*bytes).ok()??;
     let mut entries = Vec::new();
     let mut skipped = 0;
     let mut headed = false;
     for line in lines(bytes) {
-        // The header is the first line that is JSON; what stands before it is not.
+        // The header is the first line that is JSON; nothing before it is.
         if !headed && Header::parse(line).is_some() {
             headed = true;
         } else if !parse_line(line, &mut entries) {
@@ -95,7 +95,7 @@ fn parse_line(line: &[u8], entries: &mut Vec<Entry>) -> bool {
     recover(&text, entries)
 }
 
-/// Looks for whole entries in a line that is none: a program without repair glues its first line
+/// Looks for complete entries in a line that is not one: a program without repair glues its first line
 /// to a torn one. True when the line was nothing but whole entries.
 fn recover(text: &str, entries: &mut Vec<Entry>) -> bool {
     // Inside a string the quotes would be escaped, so this begins a value; the limit keeps a

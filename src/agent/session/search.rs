@@ -22,7 +22,7 @@ const LONGEST: usize = 600;
 
 /// Files under `root` in which somebody said all words of `query` in one message, newest first;
 /// those that run in `cwd`, or all. Large and small letters are the same. `emit` answers whether
-/// to go on; it is given none now and then, so that a search that nobody waits for can end.
+/// to continue; it gets `None` now and then, so that a search that nobody waits for can end.
 pub fn search(root: &Path, cwd: Option<&Path>, query: &str, emit: &mut dyn FnMut(Option<PathBuf>) -> bool) {
     let words: Vec<String> = query.split_whitespace().map(str::to_lowercase).collect();
     if words.is_empty() {
@@ -70,8 +70,9 @@ fn said(path: &Path, words: &[String]) -> std::io::Result<bool> {
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase", default)]
 pub struct LastExchange {
-    /// Of the person; empty when there are none near the end.
-    pub person: String,
+    /// Of the user; empty when there is no such message near the end.
+    #[serde(rename = "person")]
+    pub user: String,
     /// Of the model, after that.
     pub model: String,
 }
@@ -92,7 +93,7 @@ pub fn last_exchange(path: &Path) -> std::io::Result<LastExchange> {
         let entry = std::str::from_utf8(line).ok().and_then(Entry::parse);
         match entry.as_ref().and_then(words_of) {
             Some((true, text)) => {
-                last.person = cut(&text);
+                last.user = cut(&text);
                 return Ok(last);
             }
             Some((false, text)) if last.model.is_empty() => last.model = cut(&text),
@@ -102,7 +103,7 @@ pub fn last_exchange(path: &Path) -> std::io::Result<LastExchange> {
     Ok(last)
 }
 
-/// The text of a message, and whether it is the person's.
+/// The text of a message, and whether it is the user's.
 fn words_of(entry: &Entry) -> Option<(bool, String)> {
     let Body::Message { message } = &entry.body else { return None };
     let (person, text) = match message.as_ref() {

@@ -1,4 +1,4 @@
-//! Opens a large session at its end: what is shown first stands there.
+//! Opens a large session at its end: what is shown first is there.
 //!
 //! The part before is looked at, not read: its name, model and level count, its messages are
 //! counted. `back` reads the rest when somebody needs it, and most sessions that are this large
@@ -16,7 +16,7 @@ use super::{Session, SessionError};
 
 /// As much of the end of a file is read at first, in bytes; smaller files are read whole.
 pub const TAIL: u64 = 4 * 1024 * 1024;
-/// Longest line that is looked into while the part before is passed over, in bytes.
+/// Longest line that is parsed while the part before is skipped, in bytes.
 const SHORT: usize = 8 * 1024;
 /// How the line of a message begins.
 const MESSAGE: &[u8] = br#"{"type":"message","#;
@@ -35,7 +35,7 @@ pub struct UnreadPart {
 
 impl Session {
     /// As [`Session::open_as`], but of a large file only the end is read: the tree then begins
-    /// with the first entry there, and [`Session::earlier`] tells what is missing.
+    /// with the first entry there, and [`Session::unread`] says what is missing.
     ///
     /// # Errors
     /// As [`Session::open`].
@@ -52,13 +52,13 @@ impl Session {
         }
     }
 
-    /// What has not been read of the file; none when all has been.
+    /// What has not been read of the file; `None` when all has been.
     pub fn unread(&self) -> Option<&UnreadPart> {
         self.unread.as_ref()
     }
 
     /// Whether the model's context can be made of what has been read: the path begins here, or a
-    /// compaction and all that it kept stand here.
+    /// compaction and all that it kept are here.
     pub fn context_is_loaded(&self) -> bool {
         let path = self.tree.branch();
         let Some(_) = &self.unread else { return true };
@@ -89,7 +89,7 @@ struct End {
 }
 
 impl End {
-    /// Reads the end; none when the file is to be read whole.
+    /// Reads the end; `None` when the whole file has to be read.
     fn read(file: &mut std::fs::File, tail: u64) -> io::Result<Option<Self>> {
         let len = file.metadata()?.len();
         let Some(from) = len.checked_sub(tail).filter(|from| *from > 0) else { return Ok(None) };
@@ -110,7 +110,7 @@ impl End {
             let entries = read::entries(end);
             (unread.join(), entries)
         });
-        let gone = |_| io::Error::other("the earlier part could not be looked at");
+        let gone = |_| io::Error::other("the earlier part could not be read");
         let unread = UnreadPart { end: before, ..unread.map_err(gone)?? };
         if entries.is_empty() {
             return Ok(None);
@@ -152,7 +152,7 @@ pub(super) fn header(reader: &mut impl BufRead) -> io::Result<Option<(Header, Bo
     }
 }
 
-/// Whether a line is a message of the person's or of the model's.
+/// Whether a line is a message of the user or of the model.
 pub(super) fn is_conversation_message(line: &[u8]) -> bool {
     line.starts_with(MESSAGE) && super::list::is_conversation(line)
 }

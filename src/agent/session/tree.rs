@@ -13,7 +13,7 @@ use crate::agent::protocol::message::{
 use crate::agent::protocol::model::ThinkingLevel;
 use crate::tools::Content;
 
-/// The entries of a session and where the conversation stands in them.
+/// The entries of a session and which of them is the current one.
 #[derive(Clone, Debug, Default)]
 pub struct Tree {
     entries: Vec<Entry>,
@@ -54,7 +54,7 @@ impl Tree {
         self.entries.push(entry);
     }
 
-    /// Adds entries that stand before all others in the file. The leaf is the entry it was.
+    /// Adds entries that come before all others in the file. The leaf stays the same entry.
     pub fn put_before(&mut self, mut entries: Vec<Entry>) {
         let leaf = self.leaf.map(|leaf| leaf.saturating_add(entries.len()));
         entries.append(&mut self.entries);
@@ -82,12 +82,12 @@ impl Tree {
         self.entries.get(*self.by_id.get(id)?)
     }
 
-    /// Where the conversation stands.
+    /// The current entry: where the conversation continues.
     pub fn leaf(&self) -> Option<&Entry> {
         self.entries.get(self.leaf?)
     }
 
-    /// Goes on from the entry of that id, or from before the first. False when there is none of
+    /// Continues from the entry of that id, or from before the first. False if no entry has
     /// that id.
     pub fn move_leaf(&mut self, id: Option<&str>) -> bool {
         match id.map(|id| self.by_id.get(id)) {
@@ -114,7 +114,7 @@ impl Tree {
         self.path(self.leaf)
     }
 
-    /// The path from the root to the entry of that id; none when there is no such entry.
+    /// The path from the root to the entry of that id; `None` without such an entry.
     pub fn branch_to(&self, id: &str) -> Option<Vec<&Entry>> {
         self.by_id.get(id).map(|index| self.path(Some(*index)))
     }
@@ -155,17 +155,17 @@ impl Tree {
         items(&self.branch()).collect()
     }
 
-    /// The first entry on the path to the leaf that is part of the context: what stands before it
-    /// the model is not told.
+    /// The first entry on the path to the leaf that is part of the context: what comes before it
+    /// is not sent to the model.
     pub fn context_start(&self) -> Option<&Entry> {
         let path = self.branch();
         let selection = select(&path);
-        // A compaction comes before what it kept, which stands before it on the path.
+        // A compaction comes before what it kept, which is before it on the path.
         let first = |entry: &&Entry| selection.iter().take(2).any(|one| std::ptr::eq(*one, *entry));
         path.into_iter().find(first)
     }
 
-    /// The messages on the path to the leaf that stand before the entry of that id, compacted ones
+    /// The messages on the path to the leaf that come before the entry of that id, compacted ones
     /// too, after edits, each with the id of its entry.
     pub fn messages_before(&self, id: &str) -> Vec<(Arc<str>, Arc<Message>)> {
         let path = self.branch();

@@ -1,4 +1,4 @@
-//! What a folder with settings of its own is shown as before it is trusted: which files there are,
+//! How a folder with project settings is shown before it is trusted: which files there are,
 //! and what is different from what was trusted before.
 //!
 //! Plain data for front ends. What the files may set, and where answers are kept, is in
@@ -53,7 +53,7 @@ pub struct FileChange {
 }
 
 impl Folder {
-    /// A project as it is shown to a person who works in `cwd`; `kept` has the answers.
+    /// A project as it is shown to a user who works in `cwd`; `kept` has the answers.
     ///
     /// # Errors
     /// When `kept` cannot be read.
@@ -85,7 +85,7 @@ impl Folder {
         })
     }
 
-    /// Whether the person is to be asked.
+    /// Whether the user has to be asked.
     pub fn is_open(&self) -> bool {
         matches!(self.trust, Trust::Unknown | Trust::Changed)
     }
@@ -96,7 +96,7 @@ fn difference(old: &str, new: &str) -> Vec<String> {
     let all: Vec<&String> = change.hunks.iter().flat_map(|hunk| &hunk.lines).collect();
     let mut lines: Vec<String> = all.iter().take(LINES).map(|line| shortened(line)).collect();
     if let more @ 1.. = all.len().saturating_sub(LINES) {
-        lines.push(format!("… {more} more lines: look at the file before you trust it"));
+        lines.push(format!("… {more} more lines; read the file before you trust it"));
     }
     lines
 }

@@ -1,13 +1,9 @@
-//! What the person set about connections: time limits, certificates, a proxy.
-//!
-//! In `config.toml` and, before that, in the environment. What the values mean is decided by
-//! `provider::http` and `provider::direct`.
+//! What the settings say of connections: time limits, certificates, a proxy.
 
 use std::num::NonZeroU64;
-use std::path::PathBuf;
 use std::time::Duration;
 
-use super::{Settings, SettingsError};
+use super::Settings;
 use crate::agent::provider::direct::IdleLimits;
 use crate::agent::provider::http::{Network, ProxyChoice};
 
@@ -30,27 +26,6 @@ impl Settings {
             idle: seconds(self.idle_timeout).unwrap_or(usual.idle),
             report: usual.report,
         }
-    }
-
-    /// Takes over what the environment says of connections.
-    pub(super) fn network_from_env(
-        &mut self,
-        get: &dyn Fn(&str) -> Option<String>,
-    ) -> Result<(), SettingsError> {
-        let times = [
-            ("TAU_CONNECT_TIMEOUT", &mut self.connect_timeout),
-            ("TAU_FIRST_TOKEN_TIMEOUT", &mut self.first_token_timeout),
-            ("TAU_IDLE_TIMEOUT", &mut self.idle_timeout),
-        ];
-        for (name, setting) in times {
-            if let Some(value) = get(name) {
-                let wrong = || SettingsError(format!("{name}: `{value}` is not a number of seconds above 0"));
-                *setting = Some(value.trim().parse().map_err(|_| wrong())?);
-            }
-        }
-        self.ca_file = get("TAU_CA_FILE").map(PathBuf::from).or(self.ca_file.take());
-        self.proxy = get("TAU_PROXY").or(self.proxy.take());
-        Ok(())
     }
 }
 

@@ -1,8 +1,10 @@
 //! Where tau's files are: the XDG rules, or everything under `TAU_HOME`.
 
+use std::fmt::Write;
+use std::os::unix::ffi::OsStrExt;
 use std::path::{Path, PathBuf};
 
-/// Folders of tau's own. None of them is made before something is written.
+/// The folders tau uses. None is created before something is written to it.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Paths {
     /// `config.toml`, `models.toml`, `auth.json`, `themes/`.
@@ -26,7 +28,7 @@ impl Paths {
             return Ok(Self::under(home));
         }
         let project = directories::ProjectDirs::from("", "", "tau")
-            .ok_or("there is no home directory: set HOME, or TAU_HOME to a folder for tau's files")?;
+            .ok_or("no home directory: set HOME, or set TAU_HOME to a folder for tau's files")?;
         Ok(Paths {
             config: project.config_dir().to_owned(),
             data: project.data_dir().to_owned(),
@@ -55,7 +57,7 @@ impl Paths {
         self.sessions().join(cwd_name(cwd))
     }
 
-    /// Which folders the person trusts.
+    /// Which folders the user trusts.
     pub fn trust_file(&self) -> PathBuf {
         self.config.join("trust.json")
     }
@@ -65,16 +67,75 @@ impl Paths {
         self.cache.join("sessions.index")
     }
 
-    /// The settings of the person.
+    /// The settings of the user.
     pub fn config_file(&self) -> PathBuf {
         self.config.join("config.toml")
     }
 }
 
+/// Longest name of a file on the usual file systems, in bytes.
+const LONGEST_NAME: usize = 255;
+
 /// The name of the folder for the sessions of a directory: `/srv/web app/x` gives
-/// `--srv-web app-x--`. Two directories can have one name; the header of a session decides.
+/// `--srv-web app-x--`. The end of a name that would be too long for a file system is replaced by
+/// a hash of the path. Two directories can have one name; the header of a session decides.
 pub fn cwd_name(cwd: &Path) -> String {
     let path = cwd.to_string_lossy();
-    let path = path.strip_prefix('/').unwrap_or(&path);
-    format!("--{}--", path.replace(['/', '\\', ':'], "-"))
+    let inner = path.strip_prefix('/').unwrap_or(&path).replace(['/', '\\', ':'], "-");
+    let name = format!("--{inner}--");
+    if name.len() <= LONGEST_NAME {
+        return name;
+    }
+    let end = format!("-{:016x}--", hash(cwd.as_os_str().as_bytes()));
+    let kept = inner.floor_char_boundary(LONGEST_NAME.saturating_sub(end.len()).saturating_sub(2));
+    format!("--{}{end}", inner.get(..kept).unwrap_or_default())
+}
+
+/// FNV-1a: the same on every machine and in every version.
+fn hash(bytes: &[u8]) -> u64 {
+    bytes
+        .iter()
+        .fold(0xcbf2_9ce4_8422_2325, |hash, byte| (hash ^ u64::from(*byte)).wrapping_mul(0x0100_0000_01b3))
+}
+
+/// A path as text that no other path has: the path itself if it is UTF-8,
+/// else `bytes:` and its bytes in hexadecimal. For absolute paths.
+pub fn lossless(path: &Path) -> String {
+    path.to_str().map_or_else(|| format!("bytes:{}", hexadecimal(path.as_os_str().as_bytes())), str::to_owned)
+}
+
+/// Bytes as two lower-case hexadecimal digits each.
+pub(in crate::agent) fn hexadecimal(bytes: &[u8]) -> String {
+    bytes.iter().fold(String::with_capacity(bytes.len().saturating_mul(2)), |mut text, byte| {
+        // Writing to a string does not fail.
+        let _ = write!(text, "{byte:02x}");
+        text
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use std::ffi::OsStr;
+
+    use super::*;
+
+    #[test]
+    fn names_of_folders_fit_into_a_file_system() {
+        let long = |last: &str| format!("/{}/{last}", "a".repeat(245));
+        let names: Vec<String> =
+            ["1234", "12345", "123456", "123457"].map(|last| cwd_name(Path::new(&long(last)))).into();
+        assert_eq!(names[0], format!("--{}-1234--", "a".repeat(245)), "the longest name that fits");
+        assert!(names.iter().all(|name| name.len() <= 255), "{names:?}");
+        assert_eq!(names[2], format!("--{}-b8d1c1a7d2b0e5a3--", "a".repeat(234)), "names stay the same");
+        assert_ne!(names[2], names[3]);
+        assert!(cwd_name(Path::new(&"\u{20ac}".repeat(200))).len() <= 255);
+    }
+
+    #[test]
+    fn paths_that_are_no_text_stay_apart() {
+        let path = |bytes: &'static [u8]| lossless(Path::new(OsStr::from_bytes(bytes)));
+        assert_eq!(path(b"/srv/web"), "/srv/web");
+        assert_eq!(path(b"/a\xff"), "bytes:2f61ff");
+        assert_ne!(path(b"/a\xff"), path(b"/a\xfe"));
+    }
 }

@@ -2,7 +2,7 @@
 //! written.
 //!
 //! What is read here is somebody else's: it can be a pipe, a folder or a hundred megabytes. What
-//! is written here is private to the person. It knows nothing of what the files hold.
+//! is written here is private to the user. It knows nothing of what the files hold.
 
 use std::fs::{DirBuilder, File, OpenOptions};
 use std::io::{self, Read, Write};

@@ -1,4 +1,4 @@
-//! Reads a TOML file of the person into a type, and says what is wrong in terms of the file.
+//! Reads a TOML file of the user into a type; errors name the file and the line.
 
 use std::io;
 use std::path::Path;
@@ -8,22 +8,13 @@ use serde::de::DeserializeOwned;
 use super::private_files::read_capped;
 use super::{MAX_BYTES, SettingsError};
 
-/// Where in a text something is, as people count.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Position {
-    /// Line, from 1.
-    pub line: usize,
+/// The line that a byte of a text is on, from 1.
+pub(super) fn line_of(text: &str, byte: usize) -> usize {
+    let before = text.as_bytes().get(..byte.min(text.len())).unwrap_or_default();
+    before.iter().filter(|byte| **byte == b'\n').count().saturating_add(1)
 }
 
-impl Position {
-    /// The position of a byte.
-    pub fn of(text: &str, byte: usize) -> Self {
-        let before = text.as_bytes().get(..byte.min(text.len())).unwrap_or_default();
-        Position { line: before.iter().filter(|byte| **byte == b'\n').count().saturating_add(1) }
-    }
-}
-
-/// The value in a file; none when there is no file.
+/// The value in a file; `None` without a file.
 ///
 /// # Errors
 /// `<file>:<line>: <what is wrong>`, also when it is no regular file or too large.
@@ -34,7 +25,7 @@ pub fn read_toml<T: DeserializeOwned>(path: &Path) -> Result<Option<T>, Settings
         Err(error) => return Err(SettingsError(format!("{}: {error}", path.display()))),
     };
     let text = String::from_utf8(bytes)
-        .map_err(|_| SettingsError(format!("{}: not utf-8: save it as utf-8 text", path.display())))?;
+        .map_err(|_| SettingsError(format!("{}: not UTF-8; save it as UTF-8 text", path.display())))?;
     read_toml_text(path, &text).map(Some)
 }
 
@@ -45,7 +36,7 @@ pub fn read_toml<T: DeserializeOwned>(path: &Path) -> Result<Option<T>, Settings
 pub fn read_toml_text<T: DeserializeOwned>(path: &Path, text: &str) -> Result<T, SettingsError> {
     let text = text.strip_prefix('\u{feff}').unwrap_or(text);
     toml::from_str(text).map_err(|error| {
-        let line = error.span().map(|span| Position::of(text, span.start).line);
+        let line = error.span().map(|span| line_of(text, span.start));
         let place = line.map_or_else(String::new, |line| format!(":{line}"));
         SettingsError(format!("{}{place}: {}", path.display(), explain(error.message())))
     })

@@ -1,8 +1,8 @@
-//! What a folder may decide for the person who works in it: nothing, until it is trusted.
+//! What a folder may set for the user who works in it: nothing, until it is trusted.
 //!
 //! A project's own settings are in `.tau/` of the working directory and of the folders above it up
 //! to the root of the repository; the nearer one wins, and each is trusted by itself. They name no
-//! address, key, program or place, trusted or not; and nothing of them is used before the person
+//! address, key, program or place, trusted or not; and nothing of them is used before the user
 //! has said so. What was trusted is kept as a copy: a file that changes has to be trusted again,
 //! and [`super::folder`] shows what is different. Instruction files (`AGENTS.md`) need no trust,
 //! as they are only text for the model.
@@ -13,8 +13,10 @@ use std::path::{Path, PathBuf};
 
 use serde::{Deserialize, Serialize};
 
+use super::paths::lossless;
 use super::private_files::{LockFile, read_capped, write_private};
-use super::{Settings, SettingsError, ThinkingLevel, read_toml_text};
+use super::toml_file::line_of;
+use super::{Settings, SettingsError, read_toml_text, table};
 
 /// The folder of a project's own settings.
 pub const FOLDER: &str = ".tau";
@@ -35,7 +37,7 @@ pub struct Project {
     files: BTreeMap<String, String>,
 }
 
-/// What the person has said of a project.
+/// What the user has answered about a project.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Trust {
@@ -48,30 +50,17 @@ pub enum Trust {
     Changed,
 }
 
-/// Settings that a project can make.
-#[derive(Clone, Debug, Default, PartialEq, Deserialize)]
-#[serde(default, deny_unknown_fields)]
-pub struct ProjectSettings {
-    model: Option<String>,
-    thinking: Option<ThinkingLevel>,
-    theme: Option<String>,
-    tools: Option<Vec<String>>,
-    bash_timeout: Option<u64>,
-    hide_thinking: Option<bool>,
-    auto_compact: Option<bool>,
-    compact_reserve: Option<u64>,
-}
-
 /// What is kept of answers.
 #[derive(Debug, Default, Serialize, Deserialize)]
 #[serde(default)]
 struct Kept {
-    trusted: BTreeMap<PathBuf, BTreeMap<String, String>>,
-    refused: Vec<PathBuf>,
+    /// The files that were trusted, by the directory they belong to ([`lossless`]).
+    trusted: BTreeMap<String, BTreeMap<String, String>>,
+    refused: Vec<String>,
 }
 
 impl Project {
-    /// The acting files of a directory; none when there are none, or they are no plain files of
+    /// The files of a directory that have an effect; `None` without any, or if they are no plain files of
     /// its own.
     pub fn of(cwd: &Path) -> Option<Self> {
         let root = cwd.canonicalize().ok()?;
@@ -87,7 +76,7 @@ impl Project {
     }
 
     /// The projects that count in a directory, the nearest last: its own and those above it up to
-    /// the folder that holds `.git`. The person's own folder of settings, `own`, is none.
+    /// the folder that holds `.git`. The user's folder of settings, `own`, is not one of them.
     pub fn around(cwd: &Path, own: &Path) -> Vec<Self> {
         let Ok(cwd) = cwd.canonicalize() else { return Vec::new() };
         let own = own.canonicalize().ok();
@@ -114,7 +103,7 @@ impl Project {
         &self.files
     }
 
-    /// The files as they were when they were trusted; none when they never were.
+    /// The files as they were when they were trusted; `None` if they never were.
     ///
     /// # Errors
     /// When `file`, which keeps the answers, cannot be read.
@@ -122,7 +111,7 @@ impl Project {
         &self,
         file: &Path,
     ) -> Result<Option<BTreeMap<String, String>>, SettingsError> {
-        Ok(load(file)?.trusted.remove(&self.root))
+        Ok(load(file)?.trusted.remove(&lossless(&self.root)))
     }
 
     /// The files, as people know them.
@@ -138,22 +127,34 @@ impl Project {
     /// The settings in its `config.toml`.
     ///
     /// # Errors
-    /// When a line is not understood, or a setting is one that only the person can make.
-    pub fn settings(&self) -> Result<ProjectSettings, SettingsError> {
-        let Some(text) = self.files.get("config.toml") else { return Ok(ProjectSettings::default()) };
-        read_toml_text(&self.folder().join("config.toml"), text)
+    /// When a line is not understood, or sets what only the user can set.
+    pub fn settings(&self) -> Result<Settings, SettingsError> {
+        let Some(text) = self.files.get("config.toml") else { return Ok(Settings::default()) };
+        let path = self.folder().join("config.toml");
+        let given: BTreeMap<toml::Spanned<String>, toml::Value> = read_toml_text(&path, text)?;
+        let own =
+            |key: &&toml::Spanned<String>| table::row(key.get_ref()).is_some_and(|row| !row.columns.project);
+        match given.keys().find(own) {
+            Some(key) => {
+                let (line, key) = (line_of(text, key.span().start), key.get_ref());
+                let text = format!("a project cannot set `{key}`; set it in your own config.toml");
+                Err(SettingsError(format!("{}:{line}: {text}", path.display())))
+            }
+            None => read_toml_text(&path, text),
+        }
     }
 
-    /// What the person has said of it; `file` keeps the answers.
+    /// What the user has answered about it; `file` keeps the answers.
     ///
     /// # Errors
     /// When `file` cannot be read; nothing is trusted then.
     pub fn trust(&self, file: &Path) -> Result<Trust, SettingsError> {
         let kept = load(file)?;
-        Ok(match kept.trusted.get(&self.root) {
+        let root = lossless(&self.root);
+        Ok(match kept.trusted.get(&root) {
             Some(files) if *files == self.files => Trust::Trusted,
             Some(_) => Trust::Changed,
-            None if kept.refused.contains(&self.root) => Trust::Refused,
+            None if kept.refused.contains(&root) => Trust::Refused,
             None => Trust::Unknown,
         })
     }
@@ -166,12 +167,13 @@ impl Project {
         let failed = |error: io::Error| SettingsError(format!("{}: {error}", file.display()));
         let _lock = LockFile::take(&file.with_extension("json.lock")).map_err(failed)?;
         let mut kept = load(file)?;
-        kept.trusted.remove(&self.root);
-        kept.refused.retain(|root| *root != self.root);
+        let root = lossless(&self.root);
+        kept.trusted.remove(&root);
+        kept.refused.retain(|refused| *refused != root);
         if trusted {
-            kept.trusted.insert(self.root.clone(), self.files.clone());
+            kept.trusted.insert(root, self.files.clone());
         } else {
-            kept.refused.push(self.root.clone());
+            kept.refused.push(root);
         }
         let text = serde_json::to_vec_pretty(&kept).map_err(|error| failed(error.into()))?;
         if text.len() as u64 > MOST_KEPT {
@@ -188,20 +190,5 @@ fn load(file: &Path) -> Result<Kept, SettingsError> {
         Ok(bytes) => serde_json::from_slice(&bytes).map_err(|error| wrong(&error)),
         Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(Kept::default()),
         Err(error) => Err(wrong(&error)),
-    }
-}
-
-impl Settings {
-    /// The settings with what a trusted project sets in their place.
-    pub fn with_project(mut self, project: ProjectSettings) -> Self {
-        self.model = project.model.or(self.model);
-        self.thinking = project.thinking.or(self.thinking);
-        self.theme = project.theme.or(self.theme);
-        self.tools = project.tools.or(self.tools);
-        self.bash_timeout = project.bash_timeout.or(self.bash_timeout);
-        self.hide_thinking = project.hide_thinking.unwrap_or(self.hide_thinking);
-        self.auto_compact = project.auto_compact.or(self.auto_compact);
-        self.compact_reserve = project.compact_reserve.or(self.compact_reserve);
-        self
     }
 }

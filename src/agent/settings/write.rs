@@ -1,4 +1,4 @@
-//! Saves one setting in `config.toml` and leaves every other letter of it as the person wrote it.
+//! Saves one setting in `config.toml` and leaves the rest of the file as the user wrote it.
 
 use std::collections::BTreeMap;
 use std::io;
@@ -11,13 +11,13 @@ use super::{MAX_BYTES, Settings, SettingsError, read_toml_text};
 ///
 /// # Errors
 /// When the file cannot be read or written, when it is not understood (it is then left alone), or
-/// when the setting is none that takes a text.
+/// when the setting does not take a text.
 pub fn save(path: &Path, key: &str, value: &str) -> Result<(), SettingsError> {
     let failed = |error: io::Error| SettingsError(format!("{}: {error}", path.display()));
     let _lock = LockFile::take(&path.with_extension("toml.lock")).map_err(failed)?;
     let text = match read_capped(path, MAX_BYTES) {
         Ok(bytes) => String::from_utf8(bytes)
-            .map_err(|_| SettingsError(format!("{}: not utf-8: save it as utf-8 text", path.display())))?,
+            .map_err(|_| SettingsError(format!("{}: not UTF-8; save it as UTF-8 text", path.display())))?,
         Err(error) if error.kind() == io::ErrorKind::NotFound => String::new(),
         Err(error) => return Err(failed(error)),
     };
@@ -35,7 +35,7 @@ fn with(path: &Path, text: &str, key: &str, value: &str) -> Result<String, Setti
             (Some(before), Some(after)) => format!("{before}{value}{after}"),
             _ => text.to_owned(),
         },
-        // Settings of the top level must stand before the first table.
+        // Settings of the top level must come before the first table.
         None => format!("{key} = {value}\n{text}"),
     };
     read_toml_text::<Settings>(path, &changed)?;

@@ -57,6 +57,12 @@ pub fn update(mut model: Model, stamped: Stamped) -> (Model, Vec<Effect>) {
         Msg::Agent(event) => agent::take(&mut model, &event, &mut effects),
         Msg::Finished(ticket, reply) => replies::take(&mut model, ticket, reply, &mut effects),
         Msg::Laid(laid) => take_laid(&mut model, laid, &mut effects),
+        Msg::DirectoryChanged { applied, folders } => {
+            trust::applied(&mut model, applied, &mut effects);
+            if !folders.is_empty() {
+                trust::ask(&mut model, folders);
+            }
+        }
         Msg::Continued => {}
     }
     if model.jobs.count() > 0 || model.jobs.owner().is_some() {

@@ -49,5 +49,7 @@ pub(super) fn applied(model: &mut Model, applied: Applied, effects: &mut Vec<Eff
     if let Some(hidden) = applied.hide_thinking {
         model.transcript.thinking_hidden = hidden;
     }
-    model.transcript.notice(NoticeLevel::Info, &applied.text, None);
+    if !applied.text.is_empty() {
+        model.transcript.notice(NoticeLevel::Info, &applied.text, None);
+    }
 }

@@ -8,18 +8,17 @@ pub mod export;
 pub mod front_end;
 pub mod generate;
 pub mod models;
+pub mod setting_flags;
 pub mod subcommand;
 
 use std::path::PathBuf;
 
 use clap::Parser;
-use clap::builder::{PossibleValuesParser, TypedValueParser};
 
 use super::exit::{Exit, fail, say};
-use crate::agent::protocol::model::{Api, ThinkingLevel};
-use crate::agent::secrets::Secret;
 use crate::agent::session::is_session_id;
 use front_end::{FrontEnd, OutputMode, RpcEvents, StandardStreams};
+use setting_flags::SettingFlags;
 
 const HELP: &str = "\
 {about}
@@ -64,43 +63,17 @@ pub struct CliArgs {
     #[arg(long, value_name = "SECS", help_heading = "Front end", value_parser = clap::value_parser!(u64).range(1..))]
     pub timeout: Option<u64>,
 
-    /// id, provider/id or part; demo needs no key
-    #[arg(long, value_name = "MODEL", help_heading = "Model")]
-    pub model: Option<String>,
-    /// A provider; with --base-url, any name
-    #[arg(long, value_name = "NAME", help_heading = "Model")]
-    pub provider: Option<String>,
-    /// Wire format; clap would join the lines of a comment.
-    #[arg(help = "openai-completions, openai-responses,\nanthropic-messages, google-generative-ai")]
-    #[arg(long, value_name = "API", value_parser = api_parser(), help_heading = "Model", hide_possible_values = true)]
-    pub api: Option<Api>,
-    /// For example http://localhost:8080/v1
-    #[arg(long, value_name = "URL", help_heading = "Model")]
-    pub base_url: Option<String>,
-    /// A key, $VARIABLE or !command
-    #[arg(long, value_name = "KEY", value_parser = secret_parser, help_heading = "Model")]
-    pub api_key: Option<Secret>,
-    /// off, minimal, low, medium, high, xhigh, max
-    #[arg(long, value_name = "LEVEL", value_parser = thinking_parser(), help_heading = "Model", hide_possible_values = true)]
-    pub thinking: Option<ThinkingLevel>,
+    /// The flags that set settings.
+    #[command(flatten)]
+    pub settings: SettingFlags,
     /// Replace the system prompt (@FILE reads it)
     #[arg(long, value_name = "TEXT", help_heading = "Model")]
     pub system_prompt: Option<String>,
     /// Append to the system prompt (@FILE reads it)
     #[arg(long, value_name = "TEXT", help_heading = "Model")]
     pub append_system_prompt: Vec<String>,
-    // Its help is made from the table of tools.
-    #[arg(
-        long,
-        value_name = "A,B",
-        help = crate::tools::toolbox::help(),
-        value_delimiter = ',',
-        help_heading = "Model",
-        conflicts_with = "no_tools"
-    )]
-    pub tools: Option<Vec<String>>,
     /// No tools
-    #[arg(long, help_heading = "Model")]
+    #[arg(long, help_heading = "Model", conflicts_with = "tools")]
     pub no_tools: bool,
 
     /// Continue the latest session in this directory
@@ -121,9 +94,6 @@ pub struct CliArgs {
     /// Write to a session that a dead tau has locked
     #[arg(long, help_heading = "Session", hide = true)]
     pub take_over: bool,
-    /// Directory of the session files
-    #[arg(long, value_name = "DIR", help_heading = "Session")]
-    pub session_dir: Option<PathBuf>,
     /// Do not save the session
     #[arg(long, help_heading = "Session")]
     pub no_session: bool,
@@ -140,9 +110,6 @@ pub struct CliArgs {
     /// Use the .tau/ settings of this directory
     #[arg(long, help_heading = "Other")]
     pub trust: bool,
-    /// dark, light, high-contrast, or a file
-    #[arg(long, value_name = "THEME", help_heading = "Other")]
-    pub theme: Option<String>,
     /// Record this run of the screen for --replay
     #[arg(long, value_name = "FILE", help_heading = "Other")]
     pub record: Option<PathBuf>,
@@ -223,16 +190,6 @@ fn exit_codes() -> String {
     text
 }
 
-fn api_parser() -> impl TypedValueParser<Value = Api> {
-    PossibleValuesParser::new(Api::NAMES.map(|(name, _)| name))
-        .map(|name| Api::named(&name).unwrap_or_default())
-}
-
-fn thinking_parser() -> impl TypedValueParser<Value = ThinkingLevel> {
-    PossibleValuesParser::new(ThinkingLevel::ALL.map(ThinkingLevel::name))
-        .map(|name| ThinkingLevel::named(&name).unwrap_or_default())
-}
-
 fn dollars_parser(value: &str) -> Result<f64, String> {
     match value.trim_start_matches('$').parse::<f64>() {
         Ok(dollars) if dollars.is_finite() && dollars > 0.0 => Ok(dollars),
@@ -248,13 +205,10 @@ fn session_id_parser(value: &str) -> Result<String, String> {
     }
 }
 
-fn secret_parser(value: &str) -> Result<Secret, std::convert::Infallible> {
-    Ok(Secret::new(value))
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::agent::protocol::model::{Api, ThinkingLevel};
     use clap::CommandFactory;
 
     fn read(line: &str) -> Result<CliArgs, clap::Error> {
@@ -327,9 +281,9 @@ mod tests {
     fn values_are_read() {
         assert_eq!(read("-- models").unwrap().prompts, ["models"]);
         let args = read("--tools read,bash --api anthropic-messages --thinking high -C /tmp a b").unwrap();
-        assert_eq!(args.tools.as_deref(), Some(&["read".to_owned(), "bash".to_owned()][..]));
-        assert_eq!(args.api, Some(Api::AnthropicMessages));
-        assert_eq!(args.thinking, Some(ThinkingLevel::High));
+        assert_eq!(args.settings.0.tools.as_deref(), Some(&["read".to_owned(), "bash".to_owned()][..]));
+        assert_eq!(args.settings.0.api, Some(Api::AnthropicMessages));
+        assert_eq!(args.settings.0.thinking, Some(ThinkingLevel::High));
         assert_eq!(args.cwd.as_deref(), Some(std::path::Path::new("/tmp")));
         assert_eq!(args.prompts, ["a", "b"]);
         let args = read("-p -- --not-a-flag").unwrap();

@@ -16,6 +16,7 @@ use crate::agent::provider::scripted::Router;
 use crate::agent::session::Session;
 use crate::cli::environment;
 use crate::cli::exit::Refusal;
+use crate::cli::project_settings::ProjectSettings;
 use crate::tools::Toolbox;
 use crate::tools::bash::Bash;
 use crate::tools::process::ChildEnv;
@@ -55,7 +56,11 @@ impl Setup {
         let prompt = AgentPrompt::new(source);
         let secrets: Vec<String> =
             self.keys.known_values().iter().map(|key| key.expose().to_owned()).collect();
-        let env = ChildEnv::new(&secrets, &self.settings.pass_env, &session.info().id);
+        let env = ChildEnv::new(
+            &secrets,
+            self.settings.pass_env.as_deref().unwrap_or_default(),
+            &session.info().id,
+        );
         let catalogue = Arc::clone(&self.catalogue);
         let direct = Arc::new(environment::direct(&self.settings));
         let config = AgentConfig {
@@ -90,10 +95,17 @@ impl Setup {
     }
 
     fn behavior(&self, prompt: AgentPrompt) -> Behavior {
+        let (args, paths) = (self.args.clone(), self.paths.clone());
+        let system_prompt = move |cwd: &Path| {
+            prompt.read_in(cwd, || {
+                let project = ProjectSettings::read(&args, &paths, Some(cwd)).unwrap_or_default();
+                project.prompt_files()
+            })
+        };
         Behavior {
             steer: self.profile.steer,
             on_repeat: self.profile.on_repeat,
-            hooks: Hooks::default().system_prompt(move |cwd: &Path| prompt.read_in(cwd)),
+            hooks: Hooks::default().system_prompt(system_prompt),
             tools: self.tool_registry(),
             ..Behavior::default()
         }
@@ -116,7 +128,7 @@ impl Setup {
         if self.args.no_tools {
             return Ok(Toolbox::empty());
         }
-        let tools = match (&self.args.tools, &self.settings.tools) {
+        let tools = match (&self.args.settings.0.tools, &self.settings.tools) {
             (Some(names), _) => {
                 Toolbox::named(names).map_err(|text| Refusal::usage(format!("--tools: {text}")))?
             }

@@ -16,9 +16,10 @@ use super::environment::{Environment, OnBadConfig};
 use super::exit::Refusal;
 use super::profile::FrontEndProfile;
 use super::project_settings::ProjectSettings;
+use super::sessions;
+use crate::agent::catalogue::keys::Keys;
 use crate::agent::catalogue::{self, Catalogue};
 use crate::agent::protocol::model::{Model, ThinkingLevel};
-use crate::agent::settings::auth::Keys;
 use crate::agent::settings::folder::Folder;
 use crate::agent::settings::{Paths, Settings};
 
@@ -40,6 +41,8 @@ pub struct Setup {
     pub keys: Arc<Keys>,
     /// The working directory, absolute.
     pub cwd: PathBuf,
+    /// The directory whose project settings apply: that of the session, which may be another one.
+    pub project_dir: PathBuf,
     /// The model to begin with; `None` when nothing is configured.
     pub model: Option<Arc<Model>>,
     pub thinking: ThinkingLevel,
@@ -58,8 +61,18 @@ impl Setup {
     /// A message that says what to do.
     pub fn read(args: CliArgs, profile: FrontEndProfile) -> Result<Self, Refusal> {
         let cwd = working_directory(args.cwd.as_deref())?;
-        let (environment, project) = Environment::read_in(&args, profile.on_bad_config, &cwd)?;
-        Self::choose(args, profile, environment, cwd, project)
+        let project_dir = sessions::directory(&args, profile.on_bad_config).unwrap_or_else(|| cwd.clone());
+        let (environment, project) = Environment::read_in(&args, profile.on_bad_config, &project_dir)?;
+        Ok(Setup { project_dir, ..Self::choose(args, profile, environment, cwd, project)? })
+    }
+
+    /// The same for a session that runs in `dir`: with its project settings instead of those of
+    /// the present directory.
+    ///
+    /// # Errors
+    /// As [`Setup::read`].
+    pub fn in_directory(&self, dir: &Path) -> Result<Self, Refusal> {
+        Setup { project_dir: dir.to_owned(), ..self.clone() }.reread()
     }
 
     /// Reads everything again, after the user has changed whether a directory is trusted.
@@ -67,8 +80,10 @@ impl Setup {
     /// # Errors
     /// As [`Setup::read`].
     pub fn reread(&self) -> Result<Self, Refusal> {
-        let (environment, project) = Environment::read_in(&self.args, OnBadConfig::Warn, &self.cwd)?;
-        Self::choose(self.args.clone(), self.profile, environment, self.cwd.clone(), project)
+        let project_dir = self.project_dir.clone();
+        let (environment, project) = Environment::read_in(&self.args, OnBadConfig::Warn, &project_dir)?;
+        let new = Self::choose(self.args.clone(), self.profile, environment, self.cwd.clone(), project)?;
+        Ok(Setup { project_dir, ..new })
     }
 
     /// The directories with settings as they are now, for the user to look at; what is in use
@@ -78,8 +93,8 @@ impl Setup {
     /// When earlier answers about trust cannot be read.
     pub fn refresh_projects(&mut self) -> Result<Vec<Folder>, Refusal> {
         let file = self.paths.trust_file();
-        self.project.refresh(&self.args, &self.paths, &self.cwd).map_err(Refusal::config)?;
-        self.project.folders(&self.cwd, &file).map_err(Refusal::config)
+        self.project.refresh(&self.args, &self.paths, &self.project_dir).map_err(Refusal::config)?;
+        self.project.folders(&self.project_dir, &file).map_err(Refusal::config)
     }
 
     fn choose(
@@ -101,6 +116,7 @@ impl Setup {
             settings,
             catalogue,
             keys,
+            project_dir: cwd.clone(),
             cwd,
             model,
             thinking,

@@ -19,9 +19,13 @@ impl AgentPrompt {
         AgentPrompt(Arc::new(Mutex::new(source)))
     }
 
-    /// The prompt for an agent that works in `cwd` from now on.
-    pub fn read_in(&self, cwd: &Path) -> Arc<str> {
+    /// The prompt for an agent that works in `cwd` from now on. When that is another directory,
+    /// `project` gives the prompt files of its project.
+    pub fn read_in(&self, cwd: &Path, project: impl FnOnce() -> Vec<(PathBuf, String)>) -> Arc<str> {
         let mut source = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        if source.cwd != cwd {
+            source.project = project();
+        }
         source.cwd = cwd.to_owned();
         source.read().text.into()
     }

@@ -52,6 +52,7 @@ impl Setup {
         // Files were read before, so what is wrong with them has been reported.
         let environment = Environment::with(self.paths, settings, &self.args, OnBadConfig::Warn, Vec::new())?;
         let mut named = Self::choose(self.args, self.profile, environment, self.cwd, self.project)?;
+        named.project_dir = self.project_dir;
         named.notices = self.notices;
         Ok(named)
     }

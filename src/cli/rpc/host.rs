@@ -4,9 +4,9 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use crate::agent::catalogue::Catalogue;
+use crate::agent::catalogue::keys::Keys;
 use crate::agent::protocol::model::{Api, Model};
 use crate::agent::protocol::query::SessionSource;
-use crate::agent::settings::auth::Keys;
 use crate::cli::export;
 
 /// What `rpc` needs of the program around it.

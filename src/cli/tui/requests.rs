@@ -4,6 +4,7 @@
 //! is forgotten is aborted. What a request does is in [`super::services`].
 
 use std::collections::HashMap;
+use std::path::Path;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
@@ -12,8 +13,10 @@ use tokio::task::AbortHandle;
 
 use super::call::Call;
 use super::services::Services;
+use crate::agent::settings::folder::Folder;
 use crate::agent::settings::write;
-use crate::app::request::{ShellReply, ShellRequest, Ticket};
+use crate::app::request::{Applied, ShellReply, ShellRequest, Ticket};
+use crate::cli::reload;
 
 /// Requests under way.
 pub struct RequestRunner {
@@ -90,7 +93,25 @@ impl RequestRunner {
         });
     }
 
-    /// Stores a setting.
+    /// Applies the project settings of the directory that the open session runs in: what is
+    /// different now, and the folders to ask about. `None` when the directory is the same.
+    pub fn enter_directory(&self, dir: &Path) -> Option<Result<(Applied, Vec<Folder>), String>> {
+        let services = &self.services;
+        let mut setup = services.setup.lock().unwrap_or_else(std::sync::PoisonError::into_inner);
+        if setup.project_dir == dir || !dir.is_dir() {
+            return None;
+        }
+        let entered = reload::in_directory(&setup, &services.prompt, dir).and_then(|(mut new, applied)| {
+            let folders = new.refresh_projects()?.into_iter().filter(Folder::is_open).collect();
+            Ok((new, applied, folders))
+        });
+        Some(entered.map_err(|refusal| refusal.text).map(|(new, applied, folders)| {
+            *setup = new;
+            (applied, folders)
+        }))
+    }
+
+    /// Saves a setting.
     pub fn save(&self, key: &'static str, value: String) {
         let services = Arc::clone(&self.services);
         tokio::task::spawn_blocking(move || {

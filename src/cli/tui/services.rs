@@ -6,6 +6,7 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use super::call::Call;
 use super::editor;
 use super::files::{self, FileIndex};
+use crate::agent::catalogue::keys::Keys;
 use crate::agent::catalogue::providers::PROVIDERS;
 use crate::agent::catalogue::user::AdHoc;
 use crate::agent::catalogue::{Catalogue, demo};
@@ -19,7 +20,6 @@ use crate::agent::session::prompt_history::PromptHistory;
 use crate::agent::session::search::LastExchange;
 use crate::agent::session::tail::TAIL;
 use crate::agent::session::{Access, Session, list, search};
-use crate::agent::settings::auth::Keys;
 use crate::agent::settings::folder::Folder;
 use crate::agent::settings::trust::Project;
 use crate::app::request::{

@@ -199,15 +199,34 @@ impl Shell {
         let begun = Instant::now();
         for _ in 0..EVENT_BATCH {
             let Some(event) = next else { return Ok(()) };
-            self.screen.fold(Msg::Agent(event))?;
+            self.fold_event(event)?;
             if begun.elapsed() >= FRAME {
                 return Ok(());
             }
             next = self.agent.events.try_recv().ok();
         }
         match next {
-            Some(event) => self.screen.fold(Msg::Agent(event)),
+            Some(event) => self.fold_event(event),
             None => Ok(()),
+        }
+    }
+
+    /// Folds an event. The session that is open may run in another directory, whose project
+    /// settings then apply.
+    fn fold_event(&mut self, event: AgentEvent) -> io::Result<()> {
+        let dir = match &event {
+            AgentEvent::SessionOpened { session, .. } => Some(session.cwd.clone()),
+            _ => None,
+        };
+        self.screen.fold(Msg::Agent(event))?;
+        match dir.and_then(|dir| self.requests.enter_directory(&dir)) {
+            None => Ok(()),
+            Some(Ok((applied, folders))) => self.screen.fold(Msg::DirectoryChanged { applied, folders }),
+            Some(Err(text)) => {
+                let hint = Some("/trust shows the settings of this folder".to_owned());
+                let notice = AgentEvent::Notice { level: NoticeLevel::Warning, text, hint };
+                self.screen.fold(Msg::Agent(notice))
+            }
         }
     }
 

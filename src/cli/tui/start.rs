@@ -177,7 +177,7 @@ fn services(setup: &Setup, prompt: AgentPrompt) -> Services {
 /// The folders that have project settings, as they are shown. Stored answers were read before, and
 /// faults in them reported.
 fn folders(setup: &Setup) -> Vec<Folder> {
-    let folders = setup.project.folders(&setup.cwd, &setup.paths.trust_file()).unwrap_or_default();
+    let folders = setup.project.folders(&setup.project_dir, &setup.paths.trust_file()).unwrap_or_default();
     folders
         .into_iter()
         .map(|folder| Folder { place: folder.place.map(|_| in_short(&folder.root)), ..folder })
@@ -201,8 +201,8 @@ fn first_frame(setup: &Setup) -> Result<(Boot, Memo), String> {
         demo: setup.demo,
         theme,
         themes,
-        keys: settings.keys.clone(),
-        hide_thinking: settings.hide_thinking,
+        keys: settings.keys.clone().unwrap_or_default(),
+        hide_thinking: settings.hide_thinking.unwrap_or(false),
         mouse: settings.mouse.unwrap_or(true),
         notices: setup.notices.clone(),
         folders: folders(setup),

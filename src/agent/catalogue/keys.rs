@@ -1,39 +1,34 @@
 //! `auth.json` and the order in which keys are looked for.
 //!
-//! A key is asked for anew for each request and leaves here only as a [`Secret`]. The order: the
-//! flag, the vendor's environment variable, `auth.json`, `models.toml` and `config.toml`.
+//! A key is looked up again for each request and leaves here only as a [`Secret`]. The order: the
+//! flag, the provider's environment variable, `auth.json`, `models.toml`, `config.toml`.
 
 use std::collections::HashMap;
 use std::io;
 use std::path::PathBuf;
-use std::process::Stdio;
 use std::sync::{Arc, Mutex, PoisonError};
-use std::time::Duration;
 
 use serde_json::{Map, Value};
 
-use super::private_files::{LockFile, read_capped, write_private};
-use super::{MAX_BYTES, Paths, Settings};
-use crate::agent::catalogue::{Catalogue, is_loopback};
+use super::{Catalogue, is_loopback, key_command};
 use crate::agent::protocol::model::{Api, Model};
 pub use crate::agent::provider::key_source::{KeyFuture, KeySource};
 use crate::agent::provider::{Failure, FailureKind};
 use crate::agent::secrets::Secret;
+use crate::agent::settings::private_files::{LockFile, read_capped, write_private};
+use crate::agent::settings::{MAX_BYTES, Paths, Settings};
 
 /// Gives the value of an environment variable.
 pub type EnvLookup = Arc<dyn Fn(&str) -> Option<String> + Send + Sync>;
 
-/// How long a command that prints a key may take.
-const COMMAND_LIMIT: Duration = Duration::from_secs(10);
-
-/// The keys of this person.
+/// The keys of the user.
 pub struct Keys {
     auth_file: PathBuf,
     catalogue: Arc<Catalogue>,
     env: EnvLookup,
-    /// The key of the flag, for this vendor only: a key never goes to another one.
+    /// The key of the flag, for this provider only: a key never goes to another one.
     flag: Option<(String, Secret)>,
-    /// `api_key` of `config.toml`, and the vendor it is for.
+    /// `api_key` of `config.toml`, and the provider it is for.
     config: Option<(String, String)>,
     /// What commands printed; each is run once, and again when its key is refused.
     commands: tokio::sync::Mutex<HashMap<String, Secret>>,
@@ -47,7 +42,7 @@ impl std::fmt::Debug for Keys {
     }
 }
 
-/// Where the key of a vendor comes from.
+/// Where the key of a provider comes from.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum KeyPlace {
     /// The command line.
@@ -75,24 +70,24 @@ impl std::fmt::Display for KeyPlace {
 }
 
 /// How a key is written where it is not the key itself.
-enum Written {
+enum KeySpec {
     Literal(Secret),
     Variable(String),
     Command(String),
 }
 
-impl Written {
+impl KeySpec {
     fn parse(text: &str) -> Self {
         match text.trim().split_at_checked(1) {
-            Some(("$", name)) => Written::Variable(name.trim_matches(['{', '}']).to_owned()),
-            Some(("!", command)) => Written::Command(command.trim().to_owned()),
-            _ => Written::Literal(Secret::new(text)),
+            Some(("$", name)) => KeySpec::Variable(name.trim_matches(['{', '}']).to_owned()),
+            Some(("!", command)) => KeySpec::Command(command.trim().to_owned()),
+            _ => KeySpec::Literal(Secret::new(text)),
         }
     }
 }
 
 impl Keys {
-    /// The keys for these settings. `flag` is the key of the command line and the vendor of the
+    /// The keys for these settings. `flag` is the key of the command line and the provider of the
     /// model that was asked for there.
     pub fn new(
         paths: &Paths,
@@ -101,12 +96,13 @@ impl Keys {
         env: EnvLookup,
         flag: Option<(String, Secret)>,
     ) -> Self {
-        let config = settings.api_key.clone().and_then(|key| {
-            let vendor = catalogue.adhoc_provider().or_else(|| settings.provider.clone());
-            // Without a vendor beside it, the key is for the vendor of the model beside it.
+        let config = settings.api_key.as_ref().and_then(|key| {
+            let key = key.expose().to_owned();
+            let provider = catalogue.adhoc_provider().or_else(|| settings.provider.clone());
+            // Without a provider next to it, the key is for the provider of the model next to it.
             let named =
                 || catalogue.find(settings.model.as_deref()?).ok().map(|model| model.provider.clone());
-            Some((vendor.or_else(named)?, key))
+            Some((provider.or_else(named)?, key))
         });
         Keys {
             auth_file: paths.config.join("auth.json"),
@@ -119,41 +115,44 @@ impl Keys {
         }
     }
 
-    /// Those of these vendors for which a key is set somewhere. Runs no command.
-    pub fn held<V: AsRef<str>>(&self, vendors: impl IntoIterator<Item = V>) -> Vec<V> {
+    /// Those of these providers for which a key is set somewhere. Runs no command.
+    pub fn held<V: AsRef<str>>(&self, providers: impl IntoIterator<Item = V>) -> Vec<V> {
         let stored = self.stored();
-        vendors.into_iter().filter(|vendor| self.place_among(vendor.as_ref(), &stored).is_some()).collect()
+        providers
+            .into_iter()
+            .filter(|provider| self.place_among(provider.as_ref(), &stored).is_some())
+            .collect()
     }
 
-    /// Where the key of this vendor comes from; none when there is none. Runs no command.
+    /// Where the key of this provider comes from; `None` when there is none. Runs no command.
     pub fn place(&self, provider: &str) -> Option<KeyPlace> {
         self.place_among(provider, &self.stored())
     }
 
     fn place_among(&self, provider: &str, stored: &Map<String, Value>) -> Option<KeyPlace> {
-        if self.flag.as_ref().is_some_and(|(vendor, _)| vendor == provider) {
+        if self.flag.as_ref().is_some_and(|(owner, _)| owner == provider) {
             return Some(KeyPlace::Flag);
         }
         let own = self.catalogue.key_variable(provider);
         if let Some(name) = own.filter(|name| self.variable(name).is_some()) {
             return Some(KeyPlace::Variable(name));
         }
-        let holds = |spec: &str| match Written::parse(spec) {
-            Written::Literal(secret) => !secret.is_empty(),
-            Written::Variable(name) => self.variable(&name).is_some(),
-            Written::Command(_) => true,
+        let holds = |spec: &str| match KeySpec::parse(spec) {
+            KeySpec::Literal(secret) => !secret.is_empty(),
+            KeySpec::Variable(name) => self.variable(&name).is_some(),
+            KeySpec::Command(_) => true,
         };
         self.specs(provider, stored).into_iter().find(|(_, spec)| holds(spec)).map(|(place, _)| place)
     }
 
-    /// Tells whether `auth.json` can be read, if there is one. A file that cannot holds no keys.
+    /// Whether `auth.json` can be read, if there is one. One that cannot be read holds no keys.
     ///
     /// # Errors
     /// What is wrong with it, and what to do.
     pub fn readable(&self) -> Result<(), Failure> {
         let failed = |error| {
             let message = format!("{}: {error}", self.auth_file.display());
-            Failure::new(FailureKind::Config, message).hint("mend the file or delete it")
+            Failure::new(FailureKind::Config, message).hint("fix or delete the file")
         };
         self.read_stored().map(drop).map_err(failed)
     }
@@ -169,10 +168,10 @@ impl Keys {
             stored.values().filter_map(|entry| entry.get("key")?.as_str().map(str::to_owned)).collect();
         specs.extend(self.catalogue.key_specs());
         specs.extend(self.config.iter().map(|(_, key)| key.clone()));
-        values.extend(specs.iter().filter_map(|spec| match Written::parse(spec) {
-            Written::Literal(secret) => Some(secret),
-            Written::Variable(name) => self.variable(&name),
-            Written::Command(_) => None,
+        values.extend(specs.iter().filter_map(|spec| match KeySpec::parse(spec) {
+            KeySpec::Literal(secret) => Some(secret),
+            KeySpec::Variable(name) => self.variable(&name),
+            KeySpec::Command(_) => None,
         }));
         values.extend(self.catalogue.header_secrets().iter().cloned());
         values.extend(self.given.lock().unwrap_or_else(PoisonError::into_inner).iter().cloned());
@@ -186,7 +185,7 @@ impl Keys {
         unique
     }
 
-    /// Keeps a key in `auth.json`.
+    /// Saves a key in `auth.json`.
     ///
     /// # Errors
     /// Those of the file system, and `InvalidData` when the file is not understood: it is then
@@ -196,7 +195,7 @@ impl Keys {
         self.change(|stored| drop(stored.insert(provider.to_owned(), entry)))
     }
 
-    /// Takes a key out of `auth.json`; answers whether there was one.
+    /// Removes a key from `auth.json`; returns whether there was one.
     ///
     /// # Errors
     /// As [`Keys::store`].
@@ -206,7 +205,7 @@ impl Keys {
         Ok(removed)
     }
 
-    /// The vendors that `auth.json` has keys for.
+    /// The providers that `auth.json` has keys for.
     pub fn stored_providers(&self) -> Vec<String> {
         self.stored().keys().cloned().collect()
     }
@@ -237,16 +236,16 @@ impl Keys {
         (self.env)(name).map(Secret::new).filter(|secret| !secret.is_empty())
     }
 
-    /// The key of the flag or of the vendor's own variable.
+    /// The key of the flag or of the provider's own variable.
     fn immediate(&self, provider: &str) -> Option<Secret> {
-        let flag = self.flag.as_ref().filter(|(vendor, _)| vendor == provider).map(|(_, key)| key.clone());
+        let flag = self.flag.as_ref().filter(|(owner, _)| owner == provider).map(|(_, key)| key.clone());
         flag.or_else(|| self.variable(&self.catalogue.key_variable(provider)?))
     }
 
-    /// How the files write the key of this vendor, first the one that counts most.
+    /// How the files write the key of this provider, first the one that counts most.
     fn specs(&self, provider: &str, stored: &Map<String, Value>) -> Vec<(KeyPlace, String)> {
         let stored = stored.get(provider).and_then(|entry| entry.get("key")).and_then(Value::as_str);
-        let config = self.config.as_ref().filter(|(vendor, _)| vendor == provider);
+        let config = self.config.as_ref().filter(|(owner, _)| owner == provider);
         let written = [
             (KeyPlace::AuthFile, stored),
             (KeyPlace::ModelsFile, self.catalogue.key_spec(provider)),
@@ -265,10 +264,10 @@ impl Keys {
         }
         let written = self.specs(provider, &self.stored());
         for (_, spec) in &written {
-            let key = match Written::parse(spec) {
-                Written::Literal(secret) => Some(secret),
-                Written::Variable(name) => self.variable(&name),
-                Written::Command(command) => Some(self.printed(&command).await?),
+            let key = match KeySpec::parse(spec) {
+                KeySpec::Literal(secret) => Some(secret),
+                KeySpec::Variable(name) => self.variable(&name),
+                KeySpec::Command(command) => Some(self.printed(&command).await?),
             };
             if let Some(key) = key.filter(|key| !key.is_empty()) {
                 return Ok(Some(key));
@@ -281,9 +280,9 @@ impl Keys {
                 .hint(format!("set {name}, or use /login"))),
             None if !written.is_empty() => {
                 Err(Failure::new(FailureKind::Config, format!("the key for {provider} is empty"))
-                    .hint("look at api_key in config.toml or models.toml, or use /login"))
+                    .hint("check api_key in config.toml or models.toml, or use /login"))
             }
-            // A server of the person's own, for which nothing says that it wants a key.
+            // A server of the user, for which nothing says that it wants a key.
             None => Ok(None),
         }
     }
@@ -294,34 +293,8 @@ impl Keys {
         if let Some(key) = commands.get(command) {
             return Ok(key.clone());
         }
-        let key = self.run(command).await?;
+        let key = key_command::run(command, &self.catalogue.key_variables()).await?;
         commands.insert(command.to_owned(), key.clone());
-        Ok(key)
-    }
-
-    async fn run(&self, command: &str) -> Result<Secret, Failure> {
-        let failed = |what: String| {
-            // The command itself may hold a secret, so it is not shown.
-            Failure::new(FailureKind::Config, format!("the command for the key {what}"))
-                .hint("try the command after `!` in api_key in a shell")
-        };
-        let mut shell = tokio::process::Command::new("sh");
-        shell.arg("-c").arg(command).stdin(Stdio::null()).stderr(Stdio::null()).kill_on_drop(true);
-        shell.process_group(0);
-        for name in self.catalogue.key_variables() {
-            shell.env_remove(name);
-        }
-        let output = tokio::time::timeout(COMMAND_LIMIT, shell.output())
-            .await
-            .map_err(|_| failed(format!("took longer than {} seconds", COMMAND_LIMIT.as_secs())))?
-            .map_err(|error| failed(format!("did not start: {error}")))?;
-        if !output.status.success() {
-            return Err(failed(format!("failed ({})", output.status)));
-        }
-        let key = Secret::new(String::from_utf8_lossy(&output.stdout));
-        if key.is_empty() {
-            return Err(failed("printed nothing".to_owned()));
-        }
         Ok(key)
     }
 }

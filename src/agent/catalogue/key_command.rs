@@ -1,0 +1,59 @@
+//! Runs the command that prints a key: `api_key = "!command"`.
+
+use std::process::{ExitStatus, Stdio};
+use std::time::Duration;
+
+use tokio::io::AsyncReadExt;
+use tokio::process::{Child, Command};
+
+use crate::agent::provider::{Failure, FailureKind};
+use crate::agent::secrets::Secret;
+
+/// How long the command may take.
+const TIME_LIMIT: Duration = Duration::from_secs(10);
+/// Most it may print, in bytes. No key is near as long.
+const SIZE_LIMIT: u64 = 64 * 1024;
+
+/// What the command prints. It does not see the variables in `hidden`, which hold other keys.
+pub(super) async fn run(command: &str, hidden: &[String]) -> Result<Secret, Failure> {
+    let mut shell = Command::new("sh");
+    shell.arg("-c").arg(command).stdin(Stdio::null()).stdout(Stdio::piped()).stderr(Stdio::null());
+    shell.kill_on_drop(true).process_group(0);
+    for name in hidden {
+        shell.env_remove(name);
+    }
+    let mut child = shell.spawn().map_err(|error| failed(format!("did not start: {error}")))?;
+    let group = child.id().and_then(|id| i32::try_from(id).ok()).and_then(rustix::process::Pid::from_raw);
+    let printed = match tokio::time::timeout(TIME_LIMIT, printed(&mut child)).await {
+        Ok(printed) => printed,
+        Err(_) => Err(format!("took longer than {} seconds", TIME_LIMIT.as_secs())),
+    };
+    let (status, output) = printed.map_err(|reason| {
+        // Whatever it has started must not run on.
+        let _ = group.map(|group| rustix::process::kill_process_group(group, rustix::process::Signal::KILL));
+        failed(reason)
+    })?;
+    if !status.success() {
+        return Err(failed(format!("failed ({status})")));
+    }
+    let key = Secret::new(String::from_utf8_lossy(&output));
+    if key.is_empty() { Err(failed("printed nothing".to_owned())) } else { Ok(key) }
+}
+
+async fn printed(child: &mut Child) -> Result<(ExitStatus, Vec<u8>), String> {
+    let failed = |error: std::io::Error| format!("could not be read: {error}");
+    let mut output = Vec::new();
+    if let Some(stdout) = child.stdout.take() {
+        stdout.take(SIZE_LIMIT.saturating_add(1)).read_to_end(&mut output).await.map_err(failed)?;
+    }
+    if output.len() as u64 > SIZE_LIMIT {
+        return Err(format!("printed more than {} KB", SIZE_LIMIT / 1024));
+    }
+    Ok((child.wait().await.map_err(failed)?, output))
+}
+
+fn failed(reason: String) -> Failure {
+    // The command itself may hold a secret, so it is not shown.
+    Failure::new(FailureKind::Config, format!("the command for the key {reason}"))
+        .hint("try the command after `!` in api_key in a shell")
+}

@@ -1,0 +1,71 @@
+//! What is made of the table of settings for people and editors: a markdown table and a JSON
+//! Schema of `config.toml`.
+
+use std::fmt::Write;
+
+use serde_json::{Map, Value, json};
+
+use super::table::TABLE;
+use super::value::ValueKind;
+
+/// The table of all settings, for `docs/configuration.md`.
+pub fn markdown_table() -> String {
+    let mut text = "| Key | Type | Default | Environment | Flag | Project | Live | What it does |\n\
+                    | --- | --- | --- | --- | --- | --- | --- | --- |\n"
+        .to_owned();
+    let yes = |is: bool| if is { "yes" } else { "no" };
+    for row in TABLE {
+        let columns = &row.columns;
+        let env = columns.env.map(|name| format!("`{name}`")).unwrap_or_default();
+        let flag = columns.flag.map(|flag| format!("`--{}`", flag.name)).unwrap_or_default();
+        let cells = [
+            format!("`{}`", row.key),
+            row.kind.name(),
+            columns.default.to_owned(),
+            env,
+            flag,
+            yes(columns.project).to_owned(),
+            yes(columns.live).to_owned(),
+            row.help().to_owned(),
+        ];
+        // Writing to a string does not fail.
+        let _ = writeln!(text, "| {} |", cells.join(" | "));
+    }
+    text
+}
+
+/// A JSON Schema of `config.toml`, with which editors complete and check it.
+pub fn schema() -> String {
+    let property = |kind: ValueKind| match kind {
+        ValueKind::Text | ValueKind::Path => json!({"type": "string"}),
+        ValueKind::Address => {
+            json!({"type": "string", "pattern": "^[Hh][Tt][Tt][Pp][Ss]?://[^/?#\\s]+\\S*$"})
+        }
+        ValueKind::Switch => json!({"type": "boolean"}),
+        ValueKind::Number => json!({"type": "integer", "minimum": 0}),
+        ValueKind::Seconds => json!({"type": "integer", "minimum": 1}),
+        ValueKind::List => json!({"type": "array", "items": {"type": "string"}}),
+        ValueKind::Choice(names) => json!({"enum": names()}),
+        ValueKind::Table => json!({
+            "type": "object",
+            "additionalProperties": {"type": "array", "items": {"type": "string"}},
+        }),
+    };
+    let mut properties = Map::new();
+    for row in TABLE {
+        let mut value = property(row.kind);
+        if let Value::Object(fields) = &mut value {
+            fields.insert("description".to_owned(), row.help().into());
+        }
+        properties.insert(row.key.to_owned(), value);
+    }
+    let schema = json!({
+        "$schema": "https://json-schema.org/draft/2020-12/schema",
+        "title": "config.toml of tau",
+        "type": "object",
+        "properties": properties,
+        "additionalProperties": false,
+    });
+    // Text as JSON always succeeds.
+    serde_json::to_string_pretty(&schema).unwrap_or_default() + "\n"
+}

@@ -1,0 +1,184 @@
+//! The table of settings: one row for each.
+//!
+//! From it come the fields of [`Settings`], what is read from `config.toml`, from trusted projects,
+//! from the environment and from flags, `--help`, the table in `docs/configuration.md` and the
+//! schema of `config.toml`. A new setting is a row here and the code that uses its value.
+
+use std::collections::BTreeMap;
+use std::ffi::OsStr;
+use std::num::NonZeroU64;
+use std::path::PathBuf;
+
+use serde::Deserialize;
+
+use super::value::{self, BaseUrl, SettingValue, ValueKind};
+use crate::agent::protocol::model::{Api, ThinkingLevel};
+use crate::agent::secrets::Secret;
+
+/// What a row says of a setting besides its name, its type and its help.
+#[derive(Clone, Copy, Debug)]
+pub struct Columns {
+    /// What holds when it is not set, as markdown; empty for nothing.
+    pub default: &'static str,
+    /// The environment variable that sets it.
+    pub env: Option<&'static str>,
+    /// The flag that sets it.
+    pub flag: Option<SettingFlag>,
+    /// Whether `.tau/config.toml` of a trusted project may set it.
+    pub project: bool,
+    /// Whether a change applies while tau runs.
+    pub live: bool,
+}
+
+/// A flag that sets a setting.
+#[derive(Clone, Copy, Debug)]
+pub struct SettingFlag {
+    /// Its name, without the dashes.
+    pub name: &'static str,
+    /// The name of its value in help.
+    pub value: &'static str,
+    /// The section of `--help` that lists it.
+    pub heading: &'static str,
+}
+
+const COLUMNS: Columns = Columns { default: "", env: None, flag: None, project: false, live: false };
+
+const fn flag(name: &'static str, value: &'static str, heading: &'static str) -> Option<SettingFlag> {
+    Some(SettingFlag { name, value, heading })
+}
+
+/// A setting.
+#[derive(Clone, Copy, Debug)]
+pub struct SettingRow {
+    /// Its name in `config.toml`.
+    pub key: &'static str,
+    /// What it holds.
+    pub kind: ValueKind,
+    /// One line for people.
+    help: &'static str,
+    /// The rest of the row.
+    pub columns: Columns,
+    set: fn(&mut Settings, &OsStr) -> Result<(), String>,
+}
+
+impl SettingRow {
+    /// One line for people, without a period.
+    pub fn help(&self) -> &'static str {
+        self.help.trim()
+    }
+
+    /// Sets it in `settings` to what a variable or a flag says.
+    ///
+    /// # Errors
+    /// What is wrong with the value.
+    pub fn set(&self, settings: &mut Settings, value: &OsStr) -> Result<(), String> {
+        (self.set)(settings, value)
+    }
+}
+
+macro_rules! settings {
+    ($(#[doc = $help:literal] $key:ident: $type:ty, $columns:expr;)*) => {
+        /// What is set. A field is `None` where nothing sets it.
+        #[derive(Clone, Debug, Default, PartialEq, Deserialize)]
+        #[serde(default, deny_unknown_fields)]
+        pub struct Settings {
+            $(#[doc = $help] #[serde(deserialize_with = "value::read")] pub $key: Option<$type>,)*
+        }
+
+        impl Settings {
+            /// These settings, with those that `over` sets in their place.
+            pub fn overlaid(self, over: Settings) -> Settings {
+                Settings { $($key: over.$key.or(self.$key),)* }
+            }
+        }
+
+        /// All settings.
+        pub const TABLE: &[SettingRow] = &[$(SettingRow {
+            key: stringify!($key),
+            kind: <$type as SettingValue>::KIND,
+            help: $help,
+            columns: $columns,
+            set: |settings, value| {
+                settings.$key = Some(<$type as SettingValue>::parse(value)?);
+                Ok(())
+            },
+        },)*];
+    };
+}
+
+settings! {
+    /// Model: id, provider/id, or part of a name
+    model: String, Columns {
+        default: "that of the first provider with a key", env: Some("TAU_MODEL"),
+        flag: flag("model", "MODEL", "Model"), project: true, live: true,
+    };
+    /// Provider; with a base URL, any name
+    provider: String, Columns {
+        env: Some("TAU_PROVIDER"), flag: flag("provider", "NAME", "Model"), ..COLUMNS
+    };
+    /// Wire format of the server at the base URL
+    api: Api, Columns {
+        default: "`openai-completions`", env: Some("TAU_API"), flag: flag("api", "API", "Model"), ..COLUMNS
+    };
+    /// Server, such as http://localhost:8080/v1
+    base_url: BaseUrl, Columns {
+        env: Some("TAU_BASE_URL"), flag: flag("base-url", "URL", "Model"), ..COLUMNS
+    };
+    /// Its API key: literal, $NAME or !command
+    api_key: Secret, Columns {
+        env: Some("TAU_API_KEY"), flag: flag("api-key", "KEY", "Model"), ..COLUMNS
+    };
+    /// Thinking level
+    thinking: ThinkingLevel, Columns {
+        default: "`off`", env: Some("TAU_THINKING"), flag: flag("thinking", "LEVEL", "Model"),
+        project: true, live: true,
+    };
+    /// Tools that the model may use
+    tools: Vec<String>, Columns {
+        default: "`read`, `bash`, `edit`, `write`", env: None, flag: flag("tools", "A,B", "Model"),
+        project: true, live: true,
+    };
+    /// Folder for session files
+    session_dir: PathBuf, Columns {
+        default: "`sessions/` in the data folder", env: Some("TAU_SESSION_DIR"),
+        flag: flag("session-dir", "DIR", "Session"), ..COLUMNS
+    };
+    /// dark, light, high-contrast, or a file
+    theme: String, Columns {
+        default: "`dark`", env: Some("TAU_THEME"), flag: flag("theme", "THEME", "Other"),
+        project: true, live: true,
+    };
+    /// `false` leaves the mouse to the terminal
+    mouse: bool, Columns { default: "`true`", ..COLUMNS };
+    /// Start with thinking blocks hidden
+    hide_thinking: bool, Columns { default: "`false`", project: true, live: true, ..COLUMNS };
+    /// Shell that runs commands
+    shell: PathBuf, Columns { default: "`bash`", ..COLUMNS };
+    /// Time limit for commands of the model that set none themselves
+    bash_timeout: u64, Columns { default: "none", project: true, live: true, ..COLUMNS };
+    /// Environment variables that commands may see although their names look secret
+    pass_env: Vec<String>, Columns { ..COLUMNS };
+    /// Summarize the earlier conversation when the context window fills up
+    auto_compact: bool, Columns { default: "`true`", project: true, live: true, ..COLUMNS };
+    /// Tokens of the context window to keep free; at most half of it is
+    compact_reserve: u64, Columns { default: "`20000`", project: true, live: true, ..COLUMNS };
+    /// Longest wait for a connection
+    connect_timeout: NonZeroU64, Columns { default: "`10`", env: Some("TAU_CONNECT_TIMEOUT"), ..COLUMNS };
+    /// Longest wait for the first piece of an answer
+    first_token_timeout: NonZeroU64, Columns {
+        default: "`300`", env: Some("TAU_FIRST_TOKEN_TIMEOUT"), ..COLUMNS
+    };
+    /// Longest silence within an answer
+    idle_timeout: NonZeroU64, Columns { default: "`60`", env: Some("TAU_IDLE_TIMEOUT"), ..COLUMNS };
+    /// Certificates (PEM) to trust besides those of the system
+    ca_file: PathBuf, Columns { env: Some("TAU_CA_FILE"), ..COLUMNS };
+    /// Proxy URL, or `none`
+    proxy: String, Columns { default: "`HTTPS_PROXY`, `HTTP_PROXY`", env: Some("TAU_PROXY"), ..COLUMNS };
+    /// Action name to list of keys
+    keys: BTreeMap<String, Vec<String>>, Columns { ..COLUMNS };
+}
+
+/// The row of that key.
+pub fn row(key: &str) -> Option<&'static SettingRow> {
+    TABLE.iter().find(|row| row.key == key)
+}

@@ -1,0 +1,282 @@
+//! The types a setting can have: how each is read from a file, a variable or a flag, and what it
+//! is called in documents.
+
+use std::collections::BTreeMap;
+use std::ffi::OsStr;
+use std::num::NonZeroU64;
+use std::path::PathBuf;
+
+use serde::{Deserialize, Deserializer};
+
+use crate::agent::protocol::model::{Api, ThinkingLevel};
+use crate::agent::secrets::Secret;
+
+/// What a setting holds, for help, documents and the schema.
+#[derive(Clone, Copy, Debug)]
+pub enum ValueKind {
+    /// Any text.
+    Text,
+    /// A file or a folder.
+    Path,
+    /// The address of a server.
+    Address,
+    /// `true` or `false`.
+    Switch,
+    /// A whole number from 0 on.
+    Number,
+    /// A whole number of seconds from 1 on.
+    Seconds,
+    /// Several texts; separated by commas in a flag.
+    List,
+    /// One of a few words.
+    Choice(fn() -> Vec<&'static str>),
+    /// A table from names to lists of texts.
+    Table,
+}
+
+impl ValueKind {
+    /// Its name in documents.
+    pub fn name(self) -> String {
+        match self {
+            ValueKind::Text => "text".to_owned(),
+            ValueKind::Path => "path".to_owned(),
+            ValueKind::Address => "URL".to_owned(),
+            ValueKind::Switch => "true or false".to_owned(),
+            ValueKind::Number => "number".to_owned(),
+            ValueKind::Seconds => "seconds".to_owned(),
+            ValueKind::List => "list of text".to_owned(),
+            ValueKind::Choice(names) => names().join(", "),
+            ValueKind::Table => "table".to_owned(),
+        }
+    }
+}
+
+/// A type that a setting can have.
+pub trait SettingValue: Sized {
+    /// What it is called.
+    const KIND: ValueKind;
+
+    /// Reads it from an environment variable or a flag.
+    ///
+    /// # Errors
+    /// What is wrong with the text, without the name of the setting.
+    fn parse(text: &OsStr) -> Result<Self, String>;
+
+    /// Reads it from a TOML file.
+    ///
+    /// # Errors
+    /// When the value has another type or is not allowed.
+    fn from_file<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error>;
+}
+
+/// Reads a setting that is in a file.
+pub(super) fn read<'de, D: Deserializer<'de>, T: SettingValue>(
+    deserializer: D,
+) -> Result<Option<T>, D::Error> {
+    T::from_file(deserializer).map(Some)
+}
+
+fn text(value: &OsStr) -> Result<&str, String> {
+    value.to_str().ok_or_else(|| format!("`{}` is not UTF-8 text", value.to_string_lossy()))
+}
+
+impl SettingValue for String {
+    const KIND: ValueKind = ValueKind::Text;
+
+    fn parse(value: &OsStr) -> Result<Self, String> {
+        text(value).map(str::to_owned)
+    }
+
+    fn from_file<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        String::deserialize(deserializer)
+    }
+}
+
+impl SettingValue for PathBuf {
+    const KIND: ValueKind = ValueKind::Path;
+
+    fn parse(value: &OsStr) -> Result<Self, String> {
+        Ok(PathBuf::from(value))
+    }
+
+    fn from_file<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        PathBuf::deserialize(deserializer)
+    }
+}
+
+impl SettingValue for Secret {
+    const KIND: ValueKind = ValueKind::Text;
+
+    fn parse(value: &OsStr) -> Result<Self, String> {
+        // The value itself stays out of the error.
+        Ok(Secret::new(value.to_str().ok_or("the value is not UTF-8 text")?))
+    }
+
+    fn from_file<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        String::deserialize(deserializer).map(Secret::new)
+    }
+}
+
+impl SettingValue for bool {
+    const KIND: ValueKind = ValueKind::Switch;
+
+    fn parse(value: &OsStr) -> Result<Self, String> {
+        let value = text(value)?;
+        value.trim().parse().map_err(|_| format!("`{value}` is neither `true` nor `false`"))
+    }
+
+    fn from_file<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        bool::deserialize(deserializer)
+    }
+}
+
+impl SettingValue for u64 {
+    const KIND: ValueKind = ValueKind::Number;
+
+    fn parse(value: &OsStr) -> Result<Self, String> {
+        let value = text(value)?;
+        value.trim().parse().map_err(|_| format!("`{value}` is not a whole number"))
+    }
+
+    fn from_file<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        u64::deserialize(deserializer)
+    }
+}
+
+impl SettingValue for NonZeroU64 {
+    const KIND: ValueKind = ValueKind::Seconds;
+
+    fn parse(value: &OsStr) -> Result<Self, String> {
+        let value = text(value)?;
+        value.trim().parse().map_err(|_| format!("`{value}` is not a number of seconds above 0"))
+    }
+
+    fn from_file<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        NonZeroU64::deserialize(deserializer)
+    }
+}
+
+impl SettingValue for Vec<String> {
+    const KIND: ValueKind = ValueKind::List;
+
+    fn parse(value: &OsStr) -> Result<Self, String> {
+        Ok(text(value)?.split(',').map(str::to_owned).collect())
+    }
+
+    fn from_file<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        Vec::deserialize(deserializer)
+    }
+}
+
+impl SettingValue for BTreeMap<String, Vec<String>> {
+    const KIND: ValueKind = ValueKind::Table;
+
+    fn parse(_: &OsStr) -> Result<Self, String> {
+        Err("a table can only be set in config.toml".to_owned())
+    }
+
+    fn from_file<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        BTreeMap::deserialize(deserializer)
+    }
+}
+
+impl SettingValue for ThinkingLevel {
+    const KIND: ValueKind = ValueKind::Choice(|| ThinkingLevel::ALL.map(ThinkingLevel::name).to_vec());
+
+    fn parse(value: &OsStr) -> Result<Self, String> {
+        let value = text(value)?;
+        ThinkingLevel::named(value).ok_or_else(|| unknown(value, Self::KIND))
+    }
+
+    fn from_file<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        ThinkingLevel::deserialize(deserializer)
+    }
+}
+
+impl SettingValue for Api {
+    const KIND: ValueKind = ValueKind::Choice(|| Api::NAMES.map(|(name, _)| name).to_vec());
+
+    fn parse(value: &OsStr) -> Result<Self, String> {
+        let value = text(value)?;
+        Api::named(value).ok_or_else(|| unknown(value, Self::KIND))
+    }
+
+    /// [`Api`] itself takes any word, as sessions of other programs have others.
+    fn from_file<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        let name = String::deserialize(deserializer)?;
+        let names = Api::NAMES.map(|(name, _)| format!("`{name}`")).join(", ");
+        let unknown = || serde::de::Error::custom(format!("unknown api `{name}`, expected one of {names}"));
+        Api::named(&name).ok_or_else(unknown)
+    }
+}
+
+fn unknown(value: &str, kind: ValueKind) -> String {
+    format!("`{value}` is not known; use one of {}", kind.name())
+}
+
+/// The address of a server: `http://` or `https://` and a host.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct BaseUrl(String);
+
+impl BaseUrl {
+    /// The address in a text.
+    ///
+    /// # Errors
+    /// A sentence, when no request could be sent there.
+    pub fn new(text: &str) -> Result<Self, String> {
+        let url = text.trim();
+        let rest = url.split_once("://").and_then(|(scheme, rest)| {
+            let known = ["http", "https"].iter().any(|known| scheme.eq_ignore_ascii_case(known));
+            known.then_some(rest)
+        });
+        let host = rest.and_then(|rest| rest.split(['/', '?', '#']).next()).unwrap_or_default();
+        if host.is_empty() || url.chars().any(char::is_whitespace) {
+            return Err(format!("`{text}` is not a URL of a server; write http://HOST or https://HOST"));
+        }
+        Ok(BaseUrl(url.to_owned()))
+    }
+
+    /// The address as text.
+    pub fn as_str(&self) -> &str {
+        &self.0
+    }
+}
+
+impl SettingValue for BaseUrl {
+    const KIND: ValueKind = ValueKind::Address;
+
+    fn parse(value: &OsStr) -> Result<Self, String> {
+        BaseUrl::new(text(value)?)
+    }
+
+    fn from_file<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        BaseUrl::new(&String::deserialize(deserializer)?).map_err(serde::de::Error::custom)
+    }
+}
+
+/// Reads a wire format that is named in a file of the user.
+pub(in crate::agent) fn api<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Option<Api>, D::Error> {
+    read(deserializer)
+}
+
+/// Reads the address of a server that is named in a file of the user.
+pub(in crate::agent) fn base_url<'de, D: Deserializer<'de>>(
+    deserializer: D,
+) -> Result<Option<String>, D::Error> {
+    Ok(Some(BaseUrl::from_file(deserializer)?.0))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::BaseUrl;
+
+    #[test]
+    fn an_address_has_a_scheme_and_a_host() {
+        for url in ["http://localhost:8080/v1", "HTTPS://h", " https://[::1]:80 ", "http://u"] {
+            assert!(BaseUrl::new(url).is_ok(), "{url}");
+        }
+        for url in ["localhost:8080", "ftp://h", "http:/h", "https://", "http:///v1", "", "http://a b"] {
+            assert!(BaseUrl::new(url).unwrap_err().contains("http://HOST"), "{url}");
+        }
+    }
+}

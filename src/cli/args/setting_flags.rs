@@ -1,0 +1,99 @@
+//! The flags that set settings, made from the table of settings.
+
+use std::ffi::OsString;
+
+use clap::builder::{OsStringValueParser, PossibleValuesParser, TypedValueParser};
+use clap::error::ErrorKind;
+use clap::{Arg, ArgAction, ArgMatches, Command, Error, FromArgMatches};
+
+use crate::agent::settings::Settings;
+use crate::agent::settings::table::{SettingFlag, SettingRow, TABLE};
+use crate::agent::settings::value::ValueKind;
+
+/// Longest line of help next to a flag, so that `--help` fits 80 columns.
+const HELP_WIDTH: usize = 43;
+
+/// The settings that flags make.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct SettingFlags(pub Settings);
+
+impl clap::Args for SettingFlags {
+    fn augment_args(command: Command) -> Command {
+        flags().fold(command, |command, (row, flag)| command.arg(argument(row, flag)))
+    }
+
+    fn augment_args_for_update(command: Command) -> Command {
+        Self::augment_args(command)
+    }
+}
+
+impl FromArgMatches for SettingFlags {
+    fn from_arg_matches(matches: &ArgMatches) -> Result<Self, Error> {
+        let mut settings = SettingFlags::default();
+        settings.update_from_arg_matches(matches)?;
+        Ok(settings)
+    }
+
+    fn update_from_arg_matches(&mut self, matches: &ArgMatches) -> Result<(), Error> {
+        for (row, flag) in flags() {
+            if let Some(value) = matches.get_one::<OsString>(row.key) {
+                // The value was checked when the arguments were read.
+                row.set(&mut self.0, value).map_err(|error| {
+                    Error::raw(ErrorKind::ValueValidation, format!("--{}: {error}\n", flag.name))
+                })?;
+            }
+        }
+        Ok(())
+    }
+}
+
+fn flags() -> impl Iterator<Item = (&'static SettingRow, SettingFlag)> {
+    TABLE.iter().filter_map(|row| Some((row, row.columns.flag?)))
+}
+
+fn argument(row: &'static SettingRow, flag: SettingFlag) -> Arg {
+    let argument = Arg::new(row.key)
+        .long(flag.name)
+        .value_name(flag.value)
+        .help_heading(flag.heading)
+        .action(ArgAction::Set)
+        .hide_possible_values(true);
+    match row.kind {
+        // What can be said is more help than what it is for.
+        ValueKind::Choice(names) => argument
+            .help(wrapped(&names()))
+            .value_parser(PossibleValuesParser::new(names()).map(OsString::from)),
+        _ => argument.help(help(row)).value_parser(OsStringValueParser::new().try_map(|value| {
+            let checked = row.set(&mut Settings::default(), &value);
+            checked.map(|()| value)
+        })),
+    }
+}
+
+/// Help for a flag: for tools, what the table of tools says.
+fn help(row: &SettingRow) -> String {
+    match row.key {
+        "tools" => crate::tools::toolbox::help(),
+        _ => row.help().to_owned(),
+    }
+}
+
+/// Words, separated by commas, on lines that fit.
+fn wrapped(words: &[&str]) -> String {
+    let mut text = String::new();
+    let mut width = 0_usize;
+    for (at, word) in words.iter().enumerate() {
+        let comma = if at + 1 < words.len() { "," } else { "" };
+        let word = format!("{word}{comma}");
+        if width > 0 && width.saturating_add(1).saturating_add(word.len()) > HELP_WIDTH {
+            text.push('\n');
+            width = 0;
+        } else if width > 0 {
+            text.push(' ');
+            width = width.saturating_add(1);
+        }
+        text.push_str(&word);
+        width = width.saturating_add(word.len());
+    }
+    text
+}
