@@ -2,8 +2,8 @@
 
 mod compaction;
 mod demo;
-mod earlier;
 mod formats;
+mod history_paging;
 mod law;
 mod prefix;
 mod queues;
@@ -37,7 +37,7 @@ fn ms(ms: u64) -> Value {
     json!({ "ms": ms })
 }
 
-/// A prompt `go` against scripts tells exactly these events.
+/// A prompt `go` against scripts produces exactly these events.
 async fn check(answers: Vec<Vec<Step>>, expected: &[&str]) {
     let mut bench = Bench::new(answers.clone());
     bench.prompt("go").await;
@@ -111,8 +111,8 @@ async fn what_cannot_run_gets_a_result_that_says_why() {
         let mut bench = Bench::new(vec![vec![call.clone(), stop]]);
         bench.prompt("go").await;
         let results = results(&bench.settled().await);
-        let [(id, true, told)] = results.as_slice() else { panic!("{call:?}: {results:?}") };
-        assert!(id == "a" && told.contains(expected), "{call:?}: {told}");
+        let [(id, true, reported)] = results.as_slice() else { panic!("{call:?}: {results:?}") };
+        assert!(id == "a" && reported.contains(expected), "{call:?}: {reported}");
     }
 }
 
@@ -125,8 +125,8 @@ fn results(events: &[AgentEvent]) -> Vec<(String, bool, String)> {
                     Content::Text { text } => text.as_str(),
                     Content::Image { .. } => "",
                 });
-                let told = texts.collect::<Vec<_>>().join("\n");
-                Some((result.tool_call_id.clone(), result.is_error, told))
+                let reported = texts.collect::<Vec<_>>().join("\n");
+                Some((result.tool_call_id.clone(), result.is_error, reported))
             }
             _ => None,
         },
@@ -247,7 +247,7 @@ async fn a_model_that_repeats_itself_is_warned_then_stopped() {
             .iter()
             .any(|line| line.starts_with("notice Warning stopped: the model keeps repeating"))
     );
-    // Equal ids of the provider's are told apart.
+    // Identical ids of the provider are made distinct.
     let ids: Vec<String> = results(&events).into_iter().map(|(id, ..)| id).collect();
     assert_eq!(ids, ["a", "a_2", "a_3", "a_4", "a_5"]);
 }
@@ -291,7 +291,7 @@ async fn a_reader_that_stalls_loses_nothing_and_can_abort() {
     tokio::time::sleep(Duration::from_millis(100)).await;
     bench.send(AgentCommand::Abort).await;
     let events = bench.settled().await;
-    let told: String = events
+    let reported: String = events
         .iter()
         .filter_map(|event| match event {
             AgentEvent::MessageUpdate {
@@ -308,7 +308,7 @@ async fn a_reader_that_stalls_loses_nothing_and_can_abort() {
         },
         _ => None,
     });
-    assert_eq!(Some(told), kept);
+    assert_eq!(Some(reported), kept);
 }
 
 #[tokio::test]

@@ -10,9 +10,8 @@ use std::time::Duration;
 
 use futures_util::{StreamExt, stream};
 use serde_json::{Value, json};
+use tau::agent::api::{AgentConfig, AgentHandle, SessionPlace, spawn};
 use tau::agent::catalogue::keys::{KeyFuture, KeySource};
-use tau::agent::engine::config::{AgentConfig, SessionPlace};
-use tau::agent::engine::task::{AgentHandle, spawn};
 use tau::agent::protocol::event::Delta;
 use tau::agent::protocol::message::{Block, Message, StopReason, ToolCall};
 use tau::agent::protocol::model::{Api, Model, ThinkingLevel};

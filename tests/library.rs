@@ -10,8 +10,8 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::Duration;
 
 use serde_json::{Value, json};
+use tau::agent::api::Hooks;
 use tau::agent::api::{Agent, AgentBuilder, AgentError, CodingAgent, KeyFn};
-use tau::agent::engine::hooks::Hooks;
 use tau::agent::protocol::attachment::Attachment;
 use tau::agent::protocol::command::{AgentCommand, Queue};
 use tau::agent::protocol::event::AgentEvent;
@@ -50,7 +50,7 @@ fn texts(messages: &[Arc<Message>]) -> Vec<String> {
     messages.iter().map(|message| said(message)).collect()
 }
 
-fn person(text: &str) -> Arc<Message> {
+fn user_message(text: &str) -> Arc<Message> {
     Arc::new(Message::User(UserMessage { content: UserContent::Text(text.into()), timestamp: 1 }))
 }
 
@@ -79,16 +79,16 @@ async fn a_run_gives_its_answer_and_every_subscriber_the_same_events() {
     let expected = ["user two and two?", "assistant ToolUse [a]", "result a", "assistant Stop four"];
     assert_eq!(texts(&agent.state().messages), expected);
     agent.shutdown().await;
-    let mut told = (Vec::new(), Vec::new());
+    let mut reported = (Vec::new(), Vec::new());
     while let Some(event) = one.recv().await {
-        told.0.push(event);
+        reported.0.push(event);
     }
     while let Some(event) = other.recv().await {
-        told.1.push(event);
+        reported.1.push(event);
     }
-    assert_eq!(told.0, told.1);
-    assert!(!told.0.iter().any(|event| matches!(event, AgentEvent::Answered { .. })));
-    assert_eq!(told.0.last(), Some(&AgentEvent::Stopped));
+    assert_eq!(reported.0, reported.1);
+    assert!(!reported.0.iter().any(|event| matches!(event, AgentEvent::Answered { .. })));
+    assert_eq!(reported.0.last(), Some(&AgentEvent::Stopped));
     assert_eq!(agent.prompt("more", []).await, Err(AgentError::Ended));
     assert_eq!(agent.subscribe().recv().await, None);
 }
@@ -177,7 +177,7 @@ async fn budgets_reach_the_wire() {
             model: Arc::new(model),
             key: None,
             system: "".into(),
-            messages: vec![person("hi")],
+            messages: vec![user_message("hi")],
             tools: Arc::new([]),
             thinking: ThinkingLevel::High,
             max_tokens: None,
@@ -195,13 +195,13 @@ async fn hooks_see_every_request_and_leave_the_session_alone() {
     let hooks = Hooks::default()
         .transform(|mut messages, model| async move {
             tokio::task::yield_now().await;
-            messages.insert(0, person(&format!("for {}", model.id)));
+            messages.insert(0, user_message(&format!("for {}", model.id)));
             messages
         })
         .convert(|messages, model| {
-            let mut told = tau::agent::context::request::for_request(messages, model);
-            told.push(person("last"));
-            told
+            let mut reported = tau::agent::context::request::for_request(messages, model);
+            reported.push(user_message("last"));
+            reported
         });
     let agent = builder(&player).hooks(hooks).start();
     agent.run("go").await.unwrap();
@@ -222,12 +222,12 @@ async fn the_conversation_can_be_changed() {
     let player = Player::new(vec![vec![Say("one"), STOP], vec![Hang]]);
     let agent = builder(&player).session_dir(dir.path()).start();
     agent.run("a").await.unwrap();
-    agent.append_message(person("b")).await.unwrap();
+    agent.append_message(user_message("b")).await.unwrap();
     assert_eq!(texts(&agent.state().messages), ["user a", "assistant Stop one", "user b"]);
     agent.prompt("c", []).await.unwrap();
     agent.follow_up("waits", []).await.unwrap();
     // Replacing aborts the run that is going on.
-    agent.replace_messages(vec![person("x")]).await.unwrap();
+    agent.replace_messages(vec![user_message("x")]).await.unwrap();
     assert_eq!(texts(&agent.state().messages), ["user x"]);
     assert_eq!(agent.state().follow_up, ["waits"]);
     agent.clear_queue(None).await.unwrap();
@@ -248,7 +248,7 @@ async fn the_conversation_can_be_changed() {
     assert_eq!(texts(&session.context().messages), ["user new", "assistant Stop done"]);
 }
 
-/// Steers during the first of three calls; the results that follow, and what the model was told.
+/// Steers during the first of three calls; the results that follow, and what the model saw.
 async fn check_steering(mode: SteerMode, expected: &[&str]) {
     let nap = |id| Call(id, "nap", json!({ "ms": 150 }));
     let player = Player::new(vec![vec![nap("a"), nap("b"), Call("c", "look", json!({ "ms": 1 })), USE]]);
@@ -286,8 +286,8 @@ async fn commands_that_wait_keep_their_order() {
     until(&agent, |state| state.partial.is_some() || state.is_streaming).await;
     let all = async {
         let thinking = |level| agent.set_thinking(level);
-        let replaced = agent.replace_messages(vec![person("x")]);
-        let appended = agent.append_message(person("y"));
+        let replaced = agent.replace_messages(vec![user_message("x")]);
+        let appended = agent.append_message(user_message("y"));
         let (one, two) = (thinking(ThinkingLevel::Low), thinking(ThinkingLevel::High));
         tokio::join!(replaced, appended, one, two)
     };
@@ -431,11 +431,11 @@ async fn dropping_the_last_clone_ends_the_agent() {
     drop(agent);
     assert!(clone.state().is_streaming);
     drop(clone);
-    let mut told = Vec::new();
+    let mut reported = Vec::new();
     while let Some(event) = events.recv().await {
-        told.push(event);
+        reported.push(event);
     }
-    assert_eq!(brief(&told).last().map(String::as_str), Some("stopped"));
+    assert_eq!(brief(&reported).last().map(String::as_str), Some("stopped"));
     assert_eq!(deaf.alive.load(Ordering::SeqCst), 0);
 }
 

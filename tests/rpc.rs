@@ -13,7 +13,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use serde_json::{Value, json};
-use tau::agent::engine::{config::AgentConfig, task::spawn};
+use tau::agent::api::{AgentConfig, spawn};
 use tau::agent::protocol::message::StopReason;
 use tau::agent::protocol::model::Model;
 use tau::agent::protocol::query::SessionSource;

@@ -12,7 +12,7 @@ use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use serde_json::Value;
-use tau::agent::engine::config::AgentConfig;
+use tau::agent::api::AgentConfig;
 use tau::agent::protocol::message::{Message, StopReason};
 use tau::agent::session::Session;
 use tau::agent::{AgentCommand, AgentEvent};

@@ -8,7 +8,7 @@ pub mod api;
 pub mod catalogue;
 pub mod context;
 pub mod demo;
-pub mod engine;
+pub(crate) mod engine;
 pub mod export;
 pub mod protocol;
 pub mod provider;

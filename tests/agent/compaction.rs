@@ -1,8 +1,8 @@
-//! Making room: when it happens, what the model is told before and after, and how it fails.
+//! Compaction: when it happens, what the model sees before and after, and how it fails.
 
+use tau::agent::api::AgentConfig;
 use tau::agent::context::compaction::SUMMARY_SYSTEM_PROMPT as SYSTEM;
 use tau::agent::context::compaction::size;
-use tau::agent::engine::config::AgentConfig;
 use tau::agent::protocol::command::SessionCommand;
 use tau::agent::protocol::event::{CompactionReason, CompactionResult};
 use tau::agent::protocol::model::{Api, Model};
@@ -88,7 +88,7 @@ async fn a_summary_takes_the_place_of_what_was_before() {
     ];
     let player = Player::new(answers);
     let mut bench = Bench::on(player.clone());
-    for text in ["the first wish", "the second wish"] {
+    for text in ["the first request", "the second request"] {
         bench.prompt(text).await;
         bench.settled().await;
     }
@@ -97,21 +97,21 @@ async fn a_summary_takes_the_place_of_what_was_before() {
     let first = result(&events);
     assert!(first.summary.starts_with("what happened so far"), "{first:?}");
     assert!(first.tokens_before > 0 && first.estimated_tokens_after > 0, "{first:?}");
-    bench.prompt("the third wish").await;
+    bench.prompt("the third request").await;
     bench.settled().await;
 
     let asked = requests(&player);
     let summing = &asked[2];
     assert_eq!((&*summing.system, summing.tools.len(), summing.thinking.name()), (SYSTEM, 0, "off"));
     let text = words(summing);
-    for part in ["the first wish", "first answer", "mind the colours", "## Next"] {
+    for part in ["the first request", "first answer", "mind the colours", "## Next"] {
         assert!(text.contains(part), "{part} is missing in {text}");
     }
-    let told = words(&asked[3]);
-    assert!(told.contains("<summary>\nwhat happened so far"), "{told}");
-    assert!(!told.contains("first answer") && told.contains("the third wish"), "{told}");
-    // The last message of the person stays word for word, wherever the cut stands.
-    assert!(told.contains("the second wish"), "{told}");
+    let reported = words(&asked[3]);
+    assert!(reported.contains("<summary>\nwhat happened so far"), "{reported}");
+    assert!(!reported.contains("first answer") && reported.contains("the third request"), "{reported}");
+    // The user's last message stays verbatim, wherever the cut point is.
+    assert!(reported.contains("the second request"), "{reported}");
     check_valid(&asked[3]);
 
     // A second one carries the first on.
@@ -120,7 +120,7 @@ async fn a_summary_takes_the_place_of_what_was_before() {
     assert!(again.contains("<earlier-summary>\nwhat happened so far"), "{again}");
     assert!(again.contains("Update it: keep"), "{again}");
 
-    // All of it is in the file, and a resumed session goes on from the summary.
+    // The file has all of it, and a resumed session continues from the summary.
     let (session, _dir) = bench.reopened().await.unwrap();
     let compactions = session.tree().entries().iter().filter(|e| matches!(e.body, Body::Compaction { .. }));
     assert_eq!(compactions.count(), 2);
@@ -154,15 +154,15 @@ async fn room_is_made_between_turns() {
     let mut bench = Bench::with(player.clone(), small);
     bench.prompt("walk far").await;
     let events = bench.settled().await;
-    let told = brief(&events);
-    let at = told.iter().position(|line| line == "compacts Threshold").expect("no compaction");
-    assert_eq!(told[at - 1..at + 3], ["turn_end 1", "compacts Threshold", "compacted", "turn_start"]);
-    assert!(told.contains(&"end assistant Stop finished".to_owned()), "{told:?}");
-    assert_eq!(told.iter().filter(|line| *line == "agent_start").count(), 1);
+    let reported = brief(&events);
+    let at = reported.iter().position(|line| line == "compacts Threshold").expect("no compaction");
+    assert_eq!(reported[at - 1..at + 3], ["turn_end 1", "compacts Threshold", "compacted", "turn_start"]);
+    assert!(reported.contains(&"end assistant Stop finished".to_owned()), "{reported:?}");
+    assert_eq!(reported.iter().filter(|line| *line == "agent_start").count(), 1);
     let result = result(&events);
     assert!(result.tokens_before > 4_000 && result.estimated_tokens_after < 2_000, "{result:?}");
     let after = &requests(&player)[6];
-    assert!(words(after).contains("walk far"), "the wish is lost: {}", words(after));
+    assert!(words(after).contains("walk far"), "the request is lost: {}", words(after));
     requests(&player).iter().for_each(check_valid);
     let (session, _dir) = bench.reopened().await.unwrap();
     let kept = session.tree().get(&result.first_kept_entry_id).expect("the entry is there");
@@ -179,8 +179,8 @@ async fn room_is_made_once_a_request_was_too_long() {
     bench.prompt("tell me").await;
     bench.settled().await;
     bench.prompt("go on").await;
-    let told = brief(&bench.settled().await);
-    let at = told.iter().position(|line| line == "compacts Overflow").expect("no compaction");
+    let reported = brief(&bench.settled().await);
+    let at = reported.iter().position(|line| line == "compacts Overflow").expect("no compaction");
     let expected = [
         "compacts Overflow",
         "compacted and retries",
@@ -188,8 +188,8 @@ async fn room_is_made_once_a_request_was_too_long() {
         "update",
         "end assistant Stop fits",
     ];
-    assert_eq!(told[at..at + 5], expected);
-    assert_eq!(told.iter().filter(|line| *line == "agent_end 2").count(), 1, "{told:?}");
+    assert_eq!(reported[at..at + 5], expected);
+    assert_eq!(reported.iter().filter(|line| *line == "agent_end 2").count(), 1, "{reported:?}");
 
     let answers = vec![talk(), overflow(), SUMMARY.to_vec(), overflow()];
     let player = Player::new(answers);
@@ -197,20 +197,20 @@ async fn room_is_made_once_a_request_was_too_long() {
     bench.prompt("tell me").await;
     bench.settled().await;
     bench.prompt("go on").await;
-    let told = brief(&bench.settled().await);
-    assert!(told.contains(&"end assistant Error".to_owned()), "{told:?}");
+    let reported = brief(&bench.settled().await);
+    assert!(reported.contains(&"end assistant Error".to_owned()), "{reported:?}");
     assert_eq!(requests(&player).len(), 4);
 }
 
 #[tokio::test]
-async fn a_huge_result_is_cut_before_anything_is_summed_up() {
+async fn a_huge_result_is_truncated_before_anything_is_summarized() {
     let answers = vec![vec![Call("a", "echo", json!({ "words": 4_000 })), USE], vec![Say("seen"), STOP]];
     let player = Player::new(answers);
     let mut bench = Bench::with(player.clone(), small);
     bench.prompt("look at it").await;
-    let told = brief(&bench.settled().await);
-    assert!(told.iter().any(|line| line.contains("truncated 1 very large tool result")), "{told:?}");
-    assert!(!told.iter().any(|line| line.starts_with("compact")), "{told:?}");
+    let reported = brief(&bench.settled().await);
+    assert!(reported.iter().any(|line| line.contains("truncated 1 very large tool result")), "{reported:?}");
+    assert!(!reported.iter().any(|line| line.starts_with("compact")), "{reported:?}");
     let request = &requests(&player)[1];
     assert!(size::of_messages(&request.messages) < 1_000);
     check_valid(request);
@@ -234,9 +234,9 @@ async fn two_tries_then_it_says_why() {
         let mut bench = Bench::with(player.clone(), small);
         bench.prompt("hi").await;
         bench.settled().await;
-        let told = brief(&compact(&mut bench, None).await);
-        let end = told.last().unwrap();
-        assert!(end.starts_with("compacted failed") && end.contains(why), "{name}: {told:?}");
+        let reported = brief(&compact(&mut bench, None).await);
+        let end = reported.last().unwrap();
+        assert!(end.starts_with("compacted failed") && end.contains(why), "{name}: {reported:?}");
         assert_eq!(requests(&player).len(), 1 + count, "{name}");
         bench.prompt("and now").await;
         assert_eq!(brief(&bench.settled().await).last().map(String::as_str), Some("settled"), "{name}");
@@ -259,15 +259,15 @@ async fn a_failure_in_passing_is_waited_for() {
     let mut bench = Bench::new(vec![vec![Say("hello"), STOP], failed, SUMMARY.to_vec()]);
     bench.prompt("hi").await;
     bench.settled().await;
-    let told = brief(&compact(&mut bench, None).await);
-    assert_eq!(told, ["compacts Manual", "retry 1", "retried 1 true", "compacted"]);
+    let reported = brief(&compact(&mut bench, None).await);
+    assert_eq!(reported, ["compacts Manual", "retry 1", "retried 1 true", "compacted"]);
     // A long wait is not waited for where nobody is there to end it.
     let long = vec![Fail(FailureKind::RateLimit, Some(90_000))];
     let mut bench = Bench::new(vec![vec![Say("hello"), STOP], long]);
     bench.prompt("hi").await;
     bench.settled().await;
-    let told = brief(&compact(&mut bench, None).await);
-    assert!(told.last().unwrap().contains("1 min 30 s"), "{told:?}");
+    let reported = brief(&compact(&mut bench, None).await);
+    assert!(reported.last().unwrap().contains("1 min 30 s"), "{reported:?}");
 }
 
 #[tokio::test]
@@ -279,8 +279,8 @@ async fn a_compaction_can_be_stopped_and_holds_prompts_back() {
     bench.send(AgentCommand::Compact { instructions: None }).await;
     bench.until(|event| matches!(event, AgentEvent::CompactionStart { .. })).await;
     bench.send(AgentCommand::Abort).await;
-    let told = brief(&bench.until(|event| matches!(event, AgentEvent::CompactionEnd { .. })).await);
-    assert_eq!(told, ["compacted aborted"]);
+    let reported = brief(&bench.until(|event| matches!(event, AgentEvent::CompactionEnd { .. })).await);
+    assert_eq!(reported, ["compacted aborted"]);
 
     let summing = vec![Wait(100), Say("short"), STOP];
     let mut bench = Bench::new(vec![vec![Say("hello"), STOP], summing, vec![Say("later"), STOP]]);
@@ -289,9 +289,9 @@ async fn a_compaction_can_be_stopped_and_holds_prompts_back() {
     bench.send(AgentCommand::Compact { instructions: None }).await;
     bench.until(|event| matches!(event, AgentEvent::CompactionStart { .. })).await;
     bench.prompt("meanwhile").await;
-    let told = brief(&bench.settled().await);
-    assert_eq!(told[..2], ["compacted", "agent_start"]);
-    assert!(told.contains(&"end user meanwhile".to_owned()), "{told:?}");
+    let reported = brief(&bench.settled().await);
+    assert_eq!(reported[..2], ["compacted", "agent_start"]);
+    assert!(reported.contains(&"end user meanwhile".to_owned()), "{reported:?}");
 }
 
 #[tokio::test]
@@ -299,8 +299,8 @@ async fn a_run_is_ended_before_the_person_compacts() {
     let mut bench = Bench::new(vec![vec![Say("half"), Hang], SUMMARY.to_vec()]);
     bench.prompt("go").await;
     bench.until(|event| matches!(event, AgentEvent::MessageUpdate { .. })).await;
-    let told = brief(&compact(&mut bench, None).await);
-    assert_eq!(told[told.len() - 3..], ["settled aborted", "compacts Manual", "compacted"]);
+    let reported = brief(&compact(&mut bench, None).await);
+    assert_eq!(reported[reported.len() - 3..], ["settled aborted", "compacts Manual", "compacted"]);
 }
 
 #[tokio::test]

@@ -27,7 +27,7 @@ fn check_body(api: Api, body: &Value, what: &str) {
                 let at = open.iter().position(|call| *call == id);
                 open.remove(at.unwrap_or_else(|| panic!("{what}: {id} has no call in {parts:?}")));
             }
-            // Words beside calls belong to the same answer; those of the person come after results.
+            // Text next to calls belongs to the same answer; the user's text comes after results.
             "said" => assert!(open.is_empty(), "{what}: {open:?} without a result in {parts:?}"),
             _ => {}
         }
@@ -118,7 +118,7 @@ fn google(contents: &Value) -> Vec<Part> {
 /// person said at its beginning stays word for word through both.
 #[tokio::test]
 async fn after_compactions_every_wire_format_takes_the_context() {
-    let wish = "walk far, and mind the \u{201c}gap\u{201d} between 7 and 9";
+    let goal = "walk far, and mind the \u{201c}gap\u{201d} between 7 and 9";
     for api in FORMATS {
         let step = |n: &'static str| {
             let look = Call(n, "echo", json!({ "words": 360, "n": n }));
@@ -140,10 +140,10 @@ async fn after_compactions_every_wire_format_takes_the_context() {
         });
         bench.prompt("hi").await;
         bench.settled().await;
-        bench.prompt(wish).await;
-        let told = brief(&bench.settled().await);
-        let compactions = told.iter().filter(|line| *line == "compacted").count();
-        assert_eq!(compactions, 2, "{api:?}: {told:?}");
+        bench.prompt(goal).await;
+        let reported = brief(&bench.settled().await);
+        let compactions = reported.iter().filter(|line| *line == "compacted").count();
+        assert_eq!(compactions, 2, "{api:?}: {reported:?}");
         bench.prompt("and now?").await;
         bench.settled().await;
         let requests: Vec<ModelRequest> = player.requests.lock().unwrap().clone();
@@ -153,7 +153,7 @@ async fn after_compactions_every_wire_format_takes_the_context() {
             check_body(api, &body, &format!("{api:?}, request {at}"));
             let text = serde_json::to_string(&body).unwrap();
             if text.contains("<summary>") {
-                after.push(text.contains(&serde_json::to_string(wish).unwrap().trim_matches('"').to_owned()));
+                after.push(text.contains(&serde_json::to_string(goal).unwrap().trim_matches('"').to_owned()));
             }
         }
         assert!(after.len() >= 6 && after.iter().all(|kept| *kept), "{api:?}: word for word {after:?}");

@@ -41,7 +41,7 @@ async fn hold(answers: Vec<Vec<Step>>, abort_after: usize) {
     bench.prompt("go").await;
     let mut seen = 0;
     loop {
-        // What neither ends nor goes on is aborted too.
+        // A run that neither ends nor continues is aborted too.
         let wait = Duration::from_millis(if seen < abort_after { 60 } else { 5_000 });
         match tokio::time::timeout(wait, bench.agent.events.recv()).await {
             Ok(Some(AgentEvent::AgentSettled { .. })) => break,

@@ -73,9 +73,10 @@ async fn a_cut_answer_goes_on_from_where_it_was() {
     bench.prompt("go").await;
     bench.settled().await;
     let requests = player.requests.lock().unwrap();
-    let told: Vec<String> = requests[1].messages.iter().map(|message| crate::fake::said(message)).collect();
-    assert!(told[1].contains("half an"), "{told:?}");
-    assert!(told[2].contains("cut off"), "{told:?}");
+    let reported: Vec<String> =
+        requests[1].messages.iter().map(|message| crate::fake::said(message)).collect();
+    assert!(reported[1].contains("half an"), "{reported:?}");
+    assert!(reported[2].contains("cut off"), "{reported:?}");
 }
 
 #[tokio::test]

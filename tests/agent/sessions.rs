@@ -73,8 +73,8 @@ async fn a_killed_session_is_mended_when_it_goes_on() {
     next.next().await;
     let opened = next.until(|event| matches!(event, AgentEvent::SessionOpened { .. })).await;
     let Some(AgentEvent::SessionOpened { messages, .. }) = opened.last() else { panic!() };
-    let told: Vec<String> = messages.iter().map(|message| crate::fake::said(message)).collect();
-    assert_eq!(told[2..], ["result a failed", "result b failed"]);
+    let reported: Vec<String> = messages.iter().map(|message| crate::fake::said(message)).collect();
+    assert_eq!(reported[2..], ["result a failed", "result b failed"]);
     let kept = || std::fs::read_to_string(&path).unwrap();
     assert_eq!(kept(), left, "looking at a session writes nothing");
     next.send(AgentCommand::Continue).await;
@@ -132,8 +132,8 @@ async fn a_session_that_cannot_be_written_is_told_once_and_goes_on() {
     });
     bench.prompt("go").await;
     let events = brief(&bench.settled().await);
-    let told = events.iter().filter(|line| line.starts_with("notice Error cannot save the session"));
-    assert_eq!(told.count(), 1, "{events:?}");
+    let reported = events.iter().filter(|line| line.starts_with("notice Error cannot save the session"));
+    assert_eq!(reported.count(), 1, "{events:?}");
     assert!(events.contains(&"end assistant Stop ok".to_owned()), "{events:?}");
 }
 

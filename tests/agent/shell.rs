@@ -1,4 +1,4 @@
-//! The person's own commands, beside and between runs.
+//! The user's own commands, during and between runs.
 
 use tau::agent::protocol::message::BashExecution;
 
@@ -73,10 +73,10 @@ async fn commands_run_beside_a_run_and_are_recorded_after_it() {
     let place = |line: &str| lines.iter().position(|known| known == line);
     assert!(place("bash ended Some(0)") < place("ran a"), "{lines:?}");
     let (session, _dir) = bench.reopened().await.unwrap();
-    let told: Vec<String> =
+    let reported: Vec<String> =
         session.context().messages.iter().map(|message| crate::fake::said(message)).collect();
     let expected = ["user go", "assistant ToolUse [a]", "result a", "assistant Stop ok", "other", "other"];
-    assert_eq!(told, expected);
+    assert_eq!(reported, expected);
 }
 
 #[tokio::test]
@@ -125,8 +125,8 @@ async fn the_next_prompt_tells_the_model_unless_it_is_excluded() {
     bench.prompt("go").await;
     bench.settled().await;
     let requests = player.requests.lock().unwrap();
-    let told: String = requests[0].messages.iter().map(|message| crate::fake::said(message)).collect();
-    assert!(told.contains("seen") && !told.contains("hidden"), "{told}");
+    let reported: String = requests[0].messages.iter().map(|message| crate::fake::said(message)).collect();
+    assert!(reported.contains("seen") && !reported.contains("hidden"), "{reported}");
 }
 
 #[tokio::test]

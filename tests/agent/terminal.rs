@@ -1,4 +1,4 @@
-//! The person's own commands in a terminal of their own.
+//! The user's own commands, each in a terminal.
 
 use tau::agent::protocol::message::BashExecution;
 

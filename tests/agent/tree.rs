@@ -30,7 +30,7 @@ fn row<'a>(outline: &'a Outline, text: &str) -> &'a tau::agent::session::outline
     outline.rows.iter().find(|row| row.text.contains(text)).unwrap_or_else(|| panic!("{text}: {outline:?}"))
 }
 
-/// The messages of the session that is told next, in short.
+/// The messages of the next session that is opened, in short.
 async fn opened(bench: &mut Bench) -> Vec<String> {
     match bench.until(|event| matches!(event, AgentEvent::SessionOpened { .. })).await.pop() {
         Some(AgentEvent::SessionOpened { messages, .. }) => {
@@ -62,7 +62,7 @@ async fn the_tree_is_told_and_gone_about_in() {
     assert_eq!((second.kind, row(&outline, "two").kind), (RowKind::User, RowKind::Assistant));
     let parent = &outline.rows[second.parent.unwrap()];
     assert_eq!((parent.text.as_str(), outline.rows[outline.leaf.unwrap()].text.as_str()), ("one", "two"));
-    // Before a message of the person's: its text comes back.
+    // To before a message of the user: its text is returned.
     bench.send(go_to(&second.id, None)).await;
     assert_eq!(opened(&mut bench).await, ["user first", "assistant Stop one"]);
     let back = bench.until(|event| matches!(event, AgentEvent::QueueReturned { .. })).await;
@@ -78,7 +78,7 @@ async fn the_tree_is_told_and_gone_about_in() {
         outline.rows.iter().filter(|row| row.parent == at).count()
     };
     assert_eq!(children(&row(&outline, "one").id), 2, "{outline:?}");
-    // To an answer: the conversation goes on behind it.
+    // To an answer: the conversation continues after it.
     bench.send(go_to(&row(&outline, "two").id.clone(), None)).await;
     let messages = opened(&mut bench).await;
     assert_eq!(messages.last().map(String::as_str), Some("assistant Stop two"));
@@ -233,11 +233,11 @@ async fn a_session_whose_directory_is_gone_is_offered() {
     bench.until(|event| matches!(event, AgentEvent::ThinkingLevelChanged { .. })).await;
     let title = offered(&mut bench, &path, "Fork").await;
     assert!(title.contains(&format!("{}, no longer exists", gone.display())), "{title}");
-    let told = bench.until(|event| matches!(event, AgentEvent::SessionOpened { .. })).await;
-    let Some(AgentEvent::SessionOpened { session, messages, .. }) = told.last() else { panic!() };
+    let reported = bench.until(|event| matches!(event, AgentEvent::SessionOpened { .. })).await;
+    let Some(AgentEvent::SessionOpened { session, messages, .. }) = reported.last() else { panic!() };
     assert_eq!((session.cwd.as_path(), messages.len()), (bench.dir.path(), 1));
     offered(&mut bench, &path, "Continue").await;
-    let told = bench.until(|event| matches!(event, AgentEvent::SessionOpened { .. })).await;
-    let Some(AgentEvent::SessionOpened { session, .. }) = told.last() else { panic!() };
+    let reported = bench.until(|event| matches!(event, AgentEvent::SessionOpened { .. })).await;
+    let Some(AgentEvent::SessionOpened { session, .. }) = reported.last() else { panic!() };
     assert_eq!((&session.cwd, session.file.as_ref()), (&gone, Some(&path)));
 }

@@ -9,21 +9,21 @@ use tau::agent::provider::{Failure, FailureKind, StreamEvent};
 
 use super::*;
 
-/// Runs `go` to its end: what ended it, what was told, and how often the model was asked.
+/// Runs `go` to its end: what ended it, and the events.
 async fn ended(agent: &Agent) -> (Option<RunEnd>, Vec<String>) {
     let mut events = agent.subscribe();
     agent.prompt("go", []).await.unwrap();
     agent.wait_for_idle().await.unwrap();
     agent.shutdown().await;
-    let mut told = Vec::new();
+    let mut reported = Vec::new();
     while let Some(event) = events.recv().await {
-        told.push(event);
+        reported.push(event);
     }
-    let reason = told.iter().find_map(|event| match event {
+    let reason = reported.iter().find_map(|event| match event {
         AgentEvent::RunStopped { reason } => Some(*reason),
         _ => None,
     });
-    (reason, brief(&told))
+    (reason, brief(&reported))
 }
 
 /// A model that costs a dollar an answer, and calls a tool each time.
@@ -40,16 +40,16 @@ fn priced() -> Model {
 async fn check(limits: RunLimits, scripts: Vec<Script>, reason: Option<RunEnd>, turns: usize) {
     let transport = Scripted::new(scripts);
     let agent = Agent::builder().model(priced()).tools(tools()).transport(transport).limits(limits).start();
-    let (ended, told) = ended(&agent).await;
-    assert_eq!(ended, reason, "{limits:?}: {told:?}");
-    let answers = told.iter().filter(|line| line.starts_with("end assistant")).count();
-    assert_eq!(answers, turns, "{limits:?}: {told:?}");
-    let place = |wanted: &str| told.iter().position(|line| line.starts_with(wanted));
+    let (ended, reported) = ended(&agent).await;
+    assert_eq!(ended, reason, "{limits:?}: {reported:?}");
+    let answers = reported.iter().filter(|line| line.starts_with("end assistant")).count();
+    assert_eq!(answers, turns, "{limits:?}: {reported:?}");
+    let place = |wanted: &str| reported.iter().position(|line| line.starts_with(wanted));
     if reason.is_some() {
-        assert!(place("ended by") < place("notice Warning stopped"), "{told:?}");
-        assert!(place("notice Warning stopped") < place("agent_end"), "{told:?}");
+        assert!(place("ended by") < place("notice Warning stopped"), "{reported:?}");
+        assert!(place("notice Warning stopped") < place("agent_end"), "{reported:?}");
     }
-    assert!(place("agent_end") < place("settled"), "{told:?}");
+    assert!(place("agent_end") < place("settled"), "{reported:?}");
 }
 
 #[tokio::test]
@@ -71,17 +71,17 @@ async fn limits_end_a_run_with_a_clear_event() {
 }
 
 #[tokio::test]
-async fn an_unknown_price_is_said_where_money_is_limited() {
+async fn an_unknown_price_is_reported_if_the_cost_is_limited() {
     let wire =
         Model { api: tau::agent::protocol::model::Api::OpenaiCompletions, ..Model::clone(&model("m")) };
     let limits = RunLimits { dollars: Some(1.0), ..RunLimits::default() };
     let agent = builder(&Player::new(Vec::new())).model(wire).limits(limits).start();
-    let (reason, told) = ended(&agent).await;
+    let (reason, reported) = ended(&agent).await;
     assert_eq!(reason, None);
-    assert!(told.iter().any(|line| line.contains("the price of m is unknown")), "{told:?}");
+    assert!(reported.iter().any(|line| line.contains("the price of m is unknown")), "{reported:?}");
 }
 
-/// A model that makes the same call for ever; how it ends when the person answers so.
+/// A model that makes the same call forever; how the run ends with these answers of the user.
 async fn check_repeats(on_repeat: OnRepeat, answers: &[QuestionAnswer], results: usize) {
     let player = Player::new(vec![vec![Call("a", "echo", json!({})), USE]; 20]);
     let agent = builder(&player).behavior(|behavior| behavior.on_repeat = on_repeat).start();
@@ -119,7 +119,7 @@ async fn an_abort_is_no_answer_to_the_question() {
     while let Some(event) = events.recv().await {
         match event {
             AgentEvent::Asked { .. } => agent.abort().await.unwrap(),
-            AgentEvent::RunStopped { reason } => panic!("told as {reason:?}"),
+            AgentEvent::RunStopped { reason } => panic!("reported as {reason:?}"),
             AgentEvent::AgentSettled { aborted } => return assert!(aborted),
             _ => {}
         }
@@ -134,8 +134,8 @@ async fn no_room_is_made_for_a_turn_that_will_not_come() {
         let player = Player::new(vec![full.clone(), vec![Say("sum"), STOP]]);
         let small = Model { context_window: 8_000, ..Model::clone(&model("small")) };
         let agent = builder(&player).model(small).limits(RunLimits { turns, ..RunLimits::default() }).start();
-        let (_, told) = ended(&agent).await;
-        let begun = told.iter().filter(|line| line.starts_with("compacts")).count();
-        assert_eq!(begun, compactions, "{turns:?}: {told:?}");
+        let (_, reported) = ended(&agent).await;
+        let begun = reported.iter().filter(|line| line.starts_with("compacts")).count();
+        assert_eq!(begun, compactions, "{turns:?}: {reported:?}");
     }
 }

@@ -50,10 +50,10 @@ async fn proxy(upstream: Arc<dyn Transport>) -> String {
 
 fn client(address: &str, token: &str) -> AgentBuilder {
     // The address and the headers of the client's model must not matter.
-    let told = Model { base_url: "http://evil".into(), ..Model::clone(&model("first")) };
+    let reported = Model { base_url: "http://evil".into(), ..Model::clone(&model("first")) };
     let headers = BTreeMap::from([("x-secret".to_owned(), "hidden".to_owned())]);
-    let told = Model { headers, ..told };
-    Agent::builder().model(told).tools(tools()).retries(0).proxy(Proxy::new(address, token))
+    let reported = Model { headers, ..reported };
+    Agent::builder().model(reported).tools(tools()).retries(0).proxy(Proxy::new(address, token))
 }
 
 /// An answer with everything that must survive the way: thinking, signatures, a call, usage.
@@ -189,14 +189,14 @@ async fn events_come_over_http_to_their_end() {
     let mut body = String::new();
     let reading = async { post(&address, "go").await.read_to_string(&mut body).await };
     tokio::time::timeout(Duration::from_secs(5), reading).await.expect("the stream does not end").unwrap();
-    let told: Vec<AgentEvent> = body
+    let reported: Vec<AgentEvent> = body
         .lines()
         .filter_map(|line| line.strip_prefix("data: "))
         .map(|data| serde_json::from_str(data).unwrap())
         .collect();
-    let told = brief(&told);
-    assert_eq!(told.first().map(String::as_str), Some("agent_start"), "{body}");
-    assert_eq!(told.last().map(String::as_str), Some("settled"), "{body}");
+    let reported = brief(&reported);
+    assert_eq!(reported.first().map(String::as_str), Some("agent_start"), "{body}");
+    assert_eq!(reported.last().map(String::as_str), Some("settled"), "{body}");
 }
 
 #[tokio::test]

@@ -175,7 +175,7 @@ impl AgentBuilder {
         self
     }
 
-    /// Timeout of shell calls that name none, in seconds.
+    /// Timeout of shell calls without one of their own, in seconds.
     pub fn bash_timeout(mut self, seconds: u64) -> Self {
         self.bash_timeout = Some(seconds);
         self

@@ -4,7 +4,7 @@
 //! task's events, and you can use both directly ([`Agent::command`], [`Agent::query`],
 //! [`Agent::subscribe`]). It never runs a turn or touches a session itself. [`AgentBuilder`] sets
 //! what an agent starts with; [`CodingAgent`] is an agent with the coding tools, their system prompt
-//! and a directory. The data that goes in and out is in [`protocol`](crate::agent::protocol).
+//! and a directory. [`spawn`] starts the task without a handle that folds its events. The data that goes in and out is in [`protocol`](crate::agent::protocol).
 
 mod builder;
 mod coding;
@@ -19,10 +19,11 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use tokio::sync::{mpsc, oneshot, watch};
 
 use super::context::request;
-use super::engine::config::AgentConfig;
-use super::engine::task;
-use super::engine::task::AgentHandle;
-use super::engine::tool_registry::ToolRegistry;
+pub use super::engine::behavior::Behavior;
+pub use super::engine::config::{AgentConfig, FindModel, SessionPlace};
+pub use super::engine::hooks::Hooks;
+pub use super::engine::task::{AgentHandle, spawn};
+pub use super::engine::tool_registry::ToolRegistry;
 use super::protocol::attachment::Attachment;
 use super::protocol::command::{AgentCommand, QuestionAnswer, Queue};
 use super::protocol::event::AgentEvent;
@@ -172,7 +173,7 @@ impl Agent {
         state.messages = config.session.context().messages;
         state.session = config.session.info().clone();
         let tools = config.behavior.tools.clone();
-        let AgentHandle { commands, events, task } = task::spawn(config);
+        let AgentHandle { commands, events, task } = spawn(config);
         let board = Arc::new(Mutex::new(board));
         let (sender, ended) = watch::channel(false);
         tokio::spawn(fold(AgentEnd { events, task }, Arc::clone(&board), sender));
@@ -252,8 +253,8 @@ impl Agent {
 
     /// Refuses without a model.
     fn ready(state: &AgentState) -> Result<(), AgentError> {
-        let none = || AgentError::Refused("no model is set: call `set_model` first".into());
-        state.model.as_ref().map(|_| ()).ok_or_else(none)
+        let no_model = || AgentError::Refused("no model is set: call `set_model` first".into());
+        state.model.as_ref().map(|_| ()).ok_or_else(no_model)
     }
 
     /// Stops the run: the model, its tools, a wait before a retry. Queued messages stay queued.

@@ -1,7 +1,7 @@
 //! What the demo says and does, as a pure function of the conversation.
 //!
-//! The last message of the person decides what is done, the results since then how far it has
-//! come. It writes one file only, `tau-demo.md`, and changes it only when the demo wrote it.
+//! The user's last message decides what to do, the results since then how much of that is done. The
+//! demo writes a single file, `tau-demo.md`, and changes it only if it wrote it itself.
 
 use serde_json::{Value, json};
 

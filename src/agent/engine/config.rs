@@ -41,7 +41,7 @@ pub struct AgentConfig {
     pub env: Arc<ChildEnv>,
     /// The shell that runs the user's own commands.
     pub shell: PathBuf,
-    /// Timeout of shell calls that name none, in seconds.
+    /// Timeout of shell calls without one of their own, in seconds.
     pub bash_timeout: Option<u64>,
     /// Finds the model that a resumed session names.
     pub find_model: Arc<FindModel>,

@@ -101,15 +101,15 @@ async fn try_send<E: Exchange>(exchange: &mut E) -> Option<Result<(), Failure>> 
             };
             exchange.receive(event);
             if let Some(end) = end {
-                return Some(end.and_then(|()| not_nothing(exchange.answer())));
+                return Some(end.and_then(|()| check_not_empty(exchange.answer())));
             }
         }
     }
 }
 
-/// An answer without content that the provider did not even count is none: some servers end the
-/// stream properly when they fail.
-fn not_nothing(answer: &Assembler) -> Result<(), Failure> {
+/// Refuses an answer without content or usage: some servers end the stream properly when they
+/// fail.
+fn check_not_empty(answer: &Assembler) -> Result<(), Failure> {
     if answer.is_empty() && answer.usage().total_tokens == 0 {
         return Err(Failure::new(FailureKind::Protocol, "the provider sent an empty answer"));
     }

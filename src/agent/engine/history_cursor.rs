@@ -20,7 +20,7 @@ pub(crate) struct HistoryCursor {
 }
 
 impl HistoryCursor {
-    /// The piece that is being read, or why it cannot be; pending while none is. Cancel safe.
+    /// The piece that is being read, or why it cannot be; pending while nothing is read. Cancel safe.
     pub(crate) async fn next(&mut self) -> Result<FilePage, String> {
         let Some(reading) = &mut self.reading else { return pending().await };
         let read = reading.await;

@@ -140,7 +140,7 @@ struct Batch {
 }
 
 impl Batch {
-    /// The next end or update; none when nothing runs. Cancel safe.
+    /// The next end or update; `None` when nothing runs. Cancel safe.
     async fn step(&mut self) -> Option<Step> {
         if self.tasks.is_empty() {
             return None;
@@ -175,8 +175,8 @@ impl ToolRunner<'_, '_> {
         }
     }
 
-    /// Whether the person has said something that makes the rest of the calls wait. It is looked
-    /// at when a call has ended, so an answer that calls tools gets at least one result.
+    /// Whether a steering message makes the rest of the calls unnecessary. That is checked when a
+    /// call has ended, so an answer that calls tools gets at least one result.
     fn is_steered(&self) -> bool {
         let engine = &self.run.engine;
         self.ended > 0

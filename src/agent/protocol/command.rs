@@ -105,7 +105,7 @@ pub enum Tuning {
     AutoCompaction { enabled: bool },
     /// Tokens of the context window that compaction keeps free.
     CompactReserve { tokens: u64 },
-    /// Timeout in seconds of the model's commands that name none; `None` for no timeout.
+    /// Timeout in seconds of the model's commands without one of their own; `None` for no timeout.
     BashTimeout { seconds: Option<u64> },
     /// Whether a request that failed for a transient reason is sent again.
     AutoRetry { enabled: bool },

@@ -1,4 +1,4 @@
-//! What stands before the messages that were told of a session: told a step at a time.
+//! The messages before those of an opened session: sent a page at a time.
 
 use std::path::{Path, PathBuf};
 
@@ -30,21 +30,21 @@ fn begins(messages: &[Arc<Message>]) -> Vec<String> {
     messages.iter().map(words).collect()
 }
 
-/// What was told first, and what was left.
+/// The messages that are sent first, and how many are left.
 async fn first(bench: &mut Bench) -> (Vec<Arc<Message>>, Option<u64>) {
-    let told = bench.until(|event| matches!(event, AgentEvent::HistoryAvailable { .. })).await;
-    let Some(AgentEvent::HistoryAvailable { left }) = told.last() else { panic!() };
-    match told.iter().rev().nth(1) {
+    let reported = bench.until(|event| matches!(event, AgentEvent::HistoryAvailable { .. })).await;
+    let Some(AgentEvent::HistoryAvailable { left }) = reported.last() else { panic!() };
+    match reported.iter().rev().nth(1) {
         Some(AgentEvent::SessionOpened { messages, .. }) => (messages.clone(), Some(*left)),
         other => panic!("{other:?}"),
     }
 }
 
-/// One step back.
+/// One page back.
 async fn back(bench: &mut Bench) -> (Vec<Arc<Message>>, Option<u64>, Option<String>) {
     bench.send(AgentCommand::Query { ticket: 1, query: Query::HistoryPage }).await;
-    let mut told = bench.until(|event| matches!(event, AgentEvent::Answered { ticket: 1, .. })).await;
-    match told.pop() {
+    let mut reported = bench.until(|event| matches!(event, AgentEvent::Answered { ticket: 1, .. })).await;
+    match reported.pop() {
         Some(AgentEvent::Answered { answer: Ok(QueryAnswer::HistoryPage(page)), .. }) => {
             let HistoryPage { messages, left, failed, .. } = page;
             (messages, left, failed)
@@ -59,13 +59,13 @@ fn with_session(session: &Path, answers: Vec<Vec<Step>>) -> Bench {
 }
 
 #[tokio::test]
-async fn step_by_step_all_is_told_in_order_also_while_a_run_goes_on() {
+async fn all_pages_arrive_in_order_also_during_a_run() {
     let dir = tempfile::tempdir().unwrap();
     let (path, count) = large(dir.path(), 8);
     let mut bench = with_session(&path, Vec::new());
     let (mut all, mut left) = first(&mut bench).await;
     assert_eq!(left, Some((count - all.len()) as u64));
-    // A command of the person's runs beside it.
+    // A command of the user runs at the same time.
     let bash =
         AgentCommand::Bash { id: None, command: "sleep 30".into(), exclude_from_context: false, size: None };
     bench.send(bash).await;
@@ -89,7 +89,7 @@ async fn it_works_in_the_middle_of_a_run_and_after_all_was_read_for_it() {
     let (path, count) = large(dir.path(), 8);
     let mut bench = with_session(&path, vec![vec![Say("half"), Hang]]);
     let (mut all, mut left) = first(&mut bench).await;
-    // The model is told everything, so the whole file is read now.
+    // The model needs the complete context, so the rest of the file is read now.
     bench.prompt("go").await;
     bench.until(|event| matches!(event, AgentEvent::MessageUpdate { .. })).await;
     let mut steps = 0;
@@ -103,8 +103,8 @@ async fn it_works_in_the_middle_of_a_run_and_after_all_was_read_for_it() {
     bench.send(AgentCommand::Abort).await;
     assert!(brief(&bench.settled().await).contains(&"end assistant Aborted half".to_owned()));
     bench.send(AgentCommand::Query { ticket: 2, query: Query::Outline }).await;
-    let told = bench.until(|event| matches!(event, AgentEvent::Answered { .. })).await;
-    let Some(AgentEvent::Answered { answer: Ok(QueryAnswer::Outline(outline)), .. }) = told.last() else {
+    let reported = bench.until(|event| matches!(event, AgentEvent::Answered { .. })).await;
+    let Some(AgentEvent::Answered { answer: Ok(QueryAnswer::Outline(outline)), .. }) = reported.last() else {
         panic!()
     };
     let last = outline.rows.last().unwrap();
@@ -152,25 +152,25 @@ async fn what_was_compacted_away_can_be_seen_above_the_summary() {
     let (known, left) = first(&mut bench).await;
     assert_eq!((known.len(), left), (4, Some(2)));
     let (messages, left, _) = back(&mut bench).await;
-    let told: Vec<String> = messages.iter().map(|message| crate::fake::said(message)).collect();
-    assert_eq!((told.len(), told[0].as_str(), left), (3, "user first", None));
-    assert!(told[2].starts_with("result c"), "{told:?}");
+    let reported: Vec<String> = messages.iter().map(|message| crate::fake::said(message)).collect();
+    assert_eq!((reported.len(), reported[0].as_str(), left), (3, "user first", None));
+    assert!(reported[2].starts_with("result c"), "{reported:?}");
 }
 
 #[tokio::test]
-async fn a_change_of_session_ends_it() {
+async fn a_change_of_session_ends_paging() {
     let dir = tempfile::tempdir().unwrap();
     let (path, _) = large(dir.path(), 8);
     let mut bench = with_session(&path, Vec::new());
     first(&mut bench).await;
     bench.send(AgentCommand::Query { ticket: 7, query: Query::HistoryPage }).await;
     bench.send(AgentCommand::Session(SessionCommand::New)).await;
-    let told = bench.until(|event| matches!(event, AgentEvent::Answered { ticket: 7, .. })).await;
-    assert!(told.iter().any(|event| matches!(event, AgentEvent::SessionOpened { .. })));
-    assert!(matches!(told.last(), Some(AgentEvent::Answered { answer: Err(_), .. })), "{told:?}");
+    let reported = bench.until(|event| matches!(event, AgentEvent::Answered { ticket: 7, .. })).await;
+    assert!(reported.iter().any(|event| matches!(event, AgentEvent::SessionOpened { .. })));
+    assert!(matches!(reported.last(), Some(AgentEvent::Answered { answer: Err(_), .. })), "{reported:?}");
     // Asked too late: the new one has nothing before it.
     assert_eq!(back(&mut bench).await, (Vec::new(), None, None));
     bench.prompt("go").await;
-    let told = bench.settled().await;
-    assert!(!told.iter().any(|event| matches!(event, AgentEvent::Answered { .. })));
+    let reported = bench.settled().await;
+    assert!(!reported.iter().any(|event| matches!(event, AgentEvent::Answered { .. })));
 }
