@@ -203,8 +203,8 @@ mod tests {
             .unwrap();
         let cases = [
             ("missing", "No such file"),
-            ("binary", "neither text"),
-            ("latin", "neither text"),
+            ("binary", "neither UTF-8 text"),
+            ("latin", "neither UTF-8 text"),
             ("large", "larger than 1 MB"),
             ("pipe", "not a regular file"),
             ("", "not a regular file"),

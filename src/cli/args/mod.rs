@@ -69,7 +69,7 @@ pub struct CliArgs {
     /// Replace the system prompt (@FILE reads it)
     #[arg(long, value_name = "TEXT", help_heading = "Model")]
     pub system_prompt: Option<String>,
-    /// Append to the system prompt (@FILE reads it)
+    /// Add to the system prompt (@FILE reads it)
     #[arg(long, value_name = "TEXT", help_heading = "Model")]
     pub append_system_prompt: Vec<String>,
     /// No tools
