@@ -125,7 +125,7 @@ fn without_a_terminal_a_command_of_the_person_runs_with_a_pipe() {
         rack.bench.send(bash).await;
         let events = rack.bench.until(|event| matches!(event, AgentEvent::BashEnd { .. })).await;
         let warned = events.iter().any(|event| {
-            matches!(event, AgentEvent::Notice { text, hint: Some(_), .. } if text.contains("no terminal"))
+            matches!(event, AgentEvent::Notice { text, hint: Some(_), .. } if text.contains("cannot open a terminal"))
         });
         assert!(warned, "{events:?}");
         let seen: String = events
