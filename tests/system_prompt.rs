@@ -193,7 +193,7 @@ fn a_session_starts_with_the_facts_of_its_directory() {
     write(&cwd.join(".git/HEAD"), "ref: refs/heads/topic\n");
     let mut source = PromptSource {
         tools: vec!["bash".into()],
-        cwd: cwd.clone(),
+        cwd,
         config: dir.path().join("config"),
         shell: Some("/bin/zsh".into()),
         ..PromptSource::default()
