@@ -228,10 +228,7 @@ fn the_person_is_asked_once_and_by_command() {
     let unknown = Folder { trust: Trust::Unknown, ..changed_folder() };
     let mut screen = Screen::boot(Boot { folders: vec![unknown.clone()], ..boot() });
     let shown = text(&screen.draw());
-    assert!(
-        shown.contains("This folder has settings of its own: .tau/SYSTEM.md, .tau/config.toml"),
-        "{shown}"
-    );
+    assert!(shown.contains("This folder has project settings (.tau/SYSTEM.md, .tau/config.toml)"), "{shown}");
     assert!(!shown.contains("is new"), "all of it is new: {shown}");
     screen.take_effects();
     screen.keys("<enter>");
@@ -249,7 +246,7 @@ fn the_person_is_asked_once_and_by_command() {
         screen.send(Msg::Finished(ticket.unwrap(), ShellReply::Folders(vec![parent, unknown.clone()])));
         screen.keys(keys);
         assert_eq!(answers(&screen.take_effects()), [("/srv/web".into(), trusted)], "the nearest first");
-        assert!(text(&screen.draw()).contains("~/srv has settings of its own"));
+        assert!(text(&screen.draw()).contains("~/srv has project settings"));
         screen.keys("<esc>");
         assert!(answers(&screen.take_effects()).is_empty());
     }
@@ -280,14 +277,14 @@ fn a_change_is_shown_before_it_is_trusted() {
     let mut screen = Screen::boot(Boot { folders: vec![changed_folder()], ..boot() });
     let shown = text(&screen.draw());
     for part in [
-        "other settings than those you trusted",
-        ".tau/SYSTEM.md is new",
+        "project settings that changed since",
+        ".tau/SYSTEM.md (new)",
         "+You are somebody",
         "+You are kind.",
-        ".tau/config.toml is changed",
+        ".tau/config.toml (changed)",
         "-thinking = 'low'",
         "+thinking = 'high'",
-        "use them, as they are shown here",
+        "use them, as shown here",
     ] {
         assert!(shown.contains(part), "{part}: {shown}");
     }
@@ -299,11 +296,11 @@ fn a_change_is_shown_before_it_is_trusted() {
     let mut screen = Screen::boot(Boot { folders: vec![folder], ..boot() });
     let shown = text(&screen.draw());
     assert!(shown.contains("line 1.") && !shown.contains("line 99."), "{shown}");
-    assert!(shown.contains("other settings") && shown.contains("never use them"), "{shown}");
+    assert!(shown.contains("changed since") && shown.contains("never use them"), "{shown}");
     screen.keys("<pgdn>".repeat(20).as_str());
     let shown = text(&screen.draw());
     assert!(shown.contains("line 99.") && !shown.contains("line 1."), "{shown}");
-    assert!(shown.contains("other settings") && shown.contains("never use them"), "{shown}");
+    assert!(shown.contains("changed since") && shown.contains("never use them"), "{shown}");
 }
 
 /// Whoever wrote the files knows how wide a window is.

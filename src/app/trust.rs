@@ -54,7 +54,7 @@ impl TrustView {
         Printable::line(&match self.folder.trust {
             Trust::Changed => {
                 format!(
-                    "The project settings of {place} have changed since you trusted them: {files}. Use them as they are now?"
+                    "{place} has project settings that changed since you trusted them ({files}). Use them as they are now?"
                 )
             }
             Trust::Trusted => format!("{place} has project settings ({files}), in use. Keep using them?"),
