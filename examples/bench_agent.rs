@@ -15,7 +15,7 @@
     clippy::print_stdout,
     clippy::disallowed_methods,
     clippy::disallowed_types,
-    reason = "a program that measures, runs others and tells"
+    reason = "a program that measures, runs others and prints"
 )]
 
 use std::error::Error;
@@ -81,7 +81,7 @@ fn row(figure: &str, value: String) {
     println!("{figure:<44} {value:>20}");
 }
 
-/// One event of the body of an answer, with all that the vendor of the format sends beside the text.
+/// One event of the body of an answer, with all that the provider of the format sends beside the text.
 fn chunk(api: Api) -> String {
     let (name, data) = match api {
         Api::AnthropicMessages => {
@@ -151,12 +151,12 @@ fn decoding(api: Api) -> Outcome<f64> {
         let started = Instant::now();
         for _ in 0..ANSWERS {
             let mut reader = AnswerReader::new(provider(api).ok_or("no such format")?.decoder());
-            let (mut events, mut told) = (Vec::new(), 0);
+            let (mut events, mut received) = (Vec::new(), 0);
             for part in body.chunks(READ) {
                 reader.push(part, &mut events);
-                told += events.drain(..).map(|event| text_of(&event)).sum::<usize>();
+                received += events.drain(..).map(|event| text_of(&event)).sum::<usize>();
             }
-            if told != length {
+            if received != length {
                 return Err("text is missing".into());
             }
         }
@@ -262,7 +262,7 @@ fn headless_turns() -> Outcome<()> {
     let floor = median("true", &mut Command::new("true"))?;
     let mut turn = Command::new(&tau);
     turn.args(["-p", "--base-url", &url, "--model", "m", "--no-session", "hello"]);
-    // No configuration of the person's, so that runs compare.
+    // No configuration of the user's, so that runs compare.
     turn.env_clear().env("HOME", &home).env("PATH", std::env::var_os("PATH").unwrap_or_default());
     let own = median("tau -p", &mut turn)?;
     row(

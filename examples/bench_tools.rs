@@ -4,7 +4,7 @@
 //! Every figure is the best of several runs. Makes about 1.5 GB of files in the temporary folder
 //! and removes them.
 
-#![allow(clippy::print_stdout, clippy::disallowed_methods, reason = "a program that measures and tells")]
+#![allow(clippy::print_stdout, clippy::disallowed_methods, reason = "a program that measures and prints")]
 
 use std::error::Error;
 use std::fs::{self, File};
@@ -64,7 +64,7 @@ impl Bench {
     }
 }
 
-/// How long another program takes, at best; none where it is missing.
+/// How long another program takes, at best; `None` where it is missing.
 fn other(program: &str, args: &[&str], folder: &Path, runs: usize) -> Option<Duration> {
     let run = |_| {
         let started = Instant::now();

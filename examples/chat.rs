@@ -1,4 +1,4 @@
-//! A chat: `cargo run --example chat [vendor/model]`; without a model the scripted demo answers.
+//! A chat: `cargo run --example chat [provider/model]`; without a model the scripted demo answers.
 
 #![allow(clippy::print_stdout, clippy::print_stderr, reason = "an example talks to its terminal")]
 

@@ -1,4 +1,4 @@
-//! A tool of one's own: `cargo run --example custom_tool [vendor/model]`.
+//! A custom tool: `cargo run --example custom_tool [provider/model]`.
 //!
 //! Arguments are a type: their JSON schema and their checking are derived from it. Without a
 //! model a script plays one that calls the tool.

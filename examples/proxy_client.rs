@@ -1,5 +1,5 @@
 //! An agent whose requests go through `proxy_server`:
-//! `TAU_PROXY_TOKEN=secret cargo run --example proxy_client [prompt] [vendor/model] [address]`.
+//! `TAU_PROXY_TOKEN=secret cargo run --example proxy_client [prompt] [provider/model] [address]`.
 //!
 //! The loop and the tools run here; only requests to the model go through the server.
 

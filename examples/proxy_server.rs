@@ -39,7 +39,7 @@ pub struct Server {
     pub token: Secret,
     pub models: Arc<FindModel>,
     pub keys: Arc<dyn KeySource>,
-    /// Where requests go on to.
+    /// Where requests are forwarded to.
     pub upstream: Arc<dyn Transport>,
 }
 

@@ -33,14 +33,14 @@ async fn prompt(
     let agent = make();
     let events = agent.subscribe();
     agent.prompt(text, []).await.map_err(|_| StatusCode::SERVICE_UNAVAILABLE)?;
-    // The agent goes with the events; none of the events after the run is waited for.
-    let told = stream::unfold(Some((agent, events)), |running| async {
+    // The agent goes with the events; events after the run are not waited for.
+    let stream = stream::unfold(Some((agent, events)), |running| async {
         let (agent, mut events) = running?;
         let event = events.recv().await?;
         let last = matches!(event, AgentEvent::AgentSettled { .. });
         Some((event, (!last).then_some((agent, events))))
     });
-    let written = told.map(|event| {
+    let written = stream.map(|event| {
         let data = serde_json::to_string(&event).unwrap_or_default();
         Ok(Event::default().data(data))
     });

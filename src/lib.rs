@@ -29,7 +29,7 @@
 //!
 //! [`CodingAgent`] is one with the tools of the program. More is in `examples/`: `chat` (thirty
 //! lines), `custom_tool`, `custom_transport`, `sse_server`, `proxy_server` and `proxy_client`. What
-//! an agent can be told and what it tells are two plain enums, [`agent::AgentCommand`] and
+//! an agent accepts and what it reports are two plain enums, [`agent::AgentCommand`] and
 //! [`agent::AgentEvent`]; below the handle, [`agent::task::spawn`] is all there is.
 //!
 //! The crate is five modules, and the import direction between them is a law

@@ -55,13 +55,13 @@ fn direct() -> Network {
     Network { proxy: ProxyChoice::Never, ..Network::default() }
 }
 
-/// Everything a run told.
-struct Told {
+/// Everything a run observed.
+struct Observed {
     events: Vec<AgentEvent>,
     took: Duration,
 }
 
-impl Told {
+impl Observed {
     /// The answers of the model in short: how each ended, and its text.
     fn answers(&self) -> Vec<String> {
         let ended = self.events.iter().filter_map(|event| match event {
@@ -89,11 +89,11 @@ impl Told {
     }
 }
 
-async fn go(mut bench: Bench) -> Told {
+async fn go(mut bench: Bench) -> Observed {
     let began = Instant::now();
     bench.prompt("go").await;
     let events = bench.settled().await;
-    Told { events, took: began.elapsed() }
+    Observed { events, took: began.elapsed() }
 }
 
 /// The events of one prompt to a model at that address.
@@ -101,7 +101,7 @@ pub async fn run(base_url: &str) -> Vec<AgentEvent> {
     go(bench(base_url, direct(), RetryMode::Headless)).await.events
 }
 
-/// One fault: what the server does, how the answers end, words that are told, requests sent.
+/// One fault: what the server does, how the answers end, words that are observed, requests sent.
 struct Case {
     name: &'static str,
     acts: Vec<Act>,
@@ -124,12 +124,12 @@ fn case(
 async fn check(cases: Vec<Case>) {
     let runs = cases.into_iter().map(|case| async move {
         let server = Server::start(case.acts).await;
-        let told = go(bench(&server.url(), direct(), RetryMode::Headless)).await;
+        let observed = go(bench(&server.url(), direct(), RetryMode::Headless)).await;
         let name = case.name;
-        assert_eq!(told.answers(), case.answers, "{name}: {}", told.words());
-        assert!(told.words().contains(case.words), "{name}: {}", told.words());
-        assert_eq!(server.requests().len(), case.requests, "{name}: {}", told.words());
-        assert!(told.took < Duration::from_secs(15), "{name} took {:?}", told.took);
+        assert_eq!(observed.answers(), case.answers, "{name}: {}", observed.words());
+        assert!(observed.words().contains(case.words), "{name}: {}", observed.words());
+        assert_eq!(server.requests().len(), case.requests, "{name}: {}", observed.words());
+        assert!(observed.took < Duration::from_secs(15), "{name} took {:?}", observed.took);
     });
     futures_util::future::join_all(runs).await;
 }
@@ -277,9 +277,9 @@ async fn an_argument_of_5_megabytes_arrives_whole() {
     body += "data: {\"choices\":[{\"delta\":{},\"finish_reason\":\"tool_calls\"}]}\n\ndata: [DONE]\n\n";
     let server = Server::start(vec![Act::Send(stream(&body)), ok()]).await;
     let bench = bench_within(IdleLimits::default(), &server.url(), direct(), RetryMode::Headless);
-    let told = go(bench).await;
-    assert_eq!(told.answers(), ["ToolUse [a]", "Stop ok"], "{}", told.words());
-    let echoed = told.events.iter().find_map(|event| match event {
+    let observed = go(bench).await;
+    assert_eq!(observed.answers(), ["ToolUse [a]", "Stop ok"], "{}", observed.words());
+    let echoed = observed.events.iter().find_map(|event| match event {
         AgentEvent::ToolExecutionEnd { result, .. } => Some(serde_json::to_string(result).unwrap()),
         _ => None,
     });
@@ -308,10 +308,10 @@ async fn addresses_that_lead_nowhere() {
     for (url, words) in
         [(refused.as_str(), closed.as_str()), ("http://no-such-host.invalid", "no-such-host.invalid")]
     {
-        let told = go(bench(url, direct(), RetryMode::Headless)).await;
-        assert_eq!(told.answers(), ["Error"], "{url}");
-        assert!(told.words().contains(&format!("cannot connect to {words}")), "{}", told.words());
-        assert!(brief(&told.events).contains(&"retry 2".to_owned()), "it is tried again");
+        let observed = go(bench(url, direct(), RetryMode::Headless)).await;
+        assert_eq!(observed.answers(), ["Error"], "{url}");
+        assert!(observed.words().contains(&format!("cannot connect to {words}")), "{}", observed.words());
+        assert!(brief(&observed.events).contains(&"retry 2".to_owned()), "it is tried again");
     }
 }
 
@@ -320,9 +320,9 @@ async fn a_redirect_takes_nothing_along() {
     let other = Server::start(vec![ok()]).await;
     let location = format!("location: {}/x\r\n", other.url());
     let server = Server::start(vec![Act::Send(answer("307 There", &location, b""))]).await;
-    let told = go(bench(&server.url(), direct(), RetryMode::Headless)).await;
-    assert_eq!(told.answers(), ["Error"]);
-    assert!(told.words().contains("redirects to"), "{}", told.words());
+    let observed = go(bench(&server.url(), direct(), RetryMode::Headless)).await;
+    assert_eq!(observed.answers(), ["Error"]);
+    assert!(observed.words().contains("redirects to"), "{}", observed.words());
     assert_eq!((server.requests().len(), other.requests().len()), (1, 0));
 }
 
@@ -333,8 +333,10 @@ async fn a_wait_is_never_none() {
         let server = Server::start(vec![error("429 Slow", header, "slow")]).await;
         let mut bench = bench(&server.url(), direct(), RetryMode::Headless);
         bench.prompt("go").await;
-        let told = bench.until(|event| matches!(event, AgentEvent::AutoRetryStart { .. })).await;
-        let Some(AgentEvent::AutoRetryStart { delay_ms, .. }) = told.last() else { panic!("{told:?}") };
+        let observed = bench.until(|event| matches!(event, AgentEvent::AutoRetryStart { .. })).await;
+        let Some(AgentEvent::AutoRetryStart { delay_ms, .. }) = observed.last() else {
+            panic!("{observed:?}")
+        };
         assert!((750..=1_250).contains(delay_ms), "{header}: {delay_ms}");
     }
 }
@@ -350,8 +352,8 @@ async fn a_long_wait_is_shown_and_can_be_ended() {
     };
     assert!(error_message.contains("quota"));
     bench.send(AgentCommand::AbortRetry).await;
-    let told = Told { events: bench.settled().await, took: Duration::ZERO };
-    assert_eq!(told.answers(), ["Error"]);
+    let observed = Observed { events: bench.settled().await, took: Duration::ZERO };
+    assert_eq!(observed.answers(), ["Error"]);
     assert_eq!(server.requests().len(), 1);
 }
 
@@ -359,8 +361,8 @@ async fn a_long_wait_is_shown_and_can_be_ended() {
 async fn silence_is_told_before_it_ends_the_request() {
     for (act, limit) in [(Act::Stall(Vec::new()), 2_000), (Act::Stall(stream(SAID)), 1_000)] {
         let server = Server::start(vec![act, ok()]).await;
-        let told = go(bench(&server.url(), direct(), RetryMode::Headless)).await;
-        let stalls = told.events.iter().filter_map(|event| match event {
+        let observed = go(bench(&server.url(), direct(), RetryMode::Headless)).await;
+        let stalls = observed.events.iter().filter_map(|event| match event {
             AgentEvent::Stalled { idle_ms, limit_ms } => Some((*idle_ms, *limit_ms)),
             _ => None,
         });
@@ -370,7 +372,7 @@ async fn silence_is_told_before_it_ends_the_request() {
             stalls.is_sorted() && stalls.iter().all(|(idle, of)| *idle >= 200 && *of == limit),
             "{stalls:?}"
         );
-        assert_eq!(told.answers().last().map(String::as_str), Some("Stop ok"));
+        assert_eq!(observed.answers().last().map(String::as_str), Some("Stop ok"));
     }
 }
 
@@ -378,16 +380,16 @@ async fn silence_is_told_before_it_ends_the_request() {
 async fn a_proxy_is_used_as_it_is_set() {
     let proxy = Server::start(vec![ok()]).await;
     let network = Network { proxy: ProxyChoice::parse(&proxy.url()), ..Network::default() };
-    let told = go(bench("http://model.invalid/v1", network.clone(), RetryMode::Headless)).await;
-    assert_eq!(told.answers(), ["Stop ok"], "{}", told.words());
+    let observed = go(bench("http://model.invalid/v1", network.clone(), RetryMode::Headless)).await;
+    assert_eq!(observed.answers(), ["Stop ok"], "{}", observed.words());
     let first = proxy.requests().remove(0);
     assert!(first.starts_with("POST http://model.invalid/v1/chat/completions HTTP/1.1\r\n"), "{first}");
 
     // Through a tunnel the proxy learns the host and nothing else.
     let tunnel = Server::start(vec![Act::Send(answer("403 No", "", b""))]).await;
     let network = Network { proxy: ProxyChoice::parse(&tunnel.url()), ..network };
-    let told = go(bench("https://model.invalid/v1", network, RetryMode::Headless)).await;
-    assert_eq!(told.answers(), ["Error"]);
+    let observed = go(bench("https://model.invalid/v1", network, RetryMode::Headless)).await;
+    assert_eq!(observed.answers(), ["Error"]);
     let first = tunnel.requests().remove(0);
     assert!(first.starts_with("CONNECT model.invalid:443 ") && !first.contains("chat"), "{first}");
 

@@ -10,7 +10,7 @@ use tau::app::ansi;
 use tau::app::blocks::MarkdownBlocks;
 use tau::tools::details::{FileDiff, Hunk};
 use tau::view::highlight::{Highlighter, language_of};
-use tau::view::theme::{ColorDepth, Theme, Token};
+use tau::view::theme::{ColorDepth, Theme, ThemeToken};
 use tau::view::wrap::{self, Break};
 use tau::view::{diff, markdown, terminal_text};
 
@@ -127,10 +127,10 @@ fn colours_of_code_come_from_the_theme() {
     let theme = Theme::default();
     let rows = rows_of("```rust\nfn main() { \"x\"; } // c\n```", 60, &theme, &mut Highlighter::default());
     let style = |text: &str| rows[1].spans.iter().find(|span| span.content == text).map(|span| span.style);
-    assert_eq!(style("fn"), Some(theme.style(Token::Keyword)));
-    assert_eq!(style("main"), Some(theme.style(Token::Function)));
-    assert_eq!(style("\"x\""), Some(theme.style(Token::String)));
-    assert_eq!(style("// c"), Some(theme.style(Token::Comment)));
+    assert_eq!(style("fn"), Some(theme.style(ThemeToken::Keyword)));
+    assert_eq!(style("main"), Some(theme.style(ThemeToken::Function)));
+    assert_eq!(style("\"x\""), Some(theme.style(ThemeToken::String)));
+    assert_eq!(style("// c"), Some(theme.style(ThemeToken::Comment)));
 }
 
 #[test]
@@ -224,8 +224,8 @@ fn diffs_have_numbers_signs_and_marks() {
         let bg = theme.style(token).bg;
         row.spans.iter().filter(|span| span.style.bg == bg).map(|span| span.content.as_ref()).collect()
     };
-    assert_eq!(marked(&rows[5], Token::DiffRemovedWord), "count");
-    assert_eq!(marked(&rows[6], Token::DiffAddedWord), "amount");
+    assert_eq!(marked(&rows[5], ThemeToken::DiffRemovedWord), "count");
+    assert_eq!(marked(&rows[6], ThemeToken::DiffAddedWord), "amount");
     assert_eq!(wrap::spans_cells(&rows[6].spans), 50, "the background reaches the edge");
 }
 
@@ -270,12 +270,12 @@ fn built_in_themes_name_everything() {
             "high-contrast" => include_str!("../themes/high-contrast.toml"),
             _ => include_str!("../themes/system.toml"),
         };
-        for token in Token::ALL {
+        for token in ThemeToken::ALL {
             assert!(source.contains(&format!("\n{} = ", token.name())), "{name} lacks {}", token.name());
         }
         for depth in [ColorDepth::Ansi256, ColorDepth::Ansi16, ColorDepth::None] {
             let reduced = theme.at_depth(depth);
-            for token in Token::ALL {
+            for token in ThemeToken::ALL {
                 let style = reduced.style(*token);
                 let fits = |color: Option<Color>| match (depth, color) {
                     (_, None) => true,
@@ -296,9 +296,9 @@ fn theme_files_are_read_with_errors_that_name_the_key() {
     );
     let theme = theme.unwrap();
     let expected = Style::new().fg(Color::Rgb(1, 2, 3)).bg(Color::Indexed(7)).add_modifier(Modifier::BOLD);
-    assert_eq!(theme.style(Token::Text), expected);
-    assert_eq!(theme.style(Token::Link).fg, Some(Color::Indexed(99)));
-    assert_eq!(theme.style(Token::Error), Theme::default().style(Token::Error));
+    assert_eq!(theme.style(ThemeToken::Text), expected);
+    assert_eq!(theme.style(ThemeToken::Link).fg, Some(Color::Indexed(99)));
+    assert_eq!(theme.style(ThemeToken::Error), Theme::default().style(ThemeToken::Error));
     assert_ne!(theme.id(), Theme::default().id());
     assert_eq!(Theme::default().id(), Theme::builtin("dark").unwrap().id());
     for (source, word) in [

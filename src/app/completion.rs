@@ -47,7 +47,7 @@ pub enum Wanted {
     File(String),
 }
 
-/// Reads off what is to be completed while typing. `first` tells whether the cursor is on the
+/// Reads off what is to be completed while typing. `first` says whether the cursor is on the
 /// first line.
 pub fn wanted(before_cursor: &str, first: bool) -> Wanted {
     if let Some(word) = before_cursor.strip_prefix('/').filter(|_| first)

@@ -8,7 +8,7 @@ use super::args::CliArgs;
 use super::args::export::ExportArgs;
 use super::environment::{Environment, OnBadConfig};
 use super::exit::{Exit, Refusal, say, warn};
-use super::{plain, sessions};
+use super::{plain, session_lookup};
 use crate::agent::catalogue::keys::Keys;
 use crate::agent::export::{Format, document, own_secrets};
 use crate::agent::protocol::query::SessionSource;
@@ -28,7 +28,7 @@ fn work(args: &ExportArgs) -> Result<Exit, Refusal> {
     flags.settings.0.session_dir.clone_from(&args.session_dir);
     let environment = Environment::read(&flags, OnBadConfig::Refuse)?;
     let root = environment.settings.session_root(&environment.paths);
-    let session = sessions::file_of(&root, &args.session)?;
+    let session = session_lookup::file_of(&root, &args.session)?;
     let secrets = secrets(&environment.keys);
     let source = SessionSource::File(session);
     if args.file.as_deref() == Some(Path::new("-")) {

@@ -84,8 +84,8 @@ impl Signals {
         Self::watch(&kinds)
     }
 
-    /// Watches for what ends a program without a screen. A hangup that `nohup` told the program
-    /// to ignore stays ignored.
+    /// Watches for what ends a program without a screen. A hangup that `nohup` made the program
+    /// ignore stays ignored.
     ///
     /// # Errors
     /// The system refuses.

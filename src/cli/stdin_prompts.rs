@@ -9,7 +9,7 @@ use super::json::input;
 use super::prompts::{self, CliPrompt};
 use super::rpc::lines::{InputLine, LONGEST};
 
-/// How long standard input may be silent before the user is told what tau waits for.
+/// How long standard input may be silent before a notice says what tau waits for.
 const SILENCE: Duration = Duration::from_secs(3);
 
 /// Prompts of the arguments and of standard input.

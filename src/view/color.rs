@@ -124,7 +124,7 @@ impl Palette {
     }
 }
 
-/// The nearest colour that a terminal of this depth has; none when it has none.
+/// The nearest colour that a terminal of this depth has; `None` if it has no colours.
 pub fn reduced(color: Color, depth: ColorDepth) -> Option<Color> {
     match depth {
         ColorDepth::True => Some(color),

@@ -4,7 +4,7 @@ use ratatui::buffer::Buffer;
 use ratatui::layout::Rect;
 use ratatui::text::{Line, Span};
 
-use super::theme::{Theme, Token};
+use super::theme::{Theme, ThemeToken};
 use super::wrap;
 use crate::app::Model;
 
@@ -15,10 +15,10 @@ pub fn draw(model: &Model, theme: &Theme, area: Rect, buffer: &mut Buffer) {
     let first = list.selected.saturating_sub(height - 1);
     for (offset, row) in list.rows.iter().skip(first).take(height).enumerate() {
         let selected = first + offset == list.selected;
-        let style = theme.style(if selected { Token::OverlaySelected } else { Token::Text });
+        let style = theme.style(if selected { ThemeToken::OverlaySelected } else { ThemeToken::Text });
         let mut spans = vec![Span::styled(format!("  {:<22}", row.title.as_str()), style)];
         if !row.help.is_empty() {
-            spans.push(Span::styled(format!("  {}", row.help.as_str()), theme.style(Token::Muted)));
+            spans.push(Span::styled(format!("  {}", row.help.as_str()), theme.style(ThemeToken::Muted)));
         }
         let line = wrap::truncate_line(Line::from(spans), area.width.saturating_sub(1));
         buffer.set_line(area.x, area.y + offset as u16, &line, area.width);

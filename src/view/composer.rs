@@ -5,7 +5,7 @@ use ratatui::layout::Rect;
 use ratatui::text::{Line, Span};
 
 use super::layout;
-use super::theme::{Theme, Token};
+use super::theme::{Theme, ThemeToken};
 use crate::app::Model;
 use crate::app::action::Action;
 use crate::app::composer::layout::VisualRow;
@@ -19,9 +19,9 @@ pub fn draw(model: &Model, theme: &Theme, area: Rect, buffer: &mut Buffer) -> Op
         return None;
     }
     let (border, label, prompt) = match model.composer.mode() {
-        InputMode::Prompt => (Token::composer(model.status.thinking), "", "> "),
-        InputMode::Shell => (Token::ComposerShell, " shell: the model sees the output ", "$ "),
-        InputMode::ShellOnly => (Token::ComposerShell, " shell: hidden from the model ", "$ "),
+        InputMode::Prompt => (ThemeToken::composer(model.status.thinking), "", "> "),
+        InputMode::Shell => (ThemeToken::ComposerShell, " shell: the model sees the output ", "$ "),
+        InputMode::ShellOnly => (ThemeToken::ComposerShell, " shell: hidden from the model ", "$ "),
     };
     let framed = area.height >= 3;
     let inner = if framed { Rect { y: area.y + 1, height: area.height - 2, ..area } } else { area };
@@ -47,7 +47,7 @@ pub fn draw(model: &Model, theme: &Theme, area: Rect, buffer: &mut Buffer) -> Op
     Some((inner.x + column, inner.y + row.min(inner.height.saturating_sub(1))))
 }
 
-fn rule(theme: &Theme, token: Token, label: &str, y: u16, area: Rect, buffer: &mut Buffer) {
+fn rule(theme: &Theme, token: ThemeToken, label: &str, y: u16, area: Rect, buffer: &mut Buffer) {
     let style = theme.style(token);
     let width = usize::from(area.width);
     let label = if label.len() + 4 < width { label } else { "" };
@@ -65,7 +65,7 @@ fn text_of(composer: &Composer, row: &VisualRow, theme: &Theme) -> Line<'static>
         match segment.kind {
             SegmentKind::Chip => {
                 spans.push(Span::raw(std::mem::take(&mut plain)));
-                spans.push(Span::styled(text.to_owned(), theme.style(Token::Accent)));
+                spans.push(Span::styled(text.to_owned(), theme.style(ThemeToken::Accent)));
             }
             _ if text == "\t" => plain.push_str("    "),
             _ => plain.push_str(&printable_line(text)),
@@ -84,6 +84,6 @@ fn placeholder(model: &Model, theme: &Theme, area: Rect, buffer: &mut Buffer) {
     } else {
         "ask for something, or !command".to_owned()
     };
-    let line = Line::styled(text, theme.style(Token::Faint));
+    let line = Line::styled(text, theme.style(ThemeToken::Faint));
     buffer.set_line(area.x + 2, area.y, &line, area.width.saturating_sub(2));
 }

@@ -9,7 +9,7 @@ use ratatui::layout::Rect;
 use ratatui::text::{Line, Span};
 
 use super::panel::both_ends;
-use super::theme::{Theme, Token};
+use super::theme::{Theme, ThemeToken};
 use super::{terminal_text, wrap};
 use crate::app::Model;
 use crate::app::action::Action;
@@ -38,9 +38,9 @@ pub fn draw_full(model: &Model, theme: &Theme, area: Rect, buffer: &mut Buffer) 
     let (panel, screen) = held(model)?;
     let last = Rect { y: area.bottom().saturating_sub(1), height: area.height.min(1), ..area };
     let above = Rect { height: area.height.saturating_sub(1), ..area };
-    let style = theme.style(Token::Footer);
+    let style = theme.style(ThemeToken::Footer);
     let left = Span::styled(format!(" {}", name(panel)), style);
-    let right = Span::styled(way_back(model), theme.style(Token::Accent));
+    let right = Span::styled(way_back(model), theme.style(ThemeToken::Accent));
     buffer.set_line(last.x, last.y, &both_ends(vec![left], vec![right], last.width), last.width);
     cells(screen, 0, theme, above, buffer)
 }
@@ -54,7 +54,7 @@ pub fn draw(model: &Model, theme: &Theme, area: Rect, buffer: &mut Buffer) -> Op
         let rule = |left: String, right: String, y: u16, buffer: &mut Buffer| {
             let taken = wrap::cells(&left) + wrap::cells(&right);
             let line = "─".repeat(usize::from(area.width).saturating_sub(taken));
-            let line = Line::styled(format!("{left}{line}{right}"), theme.style(Token::ComposerShell));
+            let line = Line::styled(format!("{left}{line}{right}"), theme.style(ThemeToken::ComposerShell));
             buffer.set_line(area.x, y, &line, area.width);
         };
         let back = format!(" {} ──", way_back(model));
@@ -107,7 +107,7 @@ fn draw_row(row: &ScreenRow, theme: &Theme, area: Rect, buffer: &mut Buffer) {
     let cells = row.cells();
     for (index, (cell, x)) in cells.iter().zip(area.x..area.right()).enumerate() {
         let text = cell.text();
-        let style = terminal_text::style_over(cell.style, theme, Token::Text);
+        let style = terminal_text::style_over(cell.style, theme, ThemeToken::Text);
         let covered = cells.iter().skip(index + 1).take_while(|next| next.text().is_empty()).count();
         let width = (covered + 1).min(usize::from(area.right() - x));
         if !text.is_empty() {

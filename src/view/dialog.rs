@@ -5,7 +5,7 @@ use ratatui::layout::Rect;
 use ratatui::text::Line;
 use ratatui::widgets::{Block, Clear, Widget};
 
-use super::theme::{Theme, Token};
+use super::theme::{Theme, ThemeToken};
 use super::wrap;
 
 /// Widest box, in cells.
@@ -27,13 +27,13 @@ pub fn frame(title: &str, hint: &str, rows: u16, theme: &Theme, area: Rect, buff
     let y = area.y + (area.height - height) / 3;
     let outer = Rect { x, y, width, height };
     Clear.render(outer, buffer);
-    buffer.set_style(outer, theme.style(Token::Text));
+    buffer.set_style(outer, theme.style(ThemeToken::Text));
     let title = format!(" {} ", wrap::truncate(title, width.saturating_sub(6)));
     let hint = format!(" {} ", wrap::truncate(hint, width.saturating_sub(6)));
     let block = Block::bordered()
-        .border_style(theme.style(Token::OverlayBorder))
-        .title_top(Line::styled(title, theme.style(Token::OverlayTitle)))
-        .title_bottom(Line::styled(hint, theme.style(Token::Muted)));
+        .border_style(theme.style(ThemeToken::OverlayBorder))
+        .title_top(Line::styled(title, theme.style(ThemeToken::OverlayTitle)))
+        .title_bottom(Line::styled(hint, theme.style(ThemeToken::Muted)));
     let inner = block.inner(outer);
     block.render(outer, buffer);
     inner

@@ -10,7 +10,7 @@ use ratatui::text::{Line, Span};
 use similar::{ChangeTag, InlineChangeOptions, TextDiff};
 
 use super::highlight::{self, Highlighter, LineTokens};
-use super::theme::{Theme, Token};
+use super::theme::{Theme, ThemeToken};
 use super::wrap::{self, Break};
 use crate::app::printable::printable_line;
 use crate::tools::details::{FileDiff, Hunk};
@@ -33,7 +33,7 @@ pub fn render(
     let gutter = Gutter::for_diff(diff, width);
     let lang = highlight::language_of(&diff.path);
     let gap = |text: &'static str| {
-        Line::from(Span::styled(wrap::truncate(text, width), theme.style(Token::DiffLineNumber)))
+        Line::from(Span::styled(wrap::truncate(text, width), theme.style(ThemeToken::DiffLineNumber)))
     };
     let mut rows = Vec::new();
     for (index, hunk) in diff.hunks.iter().enumerate() {
@@ -115,9 +115,9 @@ impl Gutter {
 impl DiffLine {
     fn draw(&self, gutter: &Gutter, width: u16, theme: &Theme, rows: &mut Vec<Line<'static>>) {
         let (base, sign) = match self.sign {
-            Sign::Context => (theme.style(Token::DiffContext), "  "),
-            Sign::Removed => (theme.style(Token::DiffRemoved), "- "),
-            Sign::Added => (theme.style(Token::DiffAdded), "+ "),
+            Sign::Context => (theme.style(ThemeToken::DiffContext), "  "),
+            Sign::Removed => (theme.style(ThemeToken::DiffRemoved), "- "),
+            Sign::Added => (theme.style(ThemeToken::DiffAdded), "+ "),
         };
         let room = width - gutter.cells() as u16;
         for (index, row) in
@@ -126,7 +126,7 @@ impl DiffLine {
             let mut spans = Vec::with_capacity(row.spans.len() + 3);
             let numbers = gutter.numbers(self, index == 0);
             if !numbers.is_empty() {
-                spans.push(Span::styled(numbers, theme.style(Token::DiffLineNumber)));
+                spans.push(Span::styled(numbers, theme.style(ThemeToken::DiffLineNumber)));
             }
             if !matches!(gutter, Gutter::Nothing) {
                 spans.push(Span::styled(if index == 0 { sign } else { "  " }, base));
@@ -161,11 +161,11 @@ impl DiffLine {
         spans
     }
 
-    fn style(&self, base: Style, token: Option<Token>, marked: bool, theme: &Theme) -> Style {
-        let syntax = token.unwrap_or(Token::Code);
+    fn style(&self, base: Style, token: Option<ThemeToken>, marked: bool, theme: &Theme) -> Style {
+        let syntax = token.unwrap_or(ThemeToken::Code);
         let mark = match self.sign {
-            Sign::Removed => theme.style(Token::DiffRemovedWord),
-            Sign::Added | Sign::Context => theme.style(Token::DiffAddedWord),
+            Sign::Removed => theme.style(ThemeToken::DiffRemovedWord),
+            Sign::Added | Sign::Context => theme.style(ThemeToken::DiffAddedWord),
         };
         let colour = theme.style(syntax);
         match (self.sign, base.bg.is_some()) {

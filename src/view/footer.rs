@@ -5,7 +5,7 @@ use ratatui::layout::Rect;
 use ratatui::text::{Line, Span};
 
 use super::panel::{both_ends, seconds};
-use super::theme::{Theme, Token};
+use super::theme::{Theme, ThemeToken};
 use super::wrap;
 use crate::app::Model;
 use crate::app::action::Action;
@@ -24,14 +24,14 @@ pub fn draw_activity(model: &Model, theme: &Theme, area: Rect, buffer: &mut Buff
     let Some(run) = model.status.run.as_ref().filter(|_| area.height > 0) else { return };
     let picture = SPINNER.get((model.now.max(0) / 100 % 10) as usize).copied().unwrap_or("·");
     let left = vec![
-        Span::styled(format!("{picture} "), theme.style(Token::Accent)),
-        Span::styled(activity(model, run), theme.style(Token::Status)),
+        Span::styled(format!("{picture} "), theme.style(ThemeToken::Accent)),
+        Span::styled(activity(model, run), theme.style(ThemeToken::Status)),
     ];
     // While a command has the keyboard, the key goes to the command.
     let key = model.keymap.hint(Action::Cancel).filter(|_| model.jobs.owner().is_none());
     let stops = key.map(|key| format!(" · {key} stops")).unwrap_or_default();
     let total = format!("{}{stops}", seconds(model.now - run.since));
-    let right = vec![Span::styled(total, theme.style(Token::Muted))];
+    let right = vec![Span::styled(total, theme.style(ThemeToken::Muted))];
     buffer.set_line(area.x, area.y, &both_ends(left, right, area.width), area.width);
 }
 
@@ -71,8 +71,8 @@ pub fn draw_queue(model: &Model, theme: &Theme, area: Rect, buffer: &mut Buffer)
         let more = all - shown.min(all);
         let note = if offset + 1 == shown && more > 0 { format!(" (+{more})") } else { String::new() };
         let row = Line::from(vec![
-            Span::styled(format!("  {word}: "), theme.style(Token::Accent)),
-            Span::styled(format!("{}{note}", text.as_str()), theme.style(Token::Muted)),
+            Span::styled(format!("  {word}: "), theme.style(ThemeToken::Accent)),
+            Span::styled(format!("{}{note}", text.as_str()), theme.style(ThemeToken::Muted)),
         ]);
         let row = wrap::truncate_line(row, area.width.saturating_sub(1));
         buffer.set_line(area.x, area.y + offset as u16, &row, area.width);
@@ -84,9 +84,9 @@ pub fn draw(model: &Model, theme: &Theme, area: Rect, buffer: &mut Buffer) {
     if area.height == 0 {
         return;
     }
-    let style = theme.style(Token::Footer);
+    let style = theme.style(ThemeToken::Footer);
     let left = match &model.remark {
-        Some((text, _)) => Span::styled(format!(" {}", text.as_str()), theme.style(Token::Accent)),
+        Some((text, _)) => Span::styled(format!(" {}", text.as_str()), theme.style(ThemeToken::Accent)),
         None => Span::styled(format!(" {}", place(model)), style),
     };
     let right = Span::styled(usage(model, usize::from(area.width) / 2), style);

@@ -2,7 +2,7 @@
 
 use ratatui::text::{Line, Span};
 
-use super::theme::{Theme, Token};
+use super::theme::{Theme, ThemeToken};
 use super::wrap;
 use crate::app::Model;
 use crate::app::action;
@@ -38,15 +38,15 @@ pub fn rows(model: &Model, theme: &Theme, width: u16) -> Vec<Line<'static>> {
 }
 
 fn heading(text: &'static str, theme: &Theme) -> Line<'static> {
-    Line::styled(text, theme.style(Token::Heading))
+    Line::styled(text, theme.style(ThemeToken::Heading))
 }
 
 fn entry(name: &str, help: &str, theme: &Theme, width: u16) -> Vec<Line<'static>> {
     let name = format!("  {:<NAMES$}", format!("{name} "));
     let indent = u16::try_from(wrap::cells(&name)).unwrap_or(0).min(width / 2);
     let line = Line::from(vec![
-        Span::styled(name, theme.style(Token::Accent)),
-        Span::styled(help.to_owned(), theme.style(Token::Text)),
+        Span::styled(name, theme.style(ThemeToken::Accent)),
+        Span::styled(help.to_owned(), theme.style(ThemeToken::Text)),
     ]);
     wrap::wrap(&line, width, indent)
 }

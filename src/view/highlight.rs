@@ -1,7 +1,7 @@
 //! Which words of code are keywords, strings and so on: [`Highlighter`].
 //!
 //! Grammars find the scopes (TextMate's names for parts of code); the table here turns scopes into
-//! [`Token`]s, so colours come from our theme alone. The grammars are loaded on first use, and each
+//! [`ThemeToken`]s, so colours come from our theme alone. The grammars are loaded on first use, and each
 //! one compiles its patterns when it is first met. A highlighter remembers nothing that changes a
 //! result: a fresh one gives the same answer.
 
@@ -10,7 +10,7 @@ use std::ops::Range;
 
 use syntect::parsing::{BasicScopeStackOp, ParseState, Scope, ScopeStack, SyntaxReference, SyntaxSet};
 
-use super::theme::Token;
+use super::theme::ThemeToken;
 
 /// Lines of a text that are coloured; what follows stays plain.
 pub const MAX_LINES: usize = 2_000;
@@ -47,77 +47,77 @@ const ALIASES: [(&str, &str); 24] = [
 ];
 
 /// Scopes and what they are drawn as; the longest that a scope begins with counts.
-const SCOPES: [(&str, Token); 66] = [
-    ("comment", Token::Comment),
-    ("punctuation.definition.comment", Token::Comment),
-    ("string", Token::String),
-    ("punctuation.definition.string", Token::String),
-    ("string.unquoted", Token::Code),
-    ("string.unquoted.plain.out.yaml", Token::String),
-    ("string.other.link", Token::Link),
-    ("constant", Token::Constant),
-    ("constant.numeric", Token::Number),
-    ("constant.character.escape", Token::Constant),
-    ("constant.other.color", Token::Number),
-    ("meta.interpolation", Token::Code),
-    ("meta.template.expression", Token::Code),
-    ("punctuation.section.interpolation", Token::Punctuation),
-    ("punctuation.section.embedded", Token::Punctuation),
-    ("keyword", Token::Keyword),
-    ("keyword.operator", Token::Operator),
-    ("keyword.operator.word", Token::Keyword),
-    ("keyword.operator.logical.python", Token::Keyword),
-    ("keyword.operator.expression", Token::Keyword),
-    ("keyword.operator.new", Token::Keyword),
-    ("keyword.other.unit", Token::Number),
-    ("storage", Token::Keyword),
-    ("storage.type.numeric", Token::Number),
-    ("storage.type.string", Token::String),
-    ("storage.type.go", Token::Type),
-    ("entity.name.function", Token::Function),
-    ("entity.name.macro", Token::Function),
-    ("entity.name.type", Token::Type),
-    ("entity.name.class", Token::Type),
-    ("entity.name.struct", Token::Type),
-    ("entity.name.enum", Token::Type),
-    ("entity.name.trait", Token::Type),
-    ("entity.name.impl", Token::Type),
-    ("entity.name.interface", Token::Type),
-    ("entity.name.namespace", Token::Type),
-    ("entity.name.module", Token::Type),
-    ("entity.name.tag", Token::Keyword),
-    ("entity.name.tag.yaml", Token::Attribute),
-    ("entity.name.tag.toml", Token::Attribute),
-    ("entity.name.section", Token::Heading),
-    ("entity.name.constant", Token::Constant),
-    ("entity.name.label", Token::Constant),
-    ("entity.other.attribute-name", Token::Attribute),
-    ("entity.other.inherited-class", Token::Type),
-    ("support.function", Token::Function),
-    ("support.macro", Token::Function),
-    ("support.type", Token::Type),
-    ("support.type.property-name", Token::Attribute),
-    ("meta.mapping.key", Token::Attribute),
-    ("support.class", Token::Type),
-    ("support.constant", Token::Constant),
-    ("variable.function", Token::Function),
-    ("variable.language", Token::Keyword),
-    ("variable", Token::Variable),
-    ("variable.annotation", Token::Attribute),
-    ("meta.annotation", Token::Attribute),
-    ("punctuation", Token::Punctuation),
-    ("markup.heading", Token::Heading),
-    ("markup.bold", Token::Strong),
-    ("markup.italic", Token::Emphasis),
-    ("markup.raw", Token::CodeInline),
-    ("markup.inserted", Token::Success),
-    ("markup.deleted", Token::Error),
-    ("punctuation.definition.inserted", Token::Success),
-    ("punctuation.definition.deleted", Token::Error),
+const SCOPES: [(&str, ThemeToken); 66] = [
+    ("comment", ThemeToken::Comment),
+    ("punctuation.definition.comment", ThemeToken::Comment),
+    ("string", ThemeToken::String),
+    ("punctuation.definition.string", ThemeToken::String),
+    ("string.unquoted", ThemeToken::Code),
+    ("string.unquoted.plain.out.yaml", ThemeToken::String),
+    ("string.other.link", ThemeToken::Link),
+    ("constant", ThemeToken::Constant),
+    ("constant.numeric", ThemeToken::Number),
+    ("constant.character.escape", ThemeToken::Constant),
+    ("constant.other.color", ThemeToken::Number),
+    ("meta.interpolation", ThemeToken::Code),
+    ("meta.template.expression", ThemeToken::Code),
+    ("punctuation.section.interpolation", ThemeToken::Punctuation),
+    ("punctuation.section.embedded", ThemeToken::Punctuation),
+    ("keyword", ThemeToken::Keyword),
+    ("keyword.operator", ThemeToken::Operator),
+    ("keyword.operator.word", ThemeToken::Keyword),
+    ("keyword.operator.logical.python", ThemeToken::Keyword),
+    ("keyword.operator.expression", ThemeToken::Keyword),
+    ("keyword.operator.new", ThemeToken::Keyword),
+    ("keyword.other.unit", ThemeToken::Number),
+    ("storage", ThemeToken::Keyword),
+    ("storage.type.numeric", ThemeToken::Number),
+    ("storage.type.string", ThemeToken::String),
+    ("storage.type.go", ThemeToken::Type),
+    ("entity.name.function", ThemeToken::Function),
+    ("entity.name.macro", ThemeToken::Function),
+    ("entity.name.type", ThemeToken::Type),
+    ("entity.name.class", ThemeToken::Type),
+    ("entity.name.struct", ThemeToken::Type),
+    ("entity.name.enum", ThemeToken::Type),
+    ("entity.name.trait", ThemeToken::Type),
+    ("entity.name.impl", ThemeToken::Type),
+    ("entity.name.interface", ThemeToken::Type),
+    ("entity.name.namespace", ThemeToken::Type),
+    ("entity.name.module", ThemeToken::Type),
+    ("entity.name.tag", ThemeToken::Keyword),
+    ("entity.name.tag.yaml", ThemeToken::Attribute),
+    ("entity.name.tag.toml", ThemeToken::Attribute),
+    ("entity.name.section", ThemeToken::Heading),
+    ("entity.name.constant", ThemeToken::Constant),
+    ("entity.name.label", ThemeToken::Constant),
+    ("entity.other.attribute-name", ThemeToken::Attribute),
+    ("entity.other.inherited-class", ThemeToken::Type),
+    ("support.function", ThemeToken::Function),
+    ("support.macro", ThemeToken::Function),
+    ("support.type", ThemeToken::Type),
+    ("support.type.property-name", ThemeToken::Attribute),
+    ("meta.mapping.key", ThemeToken::Attribute),
+    ("support.class", ThemeToken::Type),
+    ("support.constant", ThemeToken::Constant),
+    ("variable.function", ThemeToken::Function),
+    ("variable.language", ThemeToken::Keyword),
+    ("variable", ThemeToken::Variable),
+    ("variable.annotation", ThemeToken::Attribute),
+    ("meta.annotation", ThemeToken::Attribute),
+    ("punctuation", ThemeToken::Punctuation),
+    ("markup.heading", ThemeToken::Heading),
+    ("markup.bold", ThemeToken::Strong),
+    ("markup.italic", ThemeToken::Emphasis),
+    ("markup.raw", ThemeToken::CodeInline),
+    ("markup.inserted", ThemeToken::Success),
+    ("markup.deleted", ThemeToken::Error),
+    ("punctuation.definition.inserted", ThemeToken::Success),
+    ("punctuation.definition.deleted", ThemeToken::Error),
 ];
 
-/// The coloured parts of a line, from left to right; what lies between is [`Token::Code`].
-pub type LineTokens = Vec<(Range<usize>, Token)>;
+/// The coloured parts of a line, from left to right; what lies between is [`ThemeToken::Code`].
+pub type LineTokens = Vec<(Range<usize>, ThemeToken)>;
 
 /// Finds the tokens of code.
 #[derive(Default)]
@@ -127,8 +127,8 @@ pub struct Highlighter {
 
 struct Grammars {
     set: SyntaxSet,
-    table: Vec<(Scope, Token)>,
-    known: HashMap<Scope, Option<Token>>,
+    table: Vec<(Scope, ThemeToken)>,
+    known: HashMap<Scope, Option<ThemeToken>>,
 }
 
 impl Highlighter {
@@ -180,15 +180,15 @@ fn find<'a>(set: &'a SyntaxSet, lang: &str) -> Option<&'a SyntaxReference> {
     set.find_syntax_by_extension(lang).or_else(|| set.find_syntax_by_token(name))
 }
 
-fn token_of(table: &[(Scope, Token)], scope: Scope) -> Option<Token> {
+fn token_of(table: &[(Scope, ThemeToken)], scope: Scope) -> Option<ThemeToken> {
     let fitting = table.iter().filter(|(prefix, _)| prefix.is_prefix_of(scope));
     fitting.max_by_key(|(prefix, _)| prefix.len()).map(|(_, token)| *token)
 }
 
 /// What a scope within another is drawn as: its own token, but a quoted key stays a key.
-fn nested(outer: Option<Token>, own: Option<Token>) -> Option<Token> {
+fn nested(outer: Option<ThemeToken>, own: Option<ThemeToken>) -> Option<ThemeToken> {
     match (outer, own) {
-        (Some(Token::Attribute), Some(Token::String)) => outer,
+        (Some(ThemeToken::Attribute), Some(ThemeToken::String)) => outer,
         _ => own.or(outer),
     }
 }
@@ -198,7 +198,7 @@ struct Lines {
     parser: ParseState,
     scopes: ScopeStack,
     /// For each scope of the stack, the token of the innermost one that has any.
-    tokens: Vec<Option<Token>>,
+    tokens: Vec<Option<ThemeToken>>,
     stopped: bool,
 }
 
@@ -212,7 +212,7 @@ impl Lines {
         &mut self,
         line: &str,
         set: &SyntaxSet,
-        mut token: impl FnMut(Scope) -> Option<Token>,
+        mut token: impl FnMut(Scope) -> Option<ThemeToken>,
     ) -> LineTokens {
         if self.stopped {
             return Vec::new();
@@ -245,7 +245,7 @@ impl Lines {
 
     fn part(&self, parts: &mut LineTokens, range: Range<usize>) {
         let Some(token) = self.tokens.last().copied().flatten() else { return };
-        if range.is_empty() || token == Token::Code {
+        if range.is_empty() || token == ThemeToken::Code {
             return;
         }
         match parts.last_mut() {

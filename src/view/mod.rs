@@ -39,7 +39,7 @@ use ratatui::text::Line;
 use crate::app::Model;
 use crate::app::geometry::Laid;
 pub use memo::Memo;
-use theme::Token;
+use theme::ThemeToken;
 
 /// The smallest window in which more than a remark is drawn.
 const LEAST: (u16, u16) = (10, 4);
@@ -48,7 +48,7 @@ const LEAST: (u16, u16) = (10, 4);
 pub fn view(model: &Model, memo: &mut Memo, area: Rect, buffer: &mut Buffer) -> Laid {
     let area = area.intersection(buffer.area);
     memo.begin(&model.theme);
-    buffer.set_style(area, memo.theme().style(Token::Text));
+    buffer.set_style(area, memo.theme().style(ThemeToken::Text));
     if area.width < LEAST.0 || area.height < LEAST.1 {
         return too_small(model, memo, area, buffer);
     }
@@ -81,7 +81,12 @@ pub fn view(model: &Model, memo: &mut Memo, area: Rect, buffer: &mut Buffer) -> 
 fn too_small(model: &Model, memo: &Memo, area: Rect, buffer: &mut Buffer) -> Laid {
     let text = wrap::truncate("tau: window too small", area.width);
     if area.height > 0 {
-        buffer.set_line(area.x, area.y, &Line::styled(text, memo.theme().style(Token::Warning)), area.width);
+        buffer.set_line(
+            area.x,
+            area.y,
+            &Line::styled(text, memo.theme().style(ThemeToken::Warning)),
+            area.width,
+        );
     }
     let composer_width = layout::composer_width(area);
     Laid { position: model.transcript.position, composer_width, ..Laid::default() }

@@ -5,7 +5,7 @@ use ratatui::layout::Rect;
 use ratatui::text::{Line, Span};
 
 use super::dialog::{OverlayLayout, frame, inner_width};
-use super::theme::{Theme, Token};
+use super::theme::{Theme, ThemeToken};
 use super::{help, picker, tree, trust, wrap};
 use crate::agent::protocol::event::Question;
 use crate::app::Model;
@@ -59,12 +59,12 @@ fn login(
     let inner = frame(&title, "enter stores it · esc closes", 3, theme, area, buffer);
     let shown = "•".repeat(line.text().chars().count().min(usize::from(inner.width.saturating_sub(4))));
     let column = 2 + wrap::cells(&shown) as u16;
-    let prompt = Line::from(vec![Span::styled("> ", theme.style(Token::Accent)), Span::raw(shown)]);
+    let prompt = Line::from(vec![Span::styled("> ", theme.style(ThemeToken::Accent)), Span::raw(shown)]);
     buffer.set_line(inner.x, inner.y, &prompt, inner.width);
     let (text, token) = match (failed, checking) {
-        (_, true) => ("checking…".to_owned(), Token::Muted),
-        (Some(failed), false) => (failed.as_str().to_owned(), Token::Error),
-        (None, false) => ("saved to auth.json; only your user can read it".to_owned(), Token::Muted),
+        (_, true) => ("checking…".to_owned(), ThemeToken::Muted),
+        (Some(failed), false) => (failed.as_str().to_owned(), ThemeToken::Error),
+        (None, false) => ("saved to auth.json; only your user can read it".to_owned(), ThemeToken::Muted),
     };
     let rows = wrap::wrap(&Line::styled(text, theme.style(token)), inner.width, 0);
     for (y, row) in (inner.y + 1..inner.bottom()).zip(rows) {
@@ -93,7 +93,7 @@ fn ask(heading: &str, question: &Question, selected: usize, theme: &Theme, area:
     }
     for (index, option) in options(question).iter().enumerate() {
         let (mark, token) =
-            if index == selected { ("› ", Token::OverlaySelected) } else { ("  ", Token::Text) };
+            if index == selected { ("› ", ThemeToken::OverlaySelected) } else { ("  ", ThemeToken::Text) };
         rows.push(Line::styled(format!("{mark}{}", printable_line(option)), theme.style(token)));
     }
     let inner = frame(heading, "↑↓ enter chooses · esc cancels", rows.len() as u16, theme, area, buffer);

@@ -4,7 +4,7 @@ use ratatui::style::Style;
 use ratatui::text::{Line, Span};
 
 use super::highlight::Highlighter;
-use super::theme::{Theme, Token};
+use super::theme::{Theme, ThemeToken};
 use super::{diff, terminal_text, wrap};
 use crate::app::msg::Millis;
 use crate::app::printable::Printable;
@@ -32,10 +32,10 @@ pub fn seconds(span: Millis) -> String {
 /// The head of a call: state, name, title, and at the right what came of it.
 pub fn tool_head(tool: &ToolPanel, now: Millis, theme: &Theme, width: u16) -> Line<'static> {
     let (mark, token) = match tool.state {
-        CallState::Arriving | CallState::Waiting => ("○ ", Token::ToolRunning),
-        CallState::Running => ("● ", Token::ToolRunning),
-        CallState::Done => ("● ", Token::ToolOk),
-        CallState::Failed => ("✗ ", Token::ToolError),
+        CallState::Arriving | CallState::Waiting => ("○ ", ThemeToken::ToolRunning),
+        CallState::Running => ("● ", ThemeToken::ToolRunning),
+        CallState::Done => ("● ", ThemeToken::ToolOk),
+        CallState::Failed => ("✗ ", ThemeToken::ToolError),
     };
     let time = match (tool.state, tool.since, tool.duration) {
         (CallState::Running, Some(since), _) => seconds(now - since),
@@ -44,21 +44,21 @@ pub fn tool_head(tool: &ToolPanel, now: Millis, theme: &Theme, width: u16) -> Li
     };
     let right = match &tool.output {
         PanelOutput::Diff(diff) => vec![
-            Span::styled(format!("+{}", diff.added), theme.style(Token::Success)),
+            Span::styled(format!("+{}", diff.added), theme.style(ThemeToken::Success)),
             Span::raw(" "),
-            Span::styled(format!("−{}", diff.removed), theme.style(Token::Error)),
+            Span::styled(format!("−{}", diff.removed), theme.style(ThemeToken::Error)),
         ],
         PanelOutput::Terminal { status: Some(status), .. } => vec![
-            Span::styled(time, theme.style(Token::Muted)),
-            Span::styled(format!(" ✗ {}", status.as_str()), theme.style(Token::ToolError)),
+            Span::styled(time, theme.style(ThemeToken::Muted)),
+            Span::styled(format!(" ✗ {}", status.as_str()), theme.style(ThemeToken::ToolError)),
         ],
-        _ => vec![Span::styled(time, theme.style(Token::Muted))],
+        _ => vec![Span::styled(time, theme.style(ThemeToken::Muted))],
     };
     let left = vec![
         Span::styled(mark, theme.style(token)),
-        Span::styled(tool.name.as_str().to_owned(), theme.style(Token::ToolTitle)),
+        Span::styled(tool.name.as_str().to_owned(), theme.style(ThemeToken::ToolTitle)),
         Span::raw("  "),
-        Span::styled(tool.title.as_str().to_owned(), theme.style(Token::Text)),
+        Span::styled(tool.title.as_str().to_owned(), theme.style(ThemeToken::Text)),
     ];
     both_ends(left, right, width)
 }
@@ -75,21 +75,23 @@ pub fn command_head(
     let (note, token) = match command.end {
         None => {
             let separator = if hint.is_empty() { "" } else { " · " };
-            (format!("{}{separator}{hint}", seconds(now - command.since)), Token::Muted)
+            (format!("{}{separator}{hint}", seconds(now - command.since)), ThemeToken::Muted)
         }
-        Some(CommandEnd::Exit(0)) => (String::new(), Token::Muted),
-        Some(CommandEnd::Exit(code)) => (format!("✗ exit {code}"), Token::ToolError),
-        Some(CommandEnd::Cancelled) => ("stopped".to_owned(), Token::Warning),
-        Some(CommandEnd::Killed) => ("killed".to_owned(), Token::ToolError),
+        Some(CommandEnd::Exit(0)) => (String::new(), ThemeToken::Muted),
+        Some(CommandEnd::Exit(code)) => (format!("✗ exit {code}"), ThemeToken::ToolError),
+        Some(CommandEnd::Cancelled) => ("stopped".to_owned(), ThemeToken::Warning),
+        Some(CommandEnd::Killed) => ("killed".to_owned(), ThemeToken::ToolError),
     };
     let private = if command.private { " · hidden from the model" } else { "" };
-    let mark = theme.style(Token::ComposerShell);
+    let mark = theme.style(ThemeToken::ComposerShell);
     let right = vec![Span::styled(format!("{note}{private}"), theme.style(token))];
     let mut rows = Vec::new();
     for (index, line) in command.command.lines().enumerate() {
         let prompt = if index == 0 { "$ " } else { "  " };
-        let left =
-            vec![Span::styled(prompt, mark), Span::styled(line.to_owned(), theme.style(Token::ToolTitle))];
+        let left = vec![
+            Span::styled(prompt, mark),
+            Span::styled(line.to_owned(), theme.style(ThemeToken::ToolTitle)),
+        ];
         rows.push(both_ends(left, if index == 0 { right.clone() } else { Vec::new() }, width));
     }
     rows
@@ -106,9 +108,9 @@ pub fn command_body(
 ) -> Vec<Line<'static>> {
     let mut rows = body(&command.output, open, expand, width, theme, highlighter);
     if let Some(path) = command.full_output.as_ref().filter(|_| open) {
-        let note = Line::styled(format!("full output: {}", path.as_str()), theme.style(Token::Muted));
+        let note = Line::styled(format!("full output: {}", path.as_str()), theme.style(ThemeToken::Muted));
         let note = wrap::wrap(&note, width.saturating_sub(3).max(1), 0);
-        let style = theme.style(Token::ToolBorder);
+        let style = theme.style(ThemeToken::ToolBorder);
         rows.extend(note.into_iter().map(|row| behind(row, "└ ", style)));
     }
     rows
@@ -124,11 +126,11 @@ pub fn tool_body(
     highlighter: &mut Highlighter,
 ) -> Vec<Line<'static>> {
     let mut rows = body(&tool.output, open, expand, width, theme, highlighter);
-    let token = if tool.state == CallState::Failed { Token::ToolError } else { Token::Muted };
+    let token = if tool.state == CallState::Failed { ThemeToken::ToolError } else { ThemeToken::Muted };
     for note in tool.notes.iter() {
         let note = Line::styled(note.as_str().to_owned(), theme.style(token));
         let note = wrap::wrap(&note, width.saturating_sub(3).max(1), 0);
-        let style = theme.style(Token::ToolBorder);
+        let style = theme.style(ThemeToken::ToolBorder);
         rows.extend(note.into_iter().map(|row| behind(row, "└ ", style)));
     }
     rows
@@ -158,7 +160,7 @@ fn body(
             (rows, *hidden as usize + skip + cut)
         }
         PanelOutput::Picture(note) => {
-            (vec![Line::styled(note.as_str().to_owned(), theme.style(Token::Muted))], 0)
+            (vec![Line::styled(note.as_str().to_owned(), theme.style(ThemeToken::Muted))], 0)
         }
     };
     barred(rows, hidden, expand.filter(|_| !open), theme, inner)
@@ -166,7 +168,7 @@ fn body(
 
 fn text(lines: &[Printable], open: bool, width: u16, theme: &Theme) -> (Vec<Line<'static>>, usize) {
     let shown = if open { lines.len() } else { lines.len().min(TEXT_ROWS) };
-    let style = theme.style(Token::Muted);
+    let style = theme.style(ThemeToken::Muted);
     let rows = lines
         .iter()
         .take(shown)
@@ -191,13 +193,13 @@ fn barred(
     theme: &Theme,
     width: u16,
 ) -> Vec<Line<'static>> {
-    let style = theme.style(Token::ToolBorder);
+    let style = theme.style(ThemeToken::ToolBorder);
     let mut barred: Vec<Line<'static>> = rows.into_iter().map(|row| behind(row, "│ ", style)).collect();
     if hidden > 0 {
         let lines = if hidden == 1 { "line" } else { "lines" };
         let hint = expand.map(|key| format!(" · {key} to expand")).unwrap_or_default();
         let note = wrap::truncate(&format!("{hidden} more {lines}{hint}"), width).into_owned();
-        barred.push(behind(Line::styled(note, theme.style(Token::Muted)), "└ ", style));
+        barred.push(behind(Line::styled(note, theme.style(ThemeToken::Muted)), "└ ", style));
     }
     barred
 }

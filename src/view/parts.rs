@@ -5,7 +5,7 @@ use ratatui::text::{Line, Span};
 
 use super::highlight::Highlighter;
 use super::memo::{Memo, Rows, RowsKey, RowsVersion};
-use super::theme::{Theme, Token};
+use super::theme::{Theme, ThemeToken};
 use super::{markdown, panel, welcome, wrap};
 use crate::agent::protocol::event::NoticeLevel;
 use crate::app::Model;
@@ -164,7 +164,7 @@ fn render(
         EntryBody::Summary { title, .. } if part == 0 => vec![summary_head(title, expand(), theme, width)],
         EntryBody::Thinking { blocks, .. } => {
             let rows = block(blocks, part as usize - 1, inner, theme, highlighter);
-            indent(rows, Some(theme.style(Token::Thinking)))
+            indent(rows, Some(theme.style(ThemeToken::Thinking)))
         }
         EntryBody::Summary { blocks, .. } => {
             indent(block(blocks, part as usize - 1, inner, theme, highlighter), None)
@@ -220,8 +220,8 @@ fn indent(rows: Vec<Line<'static>>, over: Option<Style>) -> Vec<Line<'static>> {
 }
 
 fn user(text: &Printable, pictures: usize, open: bool, theme: &Theme, width: u16) -> Vec<Line<'static>> {
-    let style = theme.style(Token::UserText);
-    let bar = || Span::styled("▌ ", theme.style(Token::UserBar));
+    let style = theme.style(ThemeToken::UserText);
+    let bar = || Span::styled("▌ ", theme.style(ThemeToken::UserBar));
     let inner = width.saturating_sub(MARGIN + 1).max(1);
     let mut rows: Vec<Line<'static>> =
         text.lines().flat_map(|line| wrap::wrap(&Line::styled(line, style), inner, 0)).collect();
@@ -234,7 +234,7 @@ fn user(text: &Printable, pictures: usize, open: bool, theme: &Theme, width: u16
     if !open && rows.len() > USER_ROWS {
         let more = rows.len() - USER_ROWS / 2;
         rows.truncate(USER_ROWS / 2);
-        rows.push(Line::styled(format!("{more} more rows · click to show"), theme.style(Token::Muted)));
+        rows.push(Line::styled(format!("{more} more rows · click to show"), theme.style(ThemeToken::Muted)));
     }
     for row in &mut rows {
         row.spans.insert(0, bar());
@@ -250,7 +250,7 @@ fn earlier(left: u64, failed: Option<&Printable>, theme: &Theme, width: u16) -> 
         left => format!("{left} earlier messages"),
     };
     match failed {
-        None => vec![head("… ", &format!("{messages} · loading"), theme.style(Token::Muted), width)],
+        None => vec![head("… ", &format!("{messages} · loading"), theme.style(ThemeToken::Muted), width)],
         Some(why) => {
             let text = Printable::new(&format!("{messages} cannot be read: {}", why.as_str()));
             let hint = Printable::new("scroll up to try again");
@@ -267,15 +267,15 @@ fn notice(
     width: u16,
 ) -> Vec<Line<'static>> {
     let (mark, token) = match level {
-        NoticeLevel::Info => ("· ", Token::Muted),
-        NoticeLevel::Warning => ("! ", Token::Warning),
-        NoticeLevel::Error => ("✗ ", Token::Error),
+        NoticeLevel::Info => ("· ", ThemeToken::Muted),
+        NoticeLevel::Warning => ("! ", ThemeToken::Warning),
+        NoticeLevel::Error => ("✗ ", ThemeToken::Error),
     };
     let style = theme.style(token);
     let inner = width.saturating_sub(MARGIN + 1).max(1);
     let mut rows: Vec<Line<'static>> =
         text.lines().flat_map(|line| wrap::wrap(&Line::styled(line, style), inner, 0)).collect();
-    let hint_style = theme.style(Token::Muted);
+    let hint_style = theme.style(ThemeToken::Muted);
     let hints = hint.iter().flat_map(|hint| hint.lines());
     rows.extend(hints.flat_map(|line| wrap::wrap(&Line::styled(line, hint_style), inner, 0)));
     for (index, row) in rows.iter_mut().enumerate() {
@@ -299,12 +299,12 @@ fn thinking_head(
         (since, None) => format!("thinking {}{fold}", panel::seconds(model.now - since)),
         (since, Some(until)) => format!("thought for {}{fold}", panel::seconds(until - since)),
     };
-    head("✻ ", &text, theme.style(Token::Thinking), width)
+    head("✻ ", &text, theme.style(ThemeToken::Thinking), width)
 }
 
 fn summary_head(title: &str, expand: Option<String>, theme: &Theme, width: u16) -> Line<'static> {
     let fold = expand.map(|key| format!(" · {key} to show")).unwrap_or_default();
-    head("≡ ", &format!("{title}{fold}"), theme.style(Token::Muted), width)
+    head("≡ ", &format!("{title}{fold}"), theme.style(ThemeToken::Muted), width)
 }
 
 fn head(mark: &'static str, text: &str, style: Style, width: u16) -> Line<'static> {

@@ -6,7 +6,7 @@ use ratatui::text::{Line, Span};
 
 use super::dialog::{OverlayLayout, frame};
 use super::panel::both_ends;
-use super::theme::{Theme, Token};
+use super::theme::{Theme, ThemeToken};
 use super::wrap;
 use crate::app::picker::{Picker, PickerKind, PickerRow};
 use crate::app::printable::{Printable, printable_line};
@@ -39,8 +39,8 @@ pub fn draw(picker: &Picker, theme: &Theme, area: Rect, buffer: &mut Buffer) -> 
     let count = format!("{}/{}{more}", picker.count(), picker.rows().len());
     let query = printable_line(picker.query()).into_owned();
     let column = 2 + wrap::cells(&query) as u16;
-    let left = vec![Span::styled("> ", theme.style(Token::Accent)), Span::raw(query)];
-    let right = vec![Span::styled(count, theme.style(Token::Muted))];
+    let left = vec![Span::styled("> ", theme.style(ThemeToken::Accent)), Span::raw(query)];
+    let right = vec![Span::styled(count, theme.style(ThemeToken::Muted))];
     buffer.set_line(inner.x, inner.y, &both_ends(left, right, inner.width), inner.width);
     let height = usize::from(inner.height.saturating_sub(1));
     if picker.count() == 0 {
@@ -50,7 +50,7 @@ pub fn draw(picker: &Picker, theme: &Theme, area: Rect, buffer: &mut Buffer) -> 
             (false, _) if picker.search.is_some() => "searching messages…",
             (false, _) => "no matches",
         };
-        let line = Line::styled(text, theme.style(Token::Muted));
+        let line = Line::styled(text, theme.style(ThemeToken::Muted));
         buffer.set_line(inner.x, inner.y + 1, &line, if height > 0 { inner.width } else { 0 });
     }
     let first = picker.selected().saturating_sub(height / 2).min(picker.count().saturating_sub(height));
@@ -59,7 +59,7 @@ pub fn draw(picker: &Picker, theme: &Theme, area: Rect, buffer: &mut Buffer) -> 
         let selected = first + offset == picker.selected();
         if selected {
             let bar = Rect { y, height: 1, ..inner };
-            buffer.set_style(bar, theme.style(Token::OverlaySelected));
+            buffer.set_style(bar, theme.style(ThemeToken::OverlaySelected));
         }
         let said = picker.is_found(&row.key) && marks.is_empty();
         let note = match (picker.renaming().filter(|_| selected), said) {
@@ -112,9 +112,9 @@ fn preview(picker: &Picker, side: bool, below: u16, theme: &Theme, inner: Rect, 
         if text.trim().is_empty() {
             continue;
         }
-        let head = Span::styled(format!("{who}: "), theme.style(Token::Accent));
+        let head = Span::styled(format!("{who}: "), theme.style(ThemeToken::Accent));
         let body = text.split_whitespace().collect::<Vec<_>>().join(" ");
-        let line = Line::from(vec![head, Span::styled(body, theme.style(Token::Muted))]);
+        let line = Line::from(vec![head, Span::styled(body, theme.style(ThemeToken::Muted))]);
         rows.extend(wrap::wrap(&line, place.width, 0).into_iter().take(each.max(1)));
     }
     for (y, row) in (place.top()..place.bottom()).zip(&rows) {
@@ -125,16 +125,16 @@ fn preview(picker: &Picker, side: bool, below: u16, theme: &Theme, inner: Rect, 
 
 fn list_row(row: &PickerRow, marks: &[usize], note: &Note, theme: &Theme, width: u16) -> Line<'static> {
     if let Note::Renaming(name) = note {
-        let prompt = Span::styled("name: ", theme.style(Token::Accent));
+        let prompt = Span::styled("name: ", theme.style(ThemeToken::Accent));
         return Line::from(vec![prompt, Span::raw(printable_line(name).into_owned()), Span::raw("▏")]);
     }
     let mark = if row.current { "● " } else { "  " };
-    let mut left = vec![Span::styled(mark, theme.style(Token::Accent))];
+    let mut left = vec![Span::styled(mark, theme.style(ThemeToken::Accent))];
     if matches!(note, Note::ConfirmDelete) && width < BESIDE {
-        left.push(Span::styled(CONFIRM_DELETE, theme.style(Token::Error)));
+        left.push(Span::styled(CONFIRM_DELETE, theme.style(ThemeToken::Error)));
         return Line::from(left);
     }
-    let marked = theme.style(Token::MatchMark);
+    let marked = theme.style(ThemeToken::MatchMark);
     let mut plain = String::new();
     for (at, c) in row.title.char_indices() {
         if marks.contains(&at) {
@@ -146,12 +146,12 @@ fn list_row(row: &PickerRow, marks: &[usize], note: &Note, theme: &Theme, width:
     }
     left.push(Span::raw(plain));
     let right = match note {
-        Note::ConfirmDelete => Span::styled(CONFIRM_DELETE, theme.style(Token::Error)),
+        Note::ConfirmDelete => Span::styled(CONFIRM_DELETE, theme.style(ThemeToken::Error)),
         Note::TextMatch => {
-            Span::styled(format!("text match · {}", row.note.as_str()), theme.style(Token::Muted))
+            Span::styled(format!("text match · {}", row.note.as_str()), theme.style(ThemeToken::Muted))
         }
         Note::Plain | Note::Renaming(_) => {
-            Span::styled(row.note.as_str().to_owned(), theme.style(Token::Muted))
+            Span::styled(row.note.as_str().to_owned(), theme.style(ThemeToken::Muted))
         }
     };
     both_ends(left, vec![right], width)

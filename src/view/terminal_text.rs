@@ -7,7 +7,7 @@ use ratatui::style::{Color, Modifier, Style};
 use ratatui::text::{Line, Span};
 
 use super::color;
-use super::theme::{Theme, Token};
+use super::theme::{Theme, ThemeToken};
 use super::wrap::{self, Break};
 use crate::app::ansi::{AnsiLine, SgrColor, SgrStyle};
 
@@ -24,11 +24,11 @@ fn render_line(line: &AnsiLine, width: u16, theme: &Theme) -> Vec<Line<'static>>
 
 /// How a run of terminal text looks in this theme.
 pub fn style(sgr: SgrStyle, theme: &Theme) -> Style {
-    style_over(sgr, theme, Token::Muted)
+    style_over(sgr, theme, ThemeToken::Muted)
 }
 
 /// The same, with the look of text that the command gave no colour.
-pub fn style_over(sgr: SgrStyle, theme: &Theme, plain: Token) -> Style {
+pub fn style_over(sgr: SgrStyle, theme: &Theme, plain: ThemeToken) -> Style {
     // Where the command chose a colour, the weight of our own text must not dull it.
     let mut style = match shown(sgr.foreground, theme) {
         Some(foreground) => Style::new().fg(foreground),

@@ -1,4 +1,4 @@
-//! What things are called ([`Token`]) and how they look ([`Theme`]).
+//! What things are called ([`ThemeToken`]) and how they look ([`Theme`]).
 //!
 //! Everything drawn names a token; only this file and `themes/*.toml` know colours. A theme is a
 //! TOML file: `[colors]` gives each token a style such as `"bold #7aa2f7 on 236"`, `[palette]` names
@@ -18,18 +18,18 @@ macro_rules! tokens {
     ($($(#[$doc:meta])* $variant:ident = $name:literal,)*) => {
         /// A thing that is drawn, by what it means.
         #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-        pub enum Token {
+        pub enum ThemeToken {
             $($(#[$doc])* $variant,)*
         }
 
-        impl Token {
+        impl ThemeToken {
             /// Every token, in order.
-            pub const ALL: &'static [Token] = &[$(Token::$variant,)*];
+            pub const ALL: &'static [ThemeToken] = &[$(ThemeToken::$variant,)*];
 
             /// Its name in a theme file.
             pub fn name(self) -> &'static str {
                 match self {
-                    $(Token::$variant => $name,)*
+                    $(ThemeToken::$variant => $name,)*
                 }
             }
         }
@@ -107,22 +107,22 @@ tokens! {
     Attribute = "attribute",
 }
 
-impl Token {
+impl ThemeToken {
     /// The composer's border at a thinking level.
-    pub fn composer(level: ThinkingLevel) -> Token {
+    pub fn composer(level: ThinkingLevel) -> ThemeToken {
         match level {
-            ThinkingLevel::Off => Token::ComposerOff,
-            ThinkingLevel::Minimal => Token::ComposerMinimal,
-            ThinkingLevel::Low => Token::ComposerLow,
-            ThinkingLevel::Medium => Token::ComposerMedium,
-            ThinkingLevel::High => Token::ComposerHigh,
-            ThinkingLevel::Xhigh => Token::ComposerXhigh,
-            ThinkingLevel::Max => Token::ComposerMax,
+            ThinkingLevel::Off => ThemeToken::ComposerOff,
+            ThinkingLevel::Minimal => ThemeToken::ComposerMinimal,
+            ThinkingLevel::Low => ThemeToken::ComposerLow,
+            ThinkingLevel::Medium => ThemeToken::ComposerMedium,
+            ThinkingLevel::High => ThemeToken::ComposerHigh,
+            ThinkingLevel::Xhigh => ThemeToken::ComposerXhigh,
+            ThinkingLevel::Max => ThemeToken::ComposerMax,
         }
     }
 
-    fn named(name: &str) -> Option<Token> {
-        Token::ALL.iter().copied().find(|token| token.name() == name)
+    fn named(name: &str) -> Option<ThemeToken> {
+        ThemeToken::ALL.iter().copied().find(|token| token.name() == name)
     }
 
     /// Whether the background alone carries the meaning, so that a terminal without it has to swap
@@ -130,11 +130,11 @@ impl Token {
     fn marks_by_background(self) -> bool {
         matches!(
             self,
-            Token::Selection
-                | Token::MatchMark
-                | Token::OverlaySelected
-                | Token::DiffAddedWord
-                | Token::DiffRemovedWord
+            ThemeToken::Selection
+                | ThemeToken::MatchMark
+                | ThemeToken::OverlaySelected
+                | ThemeToken::DiffAddedWord
+                | ThemeToken::DiffRemovedWord
         )
     }
 }
@@ -158,7 +158,7 @@ pub struct Theme {
 impl Default for Theme {
     /// The dark theme, in full colour.
     fn default() -> Self {
-        Theme::builtin("dark").unwrap_or_else(|| Theme::made(vec![Style::new(); Token::ALL.len()]))
+        Theme::builtin("dark").unwrap_or_else(|| Theme::made(vec![Style::new(); ThemeToken::ALL.len()]))
     }
 }
 
@@ -185,7 +185,7 @@ impl Theme {
             return Err(format!("unknown key `{key}`: a theme has `inherits`, [palette] and [colors]"));
         }
         let mut styles = match file.get("inherits") {
-            None => vec![Style::new(); Token::ALL.len()],
+            None => vec![Style::new(); ThemeToken::ALL.len()],
             Some(name) => {
                 name.as_str()
                     .and_then(Theme::builtin)
@@ -200,7 +200,8 @@ impl Theme {
             palette.name(key, parsed);
         }
         for (key, value) in section("colors") {
-            let token = Token::named(key).ok_or_else(|| format!("colors.{key}: no element of that name"))?;
+            let token =
+                ThemeToken::named(key).ok_or_else(|| format!("colors.{key}: no element of that name"))?;
             let style = palette.style(&word(value)).map_err(|error| format!("colors.{key}: {error}"))?;
             if let Some(slot) = styles.get_mut(token as usize) {
                 *slot = style;
@@ -211,7 +212,7 @@ impl Theme {
 
     /// The same theme for a terminal that shows fewer colours.
     pub fn at_depth(&self, depth: ColorDepth) -> Theme {
-        let reduce = |(token, style): (&Token, &Style)| {
+        let reduce = |(token, style): (&ThemeToken, &Style)| {
             let mut reduced = Style { fg: None, bg: None, underline_color: None, ..*style };
             reduced.fg = style.fg.and_then(|fg| color::reduced(fg, depth));
             reduced.bg = style.bg.and_then(|bg| color::reduced_background(bg, depth));
@@ -220,12 +221,12 @@ impl Theme {
             }
             reduced
         };
-        let styles = Token::ALL.iter().zip(&self.styles).map(reduce).collect();
+        let styles = ThemeToken::ALL.iter().zip(&self.styles).map(reduce).collect();
         Theme { depth, ..Theme::made(styles) }
     }
 
     /// How the thing looks.
-    pub fn style(&self, token: Token) -> Style {
+    pub fn style(&self, token: ThemeToken) -> Style {
         self.styles.get(token as usize).copied().unwrap_or_default()
     }
 

@@ -8,7 +8,7 @@ use ratatui::layout::Rect;
 use ratatui::text::Line;
 
 use super::memo::{Memo, Rows};
-use super::theme::Token;
+use super::theme::ThemeToken;
 use super::{parts, wrap};
 use crate::app::Model;
 use crate::app::action::Action;
@@ -50,7 +50,7 @@ fn more_below(model: &Model, memo: &Memo, area: Rect, buffer: &mut Buffer, laid:
         return;
     }
     let y = area.bottom() - 1;
-    let style = memo.theme().style(Token::OverlaySelected);
+    let style = memo.theme().style(ThemeToken::OverlaySelected);
     buffer.set_line(area.right() - width, y, &Line::styled(text, style), width);
     laid.hits.retain(|(row, _)| *row != y);
     laid.hits.push((y, Hit::Tail));
@@ -213,7 +213,7 @@ impl<'a> Walk<'a> {
             let (start, end) = columns(from, to, anchor, area.width);
             if start < end {
                 let marked = Rect { x: area.x + start, width: end - start, ..area };
-                buffer.set_style(marked, self.memo.theme().style(Token::Selection));
+                buffer.set_style(marked, self.memo.theme().style(ThemeToken::Selection));
             }
         }
     }

@@ -6,7 +6,7 @@ use ratatui::text::{Line, Span};
 
 use super::dialog::{OverlayLayout, frame};
 use super::panel::both_ends;
-use super::theme::{Theme, Token};
+use super::theme::{Theme, ThemeToken};
 use super::wrap;
 use crate::agent::session::outline::{OutlineRow, RowKind};
 use crate::app::Model;
@@ -29,8 +29,8 @@ pub fn draw(model: &Model, view: &TreeView, theme: &Theme, area: Rect, buffer: &
     let query = printable_line(view.query()).into_owned();
     let column = 2 + wrap::cells(&query) as u16;
     let count = format!("{}/{}", view.shown().len(), view.count());
-    let left = vec![Span::styled("> ", theme.style(Token::Accent)), Span::raw(query)];
-    let right = vec![Span::styled(count, theme.style(Token::Muted))];
+    let left = vec![Span::styled("> ", theme.style(ThemeToken::Accent)), Span::raw(query)];
+    let right = vec![Span::styled(count, theme.style(ThemeToken::Muted))];
     buffer.set_line(inner.x, inner.y, &both_ends(left, right, inner.width), inner.width);
     let room = inner.height.saturating_sub(1);
     let below_rows = u16::try_from(below.len()).unwrap_or(room).min(room);
@@ -41,7 +41,7 @@ pub fn draw(model: &Model, view: &TreeView, theme: &Theme, area: Rect, buffer: &
             (false, 0) => "no messages yet",
             (false, _) => "no matches",
         };
-        buffer.set_line(list.x, list.y, &Line::styled(text, theme.style(Token::Muted)), list.width);
+        buffer.set_line(list.x, list.y, &Line::styled(text, theme.style(ThemeToken::Muted)), list.width);
     }
     let height = usize::from(list.height);
     let last = view.shown().len().saturating_sub(height);
@@ -49,7 +49,7 @@ pub fn draw(model: &Model, view: &TreeView, theme: &Theme, area: Rect, buffer: &
     for (offset, shown) in view.shown().iter().skip(first).take(height).enumerate() {
         let y = list.y + offset as u16;
         if first + offset == view.selected() {
-            buffer.set_style(Rect { y, height: 1, ..list }, theme.style(Token::OverlaySelected));
+            buffer.set_style(Rect { y, height: 1, ..list }, theme.style(ThemeToken::OverlaySelected));
         }
         if let Some(row) = view.row(shown.row) {
             let line = entry(model, view, row, shown, theme, list.width);
@@ -71,7 +71,7 @@ pub fn draw(model: &Model, view: &TreeView, theme: &Theme, area: Rect, buffer: &
 fn asked(view: &TreeView, theme: &Theme) -> Vec<Line<'static>> {
     let typed = |what: &'static str, text: &str| {
         let text = printable_line(text).into_owned();
-        vec![Line::from(vec![Span::styled(what, theme.style(Token::Accent)), Span::raw(text)])]
+        vec![Line::from(vec![Span::styled(what, theme.style(ThemeToken::Accent)), Span::raw(text)])]
     };
     match &view.step {
         TreeStep::Browse => Vec::new(),
@@ -82,7 +82,7 @@ fn asked(view: &TreeView, theme: &Theme) -> Vec<Line<'static>> {
             .enumerate()
             .map(|(at, text)| {
                 let (mark, token) =
-                    if at == *way { ("› ", Token::OverlaySelected) } else { ("  ", Token::Text) };
+                    if at == *way { ("› ", ThemeToken::OverlaySelected) } else { ("  ", ThemeToken::Text) };
                 Line::styled(format!("{mark}{text}"), theme.style(token))
             })
             .collect(),
@@ -98,39 +98,39 @@ fn entry(
     width: u16,
 ) -> Line<'static> {
     let (who, token) = speaker(row.kind);
-    let weight = if shown.active { token } else { Token::Muted };
+    let weight = if shown.active { token } else { ThemeToken::Muted };
     let mark = if shown.current { "● " } else { "  " };
     let skip = shown.lead.chars().count().saturating_sub(LEAD);
     let lead: String = shown.lead.chars().skip(skip).collect();
     let mut left = vec![
-        Span::styled(mark, theme.style(Token::Accent)),
-        Span::styled(lead, theme.style(Token::Faint)),
-        Span::styled(if shown.folded { "▸ " } else { "" }, theme.style(Token::Accent)),
-        Span::styled(who, theme.style(if shown.active { Token::Strong } else { Token::Muted })),
+        Span::styled(mark, theme.style(ThemeToken::Accent)),
+        Span::styled(lead, theme.style(ThemeToken::Faint)),
+        Span::styled(if shown.folded { "▸ " } else { "" }, theme.style(ThemeToken::Accent)),
+        Span::styled(who, theme.style(if shown.active { ThemeToken::Strong } else { ThemeToken::Muted })),
         Span::styled(printable_line(&row.text).into_owned(), theme.style(weight)),
     ];
     if let Some(label) = &row.label {
         let label = format!("[{}] ", printable_line(label));
-        left.insert(3, Span::styled(label, theme.style(Token::Warning)));
+        left.insert(3, Span::styled(label, theme.style(ThemeToken::Warning)));
     }
     let time = match view.times {
         Times::Hidden => String::new(),
         Times::Ages => age(model.now.saturating_sub(row.at)),
         Times::Clock => clock(row.at, row.ahead, model.now),
     };
-    both_ends(left, vec![Span::styled(time, theme.style(Token::Muted))], width)
+    both_ends(left, vec![Span::styled(time, theme.style(ThemeToken::Muted))], width)
 }
 
-fn speaker(kind: RowKind) -> (&'static str, Token) {
+fn speaker(kind: RowKind) -> (&'static str, ThemeToken) {
     match kind {
-        RowKind::User => ("you: ", Token::Text),
-        RowKind::Assistant => ("tau: ", Token::Text),
-        RowKind::Calls => ("tau calls ", Token::Muted),
-        RowKind::Tool => ("", Token::Muted),
-        RowKind::Shell => ("", Token::Text),
-        RowKind::Custom => ("note: ", Token::Text),
-        RowKind::Compaction => ("summary: ", Token::Muted),
-        RowKind::Branch => ("left branch: ", Token::Muted),
-        RowKind::Setting => ("", Token::Faint),
+        RowKind::User => ("you: ", ThemeToken::Text),
+        RowKind::Assistant => ("tau: ", ThemeToken::Text),
+        RowKind::Calls => ("tau calls ", ThemeToken::Muted),
+        RowKind::Tool => ("", ThemeToken::Muted),
+        RowKind::Shell => ("", ThemeToken::Text),
+        RowKind::Custom => ("note: ", ThemeToken::Text),
+        RowKind::Compaction => ("summary: ", ThemeToken::Muted),
+        RowKind::Branch => ("left branch: ", ThemeToken::Muted),
+        RowKind::Setting => ("", ThemeToken::Faint),
     }
 }

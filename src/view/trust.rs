@@ -7,7 +7,7 @@ use ratatui::layout::Rect;
 use ratatui::text::{Line, Span};
 
 use super::dialog::{OverlayLayout, frame, inner_width};
-use super::theme::{Theme, Token};
+use super::theme::{Theme, ThemeToken};
 use super::wrap::{self, Break};
 use crate::app::printable::Printable;
 use crate::app::trust::{ANSWERS, TrustLine, TrustView};
@@ -22,7 +22,8 @@ pub fn draw(view: &TrustView, theme: &Theme, area: Rect, buffer: &mut Buffer) ->
         .enumerate()
         .map(|(index, (_, text))| {
             let marked = index == view.selected;
-            let (mark, token) = if marked { ("› ", Token::OverlaySelected) } else { ("  ", Token::Text) };
+            let (mark, token) =
+                if marked { ("› ", ThemeToken::OverlaySelected) } else { ("  ", ThemeToken::Text) };
             Line::styled(format!("{mark}{text}"), theme.style(token))
         })
         .collect();
@@ -48,10 +49,10 @@ pub fn draw(view: &TrustView, theme: &Theme, area: Rect, buffer: &mut Buffer) ->
 fn wrapped(view: &TrustView, theme: &Theme, width: u16) -> Vec<Vec<Line<'static>>> {
     let rows = |(part, text): &(TrustLine, Printable)| {
         let token = match part {
-            TrustLine::File => Token::OverlayTitle,
-            TrustLine::Same => Token::Muted,
-            TrustLine::Added => Token::DiffAdded,
-            TrustLine::Removed => Token::DiffRemoved,
+            TrustLine::File => ThemeToken::OverlayTitle,
+            TrustLine::Same => ThemeToken::Muted,
+            TrustLine::Added => ThemeToken::DiffAdded,
+            TrustLine::Removed => ThemeToken::DiffRemoved,
         };
         wrap::wrap_at(&[Span::styled(text.as_str(), theme.style(token))], width, 2, Break::Anywhere)
     };

@@ -2,16 +2,16 @@
 
 use ratatui::text::{Line, Span};
 
-use super::theme::{Theme, Token};
+use super::theme::{Theme, ThemeToken};
 use super::wrap;
 use crate::app::Model;
 use crate::app::action::Action;
 
 /// The rows of the head.
 pub fn rows(model: &Model, theme: &Theme, width: u16) -> Vec<Line<'static>> {
-    let muted = theme.style(Token::Muted);
-    let accent = theme.style(Token::Accent);
-    let strong = theme.style(Token::Heading);
+    let muted = theme.style(ThemeToken::Muted);
+    let accent = theme.style(ThemeToken::Accent);
+    let strong = theme.style(ThemeToken::Heading);
     let mut rows = vec![Line::from(vec![
         Span::styled("τ ", accent),
         Span::styled("tau", strong),
@@ -30,8 +30,11 @@ pub fn rows(model: &Model, theme: &Theme, width: u16) -> Vec<Line<'static>> {
 
 /// What a new user has to know: no model is connected yet.
 fn demo(theme: &Theme) -> Vec<Line<'static>> {
-    let (text, strong, code) =
-        (theme.style(Token::Text), theme.style(Token::Warning), theme.style(Token::CodeInline));
+    let (text, strong, code) = (
+        theme.style(ThemeToken::Text),
+        theme.style(ThemeToken::Warning),
+        theme.style(ThemeToken::CodeInline),
+    );
     let item = |before: &'static str, what: &'static str, after: &'static str| {
         Line::from(vec![Span::styled(before, text), Span::styled(what, code), Span::styled(after, text)])
     };

@@ -101,7 +101,7 @@ fn every_token_of_a_theme_is_listed() {
     let dark = std::fs::read_to_string(root().join("themes/dark.toml")).expect("the dark theme");
     let dark: toml::Table = dark.parse().expect("a theme");
     let value = |name: &str| dark["colors"][name].as_str().expect("a style").to_owned();
-    let tokens = tau::view::theme::Token::ALL.iter().map(|token| token.name());
+    let tokens = tau::view::theme::ThemeToken::ALL.iter().map(|token| token.name());
     let rows = tokens.map(|name| vec![format!("`{name}`"), format!("`{}`", value(name))]);
     check("docs/themes.md", "tokens", &table(&["Name", "In the dark theme"], rows));
 }

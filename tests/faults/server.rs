@@ -1,4 +1,4 @@
-//! A server on loopback that does what it is told with each connection, and remembers requests.
+//! A server on loopback that does what it is observed with each connection, and remembers requests.
 
 use std::sync::{Arc, Mutex};
 use std::time::Duration;

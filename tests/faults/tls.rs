@@ -58,9 +58,9 @@ async fn a_handshake_that_fails_names_the_host() {
             let _ = socket.write_all(b"HTTP/1.1 400 Bad Request\r\n\r\n");
         }
     });
-    let told = go(bench(&format!("https://{address}"), direct(), RetryMode::Headless)).await;
-    assert_eq!(told.answers(), ["Error"]);
-    assert!(told.words().contains(&format!("cannot connect to {address}")), "{}", told.words());
+    let observed = go(bench(&format!("https://{address}"), direct(), RetryMode::Headless)).await;
+    assert_eq!(observed.answers(), ["Error"]);
+    assert!(observed.words().contains(&format!("cannot connect to {address}")), "{}", observed.words());
 }
 
 #[tokio::test]
@@ -77,33 +77,33 @@ async fn the_way_to_an_app_server_is_made_like_any_other() {
     for (ca_file, answer) in [(None, "Error"), (Some(file("ca.pem")), "Stop ok")] {
         let http = Arc::new(Http::new(Network { ca_file, ..direct() }));
         let proxy = Proxy::new(&url, "let-me-in-please").with_http(http, SHORT);
-        let told = go(Bench::with(Arc::new(proxy), |config| config.max_retries = 0)).await;
-        assert_eq!(told.answers(), [answer], "{}", told.words());
+        let observed = go(Bench::with(Arc::new(proxy), |config| config.max_retries = 0)).await;
+        assert_eq!(observed.answers(), [answer], "{}", observed.words());
     }
     // Nor does it wait for ever.
     let silent = Server::start(vec![Act::Stall(Vec::new())]).await;
     let proxy = Proxy::new(&silent.url(), "let-me-in-please").with_http(Arc::default(), SHORT);
-    let told = go(Bench::with(Arc::new(proxy), |config| config.max_retries = 0)).await;
-    assert!(told.words().contains("no data from"), "{}", told.words());
+    let observed = go(Bench::with(Arc::new(proxy), |config| config.max_retries = 0)).await;
+    assert!(observed.words().contains("no data from"), "{}", observed.words());
 }
 
 #[tokio::test]
 async fn an_authority_of_ones_own_is_trusted_when_it_is_set() {
     let url = server();
-    let told = go(bench(&url, direct(), RetryMode::Headless)).await;
-    assert_eq!(told.answers(), ["Error"]);
-    assert!(told.words().contains("ca_file in config.toml"), "{}", told.words());
+    let observed = go(bench(&url, direct(), RetryMode::Headless)).await;
+    assert_eq!(observed.answers(), ["Error"]);
+    assert!(observed.words().contains("ca_file in config.toml"), "{}", observed.words());
 
     let network = Network { ca_file: Some(file("ca.pem")), ..direct() };
-    let told = go(bench(&url, network, RetryMode::Headless)).await;
-    assert_eq!(told.answers(), ["Stop ok"], "{}", told.words());
+    let observed = go(bench(&url, network, RetryMode::Headless)).await;
+    assert_eq!(observed.answers(), ["Stop ok"], "{}", observed.words());
 
     for (name, words) in
         [("missing.pem", "missing.pem: No such file"), ("server.key", "no certificate in it")]
     {
         let network = Network { ca_file: Some(file(name)), ..direct() };
-        let told = go(bench(&url, network, RetryMode::Headless)).await;
-        assert_eq!(told.answers(), ["Error"]);
-        assert!(told.words().contains(words), "{}", told.words());
+        let observed = go(bench(&url, network, RetryMode::Headless)).await;
+        assert_eq!(observed.answers(), ["Error"]);
+        assert!(observed.words().contains(words), "{}", observed.words());
     }
 }

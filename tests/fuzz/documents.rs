@@ -9,7 +9,7 @@ use tau::agent::session::outline::Outline;
 use tau::agent::session::search::{last_exchange, search};
 use tau::agent::session::{Access, Session, list};
 use tau::agent::settings::{Paths, Settings, write};
-use tau::view::theme::{Theme, Token};
+use tau::view::theme::{Theme, ThemeToken};
 use tempfile::TempDir;
 
 use super::driver::{behavior, files, magnitude};
@@ -291,7 +291,8 @@ fn check_theme(input: &[u8]) -> u64 {
     match Theme::parse(&text) {
         Ok(theme) => {
             assert_eq!(theme.id(), Theme::parse(&text).unwrap().id(), "equal themes have equal keys");
-            let styled = Token::ALL.iter().filter(|token| theme.style(**token) != Default::default()).count();
+            let styled =
+                ThemeToken::ALL.iter().filter(|token| theme.style(**token) != Default::default()).count();
             behavior(("theme", styled / 4))
         }
         Err(error) => {

@@ -151,11 +151,11 @@ async fn an_address_that_cannot_work_is_a_configuration_error() {
 /// The agent does not try such an address again, and `[DONE]` alone is tried again.
 #[tokio::test]
 async fn the_agent_retries_what_can_pass_only() {
-    let told = crate::faults::run("localhost:8080/v1").await;
-    assert!(!told.iter().any(|event| matches!(event, AgentEvent::AutoRetryStart { .. })), "{told:?}");
+    let observed = crate::faults::run("localhost:8080/v1").await;
+    assert!(!observed.iter().any(|event| matches!(event, AgentEvent::AutoRetryStart { .. })), "{observed:?}");
     let ok = "data: {\"choices\":[{\"delta\":{\"content\":\"ok\"},\"finish_reason\":\"stop\"}]}\n\ndata: [DONE]\n\n";
     let server = Server::start(vec![Act::Send(stream("data: [DONE]\n\n")), Act::Send(stream(ok))]).await;
-    let told = crate::faults::run(&server.url()).await;
-    assert!(told.iter().any(|event| matches!(event, AgentEvent::AutoRetryStart { .. })), "{told:?}");
+    let observed = crate::faults::run(&server.url()).await;
+    assert!(observed.iter().any(|event| matches!(event, AgentEvent::AutoRetryStart { .. })), "{observed:?}");
     assert_eq!(server.requests().len(), 2);
 }

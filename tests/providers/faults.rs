@@ -139,13 +139,13 @@ async fn error_answers() {
     assert_eq!(failure.kind, FailureKind::Protocol);
     assert!(failure.message.contains("502 Bad Gateway"), "{failure}");
 
-    let told = format!("{{\"error\":{{\"message\":\"Incorrect API key provided: {KEY}.\"}}}}");
-    let (_, failure) = fault(answer("401 Unauthorized", "", &told)).await;
+    let observed = format!("{{\"error\":{{\"message\":\"Incorrect API key provided: {KEY}.\"}}}}");
+    let (_, failure) = fault(answer("401 Unauthorized", "", &observed)).await;
     assert_eq!(
         (failure.kind, failure.message.as_str()),
         (FailureKind::Auth, "Incorrect API key provided: [redacted].")
     );
-    let (_, failure) = fault(Act::Send(stream_of(&format!("data: {told}\n\n")))).await;
+    let (_, failure) = fault(Act::Send(stream_of(&format!("data: {observed}\n\n")))).await;
     assert_eq!(failure.message, "Incorrect API key provided: [redacted].");
 
     let long = "x".repeat(300_000);
@@ -158,11 +158,11 @@ async fn error_answers() {
 /// What the server says back to a request whose model has these headers, in a body of an error
 /// status and inside a stream.
 async fn echoed(headers: &[(&str, &str)], words: &str) -> [String; 3] {
-    let told = serde_json::json!({ "error": { "message": words } }).to_string();
+    let observed = serde_json::json!({ "error": { "message": words } }).to_string();
     let page = format!("<html><title>{words}</title></html>");
     let acts = [
-        answer("500 Oops", "", &told),
-        Act::Send(stream_of(&format!("data: {told}\n\n"))),
+        answer("500 Oops", "", &observed),
+        Act::Send(stream_of(&format!("data: {observed}\n\n"))),
         answer("200 OK", "content-type: text/html\r\n", &page),
     ];
     let mut messages = Vec::new();

@@ -25,15 +25,15 @@ pub struct EnvKeys;
 impl KeySource for EnvKeys {
     fn key<'a>(&'a self, model: &'a Model) -> KeyFuture<'a> {
         Box::pin(async move {
-            let vendor = PROVIDERS.iter().find(|vendor| vendor.id == model.provider);
-            let Some(vendor) = vendor.filter(|_| model.api != Api::Scripted) else {
+            let provider = PROVIDERS.iter().find(|provider| provider.id == model.provider);
+            let Some(provider) = provider.filter(|_| model.api != Api::Scripted) else {
                 return Ok(None);
             };
-            match std::env::var(vendor.env).map(Secret::new) {
+            match std::env::var(provider.env).map(Secret::new) {
                 Ok(key) if !key.is_empty() => Ok(Some(key)),
                 _ if is_loopback(&model.base_url) => Ok(None),
                 _ => Err(Failure::new(FailureKind::Config, format!("no API key for {}", model.provider))
-                    .hint(format!("set {}", vendor.env))),
+                    .hint(format!("set {}", provider.env))),
             }
         })
     }

@@ -117,7 +117,7 @@ fn article(entry: &Entry, redactor: &mut Redactor, out: &mut String) {
     match &entry.body {
         Body::Message { message } => of_message(message, redactor, out),
         Body::Compaction { summary, .. } => {
-            said("summary of the earlier conversation", summary, redactor, out)
+            said("summary of the earlier conversation", summary, redactor, out);
         }
         Body::BranchSummary { summary, .. } => said("branch summary", summary, redactor, out),
         Body::CustomMessage { content, .. } => said("note", &content.text(), redactor, out),

@@ -29,7 +29,7 @@ fn add(entry: &Entry, redactor: &mut Redactor, out: &mut String) {
     match &entry.body {
         Body::Message { message } => message_of(message, redactor, out),
         Body::Compaction { summary, .. } => {
-            said("Summary of the earlier conversation", summary, redactor, out)
+            said("Summary of the earlier conversation", summary, redactor, out);
         }
         Body::BranchSummary { summary, .. } => said("Branch summary", summary, redactor, out),
         Body::CustomMessage { content, .. } => said("Note", &content.text(), redactor, out),

@@ -59,7 +59,7 @@ pub enum Body {
         usage: Option<Value>,
     },
     /// Takes the target out of the context, or replaces its content.
-    ContextEdit { target_id: String, replacement: Option<Replacement> },
+    ContextEdit { target_id: String, replacement: Option<ContextReplacement> },
     /// Extension data that the model is given as user text.
     CustomMessage {
         custom_type: String,
@@ -84,7 +84,7 @@ pub enum Body {
 
 /// The new content of an edited message.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
-pub struct Replacement {
+pub struct ContextReplacement {
     /// Text or blocks.
     pub content: UserContent,
 }
@@ -134,7 +134,7 @@ struct Read<'a> {
     tokens_before: Option<f64>,
     from_id: Option<String>,
     target_id: Option<String>,
-    replacement: Option<Replacement>,
+    replacement: Option<ContextReplacement>,
     custom_type: Option<String>,
     content: Option<UserContent>,
     display: Option<bool>,

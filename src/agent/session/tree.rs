@@ -6,7 +6,7 @@ use std::collections::{BTreeMap, HashMap, HashSet};
 use std::sync::Arc;
 
 use super::SessionContext;
-use super::entry::{Body, Entry, Replacement, random_id};
+use super::entry::{Body, ContextReplacement, Entry, random_id};
 use crate::agent::protocol::message::{
     Block, BranchSummary, CompactionSummary, CustomMessage, Message, UserContent,
 };
@@ -248,7 +248,7 @@ fn items(path: &[&Entry]) -> impl Iterator<Item = (Arc<str>, Arc<Message>)> {
 /// The messages of entries, after edits.
 fn edited_items(
     entries: &[&Entry],
-    edits: &HashMap<&str, Option<&Replacement>>,
+    edits: &HashMap<&str, Option<&ContextReplacement>>,
 ) -> Vec<(Arc<str>, Arc<Message>)> {
     let item = |entry: &&Entry| {
         let message = match edits.get(&*entry.id) {
@@ -262,7 +262,7 @@ fn edited_items(
 }
 
 /// What the edits in the selection say of each target; the last one counts.
-fn edits<'a>(selection: &[&'a Entry]) -> HashMap<&'a str, Option<&'a Replacement>> {
+fn edits<'a>(selection: &[&'a Entry]) -> HashMap<&'a str, Option<&'a ContextReplacement>> {
     let edit = |entry: &&'a Entry| match &entry.body {
         Body::ContextEdit { target_id, replacement } => Some((target_id.as_str(), replacement.as_ref())),
         _ => None,
@@ -303,7 +303,7 @@ fn message(entry: &Entry) -> Option<Arc<Message>> {
 }
 
 /// The message with other content; role and metadata stay. Messages without content stay whole.
-fn edited(message: &Arc<Message>, replacement: &Replacement) -> Arc<Message> {
+fn edited(message: &Arc<Message>, replacement: &ContextReplacement) -> Arc<Message> {
     let mut message = Message::clone(message);
     match &mut message {
         Message::User(user) => user.content = replacement.content.clone(),

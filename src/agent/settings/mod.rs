@@ -57,7 +57,7 @@ impl Settings {
         Ok(self.overlaid(over))
     }
 
-    /// When and how room is made in the context.
+    /// When and how the context is compacted.
     pub fn room(&self) -> CompactionSettings {
         let usual = CompactionSettings::default();
         CompactionSettings {

@@ -40,7 +40,7 @@ pub enum InputMode {
 #[derive(Clone, Copy, Debug, PartialEq)]
 struct Step {
     edits: u32,
-    /// When it was last added to; none once it is closed.
+    /// When it was last added to; `None` once it is closed.
     typed_at: Option<Millis>,
 }
 
@@ -67,7 +67,7 @@ impl PartialEq for Composer {
 }
 
 impl Composer {
-    /// The text as it stands, chips as their labels.
+    /// The text as it is, chips as their labels.
     pub fn text(&self) -> String {
         self.buffer.lines().join("\n")
     }

@@ -16,7 +16,7 @@ use super::environment::{Environment, OnBadConfig};
 use super::exit::Refusal;
 use super::profile::FrontEndProfile;
 use super::project_settings::ProjectSettings;
-use super::sessions;
+use super::session_lookup;
 use crate::agent::catalogue::keys::Keys;
 use crate::agent::catalogue::{self, Catalogue};
 use crate::agent::protocol::model::{Model, ThinkingLevel};
@@ -61,7 +61,8 @@ impl Setup {
     /// A message that says what to do.
     pub fn read(args: CliArgs, profile: FrontEndProfile) -> Result<Self, Refusal> {
         let cwd = working_directory(args.cwd.as_deref())?;
-        let project_dir = sessions::directory(&args, profile.on_bad_config).unwrap_or_else(|| cwd.clone());
+        let project_dir =
+            session_lookup::directory(&args, profile.on_bad_config).unwrap_or_else(|| cwd.clone());
         let (environment, project) = Environment::read_in(&args, profile.on_bad_config, &project_dir)?;
         Ok(Setup { project_dir, ..Self::choose(args, profile, environment, cwd, project)? })
     }

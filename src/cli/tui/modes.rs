@@ -49,7 +49,7 @@ pub fn is_set(mode: TerminalMode) -> bool {
     SET.load(Ordering::SeqCst) & mode as u8 != 0
 }
 
-/// Marks `mode` as set; the sequence to send first, none when it was set already.
+/// Marks `mode` as set; the sequence to send first, `None` if it was set already.
 pub fn set(mode: TerminalMode) -> Option<&'static str> {
     let before = SET.fetch_or(mode as u8, Ordering::SeqCst);
     (before & mode as u8 == 0).then_some(match mode {
@@ -60,7 +60,7 @@ pub fn set(mode: TerminalMode) -> Option<&'static str> {
     })
 }
 
-/// Marks `mode` as not set; the sequence to send, none when it was not set.
+/// Marks `mode` as not set; the sequence to send, `None` if it was not set.
 pub fn unset(mode: TerminalMode) -> Option<&'static str> {
     let before = SET.fetch_and(!(mode as u8), Ordering::SeqCst);
     (before & mode as u8 != 0).then_some(match mode {

@@ -257,7 +257,7 @@ impl Tty {
     }
 
     /// Gives the terminal back, stops this program's process group, and takes the terminal again
-    /// when the shell lets it go on in the foreground.
+    /// when the shell lets it continue in the foreground.
     ///
     /// # Errors
     /// The terminal is gone.

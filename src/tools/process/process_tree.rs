@@ -62,16 +62,16 @@ impl ProcessTree {
     pub fn end(&self) {
         let started = Instant::now();
         let mut known = Known::new();
-        let mut told = Known::new();
+        let mut signalled = Known::new();
         while started.elapsed() < TERM_GRACE {
             let members = self.members(&mut known);
             if members.is_empty() {
                 return;
             }
-            if told.is_empty() {
+            if signalled.is_empty() {
                 kill_process_group(self.leader, Signal::TERM).ok();
             }
-            for member in members.iter().filter(|member| told.insert((member.pid, member.start))) {
+            for member in members.iter().filter(|member| signalled.insert((member.pid, member.start))) {
                 signal(member.pid, Signal::TERM);
                 // A stopped process gets TERM only once it continues.
                 signal(member.pid, Signal::CONT);

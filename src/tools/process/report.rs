@@ -97,7 +97,7 @@ pub(super) fn snapshot(capture: &Capture, most: usize) -> TerminalOutput {
 pub(super) fn whole_characters(bytes: &[u8]) -> usize {
     match std::str::from_utf8(bytes.get(bytes.len().saturating_sub(4)..).unwrap_or_default()) {
         Err(error) if error.error_len().is_none() => bytes.len() - (bytes.len().min(4) - error.valid_up_to()),
-        // The last four bytes may begin inside a character; look after its end.
+        // The last four bytes may begin inside a character; start after its end.
         Err(error) => {
             let tail = bytes.len().min(4) - error.valid_up_to() - error.error_len().unwrap_or(0);
             let start = bytes.len() - tail;

@@ -8,7 +8,7 @@ use ratatui::text::{Line, Span};
 use super::span;
 use crate::app::blocks::CodePart;
 use crate::view::highlight::{Highlighter, LineTokens};
-use crate::view::theme::{Theme, Token};
+use crate::view::theme::{Theme, ThemeToken};
 use crate::view::wrap::{self, Break};
 
 /// Below this width the border is left out.
@@ -24,13 +24,13 @@ pub(super) fn rows(
     highlighter: &mut Highlighter,
 ) -> Vec<Line<'static>> {
     let bordered = width >= BORDERED;
-    let border = theme.style(Token::CodeBorder);
+    let border = theme.style(ThemeToken::CodeBorder);
     let mut rows = Vec::new();
     if bordered && part.starts() {
         let mut top = vec![span("╭─", border)];
         if !lang.is_empty() {
             let label = wrap::truncate(lang, width - 3).into_owned();
-            top.push(span(format!(" {label}"), theme.style(Token::Muted)));
+            top.push(span(format!(" {label}"), theme.style(ThemeToken::Muted)));
         }
         rows.push(Line::from(top));
     }
@@ -53,7 +53,7 @@ pub(super) fn rows(
 }
 
 fn spans<'a>(line: &'a str, tokens: &LineTokens, theme: &Theme) -> Vec<Span<'a>> {
-    let plain = theme.style(Token::Code);
+    let plain = theme.style(ThemeToken::Code);
     let mut spans = Vec::with_capacity(2 * tokens.len() + 1);
     let mut at = 0;
     for (range, token) in tokens {

@@ -10,7 +10,7 @@ use ratatui::text::Span;
 
 use super::span;
 use crate::app::printable::printable_line;
-use crate::view::theme::{Theme, Token};
+use crate::view::theme::{Theme, ThemeToken};
 
 /// Lines of styled text.
 pub(super) type InlineLines = Vec<Vec<Span<'static>>>;
@@ -76,9 +76,9 @@ impl<'a> Inline<'a> {
 
     /// Emphasis of plain text may have a colour; within a heading, quotation or link it only changes
     /// the weight.
-    pub(super) fn emphasis(&mut self, token: Token) {
+    pub(super) fn emphasis(&mut self, token: ThemeToken) {
         let (current, wanted) = (self.style(), self.theme.style(token));
-        if current.fg == self.theme.style(Token::Text).fg {
+        if current.fg == self.theme.style(ThemeToken::Text).fg {
             self.push(current.patch(wanted));
         } else {
             self.push(current.add_modifier(wanted.add_modifier));
@@ -92,15 +92,15 @@ impl<'a> Inline<'a> {
 
     /// Inline code; between backticks where the theme has no look for it.
     pub(super) fn code(&mut self, text: &str) {
-        let look = self.theme.style(Token::CodeInline);
-        if look == Style::new() || look == self.theme.style(Token::Text) {
+        let look = self.theme.style(ThemeToken::CodeInline);
+        if look == Style::new() || look == self.theme.style(ThemeToken::Text) {
             self.add(&format!("`{text}`"), self.style(), false);
         } else {
             self.add(text, self.style().patch(look), false);
         }
     }
 
-    pub(super) fn marked(&mut self, text: &str, token: Token) {
+    pub(super) fn marked(&mut self, text: &str, token: ThemeToken) {
         self.add(text, self.theme.style(token), false);
     }
 
@@ -110,7 +110,7 @@ impl<'a> Inline<'a> {
         if name.eq_ignore_ascii_case("br") {
             self.line_end();
         } else {
-            self.marked(tag, Token::Muted);
+            self.marked(tag, ThemeToken::Muted);
         }
     }
 
@@ -121,7 +121,7 @@ impl<'a> Inline<'a> {
 
     pub(super) fn start_link(&mut self, target: &str) {
         self.links.push(Link { target: target.to_owned(), text: String::new() });
-        self.push(self.style().patch(self.theme.style(Token::Link)));
+        self.push(self.style().patch(self.theme.style(ThemeToken::Link)));
     }
 
     /// Shows the target behind the text, unless the text is the target.
@@ -131,12 +131,12 @@ impl<'a> Inline<'a> {
         let shown = target.strip_prefix("mailto:").unwrap_or(&target);
         let same = |text: &str| text == shown || text.trim_end_matches('/') == shown.trim_end_matches('/');
         if !shown.is_empty() && !same(text.trim()) {
-            self.marked(&format!(" ({shown})"), Token::Faint);
+            self.marked(&format!(" ({shown})"), ThemeToken::Faint);
         }
     }
 
     pub(super) fn start_image(&mut self, target: &str) {
-        self.push(self.theme.style(Token::Muted));
+        self.push(self.theme.style(ThemeToken::Muted));
         self.add("[image: ", self.style(), false);
         self.links.push(Link { target: target.to_owned(), text: String::new() });
     }
@@ -186,7 +186,7 @@ fn spans(piece: Piece, theme: &Theme) -> Vec<Span<'static>> {
             spans.push(span(rest.get(..start).unwrap_or_default(), style));
         }
         let shown = rest.get(start..end).unwrap_or_default();
-        let shown = if token == Token::Accent { shown.replacen('^', "", 1) } else { shown.to_owned() };
+        let shown = if token == ThemeToken::Accent { shown.replacen('^', "", 1) } else { shown.to_owned() };
         spans.push(span(shown, style.patch(theme.style(token))));
         rest = rest.get(end..).unwrap_or_default();
     }
@@ -200,7 +200,7 @@ fn spans(piece: Piece, theme: &Theme) -> Vec<Span<'static>> {
 struct Found {
     start: usize,
     end: usize,
-    token: Token,
+    token: ThemeToken,
 }
 
 /// The first web address in `text`, by the rules of GitHub's autolinks: punctuation at its end is
@@ -222,7 +222,7 @@ fn address(text: &str) -> Option<Found> {
         }
         address = shorter;
     }
-    Some(Found { start, end: start + address.len(), token: Token::Link })
+    Some(Found { start, end: start + address.len(), token: ThemeToken::Link })
 }
 
 /// The first `[^label]` in `text`.
@@ -231,5 +231,5 @@ fn footnote(text: &str) -> Option<Found> {
     let label = text.get(start + 2..)?;
     let length = label.find(']').filter(|length| *length > 0)?;
     let plain = label.get(..length)?.chars().all(|c| c.is_alphanumeric() || matches!(c, '-' | '_'));
-    plain.then_some(Found { start, end: start + 2 + length + 1, token: Token::Accent })
+    plain.then_some(Found { start, end: start + 2 + length + 1, token: ThemeToken::Accent })
 }

@@ -4,7 +4,7 @@ use pulldown_cmark::{Event, Tag};
 use ratatui::text::Line;
 
 use super::Writer;
-use crate::view::theme::Token;
+use crate::view::theme::ThemeToken;
 
 /// The signs before the items of unordered lists, by depth.
 const BULLETS: [&str; 3] = ["• ", "◦ ", "– "];
@@ -78,7 +78,7 @@ impl Writer<'_> {
             }
             _ => BULLETS.get(bullets.saturating_sub(1) % BULLETS.len()).copied().unwrap_or("• ").to_owned(),
         };
-        self.enclose(marker, Token::ListMarker);
+        self.enclose(marker, ThemeToken::ListMarker);
     }
 
     pub(super) fn end_item(&mut self) {
@@ -94,8 +94,8 @@ impl Writer<'_> {
     pub(super) fn task(&mut self, task: Task) {
         self.enclosing.pop();
         match task {
-            Task::Done => self.enclose("[x] ".to_owned(), Token::Success),
-            Task::Open => self.enclose("[ ] ".to_owned(), Token::ListMarker),
+            Task::Done => self.enclose("[x] ".to_owned(), ThemeToken::Success),
+            Task::Open => self.enclose("[ ] ".to_owned(), ThemeToken::ListMarker),
         }
     }
 }

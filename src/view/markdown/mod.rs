@@ -21,7 +21,7 @@ use self::inline::Inline;
 use self::lists::{List, ListFacts, Task, list_facts};
 use self::table::Table;
 use super::highlight::Highlighter;
-use super::theme::{Theme, Token};
+use super::theme::{Theme, ThemeToken};
 use super::wrap::{self, Break};
 use crate::app::blocks::{self, CodePart, MarkdownBlock};
 use crate::app::printable::printable;
@@ -33,12 +33,12 @@ pub fn render(
     theme: &Theme,
     highlighter: &mut Highlighter,
 ) -> Vec<Line<'static>> {
-    render_as(Token::Text, block, width, theme, highlighter)
+    render_as(ThemeToken::Text, block, width, theme, highlighter)
 }
 
 /// Like [`render`], with plain text drawn as `base`; for what the model thinks.
 pub fn render_as(
-    base: Token,
+    base: ThemeToken,
     block: &MarkdownBlock,
     width: u16,
     theme: &Theme,
@@ -108,7 +108,7 @@ impl Writer<'_> {
             Event::InlineMath(text) | Event::DisplayMath(text) => self.inline.code(&text),
             Event::Html(text) => self.literal.push_str(&text),
             Event::InlineHtml(tag) => self.inline.html(&tag),
-            Event::FootnoteReference(label) => self.inline.marked(&format!("[{label}]"), Token::Accent),
+            Event::FootnoteReference(label) => self.inline.marked(&format!("[{label}]"), ThemeToken::Accent),
             Event::SoftBreak | Event::HardBreak => self.inline.line_end(),
             Event::Rule => self.rule(),
             Event::TaskListMarker(done) => self.task(if done { Task::Done } else { Task::Open }),
@@ -129,14 +129,14 @@ impl Writer<'_> {
             Tag::FootnoteDefinition(label) => {
                 self.flush();
                 self.start_block();
-                self.enclose(format!("[{label}] "), Token::Accent);
+                self.enclose(format!("[{label}] "), ThemeToken::Accent);
             }
             Tag::Table(alignments) => {
                 self.flush();
                 self.table = Some(Table::new(alignments));
             }
-            Tag::Emphasis => self.inline.emphasis(Token::Emphasis),
-            Tag::Strong => self.inline.emphasis(Token::Strong),
+            Tag::Emphasis => self.inline.emphasis(ThemeToken::Emphasis),
+            Tag::Strong => self.inline.emphasis(ThemeToken::Strong),
             Tag::Strikethrough => self.inline.modifier(Modifier::CROSSED_OUT),
             Tag::Link { dest_url, .. } => self.inline.start_link(&dest_url),
             Tag::Image { dest_url, .. } => self.inline.start_image(&dest_url),
@@ -198,7 +198,7 @@ impl Writer<'_> {
         self.flush();
         if self.rows.is_empty() && !source.trim().is_empty() {
             for line in printable(source).lines() {
-                let span = Span::styled(line.to_owned(), self.theme.style(Token::Muted));
+                let span = Span::styled(line.to_owned(), self.theme.style(ThemeToken::Muted));
                 self.rows.extend(wrap::wrap_at(&[span], self.width, 0, Break::Words));
             }
         }
@@ -215,13 +215,13 @@ impl Writer<'_> {
 
     fn start_heading(&mut self, level: HeadingLevel) {
         self.flush();
-        let style = self.theme.style(Token::Heading);
+        let style = self.theme.style(ThemeToken::Heading);
         match level {
             HeadingLevel::H1 => self.inline.push(style.add_modifier(Modifier::UNDERLINED)),
             HeadingLevel::H2 => self.inline.push(style),
             HeadingLevel::H3 | HeadingLevel::H4 | HeadingLevel::H5 | HeadingLevel::H6 => {
                 self.inline.push(style);
-                self.inline.marked(&format!("{} ", "#".repeat(level as usize)), Token::Faint);
+                self.inline.marked(&format!("{} ", "#".repeat(level as usize)), ThemeToken::Faint);
             }
         }
     }
@@ -230,12 +230,12 @@ impl Writer<'_> {
         self.flush();
         self.start_block();
         let (token, title) = match kind {
-            None => (Token::Quote, ""),
-            Some(BlockQuoteKind::Note) => (Token::Accent, "Note"),
-            Some(BlockQuoteKind::Tip) => (Token::Success, "Tip"),
-            Some(BlockQuoteKind::Important) => (Token::Heading, "Important"),
-            Some(BlockQuoteKind::Warning) => (Token::Warning, "Warning"),
-            Some(BlockQuoteKind::Caution) => (Token::Error, "Caution"),
+            None => (ThemeToken::Quote, ""),
+            Some(BlockQuoteKind::Note) => (ThemeToken::Accent, "Note"),
+            Some(BlockQuoteKind::Tip) => (ThemeToken::Success, "Tip"),
+            Some(BlockQuoteKind::Important) => (ThemeToken::Heading, "Important"),
+            Some(BlockQuoteKind::Warning) => (ThemeToken::Warning, "Warning"),
+            Some(BlockQuoteKind::Caution) => (ThemeToken::Error, "Caution"),
         };
         let bar = Span::styled("▎ ", self.theme.style(token));
         self.enclosing.push(Enclosing {
@@ -246,7 +246,7 @@ impl Writer<'_> {
             is_item: false,
         });
         if title.is_empty() {
-            self.inline.push(self.theme.style(Token::QuoteText));
+            self.inline.push(self.theme.style(ThemeToken::QuoteText));
         } else {
             self.inline.push(self.inline.style());
             let style = self.theme.style(token).add_modifier(Modifier::BOLD);
@@ -255,7 +255,7 @@ impl Writer<'_> {
         }
     }
 
-    fn enclose(&mut self, marker: String, token: Token) {
+    fn enclose(&mut self, marker: String, token: ThemeToken) {
         let cells = wrap::cells(&marker);
         self.enclosing.push(Enclosing {
             first: Span::styled(printable(&marker).into_owned(), self.theme.style(token)),
@@ -270,7 +270,7 @@ impl Writer<'_> {
         self.flush();
         self.start_block();
         let rule = "─".repeat(usize::from(self.inner_width()));
-        self.write(vec![Line::from(Span::styled(rule, self.theme.style(Token::Rule)))]);
+        self.write(vec![Line::from(Span::styled(rule, self.theme.style(ThemeToken::Rule)))]);
         self.end_block();
     }
 
@@ -287,7 +287,7 @@ impl Writer<'_> {
     fn end_html(&mut self) {
         self.inline.set_literal(None);
         let text = std::mem::take(&mut self.literal);
-        let style = self.theme.style(Token::Muted);
+        let style = self.theme.style(ThemeToken::Muted);
         self.start_block();
         for line in printable(text.trim_end()).lines() {
             let span = Span::styled(line.to_owned(), style);

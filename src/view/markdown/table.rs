@@ -10,7 +10,7 @@ use ratatui::text::{Line, Span};
 
 use super::inline::InlineLines;
 use super::span;
-use crate::view::theme::{Theme, Token};
+use crate::view::theme::{Theme, ThemeToken};
 use crate::view::wrap::{self, Break};
 
 /// Cells between two columns: ` │ `.
@@ -45,7 +45,7 @@ impl Table {
 
     /// The rows of the table, at most `width` cells wide.
     pub(super) fn rows(mut self, width: u16, theme: &Theme) -> Vec<Line<'static>> {
-        let head = theme.style(Token::TableHead);
+        let head = theme.style(ThemeToken::TableHead);
         let cells = self.rows.first_mut().into_iter().flatten();
         cells.flatten().flatten().for_each(|span| span.style = span.style.patch(head));
         match self.widths(usize::from(width)) {
@@ -88,7 +88,7 @@ impl Table {
     }
 
     fn side_by_side(&self, widths: &[usize], theme: &Theme) -> Vec<Line<'static>> {
-        let border = theme.style(Token::TableBorder);
+        let border = theme.style(ThemeToken::TableBorder);
         let cells: Vec<Vec<InlineLines>> = self.rows.iter().map(|row| wrapped(row, widths)).collect();
         let tall = cells.iter().skip(1).flatten().any(|cell| cell.len() > 1);
         let line = || {
@@ -137,7 +137,7 @@ impl Table {
     fn stacked(&self, width: u16, theme: &Theme) -> Vec<Line<'static>> {
         let mut rows = Vec::new();
         let Some((head, body)) = self.rows.split_first() else { return rows };
-        let rule = || Line::from(span("─".repeat(usize::from(width)), theme.style(Token::TableBorder)));
+        let rule = || Line::from(span("─".repeat(usize::from(width)), theme.style(ThemeToken::TableBorder)));
         if body.is_empty() {
             rows.extend(head.iter().flatten().flat_map(|line| wrap::wrap_at(line, width, 0, Break::Words)));
         }
@@ -149,7 +149,7 @@ impl Table {
                 let mut spans: Vec<Span<'static>> =
                     head.get(column).into_iter().flatten().flatten().cloned().collect();
                 if !spans.is_empty() {
-                    spans.push(span(": ", theme.style(Token::TableBorder)));
+                    spans.push(span(": ", theme.style(ThemeToken::TableBorder)));
                 }
                 for (line, text) in cell.iter().enumerate() {
                     let mut whole = if line == 0 { std::mem::take(&mut spans) } else { Vec::new() };

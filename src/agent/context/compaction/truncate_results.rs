@@ -9,7 +9,7 @@ use super::cut_point::ContextItem;
 use super::size;
 use super::transcript::ends;
 use crate::agent::protocol::message::{Message, UserContent};
-use crate::agent::session::entry::{Body, Replacement};
+use crate::agent::session::entry::{Body, ContextReplacement};
 use crate::tools::Content;
 
 /// Share of the space that one result may take before it counts as huge.
@@ -39,5 +39,5 @@ fn edit(id: &Arc<str>, text: &str, tokens: u64) -> Body {
     let kept = ends(text, bytes.min(text.len() / 2));
     let note = "[this result was too large for the context and was truncated; get the parts you need again]";
     let content = UserContent::Text(format!("{kept}\n\n{note}"));
-    Body::ContextEdit { target_id: id.to_string(), replacement: Some(Replacement { content }) }
+    Body::ContextEdit { target_id: id.to_string(), replacement: Some(ContextReplacement { content }) }
 }

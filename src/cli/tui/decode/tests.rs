@@ -4,7 +4,7 @@ use super::*;
 use proptest::prelude::*;
 
 /// What `bytes` mean, as text: keys by name, the rest in brackets.
-fn told(pieces: &[&[u8]], ending: Ending) -> String {
+fn decoded(pieces: &[&[u8]], ending: Ending) -> String {
     let mut decoder = InputDecoder::default();
     let mut said = Vec::new();
     for piece in pieces {
@@ -32,9 +32,9 @@ enum Ending {
 /// `bytes` mean `expected`, whole and byte by byte.
 #[track_caller]
 fn check(bytes: &str, expected: &str) {
-    assert_eq!(told(&[bytes.as_bytes()], Ending::Pause), expected, "{bytes:?}");
+    assert_eq!(decoded(&[bytes.as_bytes()], Ending::Pause), expected, "{bytes:?}");
     let single: Vec<&[u8]> = bytes.as_bytes().chunks(1).collect();
-    assert_eq!(told(&single, Ending::Pause), expected, "{bytes:?} byte by byte");
+    assert_eq!(decoded(&single, Ending::Pause), expected, "{bytes:?} byte by byte");
 }
 
 #[test]
@@ -46,7 +46,7 @@ fn characters_and_controls() {
         "\x1ba\x1bB\x1b\r\x1b\x7f\x1bé\x1b\x01",
         "alt+a alt+shift+b alt+enter alt+backspace alt+é ctrl+alt+a",
     );
-    assert_eq!(told(&[b"a\xffb\xc3(\xe6\x97"], Ending::Pause), "a b (");
+    assert_eq!(decoded(&[b"a\xffb\xc3(\xe6\x97"], Ending::Pause), "a b (");
 }
 
 #[test]
@@ -129,7 +129,7 @@ fn pastes() {
     check("\x1b[200~a\rb\r\nc\x1b[201~x", "[Paste(\"a\\nb\\nc\")] x");
     check("\x1b[200~\x1b[A\x03é\x1b[201\x1b[201~", "[Paste(\"\\u{1b}[A\\u{3}é\\u{1b}[201\")]");
     check("\x1b[200~\x1b[201~\x1b[201~y", "[Paste(\"\")] y");
-    assert_eq!(told(&[b"\x1b[200~never ends\x1b"], Ending::Pause), "");
+    assert_eq!(decoded(&[b"\x1b[200~never ends\x1b"], Ending::Pause), "");
 }
 
 #[test]
@@ -182,6 +182,6 @@ proptest! {
     ) {
         let bytes = parts.concat();
         let pieces: Vec<&[u8]> = bytes.chunks(cut).collect();
-        prop_assert_eq!(told(&[&bytes], Ending::Open), told(&pieces, Ending::Open));
+        prop_assert_eq!(decoded(&[&bytes], Ending::Open), decoded(&pieces, Ending::Open));
     }
 }
