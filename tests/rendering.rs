@@ -48,6 +48,16 @@ fn paragraphs_wrap_at_words() {
 }
 
 #[test]
+fn rows_break_as_unicode_says_and_ascii_words_stay_whole() {
+    check("in src/app/mod.rs", 12, &["in", "src/app/mod.", "rs"]);
+    check("use --base-url", 12, &["use", "--base-url"]);
+    check("good—better", 8, &["good—", "better"]);
+    check("für 5\u{a0}km/h", 8, &["für", "5\u{a0}km/h"]);
+    check("第3章は「終」", 6, &["第3章", "は", "「終」"]);
+    check("**für**「本」", 6, &["für", "「本」"]);
+}
+
+#[test]
 fn lists_nest_and_hang() {
     check(
         "- a\n- b c d e\n  - f\n    - g h i j",

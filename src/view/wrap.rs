@@ -169,7 +169,7 @@ fn mark_breaks(spans: &[Span<'_>], clusters: &mut [Cluster]) {
     }
     let text: String = spans.iter().map(|span| &*span.content).collect();
     let mut breaks = unicode_linebreak::linebreaks(&text).map(|(at, _)| at).peekable();
-    let (mut offset, mut span, mut before_is_ascii) = (0, 0, true);
+    let (mut offset, mut span, mut before_is_ascii, mut after_letter) = (0, 0, true, false);
     for cluster in clusters.iter_mut() {
         while span < cluster.span {
             offset += spans.get(span).map_or(0, |span| span.content.len());
@@ -177,11 +177,21 @@ fn mark_breaks(spans: &[Span<'_>], clusters: &mut [Cluster]) {
         }
         let (start, end) = (offset + cluster.start, offset + cluster.end);
         while breaks.next_if(|at| *at < start).is_some() {}
-        let is_ascii = text.get(start..end).is_some_and(str::is_ascii);
-        let allowed = breaks.peek() == Some(&start) && !(before_is_ascii && is_ascii);
+        let drawn = text.get(start..end).unwrap_or_default();
+        let is_ascii = drawn.is_ascii();
+        let marked = breaks.peek() == Some(&start) && !(before_is_ascii && is_ascii);
+        let allowed = marked || (after_letter && is_wide_opener(drawn, cluster.width));
+        after_letter = drawn.chars().next().is_some_and(char::is_alphanumeric);
         cluster.may_begin |= allowed && start > 0 && !cluster.is_blank;
         before_is_ascii = is_ascii;
     }
+}
+
+/// A wide opening bracket. A row may end between a letter and it (rule LB30), which the crate does
+/// not know yet.
+fn is_wide_opener(drawn: &str, width: usize) -> bool {
+    let class = drawn.chars().next().map(|c| unicode_linebreak::break_property(u32::from(c)));
+    width == 2 && class == Some(unicode_linebreak::BreakClass::OpenPunctuation)
 }
 
 struct Row {
