@@ -59,3 +59,4 @@ mod tools_shell;
 mod torture;
 mod trust;
 mod wire;
+mod wording;

@@ -207,7 +207,7 @@ fn two_turns(when: When, loss: Loss) -> usize {
 }
 
 #[test]
-fn whichever_deed_fails_nothing_acknowledged_is_lost() {
+fn whichever_operation_fails_nothing_acknowledged_is_lost() {
     for loss in [Loss::Nothing, Loss::Half] {
         let mut at = 1;
         while two_turns(When::Once(at), loss) > 0 {

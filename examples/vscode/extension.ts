@@ -90,7 +90,7 @@ export function activate(context: vscode.ExtensionContext): void {
     }
   };
 
-  /** Asks the person what the agent asks. */
+  /** Asks the user what the agent asks. */
   const answer = async (question: Json): Promise<void> => {
     const options: string[] = question.method === "confirm" ? ["Yes", "No"] : (question.options ?? []);
     if (options.length === 0) return;

@@ -249,8 +249,8 @@ impl<'a> Search<'a> {
     }
 
     fn visit(&self, searcher: &mut Searcher, entry: &DirEntry) -> (WalkState, Option<FileLines>) {
-        let go_on = WalkState::Continue;
-        let Some(kind) = entry.file_type().filter(|_| entry.depth() > 0) else { return (go_on, None) };
+        let proceed = WalkState::Continue;
+        let Some(kind) = entry.file_type().filter(|_| entry.depth() > 0) else { return (proceed, None) };
         let below = self.place.below(entry.path());
         let beyond = || self.found().first.is_beyond(&walk::order(below));
         if self.full.load(Ordering::Relaxed) && beyond() {
@@ -259,11 +259,11 @@ impl<'a> Search<'a> {
             return (WalkState::Skip, None);
         }
         if !kind.is_file() {
-            return (go_on, None);
+            return (proceed, None);
         }
         let shown = self.place.shown(entry.path(), "");
         let hits = self.one(searcher, entry.path(), &shown, Named::No);
-        (go_on, self.lines_of(below, hits))
+        (proceed, self.lines_of(below, hits))
     }
 
     /// Searches one file.

@@ -129,7 +129,7 @@ impl Shelf {
         Ok((path, file))
     }
 
-    /// Makes room for `wanted` more bytes of the file at `path`; gives how many it may have.
+    /// Reserves `wanted` more bytes of the file at `path`; gives how many it may have.
     fn grant(&mut self, path: &Path, wanted: u64) -> u64 {
         while self.total + wanted > self.most {
             let Some(oldest) = self.files.iter().position(|file| !file.writing) else { break };
