@@ -281,14 +281,8 @@ fn child_that_does_not_listen() {
 fn a_file_size_limit_is_reported_and_not_fatal() {
     let home = tempfile::tempdir().unwrap();
     let script = "ulimit -f 1; exec \"$0\" -p \"table\" --model demo/demo --verbose";
-    let output = std::process::Command::new(SHELL)
-        .args(["-c", script, env!("CARGO_BIN_EXE_tau")])
-        .env_clear()
-        .env("TAU_HOME", home.path())
-        .env("HOME", home.path())
-        .stdin(std::process::Stdio::null())
-        .output()
-        .unwrap();
+    let arguments = ["-c", script, env!("CARGO_BIN_EXE_tau")];
+    let output = without_terminal(SHELL, home.path()).args(arguments).output().unwrap();
     let err = String::from_utf8(output.stderr).unwrap();
     assert_eq!(output.status.code(), Some(0), "{:?} {err}", output.status);
     assert!(err.contains("session"), "{err}");
@@ -300,12 +294,8 @@ fn a_fifo_as_the_log_is_refused_and_not_waited_for() {
     std::fs::create_dir_all(home.path().join("logs/logs")).unwrap();
     let fifo = home.path().join("logs/logs/tau.log");
     rustix::fs::mkfifoat(rustix::fs::CWD, &fifo, rustix::fs::Mode::RWXU).unwrap();
-    let mut child = std::process::Command::new(env!("CARGO_BIN_EXE_tau"))
+    let mut child = without_terminal(env!("CARGO_BIN_EXE_tau"), home.path())
         .args(["-p", "table", "--model", "demo/demo", "--verbose"])
-        .env_clear()
-        .env("TAU_HOME", home.path())
-        .env("HOME", home.path())
-        .stdin(std::process::Stdio::null())
         .stderr(std::process::Stdio::piped())
         .spawn()
         .unwrap();
@@ -326,17 +316,17 @@ fn a_fifo_as_the_log_is_refused_and_not_waited_for() {
     assert!(err.contains("not a regular file"), "{err}");
 }
 
+/// A program with nothing in its environment but `home`, and no standard input.
+fn without_terminal(program: &str, home: &Path) -> std::process::Command {
+    let mut command = std::process::Command::new(program);
+    command.env_clear().env("TAU_HOME", home).env("HOME", home).stdin(std::process::Stdio::null());
+    command
+}
+
 /// Runs tau without a terminal; its exit code, standard output and standard error.
 fn batch(args: &[&str]) -> (Option<i32>, String, String) {
     let home = tempfile::tempdir().unwrap();
-    let output = std::process::Command::new(env!("CARGO_BIN_EXE_tau"))
-        .args(args)
-        .env_clear()
-        .env("TAU_HOME", home.path())
-        .env("HOME", home.path())
-        .stdin(std::process::Stdio::null())
-        .output()
-        .unwrap();
+    let output = without_terminal(env!("CARGO_BIN_EXE_tau"), home.path()).args(args).output().unwrap();
     let text = |bytes: Vec<u8>| String::from_utf8(bytes).unwrap();
     (output.status.code(), text(output.stdout), text(output.stderr))
 }

@@ -1,7 +1,7 @@
 //! The user's running commands: the terminal of each, and which of them has the keyboard.
 //!
 //! What a terminal shows is copied into the command's panel in the transcript; lines that scroll
-//! out of it stand above, in bounded memory. When a command ends, its panel stays and its job goes.
+//! out of it are kept, in bounded memory. When a command ends, its panel stays and its job goes.
 
 use std::collections::VecDeque;
 use std::sync::Arc;

@@ -155,7 +155,7 @@ impl Highlighter {
 }
 
 /// What [`Highlighter::highlight`] takes as the language of the file at `path`: the extension, or
-/// the name when there is none.
+/// the name if it has no extension.
 pub fn language_of(path: &str) -> &str {
     let name = path.rsplit(['/', '\\']).next().unwrap_or(path);
     match name.rsplit_once('.') {

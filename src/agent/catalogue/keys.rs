@@ -124,7 +124,7 @@ impl Keys {
             .collect()
     }
 
-    /// Where the key of this provider comes from; `None` when there is none. Runs no command.
+    /// Where the key of this provider comes from; `None` if it has no key. Runs no command.
     pub fn place(&self, provider: &str) -> Option<KeyPlace> {
         self.place_among(provider, &self.stored())
     }

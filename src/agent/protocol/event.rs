@@ -115,7 +115,7 @@ pub enum AgentEvent {
     SessionOpened { session: SessionInfo, messages: Vec<Arc<Message>>, titles: BTreeMap<String, String> },
     /// *Own.* A session command failed; the session has not changed.
     SessionRefused { error: String },
-    /// *Own.* The answer to `AgentCommand::Query` with this ticket, or why there is none.
+    /// *Own.* The answer to `AgentCommand::Query` with this ticket, or why it failed.
     Answered { ticket: u64, answer: Result<QueryAnswer, String> },
     /// *Own.* Queued or refused messages, returned for editing; they are no longer queued. Their
     /// images come separately from their texts.

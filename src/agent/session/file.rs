@@ -22,7 +22,7 @@ use crate::agent::settings::private_files::open_with;
 pub enum Flush {
     /// It waits in memory until the file exists.
     Later,
-    /// The file is created now if there is none.
+    /// The file is created now if it does not exist.
     Now,
 }
 

@@ -31,7 +31,7 @@ pub const MAX_BYTES: u64 = 1024 * 1024;
 pub struct SettingsError(pub String);
 
 impl Settings {
-    /// The settings of `config.toml`; nothing is set when there is none. A front end with a screen
+    /// The settings of `config.toml`; nothing is set if the file does not exist. A front end with a screen
     /// shows the error and continues without them, one without a screen exits.
     ///
     /// # Errors

@@ -300,7 +300,7 @@ impl Composer {
         self.history.prompts()
     }
 
-    /// Shows the prompt before; false when there is none.
+    /// Shows the previous prompt; false if there is no earlier prompt.
     pub fn recall_earlier(&mut self) -> bool {
         let draft = self.expanded().0;
         match self.history.earlier(draft) {

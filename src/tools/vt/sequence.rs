@@ -179,7 +179,7 @@ impl State {
             (State::CsiIgnore, 0x40..=0x7e) => Action::Drop,
             (_, 0x40..=0x7e) => Action::Csi,
             (_, 0x20..=0x2f) => Action::Collect(State::CsiIntermediate),
-            // Private marks stand in front of all parameters, and parameters before intermediates.
+            // Private marks come before all parameters, and parameters before intermediates.
             (State::CsiEntry, 0x30..=0x3f) | (State::CsiParameter, 0x30..=0x3b) => {
                 Action::Collect(State::CsiParameter)
             }
