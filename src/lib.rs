@@ -30,20 +30,27 @@
 //! [`CodingAgent`] is one with the tools of the program. More is in `examples/`: `chat` (thirty
 //! lines), `custom_tool`, `custom_transport`, `sse_server`, `proxy_server` and `proxy_client`. What
 //! an agent accepts and what it reports are two plain enums, [`agent::AgentCommand`] and
-//! [`agent::AgentEvent`]; below the handle, [`agent::task::spawn`] is all there is.
+//! [`agent::AgentEvent`]; below the handle, [`agent::api::spawn`] is all there is.
 //!
-//! The crate is five modules, and the import direction between them is a law
-//! (held by `tests/tidy.rs`):
+//! # The public API
+//!
+//! - [`Agent`] and [`CodingAgent`], their builders, [`agent::api::Events`], [`agent::api::AgentState`],
+//!   [`agent::api::AgentError`]: drive an agent and listen to it.
+//! - [`agent::protocol`]: the plain data of commands, events, queries, messages and models.
+//! - [`tools::Tool`], [`tools::ToolContext`], [`tools::Toolbox`]: tools of your own;
+//!   [`tools::details`]: the shapes in which tools answer.
+//! - [`agent::provider::Transport`]: a way of your own from a request to an answer; the wire formats.
+//! - [`agent::catalogue`], [`agent::settings`], [`agent::session`], [`agent::export`]: models and keys,
+//!   config.toml, session files.
+//!
+//! Everything else that is public here is public for tau's own binary and tests. `app`, `view` and `cli`
+//! are the program; they are left out of these pages and may change in any version.
+//!
+//! The import direction between the five modules is a law (held by `tests/tidy.rs`):
 //!
 //! ```text
 //! tools  <-  agent  <-  app  <-  view  <-  cli
 //! ```
-//!
-//! - [`tools`]: what can be done to the machine: read, write, edit, bash.
-//! - [`agent`]: the background task: loop, providers, sessions, settings.
-//! - [`app`]: the pure half: model, message, action, effect, update.
-//! - [`view`]: the screen as a function of the model.
-//! - [`cli`]: the composition root: arguments and front ends.
 //!
 //! `clippy.toml` bans clocks, files, the environment, processes, cells and locks. The ban
 //! is waived below, with its reason, for the three modules that face the outside world; in
@@ -59,8 +66,10 @@ pub mod tools;
 )]
 pub mod agent;
 
+#[doc(hidden)]
 pub mod app;
 
+#[doc(hidden)]
 pub mod view;
 
 #[allow(
@@ -68,6 +77,7 @@ pub mod view;
     clippy::disallowed_types,
     reason = "the composition root performs effects"
 )]
+#[doc(hidden)]
 pub mod cli;
 
 pub use agent::api::{Agent, CodingAgent};

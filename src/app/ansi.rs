@@ -18,7 +18,7 @@ pub struct AnsiRun {
 }
 
 /// A line of terminal text: its runs from left to right, none of them empty.
-pub type AnsiLine = Vec<AnsiRun>;
+pub(crate) type AnsiLine = Vec<AnsiRun>;
 
 /// The lines of `text`. A trailing line end does not start another line. The style continues
 /// across line ends, as on a terminal. Text after a lone `\r` replaces the line so far.
@@ -34,7 +34,7 @@ pub fn lines(text: &str) -> Vec<AnsiLine> {
 }
 
 /// A line of a terminal's screen.
-pub fn of_screen(line: &ScreenLine) -> AnsiLine {
+pub(crate) fn of_screen(line: &ScreenLine) -> AnsiLine {
     let mut rest = line.text.as_str();
     let mut pieces: Vec<(String, SgrStyle)> = Vec::with_capacity(line.runs.len() + 1);
     for (length, style) in &line.runs {

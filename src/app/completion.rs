@@ -9,7 +9,7 @@ use super::request::Ticket;
 use super::slash::Commands;
 
 /// Rows shown at most.
-pub const ROWS: usize = 8;
+pub(crate) const ROWS: usize = 8;
 
 /// What is being completed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -63,7 +63,7 @@ pub fn wanted(before_cursor: &str, first: bool) -> Wanted {
 }
 
 /// The last word before the cursor.
-pub fn last_word(before_cursor: &str) -> &str {
+pub(crate) fn last_word(before_cursor: &str) -> &str {
     let start = before_cursor.rfind(char::is_whitespace).map_or(0, |at| {
         at + before_cursor.get(at..).and_then(|rest| rest.chars().next()).map_or(1, char::len_utf8)
     });

@@ -5,7 +5,7 @@ use nucleo_matcher::{Config, Matcher, Utf32Str};
 
 /// A row that matches.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct FuzzyMatch {
+pub(crate) struct FuzzyMatch {
     /// Its index in the rows given.
     pub index: usize,
     /// Byte offsets of the matched characters, rising.
@@ -15,7 +15,7 @@ pub struct FuzzyMatch {
 /// The rows that match, best first, in their order where they match as well; all of them for an
 /// empty query. Words of the query all have to match; `'word` matches exactly, `^word` at the
 /// start, `word$` at the end, `!word` not.
-pub fn rank<S: AsRef<str>>(query: &str, rows: &[S]) -> Vec<FuzzyMatch> {
+pub(crate) fn rank<S: AsRef<str>>(query: &str, rows: &[S]) -> Vec<FuzzyMatch> {
     if query.trim().is_empty() {
         return (0..rows.len()).map(|index| FuzzyMatch { index, marks: Vec::new() }).collect();
     }

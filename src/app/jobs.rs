@@ -147,7 +147,7 @@ impl Jobs {
     }
 
     /// Whether the command of this panel is running.
-    pub fn is_running(&self, entry: EntryId) -> bool {
+    pub(crate) fn is_running(&self, entry: EntryId) -> bool {
         self.job(entry).is_some()
     }
 
@@ -162,17 +162,17 @@ impl Jobs {
     }
 
     /// The screen of the command that has the keyboard, while it runs.
-    pub fn owned_screen(&self) -> Option<&TerminalScreen> {
+    pub(crate) fn owned_screen(&self) -> Option<&TerminalScreen> {
         Some(&self.job(self.owner?.entry)?.terminal.screen)
     }
 
     /// What the command that has the keyboard asked of it.
-    pub fn keyboard_modes(&self) -> Modes {
+    pub(crate) fn keyboard_modes(&self) -> Modes {
         self.owned_screen().map(TerminalScreen::modes).unwrap_or_default()
     }
 
     /// Gives the keyboard to a command, or takes it back.
-    pub fn set_owner(&mut self, owner: Option<KeyboardOwner>, transcript: &mut Transcript) {
+    pub(crate) fn set_owner(&mut self, owner: Option<KeyboardOwner>, transcript: &mut Transcript) {
         let before = std::mem::replace(&mut self.owner, owner);
         // Panels show who has the keyboard.
         for owner in before.iter().chain(&owner) {
@@ -182,7 +182,7 @@ impl Jobs {
 
     /// The panel of a program that has just asked for the whole screen. Each request is returned
     /// once.
-    pub fn take_screen_request(&mut self) -> Option<EntryId> {
+    pub(crate) fn take_screen_request(&mut self) -> Option<EntryId> {
         self.running.iter_mut().rev().find_map(|job| {
             let is_full = job.terminal.screen.is_full();
             let asks = is_full && !job.terminal.offered;

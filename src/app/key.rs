@@ -18,13 +18,13 @@ impl Mods {
     /// No modifier.
     pub const NONE: Mods = Mods(0);
     /// Control.
-    pub const CTRL: Mods = Mods(1);
+    pub(crate) const CTRL: Mods = Mods(1);
     /// Alt, also called Option and Meta.
-    pub const ALT: Mods = Mods(2);
+    pub(crate) const ALT: Mods = Mods(2);
     /// Shift; implied, and therefore absent, where a character alone shows it (`A`, `?`).
-    pub const SHIFT: Mods = Mods(4);
+    pub(crate) const SHIFT: Mods = Mods(4);
     /// Super, also called Command and Windows.
-    pub const SUPER: Mods = Mods(8);
+    pub(crate) const SUPER: Mods = Mods(8);
 
     /// The modifiers with their names, in the order in which they are written.
     const NAMES: [(&'static str, Mods); 4] =

@@ -53,7 +53,7 @@ impl Keymap {
     }
 
     /// The keys that mean the action, as people write them; empty when it has none.
-    pub fn keys_of(&self, action: Action) -> Vec<String> {
+    pub(crate) fn keys_of(&self, action: Action) -> Vec<String> {
         let row = TABLE.iter().find(|row| row.action == action);
         let mut keys: Vec<Key> =
             self.keys.iter().filter(|(_, known)| **known == action).map(|(key, _)| *key).collect();

@@ -21,7 +21,7 @@ use super::transcript::Transcript;
 use crate::agent::protocol::model::Model as AiModel;
 
 /// How long a remark is shown, in milliseconds.
-pub const REMARK: Millis = 2_500;
+pub(crate) const REMARK: Millis = 2_500;
 
 /// The state of the program.
 #[derive(Clone, Debug, PartialEq)]

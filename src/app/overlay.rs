@@ -30,13 +30,13 @@ pub enum Overlay {
 
 impl Overlay {
     /// True while what is typed must not be recorded or shown.
-    pub fn is_secret(&self) -> bool {
+    pub(crate) fn is_secret(&self) -> bool {
         matches!(self, Overlay::Login { .. })
     }
 }
 
 /// The scroll of the help overlay after a key.
-pub fn help_key(scroll: usize, key: Key, page: usize) -> KeyOutcome<usize> {
+pub(crate) fn help_key(scroll: usize, key: Key, page: usize) -> KeyOutcome<usize> {
     let page = page.max(1);
     match (key.code, key.mods) {
         (KeyCode::Esc | KeyCode::Enter | KeyCode::F(1), _) | (KeyCode::Char('q'), Mods::NONE) => {
@@ -54,7 +54,7 @@ pub fn help_key(scroll: usize, key: Key, page: usize) -> KeyOutcome<usize> {
 }
 
 /// The outcome of a key press while an API key is typed: at the end, the API key.
-pub fn login_key(line: &mut LineEdit, key: Key) -> KeyOutcome<Hidden> {
+pub(crate) fn login_key(line: &mut LineEdit, key: Key) -> KeyOutcome<Hidden> {
     match (key.code, key.mods) {
         (KeyCode::Esc, _) | (KeyCode::Char('c'), Mods::CTRL) => KeyOutcome::Closed,
         (KeyCode::Enter, _) if line.text().trim().is_empty() => KeyOutcome::Handled,
@@ -73,7 +73,7 @@ pub fn options(question: &Question) -> Vec<String> {
 }
 
 /// The answer to a key while the agent asks.
-pub fn asked_key(question: &Question, selected: &mut usize, key: Key) -> KeyOutcome<QuestionAnswer> {
+pub(crate) fn asked_key(question: &Question, selected: &mut usize, key: Key) -> KeyOutcome<QuestionAnswer> {
     let options = options(question);
     match (key.code, key.mods) {
         (KeyCode::Esc, _) | (KeyCode::Char('c'), Mods::CTRL) => {

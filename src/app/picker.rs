@@ -99,7 +99,7 @@ impl Picker {
     }
 
     /// Begins with this query.
-    pub fn with_query(mut self, query: &str) -> Self {
+    pub(crate) fn with_query(mut self, query: &str) -> Self {
         self.query = LineEdit::new(query);
         self
     }
@@ -130,23 +130,23 @@ impl Picker {
     }
 
     /// The key of the selected row.
-    pub fn selected_key(&self) -> Option<&str> {
+    pub(crate) fn selected_key(&self) -> Option<&str> {
         let found = self.shown.get(self.selected)?;
         self.rows.get(found.index).map(|row| row.key.as_str())
     }
 
     /// The row whose deletion waits for a second press.
-    pub fn to_delete(&self) -> Option<&str> {
+    pub(crate) fn to_delete(&self) -> Option<&str> {
         self.to_delete.as_deref()
     }
 
     /// The new name that is being typed.
-    pub fn renaming(&self) -> Option<&str> {
+    pub(crate) fn renaming(&self) -> Option<&str> {
         self.renaming.as_ref().map(LineEdit::text)
     }
 
     /// Whether the query occurs in the messages of this session.
-    pub fn is_found(&self, key: &str) -> bool {
+    pub(crate) fn is_found(&self, key: &str) -> bool {
         self.found.contains(key)
     }
 
@@ -161,7 +161,7 @@ impl Picker {
     }
 
     /// Gives a row another title.
-    pub fn retitle(&mut self, key: &str, title: &str) {
+    pub(crate) fn retitle(&mut self, key: &str, title: &str) {
         for row in self.rows.iter_mut().filter(|row| row.key == key) {
             row.title = Printable::line(title);
         }

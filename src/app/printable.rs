@@ -110,7 +110,7 @@ pub fn printable_line(text: &str) -> Cow<'_, str> {
 
 /// What a stream has to remember between two pieces, apart from the text itself.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
-pub struct Sanitizer {
+pub(crate) struct Sanitizer {
     /// Cells since the start of the line, for tab stops.
     column: usize,
     /// Combining marks since the last base character.
@@ -275,7 +275,7 @@ fn class(c: char) -> Class {
 
 /// Whether the character is a control or is invisible: left out of text for a terminal that is not
 /// drawn by cells (titles, messages, the answers of print mode).
-pub fn is_hidden(c: char) -> bool {
+pub(crate) fn is_hidden(c: char) -> bool {
     match class(c) {
         Class::Tab | Class::Replaced(_) | Class::Dropped | Class::Joiner | Class::Selector => true,
         Class::Mark => matches!(c, '\u{E0000}'..='\u{E0FFF}'),

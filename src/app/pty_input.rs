@@ -41,7 +41,7 @@ pub fn pasted(text: &str, modes: Modes) -> String {
 
 /// What a terminal sends for the mouse, at a column and row of its screen. To a full-screen
 /// program that does not know the mouse the wheel is the cursor keys.
-pub fn moused(mouse: Mouse, modes: Modes) -> String {
+pub(crate) fn moused(mouse: Mouse, modes: Modes) -> String {
     let wheel = match mouse.kind {
         MouseKind::ScrollUp => Some(KeyCode::Up),
         MouseKind::ScrollDown => Some(KeyCode::Down),

@@ -22,7 +22,7 @@ use crate::agent::session::search::LastExchange;
 use crate::agent::settings::folder::Folder;
 
 /// The ticket of a query whose answer is used whoever asked.
-pub const NO_TICKET: u64 = 0;
+pub(crate) const NO_TICKET: u64 = 0;
 
 /// Names a request that is under way.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
@@ -55,7 +55,7 @@ macro_rules! requests {
         }
 
         /// Takes the answers: one method for each request, with what was asked.
-        pub trait TakeReply {
+        pub(crate) trait TakeReply {
             $(
                 $(#[doc = $doc])+
                 fn $method(&mut self, $($field: $kind,)* answer: Result<$answer, String>);
@@ -77,7 +77,7 @@ macro_rules! requests {
 
             /// Hands the reply to the method for this request. One of a shape that the request
             /// does not have is dropped.
-            pub fn reply_to(self, to: &mut impl TakeReply, reply: ShellReply) {
+            pub(crate) fn reply_to(self, to: &mut impl TakeReply, reply: ShellReply) {
                 match self {
                     $(ShellRequest::$name { $($field),* } => match reply {
                         ShellReply::$reply(answer) => to.$method($($field,)* Ok(answer)),
@@ -161,7 +161,7 @@ pub enum ShellReply {
 
 impl ShellReply {
     /// Whether more replies to the same request follow.
-    pub fn is_partial(&self) -> bool {
+    pub(crate) fn is_partial(&self) -> bool {
         matches!(
             self,
             ShellReply::Sessions(SessionRows { done: false, .. })

@@ -132,7 +132,7 @@ impl Status {
     }
 
     /// The share of the context window in use, in percent; `None` when either is unknown.
-    pub fn context_percent(&self) -> Option<u64> {
+    pub(crate) fn context_percent(&self) -> Option<u64> {
         let window = self.model.as_ref().map_or(0, |model| model.context_window);
         (window > 0).then(|| (self.context.saturating_mul(100) / window).min(999))
     }

@@ -44,7 +44,7 @@ pub enum TreeStep {
 }
 
 /// Ways to leave a branch.
-pub const WAYS: [&str; 3] = [
+pub(crate) const WAYS: [&str; 3] = [
     "go there",
     "go there and summarize this branch",
     "go there and summarize this branch with a focus you type",

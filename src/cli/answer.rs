@@ -7,7 +7,7 @@ use crate::agent::protocol::message::{Message, StopReason};
 /// Collects the text of the final answer of a run. When a stream was cut and the model continued,
 /// the answer is all its parts.
 #[derive(Debug, Default)]
-pub struct AnswerText {
+pub(crate) struct AnswerText {
     /// The parts before the cuts.
     cut: String,
     text: Option<String>,
@@ -49,6 +49,6 @@ fn cannot_write(path: &Path, error: &std::io::Error) -> String {
 }
 
 /// `text` with a line break at its end.
-pub fn line_ended(text: &str) -> String {
+pub(crate) fn line_ended(text: &str) -> String {
     if text.ends_with('\n') { text.to_owned() } else { format!("{text}\n") }
 }

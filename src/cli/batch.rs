@@ -15,7 +15,7 @@ use crate::agent::engine::task::AgentHandle;
 use crate::agent::{AgentCommand, AgentEvent};
 
 /// How long an aborted run has to write its session and to end its child processes.
-pub const GRACE: Duration = Duration::from_millis(900);
+pub(crate) const GRACE: Duration = Duration::from_millis(900);
 /// Time for a last record after the agent has ended, even when the grace period is over.
 const LAST_RECORD: Duration = Duration::from_millis(200);
 /// Timeouts beyond this (about a century) are no timeouts; clocks overflow on larger ones.
@@ -31,7 +31,7 @@ pub enum Stop {
 }
 
 /// Signals and the deadline. `S` gives the next signal each time it is called.
-pub struct StopWatch<S> {
+pub(crate) struct StopWatch<S> {
     signals: S,
     deadline: Option<Instant>,
     /// How the program ends, and when waiting for it ends.
@@ -41,12 +41,12 @@ pub struct StopWatch<S> {
 
 impl<S: AsyncFnMut() -> Caught> StopWatch<S> {
     /// How the program ends, once it has been stopped.
-    pub fn stopping(&self) -> Option<Exit> {
+    pub(crate) fn stopping(&self) -> Option<Exit> {
         self.stopping.map(|(exit, _)| exit)
     }
 
     /// Whether it was the deadline that stopped it.
-    pub fn timed_out(&self) -> bool {
+    pub(crate) fn timed_out(&self) -> bool {
         self.timed_out
     }
 
@@ -80,7 +80,7 @@ impl<S: AsyncFnMut() -> Caught> StopWatch<S> {
 
 /// What wakes a front end.
 #[allow(clippy::large_enum_variant, reason = "one value lives at a time, and events are the common case")]
-pub enum BatchEvent {
+pub(crate) enum BatchEvent {
     /// The agent reports something; `None` once it has ended.
     Agent(Option<AgentEvent>),
     /// Everything is to end.
@@ -88,7 +88,7 @@ pub enum BatchEvent {
 }
 
 /// An agent with what may stop it.
-pub struct BatchDriver<S> {
+pub(crate) struct BatchDriver<S> {
     pub agent: AgentHandle,
     pub stops: StopWatch<S>,
 }
@@ -134,7 +134,7 @@ impl<S: AsyncFnMut() -> Caught> BatchDriver<S> {
 
     /// Ends the agent: its session is written and its child processes are gone, or the grace
     /// period is over, or a signal came. `exit`, or [`Exit::Crash`] when the agent panicked.
-    pub async fn shut_down(&mut self, exit: Exit) -> Exit {
+    pub(crate) async fn shut_down(&mut self, exit: Exit) -> Exit {
         let AgentHandle { commands, events, task } = &mut self.agent;
         // As in `abort`.
         let _ = commands.try_send(AgentCommand::Shutdown);
@@ -156,7 +156,7 @@ impl<S: AsyncFnMut() -> Caught> BatchDriver<S> {
 }
 
 /// Sleeps until then; for ever without an instant.
-pub async fn sleep_until(instant: Option<Instant>) {
+pub(crate) async fn sleep_until(instant: Option<Instant>) {
     match instant {
         Some(instant) => tokio::time::sleep_until(instant).await,
         None => std::future::pending().await,

@@ -49,7 +49,7 @@ impl Environment {
     ///
     /// # Errors
     /// As [`Environment::read`].
-    pub fn read_in(
+    pub(crate) fn read_in(
         args: &CliArgs,
         on_bad_config: OnBadConfig,
         cwd: &Path,

@@ -116,7 +116,7 @@ pub fn fail(exit: Exit, reason: &str) -> Exit {
 }
 
 /// Prints something the user should know on standard error. Never waits for a reader.
-pub fn warn(text: &str) {
+pub(crate) fn warn(text: &str) {
     let lines: Vec<String> = text.lines().map(plain::line).collect();
     stderr::write(format!("tau: {}\n", lines.join("\n")).as_bytes());
 }
@@ -131,7 +131,7 @@ pub fn say(text: &str) -> Exit {
 }
 
 /// Reports that standard output cannot be written; how the program ends.
-pub fn output_failed(error: &std::io::Error) -> Exit {
+pub(crate) fn output_failed(error: &std::io::Error) -> Exit {
     fail(Exit::Model, &format!("cannot write to standard output: {error}"))
 }
 

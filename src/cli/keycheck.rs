@@ -19,7 +19,7 @@ const TIMEOUT: Duration = Duration::from_secs(15);
 
 /// The result of a check.
 #[derive(Clone, Debug, PartialEq)]
-pub enum KeyCheck {
+pub(crate) enum KeyCheck {
     /// The provider answered, or had other reasons not to.
     Accepted,
     /// The provider does not accept the key; its message.
@@ -29,7 +29,7 @@ pub enum KeyCheck {
 }
 
 /// Sends a word to the provider's default model.
-pub async fn check_key(direct: &Direct, model: Arc<Model>, key: Option<Secret>) -> KeyCheck {
+pub(crate) async fn check_key(direct: &Direct, model: Arc<Model>, key: Option<Secret>) -> KeyCheck {
     let hello = Message::User(UserMessage { content: UserContent::Text("hello".to_owned()), timestamp: 0 });
     let request = ModelRequest {
         thinking: model.nearest(ThinkingLevel::Off),

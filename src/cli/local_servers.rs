@@ -13,7 +13,7 @@ use tokio::net::TcpStream;
 
 /// A server that answered.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct LocalServer {
+pub(crate) struct LocalServer {
     /// What usually listens on that port.
     pub name: String,
     /// Address for `--base-url`, with the wire format `openai-completions`.
@@ -23,7 +23,7 @@ pub struct LocalServer {
 }
 
 /// The servers that are looked for, with the port each listens on by default.
-pub const KNOWN: [(&str, u16); 4] =
+pub(crate) const KNOWN: [(&str, u16); 4] =
     [("Ollama", 11434), ("LM Studio", 1234), ("llama.cpp", 8080), ("vLLM", 8000)];
 
 /// How long a server may take. One that runs here answers within a few milliseconds.
@@ -33,7 +33,7 @@ const ANSWER_BYTES: u64 = 1 << 20;
 
 /// Asks the servers of `known` at once; those that answered, in that order. Takes at most
 /// 300 ms.
-pub async fn local_servers(known: &[(&str, u16)]) -> Vec<LocalServer> {
+pub(crate) async fn local_servers(known: &[(&str, u16)]) -> Vec<LocalServer> {
     let asked = known.iter().map(|(name, port)| async move {
         let models = tokio::time::timeout(PATIENCE, models(*port)).await.ok().flatten()?;
         let base_url = format!("http://127.0.0.1:{port}/v1");

@@ -13,7 +13,7 @@ use super::plain::line as plain;
 use crate::agent::protocol::event::AgentEvent;
 
 /// How often the moving line moves.
-pub const BEAT: Duration = Duration::from_millis(120);
+pub(crate) const BEAT: Duration = Duration::from_millis(120);
 
 const FRAMES: [char; 8] = ['⠋', '⠙', '⠹', '⠸', '⠼', '⠴', '⠦', '⠧'];
 /// Longest line, in characters, so that the moving line never wraps.
@@ -92,7 +92,7 @@ impl ProgressLine {
     }
 
     /// Wipes the moving line.
-    pub fn wipe(&mut self) {
+    pub(crate) fn wipe(&mut self) {
         if std::mem::take(&mut self.shown) {
             let _ = self.err.write_all(b"\r\x1b[2K").and_then(|()| self.err.flush());
         }

@@ -52,7 +52,7 @@ impl ProjectSettings {
     }
 
     /// The texts of the trusted projects that go into the prompt, the nearest first.
-    pub fn prompt_files(&self) -> Vec<(PathBuf, String)> {
+    pub(crate) fn prompt_files(&self) -> Vec<(PathBuf, String)> {
         let files = |project: &Project| PROMPT_FILES.map(|name| project.file(name).map(owned));
         let owned_files = self.trusted().rev().flat_map(files);
         owned_files.flatten().collect()

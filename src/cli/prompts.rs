@@ -31,7 +31,7 @@ const IMAGE_BYTES: u64 = 5 << 20;
 ///
 /// # Errors
 /// A message that names the file and says what is wrong with it.
-pub fn gather(arguments: &[String], piped: Option<String>) -> Result<Vec<CliPrompt>, String> {
+pub(crate) fn gather(arguments: &[String], piped: Option<String>) -> Result<Vec<CliPrompt>, String> {
     let mut first = CliPrompt::default();
     let mut parts: Vec<String> = piped.filter(|text| !text.trim().is_empty()).into_iter().collect();
     let mut texts = Vec::new();
@@ -56,7 +56,7 @@ pub fn gather(arguments: &[String], piped: Option<String>) -> Result<Vec<CliProm
 ///
 /// # Errors
 /// A message: it cannot be read, or is too large.
-pub fn read_piped(input: impl Read) -> Result<String, String> {
+pub(crate) fn read_piped(input: impl Read) -> Result<String, String> {
     let mut bytes = Vec::new();
     let read = input.take(TEXT_BYTES + 1).read_to_end(&mut bytes);
     read.map_err(|error| format!("cannot read standard input: {error}"))?;
@@ -71,7 +71,7 @@ pub fn read_piped(input: impl Read) -> Result<String, String> {
 ///
 /// # Errors
 /// A message that names the file.
-pub fn text_or_file(value: &str) -> Result<String, String> {
+pub(crate) fn text_or_file(value: &str) -> Result<String, String> {
     match value.strip_prefix('@') {
         Some(path) => text_of(path, read(Path::new(path), TEXT_BYTES)?),
         None => Ok(value.to_owned()),

@@ -115,14 +115,14 @@ pub fn message(message: &Message) -> Value {
 
 /// A command that the user ran, as clients of the older document read it: a missing exit code is
 /// null.
-pub fn bash_message(run: &BashExecution) -> Value {
+pub(crate) fn bash_message(run: &BashExecution) -> Value {
     let mut record = message(&Message::BashExecution(run.clone()));
     set(&mut record, "exitCode", json!(run.exit_code));
     record
 }
 
 /// The result of a command that the user ran.
-pub fn bash_result(run: &BashExecution) -> Value {
+pub(crate) fn bash_result(run: &BashExecution) -> Value {
     let mut record = json!({ "output": run.output });
     if let Some(code) = run.exit_code {
         set(&mut record, "exitCode", json!(code));
@@ -169,7 +169,7 @@ pub fn record(json: &str) -> String {
 }
 
 /// The text with a capital letter at its beginning, as sentences on the wire have it.
-pub fn capital(text: &str) -> String {
+pub(crate) fn capital(text: &str) -> String {
     let mut letters = text.chars();
     match letters.next() {
         Some(first) => first.to_uppercase().chain(letters).collect(),

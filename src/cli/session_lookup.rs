@@ -27,7 +27,7 @@ pub fn directory(args: &CliArgs, on_bad_config: OnBadConfig) -> Option<PathBuf> 
 ///
 /// # Errors
 /// When there is no such session, or more than one.
-pub fn file_of(root: &Path, wanted: &str) -> Result<PathBuf, Refusal> {
+pub(crate) fn file_of(root: &Path, wanted: &str) -> Result<PathBuf, Refusal> {
     let path = Path::new(wanted);
     if wanted.contains('/') || wanted.ends_with(".jsonl") {
         return Ok(path.to_owned());

@@ -40,7 +40,7 @@ pub fn open(setup: &Setup) -> Result<Session, Refusal> {
 ///
 /// # Errors
 /// When there is no such session.
-pub fn open_or_offer(setup: &Setup) -> Result<(Session, Option<PathBuf>), Refusal> {
+pub(crate) fn open_or_offer(setup: &Setup) -> Result<(Session, Option<PathBuf>), Refusal> {
     let path = match wanted(setup)? {
         Wanted::Open(path) => path,
         other => return Ok((named(setup, begin(setup, other)?)?, None)),

@@ -54,7 +54,7 @@ const FATAL: [rustix::process::Signal; 7] = {
 
 /// Lets a write beyond the file size limit fail with EFBIG, which is reported like any other
 /// failed write; by default SIGXFSZ would end the program. For children the default remains.
-pub fn survive_file_size_limit() {
+pub(crate) fn survive_file_size_limit() {
     let number = rustix::process::Signal::XFSZ.as_raw();
     // Where the system refuses, the default applies, as it would without this call.
     let _ = signal_hook::flag::register(number, Arc::new(AtomicBool::new(false)));
@@ -71,7 +71,7 @@ impl Signals {
     ///
     /// # Errors
     /// The system refuses.
-    pub fn for_screen() -> io::Result<Self> {
+    pub(crate) fn for_screen() -> io::Result<Self> {
         let mut kinds = vec![
             (Caught::Terminate, SignalKind::terminate()),
             (Caught::HangUp, SignalKind::hangup()),
@@ -89,7 +89,7 @@ impl Signals {
     ///
     /// # Errors
     /// The system refuses.
-    pub fn for_batch() -> io::Result<Self> {
+    pub(crate) fn for_batch() -> io::Result<Self> {
         let mut kinds =
             vec![(Caught::Interrupt, SignalKind::interrupt()), (Caught::Terminate, SignalKind::terminate())];
         if !ignores_hang_up() {

@@ -66,7 +66,7 @@ pub fn finish() {
 
 /// [`write()`] as a stream.
 #[derive(Clone, Copy, Debug, Default)]
-pub struct Stderr;
+pub(crate) struct Stderr;
 
 impl io::Write for Stderr {
     fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {

@@ -13,7 +13,7 @@ use super::rpc::lines::{InputLine, LONGEST};
 const SILENCE: Duration = Duration::from_secs(3);
 
 /// Prompts of the arguments and of standard input.
-pub struct JsonPrompts {
+pub(crate) struct JsonPrompts {
     /// Those of the arguments; piped text is joined to the first, or is one by itself.
     pub prompts: Vec<CliPrompt>,
     /// When lines of JSON are piped in: the first one, which had to be read to find that out.

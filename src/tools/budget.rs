@@ -9,7 +9,7 @@ use super::paths;
 use super::scratch::{Scratch, SpillFile};
 
 /// Weight of a token: the bytes of a usual one.
-pub const TOKEN: usize = 4;
+pub(crate) const TOKEN: usize = 4;
 /// The most bytes of the full results that are kept.
 const MOST: u64 = 16 * 1024 * 1024;
 /// Bytes that wait before a file is begun.
@@ -33,18 +33,18 @@ fn weight_of(character: char) -> usize {
 }
 
 /// The first so many characters.
-pub fn start_within_characters(text: &str, most: usize) -> &str {
+pub(crate) fn start_within_characters(text: &str, most: usize) -> &str {
     text.char_indices().nth(most).and_then(|(at, _)| text.get(..at)).unwrap_or(text)
 }
 
 /// The length of the longest start of `text` that weighs at most `most`.
-pub fn start_within(text: &str, most: usize) -> usize {
+pub(crate) fn start_within(text: &str, most: usize) -> usize {
     within(text.char_indices().map(|(at, character)| (at + character.len_utf8(), character)), most)
         .unwrap_or(0)
 }
 
 /// Where the longest end of `text` begins that weighs at most `most`.
-pub fn end_within(text: &str, most: usize) -> usize {
+pub(crate) fn end_within(text: &str, most: usize) -> usize {
     within(text.char_indices().rev(), most).unwrap_or(text.len())
 }
 
@@ -59,7 +59,7 @@ fn within(characters: impl Iterator<Item = (usize, char)>, most: usize) -> Optio
 
 /// Results that may be more than an answer holds, as they come.
 #[derive(Debug)]
-pub struct FullResults<'a> {
+pub(crate) struct FullResults<'a> {
     scratch: &'a Scratch,
     stem: &'static str,
     waiting: String,

@@ -34,7 +34,7 @@ pub fn between(path: &str, old: &[u8], new: &[u8]) -> FileDiff {
 
 /// The change that the splices make in `old`; they are in order and do not overlap. Only the
 /// lines around them are looked at, so a small change of a large text takes little time.
-pub fn spliced(path: &str, old: &[u8], splices: &[Splice]) -> FileDiff {
+pub(crate) fn spliced(path: &str, old: &[u8], splices: &[Splice]) -> FileDiff {
     let mut hunks = Hunks::new(path);
     let mut at = 0;
     for (part, of) in parts(old, splices) {

@@ -4,9 +4,9 @@
 //! `edit/normalize.rs`, making the new bytes `edit/splice.rs`, explaining a miss `edit/diagnose.rs`;
 //! the guard is `write.rs`'s, the file is put in place by `replace_file.rs`.
 
-pub mod diagnose;
-pub mod matching;
-pub mod normalize;
+pub(crate) mod diagnose;
+pub(crate) mod matching;
+pub(crate) mod normalize;
 pub mod splice;
 
 use std::borrow::Cow;
@@ -27,13 +27,13 @@ use splice::Splice;
 
 /// The tool.
 #[derive(Debug)]
-pub struct Edit {
+pub(crate) struct Edit {
     spec: ToolSpec,
 }
 
 /// Its arguments.
 #[derive(Debug, serde::Deserialize, schemars::JsonSchema)]
-pub struct EditArgs {
+pub(crate) struct EditArgs {
     /// Path of the file.
     pub path: String,
     /// The exact text to replace.

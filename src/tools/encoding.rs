@@ -5,10 +5,10 @@
 //! the rest is Latin-1, in which every byte is a character.
 
 /// How many bytes from the start of a file are looked at.
-pub const PROBE: usize = 8 * 1024;
+pub(crate) const PROBE: usize = 8 * 1024;
 
 /// UTF-8's byte order mark.
-pub const UTF8_BOM: &[u8] = b"\xEF\xBB\xBF";
+pub(crate) const UTF8_BOM: &[u8] = b"\xEF\xBB\xBF";
 
 /// An encoding that text files come in.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -33,7 +33,7 @@ impl Encoding {
 
 /// What the start of a file shows.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Probe {
+pub(crate) enum Probe {
     /// Not text.
     Binary,
     /// UTF-16, by its mark or by where its NUL bytes fall.
@@ -43,7 +43,7 @@ pub enum Probe {
 }
 
 /// Judges a file by its first bytes (at most [`PROBE`] of them are looked at).
-pub fn probe(start: &[u8]) -> Probe {
+pub(crate) fn probe(start: &[u8]) -> Probe {
     let start = start.get(..PROBE).unwrap_or(start);
     match start {
         // UTF-32 (little endian) begins like UTF-16; nothing here decodes it.

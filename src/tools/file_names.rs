@@ -23,12 +23,12 @@ pub fn shown(name: &OsStr) -> String {
 }
 
 /// The path, quoted if it has to be.
-pub fn shown_path(path: &Path) -> String {
+pub(crate) fn shown_path(path: &Path) -> String {
     shown(path.as_os_str())
 }
 
 /// Whether a line of an answer begins with a quoted name.
-pub fn is_quoted(line: &str) -> bool {
+pub(crate) fn is_quoted(line: &str) -> bool {
     line.starts_with(QUOTE)
 }
 

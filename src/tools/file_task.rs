@@ -38,7 +38,7 @@ impl FileTask {
     ///
     /// # Errors
     /// [`ToolError::Aborted`].
-    pub fn check_wanted(&self) -> Result<(), ToolError> {
+    pub(crate) fn check_wanted(&self) -> Result<(), ToolError> {
         if self.wanted.is_cancelled() { Err(ToolError::aborted()) } else { Ok(()) }
     }
 }

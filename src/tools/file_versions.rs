@@ -65,7 +65,7 @@ impl From<&Metadata> for Stamp {
 
 /// Whether a file is as the model knows it.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub enum Freshness {
+pub(crate) enum Freshness {
     /// The model has not seen this file.
     Unseen,
     /// It is the version the model knows.
@@ -75,7 +75,7 @@ pub enum Freshness {
 }
 
 /// The right to work on one file. Others wait until it is dropped.
-pub type Turn = OwnedMutexGuard<()>;
+pub(crate) type Turn = OwnedMutexGuard<()>;
 
 impl FileVersions {
     /// Records that the model knows this version. `content` is the complete file, if it was read.
@@ -92,7 +92,7 @@ impl FileVersions {
     }
 
     /// Compares the file as it is now with what the model knows.
-    pub fn freshness(&self, path: &Path, stamp: Stamp, content: Option<&[u8]>) -> Freshness {
+    pub(crate) fn freshness(&self, path: &Path, stamp: Stamp, content: Option<&[u8]>) -> Freshness {
         let book = self.seen.lock().unwrap_or_else(PoisonError::into_inner);
         let Some(seen) = book.entries.get(path) else { return Freshness::Unseen };
         let same = match (seen.hash, content) {

@@ -19,13 +19,13 @@ const LIMIT: u64 = 1_000;
 
 /// The tool.
 #[derive(Debug)]
-pub struct Find {
+pub(crate) struct Find {
     spec: ToolSpec,
 }
 
 /// Its arguments.
 #[derive(Debug, serde::Deserialize, schemars::JsonSchema)]
-pub struct FindArgs {
+pub(crate) struct FindArgs {
     /// Glob, such as `*.rs`, `src/**/*.test.ts` or `{Cargo,package}.{toml,json}`.
     pub pattern: String,
     /// Directory to search. Default: the working directory.

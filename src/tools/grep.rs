@@ -3,7 +3,7 @@
 //! Owns the tool's arguments, the words of its result and the search over many files. What one
 //! file gives is `grep/hits.rs`; where to look is `walk.rs`.
 
-pub mod hits;
+pub(crate) mod hits;
 
 use std::fs::File;
 use std::io::{self, Read};
@@ -35,13 +35,13 @@ const LONGEST_LINE: usize = 16 * 1024 * 1024;
 
 /// The tool.
 #[derive(Debug)]
-pub struct Grep {
+pub(crate) struct Grep {
     spec: ToolSpec,
 }
 
 /// Its arguments.
 #[derive(Debug, serde::Deserialize, schemars::JsonSchema)]
-pub struct GrepArgs {
+pub(crate) struct GrepArgs {
     /// Regular expression to search for.
     pub pattern: String,
     /// Directory or file to search. Default: the working directory.

@@ -18,13 +18,13 @@ const LIMIT: u64 = 500;
 
 /// The tool.
 #[derive(Debug)]
-pub struct Ls {
+pub(crate) struct Ls {
     spec: ToolSpec,
 }
 
 /// Its arguments.
 #[derive(Debug, serde::Deserialize, schemars::JsonSchema)]
-pub struct LsArgs {
+pub(crate) struct LsArgs {
     /// Directory to list. Default: the working directory.
     pub path: Option<String>,
     /// Maximum number of entries to return. Default: 500.

@@ -30,7 +30,7 @@ pub fn resolve(cwd: &Path, given: &str) -> PathBuf {
 
 /// One name for a file whatever path leads to it: links are followed as far as the path
 /// exists. The key of file versions and of the queue of calls.
-pub fn identity(path: &Path) -> PathBuf {
+pub(crate) fn identity(path: &Path) -> PathBuf {
     if let Ok(canonical) = fs::canonicalize(path) {
         return canonical;
     }
@@ -41,7 +41,7 @@ pub fn identity(path: &Path) -> PathBuf {
 }
 
 /// What the thing is when it is no regular file.
-pub fn odd_kind(metadata: &Metadata) -> Option<&'static str> {
+pub(crate) fn odd_kind(metadata: &Metadata) -> Option<&'static str> {
     let kind = metadata.file_type();
     match () {
         () if kind.is_file() => None,
@@ -58,7 +58,7 @@ pub fn odd_kind(metadata: &Metadata) -> Option<&'static str> {
 ///
 /// # Errors
 /// A refusal: missing (with near names), not a regular file (saying what it is), unreadable.
-pub fn open_regular(path: &Path, given: &str) -> Result<(File, Metadata), ToolError> {
+pub(crate) fn open_regular(path: &Path, given: &str) -> Result<(File, Metadata), ToolError> {
     let refuse_odd = |metadata: &Metadata| match odd_kind(metadata) {
         None => Ok(()),
         Some(kind) => Err(ToolError::refused(format!("{given} is {kind}, not a file{}", odd_hint(metadata)))),

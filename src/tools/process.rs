@@ -9,15 +9,15 @@
 //! `spill.rs` (all of it in a file), `process_tree.rs` (all processes of a command, and their
 //! end). The result for the model is written in `bash.rs`.
 
-pub mod capture;
+pub(crate) mod capture;
 pub mod environment;
-pub mod process_tree;
+pub(crate) mod process_tree;
 pub mod pty;
 pub mod report;
-pub mod screen_lines;
+pub(crate) mod screen_lines;
 mod signals;
 mod spawn;
-pub mod spill;
+pub(crate) mod spill;
 
 use std::borrow::Cow;
 use std::io;

@@ -18,7 +18,7 @@ use super::file_versions::Stamp;
 use super::{ToolError, paths};
 
 /// Largest file that is edited or written, in bytes.
-pub const MAX_FILE: u64 = 64 * 1024 * 1024;
+pub(crate) const MAX_FILE: u64 = 64 * 1024 * 1024;
 
 /// How many symbolic links are followed, as Linux does.
 const MAX_LINKS: usize = 40;
@@ -37,7 +37,7 @@ pub enum Expected {
 /// # Errors
 /// A refusal, or [`ToolError::Aborted`] when the token was cancelled in time. In both cases the
 /// file is as it was.
-pub fn replace_file(
+pub(crate) fn replace_file(
     path: &Path,
     given: &str,
     bytes: &[u8],
@@ -246,7 +246,7 @@ fn sync_folder(folder: &Path) {
 ///
 /// # Errors
 /// A refusal naming the reason.
-pub fn make_parents(path: &Path, given: &str) -> Result<(), ToolError> {
+pub(crate) fn make_parents(path: &Path, given: &str) -> Result<(), ToolError> {
     let Some(parent) = path.parent() else { return Ok(()) };
     fs::create_dir_all(parent).map_err(|error| {
         ToolError::refused(format!("cannot create the directory of {given}: {}", paths::reason(&error)))

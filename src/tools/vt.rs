@@ -5,10 +5,10 @@
 //! `vt/sequence.rs`; what tokens do is `vt/interpret.rs`, cells are `vt/grid.rs`, colours
 //! `vt/sgr.rs`. Output that comes through a pipe has no screen: its lines are `line_output.rs`.
 
-pub mod grid;
+pub(crate) mod grid;
 mod interpret;
 pub mod sequence;
-pub mod sgr;
+pub(crate) mod sgr;
 
 use grid::Grid;
 pub use grid::{ScreenCell, ScreenLine, ScreenRow};

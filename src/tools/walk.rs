@@ -21,7 +21,7 @@ const NAMED: usize = 3;
 
 /// Where to look.
 #[derive(Clone, Debug)]
-pub struct SearchRoot {
+pub(crate) struct SearchRoot {
     /// As the model wrote it; `.` if it gave no path.
     pub given: String,
     /// The absolute path.
@@ -74,7 +74,7 @@ impl SearchRoot {
     }
 
     /// A walk that leaves out the entries that are not `wanted`, and what is in them.
-    pub fn walk_through(
+    pub(crate) fn walk_through(
         &self,
         scope: Scope,
         cwd: &Path,
@@ -96,7 +96,7 @@ impl SearchRoot {
 
 /// Which files count.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Scope {
+pub(crate) enum Scope {
     /// Neither hidden ones nor those that .gitignore and its like name.
     Usual,
     /// All but what is in `.git`.
@@ -126,7 +126,7 @@ pub fn order(below: &Path) -> Vec<u8> {
 
 /// The first results by key, however they come. A result may count for several.
 #[derive(Debug)]
-pub struct FirstResults<T> {
+pub(crate) struct FirstResults<T> {
     most: u64,
     kept: BTreeMap<Vec<u8>, Kept<T>>,
     count: u64,
@@ -148,7 +148,7 @@ impl<T> FirstResults<T> {
     }
 
     /// True if results at `key` or after it can no longer be among the first.
-    pub fn is_beyond(&self, key: &[u8]) -> bool {
+    pub(crate) fn is_beyond(&self, key: &[u8]) -> bool {
         self.is_full() && self.kept.last_key_value().is_some_and(|(last, _)| key > last.as_slice())
     }
 
@@ -182,7 +182,7 @@ impl<T> FirstResults<T> {
     }
 
     /// What is kept, in order.
-    pub fn into_sorted(self) -> impl Iterator<Item = T> {
+    pub(crate) fn into_sorted(self) -> impl Iterator<Item = T> {
         self.kept.into_values().map(|kept| kept.item)
     }
 }
@@ -190,7 +190,7 @@ impl<T> FirstResults<T> {
 /// Results of one thread on their way to those of all. They go in groups, as a lock for each
 /// would keep the threads waiting for one another.
 #[derive(Debug)]
-pub struct Batch<T, F: FnMut(Vec<T>)> {
+pub(crate) struct Batch<T, F: FnMut(Vec<T>)> {
     waiting: Vec<T>,
     bytes: usize,
     give: F,
@@ -226,7 +226,7 @@ impl<T, F: FnMut(Vec<T>)> Drop for Batch<T, F> {
 
 /// Places that could not be looked at.
 #[derive(Debug, Default)]
-pub struct Unreadable {
+pub(crate) struct Unreadable {
     named: BTreeMap<Vec<u8>, String>,
     count: u64,
 }
@@ -242,7 +242,7 @@ impl Unreadable {
     }
 
     /// Notes an error of the walk.
-    pub fn add_walk(&mut self, place: &SearchRoot, error: &ignore::Error) {
+    pub(crate) fn add_walk(&mut self, place: &SearchRoot, error: &ignore::Error) {
         let path = path_of(error).unwrap_or(&place.root);
         // A file that was removed during the walk is not part of the answer.
         match error.io_error() {
@@ -281,7 +281,7 @@ fn path_of(error: &ignore::Error) -> Option<&Path> {
 ///
 /// # Errors
 /// Those of `work`, and [`ToolError::Aborted`].
-pub async fn on_thread(
+pub(crate) async fn on_thread(
     context: ToolContext,
     work: impl FnOnce(&ToolContext, &CancellationToken) -> Result<ToolOutput, ToolError> + Send + 'static,
 ) -> Result<ToolOutput, ToolError> {

@@ -68,7 +68,7 @@ pub fn named(index: u8) -> Color {
 
 /// Colours that a theme file gives names to.
 #[derive(Clone, Debug, Default)]
-pub struct Palette {
+pub(crate) struct Palette {
     names: BTreeMap<String, Color>,
 }
 
@@ -144,7 +144,7 @@ pub fn reduced(color: Color, depth: ColorDepth) -> Option<Color> {
 
 /// Like [`reduced`] for a background. Of 16 colours none is quiet enough to lie behind text, so a
 /// terminal with so few gets none unless the theme names one of the 16.
-pub fn reduced_background(color: Color, depth: ColorDepth) -> Option<Color> {
+pub(crate) fn reduced_background(color: Color, depth: ColorDepth) -> Option<Color> {
     match (depth, color) {
         (ColorDepth::Ansi16, Color::Rgb(..) | Color::Indexed(16..)) => None,
         _ => reduced(color, depth),

@@ -34,7 +34,7 @@ fn held(model: &Model) -> Option<(&CommandPanel, &TerminalScreen)> {
 }
 
 /// Draws a full-screen program; where its cursor is.
-pub fn draw_full(model: &Model, theme: &Theme, area: Rect, buffer: &mut Buffer) -> Option<(u16, u16)> {
+pub(crate) fn draw_full(model: &Model, theme: &Theme, area: Rect, buffer: &mut Buffer) -> Option<(u16, u16)> {
     let (panel, screen) = held(model)?;
     let last = Rect { y: area.bottom().saturating_sub(1), height: area.height.min(1), ..area };
     let above = Rect { height: area.height.saturating_sub(1), ..area };

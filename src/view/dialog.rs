@@ -12,10 +12,10 @@ use super::wrap;
 const WIDEST: u16 = 110;
 
 /// Where the cursor is, and how many rows of a list fit.
-pub type OverlayLayout = (Option<(u16, u16)>, u16);
+pub(crate) type OverlayLayout = (Option<(u16, u16)>, u16);
 
 /// Width of what a box holds.
-pub fn inner_width(area: Rect) -> u16 {
+pub(crate) fn inner_width(area: Rect) -> u16 {
     area.width.saturating_sub(4).clamp(1, WIDEST - 2)
 }
 

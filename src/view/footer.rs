@@ -15,12 +15,12 @@ use crate::app::status::{Activity, AgentRun};
 const SPINNER: [&str; 10] = ["⠋", "⠙", "⠹", "⠸", "⠼", "⠴", "⠦", "⠧", "⠇", "⠏"];
 
 /// Whether the agent is working.
-pub fn has_activity(model: &Model) -> bool {
+pub(crate) fn has_activity(model: &Model) -> bool {
     model.status.run.is_some()
 }
 
 /// What the agent is doing, for how long, and how to stop it.
-pub fn draw_activity(model: &Model, theme: &Theme, area: Rect, buffer: &mut Buffer) {
+pub(crate) fn draw_activity(model: &Model, theme: &Theme, area: Rect, buffer: &mut Buffer) {
     let Some(run) = model.status.run.as_ref().filter(|_| area.height > 0) else { return };
     let picture = SPINNER.get((model.now.max(0) / 100 % 10) as usize).copied().unwrap_or("·");
     let left = vec![
@@ -62,7 +62,7 @@ fn activity(model: &Model, run: &AgentRun) -> String {
 }
 
 /// Queued messages, one a row.
-pub fn draw_queue(model: &Model, theme: &Theme, area: Rect, buffer: &mut Buffer) {
+pub(crate) fn draw_queue(model: &Model, theme: &Theme, area: Rect, buffer: &mut Buffer) {
     let steering = model.status.steering.iter().map(|text| ("steer", text));
     let follow_up = model.status.follow_up.iter().map(|text| ("then", text));
     let all = model.status.queued();

@@ -13,10 +13,10 @@ use syntect::parsing::{BasicScopeStackOp, ParseState, Scope, ScopeStack, SyntaxR
 use super::theme::ThemeToken;
 
 /// Lines of a text that are coloured; what follows stays plain.
-pub const MAX_LINES: usize = 2_000;
+pub(crate) const MAX_LINES: usize = 2_000;
 /// Bytes of a line above which it stays plain, and with it the rest of the text: what comes after
 /// depends on it.
-pub const MAX_COLUMNS: usize = 2_000;
+pub(crate) const MAX_COLUMNS: usize = 2_000;
 
 /// Names that languages go by, and what the grammars call them where that differs.
 const ALIASES: [(&str, &str); 24] = [
@@ -117,7 +117,7 @@ const SCOPES: [(&str, ThemeToken); 66] = [
 ];
 
 /// The coloured parts of a line, from left to right; what lies between is [`ThemeToken::Code`].
-pub type LineTokens = Vec<(Range<usize>, ThemeToken)>;
+pub(crate) type LineTokens = Vec<(Range<usize>, ThemeToken)>;
 
 /// Finds the tokens of code.
 #[derive(Default)]

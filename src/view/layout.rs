@@ -12,7 +12,7 @@ const QUEUE: u16 = 4;
 
 /// The parts of the screen, top to bottom. One without room has height 0.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct Regions {
+pub(crate) struct Regions {
     pub transcript: Rect,
     pub activity: Rect,
     pub queue: Rect,
@@ -22,12 +22,12 @@ pub struct Regions {
 }
 
 /// Width of the composer's text in an area.
-pub fn composer_width(area: Rect) -> u16 {
+pub(crate) fn composer_width(area: Rect) -> u16 {
     area.width.saturating_sub(COMPOSER_MARGIN).max(1)
 }
 
 /// Divides the screen.
-pub fn regions(model: &Model, area: Rect) -> Regions {
+pub(crate) fn regions(model: &Model, area: Rect) -> Regions {
     let text = model.composer.layout(composer_width(area)).rows.len();
     // A command that has the keyboard has the composer's place, and more of it.
     let (text, most) = match super::console::rows(model) {

@@ -37,7 +37,7 @@ pub enum RowsVersion {
 }
 
 /// The rows of a part.
-pub type Rows = Arc<[Line<'static>]>;
+pub(crate) type Rows = Arc<[Line<'static>]>;
 
 /// The cache.
 pub struct Memo {
@@ -79,7 +79,7 @@ impl Memo {
     }
 
     /// Forgets what was rendered.
-    pub fn forget(&mut self) {
+    pub(crate) fn forget(&mut self) {
         self.parts.clear();
         self.held = 0;
     }

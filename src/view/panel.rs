@@ -30,7 +30,7 @@ pub fn seconds(span: Millis) -> String {
 }
 
 /// The head of a call: state, name, title, and at the right what came of it.
-pub fn tool_head(tool: &ToolPanel, now: Millis, theme: &Theme, width: u16) -> Line<'static> {
+pub(crate) fn tool_head(tool: &ToolPanel, now: Millis, theme: &Theme, width: u16) -> Line<'static> {
     let (mark, token) = match tool.state {
         CallState::Arriving | CallState::Waiting => ("○ ", ThemeToken::ToolRunning),
         CallState::Running => ("● ", ThemeToken::ToolRunning),
@@ -65,7 +65,7 @@ pub fn tool_head(tool: &ToolPanel, now: Millis, theme: &Theme, width: u16) -> Li
 
 /// The head of a command of the user, one row for each line of it. `hint` says what keys do while
 /// it runs.
-pub fn command_head(
+pub(crate) fn command_head(
     command: &CommandPanel,
     hint: &str,
     now: Millis,
@@ -98,7 +98,7 @@ pub fn command_head(
 }
 
 /// The body of a command of the user. Unfolded it also says where the rest of the output is.
-pub fn command_body(
+pub(crate) fn command_body(
     command: &CommandPanel,
     open: bool,
     expand: Option<String>,
@@ -117,7 +117,7 @@ pub fn command_body(
 }
 
 /// The body of a call: its output, and below it the notes on it.
-pub fn tool_body(
+pub(crate) fn tool_body(
     tool: &ToolPanel,
     open: bool,
     expand: Option<String>,
@@ -215,7 +215,7 @@ fn behind(mut row: Line<'static>, bar: &'static str, style: Style) -> Line<'stat
 }
 
 /// A row with something at either end; the left end is cut when both do not fit.
-pub fn both_ends(left: Vec<Span<'static>>, right: Vec<Span<'static>>, width: u16) -> Line<'static> {
+pub(crate) fn both_ends(left: Vec<Span<'static>>, right: Vec<Span<'static>>, width: u16) -> Line<'static> {
     let width = width.saturating_sub(1);
     let taken = u16::try_from(wrap::spans_cells(&right)).unwrap_or(u16::MAX);
     if taken == 0 || taken + 8 > width {

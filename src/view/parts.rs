@@ -17,7 +17,7 @@ use crate::app::transcript::panel::CallState;
 use crate::app::transcript::{EntryBody, TranscriptEntry};
 
 /// Cells left of text, where heads and bars are drawn.
-pub const MARGIN: u16 = 2;
+pub(crate) const MARGIN: u16 = 2;
 /// Rows of a user message that are shown while it is folded.
 const USER_ROWS: usize = 24;
 
@@ -52,7 +52,7 @@ pub fn gap(entry: &TranscriptEntry, part: u32) -> bool {
 }
 
 /// What a click on the first row of a part folds.
-pub fn is_head(entry: &TranscriptEntry, part: u32) -> bool {
+pub(crate) fn is_head(entry: &TranscriptEntry, part: u32) -> bool {
     let folds = matches!(
         entry.body,
         EntryBody::Tool(_)

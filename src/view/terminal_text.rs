@@ -28,7 +28,7 @@ pub fn style(sgr: SgrStyle, theme: &Theme) -> Style {
 }
 
 /// The same, with the look of text that the command gave no colour.
-pub fn style_over(sgr: SgrStyle, theme: &Theme, plain: ThemeToken) -> Style {
+pub(crate) fn style_over(sgr: SgrStyle, theme: &Theme, plain: ThemeToken) -> Style {
     // Where the command chose a colour, the weight of our own text must not dull it.
     let mut style = match shown(sgr.foreground, theme) {
         Some(foreground) => Style::new().fg(foreground),

@@ -47,7 +47,7 @@ pub fn models() -> Vec<Model> {
 }
 
 /// The models of one provider; empty when it has no rows here.
-pub fn of_provider(provider: &KnownProvider) -> Vec<Model> {
+pub(crate) fn of_provider(provider: &KnownProvider) -> Vec<Model> {
     static DATA: LazyLock<Option<Data>> = LazyLock::new(|| serde_json::from_str(TEXT).ok());
     let Some(data) = DATA.as_ref() else { return Vec::new() };
     let rows = data.providers.get(provider.id).map(|rows| serde_json::from_str::<Vec<Row>>(rows.get()));

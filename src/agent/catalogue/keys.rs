@@ -149,7 +149,7 @@ impl Keys {
     ///
     /// # Errors
     /// What is wrong with it, and what to do.
-    pub fn readable(&self) -> Result<(), Failure> {
+    pub(crate) fn readable(&self) -> Result<(), Failure> {
         let failed = |error| {
             let message = format!("{}: {error}", self.auth_file.display());
             Failure::new(FailureKind::Config, message).hint("fix or delete the file")

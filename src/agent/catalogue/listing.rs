@@ -211,7 +211,7 @@ fn price(model: &Value) -> Option<Price> {
 
 impl ServerModel {
     /// Whether its name says that it does something else than to answer messages.
-    pub fn is_other(&self) -> bool {
+    pub(crate) fn is_other(&self) -> bool {
         let id = self.id.to_lowercase();
         OTHERS.iter().any(|part| id.contains(part))
     }

@@ -89,7 +89,7 @@ impl Catalogue {
     }
 
     /// The address of the ad-hoc provider when no model was named with it.
-    pub fn unnamed(&self) -> Option<Model> {
+    pub(crate) fn unnamed(&self) -> Option<Model> {
         let adhoc = self.adhoc.as_ref().filter(|adhoc| adhoc.model.is_none())?;
         self.endpoint(&adhoc.provider())
     }
@@ -133,12 +133,12 @@ impl Catalogue {
     }
 
     /// The name of the ad-hoc provider.
-    pub fn adhoc_provider(&self) -> Option<String> {
+    pub(crate) fn adhoc_provider(&self) -> Option<String> {
         self.adhoc.as_ref().map(AdHoc::provider)
     }
 
     /// The model to start with at a provider: the user's own first, else the usual one.
-    pub fn default_model(&self, provider: &str) -> Option<Arc<Model>> {
+    pub(crate) fn default_model(&self, provider: &str) -> Option<Arc<Model>> {
         let own = self.user.providers.get(provider).and_then(|provider| provider.models.first());
         let usual = providers::DEFAULTS.iter().find(|(name, _)| *name == provider).map(|(_, id)| *id);
         if let Some(model) =
@@ -242,7 +242,7 @@ impl Catalogue {
     }
 
     /// Whether nothing says that this provider wants a key, or it is on this machine.
-    pub fn is_keyless(&self, provider: &str) -> bool {
+    pub(crate) fn is_keyless(&self, provider: &str) -> bool {
         let address = self.user.providers.get(provider).and_then(|provider| provider.base_url.as_deref());
         address.is_some_and(is_loopback)
             || (address.is_some()
@@ -251,13 +251,13 @@ impl Catalogue {
     }
 
     /// The environment variable of a provider's key.
-    pub fn key_variable(&self, provider: &str) -> Option<String> {
+    pub(crate) fn key_variable(&self, provider: &str) -> Option<String> {
         let own = self.user.providers.get(provider).and_then(|provider| provider.env.clone());
         own.or_else(|| providers::named(provider).map(|provider| provider.env.to_owned()))
     }
 
     /// The environment variables of all providers' keys.
-    pub fn key_variables(&self) -> Vec<String> {
+    pub(crate) fn key_variables(&self) -> Vec<String> {
         let own = self.user.providers.values().filter_map(|provider| provider.env.clone());
         own.chain(PROVIDERS.iter().map(|provider| provider.env.to_owned())).collect()
     }

@@ -32,7 +32,7 @@ const fn known(
 
 /// The model that tau starts with at a provider when no model is named: its strongest for coding at a
 /// usual price. For other providers it is their first model with thinking levels.
-pub const DEFAULTS: [(&str, &str); 12] = [
+pub(crate) const DEFAULTS: [(&str, &str); 12] = [
     ("anthropic", "claude-sonnet-5-5"),
     ("openai", "gpt-6.1-sol"),
     ("google", "gemini-pro-latest"),

@@ -106,7 +106,7 @@ fn levels<'de, D: Deserializer<'de>>(
 
 /// The known models as the user wants them: known ones changed, unknown ones added before all
 /// others.
-pub fn apply<'a>(
+pub(crate) fn apply<'a>(
     said: impl Iterator<Item = (&'a String, &'a UserProvider)>,
     mut known: Vec<Model>,
 ) -> Vec<Model> {
@@ -224,7 +224,7 @@ impl AdHoc {
     }
 
     /// The id of its model, without the provider and the thinking level that may be written with it.
-    pub fn model_id(&self) -> String {
+    pub(crate) fn model_id(&self) -> String {
         let model = self.model.as_deref().unwrap_or("default");
         let own = format!("{}/", self.provider());
         let model = model.strip_prefix(&own).unwrap_or(model);

@@ -25,7 +25,7 @@ pub fn for_request(messages: &[Arc<Message>], model: &Model) -> Vec<Arc<Message>
 
 /// Whether a conversation can continue without anything new: its last message waits for an answer,
 /// or its last answer failed, was stopped, or has calls that a killed program left without results.
-pub fn can_continue(messages: &[Arc<Message>]) -> bool {
+pub(crate) fn can_continue(messages: &[Arc<Message>]) -> bool {
     match messages.last().map(Arc::as_ref) {
         Some(Message::Assistant(answer)) => {
             let cut_short = matches!(answer.stop_reason, StopReason::Error | StopReason::Aborted);

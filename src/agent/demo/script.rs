@@ -27,7 +27,7 @@ const WORTH_READING: [&str; 7] =
 
 /// One part of an answer.
 #[derive(Clone, Debug, PartialEq)]
-pub enum ScriptPart {
+pub(crate) enum ScriptPart {
     Think(String),
     Say(String),
     Call(ToolCall),
@@ -36,7 +36,7 @@ pub enum ScriptPart {
 
 /// How fast an answer is streamed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum ScriptSpeed {
+pub(crate) enum ScriptSpeed {
     Normal,
     Slow,
     Immediate,
@@ -44,7 +44,7 @@ pub enum ScriptSpeed {
 
 /// An answer.
 #[derive(Clone, Debug, PartialEq)]
-pub struct ScriptedAnswer {
+pub(crate) struct ScriptedAnswer {
     pub parts: Vec<ScriptPart>,
     pub speed: ScriptSpeed,
 }

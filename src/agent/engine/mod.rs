@@ -43,5 +43,5 @@ mod shell;
 mod state;
 pub mod task;
 mod tool_calls;
-pub mod tool_registry;
+pub(crate) mod tool_registry;
 mod turn;

@@ -18,7 +18,7 @@ impl std::fmt::Debug for ToolRegistry {
 impl ToolRegistry {
     /// Adds a tool, replacing one of the same name. An enabled tool stays enabled as it was until
     /// tools are selected again.
-    pub fn register(&self, tool: Arc<dyn AnyTool>) {
+    pub(crate) fn register(&self, tool: Arc<dyn AnyTool>) {
         let mut tools = self.tools();
         tools.retain(|known| known.spec().name != tool.spec().name);
         tools.push(tool);

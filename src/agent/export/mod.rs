@@ -59,7 +59,7 @@ pub struct Document {
     pub masked: usize,
 }
 
-/// The session as a document. It must have been read whole ([`Session::complete`]).
+/// The session as a document. It must have been read whole ([`Session::whole`]).
 pub fn document(session: &Session, format: Format, secrets: &[String]) -> Document {
     let mut redactor = Redactor::new(secrets);
     let text = match format {
@@ -71,7 +71,7 @@ pub fn document(session: &Session, format: Format, secrets: &[String]) -> Docume
 }
 
 /// Values of environment variables whose names say that they are secret.
-pub fn own_secrets() -> Vec<String> {
+pub(crate) fn own_secrets() -> Vec<String> {
     let secret = |(name, value): (std::ffi::OsString, std::ffi::OsString)| {
         is_secret_name(&name).then(|| value.into_string().ok()).flatten()
     };

@@ -217,7 +217,7 @@ impl Assembler {
     }
 
     /// A copy of the message so far, as [`Assembler::message`] gives it.
-    pub fn snapshot(&self) -> AssistantMessage {
+    pub(crate) fn snapshot(&self) -> AssistantMessage {
         let content: Vec<Block> = self.slots.values().filter_map(Slot::block).collect();
         let called = content.iter().any(|block| matches!(block, Block::ToolCall(_)));
         let (stop_reason, error_message) = match (&self.failure, self.stop) {

@@ -38,7 +38,7 @@ pub(super) fn from_status_without(
 /// The failure in an error that came inside a stream or a body with status 200: the object
 /// itself, or one that holds it under `error`. The message is complete: the reader of the
 /// answer removes keys from it and shortens it after that.
-pub fn from_error(value: &Value) -> Failure {
+pub(crate) fn from_error(value: &Value) -> Failure {
     let message = message_of(value).unwrap_or_else(|| match value {
         Value::Null => "the provider reported an error without a message".into(),
         other => other.to_string(),

@@ -46,7 +46,7 @@ impl Direct {
     }
 
     /// The same for requests that all go out in one format, whatever their model.
-    pub fn in_format(self, format: Arc<dyn Provider>) -> Self {
+    pub(crate) fn in_format(self, format: Arc<dyn Provider>) -> Self {
         Direct { format: Some(format), ..self }
     }
 

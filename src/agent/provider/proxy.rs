@@ -127,7 +127,7 @@ impl Proxy {
     /// Through the server at `base`, with a token that is asked for before every request. The
     /// keys of the agent itself are never sent to the server. One that the server refuses is
     /// asked for once more.
-    pub fn with_tokens(base: &str, tokens: Arc<dyn KeySource>) -> Self {
+    pub(crate) fn with_tokens(base: &str, tokens: Arc<dyn KeySource>) -> Self {
         let format = Arc::new(ProxyFormat { url: quirks::address(base, "/api/stream") });
         Proxy { tokens, direct: Direct::default().in_format(format.clone()), format }
     }

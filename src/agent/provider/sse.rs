@@ -12,7 +12,7 @@ pub const STRAY: &str = "stray";
 
 /// Largest event, in bytes of its data: pictures and results of a provider's own tools come in one
 /// event. What is larger is a failure, so that memory stays bounded.
-pub const MAX_EVENT: usize = 64 * 1024 * 1024;
+pub(crate) const MAX_EVENT: usize = 64 * 1024 * 1024;
 
 /// Largest line that is not data, in bytes.
 const MAX_LINE: usize = MAX_EVENT;

@@ -5,10 +5,10 @@
 //! of keys.
 
 mod patterns;
-pub mod redact;
+pub(crate) mod redact;
 
 /// Shortest value that is redacted, in bytes: a shorter one is as likely to be a word.
-pub const SHORTEST: usize = 8;
+pub(crate) const SHORTEST: usize = 8;
 
 /// A key or token.
 #[derive(Clone, PartialEq, Eq)]
@@ -31,7 +31,7 @@ impl Secret {
     }
 
     /// `text` with every occurrence of this value redacted.
-    pub fn redact(&self, text: &str) -> String {
+    pub(crate) fn redact(&self, text: &str) -> String {
         let mut secrets = Secrets::default();
         secrets.add_exactly(&self.0);
         secrets.redact(text)
@@ -56,7 +56,7 @@ impl Secrets {
     }
 
     /// Adds a value. One that is too short to differ from a word is left out.
-    pub fn add_exactly(&mut self, value: &str) {
+    pub(crate) fn add_exactly(&mut self, value: &str) {
         let secret = Secret::new(value);
         if secret.0.len() >= SHORTEST && !self.0.contains(&secret) {
             self.0.push(secret);
@@ -72,7 +72,7 @@ impl Secrets {
 
     /// `text` with every occurrence of one of them redacted. Do this before a text is shortened:
     /// the first part of a value that is cut would stay.
-    pub fn redact(&self, text: &str) -> String {
+    pub(crate) fn redact(&self, text: &str) -> String {
         redact::replace_values(self.0.iter(), text).0
     }
 }

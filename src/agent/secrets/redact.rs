@@ -54,7 +54,7 @@ impl Redactor {
     }
 
     /// A line of JSON without secrets. It stays JSON: only the contents of its strings change.
-    pub fn json_line(&mut self, line: &str) -> String {
+    pub(crate) fn json_line(&mut self, line: &str) -> String {
         match serde_json::from_str(line) {
             Ok(value) => self.value(value).to_string(),
             Err(_) => self.text(line),

@@ -73,6 +73,6 @@ pub trait Disk: Debug + Send + Sync {
 
 /// The disk of this machine.
 #[derive(Clone, Copy, Debug, Default)]
-pub struct Real;
+pub(crate) struct Real;
 
 impl Disk for Real {}

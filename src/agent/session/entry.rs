@@ -223,7 +223,7 @@ impl Entry {
 
     /// `message`, which this entry gives the context, as JSON, with the fields that another program
     /// gave it and that are not known here.
-    pub fn message_json(&self, message: &Message) -> Value {
+    pub(crate) fn message_json(&self, message: &Message) -> Value {
         let mut value = serde_json::to_value(message).unwrap_or_default();
         let raw = self.raw.as_deref().and_then(|line| serde_json::from_str::<Read<'_>>(line).ok());
         let raw = raw.and_then(|read| serde_json::from_str::<Value>(read.message?.get()).ok());
@@ -307,7 +307,7 @@ impl Read<'_> {
 }
 
 /// The message of a `message` entry; `None` for unknown roles.
-pub fn parse_message(json: &str) -> Option<Message> {
+pub(crate) fn parse_message(json: &str) -> Option<Message> {
     match serde_json::from_str(json) {
         Ok(message) => Some(message),
         Err(_) => lenient_message(serde_json::from_str(json).ok()?),
@@ -370,12 +370,12 @@ fn keep_known_blocks(content: &mut Value) {
 }
 
 /// A time of the file (ISO 8601) in milliseconds since 1970.
-pub fn millis(text: &str) -> Option<i64> {
+pub(crate) fn millis(text: &str) -> Option<i64> {
     text.parse::<jiff::Timestamp>().ok().map(jiff::Timestamp::as_millisecond)
 }
 
 /// Milliseconds since 1970 as the file writes them: ISO 8601, UTC, milliseconds, `Z`.
-pub fn iso(millis: i64) -> String {
+pub(crate) fn iso(millis: i64) -> String {
     let time = jiff::Timestamp::from_millisecond(millis).unwrap_or_default();
     format!("{time:.3}")
 }
@@ -386,7 +386,7 @@ pub fn now() -> i64 {
 }
 
 /// Eight random hex digits.
-pub fn random_id() -> Arc<str> {
+pub(crate) fn random_id() -> Arc<str> {
     // The last four bytes of such an id are random.
     let [.., a, b, c, d] = *crate::tools::ids::id().as_bytes();
     format!("{:08x}", u32::from_be_bytes([a, b, c, d])).into()

@@ -19,7 +19,7 @@ use crate::agent::settings::private_files::open_with;
 
 /// Whether an entry is a reason to create the file.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Flush {
+pub(crate) enum Flush {
     /// It waits in memory until the file exists.
     Later,
     /// The file is created now if it does not exist.
@@ -28,7 +28,7 @@ pub enum Flush {
 
 /// A session's file and the lines that are not in it yet.
 #[derive(Debug)]
-pub struct SessionFile {
+pub(crate) struct SessionFile {
     path: PathBuf,
     disk: Arc<dyn Disk>,
     state: State,
@@ -65,7 +65,7 @@ pub enum Access {
 
 /// A file that is open and about to be read.
 #[derive(Debug)]
-pub struct Opened {
+pub(crate) struct Opened {
     path: PathBuf,
     /// At its beginning.
     pub file: File,
@@ -141,7 +141,7 @@ impl SessionFile {
     }
 
     /// From now on what is done to it is done by `disk`.
-    pub fn set_disk(&mut self, disk: Arc<dyn Disk>) {
+    pub(crate) fn set_disk(&mut self, disk: Arc<dyn Disk>) {
         if let State::Open(appender) = &mut self.state {
             appender.set_disk(Arc::clone(&disk));
         }
@@ -162,7 +162,7 @@ impl SessionFile {
     }
 
     /// Whether the file holds every line there is.
-    pub fn is_whole(&self) -> bool {
+    pub(crate) fn is_whole(&self) -> bool {
         matches!(self.state, State::Open(_)) && self.pending.is_empty()
     }
 
@@ -184,7 +184,7 @@ impl SessionFile {
 
     /// What somebody else appended since the last look; whole lines as far as they wrote whole
     /// lines.
-    pub fn external_appends(&mut self) -> Vec<u8> {
+    pub(crate) fn external_appends(&mut self) -> Vec<u8> {
         match &mut self.state {
             State::Open(appender) => appender.external_appends().unwrap_or_default(),
             State::Absent | State::ReadOnly(_) | State::Refused | State::ReadAccess => Vec::new(),

@@ -53,7 +53,7 @@ fn from_hexadecimal(text: &str) -> Option<Vec<u8>> {
 /// The header of a session file.
 #[derive(Clone, Debug, Default, Deserialize)]
 #[serde(rename_all = "camelCase")]
-pub struct Header {
+pub(crate) struct Header {
     /// `session`, or `metadata` in the oldest documents.
     #[serde(rename = "type")]
     pub kind: String,
@@ -85,7 +85,7 @@ pub struct Header {
 
 /// What has to be done to read a file.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Form {
+pub(crate) enum Form {
     /// Versions 1 and 2: rewritten when opened.
     Old,
     /// Version 3.

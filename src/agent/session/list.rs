@@ -82,7 +82,7 @@ pub fn with_id(root: &Path, id: &str) -> Vec<PathBuf> {
 
 /// The session of exactly this id. Names end with the id unless somebody renamed them, so most
 /// files need not be opened.
-pub fn of_id(root: &Path, id: &str) -> Option<PathBuf> {
+pub(crate) fn of_id(root: &Path, id: &str) -> Option<PathBuf> {
     let end = format!("_{id}.jsonl");
     let named = |file: &ListedFile| file.path.to_string_lossy().ends_with(&end);
     let (likely, others): (Vec<ListedFile>, Vec<ListedFile>) = files(root, None).into_iter().partition(named);

@@ -135,7 +135,7 @@ impl std::fmt::Display for Owner {
 
 /// The note of this process next to a session; dropping it removes the note.
 #[derive(Debug)]
-pub struct Note {
+pub(crate) struct Note {
     path: PathBuf,
 }
 

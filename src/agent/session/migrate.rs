@@ -11,7 +11,7 @@ use super::entry::{Body, Entry, millis, parse_message, random_id};
 use super::read::lines;
 
 /// The text of version 3 for a file of version 1 or 2. Lines that are no JSON stay as they are.
-pub fn to_current(bytes: &[u8]) -> Vec<u8> {
+pub(crate) fn to_current(bytes: &[u8]) -> Vec<u8> {
     let mut values: Vec<Line<'_>> = lines(bytes).map(Line::of).collect();
     let header = values.iter_mut().find_map(Line::object);
     let from = header.map_or(1, |header| {

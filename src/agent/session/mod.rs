@@ -18,7 +18,7 @@ pub mod lock;
 mod migrate;
 mod open;
 pub mod outline;
-pub mod paging;
+pub(crate) mod paging;
 mod read;
 pub mod row;
 pub mod search;
@@ -107,7 +107,7 @@ impl Session {
     }
 
     /// As [`Session::begin`], for a session that continues the one in `parent`.
-    pub fn begin_after(dir: Option<&Path>, cwd: &Path, parent: &Path) -> Self {
+    pub(crate) fn begin_after(dir: Option<&Path>, cwd: &Path, parent: &Path) -> Self {
         Self::fresh(dir, cwd, None, Some(parent))
     }
 
@@ -178,7 +178,7 @@ impl Session {
     }
 
     /// The messages of the context as JSON, with the fields that other programs gave them.
-    pub fn context_json(&self) -> Vec<serde_json::Value> {
+    pub(crate) fn context_json(&self) -> Vec<serde_json::Value> {
         let json = |(id, message): &(Arc<str>, Arc<Message>)| {
             let entry = self.tree.get(id);
             entry.map_or_else(
@@ -220,7 +220,7 @@ impl Session {
     ///
     /// # Errors
     /// As [`Session::append`].
-    pub fn append_aside(&mut self, body: Body) -> Result<(), SessionError> {
+    pub(crate) fn append_aside(&mut self, body: Body) -> Result<(), SessionError> {
         let leaf = self.tree.leaf().map(|leaf| leaf.id.clone());
         let written = self.append_body(body);
         self.tree.move_leaf(leaf.as_deref());
@@ -229,7 +229,7 @@ impl Session {
 
     /// Appends a compaction; the id of its entry, and whether it was written. With no
     /// `first_kept` nothing before it is kept, and it names itself.
-    pub fn append_compaction(
+    pub(crate) fn append_compaction(
         &mut self,
         first_kept: Option<&str>,
         result: &CompactionResult,

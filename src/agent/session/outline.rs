@@ -52,7 +52,7 @@ fn minutes_ahead(at: i64, zone: &TimeZone) -> Option<i32> {
 
 /// What going to an entry means: the new current entry, and the text that comes
 /// back to be edited. A message of the user is left out, so that it can be changed.
-pub fn landing(tree: &Tree, id: &str) -> Option<(Option<String>, Option<String>)> {
+pub(crate) fn landing(tree: &Tree, id: &str) -> Option<(Option<String>, Option<String>)> {
     let entry = tree.get(id)?;
     Some(match user_text(entry) {
         Some(text) => (entry.parent.as_ref().map(ToString::to_string), Some(text)),

@@ -81,7 +81,7 @@ impl Session {
     }
 
     /// Whether the path to the current entry begins in the part that has not been read.
-    pub fn path_is_cut(&self) -> bool {
+    pub(crate) fn path_is_cut(&self) -> bool {
         let root = || self.tree.branch().first().is_some_and(|first| first.parent.is_none());
         self.unread.is_some() && !root()
     }

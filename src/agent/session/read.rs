@@ -9,11 +9,11 @@ use std::borrow::Cow;
 use std::io::{self, BufRead, BufReader, Read};
 
 /// Longest header, and as much of what may come before it.
-pub const HEADER_LIMIT: u64 = 1024 * 1024 + 64 * 1024;
+pub(crate) const HEADER_LIMIT: u64 = 1024 * 1024 + 64 * 1024;
 
 /// What a session file holds.
 #[derive(Debug)]
-pub struct Contents {
+pub(crate) struct Contents {
     pub header: Header,
     pub entries: Vec<Entry>,
     /// Lines that could not be read.

@@ -15,7 +15,7 @@ use super::read::{self, Contents};
 use super::{Session, SessionError};
 
 /// As much of the end of a file is read at first, in bytes; smaller files are read whole.
-pub const TAIL: u64 = 4 * 1024 * 1024;
+pub(crate) const TAIL: u64 = 4 * 1024 * 1024;
 /// Longest line that is parsed while the part before is skipped, in bytes.
 const SHORT: usize = 8 * 1024;
 /// How the line of a message begins.

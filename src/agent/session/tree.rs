@@ -29,7 +29,7 @@ pub struct Tree {
 
 impl Tree {
     /// The model and the level that hold before any entry names others.
-    pub fn begin_with(&mut self, model: Option<(String, String)>, thinking: Option<ThinkingLevel>) {
+    pub(crate) fn begin_with(&mut self, model: Option<(String, String)>, thinking: Option<ThinkingLevel>) {
         self.initial_model = model;
         self.initial_thinking = thinking;
     }
@@ -55,7 +55,7 @@ impl Tree {
     }
 
     /// Adds entries that come before all others in the file. The leaf stays the same entry.
-    pub fn put_before(&mut self, mut entries: Vec<Entry>) {
+    pub(crate) fn put_before(&mut self, mut entries: Vec<Entry>) {
         let leaf = self.leaf.map(|leaf| leaf.saturating_add(entries.len()));
         entries.append(&mut self.entries);
         // Of two that name or label the same the later counts, so all are looked at again in order.
@@ -67,7 +67,7 @@ impl Tree {
     }
 
     /// A new entry below the leaf. It is not part of the tree before it is pushed.
-    pub fn grow(&self, timestamp: i64, body: Body) -> Entry {
+    pub(crate) fn grow(&self, timestamp: i64, body: Body) -> Entry {
         let parent = self.leaf().map(|leaf| Arc::clone(&leaf.id));
         Entry { id: self.free_id(), parent, timestamp, body, raw: None }
     }
@@ -89,7 +89,7 @@ impl Tree {
 
     /// Continues from the entry of that id, or from before the first. False if no entry has
     /// that id.
-    pub fn move_leaf(&mut self, id: Option<&str>) -> bool {
+    pub(crate) fn move_leaf(&mut self, id: Option<&str>) -> bool {
         match id.map(|id| self.by_id.get(id)) {
             None => self.leaf = None,
             Some(Some(index)) => self.leaf = Some(*index),
@@ -115,7 +115,7 @@ impl Tree {
     }
 
     /// The path from the root to the entry of that id; `None` without such an entry.
-    pub fn branch_to(&self, id: &str) -> Option<Vec<&Entry>> {
+    pub(crate) fn branch_to(&self, id: &str) -> Option<Vec<&Entry>> {
         self.by_id.get(id).map(|index| self.path(Some(*index)))
     }
 
@@ -151,13 +151,13 @@ impl Tree {
 
     /// The messages of the context, each with the id of the entry that gives it. After a
     /// compaction its summary comes first.
-    pub fn context_items(&self) -> Vec<(Arc<str>, Arc<Message>)> {
+    pub(crate) fn context_items(&self) -> Vec<(Arc<str>, Arc<Message>)> {
         items(&self.branch()).collect()
     }
 
     /// The first entry on the path to the leaf that is part of the context: what comes before it
     /// is not sent to the model.
-    pub fn context_start(&self) -> Option<&Entry> {
+    pub(crate) fn context_start(&self) -> Option<&Entry> {
         let path = self.branch();
         let selection = select(&path);
         // A compaction comes before what it kept, which is before it on the path.
@@ -167,21 +167,21 @@ impl Tree {
 
     /// The messages on the path to the leaf that come before the entry of that id, compacted ones
     /// too, after edits, each with the id of its entry.
-    pub fn messages_before(&self, id: &str) -> Vec<(Arc<str>, Arc<Message>)> {
+    pub(crate) fn messages_before(&self, id: &str) -> Vec<(Arc<str>, Arc<Message>)> {
         let path = self.branch();
         let at = path.iter().position(|entry| *entry.id == *id).unwrap_or(0);
         edited_items(path.get(..at).unwrap_or_default(), &edits(&path))
     }
 
     /// All messages on the path to the leaf, compacted ones too, after edits.
-    pub fn path_messages(&self) -> Vec<Arc<Message>> {
+    pub(crate) fn path_messages(&self) -> Vec<Arc<Message>> {
         let path = self.branch();
         edited_items(&path, &edits(&path)).into_iter().map(|(_, message)| message).collect()
     }
 
     /// The results of calls on the path to the leaf from the entry of that id on, up to the next
     /// answer.
-    pub fn results_from(&self, id: &str) -> Vec<Arc<Message>> {
+    pub(crate) fn results_from(&self, id: &str) -> Vec<Arc<Message>> {
         let path = self.branch();
         let is_answer = |entry: &&&Entry| matches!(&entry.body, Body::Message { message } if matches!(**message, Message::Assistant(_)));
         let rest = path.iter().skip_while(|entry| *entry.id != *id).take_while(|entry| !is_answer(entry));

@@ -1,7 +1,7 @@
 //! What the user sets: `config.toml`, the environment, the places of files.
 //!
 //! [`table`] has a row for each setting, [`value`] the types they have. What a project sets is in
-//! [`trust`]; [`write`] saves one setting.
+//! [`trust`]; [`mod@write`] saves one setting.
 
 pub mod documents;
 pub mod folder;
@@ -73,7 +73,7 @@ impl Settings {
     }
 
     /// The folder to list sessions from.
-    pub fn session_root(&self, paths: &Paths) -> PathBuf {
+    pub(crate) fn session_root(&self, paths: &Paths) -> PathBuf {
         self.session_dir.clone().unwrap_or_else(|| paths.sessions())
     }
 }

@@ -63,7 +63,7 @@ impl Paths {
     }
 
     /// What lists remember of session files.
-    pub fn session_index(&self) -> PathBuf {
+    pub(crate) fn session_index(&self) -> PathBuf {
         self.cache.join("sessions.index")
     }
 
@@ -79,7 +79,7 @@ const LONGEST_NAME: usize = 255;
 /// The name of the folder for the sessions of a directory: `/srv/web app/x` gives
 /// `--srv-web app-x--`. The end of a name that would be too long for a file system is replaced by
 /// a hash of the path. Two directories can have one name; the header of a session decides.
-pub fn cwd_name(cwd: &Path) -> String {
+pub(crate) fn cwd_name(cwd: &Path) -> String {
     let path = cwd.to_string_lossy();
     let inner = path.strip_prefix('/').unwrap_or(&path).replace(['/', '\\', ':'], "-");
     let name = format!("--{inner}--");
@@ -100,7 +100,7 @@ fn hash(bytes: &[u8]) -> u64 {
 
 /// A path as text that no other path has: the path itself if it is UTF-8,
 /// else `bytes:` and its bytes in hexadecimal. For absolute paths.
-pub fn lossless(path: &Path) -> String {
+pub(crate) fn lossless(path: &Path) -> String {
     path.to_str().map_or_else(|| format!("bytes:{}", hexadecimal(path.as_os_str().as_bytes())), str::to_owned)
 }
 

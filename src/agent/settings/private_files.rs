@@ -30,7 +30,7 @@ pub fn open_with(options: &mut OpenOptions, path: &Path) -> io::Result<File> {
 ///
 /// # Errors
 /// As [`open_with`].
-pub fn open_regular(path: &Path) -> io::Result<File> {
+pub(crate) fn open_regular(path: &Path) -> io::Result<File> {
     open_with(OpenOptions::new().read(true), path)
 }
 
@@ -38,7 +38,7 @@ pub fn open_regular(path: &Path) -> io::Result<File> {
 ///
 /// # Errors
 /// As [`open_with`], and `FileTooLarge` when there is more in it.
-pub fn read_capped(path: &Path, cap: u64) -> io::Result<Vec<u8>> {
+pub(crate) fn read_capped(path: &Path, cap: u64) -> io::Result<Vec<u8>> {
     let mut bytes = Vec::new();
     open_regular(path)?.take(cap.saturating_add(1)).read_to_end(&mut bytes)?;
     if u64::try_from(bytes.len()).is_ok_and(|len| len > cap) {
@@ -52,7 +52,7 @@ pub fn read_capped(path: &Path, cap: u64) -> io::Result<Vec<u8>> {
 ///
 /// # Errors
 /// Those of the file system.
-pub fn private_dir(path: &Path) -> io::Result<()> {
+pub(crate) fn private_dir(path: &Path) -> io::Result<()> {
     DirBuilder::new().recursive(true).mode(0o700).create(path)
 }
 
@@ -61,7 +61,7 @@ pub fn private_dir(path: &Path) -> io::Result<()> {
 ///
 /// # Errors
 /// Those of the file system; the old content is then untouched.
-pub fn write_private(path: &Path, bytes: &[u8]) -> io::Result<()> {
+pub(crate) fn write_private(path: &Path, bytes: &[u8]) -> io::Result<()> {
     let target = path.canonicalize().unwrap_or_else(|_| path.to_owned());
     let dir = target.parent().unwrap_or(Path::new("/"));
     private_dir(dir)?;
@@ -75,7 +75,7 @@ pub fn write_private(path: &Path, bytes: &[u8]) -> io::Result<()> {
 
 /// A file that holds a lock as long as this lives.
 #[derive(Debug)]
-pub struct LockFile(#[expect(dead_code, reason = "held for its lock")] File);
+pub(crate) struct LockFile(#[expect(dead_code, reason = "held for its lock")] File);
 
 impl LockFile {
     /// Waits for the lock `path`, which is made when missing (0600) and never removed.

@@ -18,7 +18,7 @@ pub(super) fn line_of(text: &str, byte: usize) -> usize {
 ///
 /// # Errors
 /// `<file>:<line>: <what is wrong>`, also when it is no regular file or too large.
-pub fn read_toml<T: DeserializeOwned>(path: &Path) -> Result<Option<T>, SettingsError> {
+pub(crate) fn read_toml<T: DeserializeOwned>(path: &Path) -> Result<Option<T>, SettingsError> {
     let bytes = match read_capped(path, MAX_BYTES) {
         Ok(bytes) => bytes,
         Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(None),
@@ -33,7 +33,7 @@ pub fn read_toml<T: DeserializeOwned>(path: &Path) -> Result<Option<T>, Settings
 ///
 /// # Errors
 /// As [`read_toml`].
-pub fn read_toml_text<T: DeserializeOwned>(path: &Path, text: &str) -> Result<T, SettingsError> {
+pub(crate) fn read_toml_text<T: DeserializeOwned>(path: &Path, text: &str) -> Result<T, SettingsError> {
     let text = text.strip_prefix('\u{feff}').unwrap_or(text);
     toml::from_str(text).map_err(|error| {
         let line = error.span().map(|span| line_of(text, span.start));

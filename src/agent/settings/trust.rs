@@ -23,7 +23,7 @@ pub const FOLDER: &str = ".tau";
 /// The files in it that have an effect.
 const ACTING: [&str; 3] = ["config.toml", "SYSTEM.md", "APPEND_SYSTEM.md"];
 /// Those of them that go into the system prompt.
-pub const PROMPT_FILES: [&str; 2] = ["SYSTEM.md", "APPEND_SYSTEM.md"];
+pub(crate) const PROMPT_FILES: [&str; 2] = ["SYSTEM.md", "APPEND_SYSTEM.md"];
 /// Largest file of a project that is read, in bytes.
 const LARGEST: u64 = 64 * 1024;
 /// Largest file of answers, in bytes: it holds copies of all files that are trusted, escaped.

@@ -52,7 +52,7 @@ impl ValueKind {
 }
 
 /// A type that a setting can have.
-pub trait SettingValue: Sized {
+pub(crate) trait SettingValue: Sized {
     /// What it is called.
     const KIND: ValueKind;
 

@@ -13,7 +13,7 @@ const LONG_LINES: usize = 10;
 const LONG_CHARS: usize = 1_000;
 
 /// Whether a paste is shown as a chip.
-pub fn is_long(text: &str) -> bool {
+pub(crate) fn is_long(text: &str) -> bool {
     text.lines().count() > LONG_LINES || text.chars().nth(LONG_CHARS).is_some()
 }
 
@@ -38,7 +38,7 @@ pub struct Chips(Vec<Chip>);
 
 impl Chips {
     /// Adds a paste; its label.
-    pub fn add_paste(&mut self, text: &str) -> String {
+    pub(crate) fn add_paste(&mut self, text: &str) -> String {
         let number = 1 + self.0.iter().filter(|chip| matches!(chip, Chip::Paste { .. })).count();
         let lines = text.lines().count();
         let size =
@@ -49,7 +49,12 @@ impl Chips {
     }
 
     /// Adds a picture, of that width and height in pixels where they are known; its label.
-    pub fn add_picture(&mut self, data: String, mime_type: String, size: Option<(u32, u32)>) -> String {
+    pub(crate) fn add_picture(
+        &mut self,
+        data: String,
+        mime_type: String,
+        size: Option<(u32, u32)>,
+    ) -> String {
         let number = 1 + self.0.iter().filter(|chip| matches!(chip, Chip::Picture { .. })).count();
         let size = size.map(|(width, height)| format!(" {width}x{height}")).unwrap_or_default();
         let label = format!("[image #{number}{size}]");

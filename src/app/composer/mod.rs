@@ -6,11 +6,11 @@
 //! grouped by the time that comes with the key.
 
 mod buffer;
-pub mod chips;
+pub(crate) mod chips;
 mod history;
 pub mod layout;
 mod motion;
-pub mod segments;
+pub(crate) mod segments;
 
 use super::msg::Millis;
 use super::printable::printable_line;
@@ -103,7 +103,7 @@ impl Composer {
     }
 
     /// The part of the cursor's line that is before the cursor.
-    pub fn before_cursor(&self) -> &str {
+    pub(crate) fn before_cursor(&self) -> &str {
         let (row, column) = self.buffer.cursor();
         let line = self.buffer.line(row);
         let end = line.char_indices().nth(column).map_or(line.len(), |(byte, _)| byte);
@@ -116,7 +116,7 @@ impl Composer {
     }
 
     /// Types a character.
-    pub fn type_char(&mut self, c: char, at: Millis) {
+    pub(crate) fn type_char(&mut self, c: char, at: Millis) {
         let starts_word = !c.is_whitespace() && self.before_cursor().ends_with(char::is_whitespace);
         let open = self.steps.last().and_then(|step| step.typed_at);
         let joins = open.is_some_and(|last| at - last < UNDO_PAUSE) && !starts_word;
@@ -149,19 +149,19 @@ impl Composer {
     }
 
     /// Inserts a picture as a chip.
-    pub fn insert_picture(&mut self, data: String, mime_type: String, size: Option<(u32, u32)>) {
+    pub(crate) fn insert_picture(&mut self, data: String, mime_type: String, size: Option<(u32, u32)>) {
         let label = self.chips.add_picture(data, mime_type, size);
         self.insert(&label);
     }
 
     /// Inserts a line break.
-    pub fn new_line(&mut self) {
+    pub(crate) fn new_line(&mut self) {
         self.buffer.new_line();
         self.edited(1);
     }
 
     /// Replaces the last `chars` characters before the cursor.
-    pub fn replace_before(&mut self, chars: usize, text: &str) {
+    pub(crate) fn replace_before(&mut self, chars: usize, text: &str) {
         let (row, column) = self.buffer.cursor();
         self.jump(row, column.saturating_sub(chars));
         let deleted = chars > 0 && self.buffer.delete(chars);
@@ -170,7 +170,7 @@ impl Composer {
     }
 
     /// Puts a chip's text in its place when the cursor is after one; false when it is not.
-    pub fn expand_chip(&mut self) -> bool {
+    pub(crate) fn expand_chip(&mut self) -> bool {
         let Some(segment) = self.segment_before() else { return false };
         let (row, column) = self.buffer.cursor();
         let label = self.slice(row, &segment).to_owned();
@@ -184,7 +184,7 @@ impl Composer {
     }
 
     /// Deletes the segment before the cursor, or joins with the line before.
-    pub fn delete_back(&mut self) {
+    pub(crate) fn delete_back(&mut self) {
         let (row, column) = self.buffer.cursor();
         match self.segment_before() {
             Some(segment) => self.delete_span((row, column - segment.chars), segment.chars),
@@ -197,7 +197,7 @@ impl Composer {
     }
 
     /// Deletes the segment after the cursor, or joins with the line after.
-    pub fn delete_forward(&mut self) {
+    pub(crate) fn delete_forward(&mut self) {
         let (row, column) = self.buffer.cursor();
         match self.segment_after() {
             Some(segment) => self.delete_span((row, column), segment.chars),
@@ -207,7 +207,7 @@ impl Composer {
     }
 
     /// Deletes to the end of the line; at the end, the line break.
-    pub fn kill_to_end(&mut self) {
+    pub(crate) fn kill_to_end(&mut self) {
         let (row, column) = self.buffer.cursor();
         let length = self.buffer.line(row).chars().count();
         match length.saturating_sub(column) {
@@ -217,7 +217,7 @@ impl Composer {
     }
 
     /// Deletes to the start of the line; at the start, the line break before.
-    pub fn kill_to_start(&mut self) {
+    pub(crate) fn kill_to_start(&mut self) {
         match self.buffer.cursor() {
             (_, 0) => self.delete_back(),
             (row, column) => self.kill((row, 0), column),
@@ -225,7 +225,7 @@ impl Composer {
     }
 
     /// Deletes back to the start of a word.
-    pub fn kill_word_back(&mut self) {
+    pub(crate) fn kill_word_back(&mut self) {
         let (row, column) = self.buffer.cursor();
         match segments::word_left(&self.segments_of(row), column) {
             start if start < column => self.kill((row, start), column - start),
@@ -234,7 +234,7 @@ impl Composer {
     }
 
     /// Deletes forward to the end of a word.
-    pub fn kill_word_forward(&mut self) {
+    pub(crate) fn kill_word_forward(&mut self) {
         let (row, column) = self.buffer.cursor();
         match segments::word_right(&self.segments_of(row), column) {
             end if end > column => self.kill((row, column), end - column),
@@ -243,13 +243,13 @@ impl Composer {
     }
 
     /// Inserts the last deleted text.
-    pub fn yank(&mut self) {
+    pub(crate) fn yank(&mut self) {
         let killed = self.killed.clone();
         self.insert(&killed);
     }
 
     /// Takes the last step back.
-    pub fn undo(&mut self) {
+    pub(crate) fn undo(&mut self) {
         let Some(step) = self.steps.pop() else { return };
         self.buffer.undo(step.edits);
         self.undone.push(step.edits);
@@ -257,7 +257,7 @@ impl Composer {
     }
 
     /// Does again what was undone last.
-    pub fn redo(&mut self) {
+    pub(crate) fn redo(&mut self) {
         let Some(edits) = self.undone.pop() else { return };
         self.buffer.redo(edits);
         self.steps.push(Step { edits, typed_at: None });
@@ -265,7 +265,7 @@ impl Composer {
     }
 
     /// Replaces everything as one undo step; long text becomes a chip.
-    pub fn set_text(&mut self, text: &str) {
+    pub(crate) fn set_text(&mut self, text: &str) {
         let chars: usize = self.text().chars().count();
         self.jump(0, 0);
         let deleted = chars > 0 && self.buffer.delete(chars);
@@ -291,7 +291,7 @@ impl Composer {
     }
 
     /// The prompts of earlier runs, newest first.
-    pub fn set_history(&mut self, prompts: Vec<String>) {
+    pub(crate) fn set_history(&mut self, prompts: Vec<String>) {
         self.history.load(prompts);
     }
 
@@ -301,7 +301,7 @@ impl Composer {
     }
 
     /// Shows the previous prompt; false if there is no earlier prompt.
-    pub fn recall_earlier(&mut self) -> bool {
+    pub(crate) fn recall_earlier(&mut self) -> bool {
         let draft = self.expanded().0;
         match self.history.earlier(draft) {
             Some(text) => {
@@ -313,7 +313,7 @@ impl Composer {
     }
 
     /// Shows the prompt after, at the end what was being written; false when none is shown.
-    pub fn recall_later(&mut self) -> bool {
+    pub(crate) fn recall_later(&mut self) -> bool {
         match self.history.later() {
             Some(text) => {
                 self.set_text(&text);

@@ -25,7 +25,7 @@ impl Composer {
     }
 
     /// To the start of the word before.
-    pub fn word_left(&mut self) {
+    pub(crate) fn word_left(&mut self) {
         let (row, column) = self.buffer.cursor();
         match segments::word_left(&self.segments_of(row), column) {
             start if start < column => self.move_to(row, start),
@@ -34,7 +34,7 @@ impl Composer {
     }
 
     /// To the end of the word after.
-    pub fn word_right(&mut self) {
+    pub(crate) fn word_right(&mut self) {
         let (row, column) = self.buffer.cursor();
         match segments::word_right(&self.segments_of(row), column) {
             end if end > column => self.move_to(row, end),
@@ -43,13 +43,13 @@ impl Composer {
     }
 
     /// To the start of the line.
-    pub fn line_start(&mut self) {
+    pub(crate) fn line_start(&mut self) {
         let (row, _) = self.buffer.cursor();
         self.move_to(row, 0);
     }
 
     /// To the end of the line.
-    pub fn line_end(&mut self) {
+    pub(crate) fn line_end(&mut self) {
         let (row, _) = self.buffer.cursor();
         self.move_to(row, usize::MAX);
     }
@@ -65,14 +65,6 @@ impl Composer {
         let layout = self.layout(width);
         let row = layout.cursor.row + 1;
         row < layout.rows.len() && self.go_to_row(&layout, row)
-    }
-
-    /// Puts the cursor at a cell of a visual row.
-    pub fn click(&mut self, width: u16, row: usize, column: u16) {
-        let layout = self.layout(width);
-        if let Some((line, chars)) = layout.place(row.min(layout.rows.len().saturating_sub(1)), column) {
-            self.move_to(line, chars);
-        }
     }
 
     fn go_to_row(&mut self, layout: &ComposerLayout, row: usize) -> bool {

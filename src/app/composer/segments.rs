@@ -67,7 +67,7 @@ fn kind(cluster: &str) -> SegmentKind {
 }
 
 /// The character column of the start of the word before `column`.
-pub fn word_left(segments: &[Segment], column: usize) -> usize {
+pub(crate) fn word_left(segments: &[Segment], column: usize) -> usize {
     let mut before = segments.iter().rev().filter(|segment| segment.first_char < column).peekable();
     let mut start = column;
     while let Some(segment) = before.next_if(|segment| segment.kind == SegmentKind::Space) {
@@ -85,7 +85,7 @@ pub fn word_left(segments: &[Segment], column: usize) -> usize {
 }
 
 /// The character column of the end of the word after `column`.
-pub fn word_right(segments: &[Segment], column: usize) -> usize {
+pub(crate) fn word_right(segments: &[Segment], column: usize) -> usize {
     let mut after = segments.iter().filter(|segment| segment.first_char >= column).peekable();
     let mut end = column;
     while let Some(segment) = after.next_if(|segment| segment.kind == SegmentKind::Space) {

@@ -68,12 +68,12 @@ impl CommandPanel {
 
 impl Transcript {
     /// Appends the panel of a command that has just started.
-    pub fn push_command(&mut self, panel: CommandPanel) -> EntryId {
+    pub(crate) fn push_command(&mut self, panel: CommandPanel) -> EntryId {
         self.push(EntryBody::Command(Box::new(panel)))
     }
 
     /// Changes the panel of a command; nothing when it is gone.
-    pub fn edit_command(&mut self, entry: EntryId, change: impl FnOnce(&mut CommandPanel)) {
+    pub(crate) fn edit_command(&mut self, entry: EntryId, change: impl FnOnce(&mut CommandPanel)) {
         self.edit(entry, |body| {
             if let EntryBody::Command(panel) = body {
                 change(panel);

@@ -4,9 +4,9 @@
 //! split into closed blocks and an open tail. The scroll position is an anchor or the tail,
 //! never an offset from the top, so nothing here knows heights.
 
-pub mod command_panel;
+pub(crate) mod command_panel;
 pub mod fold;
-pub mod paging;
+pub(crate) mod paging;
 pub mod panel;
 
 use std::collections::BTreeMap;
@@ -120,7 +120,7 @@ impl Transcript {
     }
 
     /// Place of an entry in [`Self::entries`].
-    pub fn index_of(&self, id: EntryId) -> Option<usize> {
+    pub(crate) fn index_of(&self, id: EntryId) -> Option<usize> {
         self.entries.binary_search_by_key(&id, |entry| entry.id).ok()
     }
 
@@ -188,25 +188,25 @@ impl Transcript {
     }
 
     /// Unfolds or folds all tool output; choices for single entries are forgotten.
-    pub fn toggle_tools(&mut self) {
+    pub(crate) fn toggle_tools(&mut self) {
         self.tools_open = !self.tools_open;
         self.forget_folds(|body| !matches!(body, EntryBody::Thinking { .. }));
     }
 
     /// Unfolds or folds all thinking; choices for single entries are forgotten.
-    pub fn toggle_thinking(&mut self) {
+    pub(crate) fn toggle_thinking(&mut self) {
         self.thinking_hidden = !self.thinking_hidden;
         self.forget_folds(|body| matches!(body, EntryBody::Thinking { .. }));
     }
 
     /// Scrolls by rows; negative is up.
-    pub fn scroll(&mut self, rows: i32) {
+    pub(crate) fn scroll(&mut self, rows: i32) {
         self.pending = self.pending.saturating_add(rows);
         self.look_earlier(rows);
     }
 
     /// Goes to the tail.
-    pub fn to_tail(&mut self) {
+    pub(crate) fn show_tail(&mut self) {
         self.position = ScrollPosition::Tail;
         self.pending = 0;
         self.to_first = false;

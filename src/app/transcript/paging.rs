@@ -16,7 +16,7 @@ const NEAR: usize = 40;
 
 /// What is known about messages before those that are loaded.
 #[derive(Clone, Copy, Debug, PartialEq)]
-pub struct EarlierMessages {
+pub(crate) struct EarlierMessages {
     /// The entry that says so.
     row: EntryId,
     stage: Stage,
@@ -34,7 +34,7 @@ enum Stage {
 impl Transcript {
     /// Puts messages above those that are here. `rows` are those on the screen: the first of a
     /// message stays where it is.
-    pub fn put_earlier(&mut self, page: &HistoryPage, rows: &[Option<Anchor>]) {
+    pub(crate) fn put_earlier(&mut self, page: &HistoryPage, rows: &[Option<Anchor>]) {
         let mut above = Transcript::default();
         for message in &page.messages {
             above.stored(message, &page.titles);
@@ -52,7 +52,7 @@ impl Transcript {
     }
 
     /// Whether earlier messages are to be loaded, now that this frame was drawn.
-    pub fn wants_earlier(&self, laid: &Laid) -> bool {
+    pub(crate) fn wants_earlier(&self, laid: &Laid) -> bool {
         let Some(EarlierMessages { row, stage: Stage::There }) = self.earlier else { return false };
         let place = |entry| self.index_of(entry);
         let top = laid.rows.iter().flatten().next().and_then(|top| place(top.entry));
@@ -65,7 +65,7 @@ impl Transcript {
     }
 
     /// Notes that they are being loaded.
-    pub fn earlier_asked(&mut self) {
+    pub(crate) fn earlier_asked(&mut self) {
         if let Some(earlier) = &mut self.earlier {
             earlier.stage = Stage::Asked;
         }

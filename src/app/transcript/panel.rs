@@ -90,7 +90,7 @@ impl ToolPanel {
 }
 
 /// A head line for a call whose tool gave none: its first argument that is text.
-pub fn fallback_title(args: &Value) -> String {
+pub(crate) fn fallback_title(args: &Value) -> String {
     let first = args.as_object().and_then(|fields| fields.values().find_map(Value::as_str));
     first.and_then(|text| text.lines().next()).unwrap_or("").to_owned()
 }

@@ -38,7 +38,7 @@ pub(super) fn run(model: &mut Model, action: Action, effects: &mut Vec<Effect>) 
         Action::RowUp => model.transcript.scroll(-1),
         Action::RowDown => model.transcript.scroll(1),
         Action::Top => model.transcript.scroll(i32::MIN),
-        Action::Tail => model.transcript.to_tail(),
+        Action::Tail => model.transcript.show_tail(),
         // The text being written.
         Action::Editor => composing::open_editor(model, effects),
         Action::HistorySearch => prompts::open(model),

@@ -53,7 +53,7 @@ fn click(model: &mut Model, event: Mouse) {
     let hit = model.laid.hits.iter().find(|(row, _)| *row == event.row).map(|(_, hit)| *hit);
     match hit {
         Some(Hit::Fold(entry)) => model.transcript.toggle(entry),
-        Some(Hit::Tail) => model.transcript.to_tail(),
+        Some(Hit::Tail) => model.transcript.show_tail(),
         None => {}
     }
 }

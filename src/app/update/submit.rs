@@ -71,5 +71,5 @@ fn shell(model: &mut Model, text: &str, effects: &mut Vec<Effect>) {
 fn sent(model: &mut Model, text: &str, effects: &mut Vec<Effect>) {
     effects.push(Effect::Remember(text.to_owned()));
     model.composer.reset(Some(text.to_owned()));
-    model.transcript.to_tail();
+    model.transcript.show_tail();
 }

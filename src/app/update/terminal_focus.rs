@@ -45,7 +45,7 @@ pub(super) fn take_or_give(model: &mut Model) {
 
 fn hand_over(model: &mut Model, owner: KeyboardOwner) {
     model.jobs.set_owner(Some(owner), &mut model.transcript);
-    model.transcript.to_tail();
+    model.transcript.show_tail();
     model.completion = None;
     model.quit_armed = None;
 }

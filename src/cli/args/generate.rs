@@ -13,7 +13,7 @@ Permanently:
 /// The arguments of `tau completions`.
 #[derive(Clone, Debug, Parser)]
 #[command(name = "tau completions", bin_name = "tau completions", about = "Print the completion script of a shell", after_help = AFTER)]
-pub struct CompletionsArgs {
+pub(crate) struct CompletionsArgs {
     /// The shell
     pub shell: Shell,
 }
@@ -21,4 +21,4 @@ pub struct CompletionsArgs {
 /// `tau man` takes no arguments.
 #[derive(Clone, Debug, Parser)]
 #[command(name = "tau man", bin_name = "tau man", about = "Print the man page, in roff")]
-pub struct ManArgs;
+pub(crate) struct ManArgs;

@@ -6,10 +6,10 @@
 pub mod auth;
 pub mod export;
 pub mod front_end;
-pub mod generate;
+pub(crate) mod generate;
 pub mod models;
-pub mod setting_flags;
-pub mod subcommand;
+pub(crate) mod setting_flags;
+pub(crate) mod subcommand;
 
 use std::path::PathBuf;
 
@@ -129,7 +129,7 @@ pub struct CliArgs {
 
 impl CliArgs {
     /// The arguments of plain `tau`.
-    pub fn without_arguments() -> Self {
+    pub(crate) fn without_arguments() -> Self {
         CliArgs::parse_from(["tau"])
     }
 
@@ -165,7 +165,7 @@ impl CliArgs {
 
 /// Prints what clap made of arguments it did not accept (an error, the help page or the version);
 /// how the program ends.
-pub fn print_clap_error(error: &clap::Error) -> Exit {
+pub(crate) fn print_clap_error(error: &clap::Error) -> Exit {
     let text = error.render().to_string();
     if error.use_stderr() {
         fail(Exit::Usage, text.strip_prefix("error: ").unwrap_or(&text).trim_end())

@@ -10,7 +10,7 @@ use super::models::ModelsArgs;
 /// A command that is not a conversation. Only the first word is one, exactly written; anywhere
 /// else, and after `--`, the same word is a prompt.
 #[derive(Clone, Debug)]
-pub enum Subcommand {
+pub(crate) enum Subcommand {
     /// `tau models`.
     Models(ModelsArgs),
     /// `tau auth`.

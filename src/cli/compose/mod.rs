@@ -80,7 +80,7 @@ impl Setup {
     ///
     /// # Errors
     /// As [`Setup::read`].
-    pub fn reread(&self) -> Result<Self, Refusal> {
+    pub(crate) fn reread(&self) -> Result<Self, Refusal> {
         let project_dir = self.project_dir.clone();
         let (environment, project) = Environment::read_in(&self.args, OnBadConfig::Warn, &project_dir)?;
         let new = Self::choose(self.args.clone(), self.profile, environment, self.cwd.clone(), project)?;
@@ -128,7 +128,7 @@ impl Setup {
     }
 
     /// With nothing configured, the scripted demo.
-    pub fn or_demo(mut self) -> Self {
+    pub(crate) fn or_demo(mut self) -> Self {
         if self.model.is_none() {
             self.model = Some(Arc::new(catalogue::demo()));
             self.demo = true;

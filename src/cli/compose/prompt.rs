@@ -21,7 +21,7 @@ impl AgentPrompt {
 
     /// The prompt for an agent that works in `cwd` from now on. When that is another directory,
     /// `project` gives the prompt files of its project.
-    pub fn read_in(&self, cwd: &Path, project: impl FnOnce() -> Vec<(PathBuf, String)>) -> Arc<str> {
+    pub(crate) fn read_in(&self, cwd: &Path, project: impl FnOnce() -> Vec<(PathBuf, String)>) -> Arc<str> {
         let mut source = self.0.lock().unwrap_or_else(PoisonError::into_inner);
         if source.cwd != cwd {
             source.project = project();

@@ -13,7 +13,7 @@ const LISTING: Duration = Duration::from_secs(2);
 
 impl Setup {
     /// Whether a server is to be asked for its models: an address was given, and no model.
-    pub fn needs_server_model(&self) -> bool {
+    pub(crate) fn needs_server_model(&self) -> bool {
         self.catalogue.unnamed().is_some()
     }
 
@@ -23,7 +23,7 @@ impl Setup {
     ///
     /// # Errors
     /// When the server lists no model, or does not accept the key.
-    pub async fn with_server_model(mut self) -> Result<Self, Refusal> {
+    pub(crate) async fn with_server_model(mut self) -> Result<Self, Refusal> {
         let Some(endpoint) = self.catalogue.unnamed() else { return Ok(self) };
         let direct = environment::direct(&self.settings);
         let asking = environment::refresh(&self.catalogue, &self.keys, &direct, &endpoint.provider);

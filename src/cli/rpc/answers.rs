@@ -44,7 +44,7 @@ pub fn state(state: &SessionState) -> Value {
 }
 
 /// Drops the fields that have no value.
-pub fn drop_nulls(value: &mut Value) {
+pub(crate) fn drop_nulls(value: &mut Value) {
     if let Some(fields) = value.as_object_mut() {
         fields.retain(|_, value| !value.is_null());
     }

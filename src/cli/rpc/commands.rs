@@ -19,7 +19,7 @@ const BUSY: &str = "Agent is already processing. Set streamingBehavior to \"stee
                     the message.";
 
 /// Runs a command, or refuses it.
-pub fn apply(state: &mut RpcState, request: RpcRequest) {
+pub(crate) fn apply(state: &mut RpcState, request: RpcRequest) {
     let RpcRequest { call, command } = request;
     match command {
         Err(error) => state.refuse(&call, &error),

@@ -19,7 +19,7 @@ use crate::agent::{AgentCommand, AgentEvent};
 use crate::cli::protocol;
 
 /// Takes an event.
-pub fn apply(state: &mut RpcState, event: AgentEvent, now: Instant) {
+pub(crate) fn apply(state: &mut RpcState, event: AgentEvent, now: Instant) {
     match event {
         AgentEvent::AgentStart => {
             state.phase = RunPhase::Running;

@@ -26,7 +26,7 @@ pub trait RpcHost: Send {
 
 /// The models of the catalogue.
 #[derive(Debug)]
-pub struct CatalogueHost {
+pub(crate) struct CatalogueHost {
     pub catalogue: Arc<Catalogue>,
     pub keys: Arc<Keys>,
 }

@@ -20,7 +20,7 @@ const APART: Duration = Duration::from_millis(50);
 
 /// A message in flight.
 #[derive(Debug)]
-pub struct PartialMessage {
+pub(crate) struct PartialMessage {
     assembler: Assembler,
     usage: Usage,
     /// Deltas joined, not yet written.
@@ -74,7 +74,7 @@ impl PartialMessage {
     }
 
     /// When something that is held back is due.
-    pub fn due(&self) -> Option<Instant> {
+    pub(crate) fn due(&self) -> Option<Instant> {
         self.joined.as_ref().and(self.next)
     }
 

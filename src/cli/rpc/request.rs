@@ -15,7 +15,7 @@ use crate::agent::protocol::run::QueueMode;
 
 /// A command with what its answer needs.
 #[derive(Clone, Debug, PartialEq)]
-pub struct RpcRequest {
+pub(crate) struct RpcRequest {
     pub call: RpcCall,
     /// The command, or what is wrong with it.
     pub command: Result<RpcCommand, String>,
@@ -23,7 +23,7 @@ pub struct RpcRequest {
 
 /// What an answer names: the command and its id.
 #[derive(Clone, Debug, PartialEq)]
-pub struct RpcCall {
+pub(crate) struct RpcCall {
     /// A string or a number; `None` for clients that only listen.
     pub id: Option<Value>,
     /// The type of the command; `parse` for what is not a command.
@@ -32,14 +32,14 @@ pub struct RpcCall {
 
 impl RpcCall {
     /// True when the client does not number its commands.
-    pub fn is_bare(&self) -> bool {
+    pub(crate) fn is_bare(&self) -> bool {
         self.id.is_none()
     }
 }
 
 /// The commands.
 #[derive(Clone, Debug, PartialEq)]
-pub enum RpcCommand {
+pub(crate) enum RpcCommand {
     Prompt {
         text: String,
         images: Vec<Block>,

@@ -21,7 +21,7 @@ use crate::cli::protocol;
 
 /// What a run is doing, as the client knows it.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub enum RunPhase {
+pub(crate) enum RunPhase {
     #[default]
     Idle,
     /// A prompt was taken, `agent_start` has not been written.
@@ -33,7 +33,7 @@ pub enum RunPhase {
 
 /// A prompt that waits for its own run.
 #[derive(Clone, Debug)]
-pub struct HeldPrompt {
+pub(crate) struct HeldPrompt {
     pub text: String,
     pub images: Vec<Block>,
     pub bare: bool,
@@ -41,7 +41,7 @@ pub struct HeldPrompt {
 
 /// A change of session in progress.
 #[derive(Clone, Debug)]
-pub struct PendingSessionChange {
+pub(crate) struct PendingSessionChange {
     pub call: RpcCall,
     /// True when the text of the message comes with the answer.
     pub fork: bool,
@@ -49,7 +49,7 @@ pub struct PendingSessionChange {
 
 /// Calls that wait for the agent.
 #[derive(Debug, Default)]
-pub struct PendingCalls {
+pub(crate) struct PendingCalls {
     next_ticket: u64,
     /// Queries, and calls whose prepared answer waits until a mark is reached.
     pub tickets: HashMap<u64, (RpcCall, Option<Value>)>,
@@ -69,7 +69,7 @@ pub struct PendingCalls {
 
 /// The queues as they were last reported.
 #[derive(Clone, Debug, Default, PartialEq)]
-pub struct QueueTexts {
+pub(crate) struct QueueTexts {
     pub steering: Vec<String>,
     pub follow_up: Vec<String>,
 }
@@ -82,7 +82,7 @@ impl QueueTexts {
 }
 
 /// The state of the front end.
-pub struct RpcState {
+pub(crate) struct RpcState {
     pub host: Box<dyn RpcHost>,
     events: RpcEvents,
     /// LineReader to be written.
@@ -137,7 +137,7 @@ impl RpcState {
     }
 
     /// Whether records caused by a client of this kind have the parts of the older document.
-    pub fn sends_all(&self, bare: bool) -> bool {
+    pub(crate) fn sends_all(&self, bare: bool) -> bool {
         match self.events {
             RpcEvents::Auto => bare,
             RpcEvents::Plain => false,
@@ -151,7 +151,7 @@ impl RpcState {
     }
 
     /// Whether a prompt that comes now has to wait for something that is no run.
-    pub fn is_busy(&self) -> bool {
+    pub(crate) fn is_busy(&self) -> bool {
         self.phase == RunPhase::Ended
             || !self.waiting.compactions.is_empty()
             || !self.waiting.changes.is_empty()
@@ -174,7 +174,7 @@ impl RpcState {
     }
 
     /// Answers with data that is JSON text already.
-    pub fn give_json(&mut self, call: &RpcCall, data: &str) {
+    pub(crate) fn give_json(&mut self, call: &RpcCall, data: &str) {
         self.records.push_back(protocol::record(&response(call, true, &format!(r#","data":{data}"#))));
     }
 
@@ -202,14 +202,14 @@ impl RpcState {
     }
 
     /// Answers with `data` once everything sent so far has taken effect and been reported.
-    pub fn answer_after(&mut self, call: RpcCall, data: Value) {
+    pub(crate) fn answer_after(&mut self, call: RpcCall, data: Value) {
         let ticket = self.ticket();
         self.waiting.tickets.insert(ticket, (call, Some(data)));
         self.commands.push_back(AgentCommand::Query { ticket, query: Query::Sync });
     }
 
     /// Has the agent report when a run that was just asked for has not begun.
-    pub fn notice_if_unstarted(&mut self) {
+    pub(crate) fn notice_if_unstarted(&mut self) {
         let ticket = self.ticket();
         self.waiting.start = Some(ticket);
         self.commands.push_back(AgentCommand::Query { ticket, query: Query::Sync });
@@ -229,7 +229,7 @@ impl RpcState {
     }
 
     /// Refuses every call that still waits, because no answer will come any more.
-    pub fn give_up(&mut self, why: &str) {
+    pub(crate) fn give_up(&mut self, why: &str) {
         let waiting = std::mem::take(&mut self.waiting);
         let mut calls: Vec<RpcCall> = waiting.tickets.into_values().map(|(call, _)| call).collect();
         calls.extend(waiting.exports.into_values().map(|(call, _)| call));

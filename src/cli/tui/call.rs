@@ -26,17 +26,17 @@ impl Call {
     }
 
     /// Sends the last reply.
-    pub async fn send_last(&self, reply: ShellReply) {
+    pub(crate) async fn send_last(&self, reply: ShellReply) {
         let _ = self.replies.send((self.ticket, reply)).await;
     }
 
     /// Sends a reply that others follow; false when nobody waits any more.
-    pub fn send_partial(&self, reply: ShellReply) -> bool {
+    pub(crate) fn send_partial(&self, reply: ShellReply) -> bool {
         self.replies.blocking_send((self.ticket, reply)).is_ok() && !self.is_cancelled()
     }
 
     /// Whether nobody waits any more.
-    pub fn is_cancelled(&self) -> bool {
+    pub(crate) fn is_cancelled(&self) -> bool {
         self.cancelled.load(Ordering::Relaxed)
     }
 

@@ -112,7 +112,7 @@ impl LiveScreen {
     ///
     /// # Errors
     /// The terminal is gone.
-    pub fn show_title(&mut self, title: &str) -> io::Result<()> {
+    pub(crate) fn show_title(&mut self, title: &str) -> io::Result<()> {
         if self.title != title {
             title.clone_into(&mut self.title);
             self.tty.set_title(title)?;

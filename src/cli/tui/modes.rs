@@ -45,7 +45,7 @@ const TITLE_ON: &str = "\x1b[22;0t";
 const TITLE_OFF: &str = "\x1b[23;0t";
 
 /// Whether `mode` is set.
-pub fn is_set(mode: TerminalMode) -> bool {
+pub(crate) fn is_set(mode: TerminalMode) -> bool {
     SET.load(Ordering::SeqCst) & mode as u8 != 0
 }
 
@@ -61,7 +61,7 @@ pub fn set(mode: TerminalMode) -> Option<&'static str> {
 }
 
 /// Marks `mode` as not set; the sequence to send, `None` if it was not set.
-pub fn unset(mode: TerminalMode) -> Option<&'static str> {
+pub(crate) fn unset(mode: TerminalMode) -> Option<&'static str> {
     let before = SET.fetch_and(!(mode as u8), Ordering::SeqCst);
     (before & mode as u8 != 0).then_some(match mode {
         TerminalMode::Raw => "",
@@ -76,7 +76,7 @@ pub fn unset(mode: TerminalMode) -> Option<&'static str> {
 ///
 /// # Errors
 /// Standard input is no terminal.
-pub fn enter_raw() -> io::Result<()> {
+pub(crate) fn enter_raw() -> io::Result<()> {
     let stdin = rustix::stdio::stdin();
     let mut former = FORMER.lock().unwrap_or_else(PoisonError::into_inner);
     if set(TerminalMode::Raw).is_some() || former.is_none() {
@@ -102,13 +102,13 @@ fn leave_raw() {
 }
 
 /// What undoes every mode but raw mode, in the reverse order of setting them.
-pub fn undo() -> String {
+pub(crate) fn undo() -> String {
     [TerminalMode::Title, TerminalMode::Mouse, TerminalMode::Screen].into_iter().filter_map(unset).collect()
 }
 
 /// Takes every mode back, waiting a moment at most. Idempotent; for the end of the program, the
 /// panic hook and the path of a signal. Errors are of no use here: the terminal may be gone.
-pub fn restore() {
+pub(crate) fn restore() {
     let bytes = undo();
     if !bytes.is_empty() {
         let _ = output::write_within(output::terminal(), bytes.as_bytes(), PATIENCE);

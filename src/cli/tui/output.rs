@@ -19,13 +19,13 @@ static TERMINAL: OnceLock<OwnedFd> = OnceLock::new();
 
 /// Bytes on their way to the terminal.
 #[derive(Debug, Default)]
-pub struct TerminalWriter {
+pub(crate) struct TerminalWriter {
     pending: Vec<u8>,
 }
 
 /// Whether everything has gone out.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum WriteOutcome {
+pub(crate) enum WriteOutcome {
     All,
     /// The terminal does not read; the rest is kept.
     Part,
@@ -33,12 +33,12 @@ pub enum WriteOutcome {
 
 impl TerminalWriter {
     /// Whether bytes wait that the terminal has not taken.
-    pub fn is_stuck(&self) -> bool {
+    pub(crate) fn is_stuck(&self) -> bool {
         !self.pending.is_empty()
     }
 
     /// Forgets what waits. For the way out of a terminal that does not read.
-    pub fn give_up(&mut self) {
+    pub(crate) fn give_up(&mut self) {
         self.pending.clear();
     }
 
@@ -79,7 +79,7 @@ pub fn terminal() -> BorrowedFd<'static> {
 ///
 /// # Errors
 /// The terminal is gone.
-pub fn write_within(fd: BorrowedFd<'_>, bytes: &[u8], patience: Duration) -> io::Result<usize> {
+pub(crate) fn write_within(fd: BorrowedFd<'_>, bytes: &[u8], patience: Duration) -> io::Result<usize> {
     let mut sent = 0;
     let mut deadline = None;
     while let Some(rest) = bytes.get(sent..).filter(|rest| !rest.is_empty()) {

@@ -51,7 +51,7 @@ impl RequestRunner {
     }
 
     /// A request that the loop itself waits for, as it needs the terminal.
-    pub fn run_here(&self, request: ShellRequest) -> impl Future<Output = ShellReply> + use<> {
+    pub(crate) fn run_here(&self, request: ShellRequest) -> impl Future<Output = ShellReply> + use<> {
         let (services, call) = (Arc::clone(&self.services), self.call(Ticket::default()));
         async move { request.perform(&services, &call).await }
     }
@@ -61,7 +61,7 @@ impl RequestRunner {
     }
 
     /// Stops a request that nobody waits for.
-    pub fn forget(&mut self, ticket: Ticket) {
+    pub(crate) fn forget(&mut self, ticket: Ticket) {
         if let Some(request) = self.running.remove(&ticket) {
             request.cancelled.store(true, Ordering::Relaxed);
             request.task.abort();
@@ -95,7 +95,7 @@ impl RequestRunner {
 
     /// Applies the project settings of the directory that the open session runs in: what is
     /// different now, and the folders to ask about. `None` when the directory is the same.
-    pub fn enter_directory(&self, dir: &Path) -> Option<Result<(Applied, Vec<Folder>), String>> {
+    pub(crate) fn enter_directory(&self, dir: &Path) -> Option<Result<(Applied, Vec<Folder>), String>> {
         let services = &self.services;
         let mut setup = services.setup.lock().unwrap_or_else(std::sync::PoisonError::into_inner);
         if setup.project_dir == dir || !dir.is_dir() {

@@ -121,23 +121,10 @@ impl Tty {
     ///
     /// # Errors
     /// The terminal is gone.
-    pub fn farewell(mut self, lines: &[String]) -> io::Result<()> {
+    pub(crate) fn farewell(mut self, lines: &[String]) -> io::Result<()> {
         self.leave();
         let text: String = lines.iter().map(|line| format!("{}\r\n", plain(line))).collect();
         self.send(text.as_bytes())
-    }
-
-    /// Takes the mouse or leaves it to the terminal.
-    ///
-    /// # Errors
-    /// The terminal is gone.
-    pub fn set_mouse(&mut self, mouse: MouseCapture) -> io::Result<()> {
-        self.mouse = mouse;
-        let change = match mouse {
-            MouseCapture::On => modes::set(TerminalMode::Mouse),
-            MouseCapture::Off => modes::unset(TerminalMode::Mouse),
-        };
-        self.send(change.unwrap_or_default().as_bytes())
     }
 
     /// Draws one frame. `frame` fills the buffer, which is blank and of the terminal's present
@@ -215,7 +202,7 @@ impl Tty {
     /// Makes the next frame a complete one, whatever is on the screen. To be called whenever the
     /// terminal was resized: it may have been small for a moment and have lost what it showed,
     /// although the size is again the one before.
-    pub fn redraw(&mut self) {
+    pub(crate) fn redraw(&mut self) {
         self.stale = true;
     }
 
@@ -224,7 +211,7 @@ impl Tty {
     ///
     /// # Errors
     /// The terminal is gone.
-    pub fn set_title(&mut self, title: &str) -> io::Result<()> {
+    pub(crate) fn set_title(&mut self, title: &str) -> io::Result<()> {
         let title: String = plain(title).chars().take(TITLE_CHARS).collect();
         if title == self.title {
             return Ok(());
@@ -252,7 +239,7 @@ impl Tty {
     ///
     /// # Errors
     /// The terminal is gone.
-    pub fn bell(&mut self) -> io::Result<()> {
+    pub(crate) fn bell(&mut self) -> io::Result<()> {
         self.send(b"\x07")
     }
 

@@ -77,7 +77,7 @@ pub fn missing(given: &str, text: &[u8], change: &Replacement) -> String {
 }
 
 /// The old text was found leniently, and the file already has what would be written.
-pub fn no_change(given: &str, text: &[u8], splices: &[Splice], how: MatchKind) -> String {
+pub(crate) fn no_change(given: &str, text: &[u8], splices: &[Splice], how: MatchKind) -> String {
     let line = splices.first().map_or(1, |splice| line_number(text, splice.place.start));
     if how == MatchKind::Exact {
         return format!("the edit would not change {given} (line {line}); nothing was written");

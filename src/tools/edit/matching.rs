@@ -39,7 +39,7 @@ impl MatchKind {
 
 /// What a search found.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub enum MatchOutcome {
+pub(crate) enum MatchOutcome {
     /// These places, in order, not overlapping. Never empty.
     Found(Vec<Range<usize>>, MatchKind),
     /// Nothing that resembles it in any of the ways.

@@ -69,7 +69,7 @@ impl LineEnds {
 
 /// A line of a text: where its content is and where its end (possibly empty) ends.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct TextLine {
+pub(crate) struct TextLine {
     pub content: Range<usize>,
     pub end: usize,
 }
@@ -94,7 +94,7 @@ pub fn lines(text: &[u8], part: Range<usize>, style: LineEnd) -> Vec<TextLine> {
 
 /// A text folded, and where its lines came from.
 #[derive(Debug)]
-pub struct Folded {
+pub(crate) struct Folded {
     /// The folded text; every line end that was there is one LF.
     pub text: Vec<u8>,
     /// Start of each line in `text`, and the line it came from.
@@ -118,17 +118,17 @@ impl Folded {
     }
 
     /// The index of the line in which the folded place is.
-    pub fn line_at(&self, place: usize) -> usize {
+    pub(crate) fn line_at(&self, place: usize) -> usize {
         self.lines.partition_point(|(start, _)| *start <= place).saturating_sub(1)
     }
 
     /// True when a line begins at the folded place.
-    pub fn begins_line(&self, place: usize) -> bool {
+    pub(crate) fn begins_line(&self, place: usize) -> bool {
         self.lines.get(self.line_at(place)).is_some_and(|(start, _)| *start == place)
     }
 
     /// True when a line ends at the folded place, before or after its line end.
-    pub fn ends_line(&self, place: usize) -> bool {
+    pub(crate) fn ends_line(&self, place: usize) -> bool {
         place == self.text.len() || self.text.get(place) == Some(&b'\n') || self.begins_line(place)
     }
 
@@ -156,7 +156,7 @@ impl Folded {
 }
 
 /// Appends the folded content of one line.
-pub fn fold_line(content: &[u8], ignore: Ignore, out: &mut Vec<u8>) {
+pub(crate) fn fold_line(content: &[u8], ignore: Ignore, out: &mut Vec<u8>) {
     let mut content = content;
     let blank = |byte: &u8| matches!(byte, b' ' | b'\t' | 0x0B | 0x0C);
     // A look-alike space counts as space only where look-alikes count.
@@ -205,7 +205,7 @@ pub const PLAIN: &[u8] = b"'\"- ";
 
 /// The plain character that this one looks like: quotes, dashes and spaces as typographers
 /// write them.
-pub fn look_alike(character: char) -> char {
+pub(crate) fn look_alike(character: char) -> char {
     match character {
         '\u{2018}'..='\u{201B}' | '\u{2032}' | '\u{00B4}' | '\u{FF07}' => '\'',
         '\u{201C}'..='\u{201F}' | '\u{2033}' | '\u{FF02}' => '"',

@@ -21,7 +21,7 @@ pub struct Splice {
 
 impl Splice {
     /// True when the text already is what the splice would make of it.
-    pub fn changes_nothing(&self, text: &[u8]) -> bool {
+    pub(crate) fn changes_nothing(&self, text: &[u8]) -> bool {
         text.get(self.place.clone()) == Some(&self.bytes)
     }
 }
@@ -55,7 +55,7 @@ pub fn join(text: &[u8], part: Range<usize>, splices: &[Splice]) -> Vec<u8> {
 }
 
 /// Number of the line at the place, from 1.
-pub fn line_number(text: &[u8], place: usize) -> usize {
+pub(crate) fn line_number(text: &[u8], place: usize) -> usize {
     let before = text.get(..place).unwrap_or_default();
     memchr::memchr_iter(b'\n', before).count() + 1
 }

@@ -30,7 +30,7 @@ pub enum Named {
 
 /// One line of an answer, with its end.
 #[derive(Debug)]
-pub struct HitLine {
+pub(crate) struct HitLine {
     pub text: String,
     /// True for a match, false for its context and for notes.
     pub matches: bool,
@@ -38,7 +38,7 @@ pub struct HitLine {
 
 /// The lines of one file.
 #[derive(Debug)]
-pub struct Hits<'a> {
+pub(crate) struct Hits<'a> {
     matcher: &'a RegexMatcher,
     path: &'a str,
     named: Named,
@@ -70,7 +70,7 @@ impl<'a> Hits<'a> {
     }
 
     /// Leaves only what one answer can show, `most` matching lines at most; what it weighs.
-    pub fn shorten(&mut self, most: u64) -> usize {
+    pub(crate) fn shorten(&mut self, most: u64) -> usize {
         let (mut weight, mut matches) = (0, 0);
         let fits = |line: &HitLine| {
             matches += u64::from(line.matches);

@@ -27,7 +27,7 @@ pub struct Capture {
 
 impl Capture {
     /// True when `more` bytes can be taken without forgetting any.
-    pub fn has_room(&self, more: usize) -> bool {
+    pub(crate) fn has_room(&self, more: usize) -> bool {
         self.dropped == 0 && self.head.len() + self.tail.len() + more <= HEAD + TAIL_ROOM
     }
 
@@ -51,7 +51,7 @@ impl Capture {
     }
 
     /// Bytes of the whole output so far.
-    pub fn total_bytes(&self) -> u64 {
+    pub(crate) fn total_bytes(&self) -> u64 {
         self.total
     }
 
@@ -75,7 +75,7 @@ impl Capture {
     }
 
     /// The last lines for the user, at most `most` bytes of output, and whether that is not all.
-    pub fn tail_text(&self, most: usize) -> (String, bool) {
+    pub(crate) fn tail_text(&self, most: usize) -> (String, bool) {
         let mut bytes = Vec::with_capacity(most.min(self.head.len() + self.tail.len()));
         let from_head = most.saturating_sub(self.tail.len()).min(self.head.len());
         if self.dropped == 0 {

@@ -57,7 +57,7 @@ impl ChildEnv {
 }
 
 /// Whether the name of a variable says that its value is secret.
-pub fn is_secret_name(name: &OsStr) -> bool {
+pub(crate) fn is_secret_name(name: &OsStr) -> bool {
     let name = name.to_string_lossy().to_uppercase();
     SECRET_WORDS.iter().any(|word| name.contains(word))
 }

@@ -14,7 +14,7 @@ use std::time::{Duration, Instant};
 use rustix::process::{Pid, Signal, kill_process, kill_process_group};
 
 /// The variable that marks the processes of a command.
-pub const MARK: &str = "TAU_RUN_ID";
+pub(crate) const MARK: &str = "TAU_RUN_ID";
 
 /// How long processes have after TERM.
 const TERM_GRACE: Duration = Duration::from_millis(1_000);
@@ -25,7 +25,7 @@ const PAUSE: Duration = Duration::from_millis(15);
 
 /// All processes of one command. Dropping it while armed kills all of it at once.
 #[derive(Clone, Debug)]
-pub struct ProcessTree {
+pub(crate) struct ProcessTree {
     leader: Pid,
     mark: Vec<u8>,
 }
@@ -82,7 +82,7 @@ impl ProcessTree {
     }
 
     /// Kills all of it at once, for a call that was dropped.
-    pub fn kill_now(&self) {
+    pub(crate) fn kill_now(&self) {
         self.kill(&mut Known::new(), PAUSE * 3);
     }
 
@@ -100,7 +100,7 @@ impl ProcessTree {
     }
 
     /// Those that hold open what links in /proc/PID/fd call `link`: a pipe or a terminal.
-    pub fn survivors(&self, link: &str) -> Vec<TreeMember> {
+    pub(crate) fn survivors(&self, link: &str) -> Vec<TreeMember> {
         let holds = |entry: &&Entry| {
             let Ok(open) = fs::read_dir(format!("/proc/{}/fd", entry.pid)) else { return false };
             open.filter_map(Result::ok)

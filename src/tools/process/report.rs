@@ -30,7 +30,7 @@ pub enum Flow {
 
 impl Flow {
     /// For receivers that look at the state so far and not at what is new.
-    pub const LITTLE: Flow = Flow::Newest(2 * SHOWN);
+    pub(crate) const LITTLE: Flow = Flow::Newest(2 * SHOWN);
 }
 
 /// Output that was not reported yet.

@@ -9,7 +9,7 @@ use crate::tools::vt::{ScreenLine, TerminalScreen, ToCursor};
 
 /// The screen of a command, read in pieces.
 #[derive(Debug)]
-pub struct ScreenLines {
+pub(crate) struct ScreenLines {
     screen: TerminalScreen,
     /// The beginning of an incomplete character.
     begun: Vec<u8>,

@@ -23,7 +23,7 @@ pub struct Spilled {
 
 /// Output that may go to a file.
 #[derive(Debug, Default)]
-pub enum Spill {
+pub(crate) enum Spill {
     /// All of it is in memory.
     #[default]
     Nothing,

@@ -21,7 +21,7 @@ const PIECE: usize = 256 * 1024;
 
 /// Which window.
 #[derive(Clone, Debug)]
-pub struct WindowRequest {
+pub(crate) struct WindowRequest {
     /// First line, from 1.
     pub first: u64,
     /// Most lines.
@@ -36,7 +36,7 @@ pub struct WindowRequest {
 
 /// A window of lines.
 #[derive(Debug, Default)]
-pub struct LineWindow {
+pub(crate) struct LineWindow {
     /// The lines, without their ends.
     pub lines: Vec<WindowLine>,
     /// Lines of the stream as far as it was read.
@@ -49,7 +49,7 @@ pub struct LineWindow {
 
 /// One line.
 #[derive(Debug, Default)]
-pub struct WindowLine {
+pub(crate) struct WindowLine {
     /// Its start.
     pub bytes: Vec<u8>,
     /// Bytes of it that were not kept.
@@ -70,7 +70,7 @@ impl WindowLine {
     }
 
     /// True when it holds bytes that are not UTF-8, the end of a cut line aside.
-    pub fn is_broken(&self) -> bool {
+    pub(crate) fn is_broken(&self) -> bool {
         match std::str::from_utf8(&self.bytes) {
             Ok(_) => false,
             Err(error) => error.error_len().is_some() || self.dropped == 0,

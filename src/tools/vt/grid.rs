@@ -31,7 +31,7 @@ pub struct Cursor {
 
 /// Which part of a row or of the screen.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum ErasePart {
+pub(crate) enum ErasePart {
     FromCursor,
     ToCursor,
     All,
@@ -39,7 +39,7 @@ pub enum ErasePart {
 
 /// One screen.
 #[derive(Clone, Debug, PartialEq)]
-pub struct Grid {
+pub(crate) struct Grid {
     rows: VecDeque<ScreenRow>,
     columns: usize,
     pub cursor: Cursor,
@@ -126,17 +126,17 @@ impl Grid {
     }
 
     /// Moves the cursor back to where it was saved.
-    pub fn restore(&mut self) {
+    pub(crate) fn restore(&mut self) {
         self.cursor = self.clamped(self.saved);
     }
 
     /// Moves the cursor to a column and a row, from 0, clamped.
-    pub fn move_to(&mut self, column: usize, row: usize) {
+    pub(crate) fn move_to(&mut self, column: usize, row: usize) {
         self.cursor = self.clamped(Cursor { column, row, at_end: false, ..self.cursor });
     }
 
     /// Moves the cursor by columns and rows. It does not leave the margins that it is within.
-    pub fn move_by(&mut self, columns: isize, rows: isize) {
+    pub(crate) fn move_by(&mut self, columns: isize, rows: isize) {
         let (top, bottom) = self.margins;
         let within = (top..=bottom).contains(&self.cursor.row);
         let (low, high) = if within { (top, bottom) } else { (0, self.rows.len() - 1) };
@@ -150,7 +150,7 @@ impl Grid {
     }
 
     /// Sets the scrolling region, from 0, inclusive. False, and no change, if it is not valid.
-    pub fn set_margins(&mut self, top: usize, bottom: usize) -> bool {
+    pub(crate) fn set_margins(&mut self, top: usize, bottom: usize) -> bool {
         let bottom = bottom.min(self.rows.len() - 1);
         let sensible = top < bottom;
         if sensible {
@@ -180,7 +180,7 @@ impl Grid {
     }
 
     /// Writes characters of one cell each, with wrapping.
-    pub fn print_ascii(&mut self, text: &[u8]) {
+    pub(crate) fn print_ascii(&mut self, text: &[u8]) {
         let mut rest = text;
         while !rest.is_empty() {
             if self.cursor.at_end {
@@ -251,7 +251,7 @@ impl Grid {
     }
 
     /// Moves one row up, and scrolls at the top of the scrolling region.
-    pub fn feed_back(&mut self) {
+    pub(crate) fn feed_back(&mut self) {
         self.cursor.at_end = false;
         match self.cursor.row {
             row if row == self.margins.0 => self.scroll_down(1),

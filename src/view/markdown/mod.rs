@@ -37,7 +37,7 @@ pub fn render(
 }
 
 /// Like [`render`], with plain text drawn as `base`; for what the model thinks.
-pub fn render_as(
+pub(crate) fn render_as(
     base: ThemeToken,
     block: &MarkdownBlock,
     width: u16,

@@ -10,7 +10,7 @@ use super::size;
 use crate::agent::protocol::message::Message;
 
 /// A message of the context and the entry it comes from.
-pub type ContextItem = (Arc<str>, Arc<Message>);
+pub(crate) type ContextItem = (Arc<str>, Arc<Message>);
 
 /// How much stays.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

@@ -27,7 +27,7 @@ pub struct FileOps {
 
 impl FileOps {
     /// What the details of an earlier compaction list.
-    pub fn of_details(details: Option<&Value>) -> Self {
+    pub(crate) fn of_details(details: Option<&Value>) -> Self {
         let list = |name: &str| {
             let paths = details.and_then(|details| details.get(name)).and_then(Value::as_array);
             paths.into_iter().flatten().filter_map(|path| Some(path.as_str()?.to_owned())).collect()
@@ -78,7 +78,7 @@ impl FileOps {
 }
 
 /// A summary without the lists at its end.
-pub fn without_lists(summary: &str) -> &str {
+pub(crate) fn without_lists(summary: &str) -> &str {
     summary.split_once(HEAD).map_or(summary, |(text, _)| text)
 }
 

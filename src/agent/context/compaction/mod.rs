@@ -2,12 +2,12 @@
 //!
 //! When compaction happens, and the request for the summary, is `engine::compact`'s.
 
-pub mod cut_point;
-pub mod file_ops;
+pub(crate) mod cut_point;
+pub(crate) mod file_ops;
 pub mod plan;
 pub mod size;
 pub mod transcript;
-pub mod truncate_results;
+pub(crate) mod truncate_results;
 
 /// The system prompt of requests for a summary.
 pub const SUMMARY_SYSTEM_PROMPT: &str = include_str!("system.md");

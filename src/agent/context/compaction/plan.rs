@@ -75,7 +75,7 @@ pub fn plan(tree: &Tree, effort: Attempt, instructions: Option<&str>) -> Option<
 
 /// Whether the context still holds a user message verbatim. When it does not, what
 /// was said last is looked for further up in the tree.
-pub fn has_user_message(tree: &Tree) -> bool {
+pub(crate) fn has_user_message(tree: &Tree) -> bool {
     tree.context_items().iter().any(|(_, message)| is_said(message))
 }
 

@@ -24,7 +24,7 @@ pub fn of_text(text: &str) -> u64 {
 }
 
 /// Tokens of a message, estimated; 0 for one that the model does not get.
-pub fn of_message(message: &Message) -> u64 {
+pub(crate) fn of_message(message: &Message) -> u64 {
     let content = match message {
         Message::User(user) => of_content(&user.content),
         Message::Custom(custom) => of_content(&custom.content),
@@ -46,7 +46,7 @@ pub fn of_messages<'a>(messages: impl IntoIterator<Item = &'a Arc<Message>>) -> 
 /// Tokens of the context at the leaf: the usage of the last answer and an estimate of what
 /// followed it. Where nothing was counted since the last compaction or edit, all is estimated;
 /// `fixed` is then what comes with the messages (prompt and tools).
-pub fn of_context(tree: &Tree, fixed: u64) -> u64 {
+pub(crate) fn of_context(tree: &Tree, fixed: u64) -> u64 {
     let path = tree.branch();
     let counted = path.iter().enumerate().rev().find_map(|(at, entry)| Some((at, used(entry)?)));
     let changed = path.iter().rposition(|entry| {
@@ -66,7 +66,7 @@ pub fn of_context(tree: &Tree, fixed: u64) -> u64 {
 }
 
 /// Whether nothing was counted since the last compaction, so that the size is a guess.
-pub fn is_stale(tree: &Tree) -> bool {
+pub(crate) fn is_stale(tree: &Tree) -> bool {
     let path = tree.branch();
     let counted = path.iter().rposition(|entry| used(entry).is_some());
     let compacted = path.iter().rposition(|entry| matches!(entry.body, Body::Compaction { .. }));

@@ -12,7 +12,7 @@ mod usage;
 use super::{AnswerDecoder, Failure, HttpRequest, ModelRequest, Provider};
 
 /// The wire format.
-pub struct OpenaiChat;
+pub(crate) struct OpenaiChat;
 
 impl Provider for OpenaiChat {
     fn encode(&self, request: &ModelRequest) -> Result<HttpRequest, Failure> {

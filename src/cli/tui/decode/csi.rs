@@ -188,7 +188,7 @@ fn sgr_mouse(parameters: &str, last: u8) -> Option<Mouse> {
 }
 
 /// `CSI M` and three bytes; a release does not say of which button.
-pub fn old_mouse(bytes: [u8; 3]) -> Option<Mouse> {
+pub(crate) fn old_mouse(bytes: [u8; 3]) -> Option<Mouse> {
     let [bits, column, row] = bytes.map(u16::from);
     let (bits, column, row) = (bits.checked_sub(32)?, column.checked_sub(33)?, row.checked_sub(33)?);
     if bits & 0b110_0011 == 3 {

@@ -4,24 +4,24 @@ use super::{ErasePart, Grid};
 
 impl Grid {
     /// Scrolls the region between the margins up.
-    pub fn scroll_up(&mut self, by: usize) {
+    pub(crate) fn scroll_up(&mut self, by: usize) {
         let (top, _) = self.margins;
         self.remove(top, by);
     }
 
     /// Scrolls the region between the margins down.
-    pub fn scroll_down(&mut self, by: usize) {
+    pub(crate) fn scroll_down(&mut self, by: usize) {
         let (top, _) = self.margins;
         self.insert(top, by);
     }
 
     /// Inserts blank rows at the cursor; those below move down.
-    pub fn insert_rows(&mut self, count: usize) {
+    pub(crate) fn insert_rows(&mut self, count: usize) {
         self.insert(self.cursor.row, count);
     }
 
     /// Deletes rows at the cursor; those below move up.
-    pub fn delete_rows(&mut self, count: usize) {
+    pub(crate) fn delete_rows(&mut self, count: usize) {
         let row = self.cursor.row;
         if row > self.margins.0 {
             return self.remove(row, count);
@@ -59,7 +59,7 @@ impl Grid {
     }
 
     /// Erases a part of the cursor's row.
-    pub fn erase_in_row(&mut self, part: ErasePart) {
+    pub(crate) fn erase_in_row(&mut self, part: ErasePart) {
         let (blank, columns, column) = (self.blank(), self.columns, self.cursor.column);
         let Some(row) = self.rows.get_mut(self.cursor.row) else { return };
         let columns = columns.max(row.cells.len());
@@ -73,7 +73,7 @@ impl Grid {
     }
 
     /// Erases a part of the screen.
-    pub fn erase(&mut self, part: ErasePart) {
+    pub(crate) fn erase(&mut self, part: ErasePart) {
         let here = self.cursor.row;
         let rows = match part {
             ErasePart::FromCursor => here + 1..self.rows.len(),
@@ -97,7 +97,7 @@ impl Grid {
     }
 
     /// Erases characters, starting at the cursor.
-    pub fn erase_characters(&mut self, count: usize) {
+    pub(crate) fn erase_characters(&mut self, count: usize) {
         let (blank, column) = (self.blank(), self.cursor.column);
         let end = column.saturating_add(count).min(self.columns);
         if let Some(row) = self.rows.get_mut(self.cursor.row) {
@@ -106,7 +106,7 @@ impl Grid {
     }
 
     /// Inserts blanks at the cursor; characters pushed out of the row are lost.
-    pub fn insert_characters(&mut self, count: usize) {
+    pub(crate) fn insert_characters(&mut self, count: usize) {
         let (blank, column, columns) = (self.blank(), self.cursor.column, self.columns);
         let Some(row) = self.rows.get_mut(self.cursor.row).filter(|row| row.cells.len() > column) else {
             return;
@@ -120,7 +120,7 @@ impl Grid {
     }
 
     /// Deletes characters at the cursor; those after it move left.
-    pub fn delete_characters(&mut self, count: usize) {
+    pub(crate) fn delete_characters(&mut self, count: usize) {
         let (column, columns) = (self.cursor.column, self.columns);
         let Some(row) = self.rows.get_mut(self.cursor.row).filter(|row| row.cells.len() > column) else {
             return;
