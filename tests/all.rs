@@ -50,6 +50,7 @@ mod system_prompt;
 mod terminal_screen;
 mod text;
 mod tidy;
+mod time_limit;
 mod tools;
 mod tools_args;
 mod tools_edit;

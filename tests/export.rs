@@ -18,6 +18,7 @@ use crate::fake::Step::{Say, Stop};
 use crate::fake::{Bench, Player};
 use crate::harness::{Screen, text};
 use crate::sessions::{Folder, HEADER, entry, line};
+use crate::time_limit::{EndInTime, RunInTime};
 
 const KEY: &str = "sk-ant-api03-A1b2C3d4E5f6G7h8I9j0K1l2";
 
@@ -138,7 +139,7 @@ fn the_digest_is_that_of_the_script() {
         .spawn();
     let mut openssl = openssl.unwrap();
     openssl.stdin.take().unwrap().write_all(script.as_bytes()).unwrap();
-    let found = String::from_utf8(openssl.wait_with_output().unwrap().stdout).unwrap();
+    let found = String::from_utf8(openssl.output_in_time("openssl(1)").stdout).unwrap();
     if found.trim().is_empty() {
         return println!("skipped: no openssl(1)");
     }
@@ -208,7 +209,7 @@ fn the_command_writes_a_file_and_says_how_many_secrets() {
         let mut command = Command::new(env!("CARGO_BIN_EXE_tau"));
         command.arg("export").args(args).current_dir(dir.path()).env_clear().env("HOME", dir.path());
         command.env("TAU_HOME", dir.path().join("tau")).env("MY_PASSWORD", "hunter2-hunter2");
-        let output = command.output().unwrap();
+        let output = command.output_in_time();
         let text = |bytes: Vec<u8>| String::from_utf8(bytes).unwrap();
         (output.status.code(), text(output.stdout), text(output.stderr))
     };

@@ -8,6 +8,7 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
+use crate::time_limit::InTime;
 use futures_util::{StreamExt, stream};
 use serde_json::{Value, json};
 use tau::agent::api::{AgentConfig, AgentHandle, SessionPlace, spawn};
@@ -281,7 +282,7 @@ impl Bench {
     }
 
     pub async fn send(&self, command: AgentCommand) {
-        self.agent.commands.send(command).await.unwrap();
+        self.agent.commands.send(command).in_time("the command to be taken").await.unwrap();
     }
 
     pub async fn prompt(&self, text: &str) {
@@ -315,7 +316,7 @@ impl Bench {
     pub async fn reopened(mut self) -> Option<(Session, tempfile::TempDir)> {
         self.send(AgentCommand::Shutdown).await;
         self.until(|event| *event == AgentEvent::Stopped).await;
-        self.agent.task.await.unwrap();
+        self.agent.task.in_time("the end of the agent").await.unwrap();
         let file = files(&self.dir).into_iter().next()?;
         // A command of another test that is just being started holds a copy of the lock.
         for _ in 0..100 {

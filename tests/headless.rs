@@ -15,6 +15,7 @@ use tokio::process::Command;
 use tokio::time::timeout;
 
 use crate::faults::server::{Act, Server, stream};
+use crate::time_limit::InTime;
 
 /// A folder that is home and working directory, and a server.
 struct Place {

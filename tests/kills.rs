@@ -20,6 +20,7 @@ use crate::fake::Step::{Call, Say, Stop, Wait};
 use crate::fake::{Bench, Player};
 use crate::laws::Dice;
 use crate::sessions::opened_soon;
+use crate::time_limit::{EndInTime, JoinInTime, in_time};
 
 /// Where the child keeps its session.
 const FOLDER: &str = "TAU_TEST_KILLS";
@@ -39,20 +40,23 @@ fn killed(folder: &Path, after: Duration) -> Vec<Message> {
         .stderr(Stdio::null())
         .spawn()
         .unwrap();
-    let mut lines = BufReader::new(child.stdout.take().unwrap()).lines();
+    let lines = BufReader::new(child.stdout.take().unwrap()).lines();
     let mut told = Vec::new();
     let mut note = |line: &str| {
         // A line can be cut off by the kill; then nobody was told.
         let message = line.split_once(TOLD).and_then(|(_, json)| serde_json::from_str(json).ok());
         told.extend(message);
     };
-    let first = lines.find(|line| line.as_ref().is_ok_and(|line| line.contains(TOLD)));
+    let (first, lines) = in_time("the first words of the child", move || {
+        let mut lines = lines;
+        (lines.find(|line| line.as_ref().is_ok_and(|line| line.contains(TOLD))), lines)
+    });
     note(&first.expect("the child says something").unwrap());
     let reader = std::thread::spawn(move || lines.map_while(Result::ok).collect::<Vec<String>>());
     std::thread::sleep(after);
     child.kill().unwrap();
-    child.wait().unwrap();
-    reader.join().unwrap().iter().for_each(|line| note(line));
+    child.wait_in_time("the end of the killed child");
+    reader.join_in_time("the end of the child's output").iter().for_each(|line| note(line));
     told
 }
 

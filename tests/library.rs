@@ -24,6 +24,7 @@ use tau::tools::{Content, Toolbox};
 
 use crate::fake::Step::{Call, Fail, Hang, Say, Stop};
 use crate::fake::{Manner, Player, Step, brief, model, said, tools};
+use crate::time_limit::InTime;
 
 const STOP: Step = Stop(StopReason::Stop);
 const USE: Step = Stop(StopReason::ToolUse);
@@ -75,22 +76,22 @@ async fn a_run_gives_its_answer_and_every_subscriber_the_same_events() {
     let player = Player::new(vec![vec![Call("a", "echo", json!({})), USE], vec![Say("four"), STOP]]);
     let agent = builder(&player).start();
     let (mut one, mut other) = (agent.subscribe(), agent.clone().subscribe());
-    assert_eq!(agent.run("two and two?").await.unwrap().text(), "four");
+    assert_eq!(agent.run("two and two?").in_time("the end of the run").await.unwrap().text(), "four");
     let expected = ["user two and two?", "assistant ToolUse [a]", "result a", "assistant Stop four"];
     assert_eq!(texts(&agent.state().messages), expected);
-    agent.shutdown().await;
+    agent.shutdown().in_time("the end").await;
     let mut reported = (Vec::new(), Vec::new());
-    while let Some(event) = one.recv().await {
+    while let Some(event) = one.recv().in_time("an event").await {
         reported.0.push(event);
     }
-    while let Some(event) = other.recv().await {
+    while let Some(event) = other.recv().in_time("an event").await {
         reported.1.push(event);
     }
     assert_eq!(reported.0, reported.1);
     assert!(!reported.0.iter().any(|event| matches!(event, AgentEvent::Answered { .. })));
     assert_eq!(reported.0.last(), Some(&AgentEvent::Stopped));
-    assert_eq!(agent.prompt("more", []).await, Err(AgentError::Ended));
-    assert_eq!(agent.subscribe().recv().await, None);
+    assert_eq!(agent.prompt("more", []).in_time("the agent to take `prompt`").await, Err(AgentError::Ended));
+    assert_eq!(agent.subscribe().recv().in_time("an event").await, None);
 }
 
 #[tokio::test]
@@ -101,32 +102,32 @@ async fn the_state_shows_what_is_in_flight_and_what_went_wrong() {
         vec![Fail(tau::agent::provider::FailureKind::Auth, None)],
     ]);
     let agent = builder(&player).start();
-    agent.prompt("go", []).await.unwrap();
+    agent.prompt("go", []).in_time("the agent to take `prompt`").await.unwrap();
     assert!(agent.state().is_streaming);
     until(&agent, |state| state.partial.as_ref().is_some_and(|partial| partial.text() == "some words")).await;
-    agent.abort().await.unwrap();
-    agent.wait_for_idle().await.unwrap();
+    agent.abort().in_time("the agent to take `abort`").await.unwrap();
+    agent.wait_for_idle().in_time("the end of the run").await.unwrap();
     let state = agent.state();
     assert!(!state.is_streaming && state.partial.is_none() && state.error.is_none(), "{state:?}");
     assert_eq!(state.last_answer().map(|answer| answer.stop_reason), Some(StopReason::Aborted));
 
-    agent.prompt("call", []).await.unwrap();
+    agent.prompt("call", []).in_time("the agent to take `prompt`").await.unwrap();
     until(&agent, |state| state.pending_calls.contains("a")).await;
-    agent.abort().await.unwrap();
-    agent.wait_for_idle().await.unwrap();
+    agent.abort().in_time("the agent to take `abort`").await.unwrap();
+    agent.wait_for_idle().in_time("the end of the run").await.unwrap();
     assert!(agent.state().pending_calls.is_empty());
 
-    let failed = agent.run("fail").await;
+    let failed = agent.run("fail").in_time("the end of the run").await;
     assert_eq!(failed, Err(AgentError::Failed("it broke".into())));
     assert_eq!(agent.state().error.as_deref(), Some("it broke"));
-    agent.continue_().await.unwrap();
-    agent.wait_for_idle().await.unwrap();
+    agent.continue_().in_time("the agent to take `continue_`").await.unwrap();
+    agent.wait_for_idle().in_time("the end of the run").await.unwrap();
     assert_eq!(agent.state().error, None);
     assert_eq!(agent.state().last_answer().unwrap().text(), "done");
 
     let nobody = Agent::builder().start();
     assert_eq!(
-        nobody.run("hello").await,
+        nobody.run("hello").in_time("the end of the run").await,
         Err(AgentError::Refused("no model is set: call `set_model` first".into()))
     );
 }
@@ -135,21 +136,29 @@ async fn the_state_shows_what_is_in_flight_and_what_went_wrong() {
 async fn settings_hold_from_the_next_request_on() {
     let player = Player::new(Vec::new());
     let agent = builder(&player).system("one").session_id("session-7").start();
-    agent.run("a").await.unwrap();
-    agent.set_system("two").await.unwrap();
-    agent.set_thinking(ThinkingLevel::High).await.unwrap();
+    agent.run("a").in_time("the end of the run").await.unwrap();
+    agent.set_system("two").in_time("the agent to take `set_system`").await.unwrap();
+    agent.set_thinking(ThinkingLevel::High).in_time("the agent to take `set_thinking`").await.unwrap();
     let thinker = Model { base_url: "http://x".into(), ..Model::clone(&model("second")) };
-    agent.set_model(thinker).await.unwrap();
-    agent.set_budgets(BTreeMap::from([(ThinkingLevel::High, 777)])).await.unwrap();
+    agent.set_model(thinker).in_time("the agent to take `set_model`").await.unwrap();
+    agent
+        .set_budgets(BTreeMap::from([(ThinkingLevel::High, 777)]))
+        .in_time("the agent to take `set_budgets`")
+        .await
+        .unwrap();
     let looks = Toolbox::empty().with(Arc::new(crate::fake::FakeTool::new("peek", Manner::Echo, true)));
-    agent.set_tools(looks.with(tools().get("echo").unwrap().clone())).await.unwrap();
+    agent
+        .set_tools(looks.with(tools().get("echo").unwrap().clone()))
+        .in_time("the agent to take `set_tools`")
+        .await
+        .unwrap();
     let state = agent.state();
     assert_eq!((&*state.system, state.thinking), ("two", ThinkingLevel::High));
     assert_eq!(
         (state.model.unwrap().id.as_str(), state.tools),
         ("second", vec!["peek".into(), "echo".into()])
     );
-    agent.run("b").await.unwrap();
+    agent.run("b").in_time("the end of the run").await.unwrap();
     let requests = player.requests.lock().unwrap();
     let [first, second] = requests.as_slice() else { panic!("{} requests", requests.len()) };
     assert_eq!((&*first.system, &*second.system), ("one", "two"));
@@ -204,7 +213,7 @@ async fn hooks_see_every_request_and_leave_the_session_alone() {
             reported
         });
     let agent = builder(&player).hooks(hooks).start();
-    agent.run("go").await.unwrap();
+    agent.run("go").in_time("the end of the run").await.unwrap();
     let first = ["user for first", "user go", "user last"];
     let second = ["user for first", "user go", "assistant ToolUse [a]", "result a", "user last"];
     assert_eq!(asked(&player), [first.as_slice(), second.as_slice()]);
@@ -212,7 +221,9 @@ async fn hooks_see_every_request_and_leave_the_session_alone() {
 
     let crashing = Hooks::default().convert(|_, _| panic!("no idea"));
     let agent = builder(&Player::new(Vec::new())).hooks(crashing).start();
-    let Err(AgentError::Failed(text)) = agent.run("go").await else { panic!("did not fail") };
+    let Err(AgentError::Failed(text)) = agent.run("go").in_time("the end of the run").await else {
+        panic!("did not fail")
+    };
     assert!(text.contains("no idea"), "{text}");
 }
 
@@ -221,26 +232,30 @@ async fn the_conversation_can_be_changed() {
     let dir = tempfile::tempdir().unwrap();
     let player = Player::new(vec![vec![Say("one"), STOP], vec![Hang]]);
     let agent = builder(&player).session_dir(dir.path()).start();
-    agent.run("a").await.unwrap();
-    agent.append_message(user_message("b")).await.unwrap();
+    agent.run("a").in_time("the end of the run").await.unwrap();
+    agent.append_message(user_message("b")).in_time("the agent to take `append_message`").await.unwrap();
     assert_eq!(texts(&agent.state().messages), ["user a", "assistant Stop one", "user b"]);
-    agent.prompt("c", []).await.unwrap();
-    agent.follow_up("waits", []).await.unwrap();
+    agent.prompt("c", []).in_time("the agent to take `prompt`").await.unwrap();
+    agent.follow_up("waits", []).in_time("the agent to take `follow_up`").await.unwrap();
     // Replacing aborts the run that is going on.
-    agent.replace_messages(vec![user_message("x")]).await.unwrap();
+    agent
+        .replace_messages(vec![user_message("x")])
+        .in_time("the agent to take `replace_messages`")
+        .await
+        .unwrap();
     assert_eq!(texts(&agent.state().messages), ["user x"]);
     assert_eq!(agent.state().follow_up, ["waits"]);
-    agent.clear_queue(None).await.unwrap();
-    agent.continue_().await.unwrap();
-    agent.wait_for_idle().await.unwrap();
+    agent.clear_queue(None).in_time("the agent to take `clear_queue`").await.unwrap();
+    agent.continue_().in_time("the agent to take `continue_`").await.unwrap();
+    agent.wait_for_idle().in_time("the end of the run").await.unwrap();
     assert_eq!(asked(&player).last().unwrap(), &["user x"]);
     let file = agent.state().session.file.unwrap();
-    agent.steer("waits too", []).await.unwrap();
-    agent.reset().await.unwrap();
+    agent.steer("waits too", []).in_time("the agent to take `steer`").await.unwrap();
+    agent.reset().in_time("the agent to take `reset`").await.unwrap();
     let state = agent.state();
     assert!(state.messages.is_empty() && state.steering.is_empty(), "{state:?}");
-    agent.run("new").await.unwrap();
-    agent.shutdown().await;
+    agent.run("new").in_time("the end of the run").await.unwrap();
+    agent.shutdown().in_time("the end").await;
     // Everything is in the file; what counts is the last branch.
     let whole = std::fs::read_to_string(&file).unwrap();
     assert!(["\"a\"", "\"x\"", "\"new\""].iter().all(|text| whole.contains(text)), "{whole}");
@@ -253,10 +268,10 @@ async fn check_steering(mode: SteerMode, expected: &[&str]) {
     let nap = |id| Call(id, "nap", json!({ "ms": 150 }));
     let player = Player::new(vec![vec![nap("a"), nap("b"), Call("c", "look", json!({ "ms": 1 })), USE]]);
     let agent = builder(&player).behavior(|behavior| behavior.steer = mode).start();
-    agent.prompt("go", []).await.unwrap();
+    agent.prompt("go", []).in_time("the agent to take `prompt`").await.unwrap();
     until(&agent, |state| state.pending_calls.contains("a")).await;
-    agent.steer("stop that", []).await.unwrap();
-    agent.wait_for_idle().await.unwrap();
+    agent.steer("stop that", []).in_time("the agent to take `steer`").await.unwrap();
+    agent.wait_for_idle().in_time("the end of the run").await.unwrap();
     let messages = agent.state().messages;
     let rest = texts(&messages).split_off(2);
     assert_eq!(rest, expected, "{mode:?}");
@@ -282,7 +297,7 @@ async fn steering_skips_the_calls_that_have_not_started() {
 async fn commands_that_wait_keep_their_order() {
     let player = Player::new(vec![vec![Hang]]);
     let agent = builder(&player).start();
-    agent.prompt("go", []).await.unwrap();
+    agent.prompt("go", []).in_time("the agent to take `prompt`").await.unwrap();
     until(&agent, |state| state.partial.is_some() || state.is_streaming).await;
     let all = async {
         let thinking = |level| agent.set_thinking(level);
@@ -308,13 +323,13 @@ async fn what_cannot_begin_is_refused() {
         Err(AgentError::Refused(text)) => assert!(text.contains(why), "{text}"),
         other => panic!("{other:?}"),
     };
-    refused(agent.continue_().await, "nothing to continue from");
-    agent.run("a").await.unwrap();
-    refused(agent.continue_().await, "nothing to continue from");
-    agent.prompt("b", []).await.unwrap();
-    refused(agent.continue_().await, "already running");
+    refused(agent.continue_().in_time("the agent to take `continue_`").await, "nothing to continue from");
+    agent.run("a").in_time("the end of the run").await.unwrap();
+    refused(agent.continue_().in_time("the agent to take `continue_`").await, "nothing to continue from");
+    agent.prompt("b", []).in_time("the agent to take `prompt`").await.unwrap();
+    refused(agent.continue_().in_time("the agent to take `continue_`").await, "already running");
     let headless = Agent::builder().transport(Shared(player)).start();
-    refused(headless.prompt("c", []).await, "no model");
+    refused(headless.prompt("c", []).in_time("the agent to take `prompt`").await, "no model");
 }
 
 #[tokio::test]
@@ -322,10 +337,10 @@ async fn steering_by_itself_begins_a_run_one_at_a_time() {
     let player = Player::new(Vec::new());
     let agent = builder(&player).start();
     for text in ["s1", "s2"] {
-        agent.steer(text, []).await.unwrap();
+        agent.steer(text, []).in_time("the agent to take `steer`").await.unwrap();
     }
-    agent.continue_().await.unwrap();
-    agent.wait_for_idle().await.unwrap();
+    agent.continue_().in_time("the agent to take `continue_`").await.unwrap();
+    agent.wait_for_idle().in_time("the end of the run").await.unwrap();
     let first = vec!["user s1".to_owned()];
     let second = ["user s1", "assistant Stop done", "user s2"].map(str::to_owned).to_vec();
     assert_eq!(asked(&player), [first, second]);
@@ -337,11 +352,11 @@ async fn a_refused_message_comes_back_whole() {
     let agent = builder(&player).start();
     let mut events = agent.subscribe();
     let picture = Attachment::image("a.png", "image/png", b"png");
-    agent.prompt("go", []).await.unwrap();
+    agent.prompt("go", []).in_time("the agent to take `prompt`").await.unwrap();
     until(&agent, |state| state.is_streaming).await;
-    agent.steer("look", [picture]).await.unwrap();
-    agent.command(AgentCommand::TakeQueue).await.unwrap();
-    while let Some(event) = events.recv().await {
+    agent.steer("look", [picture]).in_time("the agent to take `steer`").await.unwrap();
+    agent.command(AgentCommand::TakeQueue).in_time("the agent to take `command`").await.unwrap();
+    while let Some(event) = events.recv().in_time("an event").await {
         if let AgentEvent::QueueReturned { texts, images } = event {
             assert_eq!((texts, images.len()), (vec!["look".to_owned()], 1));
             return;
@@ -355,15 +370,19 @@ async fn queues_wait_for_a_run_and_leave_as_their_mode_says() {
     for (mode, requests) in [(QueueMode::OneAtATime, 3), (QueueMode::All, 2)] {
         let player = Player::new(Vec::new());
         let agent = builder(&player).start();
-        agent.set_queue_mode(Queue::FollowUp, mode).await.unwrap();
+        agent
+            .set_queue_mode(Queue::FollowUp, mode)
+            .in_time("the agent to take `set_queue_mode`")
+            .await
+            .unwrap();
         for text in ["x", "y"] {
-            agent.follow_up(text, []).await.unwrap();
+            agent.follow_up(text, []).in_time("the agent to take `follow_up`").await.unwrap();
         }
-        agent.steer("s", []).await.unwrap();
+        agent.steer("s", []).in_time("the agent to take `steer`").await.unwrap();
         assert!(asked(&player).is_empty());
         assert_eq!((agent.state().steering, agent.state().follow_up.len()), (vec!["s".to_owned()], 2));
-        agent.prompt("go", []).await.unwrap();
-        agent.wait_for_idle().await.unwrap();
+        agent.prompt("go", []).in_time("the agent to take `prompt`").await.unwrap();
+        agent.wait_for_idle().in_time("the end of the run").await.unwrap();
         let asked = asked(&player);
         assert_eq!(asked.len(), requests, "{mode:?}: {asked:?}");
         assert_eq!(asked[0], ["user s", "user go"]);
@@ -381,8 +400,8 @@ async fn attachments_become_blocks_behind_the_text() {
     let agent = builder(&player).model(sees).start();
     let picture = Attachment::image("a.png", "image/png", b"png");
     let paper = Attachment::document("a.pdf", "application/pdf", b"%PDF", Some("the text".into()));
-    agent.prompt("look", [picture, paper]).await.unwrap();
-    agent.wait_for_idle().await.unwrap();
+    agent.prompt("look", [picture, paper]).in_time("the agent to take `prompt`").await.unwrap();
+    agent.wait_for_idle().in_time("the end of the run").await.unwrap();
     let requests = player.requests.lock().unwrap();
     let Message::User(user) = requests[0].messages[0].as_ref() else { panic!("no user message") };
     let image = Block::Image { data: "cG5n".into(), mime_type: "image/png".into() };
@@ -399,7 +418,7 @@ async fn a_key_is_asked_for_before_every_request() {
         let number = counted.fetch_add(1, Ordering::SeqCst);
         async move { Ok(Some(Secret::new(format!("{vendor}-{number}")))) }
     });
-    builder(&player).keys(keys).start().run("go").await.unwrap();
+    builder(&player).keys(keys).start().run("go").in_time("the end of the run").await.unwrap();
     let requests = player.requests.lock().unwrap();
     let keys: Vec<&str> = requests.iter().map(|request| request.key.as_ref().unwrap().expose()).collect();
     assert_eq!(keys, ["fake-0", "fake-1"]);
@@ -409,10 +428,10 @@ async fn a_key_is_asked_for_before_every_request() {
 async fn a_key_goes_to_its_own_vendor_only() {
     let player = Player::new(Vec::new());
     let agent = builder(&player).key("sk-secret").start();
-    agent.run("a").await.unwrap();
+    agent.run("a").in_time("the end of the run").await.unwrap();
     let other = Model { provider: "other".into(), ..Model::clone(&model("b")) };
-    agent.set_model(other).await.unwrap();
-    agent.run("b").await.unwrap();
+    agent.set_model(other).in_time("the agent to take `set_model`").await.unwrap();
+    agent.run("b").in_time("the end of the run").await.unwrap();
     let requests = player.requests.lock().unwrap();
     let keys: Vec<Option<&str>> =
         requests.iter().map(|request| request.key.as_ref().map(Secret::expose)).collect();
@@ -425,14 +444,14 @@ async fn dropping_the_last_clone_ends_the_agent() {
     let deaf = Arc::new(crate::fake::FakeTool::new("deaf", Manner::Deaf, false));
     let agent = builder(&player).tools(Toolbox::empty().with(deaf.clone())).start();
     let mut events = agent.subscribe();
-    agent.prompt("go", []).await.unwrap();
+    agent.prompt("go", []).in_time("the agent to take `prompt`").await.unwrap();
     until(&agent, |state| !state.pending_calls.is_empty()).await;
     let clone = agent.clone();
     drop(agent);
     assert!(clone.state().is_streaming);
     drop(clone);
     let mut reported = Vec::new();
-    while let Some(event) = events.recv().await {
+    while let Some(event) = events.recv().in_time("an event").await {
         reported.push(event);
     }
     assert_eq!(brief(&reported).last().map(String::as_str), Some("stopped"));
@@ -454,14 +473,14 @@ async fn a_coding_agent_has_tools_a_prompt_a_directory_and_a_session() {
         assert!(state.system.contains(part), "{part}: {}", state.system);
     }
     let mut events = agent.subscribe();
-    agent.run("write").await.unwrap();
+    agent.run("write").in_time("the end of the run").await.unwrap();
     assert!(dir.path().join(tau::agent::demo::FILE).exists());
-    agent.bash("echo hello").await.unwrap();
-    while !matches!(events.recv().await, Some(AgentEvent::BashEnd { .. })) {}
-    agent.name_session("work").await.unwrap();
+    agent.bash("echo hello").in_time("the agent to take `bash`").await.unwrap();
+    while !matches!(events.recv().in_time("an event").await, Some(AgentEvent::BashEnd { .. })) {}
+    agent.name_session("work").in_time("the agent to take `name_session`").await.unwrap();
     assert_eq!(agent.state().session.name.as_deref(), Some("work"));
     let before = agent.state().session.id;
-    agent.new_session().await.unwrap();
+    agent.new_session().in_time("the agent to take `new_session`").await.unwrap();
     assert_ne!(agent.state().session.id, before);
     assert!(agent.state().messages.is_empty());
 }

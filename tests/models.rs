@@ -5,6 +5,7 @@ use std::net::TcpListener;
 use std::process::{Command, Stdio};
 use std::sync::{Arc, Mutex};
 
+use crate::time_limit::EndInTime;
 use serde_json::{Value, json};
 use tau::agent::catalogue::{AdHoc, Catalogue, listing};
 use tau::agent::settings::Paths;
@@ -44,7 +45,7 @@ fn tau(home: &TempDir, line: &str, env: &[(&str, &str)], stdin: &str) -> Ran {
     let mut child =
         command.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap();
     let _ = child.stdin.take().unwrap().write_all(stdin.as_bytes());
-    let output = child.wait_with_output().unwrap();
+    let output = child.output_in_time(&format!("the end of tau {line}"));
     let text = |bytes: Vec<u8>| String::from_utf8(bytes).unwrap();
     Ran(output.status.code().unwrap(), text(output.stdout), text(output.stderr))
 }

@@ -7,6 +7,7 @@ use rustix::process::Signal;
 use vt100::{MouseProtocolEncoding, MouseProtocolMode};
 
 use crate::screen::Screen;
+use crate::time_limit::{InTime, RunInTime};
 
 /// What is switched on at start, in order, with what switches it off again.
 const MODES: [(&str, &str); 8] = [
@@ -230,7 +231,7 @@ fn child_that_panics() {
         tty.draw(|_, _| Some((0, 0))).unwrap();
         let task = tokio::spawn(async { panic!("the answer was {}", 41) });
         tau::cli::crash::crashed().await;
-        assert!(task.await.is_err());
+        assert!(task.in_time("the panic of the task").await.is_err());
     });
     std::process::exit(tau::cli::crash::or_crash(tau::cli::exit::Exit::Ok).code().into());
 }
@@ -254,7 +255,9 @@ fn panic_beside() {
     let Some(home) = std::env::var_os("TAU_HOME") else { return };
     tau::cli::crash::install(home.into());
     let thread = std::thread::spawn(|| panic!("beside the loop"));
+    let end = Instant::now() + crate::time_limit::LIMIT;
     while tau::cli::crash::or_crash(tau::cli::exit::Exit::Ok) == tau::cli::exit::Exit::Ok {
+        assert!(Instant::now() < end, "the panic is not reported");
         assert!(!thread.is_finished(), "the panic went unnoticed");
         std::thread::yield_now();
     }
@@ -282,7 +285,7 @@ fn a_file_size_limit_is_reported_and_not_fatal() {
     let home = tempfile::tempdir().unwrap();
     let script = "ulimit -f 1; exec \"$0\" -p \"table\" --model demo/demo --verbose";
     let arguments = ["-c", script, env!("CARGO_BIN_EXE_tau")];
-    let output = without_terminal(SHELL, home.path()).args(arguments).output().unwrap();
+    let output = without_terminal(SHELL, home.path()).args(arguments).output_in_time();
     let err = String::from_utf8(output.stderr).unwrap();
     assert_eq!(output.status.code(), Some(0), "{:?} {err}", output.status);
     assert!(err.contains("session"), "{err}");
@@ -294,25 +297,10 @@ fn a_fifo_as_the_log_is_refused_and_not_waited_for() {
     std::fs::create_dir_all(home.path().join("logs/logs")).unwrap();
     let fifo = home.path().join("logs/logs/tau.log");
     rustix::fs::mkfifoat(rustix::fs::CWD, &fifo, rustix::fs::Mode::RWXU).unwrap();
-    let mut child = without_terminal(env!("CARGO_BIN_EXE_tau"), home.path())
-        .args(["-p", "table", "--model", "demo/demo", "--verbose"])
-        .stderr(std::process::Stdio::piped())
-        .spawn()
-        .unwrap();
-    let end = Instant::now() + crate::screen::PATIENCE;
-    let status = loop {
-        if let Some(status) = child.try_wait().unwrap() {
-            break status;
-        }
-        if Instant::now() >= end {
-            child.kill().unwrap();
-            panic!("tau waits for a reader of its log");
-        }
-        std::thread::sleep(Duration::from_millis(20));
-    };
-    let mut err = String::new();
-    std::io::Read::read_to_string(&mut child.stderr.take().unwrap(), &mut err).unwrap();
-    assert_eq!(status.code(), Some(3), "{err}");
+    let mut command = without_terminal(env!("CARGO_BIN_EXE_tau"), home.path());
+    let output = command.args(["-p", "table", "--model", "demo/demo", "--verbose"]).output_in_time();
+    let err = String::from_utf8(output.stderr).unwrap();
+    assert_eq!(output.status.code(), Some(3), "{err}");
     assert!(err.contains("not a regular file"), "{err}");
 }
 
@@ -326,7 +314,7 @@ fn without_terminal(program: &str, home: &Path) -> std::process::Command {
 /// Runs tau without a terminal; its exit code, standard output and standard error.
 fn batch(args: &[&str]) -> (Option<i32>, String, String) {
     let home = tempfile::tempdir().unwrap();
-    let output = without_terminal(env!("CARGO_BIN_EXE_tau"), home.path()).args(args).output().unwrap();
+    let output = without_terminal(env!("CARGO_BIN_EXE_tau"), home.path()).args(args).output_in_time();
     let text = |bytes: Vec<u8>| String::from_utf8(bytes).unwrap();
     (output.status.code(), text(output.stdout), text(output.stderr))
 }

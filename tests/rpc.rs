@@ -30,6 +30,7 @@ use tokio::time::timeout;
 use crate::fake::Step::{Call, Fail, Hang, Say, Stop, Think, Wait};
 use crate::fake::{Player, Step, config, model};
 
+use crate::time_limit::InTime;
 const STOP: Step = Stop(StopReason::Stop);
 const USE: Step = Stop(StopReason::ToolUse);
 
@@ -112,7 +113,7 @@ impl Client {
     }
 
     async fn raw(&mut self, bytes: &[u8]) {
-        self.input.as_mut().unwrap().write_all(bytes).await.unwrap();
+        self.input.as_mut().unwrap().write_all(bytes).in_time("a reader of the input").await.unwrap();
     }
 
     async fn send(&mut self, command: Value) {
@@ -160,13 +161,13 @@ impl Client {
         let mut output = self.output.take().unwrap();
         let rest = async {
             let mut rest = Vec::new();
-            while let Some(line) = output.next_line().await.unwrap() {
+            while let Some(line) = output.next_line().in_time("a line").await.unwrap() {
                 rest.push(serde_json::from_str(&line).unwrap());
             }
             rest
         };
         let rest = timeout(Duration::from_secs(20), rest).await.expect("the output does not end");
-        (self.service.await.unwrap(), rest)
+        (self.service.in_time("the end of the front end").await.unwrap(), rest)
     }
 
     /// The types of all records so far; updates in a row count as one.

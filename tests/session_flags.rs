@@ -9,6 +9,7 @@ use tau::agent::session::Session;
 use tempfile::TempDir;
 
 use crate::sessions::{HEADER, line, user};
+use crate::time_limit::RunInTime;
 
 struct Place(TempDir);
 
@@ -29,7 +30,7 @@ impl Place {
         command.args(["-p", "--model", "demo", "hello"]).args(args).current_dir(self.work());
         command.env_clear().env("HOME", self.0.path()).env("TAU_HOME", self.0.path().join("tau"));
         command.env("PATH", std::env::var_os("PATH").unwrap()).env("TAU_DEMO_SPEED", "max");
-        let output = command.stdin(std::process::Stdio::null()).output().unwrap();
+        let output = command.output_in_time();
         (output.status.code(), String::from_utf8_lossy(&output.stderr).into_owned())
     }
 

@@ -6,6 +6,7 @@ use std::os::unix::ffi::OsStrExt;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
+use crate::time_limit::RunInTime;
 use serde_json::Value;
 use tau::agent::session::list::{list, newest};
 
@@ -14,7 +15,7 @@ fn tau(home: &Path, cwd: &Path, args: &[&str]) -> String {
     let mut command = Command::new(env!("CARGO_BIN_EXE_tau"));
     command.args(["--model", "demo"]).args(args).current_dir(cwd).stdin(std::process::Stdio::null());
     command.env_clear().env("HOME", home).env("TAU_HOME", home.join("tau")).env("TAU_DEMO_SPEED", "max");
-    let output = command.env("PATH", std::env::var_os("PATH").unwrap()).output().unwrap();
+    let output = command.env("PATH", std::env::var_os("PATH").unwrap()).output_in_time();
     let errors = String::from_utf8_lossy(&output.stderr);
     assert!(output.status.success(), "{args:?} in {}: {errors}", cwd.display());
     String::from_utf8_lossy(&output.stdout).into_owned()

@@ -9,6 +9,7 @@ use tau::agent::session::lock::{Life, Owner, note_path, noted};
 use tau::agent::session::{Access, ForkRange, Session, SessionError};
 
 use crate::sessions::{Folder, HEADER, line, texts, user};
+use crate::time_limit::{EndInTime, in_time};
 
 fn owner(fields: Value) -> Owner {
     serde_json::from_value(fields).unwrap()
@@ -35,7 +36,7 @@ fn a_note_names_the_owner_as_long_as_the_session_is_open() {
 fn an_owner_is_known_to_run_or_to_have_ended() {
     let host = rustix::system::uname().nodename().to_string_lossy().into_owned();
     let mut child = std::process::Command::new("true").spawn().unwrap();
-    child.wait().unwrap();
+    child.wait_in_time("the end of true(1)");
     let check =
         |fields: Value, expected: Life| assert_eq!(owner(fields.clone()).life(), expected, "{fields}");
     check(json!({"pid": std::process::id(), "host": host}), Life::Runs);
@@ -59,10 +60,13 @@ fn what_a_dead_tau_left_is_told_and_can_be_taken_over() {
         Ok(holder) => holder,
         Err(error) => return println!("skipped: no flock(1): {error}"),
     };
-    let mut said = String::new();
     let mut out = std::io::BufReader::new(holder.stdout.take().unwrap());
-    std::io::BufRead::read_line(&mut out, &mut said).unwrap();
-    holder.wait().unwrap();
+    let said = in_time("the process id of the sleeper", move || {
+        let mut said = String::new();
+        std::io::BufRead::read_line(&mut out, &mut said).unwrap();
+        said
+    });
+    holder.wait_in_time("the end of flock(1)");
     let sleeper: i32 = said.trim().parse().unwrap();
     let locked = Session::open(&path).unwrap_err();
     assert!(matches!(&locked, SessionError::Locked { .. }), "{locked}");

@@ -11,6 +11,7 @@ use tau::agent::session::entry::Body;
 use tau::agent::session::{Session, SessionError, is_session_id, list};
 
 use crate::sessions::{Folder, HEADER, assistant, check, entry, line, opened_soon, texts, user};
+use crate::time_limit::RunInTime;
 
 #[test]
 fn a_new_session_waits_for_the_first_word() {
@@ -190,8 +191,7 @@ fn a_full_disk_loses_nothing() {
         .args(["-c", script])
         .arg(program)
         .env("TAU_TEST_FOLDER", folder.path())
-        .output()
-        .unwrap();
+        .output_in_time();
     assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stdout));
     let path = fs::read_dir(folder.path()).unwrap().next().unwrap().unwrap().path();
     let session = opened_soon(&path);
@@ -287,7 +287,7 @@ fn lists_show_the_newest_first() {
     write("--srv-web--", "empty.jsonl", 1, "");
     write("--srv-web--", "notes.txt", 1, "x");
     let pipe = root.join("--srv-web--/pipe.jsonl");
-    assert!(std::process::Command::new("mkfifo").arg(&pipe).status().unwrap().success());
+    assert!(std::process::Command::new("mkfifo").arg(&pipe).status_in_time().success());
 
     let rows = |cwd: Option<&Path>| {
         let mut rows = Vec::new();

@@ -4,6 +4,7 @@ use std::fs;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
+use crate::time_limit::RunInTime;
 use serde_json::{Value, json};
 use tau::agent::protocol::message::{Message, UserContent, UserMessage};
 use tau::agent::protocol::model::ThinkingLevel;
@@ -171,7 +172,7 @@ fn files_that_are_no_sessions_stay_as_they_are() {
 fn only_regular_files_are_opened() {
     let folder = Folder::new();
     let pipe = folder.path().join("pipe.jsonl");
-    assert!(std::process::Command::new("mkfifo").arg(&pipe).status().unwrap().success());
+    assert!(std::process::Command::new("mkfifo").arg(&pipe).status_in_time().success());
     let missing = folder.path().join("missing.jsonl");
     for path in [&pipe, folder.path(), &missing, Path::new("/dev/zero"), Path::new("/dev/full")] {
         assert!(matches!(Session::open(path), Err(SessionError::Io { .. })), "{}", path.display());

@@ -6,6 +6,7 @@ use std::os::unix::fs::{PermissionsExt, symlink};
 use std::path::Path;
 use std::sync::Arc;
 
+use crate::time_limit::{InTime, RunInTime};
 use serde_json::json;
 use tau::agent::catalogue::keys::{EnvLookup, KeySource, Keys};
 use tau::agent::catalogue::{AdHoc, Catalogue, NotFound, demo, listing};
@@ -94,7 +95,7 @@ fn settings_are_read_from_regular_files_only() {
     let home = Home::new();
     assert_eq!(Settings::load(&home.paths()), Ok(Settings::default()), "no file");
     let path = home.path().join("config.toml");
-    assert!(std::process::Command::new("mkfifo").arg(&path).status().unwrap().success());
+    assert!(std::process::Command::new("mkfifo").arg(&path).status_in_time().success());
     assert!(Settings::load(&home.paths()).unwrap_err().to_string().contains("not a regular file"));
     fs::remove_file(&path).unwrap();
     fs::create_dir(&path).unwrap();
@@ -172,7 +173,7 @@ fn an_address_that_cannot_be_used_is_refused_at_once() {
             .env("HOME", home.path())
             .env("TAU_HOME", home.path())
             .env("TAU_BASE_URL", variable);
-        let output = command.output().unwrap();
+        let output = command.output_in_time();
         (output.status.code(), String::from_utf8_lossy(&output.stderr).into_owned())
     };
     let model = ["--model", "m"];
@@ -211,7 +212,7 @@ impl Setup {
     fn key(&self, model: &str) -> String {
         let model = self.catalogue.find(model).unwrap();
         let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap();
-        match runtime.block_on(self.keys.key(&model)) {
+        match runtime.block_on(async { self.keys.key(&model).in_time("the key").await }) {
             Ok(Some(key)) => key.expose().to_owned(),
             Ok(None) => "-".to_owned(),
             Err(failure) => {
@@ -297,7 +298,9 @@ fn a_refused_key_is_asked_for_anew() {
     let model = setup_xai.catalogue.find("xai/grok-4.3").unwrap();
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap();
     let renewed = |refused: &str| {
-        let renewed = runtime.block_on(setup_xai.keys.renewed(&model, &Secret::new(refused)));
+        let renewed = runtime.block_on(async {
+            setup_xai.keys.renewed(&model, &Secret::new(refused)).in_time("the key").await
+        });
         renewed.map(|key| key.map(|key| key.expose().to_owned())).map_err(|failure| failure.to_string())
     };
     assert_eq!(setup_xai.key("xai/grok-4.3"), "first-token");

@@ -13,6 +13,7 @@ use tau::agent::context::workspace::{Head, Repository, Workspace};
 use tau::tools::Toolbox;
 
 use crate::harness::golden;
+use crate::time_limit::RunInTime;
 
 /// The system prompt and the four default tools take at most 1,500 tokens. A tokenizer with a small
 /// vocabulary (49,000) gives 3.9 bytes a token for this text, those of large models give more.
@@ -116,8 +117,7 @@ fn git(dir: &Path, args: &[&str]) {
         .current_dir(dir)
         .env("HOME", dir)
         .env("GIT_CONFIG_NOSYSTEM", "1")
-        .output()
-        .unwrap();
+        .output_in_time();
     assert!(run.status.success(), "git {args:?}: {}", String::from_utf8_lossy(&run.stderr));
 }
 
@@ -179,7 +179,7 @@ fn a_head_that_git_would_not_write_is_unknown() {
     assert_eq!(Repository::find(&root).unwrap().head, Head::Unknown);
     fs::remove_file(root.join(".git/HEAD")).unwrap();
     assert_eq!(Repository::find(&root).unwrap().head, Head::Unknown);
-    assert!(std::process::Command::new("mkfifo").arg(root.join(".git/HEAD")).status().unwrap().success());
+    assert!(std::process::Command::new("mkfifo").arg(root.join(".git/HEAD")).status_in_time().success());
     assert_eq!(Repository::find(&root).unwrap().head, Head::Unknown);
     // A file that names nothing is not a repository; the search continues above it.
     write(&root.join("sub/.git"), "gitdir: /nowhere/at/all\n");
@@ -244,7 +244,7 @@ fn instruction_files_are_found_and_checked() {
         fs::write(dir.join("CLAUDE.md"), "x").unwrap();
     });
     refused("pipe", &|dir| {
-        assert!(std::process::Command::new("mkfifo").arg(dir.join("AGENTS.md")).status().unwrap().success());
+        assert!(std::process::Command::new("mkfifo").arg(dir.join("AGENTS.md")).status_in_time().success());
     });
     refused("folder", &|dir| fs::create_dir(dir.join("AGENTS.md")).unwrap());
     let large = vec![b'x'; usize::try_from(MAX_INSTRUCTION_FILE).unwrap() + 1];

@@ -8,6 +8,7 @@ mod files;
 mod output;
 mod slips;
 
+use std::process::Stdio;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
@@ -19,9 +20,13 @@ use tau::agent::{AgentCommand, AgentEvent};
 use tau::tools::{Content, Toolbox};
 
 use crate::fake::{Bench, Player, Step};
+use crate::time_limit::EndInTime;
 
 /// Set for a process that runs one test only.
 const ALONE: &str = "TAU_TORTURE_ALONE";
+
+/// The longest wait, also for what is as large as promised.
+const PATIENCE: Duration = Duration::from_secs(600);
 
 /// True when everything is to be as large as promised.
 fn full() -> bool {
@@ -108,7 +113,7 @@ impl Rack {
         let begun = Instant::now();
         let mut answers = Vec::new();
         loop {
-            let event = tokio::time::timeout(Duration::from_secs(600), self.bench.agent.events.recv()).await;
+            let event = tokio::time::timeout(PATIENCE, self.bench.agent.events.recv()).await;
             match event.expect("no event came").expect("the agent has ended") {
                 AgentEvent::MessageEnd { message } => {
                     if let Message::ToolResult(result) = message.as_ref() {
@@ -170,7 +175,15 @@ fn alone(name: &str, wrapper: &[&str]) -> Option<bool> {
     let own = own.to_str().unwrap();
     let args = [name, "--exact", "--nocapture", "--test-threads=1"];
     let line: Vec<&str> = wrapper.iter().copied().chain([own]).chain(args).collect();
-    let output = std::process::Command::new(line[0]).args(&line[1..]).env(ALONE, "1").output().ok()?;
+    let mut command = std::process::Command::new(line[0]);
+    command
+        .args(&line[1..])
+        .env(ALONE, "1")
+        .stdin(Stdio::null())
+        .stdout(Stdio::piped())
+        .stderr(Stdio::piped());
+    // It has limits of its own, which add up to more than the usual one.
+    let output = command.spawn().ok()?.output_within(PATIENCE, "the test in a process of its own");
     let told = String::from_utf8_lossy(&output.stdout);
     if !told.contains("running 1 test") {
         return None;

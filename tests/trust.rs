@@ -20,6 +20,7 @@ use tau::cli::compose::{AgentPrompt, Setup};
 use tau::cli::reload;
 
 use crate::harness::{Screen, boot, text};
+use crate::time_limit::RunInTime;
 
 fn write(path: &Path, text: &str) {
     fs::create_dir_all(path.parent().unwrap()).unwrap();
@@ -144,7 +145,7 @@ fn run(args: &[&str], trusted: Option<bool>) -> (Option<i32>, String) {
     let mut command = Command::new(env!("CARGO_BIN_EXE_tau"));
     command.args(["-p", "hello"]).args(args).current_dir(&folder).stdin(std::process::Stdio::null());
     command.env_clear().env("HOME", dir.path()).env("TAU_HOME", &home).env("TAU_DEMO_SPEED", "max");
-    let output = command.env("PATH", std::env::var_os("PATH").unwrap()).output().unwrap();
+    let output = command.env("PATH", std::env::var_os("PATH").unwrap()).output_in_time();
     (output.status.code(), String::from_utf8_lossy(&output.stderr).into_owned())
 }
 
@@ -181,7 +182,7 @@ fn a_session_has_the_settings_of_its_own_directory() {
         let mut command = Command::new(env!("CARGO_BIN_EXE_tau"));
         command.args(args).args(["-p", "hello"]).current_dir(cwd).stdin(std::process::Stdio::null());
         command.env_clear().env("HOME", &dir).env("TAU_HOME", &home).env("TAU_DEMO_SPEED", "max");
-        let output = command.env("PATH", std::env::var_os("PATH").unwrap()).output().unwrap();
+        let output = command.env("PATH", std::env::var_os("PATH").unwrap()).output_in_time();
         (output.status.code(), String::from_utf8_lossy(&output.stderr).into_owned())
     };
     assert_eq!(run(&there, &["--model", "demo", "--session-id", "one"]).0, Some(0));
@@ -409,7 +410,7 @@ fn in_a_process_of_its_own(test: &str) -> bool {
     let path = std::env::var_os("PATH").unwrap_or_default();
     let mut command = Command::new(std::env::current_exe().unwrap());
     command.args(["--exact", test, "--nocapture"]).env_clear().env("PATH", path).env("TAU_TEST_LIVE", "1");
-    let output = command.env("HOME", home.path()).env("TAU_HOME", home.path().join("tau")).output().unwrap();
+    let output = command.env("HOME", home.path()).env("TAU_HOME", home.path().join("tau")).output_in_time();
     let told = String::from_utf8_lossy(&output.stdout);
     assert!(output.status.success() && told.contains("1 passed"), "{told}");
     false

@@ -9,6 +9,7 @@ use std::sync::{Arc, Mutex};
 use serde_json::{Value, json};
 
 use crate::screen::Screen;
+use crate::time_limit::RunInTime;
 
 /// A request as the server read it.
 #[derive(Clone, Debug)]
@@ -177,8 +178,7 @@ fn print_works_over_the_wire() {
             .env("TAU_HOME", home.path().join("tau"))
             .current_dir(home.path())
             .stdin(std::process::Stdio::null())
-            .output()
-            .unwrap();
+            .output_in_time();
         let told = String::from_utf8_lossy(&output.stderr);
         assert_eq!(String::from_utf8_lossy(&output.stdout), "All **done** here.\n", "{api}: {told}");
         assert_eq!(output.status.code(), Some(0), "{api}: {told}");

@@ -1,6 +1,7 @@
 //! The session behind the agent: on disk in time, changed, resumed, mended.
 
 use super::*;
+use crate::time_limit::InTime;
 
 #[tokio::test]
 async fn a_message_is_on_disk_before_its_end_is_told() {
@@ -65,7 +66,7 @@ async fn a_killed_session_is_mended_when_it_goes_on() {
     bench.prompt("go").await;
     bench.until(|event| matches!(event, AgentEvent::ToolExecutionStart { .. })).await;
     bench.agent.task.abort();
-    while bench.agent.events.recv().await.is_some() {}
+    while bench.agent.events.recv().in_time("an event").await.is_some() {}
     let path = files(&bench.dir)[0].clone();
     let left = std::fs::read_to_string(&path).unwrap();
     let mut next = Bench::new(vec![vec![Say("on"), STOP]]);

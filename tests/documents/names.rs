@@ -18,6 +18,7 @@ use tokio::io::AsyncWriteExt;
 
 use super::{document, documents, report, rows};
 use crate::harness::root;
+use crate::time_limit::InTime;
 
 /// How long the program may take.
 const LIMIT: Duration = Duration::from_secs(60);
@@ -236,7 +237,14 @@ async fn every_command_of_the_wire_is_known_to_the_program() {
     let mut child = program.spawn().expect("the program");
     let lines: String =
         commands.iter().map(|kind| format!("{}\n", json!({ "id": kind, "type": kind }))).collect();
-    child.stdin.take().expect("its input").write_all(lines.as_bytes()).await.expect("write");
+    child
+        .stdin
+        .take()
+        .expect("its input")
+        .write_all(lines.as_bytes())
+        .in_time("a reader of the input")
+        .await
+        .expect("write");
     let output =
         tokio::time::timeout(LIMIT, child.wait_with_output()).await.expect("in time").expect("output");
     let records = String::from_utf8(output.stdout).expect("UTF-8");

@@ -100,7 +100,7 @@ async fn signals_end_it_in_order() {
         let mut child = place.tau(&["--json", "go"]).spawn().unwrap();
         let mut lines = BufReader::new(child.stdout.take().unwrap()).lines();
         let mut last = Value::Null;
-        while let Some(line) = lines.next_line().await.unwrap() {
+        while let Some(line) = lines.next_line().in_time("a line").await.unwrap() {
             last = serde_json::from_str(&line).unwrap();
             if last["type"] == "tool_execution_start" {
                 while pid(&place).is_none() {
@@ -109,7 +109,11 @@ async fn signals_end_it_in_order() {
                 kill_process(Pid::from_raw(child.id().unwrap() as i32).unwrap(), signal).unwrap();
             }
         }
-        assert_eq!(child.wait().await.unwrap().code(), Some(code), "{signal:?}");
+        assert_eq!(
+            child.wait().in_time("the end of the program").await.unwrap().code(),
+            Some(code),
+            "{signal:?}"
+        );
         assert_eq!((&last["type"], &last["reason"]), (&json!("end"), &json!(reason)));
         let child = pid(&place).unwrap();
         assert!(test_kill_process(child).is_err(), "{signal:?} left a child behind");

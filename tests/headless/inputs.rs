@@ -68,7 +68,7 @@ async fn an_input_that_stays_open_is_spoken_of() {
     let line = timeout(Duration::from_secs(30), complaints.next_line()).await.unwrap().unwrap().unwrap();
     assert!(line.contains("standard input"), "{line}");
     drop(child.stdin.take());
-    assert_eq!(child.wait_with_output().await.unwrap().stdout, b"hello\n");
+    assert_eq!(child.wait_with_output().in_time("the end of the program").await.unwrap().stdout, b"hello\n");
 }
 
 #[tokio::test]
@@ -86,26 +86,30 @@ async fn an_interrupt_is_answered_and_the_next_line_is_worked() {
     let mut child = place.tau(&["--json"]).stdin(Stdio::piped()).spawn().unwrap();
     let mut input = child.stdin.take().unwrap();
     let mut lines = BufReader::new(child.stdout.take().unwrap()).lines();
-    input.write_all(b"{\"type\":\"message\",\"content\":\"a\"}\n").await.unwrap();
+    input
+        .write_all(b"{\"type\":\"message\",\"content\":\"a\"}\n")
+        .in_time("a reader of the input")
+        .await
+        .unwrap();
     let mut seen: Vec<String> = Vec::new();
     while let Some(line) = timeout(Duration::from_secs(30), lines.next_line()).await.unwrap().unwrap() {
         let record: Value = serde_json::from_str(&line).unwrap();
         let kind = record["type"].as_str().unwrap().to_owned();
         if kind == "message_update" && !seen.contains(&kind) {
             let rest = b"{\"type\":\"interrupt\"}\n{\"type\":\"message\",\"content\":\"b\"}\n";
-            input.write_all(rest).await.unwrap();
+            input.write_all(rest).in_time("a reader of the input").await.unwrap();
         }
         seen.push(kind);
         if record["type"] == "agent_settled" && record["aborted"] == false {
-            input.shutdown().await.unwrap();
+            input.shutdown().in_time("the input to be closed").await.unwrap();
             drop(input);
             break;
         }
     }
     let at = |kind: &str| seen.iter().position(|seen| seen == kind).unwrap_or_else(|| panic!("{seen:?}"));
     assert_eq!(at("interrupted"), at("agent_settled") + 1, "{seen:?}");
-    let rest = lines.next_line().await.unwrap().unwrap();
+    let rest = lines.next_line().in_time("a line").await.unwrap().unwrap();
     let end: Value = serde_json::from_str(&rest).unwrap();
     assert_eq!((&end["type"], &end["reason"]), (&json!("end"), &json!("done")));
-    assert_eq!(child.wait().await.unwrap().code(), Some(0));
+    assert_eq!(child.wait().in_time("the end of the program").await.unwrap().code(), Some(0));
 }

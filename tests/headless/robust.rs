@@ -146,14 +146,18 @@ async fn notices_that_nobody_reads_hold_up_nothing() {
     let mut command = place.tau(&["--mode", "rpc", "--no-session"]);
     let mut child = command.current_dir(nested(&place)).stdin(Stdio::piped()).spawn().unwrap();
     let mut input = child.stdin.take().unwrap();
-    input.write_all(b"{\"id\":\"1\",\"type\":\"get_state\"}\n").await.unwrap();
+    input
+        .write_all(b"{\"id\":\"1\",\"type\":\"get_state\"}\n")
+        .in_time("a reader of the input")
+        .await
+        .unwrap();
     let mut lines = BufReader::new(child.stdout.take().unwrap()).lines();
     let answer = timeout(Duration::from_secs(30), lines.next_line()).await.expect("it is held up").unwrap();
     assert!(answer.unwrap().contains("\"success\":true"));
     drop(input);
     assert_eq!(ends(&mut child).await, Some(0));
     let mut notices = String::new();
-    child.stderr.take().unwrap().read_to_string(&mut notices).await.unwrap();
+    child.stderr.take().unwrap().read_to_string(&mut notices).in_time("the end of the stream").await.unwrap();
     assert!(notices.len() > 60_000 && notices.starts_with("tau: ignoring "), "{} bytes", notices.len());
 }
 

@@ -27,7 +27,7 @@ async fn the_complete_history_can_be_loaded() {
     assert_eq!(history.len(), count);
     assert!(texts(&history)[0].starts_with("user message 0 "));
     assert_eq!(agent.state().messages, history);
-    agent.run("go").await.unwrap();
+    agent.run("go").in_time("the end of the run").await.unwrap();
     let messages = agent.state().messages;
     assert_eq!(messages[..count], history[..]);
     assert_eq!(texts(&messages)[count..], ["user go", "assistant Stop the answer"]);
@@ -37,13 +37,17 @@ async fn the_complete_history_can_be_loaded() {
 async fn queries_have_typed_answers() {
     let player = Player::new(vec![vec![Say("the answer"), STOP]]);
     let agent = builder(&player).start();
-    let refused = agent.query(Query::Source).await;
+    let refused = agent.query(Query::Source).in_time("the agent to take `query`").await;
     assert!(matches!(refused, Err(AgentError::Failed(why)) if why.contains("nothing to export")));
-    agent.run("go").await.unwrap();
-    let text = agent.query(Query::LastText).await.unwrap();
+    agent.run("go").in_time("the end of the run").await.unwrap();
+    let text = agent.query(Query::LastText).in_time("the agent to take `query`").await.unwrap();
     assert_eq!(text, QueryAnswer::LastText(Some("the answer".into())));
-    let QueryAnswer::Stats(stats) = agent.query(Query::Stats).await.unwrap() else { panic!() };
+    let QueryAnswer::Stats(stats) =
+        agent.query(Query::Stats).in_time("the agent to take `query`").await.unwrap()
+    else {
+        panic!()
+    };
     assert_eq!((stats.user_messages, stats.assistant_messages), (1, 1));
-    agent.shutdown().await;
-    assert_eq!(agent.query(Query::Sync).await, Err(AgentError::Ended));
+    agent.shutdown().in_time("the end").await;
+    assert_eq!(agent.query(Query::Sync).in_time("the agent to take `query`").await, Err(AgentError::Ended));
 }

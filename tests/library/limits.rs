@@ -12,11 +12,11 @@ use super::*;
 /// Runs `go` to its end: what ended it, and the events.
 async fn ended(agent: &Agent) -> (Option<RunEnd>, Vec<String>) {
     let mut events = agent.subscribe();
-    agent.prompt("go", []).await.unwrap();
-    agent.wait_for_idle().await.unwrap();
-    agent.shutdown().await;
+    agent.prompt("go", []).in_time("the agent to take `prompt`").await.unwrap();
+    agent.wait_for_idle().in_time("the end of the run").await.unwrap();
+    agent.shutdown().in_time("the end").await;
     let mut reported = Vec::new();
-    while let Some(event) = events.recv().await {
+    while let Some(event) = events.recv().in_time("an event").await {
         reported.push(event);
     }
     let reason = reported.iter().find_map(|event| match event {
@@ -86,11 +86,15 @@ async fn check_repeats(on_repeat: OnRepeat, answers: &[QuestionAnswer], results:
     let player = Player::new(vec![vec![Call("a", "echo", json!({})), USE]; 20]);
     let agent = builder(&player).behavior(|behavior| behavior.on_repeat = on_repeat).start();
     let mut events = agent.subscribe();
-    agent.prompt("go", []).await.unwrap();
+    agent.prompt("go", []).in_time("the agent to take `prompt`").await.unwrap();
     let (mut answers, mut ran, mut reason) = (answers.iter(), 0, None);
-    while let Some(event) = events.recv().await {
+    while let Some(event) = events.recv().in_time("an event").await {
         match event {
-            AgentEvent::Asked { id, .. } => agent.answer(id, answers.next().unwrap().clone()).await.unwrap(),
+            AgentEvent::Asked { id, .. } => agent
+                .answer(id, answers.next().unwrap().clone())
+                .in_time("the agent to take `answer`")
+                .await
+                .unwrap(),
             AgentEvent::ToolExecutionEnd { .. } => ran += 1,
             AgentEvent::RunStopped { reason: why } => reason = Some(why),
             AgentEvent::AgentSettled { .. } => break,
@@ -115,10 +119,10 @@ async fn an_abort_is_no_answer_to_the_question() {
     let player = Player::new(vec![vec![Call("a", "echo", json!({})), USE]; 20]);
     let agent = builder(&player).behavior(|behavior| behavior.on_repeat = OnRepeat::Ask).start();
     let mut events = agent.subscribe();
-    agent.prompt("go", []).await.unwrap();
-    while let Some(event) = events.recv().await {
+    agent.prompt("go", []).in_time("the agent to take `prompt`").await.unwrap();
+    while let Some(event) = events.recv().in_time("an event").await {
         match event {
-            AgentEvent::Asked { .. } => agent.abort().await.unwrap(),
+            AgentEvent::Asked { .. } => agent.abort().in_time("the agent to take `abort`").await.unwrap(),
             AgentEvent::RunStopped { reason } => panic!("reported as {reason:?}"),
             AgentEvent::AgentSettled { aborted } => return assert!(aborted),
             _ => {}

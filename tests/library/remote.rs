@@ -105,9 +105,9 @@ async fn an_agent_behind_a_proxy_is_as_one_in_front_of_it() {
     let upstream = Arc::new(Scripted::new(scripts()));
     let address = proxy(upstream.clone()).await;
     let through = client(&address, "let-me-in-please").system("be brief").start();
-    assert_eq!(through.run("two and two?").await.unwrap().text(), "four");
+    assert_eq!(through.run("two and two?").in_time("the end of the run").await.unwrap().text(), "four");
     let direct = Agent::builder().model(own()).tools(tools()).transport(Scripted::new(scripts())).start();
-    direct.run("two and two?").await.unwrap();
+    direct.run("two and two?").in_time("the end of the run").await.unwrap();
     assert_eq!(timeless(&through.state().messages), timeless(&direct.state().messages));
     let requests = upstream.requests();
     assert_eq!(requests.len(), 2);
@@ -142,7 +142,7 @@ async fn what_goes_wrong_behind_a_proxy_is_told_in_front_of_it() {
         (client("http://127.0.0.1:1", token), "cannot connect to 127.0.0.1:1"),
     ];
     for (client, expected) in cases {
-        let failed = client.start().run("go").await;
+        let failed = client.start().run("go").in_time("the end of the run").await;
         let Err(AgentError::Failed(text)) = failed else { panic!("{expected}: {failed:?}") };
         assert!(text.contains(expected) && !text.contains("not-that-one"), "{text}");
     }
@@ -178,7 +178,7 @@ async fn post(address: &str, text: &str) -> TcpStream {
     let length = text.len();
     let head =
         format!("POST /prompt HTTP/1.1\r\nhost: x\r\nconnection: close\r\ncontent-length: {length}\r\n\r\n");
-    stream.write_all((head + text).as_bytes()).await.unwrap();
+    stream.write_all((head + text).as_bytes()).in_time("a reader of the input").await.unwrap();
     stream
 }
 
@@ -187,7 +187,8 @@ async fn events_come_over_http_to_their_end() {
     let make: sse_server::MakeAgent = Arc::new(|| builder(&Player::new(Vec::new())).start());
     let address = serve(sse_server::app(make)).await;
     let mut body = String::new();
-    let reading = async { post(&address, "go").await.read_to_string(&mut body).await };
+    let reading =
+        async { post(&address, "go").await.read_to_string(&mut body).in_time("the end of the stream").await };
     tokio::time::timeout(Duration::from_secs(5), reading).await.expect("the stream does not end").unwrap();
     let reported: Vec<AgentEvent> = body
         .lines()
@@ -210,7 +211,7 @@ async fn a_client_that_leaves_ends_the_agent() {
     let mut seen = String::new();
     while !seen.contains("wait for it") {
         let mut bytes = [0; 1024];
-        let count = client.read(&mut bytes).await.unwrap();
+        let count = client.read(&mut bytes).in_time("bytes").await.unwrap();
         seen.push_str(&String::from_utf8_lossy(&bytes[..count]));
     }
     assert_eq!(*waiting.0.lock().unwrap(), ["asked"]);

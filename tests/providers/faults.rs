@@ -16,6 +16,7 @@ use tokio_util::sync::CancellationToken;
 
 use super::assemble;
 use crate::faults::gzip;
+use crate::time_limit::InTime;
 
 const KEY: &str = "sk-very-secret-1234";
 const SAID: &str = "data: {\"choices\":[{\"delta\":{\"content\":\"so far\"}}]}\n\n";
@@ -47,16 +48,16 @@ async fn serve(act: Act) -> (String, Arc<std::sync::Mutex<Vec<String>>>) {
                 kept.lock().unwrap().push(String::from_utf8_lossy(&bytes[..size]).into_owned());
                 match act {
                     Act::Send(answer) => {
-                        let _ = socket.write_all(&answer).await;
+                        let _ = socket.write_all(&answer).in_time("a reader of the input").await;
                         let _ = socket.shutdown().await;
                     }
                     Act::Stall(answer) => {
-                        let _ = socket.write_all(&answer).await;
+                        let _ = socket.write_all(&answer).in_time("a reader of the input").await;
                         tokio::time::sleep(Duration::from_secs(60)).await;
                     }
                     Act::Drip(answer, drop) => {
-                        let _ = socket.write_all(&answer).await;
-                        while socket.write_all(&drop).await.is_ok() {
+                        let _ = socket.write_all(&answer).in_time("a reader of the input").await;
+                        while socket.write_all(&drop).in_time("a reader of the input").await.is_ok() {
                             tokio::time::sleep(Duration::from_millis(5)).await;
                         }
                     }
@@ -99,7 +100,11 @@ fn transport() -> Direct {
 }
 
 async fn run(transport: &dyn Transport, base: &str) -> (AssistantMessage, Option<Failure>) {
-    let events: Vec<StreamEvent> = transport.stream(request(base), CancellationToken::new()).collect().await;
+    let events: Vec<StreamEvent> = transport
+        .stream(request(base), CancellationToken::new())
+        .collect()
+        .in_time("the end of the stream")
+        .await;
     let failure = match events.last() {
         Some(StreamEvent::Failed(failure)) => Some(failure.clone()),
         _ => None,
@@ -171,7 +176,11 @@ async fn echoed(headers: &[(&str, &str)], words: &str) -> [String; 3] {
         let mut request = request(&base);
         let own = headers.iter().map(|(name, value)| ((*name).to_owned(), (*value).to_owned()));
         Arc::make_mut(&mut request.model).headers = own.collect();
-        let events: Vec<StreamEvent> = transport().stream(request, CancellationToken::new()).collect().await;
+        let events: Vec<StreamEvent> = transport()
+            .stream(request, CancellationToken::new())
+            .collect()
+            .in_time("the end of the stream")
+            .await;
         let Some(StreamEvent::Failed(failure)) = events.last() else { panic!("{events:?}") };
         messages.push(failure.message.clone());
     }
@@ -284,7 +293,7 @@ async fn stopping_is_at_once() {
         });
         let began = Instant::now();
         let mut events = Vec::new();
-        while let Some(event) = stream.next().await {
+        while let Some(event) = stream.next().in_time("the next event").await {
             events.push(event);
         }
         assert!(began.elapsed() < Duration::from_secs(5));
@@ -305,11 +314,18 @@ async fn scripts() {
     let mut request = request("");
     Arc::make_mut(&mut request.model).api = Api::Scripted;
     for wanted in ["one", "two"] {
-        let events: Vec<StreamEvent> =
-            router.stream(request.clone(), CancellationToken::new()).collect().await;
+        let events: Vec<StreamEvent> = router
+            .stream(request.clone(), CancellationToken::new())
+            .collect()
+            .in_time("the end of the stream")
+            .await;
         assert_eq!(assemble(Api::Scripted, &events).text(), wanted);
     }
-    let events: Vec<StreamEvent> = router.stream(request.clone(), CancellationToken::new()).collect().await;
+    let events: Vec<StreamEvent> = router
+        .stream(request.clone(), CancellationToken::new())
+        .collect()
+        .in_time("the end of the stream")
+        .await;
     assert!(matches!(events.last(), Some(StreamEvent::Failed(_))));
     assert_eq!(scripted.requests().len(), 3);
     assert_eq!(run(&router, &base).await.0.text(), "so far");
@@ -317,9 +333,11 @@ async fn scripts() {
     scripted.push(Script(vec![ScriptStep::Hang]));
     let cancel = CancellationToken::new();
     cancel.cancel();
-    let events: Vec<StreamEvent> = router.stream(request.clone(), cancel).collect().await;
+    let events: Vec<StreamEvent> =
+        router.stream(request.clone(), cancel).collect().in_time("the end of the stream").await;
     assert!(matches!(&events[..], [StreamEvent::Failed(failure)] if failure.kind == FailureKind::Aborted));
     let echo = Scripted::answering(|request: &ModelRequest| says(&request.session_id));
-    let events: Vec<StreamEvent> = echo.stream(request, CancellationToken::new()).collect().await;
+    let events: Vec<StreamEvent> =
+        echo.stream(request, CancellationToken::new()).collect().in_time("the end of the stream").await;
     assert_eq!(assemble(Api::Scripted, &events).text(), "s");
 }

@@ -15,6 +15,7 @@ use tau::agent::secrets::Secret;
 use tokio_util::sync::CancellationToken;
 
 use super::assemble;
+use crate::time_limit::InTime;
 
 /// Gives out these keys, one after the other; the last again and again.
 fn keys(list: &'static [&'static str]) -> (Arc<dyn KeySource>, Arc<AtomicUsize>) {
@@ -61,7 +62,11 @@ async fn check(
         if taken { says("taken") } else { refusal.clone() }
     });
     let renewing = KeyRefresh::new(Arc::new(model), keys(list).0);
-    let events = renewing.stream(request(Some("old")), CancellationToken::new()).collect().await;
+    let events = renewing
+        .stream(request(Some("old")), CancellationToken::new())
+        .collect()
+        .in_time("the end of the stream")
+        .await;
     let sent = sent.lock().unwrap().clone();
     (events, sent)
 }
@@ -100,7 +105,11 @@ async fn without_a_key_none_is_asked_for() {
     let (keys, asked) = keys(&["new"]);
     let model = Scripted::answering(|_: &ModelRequest| failed(FailureKind::Auth));
     let renewing = KeyRefresh::new(Arc::new(model), keys);
-    let events: Vec<StreamEvent> = renewing.stream(request(None), CancellationToken::new()).collect().await;
+    let events: Vec<StreamEvent> = renewing
+        .stream(request(None), CancellationToken::new())
+        .collect()
+        .in_time("the end of the stream")
+        .await;
     assert_eq!((events, asked.load(Ordering::SeqCst)), (failed(FailureKind::Auth), 0));
 }
 
@@ -123,8 +132,11 @@ async fn a_source_that_fails_or_hangs() {
     let refusing = || Arc::new(Scripted::answering(|_: &ModelRequest| failed(FailureKind::Auth)));
     let failure = Failure::new(FailureKind::Config, "the command failed").hint("try it");
     let renewing = KeyRefresh::new(refusing(), Arc::new(Stuck(Some(failure))));
-    let events: Vec<StreamEvent> =
-        renewing.stream(request(Some("old")), CancellationToken::new()).collect().await;
+    let events: Vec<StreamEvent> = renewing
+        .stream(request(Some("old")), CancellationToken::new())
+        .collect()
+        .in_time("the end of the stream")
+        .await;
     let [StreamEvent::Failed(failure)] = &events[..] else { panic!("{events:?}") };
     assert_eq!(failure.kind, FailureKind::Auth);
     assert_eq!(failure.to_string(), "refused; no other key: the command failed (try it)");
@@ -136,6 +148,8 @@ async fn a_source_that_fails_or_hangs() {
         tokio::time::sleep(std::time::Duration::from_millis(50)).await;
         cancel.cancel();
     });
-    let Some(StreamEvent::Failed(failure)) = stream.next().await else { panic!("no failure") };
-    assert_eq!((failure.kind, stream.next().await), (FailureKind::Aborted, None));
+    let Some(StreamEvent::Failed(failure)) = stream.next().in_time("the next event").await else {
+        panic!("no failure")
+    };
+    assert_eq!((failure.kind, stream.next().in_time("the next event").await), (FailureKind::Aborted, None));
 }

@@ -82,10 +82,10 @@ async fn a_thousand_lines_of_nonsense_leave_it_alive() {
     sent += lines.iter().filter(|line| !line.iter().all(|b| matches!(b, b' ' | b'\t' | b'\r'))).count();
     let writing = tokio::spawn(async move {
         for line in lines {
-            input.write_all(&[&line[..], b"\n"].concat()).await.unwrap();
+            input.write_all(&[&line[..], b"\n"].concat()).in_time("a reader of the input").await.unwrap();
         }
         let last = json!({"type": "abort", "id": "last"});
-        input.write_all(format!("{last}\n").as_bytes()).await.unwrap();
+        input.write_all(format!("{last}\n").as_bytes()).in_time("a reader of the input").await.unwrap();
         input
     });
     loop {
@@ -94,7 +94,7 @@ async fn a_thousand_lines_of_nonsense_leave_it_alive() {
             break;
         }
     }
-    client.input = Some(writing.await.unwrap());
+    client.input = Some(writing.in_time("a reader of the lines").await.unwrap());
     let state = client.ask(json!({"type": "get_state"})).await;
     assert_eq!(state["success"], json!(true), "{state}");
     let seen = std::mem::take(&mut client.seen);
@@ -180,7 +180,7 @@ async fn signals_end_it_within_a_second_and_twice_at_once() {
         client.send(json!({"type": "prompt", "id": "1", "message": "go"})).await;
         // Nobody reads, and yet it ends.
         tokio::time::sleep(Duration::from_millis(50)).await;
-        client.signals.send(caught).await.unwrap();
+        client.signals.send(caught).in_time("the command to be taken").await.unwrap();
         let ended = timeout(Duration::from_secs(2), &mut client.service).await.expect("still runs");
         assert_eq!(ended.unwrap(), exit);
     }

@@ -15,7 +15,7 @@ async fn json(answers: Vec<Vec<Step>>, prompts: &[&str], input: &[(u64, &str)]) 
     let writing = tokio::spawn(async move {
         for (ms, line) in lines {
             tokio::time::sleep(Duration::from_millis(ms)).await;
-            near.write_all(format!("{line}\n").as_bytes()).await.unwrap();
+            near.write_all(format!("{line}\n").as_bytes()).in_time("a reader of the input").await.unwrap();
         }
     });
     let prompt = |text: &&str| CliPrompt { text: (*text).to_owned(), images: Vec::new() };
@@ -29,9 +29,9 @@ async fn json(answers: Vec<Vec<Step>>, prompts: &[&str], input: &[(u64, &str)]) 
     let (out, mut read) = tokio::io::duplex(1 << 20);
     let ended = run(spawn(config), options, out, async || std::future::pending().await);
     let exit = timeout(Duration::from_secs(20), ended).await.expect("it does not end");
-    writing.await.unwrap();
+    writing.in_time("a reader of the lines").await.unwrap();
     let mut text = String::new();
-    read.read_to_string(&mut text).await.unwrap();
+    read.read_to_string(&mut text).in_time("the end of the stream").await.unwrap();
     (exit, text.lines().map(|line| serde_json::from_str(line).unwrap()).collect())
 }
 

@@ -21,7 +21,9 @@ fn serve(dir: &Path, server: &Server, arguments: &[&str]) -> Command {
 
 #[tokio::test]
 async fn a_client_of_the_older_document_works_unchanged() {
-    let Ok(version) = Command::new("python3").arg("--version").output().await else {
+    let Ok(version) =
+        Command::new("python3").arg("--version").output().in_time("the end of the program").await
+    else {
         println!("skipped: there is no python3 to run the client");
         return;
     };
@@ -51,11 +53,11 @@ async fn commands_do_not_inherit_ignored_signals() {
     command.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::null());
     let mut child = command.spawn().unwrap();
     let request = b"{\"id\":\"1\",\"type\":\"bash\",\"command\":\"grep SigIgn /proc/self/status\"}\n";
-    child.stdin.as_mut().unwrap().write_all(request).await.unwrap();
+    child.stdin.as_mut().unwrap().write_all(request).in_time("a reader of the input").await.unwrap();
     let mut records = BufReader::new(child.stdout.take().unwrap()).lines();
     let mask = async {
         loop {
-            let record = records.next_line().await.unwrap().expect("tau has ended");
+            let record = records.next_line().in_time("a line").await.unwrap().expect("tau has ended");
             if let Some((_, mask)) = record.split_once("SigIgn:\\t") {
                 return u64::from_str_radix(mask.get(..16).unwrap(), 16).unwrap();
             }
@@ -96,13 +98,13 @@ async fn a_process_whose_reader_is_slow_keeps_a_bounded_amount() {
     let mut child = serve(dir.path(), &server, &["--mode", "rpc"]).spawn().unwrap();
     let mut output = child.stdout.take().unwrap();
     let prompt = b"{\"id\":\"1\",\"type\":\"prompt\",\"message\":\"go\"}\n";
-    child.stdin.as_mut().unwrap().write_all(prompt).await.unwrap();
+    child.stdin.as_mut().unwrap().write_all(prompt).in_time("a reader of the input").await.unwrap();
     let mut read = vec![0; 1 << 10];
     let mut seen = Vec::new();
     // A kilobyte at a time, then nothing for a while.
     for _ in 0..20 {
         use tokio::io::AsyncReadExt;
-        let count = output.read(&mut read).await.unwrap();
+        let count = output.read(&mut read).in_time("bytes").await.unwrap();
         seen.extend_from_slice(&read[..count]);
         tokio::time::sleep(Duration::from_millis(50)).await;
     }
@@ -114,7 +116,7 @@ async fn a_process_whose_reader_is_slow_keeps_a_bounded_amount() {
     let told = text_of(seen, output).await;
     assert_eq!(told.len(), piece.len() * PIECES, "something was lost");
     drop(child.stdin.take());
-    assert!(child.wait().await.unwrap().success());
+    assert!(child.wait().in_time("the end of the program").await.unwrap().success());
 }
 
 /// The text that was told, up to the end of the run.
@@ -174,10 +176,11 @@ async fn random_commands_leak_nothing() {
     let mut ask = async |command: Value, id: usize| {
         let mut command = command;
         command["id"] = json!(id);
-        input.write_all(format!("{command}\n").as_bytes()).await.unwrap();
+        input.write_all(format!("{command}\n").as_bytes()).in_time("a reader of the input").await.unwrap();
     };
     ask(json!({"type": "get_state"}), 0).await;
-    let first: Value = serde_json::from_str(&lines.next_line().await.unwrap().unwrap()).unwrap();
+    let first: Value =
+        serde_json::from_str(&lines.next_line().in_time("a line").await.unwrap().unwrap()).unwrap();
     let file = first["data"]["sessionFile"].as_str().unwrap().to_owned();
     let mut figures = Vec::new();
     let mut id = 0;
@@ -202,7 +205,7 @@ async fn random_commands_leak_nothing() {
         figures.push((resident(&child), holds(&child)));
     }
     drop(input);
-    assert!(child.wait().await.unwrap().success());
+    assert!(child.wait().in_time("the end of the program").await.unwrap().success());
     println!("resident KiB, open files and children, a round each: {figures:?}");
     let (Some((Some(early), Some(held))), Some((Some(late), Some(holding)))) =
         (figures.get(figures.len() / 4).copied(), figures.last().copied())

@@ -17,6 +17,8 @@ use rustix::event::{PollFd, PollFlags};
 use rustix::process::{Pid, Signal};
 use rustix::termios::Termios;
 
+use crate::time_limit::JoinInTime;
+
 /// The longest wait for anything.
 pub const PATIENCE: Duration = Duration::from_secs(30);
 
@@ -145,7 +147,7 @@ impl Screen {
     pub fn close(&mut self) {
         let (thread, stop) = self.reader.take().unwrap();
         drop(stop);
-        thread.join().unwrap();
+        thread.join_in_time("the end of the reading thread");
         drop(self.pty.take());
     }
 

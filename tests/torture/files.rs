@@ -9,6 +9,7 @@ use std::time::Duration;
 use serde_json::json;
 
 use super::{Rack, alone, bounded};
+use crate::time_limit::RunInTime;
 
 const SECOND: Duration = Duration::from_secs(1);
 
@@ -249,7 +250,7 @@ fn a_full_disk_leaves_the_old_bytes() {
         fs::create_dir(rack.path("disk")).unwrap();
         let mut mount = std::process::Command::new("mount");
         mount.args(["-t", "tmpfs", "-o", "size=128k", "tmpfs"]).arg(rack.path("disk"));
-        if !mount.status().is_ok_and(|status| status.success()) {
+        if !mount.status_in_time().success() {
             return println!("notice: {name} skipped: a small disk cannot be mounted here");
         }
         let old = "a line of the old file\n".repeat(3_000);
@@ -271,7 +272,7 @@ fn a_full_disk_leaves_the_old_bytes() {
         rack.refused("bash", json!({"command": "head -c 200000 /dev/zero > disk/g"}), "No space left").await;
         fs::remove_file(rack.path("disk/g")).ok();
         rack.fine("write", json!({"path": "disk/small", "content": "it fits\n"}), SECOND).await;
-        std::process::Command::new("umount").arg(rack.path("disk")).status().unwrap();
+        std::process::Command::new("umount").arg(rack.path("disk")).status_in_time();
         println!("figure: {name}: a small disk was mounted");
     });
 }

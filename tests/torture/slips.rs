@@ -7,6 +7,7 @@ use std::time::Duration;
 use serde_json::json;
 
 use super::Rack;
+use crate::time_limit::RunInTime;
 
 const SECOND: Duration = Duration::from_secs(1);
 
@@ -135,7 +136,7 @@ async fn caps_are_of_lines_bytes_and_tokens() {
         let (_, path) = text.split_once(") is in ").expect("where the whole is");
         let path = path.split_once(" …]").unwrap().0;
         let whole = fs::read(path).unwrap();
-        let direct = std::process::Command::new("bash").arg("-c").arg(command).output().unwrap().stdout;
+        let direct = std::process::Command::new("bash").arg("-c").arg(command).output_in_time().stdout;
         assert!(whole == direct, "{command}");
     }
     rack.put("many", ("漢".repeat(60) + "\n").repeat(4_000));
