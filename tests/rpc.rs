@@ -13,6 +13,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use serde_json::{Value, json};
+use tau::agent::AgentCommand;
 use tau::agent::api::{AgentConfig, spawn};
 use tau::agent::protocol::message::StopReason;
 use tau::agent::protocol::model::Model;
@@ -29,8 +30,8 @@ use tokio::time::timeout;
 
 use crate::fake::Step::{Call, Fail, Hang, Say, Stop, Think, Wait};
 use crate::fake::{Player, Step, config, model};
-
 use crate::time_limit::InTime;
+
 const STOP: Step = Stop(StopReason::Stop);
 const USE: Step = Stop(StopReason::ToolUse);
 
@@ -62,6 +63,10 @@ impl RpcHost for Shelf {
             SessionSource::Lines(lines) => assert!(lines.starts_with("{\"type\":\"session\""), "{lines}"),
         }
         Ok(file.unwrap_or(Path::new("session.html")).to_owned())
+    }
+
+    fn enter_directory(&mut self, _: &Path) -> Vec<AgentCommand> {
+        Vec::new()
     }
 }
 

@@ -15,7 +15,6 @@ use super::signals::Signals;
 use super::stdin_prompts::{self, JsonPrompts};
 use super::{crash, json, print, prompts, rpc, sessions};
 use crate::agent::catalogue::keys::KeySource;
-use crate::agent::engine::config::AgentConfig;
 use crate::agent::engine::task;
 use crate::agent::provider::{Failure, FailureKind};
 
@@ -37,11 +36,11 @@ pub fn print(args: CliArgs) -> Exit {
         output: args.output.clone(),
         timeout: args.timeout.map(Duration::from_secs),
     };
-    start(args, print::PROFILE, check, async move |setup, config, mut signals: Signals| {
+    start(args, print::PROFILE, check, async move |setup, agent, mut signals: Signals| {
         if let Err(refusal) = has_key(&setup, &mut signals).await {
             return refusal.fail();
         }
-        let agent = task::spawn(config);
+        let agent = task::spawn(agent.config);
         print::run(agent, options, print::PrintStreams::standard(), async || signals.next().await).await
     })
 }
@@ -57,15 +56,20 @@ pub fn json(args: CliArgs) -> Exit {
     }
     let check = for_prompts(&prompts);
     let (output, timeout) = (args.output.clone(), args.timeout.map(Duration::from_secs));
-    start(args, json::PROFILE, check, async move |setup, config, mut signals: Signals| {
-        if let Err(refusal) = has_key(&setup, &mut signals).await {
-            return refusal.fail();
-        }
-        let input = first_line.map(|first| std::io::Cursor::new(first).chain(tokio::io::stdin()));
-        let header = config.session.header().to_owned();
-        let options = json::JsonOptions { prompts, input, header, output, timeout };
-        json::run(task::spawn(config), options, tokio::io::stdout(), async || signals.next().await).await
-    })
+    start(
+        args,
+        json::PROFILE,
+        check,
+        async move |setup, ComposedAgent { config, .. }, mut signals: Signals| {
+            if let Err(refusal) = has_key(&setup, &mut signals).await {
+                return refusal.fail();
+            }
+            let input = first_line.map(|first| std::io::Cursor::new(first).chain(tokio::io::stdin()));
+            let header = config.session.header().to_owned();
+            let options = json::JsonOptions { prompts, input, header, output, timeout };
+            json::run(task::spawn(config), options, tokio::io::stdout(), async || signals.next().await).await
+        },
+    )
 }
 
 /// Serves a client on the standard streams.
@@ -78,10 +82,10 @@ pub fn rpc(args: CliArgs) -> Exit {
     let events = args.rpc_events;
     // A client may choose a model later; a server whose address was given has to be asked now.
     let check = |setup: Setup| if setup.needs_server_model() { setup.with_model() } else { Ok(setup) };
-    start(args, rpc::PROFILE, check, async move |setup, config, mut signals: Signals| {
-        let host = rpc::host::CatalogueHost { catalogue: setup.catalogue, keys: setup.keys };
+    start(args, rpc::PROFILE, check, async move |setup, agent, mut signals: Signals| {
+        let host = rpc::host::SetupHost::new(setup, agent.prompt);
         let (input, output) = (tokio::io::stdin(), tokio::io::stdout());
-        let agent = task::spawn(config);
+        let agent = task::spawn(agent.config);
         rpc::run(agent, Box::new(host), events, input, output, async || signals.next().await).await
     })
 }
@@ -140,7 +144,7 @@ fn start(
     args: CliArgs,
     profile: FrontEndProfile,
     check: impl FnOnce(Setup) -> Result<Setup, Refusal>,
-    front_end: impl AsyncFnOnce(Setup, AgentConfig, Signals) -> Exit,
+    front_end: impl AsyncFnOnce(Setup, ComposedAgent, Signals) -> Exit,
 ) -> Exit {
     let started = Setup::read(args, profile).and_then(check).and_then(|setup| {
         let agent = setup.agent(sessions::open(&setup)?)?;
@@ -150,16 +154,15 @@ fn start(
         Ok(started) => started,
         Err(refusal) => return refusal.fail(),
     };
-    let ComposedAgent { config, notices, .. } = agent;
     crash::install(setup.paths.state.clone());
-    setup.notices.iter().chain(&notices).for_each(|notice| warn(notice));
+    setup.notices.iter().chain(&agent.notices).for_each(|notice| warn(notice));
     let runtime = match tokio::runtime::Builder::new_current_thread().enable_all().build() {
         Ok(runtime) => runtime,
         Err(error) => return fail(Exit::Config, &format!("cannot start: {error}")),
     };
     let exit = runtime.block_on(async {
         match Signals::for_batch() {
-            Ok(signals) => front_end(setup, config, signals).await,
+            Ok(signals) => front_end(setup, agent, signals).await,
             Err(error) => fail(Exit::Config, &format!("cannot watch for signals: {error}")),
         }
     });

@@ -28,11 +28,19 @@ pub fn reload(old: &Setup, agent: &AgentPrompt) -> Result<(Setup, Applied), Refu
 }
 
 /// The setup for the directory that the open session runs in, and what differs there. Model and
-/// thinking level are those of the session.
+/// thinking level are those of the session. `None` when the settings of that directory apply already,
+/// or it does not exist.
 ///
 /// # Errors
 /// As [`reload`].
-pub fn in_directory(old: &Setup, agent: &AgentPrompt, dir: &Path) -> Result<(Setup, Applied), Refusal> {
+pub fn in_directory(
+    old: &Setup,
+    agent: &AgentPrompt,
+    dir: &Path,
+) -> Result<Option<(Setup, Applied)>, Refusal> {
+    if old.project_dir == dir || !dir.is_dir() {
+        return Ok(None);
+    }
     let new = old.in_directory(dir)?;
     let mut changes = Changes::default();
     compaction_and_tools(old, &new, &mut changes);
@@ -41,7 +49,7 @@ pub fn in_directory(old: &Setup, agent: &AgentPrompt, dir: &Path) -> Result<(Set
     if !changes.now.is_empty() || !changes.later.is_empty() {
         changes.applied.text = format!("settings of {}: {}", dir.display(), changes.words(&new, old));
     }
-    Ok((new, changes.applied))
+    Ok(Some((new, changes.applied)))
 }
 
 /// What changes, and the words for it.

@@ -68,6 +68,97 @@ async fn commands_do_not_inherit_ignored_signals() {
     assert_eq!(mask & 0x7fff_ffff, 0, "{mask:x}");
 }
 
+/// Sends a command and gives its answer; records of other kinds are passed over.
+async fn ask(
+    input: &mut (impl AsyncWriteExt + Unpin),
+    lines: &mut Lines<BufReader<ChildStdout>>,
+    command: Value,
+) -> Value {
+    input.write_all(format!("{command}\n").as_bytes()).in_time("a reader of the input").await.unwrap();
+    loop {
+        let line = timeout(Duration::from_secs(60), lines.next_line()).await.expect("no answer came");
+        let record: Value = serde_json::from_str(&line.unwrap().expect("tau has ended")).unwrap();
+        if record["type"] == "response" {
+            assert_eq!(record["command"], command["type"], "{record}");
+            return record;
+        }
+    }
+}
+
+/// A session runs in its own directory: the project settings of that one apply, and no others.
+#[tokio::test]
+async fn a_session_of_another_directory_brings_its_settings() {
+    let dir = tempfile::tempdir().unwrap();
+    let home = dir.path().canonicalize().unwrap();
+    let (here, there) = (home.join("here"), home.join("there"));
+    for place in [&here, &there] {
+        std::fs::create_dir_all(place.join(".tau")).unwrap();
+    }
+    std::fs::write(here.join(".tau/config.toml"), "tools = ['read', 'ls']\n").unwrap();
+    let settings = "tools = ['read', 'bash']\nbash_timeout = 1\nauto_compact = false\n";
+    std::fs::write(there.join(".tau/config.toml"), settings).unwrap();
+    std::fs::write(there.join(".tau/SYSTEM.md"), "The role over there.").unwrap();
+    let other = home.join("other.jsonl");
+    let header = json!({"type": "session", "version": 3, "id": "0199f2aa", "cwd": there,
+        "timestamp": "2026-01-02T03:04:05.000Z"});
+    std::fs::write(&other, format!("{header}\n")).unwrap();
+    let server = Server::start(vec![
+        says("here"),
+        calls("bash", &json!({"command": "sleep 30; echo late"})),
+        says("there"),
+        says("back"),
+    ])
+    .await;
+    let mut command = serve(&home, &server, &["--mode", "rpc", "--trust"]);
+    let mut child = command.current_dir(&here).spawn().unwrap();
+    let mut input = child.stdin.take().unwrap();
+    let mut lines = BufReader::new(child.stdout.take().unwrap()).lines();
+    let state = ask(&mut input, &mut lines, json!({"type": "get_state"})).await["data"].clone();
+    assert_eq!(state["autoCompactionEnabled"], json!(true), "{state}");
+    let mut prompts = async |switch: Option<&Value>| {
+        if let Some(path) = switch {
+            let command = json!({"type": "switch_session", "sessionPath": path});
+            let switched = ask(&mut input, &mut lines, command).await;
+            assert_eq!(switched["success"], json!(true), "{switched}");
+        }
+        ask(&mut input, &mut lines, json!({"type": "prompt", "message": "go"})).await;
+        loop {
+            let line =
+                timeout(Duration::from_secs(60), lines.next_line()).await.expect("the run does not end");
+            let record: Value = serde_json::from_str(&line.unwrap().expect("tau has ended")).unwrap();
+            if record["type"] == "agent_settled" {
+                break;
+            }
+        }
+        ask(&mut input, &mut lines, json!({"type": "get_state"})).await["data"].clone()
+    };
+    let first = prompts(None).await;
+    let over_there = prompts(Some(&json!(other))).await;
+    assert_eq!(over_there["autoCompactionEnabled"], json!(false), "{over_there}");
+    let back = prompts(Some(&first["sessionFile"])).await;
+    assert_eq!(back["autoCompactionEnabled"], json!(true), "{back}");
+    drop(input);
+    assert!(
+        timeout(Duration::from_secs(60), child.wait()).await.expect("tau does not end").unwrap().success()
+    );
+
+    let bodies: Vec<Value> = server
+        .requests()
+        .iter()
+        .map(|request| serde_json::from_str(request.split_once("\r\n\r\n").unwrap().1).unwrap())
+        .collect();
+    let tools = |body: &Value| -> Vec<String> {
+        let tools = body["tools"].as_array().unwrap().iter();
+        tools.map(|tool| tool["function"]["name"].as_str().unwrap().to_owned()).collect()
+    };
+    let offered: Vec<Vec<String>> = bodies.iter().map(tools).collect();
+    assert_eq!(offered, [["read", "ls"], ["read", "bash"], ["read", "bash"], ["read", "ls"]]);
+    let role = |body: &Value| body["messages"][0]["content"].as_str().unwrap().starts_with("The role over");
+    assert_eq!(bodies.iter().map(role).collect::<Vec<_>>(), [false, true, true, false]);
+    let result = bodies[2]["messages"].as_array().unwrap().last().unwrap().to_string();
+    assert!(result.contains("timed out") && !result.contains("late"), "{result}");
+}
+
 /// Resident memory of a process, in KiB; none where it is not told.
 fn resident(child: &Child) -> Option<u64> {
     let status = std::fs::read_to_string(format!("/proc/{}/status", child.id()?)).ok()?;

@@ -74,6 +74,8 @@ pub(crate) fn apply(state: &mut RpcState, event: AgentEvent, now: Instant) {
         }
         AgentEvent::ModelChanged { model } => state.model = Some(model),
         AgentEvent::SessionOpened { session, .. } => {
+            let commands = state.host.enter_directory(&session.cwd);
+            state.commands.extend(commands);
             state.session = session;
             changed(state);
         }

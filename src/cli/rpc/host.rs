@@ -1,13 +1,17 @@
-//! What is behind the wire: the models a client may choose from, the files it wants written.
+//! What rpc needs of the rest of the program: the models a client may choose from, the files it
+//! wants written, the settings of the session's directory.
 
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
+use crate::agent::AgentCommand;
 use crate::agent::catalogue::Catalogue;
 use crate::agent::catalogue::keys::Keys;
 use crate::agent::protocol::model::{Api, Model};
 use crate::agent::protocol::query::SessionSource;
-use crate::cli::export;
+use crate::cli::compose::{AgentPrompt, Setup};
+use crate::cli::exit::warn;
+use crate::cli::{export, reload};
 
 /// What `rpc` needs of the program around it.
 pub trait RpcHost: Send {
@@ -22,16 +26,30 @@ pub trait RpcHost: Send {
     /// # Errors
     /// A message that says what to do.
     fn export(&self, session: &SessionSource, dir: &Path, file: Option<&Path>) -> Result<PathBuf, String>;
+    /// The open session runs in `dir`: what the agent is sent so that the project settings of that
+    /// directory apply. Nothing if they apply already.
+    fn enter_directory(&mut self, dir: &Path) -> Vec<AgentCommand>;
 }
 
-/// The models of the catalogue.
-#[derive(Debug)]
-pub(crate) struct CatalogueHost {
-    pub catalogue: Arc<Catalogue>,
-    pub keys: Arc<Keys>,
+/// The models, keys and settings of the program.
+pub(crate) struct SetupHost {
+    /// As they were at the start, whatever directory the session runs in.
+    catalogue: Arc<Catalogue>,
+    keys: Arc<Keys>,
+    /// With the project settings that apply now.
+    setup: Setup,
+    prompt: AgentPrompt,
 }
 
-impl RpcHost for CatalogueHost {
+impl SetupHost {
+    /// The host of an agent that was composed from `setup` and has this prompt.
+    pub fn new(setup: Setup, prompt: AgentPrompt) -> Self {
+        let (catalogue, keys) = (Arc::clone(&setup.catalogue), Arc::clone(&setup.keys));
+        SetupHost { catalogue, keys, setup, prompt }
+    }
+}
+
+impl RpcHost for SetupHost {
     fn find(&self, provider: &str, id: &str) -> Option<Arc<Model>> {
         self.catalogue.get(provider, id)
     }
@@ -47,5 +65,22 @@ impl RpcHost for CatalogueHost {
     fn export(&self, session: &SessionSource, dir: &Path, file: Option<&Path>) -> Result<PathBuf, String> {
         export::write(session, &export::ExportTarget::named(file, dir), &export::secrets(&self.keys))
             .map(|(path, _)| path)
+    }
+
+    fn enter_directory(&mut self, dir: &Path) -> Vec<AgentCommand> {
+        match reload::in_directory(&self.setup, &self.prompt, dir) {
+            Ok(None) => Vec::new(),
+            Ok(Some((new, applied))) => {
+                let old = std::mem::replace(&mut self.setup, new);
+                let unused = self.setup.project.notice(Some(&self.setup.cwd));
+                let notices = self.setup.notices.iter().filter(|notice| !old.notices.contains(notice));
+                notices.chain(&unused).for_each(|notice| warn(notice));
+                applied.commands
+            }
+            Err(refusal) => {
+                warn(&format!("cannot use the settings of {}: {}", dir.display(), refusal.text));
+                Vec::new()
+            }
+        }
     }
 }

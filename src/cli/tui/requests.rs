@@ -98,17 +98,13 @@ impl RequestRunner {
     pub(crate) fn enter_directory(&self, dir: &Path) -> Option<Result<(Applied, Vec<Folder>), String>> {
         let services = &self.services;
         let mut setup = services.setup.lock().unwrap_or_else(std::sync::PoisonError::into_inner);
-        if setup.project_dir == dir || !dir.is_dir() {
-            return None;
-        }
-        let entered = reload::in_directory(&setup, &services.prompt, dir).and_then(|(mut new, applied)| {
+        let entered = reload::in_directory(&setup, &services.prompt, dir).transpose()?;
+        let shown = entered.and_then(|(mut new, applied)| {
             let folders = new.refresh_projects()?.into_iter().filter(Folder::is_open).collect();
-            Ok((new, applied, folders))
-        });
-        Some(entered.map_err(|refusal| refusal.text).map(|(new, applied, folders)| {
             *setup = new;
-            (applied, folders)
-        }))
+            Ok((applied, folders))
+        });
+        Some(shown.map_err(|refusal| refusal.text))
     }
 
     /// Saves a setting.
