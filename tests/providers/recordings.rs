@@ -43,13 +43,6 @@ const CASES: [&str; 13] = [
 /// What the formats of providers have a recording of besides.
 const PROVIDER_CASES: [&str; 3] = ["usage-with-cache", "error-bare-json", "local-"];
 
-/// Recordings whose expected result waits for a fix elsewhere.
-pub const AFTER_FIX: [&str; 3] = [
-    "openai-completions/done-only",
-    "google-generative-ai/error-bare-json-after-call",
-    "google-generative-ai/error-bare-json-after-finish",
-];
-
 /// A recorded answer and what it must decode to.
 pub struct Recording {
     /// Format and name: `openai-completions/text`.
@@ -162,7 +155,6 @@ fn every_stream_decodes_to_what_is_expected_however_it_is_split() {
             assert!(recording.decode(&sizes) == whole, "{name}: a split changes the events ({sizes:?})");
         }
     }
-    report.retain(|fault: &String| !AFTER_FIX.iter().any(|name| fault.starts_with(name)));
     assert!(report.is_empty(), "{}", report.join("\n"));
     assert!(streams.len() > 150, "{} streams", streams.len());
 }
@@ -185,7 +177,7 @@ fn every_error_answer_is_understood() {
 fn a_stream_without_an_answer_is_tried_again() {
     let mut marks = recordings();
     marks.retain(|recording| recording.name.ends_with("/done-only"));
-    marks.retain(|recording| !AFTER_FIX.contains(&recording.name.as_str()));
+    assert_eq!(marks.len(), FORMATS.len());
     for recording in &marks {
         match recording.decode(&[100]).last() {
             Some(StreamEvent::Failed(failure)) => assert!(failure.retryable(), "{}", recording.name),

@@ -18,8 +18,8 @@ use super::idle_timeout::IdleTimer;
 use super::nul::without_nul;
 use super::reader::AnswerReader;
 use super::{
-    AnswerDecoder, EventStream, Failure, FailureKind, ModelRequest, Provider, StreamEvent, Transport,
-    provider,
+    AnswerDecoder, EventStream, Failure, FailureKind, HttpRequest, ModelRequest, Provider, StreamEvent,
+    Transport, provider,
 };
 use crate::agent::secrets::Secrets;
 
@@ -74,6 +74,14 @@ impl Transport for Direct {
     }
 }
 
+/// The request as it is sent: in that wire format, and without NUL characters.
+///
+/// # Errors
+/// Those of [`Provider::encode`].
+pub fn encode(format: &dyn Provider, request: &ModelRequest) -> Result<HttpRequest, Failure> {
+    format.encode(&without_nul(request))
+}
+
 /// One answer on its way.
 struct Answer {
     http: Arc<Http>,
@@ -122,7 +130,7 @@ impl Answer {
             let message = format!("the model {} has no known wire format", request.model.reference());
             return self.emit(vec![StreamEvent::Failed(Failure::new(FailureKind::Config, message))]);
         };
-        match format.encode(&without_nul(request)) {
+        match encode(format, request) {
             Err(failure) => self.emit(vec![StreamEvent::Failed(failure)]),
             Ok(encoded) => {
                 self.secrets = encoded.headers.secrets();
