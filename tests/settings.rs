@@ -233,6 +233,17 @@ fn keys_have_an_order() {
     let all = setup(models, config, &variables, Some(("anthropic", "from-flag")));
     assert_eq!(all.key(CLAUDE), "from-flag");
     assert_eq!(all.key("openai/gpt-5"), "o", "a flag's key goes to its vendor only");
+    for (flag, key) in
+        [("$OTHER", "from-other"), ("${OTHER}", "from-other"), ("!echo printed-key", "printed-key")]
+    {
+        let named = setup(models, config, &variables, Some(("anthropic", flag)));
+        assert_eq!(named.keys.check_flag(), Ok(()));
+        assert_eq!((named.key(CLAUDE), named.key("openai/gpt-5")), (key.into(), "o".into()), "{flag}");
+        assert!(named.keys.known_values().contains(&Secret::new(key)), "{flag}");
+    }
+    let unset = setup(models, config, &variables, Some(("anthropic", "$NO_SUCH_VARIABLE")));
+    let complaint = "--api-key: the environment variable NO_SUCH_VARIABLE is not set";
+    assert_eq!(unset.keys.check_flag(), Err(complaint.to_owned()));
     let no_flag = setup(models, config, &variables, None);
     assert_eq!(no_flag.key(CLAUDE), "from-env");
     let files = setup(models, config, &[("ANTHROPIC_API_KEY", "")], None);
@@ -315,7 +326,14 @@ fn a_refused_key_is_asked_for_anew() {
     fs::remove_file(&token).unwrap();
     assert!(renewed("second-token").unwrap_err().starts_with("the command for the key failed"));
     let fixed = setup("", "provider = \"xai\"\napi_key = \"fixed-key\"\n", &[], None);
-    assert_eq!(runtime.block_on(fixed.keys.renewed(&model, &Secret::new("fixed-key"))).unwrap(), None);
+    assert_eq!(
+        runtime
+            .block_on(async {
+                fixed.keys.renewed(&model, &Secret::new("fixed-key")).in_time("the key").await
+            })
+            .unwrap(),
+        None
+    );
 }
 
 #[test]

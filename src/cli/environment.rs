@@ -122,6 +122,7 @@ impl Environment {
             .clone()
             .and_then(|key| Some((provider_of_flag(&settings, &catalogue)?, key)));
         let keys = Arc::new(Keys::new(&paths, &settings, Arc::clone(&catalogue), env, flag));
+        keys.check_flag().map_err(Refusal::usage)?;
         if let Err(failure) = keys.readable() {
             on_bad_config.tolerate(failure.to_string(), &mut notices)?;
         }

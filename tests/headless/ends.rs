@@ -34,6 +34,32 @@ fn cut_off() -> Act {
     Act::Send(stream(&format!("data: {end}\n\ndata: [DONE]\n\n")))
 }
 
+/// `--api-key` is written as `api_key` in the files is: the key, `$VARIABLE`, or `!command`.
+#[tokio::test]
+async fn the_key_of_the_command_line_may_be_named() {
+    let place = Place::new(vec![says("hello")]).await;
+    let tau = |key: &str| {
+        let mut command = bare(place.dir.path());
+        command.args(["--base-url", &place.server.url(), "--model", "m", "--json", "hi", "--api-key", key]);
+        command.env("WORK_KEY", "sk-of-the-variable");
+        command
+    };
+    for (written, sent) in [
+        ("sk-as-it-is", "sk-as-it-is"),
+        ("$WORK_KEY", "sk-of-the-variable"),
+        ("!echo sk-of-the-command", "sk-of-the-command"),
+    ] {
+        let ended = run(&mut tau(written), None).await;
+        assert_eq!(ended.code, 0, "{written}: {ended:?}");
+        let request = place.server.requests().pop().unwrap();
+        assert!(request.contains(&format!("authorization: Bearer {sent}\r\n")), "{written}: {request}");
+    }
+    let ended = run(&mut tau("$NO_SUCH_VARIABLE"), None).await;
+    assert_eq!(ended.code, 2, "{ended:?}");
+    assert!(ended.err.contains("the environment variable NO_SUCH_VARIABLE is not set"), "{ended:?}");
+    assert_eq!(place.server.requests().len(), 3, "no other key is sent in its place");
+}
+
 #[tokio::test]
 async fn the_code_says_how_it_ended() {
     let ls = || calls("bash", &json!({"command": "true"}));

@@ -27,7 +27,7 @@ pub struct Keys {
     catalogue: Arc<Catalogue>,
     env: EnvLookup,
     /// The key of the flag, for this provider only: a key never goes to another one.
-    flag: Option<(String, Secret)>,
+    flag: Option<(String, KeySpec)>,
     /// `api_key` of `config.toml`, and the provider it is for.
     config: Option<(String, String)>,
     /// What commands printed; each is run once, and again when its key is refused.
@@ -69,7 +69,8 @@ impl std::fmt::Display for KeyPlace {
     }
 }
 
-/// How a key is written where it is not the key itself.
+/// How a key is written: in files, in `TAU_API_KEY` and on the command line alike.
+#[derive(Clone)]
 enum KeySpec {
     Literal(Secret),
     Variable(String),
@@ -87,8 +88,8 @@ impl KeySpec {
 }
 
 impl Keys {
-    /// The keys for these settings. `flag` is the key of the command line and the provider of the
-    /// model that was asked for there.
+    /// The keys for these settings. `flag` is what `--api-key` says, and the provider of the model that
+    /// was asked for there.
     pub fn new(
         paths: &Paths,
         settings: &Settings,
@@ -108,7 +109,7 @@ impl Keys {
             auth_file: paths.config.join("auth.json"),
             catalogue,
             env,
-            flag,
+            flag: flag.map(|(provider, key)| (provider, KeySpec::parse(key.expose()))),
             config,
             commands: tokio::sync::Mutex::default(),
             given: Mutex::default(),
@@ -130,19 +131,26 @@ impl Keys {
     }
 
     fn place_among(&self, provider: &str, stored: &Map<String, Value>) -> Option<KeyPlace> {
-        if self.flag.as_ref().is_some_and(|(owner, _)| owner == provider) {
-            return Some(KeyPlace::Flag);
-        }
-        let own = self.catalogue.key_variable(provider);
-        if let Some(name) = own.filter(|name| self.variable(name).is_some()) {
-            return Some(KeyPlace::Variable(name));
-        }
-        let holds = |spec: &str| match KeySpec::parse(spec) {
+        let holds = |spec: &KeySpec| match spec {
             KeySpec::Literal(secret) => !secret.is_empty(),
-            KeySpec::Variable(name) => self.variable(&name).is_some(),
+            KeySpec::Variable(name) => self.variable(name).is_some(),
             KeySpec::Command(_) => true,
         };
         self.specs(provider, stored).into_iter().find(|(_, spec)| holds(spec)).map(|(place, _)| place)
+    }
+
+    /// Whether the key of the command line can be used. One that names a variable must not give way
+    /// to another key without a word.
+    ///
+    /// # Errors
+    /// The variable that is not set.
+    pub fn check_flag(&self) -> Result<(), String> {
+        match self.flag.as_ref().map(|(_, spec)| spec) {
+            Some(KeySpec::Variable(name)) if self.variable(name).is_none() => {
+                Err(format!("--api-key: the environment variable {name} is not set"))
+            }
+            _ => Ok(()),
+        }
     }
 
     /// Whether `auth.json` can be read, if there is one. One that cannot be read holds no keys.
@@ -160,15 +168,16 @@ impl Keys {
     /// All values that are known to be keys, for redaction and for what commands may not see; the
     /// headers of `models.toml` count as such. Runs no command; what one printed is known from then on.
     pub fn known_values(&self) -> Vec<Secret> {
-        let mut values: Vec<Secret> = self.flag.iter().map(|(_, key)| key.clone()).collect();
         let names = self.catalogue.key_variables();
-        values.extend(names.iter().filter_map(|name| self.variable(name)));
+        let mut values: Vec<Secret> = names.iter().filter_map(|name| self.variable(name)).collect();
         let stored = self.stored();
         let mut specs: Vec<String> =
             stored.values().filter_map(|entry| entry.get("key")?.as_str().map(str::to_owned)).collect();
         specs.extend(self.catalogue.key_specs());
         specs.extend(self.config.iter().map(|(_, key)| key.clone()));
-        values.extend(specs.iter().filter_map(|spec| match KeySpec::parse(spec) {
+        let flag = self.flag.iter().map(|(_, spec)| spec.clone());
+        let specs = flag.chain(specs.iter().map(|spec| KeySpec::parse(spec)));
+        values.extend(specs.filter_map(|spec| match spec {
             KeySpec::Literal(secret) => Some(secret),
             KeySpec::Variable(name) => self.variable(&name),
             KeySpec::Command(_) => None,
@@ -236,14 +245,10 @@ impl Keys {
         (self.env)(name).map(Secret::new).filter(|secret| !secret.is_empty())
     }
 
-    /// The key of the flag or of the provider's own variable.
-    fn immediate(&self, provider: &str) -> Option<Secret> {
-        let flag = self.flag.as_ref().filter(|(owner, _)| owner == provider).map(|(_, key)| key.clone());
-        flag.or_else(|| self.variable(&self.catalogue.key_variable(provider)?))
-    }
-
-    /// How the files write the key of this provider, first the one that counts most.
-    fn specs(&self, provider: &str, stored: &Map<String, Value>) -> Vec<(KeyPlace, String)> {
+    /// How the key of this provider is written, in the order in which the places count.
+    fn specs(&self, provider: &str, stored: &Map<String, Value>) -> Vec<(KeyPlace, KeySpec)> {
+        let flag = self.flag.as_ref().filter(|(owner, _)| owner == provider).map(|(_, spec)| spec.clone());
+        let own = self.catalogue.key_variable(provider);
         let stored = stored.get(provider).and_then(|entry| entry.get("key")).and_then(Value::as_str);
         let config = self.config.as_ref().filter(|(owner, _)| owner == provider);
         let written = [
@@ -251,7 +256,10 @@ impl Keys {
             (KeyPlace::ModelsFile, self.catalogue.key_spec(provider)),
             (KeyPlace::ConfigFile, config.map(|(_, key)| key.as_str())),
         ];
-        written.into_iter().filter_map(|(place, spec)| Some((place, spec?.to_owned()))).collect()
+        let written = written.into_iter().filter_map(|(place, spec)| Some((place, KeySpec::parse(spec?))));
+        let flag = flag.map(|spec| (KeyPlace::Flag, spec));
+        let own = own.map(|name| (KeyPlace::Variable(name.clone()), KeySpec::Variable(name)));
+        flag.into_iter().chain(own).chain(written).collect()
     }
 
     async fn find(&self, model: &Model) -> Result<Option<Secret>, Failure> {
@@ -259,15 +267,12 @@ impl Keys {
             return Ok(None);
         }
         let provider = &model.provider;
-        if let Some(key) = self.immediate(provider) {
-            return Ok(Some(key));
-        }
         let written = self.specs(provider, &self.stored());
         for (_, spec) in &written {
-            let key = match KeySpec::parse(spec) {
-                KeySpec::Literal(secret) => Some(secret),
-                KeySpec::Variable(name) => self.variable(&name),
-                KeySpec::Command(command) => Some(self.printed(&command).await?),
+            let key = match spec {
+                KeySpec::Literal(secret) => Some(secret.clone()),
+                KeySpec::Variable(name) => self.variable(name),
+                KeySpec::Command(command) => Some(self.printed(command).await?),
             };
             if let Some(key) = key.filter(|key| !key.is_empty()) {
                 return Ok(Some(key));
