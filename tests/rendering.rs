@@ -10,6 +10,7 @@ use tau::app::ansi;
 use tau::app::blocks::MarkdownBlocks;
 use tau::tools::details::{FileDiff, Hunk};
 use tau::view::highlight::{Highlighter, language_of};
+use tau::view::row::Row;
 use tau::view::theme::{ColorDepth, Theme, ThemeToken};
 use tau::view::wrap::{self, Break};
 use tau::view::{diff, markdown, terminal_text};
@@ -26,9 +27,13 @@ fn rows_of(source: &str, width: u16, theme: &Theme, highlighter: &mut Highlighte
         if !rows.is_empty() && !block.continues() {
             rows.push(Line::default());
         }
-        rows.extend(markdown::render(block, width, theme, highlighter));
+        rows.extend(lines(markdown::render(block, width, theme, highlighter)));
     }
     rows
+}
+
+fn lines(rows: Vec<Row>) -> Vec<Line<'static>> {
+    rows.into_iter().map(Row::into_line).collect()
 }
 
 fn check(source: &str, width: u16, expected: &[&str]) {
@@ -216,7 +221,7 @@ fn sample_diff() -> FileDiff {
 #[test]
 fn diffs_have_numbers_signs_and_marks() {
     let theme = Theme::default();
-    let rows = diff::render(&sample_diff(), 50, &theme, &mut Highlighter::default());
+    let rows = lines(diff::render(&sample_diff(), 50, &theme, &mut Highlighter::default()));
     let found: Vec<String> = rows.iter().map(|row| text_of(row).trim_end().to_owned()).collect();
     assert_eq!(
         found,
@@ -242,7 +247,7 @@ fn diffs_have_numbers_signs_and_marks() {
 #[test]
 fn commands_keep_their_colours() {
     let theme = Theme::builtin("system").unwrap();
-    let rows = terminal_text::render(&ansi::lines("a\x1b[1;31mbcd\x1b[0;38;2;1;2;3me"), 3, &theme);
+    let rows = lines(terminal_text::render(&ansi::lines("a\x1b[1;31mbcd\x1b[0;38;2;1;2;3me"), 3, &theme));
     let found: Vec<String> = rows.iter().map(text_of).collect();
     assert_eq!(found, ["abc", "de"]);
     assert_eq!(rows[0].spans[1].style, Style::new().fg(Color::Red).add_modifier(Modifier::BOLD));
@@ -372,8 +377,8 @@ proptest! {
         keep_to(width, &rows)?;
         prop_assert_eq!(&rows_of(&text, width, &theme, &mut warm), &rows, "warm differs from cold");
         let change = hostile_diff(&text);
-        keep_to(width, &diff::render(&change, width, &theme, &mut warm))?;
-        keep_to(width, &terminal_text::render(&ansi::lines(&text), width, &theme))?;
+        keep_to(width, &lines(diff::render(&change, width, &theme, &mut warm)))?;
+        keep_to(width, &lines(terminal_text::render(&ansi::lines(&text), width, &theme)))?;
         let line = Line::from(ansi::plain(&text).replace('\n', " "));
         keep_to(width, &wrap::wrap(&line, width, 3))?;
         keep_to(width, &wrap::wrap_at(&line.spans, width, 3, Break::Anywhere))?;
@@ -406,11 +411,11 @@ fn showcase() {
     let mut highlighter = Highlighter::default();
     let mut rows = rows_of(include_str!("showcase.md"), width, &theme, &mut highlighter);
     rows.push(Line::default());
-    rows.extend(diff::render(&sample_diff(), width, &theme, &mut highlighter));
+    rows.extend(lines(diff::render(&sample_diff(), width, &theme, &mut highlighter)));
     rows.push(Line::default());
     let output =
         "running 2 tests\n\x1b[32mok\x1b[0m and \x1b[1;31mFAILED\x1b[0m \x1b[38;2;255;128;0morange\x1b[0m\n";
-    rows.extend(terminal_text::render(&ansi::lines(output), width, &theme));
+    rows.extend(lines(terminal_text::render(&ansi::lines(output), width, &theme)));
     rows.iter().for_each(|row| println!("{}", ansi_of(row)));
 }
 

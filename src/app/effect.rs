@@ -4,6 +4,10 @@ use crate::agent::AgentCommand;
 
 use super::request::{ShellRequest, Ticket};
 
+/// The longest text that is handed to the terminal for its clipboard, in bytes. Coded for the
+/// terminal it is a third longer, and tmux drops a sequence of more than 1 MiB.
+pub const TERMINAL_COPY: usize = 750_000;
+
 /// Something to do outside.
 #[derive(Clone, Debug, PartialEq)]
 pub enum Effect {
@@ -13,7 +17,7 @@ pub enum Effect {
     Ask(Ticket, ShellRequest),
     /// The answer is no longer wanted; stop working on it.
     Forget(Ticket),
-    /// Put text on the clipboard.
+    /// Hand text to the terminal for its clipboard; at most [`TERMINAL_COPY`] bytes.
     Copy(String),
     /// Add a prompt to the history file.
     Remember(String),

@@ -49,6 +49,31 @@ pub struct Point {
     pub column: u16,
 }
 
+/// What a selection is extended by: how often was clicked where it begins.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum SelectionUnit {
+    #[default]
+    Cell,
+    Word,
+    /// A line as it was written, however many rows it takes.
+    Line,
+}
+
+/// What is selected: from where to where, in the order of dragging.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Selection {
+    pub from: Point,
+    pub to: Point,
+    pub unit: SelectionUnit,
+}
+
+impl Selection {
+    /// Whether it holds anything: a click alone selects nothing.
+    pub fn is_empty(&self) -> bool {
+        self.unit == SelectionUnit::Cell && self.from == self.to
+    }
+}
+
 /// What the layout of a frame reports to the model. Folding it and laying out again changes
 /// nothing more.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
@@ -69,6 +94,6 @@ pub struct Laid {
     pub composer_width: u16,
     /// Where the terminal's cursor belongs, as column and row.
     pub cursor: Option<(u16, u16)>,
-    /// Text of the selection, when there is one that has been dragged.
+    /// Text of the selection, in a frame that was asked for it.
     pub selected: Option<String>,
 }

@@ -8,7 +8,7 @@ use super::boot::Boot;
 use super::completion::Completion;
 use super::composer::Composer;
 use super::effect::Effect;
-use super::geometry::{Laid, Size};
+use super::geometry::{Laid, SelectionUnit, Size};
 use super::jobs::Jobs;
 use super::keymap::Keymap;
 use super::msg::Millis;
@@ -56,6 +56,8 @@ pub struct Model {
     pub typed_ahead: Option<Millis>,
     /// A second press of the cancel key until then opens the tree.
     pub tree_armed: Option<Millis>,
+    /// The last press of the left mouse button.
+    pub click: Option<Click>,
     /// The selection is copied as soon as a frame has its text.
     pub copying: bool,
     /// What the last frame found out.
@@ -65,6 +67,15 @@ pub struct Model {
     /// Exports that wait for the agent to say where the session is, and the files to write.
     pub(super) exports: BTreeMap<Ticket, Option<PathBuf>>,
     pub(super) tickets: u64,
+}
+
+/// A press of the left mouse button: when, where on the screen, and what it selects by.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Click {
+    pub at: Millis,
+    pub column: u16,
+    pub row: u16,
+    pub unit: SelectionUnit,
 }
 
 /// What the model needs from the shell, derived again after each message.
@@ -100,9 +111,9 @@ impl Model {
     }
 
     /// Whether folding what a frame found out would change anything. It also ends scrolling that
-    /// led nowhere.
+    /// led nowhere, and copies the selection.
     pub fn learns_from(&self, laid: &Laid) -> bool {
-        *laid != self.laid || self.transcript.pending != 0
+        *laid != self.laid || self.transcript.pending != 0 || self.copying
     }
 
     /// Shows a remark for a moment.

@@ -119,6 +119,8 @@ requests! {
     Files { query: String } => files -> Files(Vec<String>);
     /// Ways to complete a path.
     Paths { prefix: String } => paths -> Files(Vec<String>);
+    /// Put text on the clipboard of this machine; the name of what took it, `None` where there is none.
+    Clipboard { text: String } => clipboard -> Clipboard(Option<String>);
     /// Read a picture for the model.
     Picture { path: PathBuf } => picture -> Picture(Picture);
     /// Earlier prompts, newest first.
@@ -151,6 +153,7 @@ pub enum ShellReply {
     History(Vec<String>),
     Edited(Option<String>),
     Branch(Option<String>),
+    Clipboard(Option<String>),
     Servers(Vec<LocalModelServer>),
     Picture(Picture),
     /// It worked; a sentence for the user.

@@ -10,6 +10,7 @@ use ratatui::text::{Line, Span};
 use similar::{ChangeTag, InlineChangeOptions, TextDiff};
 
 use super::highlight::{self, Highlighter, LineTokens};
+use super::row::Row;
 use super::theme::{Theme, ThemeToken};
 use super::wrap::{self, Break};
 use crate::app::printable::printable_line;
@@ -23,17 +24,15 @@ const ALIKE: f32 = 0.5;
 const TEXT: u16 = 20;
 
 /// The rows of a change, each at most `width` cells wide.
-pub fn render(
-    diff: &FileDiff,
-    width: u16,
-    theme: &Theme,
-    highlighter: &mut Highlighter,
-) -> Vec<Line<'static>> {
+pub fn render(diff: &FileDiff, width: u16, theme: &Theme, highlighter: &mut Highlighter) -> Vec<Row> {
     let width = width.max(1);
     let gutter = Gutter::for_diff(diff, width);
     let lang = highlight::language_of(&diff.path);
     let gap = |text: &'static str| {
-        Line::from(Span::styled(wrap::truncate(text, width), theme.style(ThemeToken::DiffLineNumber)))
+        Row::mark(Line::from(Span::styled(
+            wrap::truncate(text, width),
+            theme.style(ThemeToken::DiffLineNumber),
+        )))
     };
     let mut rows = Vec::new();
     for (index, hunk) in diff.hunks.iter().enumerate() {
@@ -113,28 +112,26 @@ impl Gutter {
 }
 
 impl DiffLine {
-    fn draw(&self, gutter: &Gutter, width: u16, theme: &Theme, rows: &mut Vec<Line<'static>>) {
+    fn draw(&self, gutter: &Gutter, width: u16, theme: &Theme, rows: &mut Vec<Row>) {
         let (base, sign) = match self.sign {
             Sign::Context => (theme.style(ThemeToken::DiffContext), "  "),
             Sign::Removed => (theme.style(ThemeToken::DiffRemoved), "- "),
             Sign::Added => (theme.style(ThemeToken::DiffAdded), "+ "),
         };
         let room = width - gutter.cells() as u16;
-        for (index, row) in
-            wrap::wrap_at(&self.spans(base, theme), room, 0, Break::Anywhere).into_iter().enumerate()
-        {
-            let mut spans = Vec::with_capacity(row.spans.len() + 3);
+        let wrapped = wrap::rows(&self.spans(base, theme), room, 0, Break::Anywhere);
+        for (index, row) in wrapped.into_iter().enumerate() {
+            let mut marks = Vec::with_capacity(2);
             let numbers = gutter.numbers(self, index == 0);
             if !numbers.is_empty() {
-                spans.push(Span::styled(numbers, theme.style(ThemeToken::DiffLineNumber)));
+                marks.push(Span::styled(numbers, theme.style(ThemeToken::DiffLineNumber)));
             }
             if !matches!(gutter, Gutter::Nothing) {
-                spans.push(Span::styled(if index == 0 { sign } else { "  " }, base));
+                marks.push(Span::styled(if index == 0 { sign } else { "  " }, base));
             }
-            spans.extend(row.spans);
-            let mut row = Line::from(spans);
+            let mut row = row.closed().indented(marks, u16::MAX);
             if base.bg.is_some() {
-                wrap::fill(&mut row, width, base);
+                row.restyle(|line| wrap::fill(line, width, base));
             }
             rows.push(row);
         }

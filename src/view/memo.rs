@@ -6,9 +6,8 @@
 use std::collections::HashMap;
 use std::sync::Arc;
 
-use ratatui::text::Line;
-
 use super::highlight::Highlighter;
+use super::row::Row;
 use super::theme::{ColorDepth, Theme};
 use crate::app::geometry::EntryId;
 
@@ -37,7 +36,7 @@ pub enum RowsVersion {
 }
 
 /// The rows of a part.
-pub(crate) type Rows = Arc<[Line<'static>]>;
+pub(crate) type Rows = Arc<[Row]>;
 
 /// The cache.
 pub struct Memo {
@@ -90,11 +89,7 @@ impl Memo {
     }
 
     /// The rows of a part, rendered when they are not in the cache.
-    pub fn rows(
-        &mut self,
-        key: RowsKey,
-        render: impl FnOnce(&Theme, &mut Highlighter) -> Vec<Line<'static>>,
-    ) -> Rows {
+    pub fn rows(&mut self, key: RowsKey, render: impl FnOnce(&Theme, &mut Highlighter) -> Vec<Row>) -> Rows {
         if let Some(rows) = self.parts.get(&key) {
             return Arc::clone(rows);
         }

@@ -24,12 +24,14 @@ pub(crate) mod overlay;
 pub mod panel;
 pub mod parts;
 pub mod picker;
+pub mod row;
 pub mod terminal_text;
 pub mod theme;
 pub mod transcript;
 pub mod tree;
 pub mod trust;
 pub(crate) mod welcome;
+pub(crate) mod width;
 pub mod wrap;
 
 use ratatui::buffer::Buffer;

@@ -4,6 +4,7 @@ use ratatui::style::Style;
 use ratatui::text::{Line, Span};
 
 use super::highlight::Highlighter;
+use super::row::Row;
 use super::theme::{Theme, ThemeToken};
 use super::{diff, terminal_text, wrap};
 use crate::app::msg::Millis;
@@ -30,7 +31,7 @@ pub fn seconds(span: Millis) -> String {
 }
 
 /// The head of a call: state, name, title, and at the right what came of it.
-pub(crate) fn tool_head(tool: &ToolPanel, now: Millis, theme: &Theme, width: u16) -> Line<'static> {
+pub(crate) fn tool_head(tool: &ToolPanel, now: Millis, theme: &Theme, width: u16) -> Row {
     let (mark, token) = match tool.state {
         CallState::Arriving | CallState::Waiting => ("○ ", ThemeToken::ToolRunning),
         CallState::Running => ("● ", ThemeToken::ToolRunning),
@@ -55,12 +56,20 @@ pub(crate) fn tool_head(tool: &ToolPanel, now: Millis, theme: &Theme, width: u16
         _ => vec![Span::styled(time, theme.style(ThemeToken::Muted))],
     };
     let left = vec![
-        Span::styled(mark, theme.style(token)),
         Span::styled(tool.name.as_str().to_owned(), theme.style(ThemeToken::ToolTitle)),
         Span::raw("  "),
         Span::styled(tool.title.as_str().to_owned(), theme.style(ThemeToken::Text)),
     ];
-    both_ends(left, right, width)
+    head_row(Span::styled(mark, theme.style(token)), left, right, width)
+}
+
+/// A row of a head: a mark, text, and at the right what is known about it, which is not text.
+fn head_row(mark: Span<'static>, left: Vec<Span<'static>>, right: Vec<Span<'static>>, width: u16) -> Row {
+    let marked = u16::try_from(wrap::cells(&mark.content)).unwrap_or(width);
+    let inner = width.saturating_sub(marked);
+    let text = left.iter().map(|span| wrap::cells(&span.content)).sum::<usize>();
+    let row = Row::from(both_ends(left, right, inner));
+    row.text_until(u16::try_from(text).unwrap_or(inner)).behind(mark)
 }
 
 /// The head of a command of the user, one row for each line of it. `hint` says what keys do while
@@ -71,7 +80,7 @@ pub(crate) fn command_head(
     now: Millis,
     theme: &Theme,
     width: u16,
-) -> Vec<Line<'static>> {
+) -> Vec<Row> {
     let (note, token) = match command.end {
         None => {
             let separator = if hint.is_empty() { "" } else { " · " };
@@ -88,11 +97,9 @@ pub(crate) fn command_head(
     let mut rows = Vec::new();
     for (index, line) in command.command.lines().enumerate() {
         let prompt = if index == 0 { "$ " } else { "  " };
-        let left = vec![
-            Span::styled(prompt, mark),
-            Span::styled(line.to_owned(), theme.style(ThemeToken::ToolTitle)),
-        ];
-        rows.push(both_ends(left, if index == 0 { right.clone() } else { Vec::new() }, width));
+        let left = vec![Span::styled(line.to_owned(), theme.style(ThemeToken::ToolTitle))];
+        let right = if index == 0 { right.clone() } else { Vec::new() };
+        rows.push(head_row(Span::styled(prompt, mark), left, right, width));
     }
     rows
 }
@@ -105,11 +112,11 @@ pub(crate) fn command_body(
     width: u16,
     theme: &Theme,
     highlighter: &mut Highlighter,
-) -> Vec<Line<'static>> {
+) -> Vec<Row> {
     let mut rows = body(&command.output, open, expand, width, theme, highlighter);
     if let Some(path) = command.full_output.as_ref().filter(|_| open) {
         let note = Line::styled(format!("full output: {}", path.as_str()), theme.style(ThemeToken::Muted));
-        let note = wrap::wrap(&note, width.saturating_sub(3).max(1), 0);
+        let note = wrap::line_rows(&note, width.saturating_sub(3).max(1), 0);
         let style = theme.style(ThemeToken::ToolBorder);
         rows.extend(note.into_iter().map(|row| behind(row, "└ ", style)));
     }
@@ -124,12 +131,12 @@ pub(crate) fn tool_body(
     width: u16,
     theme: &Theme,
     highlighter: &mut Highlighter,
-) -> Vec<Line<'static>> {
+) -> Vec<Row> {
     let mut rows = body(&tool.output, open, expand, width, theme, highlighter);
     let token = if tool.state == CallState::Failed { ThemeToken::ToolError } else { ThemeToken::Muted };
     for note in tool.notes.iter() {
         let note = Line::styled(note.as_str().to_owned(), theme.style(token));
-        let note = wrap::wrap(&note, width.saturating_sub(3).max(1), 0);
+        let note = wrap::line_rows(&note, width.saturating_sub(3).max(1), 0);
         let style = theme.style(ThemeToken::ToolBorder);
         rows.extend(note.into_iter().map(|row| behind(row, "└ ", style)));
     }
@@ -145,7 +152,7 @@ fn body(
     width: u16,
     theme: &Theme,
     highlighter: &mut Highlighter,
-) -> Vec<Line<'static>> {
+) -> Vec<Row> {
     let inner = width.saturating_sub(3).max(1);
     let (rows, hidden) = match output {
         PanelOutput::None => return Vec::new(),
@@ -156,62 +163,53 @@ fn body(
             let skip = if open { 0 } else { lines.len().saturating_sub(TERMINAL_ROWS) };
             let shown = terminal_text::render(lines.get(skip..).unwrap_or(&[]), inner, theme);
             let cut = if open { 0 } else { shown.len().saturating_sub(TERMINAL_ROWS) };
-            let rows: Vec<Line<'static>> = shown.into_iter().skip(cut).collect();
+            let rows: Vec<Row> = shown.into_iter().skip(cut).collect();
             (rows, *hidden as usize + skip + cut)
         }
         PanelOutput::Picture(note) => {
-            (vec![Line::styled(note.as_str().to_owned(), theme.style(ThemeToken::Muted))], 0)
+            (vec![Line::styled(note.as_str().to_owned(), theme.style(ThemeToken::Muted)).into()], 0)
         }
     };
     barred(rows, hidden, expand.filter(|_| !open), theme, inner)
 }
 
-fn text(lines: &[Printable], open: bool, width: u16, theme: &Theme) -> (Vec<Line<'static>>, usize) {
+fn text(lines: &[Printable], open: bool, width: u16, theme: &Theme) -> (Vec<Row>, usize) {
     let shown = if open { lines.len() } else { lines.len().min(TEXT_ROWS) };
     let style = theme.style(ThemeToken::Muted);
     let rows = lines
         .iter()
         .take(shown)
-        .flat_map(|line| {
-            wrap::wrap_at(&[Span::styled(line.as_str(), style)], width, 0, wrap::Break::Anywhere)
-        })
+        .flat_map(|line| wrap::rows(&[Span::styled(line.as_str(), style)], width, 0, wrap::Break::Anywhere))
         .collect();
     let (rows, cut) = front(rows, open, 2 * TEXT_ROWS);
     (rows, cut + lines.len() - shown)
 }
 
-fn front(mut rows: Vec<Line<'static>>, open: bool, most: usize) -> (Vec<Line<'static>>, usize) {
+fn front(mut rows: Vec<Row>, open: bool, most: usize) -> (Vec<Row>, usize) {
     let cut = if open { 0 } else { rows.len().saturating_sub(most) };
     rows.truncate(rows.len() - cut);
     (rows, cut)
 }
 
-fn barred(
-    rows: Vec<Line<'static>>,
-    hidden: usize,
-    expand: Option<String>,
-    theme: &Theme,
-    width: u16,
-) -> Vec<Line<'static>> {
+fn barred(rows: Vec<Row>, hidden: usize, expand: Option<String>, theme: &Theme, width: u16) -> Vec<Row> {
     let style = theme.style(ThemeToken::ToolBorder);
-    let mut barred: Vec<Line<'static>> = rows.into_iter().map(|row| behind(row, "│ ", style)).collect();
+    let mut barred: Vec<Row> = rows.into_iter().map(|row| behind(row, "│ ", style)).collect();
     if hidden > 0 {
         let lines = if hidden == 1 { "line" } else { "lines" };
         let hint = expand.map(|key| format!(" · {key} to expand")).unwrap_or_default();
         let note = wrap::truncate(&format!("{hidden} more {lines}{hint}"), width).into_owned();
-        barred.push(behind(Line::styled(note, theme.style(ThemeToken::Muted)), "└ ", style));
+        let note = Line::styled(note, theme.style(ThemeToken::Muted));
+        barred.push(behind(Row::mark(note), "└ ", style));
     }
     barred
 }
 
-fn behind(mut row: Line<'static>, bar: &'static str, style: Style) -> Line<'static> {
-    let own = row.style;
-    for span in &mut row.spans {
-        span.style = own.patch(span.style);
-    }
-    row.spans.insert(0, Span::styled(bar, style));
-    row.style = Style::default();
-    row
+fn behind(mut row: Row, bar: &'static str, style: Style) -> Row {
+    row.restyle(|line| {
+        let own = std::mem::take(&mut line.style);
+        line.spans.iter_mut().for_each(|span| span.style = own.patch(span.style));
+    });
+    row.behind(Span::styled(bar, style))
 }
 
 /// A row with something at either end; the left end is cut when both do not fit.

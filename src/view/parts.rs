@@ -5,6 +5,7 @@ use ratatui::text::{Line, Span};
 
 use super::highlight::Highlighter;
 use super::memo::{Memo, Rows, RowsKey, RowsVersion};
+use super::row::Row;
 use super::theme::{Theme, ThemeToken};
 use super::{markdown, panel, welcome, wrap};
 use crate::agent::protocol::event::NoticeLevel;
@@ -136,7 +137,7 @@ fn render(
     width: u16,
     theme: &Theme,
     highlighter: &mut Highlighter,
-) -> Vec<Line<'static>> {
+) -> Vec<Row> {
     let inner = width.saturating_sub(MARGIN + 1).max(1);
     let expand = || model.keymap.hint(Action::ToggleTools);
     match &entry.body {
@@ -196,7 +197,7 @@ fn block(
     width: u16,
     theme: &Theme,
     highlighter: &mut Highlighter,
-) -> Vec<Line<'static>> {
+) -> Vec<Row> {
     match (blocks.closed().get(index), blocks.open()) {
         (Some(block), _) => markdown::render(block, width, theme, highlighter),
         (None, Some(block)) => markdown::render(&block, width, theme, highlighter),
@@ -205,45 +206,42 @@ fn block(
 }
 
 /// Rows moved right by the margin; with `over`, drawn in that style alone.
-fn indent(rows: Vec<Line<'static>>, over: Option<Style>) -> Vec<Line<'static>> {
+fn indent(rows: Vec<Row>, over: Option<Style>) -> Vec<Row> {
     rows.into_iter()
         .map(|mut row| {
             if let Some(style) = over {
-                for span in &mut row.spans {
-                    span.style = style.add_modifier(span.style.add_modifier);
-                }
+                row.restyle(|line| {
+                    for span in &mut line.spans {
+                        span.style = style.add_modifier(span.style.add_modifier);
+                    }
+                });
             }
-            row.spans.insert(0, Span::raw(" ".repeat(usize::from(MARGIN))));
-            row
+            row.behind(Span::raw(" ".repeat(usize::from(MARGIN))))
         })
         .collect()
 }
 
-fn user(text: &Printable, pictures: usize, open: bool, theme: &Theme, width: u16) -> Vec<Line<'static>> {
+fn user(text: &Printable, pictures: usize, open: bool, theme: &Theme, width: u16) -> Vec<Row> {
     let style = theme.style(ThemeToken::UserText);
     let bar = || Span::styled("▌ ", theme.style(ThemeToken::UserBar));
     let inner = width.saturating_sub(MARGIN + 1).max(1);
-    let mut rows: Vec<Line<'static>> =
-        text.lines().flat_map(|line| wrap::wrap(&Line::styled(line, style), inner, 0)).collect();
+    let mut rows: Vec<Row> =
+        text.lines().flat_map(|line| wrap::line_rows(&Line::styled(line, style), inner, 0)).collect();
     if pictures > 0 && rows.is_empty() {
-        rows.push(Line::styled(
-            if pictures == 1 { "1 picture".to_owned() } else { format!("{pictures} pictures") },
-            style,
-        ));
+        let text = if pictures == 1 { "1 picture".to_owned() } else { format!("{pictures} pictures") };
+        rows.push(Row::mark(Line::styled(text, style)));
     }
     if !open && rows.len() > USER_ROWS {
         let more = rows.len() - USER_ROWS / 2;
         rows.truncate(USER_ROWS / 2);
-        rows.push(Line::styled(format!("{more} more rows · click to show"), theme.style(ThemeToken::Muted)));
+        let text = format!("{more} more rows · click to show");
+        rows.push(Row::mark(Line::styled(text, theme.style(ThemeToken::Muted))));
     }
-    for row in &mut rows {
-        row.spans.insert(0, bar());
-    }
-    rows
+    rows.into_iter().map(|row| row.behind(bar())).collect()
 }
 
 /// The row is on the screen while they are being loaded, so it says so.
-fn earlier(left: u64, failed: Option<&Printable>, theme: &Theme, width: u16) -> Vec<Line<'static>> {
+fn earlier(left: u64, failed: Option<&Printable>, theme: &Theme, width: u16) -> Vec<Row> {
     let messages = match left {
         0 => "earlier messages".to_owned(),
         1 => "1 earlier message".to_owned(),
@@ -265,7 +263,7 @@ fn notice(
     hint: Option<&Printable>,
     theme: &Theme,
     width: u16,
-) -> Vec<Line<'static>> {
+) -> Vec<Row> {
     let (mark, token) = match level {
         NoticeLevel::Info => ("· ", ThemeToken::Muted),
         NoticeLevel::Warning => ("! ", ThemeToken::Warning),
@@ -273,15 +271,14 @@ fn notice(
     };
     let style = theme.style(token);
     let inner = width.saturating_sub(MARGIN + 1).max(1);
-    let mut rows: Vec<Line<'static>> =
-        text.lines().flat_map(|line| wrap::wrap(&Line::styled(line, style), inner, 0)).collect();
+    let mut rows: Vec<Row> =
+        text.lines().flat_map(|line| wrap::line_rows(&Line::styled(line, style), inner, 0)).collect();
     let hint_style = theme.style(ThemeToken::Muted);
     let hints = hint.iter().flat_map(|hint| hint.lines());
-    rows.extend(hints.flat_map(|line| wrap::wrap(&Line::styled(line, hint_style), inner, 0)));
-    for (index, row) in rows.iter_mut().enumerate() {
-        row.spans.insert(0, Span::styled(if index == 0 { mark } else { "  " }, style));
-    }
-    rows
+    rows.extend(hints.flat_map(|line| wrap::line_rows(&Line::styled(line, hint_style), inner, 0)));
+    let marked =
+        |(index, row): (usize, Row)| row.behind(Span::styled(if index == 0 { mark } else { "  " }, style));
+    rows.into_iter().enumerate().map(marked).collect()
 }
 
 fn thinking_head(
@@ -291,7 +288,7 @@ fn thinking_head(
     entry: &TranscriptEntry,
     theme: &Theme,
     width: u16,
-) -> Line<'static> {
+) -> Row {
     let key = model.keymap.hint(Action::ToggleThinking).filter(|_| !model.transcript.is_open(entry));
     let fold = key.map(|key| format!(" · {key} to show")).unwrap_or_default();
     let text = match (since, until) {
@@ -302,14 +299,12 @@ fn thinking_head(
     head("✻ ", &text, theme.style(ThemeToken::Thinking), width)
 }
 
-fn summary_head(title: &str, expand: Option<String>, theme: &Theme, width: u16) -> Line<'static> {
+fn summary_head(title: &str, expand: Option<String>, theme: &Theme, width: u16) -> Row {
     let fold = expand.map(|key| format!(" · {key} to show")).unwrap_or_default();
     head("≡ ", &format!("{title}{fold}"), theme.style(ThemeToken::Muted), width)
 }
 
-fn head(mark: &'static str, text: &str, style: Style, width: u16) -> Line<'static> {
-    wrap::truncate_line(
-        Line::from(vec![Span::styled(mark, style), Span::styled(text.to_owned(), style)]),
-        width,
-    )
+fn head(mark: &'static str, text: &str, style: Style, width: u16) -> Row {
+    let line = Line::from(vec![Span::styled(mark, style), Span::styled(text.to_owned(), style)]);
+    Row::mark(wrap::truncate_line(line, width))
 }

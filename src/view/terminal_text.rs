@@ -4,22 +4,23 @@
 //! replaced by what the terminal can show.
 
 use ratatui::style::{Color, Modifier, Style};
-use ratatui::text::{Line, Span};
+use ratatui::text::Span;
 
 use super::color;
+use super::row::Row;
 use super::theme::{Theme, ThemeToken};
 use super::wrap::{self, Break};
 use crate::app::ansi::{AnsiLine, SgrColor, SgrStyle};
 
 /// The rows of these lines, each at most `width` cells wide.
-pub fn render(lines: &[AnsiLine], width: u16, theme: &Theme) -> Vec<Line<'static>> {
+pub fn render(lines: &[AnsiLine], width: u16, theme: &Theme) -> Vec<Row> {
     lines.iter().flat_map(|line| render_line(line, width, theme)).collect()
 }
 
-fn render_line(line: &AnsiLine, width: u16, theme: &Theme) -> Vec<Line<'static>> {
+fn render_line(line: &AnsiLine, width: u16, theme: &Theme) -> Vec<Row> {
     let span = |run: &crate::app::ansi::AnsiRun| Span::styled(run.text.to_string(), style(run.style, theme));
     let spans: Vec<Span<'static>> = line.iter().map(span).collect();
-    wrap::wrap_at(&spans, width, 0, Break::Anywhere)
+    wrap::rows(&spans, width, 0, Break::Anywhere)
 }
 
 /// How a run of terminal text looks in this theme.

@@ -3,6 +3,8 @@
 //! A part's rows are its gap (if any) and what it renders to; an [`Anchor`] counts rows in
 //! that. The total height is never needed.
 
+mod selection;
+
 use ratatui::buffer::Buffer;
 use ratatui::layout::Rect;
 use ratatui::text::Line;
@@ -17,7 +19,8 @@ use crate::app::transcript::TranscriptEntry;
 
 /// Draws the transcript; returns its position, what clicks mean, what is selected.
 pub fn draw(model: &Model, memo: &mut Memo, area: Rect, buffer: &mut Buffer) -> Laid {
-    let mut walk = Walk { model, memo, width: area.width };
+    let mut walk = Walk { model, memo, width: area.width, selection: None };
+    walk.selection = walk.selected_ends();
     let (position, top) = walk.resolve(usize::from(area.height));
     let mut laid = Laid { position, page: area.height, top: area.y, ..Laid::default() };
     let mut place = top;
@@ -29,7 +32,9 @@ pub fn draw(model: &Model, memo: &mut Memo, area: Rect, buffer: &mut Buffer) -> 
         walk.draw_row(at, Rect { y, height: 1, ..area }, buffer, &mut laid);
         place = walk.next_row(at);
     }
-    laid.selected = walk.selected();
+    if model.copying {
+        laid.selected = walk.selected_text();
+    }
     if position != ScrollPosition::Tail {
         more_below(model, walk.memo, area, buffer, &mut laid);
     }
@@ -68,6 +73,8 @@ struct Walk<'a> {
     model: &'a Model,
     memo: &'a mut Memo,
     width: u16,
+    /// The first and the last selected cell.
+    selection: Option<(Point, Point)>,
 }
 
 impl<'a> Walk<'a> {
@@ -209,83 +216,14 @@ impl<'a> Walk<'a> {
         {
             laid.hits.push((area.y, Hit::Fold(entry.id)));
         }
-        if let Some((from, to)) = self.selection() {
-            let (start, end) = columns(from, to, anchor, area.width);
+        let Some(ends) = self.selection else { return };
+        let selected = selection::columns(ends, anchor, area.width);
+        for run in rows.get(row as usize).map_or(&[][..], |row| row.text_columns()) {
+            let (start, end) = (run.start.max(selected.start), run.end.min(selected.end));
             if start < end {
                 let marked = Rect { x: area.x + start, width: end - start, ..area };
                 buffer.set_style(marked, self.memo.theme().style(ThemeToken::Selection));
             }
         }
     }
-
-    /// The selection in reading order, when something is selected.
-    fn selection(&self) -> Option<(Point, Point)> {
-        let (from, to) = self.model.transcript.selection?;
-        (from != to).then(|| if from <= to { (from, to) } else { (to, from) })
-    }
-
-    /// Text of the selection: complete parts as they were written, others as they are shown.
-    fn selected(&mut self) -> Option<String> {
-        let (from, to) = self.selection()?;
-        let mut at = self.place_of(from.anchor)?;
-        let last = self.place_of(to.anchor)?;
-        let mut text = String::new();
-        while at <= last {
-            let (gap, rows) = self.rows(at.index, at.part)?;
-            let height = u32::from(gap) + rows.len() as u32;
-            let end = if (at.index, at.part) == (last.index, last.part) { last.row + 1 } else { height };
-            let from_start = at.row <= u32::from(gap)
-                && (self.anchor(at) != from.anchor || usize::from(from.column) <= usize::from(parts::MARGIN));
-            let to_end = end >= height && (at.part, at.index) != (last.part, last.index);
-            let source = self.entries().get(at.index).and_then(|entry| parts::source(entry, at.part));
-            match source.filter(|_| from_start && to_end) {
-                Some(source) => {
-                    if gap && !text.is_empty() {
-                        text.push('\n');
-                    }
-                    text.push_str(&source);
-                    text.push('\n');
-                }
-                None => {
-                    for row in at.row..end {
-                        let anchor = self.anchor(Place { row, ..at });
-                        let line = row.checked_sub(u32::from(gap)).and_then(|row| rows.get(row as usize));
-                        let (start, stop) = columns(from, to, anchor, self.width);
-                        text.push_str(line.map(|line| cut(line, start, stop)).unwrap_or_default().trim_end());
-                        text.push('\n');
-                    }
-                }
-            }
-            match self.next_part(at.index, at.part) {
-                Some((index, part)) => at = Place { index, part, row: 0 },
-                None => break,
-            }
-        }
-        Some(text.trim_end().to_owned())
-    }
-}
-
-/// The selected columns of a row; the margin is never selected.
-fn columns(from: Point, to: Point, row: Anchor, width: u16) -> (u16, u16) {
-    if row < from.anchor || row > to.anchor {
-        return (0, 0);
-    }
-    let start = if row == from.anchor { from.column } else { 0 };
-    let end = if row == to.anchor { to.column.saturating_add(1) } else { width };
-    (start.max(parts::MARGIN).min(width), end.min(width))
-}
-
-/// The text of a row between two columns, in cells.
-fn cut(line: &Line<'_>, start: u16, end: u16) -> String {
-    let mut column = 0;
-    let mut text = String::new();
-    for span in &line.spans {
-        for cluster in unicode_segmentation::UnicodeSegmentation::graphemes(&*span.content, true) {
-            if (usize::from(start)..usize::from(end)).contains(&column) {
-                text.push_str(cluster);
-            }
-            column += wrap::cells(cluster);
-        }
-    }
-    text
 }

@@ -2,13 +2,14 @@
 
 use ratatui::text::{Line, Span};
 
+use super::row::Row;
 use super::theme::{Theme, ThemeToken};
 use super::wrap;
 use crate::app::Model;
 use crate::app::action::Action;
 
 /// The rows of the head.
-pub fn rows(model: &Model, theme: &Theme, width: u16) -> Vec<Line<'static>> {
+pub fn rows(model: &Model, theme: &Theme, width: u16) -> Vec<Row> {
     let muted = theme.style(ThemeToken::Muted);
     let accent = theme.style(ThemeToken::Accent);
     let strong = theme.style(ThemeToken::Heading);
@@ -25,7 +26,7 @@ pub fn rows(model: &Model, theme: &Theme, width: u16) -> Vec<Line<'static>> {
         rows.extend(demo(theme));
     }
     let width = width.saturating_sub(1);
-    rows.into_iter().flat_map(|row| wrap::wrap(&row, width, 2)).collect()
+    rows.into_iter().flat_map(|row| wrap::line_rows(&row, width, 2)).collect()
 }
 
 /// What a new user has to know: no model is connected yet.

@@ -11,6 +11,9 @@ use ratatui::style::Style;
 use ratatui::text::{Line, Span};
 use unicode_segmentation::UnicodeSegmentation;
 
+use super::row::Row;
+pub use super::width::{cells, spans_cells};
+
 /// Where a row may end.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Break {
@@ -19,19 +22,6 @@ pub enum Break {
     Words,
     /// After any character. Nothing is left out: for code and terminal text.
     Anywhere,
-}
-
-/// Cells that `text` takes on a row.
-pub fn cells(text: &str) -> usize {
-    if text.is_ascii() {
-        return text.len();
-    }
-    text.graphemes(true).map(|cluster| usize::from(cluster.cell_width())).sum()
-}
-
-/// Cells that the spans take together.
-pub fn spans_cells<'a>(spans: impl IntoIterator<Item = &'a Span<'a>>) -> usize {
-    spans.into_iter().map(|span| cells(&span.content)).sum()
 }
 
 /// `text` cut to `width` cells, with `…` at its end when something was cut.
@@ -77,32 +67,58 @@ pub fn truncate_line(line: Line<'_>, width: u16) -> Line<'static> {
 
 /// Wraps at words. Rows after the first begin with `indent` blanks, as far as there is room.
 pub fn wrap(line: &Line<'_>, width: u16, indent: u16) -> Vec<Line<'static>> {
-    wrap_at(&line.spans, width, indent, Break::Words)
-        .into_iter()
-        .map(|row| Line { style: line.style, ..row })
-        .collect()
+    line_rows(line, width, indent).into_iter().map(Row::into_line).collect()
 }
 
 /// Wraps as [`Break`] says. At least one row.
 pub fn wrap_at(spans: &[Span<'_>], width: u16, indent: u16, at: Break) -> Vec<Line<'static>> {
+    rows(spans, width, indent, at).into_iter().map(Row::into_line).collect()
+}
+
+/// [`wrap`] as rows that know their text.
+pub(crate) fn line_rows(line: &Line<'_>, width: u16, indent: u16) -> Vec<Row> {
+    let mut rows = rows(&line.spans, width, indent, Break::Words);
+    rows.iter_mut().for_each(|row| row.restyle(|drawn| drawn.style = line.style));
+    rows
+}
+
+/// [`wrap_at`] as rows that know their text.
+pub(crate) fn rows(spans: &[Span<'_>], width: u16, indent: u16, at: Break) -> Vec<Row> {
     let width = usize::from(width.max(1));
     let indent = usize::from(indent).min(width / 2);
     let ends_blank =
         || spans.iter().rev().find_map(|span| span.content.chars().next_back()).is_some_and(is_blank);
     if spans_cells(spans) <= width && (at == Break::Anywhere || !ends_blank()) {
-        return vec![Line::from(spans.iter().map(owned).collect::<Vec<_>>())];
+        return vec![Line::from(spans.iter().map(owned).collect::<Vec<_>>()).into()];
     }
     let clusters = clusters(spans, at);
-    let mut rows = Vec::new();
-    let mut start = 0;
+    let mut rows: Vec<Row> = Vec::new();
+    let (mut start, mut text_end) = (0, 0);
     loop {
         let margin = if rows.is_empty() { 0 } else { indent };
-        let row = next_row(&clusters, start, width - margin, at);
-        rows.push(draw(spans, clusters.get(start..row.end).unwrap_or_default(), margin, width - margin));
-        start = row.next;
+        let extent = next_row(&clusters, start, width - margin, at);
+        let drawn = draw(spans, clusters.get(start..extent.end).unwrap_or_default(), width - margin);
+        let row = if rows.is_empty() {
+            drawn.into()
+        } else {
+            Row::from(drawn).joined(left_out(spans, clusters.get(text_end..start).unwrap_or_default()))
+        };
+        let blanks = (margin > 0).then(|| Span::raw(" ".repeat(margin)));
+        rows.push(row.indented(blanks.into_iter().collect(), 0));
+        (start, text_end) = (extent.next, extent.end);
         if start >= clusters.len() {
             return rows;
         }
+    }
+}
+
+/// The blanks that were left out between two rows.
+fn left_out(spans: &[Span<'_>], blanks: &[Cluster]) -> Cow<'static, str> {
+    let text = |cluster: &Cluster| spans.get(cluster.span)?.content.get(cluster.start..cluster.end);
+    match blanks {
+        [] => Cow::Borrowed(""),
+        [one] if text(one) == Some(" ") => Cow::Borrowed(" "),
+        blanks => Cow::Owned(blanks.iter().filter_map(text).collect()),
     }
 }
 
@@ -194,14 +210,15 @@ fn is_wide_opener(drawn: &str, width: usize) -> bool {
     width == 2 && class == Some(unicode_linebreak::BreakClass::OpenPunctuation)
 }
 
-struct Row {
+/// Which clusters make a row.
+struct Extent {
     /// Where its text ends.
     end: usize,
     /// Where the next row begins.
     next: usize,
 }
 
-fn next_row(clusters: &[Cluster], start: usize, width: usize, at: Break) -> Row {
+fn next_row(clusters: &[Cluster], start: usize, width: usize, at: Break) -> Extent {
     let mut used = 0;
     let mut last_break = None;
     for (index, cluster) in clusters.iter().enumerate().skip(start) {
@@ -215,13 +232,13 @@ fn next_row(clusters: &[Cluster], start: usize, width: usize, at: Break) -> Row 
             continue;
         }
         if at == Break::Anywhere {
-            return Row { end: index, next: index };
+            return Extent { end: index, next: index };
         }
         let next = last_break.unwrap_or(index).max(start + 1);
-        return Row { end: trimmed(clusters, start, next), next };
+        return Extent { end: trimmed(clusters, start, next), next };
     }
     let end = clusters.len();
-    Row { end: if at == Break::Words { trimmed(clusters, start, end) } else { end }, next: end }
+    Extent { end: if at == Break::Words { trimmed(clusters, start, end) } else { end }, next: end }
 }
 
 /// The end of `start..end` without its last blanks.
@@ -230,11 +247,8 @@ fn trimmed(clusters: &[Cluster], start: usize, end: usize) -> usize {
     start + row.iter().rposition(|cluster| !cluster.is_blank).map_or(0, |last| last + 1)
 }
 
-fn draw(spans: &[Span<'_>], row: &[Cluster], margin: usize, width: usize) -> Line<'static> {
+fn draw(spans: &[Span<'_>], row: &[Cluster], width: usize) -> Line<'static> {
     let mut drawn: Vec<Span<'static>> = Vec::new();
-    if margin > 0 {
-        drawn.push(Span::raw(" ".repeat(margin)));
-    }
     for run in row.chunk_by(|left, right| left.span == right.span && left.width.max(right.width) <= width) {
         let (Some(first), Some(last)) = (run.first(), run.last()) else { continue };
         let Some(span) = spans.get(first.span) else { continue };

@@ -13,7 +13,7 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use super::blocks::MarkdownBlocks;
-use super::geometry::{EntryId, Laid, Point, ScrollPosition};
+use super::geometry::{EntryId, Laid, ScrollPosition, Selection};
 use super::msg::Millis;
 use super::printable::Printable;
 use crate::agent::protocol::event::NoticeLevel;
@@ -91,8 +91,8 @@ pub struct Transcript {
     pub thinking_hidden: bool,
     /// Number of entries when the user last saw the tail.
     seen: usize,
-    /// What is selected: from where to where, in the order of dragging.
-    pub selection: Option<(Point, Point)>,
+    /// What is selected.
+    pub selection: Option<Selection>,
     /// The message in flight: block index -> entry.
     live: Live,
     /// Call id -> entry.

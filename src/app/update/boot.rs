@@ -66,6 +66,7 @@ fn blank(boot: Boot, keymap: Keymap) -> Model {
         quit_armed: None,
         typed_ahead: None,
         tree_armed: None,
+        click: None,
         copying: false,
         laid: Laid::default(),
         requests: BTreeMap::new(),

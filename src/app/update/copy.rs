@@ -1,26 +1,50 @@
-//! Copying to the clipboard: the last answer, the selection.
+//! Copying: the last answer, the selection; which clipboard took it.
+//!
+//! A text goes to the terminal, which may set the clipboard where the user sits (also over ssh), and to
+//! the clipboard of this machine if there is one. The reply of the latter brings the remark.
 
-use crate::app::effect::Effect;
+use crate::app::effect::{Effect, TERMINAL_COPY};
 use crate::app::model::Model;
+use crate::app::request::ShellRequest;
 
 /// Copies the last answer as the markdown it was written in.
 pub(super) fn answer(model: &mut Model, effects: &mut Vec<Effect>) {
     match model.transcript.last_answer() {
-        Some(text) => {
-            effects.push(Effect::Copy(text));
-            model.remark("last answer sent to the terminal's clipboard");
-        }
+        Some(text) => put(model, text, effects),
         None => model.remark("no answer to copy yet"),
     }
 }
 
 /// Copies the selection, once a frame has found its text.
-pub(super) fn selection(model: &mut Model, text: Option<&str>, effects: &mut Vec<Effect>) {
+pub(super) fn selection(model: &mut Model, text: Option<String>, effects: &mut Vec<Effect>) {
     if !std::mem::take(&mut model.copying) {
         return;
     }
     if let Some(text) = text.filter(|text| !text.is_empty()) {
-        effects.push(Effect::Copy(text.to_owned()));
-        model.remark("selection sent to the terminal's clipboard");
+        put(model, text, effects);
     }
+}
+
+fn put(model: &mut Model, text: String, effects: &mut Vec<Effect>) {
+    if text.len() <= TERMINAL_COPY {
+        effects.push(Effect::Copy(text.clone()));
+    }
+    model.ask(ShellRequest::Clipboard { text }, effects);
+}
+
+/// Says what became of a text: `local` names the clipboard of this machine that has it.
+pub(super) fn done(model: &mut Model, text: &str, local: Result<Option<String>, String>) {
+    let lines = match text.lines().count() {
+        1 => "1 line".to_owned(),
+        lines => format!("{lines} lines"),
+    };
+    let too_large = format!("too large for the terminal (OSC 52 takes {} KB)", TERMINAL_COPY / 1_000);
+    let remark = match (local, text.len() <= TERMINAL_COPY) {
+        (Ok(Some(name)), _) => format!("copied {lines} · {name}"),
+        (Ok(None), true) => format!("copied {lines} · terminal (OSC 52)"),
+        (Ok(None), false) => format!("not copied: {lines}, {too_large}"),
+        (Err(why), true) => format!("copied {lines} · terminal (OSC 52); {why}"),
+        (Err(why), false) => format!("not copied: {why}; {lines}, {too_large}"),
+    };
+    model.remark(&remark);
 }

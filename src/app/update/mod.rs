@@ -82,8 +82,8 @@ fn expire(model: &mut Model) {
     model.typed_ahead = model.typed_ahead.filter(|until| now < *until);
 }
 
-fn take_laid(model: &mut Model, laid: Laid, effects: &mut Vec<Effect>) {
+fn take_laid(model: &mut Model, mut laid: Laid, effects: &mut Vec<Effect>) {
     model.transcript.laid(&laid);
-    copy::selection(model, laid.selected.as_deref(), effects);
+    copy::selection(model, laid.selected.take(), effects);
     model.laid = laid;
 }

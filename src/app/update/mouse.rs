@@ -1,13 +1,17 @@
-//! The mouse: the wheel scrolls, a click on a head folds, dragging selects.
+//! The mouse: the wheel scrolls, a click on a head folds; dragging selects, from a double click on by
+//! words, from a triple click on by lines. What is selected is copied when the button is released.
 
 use super::terminal_focus;
 use crate::app::effect::Effect;
-use crate::app::geometry::{Hit, Point};
+use crate::app::geometry::{Hit, Point, Selection, SelectionUnit};
 use crate::app::key::{Mouse, MouseButton, MouseKind};
-use crate::app::model::Model;
+use crate::app::model::{Click, Model};
+use crate::app::msg::Millis;
 
 /// Rows a turn of the wheel scrolls.
 const WHEEL: i32 = 3;
+/// Clicks in one place that follow each other within this time, in milliseconds, count together.
+const AGAIN: Millis = 400;
 
 pub(super) fn take(model: &mut Model, event: Mouse, effects: &mut Vec<Effect>) {
     if terminal_focus::mouse(model, event, effects) {
@@ -28,20 +32,33 @@ pub(super) fn take(model: &mut Model, event: Mouse, effects: &mut Vec<Effect>) {
 }
 
 fn press(model: &mut Model, event: Mouse) {
-    model.transcript.selection = point(model, event).map(|point| (point, point));
+    let before = model.click.filter(|click| {
+        click.row == event.row && click.column.abs_diff(event.column) <= 1 && model.now - click.at < AGAIN
+    });
+    let unit = match before.map(|click| click.unit) {
+        None | Some(SelectionUnit::Line) => SelectionUnit::Cell,
+        Some(SelectionUnit::Cell) => SelectionUnit::Word,
+        Some(SelectionUnit::Word) => SelectionUnit::Line,
+    };
+    model.click = Some(Click { at: model.now, column: event.column, row: event.row, unit });
+    model.transcript.selection =
+        point(model, event, event.row).map(|point| Selection { from: point, to: point, unit });
 }
 
+/// Extends the selection. Above the transcript or below it, the nearest row counts.
 fn drag(model: &mut Model, event: Mouse) {
-    let Some(to) = point(model, event) else { return };
+    let last = model.laid.rows.iter().rposition(Option::is_some).unwrap_or(0);
+    let bottom = model.laid.top.saturating_add(u16::try_from(last).unwrap_or(u16::MAX));
+    let Some(to) = point(model, event, event.row.clamp(model.laid.top, bottom)) else { return };
     if let Some(selection) = &mut model.transcript.selection {
-        selection.1 = to;
+        selection.to = to;
     }
 }
 
-/// A click without a drag acts on what is there; a drag copies.
+/// A click alone acts on what is there; a selection is copied, once a frame has found its text.
 fn release(model: &mut Model, event: Mouse) {
     match model.transcript.selection {
-        Some((from, to)) if from != to => model.copying = true,
+        Some(selection) if !selection.is_empty() => model.copying = true,
         _ => {
             model.transcript.selection = None;
             click(model, event);
@@ -58,11 +75,12 @@ fn click(model: &mut Model, event: Mouse) {
     }
 }
 
-fn point(model: &Model, event: Mouse) -> Option<Point> {
+/// The point of the transcript in this row of the screen and the column of the event.
+fn point(model: &Model, event: Mouse, row: u16) -> Option<Point> {
     if !model.overlays.is_empty() {
         return None;
     }
-    let row = event.row.checked_sub(model.laid.top)?;
+    let row = row.checked_sub(model.laid.top)?;
     let anchor = (*model.laid.rows.get(usize::from(row))?)?;
     Some(Point { anchor, column: event.column })
 }

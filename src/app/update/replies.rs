@@ -3,7 +3,7 @@
 use std::path::PathBuf;
 use std::sync::Arc;
 
-use super::{completion, login, models, pictures, sessions, trust};
+use super::{completion, copy, login, models, pictures, sessions, trust};
 use crate::agent::protocol::event::NoticeLevel;
 use crate::agent::protocol::model::Model as AiModel;
 use crate::agent::protocol::query::SessionSource;
@@ -130,6 +130,10 @@ impl TakeReply for Replies<'_> {
         if let Some(paths) = self.shown(answer) {
             completion::fill(self.model, &paths, self.effects);
         }
+    }
+
+    fn clipboard(&mut self, text: String, answer: Result<Option<String>, String>) {
+        copy::done(self.model, &text, answer);
     }
 
     fn picture(&mut self, _path: PathBuf, answer: Result<Picture, String>) {

@@ -4,6 +4,7 @@ use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use super::call::Call;
+use super::clipboard;
 use super::editor;
 use super::files::{self, FileIndex};
 use crate::agent::catalogue::keys::Keys;
@@ -162,6 +163,10 @@ impl PerformRequest for Arc<Services> {
     async fn paths(&self, _: &Call, prefix: String) -> Result<Vec<String>, String> {
         let services = Arc::clone(self);
         blocking(move || Ok(files::complete(&services.cwd, &prefix))).await
+    }
+
+    async fn clipboard(&self, _: &Call, text: String) -> Result<Option<String>, String> {
+        clipboard::copy(&text).await
     }
 
     async fn picture(&self, _: &Call, path: PathBuf) -> Result<Picture, String> {

@@ -5,6 +5,7 @@
 //! before; when nothing differs nothing is written, and otherwise it is one write inside a
 //! synchronised update. It never reads: that is [`super::input`].
 
+use std::fmt::Write as _;
 use std::io;
 use std::time::Duration;
 
@@ -19,14 +20,13 @@ use rustix::process::Signal;
 
 use super::modes::{self, TerminalMode};
 use super::output::{TerminalWriter, WriteOutcome};
+use crate::app::effect::TERMINAL_COPY;
 pub use crate::cli::plain::line as plain;
 
 /// A terminal that takes longer than this for a frame misses the next ones.
 const PATIENCE: Duration = Duration::from_millis(40);
 /// Titles are cut here; no terminal shows more.
 const TITLE_CHARS: usize = 120;
-/// Largest text for the clipboard, in bytes. Terminals drop longer sequences, some with noise.
-const COPY_BYTES: usize = 1 << 20;
 
 /// Whether mouse events are ours or the terminal's own.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -222,16 +222,21 @@ impl Tty {
         Ok(())
     }
 
-    /// Hands `text` to the terminal for the clipboard (OSC 52).
+    /// Hands `text` to the terminal for the clipboard (OSC 52). Inside tmux it is also sent to the
+    /// terminal around it: tmux takes the one, the other or neither, as it is configured.
     ///
     /// # Errors
     /// The terminal is gone.
     pub fn copy(&mut self, text: &str) -> io::Result<Copied> {
-        if text.len() > COPY_BYTES {
+        if text.len() > TERMINAL_COPY {
             return Ok(Copied::TooLong);
         }
         let coded = base64::engine::general_purpose::STANDARD.encode(text);
-        self.send(format!("\x1b]52;c;{coded}\x1b\\").as_bytes())?;
+        let mut sequence = format!("\x1b]52;c;{coded}\x1b\\");
+        if std::env::var_os("TMUX").is_some_and(|value| !value.is_empty()) {
+            let _ = write!(sequence, "\x1bPtmux;\x1b\x1b]52;c;{coded}\x07\x1b\\");
+        }
+        self.send(sequence.as_bytes())?;
         Ok(Copied::Sent)
     }
 

@@ -8,6 +8,7 @@ use ratatui::text::{Line, Span};
 use super::span;
 use crate::app::blocks::CodePart;
 use crate::view::highlight::{Highlighter, LineTokens};
+use crate::view::row::Row;
 use crate::view::theme::{Theme, ThemeToken};
 use crate::view::wrap::{self, Break};
 
@@ -22,7 +23,7 @@ pub(super) fn rows(
     width: u16,
     theme: &Theme,
     highlighter: &mut Highlighter,
-) -> Vec<Line<'static>> {
+) -> Vec<Row> {
     let bordered = width >= BORDERED;
     let border = theme.style(ThemeToken::CodeBorder);
     let mut rows = Vec::new();
@@ -32,22 +33,19 @@ pub(super) fn rows(
             let label = wrap::truncate(lang, width - 3).into_owned();
             top.push(span(format!(" {label}"), theme.style(ThemeToken::Muted)));
         }
-        rows.push(Line::from(top));
+        rows.push(Row::mark(Line::from(top)));
     }
     let inner = if bordered { width - 2 } else { width };
     let tokens = highlighter.highlight(lang, text);
     for (line, tokens) in text.lines().zip(tokens) {
-        for (index, row) in
-            wrap::wrap_at(&spans(line, &tokens, theme), inner, 0, Break::Anywhere).into_iter().enumerate()
-        {
+        let wrapped = wrap::rows(&spans(line, &tokens, theme), inner, 0, Break::Anywhere);
+        for (index, row) in wrapped.into_iter().enumerate() {
             let mark = if index == 0 { "│ " } else { "┊ " };
-            let mut spans = if bordered { vec![span(mark, border)] } else { Vec::new() };
-            spans.extend(row.spans);
-            rows.push(Line::from(spans));
+            rows.push(if bordered { row.behind(span(mark, border)) } else { row });
         }
     }
     if bordered && part.ends() {
-        rows.push(Line::from(span("╰─", border)));
+        rows.push(Row::mark(Line::from(span("╰─", border))));
     }
     rows
 }

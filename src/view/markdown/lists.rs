@@ -84,7 +84,7 @@ impl Writer<'_> {
     pub(super) fn end_item(&mut self) {
         self.flush();
         if self.enclosing.last().is_some_and(|item| !item.begun) {
-            self.write(vec![Line::default()]);
+            self.write(vec![Line::default().into()]);
         }
         self.enclosing.pop();
         self.gap = self.lists.last().is_some_and(|list| list.loose);

@@ -21,18 +21,14 @@ use self::inline::Inline;
 use self::lists::{List, ListFacts, Task, list_facts};
 use self::table::Table;
 use super::highlight::Highlighter;
+use super::row::Row;
 use super::theme::{Theme, ThemeToken};
 use super::wrap::{self, Break};
 use crate::app::blocks::{self, CodePart, MarkdownBlock};
 use crate::app::printable::printable;
 
 /// The rows of a block, each at most `width` cells wide.
-pub fn render(
-    block: &MarkdownBlock,
-    width: u16,
-    theme: &Theme,
-    highlighter: &mut Highlighter,
-) -> Vec<Line<'static>> {
+pub fn render(block: &MarkdownBlock, width: u16, theme: &Theme, highlighter: &mut Highlighter) -> Vec<Row> {
     render_as(ThemeToken::Text, block, width, theme, highlighter)
 }
 
@@ -43,7 +39,7 @@ pub(crate) fn render_as(
     width: u16,
     theme: &Theme,
     highlighter: &mut Highlighter,
-) -> Vec<Line<'static>> {
+) -> Vec<Row> {
     let width = width.max(1);
     match block {
         MarkdownBlock::Code { lang, text, part, .. } => {
@@ -85,7 +81,7 @@ struct Writer<'a> {
     theme: &'a Theme,
     highlighter: &'a mut Highlighter,
     width: u16,
-    rows: Vec<Line<'static>>,
+    rows: Vec<Row>,
     enclosing: Vec<Enclosing>,
     facts: std::vec::IntoIter<ListFacts>,
     lists: Vec<List>,
@@ -194,12 +190,12 @@ impl Writer<'_> {
     }
 
     /// A source that shows nothing, such as link definitions, is shown as it is.
-    fn finish(mut self, source: &str) -> Vec<Line<'static>> {
+    fn finish(mut self, source: &str) -> Vec<Row> {
         self.flush();
         if self.rows.is_empty() && !source.trim().is_empty() {
             for line in printable(source).lines() {
                 let span = Span::styled(line.to_owned(), self.theme.style(ThemeToken::Muted));
-                self.rows.extend(wrap::wrap_at(&[span], self.width, 0, Break::Words));
+                self.rows.extend(wrap::rows(&[span], self.width, 0, Break::Words));
             }
         }
         self.rows
@@ -250,7 +246,7 @@ impl Writer<'_> {
         } else {
             self.inline.push(self.inline.style());
             let style = self.theme.style(token).add_modifier(Modifier::BOLD);
-            let rows = wrap::wrap_at(&[Span::styled(title, style)], self.inner_width(), 0, Break::Words);
+            let rows = wrap::rows(&[Span::styled(title, style)], self.inner_width(), 0, Break::Words);
             self.write(rows);
         }
     }
@@ -270,7 +266,8 @@ impl Writer<'_> {
         self.flush();
         self.start_block();
         let rule = "─".repeat(usize::from(self.inner_width()));
-        self.write(vec![Line::from(Span::styled(rule, self.theme.style(ThemeToken::Rule)))]);
+        let rule = Line::from(Span::styled(rule, self.theme.style(ThemeToken::Rule)));
+        self.write(vec![Row::mark(rule)]);
         self.end_block();
     }
 
@@ -291,7 +288,7 @@ impl Writer<'_> {
         self.start_block();
         for line in printable(text.trim_end()).lines() {
             let span = Span::styled(line.to_owned(), style);
-            let rows = wrap::wrap_at(&[span], self.inner_width(), 0, Break::Words);
+            let rows = wrap::rows(&[span], self.inner_width(), 0, Break::Words);
             self.write(rows);
         }
         self.end_block();
@@ -314,14 +311,14 @@ impl Writer<'_> {
         self.start_block();
         let width = self.inner_width();
         for line in self.inline.take() {
-            let rows = wrap::wrap_at(&line, width, 0, Break::Words);
+            let rows = wrap::rows(&line, width, 0, Break::Words);
             self.write(rows);
         }
     }
 
     fn start_block(&mut self) {
         if std::mem::take(&mut self.gap) && !self.rows.is_empty() {
-            self.write(vec![Line::default()]);
+            self.write(vec![Line::default().into()]);
         }
     }
 
@@ -349,19 +346,25 @@ impl Writer<'_> {
         self.width - self.shown_enclosing().1 as u16
     }
 
-    fn write(&mut self, rows: Vec<Line<'static>>) {
+    /// Adds rows to the right of what encloses them. Bullets and numbers are text; the bars of quotes,
+    /// and what is left of them, are marks.
+    fn write(&mut self, rows: Vec<Row>) {
         let (shown, _) = self.shown_enclosing();
+        let (mut cells, mut text_from) = (0, 0);
+        for enclosing in self.enclosing.iter().skip(shown) {
+            cells += enclosing.cells;
+            text_from = if enclosing.is_item { text_from } else { cells };
+        }
         for row in rows {
-            let mut spans = Vec::with_capacity(row.spans.len() + self.enclosing.len() - shown);
+            let mut before = Vec::with_capacity(self.enclosing.len() - shown);
             for enclosing in self.enclosing.iter_mut().skip(shown) {
                 let begun = std::mem::replace(&mut enclosing.begun, true);
-                spans.push(if begun { enclosing.rest.clone() } else { enclosing.first.clone() });
+                before.push(if begun { enclosing.rest.clone() } else { enclosing.first.clone() });
             }
             for hidden in self.enclosing.iter_mut().take(shown).rev().take_while(|hidden| !hidden.begun) {
                 hidden.begun = true;
             }
-            spans.extend(row.spans);
-            self.rows.push(Line::from(spans));
+            self.rows.push(row.indented(before, text_from as u16));
         }
     }
 }

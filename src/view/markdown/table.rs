@@ -10,6 +10,7 @@ use ratatui::text::{Line, Span};
 
 use super::inline::InlineLines;
 use super::span;
+use crate::view::row::Row;
 use crate::view::theme::{Theme, ThemeToken};
 use crate::view::wrap::{self, Break};
 
@@ -44,7 +45,7 @@ impl Table {
     }
 
     /// The rows of the table, at most `width` cells wide.
-    pub(super) fn rows(mut self, width: u16, theme: &Theme) -> Vec<Line<'static>> {
+    pub(super) fn rows(mut self, width: u16, theme: &Theme) -> Vec<Row> {
         let head = theme.style(ThemeToken::TableHead);
         let cells = self.rows.first_mut().into_iter().flatten();
         cells.flatten().flatten().for_each(|span| span.style = span.style.patch(head));
@@ -87,13 +88,13 @@ impl Table {
         Some(widths)
     }
 
-    fn side_by_side(&self, widths: &[usize], theme: &Theme) -> Vec<Line<'static>> {
+    fn side_by_side(&self, widths: &[usize], theme: &Theme) -> Vec<Row> {
         let border = theme.style(ThemeToken::TableBorder);
         let cells: Vec<Vec<InlineLines>> = self.rows.iter().map(|row| wrapped(row, widths)).collect();
         let tall = cells.iter().skip(1).flatten().any(|cell| cell.len() > 1);
         let line = || {
             let dashes: Vec<String> = widths.iter().map(|width| "─".repeat(*width)).collect();
-            Line::from(span(dashes.join("─┼─"), border))
+            Row::mark(Line::from(span(dashes.join("─┼─"), border)))
         };
         let mut rows = Vec::new();
         for (index, row) in cells.iter().enumerate() {
@@ -112,11 +113,13 @@ impl Table {
     }
 
     /// One row of the screen: line `at` of each cell.
-    fn across(&self, row: &[InlineLines], at: usize, widths: &[usize], border: Style) -> Line<'static> {
+    fn across(&self, row: &[InlineLines], at: usize, widths: &[usize], border: Style) -> Row {
         let mut spans = Vec::new();
+        let (mut cells, mut column_start) = (Vec::with_capacity(widths.len()), 0);
         for (column, width) in widths.iter().enumerate() {
             if column > 0 {
                 spans.push(span(" │ ", border));
+                column_start += BETWEEN;
             }
             let text = row.get(column).and_then(|cell| cell.get(at)).cloned().unwrap_or_default();
             let room = width.saturating_sub(wrap::spans_cells(&text));
@@ -125,21 +128,27 @@ impl Table {
                 Some(Alignment::Center) => room / 2,
                 _ => 0,
             };
+            let text_start = column_start + left;
+            cells.push(text_start as u16..(column_start + width) as u16);
+            column_start += width;
             let last = column + 1 == widths.len();
             let pad = |cells: usize| (cells > 0).then(|| Span::raw(" ".repeat(cells)));
             spans.extend(pad(left));
             spans.extend(text);
             spans.extend(pad(if last { 0 } else { room - left }));
         }
-        Line::from(spans)
+        Row::table(Line::from(spans), cells)
     }
 
-    fn stacked(&self, width: u16, theme: &Theme) -> Vec<Line<'static>> {
+    fn stacked(&self, width: u16, theme: &Theme) -> Vec<Row> {
         let mut rows = Vec::new();
         let Some((head, body)) = self.rows.split_first() else { return rows };
-        let rule = || Line::from(span("─".repeat(usize::from(width)), theme.style(ThemeToken::TableBorder)));
+        let rule = || {
+            let rule = span("─".repeat(usize::from(width)), theme.style(ThemeToken::TableBorder));
+            Row::mark(Line::from(rule))
+        };
         if body.is_empty() {
-            rows.extend(head.iter().flatten().flat_map(|line| wrap::wrap_at(line, width, 0, Break::Words)));
+            rows.extend(head.iter().flatten().flat_map(|line| wrap::rows(line, width, 0, Break::Words)));
         }
         for (index, row) in body.iter().enumerate() {
             if index > 0 {
@@ -154,7 +163,7 @@ impl Table {
                 for (line, text) in cell.iter().enumerate() {
                     let mut whole = if line == 0 { std::mem::take(&mut spans) } else { Vec::new() };
                     whole.extend(text.iter().cloned());
-                    rows.extend(wrap::wrap_at(&whole, width, 2, Break::Words));
+                    rows.extend(wrap::rows(&whole, width, 2, Break::Words));
                 }
             }
         }

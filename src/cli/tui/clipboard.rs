@@ -1,0 +1,136 @@
+//! The clipboard of this machine: set by the program that the desktop has for it.
+//!
+//! A program rather than a library: on Wayland and X11 whoever sets the clipboard has to stay and hand
+//! it out; these programs do that in the background, also after tau has ended.
+
+use std::process::Stdio;
+use std::time::Duration;
+
+use tokio::io::AsyncWriteExt;
+use tokio::process::Command;
+
+/// How long a program may take to read the text and end.
+const PATIENCE: Duration = Duration::from_secs(2);
+
+/// A program that takes a text for a clipboard on its standard input.
+struct ClipboardProgram {
+    /// The variable that says its clipboard is there; empty for always.
+    needs: &'static str,
+    command: &'static [&'static str],
+    /// What the user is told was used.
+    name: &'static str,
+    /// Whether it is of use to someone who sits at another machine.
+    remote: bool,
+}
+
+const DESKTOP: &str = "clipboard";
+
+/// In the order in which they are tried. tmux ignores what programs send for the clipboard unless
+/// it is configured otherwise, but takes it from its own command and passes it on to its terminal.
+const PROGRAMS: &[ClipboardProgram] = &[
+    #[cfg(target_os = "macos")]
+    ClipboardProgram { needs: "", command: &["pbcopy"], name: DESKTOP, remote: false },
+    ClipboardProgram { needs: "WAYLAND_DISPLAY", command: &["wl-copy"], name: DESKTOP, remote: false },
+    ClipboardProgram {
+        needs: "DISPLAY",
+        command: &["xclip", "-selection", "clipboard"],
+        name: DESKTOP,
+        remote: false,
+    },
+    ClipboardProgram {
+        needs: "DISPLAY",
+        command: &["xsel", "--clipboard", "--input"],
+        name: DESKTOP,
+        remote: false,
+    },
+    ClipboardProgram {
+        needs: "TMUX",
+        command: &["tmux", "load-buffer", "-w", "-"],
+        name: "tmux and its terminal",
+        remote: true,
+    },
+];
+
+/// Hands `text` to the first clipboard of this machine that takes it; its name for the user. `None`
+/// where there is none: no desktop, no program for it, or the user sits at another machine.
+///
+/// # Errors
+/// A sentence for the user: there is a clipboard, but its program failed.
+pub async fn copy(text: &str) -> Result<Option<String>, String> {
+    let mut failed = None;
+    for program in usable(|name| std::env::var_os(name).is_some_and(|value| !value.is_empty())) {
+        match hand_over(program.command, text).await {
+            Ok(true) => return Ok(Some(program.name.to_owned())),
+            Ok(false) => {}
+            Err(error) => failed = failed.or(Some(error)),
+        }
+    }
+    failed.map_or(Ok(None), Err)
+}
+
+fn usable(is_set: impl Fn(&str) -> bool) -> impl Iterator<Item = &'static ClipboardProgram> {
+    let remote = ["SSH_CONNECTION", "SSH_CLIENT", "SSH_TTY"].into_iter().any(&is_set);
+    PROGRAMS.iter().filter(move |program| {
+        (program.needs.is_empty() || is_set(program.needs)) && (program.remote || !remote)
+    })
+}
+
+/// Runs a program with `text` as its input. False when it is not installed.
+async fn hand_over(command: &[&str], text: &str) -> Result<bool, String> {
+    let Some((program, arguments)) = command.split_first() else { return Ok(false) };
+    let spawned = Command::new(program)
+        .args(arguments)
+        .stdin(Stdio::piped())
+        // What stays in the background keeps these open.
+        .stdout(Stdio::null())
+        .stderr(Stdio::null())
+        .process_group(0)
+        .kill_on_drop(true)
+        .spawn();
+    let mut child = match spawned {
+        Ok(child) => child,
+        Err(error) if error.kind() == std::io::ErrorKind::NotFound => return Ok(false),
+        Err(error) => return Err(format!("{program}: {error}")),
+    };
+    let finished = async {
+        if let Some(mut input) = child.stdin.take() {
+            // A program that ends early says so by its status.
+            let _ = input.write_all(text.as_bytes()).await;
+        }
+        child.wait().await
+    };
+    match tokio::time::timeout(PATIENCE, finished).await {
+        Ok(Ok(status)) if status.success() => Ok(true),
+        Ok(Ok(status)) => Err(format!("{program} failed ({status})")),
+        Ok(Err(error)) => Err(format!("{program}: {error}")),
+        Err(_) => Err(format!("{program} did not end within {} s", PATIENCE.as_secs())),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn programs(set: &[&str]) -> Vec<&'static str> {
+        let found = usable(|name| set.contains(&name));
+        found.map(|program| program.command[0]).filter(|program| *program != "pbcopy").collect()
+    }
+
+    #[test]
+    fn the_desktop_is_used_unless_the_user_sits_elsewhere() {
+        assert_eq!(programs(&[]), [""; 0]);
+        assert_eq!(programs(&["WAYLAND_DISPLAY", "DISPLAY"]), ["wl-copy", "xclip", "xsel"]);
+        assert_eq!(programs(&["DISPLAY", "SSH_TTY"]), [""; 0]);
+        assert_eq!(programs(&["DISPLAY", "SSH_CONNECTION", "TMUX"]), ["tmux"]);
+    }
+
+    #[tokio::test]
+    async fn a_program_gets_the_text_and_cannot_hold_anything_up() {
+        assert_eq!(hand_over(&["sh", "-c", "test \"$(cat)\" = words"], "words").await, Ok(true));
+        assert_eq!(hand_over(&["no-such-program-for-the-clipboard"], "words").await, Ok(false));
+        let failed = hand_over(&["sh", "-c", "exit 3"], &"words".repeat(100_000)).await;
+        assert!(failed.as_ref().is_err_and(|why| why.contains("sh failed")), "{failed:?}");
+        let slow = hand_over(&["sh", "-c", "sleep 60"], "words").await;
+        assert!(slow.as_ref().is_err_and(|why| why.contains("did not end")), "{slow:?}");
+    }
+}

@@ -1,0 +1,202 @@
+//! A row of the transcript: what is drawn, and what of it is text.
+//!
+//! Beside text a row may hold marks: bars, borders, line numbers, signs, hints. What is copied is the
+//! text alone, and the rows of a line that was wrapped come out as one line again. So a row knows which
+//! of its cells are text, and whether it continues the row above.
+
+use std::borrow::Cow;
+use std::ops::{Deref, Range};
+
+use ratatui::text::{Line, Span};
+use unicode_segmentation::UnicodeSegmentation;
+
+use super::width;
+
+/// A row as it is drawn, and which of its cells are text. It can be used as its [`Line`].
+#[derive(Clone, Debug, PartialEq)]
+pub struct Row {
+    line: Line<'static>,
+    text: TextCells,
+    /// What wrapping left out between the row above and this one; `None` on the first row of a line.
+    glue: Option<Cow<'static, str>>,
+}
+
+/// The cells of a row that are text, as columns.
+#[derive(Clone, Debug, PartialEq)]
+enum TextCells {
+    /// The row is a mark: a border, a hint.
+    None,
+    /// One run; `u16::MAX` is the end of the row, whatever comes to it.
+    Run(Range<u16>),
+    /// The cells of a table, from left to right.
+    Table(Vec<Range<u16>>),
+}
+
+impl From<Line<'static>> for Row {
+    /// A row that is text from end to end.
+    fn from(line: Line<'static>) -> Self {
+        Row { line, text: TextCells::Run(0..u16::MAX), glue: None }
+    }
+}
+
+impl Deref for Row {
+    type Target = Line<'static>;
+
+    fn deref(&self) -> &Line<'static> {
+        &self.line
+    }
+}
+
+impl Row {
+    /// A row that holds no text, such as a border or a hint.
+    pub(crate) fn mark(line: Line<'static>) -> Self {
+        Row { line, text: TextCells::None, glue: None }
+    }
+
+    /// A row of a table, whose cells are at these columns.
+    pub(crate) fn table(line: Line<'static>, cells: Vec<Range<u16>>) -> Self {
+        Row { line, text: TextCells::Table(cells), glue: None }
+    }
+
+    /// The row as what continues the row above; `glue` is what wrapping left out between them.
+    pub(crate) fn joined(self, glue: Cow<'static, str>) -> Self {
+        Row { glue: Some(glue), ..self }
+    }
+
+    /// The row as it is drawn.
+    pub fn into_line(self) -> Line<'static> {
+        self.line
+    }
+
+    /// Changes how the row is drawn; its cells stay what and where they are.
+    pub(crate) fn restyle(&mut self, change: impl FnOnce(&mut Line<'static>)) {
+        change(&mut self.line);
+    }
+
+    /// The row to the right of a mark.
+    pub(crate) fn behind(self, mark: Span<'static>) -> Self {
+        self.indented(vec![mark], u16::MAX)
+    }
+
+    /// The row to the right of `before`, whose cells from `text_from` on are text of the line that
+    /// begins here, such as the number of a list item. Where the row continues a line, or begins with
+    /// a mark, all of `before` is a mark.
+    pub(crate) fn indented(mut self, before: Vec<Span<'static>>, text_from: u16) -> Self {
+        let by = u16::try_from(width::spans_cells(&before)).unwrap_or(u16::MAX);
+        let shift = |at: u16| if at == u16::MAX { at } else { at.saturating_add(by) };
+        match &mut self.text {
+            TextCells::None => {}
+            TextCells::Run(run) => {
+                let own = run.start == 0 && self.glue.is_none();
+                run.start = if own { text_from.min(by) } else { shift(run.start) };
+                run.end = shift(run.end);
+            }
+            TextCells::Table(cells) => {
+                cells.iter_mut().for_each(|cell| *cell = shift(cell.start)..shift(cell.end));
+            }
+        }
+        self.line.spans.splice(0..0, before);
+        self
+    }
+
+    /// The row with its text ending at this column: what is drawn from there on is a mark.
+    pub(crate) fn text_until(mut self, column: u16) -> Self {
+        if let TextCells::Run(run) = &mut self.text {
+            run.end = run.end.min(column);
+        }
+        self
+    }
+
+    /// The row with its text ending where it ends now: what is added behind it is a mark.
+    pub(crate) fn closed(self) -> Self {
+        let end = u16::try_from(width::spans_cells(&self.line.spans)).unwrap_or(u16::MAX);
+        self.text_until(end)
+    }
+
+    /// Whether the row holds no text at all, not even an empty line.
+    pub(crate) fn is_mark(&self) -> bool {
+        self.text == TextCells::None
+    }
+
+    /// What wrapping left out between the row above and this one; `None` on the first row of a line.
+    pub(crate) fn glue(&self) -> Option<&str> {
+        self.glue.as_deref()
+    }
+
+    /// The columns that are text; several where it is a row of a table.
+    pub(crate) fn text_columns(&self) -> &[Range<u16>] {
+        match &self.text {
+            TextCells::None => &[],
+            TextCells::Run(run) => std::slice::from_ref(run),
+            TextCells::Table(cells) => cells,
+        }
+    }
+
+    /// The text between two columns. The cells of a table are set apart by tabs.
+    pub(crate) fn text(&self, columns: Range<u16>) -> String {
+        let mut text = String::new();
+        for (index, run) in self.text_columns().iter().enumerate() {
+            let (start, end) = (run.start.max(columns.start), run.end.min(columns.end));
+            if start < end && index > 0 && !text.is_empty() {
+                text.push('\t');
+            }
+            let before = text.len();
+            let drawn = self.clusters().filter(|cell| (start..end).contains(&cell.column));
+            text.extend(drawn.map(|cell| cell.text));
+            if matches!(self.text, TextCells::Table(_)) {
+                let kept = before + text.get(before..).unwrap_or_default().trim_end().len();
+                text.truncate(kept);
+            }
+        }
+        text
+    }
+
+    /// What is drawn, with the column of each.
+    pub(crate) fn clusters(&self) -> impl Iterator<Item = DrawnCluster<'_>> {
+        let mut next = 0_u16;
+        self.line.spans.iter().flat_map(|span| span.content.graphemes(true)).map(move |text| {
+            let column = next;
+            next = next.saturating_add(u16::try_from(width::cells(text)).unwrap_or(0));
+            DrawnCluster { column, text }
+        })
+    }
+}
+
+/// What is drawn in one or two cells, and the column of the first.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct DrawnCluster<'a> {
+    pub column: u16,
+    pub text: &'a str,
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn text_is_told_from_marks() {
+        let row = Row::from(Line::raw("let x = 1;  ")).closed();
+        let mut row = row.behind(Span::raw("12 │ ")).behind(Span::raw("  "));
+        row.restyle(|line| line.spans.push(Span::raw("     ")));
+        assert_eq!(row.text(0..u16::MAX), "let x = 1;  ");
+        assert_eq!(row.text(0..10), "let");
+        assert_eq!(row.text(9..12), "t x");
+        assert_eq!(Row::mark(Line::raw("╭─ rust")).text(0..80), "");
+    }
+
+    #[test]
+    fn the_number_of_an_item_is_text_where_the_item_begins() {
+        let first = Row::from(Line::raw("one two")).indented(vec![Span::raw("▎ "), Span::raw("1. ")], 2);
+        assert_eq!(first.text(0..80), "1. one two");
+        let rest = Row::from(Line::raw("three")).joined(Cow::Borrowed(" "));
+        let rest = rest.indented(vec![Span::raw("▎ "), Span::raw("   ")], 2);
+        assert_eq!(rest.text(0..80), "three");
+    }
+
+    #[test]
+    fn cells_of_a_table_are_set_apart_by_tabs() {
+        let row = Row::table(Line::raw("漢字 │ b   │ c"), vec![0..4, 7..10, 13..14]).behind(Span::raw("  "));
+        assert_eq!(row.text(0..80), "漢字\tb\tc");
+        assert_eq!(row.text(8..14), "b");
+    }
+}
