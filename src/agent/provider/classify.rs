@@ -185,6 +185,12 @@ mod tests {
             FailureKind::Overloaded,
             "status 502: 502 Bad Gateway",
         );
+        check(
+            400,
+            r#"{"type":"error","error":{"type":"api_error","message":"bad"}}"#,
+            FailureKind::Request,
+            "bad",
+        );
         check(500, "oh no", FailureKind::Overloaded, "status 500: oh no");
         check(400, r#"[{"error":{"message":"in a list"}}]"#, FailureKind::Request, "in a list");
     }

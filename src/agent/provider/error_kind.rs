@@ -145,6 +145,8 @@ pub(super) fn kind_of(status: Option<u16>, value: &Value, message: &str) -> Fail
     let by_words = WORDINGS.iter().find(|(word, _)| lower.contains(word)).map(|(_, kind)| *kind);
     match by_status {
         Some(FailureKind::Request) => match (named, by_words) {
+            // The status says that sending it again does not help, whatever its type.
+            (Some(FailureKind::Overloaded | FailureKind::Timeout), None) => FailureKind::Request,
             (Some(kind), _) if kind != FailureKind::Request => kind,
             (_, Some(kind)) => kind,
             _ => FailureKind::Request,
