@@ -17,10 +17,10 @@ use axum::routing::post;
 use axum::{Json, Router};
 use futures_util::StreamExt;
 use tau::agent::api::EnvKeys;
-use tau::agent::api::FindModel;
 use tau::agent::catalogue::Catalogue;
 use tau::agent::catalogue::keys::KeySource;
 use tau::agent::demo::DemoTransport;
+use tau::agent::protocol::model::Model;
 use tau::agent::provider::Transport;
 use tau::agent::provider::direct::Direct;
 use tau::agent::provider::proxy::ProxyCall;
@@ -37,7 +37,7 @@ const MAX_BODY: usize = 64 * 1024 * 1024;
 pub struct Server {
     /// What clients must send.
     pub token: Secret,
-    pub models: Arc<FindModel>,
+    pub models: Arc<FindServed>,
     pub keys: Arc<dyn KeySource>,
     /// Where requests are forwarded to.
     pub upstream: Arc<dyn Transport>,
@@ -48,6 +48,9 @@ pub fn app(server: Server) -> Router {
     let limit = DefaultBodyLimit::max(MAX_BODY);
     Router::new().route("/api/stream", post(answer)).layer(limit).with_state(server)
 }
+
+/// Finds a model that is served, by provider and id.
+type FindServed = dyn Fn(&str, &str) -> Option<Arc<Model>> + Send + Sync;
 
 type Refusal = (StatusCode, String);
 

@@ -17,6 +17,7 @@ mod earlier;
 mod export;
 mod fake;
 mod faults;
+mod faulty_settings;
 mod folds;
 mod foreign_sessions;
 mod forks;

@@ -250,7 +250,11 @@ pub fn config(transport: Arc<dyn Transport>, dir: &Path) -> AgentConfig {
         env: Arc::new(ChildEnv::from_variables(path, &[], &[], "test")),
         shell: "bash".into(),
         bash_timeout: None,
-        find_model: Arc::new(|provider, id| (provider == "fake" && id != "gone").then(|| model(id))),
+        find_model: Arc::new(|provider, id| match (provider, id) {
+            ("fake", "gone") => Err("it is gone".to_owned()),
+            ("fake", id) => Ok(model(id)),
+            _ => Err(format!("no provider {provider}")),
+        }),
         max_retries: 3,
         retry_mode: RetryMode::Headless,
         limits: Default::default(),

@@ -335,3 +335,47 @@ fn usage_errors_and_help_have_their_codes_and_streams() {
     let (code, out, err) = batch(&["-p", "hello"]);
     assert_eq!((code, out.as_str()), (Some(3), ""), "{err}");
 }
+
+/// A home in which a session was used with another model and level than those of a plain start.
+const BEGUN: &str = "mkdir \"$TAU_HOME\"; printf '[vendors.own]\\nbase_url = \"http://127.0.0.1:9\"\\n\
+                     [[vendors.own.models]]\\nid = \"usual\"\\n' >\"$TAU_HOME/models.toml\"; \
+                     echo 'model = \"own/usual\"' >\"$TAU_HOME/config.toml\"; \
+                     TAU_DEMO_SPEED=max \"$TAU_BIN\" -p --session-id one --model demo:high hi >answer; ";
+
+/// Starts a shell that begins a session and then runs this.
+fn after_a_session(then: &str) -> Screen {
+    Screen::program(Path::new(SHELL), &["-c", &format!("{BEGUN}{then}")], 100, 24)
+}
+
+#[test]
+fn a_session_that_is_continued_has_its_model_and_level() {
+    for flags in ["--continue", "--session one"] {
+        let screen = after_a_session(&format!("exec \"$TAU_BIN\" {flags}"));
+        screen.wait_for("scripted demo (not an AI) · high");
+    }
+    let screen = after_a_session("exec \"$TAU_BIN\" --continue --thinking low");
+    screen.wait_for("scripted demo (not an AI) · low");
+    let screen = after_a_session("exec \"$TAU_BIN\" --continue --model own/usual");
+    screen.wait_until("the model of the flag", |cells| {
+        let text = cells.contents();
+        text.contains("hi") && text.lines().last().is_some_and(|row| row.trim_end().ends_with("usual"))
+    });
+}
+
+#[test]
+fn a_session_that_is_picked_has_its_model_unless_a_flag_names_another() {
+    let picked = |flags: &str| {
+        let screen = after_a_session(&format!("exec \"$TAU_BIN\" --resume {flags}"));
+        screen.wait_for("enter opens");
+        screen.wait_until("the session", |cells| {
+            cells.contents().contains("ago") || cells.contents().contains("now")
+        });
+        screen.type_keys("\r");
+        screen.wait_until("the session is open", |cells| !cells.contents().contains("enter opens"));
+        screen
+    };
+    picked("").wait_for("scripted demo (not an AI) · high");
+    picked("--model own/usual").wait_until("the model of the flag", |cells| {
+        cells.contents().lines().last().is_some_and(|row| row.trim_end().ends_with("usual"))
+    });
+}

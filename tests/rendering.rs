@@ -316,16 +316,16 @@ fn theme_files_are_read_with_errors_that_name_the_key() {
     assert_eq!(theme.style(ThemeToken::Error), Theme::default().style(ThemeToken::Error));
     assert_ne!(theme.id(), Theme::default().id());
     assert_eq!(Theme::default().id(), Theme::builtin("dark").unwrap().id());
-    for (source, word) in [
-        ("[colors]\nnothing = \"red\"", "colors.nothing"),
-        ("[colors]\ntext = \"purplish\"", "colors.text"),
-        ("[palette]\na = \"#12\"", "palette.a"),
-        ("inherits = \"moon\"", "inherits"),
-        ("colours = 1", "colours"),
-        ("[colors", "["),
+    for (source, line, word) in [
+        ("[colors]\nnothing = \"red\"", 2, "colors.nothing"),
+        ("[colors]\nlink = 9\ntext = \"purplish\"", 3, "colors.text"),
+        ("[palette]\na = \"#12\"", 2, "palette.a"),
+        ("inherits = \"moon\"", 1, "inherits"),
+        ("\n\ncolours = 1", 3, "colours"),
+        ("\n[colors", 2, "unclosed table"),
     ] {
         let error = Theme::parse(source).unwrap_err();
-        assert!(error.contains(word), "{source}: {error}");
+        assert!(error.line == line && error.to_string().contains(word), "{source}: {error}");
     }
 }
 

@@ -68,17 +68,17 @@ fn settings_say_what_is_wrong_with_them() {
         let file = format!("{}/", home.path().display());
         assert_eq!(error.replace(&file, ""), expected, "{text}");
     };
-    let unknown = "config.toml:3: unknown field `them`, did you mean `theme`?";
+    let unknown = "config.toml:3: unknown name `them`; did you mean `theme`?";
     check("# a\nmodel = \"x\"\nthem = \"y\"\n", unknown);
-    check("model = 1\n", "config.toml:1: invalid type: integer `1`, expected a string");
-    check("\nthinking = \"hgih\"", "config.toml:2: unknown variant `hgih`, did you mean `high`?");
+    check("model = 1\n", "config.toml:1: this needs a text in quotes, not the number 1");
+    check("\nthinking = \"hgih\"", "config.toml:2: unknown value `hgih`; did you mean `high`?");
     check(
         "api = \"openai\"",
-        "config.toml:1: unknown api `openai`, expected one of `openai-completions`, `openai-responses`, `anthropic-messages`, `google-generative-ai`",
+        "config.toml:1: unknown api `openai`; use one of openai-completions, openai-responses, anthropic-messages, google-generative-ai",
     );
     check(
         "api = \"openai-response\"",
-        "config.toml:1: unknown api `openai-response`, did you mean `openai-responses`?",
+        "config.toml:1: unknown api `openai-response`; did you mean `openai-responses`?",
     );
     check("model = \"a\"\nmodel = \"b\"", "config.toml:2: duplicate key");
     let large = "# \n".repeat(400_000);
@@ -457,7 +457,7 @@ id = "claude-new"
     assert_eq!(configured.iter().map(|model| model.reference()).collect::<Vec<_>>(), ["local/coder-32b"]);
     let home = Home::with("models.toml", "[vendors.x]\nbase_ur = \"y\"\n");
     let error = Catalogue::load(&home.paths(), &Settings::default(), None).unwrap_err().to_string();
-    assert!(error.ends_with("models.toml:2: unknown field `base_ur`, did you mean `base_url`?"), "{error}");
+    assert!(error.ends_with("models.toml:2: unknown name `base_ur`; did you mean `base_url`?"), "{error}");
 }
 
 #[test]
@@ -482,7 +482,7 @@ fn an_address_makes_a_provider() {
         "openai/gpt-5",
         "local/openai/gpt-5",
         Api::OpenaiCompletions,
-        0,
+        400_000,
     );
     check(
         adhoc(None, "https://x.example/v1", Some("m:8b")),

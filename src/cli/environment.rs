@@ -15,7 +15,7 @@ use crate::agent::catalogue::{Catalogue, listing};
 use crate::agent::provider::Failure;
 use crate::agent::provider::direct::Direct;
 use crate::agent::provider::http::Http;
-use crate::agent::settings::{Paths, Settings};
+use crate::agent::settings::{Paths, Settings, SettingsError, line_of_key, table};
 
 /// What a settings file that cannot be read leads to.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -65,13 +65,8 @@ impl Environment {
         let paths = Paths::discover(std::env::var_os("TAU_HOME").as_deref().map(Path::new))
             .map_err(Refusal::config)?;
         let mut notices = Vec::new();
-        let settings = match Settings::load(&paths) {
-            Ok(settings) => settings,
-            Err(error) => {
-                on_bad_config.tolerate(error.to_string(), &mut notices)?;
-                Settings::default()
-            }
-        };
+        let (settings, wrong) = Settings::load_leniently(&paths);
+        on_bad_config.tolerate_all(wrong, &mut notices)?;
         let projects = match ProjectSettings::read(args, &paths, cwd) {
             Ok(projects) => projects,
             Err(error) => {
@@ -90,7 +85,8 @@ impl Environment {
         let here = std::env::current_dir().ok();
         let ignored = (on_bad_config == OnBadConfig::Refuse).then(|| projects.notice(here.as_deref()));
         notices.extend(ignored.flatten());
-        let settings = settings.with_env(&|name| std::env::var(name).ok()).map_err(Refusal::config)?;
+        let (settings, wrong) = settings.with_env_leniently(&|name| std::env::var(name).ok());
+        on_bad_config.tolerate_all(wrong, &mut notices)?;
         let environment = Self::with(paths, with_flags(settings, args), args, on_bad_config, notices)?;
         Ok((environment, projects))
     }
@@ -173,9 +169,30 @@ pub async fn refresh(
     Ok(models)
 }
 
+/// Where the value of a setting that no flag sets comes from: the environment variable, or the file
+/// and the line. Those that are read last count most.
+pub(crate) fn origin(paths: &Paths, project: &ProjectSettings, key: &str) -> String {
+    let is_set = |name: &&str| std::env::var(name).is_ok_and(|value| !value.trim().is_empty());
+    if let Some(name) = table::row(key).and_then(|row| row.columns.env).filter(is_set) {
+        return name.to_owned();
+    }
+    let projects = project.trusted().map(|project| project.folder().join("config.toml"));
+    let files = [paths.config_file()].into_iter().chain(projects);
+    let mut lines = files.filter_map(|file| {
+        let line = line_of_key(&file, key)?;
+        Some(format!("{}:{line}", file.display()))
+    });
+    lines.next_back().unwrap_or_else(|| key.to_owned())
+}
+
 impl OnBadConfig {
+    /// Turns errors into a refusal or notices.
+    fn tolerate_all(self, errors: Vec<SettingsError>, notices: &mut Vec<String>) -> Result<(), Refusal> {
+        errors.into_iter().try_for_each(|error| self.tolerate(error.to_string(), notices))
+    }
+
     /// Turns the error into a refusal or a notice.
-    fn tolerate(self, error: String, notices: &mut Vec<String>) -> Result<(), Refusal> {
+    pub(super) fn tolerate(self, error: String, notices: &mut Vec<String>) -> Result<(), Refusal> {
         match self {
             OnBadConfig::Refuse => Err(Refusal::config(error)),
             OnBadConfig::Warn => {

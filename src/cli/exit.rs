@@ -117,8 +117,18 @@ pub fn fail(exit: Exit, reason: &str) -> Exit {
 
 /// Prints something the user should know on standard error. Never waits for a reader.
 pub(crate) fn warn(text: &str) {
-    let lines: Vec<String> = text.lines().map(plain::line).collect();
+    let lines: Vec<String> = text.lines().map(|line| plain::line(&without_numbers(line))).collect();
     stderr::write(format!("tau: {}\n", lines.join("\n")).as_bytes());
+}
+
+/// A message without the numbers of the system's errors, such as ` (os error 2)`.
+pub(crate) fn without_numbers(text: &str) -> String {
+    let mut parts = text.split(" (os error ");
+    let mut kept = parts.next().unwrap_or_default().to_owned();
+    for part in parts {
+        kept.push_str(part.split_once(')').map_or("", |(_, rest)| rest));
+    }
+    kept
 }
 
 /// Writes text to standard output; how the program ends. A reader that has left is no failure.
@@ -138,6 +148,12 @@ pub(crate) fn output_failed(error: &std::io::Error) -> Exit {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn numbers_of_system_errors_are_left_out() {
+        let text = "a: No such file or directory (os error 2); b: denied (os error 13)";
+        assert_eq!(without_numbers(text), "a: No such file or directory; b: denied");
+    }
 
     #[test]
     fn the_codes_are_those_that_are_documented() {

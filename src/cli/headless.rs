@@ -146,8 +146,10 @@ fn start(
     check: impl FnOnce(Setup) -> Result<Setup, Refusal>,
     front_end: impl AsyncFnOnce(Setup, ComposedAgent, Signals) -> Exit,
 ) -> Exit {
-    let started = Setup::read(args, profile).and_then(check).and_then(|setup| {
-        let agent = setup.agent(sessions::open(&setup)?)?;
+    let started = Setup::read(args, profile).and_then(|setup| {
+        let session = sessions::open(&setup)?;
+        let setup = check(setup.continuing(&session))?;
+        let agent = setup.agent(session)?;
         Ok((setup, agent))
     });
     let (setup, agent) = match started {

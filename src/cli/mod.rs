@@ -91,7 +91,8 @@ fn start_log(args: &CliArgs) -> Result<(), String> {
 }
 
 fn screen(args: CliArgs) -> Exit {
-    match Setup::read(args, tui::start::PROFILE) {
+    let setup = tui::start::check_terminal().and_then(|()| Setup::read(args, tui::start::PROFILE));
+    match setup {
         Ok(setup) => tui::start::run(setup.or_demo()),
         Err(refusal) => refusal.fail(),
     }

@@ -14,7 +14,7 @@ use tokio::io::{AsyncWrite, AsyncWriteExt};
 use super::answer::{self, AnswerText};
 use super::batch::{BatchDriver, BatchEvent, Stop};
 use super::environment::OnBadConfig;
-use super::exit::Exit;
+use super::exit::{Exit, without_numbers};
 use super::plain;
 use super::profile::FrontEndProfile;
 use super::progress::{BEAT, ProgressLine};
@@ -260,7 +260,7 @@ impl<S: AsyncFnMut() -> Caught> PrintRun<S> {
     }
 
     fn say(&mut self, text: &str) {
-        self.streams.progress.say(&format!("tau: {text}"));
+        self.streams.progress.say(&format!("tau: {}", without_numbers(text)));
     }
 }
 

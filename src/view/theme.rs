@@ -6,9 +6,13 @@
 //! Colours the terminal cannot show are replaced when the theme is made ([`Theme::at_depth`]; see
 //! [`super::color`]).
 
+use std::collections::BTreeMap;
 use std::hash::{DefaultHasher, Hash, Hasher};
+use std::ops::Range;
 
 use ratatui::style::{Color, Modifier, Style};
+use serde::Deserialize;
+use toml::Spanned;
 
 use super::color;
 pub use super::color::ColorDepth;
@@ -147,6 +151,35 @@ const BUILTIN: [(&str, &str); 4] = [
     ("system", include_str!("../../themes/system.toml")),
 ];
 
+/// What is in a theme file.
+#[derive(Debug, Default, Deserialize)]
+#[serde(default, deny_unknown_fields)]
+struct ThemeFile {
+    inherits: Option<Spanned<toml::Value>>,
+    palette: BTreeMap<Spanned<String>, toml::Value>,
+    colors: BTreeMap<Spanned<String>, toml::Value>,
+}
+
+/// What is wrong with a theme file.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct ThemeError {
+    /// From 1.
+    pub line: usize,
+    pub text: String,
+}
+
+impl std::fmt::Display for ThemeError {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        write!(f, "line {}: {}", self.line, self.text)
+    }
+}
+
+/// The line that a byte of a text is on, from 1.
+fn line_of(text: &str, byte: usize) -> usize {
+    let before = text.as_bytes().get(..byte.min(text.len())).unwrap_or_default();
+    before.iter().filter(|byte| **byte == b'\n').count().saturating_add(1)
+}
+
 /// A style for each token.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Theme {
@@ -177,32 +210,38 @@ impl Theme {
     /// Reads a theme file.
     ///
     /// # Errors
-    /// What is wrong with it and at which key, for people.
-    pub fn parse(source: &str) -> Result<Theme, String> {
-        let file: toml::Table = source.parse().map_err(|error: toml::de::Error| error.to_string())?;
-        if let Some(key) = file.keys().find(|key| !["inherits", "palette", "colors"].contains(&key.as_str()))
-        {
-            return Err(format!("unknown key `{key}`: a theme has `inherits`, [palette] and [colors]"));
-        }
-        let mut styles = match file.get("inherits") {
+    /// What is wrong with it, and on which line.
+    pub fn parse(source: &str) -> Result<Theme, ThemeError> {
+        let at = |span: Range<usize>, text: String| ThemeError { line: line_of(source, span.start), text };
+        let file: ThemeFile = toml::from_str(source).map_err(|error| {
+            let text = match error.message().strip_prefix("unknown field ") {
+                Some(rest) => {
+                    let key = rest.split(", expected").next().unwrap_or_default();
+                    format!("unknown key {key}: a theme has `inherits`, [palette] and [colors]")
+                }
+                None => error.message().lines().next().unwrap_or_default().to_owned(),
+            };
+            at(error.span().unwrap_or_default(), text)
+        })?;
+        let mut styles = match &file.inherits {
             None => vec![Style::new(); ThemeToken::ALL.len()],
             Some(name) => {
-                name.as_str()
-                    .and_then(Theme::builtin)
-                    .ok_or_else(|| format!("inherits: no built-in theme is called {name}"))?
-                    .styles
+                let base = name.get_ref().as_str().and_then(Theme::builtin);
+                let unknown = || format!("inherits: no built-in theme is called {}", name.get_ref());
+                base.ok_or_else(|| at(name.span(), unknown()))?.styles
             }
         };
-        let section = |name| file.get(name).and_then(toml::Value::as_table).into_iter().flatten();
         let mut palette = color::Palette::default();
-        for (key, value) in section("palette") {
-            let parsed = palette.color(&word(value)).map_err(|error| format!("palette.{key}: {error}"))?;
-            palette.name(key, parsed);
+        for (key, value) in &file.palette {
+            let name = key.get_ref();
+            let parsed = palette.color(&word(value));
+            palette.name(name, parsed.map_err(|error| at(key.span(), format!("palette.{name}: {error}")))?);
         }
-        for (key, value) in section("colors") {
-            let token =
-                ThemeToken::named(key).ok_or_else(|| format!("colors.{key}: no element of that name"))?;
-            let style = palette.style(&word(value)).map_err(|error| format!("colors.{key}: {error}"))?;
+        for (key, value) in &file.colors {
+            let name = key.get_ref();
+            let fault = |error: String| at(key.span(), format!("colors.{name}: {error}"));
+            let token = ThemeToken::named(name).ok_or_else(|| fault("no element of that name".to_owned()))?;
+            let style = palette.style(&word(value)).map_err(|error| fault(error))?;
             if let Some(slot) = styles.get_mut(token as usize) {
                 *slot = style;
             }

@@ -40,7 +40,7 @@ fn trouble(text: &str) -> Option<String> {
             write("models.toml");
             Catalogue::load(&paths, &Settings::default(), None).err().map(|error| error.to_string())
         }
-        name if name.starts_with("themes/") => Theme::parse(text).err(),
+        name if name.starts_with("themes/") => Theme::parse(text).err().map(|error| error.to_string()),
         other => Some(format!("the first line names no file: {other}")),
     }
 }

@@ -296,8 +296,8 @@ fn check_theme(input: &[u8]) -> u64 {
             behavior(("theme", styled / 4))
         }
         Err(error) => {
-            assert!(!error.is_empty(), "an error says something");
-            behavior(error.chars().take(14).collect::<String>())
+            assert!(!error.text.is_empty(), "an error says something");
+            behavior(error.text.chars().take(14).collect::<String>())
         }
     }
 }

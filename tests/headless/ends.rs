@@ -78,7 +78,7 @@ async fn the_code_says_how_it_ended() {
 #[tokio::test]
 async fn what_cannot_start_says_so_and_writes_nothing() {
     let dir = tempfile::tempdir().unwrap();
-    let cases: [(&[&str], i32, &str); 8] = [
+    let cases: [(&[&str], i32, &str); 17] = [
         (&["--modle", "x"], 2, "--model"),
         (&["--mode", "jsno"], 2, "json"),
         (&["-p"], 2, "no prompt"),
@@ -87,11 +87,34 @@ async fn what_cannot_start_says_so_and_writes_nothing() {
         (&["-p", "hello"], 3, "ANTHROPIC_API_KEY"),
         (&["--json", "hello"], 3, "ANTHROPIC_API_KEY"),
         (&["--mode", "rpc", "hello"], 2, "takes no prompts"),
+        (
+            &["-p", "--model", "anthropic/claude-haiku-4-5", "hello"],
+            3,
+            "set ANTHROPIC_API_KEY, or save one with `tau auth",
+        ),
+        (
+            &["--json", "--model", "openai/gpt-5-mini", "hello"],
+            3,
+            "set OPENAI_API_KEY, or save one with `tau auth",
+        ),
+        (&["-p", "--session", "nosuch", "hello"], 3, "no session \"nosuch\""),
+        (&["-p", "--model", "nosuch/model", "hello"], 3, "no model matches"),
+        (&["-p", "--tools", "rm", "--model", "demo", "hello"], 2, "unknown tool \"rm\""),
+        (&["-p", "--max-turns", "none", "hello"], 2, "a whole number above 0"),
+        (&["auth", "check"], 3, "no key to check"),
+        (&["auth", "bogus"], 2, "Usage: tau auth"),
+        (&["export"], 2, "Usage: tau export"),
     ];
     for (arguments, code, hint) in cases {
         let ended = run(bare(dir.path()).args(arguments), None).await;
         assert_eq!((ended.code, ended.out.as_str()), (code, ""), "{arguments:?}: {ended:?}");
         assert!(ended.err.contains(hint), "{arguments:?}: {ended:?}");
+        assert!(ended.err.starts_with("tau: ") && !ended.err.contains("/login"), "{arguments:?}: {ended:?}");
+        assert_eq!(ended.err.matches("error:").count(), 0, "one prefix: {arguments:?}: {ended:?}");
+    }
+    for command in ["auth", "export", "models", "man", "completions"] {
+        let ended = run(bare(dir.path()).args([command, "--help"]), None).await;
+        assert!(ended.code == 0 && ended.out.contains(&format!("Usage: tau {command}")), "{ended:?}");
     }
 }
 
@@ -119,8 +142,14 @@ fn pid(place: &Place) -> Option<Pid> {
 
 #[tokio::test]
 async fn signals_end_it_in_order() {
-    let cases =
-        [(Signal::INT, 130, "aborted"), (Signal::TERM, 143, "terminated"), (Signal::HUP, 129, "hangup")];
+    let other = "ended by signal n";
+    let cases = [
+        (Signal::INT, 130, "aborted"),
+        (Signal::TERM, 143, "terminated"),
+        (Signal::HUP, 129, "hangup"),
+        (Signal::QUIT, 131, other),
+        (Signal::USR1, 138, other),
+    ];
     for (signal, code, reason) in cases {
         let place = Place::new(vec![calls("bash", &json!({"command": "echo $$ >pid; exec sleep 60"}))]).await;
         let mut child = place.tau(&["--json", "go"]).spawn().unwrap();

@@ -187,7 +187,8 @@ impl AgentBuilder {
         mut self,
         find: impl Fn(&str, &str) -> Option<Arc<Model>> + Send + Sync + 'static,
     ) -> Self {
-        self.find_model = Some(Arc::new(find));
+        let unknown = || "no such model is known".to_owned();
+        self.find_model = Some(Arc::new(move |provider, id| find(provider, id).ok_or_else(unknown)));
         self
     }
 
@@ -277,5 +278,6 @@ fn default_transport(keys: Arc<dyn KeySource>) -> Arc<dyn Transport> {
 
 fn default_models() -> Arc<FindModel> {
     let catalogue = Catalogue::new(UserFile::default(), None);
-    Arc::new(move |provider, id| catalogue.get(provider, id))
+    let unknown = || "no such model is known".to_owned();
+    Arc::new(move |provider, id| catalogue.get(provider, id).ok_or_else(unknown))
 }

@@ -160,6 +160,20 @@ impl Catalogue {
         self.of_provider(provider, id)
     }
 
+    /// As [`Catalogue::get`]; a server of the user is also asked for models that nothing is known of.
+    pub(crate) fn of_session(&self, provider: &str, id: &str) -> Option<Arc<Model>> {
+        let at_own_server = || {
+            let own = self.user.providers.get(provider)?;
+            let facts = UserModel { id: id.to_owned(), ..UserModel::default() };
+            let mut model = own.new_model(provider, &facts);
+            user::tidy_address(&mut model);
+            // The models of known providers are known.
+            let is_own = providers::named(provider).is_none() && !model.base_url.is_empty();
+            is_own.then(|| Arc::new(model))
+        };
+        self.get(provider, id).or_else(at_own_server)
+    }
+
     /// The model of that id, without reading the facts on other providers.
     fn of_provider(&self, provider: &str, id: &str) -> Option<Arc<Model>> {
         if let Some(models) = self.models.get() {

@@ -33,7 +33,7 @@ use std::collections::BTreeMap;
 use serde::{Deserialize, Deserializer};
 use serde_json::{Map, Value};
 
-use super::providers;
+use super::{embedded, providers};
 use crate::agent::protocol::model::{Api, Model, Price, ThinkingLevel};
 use crate::agent::settings::{Settings, value};
 
@@ -248,8 +248,42 @@ impl AdHoc {
         provider.api = self.api.or(provider.api);
         let id = self.model_id();
         if !provider.models.iter().any(|model| model.id == id) {
-            provider.models.push(UserModel { id, ..UserModel::default() });
+            let known = self.known_facts(provider.api.unwrap_or_default());
+            provider.models.push(UserModel { id, ..known.unwrap_or_default() });
         }
+    }
+
+    /// What is known of a model of this name elsewhere: the address and the format are other ones,
+    /// the model is the same. A server on this machine is meant only with the name of a provider.
+    fn known_facts(&self, api: Api) -> Option<UserModel> {
+        let id = self.model_id();
+        if providers::named(&self.provider()).is_some() {
+            // Its facts are those of the model itself.
+            return None;
+        }
+        let of_provider = id.split_once('/').and_then(|(name, id)| {
+            embedded::of_provider(providers::named(name)?).into_iter().find(|model| model.id == id)
+        });
+        let anywhere = || {
+            let remote = self.model.is_some() && !is_loopback(&self.base_url);
+            remote.then(embedded::models)?.into_iter().find(|model| model.id == id)
+        };
+        let known = of_provider.or_else(anywhere)?;
+        // What is sent for a level belongs to the format.
+        let sent = |(level, word): (ThinkingLevel, Option<String>)| {
+            let word = if known.api == api { word } else { word.map(|_| level.name().to_owned()) };
+            (level, word)
+        };
+        Some(UserModel {
+            name: Some(known.name),
+            reasoning: Some(known.reasoning),
+            input: Some(known.input),
+            context_window: Some(known.context_window),
+            max_tokens: Some(known.max_tokens),
+            cost: known.cost,
+            thinking_levels: known.thinking_levels.into_iter().map(sent).collect(),
+            ..UserModel::default()
+        })
     }
 }
 

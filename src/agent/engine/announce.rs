@@ -59,17 +59,19 @@ pub(crate) fn session_refused(engine: &mut Engine, error: &SessionError) {
     engine.emit(AgentEvent::SessionRefused { error: text });
 }
 
-/// Restores the model and the thinking level that the session names, if it names any.
+/// Restores the model and the thinking level that the session names, if it names any and the user
+/// did not name others for it.
 pub(crate) fn restore_settings(engine: &mut Engine) {
-    let context = engine.config.session.context();
-    if let Some(level) = context.thinking
-        && level != engine.config.thinking
-    {
+    let keep_model = std::mem::take(&mut engine.config.behavior.keep_model);
+    let keep_thinking = std::mem::take(&mut engine.config.behavior.keep_thinking);
+    let tree = engine.config.session.tree();
+    let (model, level) = (tree.model(), tree.thinking());
+    if let Some(level) = level.filter(|level| !keep_thinking && *level != engine.config.thinking) {
         engine.config.thinking = level;
         let level = engine.thinking();
         engine.emit(AgentEvent::ThinkingLevelChanged { level });
     }
-    let Some((provider, id)) = context.model else {
+    let Some((provider, id)) = model.filter(|_| !keep_model) else {
         return;
     };
     let same = |model: &Arc<Model>| model.provider == provider && model.id == id;
@@ -77,9 +79,11 @@ pub(crate) fn restore_settings(engine: &mut Engine) {
         return;
     }
     match (engine.config.find_model)(&provider, &id) {
-        Some(model) => use_model(engine, model),
-        None => {
-            let text = format!("the model of this session, {provider}/{id}, is unknown");
+        Ok(model) => use_model(engine, model),
+        Err(why) => {
+            let used = engine.config.model.as_ref().map(|model| model.reference());
+            let used = used.map(|used| format!("; using {used} instead")).unwrap_or_default();
+            let text = format!("cannot restore this session's model {provider}/{id}: {why}{used}");
             engine.notice(NoticeLevel::Warning, text, Some("choose another one with /model"));
         }
     }

@@ -18,6 +18,10 @@ pub struct Behavior {
     pub on_repeat: OnRepeat,
     pub budgets: ThinkingBudgets,
     pub hooks: Hooks,
+    /// The next session that is opened does not bring its model: the user named one for it.
+    pub keep_model: bool,
+    /// The next session that is opened does not bring its thinking level.
+    pub keep_thinking: bool,
     /// The tools that `AgentCommand::SetTools` can name, besides those the agent starts with.
     pub tools: ToolRegistry,
 }

@@ -22,8 +22,8 @@ pub struct SessionPlace {
     pub cwd: PathBuf,
 }
 
-/// Finds a model by provider and id.
-pub type FindModel = dyn Fn(&str, &str) -> Option<Arc<Model>> + Send + Sync;
+/// Finds a model by provider and id; else says why it cannot be used, and what to do.
+pub type FindModel = dyn Fn(&str, &str) -> Result<Arc<Model>, String> + Send + Sync;
 
 /// Everything an agent starts with.
 pub struct AgentConfig {

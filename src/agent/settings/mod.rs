@@ -9,6 +9,7 @@ mod network;
 pub mod paths;
 pub mod private_files;
 pub mod table;
+mod toml_errors;
 mod toml_file;
 pub mod trust;
 pub mod value;
@@ -20,6 +21,7 @@ use std::path::{Path, PathBuf};
 use super::protocol::run::CompactionSettings;
 pub use paths::Paths;
 pub use table::Settings;
+pub(crate) use toml_file::line_of_key;
 pub(super) use toml_file::{read_toml, read_toml_text};
 
 /// Largest settings file that is read, in bytes.
@@ -31,13 +33,19 @@ pub const MAX_BYTES: u64 = 1024 * 1024;
 pub struct SettingsError(pub String);
 
 impl Settings {
-    /// The settings of `config.toml`; nothing is set if the file does not exist. A front end with a screen
-    /// shows the error and continues without them, one without a screen exits.
+    /// The settings of `config.toml`; nothing is set if the file does not exist.
     ///
     /// # Errors
     /// When the file cannot be read or a line in it is not understood.
     pub fn load(paths: &Paths) -> Result<Self, SettingsError> {
         Ok(read_toml(&paths.config_file())?.unwrap_or_default())
+    }
+
+    /// As [`Settings::load`], for a front end that can show what is wrong: a key that is not
+    /// understood is not set, and the others are.
+    pub(crate) fn load_leniently(paths: &Paths) -> (Self, Vec<SettingsError>) {
+        let (values, wrong) = toml_file::read_toml_leniently(&paths.config_file());
+        (values.into_iter().fold(Settings::default(), Settings::overlaid), wrong)
     }
 
     /// These settings, with those that environment variables set in their place. A blank variable
@@ -46,15 +54,24 @@ impl Settings {
     /// # Errors
     /// When a variable has a value that its setting cannot have.
     pub fn with_env(self, lookup: &dyn Fn(&str) -> Option<String>) -> Result<Self, SettingsError> {
-        let mut over = Settings::default();
+        let (settings, wrong) = self.with_env_leniently(lookup);
+        wrong.into_iter().next().map_or(Ok(settings), Err)
+    }
+
+    /// As [`Settings::with_env`]; a variable with a value that its setting cannot have sets nothing.
+    pub(crate) fn with_env_leniently(
+        self,
+        lookup: &dyn Fn(&str) -> Option<String>,
+    ) -> (Self, Vec<SettingsError>) {
+        let (mut over, mut wrong) = (Settings::default(), Vec::new());
         for row in table::TABLE {
             let Some(name) = row.columns.env else { continue };
-            if let Some(value) = lookup(name).filter(|value| !value.trim().is_empty()) {
-                row.set(&mut over, OsStr::new(&value))
-                    .map_err(|error| SettingsError(format!("{name}: {error}")))?;
+            let Some(value) = lookup(name).filter(|value| !value.trim().is_empty()) else { continue };
+            if let Err(error) = row.set(&mut over, OsStr::new(&value)) {
+                wrong.push(SettingsError(format!("{name}: {error}")));
             }
         }
-        Ok(self.overlaid(over))
+        (self.overlaid(over), wrong)
     }
 
     /// When and how the context is compacted.

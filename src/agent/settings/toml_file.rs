@@ -1,11 +1,13 @@
 //! Reads a TOML file of the user into a type; errors name the file and the line.
 
+use std::collections::BTreeMap;
 use std::io;
 use std::path::Path;
 
 use serde::de::DeserializeOwned;
 
 use super::private_files::read_capped;
+use super::toml_errors::explain;
 use super::{MAX_BYTES, SettingsError};
 
 /// The line that a byte of a text is on, from 1.
@@ -19,6 +21,11 @@ pub(super) fn line_of(text: &str, byte: usize) -> usize {
 /// # Errors
 /// `<file>:<line>: <what is wrong>`, also when it is no regular file or too large.
 pub(crate) fn read_toml<T: DeserializeOwned>(path: &Path) -> Result<Option<T>, SettingsError> {
+    read_file(path)?.map(|text| read_toml_text(path, &text)).transpose()
+}
+
+/// The text of a file; `None` without a file.
+fn read_file(path: &Path) -> Result<Option<String>, SettingsError> {
     let bytes = match read_capped(path, MAX_BYTES) {
         Ok(bytes) => bytes,
         Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(None),
@@ -26,7 +33,7 @@ pub(crate) fn read_toml<T: DeserializeOwned>(path: &Path) -> Result<Option<T>, S
     };
     let text = String::from_utf8(bytes)
         .map_err(|_| SettingsError(format!("{}: not UTF-8; save it as UTF-8 text", path.display())))?;
-    read_toml_text(path, &text).map(Some)
+    Ok(Some(text))
 }
 
 /// The value in a text that came from `path`.
@@ -34,7 +41,7 @@ pub(crate) fn read_toml<T: DeserializeOwned>(path: &Path) -> Result<Option<T>, S
 /// # Errors
 /// As [`read_toml`].
 pub(crate) fn read_toml_text<T: DeserializeOwned>(path: &Path, text: &str) -> Result<T, SettingsError> {
-    let text = text.strip_prefix('\u{feff}').unwrap_or(text);
+    let text = bare(text);
     toml::from_str(text).map_err(|error| {
         let line = error.span().map(|span| line_of(text, span.start));
         let place = line.map_or_else(String::new, |line| format!(":{line}"));
@@ -42,17 +49,44 @@ pub(crate) fn read_toml_text<T: DeserializeOwned>(path: &Path, text: &str) -> Re
     })
 }
 
-/// The reason with the nearest known word in place of a list of all of them.
-fn explain(message: &str) -> String {
-    let first = message.lines().next().unwrap_or_default();
-    let Some((head, list)) = first.split_once(", expected ") else { return first.to_owned() };
-    let quoted =
-        |text: &str| -> Vec<String> { text.split('`').skip(1).step_by(2).map(str::to_owned).collect() };
-    let (given, known) = (quoted(head), quoted(list));
-    let known: Vec<&str> = known.iter().map(String::as_str).collect();
-    let near = given.first().map(|given| similar::get_close_matches(given.as_str(), &known, 1, 0.6));
-    match near.unwrap_or_default().first() {
-        Some(near) => format!("{head}, did you mean `{near}`?"),
-        None => first.to_owned(),
+/// The text without a byte order mark.
+fn bare(text: &str) -> &str {
+    text.strip_prefix('\u{feff}').unwrap_or(text)
+}
+
+/// The values in a file that are understood, one for each key of its top level, and what is wrong
+/// with the others. A file that is no TOML has no values.
+pub(crate) fn read_toml_leniently<T: DeserializeOwned>(path: &Path) -> (Vec<T>, Vec<SettingsError>) {
+    let text = match read_file(path) {
+        Ok(text) => text.unwrap_or_default(),
+        Err(error) => return (Vec::new(), vec![error]),
+    };
+    let text = bare(&text);
+    let given: BTreeMap<toml::Spanned<String>, toml::Value> = match read_toml_text(path, text) {
+        Ok(given) => given,
+        Err(error) => return (Vec::new(), vec![error]),
+    };
+    let (mut values, mut wrong) = (Vec::new(), Vec::new());
+    for (key, value) in given {
+        let line = line_of(text, key.span().start);
+        let alone = toml::Table::from_iter([(key.into_inner(), value)]);
+        match alone.try_into() {
+            Ok(value) => values.push(value),
+            Err(error) => {
+                let place = path.display();
+                wrong.push((line, SettingsError(format!("{place}:{line}: {}", explain(error.message())))));
+            }
+        }
     }
+    wrong.sort_by_key(|(line, _)| *line);
+    (values, wrong.into_iter().map(|(_, error)| error).collect())
+}
+
+/// The line on which a file sets a key of its top level; `None` if it does not.
+pub(crate) fn line_of_key(path: &Path, key: &str) -> Option<usize> {
+    let text = read_file(path).ok().flatten()?;
+    let text = bare(&text);
+    let given: BTreeMap<toml::Spanned<String>, toml::Value> = toml::from_str(text).ok()?;
+    let found = given.keys().find(|given| given.get_ref() == key)?;
+    Some(line_of(text, found.span().start))
 }

@@ -58,7 +58,7 @@ mod tests {
         check("# mine\ntheme = 'x' # why\n", "theme", "day", "# mine\ntheme = \"day\" # why\n");
         check("[keys]\nquit = []\n", "model", "a/b", "model = \"a/b\"\n[keys]\nquit = []\n");
         check("theme = \"a\"", "model", "q\"r", "model = 'q\"r'\ntheme = \"a\"");
-        check("them = 1\n", "theme", "x", "config.toml:2: unknown field `them`, did you mean `theme`?");
+        check("them = 1\n", "theme", "x", "config.toml:2: unknown name `them`; did you mean `theme`?");
         check("a = = 1\n", "theme", "x", "config.toml:1: extra `=`, expected nothing");
     }
 }

@@ -41,7 +41,8 @@ impl Transcript {
             }
             AgentEvent::Notice { level, text, hint } => self.notice(*level, text, hint.as_deref()),
             AgentEvent::CompactionEnd { error_message: Some(error), .. } => {
-                self.notice(NoticeLevel::Warning, error, None);
+                let hint = "the conversation is unchanged; try /compact again, another /model, or /new";
+                self.notice(NoticeLevel::Warning, &format!("compaction failed: {error}"), Some(hint));
             }
             AgentEvent::CompactionEnd { result: Some(result), .. } => {
                 self.summary("Earlier conversation (summary)", &result.summary);

@@ -54,13 +54,13 @@ pub struct CliArgs {
     #[arg(short, long, value_name = "FILE", help_heading = "Front end")]
     pub output: Option<PathBuf>,
     /// Stop a prompt after N answers of the model
-    #[arg(long, value_name = "N", help_heading = "Front end", value_parser = clap::value_parser!(u32).range(1..))]
+    #[arg(long, value_name = "N", help_heading = "Front end", value_parser = count_parser::<u32>)]
     pub max_turns: Option<u32>,
     /// Stop a prompt once it has cost USD dollars
     #[arg(long, value_name = "USD", help_heading = "Front end", value_parser = dollars_parser)]
     pub max_cost: Option<f64>,
     /// Stop everything after SECS seconds
-    #[arg(long, value_name = "SECS", help_heading = "Front end", value_parser = clap::value_parser!(u64).range(1..))]
+    #[arg(long, value_name = "SECS", help_heading = "Front end", value_parser = count_parser::<u64>)]
     pub timeout: Option<u64>,
 
     /// The flags that set settings.
@@ -197,6 +197,12 @@ fn dollars_parser(value: &str) -> Result<f64, String> {
     }
 }
 
+fn count_parser<T: TryFrom<u64>>(value: &str) -> Result<T, String> {
+    let count =
+        value.parse::<u64>().ok().filter(|count| *count > 0).and_then(|count| T::try_from(count).ok());
+    count.ok_or_else(|| "give a whole number above 0".to_owned())
+}
+
 fn session_id_parser(value: &str) -> Result<String, String> {
     if is_session_id(value) {
         Ok(value.to_owned())
@@ -243,7 +249,8 @@ mod tests {
             ("--contineu", "--continue"),
             ("--thinking hgih", "high"),
             ("--api openai", "openai-completions"),
-            ("--max-turns 0", "1.."),
+            ("--max-turns 0", "a whole number above 0"),
+            ("--timeout soon", "a whole number above 0"),
             ("--max-cost free", "US dollars"),
             ("--max-cost 0", "above 0"),
             ("--continue --session x", "cannot be used with"),

@@ -14,7 +14,8 @@ use crate::agent::protocol::run::RunLimits;
 use crate::agent::provider::key_refresh::KeyRefresh;
 use crate::agent::provider::scripted::Router;
 use crate::agent::session::Session;
-use crate::cli::environment;
+use crate::cli::args::CliArgs;
+use crate::cli::environment::{self, Environment, OnBadConfig};
 use crate::cli::exit::Refusal;
 use crate::cli::project_settings::ProjectSettings;
 use crate::tools::Toolbox;
@@ -61,7 +62,6 @@ impl Setup {
             self.settings.pass_env.as_deref().unwrap_or_default(),
             &session.info().id,
         );
-        let catalogue = Arc::clone(&self.catalogue);
         let direct = Arc::new(environment::direct(&self.settings));
         let config = AgentConfig {
             transport: Arc::new(Router::new(
@@ -79,7 +79,7 @@ impl Setup {
             env: Arc::new(env),
             shell: self.settings.shell.clone().unwrap_or_else(|| PathBuf::from("bash")),
             bash_timeout: self.settings.bash_timeout,
-            find_model: Arc::new(move |provider, id| catalogue.get(provider, id)),
+            find_model: self.find_model(),
             max_retries: RETRIES,
             retry_mode: self.profile.retry,
             limits: RunLimits {
@@ -132,8 +132,7 @@ impl Setup {
             (Some(names), _) => {
                 Toolbox::named(names).map_err(|text| Refusal::usage(format!("--tools: {text}")))?
             }
-            (None, Some(names)) => Toolbox::named(names)
-                .map_err(|text| Refusal::config(format!("config.toml: tools: {text}")))?,
+            (None, Some(names)) => Toolbox::named(names).map_err(Refusal::config)?,
             (None, None) => Toolbox::standard(),
         };
         Ok(self.with_shell(tools))
@@ -146,6 +145,23 @@ impl Setup {
             None => tools,
         }
     }
+}
+
+/// Tolerates tools that settings name and that do not exist, where somebody can see a notice.
+pub(super) fn check_tools(
+    args: &CliArgs,
+    on_bad_config: OnBadConfig,
+    environment: &mut Environment,
+    project: &ProjectSettings,
+) -> Result<(), Refusal> {
+    if args.no_tools || args.settings.0.tools.is_some() {
+        return Ok(());
+    }
+    let Some(Err(error)) = environment.settings.tools.as_deref().map(Toolbox::named) else { return Ok(()) };
+    let origin = environment::origin(&environment.paths, project, "tools");
+    on_bad_config.tolerate(format!("{origin}: {error}"), &mut environment.notices)?;
+    environment.settings.tools = None;
+    Ok(())
 }
 
 fn scratch() -> Result<Scratch, Refusal> {

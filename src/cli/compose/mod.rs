@@ -5,8 +5,10 @@
 //! files, the session). Flags take precedence over the environment, and that over `config.toml`.
 
 mod agent;
+mod choose_model;
 mod prompt;
 mod server_model;
+mod session_model;
 
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -24,10 +26,11 @@ use crate::agent::settings::folder::Folder;
 use crate::agent::settings::{Paths, Settings};
 
 pub use agent::ComposedAgent;
+use choose_model::LevelFlags;
 pub use prompt::AgentPrompt;
 
 /// The theme when none is set.
-const THEME: &str = "dark";
+pub const DEFAULT_THEME: &str = "dark";
 
 /// What is known before anything is started.
 #[derive(Clone)]
@@ -46,6 +49,10 @@ pub struct Setup {
     /// The model to begin with; `None` when nothing is configured.
     pub model: Option<Arc<Model>>,
     pub thinking: ThinkingLevel,
+    /// The level that was asked for.
+    level: LevelFlags,
+    /// Whether the model is that of the session that is continued.
+    has_session_model: bool,
     /// True when nothing is configured and the scripted demo is used.
     pub demo: bool,
     /// What the user should know: settings that were ignored.
@@ -105,10 +112,10 @@ impl Setup {
         cwd: PathBuf,
         project: ProjectSettings,
     ) -> Result<Self, Refusal> {
+        let mut environment = environment;
+        let chosen = choose_model::choose(&args, profile.on_bad_config, &mut environment, &project)?;
+        agent::check_tools(&args, profile.on_bad_config, &mut environment, &project)?;
         let Environment { paths, settings, catalogue, keys, notices } = environment;
-        let (model, level) = choose_model(&settings, &catalogue, &keys)?;
-        let wished = settings.thinking.or(level).unwrap_or_default();
-        let thinking = model.as_ref().map_or(wished, |model| model.nearest(wished));
         let demo = false;
         Ok(Setup {
             args,
@@ -119,8 +126,10 @@ impl Setup {
             keys,
             project_dir: cwd.clone(),
             cwd,
-            model,
-            thinking,
+            model: chosen.model,
+            thinking: chosen.thinking,
+            level: chosen.level,
+            has_session_model: false,
             demo,
             notices,
             project,
@@ -138,7 +147,7 @@ impl Setup {
 
     /// The name of the theme.
     pub fn theme(&self) -> &str {
-        self.settings.theme.as_deref().unwrap_or(THEME)
+        self.settings.theme.as_deref().unwrap_or(DEFAULT_THEME)
     }
 
     /// The folder of this directory's session files; `None` when nothing is to be saved.
@@ -155,26 +164,4 @@ fn working_directory(wanted: Option<&Path>) -> Result<PathBuf, Refusal> {
     std::env::current_dir().map_err(|error| {
         Refusal::config(format!("cannot read the working directory: {error}; start tau in one that exists"))
     })
-}
-
-/// The model that was asked for, else the default of the first provider that has a key.
-fn choose_model(
-    settings: &Settings,
-    catalogue: &Catalogue,
-    keys: &Keys,
-) -> Result<(Option<Arc<Model>>, Option<ThinkingLevel>), Refusal> {
-    if let Some(query) = &settings.model {
-        let query = match &settings.provider {
-            Some(provider) if !query.starts_with(&format!("{provider}/")) => format!("{provider}/{query}"),
-            _ => query.clone(),
-        };
-        let (model, level) = catalogue.find_for(keys, &query).map_err(Refusal::config)?;
-        return Ok((Some(model), level));
-    }
-    if let Some(model) = catalogue.adhoc_model() {
-        return Ok((Some(model), None));
-    }
-    let usable = catalogue.usable(keys);
-    let provider = settings.provider.as_ref().or(usable.first());
-    Ok((provider.and_then(|provider| catalogue.default_model(provider)), None))
 }

@@ -3,6 +3,7 @@
 use std::time::Duration;
 
 use super::Setup;
+use super::session_model::LOST;
 use crate::agent::provider::FailureKind;
 use crate::agent::settings::Settings;
 use crate::cli::environment::{self, Environment, OnBadConfig};
@@ -11,10 +12,13 @@ use crate::cli::exit::Refusal;
 /// How long a server may take to list its models.
 const LISTING: Duration = Duration::from_secs(2);
 
+const NO_MODEL: &str = "no model is configured: set a key such as ANTHROPIC_API_KEY or OPENAI_API_KEY, or \
+                        pass --base-url and --model (--model demo needs neither)";
+
 impl Setup {
     /// Whether a server is to be asked for its models: an address was given, and no model.
     pub(crate) fn needs_server_model(&self) -> bool {
-        self.catalogue.unnamed().is_some()
+        !self.has_session_model && self.catalogue.unnamed().is_some()
     }
 
     /// The same with the first model of the server whose address was given without a model; takes
@@ -24,7 +28,9 @@ impl Setup {
     /// # Errors
     /// When the server lists no model, or does not accept the key.
     pub(crate) async fn with_server_model(mut self) -> Result<Self, Refusal> {
-        let Some(endpoint) = self.catalogue.unnamed() else { return Ok(self) };
+        let Some(endpoint) = self.catalogue.unnamed().filter(|_| !self.has_session_model) else {
+            return Ok(self);
+        };
         let direct = environment::direct(&self.settings);
         let asking = environment::refresh(&self.catalogue, &self.keys, &direct, &endpoint.provider);
         let address = &endpoint.base_url;
@@ -69,10 +75,11 @@ impl Setup {
         }
         match self.model {
             Some(_) => Ok(self),
-            None => Err(Refusal::config(
-                "no model is configured: set a key such as ANTHROPIC_API_KEY or OPENAI_API_KEY, or pass \
-                 --base-url and --model (--model demo needs neither)",
-            )),
+            None => {
+                let lost = self.notices.iter().find(|notice| notice.starts_with(LOST));
+                let lost = lost.map(|notice| format!("{notice}; ")).unwrap_or_default();
+                Err(Refusal::config(format!("{lost}{NO_MODEL}")))
+            }
         }
     }
 }

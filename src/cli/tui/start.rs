@@ -5,6 +5,7 @@
 //! files, the agent. What is typed meanwhile waits in the terminal and is not lost.
 
 use std::collections::HashMap;
+use std::io::ErrorKind;
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex};
 
@@ -30,7 +31,7 @@ use crate::agent::settings::folder::Folder;
 use crate::app::boot::Boot;
 use crate::app::geometry::Size;
 use crate::app::{self, Msg};
-use crate::cli::compose::{AgentPrompt, ComposedAgent, Setup};
+use crate::cli::compose::{AgentPrompt, ComposedAgent, DEFAULT_THEME, Setup};
 use crate::cli::environment::OnBadConfig;
 use crate::cli::exit::{Exit, Refusal, fail};
 use crate::cli::profile::FrontEndProfile;
@@ -51,6 +52,20 @@ pub const PROFILE: FrontEndProfile = FrontEndProfile {
     on_repeat: OnRepeat::Ask,
 };
 
+/// Refuses a terminal that cannot show a screen.
+///
+/// # Errors
+/// When `TERM` is `dumb`.
+pub(crate) fn check_terminal() -> Result<(), Refusal> {
+    match std::env::var("TERM").as_deref() {
+        Ok("dumb") => Err(Refusal::config(
+            "cannot show the screen: this terminal moves no cursor (TERM=dumb); use tau -p \"PROMPT\", or set TERM \
+             to what the terminal is",
+        )),
+        _ => Ok(()),
+    }
+}
+
 /// Runs the screen; how the program ends.
 pub fn run(setup: Setup) -> Exit {
     crash::install(setup.paths.state.clone());
@@ -58,10 +73,7 @@ pub fn run(setup: Setup) -> Exit {
         Ok(prompts) => prompts,
         Err(error) => return fail(Exit::Usage, &error),
     };
-    let (boot, memo) = match first_frame(&setup) {
-        Ok(known) => known,
-        Err(error) => return fail(Exit::Config, &error),
-    };
+    let (boot, memo) = first_frame(&setup);
     let recording = match setup.args.record.as_ref().map(|path| Recording::begin(path, &boot)).transpose() {
         Ok(recording) => recording,
         Err(error) => return fail(Exit::Config, &format!("--record: {error}")),
@@ -108,13 +120,16 @@ async fn live(
         exit: Exit::Config,
         text: format!("cannot start the thread that reads the terminal: {error}"),
     })?;
-    let (setup, unnamed) = with_model_of_server(setup).await;
-    let setup = &setup;
     let (session, offer, trouble) = open_session(setup);
-    let ComposedAgent { config, prompt, notices } = setup.agent(session)?;
+    let (setup, news) = for_session(setup, &session).await;
+    let setup = &setup;
+    let ComposedAgent { mut config, prompt, notices } = setup.agent(session)?;
+    if offer.is_some() || setup.args.resume {
+        setup.keep_flagged(&mut config.behavior);
+    }
     let scratch = Arc::clone(&config.scratch);
     let agent = task::spawn(config);
-    for text in unnamed.into_iter().chain(trouble).chain(notices) {
+    for text in news.into_iter().chain(trouble).chain(notices) {
         let notice = AgentEvent::Notice { level: NoticeLevel::Warning, text, hint: None };
         screen.fold(Msg::Agent(notice)).map_err(io)?;
     }
@@ -133,16 +148,17 @@ async fn live(
     Ok(Shell::new(screen, input, signals, agent, requests, replies).run().await)
 }
 
-/// The setup with the model of the server whose address was given without one, and what people
-/// should know about that. The user can choose another where this did not work.
-async fn with_model_of_server(setup: &Setup) -> (Setup, Vec<String>) {
-    match setup.clone().with_server_model().await {
-        Ok(named) => {
-            let news = named.notices.iter().skip(setup.notices.len()).cloned().collect();
-            (named, news)
-        }
-        Err(refusal) => (setup.clone(), vec![refusal.text]),
-    }
+/// The setup with the model of the session, or else with that of the server whose address was given
+/// without one, and what people should know about that. The user can choose another where this did
+/// not work.
+async fn for_session(setup: &Setup, session: &Session) -> (Setup, Vec<String>) {
+    let continued = setup.clone().continuing(session);
+    let (new, refused) = match continued.clone().with_server_model().await {
+        Ok(named) => (named, None),
+        Err(refusal) => (continued, Some(refusal.text)),
+    };
+    let news = new.notices.iter().skip(setup.notices.len()).cloned().chain(refused).collect();
+    (new, news)
 }
 
 /// The session that is asked for; when it cannot be opened as it is, a new one, and what to offer
@@ -185,8 +201,15 @@ fn folders(setup: &Setup) -> Vec<Folder> {
 }
 
 /// What the first frame is made from. With nothing configured the demo answers.
-fn first_frame(setup: &Setup) -> Result<(Boot, Memo), String> {
-    let (theme, custom) = theme(setup)?;
+fn first_frame(setup: &Setup) -> (Boot, Memo) {
+    let mut notices = setup.notices.clone();
+    let (theme, custom) = match theme(setup) {
+        Ok(found) => found,
+        Err(error) => {
+            notices.push(format!("{error}; using {DEFAULT_THEME}"));
+            (DEFAULT_THEME.to_owned(), HashMap::new())
+        }
+    };
     let mut themes: Vec<String> = Theme::names().map(str::to_owned).collect();
     themes.extend(custom.keys().cloned());
     let area = terminal::size();
@@ -204,12 +227,12 @@ fn first_frame(setup: &Setup) -> Result<(Boot, Memo), String> {
         keys: settings.keys.clone().unwrap_or_default(),
         hide_thinking: settings.hide_thinking.unwrap_or(false),
         mouse: settings.mouse.unwrap_or(true),
-        notices: setup.notices.clone(),
+        notices,
         folders: folders(setup),
         instructions: setup.instructions().iter().map(|path| in_short(path)).collect(),
         pick_session: setup.args.resume,
     };
-    Ok((boot, Memo::new(color_depth(), custom)))
+    (boot, Memo::new(color_depth(), custom))
 }
 
 /// The theme that is set: a built-in one, or a file (`--theme FILE`, or a name in `themes/`).
@@ -222,12 +245,21 @@ fn theme(setup: &Setup) -> Result<(String, HashMap<String, Theme>), String> {
         true => std::path::PathBuf::from(&name),
         false => setup.paths.config.join("themes").join(format!("{name}.toml")),
     };
-    let known: Vec<&str> = Theme::names().collect();
-    let text = std::fs::read_to_string(&path).map_err(|error| {
-        format!("theme {name}: {}: {error}; built in are {}", path.display(), known.join(", "))
-    })?;
-    let theme = Theme::parse(&text).map_err(|error| format!("{}: {error}", path.display()))?;
-    Ok((name.clone(), HashMap::from([(name, theme)])))
+    let theme = std::fs::read_to_string(&path).map_err(|error| match error.kind() {
+        ErrorKind::NotFound => {
+            let known: Vec<&str> = Theme::names().collect();
+            format!("no theme \"{name}\": no file {} and not one of {}", path.display(), known.join(", "))
+        }
+        _ => format!("{}: {error}", path.display()),
+    });
+    let theme = theme.and_then(|text| {
+        Theme::parse(&text).map_err(|error| format!("{}:{}: {}", path.display(), error.line, error.text))
+    });
+    match theme {
+        Ok(theme) => Ok((name.clone(), HashMap::from([(name, theme)]))),
+        Err(error) if setup.args.settings.0.theme.is_some() => Err(format!("--theme: {error}")),
+        Err(error) => Err(format!("{}: {error}", environment::origin(&setup.paths, &setup.project, "theme"))),
+    }
 }
 
 /// A path, with the home directory as `~`.
@@ -245,7 +277,7 @@ fn in_short(path: &Path) -> String {
 fn color_depth() -> ColorDepth {
     let value = |name: &str| std::env::var(name).unwrap_or_default();
     let term = value("TERM");
-    if !value("NO_COLOR").is_empty() || term == "dumb" {
+    if !value("NO_COLOR").is_empty() {
         ColorDepth::None
     } else if matches!(value("COLORTERM").as_str(), "truecolor" | "24bit") || term.contains("direct") {
         ColorDepth::True

@@ -1,0 +1,106 @@
+//! Words for people in place of those of the TOML reader.
+
+/// What is wrong, as a person would say it; the nearest known word in place of a list of all.
+pub(super) fn explain(message: &str) -> String {
+    let first = message.lines().next().unwrap_or_default();
+    if let Some(rest) = first.strip_prefix("invalid type: ") {
+        return wrong_type(rest).unwrap_or_else(|| first.to_owned());
+    }
+    if let Some(rest) = first.strip_prefix("invalid value: ") {
+        return wrong_type(rest).unwrap_or_else(|| first.to_owned());
+    }
+    if let Some(field) = first.strip_prefix("missing field ") {
+        return format!("{field} is missing");
+    }
+    if !first.starts_with("unknown ") {
+        return first.to_owned();
+    }
+    let first = first.replacen("unknown field ", "unknown name ", 1);
+    let first = first.replacen("unknown variant ", "unknown value ", 1);
+    let Some((head, list)) = first.split_once(", expected ") else { return first };
+    let (given, known) = (quoted(head), quoted(list));
+    let near = given.first().map(|given| similar::get_close_matches(*given, &known, 1, 0.6));
+    match near.unwrap_or_default().first() {
+        Some(near) => format!("{head}; did you mean `{near}`?"),
+        None if known.is_empty() => first.clone(),
+        None => format!("{head}; use {}", one_of(&known)),
+    }
+}
+
+/// "integer `1`, expected a string" as "needs a text in quotes, not the number 1".
+fn wrong_type(rest: &str) -> Option<String> {
+    let (given, wanted) = rest.split_once(", expected ")?;
+    let needs = match wanted {
+        "a string" | "string" | "path string" => "a text in quotes",
+        "a boolean" | "bool" => "true or false",
+        "a nonzero u64" => "a whole number above 0",
+        "u64" | "u32" | "usize" => "a whole number from 0 on",
+        "f64" | "f32" => "a number",
+        "a sequence" => "a list",
+        "a map" => "a table",
+        other => other.strip_prefix("struct ").map_or(other, |_| "a table"),
+    };
+    let value = given.split_once(' ').map_or("", |(_, value)| value).trim_matches('`');
+    let given = match given.split(' ').next().unwrap_or_default() {
+        "integer" | "floating" => format!("the number {}", value.trim_start_matches("point `")),
+        "string" => format!("the text {value}"),
+        "boolean" => value.to_owned(),
+        "sequence" => "a list".to_owned(),
+        "map" => "a table".to_owned(),
+        _ => given.to_owned(),
+    };
+    Some(format!("this needs {needs}, not {given}"))
+}
+
+/// The words between backticks.
+fn quoted(text: &str) -> Vec<&str> {
+    text.split('`').skip(1).step_by(2).collect()
+}
+
+fn one_of(words: &[&str]) -> String {
+    match words {
+        [only] => format!("`{only}`"),
+        words => format!("one of {}", words.join(", ")),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::explain;
+
+    #[test]
+    fn no_word_of_the_reader_is_left() {
+        let cases = [
+            ("invalid type: integer `1`, expected a string", "this needs a text in quotes, not the number 1"),
+            (
+                "invalid type: string \"x\", expected u64",
+                "this needs a whole number from 0 on, not the text \"x\"",
+            ),
+            (
+                "invalid value: integer `-1`, expected u64",
+                "this needs a whole number from 0 on, not the number -1",
+            ),
+            (
+                "invalid value: integer `0`, expected a nonzero u64",
+                "this needs a whole number above 0, not the number 0",
+            ),
+            (
+                "invalid type: floating point `1.5`, expected u64",
+                "this needs a whole number from 0 on, not the number 1.5",
+            ),
+            ("invalid type: boolean `true`, expected a sequence", "this needs a list, not true"),
+            (
+                "unknown field `them`, expected one of `model`, `theme`",
+                "unknown name `them`; did you mean `theme`?",
+            ),
+            (
+                "unknown variant `zzz`, expected one of `off`, `low`",
+                "unknown value `zzz`; use one of off, low",
+            ),
+            ("missing field `id`", "`id` is missing"),
+        ];
+        for (message, expected) in cases {
+            assert_eq!(explain(message), expected);
+        }
+    }
+}

@@ -1,0 +1,108 @@
+//! Which model to begin with, and how much it thinks.
+
+use std::sync::Arc;
+
+use crate::agent::catalogue::Catalogue;
+use crate::agent::catalogue::keys::Keys;
+use crate::agent::protocol::model::{Model, ThinkingLevel};
+use crate::agent::settings::Settings;
+use crate::cli::args::CliArgs;
+use crate::cli::environment::{self, Environment, OnBadConfig};
+use crate::cli::exit::Refusal;
+use crate::cli::project_settings::ProjectSettings;
+
+/// What to begin with.
+pub(super) struct ChosenModel {
+    /// `None` when nothing is configured.
+    pub(super) model: Option<Arc<Model>>,
+    /// The level that the model has nearest to what was asked for.
+    pub(super) thinking: ThinkingLevel,
+    pub(super) level: LevelFlags,
+}
+
+/// The thinking level that was asked for together with a model.
+#[derive(Clone, Copy, Debug, Default)]
+pub(super) struct LevelFlags {
+    /// What a flag named: `--thinking`, or else the end of `--model`.
+    pub(super) flagged: Option<ThinkingLevel>,
+    /// What was asked for after the name of the model, in a flag or in settings.
+    suffix: Option<ThinkingLevel>,
+}
+
+impl LevelFlags {
+    /// What to say when a level that was named with this model is not the one in force.
+    pub(super) fn notice(self, model: &Model) -> Option<String> {
+        let asked = self.flagged.or(self.suffix)?;
+        let used = model.nearest(asked);
+        if used != asked {
+            let (name, asked) = (model.reference(), asked.name());
+            return Some(match model.reasoning {
+                true => format!("{name} has no thinking level {asked}; using {}", used.name()),
+                false => format!(
+                    "cannot set the thinking level {asked}: {name} is not known to think; if it does, add \
+                     `reasoning = true` to it in models.toml"
+                ),
+            });
+        }
+        let unused = self.suffix.filter(|unused| *unused != asked)?;
+        Some(format!(
+            "ignoring :{} after the model: --thinking {} is given, too",
+            unused.name(),
+            asked.name()
+        ))
+    }
+}
+
+/// The model and the level that were asked for, else the defaults. A model that only settings name
+/// and that does not exist is tolerated where somebody can see a notice.
+pub(super) fn choose(
+    args: &CliArgs,
+    on_bad_config: OnBadConfig,
+    environment: &mut Environment,
+    project: &ProjectSettings,
+) -> Result<ChosenModel, Refusal> {
+    let flags = &args.settings.0;
+    let Environment { settings, catalogue, keys, .. } = &*environment;
+    let (model, suffix) = match asked_for(settings, catalogue, keys) {
+        Ok(found) => found,
+        Err(error) if flags.model.is_some() => return Err(Refusal::config(error)),
+        Err(error) => {
+            let default = default_model(settings, catalogue, keys);
+            let used = default.as_ref().map_or("the demo".to_owned(), |model| model.reference());
+            let origin = environment::origin(&environment.paths, project, "model");
+            let instead =
+                if on_bad_config == OnBadConfig::Warn { format!("; using {used}") } else { String::new() };
+            on_bad_config.tolerate(format!("{origin}: {error}{instead}"), &mut environment.notices)?;
+            (default, None)
+        }
+    };
+    let level = LevelFlags { flagged: flags.thinking.or(suffix.filter(|_| flags.model.is_some())), suffix };
+    let wished = level.flagged.or(environment.settings.thinking).or(suffix).unwrap_or_default();
+    let thinking = model.as_ref().map_or(wished, |model| model.nearest(wished));
+    Ok(ChosenModel { model, thinking, level })
+}
+
+/// The model that flags or settings name, else the default.
+fn asked_for(
+    settings: &Settings,
+    catalogue: &Catalogue,
+    keys: &Keys,
+) -> Result<(Option<Arc<Model>>, Option<ThinkingLevel>), String> {
+    let Some(query) = &settings.model else { return Ok((default_model(settings, catalogue, keys), None)) };
+    let query = match &settings.provider {
+        Some(provider) if !query.starts_with(&format!("{provider}/")) => format!("{provider}/{query}"),
+        _ => query.clone(),
+    };
+    let (model, level) = catalogue.find_for(keys, &query).map_err(|error| error.to_string())?;
+    Ok((Some(model), level))
+}
+
+/// The model of the address that is set, else the default of the first provider that has a key.
+fn default_model(settings: &Settings, catalogue: &Catalogue, keys: &Keys) -> Option<Arc<Model>> {
+    if let Some(model) = catalogue.adhoc_model() {
+        return Some(model);
+    }
+    let usable = catalogue.usable(keys);
+    let provider = settings.provider.as_ref().or(usable.first());
+    provider.and_then(|provider| catalogue.default_model(provider))
+}

@@ -1,0 +1,100 @@
+//! The model and the thinking level of a session that is continued.
+
+use std::sync::Arc;
+
+use super::Setup;
+use crate::agent::catalogue::keys::Keys;
+use crate::agent::catalogue::{Catalogue, is_loopback};
+use crate::agent::engine::behavior::Behavior;
+use crate::agent::engine::config::FindModel;
+use crate::agent::protocol::model::{Api, Model};
+use crate::agent::session::Session;
+
+/// How the notice about a model that cannot be restored begins.
+pub(super) const LOST: &str = "cannot restore this session's model";
+
+impl Setup {
+    /// The same with the model and the thinking level that the session was last used with, unless
+    /// flags name others. What cannot be restored or applied is a notice.
+    pub(crate) fn continuing(mut self, session: &Session) -> Self {
+        let (model, level) = (session.tree().model(), session.tree().thinking());
+        if let Some((provider, id)) = model.filter(|(provider, _)| !self.flags_name_model(provider)) {
+            self.restore_model(&provider, &id);
+        }
+        if let Some(level) = self.level.flagged.or(level) {
+            self.thinking = self.model.as_ref().map_or(level, |model| model.nearest(level));
+            if self.thinking != level && self.has_session_model && self.level.flagged.is_none() {
+                let (wanted, used) = (level.name(), self.thinking.name());
+                let text = format!(
+                    "cannot restore this session's thinking level {wanted}: its model no longer has it; using {used}"
+                );
+                self.notices.push(text);
+            }
+        }
+        let has_own_level = self.has_session_model && self.level.flagged.is_none();
+        if let Some(model) = self.model.as_ref().filter(|_| !has_own_level) {
+            self.notices.extend(self.level.notice(model));
+        }
+        self
+    }
+
+    /// Makes the next session that this agent opens keep what flags name.
+    pub(crate) fn keep_flagged(&self, behavior: &mut Behavior) {
+        let flags = &self.args.settings.0;
+        behavior.keep_model = flags.model.is_some() || flags.base_url.is_some() || flags.provider.is_some();
+        behavior.keep_thinking = self.level.flagged.is_some();
+    }
+
+    /// Whether flags name the model, or an address or a provider that is not the session's.
+    fn flags_name_model(&self, provider: &str) -> bool {
+        let flags = &self.args.settings.0;
+        let named = match (&flags.base_url, &flags.provider) {
+            (None, None) => return flags.model.is_some(),
+            (Some(_), _) => self.catalogue.adhoc_provider(),
+            (None, Some(provider)) => Some(provider.clone()),
+        };
+        flags.model.is_some() || named.is_some_and(|named| named != provider)
+    }
+
+    fn restore_model(&mut self, provider: &str, id: &str) {
+        match (find_usable(&self.catalogue, &self.keys, provider, id), &self.model) {
+            (Ok(model), _) => {
+                self.demo = false;
+                self.has_session_model = true;
+                self.model = Some(model);
+            }
+            (Err(why), Some(used)) => {
+                let used = if self.demo { "the demo".to_owned() } else { used.reference() };
+                self.notices.push(format!("{LOST} {provider}/{id}: {why}; using {used} instead"));
+            }
+            (Err(why), None) => {
+                self.notices.push(format!("{LOST} {provider}/{id}: {why}"));
+            }
+        }
+    }
+
+    /// Finds the models that sessions name, for as long as the agent runs.
+    pub(super) fn find_model(&self) -> Arc<FindModel> {
+        let (catalogue, keys) = (Arc::clone(&self.catalogue), Arc::clone(&self.keys));
+        Arc::new(move |provider, id| find_usable(&catalogue, &keys, provider, id))
+    }
+}
+
+/// The model that a session names; why it cannot be used, and what to do about it.
+fn find_usable(catalogue: &Catalogue, keys: &Keys, provider: &str, id: &str) -> Result<Arc<Model>, String> {
+    let Some(model) = catalogue.of_session(provider, id) else {
+        return Err(match catalogue.providers().iter().any(|known| known == provider) {
+            true => "no such model is known (`tau models --refresh` asks for new ones)".to_owned(),
+            false => format!(
+                "no provider \"{provider}\" is configured (pass its --base-url, or add it to models.toml)"
+            ),
+        });
+    };
+    let needs_no_key = model.api == Api::Scripted || is_loopback(&model.base_url);
+    if needs_no_key || catalogue.usable(keys).iter().any(|usable| usable == provider) {
+        return Ok(model);
+    }
+    let variable = catalogue.key_variable(provider);
+    let variable = variable.map(|name| format!("set {name}, or ")).unwrap_or_default();
+    Err(format!("no key for {provider} ({variable}save one with `tau auth set {provider}`)"))
+}
