@@ -32,6 +32,7 @@ mod kills;
 mod laws;
 mod library;
 mod models;
+mod panels;
 mod providers;
 mod pty;
 mod rendering;

@@ -175,14 +175,16 @@ fn refusals_cuts_and_timeouts_are_said() {
     frames(&mut screen, "said");
     let shown = crate::harness::text(&screen.draw());
     for words in [
-        "└ a.txt has changed since you last saw it; nothing was written.\n",
-        "└ The exact text was not found; it was matched ignoring trailing space.",
-        "└ [showing 1 of 5 paths;",
-        "└ process 7 (sleep) is still running in the background;",
-        "└ timed out after 1 s and was killed;",
+        "└ a.txt has changed since the model read it; nothing was written\n",
+        "└ matched ignoring trailing space\n",
+        "└ process 7 (sleep) is still running in the background\n",
+        "└ timed out after 1 s and was killed\n",
     ] {
         assert!(shown.contains(words), "{words} in\n{shown}");
     }
+    screen.keys("<ctrl+o>");
+    let shown = crate::harness::text(&screen.draw());
+    assert!(shown.contains("└ [showing 1 of 5 paths; narrow `pattern` or"), "{shown}");
 }
 
 #[test]

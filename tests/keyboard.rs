@@ -235,8 +235,9 @@ fn bars_of_progress_are_shown_once_and_lines_are_counted() {
         writes(&mut screen, std::str::from_utf8(piece).unwrap());
     }
     ends(&mut screen);
+    screen.send(Msg::Resized(Size { width: 80, height: 40 }));
     let frame = shown(&mut screen);
-    assert!(frame.contains("line 59999") && frame.contains("59982 more lines"), "{frame}");
+    assert!(frame.contains("line 59999") && frame.contains("59982 hidden lines"), "{frame}");
 }
 
 /// The real program, in a terminal of the test's.

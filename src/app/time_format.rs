@@ -1,4 +1,4 @@
-//! When something was written, as people read it: how long ago, or by the clock.
+//! Times as people read them: how long something took, how long ago it was, or by the clock.
 //!
 //! Pure: the present comes in with messages, and the offset from UTC comes with the entries.
 
@@ -28,6 +28,22 @@ impl Times {
             Times::Clock => Times::Hidden,
         }
     }
+}
+
+/// How long something took.
+pub(crate) fn seconds(span: Millis) -> String {
+    let span = span.max(0);
+    match span {
+        0..10_000 => format!("{}.{}s", span / 1_000, span % 1_000 / 100),
+        10_000..60_000 => format!("{}s", span / 1_000),
+        60_000..3_600_000 => format!("{}m{:02}s", span / 60_000, span % 60_000 / 1_000),
+        _ => format!("{}h{:02}m", span / 3_600_000, span % 3_600_000 / 60_000),
+    }
+}
+
+/// How long something took, when that is worth a word: at least half a second.
+pub(crate) fn noticeable(span: Millis) -> Option<String> {
+    (span >= 500).then(|| seconds(span))
 }
 
 /// A time span in one unit.

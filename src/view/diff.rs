@@ -119,7 +119,7 @@ impl DiffLine {
             Sign::Added => (theme.style(ThemeToken::DiffAdded), "+ "),
         };
         let room = width - gutter.cells() as u16;
-        let wrapped = wrap::rows(&self.spans(base, theme), room, 0, Break::Anywhere);
+        let wrapped = wrap::rows(&self.spans(base, theme), room, 0, Break::Verbatim);
         for (index, row) in wrapped.into_iter().enumerate() {
             let mut marks = Vec::with_capacity(2);
             let numbers = gutter.numbers(self, index == 0);

@@ -4,12 +4,13 @@ use ratatui::buffer::Buffer;
 use ratatui::layout::Rect;
 use ratatui::text::{Line, Span};
 
-use super::panel::{both_ends, seconds};
+use super::panel::both_ends;
 use super::theme::{Theme, ThemeToken};
 use super::wrap;
 use crate::app::Model;
 use crate::app::action::Action;
 use crate::app::status::{Activity, AgentRun};
+use crate::app::time_format::seconds;
 
 /// The spinner's pictures, one each tenth of a second.
 const SPINNER: [&str; 10] = ["⠋", "⠙", "⠹", "⠸", "⠼", "⠴", "⠦", "⠧", "⠇", "⠏"];

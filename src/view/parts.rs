@@ -3,6 +3,7 @@
 use ratatui::style::Style;
 use ratatui::text::{Line, Span};
 
+use super::footer::tokens;
 use super::highlight::Highlighter;
 use super::memo::{Memo, Rows, RowsKey, RowsVersion};
 use super::row::Row;
@@ -14,7 +15,9 @@ use crate::app::action::Action;
 use crate::app::blocks::{MarkdownBlock, MarkdownBlocks};
 use crate::app::msg::Millis;
 use crate::app::printable::Printable;
+use crate::app::time_format::{noticeable, seconds};
 use crate::app::transcript::panel::CallState;
+use crate::app::transcript::run_end::RunCost;
 use crate::app::transcript::{EntryBody, TranscriptEntry};
 
 /// Cells left of text, where heads and bars are drawn.
@@ -29,6 +32,7 @@ pub fn count(model: &Model, entry: &TranscriptEntry) -> u32 {
         EntryBody::Welcome
         | EntryBody::Earlier { .. }
         | EntryBody::User { .. }
+        | EntryBody::RunEnd(_)
         | EntryBody::Notice { .. } => 1,
         EntryBody::Answer(blocks) => blocks_count(blocks).max(1),
         EntryBody::Thinking { blocks, .. } | EntryBody::Summary { blocks, .. } => {
@@ -70,7 +74,8 @@ pub fn rows(model: &Model, memo: &mut Memo, entry: &TranscriptEntry, part: u32, 
     let open = model.transcript.is_open(entry);
     let version = if closed_block(entry, part).is_some() {
         RowsVersion::Closed { epoch: entry.epoch }
-    } else if shows_time(entry, part) || is_growing(entry) {
+    } else if shows_time(entry, part) || is_growing(entry) || model.transcript.is_grouped(entry) {
+        // A group also depends on the entries beside it.
         RowsVersion::Transient
     } else {
         RowsVersion::Revision(entry.revision)
@@ -147,12 +152,23 @@ fn render(
             user(text, *pictures, model.transcript.is_open(entry), theme, width)
         }
         EntryBody::Notice { level, text, hint } => notice(*level, text, hint.as_ref(), theme, width),
-        EntryBody::Tool(tool) if part == 0 => vec![panel::tool_head(tool, model.now, theme, width)],
+        EntryBody::RunEnd(cost) => vec![run_end(cost, theme, width)],
+        EntryBody::Tool(_) if model.transcript.is_grouped(entry) => {
+            if part > 0 || model.transcript.joins_previous(entry) {
+                return Vec::new();
+            }
+            let calls: Vec<_> = model.transcript.group(entry).collect();
+            vec![panel::group_row(&calls, model.now, theme, width)]
+        }
+        EntryBody::Tool(tool) if part == 0 => {
+            vec![panel::tool_head(tool, model.now, theme, highlighter, width)]
+        }
         EntryBody::Tool(tool) => {
             panel::tool_body(tool, model.transcript.is_open(entry), expand(), width, theme, highlighter)
         }
         EntryBody::Command(command) if part == 0 => {
-            panel::command_head(command, &command_hint(model, entry), model.now, theme, width)
+            let (hint, open) = (command_hint(model, entry), model.transcript.is_open(entry));
+            panel::command_head(command, &hint, open, expand(), model.now, theme, highlighter, width)
         }
         EntryBody::Command(_) if has_keyboard(model, entry) => Vec::new(),
         EntryBody::Command(command) => {
@@ -293,10 +309,25 @@ fn thinking_head(
     let fold = key.map(|key| format!(" · {key} to show")).unwrap_or_default();
     let text = match (since, until) {
         (0, _) => format!("thinking{fold}"),
-        (since, None) => format!("thinking {}{fold}", panel::seconds(model.now - since)),
-        (since, Some(until)) => format!("thought for {}{fold}", panel::seconds(until - since)),
+        (since, None) => format!("thinking {}{fold}", seconds(model.now - since)),
+        (since, Some(until)) => match noticeable(until - since) {
+            Some(took) => format!("thought for {took}{fold}"),
+            None => format!("thought{fold}"),
+        },
     };
     head("✻ ", &text, theme.style(ThemeToken::Thinking), width)
+}
+
+/// Time, tokens and cost of a run.
+fn run_end(cost: &RunCost, theme: &Theme, width: u16) -> Row {
+    let mut parts: Vec<String> = cost.took.map(seconds).into_iter().collect();
+    if cost.sent + cost.received > 0 {
+        parts.push(format!("↑{} ↓{}", tokens(cost.sent), tokens(cost.received)));
+    }
+    if cost.cost > 0.0 {
+        parts.push(format!("${:.3}", cost.cost));
+    }
+    head("  ", &parts.join(" · "), theme.style(ThemeToken::Faint), width)
 }
 
 fn summary_head(title: &str, expand: Option<String>, theme: &Theme, width: u16) -> Row {

@@ -20,7 +20,7 @@ pub fn render(lines: &[AnsiLine], width: u16, theme: &Theme) -> Vec<Row> {
 fn render_line(line: &AnsiLine, width: u16, theme: &Theme) -> Vec<Row> {
     let span = |run: &crate::app::ansi::AnsiRun| Span::styled(run.text.to_string(), style(run.style, theme));
     let spans: Vec<Span<'static>> = line.iter().map(span).collect();
-    wrap::rows(&spans, width, 0, Break::Anywhere)
+    wrap::rows(&spans, width, 0, Break::Verbatim)
 }
 
 /// How a run of terminal text looks in this theme.

@@ -54,7 +54,7 @@ fn wrapped(view: &TrustView, theme: &Theme, width: u16) -> Vec<Vec<Line<'static>
             TrustLine::Added => ThemeToken::DiffAdded,
             TrustLine::Removed => ThemeToken::DiffRemoved,
         };
-        wrap::wrap_at(&[Span::styled(text.as_str(), theme.style(token))], width, 2, Break::Anywhere)
+        wrap::wrap_at(&[Span::styled(text.as_str(), theme.style(token))], width, 2, Break::Verbatim)
     };
     view.lines().iter().map(rows).collect()
 }

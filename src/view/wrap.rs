@@ -20,8 +20,9 @@ pub enum Break {
     /// Between words, as [`mark_breaks`] says; a word longer than a row anywhere. Blanks at the break
     /// are left out.
     Words,
-    /// After any character. Nothing is left out: for code and terminal text.
-    Anywhere,
+    /// After blanks, or within a word that is longer than a row. Nothing is left out: for code and
+    /// terminal text.
+    Verbatim,
 }
 
 /// `text` cut to `width` cells, with `…` at its end when something was cut.
@@ -88,10 +89,10 @@ pub(crate) fn rows(spans: &[Span<'_>], width: u16, indent: u16, at: Break) -> Ve
     let indent = usize::from(indent).min(width / 2);
     let ends_blank =
         || spans.iter().rev().find_map(|span| span.content.chars().next_back()).is_some_and(is_blank);
-    if spans_cells(spans) <= width && (at == Break::Anywhere || !ends_blank()) {
+    if spans_cells(spans) <= width && (at == Break::Verbatim || !ends_blank()) {
         return vec![Line::from(spans.iter().map(owned).collect::<Vec<_>>()).into()];
     }
-    let clusters = clusters(spans, at);
+    let clusters = clusters(spans);
     let mut rows: Vec<Row> = Vec::new();
     let (mut start, mut text_end) = (0, 0);
     loop {
@@ -141,7 +142,7 @@ struct Cluster {
     may_begin: bool,
 }
 
-fn clusters(spans: &[Span<'_>], at: Break) -> Vec<Cluster> {
+fn clusters(spans: &[Span<'_>]) -> Vec<Cluster> {
     let mut clusters = Vec::with_capacity(spans.iter().map(|span| span.content.len()).sum());
     for (index, span) in spans.iter().enumerate() {
         let text = &*span.content;
@@ -165,9 +166,7 @@ fn clusters(spans: &[Span<'_>], at: Break) -> Vec<Cluster> {
             }));
         }
     }
-    if at == Break::Words {
-        mark_breaks(spans, &mut clusters);
-    }
+    mark_breaks(spans, &mut clusters);
     clusters
 }
 
@@ -231,14 +230,28 @@ fn next_row(clusters: &[Cluster], start: usize, width: usize, at: Break) -> Exte
         if used <= width || hangs {
             continue;
         }
-        if at == Break::Anywhere {
-            return Extent { end: index, next: index };
+        if at == Break::Verbatim {
+            let moved =
+                last_break.filter(|next| !cluster.is_blank && word_moves(clusters, start, *next, width));
+            let next = moved.unwrap_or(index);
+            return Extent { end: next, next };
         }
         let next = last_break.unwrap_or(index).max(start + 1);
         return Extent { end: trimmed(clusters, start, next), next };
     }
     let end = clusters.len();
     Extent { end: if at == Break::Words { trimmed(clusters, start, end) } else { end }, next: end }
+}
+
+/// Whether the word at `word` goes to the next row as a whole: it fits there, and something besides
+/// blanks stays on this one.
+fn word_moves(clusters: &[Cluster], start: usize, word: usize, width: usize) -> bool {
+    let before = clusters.get(start..word).unwrap_or_default();
+    let rest = clusters.get(word..).unwrap_or_default();
+    let end = rest.iter().skip(1).position(|cluster| cluster.is_blank || cluster.may_begin);
+    let word = rest.get(..end.map_or(rest.len(), |end| end + 1)).unwrap_or_default();
+    before.iter().any(|cluster| !cluster.is_blank)
+        && word.iter().map(|cluster| cluster.width).sum::<usize>() <= width
 }
 
 /// The end of `start..end` without its last blanks.

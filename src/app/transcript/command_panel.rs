@@ -1,7 +1,7 @@
 //! Panels of the user's commands. The terminal of a running one is in [`crate::app::jobs`].
 
 use super::panel::PanelOutput;
-use super::{EntryBody, Transcript};
+use super::{EntryBody, Transcript, arguments};
 use crate::agent::protocol::message::BashExecution;
 use crate::app::ansi;
 use crate::app::geometry::EntryId;
@@ -24,6 +24,8 @@ pub struct CommandPanel {
     pub private: bool,
     pub output: PanelOutput,
     pub since: Millis,
+    /// How long it ran, in milliseconds; unknown for commands of earlier runs.
+    pub took: Option<Millis>,
     /// How it ended.
     pub end: Option<CommandEnd>,
     /// The file with the complete output, when the message has only a part of it.
@@ -34,10 +36,11 @@ impl CommandPanel {
     /// A command that has just started.
     pub fn new(command: &str, private: bool, since: Millis) -> Self {
         CommandPanel {
-            command: Printable::new(command),
+            command: arguments::command(command),
             private,
             output: PanelOutput::None,
             since,
+            took: None,
             end: None,
             full_output: None,
         }
@@ -52,6 +55,7 @@ impl CommandPanel {
 
     /// Takes the end; `seen` is the output that was seen as it came. Without any, the message has it.
     pub fn finish(&mut self, seen: PanelOutput, message: &BashExecution) {
+        self.took = Some(message.timestamp - self.since).filter(|took| *took > 0);
         self.end = Some(match message.exit_code {
             _ if message.cancelled => CommandEnd::Cancelled,
             Some(code) => CommandEnd::Exit(code),

@@ -4,8 +4,12 @@
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
+use serde_json::Value;
+
+use super::arguments::CallArguments;
 use super::command_panel::CommandPanel;
 use super::panel::{CallState, ToolPanel, fallback_title};
+use super::run_end::OpenRun;
 use super::{EntryBody, Live, LiveBlock, Transcript, TranscriptEntry};
 use crate::agent::protocol::event::{AgentEvent, Delta, NoticeLevel};
 use crate::agent::protocol::message::{
@@ -22,6 +26,8 @@ impl Transcript {
     pub fn fold(&mut self, event: &AgentEvent, now: Millis) {
         match event {
             AgentEvent::SessionOpened { messages, titles, .. } => self.open(messages, titles),
+            AgentEvent::AgentStart => self.run_begins(now),
+            AgentEvent::AgentSettled { .. } => self.run_settles(now),
             AgentEvent::MessageStart { message } => self.message_start(message),
             AgentEvent::MessageUpdate { assistant_message_event, .. } => {
                 self.delta(assistant_message_event, now);
@@ -29,7 +35,7 @@ impl Transcript {
             AgentEvent::MessageEnd { message } => self.message_end(message, now),
             AgentEvent::ToolTitle { tool_call_id, title } => self.title(tool_call_id, title),
             AgentEvent::ToolExecutionStart { tool_call_id, tool_name, args } => {
-                self.call_runs(tool_call_id, tool_name, &fallback_title(args), now);
+                self.call_runs(tool_call_id, tool_name, args, now);
             }
             AgentEvent::ToolExecutionUpdate { tool_call_id, partial_result, .. } => {
                 self.on_call(tool_call_id, |panel| {
@@ -60,18 +66,25 @@ impl Transcript {
             self.push(EntryBody::Welcome);
         }
         self.to_first = false;
+        self.run = OpenRun::default();
         for message in messages {
             self.stored(message, titles);
         }
+        self.end_complete_run();
     }
 
     /// A message that was complete before this screen saw it.
     pub(super) fn stored(&mut self, message: &Arc<Message>, titles: &BTreeMap<String, String>) {
+        self.end_complete_run();
         match message.as_ref() {
-            Message::User(user) => self.user(&user.content),
+            Message::User(user) => {
+                self.end_run();
+                self.user(&user.content);
+            }
             Message::Assistant(answer) => {
                 self.stored_answer(answer, titles);
                 self.remember_answer(message, answer);
+                self.run_answers(answer);
             }
             Message::ToolResult(result) => self.result(result),
             Message::BashExecution(execution) => {
@@ -99,7 +112,7 @@ impl Transcript {
     }
 
     fn summary(&mut self, title: &'static str, text: &str) {
-        self.push(EntryBody::Summary { title, blocks: MarkdownBlocks::of(text) });
+        self.push(EntryBody::Summary { title, blocks: MarkdownBlocks::of(&summary_text(text)) });
     }
 
     fn stored_answer(&mut self, answer: &AssistantMessage, titles: &BTreeMap<String, String>) {
@@ -120,7 +133,10 @@ impl Transcript {
                     let title = title.unwrap_or_else(|| fallback_title(&call.arguments));
                     self.new_call(&call.id, &call.name);
                     self.title(&call.id, &title);
-                    self.on_call(&call.id, |panel| panel.state = CallState::Waiting);
+                    self.on_call(&call.id, |panel| {
+                        panel.state = CallState::Waiting;
+                        panel.arguments = CallArguments::of(&call.arguments);
+                    });
                 }
                 Block::Thinking { .. } | Block::Image { .. } | Block::Unknown(_) => {}
             }
@@ -142,6 +158,7 @@ impl Transcript {
             Message::Assistant(answer) => {
                 self.settle(answer, now);
                 self.remember_answer(message, answer);
+                self.run_answers(answer);
             }
             Message::ToolResult(result) => self.result(result),
             _ => {}
@@ -172,13 +189,14 @@ impl Transcript {
             }
             Delta::ToolCallStart { content_index, id, tool_name } => {
                 let entry = self.new_call(id, tool_name);
-                self.live.blocks.insert(*content_index, LiveBlock { entry, received: 0 });
+                self.live.blocks.insert(*content_index, LiveBlock::new(entry));
             }
-            Delta::ToolCallDelta { .. } => {}
+            Delta::ToolCallDelta { content_index, delta } => self.arguments(*content_index, delta),
             Delta::ToolCallEnd { tool_call, .. } => {
                 let title = fallback_title(&tool_call.arguments);
                 self.on_call(&tool_call.id, |panel| {
                     panel.state = CallState::Waiting;
+                    panel.arguments = CallArguments::of(&tool_call.arguments);
                     if panel.title.is_empty() {
                         panel.title = Printable::line(&title);
                     }
@@ -189,7 +207,7 @@ impl Transcript {
 
     fn block(&mut self, index: usize, body: impl FnOnce() -> EntryBody) {
         let entry = self.push(body());
-        self.live.blocks.insert(index, LiveBlock { entry, received: 0 });
+        self.live.blocks.insert(index, LiveBlock::new(entry));
     }
 
     fn grow(&mut self, index: usize, delta: &str) {
@@ -201,6 +219,20 @@ impl Transcript {
                 blocks.push(delta);
             }
         });
+    }
+
+    /// A piece of the arguments of a call.
+    fn arguments(&mut self, index: usize, piece: &str) {
+        let Some(live) = self.live.blocks.get_mut(&index) else { return };
+        let (entry, mut reader) = (live.entry, std::mem::take(&mut live.arguments));
+        self.edit(entry, |body| {
+            if let EntryBody::Tool(panel) = body {
+                reader.feed(piece, &mut panel.arguments);
+            }
+        });
+        if let Some(live) = self.live.blocks.get_mut(&index) {
+            live.arguments = reader;
+        }
     }
 
     fn close(&mut self, index: usize, now: Millis) {
@@ -268,15 +300,17 @@ impl Transcript {
         entry
     }
 
-    fn call_runs(&mut self, id: &str, name: &str, title: &str, now: Millis) {
+    fn call_runs(&mut self, id: &str, name: &str, args: &Value, now: Millis) {
         if !self.calls.contains_key(id) {
             self.new_call(id, name);
+            self.on_call(id, |panel| panel.arguments = CallArguments::of(args));
         }
+        let title = fallback_title(args);
         self.on_call(id, |panel| {
             panel.state = CallState::Running;
             panel.since = Some(now);
             if panel.title.is_empty() {
-                panel.title = Printable::line(title);
+                panel.title = Printable::line(&title);
             }
         });
     }
@@ -289,7 +323,7 @@ impl Transcript {
     fn result(&mut self, result: &ToolResultMessage) {
         let output = ToolOutput { content: result.content.clone(), details: result.details.clone() };
         self.on_call(&result.tool_call_id, |panel| {
-            if !matches!(panel.state, CallState::Done | CallState::Failed) {
+            if !panel.state.is_over() {
                 panel.finish(&output, result.is_error, result.duration_ms);
             }
         });
@@ -303,4 +337,18 @@ impl Transcript {
             }
         });
     }
+}
+
+/// A summary as people read it: the marks around its lists of files, which are for the model, become
+/// a heading.
+fn summary_text(summary: &str) -> String {
+    let Some((text, lists)) = summary.split_once("\n<files>\n") else { return summary.to_owned() };
+    let lists = lists.trim_end().trim_end_matches("</files>");
+    let line = |line: &str| match line {
+        "read:" => "\nRead:\n\n".to_owned(),
+        "modified:" => "\nModified:\n\n".to_owned(),
+        line => format!("{line}\n"),
+    };
+    let lists: String = lists.lines().map(line).collect();
+    format!("{}\n\n## Files\n{lists}", text.trim_end())
 }

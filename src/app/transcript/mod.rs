@@ -4,10 +4,14 @@
 //! split into closed blocks and an open tail. The scroll position is an anchor or the tail,
 //! never an offset from the top, so nothing here knows heights.
 
+pub(crate) mod arguments;
+pub(crate) mod call_end;
 pub(crate) mod command_panel;
 pub mod fold;
+pub(crate) mod groups;
 pub(crate) mod paging;
 pub mod panel;
+pub(crate) mod run_end;
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -18,9 +22,11 @@ use super::msg::Millis;
 use super::printable::Printable;
 use crate::agent::protocol::event::NoticeLevel;
 use crate::agent::protocol::message::Message;
+use arguments::ArgumentReader;
 use command_panel::CommandPanel;
 use paging::EarlierMessages;
 use panel::ToolPanel;
+use run_end::{OpenRun, RunCost};
 
 /// What an entry shows.
 #[derive(Clone, Debug, PartialEq)]
@@ -42,6 +48,8 @@ pub enum EntryBody {
     Command(Box<CommandPanel>),
     /// A summary that replaces messages, and its title.
     Summary { title: &'static str, blocks: MarkdownBlocks },
+    /// What a run took.
+    RunEnd(RunCost),
     /// A notice.
     Notice { level: NoticeLevel, text: Printable, hint: Option<Printable> },
 }
@@ -98,6 +106,7 @@ pub struct Transcript {
     /// Call id -> entry.
     calls: BTreeMap<String, EntryId>,
     last_answer: Option<Arc<Message>>,
+    run: OpenRun,
 }
 
 /// The assistant message in flight.
@@ -111,6 +120,14 @@ struct LiveBlock {
     entry: EntryId,
     /// Bytes of text received.
     received: usize,
+    /// Reads the arguments of a call.
+    arguments: ArgumentReader,
+}
+
+impl LiveBlock {
+    fn new(entry: EntryId) -> Self {
+        LiveBlock { entry, received: 0, arguments: ArgumentReader::default() }
+    }
 }
 
 impl Transcript {
@@ -178,13 +195,11 @@ impl Transcript {
         }
     }
 
-    /// Folds or unfolds one entry.
+    /// Folds or unfolds one entry, or all that share its row.
     pub fn toggle(&mut self, id: EntryId) {
         let Some(index) = self.index_of(id) else { return };
         let open = self.entries.get(index).is_some_and(|entry| self.is_open(entry));
-        if let Some(entry) = self.entries.get_mut(index) {
-            entry.fold = if open { FoldState::Closed } else { FoldState::Open };
-        }
+        self.fold_group(index, if open { FoldState::Closed } else { FoldState::Open });
     }
 
     /// Unfolds or folds all tool output; choices for single entries are forgotten.

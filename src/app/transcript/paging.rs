@@ -39,6 +39,7 @@ impl Transcript {
         for message in &page.messages {
             above.stored(message, &page.titles);
         }
+        self.join_run(&mut above);
         self.hold(rows);
         self.put_above(above);
         match page.left {

@@ -6,6 +6,9 @@ use std::sync::Arc;
 
 use serde_json::Value;
 
+use super::arguments::CallArguments;
+use super::call_end::CallEnd;
+pub use super::call_end::CallState;
 use crate::app::ansi::{self, AnsiLine};
 use crate::app::msg::Millis;
 use crate::app::printable::{Printable, printable_line};
@@ -13,18 +16,6 @@ use crate::tools::details::{Content, Details, FileDiff, Hunk, TerminalOutput, To
 
 /// Most lines of a result that are shown in addition to its output.
 const MOST_NOTES: usize = 6;
-
-/// The state of a call.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum CallState {
-    /// Its arguments are still arriving.
-    Arriving,
-    /// It waits for its turn.
-    Waiting,
-    Running,
-    Done,
-    Failed,
-}
 
 /// What people see of a result.
 #[derive(Clone, Debug, Default, PartialEq)]
@@ -50,7 +41,13 @@ pub struct ToolPanel {
     pub call_id: String,
     pub name: Printable,
     pub title: Printable,
+    /// Its command and other long texts.
+    pub arguments: CallArguments,
     pub state: CallState,
+    /// What became of it when it was stopped or did not run, in a few words.
+    pub outcome: Option<Printable>,
+    /// Why it failed, in a line for people; the answer has the words for the model.
+    pub reason: Option<Printable>,
     pub output: PanelOutput,
     /// What the result says beyond its output: a refusal, a cut, a timeout.
     pub notes: Arc<[Printable]>,
@@ -67,7 +64,10 @@ impl ToolPanel {
             call_id: call_id.to_owned(),
             name: Printable::line(name),
             title: Printable::default(),
+            arguments: CallArguments::default(),
             state: CallState::Arriving,
+            outcome: None,
+            reason: None,
             output: PanelOutput::None,
             notes: Arc::default(),
             since: None,
@@ -84,8 +84,19 @@ impl ToolPanel {
     pub fn finish(&mut self, result: &ToolOutput, failed: bool, duration: Option<u64>) {
         self.show(&result.content, &result.details);
         self.notes = notes(result, failed);
-        self.state = if failed { CallState::Failed } else { CallState::Done };
         self.duration = duration;
+        let text: Vec<&str> = result.content.iter().filter_map(text_of).collect();
+        let end = CallEnd::of(&self.name, &text.join("\n"), failed, duration);
+        self.state = end.state;
+        self.outcome = end.outcome;
+        // A command's output says itself why it failed.
+        self.reason = end.reason.filter(|_| !matches!(self.output, PanelOutput::Terminal { .. }));
+        if matches!(self.output, PanelOutput::Diff(_)) {
+            self.arguments.texts.clear();
+            if self.reason.is_some() {
+                self.notes = Arc::default();
+            }
+        }
     }
 }
 

@@ -38,7 +38,7 @@ pub(super) fn rows(
     let inner = if bordered { width - 2 } else { width };
     let tokens = highlighter.highlight(lang, text);
     for (line, tokens) in text.lines().zip(tokens) {
-        let wrapped = wrap::rows(&spans(line, &tokens, theme), inner, 0, Break::Anywhere);
+        let wrapped = wrap::rows(&spans(line, &tokens, theme), inner, 0, Break::Verbatim);
         for (index, row) in wrapped.into_iter().enumerate() {
             let mark = if index == 0 { "│ " } else { "┊ " };
             rows.push(if bordered { row.behind(span(mark, border)) } else { row });
@@ -50,7 +50,8 @@ pub(super) fn rows(
     rows
 }
 
-fn spans<'a>(line: &'a str, tokens: &LineTokens, theme: &Theme) -> Vec<Span<'a>> {
+/// A line of code in its colours.
+pub(in crate::view) fn spans<'a>(line: &'a str, tokens: &LineTokens, theme: &Theme) -> Vec<Span<'a>> {
     let plain = theme.style(ThemeToken::Code);
     let mut spans = Vec::with_capacity(2 * tokens.len() + 1);
     let mut at = 0;

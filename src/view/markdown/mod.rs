@@ -8,7 +8,7 @@
 //! most, and is left out where it does not fit. A line end within a paragraph starts a new row:
 //! models that write one mean one. The empty row between two blocks is the caller's.
 
-mod code;
+pub(in crate::view) mod code;
 mod inline;
 mod lists;
 mod table;

@@ -1,0 +1,244 @@
+//! How a call ended, in words for people.
+//!
+//! A tool's answer is written for the model: it names arguments and says what to try next. Session
+//! files keep that text only, also those of earlier versions and of other programs, so what a
+//! person needs to know is read from it here.
+
+use crate::app::msg::Millis;
+use crate::app::printable::Printable;
+use crate::app::time_format::seconds;
+
+/// Tools whose failures are said in one line. What other tools answer is shown as it is.
+const TOOLS: [&str; 7] = ["read", "write", "edit", "bash", "ls", "find", "grep"];
+/// Tools that are given a file, not a directory.
+const FILES: [&str; 3] = ["read", "write", "edit"];
+
+/// The state of a call.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum CallState {
+    /// Its arguments are still arriving.
+    Arriving,
+    /// It waits for its turn.
+    Waiting,
+    Running,
+    Done,
+    Failed,
+    /// The user stopped it.
+    Stopped,
+    /// It never ran: a message came in between, or the answer was cut off.
+    Skipped,
+}
+
+impl CallState {
+    /// Whether nothing more comes.
+    pub(crate) fn is_over(self) -> bool {
+        match self {
+            CallState::Arriving | CallState::Waiting | CallState::Running => false,
+            CallState::Done | CallState::Failed | CallState::Stopped | CallState::Skipped => true,
+        }
+    }
+}
+
+/// How a call ended.
+#[derive(Clone, Debug, PartialEq)]
+pub struct CallEnd {
+    pub state: CallState,
+    /// What became of a call that was stopped or did not run, for its head.
+    pub outcome: Option<Printable>,
+    /// Why it failed or did not run, when that can be said in one line.
+    pub reason: Option<Printable>,
+}
+
+impl CallEnd {
+    /// Reads it from the text of the answer. `duration` in milliseconds.
+    pub(crate) fn of(tool: &str, text: &str, failed: bool, duration: Option<u64>) -> Self {
+        let end = |state, outcome: Option<String>, reason: Option<String>| CallEnd {
+            state,
+            outcome: outcome.as_deref().map(Printable::line),
+            reason: reason.as_deref().map(Printable::line),
+        };
+        if !failed {
+            return end(CallState::Done, None, None);
+        }
+        let first = text.lines().map(str::trim).find(|line| !line.is_empty()).unwrap_or_default();
+        let last = text.lines().rev().map(str::trim).find(|line| !line.is_empty()).unwrap_or_default();
+        if first.starts_with("skipped: ") || first.starts_with("Skipped due to queued") {
+            return end(CallState::Skipped, Some("skipped: you sent a message".to_owned()), None);
+        }
+        if first == "aborted" {
+            return end(CallState::Skipped, Some("not run: you stopped".to_owned()), None);
+        }
+        if let Some(why) = first.strip_prefix("not run: ") {
+            return end(CallState::Skipped, Some("not run".to_owned()), Some(sentence(why)));
+        }
+        if first.starts_with("interrupted: ") {
+            return end(CallState::Stopped, Some("interrupted".to_owned()), None);
+        }
+        let stopped = ["aborted by the user", "aborted; it may", "Operation aborted", "Command aborted"];
+        if stopped.iter().any(|words| last.starts_with(words)) {
+            let after = duration.and_then(|span| Millis::try_from(span).ok()).map(seconds);
+            let outcome = after.map_or("stopped".to_owned(), |after| format!("stopped after {after}"));
+            return end(CallState::Stopped, Some(outcome), None);
+        }
+        end(CallState::Failed, None, reason(tool, first))
+    }
+}
+
+/// Why a call failed; `None` where nothing better can be said than the text itself.
+fn reason(tool: &str, first: &str) -> Option<String> {
+    if let Some(rest) = first.strip_prefix("unknown tool ") {
+        let name = rest.split(';').next().unwrap_or_default().trim_matches('"');
+        return Some(format!("There is no tool called {name}"));
+    }
+    if first.starts_with("the arguments are not ") {
+        return Some("The model sent an invalid call".to_owned());
+    }
+    if first.is_empty() || !TOOLS.contains(&tool) {
+        return None;
+    }
+    if let Some(wrong) = first.strip_prefix(tool).and_then(|rest| rest.strip_prefix(": ")) {
+        return Some(format!("The model sent an invalid call: {}", clause(wrong)));
+    }
+    let first = match first.strip_prefix("edits[").and_then(|rest| rest.split_once("]: ")) {
+        Some((_, rest)) => rest,
+        None => first,
+    };
+    let clause = clause(first);
+    if let Some((path, _)) = clause.split_once(" does not exist") {
+        let missing = if FILES.contains(&tool) { "File not found" } else { "Not found" };
+        return Some(format!("{missing}: {path}"));
+    }
+    if let Some(rest) = clause.strip_prefix("old_string is not in ") {
+        return Some(match rest.split_once(", but new_string already is") {
+            Some((path, _)) => format!("{path} already has this change"),
+            None => format!("The text to replace is not in {}", rest.split(" exactly, but").next()?),
+        });
+    }
+    if let Some(rest) = clause.strip_prefix("old_string occurs ") {
+        return Some(format!("The text to replace occurs {rest}"));
+    }
+    if let Some((path, _)) = clause.split_once(" is empty, so old_string") {
+        return Some(format!("{path} is empty: there is nothing to replace"));
+    }
+    if let Some((path, _)) = clause.split_once(" has changed since you last saw it") {
+        return Some(format!("{path} has changed since the model read it; nothing was written"));
+    }
+    Some(sentence(clause))
+}
+
+/// A note of a tool without what it tells the model to do.
+pub(crate) fn brief(note: &str) -> &str {
+    if let Some(matched) = note.strip_prefix("The exact text was not found; it was ") {
+        return matched.trim_end_matches('.');
+    }
+    let note = note.strip_prefix('[').and_then(|note| note.strip_suffix(']')).unwrap_or(note);
+    clause(note)
+}
+
+/// The first clause: advice to the model comes after it.
+fn clause(text: &str) -> &str {
+    let ends = ["; ", ". ", " What changed:"].iter().filter_map(|end| text.find(end));
+    let text = text.get(..ends.min().unwrap_or(text.len())).unwrap_or(text);
+    text.trim_end().trim_end_matches(['.', ':'])
+}
+
+/// A clause with a capital letter, unless it begins with a path or other name.
+fn sentence(text: &str) -> String {
+    let text = clause(text);
+    let word = text.split(' ').next().unwrap_or_default();
+    let mut chars = text.chars();
+    match chars.next().filter(|_| word.chars().all(char::is_alphabetic)) {
+        Some(first) => first.to_uppercase().chain(chars).collect(),
+        None => text.to_owned(),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn check(tool: &str, text: &str, state: CallState, outcome: &str, reason: &str) {
+        let end = CallEnd::of(tool, text, true, Some(4_100));
+        let found = |text: &Option<Printable>| text.as_ref().map(|text| text.to_string()).unwrap_or_default();
+        assert_eq!(
+            (end.state, found(&end.outcome).as_str(), found(&end.reason).as_str()),
+            (state, outcome, reason),
+            "{tool}: {text}"
+        );
+    }
+
+    #[test]
+    fn stops_and_skips_are_no_failures() {
+        use CallState::{Skipped, Stopped};
+        let skipped = "skipped: you sent a message";
+        check("bash", "out\naborted by the user after 4.1 s", Stopped, "stopped after 4.1s", "");
+        check("bash", "aborted; it may have run in part", Stopped, "stopped after 4.1s", "");
+        check("read", "aborted by the user", Stopped, "stopped after 4.1s", "");
+        check("read", "skipped: not run, because the user sent a message", Skipped, skipped, "");
+        check("read", "skipped: not run, since you sent a message in between", Skipped, skipped, "");
+        check("read", "aborted", Skipped, "not run: you stopped", "");
+        check(
+            "write",
+            "not run: the answer was cut off before it was complete",
+            Skipped,
+            "not run",
+            "The answer was cut off before it was complete",
+        );
+        check("x", "interrupted: this call has no result; it may have run", Stopped, "interrupted", "");
+    }
+
+    #[test]
+    fn failures_are_said_in_words_for_people() {
+        let said = |tool, text, reason| check(tool, text, CallState::Failed, "", reason);
+        said(
+            "read",
+            "a b.txt does not exist; list the directory with bash and ls",
+            "File not found: a b.txt",
+        );
+        said("edit", "x/y does not exist, nor does its directory; the nearest …", "File not found: x/y");
+        said("ls", "src does not exist; did you mean srv?", "Not found: src");
+        said(
+            "read",
+            "src is a directory, not a file; list it with bash and ls",
+            "src is a directory, not a file",
+        );
+        said("read", "cannot read a: permission denied", "Cannot read a: permission denied");
+        said(
+            "edit",
+            "old_string is not in a.rs; nothing was changed. Nothing …",
+            "The text to replace is not in a.rs",
+        );
+        said(
+            "edit",
+            "edits[1]: old_string occurs 3 times in a.rs; include more",
+            "The text to replace occurs 3 times in a.rs",
+        );
+        said(
+            "edit",
+            "old_string is not in a.rs, but new_string already is, at line 3: the edit was probably made before",
+            "a.rs already has this change",
+        );
+        said(
+            "write",
+            "a.rs has changed since you last saw it; nothing was written. What changed:\n+b",
+            "a.rs has changed since the model read it; nothing was written",
+        );
+        said(
+            "edit",
+            "edit: the argument `new_string` is missing",
+            "The model sent an invalid call: the argument `new_string` is missing",
+        );
+        said("nosuch", "unknown tool \"nosuch\"; the tools are: read", "There is no tool called nosuch");
+        said("theirs", "line one\nline two", "");
+    }
+
+    #[test]
+    fn notes_lose_their_advice() {
+        assert_eq!(brief("[showing 1 of 5 paths; narrow `pattern` or `path`]"), "showing 1 of 5 paths");
+        assert_eq!(
+            brief("timed out after 1 s and was killed; set a longer `timeout`"),
+            "timed out after 1 s and was killed"
+        );
+        assert_eq!(brief("The exact text was not found; it was matched x, y."), "matched x, y");
+    }
+}

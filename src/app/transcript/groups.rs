@@ -1,0 +1,64 @@
+//! Calls that only look at files: one after another they are one row, until someone wants to see
+//! more. Calls that failed or were stopped stand alone, so that they are seen.
+
+use std::ops::Range;
+
+use super::panel::{CallState, PanelOutput, ToolPanel};
+use super::{EntryBody, FoldState, Transcript, TranscriptEntry};
+
+/// Tools whose calls are grouped.
+const LOOKING: [&str; 4] = ["read", "ls", "find", "grep"];
+
+impl Transcript {
+    /// Whether an entry is shown in one row, together with those of its kind beside it.
+    pub(crate) fn is_grouped(&self, entry: &TranscriptEntry) -> bool {
+        looks(entry) && !self.is_open(entry)
+    }
+
+    /// Whether an entry is shown in the row of the entry before it.
+    pub(crate) fn joins_previous(&self, entry: &TranscriptEntry) -> bool {
+        let previous = || self.entries.get(self.index_of(entry.id)?.checked_sub(1)?);
+        self.is_grouped(entry) && previous().is_some_and(|previous| self.is_grouped(previous))
+    }
+
+    /// The calls in the row that begins with this entry.
+    pub(crate) fn group<'a>(&'a self, first: &TranscriptEntry) -> impl Iterator<Item = &'a ToolPanel> {
+        let from = self.index_of(first.id).unwrap_or(self.entries.len());
+        let rest = self.entries.get(from..).unwrap_or_default();
+        rest.iter().take_while(|entry| self.is_grouped(entry)).filter_map(panel)
+    }
+
+    /// Folds or unfolds an entry, and with it those it shares a row with when folded.
+    pub(super) fn fold_group(&mut self, index: usize, fold: FoldState) {
+        let group = self.neighbours(index);
+        for entry in self.entries.get_mut(group).unwrap_or_default() {
+            entry.fold = fold;
+        }
+    }
+
+    /// The entries that would be in one row with this one.
+    fn neighbours(&self, index: usize) -> Range<usize> {
+        if !self.entries.get(index).is_some_and(looks) {
+            return index..index + 1;
+        }
+        let before = self.entries.get(..index).unwrap_or_default();
+        let after = self.entries.get(index..).unwrap_or_default();
+        let start = before.iter().rev().take_while(|entry| looks(entry)).count();
+        index - start..index + after.iter().take_while(|entry| looks(entry)).count()
+    }
+}
+
+fn panel(entry: &TranscriptEntry) -> Option<&ToolPanel> {
+    match &entry.body {
+        EntryBody::Tool(panel) => Some(panel),
+        _ => None,
+    }
+}
+
+fn looks(entry: &TranscriptEntry) -> bool {
+    panel(entry).is_some_and(|panel| {
+        LOOKING.contains(&panel.name.as_str())
+            && !matches!(panel.state, CallState::Failed | CallState::Stopped | CallState::Skipped)
+            && !matches!(panel.output, PanelOutput::Picture(_))
+    })
+}

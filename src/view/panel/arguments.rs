@@ -1,0 +1,123 @@
+//! What a call or a command of the user is made with, as rows: the command in shell colours, other
+//! long texts while they arrive.
+
+use ratatui::text::Span;
+
+use super::hidden_lines;
+use crate::app::printable::Printable;
+use crate::app::transcript::arguments::{ArgumentText, CallArguments};
+use crate::app::transcript::panel::ToolPanel;
+use crate::view::highlight::Highlighter;
+use crate::view::markdown::code;
+use crate::view::row::Row;
+use crate::view::theme::{Theme, ThemeToken};
+use crate::view::wrap::{self, Break};
+
+/// Rows of a command shown while folded.
+const COMMAND_ROWS: usize = 8;
+/// Rows of a text that arrives.
+const GROWING_ROWS: usize = 8;
+/// Cells of a head that a command in it leaves for what comes before it and what came of the call.
+const HEAD: usize = 25;
+
+/// Whether the command of a call is short enough to stand in its head.
+pub(super) fn stands_in_head(tool: &ToolPanel, width: u16) -> bool {
+    let command = tool.arguments.command.trim();
+    !command.contains('\n') && wrap::cells(command) + wrap::cells(&tool.name) + HEAD <= usize::from(width)
+}
+
+/// Whether the title of a call says nothing that its command does not say.
+pub(super) fn says_title(tool: &ToolPanel) -> bool {
+    let command = tool.arguments.command.trim();
+    !command.is_empty() && command.starts_with(tool.title.trim_end_matches('…').trim_end())
+}
+
+/// A command of one line, in shell colours.
+pub(super) fn command_line(
+    command: &str,
+    theme: &Theme,
+    highlighter: &mut Highlighter,
+) -> Vec<Span<'static>> {
+    let command = command.trim();
+    let tokens = highlighter.highlight("sh", command).pop().unwrap_or_default();
+    code::spans(command, &tokens, theme).into_iter().map(owned).collect()
+}
+
+/// A command behind its prompt, each row at most `width` cells wide; folded, the first rows of it
+/// and how much more there is. `expand` is the key that unfolds it.
+pub(super) fn command_rows(
+    command: &str,
+    open: bool,
+    expand: Option<String>,
+    width: u16,
+    theme: &Theme,
+    highlighter: &mut Highlighter,
+) -> Vec<Row> {
+    let inner = width.saturating_sub(2).max(1);
+    let command = command.trim_end();
+    let all = command.lines().count();
+    // Folded, no more is laid out than can be shown.
+    let most = if open { usize::MAX } else { COMMAND_ROWS + 1 };
+    let room = if open { usize::MAX } else { most * usize::from(inner) };
+    let text: String = command.lines().take(most).flat_map(|line| [start(line, room), "\n"]).collect();
+    let prompt = theme.style(ThemeToken::ComposerShell);
+    let (mut rows, mut ends) = (Vec::new(), Vec::new());
+    for (index, (line, tokens)) in text.lines().zip(highlighter.highlight("sh", &text)).enumerate() {
+        let wrapped = wrap::rows(&code::spans(line, &tokens, theme), inner, 0, Break::Words);
+        for (at, row) in wrapped.into_iter().enumerate() {
+            let mark = if index == 0 && at == 0 { "$ " } else { "  " };
+            rows.push(row.behind(Span::styled(if width > 2 { mark } else { "" }, prompt)));
+        }
+        ends.push(rows.len());
+    }
+    if rows.len() > COMMAND_ROWS && !open {
+        rows.truncate(COMMAND_ROWS - 1);
+        let whole = ends.iter().filter(|end| **end <= rows.len()).count();
+        let hidden = hidden_lines(all.saturating_sub(whole) as u64, expand, theme, inner);
+        rows.push(hidden.behind(Span::raw(if width > 2 { "  " } else { "" })));
+    }
+    rows
+}
+
+/// The end of the text that arrives in a call, if there is one.
+pub(super) fn growing_rows(arguments: &CallArguments, theme: &Theme, width: u16) -> Vec<Row> {
+    let Some(ArgumentText { text, .. }) = arguments.growing() else { return Vec::new() };
+    let style = theme.style(ThemeToken::Muted);
+    let room = GROWING_ROWS * usize::from(width);
+    let mut last: Vec<&str> = text.lines().rev().take(GROWING_ROWS).collect();
+    last.reverse();
+    let mut rows: Vec<Row> = last
+        .iter()
+        .flat_map(|line| wrap::rows(&[Span::styled(start(line, room), style)], width, 0, Break::Verbatim))
+        .collect();
+    rows.drain(..rows.len().saturating_sub(GROWING_ROWS));
+    let above = text.lines().count().saturating_sub(last.len());
+    if above > 0 {
+        rows.insert(0, hidden_lines(above as u64, None, theme, width));
+    }
+    rows
+}
+
+/// The long texts of a call in full, each behind its name.
+pub(super) fn text_rows(arguments: &CallArguments, theme: &Theme, width: u16) -> Vec<Row> {
+    let mut rows = Vec::new();
+    for ArgumentText { name, text } in &arguments.texts {
+        let name = Span::styled(format!("{}:", Printable::as_str(name)), theme.style(ThemeToken::ToolTitle));
+        rows.extend(wrap::rows(&[name], width, 0, Break::Verbatim));
+        for line in text.lines() {
+            let line = Span::styled(line, theme.style(ThemeToken::Muted));
+            rows.extend(wrap::rows(&[line], width, 0, Break::Verbatim));
+        }
+    }
+    rows
+}
+
+/// The first characters of a line.
+fn start(line: &str, most: usize) -> &str {
+    let end = line.char_indices().nth(most).map_or(line.len(), |(at, _)| at);
+    line.get(..end).unwrap_or(line)
+}
+
+fn owned(span: Span<'_>) -> Span<'static> {
+    Span::styled(span.content.into_owned(), span.style)
+}

@@ -1,0 +1,411 @@
+//! Panels of calls and of the user's commands: what of a command can be read, what is hidden and
+//! where that is said, how a call ended, which calls share a row, what a run took.
+
+use std::sync::Arc;
+
+use serde_json::{Value, json};
+use tau::agent::AgentEvent;
+use tau::agent::protocol::event::Delta;
+use tau::agent::protocol::message::{
+    AssistantMessage, BashExecution, Block, Cost, Message, StopReason, ToolResultMessage, Usage,
+};
+use tau::agent::protocol::query::{HistoryPage, QueryAnswer};
+use tau::app::Msg;
+use tau::app::key::{Mouse, MouseButton, MouseKind};
+use tau::tools::{Content, Details, TerminalOutput, ToolOutput};
+
+use crate::faults::server::{Act, Server, stream};
+use crate::harness::{Screen, assistant, call, frame, frames, text, user};
+use crate::screen::Screen as Terminal;
+
+const SCRIPT: &str = "set -euo pipefail\nfor name in one two; do\n  echo \"$name\" | tee -a log.txt\ndone\n";
+
+fn shown(screen: &mut Screen) -> String {
+    text(&screen.draw())
+}
+
+#[track_caller]
+fn has(screen: &mut Screen, words: &[&str]) {
+    let shown = shown(screen);
+    words.iter().for_each(|words| assert!(shown.contains(words), "no {words:?} in\n{shown}"));
+}
+
+fn starts(screen: &mut Screen, id: &str, name: &str, args: &Value) {
+    let (tool_call_id, tool_name, args) = (id.into(), name.into(), args.clone());
+    screen.agent(AgentEvent::ToolExecutionStart { tool_call_id, tool_name, args });
+}
+
+fn ends(screen: &mut Screen, id: &str, result: ToolOutput, is_error: bool, duration_ms: Option<u64>) {
+    let (tool_call_id, tool_name) = (id.into(), String::new());
+    screen.agent(AgentEvent::ToolExecutionEnd { tool_call_id, tool_name, result, is_error, duration_ms });
+}
+
+/// An answer that makes these calls: id, name, arguments.
+fn asks(screen: &mut Screen, calls: &[(&str, &str, Value)]) {
+    let calls = calls.iter().map(|(id, name, args)| Block::ToolCall(call(id, name, args.clone())));
+    let message = Arc::new(assistant(calls.collect(), StopReason::ToolUse));
+    screen.agent(AgentEvent::MessageStart { message: Arc::clone(&message) });
+    screen.agent(AgentEvent::MessageEnd { message });
+}
+
+fn output(text: &str, code: i32) -> ToolOutput {
+    let total_lines = text.lines().count() as u64;
+    let details =
+        TerminalOutput { text: text.into(), exit_code: Some(code), total_lines, ..TerminalOutput::default() };
+    ToolOutput::new(text, Details::Terminal(details))
+}
+
+#[test]
+fn a_command_of_several_lines_can_be_read() {
+    let mut screen = Screen::new();
+    screen.run();
+    let long = format!("cargo test --workspace {}", "--exclude some-member ".repeat(6));
+    asks(&mut screen, &[("a", "bash", json!({"command": SCRIPT})), ("b", "bash", json!({"command": long}))]);
+    starts(&mut screen, "a", "bash", &json!({"command": SCRIPT}));
+    ends(&mut screen, "a", output("one\ntwo\n", 0), false, Some(700));
+    let expected = [
+        "● bash                                                                     0.7s\n",
+        "│ $ set -euo pipefail\n│   for name in one two; do\n│     echo \"$name\" | tee -a log.txt\n│   done\n│ one\n",
+        "○ bash                                                                   queued\n│ $ cargo test",
+    ];
+    has(&mut screen, &expected);
+    frames(&mut screen, "command");
+    let narrow = shown(&mut screen);
+    assert_eq!(narrow.matches("some-member").count(), 6, "nothing of it is cut:\n{narrow}");
+}
+
+#[test]
+fn of_a_long_command_eight_rows_are_shown_and_all_with_a_key() {
+    let script: String = (1..=30).map(|n| format!("echo line-{n}\n")).collect();
+    let mut screen = Screen::new();
+    screen.run();
+    asks(&mut screen, &[("a", "bash", json!({"command": script}))]);
+    has(&mut screen, &["│   echo line-7\n│   ⋯ 23 hidden lines · ctrl+o to expand\n"]);
+    assert!(!shown(&mut screen).contains("line-8"));
+    screen.keys("<ctrl+o>");
+    has(&mut screen, &["echo line-12\n", "echo line-30\n"]);
+    assert!(!shown(&mut screen).contains("hidden"));
+    // The same for a command of the user.
+    let mut screen = Screen::new();
+    let command: String = script.trim_end().into();
+    let start = AgentEvent::BashStart {
+        id: Some("user-3".into()),
+        command: command.clone(),
+        exclude_from_context: false,
+        size: None,
+    };
+    screen.agent(start);
+    has(&mut screen, &["$ echo line-1 ", "  echo line-7\n  ⋯ 23 hidden lines · ctrl+o to expand\n"]);
+    let message = BashExecution {
+        command,
+        output: String::new(),
+        exit_code: Some(3),
+        cancelled: false,
+        truncated: false,
+        full_output_path: None,
+        exclude_from_context: false,
+        timestamp: screen.at + 4_200,
+    };
+    screen.agent(AgentEvent::BashEnd { id: Some("user-3".into()), message });
+    has(&mut screen, &["4.2s ✗ exit 3\n"]);
+    screen.keys("<ctrl+o>");
+    has(&mut screen, &["  echo line-30\n"]);
+}
+
+#[test]
+fn arguments_are_shown_while_they_arrive() {
+    let mut screen = Screen::new();
+    screen.run();
+    screen.agent(AgentEvent::MessageStart { message: Arc::new(assistant(vec![], StopReason::ToolUse)) });
+    let start = |screen: &mut Screen, content_index, tool_name: &str| {
+        let (id, tool_name) = (format!("c{content_index}"), tool_name.to_owned());
+        screen.delta(Delta::ToolCallStart { content_index, id, tool_name });
+    };
+    let piece = |screen: &mut Screen, content_index, delta: &str| {
+        screen.delta(Delta::ToolCallDelta { content_index, delta: delta.into() });
+    };
+    start(&mut screen, 0, "bash");
+    piece(&mut screen, 0, "{\"command\": \"set -e\\ncd /s");
+    has(&mut screen, &["○ bash\n│ $ set -e\n│   cd /s\n"]);
+    piece(&mut screen, 0, "rv \\u26");
+    piece(&mut screen, 0, "11\\necho");
+    has(&mut screen, &["│   cd /srv ☑\n│   echo\n"]);
+    start(&mut screen, 1, "write");
+    let lines: String = (1..=20).map(|n| format!("row {n}\\n")).collect();
+    piece(&mut screen, 1, &format!("{{\"path\":\"a.txt\",\"content\":\"{lines}"));
+    has(&mut screen, &["○ write\n│ ⋯ 12 hidden lines\n│ row 13\n", "│ row 20\n"]);
+}
+
+#[test]
+fn stops_and_skips_are_neutral_and_failures_are_said_to_people() {
+    let mut screen = Screen::new();
+    screen.run();
+    let calls = [
+        ("a", "bash", json!({"command": "sleep 60"})),
+        ("b", "edit", json!({"path": "src/a.rs", "old_string": "x", "new_string": "y"})),
+        ("c", "read", json!({"path": "notes.md"})),
+        ("d", "write", json!({"path": "b.txt", "content": "one\ntwo\n"})),
+        ("e", "bash", json!({"command": "true"})),
+    ];
+    asks(&mut screen, &calls);
+    for (id, name, args) in calls.iter().take(4) {
+        starts(&mut screen, id, name, args);
+    }
+    let stopped = TerminalOutput { text: "so far\n".into(), signal: Some(15), ..TerminalOutput::default() };
+    let stopped = ToolOutput::new("so far\naborted by the user after 4.1 s", Details::Terminal(stopped));
+    ends(&mut screen, "a", stopped, true, Some(4_100));
+    let words = |text: &str| ToolOutput::new(text, Details::None);
+    ends(&mut screen, "b", words("skipped: not run, because the user sent a message"), true, None);
+    ends(
+        &mut screen,
+        "c",
+        words("notes.md does not exist; list the directory with bash and ls"),
+        true,
+        Some(2),
+    );
+    ends(&mut screen, "d", words("cannot write b.txt: permission denied"), true, Some(2));
+    let expected = [
+        "■ bash  sleep 60                                              stopped after 4.1s\n│ so far\n",
+        "– edit  src/a.rs skipped: you sent a message\n",
+        "✗ read  notes.md\n└ File not found: notes.md\n",
+        "✗ write  b.txt\n└ Cannot write b.txt: permission denied\n",
+        "○ bash  true                                                              queued\n",
+    ];
+    let flat = |text: &str| text.split_whitespace().collect::<Vec<_>>().join(" ");
+    let all = flat(&shown(&mut screen));
+    expected.iter().for_each(|words| assert!(all.contains(&flat(words)), "{words} in\n{all}"));
+    for gone in ["signal", "list the directory", "because"] {
+        assert!(!all.contains(gone), "{gone}: {all}");
+    }
+    frame(&mut screen, "ends", 80, 24);
+    frame(&mut screen, "ends", 40, 12);
+    screen.send(Msg::Resized(tau::app::geometry::Size { width: 80, height: 40 }));
+    screen.keys("<ctrl+o>");
+    has(
+        &mut screen,
+        &["│ notes.md does not exist; list the directory with bash and ls\n", "│ content:\n│ one\n│ two\n"],
+    );
+}
+
+#[test]
+fn calls_that_look_share_a_row_until_they_are_wanted() {
+    let mut screen = Screen::new();
+    screen.user("look");
+    screen.run();
+    let read = |path: &str| ("read", json!({"path": path}));
+    let looks = [
+        read("src/parser.rs"),
+        read("src/lexer.rs"),
+        ("ls", json!({"path": "src"})),
+        read("missing.rs"),
+        read("a.rs"),
+        read("b.rs"),
+    ];
+    let ids: Vec<String> = (0..looks.len()).map(|n| format!("c{n}")).collect();
+    let calls: Vec<_> =
+        ids.iter().zip(&looks).map(|(id, (name, args))| (&**id, *name, args.clone())).collect();
+    asks(&mut screen, &calls);
+    has(&mut screen, &["○ read  parser.rs, lexer.rs · ls  src · read  missing.rs, a.rs, b.rs"]);
+    for (id, (name, args)) in ids.iter().zip(&looks) {
+        starts(&mut screen, id, name, args);
+        match id.as_str() {
+            "c3" => {
+                let text = "missing.rs does not exist; did you mean lexer.rs?";
+                ends(&mut screen, id, ToolOutput::new(text, Details::None), true, Some(1));
+            }
+            id => {
+                ends(
+                    &mut screen,
+                    id,
+                    ToolOutput::new(format!("text of {id}"), Details::None),
+                    false,
+                    Some(1),
+                );
+            }
+        }
+    }
+    let folded = "● read  src/parser.rs, src/lexer.rs · ls  src\n\n✗ read  missing.rs\n└ File not found: missing.rs\n\n● read  a.rs, b.rs\n";
+    has(&mut screen, &[folded]);
+    assert!(!shown(&mut screen).contains("text of"));
+    frames(&mut screen, "group");
+    // A click opens all of a row, another click on any of them closes them again.
+    let row = shown(&mut screen).lines().position(|line| line.starts_with("● read  src")).unwrap() as u16;
+    click(&mut screen, row);
+    has(&mut screen, &["│ text of c0", "│ text of c1", "● ls  src\n│ text of c2", "● read  a.rs, b.rs\n"]);
+    let row = shown(&mut screen).lines().position(|line| line.starts_with("● ls")).unwrap() as u16;
+    click(&mut screen, row);
+    has(&mut screen, &[folded]);
+    screen.keys("<ctrl+o>");
+    has(&mut screen, &["│ text of c2", "│ text of c5"]);
+    screen.keys("<ctrl+o>");
+    has(&mut screen, &[folded]);
+}
+
+fn click(screen: &mut Screen, row: u16) {
+    for kind in [MouseKind::Down(MouseButton::Left), MouseKind::Up(MouseButton::Left)] {
+        let mouse = Mouse { kind, column: 4, row, mods: tau::app::key::Mods::NONE };
+        screen.send(Msg::Mouse(mouse));
+    }
+}
+
+#[test]
+fn many_names_are_counted_where_they_do_not_fit() {
+    let mut screen = Screen::new();
+    screen.run();
+    let paths: Vec<String> = (0..30).map(|n| format!("/a/long/way/to/file-{n}.rs")).collect();
+    let ids: Vec<String> = (0..30).map(|n| n.to_string()).collect();
+    let args: Vec<Value> = paths.iter().map(|path| json!({"path": path})).collect();
+    let calls: Vec<_> = ids.iter().zip(&args).map(|(id, args)| (&**id, "read", args.clone())).collect();
+    asks(&mut screen, &calls);
+    has(&mut screen, &["○ read  file-0.rs, file-1.rs, file-2.rs, file-3.rs, file-4.rs, +25 more"]);
+}
+
+fn answer(text: &str, output: u64) -> Arc<Message> {
+    let usage = Usage {
+        input: 1_000,
+        cache_read: 200,
+        output,
+        cost: Cost { total: 0.012, ..Cost::default() },
+        ..Usage::default()
+    };
+    let Message::Assistant(answer) = assistant(vec![Block::text(text)], StopReason::Stop) else { panic!() };
+    Arc::new(Message::Assistant(AssistantMessage { usage, ..answer }))
+}
+
+fn calls(id: &str, output: u64) -> Arc<Message> {
+    let Message::Assistant(said) = answer("", output).as_ref().clone() else { panic!() };
+    let content = vec![Block::ToolCall(call(id, "bash", json!({"command": "true"})))];
+    Arc::new(Message::Assistant(AssistantMessage { content, stop_reason: StopReason::ToolUse, ..said }))
+}
+
+fn result(id: &str) -> Arc<Message> {
+    Arc::new(Message::ToolResult(ToolResultMessage {
+        tool_call_id: id.into(),
+        tool_name: "bash".into(),
+        content: vec![Content::text("done")],
+        details: Details::None,
+        is_error: false,
+        timestamp: 0,
+        duration_ms: None,
+    }))
+}
+
+#[test]
+fn a_run_ends_with_what_it_took() {
+    let mut screen = Screen::new();
+    screen.user("go");
+    screen.run();
+    screen.at += 16_000;
+    for message in [calls("a", 300), answer("Done.", 40)] {
+        screen.agent(AgentEvent::MessageStart { message: Arc::clone(&message) });
+        screen.agent(AgentEvent::MessageEnd { message });
+    }
+    screen.settle();
+    has(&mut screen, &["Done.\n\n  16s · ↑2.4k ↓340 · $0.024\n"]);
+    frames(&mut screen, "run-end");
+    // One without usage that took no time says nothing.
+    screen.run();
+    screen.settle();
+    assert_eq!(shown(&mut screen).matches(" · ↑").count(), 1);
+}
+
+#[test]
+fn a_session_from_a_file_shows_what_each_run_used() {
+    let run = |n: &str| [Arc::new(user(n)), calls(n, 100), result(n), answer(n, 20)];
+    let mut screen = Screen::new();
+    let (session, titles) = Default::default();
+    let messages = [run("second").to_vec(), run("third").to_vec()].concat();
+    screen.agent(AgentEvent::SessionOpened { session, messages: messages[2..].to_vec(), titles });
+    screen.agent(AgentEvent::HistoryAvailable { left: 9 });
+    let ends = |screen: &mut Screen| -> Vec<String> {
+        let shown = shown(screen);
+        let ends = shown.lines().filter(|line| line.contains("↑")).filter(|line| !line.contains("Coder"));
+        ends.map(|line| line.trim().to_owned()).collect()
+    };
+    assert_eq!(ends(&mut screen), ["↑1.2k ↓20 · $0.012", "↑2.4k ↓120 · $0.024"]);
+    // What comes from above belongs to the run that goes on below.
+    let earlier = |messages: Vec<Arc<Message>>, left| AgentEvent::Answered {
+        ticket: 0,
+        answer: Ok(QueryAnswer::HistoryPage(HistoryPage { messages, left, ..HistoryPage::default() })),
+    };
+    screen.agent(earlier(messages[..2].to_vec(), Some(4)));
+    assert_eq!(ends(&mut screen), ["↑2.4k ↓120 · $0.024", "↑2.4k ↓120 · $0.024"]);
+    screen.agent(earlier(run("first").to_vec(), None));
+    screen.send(Msg::Resized(tau::app::geometry::Size { width: 80, height: 60 }));
+    assert_eq!(ends(&mut screen), ["↑2.4k ↓120 · $0.024"; 3]);
+}
+
+#[test]
+fn a_summary_is_for_people() {
+    let mut screen = Screen::new();
+    let summary = "It works.\n\n<files>\nread:\n- a.rs\nmodified:\n- b.rs\n</files>";
+    let message = Message::CompactionSummary(tau::agent::protocol::message::CompactionSummary {
+        summary: summary.into(),
+        tokens_before: 1,
+        timestamp: 0,
+    });
+    let (session, titles) = Default::default();
+    screen.agent(AgentEvent::SessionOpened { session, messages: vec![Arc::new(message)], titles });
+    screen.keys("<ctrl+o>");
+    has(&mut screen, &["It works.\n", "Files\n\n  Read:\n\n  • a.rs\n\n  Modified:\n\n  • b.rs\n"]);
+    assert!(!shown(&mut screen).contains("files>"));
+}
+
+/// The real program, with a model that sends a script piece by piece.
+#[tokio::test(flavor = "multi_thread")]
+async fn a_command_is_readable_in_a_terminal_while_it_arrives_and_after() {
+    let piece = |arguments: &str, first: bool| {
+        let id = if first { ",\"id\":\"c1\"" } else { "" };
+        let name = if first { "\"name\":\"bash\"," } else { "" };
+        let arguments = serde_json::to_string(arguments).unwrap();
+        format!(
+            "data: {{\"choices\":[{{\"delta\":{{\"tool_calls\":[{{\"index\":0{id},\"function\":{{{name}\"arguments\":{arguments}}}}}]}}}}]}}\n\n"
+        )
+    };
+    let script: String = (1..=12).map(|n| format!("echo step-{n}\\n")).collect();
+    let head = piece("{\"command\":\"set -e\\necho half", true);
+    let rest = piece("-way\\n", false) + &piece(&format!("{script}\"}}"), false);
+    let end = "data: {\"choices\":[{\"delta\":{},\"finish_reason\":\"tool_calls\"}]}\n\ndata: [DONE]\n\n";
+    let acts = vec![Act::Stall(stream(&head))];
+    let server = Server::start(acts).await;
+    let args = ["--base-url", &server.url(), "--api-key", "x", "--model", "m"].map(str::to_owned);
+    tokio::task::spawn_blocking(move || {
+        let args: Vec<&str> = args.iter().map(String::as_str).collect();
+        let screen = Terminal::start(&args, 80, 24);
+        screen.wait_for("ask for something");
+        screen.type_keys("go\r");
+        screen.wait_until("the command so far", |cells| {
+            cells.contents().contains("$ set -e") && cells.contents().contains("echo half")
+        });
+    })
+    .await
+    .unwrap();
+    let done = "data: {\"choices\":[{\"delta\":{\"content\":\"Finished.\"}}]}\n\ndata: {\"choices\":[{\"delta\":{},\"finish_reason\":\"stop\"}],\"usage\":{\"prompt_tokens\":900,\"completion_tokens\":30}}\n\ndata: [DONE]\n\n";
+    let acts = vec![Act::Send(stream(&(head + &rest + end))), Act::Send(stream(done))];
+    let server = Server::start(acts).await;
+    let args = ["--base-url", &server.url(), "--api-key", "x", "--model", "m"].map(str::to_owned);
+    tokio::task::spawn_blocking(move || {
+        let args: Vec<&str> = args.iter().map(String::as_str).collect();
+        let screen = Terminal::start(&args, 80, 40);
+        screen.wait_for("ask for something");
+        screen.type_keys("go\r");
+        screen.wait_for("Finished.");
+        screen.wait_for("↑900 ↓30");
+        let shown = screen.text();
+        for words in ["$ set -e", "echo half-way", "echo step-5", "⋯ 7 hidden lines", "\n│ step-12"] {
+            assert!(shown.contains(words), "no {words:?} in\n{shown}");
+        }
+        assert!(!shown.contains("echo step-6") && shown.contains("⋯ 6 hidden lines"), "{shown}");
+        screen.type_keys("\x0f");
+        screen.wait_until("everything", |cells| {
+            let shown = cells.contents();
+            shown.contains("echo step-12") && shown.contains("│ step-1 ") && !shown.contains("hidden")
+        });
+        // A command of the user: the same, as typed.
+        screen.type_keys("\x0f!for n in 1 2; do\x0aecho $n-user\x0adone\r");
+        screen.wait_for("2-user");
+        screen.wait_for("$ for n in 1 2; do");
+    })
+    .await
+    .unwrap();
+}
