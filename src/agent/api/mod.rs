@@ -4,41 +4,39 @@
 //! task's events, and you can use both directly ([`Agent::command`], [`Agent::query`],
 //! [`Agent::subscribe`]). It never runs a turn or touches a session itself. [`AgentBuilder`] sets
 //! what an agent starts with; [`CodingAgent`] is an agent with the coding tools, their system prompt
-//! and a directory. [`spawn`] starts the task without a handle that folds its events. The data that goes in and out is in [`protocol`](crate::agent::protocol).
+//! and a directory. [`spawn`] starts the task without a handle that folds its events. The data that
+//! goes in and out is in [`protocol`](crate::agent::protocol).
 
+mod board;
 mod builder;
 mod coding;
 mod events;
 mod keys;
+mod runs;
 mod state;
 
-use std::collections::HashMap;
 use std::sync::atomic::{AtomicU64, Ordering};
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard};
 
 use tokio::sync::{mpsc, oneshot, watch};
 
-use super::context::request;
 pub use super::engine::behavior::Behavior;
 pub use super::engine::config::{AgentConfig, FindModel, SessionPlace};
 pub use super::engine::hooks::Hooks;
 pub use super::engine::task::{AgentHandle, spawn};
 pub use super::engine::tool_registry::ToolRegistry;
-use super::protocol::attachment::Attachment;
-use super::protocol::command::{AgentCommand, QuestionAnswer, Queue};
-use super::protocol::event::AgentEvent;
-use super::protocol::message::{AssistantMessage, Message, StopReason};
+use super::protocol::command::{AgentCommand, QuestionAnswer};
+use super::protocol::message::Message;
 use super::protocol::model::{Model, ThinkingBudgets, ThinkingLevel};
 use super::protocol::query::{Query, QueryAnswer};
-use super::protocol::run::{QueueMode, RunLimits, SteerMode};
+use super::protocol::run::RunLimits;
 use crate::tools::Toolbox;
+use board::{AgentEnd, Board, PendingQuery, fold, open};
 pub use builder::AgentBuilder;
 pub use coding::{CodingAgent, CodingAgentBuilder};
 pub use events::Events;
-use events::Subscribers;
 pub use keys::{EnvKeys, KeyFn, NoKeys, OneKey};
 pub use state::AgentState;
-use state::Fold;
 
 /// Why a call of the handle failed.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
@@ -95,63 +93,6 @@ struct Inner {
 /// Tickets from here on are the handle's own; smaller ones are free for [`Agent::command`].
 const FIRST_TICKET: u64 = 1 << 63;
 
-/// What the events are folded into.
-#[derive(Default)]
-struct Board {
-    fold: Fold,
-    subscribers: Subscribers,
-    /// Queries that are waiting for an answer, by ticket.
-    queries: HashMap<u64, PendingQuery>,
-}
-
-struct PendingQuery {
-    answer: oneshot::Sender<Result<QueryAnswer, String>>,
-    /// Whether the answer becomes the messages of the state.
-    loads_history: bool,
-}
-
-impl Board {
-    fn take(&mut self, event: &AgentEvent) {
-        if let AgentEvent::Answered { ticket, answer } = event
-            && let Some(query) = self.queries.remove(ticket)
-        {
-            if let (true, Ok(QueryAnswer::Messages(messages))) = (query.loads_history, answer) {
-                self.fold.state.messages.clone_from(messages);
-            }
-            // The caller may have been dropped.
-            let _ = query.answer.send(answer.clone());
-            return;
-        }
-        self.fold.take(event);
-        self.subscribers.send(event);
-    }
-}
-
-fn open(board: &Mutex<Board>) -> MutexGuard<'_, Board> {
-    board.lock().unwrap_or_else(PoisonError::into_inner)
-}
-
-/// Folds the events until the agent has ended.
-async fn fold(handle: AgentEnd, board: Arc<Mutex<Board>>, ended: watch::Sender<bool>) {
-    let AgentEnd { mut events, task } = handle;
-    while let Some(event) = events.recv().await {
-        open(&board).take(&event);
-    }
-    // A crash was reported as an event.
-    let _ = task.await;
-    let mut board = open(&board);
-    board.fold.take(&AgentEvent::Stopped);
-    board.queries.clear();
-    board.subscribers.end();
-    ended.send_replace(true);
-}
-
-/// An agent's handle without its commands: the agent lives as long as somebody can send those.
-struct AgentEnd {
-    events: mpsc::Receiver<AgentEvent>,
-    task: tokio::task::JoinHandle<()>,
-}
-
 impl Agent {
     /// Sets what an agent starts with; [`AgentBuilder::start`] starts it.
     pub fn builder() -> AgentBuilder {
@@ -190,147 +131,6 @@ impl Agent {
     /// Every event from now on, in order. There may be several subscribers.
     pub fn subscribe(&self) -> Events {
         self.board().subscribers.add()
-    }
-
-    /// Starts a run with a message. During a run it steers.
-    ///
-    /// # Errors
-    /// When no model is set, or the agent has ended. Failures during the run are reported by its
-    /// events.
-    pub async fn prompt(
-        &self,
-        text: impl Into<String>,
-        attachments: impl IntoIterator<Item = Attachment>,
-    ) -> Result<(), AgentError> {
-        Self::ready(&self.state())?;
-        let images = attachments.into_iter().map(Attachment::block).collect();
-        self.act(AgentCommand::Prompt { text: text.into(), images, streaming: Queue::Steer }).await
-    }
-
-    /// Starts a run with a message, waits for its end, and returns its last answer.
-    ///
-    /// # Errors
-    /// When there is no answer, or it failed or was aborted.
-    pub async fn run(&self, text: impl Into<String>) -> Result<AssistantMessage, AgentError> {
-        let before = self.state().messages.len();
-        self.prompt(text, []).await?;
-        self.wait_for_idle().await?;
-        let state = self.state();
-        let answer = state.messages.iter().skip(before).rev().find_map(|message| match message.as_ref() {
-            Message::Assistant(answer) => Some(answer.clone()),
-            _ => None,
-        });
-        let failed = |error: Option<String>| {
-            AgentError::Failed(error.unwrap_or_else(|| "the run ended without an answer".into()))
-        };
-        match answer {
-            None => Err(failed(state.error)),
-            Some(answer) if matches!(answer.stop_reason, StopReason::Error | StopReason::Aborted) => {
-                Err(failed(answer.error_message))
-            }
-            Some(answer) => Ok(answer),
-        }
-    }
-
-    /// Continues a conversation whose last message is the user's or a tool result, or whose last
-    /// answer failed; also starts a run with the queued messages.
-    ///
-    /// # Errors
-    /// When there is nothing to continue, no model is set, or a run is in progress; when the agent
-    /// has ended.
-    pub async fn continue_(&self) -> Result<(), AgentError> {
-        let state = self.state();
-        let waiting = !state.steering.is_empty() || !state.follow_up.is_empty();
-        if state.is_streaming {
-            return Err(AgentError::Refused("the agent is already running: steer it, or wait".into()));
-        }
-        if !waiting && !request::can_continue(&state.messages) {
-            return Err(AgentError::Refused("nothing to continue from: send a prompt".into()));
-        }
-        Self::ready(&state)?;
-        self.act(AgentCommand::Continue).await
-    }
-
-    /// Refuses without a model.
-    fn ready(state: &AgentState) -> Result<(), AgentError> {
-        let no_model = || AgentError::Refused("no model is set: call `set_model` first".into());
-        state.model.as_ref().map(|_| ()).ok_or_else(no_model)
-    }
-
-    /// Stops the run: the model, its tools, a wait before a retry. Queued messages stay queued.
-    ///
-    /// # Errors
-    /// When the agent has ended.
-    pub async fn abort(&self) -> Result<(), AgentError> {
-        self.act(AgentCommand::Abort).await
-    }
-
-    /// Waits until every requested run has ended.
-    ///
-    /// # Errors
-    /// When the agent has ended.
-    pub async fn wait_for_idle(&self) -> Result<(), AgentError> {
-        self.query(Query::Idle).await.map(|_| ())
-    }
-
-    /// Queues a steering message: the model sees it when the current tool call has ended. While
-    /// nothing runs it waits for the next run.
-    ///
-    /// # Errors
-    /// When the agent has ended.
-    pub async fn steer(
-        &self,
-        text: impl Into<String>,
-        attachments: impl IntoIterator<Item = Attachment>,
-    ) -> Result<(), AgentError> {
-        self.enqueue(text.into(), attachments, Queue::Steer).await
-    }
-
-    /// Queues a follow-up: it is delivered when the agent would stop. While nothing runs it waits
-    /// for the next run.
-    ///
-    /// # Errors
-    /// When the agent has ended.
-    pub async fn follow_up(
-        &self,
-        text: impl Into<String>,
-        attachments: impl IntoIterator<Item = Attachment>,
-    ) -> Result<(), AgentError> {
-        self.enqueue(text.into(), attachments, Queue::FollowUp).await
-    }
-
-    async fn enqueue(
-        &self,
-        text: String,
-        attachments: impl IntoIterator<Item = Attachment>,
-        queue: Queue,
-    ) -> Result<(), AgentError> {
-        let images = attachments.into_iter().map(Attachment::block).collect();
-        self.act(AgentCommand::Enqueue { text, images, queue }).await
-    }
-
-    /// Sets how many messages leave a queue at once.
-    ///
-    /// # Errors
-    /// When the agent has ended.
-    pub async fn set_queue_mode(&self, queue: Queue, mode: QueueMode) -> Result<(), AgentError> {
-        self.act(AgentCommand::SetQueueMode { queue, mode }).await
-    }
-
-    /// Sets what steering does to the tool calls of its turn.
-    ///
-    /// # Errors
-    /// When the agent has ended.
-    pub async fn set_steer_mode(&self, mode: SteerMode) -> Result<(), AgentError> {
-        self.act(AgentCommand::SetSteerMode { mode }).await
-    }
-
-    /// Discards the messages in a queue; in both if none is named.
-    ///
-    /// # Errors
-    /// When the agent has ended.
-    pub async fn clear_queue(&self, queue: Option<Queue>) -> Result<(), AgentError> {
-        self.act(AgentCommand::ClearQueue { queue }).await
     }
 
     /// Uses this model from the next request on.

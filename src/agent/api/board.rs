@@ -1,0 +1,68 @@
+//! What the handle knows: the state, the subscribers and the open queries, kept by the events.
+
+use std::collections::HashMap;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+
+use tokio::sync::{mpsc, oneshot, watch};
+
+use super::events::Subscribers;
+use super::state::Fold;
+use crate::agent::protocol::event::AgentEvent;
+use crate::agent::protocol::query::QueryAnswer;
+
+/// What the events are folded into.
+#[derive(Default)]
+pub(super) struct Board {
+    pub fold: Fold,
+    pub subscribers: Subscribers,
+    /// Queries that are waiting for an answer, by ticket.
+    pub queries: HashMap<u64, PendingQuery>,
+}
+
+pub(super) struct PendingQuery {
+    pub answer: oneshot::Sender<Result<QueryAnswer, String>>,
+    /// Whether the answer becomes the messages of the state.
+    pub loads_history: bool,
+}
+
+impl Board {
+    pub fn take(&mut self, event: &AgentEvent) {
+        if let AgentEvent::Answered { ticket, answer } = event
+            && let Some(query) = self.queries.remove(ticket)
+        {
+            if let (true, Ok(QueryAnswer::Messages(messages))) = (query.loads_history, answer) {
+                self.fold.state.messages.clone_from(messages);
+            }
+            // The caller may have been dropped.
+            let _ = query.answer.send(answer.clone());
+            return;
+        }
+        self.fold.take(event);
+        self.subscribers.send(event);
+    }
+}
+
+pub(super) fn open(board: &Mutex<Board>) -> MutexGuard<'_, Board> {
+    board.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+/// Folds the events until the agent has ended.
+pub(super) async fn fold(handle: AgentEnd, board: Arc<Mutex<Board>>, ended: watch::Sender<bool>) {
+    let AgentEnd { mut events, task } = handle;
+    while let Some(event) = events.recv().await {
+        open(&board).take(&event);
+    }
+    // A crash was reported as an event.
+    let _ = task.await;
+    let mut board = open(&board);
+    board.fold.take(&AgentEvent::Stopped);
+    board.queries.clear();
+    board.subscribers.end();
+    ended.send_replace(true);
+}
+
+/// An agent's handle without its commands: the agent lives as long as somebody can send those.
+pub(super) struct AgentEnd {
+    pub events: mpsc::Receiver<AgentEvent>,
+    pub task: tokio::task::JoinHandle<()>,
+}

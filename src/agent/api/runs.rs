@@ -1,0 +1,152 @@
+//! Runs of an agent: starting, steering, stopping and waiting for them; the queues of messages.
+
+use super::{Agent, AgentError, AgentState};
+use crate::agent::context::request;
+use crate::agent::protocol::attachment::Attachment;
+use crate::agent::protocol::command::{AgentCommand, Queue};
+use crate::agent::protocol::message::{AssistantMessage, Message, StopReason};
+use crate::agent::protocol::query::Query;
+use crate::agent::protocol::run::{QueueMode, SteerMode};
+
+impl Agent {
+    /// Starts a run with a message. During a run it steers.
+    ///
+    /// # Errors
+    /// When no model is set, or the agent has ended. Failures during the run are reported by its
+    /// events.
+    pub async fn prompt(
+        &self,
+        text: impl Into<String>,
+        attachments: impl IntoIterator<Item = Attachment>,
+    ) -> Result<(), AgentError> {
+        Self::ready(&self.state())?;
+        let images = attachments.into_iter().map(Attachment::block).collect();
+        self.act(AgentCommand::Prompt { text: text.into(), images, streaming: Queue::Steer }).await
+    }
+
+    /// Starts a run with a message, waits for its end, and returns its last answer.
+    ///
+    /// # Errors
+    /// When there is no answer, or it failed or was aborted.
+    pub async fn run(&self, text: impl Into<String>) -> Result<AssistantMessage, AgentError> {
+        let before = self.state().messages.len();
+        self.prompt(text, []).await?;
+        self.wait_for_idle().await?;
+        let state = self.state();
+        let answer = state.messages.iter().skip(before).rev().find_map(|message| match message.as_ref() {
+            Message::Assistant(answer) => Some(answer.clone()),
+            _ => None,
+        });
+        let failed = |error: Option<String>| {
+            AgentError::Failed(error.unwrap_or_else(|| "the run ended without an answer".into()))
+        };
+        match answer {
+            None => Err(failed(state.error)),
+            Some(answer) if matches!(answer.stop_reason, StopReason::Error | StopReason::Aborted) => {
+                Err(failed(answer.error_message))
+            }
+            Some(answer) => Ok(answer),
+        }
+    }
+
+    /// Continues a conversation whose last message is the user's or a tool result, or whose last
+    /// answer failed; also starts a run with the queued messages.
+    ///
+    /// # Errors
+    /// When there is nothing to continue, no model is set, or a run is in progress; when the agent
+    /// has ended.
+    pub async fn continue_(&self) -> Result<(), AgentError> {
+        let state = self.state();
+        let waiting = !state.steering.is_empty() || !state.follow_up.is_empty();
+        if state.is_streaming {
+            return Err(AgentError::Refused("the agent is already running: steer it, or wait".into()));
+        }
+        if !waiting && !request::can_continue(&state.messages) {
+            return Err(AgentError::Refused("nothing to continue from: send a prompt".into()));
+        }
+        Self::ready(&state)?;
+        self.act(AgentCommand::Continue).await
+    }
+
+    /// Refuses without a model.
+    fn ready(state: &AgentState) -> Result<(), AgentError> {
+        let no_model = || AgentError::Refused("no model is set: call `set_model` first".into());
+        state.model.as_ref().map(|_| ()).ok_or_else(no_model)
+    }
+
+    /// Stops the run: the model, its tools, a wait before a retry. Queued messages stay queued.
+    ///
+    /// # Errors
+    /// When the agent has ended.
+    pub async fn abort(&self) -> Result<(), AgentError> {
+        self.act(AgentCommand::Abort).await
+    }
+
+    /// Waits until every requested run has ended.
+    ///
+    /// # Errors
+    /// When the agent has ended.
+    pub async fn wait_for_idle(&self) -> Result<(), AgentError> {
+        self.query(Query::Idle).await.map(|_| ())
+    }
+
+    /// Queues a steering message: the model sees it when the current tool call has ended. While
+    /// nothing runs it waits for the next run.
+    ///
+    /// # Errors
+    /// When the agent has ended.
+    pub async fn steer(
+        &self,
+        text: impl Into<String>,
+        attachments: impl IntoIterator<Item = Attachment>,
+    ) -> Result<(), AgentError> {
+        self.enqueue(text.into(), attachments, Queue::Steer).await
+    }
+
+    /// Queues a follow-up: it is delivered when the agent would stop. While nothing runs it waits
+    /// for the next run.
+    ///
+    /// # Errors
+    /// When the agent has ended.
+    pub async fn follow_up(
+        &self,
+        text: impl Into<String>,
+        attachments: impl IntoIterator<Item = Attachment>,
+    ) -> Result<(), AgentError> {
+        self.enqueue(text.into(), attachments, Queue::FollowUp).await
+    }
+
+    async fn enqueue(
+        &self,
+        text: String,
+        attachments: impl IntoIterator<Item = Attachment>,
+        queue: Queue,
+    ) -> Result<(), AgentError> {
+        let images = attachments.into_iter().map(Attachment::block).collect();
+        self.act(AgentCommand::Enqueue { text, images, queue }).await
+    }
+
+    /// Sets how many messages leave a queue at once.
+    ///
+    /// # Errors
+    /// When the agent has ended.
+    pub async fn set_queue_mode(&self, queue: Queue, mode: QueueMode) -> Result<(), AgentError> {
+        self.act(AgentCommand::SetQueueMode { queue, mode }).await
+    }
+
+    /// Sets what steering does to the tool calls of its turn.
+    ///
+    /// # Errors
+    /// When the agent has ended.
+    pub async fn set_steer_mode(&self, mode: SteerMode) -> Result<(), AgentError> {
+        self.act(AgentCommand::SetSteerMode { mode }).await
+    }
+
+    /// Discards the messages in a queue; in both if none is named.
+    ///
+    /// # Errors
+    /// When the agent has ended.
+    pub async fn clear_queue(&self, queue: Option<Queue>) -> Result<(), AgentError> {
+        self.act(AgentCommand::ClearQueue { queue }).await
+    }
+}
