@@ -7,7 +7,8 @@ use std::collections::HashMap;
 
 use serde_json::{Map, Value};
 
-use super::entry::{Body, Entry, millis, parse_message, random_id};
+use super::entry::{Body, Entry, millis, random_id};
+use super::message_json::parse_message;
 use super::read::lines;
 
 /// The text of version 3 for a file of version 1 or 2. Lines that are no JSON stay as they are.

@@ -15,6 +15,7 @@ mod header;
 pub mod index;
 pub mod list;
 pub mod lock;
+mod message_json;
 mod migrate;
 mod open;
 pub mod outline;
