@@ -34,7 +34,7 @@ use tau::agent::protocol::message::StopReason;
 use tau::agent::protocol::model::Api;
 use tau::agent::provider::reader::AnswerReader;
 use tau::agent::provider::scripted::{Scripted, calls, says};
-use tau::agent::provider::{StreamEvent, provider};
+use tau::agent::provider::{StreamEvent, wire_format};
 
 type Outcome<T> = Result<T, Box<dyn Error>>;
 
@@ -150,7 +150,7 @@ fn decoding(api: Api) -> Outcome<f64> {
     for _ in 0..RUNS {
         let started = Instant::now();
         for _ in 0..ANSWERS {
-            let mut reader = AnswerReader::new(provider(api).ok_or("no such format")?.decoder());
+            let mut reader = AnswerReader::new(wire_format(api).ok_or("no such format")?.decoder());
             let (mut events, mut received) = (Vec::new(), 0);
             for part in body.chunks(READ) {
                 reader.push(part, &mut events);

@@ -193,7 +193,7 @@ async fn budgets_reach_the_wire() {
             temperature: None,
             session_id: String::new(),
         };
-        let body = tau::agent::provider::provider(api).unwrap().encode(&request).unwrap().body;
+        let body = tau::agent::provider::wire_format(api).unwrap().encode(&request).unwrap().body;
         assert_eq!(body.pointer(place), Some(&json!(7_777)), "{body}");
     }
 }

@@ -97,7 +97,7 @@ fn model(old: &Setup, new: &Setup, changes: &mut Changes) {
 }
 
 fn compaction_and_tools(old: &Setup, new: &Setup, changes: &mut Changes) {
-    let (before, now) = (old.settings.room(), new.settings.room());
+    let (before, now) = (old.settings.compaction(), new.settings.compaction());
     let mut tune = |tuning, words| changes.now(AgentCommand::Tune(tuning), words);
     if before.auto != now.auto {
         let words = if now.auto { "auto_compact on" } else { "auto_compact off" };

@@ -7,7 +7,7 @@ use tau::agent::protocol::command::SessionCommand;
 use tau::agent::protocol::event::{CompactionReason, CompactionResult};
 use tau::agent::protocol::model::{Api, Model};
 use tau::agent::protocol::run::CompactionSettings;
-use tau::agent::provider::{ModelRequest, provider};
+use tau::agent::provider::{ModelRequest, wire_format};
 use tau::agent::session::entry::Body;
 
 use super::*;
@@ -73,7 +73,7 @@ fn check_valid(request: &ModelRequest) {
             Arc::new(Model { api, base_url: "http://localhost".into(), ..Model::clone(&request.model) });
         let messages = tau::agent::context::request::for_request(&request.messages, &model);
         let request = ModelRequest { model, messages, ..request.clone() };
-        provider(api).unwrap().encode(&request).unwrap();
+        wire_format(api).unwrap().encode(&request).unwrap();
     }
 }
 

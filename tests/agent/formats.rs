@@ -2,7 +2,7 @@
 
 use tau::agent::protocol::model::{Api, Model};
 use tau::agent::protocol::run::CompactionSettings;
-use tau::agent::provider::{ModelRequest, provider};
+use tau::agent::provider::{ModelRequest, wire_format};
 
 use super::*;
 
@@ -149,7 +149,7 @@ async fn after_compactions_every_wire_format_takes_the_context() {
         let requests: Vec<ModelRequest> = player.requests.lock().unwrap().clone();
         let mut after = Vec::new();
         for (at, request) in requests.iter().enumerate() {
-            let body = provider(api).unwrap().encode(request).unwrap().body;
+            let body = wire_format(api).unwrap().encode(request).unwrap().body;
             check_body(api, &body, &format!("{api:?}, request {at}"));
             let text = serde_json::to_string(&body).unwrap();
             if text.contains("<summary>") {

@@ -3,7 +3,7 @@
 
 use serde_json::Map;
 use tau::agent::protocol::model::{Api, Model};
-use tau::agent::provider::{ModelRequest, provider};
+use tau::agent::provider::{ModelRequest, wire_format};
 
 use super::*;
 
@@ -28,7 +28,7 @@ fn without_marks(value: Value) -> Value {
 
 /// The messages of a request's body, each as text, and the rest of it.
 fn encoded(request: &ModelRequest, api: Api, field: &str) -> (Vec<String>, String) {
-    let mut body = without_marks(provider(api).unwrap().encode(request).unwrap().body);
+    let mut body = without_marks(wire_format(api).unwrap().encode(request).unwrap().body);
     let messages = body.as_object_mut().unwrap().remove(field).unwrap();
     let texts = messages.as_array().unwrap().iter().map(Value::to_string).collect();
     (texts, body.to_string())

@@ -9,7 +9,7 @@ use tau::agent::protocol::model::{Api, Model};
 use tau::agent::provider::direct::encode;
 use tau::agent::provider::proxy::wire::{WireDecoder, WireWriter};
 use tau::agent::provider::sse::{STRAY, SseFrame, SseParser};
-use tau::agent::provider::{AnswerDecoder, ModelRequest, StreamEvent, handoff, provider};
+use tau::agent::provider::{AnswerDecoder, ModelRequest, StreamEvent, handoff, wire_format};
 use tau::tools::{Content, Details};
 
 use super::driver::{behavior, cuts, magnitude};
@@ -159,7 +159,7 @@ fn app_server() {
 }
 
 fn check_format(api: Api, input: &[u8]) -> u64 {
-    let whole = check_splits(input, &|| provider(api).unwrap().decoder());
+    let whole = check_splits(input, &|| wire_format(api).unwrap().decoder());
     check_rules("fuzz", &whole);
     let message = assemble(api, &whole);
     check_message(&message);
@@ -242,7 +242,7 @@ fn check_goes_back(api: Api, answer: &AssistantMessage) {
     for target in [model(api), Model { provider: "other".into(), ..model(other) }] {
         let messages = handoff::for_model(&conversation, &target);
         check_valid(&messages);
-        let format = provider(target.api).unwrap();
+        let format = wire_format(target.api).unwrap();
         let request = ModelRequest { messages, model: Arc::new(target), ..request(api) };
         let sent = encode(format, &request).expect("it can be sent").body;
         // Some providers refuse every request with a NUL in it.

@@ -19,7 +19,7 @@ use tau::agent::protocol::message::AssistantMessage;
 use tau::agent::protocol::model::{Api, Model, ThinkingLevel};
 use tau::agent::provider::assemble::Assembler;
 use tau::agent::provider::reader::AnswerReader;
-use tau::agent::provider::{AnswerDecoder, ModelRequest, StreamEvent, provider};
+use tau::agent::provider::{AnswerDecoder, ModelRequest, StreamEvent, wire_format};
 
 use crate::laws::Dice;
 
@@ -64,7 +64,7 @@ pub fn sizes(dice: &mut Dice, most: usize) -> Vec<usize> {
 
 /// Decodes a body of that format that comes in parts of these sizes, again and again.
 fn decode(api: Api, body: &[u8], sizes: &[usize]) -> Vec<StreamEvent> {
-    decode_with(provider(api).unwrap().decoder(), body, sizes)
+    decode_with(wire_format(api).unwrap().decoder(), body, sizes)
 }
 
 /// The same with a decoder.

@@ -11,7 +11,7 @@ use tau::agent::protocol::message::{AssistantMessage, StopReason};
 use tau::agent::protocol::model::Api;
 use tau::agent::provider::classify::from_status;
 use tau::agent::provider::proxy::{Proxy, wire};
-use tau::agent::provider::{AnswerDecoder, Failure, StreamEvent, Transport, provider};
+use tau::agent::provider::{AnswerDecoder, Failure, StreamEvent, Transport, wire_format};
 use tokio_util::sync::CancellationToken;
 
 use super::expected::{check, check_rules, faults, read_json};
@@ -72,7 +72,7 @@ impl Recording {
 
     fn decoder(&self) -> Box<dyn AnswerDecoder> {
         match self.api() {
-            Some(api) => provider(api).unwrap().decoder(),
+            Some(api) => wire_format(api).unwrap().decoder(),
             None => Box::new(wire::WireDecoder::default()),
         }
     }

@@ -11,7 +11,7 @@ use tau::agent::protocol::message::{
     UserMessage,
 };
 use tau::agent::protocol::model::{Api, Model, ThinkingLevel};
-use tau::agent::provider::{Headers, ModelRequest, handoff, provider};
+use tau::agent::provider::{Headers, ModelRequest, handoff, wire_format};
 use tau::agent::secrets::Secret;
 use tau::tools::{Content, Details, ToolSpec};
 
@@ -155,7 +155,7 @@ fn request(model: Model, thinking: ThinkingLevel) -> ModelRequest {
 }
 
 fn written(request: &ModelRequest) -> Value {
-    let encoded = provider(request.model.api).unwrap().encode(request).unwrap();
+    let encoded = wire_format(request.model.api).unwrap().encode(request).unwrap();
     let Headers(headers) = &encoded.headers;
     let headers: BTreeMap<&String, &String> = headers.iter().map(|(name, value)| (name, value)).collect();
     json!({ "url": encoded.url, "headers": headers, "body": encoded.body })
@@ -323,6 +323,6 @@ fn addresses() {
 #[test]
 fn keys_stay_out_of_debug() {
     let request = request(model(Api::OpenaiCompletions, "v", "m", "http://h", json!({})), ThinkingLevel::Off);
-    let encoded = provider(request.model.api).unwrap().encode(&request).unwrap();
+    let encoded = wire_format(request.model.api).unwrap().encode(&request).unwrap();
     assert!(!format!("{encoded:?} {request:?}").contains("key-1234567890"));
 }

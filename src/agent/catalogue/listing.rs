@@ -13,7 +13,7 @@ use tokio_util::sync::CancellationToken;
 
 use crate::agent::protocol::model::{Api, Model, Price, ThinkingLevel};
 use crate::agent::provider::http::Http;
-use crate::agent::provider::{Failure, FailureKind, ModelRequest, provider};
+use crate::agent::provider::{Failure, FailureKind, ModelRequest, wire_format};
 use crate::agent::secrets::Secret;
 use crate::agent::settings::private_files::{read_capped, write_private};
 
@@ -107,7 +107,7 @@ impl ServerLists {
 /// As any request; `Protocol` when the answer is no list of models.
 pub async fn ask(http: &Http, endpoint: &Model, key: Option<Secret>) -> Result<Vec<ServerModel>, Failure> {
     let no_format = || Failure::new(FailureKind::Config, "this wire format has no model list");
-    let format = provider(endpoint.api).ok_or_else(no_format)?;
+    let format = wire_format(endpoint.api).ok_or_else(no_format)?;
     let redact = key.clone();
     // The headers that prove who asks are those of every request.
     let mut request = format.encode(&ModelRequest {

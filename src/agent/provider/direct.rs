@@ -18,8 +18,8 @@ use super::idle_timeout::IdleTimer;
 use super::nul::without_nul;
 use super::reader::AnswerReader;
 use super::{
-    AnswerDecoder, EventStream, Failure, FailureKind, HttpRequest, ModelRequest, Provider, StreamEvent,
-    Transport, provider,
+    AnswerDecoder, EventStream, Failure, FailureKind, HttpRequest, ModelRequest, StreamEvent, Transport,
+    WireFormat, wire_format,
 };
 use crate::agent::secrets::Secrets;
 
@@ -28,7 +28,7 @@ use crate::agent::secrets::Secrets;
 pub struct Direct {
     http: Arc<Http>,
     /// The format of every request; `None` for that of the model.
-    format: Option<Arc<dyn Provider>>,
+    format: Option<Arc<dyn WireFormat>>,
     /// How long an answer may keep silent.
     pub limits: IdleLimits,
 }
@@ -46,7 +46,7 @@ impl Direct {
     }
 
     /// The same for requests that all go out in one format, whatever their model.
-    pub(crate) fn in_format(self, format: Arc<dyn Provider>) -> Self {
+    pub(crate) fn in_format(self, format: Arc<dyn WireFormat>) -> Self {
         Direct { format: Some(format), ..self }
     }
 
@@ -77,15 +77,15 @@ impl Transport for Direct {
 /// The request as it is sent: in that wire format, and without NUL characters.
 ///
 /// # Errors
-/// Those of [`Provider::encode`].
-pub fn encode(format: &dyn Provider, request: &ModelRequest) -> Result<HttpRequest, Failure> {
+/// Those of [`WireFormat::encode`].
+pub fn encode(format: &dyn WireFormat, request: &ModelRequest) -> Result<HttpRequest, Failure> {
     format.encode(&without_nul(request))
 }
 
 /// One answer on its way.
 struct Answer {
     http: Arc<Http>,
-    format: Option<Arc<dyn Provider>>,
+    format: Option<Arc<dyn WireFormat>>,
     /// What the message of a failure must not contain.
     secrets: Secrets,
     cancel: CancellationToken,
@@ -125,7 +125,7 @@ impl Answer {
 
     fn begin(&mut self, request: &ModelRequest) {
         let fixed = self.format.clone();
-        let format = fixed.as_deref().or_else(|| provider(request.model.api).map(|format| format as _));
+        let format = fixed.as_deref().or_else(|| wire_format(request.model.api).map(|format| format as _));
         let Some(format) = format else {
             let message = format!("the model {} has no known wire format", request.model.reference());
             return self.emit(vec![StreamEvent::Failed(Failure::new(FailureKind::Config, message))]);

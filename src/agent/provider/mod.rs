@@ -1,6 +1,6 @@
 //! Providers: one file for each wire *format*, never one for each provider.
 //!
-//! [`Provider::encode`] and [`AnswerDecoder`] are pure: request to JSON, frames to events. Only
+//! [`WireFormat::encode`] and [`AnswerDecoder`] are pure: request to JSON, frames to events. Only
 //! `http` performs a request. A failure is data with a closed kind, a message and a hint.
 //! Providers, addresses, windows and prices are data in `agent::catalogue`.
 
@@ -142,7 +142,7 @@ pub enum StreamEvent {
 }
 
 /// A wire format.
-pub trait Provider: Send + Sync {
+pub trait WireFormat: Send + Sync {
     /// The request as this format puts it.
     ///
     /// # Errors
@@ -172,7 +172,7 @@ pub trait Transport: Send + Sync {
 }
 
 /// The wire format of that name; `None` for `Scripted` and `Unknown`, which have no wire.
-pub fn provider(api: Api) -> Option<&'static dyn Provider> {
+pub fn wire_format(api: Api) -> Option<&'static dyn WireFormat> {
     match api {
         Api::OpenaiCompletions => Some(&openai_chat::OpenaiChat),
         Api::OpenaiResponses => Some(&openai_responses::OpenaiResponses),

@@ -19,8 +19,8 @@ use super::http::Http;
 use super::key_refresh::KeyRefresh;
 use super::key_source::{KeyFuture, KeySource};
 use super::{
-    AnswerDecoder, EventStream, Failure, FailureKind, Headers, HttpRequest, ModelRequest, Provider,
-    StreamEvent, Transport, quirks,
+    AnswerDecoder, EventStream, Failure, FailureKind, Headers, HttpRequest, ModelRequest, StreamEvent,
+    Transport, WireFormat, quirks,
 };
 use crate::agent::protocol::message::Message;
 use crate::agent::protocol::model::ThinkingBudgets;
@@ -172,7 +172,7 @@ struct ProxyFormat {
     url: String,
 }
 
-impl Provider for ProxyFormat {
+impl WireFormat for ProxyFormat {
     fn encode(&self, request: &ModelRequest) -> Result<HttpRequest, Failure> {
         let body = serde_json::to_value(ProxyCall::of(request)).map_err(|error| {
             Failure::new(FailureKind::Request, format!("the request cannot be written: {error}"))

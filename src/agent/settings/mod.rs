@@ -75,7 +75,7 @@ impl Settings {
     }
 
     /// When and how the context is compacted.
-    pub fn room(&self) -> CompactionSettings {
+    pub fn compaction(&self) -> CompactionSettings {
         let usual = CompactionSettings::default();
         CompactionSettings {
             auto: self.auto_compact.unwrap_or(usual.auto),

@@ -89,7 +89,7 @@ impl Setup {
                 ..RunLimits::default()
             },
             behavior: self.behavior(prompt.clone()),
-            compaction: self.settings.room(),
+            compaction: self.settings.compaction(),
         };
         Ok(ComposedAgent { config, prompt, notices: text.notices })
     }

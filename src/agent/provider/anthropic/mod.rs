@@ -5,12 +5,12 @@
 mod decode;
 mod request;
 
-use super::{AnswerDecoder, Failure, HttpRequest, ModelRequest, Provider};
+use super::{AnswerDecoder, Failure, HttpRequest, ModelRequest, WireFormat};
 
 /// The wire format.
 pub struct Anthropic;
 
-impl Provider for Anthropic {
+impl WireFormat for Anthropic {
     fn encode(&self, request: &ModelRequest) -> Result<HttpRequest, Failure> {
         request::encode(request)
     }

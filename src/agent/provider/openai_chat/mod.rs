@@ -9,12 +9,12 @@ mod reasoning;
 mod request;
 mod usage;
 
-use super::{AnswerDecoder, Failure, HttpRequest, ModelRequest, Provider};
+use super::{AnswerDecoder, Failure, HttpRequest, ModelRequest, WireFormat};
 
 /// The wire format.
 pub(crate) struct OpenaiChat;
 
-impl Provider for OpenaiChat {
+impl WireFormat for OpenaiChat {
     fn encode(&self, request: &ModelRequest) -> Result<HttpRequest, Failure> {
         request::encode(request)
     }

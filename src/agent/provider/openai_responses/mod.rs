@@ -6,12 +6,12 @@
 mod decode;
 mod request;
 
-use super::{AnswerDecoder, Failure, HttpRequest, ModelRequest, Provider};
+use super::{AnswerDecoder, Failure, HttpRequest, ModelRequest, WireFormat};
 
 /// The wire format.
 pub struct OpenaiResponses;
 
-impl Provider for OpenaiResponses {
+impl WireFormat for OpenaiResponses {
     fn encode(&self, request: &ModelRequest) -> Result<HttpRequest, Failure> {
         request::encode(request)
     }
