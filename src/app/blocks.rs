@@ -47,7 +47,7 @@ pub enum MarkdownBlock {
     Markdown(Arc<str>),
     /// Lines of a code fence at the top level.
     Code {
-        /// The first word behind the opening fence; may be empty.
+        /// The first word after the opening fence; may be empty.
         lang: Arc<str>,
         /// The lines, each with its line end (the last one of a message may lack it).
         text: Arc<str>,
@@ -99,7 +99,7 @@ impl CodePart {
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct MarkdownBlocks {
     closed: Vec<MarkdownBlock>,
-    /// Text behind the closed blocks; inside a fence, its lines since the last part.
+    /// Text after the closed blocks; inside a fence, its lines since the last part.
     tail: String,
     cleaner: Sanitizer,
     /// Where in `tail` the incomplete line begins.

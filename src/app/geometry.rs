@@ -9,7 +9,7 @@ pub struct Size {
     pub height: u16,
 }
 
-/// Names an entry of the transcript for the life of a session's screen. Entries stand in the order
+/// Names an entry of the transcript for the life of a session's screen. Entries are in the order
 /// of their ids; what is added above others counts down.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 pub struct EntryId(pub i32);

@@ -81,7 +81,7 @@ fn parse(answer: &[u8]) -> Option<Vec<String>> {
     (!models.is_empty()).then_some(models)
 }
 
-/// The body behind the chunks of RFC 9112, section 7.1.
+/// The body in the chunks of RFC 9112, section 7.1.
 fn unchunk(mut rest: &[u8]) -> Option<Vec<u8>> {
     let mut body = Vec::new();
     loop {

@@ -214,7 +214,7 @@ fn colour(lines: &mut [DiffLine], hidden: Sign, lang: &str, highlighter: &mut Hi
     }
 }
 
-/// Marks what differs between each run of removed lines and the run of added lines behind it.
+/// Marks what differs between each run of removed lines and the run of added lines after it.
 fn mark_words(lines: &mut [DiffLine]) {
     let mut rest = lines;
     while !rest.is_empty() {

@@ -134,7 +134,7 @@ struct Grammars {
 impl Highlighter {
     /// The tokens of each line of `text`, as byte ranges within the line. `lang` is the name of a
     /// language, a file name extension or a file name. Lines of an unknown language, and those
-    /// behind the limits, have none.
+    /// beyond the limits, have none.
     pub fn highlight(&mut self, lang: &str, text: &str) -> Vec<LineTokens> {
         if lang.is_empty() || matches!(lang, "text" | "txt" | "plain" | "plaintext") {
             return text.lines().map(|_| Vec::new()).collect();

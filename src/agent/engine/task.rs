@@ -100,7 +100,7 @@ async fn start(engine: &mut Engine, command: AgentCommand) {
             session_commands::session(engine, command).await;
             engine.current.phase = Phase::Idle;
         }
-        // Commands behind it wait for their own turn, so that the order is kept.
+        // Commands after it wait for their own turn, so that the order is kept.
         other => commands::apply(engine, other),
     }
 }

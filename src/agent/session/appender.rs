@@ -294,7 +294,7 @@ impl Appender {
 impl Piece {
     /// Writes the bytes again where they were. When something else is there now they go
     /// to the end: a line that is there twice does no harm, one that is overwritten would. So they
-    /// do when they stood before `after`, where a piece before them went: the last line is where
+    /// do when they were before `after`, where a piece before them went: the last line is where
     /// the conversation continues.
     fn rewrite(&mut self, disk: &dyn Disk, file: &File, places: &File, after: u64) -> io::Result<()> {
         let len = file.metadata()?.len();

@@ -67,7 +67,7 @@ impl Chips {
         self.0.iter().find(|chip| chip.label() == label)
     }
 
-    /// Where labels stand in a line, left to right.
+    /// Where labels are in a line, left to right.
     pub fn spans(&self, line: &str) -> Vec<Range<usize>> {
         let mut spans: Vec<Range<usize>> = self
             .0

@@ -72,7 +72,7 @@ impl Composer {
         self.buffer.lines().join("\n")
     }
 
-    /// The lines as they stand.
+    /// The lines as they are.
     pub fn lines(&self) -> &[String] {
         self.buffer.lines()
     }

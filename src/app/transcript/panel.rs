@@ -142,7 +142,7 @@ fn notes(result: &ToolOutput, failed: bool) -> Arc<[Printable]> {
                 let background = [" is still running in the background; ", " still runs in the background; "];
                 line.starts_with("timed out after ") || background.iter().any(|form| line.contains(form))
             };
-            // They stand at the end, before a last line that the head says as well.
+            // They are at the end, before a last line that the head says as well.
             let end = text.len().saturating_sub(MOST_NOTES);
             text.into_iter().skip(end).filter(ours).collect()
         }

@@ -111,7 +111,7 @@ fn nearest(lines: &[&[u8]], old: &str) -> Option<Range<usize>> {
     Some(start..start + size)
 }
 
-/// The line at which the wanted text would begin if as many as possible of its lines stood in
+/// The line at which the wanted text would begin if as many as possible of its lines were in
 /// their places. Long lines count more; lines without a letter or digit are everywhere.
 fn most_shared(lines: &[&[u8]], wanted: &[&str]) -> Option<usize> {
     let mut offsets: HashMap<&[u8], Vec<usize>> = HashMap::new();

@@ -111,9 +111,9 @@ fn parts(text: &[u8], needle: &[u8], style: LineEnd, ignore: Ignore) -> Vec<Rang
         if count >= CANDIDATES {
             return vec![whole];
         }
-        let (before, behind) = text.split_at_checked(at).unwrap_or((text, &[]));
+        let (before, after) = text.split_at_checked(at).unwrap_or((text, &[]));
         let start = memchr::memrchr_iter(end_byte, before).nth(index).map_or(0, |end| end + 1);
-        let last = memchr::memchr_iter(end_byte, behind).nth(lines.len() - 1 - index);
+        let last = memchr::memchr_iter(end_byte, after).nth(lines.len() - 1 - index);
         let end = last.map_or(text.len(), |end| at + end + 1);
         match parts.last_mut() {
             Some(part) if start <= part.end => part.end = end,

@@ -126,11 +126,11 @@ impl File<'_> {
             self.text.get(content.end..*end).filter(|end| !end.is_empty())
         };
         let before = index.checked_sub(1);
-        own(index).or_else(|| before.and_then(own)).or_else(|| self.behind()).unwrap_or(self.style.bytes())
+        own(index).or_else(|| before.and_then(own)).or_else(|| self.after()).unwrap_or(self.style.bytes())
     }
 
     /// The end of the line in which the place ends, for a place inside one line.
-    fn behind(&self) -> Option<&[u8]> {
+    fn after(&self) -> Option<&[u8]> {
         if self.style == LineEnd::Cr {
             return None;
         }

@@ -1,7 +1,7 @@
 //! Code blocks as rows: a border at the left, the language above, long lines wrapped.
 //!
 //! A part of a long fence draws the border's ends only where the fence has them, so that the parts
-//! stand under one another as one block.
+//! are under one another as one block.
 
 use ratatui::text::{Line, Span};
 

@@ -1,7 +1,7 @@
 //! The text of one paragraph, heading or cell while it is read: [`Inline`].
 //!
 //! Keeps the stack of styles and the open links. What it gives out is safe to draw, also where an
-//! entity such as `&#27;` stood for a control character.
+//! entity such as `&#27;` meant a control character.
 
 use std::borrow::Cow;
 
@@ -124,7 +124,7 @@ impl<'a> Inline<'a> {
         self.push(self.style().patch(self.theme.style(ThemeToken::Link)));
     }
 
-    /// Shows the target behind the text, unless the text is the target.
+    /// Shows the target after the text, unless the text is the target.
     pub(super) fn end_link(&mut self) {
         self.pop();
         let Some(Link { target, text }) = self.links.pop() else { return };

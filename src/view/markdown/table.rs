@@ -1,7 +1,7 @@
 //! Tables as rows, fitted to the width: [`Table`].
 //!
 //! Columns get what they need while there is room; then the widest give way first, down to their
-//! longest word. Where that is too little the rows are stacked: one line for each cell, behind the
+//! longest word. Where that is too little the rows are stacked: one line for each cell, after the
 //! head of its column.
 
 use pulldown_cmark::Alignment;
