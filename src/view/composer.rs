@@ -67,8 +67,12 @@ fn text_of(composer: &Composer, row: &VisualRow, theme: &Theme) -> Line<'static>
                 spans.push(Span::raw(std::mem::take(&mut plain)));
                 spans.push(Span::styled(text.to_owned(), theme.style(ThemeToken::Accent)));
             }
-            _ if text == "\t" => plain.push_str("    "),
-            _ => plain.push_str(&printable_line(text)),
+            SegmentKind::Space | SegmentKind::Word | SegmentKind::Other if text == "\t" => {
+                plain.push_str("    ");
+            }
+            SegmentKind::Space | SegmentKind::Word | SegmentKind::Other => {
+                plain.push_str(&printable_line(text));
+            }
         }
     }
     spans.push(Span::raw(plain));

@@ -8,6 +8,8 @@
 //! from its anchor until the screen is full. What was rendered is kept in the [`Memo`], which
 //! the shell owns and may drop at any time: a cold memo draws the same cells as a warm one.
 
+#![deny(clippy::wildcard_enum_match_arm)]
+
 pub mod color;
 pub mod completion;
 pub mod composer;

@@ -88,7 +88,15 @@ pub fn rows(model: &Model, memo: &mut Memo, entry: &TranscriptEntry, part: u32, 
 pub fn source(entry: &TranscriptEntry, part: u32) -> Option<String> {
     match &entry.body {
         EntryBody::User { text, .. } => Some(text.as_str().to_owned()),
-        _ => match closed_block(entry, part)? {
+        EntryBody::Welcome
+        | EntryBody::Earlier { .. }
+        | EntryBody::Answer(_)
+        | EntryBody::Thinking { .. }
+        | EntryBody::Tool(_)
+        | EntryBody::Command(_)
+        | EntryBody::Summary { .. }
+        | EntryBody::Notice { .. }
+        | EntryBody::RunEnd(_) => match closed_block(entry, part)? {
             MarkdownBlock::Markdown(text) => Some(text.trim_end().to_owned()),
             MarkdownBlock::Code { text, .. } => Some(text.trim_end().to_owned()),
         },
@@ -111,7 +119,13 @@ fn blocks_of(entry: &TranscriptEntry) -> Option<(&MarkdownBlocks, u32)> {
     match &entry.body {
         EntryBody::Answer(blocks) => Some((blocks, 0)),
         EntryBody::Thinking { blocks, .. } | EntryBody::Summary { blocks, .. } => Some((blocks, 1)),
-        _ => None,
+        EntryBody::Welcome
+        | EntryBody::Earlier { .. }
+        | EntryBody::User { .. }
+        | EntryBody::Tool(_)
+        | EntryBody::Command(_)
+        | EntryBody::Notice { .. }
+        | EntryBody::RunEnd(_) => None,
     }
 }
 
@@ -127,7 +141,13 @@ fn shows_time(entry: &TranscriptEntry, part: u32) -> bool {
             EntryBody::Tool(tool) => tool.state == CallState::Running,
             EntryBody::Command(command) => command.end.is_none(),
             EntryBody::Thinking { since, until, .. } => *since > 0 && until.is_none(),
-            _ => false,
+            EntryBody::Welcome
+            | EntryBody::Earlier { .. }
+            | EntryBody::User { .. }
+            | EntryBody::Answer(_)
+            | EntryBody::Summary { .. }
+            | EntryBody::Notice { .. }
+            | EntryBody::RunEnd(_) => false,
         }
 }
 

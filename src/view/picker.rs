@@ -19,14 +19,19 @@ const BELOW: u16 = 5;
 /// Draws a list; the cursor, and how many rows fit.
 pub fn draw(picker: &Picker, theme: &Theme, area: Rect, buffer: &mut Buffer) -> OverlayLayout {
     let hint = match picker.kind {
-        _ if picker.renaming().is_some() => "enter renames · esc back",
+        PickerKind::Sessions { .. } if picker.renaming().is_some() => "enter renames · esc back",
         PickerKind::Sessions { all: false } => {
             "enter opens · tab all · ctrl+r renames · ctrl+d deletes · esc closes"
         }
         PickerKind::Sessions { all: true } => {
             "enter opens · tab here · ctrl+r renames · ctrl+d deletes · esc closes"
         }
-        _ => "type to filter · enter chooses · esc closes",
+        PickerKind::Models
+        | PickerKind::Thinking
+        | PickerKind::Themes
+        | PickerKind::Providers
+        | PickerKind::Prompts
+        | PickerKind::Forks => "type to filter · enter chooses · esc closes",
     };
     let sessions = matches!(picker.kind, PickerKind::Sessions { .. });
     let wanted = picker.rows().len().max(1).min(usize::from(area.height)) as u16 + 1;

@@ -241,7 +241,7 @@ impl Theme {
             let name = key.get_ref();
             let fault = |error: String| at(key.span(), format!("colors.{name}: {error}"));
             let token = ThemeToken::named(name).ok_or_else(|| fault("no element of that name".to_owned()))?;
-            let style = palette.style(&word(value)).map_err(|error| fault(error))?;
+            let style = palette.style(&word(value)).map_err(fault)?;
             if let Some(slot) = styles.get_mut(token as usize) {
                 *slot = style;
             }

@@ -121,7 +121,9 @@ fn missing_results(messages: &[Arc<Message>]) -> Vec<Arc<Message>> {
                 let open = answer.tool_calls().filter(|call| !answered.contains(call.id.as_str()));
                 return open.map(|call| interrupted(&call.id, &call.name)).collect();
             }
-            _ => return Vec::new(),
+            Message::User(_) | Message::BranchSummary(_) | Message::CompactionSummary(_) => {
+                return Vec::new();
+            }
         }
     }
     Vec::new()

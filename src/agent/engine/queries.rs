@@ -163,7 +163,10 @@ fn count(stats: &mut SessionStats, message: &Message) {
             stats.tool_calls += answer.tool_calls().count() as u64;
             add(&mut stats.usage, &answer.usage);
         }
-        _ => {}
+        Message::BashExecution(_)
+        | Message::Custom(_)
+        | Message::BranchSummary(_)
+        | Message::CompactionSummary(_) => {}
     }
 }
 

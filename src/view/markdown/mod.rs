@@ -8,6 +8,8 @@
 //! most, and is left out where it does not fit. A line end within a paragraph starts a new row:
 //! models that write one mean one. The empty row between two blocks is the caller's.
 
+#![allow(clippy::wildcard_enum_match_arm, reason = "most events and tags of the parser mean nothing here")]
+
 pub(in crate::view) mod code;
 mod inline;
 mod lists;

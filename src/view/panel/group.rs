@@ -24,7 +24,12 @@ pub(crate) fn group_row(calls: &[&ToolPanel], now: Millis, theme: &Theme, width:
     };
     let took = calls.iter().filter_map(|call| match call.state {
         CallState::Running => call.since.map(|since| now - since),
-        _ => call.duration.and_then(|took| Millis::try_from(took).ok()),
+        CallState::Arriving
+        | CallState::Waiting
+        | CallState::Done
+        | CallState::Failed
+        | CallState::Stopped
+        | CallState::Skipped => call.duration.and_then(|took| Millis::try_from(took).ok()),
     });
     let right = if any(CallState::Waiting) && !any(CallState::Running) && !any(CallState::Done) {
         "queued".to_owned()
