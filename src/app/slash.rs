@@ -58,7 +58,7 @@ pub const TABLE: &[CommandRow] = &[
     row(Slash::New, "new", "", "start a new session"),
     row(Slash::Name, "name", "[name]", "show or set the name of this session"),
     row(Slash::Tree, "tree", "", "jump to another point in this session (also Esc Esc)"),
-    row(Slash::Fork, "fork", "", "start a new session from before one of your messages"),
+    row(Slash::Fork, "fork", "", "fork this session before one of your messages"),
     row(Slash::Clone, "clone", "", "continue in a copy of this session"),
     row(Slash::Context, "context", "", "show what is using the context window"),
     row(Slash::Compact, "compact", "[instructions]", "replace the earlier conversation with a summary"),

@@ -146,9 +146,8 @@ fn check(environment: &Environment, name: Option<&str>) -> Result<Exit, Refusal>
 
 async fn check_one(environment: &Environment, provider: &str) -> Result<KeyCheck, Refusal> {
     let Some(model) = environment.catalogue.default_model(provider) else {
-        let text = format!(
-            "no model of {provider} is environment to try it with; `tau models --refresh` asks for them"
-        );
+        let text =
+            format!("no model of {provider} is known to try it with; `tau models --refresh` asks for them");
         return Ok(KeyCheck::Unknown(text));
     };
     let key = environment.keys.key(&model).await.map_err(Refusal::config)?;

@@ -206,7 +206,7 @@ impl<S: AsyncFnMut() -> Caught> PrintRun<S> {
     fn decline(&mut self, id: String, question: &Question) {
         self.refused = true;
         let (Question::Select { title, .. } | Question::Confirm { title, .. }) = question;
-        self.say(&format!("refused: nobody is here to answer: {title}"));
+        self.say(&format!("refused: there is nobody to ask: {title}"));
         let answer = AgentCommand::Answer { id, answer: QuestionAnswer::Cancelled };
         // An agent that takes no commands any more asks nothing either.
         let _ = self.driver.agent.commands.try_send(answer);

@@ -96,9 +96,9 @@ impl Palette {
         if let Some(rgb) = hex.and_then(|hex| u32::from_str_radix(hex, 16).ok()) {
             return Ok(Color::Rgb((rgb >> 16) as u8, (rgb >> 8) as u8, rgb as u8));
         }
-        word.parse::<u8>()
-            .map(Color::Indexed)
-            .map_err(|_| format!("`{word}` is no colour: use #rrggbb, 0-255, default or a name such as red"))
+        word.parse::<u8>().map(Color::Indexed).map_err(|_| {
+            format!("`{word}` is not a color: use #rrggbb, 0-255, default or a name such as red")
+        })
     }
 
     /// Reads a style: modifiers, a colour, `on` and the background's colour, each of them optional.
@@ -125,6 +125,7 @@ impl Palette {
 }
 
 /// The nearest colour that a terminal of this depth has; `None` if it has no colours.
+#[allow(clippy::wildcard_enum_match_arm, reason = "named colours exist at every depth")]
 pub fn reduced(color: Color, depth: ColorDepth) -> Option<Color> {
     match depth {
         ColorDepth::True => Some(color),

@@ -26,6 +26,7 @@ pub(super) struct PendingQuery {
 }
 
 impl Board {
+    /// Takes an event; the answer to a query of the handle goes to whoever asked, and to nobody else.
     pub fn take(&mut self, event: &AgentEvent) {
         if let AgentEvent::Answered { ticket, answer } = event
             && let Some(query) = self.queries.remove(ticket)

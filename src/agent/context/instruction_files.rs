@@ -142,7 +142,7 @@ fn warning(file: &InstructionFile) -> Option<String> {
 pub(super) fn read(folder: &Path, path: &Path) -> io::Result<String> {
     let inside = path.canonicalize()?.starts_with(folder.canonicalize()?);
     if !inside {
-        return Err(io::Error::other("it is a link that leads out of its folder"));
+        return Err(io::Error::other("it is a symbolic link to a file outside its folder"));
     }
     let bytes = read_capped(path, MAX_INSTRUCTION_FILE)?;
     Ok(cleaned(&String::from_utf8_lossy(&bytes)))

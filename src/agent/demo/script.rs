@@ -93,8 +93,8 @@ pub fn answer(request: &ModelRequest) -> ScriptedAnswer {
     let parts = match requested(&since) {
         DemoRequest::Tour => since.tour(),
         DemoRequest::Write => since.write(),
-        DemoRequest::List => since.once("bash", json!({ "command": LIST }), "I list this directory."),
-        DemoRequest::Read(path) => since.once("read", json!({ "path": path }), "I read it."),
+        DemoRequest::List => since.once("bash", json!({ "command": LIST }), "I'll list this directory."),
+        DemoRequest::Read(path) => since.once("read", json!({ "path": path }), "I'll read it."),
         DemoRequest::Run(command) => since.run(&command),
         DemoRequest::Say(text) => vec![say(text)],
         DemoRequest::Slow => {
@@ -139,7 +139,7 @@ fn requested(since: &Since<'_>) -> DemoRequest {
 fn error() -> Vec<ScriptPart> {
     let text = "this is what a failure looks like; you asked the demo for one";
     let failure = Failure::new(FailureKind::Request, text).hint("nothing is wrong; send another message");
-    vec![say("I start to answer, and in the middle "), ScriptPart::Fail(failure)]
+    vec![say("I start to answer, and right in the middle "), ScriptPart::Fail(failure)]
 }
 
 fn say(text: impl Into<String>) -> ScriptPart {
@@ -210,11 +210,11 @@ impl<'a> Since<'a> {
 
     fn run(&self, command: &str) -> Vec<ScriptPart> {
         if HARMLESS.contains(&command) {
-            return self.once("bash", json!({ "command": command }), "I run it.");
+            return self.once("bash", json!({ "command": command }), "I'll run it.");
         }
         let known = HARMLESS.map(|command| format!("`{command}`")).join(", ");
         vec![say(format!(
-            "A script must not run just anything. I run {known}. To run a command yourself, type `!{command}`."
+            "A script should not run just anything. I can run {known}. To run a command yourself, type `!{command}`."
         ))]
     }
 
@@ -230,12 +230,12 @@ impl<'a> Since<'a> {
             Some(done) if done.was("bash", LIST) => match self.readable() {
                 Some(file) => {
                     let call = self.call("read", json!({ "path": file, "limit": 40 }));
-                    vec![say(format!("There is `{file}`; I read its beginning.")), call]
+                    vec![say(format!("There is a `{file}`; I'll read its beginning.")), call]
                 }
-                None => self.own_file("I see no file here that I know by name, so I move on."),
+                None => self.own_file("I don't recognise any file here, so I'll move on."),
             },
             Some(done) if done.call.name == "read" && done.argument("path") != FILE => {
-                self.own_file("That was a file of yours; I leave it as it is.")
+                self.own_file("That was one of your files; I won't change it.")
             }
             Some(_) => self.write(),
         }
@@ -244,15 +244,18 @@ impl<'a> Since<'a> {
     /// The demo's own file: written if it does not exist, otherwise read and edited.
     fn write(&self) -> Vec<ScriptPart> {
         let Some(done) = self.done.last() else {
-            return vec![say("First I check what is here."), self.call("bash", json!({ "command": LIST }))];
+            return vec![
+                say("First I'll check what is here."),
+                self.call("bash", json!({ "command": LIST })),
+            ];
         };
         match done.call.name.as_str() {
             "read" if done.argument("path") == FILE && done.failed => self.create(""),
             "read" if done.argument("path") == FILE => self.edit(done),
-            "write" if !done.failed => self.count_up(0, "Now I change a line of it, to show a diff."),
+            "write" if !done.failed => self.count_up(0, "Now I'll change a line of it, to show a diff."),
             "edit" if !done.failed => vec![say(include_str!("summary.md"))],
             "bash" => self.own_file(""),
-            _ => vec![say("That did not work; the panel above says why. This is where the script ends.")],
+            _ => vec![say("That did not work; the panel above says why. The script ends here.")],
         }
     }
 
@@ -262,7 +265,8 @@ impl<'a> Since<'a> {
         match listed.map(|done| done.text.lines().any(|line| line.trim() == FILE)) {
             Some(false) if self.is_listing_complete() => self.create(text),
             _ => vec![
-                say(format!("{text} I check whether `{FILE}` exists from an earlier tour.").trim_start()),
+                say(format!("{text} I'll check whether `{FILE}` is still there from an earlier tour.")
+                    .trim_start()),
                 self.call("read", json!({ "path": FILE })),
             ],
         }
@@ -275,7 +279,7 @@ impl<'a> Since<'a> {
 
     fn create(&self, text: &str) -> Vec<ScriptPart> {
         let call = self.call("write", json!({ "path": FILE, "content": include_str!("file.md") }));
-        vec![say(format!("{text} I write `{FILE}`, a new file.").trim_start()), call]
+        vec![say(format!("{text} I'll write a new file, `{FILE}`.").trim_start()), call]
     }
 
     fn edit(&self, read: &Done<'_>) -> Vec<ScriptPart> {
@@ -285,9 +289,9 @@ impl<'a> Since<'a> {
         });
         match count {
             Some(count) if read.text.contains(MARK) => {
-                self.count_up(count, "It is mine; I change a line of it.")
+                self.count_up(count, "It is mine; I'll change a line of it.")
             }
-            _ => vec![say(format!("There is a `{FILE}` that I did not write, so I leave it as it is."))],
+            _ => vec![say(format!("There is a `{FILE}` that I did not write, so I won't touch it."))],
         }
     }
 

@@ -30,7 +30,7 @@ pub(crate) async fn go_to(engine: &mut Engine, entry_id: &str, summary: Option<&
         Some(options) => match summarize(engine, leaf.as_deref(), options).await {
             Ok(summary) => summary,
             Err(error) => {
-                engine.notice(NoticeLevel::Warning, error.clone(), Some("the conversation has not moved"));
+                engine.notice(NoticeLevel::Warning, error.clone(), Some("you are still on the same branch"));
                 return engine.emit(AgentEvent::SessionRefused { error });
             }
         },

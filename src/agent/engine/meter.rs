@@ -39,7 +39,9 @@ impl Meter {
                 format!("stopped after {} {answers}, the limit for a run", self.answers)
             }
             RunEnd::Time => "stopped: the time limit of this run was reached".to_owned(),
-            RunEnd::Dollars => format!("stopped: this run has cost ${:.4}, its limit", self.dollars),
+            RunEnd::Dollars => {
+                format!("stopped: this run has reached its cost limit (${:.4} so far)", self.dollars)
+            }
             RunEnd::Repeats => "stopped: the model keeps repeating the same call".to_owned(),
         }
     }

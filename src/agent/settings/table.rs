@@ -109,7 +109,7 @@ macro_rules! settings {
 settings! {
     /// Model: id, provider/id, or part of a name
     model: String, Columns {
-        default: "that of the first provider with a key", env: Some("TAU_MODEL"),
+        default: "the default of the first provider with a key", env: Some("TAU_MODEL"),
         flag: flag("model", "MODEL", "Model"), project: true, live: true,
     };
     /// Provider; with a base URL, any name

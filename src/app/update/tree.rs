@@ -21,7 +21,7 @@ pub(super) fn open(model: &mut Model, effects: &mut Vec<Effect>) {
 /// Opens the list of the user's messages, to start a session from before one of them.
 pub(super) fn open_forks(model: &mut Model, effects: &mut Vec<Effect>) {
     let picker =
-        Picker::new(PickerKind::Forks, "Fork before", "you have sent no message in this session yet");
+        Picker::new(PickerKind::Forks, "Fork before", "you have not sent a message in this session yet");
     model.overlays.push(Overlay::Picker { picker, ticket: None });
     effects.push(outline());
 }

@@ -3,7 +3,7 @@
 use clap::{Parser, Subcommand};
 
 const AFTER: &str = "\
-A key is taken from --api-key, the provider's environment variable, auth.json, models.toml or
+tau looks for a key in --api-key, the provider's environment variable, auth.json, models.toml or
 config.toml, in this order.
 
 Exit codes: 0 done, 1 a key was rejected or could not be checked, 2 usage, 3 no key, no such

@@ -262,7 +262,7 @@ impl<R: AsyncRead + Unpin, W: AsyncWrite + Unpin, S: AsyncFnMut() -> Caught> Jso
                 self.limited = false;
             }
             AgentEvent::Asked { id, .. } => {
-                (self.refused, self.error) = (true, Some("nobody can be asked".into()));
+                (self.refused, self.error) = (true, Some("there is nobody to ask".into()));
                 let answer = AgentCommand::Answer { id: id.clone(), answer: QuestionAnswer::Cancelled };
                 // An agent that takes no commands any more asks nothing either.
                 let _ = self.driver.agent.commands.try_send(answer);

@@ -143,7 +143,7 @@ pub fn picture(cwd: &Path, path: &Path) -> Result<Picture, String> {
     let Some((format, (width, height))) =
         reader.ok().and_then(|reader| Some((reader.format()?, reader.into_dimensions().ok()?)))
     else {
-        return failed(&"not a picture that models accept (png, jpeg, gif, webp)");
+        return failed(&"not an image that models accept (PNG, JPEG, GIF, WebP)");
     };
     let data = base64::engine::general_purpose::STANDARD.encode(&bytes);
     Ok(Picture { data, mime_type: format.to_mime_type().to_owned(), width, height })

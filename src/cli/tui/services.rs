@@ -275,7 +275,7 @@ impl Services {
     fn store_trust(&self, root: &Path, trusted: bool) -> Result<Applied, String> {
         let mut setup = locked(&self.setup);
         let Some(shown) = setup.project.shown(root) else {
-            return Err("the settings of this folder are gone".to_owned());
+            return Err("this folder has no settings any more".to_owned());
         };
         if trusted && Project::of(root).as_ref() != Some(shown) {
             let text = "the settings have changed since they were shown; /trust shows the current ones";

@@ -93,7 +93,7 @@ pub fn run(setup: Setup) -> Exit {
     let mouse = if boot.mouse { MouseCapture::On } else { MouseCapture::Off };
     let tty = match Tty::enter(mouse) {
         Ok(tty) => tty,
-        Err(error) => return fail(Exit::Config, &format!("the terminal: {error}")),
+        Err(error) => return fail(Exit::Config, &format!("cannot use the terminal: {error}")),
     };
     let (model, effects) = app::boot(boot);
     let mut screen = LiveScreen::new(tty, memo, model, effects, recording);

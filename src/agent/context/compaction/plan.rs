@@ -131,7 +131,7 @@ fn text_of(content: &UserContent) -> String {
     let text = content.text();
     let UserContent::Blocks(blocks) = content else { return text };
     let pictures = blocks.iter().filter(|block| block.as_text().is_none()).count();
-    if pictures == 0 { text } else { format!("{text}\n[with {pictures} pictures]") }
+    if pictures == 0 { text } else { format!("{text}\n[with {pictures} images]") }
 }
 
 fn request(shown: &str, earlier: Option<&Message>, instructions: Option<&str>) -> String {

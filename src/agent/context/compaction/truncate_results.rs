@@ -26,7 +26,7 @@ pub fn edits(items: &[ContextItem], room: u64) -> Vec<Body> {
         }
         let text = result.content.iter().map(|content| match content {
             Content::Text { text } => text.as_str(),
-            Content::Image { .. } => "[a picture was here]",
+            Content::Image { .. } => "[an image was here]",
         });
         let text = text.collect::<Vec<_>>().join("\n");
         Some(edit(id, &text, room / LEFT))
