@@ -8,7 +8,7 @@
     clippy::print_stdout,
     clippy::print_stderr,
     clippy::string_slice,
-    reason = "a test that cannot go on fails"
+    reason = "a test that cannot continue fails"
 )]
 
 mod agent;

@@ -168,7 +168,7 @@ fn a_session_that_does_not_fill_the_screen_asks_at_once() {
 }
 
 #[test]
-fn what_failed_is_said_and_tried_again_when_the_person_looks_up() {
+fn what_failed_is_said_and_tried_again_when_the_user_looks_up() {
     let mut screen = opened(said("late", 0..60));
     screen.keys("<ctrl+home>");
     assert_eq!(asked(&mut screen), 1);

@@ -138,7 +138,7 @@ fn ok() -> Act {
     Act::Send(stream(OK))
 }
 
-/// An error answer in the words most vendors use.
+/// An error answer in the words most providers use.
 fn error(status: &str, headers: &str, message: &str) -> Act {
     let body = json!({ "error": { "message": message } }).to_string();
     Act::Send(answer(status, headers, body.as_bytes()))

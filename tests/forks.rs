@@ -30,7 +30,7 @@ fn written(fork: Option<Session>, dir: &Path) -> Vec<Value> {
 }
 
 #[test]
-fn forks_keep_every_field_and_write_labels_anew() {
+fn forks_keep_every_field_and_write_labels_again() {
     let dir = tempfile::tempdir().unwrap();
     let source = dir.path().join("s.jsonl");
     std::fs::write(&source, LINES.join("\n") + "\n").unwrap();

@@ -38,8 +38,7 @@ fn streaming_answer() {
     screen.at += 1_300;
     screen.agent(AgentEvent::MessageStart { message: Arc::new(assistant(vec![], StopReason::Stop)) });
     screen.delta(Delta::ThinkingStart { content_index: 0 });
-    screen
-        .delta(Delta::ThinkingDelta { content_index: 0, delta: "The person wants *an explanation*.".into() });
+    screen.delta(Delta::ThinkingDelta { content_index: 0, delta: "The user wants *an explanation*.".into() });
     screen.at += 2_000;
     screen.delta(Delta::ThinkingEnd { content_index: 0, content: String::new() });
     screen.delta(Delta::TextStart { content_index: 1 });

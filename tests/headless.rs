@@ -57,8 +57,8 @@ impl Place {
     fn own(&self, facts: &str) -> Command {
         let config = self.dir.path().join("config");
         std::fs::create_dir_all(&config).unwrap();
-        let vendor = "base_url = \"URL\"\napi = \"openai-completions\"\napi_key = \"x\"";
-        let text = format!("[vendors.own]\n{vendor}\n[[vendors.own.models]]\nid = \"m\"\n{facts}\n");
+        let provider = "base_url = \"URL\"\napi = \"openai-completions\"\napi_key = \"x\"";
+        let text = format!("[vendors.own]\n{provider}\n[[vendors.own.models]]\nid = \"m\"\n{facts}\n");
         std::fs::write(config.join("models.toml"), text.replace("URL", &self.server.url())).unwrap();
         let mut command = bare(self.dir.path());
         command.env("TAU_HOME", &config).args(["--model", "own/m"]);

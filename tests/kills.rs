@@ -114,7 +114,7 @@ fn nothing_that_was_told_is_lost_to_a_kill() {
 }
 
 #[tokio::test]
-async fn a_killed_session_goes_on() {
+async fn a_killed_session_continues() {
     let folder = tempfile::tempdir().unwrap();
     let mut dice = Dice::new(11);
     for _ in 0..(kills() / 20).max(2) {
@@ -124,7 +124,7 @@ async fn a_killed_session_goes_on() {
     let before = opened_soon(&path).context().messages.len();
     let player = Player::new(vec![vec![Say("still here"), Stop(StopReason::Stop)]]);
     let mut bench = Bench::with(player.clone(), |config| config.session = opened_soon(&path));
-    bench.prompt("go on").await;
+    bench.prompt("continue").await;
     bench.settled().await;
     let (session, _dir) = {
         bench.send(AgentCommand::Shutdown).await;
@@ -136,7 +136,7 @@ async fn a_killed_session_goes_on() {
     assert_eq!(crate::sessions::texts(&session).last().map(String::as_str), Some("assistant:still here"));
 }
 
-/// The child: goes on with the session in its folder, or begins one, and never rests.
+/// The child: continues with the session in its folder, or begins one, and never rests.
 #[tokio::test]
 #[ignore = "run by the tests that kill it"]
 async fn child() {

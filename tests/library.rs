@@ -414,9 +414,9 @@ async fn a_key_is_asked_for_before_every_request() {
     let player = Player::new(vec![vec![Call("a", "echo", json!({})), USE]]);
     let count = Arc::new(AtomicUsize::new(0));
     let counted = Arc::clone(&count);
-    let keys = KeyFn::new(move |vendor: String| {
+    let keys = KeyFn::new(move |provider: String| {
         let number = counted.fetch_add(1, Ordering::SeqCst);
-        async move { Ok(Some(Secret::new(format!("{vendor}-{number}")))) }
+        async move { Ok(Some(Secret::new(format!("{provider}-{number}")))) }
     });
     builder(&player).keys(keys).start().run("go").in_time("the end of the run").await.unwrap();
     let requests = player.requests.lock().unwrap();
@@ -425,7 +425,7 @@ async fn a_key_is_asked_for_before_every_request() {
 }
 
 #[tokio::test]
-async fn a_key_goes_to_its_own_vendor_only() {
+async fn a_key_goes_to_its_own_provider_only() {
     let player = Player::new(Vec::new());
     let agent = builder(&player).key("sk-secret").start();
     agent.run("a").in_time("the end of the run").await.unwrap();

@@ -127,7 +127,7 @@ fn lists_are_of_one_address() {
 }
 
 #[test]
-fn lists_of_vendors_are_understood() {
+fn lists_of_providers_are_understood() {
     let router = json!({"data": [{
         "id": "a/b", "context_length": 10, "top_provider": {"max_completion_tokens": 5},
         "architecture": {"input_modalities": ["text", "image"]}, "supported_parameters": ["reasoning"],
@@ -178,8 +178,8 @@ fn keys_are_kept_removed_and_never_shown() {
     let stored = std::fs::read_to_string(home.path().join("auth.json")).unwrap();
     assert!(stored.contains(KEY));
     let Ran(_, list, _) = tau(&home, "auth", &[("GROQ_API_KEY", "gsk")], "");
-    let row = |vendor: &str| {
-        let line = list.lines().find(|line| line.starts_with(vendor)).unwrap();
+    let row = |provider: &str| {
+        let line = list.lines().find(|line| line.starts_with(provider)).unwrap();
         line.split_whitespace().collect::<Vec<_>>().join(" ")
     };
     assert_eq!(row("anthropic"), "anthropic Anthropic yes auth.json");
@@ -213,7 +213,7 @@ fn a_file_of_keys_that_is_torn_is_told_and_left() {
 }
 
 #[test]
-fn a_check_asks_the_vendor() {
+fn a_check_asks_the_provider() {
     let models = |address: &str| {
         format!(
             "[vendors.mine]\nbase_url = \"http://{address}/v1\"\napi_key = \"sk-mine-0123456789\"\n\

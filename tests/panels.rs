@@ -323,7 +323,7 @@ fn a_session_from_a_file_shows_what_each_run_used() {
         ends.map(|line| line.trim().to_owned()).collect()
     };
     assert_eq!(ends(&mut screen), ["↑1.2k ↓20 · $0.012", "↑2.4k ↓120 · $0.024"]);
-    // What comes from above belongs to the run that goes on below.
+    // What comes from above belongs to the run that continues below.
     let earlier = |messages: Vec<Arc<Message>>, left| AgentEvent::Answered {
         ticket: 0,
         answer: Ok(QueryAnswer::HistoryPage(HistoryPage { messages, left, ..HistoryPage::default() })),

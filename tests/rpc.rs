@@ -475,7 +475,7 @@ async fn compaction_is_told_in_order() {
 }
 
 #[tokio::test]
-async fn commands_of_the_person() {
+async fn commands_of_the_user() {
     let mut client = Client::new(Vec::new());
     client.ask(json!({"type": "bash", "command": "echo ab; exit 3"})).await;
     client.send(json!({"type": "bash", "command": "echo bare"})).await;

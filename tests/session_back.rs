@@ -34,7 +34,7 @@ fn odd(dice: &mut Dice, header: &str) -> String {
     lines.push(line("a0", None, "the first"));
     for at in 1..120 {
         let id = if dice.below(25) == 0 { dice.pick(&ids).clone() } else { format!("a{at}") };
-        // Mostly the path goes on; sometimes a branch begins, or the parent is lost.
+        // Mostly the path continues; sometimes a branch begins, or the parent is lost.
         let parent = match dice.below(12) {
             0 => dice.pick(&ids).clone(),
             1 => "lost".to_owned(),
@@ -60,7 +60,7 @@ fn odd(dice: &mut Dice, header: &str) -> String {
             ids.push(id);
         }
     }
-    // The end is whole, so that there is a conversation to go on from.
+    // The end is whole, so that there is a conversation to continue from.
     lines.push(line("end", ids.last().map(String::as_str), "the last"));
     lines.join("\n") + "\n"
 }

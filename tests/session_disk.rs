@@ -1,4 +1,4 @@
-//! Every deed on the disk of a session fails once, or from then on: what was acknowledged is kept.
+//! Every operation on the disk of a session fails once, or from then on: what was acknowledged is kept.
 //!
 //! The disk of these tests does what real ones do after a failed sync: it calls what was written
 //! clean although it never became safe, so that syncing once more proves nothing.
@@ -24,7 +24,7 @@ use crate::fake::Step::{Call, Say, Stop};
 use crate::fake::{Bench, Player, files};
 use crate::sessions::{Folder, HEADER, assistant, line, opened_soon, texts, user};
 
-/// Which deeds fail, counted from 1.
+/// Which operations fail, counted from 1.
 #[derive(Clone, Copy, Debug, PartialEq)]
 enum When {
     Once(usize),
@@ -49,7 +49,7 @@ struct Faulty {
 
 #[derive(Debug, Default)]
 struct State {
-    deeds: usize,
+    operations: usize,
     failed: usize,
     files: HashMap<u64, Image>,
 }
@@ -66,12 +66,12 @@ impl Faulty {
         Arc::new(Faulty { when, loss, state: Mutex::default() })
     }
 
-    fn deed(&self) -> io::Result<()> {
+    fn operation(&self) -> io::Result<()> {
         let mut state = self.state.lock().unwrap();
-        state.deeds += 1;
+        state.operations += 1;
         let fails = match self.when {
-            When::Once(at) => state.deeds == at,
-            When::From(at) => state.deeds >= at,
+            When::Once(at) => state.operations == at,
+            When::From(at) => state.operations >= at,
         };
         if !fails {
             return Ok(());
@@ -99,13 +99,13 @@ impl Faulty {
 
 impl Disk for Faulty {
     fn open(&self, options: &mut OpenOptions, path: &Path) -> io::Result<File> {
-        self.deed()?;
+        self.operation()?;
         open_with(options, path)
     }
 
     fn write(&self, mut file: &File, bytes: &[u8]) -> io::Result<usize> {
         let at = file.metadata()?.len();
-        let bytes = match self.deed() {
+        let bytes = match self.operation() {
             Err(error) if self.loss == Loss::Nothing => return Err(error),
             Err(_) => &bytes[..bytes.len() / 2],
             Ok(()) => bytes,
@@ -116,19 +116,19 @@ impl Disk for Faulty {
     }
 
     fn write_at(&self, file: &File, bytes: &[u8], at: u64) -> io::Result<()> {
-        self.deed()?;
+        self.operation()?;
         file.write_all_at(bytes, at)?;
         self.wrote(file, at, bytes.len());
         Ok(())
     }
 
     fn cut(&self, file: &File, len: u64) -> io::Result<()> {
-        self.deed()?;
+        self.operation()?;
         file.set_len(len)
     }
 
     fn sync(&self, file: &File) -> io::Result<()> {
-        let result = self.deed();
+        let result = self.operation();
         let path = format!("/proc/self/fd/{}", std::os::fd::AsRawFd::as_raw_fd(file));
         let bytes = fs::read(&path)?;
         let mut state = self.state.lock().unwrap();
@@ -154,11 +154,11 @@ impl Disk for Faulty {
     }
 
     fn sync_folder(&self, _folder: &Path) -> io::Result<()> {
-        self.deed()
+        self.operation()
     }
 }
 
-/// Two turns. What is not kept although it was acknowledged fails the test; the deeds that failed.
+/// Two turns. What is not kept although it was acknowledged fails the test; the operations that failed.
 fn two_turns(when: When, loss: Loss) -> usize {
     let what = format!("{when:?} {loss:?}");
     let folder = Folder::new();
@@ -201,7 +201,7 @@ fn two_turns(when: When, loss: Loss) -> usize {
         kept(disk.after_power_cut(&path), &safe, "the disk");
     }
     if let When::Once(_) = when {
-        assert_eq!((&written, &safe), (&said, &said), "{what}: one failure is mended at the next turn");
+        assert_eq!((&written, &safe), (&said, &said), "{what}: one failure is repaired at the next turn");
     }
     disk.failed()
 }
@@ -222,23 +222,26 @@ fn whichever_operation_fails_nothing_acknowledged_is_lost() {
 #[derive(Debug, Default)]
 struct Unsafe {
     fails: Mutex<std::collections::VecDeque<bool>>,
-    deeds: Mutex<Vec<String>>,
+    operations: Mutex<Vec<String>>,
 }
 
 impl Disk for Unsafe {
     fn open(&self, options: &mut OpenOptions, path: &Path) -> io::Result<File> {
-        self.deeds.lock().unwrap().push("open".into());
+        self.operations.lock().unwrap().push("open".into());
         open_with(options, path)
     }
 
     fn write_at(&self, file: &File, bytes: &[u8], at: u64) -> io::Result<()> {
-        self.deeds.lock().unwrap().push(format!("again {}", String::from_utf8_lossy(bytes).lines().count()));
+        self.operations
+            .lock()
+            .unwrap()
+            .push(format!("again {}", String::from_utf8_lossy(bytes).lines().count()));
         file.write_all_at(bytes, at)
     }
 
     fn sync(&self, file: &File) -> io::Result<()> {
         let fails = self.fails.lock().unwrap().pop_front().unwrap_or_default();
-        self.deeds.lock().unwrap().push(format!("sync{}", if fails { " fails" } else { "" }));
+        self.operations.lock().unwrap().push(format!("sync{}", if fails { " fails" } else { "" }));
         if fails { Err(io::Error::from_raw_os_error(5)) } else { file.sync_data() }
     }
 }
@@ -255,31 +258,31 @@ fn on_unsafe_disk() -> (Folder, PathBuf, Arc<Unsafe>, Session) {
 #[test]
 fn a_failed_sync_is_never_tried_again_on_the_same_descriptor() {
     let (_folder, path, disk, mut session) = on_unsafe_disk();
-    let deeds = || std::mem::take(&mut *disk.deeds.lock().unwrap());
+    let operations = || std::mem::take(&mut *disk.operations.lock().unwrap());
     session.append(user("two")).unwrap();
     session.flush().unwrap();
     session.flush().unwrap();
-    assert_eq!(deeds(), ["sync"], "nothing is left to bring to disk");
-    // Mended at once: one remark, the same bytes.
+    assert_eq!(operations(), ["sync"], "nothing is left to bring to disk");
+    // Repaired at once: one remark, the same bytes.
     disk.fails.lock().unwrap().push_back(true);
     session.append(user("three")).unwrap();
     session.append(assistant("four")).unwrap();
     let before = fs::read(&path).unwrap();
     session.flush().unwrap();
-    assert_eq!(deeds(), ["sync fails", "open", "open", "again 1", "again 1", "sync"]);
+    assert_eq!(operations(), ["sync fails", "open", "open", "again 1", "again 1", "sync"]);
     assert_eq!(fs::read(&path).unwrap(), before, "no line is there twice");
     let remarks = session.take_warnings();
     assert!(remarks.len() == 1 && remarks[0].contains("could not be synced to disk"), "{remarks:?}");
     assert_eq!(session.take_warnings(), [""; 0], "once");
     assert!(Session::open(&path).is_err(), "the lock was never let go of");
-    // Not mended: every message tries again.
+    // Not repaired: every message tries again.
     disk.fails.lock().unwrap().extend([true, true, true, false]);
     session.append(user("five")).unwrap();
     assert!(session.flush().unwrap_err().to_string().contains("not safely on disk"));
     assert!(session.append(user("six")).is_err());
-    deeds();
+    operations();
     session.append(user("seven")).unwrap();
-    assert_eq!(deeds(), ["open", "open", "again 1", "again 1", "again 1", "sync"]);
+    assert_eq!(operations(), ["open", "open", "again 1", "again 1", "again 1", "sync"]);
     let expected = ["one", "two", "three", "four", "five", "six", "seven"]
         .map(|text| format!("{}:{text}", if text == "four" { "assistant" } else { "user" }));
     assert_eq!(texts(&session), expected);
@@ -308,7 +311,7 @@ fn what_another_program_put_in_the_place_is_not_overwritten() {
 }
 
 #[test]
-fn a_removed_file_is_written_anew_and_that_is_told() {
+fn a_removed_file_is_written_again_and_that_is_told() {
     let (_folder, path, disk, mut session) = on_unsafe_disk();
     session.append(user("two")).unwrap();
     fs::remove_file(&path).unwrap();
@@ -326,7 +329,7 @@ fn a_removed_file_is_written_anew_and_that_is_told() {
 }
 
 #[test]
-fn a_file_put_in_its_place_stays_and_the_session_goes_on_beside_it() {
+fn a_file_put_in_its_place_stays_and_the_session_continues_beside_it() {
     let folder = Folder::new();
     let path = folder.file(format!("{HEADER}\n{}\n", line("a", None, "one")));
     let mut session = opened_soon(&path);
@@ -353,9 +356,9 @@ fn a_revived_file_that_cannot_be_made_safe_is_in_doubt() {
     fs::remove_file(&path).unwrap();
     disk.fails.lock().unwrap().extend([true, true]);
     assert!(session.flush().is_err());
-    disk.deeds.lock().unwrap().clear();
+    disk.operations.lock().unwrap().clear();
     session.flush().unwrap();
-    assert_eq!(*disk.deeds.lock().unwrap(), ["open", "open", "again 3", "sync"]);
+    assert_eq!(*disk.operations.lock().unwrap(), ["open", "open", "again 3", "sync"]);
     drop(session);
     assert_eq!(texts(&opened_soon(&path)), ["user:one", "user:two"]);
 }
@@ -413,8 +416,8 @@ async fn a_run_on_a_failing_disk_ends_and_says_so() {
                 _ => None,
             });
             let ended: Vec<Message> = ended.collect();
-            assert_eq!(ended.len(), 4, "{what}: the run goes on");
-            assert_eq!((&file, &safe), (&ended, &ended), "{what}: one failure is mended by the end");
+            assert_eq!(ended.len(), 4, "{what}: the run continues");
+            assert_eq!((&file, &safe), (&ended, &ended), "{what}: one failure is repaired by the end");
             check_notices(&events, once.failed() > 0, &what);
             if once.failed() == 0 {
                 break;
@@ -453,14 +456,15 @@ async fn every_turn_ends_with_a_sync() {
         match bench.next().await {
             AgentEvent::TurnEnd { .. } => {
                 turns += 1;
-                let synced = disk.deeds.lock().unwrap().iter().filter(|deed| *deed == "sync").count();
+                let synced =
+                    disk.operations.lock().unwrap().iter().filter(|operation| *operation == "sync").count();
                 assert!(synced >= turns, "{synced} syncs at the end of turn {turns}");
             }
             AgentEvent::AgentSettled { .. } => break,
             _ => {}
         }
     }
-    let synced = disk.deeds.lock().unwrap().iter().filter(|deed| *deed == "sync").count();
+    let synced = disk.operations.lock().unwrap().iter().filter(|operation| *operation == "sync").count();
     assert_eq!((turns, synced), (3, 3), "and none where nothing was written");
 }
 

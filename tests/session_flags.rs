@@ -1,4 +1,4 @@
-//! Which session the arguments ask for, without a screen: begun, gone on with, copied, refused.
+//! Which session the arguments ask for, without a screen: begun, continued, copied, refused.
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -60,7 +60,7 @@ fn said(lines: &[Value]) -> usize {
 }
 
 #[test]
-fn an_id_begins_a_session_and_goes_on_with_it() {
+fn an_id_begins_a_session_and_continues_with_it() {
     let place = Place::new();
     for round in 1..=2 {
         assert_eq!(place.run(&["--session-id", "my.id-1"]).0, Some(0));

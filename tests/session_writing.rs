@@ -155,7 +155,7 @@ fn what_others_append_is_a_branch() {
 }
 
 #[test]
-fn a_file_removed_while_it_is_open_is_written_anew() {
+fn a_file_removed_while_it_is_open_is_written_again() {
     let folder = Folder::new();
     let path = folder.file(format!("{HEADER}\n{}\n", line("a", None, "one")));
     let mut session = opened_soon(&path);

@@ -15,7 +15,7 @@ use tempfile::TempDir;
 pub const HEADER: &str =
     r#"{"type":"session","version":3,"id":"s1","timestamp":"2026-01-02T03:04:05.678Z","cwd":"/srv/web"}"#;
 
-/// A message of the person.
+/// A message of the user.
 pub fn user(text: &str) -> Arc<Message> {
     Arc::new(Message::User(UserMessage { content: UserContent::Text(text.into()), timestamp: 1 }))
 }
@@ -350,7 +350,7 @@ fn a_later_version_is_for_reading() {
     assert_eq!(texts(&session), ["user:one"]);
     let error = session.append(user("two")).unwrap_err().to_string();
     assert!(error.contains("later version"), "{error}");
-    assert_eq!(texts(&session), ["user:one", "user:two"], "it goes on in memory");
+    assert_eq!(texts(&session), ["user:one", "user:two"], "it continues in memory");
     assert_eq!(fs::read_to_string(&path).unwrap(), text);
 }
 

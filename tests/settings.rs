@@ -202,7 +202,7 @@ fn setup(models: &str, config: &str, variables: &[(&str, &str)], flag: Option<(&
     let paths = home.paths();
     let settings = Settings::load(&paths).unwrap();
     let catalogue = Arc::new(Catalogue::load(&paths, &settings, None).unwrap());
-    let flag = flag.map(|(vendor, key)| (vendor.to_owned(), Secret::new(key)));
+    let flag = flag.map(|(provider, key)| (provider.to_owned(), Secret::new(key)));
     let keys = Keys::new(&paths, &settings, Arc::clone(&catalogue), env(variables), flag);
     Setup { home, catalogue, keys }
 }
@@ -232,7 +232,7 @@ fn keys_have_an_order() {
     let variables = [("ANTHROPIC_API_KEY", " from-env\n"), ("OTHER", "from-other"), ("OPENAI_API_KEY", "o")];
     let all = setup(models, config, &variables, Some(("anthropic", "from-flag")));
     assert_eq!(all.key(CLAUDE), "from-flag");
-    assert_eq!(all.key("openai/gpt-5"), "o", "a flag's key goes to its vendor only");
+    assert_eq!(all.key("openai/gpt-5"), "o", "a flag's key goes to its provider only");
     for (flag, key) in
         [("$OTHER", "from-other"), ("${OTHER}", "from-other"), ("!echo printed-key", "printed-key")]
     {
@@ -300,7 +300,7 @@ fn commands_print_keys_once() {
 }
 
 #[test]
-fn a_refused_key_is_asked_for_anew() {
+fn a_refused_key_is_asked_for_again() {
     let home = Home::new();
     let token = home.path().join("token");
     fs::write(&token, "first-token").unwrap();
@@ -404,7 +404,7 @@ fn queries_find_models() {
 
     let with_keys = setup("", "", &[("OPENROUTER_API_KEY", "k")], None);
     let find = |query: &str| with_keys.catalogue.find_for(&with_keys.keys, query).unwrap();
-    assert_eq!(find("gpt-5:low").0.reference(), "openrouter/openai/gpt-5", "the vendor with a key");
+    assert_eq!(find("gpt-5:low").0.reference(), "openrouter/openai/gpt-5", "the provider with a key");
     assert_eq!(find("gpt-5:low").1, Some(ThinkingLevel::Low));
     assert_eq!(find("openai/gpt-5").0.reference(), "openai/gpt-5");
     let configured = with_keys.catalogue.configured(&with_keys.keys);
@@ -414,7 +414,7 @@ fn queries_find_models() {
 }
 
 #[test]
-fn the_person_adds_and_overrides() {
+fn the_user_adds_and_overrides() {
     let models = r#"
 [vendors.local]
 base_url = "http://127.0.0.1:8080/v1/"

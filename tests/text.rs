@@ -171,7 +171,7 @@ fn the_open_block_is_shown_without_guessing() {
 
 #[test]
 fn blocks_cost_what_the_delta_costs() {
-    // A list is one block: parsed anew for each of its lines it would be read 20,000 times.
+    // A list is one block: parsed again for each of its lines it would be read 20,000 times.
     let list = "- an item of a very long list, with **bold** text\n".repeat(20_000);
     let mut blocks = MarkdownBlocks::default();
     list.as_bytes().chunks(7).for_each(|chunk| blocks.push(std::str::from_utf8(chunk).unwrap()));

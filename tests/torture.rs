@@ -165,7 +165,7 @@ impl Rack {
 }
 
 /// Runs the test again in a process of its own, in front of which `wrapper` may stand. True in
-/// that process: then the caller goes on with the test itself. None when the wrapper is of no use
+/// that process: then the caller continues with the test itself. None when the wrapper is of no use
 /// here.
 fn alone(name: &str, wrapper: &[&str]) -> Option<bool> {
     if std::env::var_os(ALONE).is_some() {

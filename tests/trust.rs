@@ -101,7 +101,7 @@ fn a_project_names_no_address_key_or_program() {
 }
 
 #[test]
-fn the_prompt_is_made_of_files_and_made_anew() {
+fn the_prompt_is_made_of_files_and_made_again() {
     let dir = tempfile::tempdir().unwrap();
     let (cwd, config) = (dir.path().join("work"), dir.path().join("config"));
     write(&cwd.join("AGENTS.md"), "use tabs");
@@ -225,7 +225,7 @@ fn changed_folder() -> Folder {
 }
 
 #[test]
-fn the_person_is_asked_once_and_by_command() {
+fn the_user_is_asked_once_and_by_command() {
     let unknown = Folder { trust: Trust::Unknown, ..changed_folder() };
     let mut screen = Screen::boot(Boot { folders: vec![unknown.clone()], ..boot() });
     let shown = text(&screen.draw());
@@ -389,7 +389,7 @@ fn folders_up_to_the_root_of_the_repository_count() {
     assert_eq!(around(&none), ["repo/a/b"], "without a repository only the directory itself");
     fs::create_dir(root.join("repo/.git")).unwrap();
     assert_eq!(around(&none), ["repo", "repo/a", "repo/a/b"], "and nothing above it");
-    assert_eq!(around(&own), ["repo/a", "repo/a/b"], "the person's own settings are no project's");
+    assert_eq!(around(&own), ["repo/a", "repo/a/b"], "the user's own settings are no project's");
     fs::remove_file(root.join("repo/a/.tau/config.toml")).unwrap();
     assert_eq!(around(&none), ["repo", "repo/a/b"]);
 }
@@ -431,7 +431,7 @@ impl Started {
         Started { dir, setup, prompt }
     }
 
-    /// The person trusts a folder, or no longer.
+    /// The user trusts a folder, or no longer.
     fn answer(&mut self, folder: &str, trusted: bool) -> Applied {
         let root = self.dir.path().join(folder).canonicalize().unwrap();
         self.setup.refresh_projects().unwrap();
@@ -550,11 +550,7 @@ fn what_follows_from_trust_is_done_and_told() {
     };
     screen.send(Msg::Finished(ticket, ShellReply::Applied(applied)));
     assert!(text(&screen.draw()).contains("now in effect: theme light"));
-    assert_eq!(
-        screen.take_effects(),
-        [Effect::Agent(command)],
-        "nothing is saved as the person's own choice"
-    );
+    assert_eq!(screen.take_effects(), [Effect::Agent(command)], "nothing is saved as the user's own choice");
     assert_eq!(screen.model().theme, "light");
     assert!(screen.model().transcript.thinking_hidden);
 }

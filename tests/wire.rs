@@ -147,10 +147,10 @@ fn the_screen_works_over_the_wire() {
         let args = ["--api", api, "--base-url", base, "--model", "m", "--api-key", "sk-loopback-key"];
         let screen = Screen::start(&args, 100, 40);
         screen.wait_for("ask for something");
-        screen.type_keys("go on then\r");
+        screen.type_keys("continue then\r");
         screen.wait_for("All done here.");
         let shown = screen.text();
-        for part in ["▌ go on then", "I look.", "● bash", "echo from-the-tool", "│ from-the-tool"] {
+        for part in ["▌ continue then", "I look.", "● bash", "echo from-the-tool", "│ from-the-tool"] {
             assert!(shown.contains(part), "{api}: no {part:?} in\n{shown}");
         }
         let seen = server.seen();
@@ -160,7 +160,7 @@ fn the_screen_works_over_the_wire() {
             assert!(request.head.to_ascii_lowercase().contains(key), "{api}: {}", request.head);
         }
         let sent = seen[1].body.pointer(history).unwrap().to_string();
-        assert!(sent.contains("from-the-tool") && sent.contains("go on then"), "{api}: {sent}");
+        assert!(sent.contains("from-the-tool") && sent.contains("continue then"), "{api}: {sent}");
         assert!(!screen.text().contains("sk-loopback"), "{api}");
     }
 }
@@ -171,7 +171,7 @@ fn print_works_over_the_wire() {
         let server = Server::start(bodies);
         let home = tempfile::tempdir().unwrap();
         let output = Command::new(env!("CARGO_BIN_EXE_tau"))
-            .args(["-p", "go on then", "--api", api, "--base-url", &server.base, "--model", "m"])
+            .args(["-p", "continue then", "--api", api, "--base-url", &server.base, "--model", "m"])
             .env_clear()
             .env("PATH", std::env::var_os("PATH").unwrap_or_default())
             .env("HOME", home.path())

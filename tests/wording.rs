@@ -40,16 +40,17 @@ const AVOIDED: [(&str, &str); 29] = [
 /// The extensions of what people write here.
 const WRITTEN: [&str; 7] = ["rs", "md", "toml", "css", "js", "ts", "py"];
 
-/// The folders where people read, and the documents at the top. Tests have names of their own.
-const FOLDERS: [&str; 4] = ["src", "docs", "examples", "themes"];
+/// The folders where people read, besides the documents at the top.
+const FOLDERS: [&str; 5] = ["src", "docs", "examples", "themes", "tests"];
 
 /// What stays: names in files that users and recordings have.
-const EXCEPT: [(&str, &str); 5] = [
+const EXCEPT: [(&str, &str); 6] = [
     ("src/agent/catalogue/user.rs", "vendors"),
     ("src/agent/catalogue/embedded.rs", "vendors"),
     ("src/app/request.rs", "vendors"),
     ("docs/models.md", "vendors"),
     ("CHANGELOG.md", "vendors"),
+    ("tests/providers/requests.rs", "go on"),
 ];
 
 fn collect(folder: &Path, deep: bool, files: &mut Vec<PathBuf>) {
@@ -71,7 +72,8 @@ fn holds(line: &str, phrase: &str) -> bool {
     line.match_indices(phrase).any(|(at, _)| {
         let before = line[..at].chars().next_back();
         let after = line[at + phrase.len()..].chars().next();
-        !before.is_some_and(part) && !after.is_some_and(part)
+        // A table of TOML keeps its name.
+        !before.is_some_and(|c| part(c) || c == '[') && !after.is_some_and(part)
     })
 }
 
@@ -95,7 +97,10 @@ fn nothing_is_said_in_words_that_nobody_would_search_for() {
             for (phrase, instead) in AVOIDED {
                 let ends_here = holds(line, phrase);
                 let broken = !ends_here && holds(&joined, phrase) && !holds(next, phrase);
-                if (ends_here || broken) && !EXCEPT.contains(&(name.as_str(), phrase)) {
+                if name != "tests/wording.rs"
+                    && (ends_here || broken)
+                    && !EXCEPT.contains(&(name.as_str(), phrase))
+                {
                     faults.push(format!("{name}:{}: `{phrase}`; say: {instead}", index + 1));
                 }
             }

@@ -138,7 +138,7 @@ async fn without_a_conversation_there_is_nothing_to_compact() {
 }
 
 #[tokio::test]
-async fn room_is_made_between_turns() {
+async fn a_conversation_is_compacted_between_turns() {
     let step = |n: &'static str| vec![Call("a", "echo", json!({ "words": 720, "n": n })), USE];
     let answers = vec![
         step("1"),
@@ -171,14 +171,14 @@ async fn room_is_made_between_turns() {
 }
 
 #[tokio::test]
-async fn room_is_made_once_a_request_was_too_long() {
+async fn a_conversation_is_compacted_once_a_request_was_too_long() {
     let overflow = || vec![Fail(FailureKind::Overflow, None)];
     let talk = || vec![Say(long(300)), STOP];
     let answers = vec![talk(), overflow(), SUMMARY.to_vec(), vec![Say("fits"), STOP]];
     let mut bench = Bench::new(answers);
     bench.prompt("tell me").await;
     bench.settled().await;
-    bench.prompt("go on").await;
+    bench.prompt("continue").await;
     let reported = brief(&bench.settled().await);
     let at = reported.iter().position(|line| line == "compacts Overflow").expect("no compaction");
     let expected = [
@@ -196,7 +196,7 @@ async fn room_is_made_once_a_request_was_too_long() {
     let mut bench = Bench::on(player.clone());
     bench.prompt("tell me").await;
     bench.settled().await;
-    bench.prompt("go on").await;
+    bench.prompt("continue").await;
     let reported = brief(&bench.settled().await);
     assert!(reported.contains(&"end assistant Error".to_owned()), "{reported:?}");
     assert_eq!(requests(&player).len(), 4);
@@ -241,7 +241,7 @@ async fn two_tries_then_it_says_why() {
         bench.prompt("and now").await;
         assert_eq!(brief(&bench.settled().await).last().map(String::as_str), Some("settled"), "{name}");
     }
-    // One that fails once is tried again, and keeps nothing word for word then.
+    // One that fails once is tried again, and keeps nothing verbatim then.
     let answers = vec![vec![Say("hello"), STOP], vec![Say(" "), STOP], SUMMARY.to_vec()];
     let mut bench = Bench::with(Player::new(answers), small);
     bench.prompt("hi").await;
@@ -254,7 +254,7 @@ async fn two_tries_then_it_says_why() {
 }
 
 #[tokio::test]
-async fn a_failure_in_passing_is_waited_for() {
+async fn a_transient_failure_is_waited_for() {
     let failed = vec![Fail(FailureKind::RateLimit, Some(5))];
     let mut bench = Bench::new(vec![vec![Say("hello"), STOP], failed, SUMMARY.to_vec()]);
     bench.prompt("hi").await;
@@ -295,7 +295,7 @@ async fn a_compaction_can_be_stopped_and_holds_prompts_back() {
 }
 
 #[tokio::test]
-async fn a_run_is_ended_before_the_person_compacts() {
+async fn a_run_is_ended_before_the_user_compacts() {
     let mut bench = Bench::new(vec![vec![Say("half"), Hang], SUMMARY.to_vec()]);
     bench.prompt("go").await;
     bench.until(|event| matches!(event, AgentEvent::MessageUpdate { .. })).await;
@@ -304,7 +304,7 @@ async fn a_run_is_ended_before_the_person_compacts() {
 }
 
 #[tokio::test]
-async fn switched_off_it_waits_for_the_person() {
+async fn switched_off_it_waits_for_the_user() {
     let answers = vec![vec![Say(long(5_000)), STOP], vec![Fail(FailureKind::Overflow, None)]];
     let mut bench = Bench::with(Player::new(answers), |config| {
         small(config);
@@ -379,7 +379,7 @@ fn estimated_sizes_are_near_what_the_corpus_counts() {
 }
 
 #[tokio::test]
-async fn the_prompt_is_made_anew_after_a_compaction_and_not_before() {
+async fn the_prompt_is_made_again_after_a_compaction_and_not_before() {
     let player = Player::new(vec![
         vec![Say(long(1_200)), STOP],
         vec![Say("second"), STOP],

@@ -94,7 +94,7 @@ async fn words_lead_to_their_answers() {
         ("read a.txt", &["read a.txt"], "I am a script"),
         ("list", &["bash ls -p"], "I am a script"),
         ("run pwd", &["bash pwd"], "I am a script"),
-        ("run rm -rf /", &[], "must not run just anything"),
+        ("run rm -rf /", &[], "should not run just anything"),
         ("long", &[], "not written by an AI"),
         ("what is love?", &[], "scripted demo, not an AI"),
     ];

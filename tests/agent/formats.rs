@@ -115,7 +115,7 @@ fn google(contents: &Value) -> Vec<Part> {
 }
 
 /// Two compactions in one long run, with turns that are split, in every wire format. What the
-/// person said at its beginning stays word for word through both.
+/// user said at its beginning stays verbatim through both.
 #[tokio::test]
 async fn after_compactions_every_wire_format_takes_the_context() {
     let goal = "walk far, and mind the \u{201c}gap\u{201d} between 7 and 9";
@@ -156,6 +156,6 @@ async fn after_compactions_every_wire_format_takes_the_context() {
                 after.push(text.contains(&serde_json::to_string(goal).unwrap().trim_matches('"').to_owned()));
             }
         }
-        assert!(after.len() >= 6 && after.iter().all(|kept| *kept), "{api:?}: word for word {after:?}");
+        assert!(after.len() >= 6 && after.iter().all(|kept| *kept), "{api:?}: verbatim {after:?}");
     }
 }

@@ -44,7 +44,7 @@ async fn failures_are_retried_or_told() {
 }
 
 #[tokio::test]
-async fn the_words_of_a_failure_reach_the_person() {
+async fn the_words_of_a_failure_reach_the_user() {
     let cases = [
         (vec![Fail(FailureKind::RateLimit, Some(90_000))], "1 min 30 s"),
         (vec![Fail(FailureKind::Overflow, None)], "larger context"),
@@ -67,7 +67,7 @@ async fn the_words_of_a_failure_reach_the_person() {
 }
 
 #[tokio::test]
-async fn a_cut_answer_goes_on_from_where_it_was() {
+async fn a_cut_answer_continues_from_where_it_was() {
     let player = Player::new(vec![vec![Say("half an"), Fail(FailureKind::Network, Some(1))]]);
     let mut bench = Bench::on(player.clone());
     bench.prompt("go").await;

@@ -1,4 +1,4 @@
-//! The session behind the agent: on disk in time, changed, resumed, mended.
+//! The session behind the agent: on disk in time, changed, resumed, repaired.
 
 use super::*;
 use crate::time_limit::InTime;
@@ -61,7 +61,7 @@ async fn sessions_change_after_the_run_has_ended() {
 }
 
 #[tokio::test]
-async fn a_killed_session_is_mended_when_it_goes_on() {
+async fn a_killed_session_is_repaired_when_it_continues() {
     let mut bench = Bench::new(vec![vec![Call("a", "deaf", json!({})), Call("b", "echo", json!({})), USE]]);
     bench.prompt("go").await;
     bench.until(|event| matches!(event, AgentEvent::ToolExecutionStart { .. })).await;
@@ -90,7 +90,7 @@ async fn a_killed_session_is_mended_when_it_goes_on() {
 }
 
 #[tokio::test]
-async fn going_on_needs_something_to_go_on_from() {
+async fn continuing_needs_something_to_continue_from() {
     let mut bench = Bench::new(vec![vec![Say("half"), Hang], vec![Say("rest"), STOP]]);
     bench.send(AgentCommand::Continue).await;
     let events = bench.until(|event| matches!(event, AgentEvent::Notice { .. })).await;
@@ -124,7 +124,7 @@ async fn without_a_model_the_text_comes_back() {
 }
 
 #[tokio::test]
-async fn a_session_that_cannot_be_written_is_told_once_and_goes_on() {
+async fn a_session_that_cannot_be_written_is_told_once_and_continues() {
     let answers = vec![vec![Call("a", "echo", text("x")), USE], vec![Say("ok"), STOP]];
     let mut bench = Bench::with(Player::new(answers), |config| {
         let file = config.place.cwd.join("a-file");

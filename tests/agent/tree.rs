@@ -202,7 +202,7 @@ async fn offered(bench: &mut Bench, path: &std::path::Path, choice: &str) -> Str
 }
 
 #[tokio::test]
-async fn a_session_in_use_is_looked_at_and_goes_on_in_a_copy() {
+async fn a_session_in_use_is_looked_at_and_continues_in_a_copy() {
     let mut bench = Bench::new(vec![vec![Say("here"), STOP]]);
     let theirs = other(&bench, bench.dir.path());
     let path = theirs.info().file.clone().unwrap();

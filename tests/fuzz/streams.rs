@@ -216,7 +216,7 @@ fn without_digits(json: &str) -> String {
     json.replace(|c: char| c.is_ascii_digit() || matches!(c, '.' | 'e' | 'E' | '+'), "")
 }
 
-/// The conversation goes on with the answer in it, whatever it was.
+/// The conversation continues with the answer in it, whatever it was.
 fn check_goes_back(api: Api, answer: &AssistantMessage) {
     let user = |text: &str| {
         Arc::new(Message::User(UserMessage { content: UserContent::Text(text.into()), timestamp: 0 }))

@@ -162,7 +162,7 @@ fn check_partial(input: &[u8]) -> u64 {
         return behavior((magnitude(size), depth(&part)));
     };
     assert_eq!(part, value, "what is whole is read as it is");
-    // Written anew, so that no key is there twice.
+    // Written again, so that no key is there twice.
     let text = value.to_string();
     let mut dice = cuts(input);
     for _ in 0..20 {

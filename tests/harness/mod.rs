@@ -1,7 +1,7 @@
 //! A screen without a terminal: folds keys and events, draws frames, compares with goldens.
 //!
 //! Goldens hold the text of a frame and a layer of styles under it. `TAU_BLESS=1 cargo test`
-//! writes them anew; look at the difference before committing it.
+//! writes them again; look at the difference before committing it.
 
 use std::fmt::Write as _;
 use std::path::{Path, PathBuf};
@@ -172,7 +172,7 @@ impl Screen {
         self.agent(AgentEvent::MessageUpdate { usage: Usage::default(), assistant_message_event: delta });
     }
 
-    /// A message of the person comes back from the agent.
+    /// A message of the user comes back from the agent.
     pub fn user(&mut self, text: &str) {
         self.agent(AgentEvent::MessageStart { message: Arc::new(user(text)) });
     }
@@ -189,7 +189,7 @@ impl Screen {
     }
 }
 
-/// A message of the person.
+/// A message of the user.
 pub fn user(text: &str) -> Message {
     Message::User(UserMessage { content: UserContent::Text(text.into()), timestamp: START })
 }
@@ -290,7 +290,7 @@ pub fn golden(name: &str, content: &str) {
         .unwrap_or_else(|error| panic!("{}: {error}; TAU_BLESS=1 writes it", path.display()));
     assert!(
         known == content,
-        "{name} differs; TAU_BLESS=1 writes it anew.\n--- golden\n{known}\n--- now\n{content}"
+        "{name} differs; TAU_BLESS=1 writes it again.\n--- golden\n{known}\n--- now\n{content}"
     );
 }
 

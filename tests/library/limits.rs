@@ -131,7 +131,7 @@ async fn an_abort_is_no_answer_to_the_question() {
 }
 
 #[tokio::test]
-async fn no_room_is_made_for_a_turn_that_will_not_come() {
+async fn nothing_is_compacted_for_a_turn_that_will_not_come() {
     let long: &str = "word ".repeat(8_000).leak();
     let full = vec![Call("a", "echo", json!({ "text": long })), USE];
     for (turns, compactions) in [(Some(1), 0), (Some(2), 1)] {

@@ -149,7 +149,7 @@ fn odd_but_whole_bodies() {
 }
 
 #[test]
-fn the_assembler_mends_and_prices() {
+fn the_assembler_repairs_and_prices() {
     let price = Price { input: 1.0, output: 2.0, cache_read: 0.5, cache_write: 4.0 };
     let model = Model { cost: Some(price), ..model(Api::Scripted) };
     let mut assembler = Assembler::with_call_ids(&model, 255, ["a".to_owned()].into());

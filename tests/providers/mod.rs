@@ -39,7 +39,7 @@ pub fn corpus_folder() -> Option<PathBuf> {
 
 /// A model of that format.
 pub fn model(api: Api) -> Model {
-    Model { id: "model".into(), api, provider: "vendor".into(), ..Model::default() }
+    Model { id: "model".into(), api, provider: "acme".into(), ..Model::default() }
 }
 
 /// A request without messages to a model of that format.

@@ -1,4 +1,4 @@
-//! Keys that expire: a refused one is asked for anew, once, and nothing else is sent twice.
+//! Keys that expire: a refused one is asked for again, once, and nothing else is sent twice.
 
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex};

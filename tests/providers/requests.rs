@@ -17,12 +17,12 @@ use tau::tools::{Content, Details, ToolSpec};
 
 const DOT: &str = "iVBORw0KGgo=";
 
-fn model(api: Api, vendor: &str, id: &str, base_url: &str, quirks: Value) -> Model {
+fn model(api: Api, provider: &str, id: &str, base_url: &str, quirks: Value) -> Model {
     let Value::Object(quirks) = quirks else { panic!("quirks are an object") };
     Model {
         id: id.into(),
         api,
-        provider: vendor.into(),
+        provider: provider.into(),
         base_url: base_url.into(),
         reasoning: true,
         input: vec!["text".into(), "image".into()],
@@ -186,8 +186,8 @@ fn levels(list: &[(ThinkingLevel, Option<&str>)]) -> BTreeMap<ThinkingLevel, Opt
 #[test]
 fn chat() {
     use ThinkingLevel::{High, Medium, Off};
-    let chat = |vendor: &str, id: &str, base: &str, quirks: Value| {
-        model(Api::OpenaiCompletions, vendor, id, base, quirks)
+    let chat = |provider: &str, id: &str, base: &str, quirks: Value| {
+        model(Api::OpenaiCompletions, provider, id, base, quirks)
     };
     check("chat-openai", &request(chat("openai", "gpt-5", "https://api.openai.com/v1", json!({})), Medium));
     let quirks = json!({

@@ -1,4 +1,4 @@
-//! What a client is told, asked and owed while a run goes on, and when it is aborted.
+//! What a client is told, asked and owed while a run continues, and when it is aborted.
 
 use tau::agent::protocol::run::OnRepeat;
 

@@ -57,7 +57,7 @@ assert start["toolName"] == "bash" and start["args"] == {"command": "echo from t
 result = end["result"] if isinstance(end["result"], str) else end["result"]["content"][0]["text"]
 assert "from the tool" in result and end["isError"] is False, end
 
-# A command of the person's ends with its message, whose code is there or null.
+# A command of the user's ends with its message, whose code is there or null.
 send({"type": "bash", "command": "echo shell; exit 3"})
 message = listen("bash_end")[-1]["message"]
 assert (message["role"], message["output"], message["exitCode"]) == ("bashExecution", "shell\n", 3), message

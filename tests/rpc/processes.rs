@@ -228,7 +228,7 @@ async fn text_of(seen: Vec<u8>, output: ChildStdout) -> String {
 /// A command that may be sent at any time, and mostly succeeds.
 fn any_command(dice: &mut Dice, file: &str) -> Value {
     let list = [
-        json!({"type": "prompt", "message": "go on"}),
+        json!({"type": "prompt", "message": "continue"}),
         json!({"type": "prompt", "message": "and this", "streamingBehavior": "followUp"}),
         json!({"type": "steer", "message": "turn"}),
         json!({"type": "clear_queue"}),

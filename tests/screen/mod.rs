@@ -1,7 +1,7 @@
 //! A terminal to run programs in: a pty at one end, a screen of cells at the other.
 //!
 //! Every wait is for something to appear and bounded by [`PATIENCE`]; there are no fixed sleeps.
-//! Programs get a home of their own, so nothing of the person's is read or written.
+//! Programs get a home of their own, so nothing of the user's is read or written.
 
 use std::io::{PipeReader, PipeWriter, Read, Write};
 use std::os::fd::AsFd;

@@ -108,8 +108,8 @@ async fn stopped_and_regrouped_children_end_with_the_abort_and_with_the_timeout(
 }
 
 #[test]
-fn without_a_terminal_a_command_of_the_person_runs_with_a_pipe() {
-    let name = "torture::output::without_a_terminal_a_command_of_the_person_runs_with_a_pipe";
+fn without_a_terminal_a_command_of_the_user_runs_with_a_pipe() {
+    let name = "torture::output::without_a_terminal_a_command_of_the_user_runs_with_a_pipe";
     // Where nothing but /dev/null is, no terminal can be opened.
     let hide = ["unshare", "--mount", "sh", "-c", "mount --bind /dev/null /dev/ptmx && exec \"$0\" \"$@\""];
     match alone(name, &hide) {
@@ -142,7 +142,7 @@ fn without_a_terminal_a_command_of_the_person_runs_with_a_pipe() {
     });
 }
 
-/// A command of the person's in a terminal: its message.
+/// A command of the user's in a terminal: its message.
 async fn in_terminal(rack: &mut Rack, command: &str) -> BashExecution {
     let (id, command) = (Some("b".to_owned()), command.to_owned());
     let size = Some((80, 24));
