@@ -33,6 +33,7 @@ mod laws;
 mod library;
 mod models;
 mod panels;
+mod path_completion;
 mod providers;
 mod pty;
 mod rendering;

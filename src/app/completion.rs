@@ -3,6 +3,7 @@
 //! What is to be completed is read off the text before the cursor; rows come from the list
 //! of commands at once or from outside by ticket.
 
+use super::composer::InputMode;
 use super::fuzzy;
 use super::printable::Printable;
 use super::request::Ticket;
@@ -16,7 +17,85 @@ pub(crate) const ROWS: usize = 8;
 pub enum CompletionKind {
     Command,
     File,
+    /// A path in a message.
     Path,
+    /// A path in a shell command.
+    ShellPath,
+}
+
+impl CompletionKind {
+    /// Whether it is a path that Tab was pressed for.
+    pub fn is_path(self) -> bool {
+        matches!(self, CompletionKind::Path | CompletionKind::ShellPath)
+    }
+
+    /// How a path is written.
+    fn written(self, path: &str) -> String {
+        match self {
+            CompletionKind::Command | CompletionKind::Path => path.to_owned(),
+            CompletionKind::File => format!("@{path}"),
+            CompletionKind::ShellPath => shell_escaped(path),
+        }
+    }
+}
+
+/// A path before the cursor.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct PathWord {
+    /// As it is written.
+    pub word: String,
+    /// The path itself.
+    pub path: String,
+    pub kind: CompletionKind,
+}
+
+/// The path that ends at the cursor; empty where none does. `first` says whether the cursor is on the
+/// first line.
+pub fn path_word(before_cursor: &str, first: bool, mode: InputMode) -> PathWord {
+    if mode == InputMode::Prompt {
+        let opening = ['(', '[', '{', '<', '"', '\'', '`'];
+        let word = last_word(before_cursor).trim_start_matches(opening).to_owned();
+        return PathWord { path: word.clone(), word, kind: CompletionKind::Path };
+    }
+    let command = if first { before_cursor.trim_start_matches('!') } else { before_cursor };
+    let (mut word, mut path) = (String::new(), String::new());
+    let mut escaped = false;
+    for c in command.chars() {
+        let ends = c.is_whitespace() || ";|&<>()='\"`".contains(c);
+        if escaped || (!ends && c != '\\') {
+            path.push(c);
+        }
+        if ends && !escaped {
+            word.clear();
+            path.clear();
+        } else {
+            word.push(c);
+        }
+        escaped = c == '\\' && !escaped;
+    }
+    PathWord { word, path, kind: CompletionKind::ShellPath }
+}
+
+/// A path as one word of a shell command; a `~/` at its start keeps its meaning.
+fn shell_escaped(path: &str) -> String {
+    let home = if path.starts_with("~/") { 2 } else { 0 };
+    let mut escaped = String::with_capacity(path.len());
+    for (at, c) in path.char_indices() {
+        let plain = !c.is_ascii() || c.is_ascii_alphanumeric() || "_-./+,:@%^".contains(c);
+        if !plain && at >= home {
+            escaped.push('\\');
+        }
+        escaped.push(c);
+    }
+    escaped
+}
+
+/// What all paths begin with.
+fn common_start(paths: &[String]) -> &str {
+    let Some((first, rest)) = paths.split_first() else { return "" };
+    let same = |other: &String| first.chars().zip(other.chars()).take_while(|(a, b)| a == b).count();
+    let chars = rest.iter().map(same).min().unwrap_or(first.chars().count());
+    first.char_indices().nth(chars).map_or(first.as_str(), |(at, _)| first.get(..at).unwrap_or_default())
 }
 
 /// A row: what is inserted, and a line of help.
@@ -99,17 +178,20 @@ impl Completion {
         Completion { kind, word: word.to_owned(), rows, selected: 0, ticket: Some(ticket) }
     }
 
-    /// Takes paths.
-    pub fn fill(&mut self, paths: &[String]) {
-        let mark = if self.kind == CompletionKind::File { "@" } else { "" };
-        let row = |path: &String| CompletionRow {
-            insert: if path.ends_with('/') { format!("{mark}{path}") } else { format!("{mark}{path} ") },
-            title: Printable::line(path),
-            help: Printable::default(),
+    /// Takes paths; what all of them begin with, as it is written.
+    pub fn fill(&mut self, paths: &[String]) -> String {
+        let row = |path: &String| {
+            let written = self.kind.written(path);
+            CompletionRow {
+                insert: if path.ends_with('/') { written } else { format!("{written} ") },
+                title: Printable::line(path),
+                help: Printable::default(),
+            }
         };
         self.rows = paths.iter().map(row).collect();
         self.selected = 0;
         self.ticket = None;
+        self.kind.written(common_start(paths))
     }
 
     /// Moves the selection, around the ends.
@@ -147,6 +229,36 @@ mod tests {
         ] {
             assert_eq!(wanted(before, first), expected, "{before:?}");
         }
+    }
+
+    #[test]
+    fn the_path_before_the_cursor_is_found_and_written_back() {
+        let path = |before: &str, mode: InputMode| {
+            let PathWord { word, path, kind } = path_word(before, true, mode);
+            assert!(before.ends_with(&word), "{before:?}: {word:?}");
+            assert!(shell_escaped(&path) == word || kind == CompletionKind::Path, "{before:?}");
+            path
+        };
+        assert_eq!(path("see src/ma", InputMode::Prompt), "src/ma");
+        assert_eq!(path("see (`src/ma", InputMode::Prompt), "src/ma");
+        assert_eq!(path("see ", InputMode::Prompt), "");
+        assert_eq!(path("!cat src/ma", InputMode::Shell), "src/ma");
+        assert_eq!(path("!!./run", InputMode::ShellOnly), "./run");
+        assert_eq!(path("!cat a\\ b/c\\;d", InputMode::Shell), "a b/c;d");
+        assert_eq!(path("!x --file=~/a>~/b", InputMode::Shell), "~/b");
+        assert_eq!(path("!cat ", InputMode::Shell), "");
+    }
+
+    #[test]
+    fn paths_share_their_start() {
+        let start = |paths: &[&str]| {
+            let paths: Vec<String> = paths.iter().map(|path| (*path).to_owned()).collect();
+            common_start(&paths).to_owned()
+        };
+        assert_eq!(start(&["src/parser.rs", "src/parts/"]), "src/par");
+        assert_eq!(start(&["é1", "é2"]), "é");
+        assert_eq!(start(&["one"]), "one");
+        assert_eq!(start(&[]), "");
     }
 
     #[test]

@@ -46,6 +46,15 @@ impl Screen {
         Self::program(Path::new(env!("CARGO_BIN_EXE_tau")), args, columns, rows)
     }
 
+    /// Starts tau after a shell script that makes files in its directory and sets variables, and waits
+    /// for its composer.
+    pub fn prepared(script: &str, args: &str, columns: u16, rows: u16) -> Self {
+        let script = format!("{script}\nexec \"$TAU_BIN\" {args}");
+        let screen = Self::program(Path::new("/bin/sh"), &["-c", &script], columns, rows);
+        screen.wait_until("composer", |cells| cells.alternate_screen() && composer(cells).is_some());
+        screen
+    }
+
     /// Starts any program.
     pub fn program(program: &Path, args: &[&str], columns: u16, rows: u16) -> Self {
         let home = tempfile::tempdir().unwrap();
@@ -79,6 +88,11 @@ impl Screen {
     /// The folder that is the program's `TAU_HOME`.
     pub fn tau_home(&self) -> std::path::PathBuf {
         self.home.path().join("tau")
+    }
+
+    /// The home directory of the program; it runs in `work` there.
+    pub fn home(&self) -> &Path {
+        self.home.path()
     }
 
     /// The program's process id.
@@ -128,6 +142,45 @@ impl Screen {
         self.wait_until(&format!("{text:?}"), |screen| screen.contents().contains(text));
     }
 
+    /// Waits until the composer holds `text`, line ends included.
+    pub fn wait_for_composer(&self, text: &str) {
+        self.wait_until(&format!("composer with {text:?}"), |cells| composer(cells).as_deref() == Some(text));
+    }
+
+    /// Waits until `text` is on the screen, and says where: column and row, from 0.
+    pub fn find(&self, text: &str) -> (u16, u16) {
+        let mut found = None;
+        self.wait_until(&format!("{text:?}"), |cells| {
+            let width = cells.size().1.get();
+            found = cells.rows(0, width).enumerate().find_map(|(row, line)| {
+                let column = line.find(text)?;
+                // No row that is looked for holds wide characters.
+                Some((line[..column].chars().count() as u16, row as u16))
+            });
+            found.is_some()
+        });
+        found.unwrap()
+    }
+
+    /// What the mouse reports: the left button pressed, moved or released in a cell.
+    pub fn mouse(&self, what: MouseReport, (column, row): (u16, u16)) {
+        let (button, end) = match what {
+            MouseReport::Press => (0, 'M'),
+            MouseReport::Drag => (32, 'M'),
+            MouseReport::Release => (0, 'm'),
+        };
+        self.type_keys(&format!("\x1b[<{button};{};{}{end}", column + 1, row + 1));
+    }
+
+    /// The texts that were handed to the terminal for its clipboard (OSC 52).
+    pub fn copied(&self) -> Vec<String> {
+        use base64::Engine;
+        let log = String::from_utf8_lossy(&self.bytes()).into_owned();
+        let coded = log.split("\x1b]52;c;").skip(1).filter_map(|rest| rest.split(['\x1b', '\x07']).next());
+        let decode = |coded: &str| base64::engine::general_purpose::STANDARD.decode(coded).unwrap();
+        coded.map(|coded| String::from_utf8(decode(coded)).unwrap()).collect()
+    }
+
     /// The screen as text.
     pub fn text(&self) -> String {
         self.screen(vt100::Screen::contents)
@@ -174,6 +227,23 @@ impl Screen {
         drop(changed.wait_timeout_while(shown, Duration::from_secs(1), |shown| !shown.closed).unwrap());
         status
     }
+}
+
+/// What the left button of the mouse did.
+#[derive(Clone, Copy)]
+pub enum MouseReport {
+    Press,
+    Drag,
+    Release,
+}
+
+/// The text in tau's composer, as it is shown between its two rules.
+pub fn composer(cells: &vt100::Screen) -> Option<String> {
+    let rows: Vec<String> = cells.rows(0, cells.size().1.get()).collect();
+    let bottom = rows.iter().rposition(|row| row.starts_with("──"))?;
+    let top = rows[..bottom].iter().rposition(|row| row.starts_with("──"))?;
+    let lines = rows[top + 1..bottom].iter().map(|row| row.chars().skip(2).collect::<String>());
+    Some(lines.map(|line| line.trim_end().to_owned()).collect::<Vec<_>>().join("\n"))
 }
 
 impl Drop for Screen {

@@ -1,7 +1,7 @@
 //! The completion list: when it opens, what its keys do.
 
 use crate::app::action::Action;
-use crate::app::completion::{self, Completion, CompletionKind, Wanted};
+use crate::app::completion::{self, Completion, CompletionKind, PathWord, Wanted};
 use crate::app::effect::Effect;
 use crate::app::key::{Key, KeyCode};
 use crate::app::model::Model;
@@ -27,7 +27,9 @@ fn enter(model: &mut Model, effects: &mut Vec<Effect>) -> bool {
     let Some(list) = &model.completion else { return false };
     let chosen = list.chosen().map_or("", |row| row.insert.trim_end());
     let complete = match model.commands.parse(chosen) {
-        Some(Ok((row, _))) => row.arguments.is_empty() || chosen == list.word,
+        Some(Ok((row, _))) if list.kind == CompletionKind::Command => {
+            row.arguments.is_empty() || chosen == list.word
+        }
         _ => false,
     };
     accept(model, effects);
@@ -51,8 +53,13 @@ fn close(model: &mut Model, effects: &mut Vec<Effect>) {
     }
 }
 
-/// Opens, refills or closes the list after the text has changed.
+/// Opens, refills or closes the list after the text may have changed. Paths stay as long as the word
+/// they complete.
 pub(super) fn refresh(model: &mut Model, effects: &mut Vec<Effect>) {
+    let word = path_before_cursor(model).word;
+    if model.completion.as_ref().is_some_and(|list| list.kind.is_path() && list.word == word) {
+        return;
+    }
     let first = model.composer.cursor().0 == 0;
     match completion::wanted(model.composer.before_cursor(), first) {
         Wanted::Nothing => close(model, effects),
@@ -73,15 +80,20 @@ pub(super) fn refresh(model: &mut Model, effects: &mut Vec<Effect>) {
     }
 }
 
-/// Tab: opens a chip before the cursor, else completes the word as a path.
+fn path_before_cursor(model: &Model) -> PathWord {
+    let (composer, first) = (&model.composer, model.composer.cursor().0 == 0);
+    completion::path_word(composer.before_cursor(), first, composer.mode())
+}
+
+/// Tab: opens a chip before the cursor, else completes the word as a path. In a command an empty word
+/// is completed too.
 pub(super) fn tab(model: &mut Model, effects: &mut Vec<Effect>) {
     if model.composer.expand_chip() {
         return;
     }
-    let word = completion::last_word(model.composer.before_cursor()).to_owned();
-    if !word.is_empty() {
-        let prefix = word.clone();
-        ask(model, CompletionKind::Path, &word, ShellRequest::Paths { prefix }, effects);
+    let PathWord { word, path, kind } = path_before_cursor(model);
+    if !word.is_empty() || kind == CompletionKind::ShellPath {
+        ask(model, kind, &word, ShellRequest::Paths { prefix: path }, effects);
     }
 }
 
@@ -98,17 +110,31 @@ fn ask(
     model.completion = Some(Completion::paths(kind, word, ticket, before));
 }
 
-/// Takes the paths that were found. A single way to complete a path is taken at once.
-pub(super) fn fill(model: &mut Model, paths: &[String], effects: &mut Vec<Effect>) {
+/// Takes the files that were found.
+pub(super) fn fill_files(model: &mut Model, paths: &[String]) {
     let Some(list) = model.completion.as_mut() else { return };
     list.fill(paths);
-    let (kind, count) = (list.kind, list.rows.len());
-    match (kind, count) {
-        (_, 0) => model.completion = None,
-        (CompletionKind::Path, 1) => {
+    if list.rows.is_empty() {
+        model.completion = None;
+    }
+}
+
+/// Takes the paths that were found: a single one is inserted, of several what all begin with.
+pub(super) fn fill_paths(model: &mut Model, prefix: &str, paths: &[String], effects: &mut Vec<Effect>) {
+    let Some(list) = model.completion.as_mut() else { return };
+    let common = list.fill(paths);
+    match paths.len() {
+        0 => {
+            model.completion = None;
+            model.remark(&format!("no path starts with {prefix}"));
+        }
+        1 => {
             accept(model, effects);
             model.completion = None;
         }
-        _ => {}
+        _ => {
+            let before = std::mem::replace(&mut list.word, common.clone());
+            model.composer.replace_before(before.chars().count(), &common);
+        }
     }
 }

@@ -122,13 +122,13 @@ impl TakeReply for Replies<'_> {
 
     fn files(&mut self, _query: String, answer: Result<Vec<String>, String>) {
         if let Some(paths) = self.shown(answer) {
-            completion::fill(self.model, &paths, self.effects);
+            completion::fill_files(self.model, &paths);
         }
     }
 
-    fn paths(&mut self, _prefix: String, answer: Result<Vec<String>, String>) {
+    fn paths(&mut self, prefix: String, answer: Result<Vec<String>, String>) {
         if let Some(paths) = self.shown(answer) {
-            completion::fill(self.model, &paths, self.effects);
+            completion::fill_paths(self.model, &prefix, &paths, self.effects);
         }
     }
 

@@ -67,25 +67,33 @@ fn walk(root: &Path, stop: &dyn Fn() -> bool) -> Vec<String> {
     files
 }
 
-/// Ways to complete a path, as it would be written; folders end in a slash.
+/// Ways to complete a path, in order; folders end in a slash. Of very many the first are returned and
+/// the last, so that what all begin with can be seen.
 pub fn complete(cwd: &Path, prefix: &str) -> Vec<String> {
+    if prefix == "~" {
+        return vec!["~/".to_owned()];
+    }
     let (folder, start) = match prefix.rfind('/') {
         Some(slash) => prefix.split_at(slash + 1),
         None => ("", prefix),
     };
     let Ok(entries) = std::fs::read_dir(resolved(cwd, folder)) else { return Vec::new() };
-    let mut names: Vec<String> = entries
-        .filter_map(Result::ok)
-        .filter_map(|entry| {
-            let name = entry.file_name().into_string().ok()?;
-            let hidden = name.starts_with('.') && !start.starts_with('.');
-            let folder_mark = if entry.path().is_dir() { "/" } else { "" };
-            (name.starts_with(start) && !hidden).then(|| format!("{folder}{name}{folder_mark}"))
-        })
-        .take(ROWS)
-        .collect();
+    let fits = |name: &String| {
+        let hidden = name.starts_with('.') && !start.starts_with('.');
+        name.starts_with(start) && !hidden && !name.contains(char::is_control)
+    };
+    let names = entries.filter_map(Result::ok).filter_map(|entry| entry.file_name().into_string().ok());
+    let mut names: Vec<String> = names.filter(fits).collect();
     names.sort();
-    names
+    if names.len() > ROWS {
+        names.drain(ROWS - 1..names.len() - 1);
+    }
+    let place = resolved(cwd, folder);
+    let marked = |name: String| {
+        let mark = if place.join(&name).is_dir() { "/" } else { "" };
+        format!("{folder}{name}{mark}")
+    };
+    names.into_iter().map(marked).collect()
 }
 
 fn resolved(cwd: &Path, path: &str) -> PathBuf {

@@ -1,0 +1,91 @@
+//! Tab completes paths: the real program in a terminal.
+
+use crate::screen::Screen;
+
+const FILES: &str = "export TERM=xterm-256color
+mkdir -p src 'a folder' deep/er
+touch src/parser.rs src/parse_all.rs notes.txt 'a folder/b;c' deep/er/x .hidden ~/elsewhere.md
+echo 'from notes' > notes.txt";
+
+fn started() -> Screen {
+    Screen::prepared(FILES, "", 120, 24)
+}
+
+#[test]
+fn a_single_path_is_inserted() {
+    let screen = started();
+    let work = screen.home().join("work");
+    let absolute = work.join("notes.txt").display().to_string();
+    let cases = [
+        ("see no", "see notes.txt"),
+        ("see ./no", "see ./notes.txt"),
+        ("see (`no", "see (`notes.txt"),
+        ("see de", "see deep/"),
+        ("see .hi", "see .hidden"),
+        ("see ~/els", "see ~/elsewhere.md"),
+        (&format!("see {}", &absolute[..absolute.len() - 5]), &format!("see {absolute}")),
+    ];
+    for (typed, completed) in cases {
+        screen.type_keys(typed);
+        screen.wait_for_composer(typed);
+        screen.type_keys("\t");
+        screen.wait_for_composer(completed);
+        // A folder can be completed further; after a file the next word begins.
+        screen.type_keys("|");
+        let next = if completed.ends_with('/') { "|" } else { " |" };
+        screen.wait_for_composer(&format!("{completed}{next}"));
+        screen.type_keys("\x03");
+        screen.wait_for("cleared");
+    }
+}
+
+#[test]
+fn several_paths_are_listed_until_one_is_chosen_or_the_text_changes() {
+    let screen = started();
+    screen.type_keys("see src/pa\t");
+    screen.wait_for_composer("see src/parse");
+    let both = |cells: &vt100::Screen| {
+        let text = cells.contents();
+        text.contains("  src/parse_all.rs") && text.contains("  src/parser.rs")
+    };
+    screen.wait_until("both paths", both);
+    screen.type_keys("\t");
+    screen.wait_for_composer("see src/parse_all.rs");
+    screen.wait_until("no list", |cells| !cells.contents().contains("  src/parser.rs"));
+    screen.type_keys("and src/pa\t");
+    screen.wait_until("both paths again", both);
+    screen.type_keys("\x1b[B\r");
+    screen.wait_for_composer("see src/parse_all.rs and src/parser.rs");
+    screen.type_keys("src/pa\t");
+    screen.wait_until("both paths a third time", both);
+    screen.type_keys("x");
+    screen.wait_until("no list after typing", |cells| !both(cells));
+    screen.wait_for_composer("see src/parse_all.rs and src/parser.rs src/parsex");
+}
+
+#[test]
+fn paths_in_commands_are_one_word_for_the_shell() {
+    let screen = started();
+    screen.type_keys("!cat no\t");
+    screen.wait_for_composer("!cat notes.txt");
+    screen.type_keys("\r");
+    screen.wait_for("from notes");
+    screen.type_keys("!ls a\t");
+    screen.wait_for_composer("!ls a\\ folder/");
+    screen.type_keys("\t");
+    screen.wait_for_composer("!ls a\\ folder/b\\;c");
+    screen.type_keys("\x03!!ls>deep/\t");
+    screen.wait_for_composer("!!ls>deep/er/");
+    screen.type_keys("\x03!cat \t");
+    screen.wait_until("the whole folder", |cells| {
+        ["  a folder/", "  deep/", "  notes.txt", "  src/"].iter().all(|row| cells.contents().contains(row))
+    });
+}
+
+#[test]
+fn a_path_that_does_not_exist_is_said_to() {
+    let screen = started();
+    screen.type_keys("see src/zzz\t");
+    screen.wait_for("no path starts with src/zzz");
+    screen.wait_for_composer("see src/zzz");
+}
