@@ -12,6 +12,7 @@
 )]
 
 mod agent;
+mod copying;
 mod documents;
 mod earlier;
 mod export;

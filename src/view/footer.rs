@@ -90,7 +90,12 @@ pub fn draw(model: &Model, theme: &Theme, area: Rect, buffer: &mut Buffer) {
         Some((text, _)) => Span::styled(format!(" {}", text.as_str()), theme.style(ThemeToken::Accent)),
         None => Span::styled(format!(" {}", place(model)), style),
     };
-    let right = Span::styled(usage(model, usize::from(area.width) / 2), style);
+    let mut right = Span::styled(usage(model, usize::from(area.width) / 2), style);
+    // A remark is there for a moment only, and must be readable for that long.
+    let needed = wrap::cells(&left.content) + wrap::cells(&right.content) + 3;
+    if model.remark.is_some() && needed > usize::from(area.width) {
+        right = Span::raw("");
+    }
     buffer.set_line(area.x, area.y, &both_ends(vec![left], vec![right], area.width), area.width);
 }
 
