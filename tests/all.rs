@@ -15,6 +15,8 @@ mod agent;
 mod copying;
 mod documents;
 mod earlier;
+mod every_command;
+mod every_key;
 mod export;
 mod fake;
 mod faults;

@@ -1,0 +1,247 @@
+//! Every row of the table of slash commands, typed in a terminal: each does what the row says.
+//!
+//! A case is an arm of [`check`], so the compiler asks for one with every new command.
+
+use tau::app::slash::{Slash, TABLE};
+
+use crate::screen::Screen;
+
+const FAST: &str = "export TAU_DEMO_SPEED=max";
+const KEYED: &str = "export ANTHROPIC_API_KEY=unused";
+const HAIKU: &str = "--model anthropic/claude-haiku-4-5 --thinking low";
+
+/// What is shared out among the tests of this file, which run side by side.
+const SHARES: usize = 2;
+
+#[test]
+fn commands_do_what_their_rows_say_1() {
+    type_share(0);
+}
+
+#[test]
+fn commands_do_what_their_rows_say_2() {
+    type_share(1);
+}
+
+fn type_share(share: usize) {
+    for row in TABLE.iter().skip(share).step_by(SHARES) {
+        eprintln!("/{}", row.name);
+        check(row.slash, &row.name, !row.arguments.is_empty());
+    }
+}
+
+/// Types `/name`, then Enter.
+fn enter(screen: &Screen, command: &str) {
+    screen.type_keys(command);
+    screen.wait_for_composer(command);
+    screen.type_keys("\r");
+}
+
+/// A session in which the demo has answered.
+fn said(word: &str) -> Screen {
+    let screen = Screen::prepared(FAST, "", 100, 30);
+    screen.type_keys(&format!("{word}\r"));
+    screen.wait_for(&format!("▌ {word}"));
+    screen.wait_for("ask for something");
+    screen
+}
+
+fn wait_for_file(path: &std::path::Path, text: &str) {
+    let end = std::time::Instant::now() + crate::screen::PATIENCE;
+    while !std::fs::read_to_string(path).is_ok_and(|found| found.contains(text)) {
+        assert!(std::time::Instant::now() < end, "{} does not hold {text:?}", path.display());
+        std::thread::sleep(std::time::Duration::from_millis(10));
+    }
+}
+
+/// Types a command where it means something, and waits for what it does; with an argument too, where
+/// it takes one.
+fn check(command: Slash, name: &str, takes_argument: bool) {
+    let typed = format!("/{name}");
+    let with = |argument: &str| {
+        assert!(takes_argument, "{typed} takes no argument");
+        format!("{typed} {argument}")
+    };
+    match command {
+        Slash::Model | Slash::Thinking | Slash::Theme | Slash::Login | Slash::Trust => {
+            models(command, &typed, with)
+        }
+        Slash::Resume | Slash::New | Slash::Name | Slash::Tree | Slash::Fork | Slash::Clone => {
+            sessions(command, &typed, with)
+        }
+        Slash::Context | Slash::Compact | Slash::Copy | Slash::Export | Slash::Session => {
+            told(command, &typed, with)
+        }
+        Slash::Hotkeys | Slash::Help | Slash::Quit => rest(command, &typed),
+    }
+}
+
+/// Models, looks, keys, settings.
+fn models(command: Slash, typed: &str, with: impl Fn(&str) -> String) {
+    match command {
+        Slash::Model => {
+            let screen = Screen::prepared(KEYED, HAIKU, 100, 24);
+            screen.wait_for("Claude Haiku 4.5");
+            enter(&screen, typed);
+            screen.wait_for("Models");
+            screen.type_keys("\x1b");
+            screen.wait_until("no list", |cells| !cells.contents().contains("Models"));
+            enter(&screen, &with("anthropic/claude-opus-4-5"));
+            screen.wait_for("Claude Opus 4.5");
+        }
+        Slash::Thinking => {
+            let screen = Screen::prepared(KEYED, HAIKU, 100, 24);
+            screen.wait_for("· low");
+            enter(&screen, typed);
+            screen.wait_for("Thinking level");
+            screen.type_keys("\x1b");
+            screen.wait_until("no list", |cells| !cells.contents().contains("Thinking level"));
+            enter(&screen, &with("high"));
+            screen.wait_for("· high");
+        }
+        Slash::Theme => {
+            let screen = Screen::prepared("", "", 80, 24);
+            enter(&screen, typed);
+            screen.wait_for("Themes");
+            screen.type_keys("\x1b");
+            screen.wait_until("no list", |cells| !cells.contents().contains("Themes"));
+            enter(&screen, &with("light"));
+            wait_for_file(&screen.tau_home().join("config.toml"), "theme = \"light\"");
+        }
+        Slash::Login => {
+            let screen = Screen::prepared("", "", 80, 24);
+            enter(&screen, typed);
+            screen.wait_for("Add an API key for");
+            screen.type_keys("\x1b");
+            screen.wait_until("no list", |cells| !cells.contents().contains("Add an API key for"));
+            enter(&screen, &with("anthropic"));
+            screen.wait_for("API key for anthropic");
+        }
+        Slash::Trust => {
+            let screen = Screen::prepared("", "", 80, 24);
+            enter(&screen, typed);
+            screen.wait_for("no project settings here");
+        }
+        other => panic!("{other:?}"),
+    }
+}
+
+/// What opens, copies and names sessions.
+fn sessions(command: Slash, typed: &str, with: impl Fn(&str) -> String) {
+    match command {
+        Slash::Resume => {
+            let screen = said("table");
+            enter(&screen, "/new");
+            screen.wait_until("a new session", |cells| !cells.contents().contains("▌ table"));
+            enter(&screen, typed);
+            screen.wait_for("Sessions of this directory");
+            screen.wait_for("1/1");
+            screen.type_keys("\r");
+            screen.wait_for("▌ table");
+        }
+        Slash::New => {
+            let screen = said("table");
+            enter(&screen, typed);
+            screen.wait_until("a new session", |cells| {
+                !cells.contents().contains("▌ table") && cells.contents().contains("τ tau")
+            });
+        }
+        Slash::Name => {
+            let screen = said("table");
+            enter(&screen, &with("good start"));
+            screen.wait_for("work · good start");
+            enter(&screen, typed);
+            screen.wait_for("this session is named \"good start\"");
+        }
+        Slash::Tree => {
+            let screen = said("table");
+            enter(&screen, typed);
+            screen.wait_for("Session tree");
+            screen.wait_for("you: table");
+        }
+        Slash::Fork => {
+            let screen = said("table");
+            enter(&screen, typed);
+            screen.wait_for("Fork before");
+            screen.wait_for("1/1");
+            screen.type_keys("\r");
+            screen.wait_for_composer("table");
+            screen.wait_until("a new session", |cells| !cells.contents().contains("▌ table"));
+        }
+        Slash::Clone => {
+            let screen = said("table");
+            let sessions = || walk(&screen.tau_home().join("sessions"));
+            let before = sessions();
+            enter(&screen, typed);
+            screen.wait_for("you are now in a copy of this session");
+            screen.wait_for("▌ table");
+            enter(&screen, "code");
+            screen.wait_for("for file in");
+            assert_eq!((before, sessions()), (1, 2));
+        }
+        other => panic!("{other:?}"),
+    }
+}
+
+/// What is said, copied or written of a session.
+fn told(command: Slash, typed: &str, with: impl Fn(&str) -> String) {
+    match command {
+        Slash::Context => {
+            let screen = said("table");
+            enter(&screen, typed);
+            screen.wait_for("context: about");
+            screen.wait_for("system prompt");
+        }
+        Slash::Compact => {
+            let screen = said("table");
+            enter(&screen, &with("keep the numbers"));
+            screen.wait_for("≡ ");
+        }
+        Slash::Copy => {
+            let screen = said("code");
+            enter(&screen, typed);
+            screen.wait_for("copied 18 lines · terminal (OSC 52)");
+            assert!(screen.copied()[0].starts_with("Some code, from the script:"));
+        }
+        Slash::Export => {
+            let screen = said("table");
+            enter(&screen, &with("out.md"));
+            screen.wait_for("exported to");
+            wait_for_file(&screen.home().join("work/out.md"), "A table, from the script");
+        }
+        Slash::Session => {
+            let screen = said("table");
+            enter(&screen, typed);
+            screen.wait_for("tokens:");
+            screen.wait_for(".jsonl");
+        }
+        other => panic!("{other:?}"),
+    }
+}
+
+/// Help, and the end.
+fn rest(command: Slash, typed: &str) {
+    match command {
+        Slash::Hotkeys | Slash::Help => {
+            let screen = Screen::prepared("", "", 80, 24);
+            enter(&screen, typed);
+            screen.wait_for("Keys and commands");
+        }
+        Slash::Quit => {
+            let mut screen = Screen::prepared("", "", 80, 24);
+            enter(&screen, typed);
+            assert_eq!(screen.wait_exit().code(), Some(0));
+        }
+        other => panic!("{other:?}"),
+    }
+}
+
+/// The session files below a folder.
+fn walk(folder: &std::path::Path) -> usize {
+    let entries = std::fs::read_dir(folder).into_iter().flatten().map(Result::unwrap);
+    let count = |path: std::path::PathBuf| match path.is_dir() {
+        true => walk(&path),
+        false => usize::from(path.extension().is_some_and(|end| end == "jsonl")),
+    };
+    entries.map(|entry| count(entry.path())).sum()
+}
