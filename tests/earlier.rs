@@ -89,7 +89,14 @@ fn what_was_rendered_is_not_rendered_again() {
     for entry in known {
         let open = model.transcript.is_open(entry);
         let version = RowsVersion::Revision(entry.revision);
-        let key = RowsKey { entry: entry.id, part: 0, version, width: model.size.width, open };
+        let key = RowsKey {
+            entry: entry.id,
+            part: 0,
+            version,
+            width: model.size.width,
+            layout: model.text_layout,
+            open,
+        };
         let rows = screen.memo.rows(key, |_, _| panic!("{entry:?} is rendered again"));
         assert!(rows[0].to_string().contains("late"));
         count += 1;

@@ -112,9 +112,11 @@ fn check(action: Action, key: &str) {
         | Action::HistoryPrevious
         | Action::HistoryNext => composing(action, key),
         Action::Models | Action::Thinking | Action::NextModel | Action::PreviousModel => models(action, key),
-        Action::ToggleTools | Action::ToggleThinking | Action::CopyAnswer | Action::Help => {
-            showing(action, key);
-        }
+        Action::ToggleTools
+        | Action::ToggleThinking
+        | Action::ToggleDiff
+        | Action::CopyAnswer
+        | Action::Help => showing(action, key),
         Action::PageUp | Action::PageDown | Action::RowUp | Action::RowDown | Action::Top | Action::Tail => {
             scrolling(action, key);
         }
@@ -389,6 +391,21 @@ fn showing(action: Action, key: &str) {
             wait_for_both(&screen, "to show", "The script begins here");
             screen.type_keys(key);
             screen.wait_for("The script begins here");
+        }
+        Action::ToggleDiff => {
+            screen.type_keys("tour\r");
+            screen.wait_for("+ Edits so far: 1");
+            screen.wait_until("the end of the run", |cells| cells.contents().contains("ask for something"));
+            let beside = |cells: &vt100::Screen| {
+                let text = cells.contents();
+                text.lines()
+                    .any(|line| line.contains("- Edits so far: 0") && line.contains("+ Edits so far: 1"))
+            };
+            screen.wait_until("one column", |cells| !beside(cells));
+            screen.type_keys(key);
+            screen.wait_until("two columns", beside);
+            screen.type_keys(key);
+            screen.wait_until("one column", |cells| !beside(cells));
         }
         Action::CopyAnswer => {
             screen.type_keys("code\r");

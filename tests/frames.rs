@@ -282,8 +282,8 @@ fn outline() -> Outline {
     let mut rows = vec![
         row("s", None, RowKind::Setting, "model: local/coder"),
         row("a", Some(0), RowKind::User, "fix the failing test in parser.rs"),
-        row("b", Some(1), RowKind::Calls, "read, bash"),
-        row("c", Some(2), RowKind::Tool, "bash: running 3 tests"),
+        row("b", Some(1), RowKind::Calls, "bash cargo test parser"),
+        row("c", Some(2), RowKind::Tool, "bash cargo test parser ✗101"),
         row("d", Some(3), RowKind::Assistant, "The tokenizer \u{1b}[2J drops 漢字."),
         row("e", Some(4), RowKind::User, "rewrite the tokenizer"),
         row("f", Some(5), RowKind::Assistant, "Done, but the benchmarks are slower."),

@@ -11,8 +11,11 @@ use tau::agent::protocol::message::{
 };
 use tau::agent::protocol::query::{HistoryPage, QueryAnswer};
 use tau::app::Msg;
+use tau::app::boot::Boot;
+use tau::app::geometry::{Size, TextLayout};
 use tau::app::key::{Mouse, MouseButton, MouseKind};
-use tau::tools::{Content, Details, TerminalOutput, ToolOutput};
+use tau::tools::{Content, Details, FileDiff, Hunk, TerminalOutput, ToolOutput};
+use tau::view::theme::{Theme, ThemeToken};
 
 use crate::faults::server::{Act, Server, stream};
 use crate::harness::{Screen, assistant, call, frame, frames, text, user};
@@ -179,7 +182,7 @@ fn stops_and_skips_are_neutral_and_failures_are_said_to_people() {
     }
     frame(&mut screen, "ends", 80, 24);
     frame(&mut screen, "ends", 40, 12);
-    screen.send(Msg::Resized(tau::app::geometry::Size { width: 80, height: 40 }));
+    screen.send(Msg::Resized(Size { width: 80, height: 40 }));
     screen.keys("<ctrl+o>");
     has(
         &mut screen,
@@ -331,7 +334,7 @@ fn a_session_from_a_file_shows_what_each_run_used() {
     screen.agent(earlier(messages[..2].to_vec(), Some(4)));
     assert_eq!(ends(&mut screen), ["↑2.4k ↓120 · $0.024", "↑2.4k ↓120 · $0.024"]);
     screen.agent(earlier(run("first").to_vec(), None));
-    screen.send(Msg::Resized(tau::app::geometry::Size { width: 80, height: 60 }));
+    screen.send(Msg::Resized(Size { width: 80, height: 60 }));
     assert_eq!(ends(&mut screen), ["↑2.4k ↓120 · $0.024"; 3]);
 }
 
@@ -405,6 +408,144 @@ async fn a_command_is_readable_in_a_terminal_while_it_arrives_and_after() {
         screen.type_keys("\x0f!for n in 1 2; do\x0aecho $n-user\x0adone\r");
         screen.wait_for("2-user");
         screen.wait_for("$ for n in 1 2; do");
+    })
+    .await
+    .unwrap();
+}
+
+#[test]
+fn prose_is_not_wider_than_set_but_code_and_tables_are() {
+    let words = "word ".repeat(60);
+    let wide = "x".repeat(150);
+    let text = format!("{words}\n\n- {words}\n\n```\n{wide}\n```\n\n| {wide} |\n|---|\n| b |\n");
+    let widest = |prose_width: u16| {
+        let text_layout = TextLayout { prose_width, ..TextLayout::default() };
+        let mut screen = Screen::boot(Boot { text_layout, ..crate::harness::boot() });
+        screen.send(Msg::Resized(Size { width: 180, height: 40 }));
+        screen.answer(&text, 50);
+        let shown = shown(&mut screen);
+        assert_eq!(shown.matches(&wide).count(), 2, "code and tables have the whole width:\n{shown}");
+        shown.lines().filter(|line| line.contains("word")).map(|line| line.chars().count()).max()
+    };
+    assert_eq!((widest(100), widest(60), widest(0)), (Some(101), Some(61), Some(178)));
+}
+
+#[test]
+fn a_link_that_streams_in_does_not_jump() {
+    let mut screen = Screen::new();
+    screen.agent(AgentEvent::MessageStart { message: Arc::new(assistant(vec![], StopReason::Stop)) });
+    screen.delta(Delta::TextStart { content_index: 0 });
+    let mut last = 0;
+    for piece in "See the [Python docs](https://docs.python.org/3/) for more.".chars() {
+        screen.delta(Delta::TextDelta { content_index: 0, delta: piece.into() });
+        let shown = shown(&mut screen);
+        let Some(line) = shown.lines().find(|line| line.starts_with("  See")) else { continue };
+        assert!(!line.contains(['[', ']']), "{line}");
+        assert!(line.len() >= last, "{line} is shorter than before");
+        last = line.len();
+    }
+    has(&mut screen, &["  See the Python docs (https://docs.python.org/3/) for more.\n"]);
+}
+
+fn edited(screen: &mut Screen) {
+    let lines = [
+        " fn total(list: &[u32]) -> u32 {",
+        "-    let mut sum = 0;",
+        "-    for n in list { sum += n; }",
+        "-    sum",
+        "+    list.iter().sum()",
+        " }",
+        "+",
+        "+fn mean(list: &[u32]) -> u32 { total(list) / list.len() as u32 }",
+    ];
+    let hunk = Hunk { old_start: 9, new_start: 9, lines: lines.map(String::from).to_vec() };
+    let diff = FileDiff { path: "src/a.rs".into(), added: 3, removed: 3, hunks: vec![hunk], cut: false };
+    let args = json!({"path": "src/a.rs"});
+    screen.run();
+    asks(screen, &[("e", "edit", args.clone())]);
+    starts(screen, "e", "edit", &args);
+    ends(screen, "e", ToolOutput::new("Replaced 1 occurrence", Details::Diff(diff)), false, Some(3));
+}
+
+#[test]
+fn diffs_are_side_by_side_where_there_is_room_or_when_asked_for() {
+    let mut screen = Screen::new();
+    edited(&mut screen);
+    frame(&mut screen, "diff-split", 140, 24);
+    let split = shown(&mut screen);
+    let row = split.lines().find(|line| line.contains("let mut sum")).unwrap();
+    assert!(row.contains("list.iter().sum()"), "{split}");
+    screen.keys("<alt+s>");
+    let unified = shown(&mut screen);
+    let row = unified.lines().find(|line| line.contains("let mut sum")).unwrap();
+    assert!(!row.contains("list.iter().sum()"), "{unified}");
+    screen.send(Msg::Resized(Size { width: 80, height: 24 }));
+    screen.keys("<alt+s>");
+    frame(&mut screen, "diff-split", 80, 24);
+    assert!(
+        shown(&mut screen).lines().any(|line| line.contains("let mut sum") && line.contains("list.iter()"))
+    );
+    // Where two columns have no room, it stays as it is.
+    screen.send(Msg::Resized(Size { width: 40, height: 24 }));
+    let narrow = shown(&mut screen);
+    assert!(narrow.lines().all(|line| !(line.contains("let mut") && line.contains("list.iter"))), "{narrow}");
+}
+
+#[test]
+fn a_changed_word_has_the_foreground_of_the_mark() {
+    let mut screen = Screen::new();
+    let lines = ["-let total = 1;", "+let total = 2;"].map(String::from).to_vec();
+    let hunk = Hunk { old_start: 1, new_start: 1, lines };
+    let diff = FileDiff { path: "a.rs".into(), added: 1, removed: 1, hunks: vec![hunk], cut: false };
+    screen.run();
+    starts(&mut screen, "e", "edit", &json!({"path": "a.rs"}));
+    ends(&mut screen, "e", ToolOutput::new("Replaced", Details::Diff(diff)), false, Some(3));
+    let buffer = screen.draw();
+    let theme = Theme::builtin("dark").unwrap();
+    for (word, token) in [("1", ThemeToken::DiffRemovedWord), ("2", ThemeToken::DiffAddedWord)] {
+        let style = theme.style(token);
+        let marked = buffer.content().iter().find(|cell| cell.symbol() == word && Some(cell.bg) == style.bg);
+        assert_eq!(marked.map(|cell| Some(cell.fg)), Some(style.fg), "{word}");
+    }
+}
+
+/// The key and the setting, in the real program.
+#[tokio::test(flavor = "multi_thread")]
+async fn a_key_turns_diffs_and_prose_has_a_width_in_a_terminal() {
+    let write = json!({"path": "a.txt", "content": "fresh line\n"}).to_string();
+    let arguments = serde_json::to_string(&write).unwrap();
+    let call = format!(
+        "data: {{\"choices\":[{{\"delta\":{{\"tool_calls\":[{{\"index\":0,\"id\":\"c1\",\"function\":{{\"name\":\"write\",\"arguments\":{arguments}}}}}]}}}}]}}\n\ndata: {{\"choices\":[{{\"delta\":{{}},\"finish_reason\":\"tool_calls\"}}]}}\n\ndata: [DONE]\n\n"
+    );
+    let words = "word ".repeat(60) + "Finished.";
+    let done = format!(
+        "data: {{\"choices\":[{{\"delta\":{{\"content\":\"{words}\"}}}}]}}\n\ndata: {{\"choices\":[{{\"delta\":{{}},\"finish_reason\":\"stop\"}}]}}\n\ndata: [DONE]\n\n"
+    );
+    let server = Server::start(vec![Act::Send(stream(&call)), Act::Send(stream(&done))]).await;
+    let url = server.url();
+    tokio::task::spawn_blocking(move || {
+        let script = format!(
+            "mkdir -p \"$TAU_HOME\"; echo 'prose_width = 60' > \"$TAU_HOME/config.toml\"; \
+             exec \"$TAU_BIN\" --base-url {url} --api-key x --model m"
+        );
+        let screen = Terminal::program(std::path::Path::new("/bin/sh"), &["-c", &script], 160, 40);
+        screen.wait_for("ask for something");
+        screen.type_keys("go\r");
+        screen.wait_for("Finished.");
+        let shown = screen.text();
+        let widest =
+            shown.lines().filter(|line| line.contains("word")).map(|line| line.trim_end().len()).max();
+        assert!(widest.is_some_and(|widest| (50..=62).contains(&widest)), "{widest:?} in\n{shown}");
+        // At 160 columns the new line stands at the right.
+        let column = |cells: &vt100::Screen| {
+            let text = cells.contents();
+            text.lines().find_map(|line| line.find("fresh line"))
+        };
+        screen.wait_until("two columns", |cells| column(cells).is_some_and(|at| at > 80));
+        screen.type_keys("\x1bs");
+        screen.wait_until("one column", |cells| column(cells).is_some_and(|at| at < 40));
+        screen.type_keys("\x1bs");
+        screen.wait_until("two columns", |cells| column(cells).is_some_and(|at| at > 80));
     })
     .await
     .unwrap();

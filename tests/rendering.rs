@@ -48,7 +48,10 @@ fn paragraphs_wrap_at_words() {
     check("averylongword that", 6, &["averyl", "ongwor", "d that"]);
     check("日本語のテキスト", 6, &["日本語", "のテキ", "スト"]);
     check("これは「本」。", 8, &["これは", "「本」。"]);
-    check("one\ntwo  \nthree", 20, &["one", "two", "three"]);
+    check("one\ntwo  \nthree", 20, &["one two", "three"]);
+    check("a *b\nc* `d`\n`e`", 20, &["a b c d e"]);
+    check("日本\n語 x\ny 한\n국", 30, &["日本語 x y 한 국"]);
+    check("[one\ntwo](http://x)\nthree", 40, &["one two (http://x) three"]);
     check("a <br> b<br/>c <i>x</i>", 20, &["a", " b", "c <i>x</i>"]);
 }
 
@@ -75,7 +78,7 @@ fn lists_nest_and_hang() {
 #[test]
 fn lists_show_numbers_and_tasks() {
     check("9. a\n10. b", 20, &[" 9. a", "10. b"]);
-    check("- [x] done\n- [ ] to do it", 10, &["[x] done", "[ ] to do", "    it"]);
+    check("- [x] done\n- [ ] to do it", 10, &["☑ done", "☐ to do it"]);
     check("- a\n\n- b", 20, &["• a", "", "• b"]);
     check("- a\n  > q\n- b\n-", 20, &["• a", "  ▎ q", "• b", "•"]);
     check("1. a\n   ```\n   x\n   ```\n2. b", 20, &["1. a", "   ╭─", "   │ x", "   ╰─", "2. b"]);
@@ -83,11 +86,45 @@ fn lists_show_numbers_and_tasks() {
 
 #[test]
 fn headings_quotes_and_rules() {
-    check("# A\n## B\n### C *d*", 20, &["A", "", "B", "", "### C d"]);
+    check("# A\n## B\n### C *d*", 20, &["A", "", "B", "", "C d"]);
     check("> one\n>\n> two\n> > three", 20, &["▎ one", "▎", "▎ two", "▎", "▎ ▎ three"]);
     check("> [!WARNING]\n> hot", 20, &["▎ Warning", "▎ hot"]);
     check("> [!TIP]\n> x", 2, &["Ti", "p", "x"]);
     check("a\n\n---\n\nb", 5, &["a", "", "─────", "", "b"]);
+}
+
+#[test]
+fn headings_are_told_apart_without_colours() {
+    let theme = Theme::default().at_depth(ColorDepth::None);
+    let rows = rows_of("# A\n## A\n### A\n#### A", 20, &theme, &mut Highlighter::default());
+    let looks: Vec<Modifier> =
+        rows.iter().flat_map(|row| &row.spans).map(|span| span.style.add_modifier).collect();
+    let (bold, italic) = (Modifier::BOLD, Modifier::ITALIC);
+    assert_eq!(looks[..3], [bold | Modifier::UNDERLINED, bold, bold | italic]);
+    assert_eq!(looks.len(), 4);
+}
+
+#[test]
+fn code_breaks_between_words_and_loses_nothing() {
+    check("```\nlet total = alpha + beta;\n```", 16, &["╭─", "│ let total =", "┊ alpha + beta;", "╰─"]);
+    check("```\n        deep = 1234567;\n```", 16, &["╭─", "│         deep =", "┊  1234567;", "╰─"]);
+    check("```\nx = abcdefghijklmnopqrstuvw\n```", 16, &["╭─", "│ x = abcdefghij", "┊ klmnopqrstuvw", "╰─"]);
+}
+
+#[test]
+fn words_of_a_table_stay_whole() {
+    let table = "| involved | considerable |\n|---|---|\n| a | unmistakable thing |\n";
+    check(
+        table,
+        24,
+        &[
+            "involved │ considerable",
+            "─────────┼──────────────",
+            "a        │ unmistakable",
+            "         │ thing",
+        ],
+    );
+    check(table, 20, &["involved: a", "considerable:", "  unmistakable thing"]);
 }
 
 #[test]

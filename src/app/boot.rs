@@ -8,7 +8,7 @@ use std::sync::Arc;
 
 use serde::{Deserialize, Serialize};
 
-use super::geometry::Size;
+use super::geometry::{Size, TextLayout};
 use super::msg::Millis;
 use crate::agent::protocol::model::{Model as AiModel, ThinkingLevel};
 use crate::agent::settings::folder::Folder;
@@ -36,6 +36,8 @@ pub struct Boot {
     pub keys: BTreeMap<String, Vec<String>>,
     /// Thinking blocks are folded from the start.
     pub hide_thinking: bool,
+    /// How wide prose may be, and how diffs are shown.
+    pub text_layout: TextLayout,
     /// Whether tau takes the mouse.
     pub mouse: bool,
     /// Sentences to show at start: a bad setting, a folder that cannot be written.

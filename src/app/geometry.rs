@@ -2,6 +2,11 @@
 
 use serde::{Deserialize, Serialize};
 
+use crate::agent::settings::value::DiffLayout;
+
+/// From this width on diffs are side by side unless something else is set, in cells.
+const SPLIT_WIDTH: u16 = 140;
+
 /// Size in cells.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Size {
@@ -71,6 +76,26 @@ impl Selection {
     /// Whether it holds anything: a click alone selects nothing.
     pub fn is_empty(&self) -> bool {
         self.unit == SelectionUnit::Cell && self.from == self.to
+    }
+}
+
+/// How text is laid out, as settings and keys say.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[serde(default)]
+pub struct TextLayout {
+    /// The widest that prose may be, in cells; 0 is no limit.
+    pub prose_width: u16,
+    pub diff: DiffLayout,
+}
+
+impl TextLayout {
+    /// Whether diffs are side by side in a window that is so wide.
+    pub(crate) fn splits_diffs(self, width: u16) -> bool {
+        match self.diff {
+            DiffLayout::Auto => width >= SPLIT_WIDTH,
+            DiffLayout::Split => true,
+            DiffLayout::Unified => false,
+        }
     }
 }
 

@@ -8,7 +8,7 @@ use super::boot::Boot;
 use super::completion::Completion;
 use super::composer::Composer;
 use super::effect::Effect;
-use super::geometry::{Laid, SelectionUnit, Size};
+use super::geometry::{Laid, SelectionUnit, Size, TextLayout};
 use super::jobs::Jobs;
 use super::keymap::Keymap;
 use super::msg::Millis;
@@ -46,6 +46,7 @@ pub struct Model {
     pub commands: Arc<Commands>,
     /// Name of the theme.
     pub theme: String,
+    pub text_layout: TextLayout,
     /// The models that can be used, once they have been asked for.
     pub models: Vec<Arc<AiModel>>,
     /// A remark in the footer, and until when it is shown.

@@ -20,6 +20,7 @@ use crate::agent::protocol::query::SessionSource;
 use crate::agent::session::row::SessionRow;
 use crate::agent::session::search::LastExchange;
 use crate::agent::settings::folder::Folder;
+use crate::app::geometry::TextLayout;
 
 /// The ticket of a query whose answer is used whoever asked.
 pub(crate) const NO_TICKET: u64 = 0;
@@ -229,6 +230,8 @@ pub struct Applied {
     pub theme: Option<String>,
     /// Whether thinking is folded, where that has changed.
     pub hide_thinking: Option<bool>,
+    /// How text is laid out, where that has changed.
+    pub text_layout: Option<TextLayout>,
 }
 
 /// A provider that takes an API key.

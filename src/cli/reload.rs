@@ -120,6 +120,16 @@ fn screen(old: &Setup, new: &Setup, changes: &mut Changes) {
         changes.applied.hide_thinking = Some(hidden);
         changes.now.push(format!("hide_thinking {hidden}"));
     }
+    let (before, now) = (old.text_layout(), new.text_layout());
+    if before != now {
+        changes.applied.text_layout = Some(now);
+        if before.prose_width != now.prose_width {
+            changes.now.push(format!("prose_width {}", now.prose_width));
+        }
+        if before.diff != now.diff {
+            changes.now.push(format!("diff {}", now.diff.name()));
+        }
+    }
     if old.settings.theme != new.settings.theme {
         let name = new.theme();
         if Theme::builtin(name).is_some() {

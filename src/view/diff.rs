@@ -3,12 +3,15 @@
 //! The text of the diff is made safe here. Changed words are marked only where an old and a new run
 //! of lines resemble each other; else the marks would say less than the lines themselves.
 
+mod split;
+
 use std::ops::Range;
 
 use ratatui::style::Style;
 use ratatui::text::{Line, Span};
 use similar::{ChangeTag, InlineChangeOptions, TextDiff};
 
+pub(crate) use self::split::{LEAST_SPLIT, render_split};
 use super::highlight::{self, Highlighter, LineTokens};
 use super::row::Row;
 use super::theme::{Theme, ThemeToken};
@@ -113,10 +116,11 @@ impl Gutter {
 
 impl DiffLine {
     fn draw(&self, gutter: &Gutter, width: u16, theme: &Theme, rows: &mut Vec<Row>) {
-        let (base, sign) = match self.sign {
-            Sign::Context => (theme.style(ThemeToken::DiffContext), "  "),
-            Sign::Removed => (theme.style(ThemeToken::DiffRemoved), "- "),
-            Sign::Added => (theme.style(ThemeToken::DiffAdded), "+ "),
+        let base = self.base(theme);
+        let sign = match self.sign {
+            Sign::Context => "  ",
+            Sign::Removed => "- ",
+            Sign::Added => "+ ",
         };
         let room = width - gutter.cells() as u16;
         let wrapped = wrap::rows(&self.spans(base, theme), room, 0, Break::Verbatim);
@@ -135,6 +139,15 @@ impl DiffLine {
             }
             rows.push(row);
         }
+    }
+
+    /// The look of the line as a whole.
+    fn base(&self, theme: &Theme) -> Style {
+        theme.style(match self.sign {
+            Sign::Context => ThemeToken::DiffContext,
+            Sign::Removed => ThemeToken::DiffRemoved,
+            Sign::Added => ThemeToken::DiffAdded,
+        })
     }
 
     /// The text cut wherever its syntax or a mark begins or ends.
@@ -171,8 +184,8 @@ impl DiffLine {
             (_, false) => base.patch(if marked { mark } else { Style::new() }),
             (_, true) => {
                 let plain = if token.is_none() { Style::new() } else { colour };
-                let style = base.patch(plain);
-                if marked { Style { bg: mark.bg, ..style }.add_modifier(mark.add_modifier) } else { style }
+                // The colours of code are made for the background of the line, not for that of a mark.
+                if marked { base.patch(mark) } else { base.patch(plain) }
             }
         }
     }

@@ -9,7 +9,7 @@ use std::sync::Arc;
 use super::highlight::Highlighter;
 use super::row::Row;
 use super::theme::{ColorDepth, Theme};
-use crate::app::geometry::EntryId;
+use crate::app::geometry::{EntryId, TextLayout};
 
 /// Rows kept at most; beyond that everything is forgotten and rendered again when needed.
 const ROWS: usize = 20_000;
@@ -21,6 +21,7 @@ pub struct RowsKey {
     pub part: u32,
     pub version: RowsVersion,
     pub width: u16,
+    pub layout: TextLayout,
     pub open: bool,
 }
 

@@ -80,7 +80,7 @@ pub fn rows(model: &Model, memo: &mut Memo, entry: &TranscriptEntry, part: u32, 
     } else {
         RowsVersion::Revision(entry.revision)
     };
-    let key = RowsKey { entry: entry.id, part, version, width, open };
+    let key = RowsKey { entry: entry.id, part, version, width, layout: model.text_layout, open };
     memo.rows(key, |theme, highlighter| render(model, entry, part, width, theme, highlighter))
 }
 
@@ -164,6 +164,7 @@ fn render(
     highlighter: &mut Highlighter,
 ) -> Vec<Row> {
     let inner = width.saturating_sub(MARGIN + 1).max(1);
+    let room = (inner, model.text_layout.prose_width);
     let expand = || model.keymap.hint(Action::ToggleTools);
     match &entry.body {
         EntryBody::Welcome => welcome::rows(model, theme, width),
@@ -184,7 +185,8 @@ fn render(
             vec![panel::tool_head(tool, model.now, theme, highlighter, width)]
         }
         EntryBody::Tool(tool) => {
-            panel::tool_body(tool, model.transcript.is_open(entry), expand(), width, theme, highlighter)
+            let (open, split) = (model.transcript.is_open(entry), model.text_layout.splits_diffs(width));
+            panel::tool_body(tool, open, expand(), split, width, theme, highlighter)
         }
         EntryBody::Command(command) if part == 0 => {
             let (hint, open) = (command_hint(model, entry), model.transcript.is_open(entry));
@@ -194,17 +196,17 @@ fn render(
         EntryBody::Command(command) => {
             panel::command_body(command, model.transcript.is_open(entry), expand(), width, theme, highlighter)
         }
-        EntryBody::Answer(blocks) => indent(block(blocks, part as usize, inner, theme, highlighter), None),
+        EntryBody::Answer(blocks) => indent(block(blocks, part as usize, room, theme, highlighter), None),
         EntryBody::Thinking { since, until, .. } if part == 0 => {
             vec![thinking_head(*since, *until, model, entry, theme, width)]
         }
         EntryBody::Summary { title, .. } if part == 0 => vec![summary_head(title, expand(), theme, width)],
         EntryBody::Thinking { blocks, .. } => {
-            let rows = block(blocks, part as usize - 1, inner, theme, highlighter);
+            let rows = block(blocks, part as usize - 1, room, theme, highlighter);
             indent(rows, Some(theme.style(ThemeToken::Thinking)))
         }
         EntryBody::Summary { blocks, .. } => {
-            indent(block(blocks, part as usize - 1, inner, theme, highlighter), None)
+            indent(block(blocks, part as usize - 1, room, theme, highlighter), None)
         }
     }
 }
@@ -230,13 +232,15 @@ fn command_hint(model: &Model, entry: &TranscriptEntry) -> String {
 fn block(
     blocks: &MarkdownBlocks,
     index: usize,
-    width: u16,
+    (width, prose): (u16, u16),
     theme: &Theme,
     highlighter: &mut Highlighter,
 ) -> Vec<Row> {
     match (blocks.closed().get(index), blocks.open()) {
-        (Some(block), _) => markdown::render(block, width, theme, highlighter),
-        (None, Some(block)) => markdown::render(&block, width, theme, highlighter),
+        (Some(block), _) => markdown::render_within(block, width, prose, theme, highlighter),
+        (None, Some(block)) => {
+            markdown::render_within(&markdown::settled(block), width, prose, theme, highlighter)
+        }
         (None, None) => Vec::new(),
     }
 }

@@ -12,7 +12,7 @@ use super::state::Engine;
 use super::{context_usage, history_paging};
 use crate::agent::context::compaction::size;
 use crate::agent::protocol::event::AgentEvent;
-use crate::agent::protocol::message::{Message, Usage};
+use crate::agent::protocol::message::{Message, ToolCall, Usage};
 use crate::agent::protocol::query::{
     EntryLabel, ForkMessage, Query, QueryAnswer, SessionEntries, SessionEntry, SessionState, SessionStats,
     WindowUsage,
@@ -47,7 +47,11 @@ fn find(engine: &Engine, query: &Query) -> Result<QueryAnswer, String> {
         Query::History => QueryAnswer::Messages(history(engine)),
         Query::LastText => QueryAnswer::LastText(last_text(&session.context().messages)),
         Query::Entries { since } => QueryAnswer::Entries(entries(tree, since.as_deref())?),
-        Query::Outline => QueryAnswer::Outline(Outline::of(tree)),
+        Query::Outline => {
+            let tools = &engine.config.tools;
+            let title = |call: &ToolCall| Some(tools.get(&call.name)?.title(&call.arguments));
+            QueryAnswer::Outline(Outline::titled(tree, &title))
+        }
         Query::ForkMessages => QueryAnswer::ForkMessages(fork_messages(tree)),
         Query::Stats => QueryAnswer::Stats(stats(engine)),
         Query::Source => QueryAnswer::Source(session.source().ok_or(EMPTY)?),

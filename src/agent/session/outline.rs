@@ -5,19 +5,28 @@
 use std::collections::HashMap;
 
 use jiff::tz::TimeZone;
+use pulldown_cmark::{Event, Options, Parser, TagEnd};
 
 use super::entry::{Body, Entry};
 use super::tree::Tree;
-use crate::agent::protocol::message::{Block, Message, StopReason};
+use crate::agent::protocol::message::{Block, Message, StopReason, ToolCall, ToolResultMessage};
 pub use crate::agent::protocol::outline::{Outline, OutlineRow, RowKind};
-use crate::tools::Content;
+use crate::tools::{Content, Details, TerminalOutput};
 
 /// Longest text of a row, in characters.
 const LONGEST: usize = 200;
+/// Longest part of it that says what a call does.
+const ACTION: usize = 120;
 
 impl Outline {
     /// The outline of a tree. Of entries with one id only the last is in it.
     pub fn of(tree: &Tree) -> Self {
+        Self::titled(tree, &|_| None)
+    }
+
+    /// The same with the titles that `title` has for tool calls.
+    pub(crate) fn titled(tree: &Tree, title: &dyn Fn(&ToolCall) -> Option<String>) -> Self {
+        let mut titles: HashMap<&str, String> = HashMap::new();
         let mut places: HashMap<&str, usize> = HashMap::new();
         let mut rows: Vec<OutlineRow> = Vec::new();
         let zone = TimeZone::system();
@@ -28,7 +37,12 @@ impl Outline {
             }
             // A parent on a later line would make a ring; it counts as missing.
             let parent = entry.parent.as_ref().and_then(|id| places.get(&**id)).copied();
-            let (kind, text) = words(&entry.body);
+            if let Body::Message { message } = &entry.body
+                && let Message::Assistant(answer) = message.as_ref()
+            {
+                titles.extend(answer.tool_calls().map(|call| (call.id.as_str(), action(call, title))));
+            }
+            let (kind, text) = words(&entry.body, &titles);
             places.insert(&entry.id, rows.len());
             rows.push(OutlineRow {
                 id: entry.id.to_string(),
@@ -68,17 +82,17 @@ fn user_text(entry: &Entry) -> Option<String> {
     }
 }
 
-fn words(body: &Body) -> (RowKind, String) {
+fn words(body: &Body, titles: &HashMap<&str, String>) -> (RowKind, String) {
     match body {
-        Body::Message { message } => of_message(message),
+        Body::Message { message } => of_message(message, titles),
         Body::ModelChange { provider, model_id } => {
             (RowKind::Setting, format!("model: {provider}/{model_id}"))
         }
         Body::ThinkingLevelChange { thinking_level } => {
             (RowKind::Setting, format!("thinking: {thinking_level}"))
         }
-        Body::Compaction { summary, .. } => (RowKind::Compaction, summary.clone()),
-        Body::BranchSummary { summary, .. } => (RowKind::Branch, summary.clone()),
+        Body::Compaction { summary, .. } => (RowKind::Compaction, plain(summary)),
+        Body::BranchSummary { summary, .. } => (RowKind::Branch, plain(summary)),
         Body::ContextEdit { target_id, replacement } => {
             let what = if replacement.is_some() { "shortened" } else { "removed" };
             (RowKind::Setting, format!("{what} in the context: {target_id}"))
@@ -93,15 +107,16 @@ fn words(body: &Body) -> (RowKind, String) {
     }
 }
 
-fn of_message(message: &Message) -> (RowKind, String) {
+fn of_message(message: &Message, titles: &HashMap<&str, String>) -> (RowKind, String) {
     match message {
         Message::User(user) => (RowKind::User, user.content.text()),
         Message::Assistant(answer) => {
             let text = answer.text();
             if !text.trim().is_empty() {
-                return (RowKind::Assistant, text);
+                return (RowKind::Assistant, plain(&text));
             }
-            let calls: Vec<&str> = answer.tool_calls().map(|call| call.name.as_str()).collect();
+            let title = |call: &ToolCall| titles.get(call.id.as_str()).cloned();
+            let calls: Vec<String> = answer.tool_calls().filter_map(title).collect();
             match answer.stop_reason {
                 _ if !calls.is_empty() => (RowKind::Calls, calls.join(", ")),
                 StopReason::Aborted => (RowKind::Assistant, "(stopped)".to_owned()),
@@ -113,17 +128,79 @@ fn of_message(message: &Message) -> (RowKind, String) {
             }
         }
         Message::ToolResult(result) => {
-            let text = result.content.iter().find_map(|content| match content {
-                Content::Text { text } => Some(text.as_str()),
-                Content::Image { .. } => None,
-            });
-            (RowKind::Tool, format!("{}: {}", result.tool_name, text.unwrap_or("(image)")))
+            let call = titles.get(result.tool_call_id.as_str()).unwrap_or(&result.tool_name);
+            (RowKind::Tool, format!("{call}{}", ending(result)))
         }
-        Message::BashExecution(run) => (RowKind::Shell, format!("$ {}", run.command)),
+        Message::BashExecution(run) => {
+            let end = match run.exit_code {
+                _ if run.cancelled => " ■".to_owned(),
+                Some(0) => String::new(),
+                Some(code) => format!(" ✗{code}"),
+                None => " ✗".to_owned(),
+            };
+            (RowKind::Shell, format!("$ {}{end}", line_start(&run.command)))
+        }
         Message::Custom(custom) => (RowKind::Custom, custom.content.text()),
-        Message::BranchSummary(branch) => (RowKind::Branch, branch.summary.clone()),
-        Message::CompactionSummary(summary) => (RowKind::Compaction, summary.summary.clone()),
+        Message::BranchSummary(branch) => (RowKind::Branch, plain(&branch.summary)),
+        Message::CompactionSummary(summary) => (RowKind::Compaction, plain(&summary.summary)),
     }
+}
+
+/// What a call does: its tool and its title, or else its first argument that is text.
+fn action(call: &ToolCall, title: &dyn Fn(&ToolCall) -> Option<String>) -> String {
+    let first = || {
+        let fields = call.arguments.as_object()?;
+        let named = ["command", "path", "pattern"].into_iter().find_map(|name| fields.get(name)?.as_str());
+        named.or_else(|| fields.values().find_map(|value| value.as_str())).map(str::to_owned)
+    };
+    let title = title(call).or_else(first).unwrap_or_default();
+    format!("{} {}", call.name, line_start(&title)).trim_end().to_owned()
+}
+
+/// How a call ended, when it did not end well.
+fn ending(result: &ToolResultMessage) -> String {
+    if !result.is_error {
+        return String::new();
+    }
+    let text = result.content.iter().find_map(|content| match content {
+        Content::Text { text } => Some(text.trim()),
+        Content::Image { .. } => None,
+    });
+    let text = text.unwrap_or_default();
+    match &result.details {
+        _ if text.lines().next_back().is_some_and(|last| last.starts_with("aborted")) => " ■".to_owned(),
+        _ if text.starts_with("skipped: ") => " –".to_owned(),
+        Details::Terminal(TerminalOutput { exit_code: Some(code), .. }) => format!(" ✗{code}"),
+        _ => " ✗".to_owned(),
+    }
+}
+
+/// The first line, short enough that what comes behind it is seen.
+fn line_start(text: &str) -> String {
+    let mut lines = text.trim().lines();
+    let first = lines.next().unwrap_or_default();
+    let short: String = first.chars().take(ACTION).collect();
+    if short.len() < first.len() || lines.next().is_some() { format!("{short}…") } else { short }
+}
+
+/// Markdown without its marks, as far as a row shows it.
+fn plain(markdown: &str) -> String {
+    let end = markdown.char_indices().nth(8 * LONGEST).map_or(markdown.len(), |(at, _)| at);
+    let mut text = String::new();
+    for event in Parser::new_ext(markdown.get(..end).unwrap_or(markdown), Options::all()) {
+        match event {
+            Event::Text(part) | Event::Code(part) | Event::Html(part) | Event::InlineHtml(part) => {
+                text.push_str(&part);
+            }
+            Event::SoftBreak | Event::HardBreak => text.push(' '),
+            Event::TaskListMarker(done) => text.push_str(if done { "☑ " } else { "☐ " }),
+            Event::End(
+                TagEnd::Paragraph | TagEnd::Heading(_) | TagEnd::Item | TagEnd::CodeBlock | TagEnd::TableCell,
+            ) => text.push(' '),
+            _ => {}
+        }
+    }
+    if text.trim().is_empty() { markdown.to_owned() } else { text }
 }
 
 fn thought(content: &[Block]) -> String {
@@ -158,6 +235,57 @@ fn one_line(text: &str) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    fn said(message: serde_json::Value) -> Message {
+        serde_json::from_value(message).unwrap()
+    }
+
+    #[test]
+    fn rows_say_what_was_done_and_not_what_it_printed() {
+        let result = |error: bool, text: &str, details: serde_json::Value| {
+            said(serde_json::json!({
+                "role": "toolResult", "toolCallId": "c", "toolName": "bash", "isError": error,
+                "content": [{"type": "text", "text": text}], "details": details,
+            }))
+        };
+        let failed = serde_json::json!({"kind": "terminal", "text": "E", "exitCode": 1});
+        let none = serde_json::Value::Null;
+        let call = |name: &str, arguments| {
+            let (id, name) = ("c".to_owned(), name.to_owned());
+            action(&ToolCall { id, name, arguments, thought_signature: None }, &|_| None)
+        };
+        let bash = call("bash", serde_json::json!({"timeout": 5, "command": "cargo test\nls"}));
+        let titles = HashMap::from([("c", bash)]);
+        for (message, expected) in [
+            (result(true, "EE. ===\nexit code 1", failed), "bash cargo test… ✗1"),
+            (result(false, "ok", none.clone()), "bash cargo test…"),
+            (result(true, "out\naborted by the user after 1.0 s", none.clone()), "bash cargo test… ■"),
+            (result(true, "skipped: not run, because", none.clone()), "bash cargo test… –"),
+            (result(true, "x does not exist", none), "bash cargo test… ✗"),
+            (
+                said(serde_json::json!({"role": "bashExecution", "command": "make", "exitCode": 2})),
+                "$ make ✗2",
+            ),
+        ] {
+            assert_eq!(of_message(&message, &titles).1, expected);
+        }
+        assert_eq!(call("read", serde_json::json!({"path": "src/a.rs"})), "read src/a.rs");
+        assert_eq!(call("x", serde_json::json!({"n": 1})), "x");
+        let titled = ToolCall {
+            id: "c".into(),
+            name: "read".into(),
+            arguments: serde_json::json!({}),
+            thought_signature: None,
+        };
+        assert_eq!(action(&titled, &|_| Some("a.rs:1-80".to_owned())), "read a.rs:1-80");
+    }
+
+    #[test]
+    fn answers_lose_the_marks_of_markdown() {
+        let text = "### Changes\n\n- **one** `two`\n- [x] [three](http://x)\n\n```rust\nlet a;\n```";
+        assert_eq!(one_line(&plain(text)), "Changes one two ☑ three let a;");
+        assert_eq!(plain("[x]: /u"), "[x]: /u");
+    }
 
     #[test]
     fn clocks_are_ahead_by_what_held_then() {

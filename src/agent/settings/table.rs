@@ -11,7 +11,7 @@ use std::path::PathBuf;
 
 use serde::Deserialize;
 
-use super::value::{self, BaseUrl, SettingValue, ValueKind};
+use super::value::{self, BaseUrl, DiffLayout, SettingValue, ValueKind};
 use crate::agent::protocol::model::{Api, ThinkingLevel};
 use crate::agent::secrets::Secret;
 
@@ -152,6 +152,10 @@ settings! {
     mouse: bool, Columns { default: "`true`", ..COLUMNS };
     /// Start with thinking blocks hidden
     hide_thinking: bool, Columns { default: "`false`", project: true, live: true, ..COLUMNS };
+    /// Widest prose, in columns; 0 for no limit
+    prose_width: u64, Columns { default: "`100`", project: true, live: true, ..COLUMNS };
+    /// Diffs: side by side (split), one below the other (unified), or by the width of the window
+    diff: DiffLayout, Columns { default: "`auto`", project: true, live: true, ..COLUMNS };
     /// Shell that runs commands
     shell: PathBuf, Columns { default: "`bash`", ..COLUMNS };
     /// Time limit for commands of the model that set none themselves

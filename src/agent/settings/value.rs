@@ -6,7 +6,7 @@ use std::ffi::OsStr;
 use std::num::NonZeroU64;
 use std::path::PathBuf;
 
-use serde::{Deserialize, Deserializer};
+use serde::{Deserialize, Deserializer, Serialize};
 
 use crate::agent::protocol::model::{Api, ThinkingLevel};
 use crate::agent::secrets::Secret;
@@ -207,6 +207,43 @@ impl SettingValue for Api {
         let names = Api::NAMES.map(|(name, _)| format!("`{name}`")).join(", ");
         let unknown = || serde::de::Error::custom(format!("unknown api `{name}`, expected one of {names}"));
         Api::named(&name).ok_or_else(unknown)
+    }
+}
+
+/// How the old and the new lines of a diff are shown.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum DiffLayout {
+    /// Side by side where the window is wide.
+    #[default]
+    Auto,
+    /// One below the other.
+    Unified,
+    /// Side by side.
+    Split,
+}
+
+impl DiffLayout {
+    const NAMES: [(&str, DiffLayout); 3] =
+        [("auto", DiffLayout::Auto), ("unified", DiffLayout::Unified), ("split", DiffLayout::Split)];
+
+    /// Its name in settings.
+    pub(crate) fn name(self) -> &'static str {
+        Self::NAMES.iter().find(|(_, layout)| *layout == self).map_or("", |(name, _)| name)
+    }
+}
+
+impl SettingValue for DiffLayout {
+    const KIND: ValueKind = ValueKind::Choice(|| DiffLayout::NAMES.map(|(name, _)| name).to_vec());
+
+    fn parse(value: &OsStr) -> Result<Self, String> {
+        let value = text(value)?;
+        let found = DiffLayout::NAMES.iter().find(|(name, _)| *name == value);
+        found.map(|(_, layout)| *layout).ok_or_else(|| unknown(value, Self::KIND))
+    }
+
+    fn from_file<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        DiffLayout::deserialize(deserializer)
     }
 }
 

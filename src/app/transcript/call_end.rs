@@ -39,6 +39,9 @@ impl CallState {
     }
 }
 
+/// What sentences of the tools begin with, when not with a path.
+const WORDS: [&str; 6] = ["cannot ", "the ", "two ", "offset ", "no ", "nothing "];
+
 /// How a call ended.
 #[derive(Clone, Debug, PartialEq)]
 pub struct CallEnd {
@@ -142,12 +145,11 @@ fn clause(text: &str) -> &str {
     text.trim_end().trim_end_matches(['.', ':'])
 }
 
-/// A clause with a capital letter, unless it begins with a path or other name.
+/// A clause with a capital letter, unless it begins with a path or another name.
 fn sentence(text: &str) -> String {
     let text = clause(text);
-    let word = text.split(' ').next().unwrap_or_default();
     let mut chars = text.chars();
-    match chars.next().filter(|_| word.chars().all(char::is_alphabetic)) {
+    match chars.next().filter(|_| WORDS.iter().any(|word| text.starts_with(word))) {
         Some(first) => first.to_uppercase().chain(chars).collect(),
         None => text.to_owned(),
     }

@@ -45,7 +45,10 @@ impl TreeFilter {
     /// Whether it lets a row be shown.
     pub(super) fn takes(self, row: &OutlineRow) -> bool {
         match self {
-            TreeFilter::Default => row.kind != RowKind::Setting,
+            // A call is shown by its result, unless it has a label of its own.
+            TreeFilter::Default => {
+                row.kind != RowKind::Setting && (row.kind != RowKind::Calls || row.label.is_some())
+            }
             TreeFilter::NoTools => !matches!(row.kind, RowKind::Setting | RowKind::Tool | RowKind::Calls),
             TreeFilter::UserOnly => row.kind == RowKind::User,
             TreeFilter::Labelled => row.label.is_some(),

@@ -3,6 +3,7 @@
 use super::{completion, composing, copy, interrupt, models, prompts, submit, terminal_focus, thinking};
 use crate::agent::AgentCommand;
 use crate::agent::protocol::command::Queue;
+use crate::agent::settings::value::DiffLayout;
 use crate::app::action::Action;
 use crate::app::effect::Effect;
 use crate::app::model::Model;
@@ -33,6 +34,7 @@ pub(super) fn run(model: &mut Model, action: Action, effects: &mut Vec<Effect>) 
         // How the transcript is shown.
         Action::ToggleTools => model.transcript.toggle_tools(),
         Action::ToggleThinking => model.transcript.toggle_thinking(),
+        Action::ToggleDiff => toggle_diff(model),
         Action::PageUp => model.transcript.scroll(-page),
         Action::PageDown => model.transcript.scroll(page),
         Action::RowUp => model.transcript.scroll(-1),
@@ -59,4 +61,11 @@ pub(super) fn run(model: &mut Model, action: Action, effects: &mut Vec<Effect>) 
         Action::LineStart => model.composer.line_start(),
         Action::LineEnd => model.composer.line_end(),
     }
+}
+
+/// Shows diffs the other way than they are shown now.
+fn toggle_diff(model: &mut Model) {
+    let split = model.text_layout.splits_diffs(model.size.width);
+    model.text_layout.diff = if split { DiffLayout::Unified } else { DiffLayout::Split };
+    model.remark(if split { "diffs one below the other" } else { "diffs side by side" });
 }

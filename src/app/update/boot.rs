@@ -61,6 +61,7 @@ fn blank(boot: Boot, keymap: Keymap) -> Model {
         keymap: Arc::new(keymap),
         commands: Arc::new(Commands::default()),
         theme: boot.theme.clone(),
+        text_layout: boot.text_layout,
         models: Vec::new(),
         remark: None,
         quit_armed: None,

@@ -49,6 +49,7 @@ pub(super) fn applied(model: &mut Model, applied: Applied, effects: &mut Vec<Eff
     if let Some(hidden) = applied.hide_thinking {
         model.transcript.thinking_hidden = hidden;
     }
+    model.text_layout = applied.text_layout.unwrap_or(model.text_layout);
     if !applied.text.is_empty() {
         model.transcript.notice(NoticeLevel::Info, &applied.text, None);
     }

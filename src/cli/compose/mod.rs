@@ -24,6 +24,7 @@ use crate::agent::catalogue::{self, Catalogue};
 use crate::agent::protocol::model::{Model, ThinkingLevel};
 use crate::agent::settings::folder::Folder;
 use crate::agent::settings::{Paths, Settings};
+use crate::app::geometry::TextLayout;
 
 pub use agent::ComposedAgent;
 use choose_model::LevelFlags;
@@ -143,6 +144,15 @@ impl Setup {
             self.demo = true;
         }
         self
+    }
+
+    /// How wide prose may be, and how diffs are shown.
+    pub fn text_layout(&self) -> TextLayout {
+        let prose = self.settings.prose_width.unwrap_or(100);
+        TextLayout {
+            prose_width: u16::try_from(prose).unwrap_or(u16::MAX),
+            diff: self.settings.diff.unwrap_or_default(),
+        }
     }
 
     /// The name of the theme.

@@ -226,6 +226,7 @@ fn first_frame(setup: &Setup) -> (Boot, Memo) {
         themes,
         keys: settings.keys.clone().unwrap_or_default(),
         hide_thinking: settings.hide_thinking.unwrap_or(false),
+        text_layout: setup.text_layout(),
         mouse: settings.mouse.unwrap_or(true),
         notices,
         folders: folders(setup),

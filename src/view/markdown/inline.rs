@@ -7,6 +7,7 @@ use std::borrow::Cow;
 
 use ratatui::style::{Modifier, Style};
 use ratatui::text::Span;
+use unicode_width::UnicodeWidthChar;
 
 use super::span;
 use crate::app::printable::printable_line;
@@ -35,13 +36,23 @@ pub(super) struct Inline<'a> {
     styles: Vec<Style>,
     links: Vec<Link>,
     lines: Vec<Vec<Piece>>,
+    /// A line ended, and what follows continues it.
+    is_broken: bool,
     /// Within a code or HTML block: its language.
     literal: Option<String>,
 }
 
 impl<'a> Inline<'a> {
     pub(super) fn new(theme: &'a Theme, base: Style) -> Self {
-        Self { theme, base, styles: Vec::new(), links: Vec::new(), lines: vec![Vec::new()], literal: None }
+        Self {
+            theme,
+            base,
+            styles: Vec::new(),
+            links: Vec::new(),
+            lines: vec![Vec::new()],
+            is_broken: false,
+            literal: None,
+        }
     }
 
     pub(super) fn is_literal(&self) -> bool {
@@ -115,8 +126,14 @@ impl<'a> Inline<'a> {
     }
 
     pub(super) fn line_end(&mut self) {
+        self.is_broken = false;
         self.links.iter_mut().for_each(|link| link.text.push(' '));
         self.lines.push(Vec::new());
+    }
+
+    /// A line end that is no break: what follows continues the line.
+    pub(super) fn soft_break(&mut self) {
+        self.is_broken = true;
     }
 
     pub(super) fn start_link(&mut self, target: &str) {
@@ -149,6 +166,7 @@ impl<'a> Inline<'a> {
 
     /// What was collected, by lines; leaves nothing.
     pub(super) fn take(&mut self) -> InlineLines {
+        self.is_broken = false;
         let theme = self.theme;
         let lines = std::mem::replace(&mut self.lines, vec![Vec::new()]);
         lines
@@ -157,8 +175,18 @@ impl<'a> Inline<'a> {
             .collect()
     }
 
+    /// Whether a joined line end is a blank: not between characters of scripts without blanks.
+    fn needs_blank(&self, after: &str) -> bool {
+        let before = self.lines.last().and_then(|line| line.last()?.text.chars().next_back());
+        let unspaced = |c: Option<char>| c.is_some_and(is_unspaced);
+        before.is_some_and(|before| before != ' ') && !(unspaced(before) && unspaced(after.chars().next()))
+    }
+
     fn add(&mut self, text: &str, style: Style, bare: bool) {
         let text: Cow<'_, str> = printable_line(text);
+        if !text.is_empty() && std::mem::take(&mut self.is_broken) && self.needs_blank(&text) {
+            self.add(" ", self.style(), bare);
+        }
         self.links.iter_mut().for_each(|link| link.text.push_str(&text));
         let Some(line) = self.lines.last_mut() else { return };
         match line.last_mut() {
@@ -167,6 +195,11 @@ impl<'a> Inline<'a> {
             _ => line.push(Piece { text: text.into_owned(), style, bare }),
         }
     }
+}
+
+/// A character of a script that is written without blanks.
+fn is_unspaced(c: char) -> bool {
+    !matches!(c, '\u{1100}'..='\u{11FF}' | '\u{AC00}'..='\u{D7AF}') && c.width() == Some(2)
 }
 
 /// The spans of a piece: addresses without markup look like links, and so do references to footnotes

@@ -94,8 +94,8 @@ impl Writer<'_> {
     pub(super) fn task(&mut self, task: Task) {
         self.enclosing.pop();
         match task {
-            Task::Done => self.enclose("[x] ".to_owned(), ThemeToken::Success),
-            Task::Open => self.enclose("[ ] ".to_owned(), ThemeToken::ListMarker),
+            Task::Done => self.enclose("☑ ".to_owned(), ThemeToken::Success),
+            Task::Open => self.enclose("☐ ".to_owned(), ThemeToken::ListMarker),
         }
     }
 }

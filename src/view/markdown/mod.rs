@@ -5,14 +5,15 @@
 //! [`inline`] collects the text of a paragraph, [`table`] and [`code`] lay out theirs.
 //!
 //! A row is never wider than asked for, from one cell up: what encloses takes half of the width at
-//! most, and is left out where it does not fit. A line end within a paragraph starts a new row:
-//! models that write one mean one. The empty row between two blocks is the caller's.
+//! most, and is left out where it does not fit. Prose may be narrower than the rest, as long rows are
+//! hard to read. The empty row between two blocks is the caller's.
 
 #![allow(clippy::wildcard_enum_match_arm, reason = "most events and tags of the parser mean nothing here")]
 
 pub(in crate::view) mod code;
 mod inline;
 mod lists;
+mod open;
 mod table;
 
 use pulldown_cmark::{BlockQuoteKind, CodeBlockKind, Event, HeadingLevel, Parser, Tag, TagEnd};
@@ -21,6 +22,7 @@ use ratatui::text::{Line, Span};
 
 use self::inline::Inline;
 use self::lists::{List, ListFacts, Task, list_facts};
+pub(crate) use self::open::settled;
 use self::table::Table;
 use super::highlight::Highlighter;
 use super::row::Row;
@@ -31,14 +33,14 @@ use crate::app::printable::printable;
 
 /// The rows of a block, each at most `width` cells wide.
 pub fn render(block: &MarkdownBlock, width: u16, theme: &Theme, highlighter: &mut Highlighter) -> Vec<Row> {
-    render_as(ThemeToken::Text, block, width, theme, highlighter)
+    render_within(block, width, 0, theme, highlighter)
 }
 
-/// Like [`render`], with plain text drawn as `base`; for what the model thinks.
-pub(crate) fn render_as(
-    base: ThemeToken,
+/// Like [`render`], with paragraphs at most `prose` cells wide; 0 is no limit.
+pub(crate) fn render_within(
     block: &MarkdownBlock,
     width: u16,
+    prose: u16,
     theme: &Theme,
     highlighter: &mut Highlighter,
 ) -> Vec<Row> {
@@ -53,11 +55,12 @@ pub(crate) fn render_as(
                 theme,
                 highlighter,
                 width,
+                prose: if prose == 0 { width } else { prose },
                 rows: Vec::new(),
                 enclosing: Vec::new(),
                 facts: list_facts(&events).into_iter(),
                 lists: Vec::new(),
-                inline: Inline::new(theme, theme.style(base)),
+                inline: Inline::new(theme, theme.style(ThemeToken::Text)),
                 literal: String::new(),
                 table: None,
                 gap: false,
@@ -83,6 +86,8 @@ struct Writer<'a> {
     theme: &'a Theme,
     highlighter: &'a mut Highlighter,
     width: u16,
+    /// The widest that a paragraph may be, with what encloses it.
+    prose: u16,
     rows: Vec<Row>,
     enclosing: Vec<Enclosing>,
     facts: std::vec::IntoIter<ListFacts>,
@@ -107,7 +112,8 @@ impl Writer<'_> {
             Event::Html(text) => self.literal.push_str(&text),
             Event::InlineHtml(tag) => self.inline.html(&tag),
             Event::FootnoteReference(label) => self.inline.marked(&format!("[{label}]"), ThemeToken::Accent),
-            Event::SoftBreak | Event::HardBreak => self.inline.line_end(),
+            Event::SoftBreak => self.inline.soft_break(),
+            Event::HardBreak => self.inline.line_end(),
             Event::Rule => self.rule(),
             Event::TaskListMarker(done) => self.task(if done { Task::Done } else { Task::Open }),
         }
@@ -214,14 +220,14 @@ impl Writer<'_> {
     fn start_heading(&mut self, level: HeadingLevel) {
         self.flush();
         let style = self.theme.style(ThemeToken::Heading);
-        match level {
-            HeadingLevel::H1 => self.inline.push(style.add_modifier(Modifier::UNDERLINED)),
-            HeadingLevel::H2 => self.inline.push(style),
-            HeadingLevel::H3 | HeadingLevel::H4 | HeadingLevel::H5 | HeadingLevel::H6 => {
-                self.inline.push(style);
-                self.inline.marked(&format!("{} ", "#".repeat(level as usize)), ThemeToken::Faint);
+        self.inline.push(match level {
+            HeadingLevel::H1 => style.add_modifier(Modifier::UNDERLINED),
+            HeadingLevel::H2 => style,
+            HeadingLevel::H3 => style.add_modifier(Modifier::ITALIC),
+            HeadingLevel::H4 | HeadingLevel::H5 | HeadingLevel::H6 => {
+                self.theme.style(ThemeToken::Strong).add_modifier(Modifier::ITALIC)
             }
-        }
+        });
     }
 
     fn start_quote(&mut self, kind: Option<BlockQuoteKind>) {
@@ -311,7 +317,8 @@ impl Writer<'_> {
             return;
         }
         self.start_block();
-        let width = self.inner_width();
+        let enclosing = self.width - self.inner_width();
+        let width = self.prose.saturating_sub(enclosing).clamp(1, self.inner_width().max(1));
         for line in self.inline.take() {
             let rows = wrap::rows(&line, width, 0, Break::Words);
             self.write(rows);

@@ -16,8 +16,6 @@ use crate::view::wrap::{self, Break};
 
 /// Cells between two columns: ` │ `.
 const BETWEEN: usize = 3;
-/// No column is squeezed below this many cells for the sake of a long word.
-const LONG_WORD: usize = 12;
 /// A table with a column narrower than this is stacked.
 const NARROWEST: usize = 4;
 
@@ -71,7 +69,7 @@ impl Table {
         }
         let words = most(longest_word);
         let least: Vec<usize> =
-            natural.iter().zip(&words).map(|(natural, word)| *natural.min(word).min(&LONG_WORD)).collect();
+            natural.iter().zip(&words).map(|(natural, word)| *natural.min(word)).collect();
         let at = |limit: usize| -> Vec<usize> {
             natural.iter().zip(&least).map(|(natural, least)| (*natural).min(limit).max(*least)).collect()
         };

@@ -145,7 +145,7 @@ pub(crate) fn command_body(
     theme: &Theme,
     highlighter: &mut Highlighter,
 ) -> Vec<Row> {
-    let shown = output::Shown { open, expand, lines: COMMAND_LINES, width: inner(width) };
+    let shown = output::Shown { open, expand, lines: COMMAND_LINES, split: false, width: inner(width) };
     let mut rows = barred(output::rows(&command.output, &shown, theme, highlighter), theme);
     if let Some(path) = command.full_output.as_ref().filter(|_| open) {
         rows.extend(note(&format!("full output: {}", path.as_str()), ThemeToken::Muted, width, theme));
@@ -154,11 +154,12 @@ pub(crate) fn command_body(
 }
 
 /// The body of a call: what it is made with as far as the head has no room for it, its output, and
-/// below it the notes on it.
+/// below it the notes on it. `split`: a diff is shown side by side.
 pub(crate) fn tool_body(
     tool: &ToolPanel,
     open: bool,
     expand: Option<String>,
+    split: bool,
     width: u16,
     theme: &Theme,
     highlighter: &mut Highlighter,
@@ -185,7 +186,7 @@ pub(crate) fn tool_body(
     // people.
     let is_for_model = tool.reason.is_some() || matches!(tool.state, CallState::Stopped | CallState::Skipped);
     if open || !is_for_model || matches!(tool.output, PanelOutput::Terminal { .. }) {
-        let shown = output::Shown { open, expand, lines: CALL_LINES, width: room };
+        let shown = output::Shown { open, expand, lines: CALL_LINES, split, width: room };
         rows.extend(output::rows(&tool.output, &shown, theme, highlighter));
     }
     let mut rows = barred(rows, theme);

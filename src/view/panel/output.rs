@@ -24,6 +24,8 @@ pub(super) struct Shown {
     pub(super) expand: Option<String>,
     /// Lines of a command's output while folded.
     pub(super) lines: usize,
+    /// A diff is shown side by side.
+    pub(super) split: bool,
     pub(super) width: u16,
 }
 
@@ -45,7 +47,10 @@ pub(super) fn rows(
         PanelOutput::None => Vec::new(),
         PanelOutput::Text(lines) => text(lines, shown, theme),
         PanelOutput::Diff(change) => {
-            let mut rows = diff::render(change, shown.width, theme, highlighter);
+            let mut rows = match shown.split && shown.width >= diff::LEAST_SPLIT {
+                true => diff::render_split(change, shown.width, theme, highlighter),
+                false => diff::render(change, shown.width, theme, highlighter),
+            };
             if !shown.open && rows.len() > DIFF_ROWS + 1 {
                 let hidden = rows.len() - DIFF_ROWS;
                 rows.truncate(DIFF_ROWS);
