@@ -94,11 +94,11 @@ fn clicks_select_words_and_lines_and_dragging_extends_by_them() {
 #[test]
 fn parts_of_prose_and_code_come_without_wraps_and_borders() {
     let screen = Screen::prepared(DEMO, "", 40, 40);
-    let prose = "words that go on for longer than one row of this narrow window does, code";
+    let prose = "words that are a lot longer than one row of this narrow window does, code";
     screen.type_keys(&format!("{prose}\r"));
     screen.wait_for("for file in");
     screen.wait_until("the end of the answer", |cells| !cells.contents().contains("esc stops"));
-    let from = screen.find("that go on");
+    let from = screen.find("that are a");
     let to = end_of(screen.find("does, code"), "does");
     let expected = prose.strip_prefix("words ").unwrap().strip_suffix(", code").unwrap();
     assert_eq!(drag(&screen, from, to, "copied 1 line"), expected);
