@@ -196,6 +196,11 @@ fn check_error(text: &str, file: &str) {
     assert!(text.len() < 16 * 1024, "{} bytes", text.len());
 }
 
+/// The beginning of what is wrong, without the place.
+fn kind_of(error: &impl ToString) -> String {
+    error.to_string().rsplit(": ").next().unwrap_or_default().chars().take(12).collect()
+}
+
 fn check_settings(input: &[u8]) -> u64 {
     FOLDER.with(|folder| {
         let paths = Paths::under(folder.path());
@@ -211,15 +216,7 @@ fn check_settings(input: &[u8]) -> u64 {
                 } else {
                     assert_eq!(std::fs::read(&file).unwrap(), input, "what is not understood is left alone");
                 }
-                let kind = error
-                    .to_string()
-                    .rsplit(": ")
-                    .next()
-                    .unwrap_or_default()
-                    .chars()
-                    .take(12)
-                    .collect::<String>();
-                return behavior(kind);
+                return behavior(kind_of(&error));
             }
         };
         write::save(&file, "theme", "a \"theme\"").expect("one setting can be saved");
@@ -262,16 +259,7 @@ fn check_models(input: &[u8]) -> u64 {
             }
             Err(error) => {
                 check_error(&error.to_string(), "models.toml");
-                behavior(
-                    error
-                        .to_string()
-                        .rsplit(": ")
-                        .next()
-                        .unwrap_or_default()
-                        .chars()
-                        .take(12)
-                        .collect::<String>(),
-                )
+                behavior(kind_of(&error))
             }
         }
     })

@@ -82,13 +82,7 @@ fn request(base: &str) -> ModelRequest {
     ModelRequest {
         model: Arc::new(model),
         key: Some(Secret::new(KEY)),
-        system: "".into(),
-        messages: Vec::new(),
-        tools: Arc::new([]),
-        thinking: tau::agent::protocol::model::ThinkingLevel::Off,
-        max_tokens: None,
-        temperature: None,
-        session_id: "s".into(),
+        ..super::request(Api::OpenaiCompletions)
     }
 }
 

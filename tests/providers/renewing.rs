@@ -33,17 +33,7 @@ fn failed(kind: FailureKind) -> Vec<StreamEvent> {
 }
 
 fn request(key: Option<&str>) -> ModelRequest {
-    ModelRequest {
-        model: Arc::new(Model { api: Api::Scripted, ..Model::default() }),
-        key: key.map(Secret::new),
-        system: "".into(),
-        messages: Vec::new(),
-        tools: Arc::new([]),
-        thinking: tau::agent::protocol::model::ThinkingLevel::Off,
-        max_tokens: None,
-        temperature: None,
-        session_id: "s".into(),
-    }
+    ModelRequest { key: key.map(Secret::new), ..super::request(Api::Scripted) }
 }
 
 /// Sends a request with the key `old` over a model that takes the keys in `good` only; what is
