@@ -64,13 +64,13 @@ fn check(command: Slash, name: &str, takes_argument: bool) {
     };
     match command {
         Slash::Model | Slash::Thinking | Slash::Theme | Slash::Login | Slash::Trust => {
-            models(command, &typed, with)
+            models(command, &typed, with);
         }
         Slash::Resume | Slash::New | Slash::Name | Slash::Tree | Slash::Fork | Slash::Clone => {
-            sessions(command, &typed, with)
+            sessions(command, &typed, with);
         }
         Slash::Context | Slash::Compact | Slash::Copy | Slash::Export | Slash::Session => {
-            told(command, &typed, with)
+            told(command, &typed, with);
         }
         Slash::Hotkeys | Slash::Help | Slash::Quit => rest(command, &typed),
     }
