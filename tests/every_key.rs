@@ -117,6 +117,7 @@ fn check(action: Action, key: &str) {
         | Action::ToggleDiff
         | Action::CopyAnswer
         | Action::Help => showing(action, key),
+        Action::PreviousPrompt | Action::NextPrompt => prompts(action, key),
         Action::PageUp | Action::PageDown | Action::RowUp | Action::RowDown | Action::Top | Action::Tail => {
             scrolling(action, key);
         }
@@ -466,4 +467,38 @@ fn scrolling(action: Action, key: &str) {
     });
     // The composer is where it was.
     assert!(screen.screen(composer).is_some());
+}
+
+fn prompts(action: Action, key: &str) {
+    let screen = Screen::prepared(FAST, "", 80, 14);
+    for prompt in ["code", "table", "help"] {
+        screen.type_keys(&format!("{prompt}\r"));
+        screen.wait_for("ask for something");
+        let last = [("code", "for file in"), ("table", "and one below it"), ("help", "--base-url.")];
+        let (_, end) = last.iter().find(|(name, _)| *name == prompt).unwrap();
+        screen.wait_for(end);
+        screen.wait_for("ask for something");
+    }
+    let at_top = |prompt: &str| {
+        screen.wait_until(&format!("{prompt} in the first row"), |cells| {
+            cells.rows(0, 80).next().is_some_and(|row| row.trim_end() == format!("▌ {prompt}"))
+        });
+    };
+    if action == Action::PreviousPrompt {
+        for prompt in ["help", "table", "code"] {
+            screen.type_keys(key);
+            at_top(prompt);
+        }
+        screen.type_keys(key);
+        screen.wait_for("τ tau");
+    } else {
+        screen.type_keys("\x1b[1;5H");
+        screen.wait_for("τ tau");
+        for prompt in ["code", "table", "help"] {
+            screen.type_keys(key);
+            at_top(prompt);
+        }
+        screen.type_keys(key);
+        screen.wait_for("--base-url.");
+    }
 }

@@ -74,6 +74,8 @@ const KEYS: &[&str] = &[
     "shift+down",
     "ctrl+home",
     "ctrl+end",
+    "ctrl+up",
+    "ctrl+down",
     "ctrl+o",
     "ctrl+t",
     "ctrl+l",

@@ -11,6 +11,7 @@ pub mod fold;
 pub(crate) mod groups;
 pub(crate) mod paging;
 pub mod panel;
+mod prompts;
 pub(crate) mod run_end;
 
 use std::collections::BTreeMap;

@@ -39,6 +39,8 @@ pub(super) fn run(model: &mut Model, action: Action, effects: &mut Vec<Effect>) 
         Action::PageDown => model.transcript.scroll(page),
         Action::RowUp => model.transcript.scroll(-1),
         Action::RowDown => model.transcript.scroll(1),
+        Action::PreviousPrompt => model.transcript.show_previous_prompt(&model.laid),
+        Action::NextPrompt => model.transcript.show_next_prompt(&model.laid),
         Action::Top => model.transcript.scroll(i32::MIN),
         Action::Tail => model.transcript.show_tail(),
         // The text being written.
