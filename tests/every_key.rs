@@ -340,10 +340,8 @@ fn models(action: Action, key: &str) {
     match action {
         Action::Models => {
             screen.type_keys(key);
-            screen.wait_for("Models");
-            screen.type_keys("claude-opus-4-5");
-            screen.wait_for("anthropic/claude-opus-4-5 ");
-            screen.type_keys("\r");
+            // Also before the list has its rows.
+            screen.type_keys("claude-opus-4-5\r");
             screen.wait_until("the model that was chosen", |cells| model_of(cells).contains("Opus 4.5"));
         }
         Action::Thinking => {

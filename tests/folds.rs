@@ -145,21 +145,26 @@ fn a_late_answer_to_a_closed_picker_is_dropped() {
 
 #[test]
 fn choosing_a_model_tells_the_agent_and_keeps_the_choice() {
-    let mut screen = Screen::new();
-    screen.take_effects();
-    screen.keys("<ctrl+l>");
-    let Some(Effect::Ask(ticket, _)) = screen.take_effects().pop() else { panic!("no request") };
-    let mut other = crate::harness::ai();
-    other.id = "other".into();
-    let models = vec![Arc::new(crate::harness::ai()), Arc::new(other.clone())];
-    screen.send(Msg::Finished(ticket, ShellReply::Models(models)));
-    screen.keys("oth<enter>");
-    let effects = screen.take_effects();
-    assert!(
-        effects.contains(&Effect::Agent(AgentCommand::SetModel { model: Arc::new(other) })),
-        "{effects:?}"
-    );
-    assert!(effects.iter().any(|effect| matches!(effect, Effect::Save(_))));
+    // The keys may come before the rows of the list, which another key takes back.
+    for (early, late) in [("", "oth<enter>"), ("oth<enter>", ""), ("<enter>oth", "<enter>")] {
+        let mut screen = Screen::new();
+        screen.take_effects();
+        screen.keys("<ctrl+l>");
+        let Some(Effect::Ask(ticket, _)) = screen.take_effects().pop() else { panic!("no request") };
+        screen.keys(early);
+        let mut other = crate::harness::ai();
+        other.id = "other".into();
+        let models = vec![Arc::new(crate::harness::ai()), Arc::new(other.clone())];
+        screen.send(Msg::Finished(ticket, ShellReply::Models(models)));
+        screen.keys(late);
+        let effects = screen.take_effects();
+        assert!(
+            effects.contains(&Effect::Agent(AgentCommand::SetModel { model: Arc::new(other) })),
+            "{early} {late}: {effects:?}"
+        );
+        assert!(effects.iter().any(|effect| matches!(effect, Effect::Save(_))));
+        assert!(screen.model().overlays.is_empty());
+    }
 }
 
 #[test]

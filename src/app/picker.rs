@@ -60,6 +60,8 @@ pub struct Picker {
     pub title: &'static str,
     /// More rows are on their way.
     pub loading: bool,
+    /// Enter was pressed before there was a row to choose: the first one that matches is meant.
+    pub(crate) entered: bool,
     /// What is shown when there are no rows.
     pub empty: &'static str,
     query: LineEdit,
@@ -85,6 +87,7 @@ impl Picker {
             kind,
             title,
             loading: true,
+            entered: false,
             empty,
             query: LineEdit::default(),
             rows: Vec::new(),
@@ -211,11 +214,14 @@ impl Picker {
             return self.rename(line, key);
         }
         let to_delete = self.to_delete.take();
+        self.entered = false;
         let chosen = || self.selected_key().map(str::to_owned);
         match (key.code, key.mods) {
             (KeyCode::Esc, _) | (KeyCode::Char('c'), Mods::CTRL) => return KeyOutcome::Closed,
             (KeyCode::Enter, _) => {
-                return chosen().map_or(KeyOutcome::Handled, |key| KeyOutcome::Done(PickerChoice::Pick(key)));
+                let choice = chosen();
+                self.entered = choice.is_none() && self.loading;
+                return choice.map_or(KeyOutcome::Handled, |key| KeyOutcome::Done(PickerChoice::Pick(key)));
             }
             (KeyCode::Tab, _) if matches!(self.kind, PickerKind::Sessions { .. }) => {
                 return KeyOutcome::Done(PickerChoice::Scope);

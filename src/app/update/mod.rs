@@ -65,6 +65,7 @@ pub fn update(mut model: Model, stamped: Stamped) -> (Model, Vec<Effect>) {
         }
         Msg::Continued => {}
     }
+    overlays::enter_again(&mut model, &mut effects);
     if model.jobs.count() > 0 || model.jobs.owner().is_some() {
         terminal_focus::follow(&mut model, &mut effects);
     }

@@ -3,7 +3,7 @@
 use super::{login, models, pickers, sessions, themes, thinking, tree, trust};
 use crate::agent::AgentCommand;
 use crate::app::effect::Effect;
-use crate::app::key::Key;
+use crate::app::key::{Key, KeyCode};
 use crate::app::model::Model;
 use crate::app::outcome::KeyOutcome;
 use crate::app::overlay::{self, Overlay};
@@ -16,6 +16,16 @@ pub(super) fn key(model: &mut Model, key: Key, effects: &mut Vec<Effect>) {
     let before = sessions::Before::of(model);
     press(model, key, page, effects);
     sessions::follow(model, &before, effects);
+}
+
+/// Enter, again, once a list has its rows for which it was pressed too early.
+pub(super) fn enter_again(model: &mut Model, effects: &mut Vec<Effect>) {
+    if let Some(Overlay::Picker { picker, .. }) = model.overlays.last_mut()
+        && !picker.loading
+        && std::mem::take(&mut picker.entered)
+    {
+        key(model, Key::plain(KeyCode::Enter), effects);
+    }
 }
 
 fn press(model: &mut Model, key: Key, page: usize, effects: &mut Vec<Effect>) {
