@@ -512,10 +512,10 @@ fn a_changed_word_has_the_foreground_of_the_mark() {
 /// The key and the setting, in the real program.
 #[tokio::test(flavor = "multi_thread")]
 async fn a_key_turns_diffs_and_prose_has_a_width_in_a_terminal() {
-    let write = json!({"path": "a.txt", "content": "fresh line\n"}).to_string();
-    let arguments = serde_json::to_string(&write).unwrap();
+    let edit = json!({"path": "a.txt", "old_string": "stale line", "new_string": "fresh line"});
+    let arguments = serde_json::to_string(&edit.to_string()).unwrap();
     let call = format!(
-        "data: {{\"choices\":[{{\"delta\":{{\"tool_calls\":[{{\"index\":0,\"id\":\"c1\",\"function\":{{\"name\":\"write\",\"arguments\":{arguments}}}}}]}}}}]}}\n\ndata: {{\"choices\":[{{\"delta\":{{}},\"finish_reason\":\"tool_calls\"}}]}}\n\ndata: [DONE]\n\n"
+        "data: {{\"choices\":[{{\"delta\":{{\"tool_calls\":[{{\"index\":0,\"id\":\"c1\",\"function\":{{\"name\":\"edit\",\"arguments\":{arguments}}}}}]}}}}]}}\n\ndata: {{\"choices\":[{{\"delta\":{{}},\"finish_reason\":\"tool_calls\"}}]}}\n\ndata: [DONE]\n\n"
     );
     let words = "word ".repeat(60) + "Finished.";
     let done = format!(
@@ -525,7 +525,7 @@ async fn a_key_turns_diffs_and_prose_has_a_width_in_a_terminal() {
     let url = server.url();
     tokio::task::spawn_blocking(move || {
         let script = format!(
-            "mkdir -p \"$TAU_HOME\"; echo 'prose_width = 60' > \"$TAU_HOME/config.toml\"; \
+            "mkdir -p \"$TAU_HOME\"; echo 'stale line' > a.txt; echo 'prose_width = 60' > \"$TAU_HOME/config.toml\"; \
              exec \"$TAU_BIN\" --base-url {url} --api-key x --model m"
         );
         let screen = Terminal::program(std::path::Path::new("/bin/sh"), &["-c", &script], 160, 40);

@@ -344,7 +344,7 @@ fn thinking_head(
 
 /// Time, tokens and cost of a run.
 fn run_end(cost: &RunCost, theme: &Theme, width: u16) -> Row {
-    let mut parts: Vec<String> = cost.took.map(seconds).into_iter().collect();
+    let mut parts: Vec<String> = cost.took.and_then(noticeable).into_iter().collect();
     if cost.sent + cost.received > 0 {
         parts.push(format!("↑{} ↓{}", tokens(cost.sent), tokens(cost.received)));
     }

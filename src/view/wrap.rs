@@ -20,8 +20,8 @@ pub enum Break {
     /// Between words, as [`mark_breaks`] says; a word longer than a row anywhere. Blanks at the break
     /// are left out.
     Words,
-    /// After blanks, or within a word that is longer than a row. Nothing is left out: for code and
-    /// terminal text.
+    /// After blanks, or within a word that is longer than a row. Only blanks that do not fit are left
+    /// out: for code and terminal text.
     Verbatim,
 }
 
@@ -231,8 +231,12 @@ fn next_row(clusters: &[Cluster], start: usize, width: usize, at: Break) -> Exte
             continue;
         }
         if at == Break::Verbatim {
-            let moved =
-                last_break.filter(|next| !cluster.is_blank && word_moves(clusters, start, *next, width));
+            if cluster.is_blank {
+                let rest = clusters.get(index..).unwrap_or_default();
+                let blanks = rest.iter().position(|cluster| !cluster.is_blank).unwrap_or(rest.len());
+                return Extent { end: index, next: index + blanks };
+            }
+            let moved = last_break.filter(|next| word_moves(clusters, start, *next, width));
             let next = moved.unwrap_or(index);
             return Extent { end: next, next };
         }

@@ -47,7 +47,9 @@ pub(super) fn rows(
         PanelOutput::None => Vec::new(),
         PanelOutput::Text(lines) => text(lines, shown, theme),
         PanelOutput::Diff(change) => {
-            let mut rows = match shown.split && shown.width >= diff::LEAST_SPLIT {
+            // Two columns are for comparing: a new file has nothing to compare with.
+            let compares = change.added > 0 && change.removed > 0;
+            let mut rows = match shown.split && compares && shown.width >= diff::LEAST_SPLIT {
                 true => diff::render_split(change, shown.width, theme, highlighter),
                 false => diff::render(change, shown.width, theme, highlighter),
             };
