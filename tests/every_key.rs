@@ -353,7 +353,9 @@ fn models(action: Action, key: &str) {
             let is_haiku = |cells: &vt100::Screen| model_of(cells).contains("Claude Haiku 4.5 (latest)");
             screen.wait_until("the first model", is_haiku);
             screen.type_keys(key);
-            screen.wait_until("another model", |cells| !is_haiku(cells));
+            // The remark about a change is shown in the place of the model for a moment.
+            let is_remark = |cells: &vt100::Screen| model_of(cells).starts_with("model: ");
+            screen.wait_until("another model", |cells| !is_haiku(cells) && !is_remark(cells));
             let other = screen.screen(model_of);
             // One leads back where the other came from.
             screen.type_keys(&sent_for(if action == Action::NextModel { "alt+p" } else { "ctrl+p" }));

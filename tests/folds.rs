@@ -137,10 +137,14 @@ fn a_late_answer_to_a_closed_picker_is_dropped() {
     screen.keys("<esc>");
     assert_eq!(screen.take_effects(), [Effect::Forget(ticket)]);
     let before = screen.model().clone();
-    screen.fold(Msg::Finished(ticket, ShellReply::Models(vec![Arc::new(crate::harness::ai())])));
+    screen.fold(Msg::Finished(ticket, ShellReply::Models(models_of(vec![Arc::new(crate::harness::ai())]))));
     assert_eq!(screen.model(), &before);
     screen.fold(Msg::Finished(Ticket(999), ShellReply::Done("who?".into())));
     assert_eq!(screen.model(), &before);
+}
+
+fn models_of(usable: Vec<Arc<tau::agent::protocol::model::Model>>) -> tau::app::request::ModelList {
+    tau::app::request::ModelList { usable, keyless: Vec::new() }
 }
 
 #[test]
@@ -155,7 +159,7 @@ fn choosing_a_model_tells_the_agent_and_keeps_the_choice() {
         let mut other = crate::harness::ai();
         other.id = "other".into();
         let models = vec![Arc::new(crate::harness::ai()), Arc::new(other.clone())];
-        screen.send(Msg::Finished(ticket, ShellReply::Models(models)));
+        screen.send(Msg::Finished(ticket, ShellReply::Models(models_of(models))));
         screen.keys(late);
         let effects = screen.take_effects();
         assert!(

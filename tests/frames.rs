@@ -6,6 +6,7 @@ use serde_json::json;
 use tau::agent::AgentEvent;
 use tau::agent::protocol::event::{Delta, NoticeLevel};
 use tau::agent::protocol::message::{Block, StopReason};
+use tau::agent::protocol::model::{Api, Model};
 use tau::agent::protocol::query::QueryAnswer;
 use tau::agent::session::outline::{Outline, OutlineRow, RowKind};
 use tau::agent::session::row::SessionRow;
@@ -15,7 +16,7 @@ use tau::app::request::{SessionRows, ShellReply, ShellRequest};
 use tau::app::{Effect, Msg};
 use tau::tools::{Content, Details, FileDiff, Hunk, TerminalOutput, ToolOutput};
 
-use crate::harness::{START, Screen, assistant, boot, call, frames};
+use crate::harness::{START, Screen, ai, assistant, boot, call, frames};
 
 /// Markdown with everything in it.
 const ANSWER: &str = include_str!("golden/answer.md");
@@ -27,7 +28,8 @@ fn start() {
 
 #[test]
 fn demo_start() {
-    frames(&mut Screen::boot(Boot { demo: true, ..boot() }), "demo");
+    let model = Model { api: Api::Scripted, ..ai() };
+    frames(&mut Screen::boot(Boot { demo: true, model: Some(Arc::new(model)), ..boot() }), "demo");
 }
 
 #[test]
@@ -304,6 +306,8 @@ fn session_tree() {
     frames(&mut screen, "tree");
     screen.keys("<enter><down>");
     crate::harness::frame(&mut screen, "tree-leaving", 80, 24);
+    crate::harness::frame(&mut screen, "tree-leaving", 30, 16);
+    screen.send(Msg::Resized(tau::app::geometry::Size { width: 80, height: 24 }));
     // The same by the clock, and then not at all.
     let time = jiff::Timestamp::from_millisecond(START - 3_700_000).unwrap();
     let time =

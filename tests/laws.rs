@@ -172,7 +172,10 @@ fn reply(dice: &mut Dice, _model: &Model) -> Msg {
             rows: vec![Default::default(); dice.below(40)],
             done: dice.below(2) == 0,
         }),
-        1 => ShellReply::Models((0..dice.below(4)).map(|_| Arc::new(crate::harness::ai())).collect()),
+        1 => ShellReply::Models(tau::app::request::ModelList {
+            usable: (0..dice.below(4)).map(|_| Arc::new(crate::harness::ai())).collect(),
+            keyless: Vec::new(),
+        }),
         2 => ShellReply::Files(vec!["src/ma\u{1b}in.rs".into(); dice.below(12)]),
         3 => ShellReply::History(vec!["earlier".into(), "two\nlines".into()]),
         5 => ShellReply::Found(FoundSessions { paths: vec!["".into()], done: dice.below(2) == 0 }),

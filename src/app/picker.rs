@@ -3,6 +3,7 @@
 //! Typing filters, rows may stream in while it is open, and it answers with the key of a row.
 //! What the choice does is for `update/overlays.rs`.
 
+use std::borrow::Cow;
 use std::collections::BTreeSet;
 
 use super::fuzzy;
@@ -40,6 +41,8 @@ pub struct PickerRow {
     pub note: Printable,
     /// True for what is in use now.
     pub current: bool,
+    /// It cannot be used yet: below all others, whatever is typed.
+    pub dimmed: bool,
 }
 
 /// What the user did with a row.
@@ -57,7 +60,7 @@ pub enum PickerChoice {
 #[derive(Clone, Debug, PartialEq)]
 pub struct Picker {
     pub kind: PickerKind,
-    pub title: &'static str,
+    pub title: Cow<'static, str>,
     /// More rows are on their way.
     pub loading: bool,
     /// Enter was pressed before there was a row to choose: the first one that matches is meant.
@@ -85,7 +88,7 @@ impl Picker {
     pub fn new(kind: PickerKind, title: &'static str, empty: &'static str) -> Self {
         Picker {
             kind,
-            title,
+            title: title.into(),
             loading: true,
             entered: false,
             empty,
@@ -285,7 +288,8 @@ impl Picker {
         self.selected = self.selected.saturating_add_signed(by).min(last);
     }
 
-    fn select(&mut self, key: &str) {
+    /// Selects the row of that key; the first where it is not shown.
+    pub(crate) fn select(&mut self, key: &str) {
         let place =
             self.shown.iter().position(|found| self.rows.get(found.index).is_some_and(|row| row.key == key));
         self.selected = place.unwrap_or(0);
@@ -300,6 +304,8 @@ impl Picker {
     fn filter(&mut self) {
         let titles: Vec<&str> = self.rows.iter().map(|row| row.title.as_str()).collect();
         self.shown = fuzzy::rank(self.query.text(), &titles);
+        let rows = &self.rows;
+        self.shown.sort_by_key(|found| rows.get(found.index).is_some_and(|row| row.dimmed));
         if self.found.is_empty() {
             return;
         }

@@ -104,8 +104,8 @@ requests! {
     DeleteSession { path: PathBuf } => delete_session -> Done(String);
     /// Write a session to a file; without a name the file is named after the session.
     Export { session: SessionSource, file: Option<PathBuf> } => export -> Done(String);
-    /// The models that can be used.
-    Models { purpose: ModelsFor } => models -> Models(Vec<Arc<AiModel>>);
+    /// The models that can be used, and those that need a key first.
+    Models { purpose: ModelsFor } => models -> Models(ModelList);
     /// Model servers on this machine.
     Servers {} => servers -> Servers(Vec<LocalModelServer>);
     /// The providers that take an API key.
@@ -145,7 +145,7 @@ pub enum ShellReply {
     /// The last exchange of a session.
     #[serde(rename = "last_words")]
     LastExchange(LastExchange),
-    Models(Vec<Arc<AiModel>>),
+    Models(ModelList),
     #[serde(rename = "vendors")]
     Providers(Vec<LoginProvider>),
     /// Paths, best first.
@@ -183,6 +183,26 @@ pub enum ModelsFor {
     Step(isize),
     /// Switching to the model of this name.
     Named(String),
+}
+
+/// The models there are.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[serde(default)]
+pub struct ModelList {
+    /// They can be used now.
+    pub usable: Vec<Arc<AiModel>>,
+    /// Their provider has no key.
+    pub keyless: Vec<KeylessModel>,
+}
+
+/// A model whose provider has no key.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct KeylessModel {
+    /// `provider/id`.
+    pub reference: String,
+    pub provider: String,
+    /// The environment variable of the key, where one is known.
+    pub needs: Option<String>,
 }
 
 /// Some rows of the session list; `done` with the last ones.

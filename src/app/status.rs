@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use super::msg::Millis;
 use super::printable::Printable;
-use crate::agent::protocol::event::{AgentEvent, CompactionReason, Delta, SessionInfo};
+use crate::agent::protocol::event::{AgentEvent, CompactionReason, CompactionResult, Delta, SessionInfo};
 use crate::agent::protocol::message::{Message, StopReason, Usage};
 use crate::agent::protocol::model::{Api, Model as AiModel, ThinkingLevel};
 use crate::agent::protocol::query::{HistoryPage, QueryAnswer};
@@ -52,6 +52,18 @@ pub struct AgentRun {
     pub stopping: bool,
 }
 
+/// What the total of a session holds.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum UsageKnown {
+    /// What the messages that are loaded have used.
+    #[default]
+    Loaded,
+    /// The rest is being counted.
+    Counting,
+    /// Everything.
+    All,
+}
+
 /// The agent as seen from outside.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Status {
@@ -66,8 +78,11 @@ pub struct Status {
     /// Queued messages, as shown.
     pub steering: Vec<Printable>,
     pub follow_up: Vec<Printable>,
-    /// Tokens and cost of the whole session.
+    /// Tokens and cost of the whole session, as far as `usage_known` says.
     pub total: Usage,
+    /// What of `total` was used before the session was opened.
+    pub(crate) before: Usage,
+    pub usage_known: UsageKnown,
     /// False when some of it was used with a model whose price is unknown.
     pub priced: bool,
     /// Tokens in the context as the last answer counted them.
@@ -89,8 +104,15 @@ impl Status {
                 self.begin(Activity::Compacting, now);
             }
             AgentEvent::BranchSummary { running: true } => self.begin(Activity::SummarizingBranch, now),
-            AgentEvent::CompactionEnd { reason: CompactionReason::Manual, .. }
-            | AgentEvent::BranchSummary { running: false } => self.run = None,
+            AgentEvent::CompactionEnd { reason: CompactionReason::Manual, result, .. } => {
+                self.run = None;
+                self.compacted(result.as_ref());
+            }
+            AgentEvent::CompactionEnd { result: Some(result), .. } => {
+                self.compacted(Some(result));
+                self.enter(Activity::Waiting, now);
+            }
+            AgentEvent::BranchSummary { running: false } => self.run = None,
             AgentEvent::SessionOpened { session, messages, .. } => self.open(session, messages),
             AgentEvent::SessionInfoChanged { name } => self.session.name.clone_from(name),
             AgentEvent::ModelChanged { model } => self.model = Some(Arc::clone(model)),
@@ -108,9 +130,19 @@ impl Status {
                     (None, Some(first)) => self.began = beginning(first),
                     (None, None) => {}
                 }
-                let context = self.context;
-                messages.iter().for_each(|message| self.count(message));
-                self.context = context;
+                if self.usage_known == UsageKnown::Loaded {
+                    let context = self.context;
+                    messages.iter().for_each(|message| self.count(message));
+                    self.context = context;
+                }
+            }
+            AgentEvent::SessionUsage { usage: None, .. } => self.usage_known = UsageKnown::Counting,
+            AgentEvent::SessionUsage { usage: Some(usage), priced } => {
+                self.total = minus(&self.total, &self.before);
+                add(&mut self.total, usage);
+                self.before = *usage;
+                self.priced &= *priced;
+                self.usage_known = UsageKnown::All;
             }
             AgentEvent::MessageEnd { message } => {
                 if self.fresh && matches!(**message, Message::User(_) | Message::Assistant(_)) {
@@ -153,16 +185,22 @@ impl Status {
         for message in messages {
             self.count(message);
         }
+        self.before = self.total;
+        // Of one that was opened from a file, what it used before is reported next.
+        self.usage_known = if session.resumed { UsageKnown::Counting } else { UsageKnown::Loaded };
+    }
+
+    /// A compaction is paid for, too.
+    fn compacted(&mut self, result: Option<&CompactionResult>) {
+        if let Some(usage) = result.and_then(|result| result.usage) {
+            add(&mut self.total, &usage);
+        }
     }
 
     fn count(&mut self, message: &Message) {
         let Message::Assistant(answer) = message else { return };
         let usage = &answer.usage;
-        self.total.input += usage.input;
-        self.total.output += usage.output;
-        self.total.cache_read += usage.cache_read;
-        self.total.cache_write += usage.cache_write;
-        self.total.cost.total += usage.cost.total;
+        add(&mut self.total, usage);
         let context = usage.input + usage.output + usage.cache_read + usage.cache_write;
         if context > 0 && !matches!(answer.stop_reason, StopReason::Error) {
             self.context = context;
@@ -232,6 +270,26 @@ impl Status {
             _ => Vec::new(),
         }
     }
+}
+
+fn add(sum: &mut Usage, usage: &Usage) {
+    sum.input = sum.input.saturating_add(usage.input);
+    sum.output = sum.output.saturating_add(usage.output);
+    sum.cache_read = sum.cache_read.saturating_add(usage.cache_read);
+    sum.cache_write = sum.cache_write.saturating_add(usage.cache_write);
+    sum.cost.total += usage.cost.total;
+}
+
+fn minus(sum: &Usage, usage: &Usage) -> Usage {
+    let mut rest = Usage {
+        input: sum.input.saturating_sub(usage.input),
+        output: sum.output.saturating_sub(usage.output),
+        cache_read: sum.cache_read.saturating_sub(usage.cache_read),
+        cache_write: sum.cache_write.saturating_sub(usage.cache_write),
+        ..Usage::default()
+    };
+    rest.cost.total = (sum.cost.total - usage.cost.total).max(0.0);
+    rest
 }
 
 /// The first line of a user message that is not blank, cut to the length of a title.

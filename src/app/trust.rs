@@ -36,14 +36,16 @@ pub struct TrustView {
     pub folder: Folder,
     /// The answer that is marked.
     pub selected: usize,
-    /// The first line of what is in the files that is shown.
+    /// The first row of what is in the files that is shown.
     pub scroll: usize,
+    /// By how many rows it was scrolled last.
+    step: usize,
 }
 
 impl TrustView {
     /// A question; the cautious answer is selected.
     pub fn new(folder: Folder) -> Self {
-        TrustView { folder, selected: 1, scroll: 0 }
+        TrustView { folder, selected: 1, scroll: 0, step: 0 }
     }
 
     /// The question.
@@ -87,17 +89,19 @@ impl TrustView {
         lines
     }
 
-    /// A key; `page` is how many lines are shown at once.
+    /// A key; `page` is by how many rows it can be scrolled down at once.
     pub fn key(&mut self, key: Key, page: usize) -> KeyOutcome<TrustAnswer> {
-        let last = self.lines().len().saturating_sub(page.max(1));
         match (key.code, key.mods) {
             (KeyCode::Esc, _) | (KeyCode::Char('c'), Mods::CTRL) => {
                 return KeyOutcome::Done(TrustAnswer::Later);
             }
             (KeyCode::Up, _) => self.selected = self.selected.saturating_sub(1),
             (KeyCode::Down, _) => self.selected = (self.selected + 1).min(ANSWERS.len() - 1),
-            (KeyCode::PageUp, _) => self.scroll = self.scroll.min(last).saturating_sub(page.max(1)),
-            (KeyCode::PageDown, _) => self.scroll = self.scroll.saturating_add(page.max(1)).min(last),
+            (KeyCode::PageUp, _) => self.scroll = self.scroll.saturating_sub(self.step.max(page).max(1)),
+            (KeyCode::PageDown, _) => {
+                self.step = self.step.max(page);
+                self.scroll = self.scroll.saturating_add(page);
+            }
             (KeyCode::Enter, _) => {
                 let answer = ANSWERS.get(self.selected).map_or(TrustAnswer::Later, |(answer, _)| *answer);
                 return KeyOutcome::Done(answer);

@@ -69,6 +69,7 @@ pub fn event(event: &AgentEvent) -> Option<Value> {
         | AgentEvent::SessionRefused { .. }
         | AgentEvent::Answered { .. }
         | AgentEvent::HistoryAvailable { .. }
+        | AgentEvent::SessionUsage { .. }
         | AgentEvent::BranchSummary { .. }
         | AgentEvent::RunStopped { .. }
         | AgentEvent::QueueReturned { .. }

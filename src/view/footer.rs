@@ -9,11 +9,17 @@ use super::theme::{Theme, ThemeToken};
 use super::wrap;
 use crate::app::Model;
 use crate::app::action::Action;
-use crate::app::status::{Activity, AgentRun};
+use crate::app::status::{Activity, AgentRun, UsageKnown};
 use crate::app::time_format::seconds;
 
 /// The spinner's pictures, one each tenth of a second.
 const SPINNER: [&str; 10] = ["⠋", "⠙", "⠹", "⠸", "⠼", "⠴", "⠦", "⠧", "⠇", "⠏"];
+
+/// In a window of this many columns everything is shown.
+const WIDE: usize = 80;
+/// Cells that stay for the directory, and for the name of the model.
+const LEAST_PLACE: usize = 16;
+const LEAST_NAME: usize = 10;
 
 /// Whether the agent is working.
 pub(crate) fn has_activity(model: &Model) -> bool {
@@ -86,16 +92,21 @@ pub fn draw(model: &Model, theme: &Theme, area: Rect, buffer: &mut Buffer) {
         return;
     }
     let style = theme.style(ThemeToken::Footer);
-    let left = match &model.remark {
-        Some((text, _)) => Span::styled(format!(" {}", text.as_str()), theme.style(ThemeToken::Accent)),
-        None => Span::styled(format!(" {}", place(model)), style),
+    let left = Span::styled(format!(" {}", place(model)), style);
+    let width = usize::from(area.width);
+    let right = match &model.remark {
+        Some((text, _)) => {
+            let remark = Span::styled(text.as_str().to_owned(), theme.style(ThemeToken::Accent));
+            // Where both do not fit, the remark is what is read now.
+            if wrap::cells(text.as_str()) + LEAST_PLACE > width {
+                let remark = Span::styled(format!(" {}", text.as_str()), remark.style);
+                buffer.set_line(area.x, area.y, &wrap::truncate_line(remark.into(), area.width), area.width);
+                return;
+            }
+            remark
+        }
+        None => Span::styled(usage(model, width), style),
     };
-    let mut right = Span::styled(usage(model, usize::from(area.width) / 2), style);
-    // A remark is there for a moment only, and must be readable for that long.
-    let needed = wrap::cells(&left.content) + wrap::cells(&right.content) + 3;
-    if model.remark.is_some() && needed > usize::from(area.width) {
-        right = Span::raw("");
-    }
     buffer.set_line(area.x, area.y, &both_ends(vec![left], vec![right], area.width), area.width);
 }
 
@@ -106,39 +117,55 @@ fn place(model: &Model) -> String {
     crate::app::printable::printable_line(&text).into_owned()
 }
 
-/// The right end of the footer: parts are left out from the front until it fits.
-fn usage(model: &Model, room: usize) -> String {
+/// The right end of the footer of a window of that width. From 80 columns on everything is shown and
+/// the name of the model gives way; in a narrower one, parts are left out from the front.
+fn usage(model: &Model, width: usize) -> String {
     let status = &model.status;
     let mut parts: Vec<String> = Vec::new();
     let total = &status.total;
-    if total.input + total.output > 0 {
-        let sent = total.input + total.cache_read + total.cache_write;
-        parts.push(format!("↑{} ↓{}", tokens(sent), tokens(total.output)));
+    if status.usage_known != UsageKnown::Counting {
+        if total.input + total.output > 0 {
+            let sent = total.input + total.cache_read + total.cache_write;
+            parts.push(format!("↑{} ↓{}", tokens(sent), tokens(total.output)));
+        }
+        match (total.cost.total > 0.0, status.priced) {
+            (true, true) => parts.push(format!("${:.3}", total.cost.total)),
+            (true, false) => parts.push(format!("${:.3}+?", total.cost.total)),
+            (false, false) => parts.push("$?".to_owned()),
+            (false, true) => {}
+        }
     }
-    match (total.cost.total > 0.0, status.priced) {
-        (true, true) => parts.push(format!("${:.3}", total.cost.total)),
-        (true, false) => parts.push(format!("${:.3}+?", total.cost.total)),
-        (false, false) => parts.push("$?".to_owned()),
-        (false, true) => {}
+    if let Some(ai) = &status.model {
+        parts.push(match status.context_percent() {
+            Some(percent) => format!("{percent}% of {}", tokens(ai.context_window)),
+            None => "? ctx".to_owned(),
+        });
     }
-    if let (Some(percent), Some(ai)) = (status.context_percent(), status.model.as_ref()) {
-        parts.push(format!("{percent}% of {}", tokens(ai.context_window)));
+    let (name, level) = who(model);
+    let whole = |parts: &[String], name: &str| {
+        let named = [name].into_iter().chain(level);
+        parts.iter().map(String::as_str).chain(named).collect::<Vec<_>>().join(" · ")
+    };
+    if width < WIDE {
+        while !parts.is_empty() && wrap::cells(&whole(&parts, &name)) > width / 2 {
+            parts.remove(0);
+        }
     }
-    parts.push(who(model));
-    while parts.len() > 1 && wrap::cells(&parts.join(" · ")) > room {
-        parts.remove(0);
-    }
-    parts.join(" · ")
+    let most = if width < WIDE { width / 2 } else { width - LEAST_PLACE };
+    let over = wrap::cells(&whole(&parts, &name)).saturating_sub(most);
+    let room = wrap::cells(&name).saturating_sub(over).max(LEAST_NAME);
+    whole(&parts, &wrap::truncate(&name, u16::try_from(room).unwrap_or(u16::MAX)))
 }
 
-fn who(model: &Model) -> String {
+/// The name of the model, and its thinking level if it has any.
+fn who(model: &Model) -> (String, Option<&'static str>) {
     let Some(ai) = &model.status.model else {
         let key = model.keymap.hint(Action::Models).unwrap_or_else(|| "/model".to_owned());
-        return format!("no model ({key})");
+        return (format!("no model ({key})"), None);
     };
     let name = if ai.name.is_empty() { &ai.id } else { &ai.name };
-    let name = crate::app::printable::printable_line(name);
-    if ai.reasoning { format!("{name} · {}", model.status.thinking.name()) } else { name.into_owned() }
+    let level = ai.reasoning.then(|| model.status.thinking.name());
+    (crate::app::printable::printable_line(name).into_owned(), level)
 }
 
 /// A number of tokens, short.

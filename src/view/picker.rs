@@ -2,6 +2,7 @@
 
 use ratatui::buffer::Buffer;
 use ratatui::layout::Rect;
+use ratatui::style::Style;
 use ratatui::text::{Line, Span};
 
 use super::dialog::{OverlayLayout, frame};
@@ -38,7 +39,7 @@ pub fn draw(picker: &Picker, theme: &Theme, area: Rect, buffer: &mut Buffer) -> 
     let side = sessions && area.width >= SIDE;
     let below = if sessions && !side && area.height >= 20 { BELOW } else { 0 };
     let wanted = if side { wanted.max(14) } else { wanted.saturating_add(below) };
-    let inner = frame(picker.title, hint, wanted, theme, area, buffer);
+    let inner = frame(&picker.title, hint, wanted, theme, area, buffer);
     let inner = preview(picker, side, below, theme, inner, buffer);
     let more = if picker.loading { "…" } else { "" };
     let count = format!("{}/{}{more}", picker.count(), picker.rows().len());
@@ -140,16 +141,17 @@ fn list_row(row: &PickerRow, marks: &[usize], note: &Note, theme: &Theme, width:
         return Line::from(left);
     }
     let marked = theme.style(ThemeToken::MatchMark);
+    let weight = if row.dimmed { theme.style(ThemeToken::Muted) } else { Style::new() };
     let mut plain = String::new();
     for (at, c) in row.title.char_indices() {
         if marks.contains(&at) {
-            left.push(Span::raw(std::mem::take(&mut plain)));
+            left.push(Span::styled(std::mem::take(&mut plain), weight));
             left.push(Span::styled(c.to_string(), marked));
         } else {
             plain.push(c);
         }
     }
-    left.push(Span::raw(plain));
+    left.push(Span::styled(plain, weight));
     let right = match note {
         Note::ConfirmDelete => Span::styled(CONFIRM_DELETE, theme.style(ThemeToken::Error)),
         Note::TextMatch => {

@@ -4,7 +4,7 @@ use ratatui::buffer::Buffer;
 use ratatui::layout::Rect;
 use ratatui::text::{Line, Span};
 
-use super::dialog::{OverlayLayout, frame};
+use super::dialog::{OverlayLayout, frame, inner_width};
 use super::panel::both_ends;
 use super::theme::{Theme, ThemeToken};
 use super::wrap;
@@ -21,7 +21,7 @@ const HINT: &str = "enter go · tab filter · ←→ fold · ctrl+l label · ctr
 /// Draws the tree; the cursor, and how many rows fit.
 pub fn draw(model: &Model, view: &TreeView, theme: &Theme, area: Rect, buffer: &mut Buffer) -> OverlayLayout {
     let title = format!("Session tree · {}", view.filter.name());
-    let below = asked(view, theme);
+    let below = asked(view, theme, inner_width(area));
     let wanted = view.shown().len().max(1).saturating_add(1 + below.len());
     let wanted = u16::try_from(wanted).unwrap_or(u16::MAX);
     let hint = if view.step == TreeStep::Browse { HINT } else { "enter continues · esc back" };
@@ -68,7 +68,7 @@ pub fn draw(model: &Model, view: &TreeView, theme: &Theme, area: Rect, buffer: &
 }
 
 /// What is asked about a row, below the list.
-fn asked(view: &TreeView, theme: &Theme) -> Vec<Line<'static>> {
+fn asked(view: &TreeView, theme: &Theme, width: u16) -> Vec<Line<'static>> {
     let typed = |what: &'static str, text: &str| {
         let text = printable_line(text).into_owned();
         vec![Line::from(vec![Span::styled(what, theme.style(ThemeToken::Accent)), Span::raw(text)])]
@@ -80,10 +80,10 @@ fn asked(view: &TreeView, theme: &Theme) -> Vec<Line<'static>> {
         TreeStep::Leave(way) => WAYS
             .iter()
             .enumerate()
-            .map(|(at, text)| {
+            .flat_map(|(at, text)| {
                 let (mark, token) =
                     if at == *way { ("› ", ThemeToken::OverlaySelected) } else { ("  ", ThemeToken::Text) };
-                Line::styled(format!("{mark}{text}"), theme.style(token))
+                wrap::wrap(&Line::styled(format!("{mark}{text}"), theme.style(token)), width, 2)
             })
             .collect(),
     }

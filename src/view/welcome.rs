@@ -5,6 +5,7 @@ use ratatui::text::{Line, Span};
 use super::row::Row;
 use super::theme::{Theme, ThemeToken};
 use super::wrap;
+use crate::agent::protocol::model::Api;
 use crate::app::Model;
 use crate::app::action::Action;
 
@@ -21,7 +22,9 @@ pub fn rows(model: &Model, theme: &Theme, width: u16) -> Vec<Row> {
     let key = model.keymap.hint(Action::Help).unwrap_or_else(|| "/help".to_owned());
     let text = format!("  {key} keys and commands · ! runs a command · @ names a file · / commands");
     rows.push(Line::styled(text, muted));
-    if model.boot.demo {
+    // Until a real model is chosen.
+    let uses_demo = model.status.model.as_ref().is_none_or(|ai| ai.api == Api::Scripted);
+    if model.boot.demo && uses_demo {
         rows.push(Line::default());
         rows.extend(demo(theme));
     }

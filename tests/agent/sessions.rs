@@ -53,6 +53,7 @@ async fn sessions_change_after_the_run_has_ended() {
     let opened = bench.until(|event| matches!(event, AgentEvent::SessionOpened { .. })).await;
     let Some(AgentEvent::SessionOpened { session, messages, .. }) = opened.last() else { panic!() };
     assert_eq!((session.name.as_deref(), messages.len()), (Some("a name"), 2));
+    assert!(matches!(bench.next().await, AgentEvent::SessionUsage { usage: Some(_), .. }));
     let restored = bench.next().await;
     assert!(matches!(&restored, AgentEvent::ModelChanged { model } if model.id == "second"), "{restored:?}");
     let missing = bench.dir.path().join("none.jsonl");

@@ -219,7 +219,7 @@ impl ServerModel {
     fn model(self, endpoint: &Model) -> Model {
         let kinds: &[&str] = if self.image { &["text", "image"] } else { &["text"] };
         Model {
-            name: self.name.unwrap_or_else(|| self.id.clone()),
+            name: self.name.unwrap_or_else(|| super::user::short_name(&self.id).to_owned()),
             id: self.id,
             context_window: self.context_window,
             max_tokens: self.max_tokens,

@@ -148,7 +148,7 @@ impl UserProvider {
         let known = providers::named(provider);
         let mut model = Model {
             id: facts.id.clone(),
-            name: facts.id.clone(),
+            name: short_name(&facts.id).to_owned(),
             api: known.map_or(Api::default(), |provider| provider.api),
             provider: provider.to_owned(),
             base_url: known.map_or_else(String::new, |provider| provider.base_url.to_owned()),
@@ -159,6 +159,13 @@ impl UserProvider {
         facts.change(&mut model);
         model
     }
+}
+
+/// What people call the model of an id: of the path of a file, as servers of files have, its name.
+pub(super) fn short_name(id: &str) -> &str {
+    let is_file = id.starts_with('/') || id.ends_with(".gguf");
+    let base = id.rsplit('/').next().filter(|base| is_file && !base.is_empty()).unwrap_or(id);
+    base.strip_suffix(".gguf").filter(|name| !name.is_empty()).unwrap_or(base)
 }
 
 impl UserModel {
@@ -309,7 +316,23 @@ fn host(url: &str) -> Option<&str> {
 
 #[cfg(test)]
 mod tests {
-    use super::is_loopback;
+    use super::{is_loopback, short_name};
+
+    #[test]
+    fn files_of_models_are_called_by_their_names() {
+        let cases = [
+            ("/models/qwen3-8b-q4.gguf", "qwen3-8b-q4"),
+            ("qwen3.gguf", "qwen3"),
+            ("/srv/model", "model"),
+            ("anthropic/claude", "anthropic/claude"),
+            ("qwen3:8b", "qwen3:8b"),
+            ("/", "/"),
+            (".gguf", ".gguf"),
+        ];
+        for (id, name) in cases {
+            assert_eq!(short_name(id), name, "{id}");
+        }
+    }
 
     #[test]
     fn loopback_is_the_host_and_nothing_else() {

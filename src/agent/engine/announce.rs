@@ -6,6 +6,7 @@ use std::sync::Arc;
 use super::call_titles::titles_of;
 use super::clock::now;
 use super::history_paging;
+use super::session_usage;
 use super::state::Engine;
 use crate::agent::protocol::event::{AgentEvent, NoticeLevel};
 use crate::agent::protocol::message::{Block, Message, ToolResultMessage, UserContent, UserMessage};
@@ -33,6 +34,7 @@ pub(crate) fn session_opened(engine: &mut Engine) {
     let titles = titles_of(&engine.config.tools, &messages);
     engine.emit(AgentEvent::SessionOpened { session, messages, titles });
     history_paging::start(engine);
+    session_usage::start(engine);
     let (own, used) = (engine.config.session.info().cwd.clone(), engine.cwd().to_owned());
     if own != used {
         let text = format!("the directory of this session, {}, no longer exists", own.display());

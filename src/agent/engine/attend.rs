@@ -10,6 +10,7 @@ use tokio::time::{Instant, timeout_at};
 use super::clock::due;
 use super::commands;
 use super::history_paging;
+use super::session_usage;
 use super::shell::Shells;
 use super::state::Engine;
 use crate::agent::protocol::command::QuestionAnswer;
@@ -58,6 +59,7 @@ pub(crate) async fn serve(engine: &mut Engine) {
         () = due(deadline), if deadline.is_some() => engine.time_up(),
         event = engine.shells.next(), if calm => commands::shell_event(engine, event),
         piece = engine.history.next() => history_paging::take(engine, piece),
+        counted = engine.usage.next() => session_usage::take(engine, counted),
     }
 }
 

@@ -9,7 +9,7 @@
 //! - `tool_calls`, `open_session`, `retry_wait`, `exchange`: what awaits a tool, a file, the model
 //! - `attend`: serving commands while something is awaited
 //! - `commands`: what takes effect immediately
-//! - `announce`, `history_paging`, `queries`, `context_usage`: what is reported
+//! - `announce`, `history_paging`, `session_usage`, `queries`, `context_usage`: what is reported
 //! - `state`: the struct
 //! - `config`, `behavior`, `shell`, and the pure parts: queues, retries, limits, loop guard
 
@@ -39,9 +39,11 @@ mod retry;
 mod retry_wait;
 mod run;
 mod session_commands;
+mod session_usage;
 mod shell;
 mod state;
 pub mod task;
 mod tool_calls;
 pub(crate) mod tool_registry;
 mod turn;
+mod usage_count;

@@ -6,13 +6,11 @@
 use std::collections::HashMap;
 use std::sync::Arc;
 
-use serde::Deserialize;
-
 use super::state::Engine;
 use super::{context_usage, history_paging};
 use crate::agent::context::compaction::size;
 use crate::agent::protocol::event::AgentEvent;
-use crate::agent::protocol::message::{Message, ToolCall, Usage};
+use crate::agent::protocol::message::{Message, ToolCall};
 use crate::agent::protocol::query::{
     EntryLabel, ForkMessage, Query, QueryAnswer, SessionEntries, SessionEntry, SessionState, SessionStats,
     WindowUsage,
@@ -144,14 +142,10 @@ fn stats(engine: &Engine) -> SessionStats {
         window: (window > 0).then(|| window_usage(engine, window)),
         ..SessionStats::default()
     };
+    stats.usage = engine.config.session.usage().total;
     for entry in engine.config.session.tree().entries() {
-        match &entry.body {
-            Body::Compaction { usage: Some(usage), .. } | Body::BranchSummary { usage: Some(usage), .. } => {
-                add(&mut stats.usage, &serde_json::from_value(usage.clone()).unwrap_or_default());
-            }
-            Body::Other { line } => add(&mut stats.usage, &usage_in(line)),
-            Body::Message { message } => count(&mut stats, message),
-            _ => {}
+        if let Body::Message { message } = &entry.body {
+            count(&mut stats, message);
         }
     }
     stats
@@ -165,7 +159,6 @@ fn count(stats: &mut SessionStats, message: &Message) {
         Message::Assistant(answer) => {
             stats.assistant_messages += 1;
             stats.tool_calls += answer.tool_calls().count() as u64;
-            add(&mut stats.usage, &answer.usage);
         }
         Message::BashExecution(_)
         | Message::Custom(_)
@@ -177,26 +170,4 @@ fn count(stats: &mut SessionStats, message: &Message) {
 fn window_usage(engine: &Engine, context_window: u64) -> WindowUsage {
     let stale = size::is_stale(engine.config.session.tree());
     WindowUsage { tokens: (!stale).then(|| context_usage::total(engine)), context_window }
-}
-
-/// The usage in a line of type `usage`; nothing in a line of any other type.
-fn usage_in(line: &str) -> Usage {
-    #[derive(Deserialize)]
-    struct UsageLine {
-        #[serde(rename = "type")]
-        kind: String,
-        #[serde(default)]
-        usage: Usage,
-    }
-    let parsed = serde_json::from_str::<UsageLine>(line).ok().filter(|line| line.kind == "usage");
-    parsed.map(|line| line.usage).unwrap_or_default()
-}
-
-fn add(sum: &mut Usage, usage: &Usage) {
-    sum.input += usage.input;
-    sum.output += usage.output;
-    sum.cache_read += usage.cache_read;
-    sum.cache_write += usage.cache_write;
-    sum.total_tokens = size::total(sum);
-    sum.cost.total += usage.cost.total;
 }

@@ -18,6 +18,7 @@ use super::outbox::Outbox;
 use super::questions::Questions;
 use super::queue::Queues;
 use super::shell::Shells;
+use super::usage_count::UsageCount;
 use crate::agent::protocol::command::AgentCommand;
 use crate::agent::protocol::event::{AgentEvent, NoticeLevel};
 use crate::agent::protocol::message::Message;
@@ -84,6 +85,7 @@ pub(crate) struct Engine {
     pub(crate) file_versions: Arc<FileVersions>,
     pub(crate) questions: Questions,
     pub(crate) history: HistoryCursor,
+    pub(crate) usage: UsageCount,
     pub(crate) current: Current,
     pub(crate) pending: Pending,
     pub(crate) meters: RunMeters,
@@ -106,6 +108,7 @@ impl Engine {
             file_versions: Arc::default(),
             questions: Questions::default(),
             history: HistoryCursor::default(),
+            usage: UsageCount::default(),
             current: Current::default(),
             pending: Pending::default(),
             meters: RunMeters::default(),

@@ -128,6 +128,10 @@ pub enum AgentEvent {
     /// of a large session was read or the earlier part was compacted. `Query::HistoryPage` gets
     /// them a page at a time.
     HistoryAvailable { left: u64 },
+    /// *Own.* What the session that was opened has used so far, over all its branches; absent while
+    /// it is counted, which a second event of this kind ends. `priced` is false if some of it was
+    /// used with a model whose price is unknown.
+    SessionUsage { usage: Option<Usage>, priced: bool },
     /// *Own.* The model starts (`running`) or has finished summarizing an abandoned branch.
     BranchSummary { running: bool },
     /// *Own.* The agent needs an answer.

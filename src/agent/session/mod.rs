@@ -25,6 +25,7 @@ pub mod row;
 pub mod search;
 pub mod tail;
 pub mod tree;
+pub(crate) mod usage;
 
 use std::path::{Path, PathBuf};
 use std::sync::Arc;

@@ -46,6 +46,8 @@ impl Transcript {
                 self.on_call(tool_call_id, |panel| panel.finish(result, *is_error, *duration_ms));
             }
             AgentEvent::Notice { level, text, hint } => self.notice(*level, text, hint.as_deref()),
+            // The head says how to connect a model while there is none.
+            AgentEvent::ModelChanged { .. } => self.head_changed(),
             AgentEvent::CompactionEnd { error_message: Some(error), .. } => {
                 let hint = "the conversation is unchanged; try /compact again, another /model, or /new";
                 self.notice(NoticeLevel::Warning, &format!("compaction failed: {error}"), Some(hint));
@@ -55,6 +57,12 @@ impl Transcript {
             }
             _ => {}
         }
+    }
+
+    fn head_changed(&mut self) {
+        let heads = self.entries.iter().filter(|entry| entry.body == EntryBody::Welcome);
+        let ids: Vec<EntryId> = heads.map(|entry| entry.id).collect();
+        ids.into_iter().for_each(|id| self.edit(id, |_| {}));
     }
 
     /// The first session of a run keeps the head and the notices that are already there.

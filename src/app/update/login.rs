@@ -74,5 +74,6 @@ fn provider_row(provider: &LoginProvider) -> PickerRow {
         title: Printable::line(&format!("{} ({})", provider.name, provider.id)),
         note: Printable::line(&state),
         current: provider.has_key,
+        dimmed: false,
     }
 }

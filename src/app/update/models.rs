@@ -2,17 +2,17 @@
 
 use std::sync::Arc;
 
-use super::pickers;
+use super::{login, pickers};
 use crate::agent::AgentCommand;
 use crate::agent::protocol::event::NoticeLevel;
-use crate::agent::protocol::model::Model as AiModel;
+use crate::agent::protocol::model::{Api, Model as AiModel};
 use crate::app::action::Action;
 use crate::app::effect::{Effect, SavedSetting};
 use crate::app::fuzzy;
 use crate::app::model::Model;
 use crate::app::picker::{Picker, PickerKind, PickerRow};
 use crate::app::printable::Printable;
-use crate::app::request::{LocalModelServer, ModelsFor, ShellRequest, Ticket};
+use crate::app::request::{KeylessModel, LocalModelServer, ModelList, ModelsFor, ShellRequest, Ticket};
 
 /// Opens the model picker.
 pub(super) fn open(model: &mut Model, query: &str, effects: &mut Vec<Effect>) {
@@ -49,23 +49,34 @@ pub(super) fn step(model: &mut Model, by: isize, effects: &mut Vec<Effect>) {
     step_known(model, by, effects);
 }
 
+/// The demo is no step: nobody who has a model wants to come upon it.
 fn step_known(model: &mut Model, by: isize, effects: &mut Vec<Effect>) {
     let current = model.status.model.as_ref().map(|ai| ai.reference());
-    let count = model.models.len() as isize;
-    if count < 2 {
-        return model.remark("only one model is available; /login adds more");
-    }
-    let place = model.models.iter().position(|ai| Some(ai.reference()) == current);
-    let next = place.map_or(0, |at| (at as isize + by).rem_euclid(count) as usize);
-    if let Some(ai) = model.models.get(next).cloned() {
-        set(model, ai, effects);
+    let real: Vec<&Arc<AiModel>> = model.models.iter().filter(|ai| !is_demo(ai)).collect();
+    let place = real.iter().position(|ai| Some(ai.reference()) == current);
+    let count = real.len() as isize;
+    let next = match place {
+        Some(_) if count < 2 => None,
+        Some(at) => real.get((at as isize + by).rem_euclid(count) as usize),
+        None => real.first(),
+    };
+    match next.map(|ai| Arc::clone(ai)) {
+        Some(ai) => set(model, ai, effects),
+        None => model.remark("only one model is available; /login adds more"),
     }
 }
 
-/// Switches to the model that was picked.
+fn is_demo(ai: &AiModel) -> bool {
+    ai.api == Api::Scripted
+}
+
+/// Switches to the model that was picked; asks for the key of one that needs it.
 pub(super) fn picked(model: &mut Model, reference: &str, effects: &mut Vec<Effect>) {
     if let Some(ai) = model.models.iter().find(|ai| ai.reference() == reference).cloned() {
-        set(model, ai, effects);
+        return set(model, ai, effects);
+    }
+    if let Some((provider, _)) = reference.split_once('/') {
+        login::ask_for_key(model, provider);
     }
 }
 
@@ -81,7 +92,7 @@ pub(super) fn listed(
     model: &mut Model,
     ticket: Ticket,
     purpose: ModelsFor,
-    models: Result<Vec<Arc<AiModel>>, String>,
+    models: Result<ModelList, String>,
     effects: &mut Vec<Effect>,
 ) {
     let models = match models {
@@ -89,17 +100,34 @@ pub(super) fn listed(
         Err(error) if purpose == ModelsFor::Picker => return pickers::fill(model, ticket, Err(error)),
         Err(error) => return model.transcript.notice(NoticeLevel::Warning, &error, None),
     };
-    model.models = models;
+    let ModelList { usable, keyless } = models;
+    model.models = usable;
     match purpose {
-        ModelsFor::Picker => {
-            let current = model.status.model.as_ref().map(|ai| ai.reference());
-            let rows = model.models.iter().map(|ai| model_row(ai, current.as_deref())).collect();
-            pickers::fill(model, ticket, Ok(rows));
-        }
+        ModelsFor::Picker => fill(model, ticket, &keyless),
         ModelsFor::Step(by) => step_known(model, by, effects),
         // Without any model the name would be asked for again and again.
         ModelsFor::Named(name) if model.models.is_empty() => open(model, &name, effects),
         ModelsFor::Named(name) => choose(model, &name, effects),
+    }
+}
+
+/// Fills the picker. With nothing but the demo in use, the first real model is selected: that of a
+/// server on this machine.
+fn fill(model: &mut Model, ticket: Ticket, keyless: &[KeylessModel]) {
+    let current = model.status.model.as_ref().map(|ai| ai.reference());
+    let first_real = model.models.iter().find(|ai| !is_demo(ai)).map(|ai| ai.reference());
+    let uses_demo = model.status.model.as_deref().is_some_and(is_demo);
+    let rows = model.models.iter().map(|ai| model_row(ai, current.as_deref()));
+    let rows = rows.chain(keyless.iter().map(keyless_row)).collect();
+    let Some(picker) = pickers::waiting(model, ticket) else { return };
+    if !keyless.is_empty() {
+        let (count, verb) = (keyless.len(), if keyless.len() == 1 { "needs" } else { "need" });
+        picker.title = format!("Models · {count} more {verb} a key").into();
+    }
+    pickers::fill(model, ticket, Ok(rows));
+    let to_select = first_real.filter(|_| uses_demo).zip(pickers::waiting(model, ticket));
+    if let Some((reference, picker)) = to_select.filter(|(_, picker)| picker.query().is_empty()) {
+        picker.select(&reference);
     }
 }
 
@@ -117,6 +145,17 @@ pub(super) fn servers(model: &mut Model, servers: &[LocalModelServer]) {
     }
 }
 
+fn keyless_row(keyless: &KeylessModel) -> PickerRow {
+    let needs = keyless.needs.as_deref().map_or("needs a key".to_owned(), |name| format!("needs {name}"));
+    PickerRow {
+        title: Printable::line(&keyless.reference),
+        note: Printable::line(&needs),
+        key: keyless.reference.clone(),
+        current: false,
+        dimmed: true,
+    }
+}
+
 fn model_row(ai: &Arc<AiModel>, current: Option<&str>) -> PickerRow {
     let window =
         if ai.context_window > 0 { format!("{}k", ai.context_window / 1_000) } else { "window ?".to_owned() };
@@ -129,10 +168,13 @@ fn model_row(ai: &Arc<AiModel>, current: Option<&str>) -> PickerRow {
     };
     let key = ai.reference();
     let current = current == Some(key.as_str());
+    // Servers of files have paths as ids; their names are what people know.
+    let title = if ai.id.starts_with('/') { format!("{}/{}", ai.provider, ai.name) } else { key.clone() };
     PickerRow {
-        title: Printable::line(&key),
+        title: Printable::line(&title),
         note: Printable::line(&format!("{window} · {price}")),
         key,
         current,
+        dimmed: false,
     }
 }

@@ -1,11 +1,9 @@
 //! Replies to requests: what was asked says where each goes.
 
 use std::path::PathBuf;
-use std::sync::Arc;
 
 use super::{completion, copy, login, models, pictures, sessions, trust};
 use crate::agent::protocol::event::NoticeLevel;
-use crate::agent::protocol::model::Model as AiModel;
 use crate::agent::protocol::query::SessionSource;
 use crate::agent::session::search::LastExchange;
 use crate::agent::settings::folder::Folder;
@@ -13,8 +11,8 @@ use crate::app::effect::Effect;
 use crate::app::model::Model;
 use crate::app::printable::Printable;
 use crate::app::request::{
-    Applied, FoundSessions, Hidden, LocalModelServer, LoginProvider, ModelsFor, Picture, SessionRows,
-    ShellReply, TakeReply, Ticket,
+    Applied, FoundSessions, Hidden, LocalModelServer, LoginProvider, ModelList, ModelsFor, Picture,
+    SessionRows, ShellReply, TakeReply, Ticket,
 };
 
 /// Takes a reply. One whose ticket was given back is dropped.
@@ -90,7 +88,7 @@ impl TakeReply for Replies<'_> {
         }
     }
 
-    fn models(&mut self, purpose: ModelsFor, answer: Result<Vec<Arc<AiModel>>, String>) {
+    fn models(&mut self, purpose: ModelsFor, answer: Result<ModelList, String>) {
         models::listed(self.model, self.ticket, purpose, answer, self.effects);
     }
 

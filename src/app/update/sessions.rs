@@ -198,7 +198,13 @@ fn session_row(row: &SessionRow, all: bool, now: Millis) -> PickerRow {
         note = format!("{} · {note}", row.cwd.display());
     }
     let key = row.path.display().to_string();
-    PickerRow { key, title: Printable::line(title), note: Printable::line(&note), current: false }
+    PickerRow {
+        key,
+        title: Printable::line(title),
+        note: Printable::line(&note),
+        current: false,
+        dimmed: false,
+    }
 }
 
 fn counted(messages: u64) -> String {

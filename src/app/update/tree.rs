@@ -60,7 +60,12 @@ fn fork_rows(outline: &Outline) -> Vec<PickerRow> {
     let row = |(at, row): (usize, &crate::agent::session::outline::OutlineRow)| {
         let note = if active.contains(&at) { "" } else { "on another branch" };
         let (title, note) = (Printable::line(&row.text), Printable::line(note));
-        (row.kind == RowKind::User).then(|| PickerRow { key: row.id.clone(), title, note, current: false })
+        (row.kind == RowKind::User).then(|| PickerRow {
+            key: row.id.clone(),
+            title,
+            note,
+            ..PickerRow::default()
+        })
     };
     outline.rows.iter().enumerate().rev().filter_map(row).collect()
 }

@@ -24,8 +24,8 @@ use crate::agent::session::{Access, Session, list, search};
 use crate::agent::settings::folder::Folder;
 use crate::agent::settings::trust::Project;
 use crate::app::request::{
-    Applied, FoundSessions, Hidden, LocalModelServer, LoginProvider, ModelsFor, PerformRequest, Picture,
-    SessionRows, ShellReply,
+    Applied, FoundSessions, Hidden, KeylessModel, LocalModelServer, LoginProvider, ModelList, ModelsFor,
+    PerformRequest, Picture, SessionRows, ShellReply,
 };
 use crate::cli::compose::{AgentPrompt, Setup};
 use crate::cli::keycheck::{KeyCheck, check_key};
@@ -110,9 +110,14 @@ impl PerformRequest for Arc<Services> {
         blocking(move || services.write_export(&session, file.as_deref())).await
     }
 
-    async fn models(&self, _: &Call, _: ModelsFor) -> Result<Vec<Arc<Model>>, String> {
+    async fn models(&self, _: &Call, purpose: ModelsFor) -> Result<ModelList, String> {
         let services = Arc::clone(self);
-        blocking(move || Ok(services.usable_models())).await
+        let keyless = purpose != ModelsFor::Step(1) && purpose != ModelsFor::Step(-1);
+        let list = move || ModelList {
+            usable: services.usable_models(),
+            keyless: if keyless { services.keyless_models() } else { Vec::new() },
+        };
+        blocking(move || Ok(list())).await
     }
 
     async fn servers(&self, _: &Call) -> Result<Vec<LocalModelServer>, String> {
@@ -239,6 +244,18 @@ impl Services {
         models
     }
 
+    /// The models whose provider has no key.
+    fn keyless_models(&self) -> Vec<KeylessModel> {
+        let usable = self.catalogue.usable(&self.keys);
+        let needs = |model: &&Arc<Model>| !usable.contains(&model.provider);
+        let row = |model: &Arc<Model>| KeylessModel {
+            reference: model.reference(),
+            provider: model.provider.clone(),
+            needs: self.catalogue.key_variable(&model.provider),
+        };
+        self.catalogue.models().iter().filter(needs).map(row).collect()
+    }
+
     async fn find_servers(&self) -> Vec<LocalModelServer> {
         let found = local_servers::local_servers(&local_servers::KNOWN).await;
         let models = found.iter().flat_map(|server| {
@@ -287,8 +304,14 @@ impl Services {
         match reload::reload(&setup, &self.prompt) {
             Ok((renewed, mut applied)) => {
                 *setup = renewed;
-                let answer = if trusted { "trusted" } else { "not trusted" };
-                applied.text = format!("{answer}; {}", applied.text);
+                applied.text = match trusted {
+                    true => format!("trusted; {}", applied.text),
+                    false if setup.args.trust => {
+                        "not trusted from the next start on; in this run --trust keeps these settings"
+                            .to_owned()
+                    }
+                    false => format!("not trusted; {}", applied.text),
+                };
                 Ok(applied)
             }
             Err(refusal) => {

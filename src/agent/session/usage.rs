@@ -1,0 +1,152 @@
+//! What a session has used, over all its branches: tokens and cost, compactions included.
+//!
+//! The part of a large file that has not been read is counted on a thread of its own, line by
+//! line; nothing of it is kept.
+
+use std::borrow::Cow;
+use std::collections::BTreeSet;
+use std::io::{self, BufRead, BufReader, Read};
+use std::path::PathBuf;
+
+use serde::Deserialize;
+
+use super::entry::{Body, Entry};
+use super::{Session, read, tail};
+use crate::agent::protocol::message::Message;
+use crate::agent::protocol::usage::Usage;
+use crate::agent::settings::private_files::open_regular;
+
+/// What entries have used.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub(crate) struct UsageSum {
+    /// Tokens, and the cost in all.
+    pub(crate) total: Usage,
+    /// Models, by provider and id, that answered without a cost: they are free, or their price was
+    /// not known.
+    pub(crate) without_cost: BTreeSet<(String, String)>,
+}
+
+/// The part of a file that is to be counted.
+#[derive(Debug)]
+pub(crate) struct UnreadUsage {
+    path: PathBuf,
+    /// The first line of the file, by which it is known again.
+    header: Box<str>,
+    /// Where the part that was read begins, in bytes.
+    end: u64,
+}
+
+impl Session {
+    /// What the entries that have been read have used.
+    pub(crate) fn usage(&self) -> UsageSum {
+        let mut sum = UsageSum::default();
+        self.tree.entries().iter().for_each(|entry| sum.add_entry(entry));
+        sum
+    }
+
+    /// The part that has not been read, to be counted; `None` when all has been read.
+    pub(crate) fn unread_usage(&self) -> Option<UnreadUsage> {
+        let (unread, path) = (self.unread.as_ref()?, self.info.file.clone()?);
+        Some(UnreadUsage { path, header: self.header.clone(), end: unread.end })
+    }
+}
+
+impl UnreadUsage {
+    /// Counts it. Blocks.
+    ///
+    /// # Errors
+    /// Those of the file system, and when the file is another one by now.
+    pub(crate) fn count(&self) -> io::Result<UsageSum> {
+        let mut reader = BufReader::with_capacity(1024 * 1024, open_regular(&self.path)?.take(self.end));
+        if tail::header(&mut reader)?.is_none_or(|(_, line)| line != self.header) {
+            return Err(io::Error::other("the file has changed since it was opened"));
+        }
+        let (mut sum, mut line) = (UsageSum::default(), Vec::new());
+        loop {
+            line.clear();
+            if reader.read_until(b'\n', &mut line)? == 0 {
+                return Ok(sum);
+            }
+            sum.add_line(read::bare(&line));
+        }
+    }
+}
+
+/// A line that may say what was used.
+#[derive(Deserialize)]
+struct Line<'a> {
+    #[serde(rename = "type", borrow)]
+    kind: Cow<'a, str>,
+    #[serde(borrow)]
+    message: Option<LineMessage<'a>>,
+    usage: Option<Usage>,
+}
+
+#[derive(Deserialize)]
+struct LineMessage<'a> {
+    #[serde(borrow)]
+    role: Cow<'a, str>,
+    #[serde(borrow, default)]
+    provider: Cow<'a, str>,
+    #[serde(borrow, default)]
+    model: Cow<'a, str>,
+    usage: Option<Usage>,
+}
+
+impl UsageSum {
+    /// Adds what others have used.
+    pub(crate) fn add_sum(&mut self, other: UsageSum) {
+        self.add(&other.total);
+        self.without_cost.extend(other.without_cost);
+    }
+
+    fn add_entry(&mut self, entry: &Entry) {
+        match &entry.body {
+            Body::Message { message } => {
+                if let Message::Assistant(answer) = message.as_ref() {
+                    self.add_answer(&answer.provider, &answer.model, &answer.usage);
+                }
+            }
+            Body::Compaction { usage: Some(usage), .. } | Body::BranchSummary { usage: Some(usage), .. } => {
+                self.add(&serde_json::from_value(usage.clone()).unwrap_or_default());
+            }
+            Body::Other { line } => self.add_line(line.as_bytes()),
+            _ => {}
+        }
+    }
+
+    fn add_line(&mut self, line: &[u8]) {
+        if memchr::memmem::find(line, b"\"usage\"").is_none() {
+            return;
+        }
+        let Ok(line) = serde_json::from_slice::<Line<'_>>(line) else { return };
+        match (&*line.kind, line.message, line.usage) {
+            ("message", Some(LineMessage { role, provider, model, usage: Some(usage) }), _)
+                if role == "assistant" =>
+            {
+                self.add_answer(&provider, &model, &usage);
+            }
+            ("compaction" | "branch_summary" | "usage", _, Some(usage)) => self.add(&usage),
+            _ => {}
+        }
+    }
+
+    fn add_answer(&mut self, provider: &str, model: &str, usage: &Usage) {
+        self.add(usage);
+        let tokens = [usage.input, usage.output, usage.cache_read, usage.cache_write];
+        if usage.cost.total == 0.0 && tokens.iter().any(|tokens| *tokens > 0) {
+            self.without_cost.insert((provider.to_owned(), model.to_owned()));
+        }
+    }
+
+    fn add(&mut self, usage: &Usage) {
+        let sum = &mut self.total;
+        sum.input = sum.input.saturating_add(usage.input);
+        sum.output = sum.output.saturating_add(usage.output);
+        sum.cache_read = sum.cache_read.saturating_add(usage.cache_read);
+        sum.cache_write = sum.cache_write.saturating_add(usage.cache_write);
+        let parts = [sum.input, sum.output, sum.cache_read, sum.cache_write];
+        sum.total_tokens = parts.iter().fold(0, |sum, part| sum.saturating_add(*part));
+        sum.cost.total += usage.cost.total;
+    }
+}

@@ -1,0 +1,135 @@
+//! From the demo to a real model: what is said, what is preselected, what is out of the way.
+
+use std::sync::Arc;
+
+use tau::agent::protocol::event::SessionInfo;
+use tau::agent::protocol::model::{Api, Model};
+use tau::agent::{AgentCommand, AgentEvent};
+use tau::app::boot::Boot;
+use tau::app::request::{KeylessModel, ModelList, ShellReply};
+use tau::app::{Effect, Msg};
+
+use crate::harness::{Screen, ai, boot, frames, text};
+use crate::screen::Screen as Terminal;
+
+fn demo() -> Arc<Model> {
+    Arc::new(Model {
+        id: "demo".into(),
+        name: "scripted demo (not an AI)".into(),
+        provider: "demo".into(),
+        api: Api::Scripted,
+        ..ai()
+    })
+}
+
+fn served() -> Arc<Model> {
+    Arc::new(Model {
+        id: "/models/qwen3-8b.gguf".into(),
+        name: "qwen3-8b".into(),
+        provider: "llama.cpp".into(),
+        context_window: 0,
+        reasoning: false,
+        ..ai()
+    })
+}
+
+/// A start with nothing configured.
+fn newcomer() -> Screen {
+    let mut screen = Screen::boot(Boot { demo: true, model: Some(demo()), ..boot() });
+    screen.take_effects();
+    screen
+}
+
+fn list() -> ModelList {
+    let keyless = |reference: &str, needs: &str| KeylessModel {
+        reference: reference.into(),
+        provider: reference.split('/').next().unwrap().into(),
+        needs: Some(needs.into()),
+    };
+    ModelList {
+        usable: vec![served(), demo()],
+        keyless: vec![
+            keyless("anthropic/claude-opus-5", "ANTHROPIC_API_KEY"),
+            keyless("openai/gpt-5", "OPENAI_API_KEY"),
+        ],
+    }
+}
+
+/// Presses a key that asks for the models, and answers.
+fn with_models(screen: &mut Screen, key: &str) {
+    screen.keys(key);
+    let Some(Effect::Ask(ticket, _)) = screen.take_effects().pop() else { panic!("no request") };
+    screen.send(Msg::Finished(ticket, ShellReply::Models(list())));
+}
+
+fn sets(screen: &mut Screen) -> Option<String> {
+    screen.take_effects().into_iter().find_map(|effect| match effect {
+        Effect::Agent(AgentCommand::SetModel { model }) => Some(model.reference()),
+        _ => None,
+    })
+}
+
+#[test]
+fn the_banner_goes_with_the_first_real_model() {
+    let mut screen = newcomer();
+    let banner = "This is the scripted demo";
+    assert!(text(&screen.draw()).contains(banner));
+    screen.agent(AgentEvent::ModelChanged { model: served() });
+    assert!(!text(&screen.draw()).contains(banner));
+    let session = SessionInfo::default();
+    screen.agent(AgentEvent::SessionOpened { session, messages: Vec::new(), titles: Default::default() });
+    assert!(!text(&screen.draw()).contains(banner), "after /new");
+}
+
+#[test]
+fn the_model_of_a_server_that_was_found_is_preselected() {
+    let mut screen = newcomer();
+    with_models(&mut screen, "<ctrl+l>");
+    frames(&mut screen, "models-keyless");
+    let shown = text(&screen.draw());
+    assert!(shown.contains("Models · 2 more need a key") && shown.contains("llama.cpp/qwen3-8b"), "{shown}");
+    assert!(shown.contains("needs ANTHROPIC_API_KEY"), "{shown}");
+    screen.keys("<enter>");
+    assert_eq!(sets(&mut screen).as_deref(), Some("llama.cpp//models/qwen3-8b.gguf"));
+}
+
+#[test]
+fn models_without_a_key_come_last_and_ask_for_it() {
+    let mut screen = newcomer();
+    with_models(&mut screen, "<ctrl+l>");
+    screen.keys("opus<enter>");
+    assert_eq!(sets(&mut screen), None);
+    assert!(text(&screen.draw()).contains("API key for anthropic"));
+    let mut screen = newcomer();
+    with_models(&mut screen, "<ctrl+l>");
+    screen.keys("e<enter>");
+    assert!(sets(&mut screen).is_some(), "what can be used comes first");
+}
+
+#[test]
+fn the_demo_is_not_in_the_cycle() {
+    let mut screen = newcomer();
+    with_models(&mut screen, "<ctrl+p>");
+    assert_eq!(sets(&mut screen).as_deref(), Some("llama.cpp//models/qwen3-8b.gguf"));
+    screen.agent(AgentEvent::ModelChanged { model: served() });
+    screen.keys("<ctrl+p>");
+    assert_eq!(sets(&mut screen), None, "the only real one");
+    assert!(text(&screen.draw()).contains("only one model is available"));
+}
+
+#[test]
+fn the_real_program_lists_models_that_need_a_key() {
+    let screen = Terminal::start(&[], 100, 30);
+    screen.wait_for("This is the scripted demo");
+    screen.type_keys("\x0c");
+    screen.wait_for("more need a key");
+    screen.type_keys("claude-haiku-4-5");
+    screen.wait_for("anthropic/claude-haiku-4-5");
+    screen.wait_for("needs ANTHROPIC_API_KEY");
+    screen.type_keys("\r");
+    screen.wait_for("API key for ");
+    screen.type_keys("\x1b");
+    screen.wait_until("the list is closed", |cells| !cells.contents().contains("API key for "));
+    screen.type_keys("\x10");
+    screen.wait_for("only one model is available");
+}

@@ -1,0 +1,50 @@
+//! The question of trust on the screen: long lines in small windows, and a flag against an answer.
+
+use std::path::Path;
+
+use tau::agent::settings::folder::{ChangeKind, FileChange, Folder};
+use tau::agent::settings::trust::Trust;
+use tau::app::boot::Boot;
+
+use crate::harness::{Screen, boot, text};
+use crate::trust::changed_folder;
+
+/// A small window shows every row of a long line, and goes back to the first.
+#[test]
+fn a_long_line_scrolls_by_rows() {
+    let lines = vec![format!("+{}", (0..60).map(|n| format!("word{n:02} ")).collect::<String>())];
+    let change = FileChange { file: ".tau/SYSTEM.md".into(), kind: ChangeKind::New, lines };
+    let folder = Folder { changes: vec![change], trust: Trust::Unknown, ..changed_folder() };
+    let mut screen = Screen::boot(Boot { folders: vec![folder], ..boot() });
+    crate::harness::frame(&mut screen, "trust", 40, 12);
+    let mut rows: Vec<String> = Vec::new();
+    for _ in 0..20 {
+        let shown = text(&screen.draw());
+        for row in shown.lines().filter(|row| row.contains("word") || row.contains("ord")) {
+            let row = row.trim_matches([' ', '│', '─', 'τ', '>']).to_owned();
+            rows.extend((!rows.contains(&row)).then_some(row));
+        }
+        screen.keys("<pgdn>");
+    }
+    crate::harness::frame(&mut screen, "trust-end", 40, 12);
+    let joined = rows.concat();
+    for n in 0..60 {
+        assert!(joined.contains(&format!("word{n:02}")), "{n}: {joined}");
+    }
+    screen.keys("<pgup>".repeat(20).as_str());
+    assert!(text(&screen.draw()).contains(".tau/SYSTEM.md"));
+}
+
+/// A flag is stronger than an answer, and that is said.
+#[test]
+fn never_with_the_flag_says_that_the_flag_holds() {
+    let script =
+        "mkdir .tau; echo 'thinking = \"low\"' >.tau/config.toml; exec \"$TAU_BIN\" --trust --model demo";
+    let screen = crate::screen::Screen::program(Path::new("/bin/sh"), &["-c", script], 100, 24);
+    screen.wait_for("scripted demo (not an AI) · low");
+    screen.type_keys("/trust\r");
+    screen.wait_for("never use them");
+    screen.type_keys("\x1b[B\r");
+    screen.wait_for("in this run --trust keeps these settings");
+    assert!(screen.text().contains("scripted demo (not an AI) · low"), "{}", screen.text());
+}
