@@ -22,6 +22,7 @@
 mod pipes;
 mod process;
 mod sessions;
+mod stream;
 mod terminal;
 
 use std::path::PathBuf;
@@ -40,6 +41,8 @@ enum Part {
     Echo,
     /// A 20,000-token answer of the demo model: time, CPU, memory, echo below it.
     Reply,
+    /// An answer at 200 tokens a second: CPU, bytes written, echo meanwhile.
+    Stream,
     /// CPU, wake-ups and bytes while nothing happens.
     Idle,
     /// Lists of 10,000 sessions, the opening of one of 100 MB, appending.
@@ -85,7 +88,7 @@ fn main() {
     if let Some(address) = &options.ask {
         return pipes::ask(address);
     }
-    let Some(tau) = options.tau.clone().or_else(beside).filter(|path| path.exists()) else {
+    let Some(tau) = options.tau.clone().or_else(beside).and_then(|path| path.canonicalize().ok()) else {
         eprintln!("there is no tau to measure: run `cargo build --release` first, or name one with --tau");
         std::process::exit(2);
     };
@@ -115,6 +118,9 @@ fn main() {
         }
         if wanted(Part::Reply) && subject.name == "tau" {
             measure_reply(subject, options.keys);
+        }
+        if wanted(Part::Stream) && subject.name == "tau" {
+            stream::measure(subject, options.keys);
         }
         if wanted(Part::Idle) {
             measure_idle(subject, Duration::from_secs(options.idle));

@@ -91,6 +91,12 @@ fn serve() -> SocketAddr {
 }
 
 fn answer(mut stream: TcpStream) -> std::io::Result<()> {
+    read_request(&mut stream)?;
+    stream.write_all(ANSWER.as_bytes())
+}
+
+/// Reads a request to its end.
+pub fn read_request(stream: &mut TcpStream) -> std::io::Result<()> {
     let mut request = Vec::new();
     let mut piece = [0; 1 << 16];
     loop {
@@ -102,8 +108,7 @@ fn answer(mut stream: TcpStream) -> std::io::Result<()> {
             .lines()
             .find_map(|line| line.to_ascii_lowercase().strip_prefix("content-length: ")?.parse().ok());
         if count == 0 || body.len() >= length.unwrap_or(0) {
-            break;
+            return Ok(());
         }
     }
-    stream.write_all(ANSWER.as_bytes())
 }

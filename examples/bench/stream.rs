@@ -1,0 +1,124 @@
+//! An answer that streams at 200 tokens a second from a server on loopback: CPU time, bytes written
+//! to the terminal, and the echo of keys meanwhile.
+
+use std::io::Write;
+use std::net::{SocketAddr, TcpListener, TcpStream};
+use std::time::{Duration, Instant};
+
+use super::process::Usage;
+use super::terminal::Terminal;
+use super::{Subject, milliseconds, percentile, pipes, row};
+
+/// Time between two tokens.
+const TOKEN: Duration = Duration::from_millis(5);
+/// Time that is measured, after the answer has filled the screen.
+const MEASURED: Duration = Duration::from_secs(10);
+/// Rows at the bottom of the screen in which a key may be echoed.
+const COMPOSER: usize = 12;
+
+/// What streams: its name, and a piece that is repeated.
+const ANSWERS: [(&str, &str, &str); 3] = [
+    ("text", "", include_str!("stream_text.md")),
+    ("markdown", "", include_str!("stream_markdown.md")),
+    ("code", "```rust\n", include_str!("stream_code.rs.txt")),
+];
+
+/// Measures what the screen costs while an answer streams.
+pub fn measure(subject: &Subject, keys: usize) {
+    for (name, head, piece) in ANSWERS {
+        let address = serve(head, piece);
+        let base = format!("http://{address}");
+        let mut args: Vec<&str> = vec!["--base-url", &base, "--api-key", "x", "--model", "m"];
+        if subject.name != "tau" {
+            args = subject.args.clone();
+        }
+        let mut terminal = Terminal::start(&subject.path, &args);
+        terminal.wait_quiet(Duration::from_millis(500), Duration::from_secs(10));
+        terminal.type_keys("go");
+        terminal.wait_quiet(Duration::from_millis(50), Duration::from_secs(1));
+        terminal.type_keys("\r");
+        // The screen is full and scrolls.
+        terminal.wait_until(Duration::from_secs(4), |_| false);
+        let (before, bytes, start) = (Usage::of(terminal.pid()), terminal.received(), Instant::now());
+        terminal.wait_until(MEASURED, |_| false);
+        let (after, elapsed) = (Usage::of(terminal.pid()), start.elapsed());
+        let busy = after.running.saturating_sub(before.running).as_secs_f64() / elapsed.as_secs_f64();
+        let tokens = elapsed.as_secs_f64() / TOKEN.as_secs_f64();
+        row(&subject.name, &format!("stream of {name}, cpu of one core"), format!("{:.2} %", 100.0 * busy));
+        let written = (terminal.received() - bytes) as f64 / tokens;
+        row(&subject.name, &format!("stream of {name}, bytes per token"), format!("{written:.0}"));
+        let waits = after.wakes_since(&before) / elapsed.as_secs_f64();
+        row(&subject.name, &format!("stream of {name}, wake-ups a second"), format!("{waits:.0}"));
+        echo(&mut terminal, subject, keys, name);
+    }
+}
+
+/// Keys while the answer streams. Everything moves, so an echo is what was typed so far.
+fn echo(terminal: &mut Terminal, subject: &Subject, keys: usize, name: &str) {
+    let mut typed = String::new();
+    let mut times = Vec::new();
+    for index in 0..keys.min(100) {
+        typed.push(['z', 'q', 'x', 'j'][index % 4]);
+        let start = Instant::now();
+        terminal.type_keys(&typed[typed.len() - 1..]);
+        let shown = |screen: &vt100::Screen| {
+            let (rows, columns) = (screen.size().0.get(), screen.size().1.get());
+            screen.rows(0, columns).skip(usize::from(rows) - COMPOSER).any(|row| row.contains(&typed))
+        };
+        if terminal.wait_until(Duration::from_secs(2), shown) {
+            times.push(start.elapsed());
+        }
+        // At no fixed distance from the tokens.
+        terminal.wait_until(Duration::from_millis(20 + (index as u64 * 7) % 13), |_| false);
+    }
+    if times.len() < keys.min(100) / 2 {
+        return row(&subject.name, &format!("key to echo, streaming {name}"), "no echo".to_owned());
+    }
+    for percent in [50, 99] {
+        let time = milliseconds(percentile(&mut times, percent));
+        row(&subject.name, &format!("key to echo, streaming {name}, p{percent}"), time);
+    }
+}
+
+/// A server whose answer to everything is an endless stream of tokens.
+fn serve(head: &'static str, piece: &'static str) -> SocketAddr {
+    let listener = TcpListener::bind("127.0.0.1:0").unwrap();
+    let address = listener.local_addr().unwrap();
+    std::thread::spawn(move || {
+        for stream in listener.incoming().map_while(Result::ok) {
+            // The client that is measured leaves in the middle.
+            std::thread::spawn(move || drop(answer(stream, head, piece)));
+        }
+    });
+    address
+}
+
+fn answer(mut stream: TcpStream, head: &str, piece: &str) -> std::io::Result<()> {
+    pipes::read_request(&mut stream)?;
+    stream.set_nodelay(true)?;
+    stream.write_all(b"HTTP/1.1 200 OK\r\ncontent-type: text/event-stream\r\nconnection: close\r\n\r\n")?;
+    let mut due = Instant::now();
+    for token in tokens(head).chain(std::iter::repeat(piece).flat_map(tokens)) {
+        let event = serde_json::json!({ "choices": [{ "index": 0, "delta": { "content": token } }] });
+        stream.write_all(format!("data: {event}\n\n").as_bytes())?;
+        due += TOKEN;
+        std::thread::sleep(due.saturating_duration_since(Instant::now()));
+    }
+    Ok(())
+}
+
+/// Pieces of about four characters, as tokenizers cut text: a word with the blank before it.
+fn tokens(text: &str) -> impl Iterator<Item = &str> {
+    let mut rest = text;
+    std::iter::from_fn(move || {
+        let first = rest.chars().next()?.len_utf8();
+        let next = rest[first..].find([' ', '\n']).map_or(rest.len(), |at| first + at);
+        let mut end = next.min(first + 5);
+        while !rest.is_char_boundary(end) {
+            end -= 1;
+        }
+        let (token, tail) = rest.split_at(end);
+        rest = tail;
+        Some(token)
+    })
+}
