@@ -124,7 +124,7 @@ settings! {
     base_url: BaseUrl, Columns {
         env: Some("TAU_BASE_URL"), flag: flag("base-url", "URL", "Model"), ..COLUMNS
     };
-    /// Its API key, $VARIABLE, or !command that prints it
+    /// Its API key, $VARIABLE, or a !command
     api_key: Secret, Columns {
         env: Some("TAU_API_KEY"), flag: flag("api-key", "KEY", "Model"), ..COLUMNS
     };
