@@ -168,17 +168,24 @@ impl MarkdownBlocks {
         &self.tail
     }
 
+    /// Whether there is an [`open`](Self::open) block; costs nothing.
+    pub fn has_open(&self) -> bool {
+        self.fence.is_some() || !self.open_markdown().trim().is_empty()
+    }
+
+    /// Whether the open block continues the last closed one.
+    pub(crate) fn open_continues(&self) -> bool {
+        self.fence.as_ref().is_some_and(|fence| fence.before > 0)
+    }
+
     /// The open text as a block to draw now. A last line that consists of marks only is held back:
     /// what it means is not known, and a paragraph would turn into a heading and back.
     pub fn open(&self) -> Option<MarkdownBlock> {
-        let (complete, partial) = self.tail.split_at_checked(self.line).unwrap_or((&self.tail, ""));
         let Some(fence) = &self.fence else {
-            let marks =
-                |c: char| matches!(c, ' ' | '-' | '=' | '`' | '~' | '*' | '_' | '#' | '>' | '|' | '+');
-            let shown = if partial.chars().all(marks) { complete } else { &self.tail };
-            let shown = shown.trim_end_matches('\n');
+            let shown = self.open_markdown();
             return (!shown.trim().is_empty()).then(|| MarkdownBlock::Markdown(shown.into()));
         };
+        let (complete, partial) = self.complete_and_partial();
         let closing = !partial.is_empty() && partial.trim().chars().all(|c| c == fence.mark);
         let text = match closing {
             true => complete.into(),
@@ -186,6 +193,18 @@ impl MarkdownBlocks {
         };
         let part = CodePart::new(fence.before == 0, true);
         Some(MarkdownBlock::Code { lang: fence.lang.clone(), text, part, start_line: fence.before })
+    }
+
+    fn complete_and_partial(&self) -> (&str, &str) {
+        self.tail.split_at_checked(self.line).unwrap_or((&self.tail, ""))
+    }
+
+    /// The open text outside a fence, as far as it is shown.
+    fn open_markdown(&self) -> &str {
+        let (complete, partial) = self.complete_and_partial();
+        let marks = |c: char| matches!(c, ' ' | '-' | '=' | '`' | '~' | '*' | '_' | '#' | '>' | '|' | '+');
+        let shown = if partial.chars().all(marks) { complete } else { &self.tail };
+        shown.trim_end_matches('\n')
     }
 
     fn complete_line(&mut self) {

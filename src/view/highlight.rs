@@ -3,13 +3,15 @@
 //! Grammars find the scopes (TextMate's names for parts of code); the table here turns scopes into
 //! [`ThemeToken`]s, so colours come from our theme alone. The grammars are loaded on first use, and each
 //! one compiles its patterns when it is first met. A highlighter remembers nothing that changes a
-//! result: a fresh one gives the same answer.
+//! result: a fresh one gives the same answer. Of the text that came last it keeps what it made of the
+//! complete lines, since a text that streams in is asked for again and again, each time a little longer.
 
 use std::collections::HashMap;
 use std::ops::Range;
 
 use syntect::parsing::{BasicScopeStackOp, ParseState, Scope, ScopeStack, SyntaxReference, SyntaxSet};
 
+use super::row::Row;
 use super::theme::ThemeToken;
 
 /// Lines of a text that are coloured; what follows stays plain.
@@ -123,6 +125,7 @@ pub(crate) type LineTokens = Vec<(Range<usize>, ThemeToken)>;
 #[derive(Default)]
 pub struct Highlighter {
     grammars: Option<Grammars>,
+    growing: Option<GrowingCode>,
 }
 
 struct Grammars {
@@ -131,26 +134,74 @@ struct Grammars {
     known: HashMap<Scope, Option<ThemeToken>>,
 }
 
+/// Where in a text the highlighter is, after some of its lines.
+#[derive(Clone)]
+pub(crate) struct CodeState {
+    /// `None` for a language that is not known.
+    lines: Option<Lines>,
+    number: usize,
+}
+
+/// What was made of the complete lines of a text that may grow, so that each line is coloured once.
+pub(crate) struct GrowingCode {
+    /// Language, width and whether the fence begins here: what rows depend on besides the text. The
+    /// theme is the third; see [`Highlighter::forget_rows`].
+    pub key: (String, u16, bool),
+    /// The complete lines.
+    pub text: String,
+    pub rows: Vec<Row>,
+    /// After the complete lines.
+    pub state: CodeState,
+}
+
 impl Highlighter {
     /// The tokens of each line of `text`, as byte ranges within the line. `lang` is the name of a
     /// language, a file name extension or a file name. Lines of an unknown language, and those
     /// beyond the limits, have none.
     pub fn highlight(&mut self, lang: &str, text: &str) -> Vec<LineTokens> {
+        let mut state = self.begin(lang);
+        text.lines().map(|line| self.line(&mut state, line)).collect()
+    }
+
+    /// The state before the first line of a text.
+    pub(crate) fn begin(&mut self, lang: &str) -> CodeState {
         if lang.is_empty() || matches!(lang, "text" | "txt" | "plain" | "plaintext") {
-            return text.lines().map(|_| Vec::new()).collect();
+            return CodeState { lines: None, number: 0 };
         }
-        let Grammars { set, table, known } = self.grammars.get_or_insert_with(Grammars::load);
-        let Some(syntax) = find(set, lang) else {
-            return text.lines().map(|_| Vec::new()).collect();
+        let grammars = self.grammars.get_or_insert_with(Grammars::load);
+        CodeState { lines: find(&grammars.set, lang).map(Lines::new), number: 0 }
+    }
+
+    /// The tokens of the next line.
+    pub(crate) fn line(&mut self, state: &mut CodeState, line: &str) -> LineTokens {
+        let (Some(lines), Some(grammars)) = (&mut state.lines, &mut self.grammars) else {
+            return Vec::new();
         };
-        let mut lines = Lines::new(syntax);
-        text.lines()
-            .enumerate()
-            .map(|(number, line)| {
-                lines.stopped |= number >= MAX_LINES || line.len() > MAX_COLUMNS;
-                lines.next(line, set, |scope| *known.entry(scope).or_insert_with(|| token_of(table, scope)))
-            })
-            .collect()
+        let Grammars { set, table, known } = grammars;
+        lines.stopped |= state.number >= MAX_LINES || line.len() > MAX_COLUMNS;
+        state.number += 1;
+        lines.next(line, set, |scope| *known.entry(scope).or_insert_with(|| token_of(table, scope)))
+    }
+
+    /// Takes what is known of the beginning of `text`; [`Highlighter::keep`] gives it back.
+    pub(crate) fn take_growing(&mut self, key: (String, u16, bool), text: &str) -> GrowingCode {
+        match self.growing.take() {
+            Some(known) if known.key == key && text.starts_with(&known.text) => known,
+            _ => {
+                let state = self.begin(&key.0);
+                GrowingCode { key, text: String::new(), rows: Vec::new(), state }
+            }
+        }
+    }
+
+    /// Keeps what was made of a text that may grow, in place of the one before.
+    pub(crate) fn keep(&mut self, growing: GrowingCode) {
+        self.growing = Some(growing);
+    }
+
+    /// Forgets rows that were made in another theme.
+    pub(crate) fn forget_rows(&mut self) {
+        self.growing = None;
     }
 }
 
@@ -194,6 +245,7 @@ fn nested(outer: Option<ThemeToken>, own: Option<ThemeToken>) -> Option<ThemeTok
 }
 
 /// The state between two lines of one text.
+#[derive(Clone)]
 struct Lines {
     parser: ParseState,
     scopes: ScopeStack,

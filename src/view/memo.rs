@@ -3,14 +3,17 @@
 //! Only a cache: dropping it changes no cell. A key holds everything the rows depend on; the key
 //! map, whose keys are shown in hints, is the same for a whole run.
 
-use std::collections::HashMap;
+use std::collections::{HashMap, VecDeque};
 use std::sync::Arc;
 
 use super::highlight::Highlighter;
 use super::row::Row;
 use super::theme::{ColorDepth, Theme};
 use crate::app::geometry::{EntryId, TextLayout};
+use crate::app::msg::Millis;
 
+/// Parts kept that are still changing: those on one screen.
+const CHANGING: usize = 64;
 /// Rows kept at most; beyond that everything is forgotten and rendered again when needed.
 const ROWS: usize = 20_000;
 
@@ -32,8 +35,19 @@ pub enum RowsVersion {
     Closed { epoch: u32 },
     /// The entry as it is in a revision.
     Revision(u32),
-    /// It changes with time or with each piece of a stream, and is not kept.
+    /// It depends on more than its entry, and is not kept.
     Transient,
+    /// The entry in a revision, while more is being added to it.
+    Growing(u32),
+    /// The entry in a revision, and the time that it shows.
+    Timed { revision: u32, now: Millis },
+}
+
+impl RowsVersion {
+    /// Whether the part will soon be different, so that only its newest rows are kept.
+    fn is_changing(self) -> bool {
+        matches!(self, RowsVersion::Growing(_) | RowsVersion::Timed { .. })
+    }
 }
 
 /// The rows of a part.
@@ -49,6 +63,8 @@ pub struct Memo {
     highlighter: Highlighter,
     parts: HashMap<RowsKey, Rows>,
     held: usize,
+    /// Parts that are still changing, the newest last.
+    changing: VecDeque<(RowsKey, Rows)>,
 }
 
 impl Memo {
@@ -62,6 +78,7 @@ impl Memo {
             highlighter: Highlighter::default(),
             parts: HashMap::new(),
             held: 0,
+            changing: VecDeque::new(),
         }
     }
 
@@ -82,6 +99,8 @@ impl Memo {
     pub(crate) fn forget(&mut self) {
         self.parts.clear();
         self.held = 0;
+        self.changing.clear();
+        self.highlighter.forget_rows();
     }
 
     /// The theme of this frame.
@@ -91,11 +110,21 @@ impl Memo {
 
     /// The rows of a part, rendered when they are not in the cache.
     pub fn rows(&mut self, key: RowsKey, render: impl FnOnce(&Theme, &mut Highlighter) -> Vec<Row>) -> Rows {
-        if let Some(rows) = self.parts.get(&key) {
+        let known = match key.version.is_changing() {
+            true => self.changing.iter().rev().find(|(same, _)| *same == key).map(|(_, rows)| rows),
+            false => self.parts.get(&key),
+        };
+        if let Some(rows) = known {
             return Arc::clone(rows);
         }
         let rows: Rows = render(&self.theme, &mut self.highlighter).into();
-        if key.version != RowsVersion::Transient {
+        if key.version.is_changing() {
+            self.changing.retain(|(old, _)| (old.entry, old.part) != (key.entry, key.part));
+            if self.changing.len() >= CHANGING {
+                self.changing.pop_front();
+            }
+            self.changing.push_back((key, Arc::clone(&rows)));
+        } else if key.version != RowsVersion::Transient {
             self.held += rows.len();
             self.parts.insert(key, Arc::clone(&rows));
         }

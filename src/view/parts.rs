@@ -74,9 +74,13 @@ pub fn rows(model: &Model, memo: &mut Memo, entry: &TranscriptEntry, part: u32, 
     let open = model.transcript.is_open(entry);
     let version = if closed_block(entry, part).is_some() {
         RowsVersion::Closed { epoch: entry.epoch }
-    } else if shows_time(entry, part) || is_growing(entry) || model.transcript.is_grouped(entry) {
+    } else if model.transcript.is_grouped(entry) {
         // A group also depends on the entries beside it.
         RowsVersion::Transient
+    } else if shows_time(entry, part) {
+        RowsVersion::Timed { revision: entry.revision, now: model.now }
+    } else if is_growing(entry) {
+        RowsVersion::Growing(entry.revision)
     } else {
         RowsVersion::Revision(entry.revision)
     };
@@ -104,13 +108,13 @@ pub fn source(entry: &TranscriptEntry, part: u32) -> Option<String> {
 }
 
 fn blocks_count(blocks: &MarkdownBlocks) -> usize {
-    blocks.closed().len() + usize::from(blocks.open().is_some())
+    blocks.closed().len() + usize::from(blocks.has_open())
 }
 
 fn continues(blocks: &MarkdownBlocks, index: usize) -> bool {
     match blocks.closed().get(index) {
         Some(block) => block.continues(),
-        None => blocks.open().is_some_and(|block| block.continues()),
+        None => blocks.open_continues(),
     }
 }
 
@@ -134,7 +138,7 @@ fn closed_block(entry: &TranscriptEntry, part: u32) -> Option<&MarkdownBlock> {
     blocks.closed().get(part.checked_sub(first)? as usize)
 }
 
-/// Whether a part shows passing time, and so is rendered again for each frame.
+/// Whether a part shows passing time, and so is rendered again whenever that moves on.
 fn shows_time(entry: &TranscriptEntry, part: u32) -> bool {
     part == 0
         && match &entry.body {
@@ -152,7 +156,7 @@ fn shows_time(entry: &TranscriptEntry, part: u32) -> bool {
 }
 
 fn is_growing(entry: &TranscriptEntry) -> bool {
-    blocks_of(entry).is_some_and(|(blocks, _)| blocks.open().is_some())
+    blocks_of(entry).is_some_and(|(blocks, _)| blocks.has_open())
 }
 
 fn render(

@@ -7,6 +7,8 @@
 use std::borrow::Cow;
 use std::ops::{Deref, Range};
 
+use ratatui::buffer::Buffer;
+use ratatui::layout::Rect;
 use ratatui::text::{Line, Span};
 use unicode_segmentation::UnicodeSegmentation;
 
@@ -61,6 +63,26 @@ impl Row {
     /// The row as what continues the row above; `glue` is what wrapping left out between them.
     pub(crate) fn joined(self, glue: Cow<'static, str>) -> Self {
         Row { glue: Some(glue), ..self }
+    }
+
+    /// Draws the row. Most text is ASCII, whose cells need no segmentation.
+    pub(crate) fn draw(&self, area: Rect, buffer: &mut Buffer) {
+        let mut x = area.x;
+        for span in &self.line.spans {
+            let left = area.right().saturating_sub(x);
+            let style = self.line.style.patch(span.style);
+            let text = &*span.content;
+            if text.bytes().all(|byte| matches!(byte, b' '..=b'~')) {
+                for at in 0..text.len().min(usize::from(left)) {
+                    if let (Some(cell), Some(symbol)) = (buffer.cell_mut((x, area.y)), text.get(at..=at)) {
+                        cell.set_symbol(symbol).set_style(style);
+                    }
+                    x += 1;
+                }
+            } else {
+                (x, _) = buffer.set_stringn(x, area.y, text, usize::from(left), style);
+            }
+        }
     }
 
     /// The row as it is drawn.

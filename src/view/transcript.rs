@@ -19,7 +19,7 @@ use crate::app::transcript::TranscriptEntry;
 
 /// Draws the transcript; returns its position, what clicks mean, what is selected.
 pub fn draw(model: &Model, memo: &mut Memo, area: Rect, buffer: &mut Buffer) -> Laid {
-    let mut walk = Walk { model, memo, width: area.width, selection: None };
+    let mut walk = Walk { model, memo, width: area.width, selection: None, last: None };
     walk.selection = walk.selected_ends();
     let (position, top) = walk.resolve(usize::from(area.height));
     let mut laid = Laid { position, page: area.height, top: area.y, ..Laid::default() };
@@ -75,6 +75,15 @@ struct Walk<'a> {
     width: u16,
     /// The first and the last selected cell.
     selection: Option<(Point, Point)>,
+    /// The part that was asked for last: most questions in a row are about one part.
+    last: Option<LastPart>,
+}
+
+struct LastPart {
+    index: usize,
+    part: u32,
+    gap: bool,
+    rows: Rows,
 }
 
 impl<'a> Walk<'a> {
@@ -132,11 +141,15 @@ impl<'a> Walk<'a> {
         if self.height(0, 0) > 0 { Some(first) } else { self.next_row(first) }
     }
 
+    /// A part's rows, and whether there is a gap above them.
     fn rows(&mut self, index: usize, part: u32) -> Option<(bool, Rows)> {
-        let entry = self.entries().get(index)?;
-        let rows = parts::rows(self.model, self.memo, entry, part, self.width);
-        let gap = parts::gap(entry, part) && index + part as usize > 0 && !rows.is_empty();
-        Some((gap, rows))
+        if !self.last.as_ref().is_some_and(|last| (last.index, last.part) == (index, part)) {
+            let entry = self.entries().get(index)?;
+            let rows = parts::rows(self.model, self.memo, entry, part, self.width);
+            let gap = parts::gap(entry, part) && index + part as usize > 0 && !rows.is_empty();
+            self.last = Some(LastPart { index, part, gap, rows });
+        }
+        self.last.as_ref().map(|last| (last.gap, Rows::clone(&last.rows)))
     }
 
     fn height(&mut self, index: usize, part: u32) -> u32 {
@@ -204,12 +217,12 @@ impl<'a> Walk<'a> {
     }
 
     fn draw_row(&mut self, at: Place, area: Rect, buffer: &mut Buffer, laid: &mut Laid) {
-        let Some((gap, rows)) = self.rows(at.index, at.part) else { return };
         let anchor = self.anchor(at);
+        let Some((gap, rows)) = self.rows(at.index, at.part) else { return };
         laid.rows.push(Some(anchor));
         let Some(row) = at.row.checked_sub(u32::from(gap)) else { return };
         if let Some(line) = rows.get(row as usize) {
-            buffer.set_line(area.x, area.y, line, area.width);
+            line.draw(area, buffer);
         }
         if let Some(entry) =
             self.entries().get(at.index).filter(|entry| row == 0 && parts::is_head(entry, at.part))

@@ -26,28 +26,46 @@ pub(super) fn rows(
 ) -> Vec<Row> {
     let bordered = width >= BORDERED;
     let border = theme.style(ThemeToken::CodeBorder);
-    let mut rows = Vec::new();
-    if bordered && part.starts() {
+    let complete = text.rfind('\n').map_or(0, |at| at + 1);
+    let mut known = highlighter.take_growing((lang.to_owned(), width, part.starts()), text);
+    if known.text.is_empty() && bordered && part.starts() {
+        known.rows.clear();
         let mut top = vec![span("╭─", border)];
         if !lang.is_empty() {
             let label = wrap::truncate(lang, width - 3).into_owned();
             top.push(span(format!(" {label}"), theme.style(ThemeToken::Muted)));
         }
-        rows.push(Row::mark(Line::from(top)));
+        known.rows.push(Row::mark(Line::from(top)));
     }
-    let inner = if bordered { width - 2 } else { width };
-    let tokens = highlighter.highlight(lang, text);
-    for (line, tokens) in text.lines().zip(tokens) {
-        let wrapped = wrap::rows(&spans(line, &tokens, theme), inner, 0, Break::Verbatim);
-        for (index, row) in wrapped.into_iter().enumerate() {
-            let mark = if index == 0 { "│ " } else { "┊ " };
-            rows.push(if bordered { row.behind(span(mark, border)) } else { row });
-        }
+    let rest = text.get(known.text.len()..).unwrap_or_default();
+    let (lines, partial) =
+        rest.split_at_checked(complete.saturating_sub(known.text.len())).unwrap_or((rest, ""));
+    for line in lines.lines() {
+        let tokens = highlighter.line(&mut known.state, line);
+        push_line(&mut known.rows, line, &tokens, width, theme);
     }
+    known.text.push_str(lines);
+    let mut rows = known.rows.clone();
+    if !partial.is_empty() {
+        let tokens = highlighter.line(&mut known.state.clone(), partial);
+        push_line(&mut rows, partial, &tokens, width, theme);
+    }
+    highlighter.keep(known);
     if bordered && part.ends() {
         rows.push(Row::mark(Line::from(span("╰─", border))));
     }
     rows
+}
+
+fn push_line(rows: &mut Vec<Row>, line: &str, tokens: &LineTokens, width: u16, theme: &Theme) {
+    let bordered = width >= BORDERED;
+    let border = theme.style(ThemeToken::CodeBorder);
+    let inner = if bordered { width - 2 } else { width };
+    let wrapped = wrap::rows(&spans(line, tokens, theme), inner, 0, Break::Verbatim);
+    for (index, row) in wrapped.into_iter().enumerate() {
+        let mark = if index == 0 { "│ " } else { "┊ " };
+        rows.push(if bordered { row.behind(span(mark, border)) } else { row });
+    }
 }
 
 /// A line of code in its colours.
