@@ -5,6 +5,7 @@
 //! How clients are set up is in `client`. What an error answer means is decided in `classify`; when to try again, in the agent's loop.
 
 mod client;
+mod read_pace;
 
 use std::sync::OnceLock;
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
@@ -18,9 +19,13 @@ use super::error_text::shortened;
 use super::{Failure, FailureKind, Headers, HttpRequest};
 use client::Roots;
 pub use client::{Network, ProxyChoice};
+use read_pace::ReadPace;
 
 /// Longest wait for the rest of an error answer.
 const ERROR_BODY: Duration = Duration::from_secs(10);
+
+/// How long the connection may take to hand out what it has received.
+const DRAIN: Duration = Duration::from_millis(1);
 
 /// How much of an error answer is read, in bytes.
 const ERROR_BYTES: usize = 64 * 1024;
@@ -40,15 +45,31 @@ pub struct Http {
 pub struct ResponseBody {
     response: Response,
     host: String,
+    pace: ReadPace,
 }
 
 impl ResponseBody {
-    /// The next bytes; `None` at the end.
+    /// The next bytes; `None` at the end. Of an answer that comes in many small pieces those of up to
+    /// 24 milliseconds are waited for together, which costs a fifth of taking each on its own.
     ///
     /// # Errors
     /// When the connection is lost or the encoding of the body is damaged.
     pub async fn chunk(&mut self) -> Result<Option<impl AsRef<[u8]> + Send + use<>>, Failure> {
-        self.response.chunk().await.map_err(|error| transport_failure(&error, &self.host))
+        if let Some(pause) = self.pace.pause() {
+            // What has come already is not delayed, however many pieces it is in.
+            if let Ok(ready) = tokio::time::timeout(DRAIN, self.response.chunk()).await {
+                return self.taken(ready);
+            }
+            tokio::time::sleep(pause).await;
+        }
+        let chunk = self.response.chunk().await;
+        self.taken(chunk)
+    }
+
+    fn taken<T: AsRef<[u8]>>(&mut self, chunk: reqwest::Result<Option<T>>) -> Result<Option<T>, Failure> {
+        let bytes = chunk.as_ref().ok().and_then(Option::as_ref).map_or(0, |bytes| bytes.as_ref().len());
+        self.pace.took(bytes);
+        chunk.map_err(|error| transport_failure(&error, &self.host))
     }
 }
 
@@ -127,7 +148,7 @@ impl Http {
         };
         let response = answered.map_err(|error| transport_failure(&error, &host))?;
         match response.status().as_u16() {
-            200..=299 => Ok(ResponseBody { response, host }),
+            200..=299 => Ok(ResponseBody { response, host, pace: ReadPace::default() }),
             300..=399 => Err(redirected(&response, &host)),
             _ => Err(refused(response, headers, cancel).await),
         }

@@ -1,0 +1,63 @@
+//! How long to wait for more of an answer that comes in small pieces: [`ReadPace`].
+
+use std::time::Duration;
+
+/// Small pieces at the beginning that are taken as they come: short answers are not delayed.
+const UNPACED: u32 = 8;
+/// Bytes from which on a piece is not small: the answer comes as fast as it is read.
+const LARGE: usize = 4 * 1024;
+/// The first pause, and the longest: half of a frame of the screen, which is drawn thirty times a
+/// second while an answer streams.
+const FIRST: Duration = Duration::from_millis(3);
+const LONGEST: Duration = Duration::from_millis(24);
+
+/// Grows from no pause to [`LONGEST`] while pieces are small.
+#[derive(Clone, Copy, Debug, Default)]
+pub(super) struct ReadPace {
+    small: u32,
+    pause: Duration,
+}
+
+impl ReadPace {
+    /// How long to wait before the next read; `None` for not at all.
+    pub(super) fn pause(&self) -> Option<Duration> {
+        (!self.pause.is_zero()).then_some(self.pause)
+    }
+
+    /// Notes the size of a piece.
+    pub(super) fn took(&mut self, bytes: usize) {
+        if bytes >= LARGE {
+            *self = ReadPace::default();
+            return;
+        }
+        self.small = self.small.saturating_add(1);
+        if self.small > UNPACED {
+            self.pause = (self.pause * 2).clamp(FIRST, LONGEST);
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn pauses_grow_while_pieces_are_small() {
+        let mut pace = ReadPace::default();
+        let pauses: Vec<u64> = (0..13)
+            .map(|_| {
+                pace.took(200);
+                pace.pause().map_or(0, |pause| pause.as_millis() as u64)
+            })
+            .collect();
+        assert_eq!(pauses, [0, 0, 0, 0, 0, 0, 0, 0, 3, 6, 12, 24, 24]);
+    }
+
+    #[test]
+    fn a_large_piece_ends_them() {
+        let mut pace = ReadPace::default();
+        (0..20).for_each(|_| pace.took(200));
+        pace.took(LARGE);
+        assert_eq!(pace.pause(), None);
+    }
+}
