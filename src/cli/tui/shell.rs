@@ -9,6 +9,7 @@ use tokio::sync::mpsc;
 use super::event::TerminalEvent;
 use super::input::TerminalInput;
 use super::live_screen::LiveScreen;
+use super::pacing::{FRAME, FramePacer};
 use super::requests::RequestRunner;
 use super::terminal::{self, Suspended};
 use crate::agent::engine::task::AgentHandle;
@@ -22,8 +23,6 @@ use crate::cli::crash;
 use crate::cli::exit::Exit;
 use crate::cli::signals::{Caught, Signals};
 
-/// Least time between two frames that no key asked for.
-const FRAME: Duration = Duration::from_millis(16);
 /// Most events of the agent taken before keys are checked again.
 const EVENT_BATCH: usize = 512;
 /// How long the agent may take to shut down.
@@ -41,6 +40,7 @@ pub struct Shell {
     replies: mpsc::Receiver<(Ticket, ShellReply)>,
     /// The agent has reported that it stopped.
     agent_gone: bool,
+    pacer: FramePacer,
 }
 
 /// What woke the loop.
@@ -66,7 +66,9 @@ impl Shell {
         requests: RequestRunner,
         replies: mpsc::Receiver<(Ticket, ShellReply)>,
     ) -> Self {
-        Shell { screen, input, signals, agent, outbox: VecDeque::new(), requests, replies, agent_gone: false }
+        let pacer = FramePacer::new(Instant::now());
+        let outbox = VecDeque::new();
+        Shell { screen, input, signals, agent, outbox, requests, replies, agent_gone: false, pacer }
     }
 
     /// Runs until the user quits or a signal ends the program.
@@ -81,7 +83,6 @@ impl Shell {
     }
 
     async fn run_loop(&mut self) -> io::Result<Exit> {
-        let mut last_frame = Instant::now();
         let mut tick: Option<(u64, tokio::time::Instant)> = None;
         loop {
             if let Some(exit) = self.perform().await? {
@@ -96,7 +97,7 @@ impl Shell {
                 }
                 (None, _) => None,
             };
-            let due = self.screen.dirty.then(|| tokio::time::Instant::from_std(last_frame + FRAME));
+            let due = self.screen.dirty.then(|| self.pacer.frame_at().into());
             let wake = self.wait(tick.map(|(_, at)| at), due).await;
             let at_once = matches!(wake, Wake::Terminal(_) | Wake::FrameDue | Wake::Signal(_));
             if matches!(wake, Wake::Tick) {
@@ -105,9 +106,10 @@ impl Shell {
             if let Some(exit) = self.on_wake(wake)? {
                 return Ok(exit);
             }
-            if self.screen.dirty && (at_once || last_frame.elapsed() >= FRAME) {
+            if self.screen.dirty && (at_once || Instant::now() >= self.pacer.frame_at()) {
                 self.screen.draw()?;
-                last_frame = Instant::now();
+                let interactive = self.screen.model().is_some_and(|model| model.jobs.owner().is_some());
+                self.pacer.drawn(Instant::now(), interactive);
             }
         }
     }
@@ -119,6 +121,14 @@ impl Shell {
                 None => std::future::pending().await,
             }
         };
+        let listen = self.pacer.listen_at();
+        let events = &mut self.agent.events;
+        let next_event = async {
+            if listen > Instant::now() {
+                tokio::time::sleep_until(listen.into()).await;
+            }
+            events.recv().await
+        };
         tokio::select! {
             biased;
             () = crash::crashed() => Wake::Crashed,
@@ -126,7 +136,7 @@ impl Shell {
             event = self.input.next() => Wake::Terminal(event),
             () = sleep_until(due) => Wake::FrameDue,
             Some((ticket, reply)) = self.replies.recv() => Wake::Reply(ticket, reply),
-            event = self.agent.events.recv(), if !self.agent_gone => Wake::Agent(event),
+            event = next_event, if !self.agent_gone => Wake::Agent(event),
             _ = self.agent.commands.reserve(), if !self.outbox.is_empty() => Wake::AgentReady,
             () = sleep_until(tick) => Wake::Tick,
         }
@@ -143,7 +153,14 @@ impl Shell {
                 self.screen.fold(Msg::Finished(ticket, reply))?;
             }
             Wake::Tick => self.screen.fold(Msg::Ticked)?,
-            Wake::FrameDue | Wake::AgentReady => self.send_waiting(),
+            Wake::FrameDue => {
+                self.send_waiting();
+                // What waits belongs into the frame.
+                if let Ok(event) = self.agent.events.try_recv() {
+                    self.on_agent_event(Some(event))?;
+                }
+            }
+            Wake::AgentReady => self.send_waiting(),
         }
         Ok(None)
     }
@@ -199,6 +216,7 @@ impl Shell {
         let begun = Instant::now();
         for _ in 0..EVENT_BATCH {
             let Some(event) = next else { return Ok(()) };
+            self.pacer.took(1);
             self.fold_event(event)?;
             if begun.elapsed() >= FRAME {
                 return Ok(());
@@ -206,7 +224,10 @@ impl Shell {
             next = self.agent.events.try_recv().ok();
         }
         match next {
-            Some(event) => self.fold_event(event),
+            Some(event) => {
+                self.pacer.took(1);
+                self.fold_event(event)
+            }
             None => Ok(()),
         }
     }

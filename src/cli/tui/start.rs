@@ -78,7 +78,9 @@ pub fn run(setup: Setup) -> Exit {
         Ok(recording) => recording,
         Err(error) => return fail(Exit::Config, &format!("--record: {error}")),
     };
-    let runtime = match tokio::runtime::Builder::new_multi_thread().worker_threads(2).enable_all().build() {
+    // One thread for the agent, the network and requests; this one is the screen's. A second one
+    // would mostly be woken to find nothing to do; what blocks has threads of its own.
+    let runtime = match tokio::runtime::Builder::new_multi_thread().worker_threads(1).enable_all().build() {
         Ok(runtime) => runtime,
         Err(error) => return fail(Exit::Config, &error.to_string()),
     };

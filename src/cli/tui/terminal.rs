@@ -13,11 +13,11 @@ use base64::Engine;
 use crossterm::cursor::{Hide, MoveTo, Show};
 use crossterm::queue;
 use crossterm::terminal::{BeginSynchronizedUpdate, Clear, ClearType, EndSynchronizedUpdate};
-use ratatui::backend::{Backend, CrosstermBackend};
 use ratatui::buffer::Buffer;
 use ratatui::layout::Rect;
 use rustix::process::Signal;
 
+use super::frame_encoder;
 use super::modes::{self, TerminalMode};
 use super::output::{TerminalWriter, WriteOutcome};
 use crate::app::effect::TERMINAL_COPY;
@@ -71,8 +71,9 @@ pub struct Tty {
     title: String,
     /// [`Tty::suspend`] came back; the signal that brought it back is still to be reported.
     continued: bool,
-    /// Bytes of one frame; kept for its capacity.
+    /// Bytes of one frame, and of its cells; kept for their capacity.
     scratch: Vec<u8>,
+    cells: Vec<u8>,
 }
 
 impl Tty {
@@ -92,6 +93,7 @@ impl Tty {
             title: String::new(),
             continued: false,
             scratch: Vec::with_capacity(16 * 1024),
+            cells: Vec::with_capacity(16 * 1024),
         };
         tty.set_modes()?;
         Ok(tty)
@@ -171,8 +173,9 @@ impl Tty {
     /// are the same.
     fn compose(&mut self, cursor: Option<(u16, u16)>) -> io::Result<()> {
         self.scratch.clear();
-        let mut cells = self.shown.diff_iter(&self.next).peekable();
-        let changed = self.stale || cells.peek().is_some();
+        self.cells.clear();
+        frame_encoder::encode(&mut self.shown, &self.next, &mut self.cells);
+        let changed = self.stale || !self.cells.is_empty();
         if !changed && cursor == self.cursor {
             return Ok(());
         }
@@ -185,9 +188,7 @@ impl Tty {
         if self.stale {
             queue!(self.scratch, Clear(ClearType::All))?;
         }
-        if changed {
-            CrosstermBackend::new(&mut self.scratch).draw(cells)?;
-        }
+        self.scratch.append(&mut self.cells);
         match cursor {
             Some((x, y)) => queue!(self.scratch, MoveTo(x, y))?,
             None if !changed && !hidden => queue!(self.scratch, Hide)?,

@@ -14,6 +14,7 @@ fn tty(width: u16, height: u16) -> Tty {
         title: String::new(),
         continued: false,
         scratch: Vec::new(),
+        cells: Vec::new(),
     }
 }
 

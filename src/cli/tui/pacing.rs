@@ -1,0 +1,131 @@
+//! How often what the agent reports is drawn: [`FramePacer`].
+//!
+//! Keys are drawn immediately and are no concern of this. A stream of small events is taken in
+//! windows: one wake-up and one frame for all that came meanwhile. The window begins short, so
+//! that the first words of an answer, or a flood, do not wait, and grows while little comes. A
+//! flood has no windows, as the agent waits while the channel is full.
+
+use std::time::{Duration, Instant};
+
+/// Least time between two frames that no key asked for.
+pub(super) const FRAME: Duration = Duration::from_millis(16);
+/// The first window after a pause.
+const FIRST: Duration = Duration::from_millis(4);
+/// The longest window: thirty frames a second are enough to read along.
+const LONGEST: Duration = Duration::from_millis(33);
+/// A time without events after which they are taken immediately again.
+const PAUSE: Duration = Duration::from_millis(250);
+/// Events in a window from which on they are a flood; well below what the channel holds.
+const FLOOD: usize = 64;
+
+/// Decides when events of the agent are taken and when they are drawn.
+#[derive(Debug)]
+pub(super) struct FramePacer {
+    /// The last frame, whatever it was drawn for.
+    frame: Instant,
+    /// The last frame with news of the agent.
+    news: Instant,
+    window: Duration,
+    /// Events taken since then.
+    taken: usize,
+}
+
+impl FramePacer {
+    /// Begins with a frame at `now`.
+    pub(super) fn new(now: Instant) -> Self {
+        FramePacer { frame: now, news: now, window: Duration::ZERO, taken: 0 }
+    }
+
+    /// Notes that events of the agent were taken.
+    pub(super) fn took(&mut self, events: usize) {
+        self.taken += events;
+    }
+
+    /// Notes that a frame was drawn. Where `interactive`, output is awaited by whoever types into a
+    /// command, and windows are not used.
+    pub(super) fn drawn(&mut self, now: Instant, interactive: bool) {
+        self.frame = now;
+        if self.taken == 0 {
+            return;
+        }
+        self.window = if interactive || self.taken >= FLOOD {
+            Duration::ZERO
+        } else if now.duration_since(self.news) > PAUSE {
+            FIRST
+        } else {
+            (self.window * 2).clamp(FIRST, LONGEST)
+        };
+        self.news = now;
+        self.taken = 0;
+    }
+
+    /// When events of the agent are to be taken.
+    pub(super) fn listen_at(&self) -> Instant {
+        self.news + self.window
+    }
+
+    /// When a frame that no key asked for may be drawn.
+    pub(super) fn frame_at(&self) -> Instant {
+        (self.frame + FRAME).max(self.listen_at())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Draws a frame whenever one may be drawn, each with as many events as come in a millisecond
+    /// times the milliseconds since the last one; the times of the frames.
+    fn frames(start: Instant, pacer: &mut FramePacer, events_per_ms: usize, count: usize) -> Vec<u128> {
+        let mut at = start;
+        let mut times = Vec::new();
+        for _ in 0..count {
+            let next = pacer.frame_at();
+            pacer.took(events_per_ms * next.duration_since(at).as_millis() as usize);
+            pacer.drawn(next, false);
+            times.push(next.duration_since(at).as_millis());
+            at = next;
+        }
+        times
+    }
+
+    #[test]
+    fn a_calm_stream_gets_thirty_frames_a_second_after_a_quick_start() {
+        let start = Instant::now();
+        let mut pacer = FramePacer::new(start);
+        assert_eq!(frames(start, &mut pacer, 1, 6), [16, 16, 16, 16, 32, 33]);
+    }
+
+    #[test]
+    fn a_flood_is_taken_without_windows() {
+        let start = Instant::now();
+        let mut pacer = FramePacer::new(start);
+        assert_eq!(frames(start, &mut pacer, 100, 4), [16; 4]);
+        assert_eq!(pacer.listen_at(), pacer.news);
+    }
+
+    #[test]
+    fn keys_do_not_delay_news() {
+        let start = Instant::now();
+        let mut pacer = FramePacer::new(start);
+        frames(start, &mut pacer, 1, 8);
+        let listen = pacer.listen_at();
+        pacer.drawn(listen - Duration::from_millis(20), false);
+        assert_eq!(pacer.listen_at(), listen);
+    }
+
+    #[test]
+    fn typing_into_a_command_and_a_pause_end_the_windows() {
+        let start = Instant::now();
+        let mut pacer = FramePacer::new(start);
+        frames(start, &mut pacer, 1, 8);
+        pacer.took(1);
+        pacer.drawn(pacer.frame_at(), true);
+        assert_eq!(pacer.listen_at(), pacer.news);
+        frames(start, &mut pacer, 1, 8);
+        pacer.took(1);
+        let later = pacer.news + Duration::from_secs(1);
+        pacer.drawn(later, false);
+        assert_eq!(pacer.listen_at(), later + FIRST);
+    }
+}
