@@ -66,6 +66,7 @@ impl Row {
     }
 
     /// Draws the row. Most text is ASCII, whose cells need no segmentation.
+    #[allow(clippy::disallowed_methods, reason = "only printable ASCII is set cell by cell")]
     pub(crate) fn draw(&self, area: Rect, buffer: &mut Buffer) {
         let mut x = area.x;
         for span in &self.line.spans {

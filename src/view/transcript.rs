@@ -143,7 +143,7 @@ impl<'a> Walk<'a> {
 
     /// A part's rows, and whether there is a gap above them.
     fn rows(&mut self, index: usize, part: u32) -> Option<(bool, Rows)> {
-        if !self.last.as_ref().is_some_and(|last| (last.index, last.part) == (index, part)) {
+        if self.last.as_ref().is_none_or(|last| (last.index, last.part) != (index, part)) {
             let entry = self.entries().get(index)?;
             let rows = parts::rows(self.model, self.memo, entry, part, self.width);
             let gap = parts::gap(entry, part) && index + part as usize > 0 && !rows.is_empty();
