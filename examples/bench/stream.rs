@@ -58,9 +58,10 @@ fn echo(terminal: &mut Terminal, subject: &Subject, keys: usize, name: &str) {
     let mut typed = String::new();
     let mut times = Vec::new();
     for index in 0..keys.min(100) {
-        typed.push(['z', 'q', 'x', 'j'][index % 4]);
+        let key = ["z", "q", "x", "j"][index % 4];
+        typed.push_str(key);
         let start = Instant::now();
-        terminal.type_keys(&typed[typed.len() - 1..]);
+        terminal.type_keys(key);
         let shown = |screen: &vt100::Screen| {
             let (rows, columns) = (screen.size().0.get(), screen.size().1.get());
             screen.rows(0, columns).skip(usize::from(rows) - COMPOSER).any(|row| row.contains(&typed))
@@ -112,7 +113,8 @@ fn tokens(text: &str) -> impl Iterator<Item = &str> {
     let mut rest = text;
     std::iter::from_fn(move || {
         let first = rest.chars().next()?.len_utf8();
-        let next = rest[first..].find([' ', '\n']).map_or(rest.len(), |at| first + at);
+        let next = rest.bytes().skip(first).position(|byte| matches!(byte, b' ' | b'\n'));
+        let next = next.map_or(rest.len(), |at| first + at);
         let mut end = next.min(first + 5);
         while !rest.is_char_boundary(end) {
             end -= 1;

@@ -10,6 +10,7 @@ mod read_pace;
 use std::sync::OnceLock;
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
+use futures_util::FutureExt;
 use reqwest::header::{HeaderMap, HeaderName, HeaderValue};
 use reqwest::{Client, Response};
 use tokio_util::sync::CancellationToken;
@@ -46,6 +47,8 @@ pub struct ResponseBody {
     response: Response,
     host: String,
     pace: ReadPace,
+    /// A piece came on the connection's turn since the last pause.
+    flows: bool,
 }
 
 impl ResponseBody {
@@ -56,8 +59,16 @@ impl ResponseBody {
     /// When the connection is lost or the encoding of the body is damaged.
     pub async fn chunk(&mut self) -> Result<Option<impl AsRef<[u8]> + Send + use<>>, Failure> {
         if let Some(pause) = self.pace.pause() {
-            // What has come already is not delayed, however many pieces it is in.
-            if let Ok(ready) = tokio::time::timeout(DRAIN, self.response.chunk()).await {
+            // What has come already is not delayed, however many pieces it is in. Usually the connection
+            // hands out the next one when it gets a turn; where it runs on another thread, soon after.
+            tokio::task::yield_now().await;
+            if let Some(ready) = self.response.chunk().now_or_never() {
+                self.flows = true;
+                return self.taken(ready);
+            }
+            if !std::mem::take(&mut self.flows)
+                && let Ok(ready) = tokio::time::timeout(DRAIN, self.response.chunk()).await
+            {
                 return self.taken(ready);
             }
             tokio::time::sleep(pause).await;
@@ -148,7 +159,7 @@ impl Http {
         };
         let response = answered.map_err(|error| transport_failure(&error, &host))?;
         match response.status().as_u16() {
-            200..=299 => Ok(ResponseBody { response, host, pace: ReadPace::default() }),
+            200..=299 => Ok(ResponseBody { response, host, pace: ReadPace::default(), flows: false }),
             300..=399 => Err(redirected(&response, &host)),
             _ => Err(refused(response, headers, cancel).await),
         }

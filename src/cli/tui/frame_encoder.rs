@@ -51,12 +51,17 @@ fn same_row(old: &[Cell], new: &[Cell]) -> bool {
 }
 
 /// Whether two cells look the same. Nearly all hold one byte.
+#[inline]
 fn same(old: &Cell, new: &Cell) -> bool {
-    let text = match (old.symbol().as_bytes(), new.symbol().as_bytes()) {
+    let style = old.fg == new.fg
+        && old.bg == new.bg
+        && old.modifier == new.modifier
+        && old.underline_color == new.underline_color;
+    let text = || match (old.symbol().as_bytes(), new.symbol().as_bytes()) {
         ([old], [new]) => old == new,
         (old, new) => old == new,
     };
-    text && CellStyle::of(old) == CellStyle::of(new)
+    style && text()
 }
 
 /// A cell of the default background on which nothing is seen.
@@ -120,6 +125,9 @@ impl<'a> Rows<'a> {
 /// The move that saves most rows from being written, when it is worth it.
 fn find_shift(shown: &Buffer, next: &Buffer, changed: &[bool]) -> Option<Shift> {
     let (old, new) = (Rows::of(shown), Rows::of(next));
+    if changed.iter().filter(|changed| **changed).count() < WORTH {
+        return None;
+    }
     let first = changed.iter().position(|changed| *changed)?;
     let last = changed.iter().rposition(|changed| *changed)?;
     let span = last + 1 - first;
