@@ -17,7 +17,7 @@ use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use serde_json::{Value, json};
-use tau::agent::protocol::command::{Queue, SessionCommand};
+use tau::agent::protocol::command::{Queue, QueueChange, QueuedMessage, SessionCommand};
 use tau::agent::protocol::message::{Message, StopReason};
 use tau::agent::provider::FailureKind;
 use tau::agent::{AgentCommand, AgentEvent};

@@ -73,6 +73,7 @@ pub fn event(event: &AgentEvent) -> Option<Value> {
         | AgentEvent::BranchSummary { .. }
         | AgentEvent::RunStopped { .. }
         | AgentEvent::QueueReturned { .. }
+        | AgentEvent::QueueChangeFailed { .. }
         | AgentEvent::Notice { .. }
         | AgentEvent::Stopped => return None,
     })

@@ -60,3 +60,28 @@ async fn taking_the_queue_empties_it() {
     assert!(events.contains(&r#"returned ["a", "b"]"#.to_owned()), "{events:?}");
     assert!(events.contains(&"agent_end 2".to_owned()), "{events:?}");
 }
+
+#[tokio::test]
+async fn a_queued_message_is_changed_and_sent_at_once() {
+    let mut bench = Bench::new(vec![vec![Hang], vec![Say("one"), STOP], vec![Say("two"), STOP]]);
+    bench.prompt("go").await;
+    bench.until(|event| matches!(event, AgentEvent::TurnStart)).await;
+    for text in ["a", "b"] {
+        let streaming = Queue::FollowUp;
+        bench.send(AgentCommand::Prompt { text: text.into(), images: Vec::new(), streaming }).await;
+    }
+    let message = |index, text: &str| QueuedMessage { queue: Queue::FollowUp, index, text: text.into() };
+    let change = QueueChange::Replace { text: "B".into(), images: Vec::new() };
+    bench.send(AgentCommand::ChangeQueued { message: message(1, "b"), change }).await;
+    let change = QueueChange::Remove;
+    let gone = AgentCommand::ChangeQueued { message: message(0, "c"), change: change.clone() };
+    bench.send(gone).await;
+    let failed = bench.until(|event| matches!(event, AgentEvent::QueueChangeFailed { .. })).await;
+    assert_eq!(failed.last(), Some(&AgentEvent::QueueChangeFailed { message: message(0, "c"), change }));
+    assert!(brief(&failed).contains(&r#"queue [] ["a", "B"]"#.to_owned()), "{failed:?}");
+    bench.send(AgentCommand::ChangeQueued { message: message(1, "B"), change: QueueChange::SendNow }).await;
+    bench.settled().await;
+    let events = brief(&bench.settled().await);
+    let ends: Vec<&str> = events.iter().filter_map(|line| line.strip_prefix("end ")).collect();
+    assert_eq!(ends, ["user B", "assistant Stop one", "user a", "assistant Stop two"]);
+}

@@ -3,7 +3,7 @@
 use super::{Agent, AgentError, AgentState};
 use crate::agent::context::request;
 use crate::agent::protocol::attachment::Attachment;
-use crate::agent::protocol::command::{AgentCommand, Queue};
+use crate::agent::protocol::command::{AgentCommand, Queue, QueueChange, QueuedMessage};
 use crate::agent::protocol::message::{AssistantMessage, Message, StopReason};
 use crate::agent::protocol::query::Query;
 use crate::agent::protocol::run::{QueueMode, SteerMode};
@@ -140,6 +140,17 @@ impl Agent {
     /// When the agent has ended.
     pub async fn set_steer_mode(&self, mode: SteerMode) -> Result<(), AgentError> {
         self.act(AgentCommand::SetSteerMode { mode }).await
+    }
+
+    /// Changes a queued message: its text, place or kind; or discards it, or sends it at once. If it
+    /// is no longer queued, nothing changes and [`AgentEvent::QueueChangeFailed`] is emitted.
+    ///
+    /// [`AgentEvent::QueueChangeFailed`]: crate::agent::AgentEvent::QueueChangeFailed
+    ///
+    /// # Errors
+    /// When the agent has ended.
+    pub async fn change_queued(&self, message: QueuedMessage, change: QueueChange) -> Result<(), AgentError> {
+        self.act(AgentCommand::ChangeQueued { message, change }).await
     }
 
     /// Discards the messages in a queue; in both if none is named.

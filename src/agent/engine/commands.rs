@@ -8,9 +8,12 @@ use std::sync::Arc;
 use super::announce;
 use super::clock::now;
 use super::queries;
+use super::queue::QueueChangeOutcome;
 use super::shell::{ShellEvent, UserCommand};
 use super::state::{Engine, Phase};
-use crate::agent::protocol::command::{AgentCommand, Queue, SessionCommand, Tuning};
+use crate::agent::protocol::command::{
+    AgentCommand, Queue, QueueChange, QueuedMessage, SessionCommand, Tuning,
+};
 use crate::agent::protocol::event::{AgentEvent, CompactionReason, NoticeLevel};
 use crate::agent::protocol::message::{Block, Message, UserContent, UserMessage};
 use crate::agent::protocol::model::{Model, ThinkingLevel};
@@ -52,6 +55,7 @@ pub(crate) fn apply(engine: &mut Engine, command: AgentCommand) {
             engine.queues.clear(queue);
             announce::queues(engine);
         }
+        AgentCommand::ChangeQueued { message, change } => change_queued(engine, message, change),
         AgentCommand::SetQueueMode { queue, mode } => engine.queues.set_mode(queue, mode),
         AgentCommand::SetSteerMode { mode } => engine.config.behavior.steer = mode,
         AgentCommand::SetBudgets { budgets } => engine.config.behavior.budgets = budgets,
@@ -147,6 +151,33 @@ fn enqueue(engine: &mut Engine, text: String, images: Vec<Block>, queue: Queue) 
     if has_content(engine, &text, &images) {
         engine.queues.push(queue, user_message(text, images));
         announce::queues(engine);
+    }
+}
+
+/// Changes a queued message. One that is to be sent now ends the run and starts the next.
+fn change_queued(engine: &mut Engine, message: QueuedMessage, change: QueueChange) {
+    if let QueueChange::Replace { text, images } = &change
+        && !has_content(engine, text, images)
+    {
+        return;
+    }
+    match engine.queues.change(&message, &change) {
+        QueueChangeOutcome::Changed => announce::queues(engine),
+        QueueChangeOutcome::Gone => engine.emit(AgentEvent::QueueChangeFailed { message, change }),
+        QueueChangeOutcome::Send(sent) => {
+            announce::queues(engine);
+            if engine.current.phase == Phase::Running {
+                engine.current.stop.cancel();
+            }
+            let text = sent.content.text();
+            let images = match sent.content {
+                UserContent::Text(_) => Vec::new(),
+                UserContent::Blocks(blocks) => blocks,
+            };
+            let images = images.into_iter().filter(|block| matches!(block, Block::Image { .. })).collect();
+            let streaming = message.queue;
+            engine.pending.commands.push_back(AgentCommand::Prompt { text, images, streaming });
+        }
     }
 }
 

@@ -6,9 +6,9 @@
 
 use std::collections::VecDeque;
 
-use crate::agent::protocol::command::Queue;
+use crate::agent::protocol::command::{Queue, QueueChange, QueuedMessage};
 use crate::agent::protocol::event::AgentEvent;
-use crate::agent::protocol::message::UserMessage;
+use crate::agent::protocol::message::{Block, UserContent, UserMessage};
 use crate::agent::protocol::run::QueueMode;
 
 /// The two queues.
@@ -18,6 +18,17 @@ pub(crate) struct Queues {
     follow_up: VecDeque<UserMessage>,
     steering_mode: QueueMode,
     follow_up_mode: QueueMode,
+}
+
+/// What a change of a queued message led to.
+#[derive(Clone, Debug, PartialEq)]
+pub(crate) enum QueueChangeOutcome {
+    /// It is made.
+    Changed,
+    /// The message is out of its queue and to be sent.
+    Send(UserMessage),
+    /// There is no such message any more.
+    Gone,
 }
 
 impl Queues {
@@ -36,10 +47,39 @@ impl Queues {
 
     /// Puts a message at the end of a queue.
     pub(crate) fn push(&mut self, queue: Queue, message: UserMessage) {
+        self.of(queue).push_back(message);
+    }
+
+    fn of(&mut self, queue: Queue) -> &mut VecDeque<UserMessage> {
         match queue {
-            Queue::Steer => self.steering.push_back(message),
-            Queue::FollowUp => self.follow_up.push_back(message),
+            Queue::Steer => &mut self.steering,
+            Queue::FollowUp => &mut self.follow_up,
         }
+    }
+
+    /// Changes a message that is still in its queue.
+    pub(crate) fn change(&mut self, message: &QueuedMessage, change: &QueueChange) -> QueueChangeOutcome {
+        let queue = self.of(message.queue);
+        let same = queue.iter().enumerate().filter(|(_, queued)| queued.content.text() == message.text);
+        let Some((index, _)) = same.min_by_key(|(index, _)| index.abs_diff(message.index)) else {
+            return QueueChangeOutcome::Gone;
+        };
+        if let QueueChange::Replace { text, images } = change {
+            if let Some(queued) = queue.get_mut(index) {
+                replace(&mut queued.content, text, images);
+            }
+            return QueueChangeOutcome::Changed;
+        }
+        let Some(queued) = queue.remove(index) else { return QueueChangeOutcome::Gone };
+        match change {
+            QueueChange::Replace { .. } | QueueChange::Remove => {}
+            QueueChange::Move { by } => {
+                queue.insert(index.saturating_add_signed(*by).min(queue.len()), queued);
+            }
+            QueueChange::Requeue { queue } => self.push(*queue, queued),
+            QueueChange::SendNow => return QueueChangeOutcome::Send(queued),
+        }
+        QueueChangeOutcome::Changed
     }
 
     /// Takes the next message from a queue, or all of them, as its mode says.
@@ -101,10 +141,59 @@ impl Queues {
     }
 }
 
+/// Gives a message another text; its images stay.
+fn replace(content: &mut UserContent, text: &str, images: &[Block]) {
+    let old = match std::mem::replace(content, UserContent::Text(text.to_owned())) {
+        UserContent::Text(_) => Vec::new(),
+        UserContent::Blocks(blocks) => blocks,
+    };
+    let kept = old.into_iter().filter(|block| matches!(block, Block::Image { .. }));
+    let images: Vec<Block> = kept.chain(images.iter().cloned()).collect();
+    if !images.is_empty() {
+        let text = (!text.is_empty()).then(|| Block::text(text));
+        *content = UserContent::Blocks(text.into_iter().chain(images).collect());
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::agent::protocol::message::UserContent;
+
+    #[test]
+    fn a_queued_message_is_changed_where_it_is_now() {
+        let mut queues = Queues::default();
+        for text in ["a", "b", "b", "c"] {
+            queues.push(Queue::Steer, UserMessage { content: UserContent::Text(text.into()), timestamp: 0 });
+        }
+        let at = |index, text: &str| QueuedMessage { queue: Queue::Steer, index, text: text.into() };
+        let steering = |queues: &Queues| match queues.update() {
+            AgentEvent::QueueUpdate { steering, .. } => steering.concat(),
+            other => panic!("{other:?}"),
+        };
+        queues.next(Queue::Steer);
+        let image = Block::Image { data: "AAAA".into(), mime_type: "image/png".into() };
+        let change = QueueChange::Replace { text: "B".into(), images: vec![image.clone()] };
+        assert_eq!(queues.change(&at(2, "b"), &change), QueueChangeOutcome::Changed);
+        assert_eq!(steering(&queues), "bBc", "one has left, so the one at 2 is at 1");
+        let change = QueueChange::Replace { text: "D".into(), images: Vec::new() };
+        queues.change(&at(1, "B"), &change);
+        for (message, change, after) in [
+            (at(9, "D"), QueueChange::Move { by: -1 }, "Dbc"),
+            (at(0, "D"), QueueChange::Move { by: -1 }, "Dbc"),
+            (at(0, "D"), QueueChange::Move { by: 9 }, "bcD"),
+            (at(0, "b"), QueueChange::Remove, "cD"),
+            (at(0, "c"), QueueChange::Requeue { queue: Queue::FollowUp }, "D"),
+        ] {
+            assert_eq!(queues.change(&message, &change), QueueChangeOutcome::Changed);
+            assert_eq!(steering(&queues), after);
+        }
+        assert_eq!(queues.change(&at(0, "c"), &QueueChange::Remove), QueueChangeOutcome::Gone);
+        let QueueChangeOutcome::Send(sent) = queues.change(&at(0, "D"), &QueueChange::SendNow) else {
+            panic!("not there");
+        };
+        assert_eq!(sent.content, UserContent::Blocks(vec![Block::text("D"), image]), "images stay");
+        assert_eq!(steering(&queues), "");
+    }
 
     #[test]
     fn each_queue_keeps_its_order() {

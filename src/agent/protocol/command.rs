@@ -30,6 +30,9 @@ pub enum AgentCommand {
     TakeQueue,
     /// Discard the messages in a queue; in both when none is named.
     ClearQueue { queue: Option<Queue> },
+    /// Change a queued message. If the agent has taken it meanwhile, nothing changes and
+    /// `AgentEvent::QueueChangeFailed` follows.
+    ChangeQueued { message: QueuedMessage, change: QueueChange },
     /// Set how many messages leave the queue at once.
     SetQueueMode { queue: Queue, mode: QueueMode },
     /// Set what steering does to the tool calls of its turn.
@@ -95,6 +98,34 @@ pub enum Queue {
     Steer,
     /// Delivered when the agent would otherwise stop.
     FollowUp,
+}
+
+/// Names a queued message: where it was last seen, and its text. It is found at another place of the
+/// same queue too, since messages move up when the agent takes those before them.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub struct QueuedMessage {
+    pub queue: Queue,
+    /// Its place in the queue, from 0.
+    pub index: usize,
+    /// Its text, whole.
+    pub text: String,
+}
+
+/// A change of one queued message.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(tag = "change", rename_all = "snake_case", rename_all_fields = "camelCase")]
+pub enum QueueChange {
+    /// Give it another text, and these images besides those it has.
+    Replace { text: String, images: Vec<Block> },
+    /// Discard it.
+    Remove,
+    /// Move it so many places, towards the front of its queue where negative.
+    Move { by: isize },
+    /// Put it at the end of this queue.
+    Requeue { queue: Queue },
+    /// Stop the run, if there is one, and start another with this message.
+    SendNow,
 }
 
 /// Settings that can be changed while the agent runs.

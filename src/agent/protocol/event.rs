@@ -12,6 +12,7 @@ use std::sync::Arc;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
+use super::command::{QueueChange, QueuedMessage};
 use super::message::{BashExecution, Block, Message, ToolCall, Usage};
 use super::model::{Model, ThinkingLevel};
 use super::query::QueryAnswer;
@@ -124,6 +125,8 @@ pub enum AgentEvent {
         #[serde(default, skip_serializing_if = "Vec::is_empty")]
         images: Vec<Block>,
     },
+    /// *Own.* A change of a queued message came too late: the message is no longer in its queue.
+    QueueChangeFailed { message: QueuedMessage, change: QueueChange },
     /// *Own.* There are about `left` messages before those in `SessionOpened`, because only the end
     /// of a large session was read or the earlier part was compacted. `Query::HistoryPage` gets
     /// them a page at a time.
