@@ -40,6 +40,7 @@ mod panels;
 mod path_completion;
 mod providers;
 mod pty;
+mod queue_list;
 mod rendering;
 mod replays;
 mod rpc;

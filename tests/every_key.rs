@@ -108,6 +108,7 @@ fn check(action: Action, key: &str) {
         | Action::LineEnd => editing(action, key),
         Action::Editor
         | Action::Complete
+        | Action::Stash
         | Action::HistorySearch
         | Action::HistoryPrevious
         | Action::HistoryNext => composing(action, key),
@@ -163,9 +164,20 @@ fn running(action: Action, key: &str) {
             let screen = at_work();
             screen.type_keys("turn left\r");
             screen.wait_for("steer: turn left");
+            screen.wait_for("alt+up edits");
             screen.type_keys(key);
+            screen.wait_for("Queued messages");
+            screen.type_keys("\r");
             screen.wait_for_composer("turn left");
-            screen.wait_until("an empty queue", |cells| !cells.contents().contains("steer:"));
+            screen.type_keys(" twice\r");
+            screen.wait_for("steer: turn left twice");
+            // Up in an empty composer, another kind, and gone.
+            screen.type_keys("\x1b[A");
+            screen.wait_for("Queued messages");
+            screen.type_keys("\t\x1b");
+            screen.wait_for("then: turn left twice");
+            screen.type_keys("\x1b[Ad");
+            screen.wait_until("an empty queue", |cells| !cells.contents().contains("twice"));
         }
         Action::Cancel => {
             let screen = at_work();
@@ -295,6 +307,16 @@ fn composing(action: Action, key: &str) {
                 screen.type_keys("\x03");
                 screen.wait_for_composer("ask for something, or !command");
             }
+        }
+        Action::Stash => {
+            screen.type_keys("a draft");
+            screen.wait_for_composer("a draft");
+            screen.type_keys(key);
+            screen.wait_for("draft set aside");
+            screen.type_keys("between");
+            screen.wait_for_composer("between");
+            screen.type_keys(&format!("\x15{key}"));
+            screen.wait_for_composer("a draft");
         }
         Action::HistorySearch => {
             said("code");

@@ -71,7 +71,6 @@ fn what_is_sent() {
 fn what_stops() {
     check(true, "<esc>", &[AgentCommand::TakeQueue, AgentCommand::Abort]);
     check(false, "<esc>", &[]);
-    check(true, "<alt+up>", &[AgentCommand::TakeQueue]);
     check(true, "<ctrl+c>", &[AgentCommand::TakeQueue, AgentCommand::Abort]);
 }
 

@@ -204,6 +204,8 @@ fn queue_and_retry() {
     });
     screen.keys("more to come");
     frames(&mut screen, "queue");
+    screen.keys("<alt+up>");
+    frames(&mut screen, "queue-list");
 }
 
 #[test]

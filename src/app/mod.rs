@@ -30,6 +30,7 @@ pub(crate) mod overlay;
 pub mod picker;
 pub mod printable;
 pub(crate) mod pty_input;
+pub mod queue_list;
 pub mod request;
 pub mod slash;
 pub mod status;

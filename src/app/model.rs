@@ -6,7 +6,7 @@ use std::sync::Arc;
 
 use super::boot::Boot;
 use super::completion::Completion;
-use super::composer::Composer;
+use super::composer::{Composer, Draft};
 use super::effect::Effect;
 use super::geometry::{Laid, SelectionUnit, Size, TextLayout};
 use super::jobs::Jobs;
@@ -18,6 +18,7 @@ use super::request::{ShellRequest, Ticket};
 use super::slash::Commands;
 use super::status::Status;
 use super::transcript::Transcript;
+use crate::agent::protocol::command::QueuedMessage;
 use crate::agent::protocol::model::Model as AiModel;
 
 /// How long a remark is shown, in milliseconds.
@@ -38,6 +39,10 @@ pub struct Model {
     pub jobs: Jobs,
     pub composer: Composer,
     pub completion: Option<Completion>,
+    /// The queued message that is edited in the composer.
+    pub editing: Option<QueueEdit>,
+    /// Texts that were set aside, the last one on top.
+    pub drafts: Vec<Draft>,
     /// The last one is on top and takes keys.
     pub overlays: Vec<Overlay>,
     pub status: Status,
@@ -77,6 +82,13 @@ pub struct Click {
     pub column: u16,
     pub row: u16,
     pub unit: SelectionUnit,
+}
+
+/// A queued message that is edited in the composer, and what was being written before.
+#[derive(Clone, Debug, PartialEq)]
+pub struct QueueEdit {
+    pub message: QueuedMessage,
+    pub draft: Draft,
 }
 
 /// What the model needs from the shell, derived again after each message.

@@ -5,6 +5,7 @@ use super::line_edit::LineEdit;
 use super::outcome::KeyOutcome;
 use super::picker::Picker;
 use super::printable::Printable;
+use super::queue_list::QueueView;
 use super::request::{Hidden, Ticket};
 use super::tree::TreeView;
 use super::trust::TrustView;
@@ -24,6 +25,8 @@ pub enum Overlay {
     Trust(TrustView),
     /// The session's tree.
     Tree(Box<TreeView>),
+    /// The queued messages.
+    Queue(QueueView),
     /// The agent asks; `selected` is an option.
     Asked { id: String, question: Question, selected: usize },
 }

@@ -64,6 +64,21 @@ pub enum UsageKnown {
     All,
 }
 
+/// The text of a queued message.
+#[derive(Clone, Debug, PartialEq)]
+pub struct QueuedText {
+    /// As it was sent.
+    pub text: String,
+    /// As it is shown, on one line.
+    pub shown: Printable,
+}
+
+impl QueuedText {
+    fn new(text: &str) -> Self {
+        QueuedText { text: text.to_owned(), shown: Printable::line(text) }
+    }
+}
+
 /// The agent as seen from outside.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Status {
@@ -75,9 +90,9 @@ pub struct Status {
     pub fresh: bool,
     pub model: Option<Arc<AiModel>>,
     pub thinking: ThinkingLevel,
-    /// Queued messages, as shown.
-    pub steering: Vec<Printable>,
-    pub follow_up: Vec<Printable>,
+    /// Queued messages.
+    pub steering: Vec<QueuedText>,
+    pub follow_up: Vec<QueuedText>,
     /// Tokens and cost of the whole session, as far as `usage_known` says.
     pub total: Usage,
     /// What of `total` was used before the session was opened.
@@ -118,8 +133,8 @@ impl Status {
             AgentEvent::ModelChanged { model } => self.model = Some(Arc::clone(model)),
             AgentEvent::ThinkingLevelChanged { level } => self.thinking = *level,
             AgentEvent::QueueUpdate { steering, follow_up } => {
-                self.steering = steering.iter().map(|text| Printable::line(text)).collect();
-                self.follow_up = follow_up.iter().map(|text| Printable::line(text)).collect();
+                self.steering = steering.iter().map(|text| QueuedText::new(text)).collect();
+                self.follow_up = follow_up.iter().map(|text| QueuedText::new(text)).collect();
             }
             AgentEvent::HistoryAvailable { .. } => self.began = None,
             AgentEvent::Answered { answer: Ok(QueryAnswer::HistoryPage(page)), .. } => {

@@ -18,7 +18,9 @@ pub fn draw(model: &Model, theme: &Theme, area: Rect, buffer: &mut Buffer) -> Op
     if area.height == 0 {
         return None;
     }
+    let editing = editing_label(model);
     let (border, label, prompt) = match model.composer.mode() {
+        _ if model.editing.is_some() => (ThemeToken::composer(model.status.thinking), editing.as_str(), "> "),
         InputMode::Prompt => (ThemeToken::composer(model.status.thinking), "", "> "),
         InputMode::Shell => (ThemeToken::ComposerShell, " shell: the model sees the output ", "$ "),
         InputMode::ShellOnly => (ThemeToken::ComposerShell, " shell: hidden from the model ", "$ "),
@@ -45,6 +47,13 @@ pub fn draw(model: &Model, theme: &Theme, area: Rect, buffer: &mut Buffer) -> Op
     let column = (2 + wrapped.cursor.column).min(inner.width.saturating_sub(1));
     let row = (wrapped.cursor.row - first) as u16;
     Some((inner.x + column, inner.y + row.min(inner.height.saturating_sub(1))))
+}
+
+/// What the keys do while a queued message is edited.
+fn editing_label(model: &Model) -> String {
+    let hint = |action, does: &str| model.keymap.hint(action).map(|key| format!(" · {key} {does}"));
+    let keys = [hint(Action::Send, "saves"), hint(Action::Cancel, "leaves it as it was")];
+    format!(" queued message{} ", keys.into_iter().flatten().collect::<String>())
 }
 
 fn rule(theme: &Theme, token: ThemeToken, label: &str, y: u16, area: Rect, buffer: &mut Buffer) {

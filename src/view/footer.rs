@@ -1,8 +1,8 @@
-//! The rows around the composer: the activity, the queue, the footer.
+//! The rows around the composer: the activity, the footer.
 
 use ratatui::buffer::Buffer;
 use ratatui::layout::Rect;
-use ratatui::text::{Line, Span};
+use ratatui::text::Span;
 
 use super::panel::both_ends;
 use super::theme::{Theme, ThemeToken};
@@ -65,24 +65,6 @@ fn activity(model: &Model, run: &AgentRun) -> String {
         }
         Activity::SummarizingBranch => format!("summarizing the branch you left {spent}"),
         Activity::Compacting => format!("compacting the conversation {spent}"),
-    }
-}
-
-/// Queued messages, one a row.
-pub(crate) fn draw_queue(model: &Model, theme: &Theme, area: Rect, buffer: &mut Buffer) {
-    let steering = model.status.steering.iter().map(|text| ("steer", text));
-    let follow_up = model.status.follow_up.iter().map(|text| ("then", text));
-    let all = model.status.queued();
-    let shown = usize::from(area.height);
-    for (offset, (word, text)) in steering.chain(follow_up).take(shown).enumerate() {
-        let more = all - shown.min(all);
-        let note = if offset + 1 == shown && more > 0 { format!(" (+{more})") } else { String::new() };
-        let row = Line::from(vec![
-            Span::styled(format!("  {word}: "), theme.style(ThemeToken::Accent)),
-            Span::styled(format!("{}{note}", text.as_str()), theme.style(ThemeToken::Muted)),
-        ]);
-        let row = wrap::truncate_line(row, area.width.saturating_sub(1));
-        buffer.set_line(area.x, area.y + offset as u16, &row, area.width);
     }
 }
 

@@ -26,6 +26,7 @@ pub(crate) mod overlay;
 pub mod panel;
 pub mod parts;
 pub mod picker;
+pub(crate) mod queue;
 pub mod row;
 pub mod terminal_text;
 pub mod theme;
@@ -64,7 +65,7 @@ pub fn view(model: &Model, memo: &mut Memo, area: Rect, buffer: &mut Buffer) -> 
     let regions = layout::regions(model, area);
     let mut laid = transcript::draw(model, memo, regions.transcript, buffer);
     footer::draw_activity(model, memo.theme(), regions.activity, buffer);
-    footer::draw_queue(model, memo.theme(), regions.queue, buffer);
+    queue::draw(model, memo.theme(), regions.queue, buffer);
     completion::draw(model, memo.theme(), regions.completion, buffer);
     laid.cursor = match console::rows(model) {
         Some(_) => console::draw(model, memo.theme(), regions.composer, buffer),

@@ -44,6 +44,20 @@ struct Step {
     typed_at: Option<Millis>,
 }
 
+/// A text that was being written, with its cursor, pastes and pictures.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct Draft {
+    buffer: Buffer,
+    chips: Chips,
+}
+
+impl Draft {
+    /// True when nothing is written.
+    pub(crate) fn is_empty(&self) -> bool {
+        matches!(self.buffer.lines(), [only] if only.is_empty())
+    }
+}
+
 /// The text being written.
 #[derive(Clone, Debug, Default)]
 pub struct Composer {
@@ -288,6 +302,25 @@ impl Composer {
         history.leave();
         let killed = std::mem::take(&mut self.killed);
         *self = Composer { history, killed, ..Composer::default() };
+    }
+
+    /// Adds a text to the history.
+    pub(crate) fn keep(&mut self, text: String) {
+        self.history.add(text);
+    }
+
+    /// Takes what is written, with its pastes and pictures, and leaves nothing.
+    pub(crate) fn take_draft(&mut self) -> Draft {
+        let draft = Draft { buffer: self.buffer.clone(), chips: self.chips.clone() };
+        self.reset(None);
+        draft
+    }
+
+    /// Writes a draft in the place of everything.
+    pub(crate) fn put_draft(&mut self, draft: Draft) {
+        self.reset(None);
+        self.buffer = draft.buffer;
+        self.chips = draft.chips;
     }
 
     /// The prompts of earlier runs, newest first.

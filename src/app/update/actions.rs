@@ -1,7 +1,8 @@
 //! What each action does: a route for each row of the table.
 
-use super::{completion, composing, copy, interrupt, models, prompts, submit, terminal_focus, thinking};
-use crate::agent::AgentCommand;
+use super::{
+    completion, composing, copy, interrupt, models, prompts, queue, submit, terminal_focus, thinking,
+};
 use crate::agent::protocol::command::Queue;
 use crate::agent::settings::value::DiffLayout;
 use crate::app::action::Action;
@@ -23,7 +24,7 @@ pub(super) fn run(model: &mut Model, action: Action, effects: &mut Vec<Effect>) 
         // The keyboard, the queue, completion.
         Action::GiveKeyboard => terminal_focus::give(model),
         Action::TakeKeyboard => terminal_focus::take_or_give(model),
-        Action::EditQueue => effects.push(Effect::Agent(AgentCommand::TakeQueue)),
+        Action::EditQueue => queue::open(model),
         Action::Complete => completion::tab(model, effects),
         // The model and its answers.
         Action::Models => models::open(model, "", effects),
@@ -45,6 +46,7 @@ pub(super) fn run(model: &mut Model, action: Action, effects: &mut Vec<Effect>) 
         Action::Tail => model.transcript.show_tail(),
         // The text being written.
         Action::Editor => composing::open_editor(model, effects),
+        Action::Stash => queue::stash(model),
         Action::HistorySearch => prompts::open(model),
         Action::HistoryPrevious => composing::up(model),
         Action::HistoryNext => composing::down(model),

@@ -1,6 +1,6 @@
 //! Events of the agent: folded into the state, and where the others go.
 
-use super::{context, prompts, session, tree};
+use super::{context, queue, session, tree};
 use crate::agent::AgentEvent;
 use crate::agent::protocol::event::NoticeLevel;
 use crate::agent::protocol::query::{HistoryPage, QueryAnswer};
@@ -19,7 +19,9 @@ pub(super) fn take(model: &mut Model, event: &AgentEvent, effects: &mut Vec<Effe
     model.jobs.fold(event, &mut model.transcript, model.now);
     model.status.fold(event, model.now);
     match event {
-        AgentEvent::QueueReturned { texts, images } => prompts::give_back(model, texts, images),
+        AgentEvent::QueueReturned { texts, images } => queue::give_back(model, texts, images),
+        AgentEvent::QueueUpdate { .. } => queue::follow(model),
+        AgentEvent::QueueChangeFailed { change, .. } => queue::failed(model, change),
         AgentEvent::Asked { id, question } => {
             model.overlays.push(Overlay::Asked { id: id.clone(), question: question.clone(), selected: 0 });
         }

@@ -56,6 +56,8 @@ fn blank(boot: Boot, keymap: Keymap) -> Model {
         jobs: Jobs::default(),
         composer: Composer::default(),
         completion: None,
+        editing: None,
+        drafts: Vec::new(),
         overlays: Vec::new(),
         status,
         keymap: Arc::new(keymap),

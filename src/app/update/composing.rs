@@ -1,5 +1,6 @@
 //! The text being written: editing, moving, recalling earlier prompts, the editor.
 
+use super::queue;
 use crate::app::effect::Effect;
 use crate::app::model::Model;
 use crate::app::request::ShellRequest;
@@ -10,8 +11,12 @@ pub(super) fn open_editor(model: &mut Model, effects: &mut Vec<Effect>) {
     model.ask(ShellRequest::Editor { text }, effects);
 }
 
-/// A row up; on the first row the earlier prompt, or the start of the line.
+/// A row up; on the first row the earlier prompt, or the start of the line. In an empty composer,
+/// the queued messages if there are any.
 pub(super) fn up(model: &mut Model) {
+    if model.composer.is_empty() && model.status.queued() > 0 {
+        return queue::open(model);
+    }
     let width = model.laid.composer_width;
     if !model.composer.up(width) && !model.composer.recall_earlier() {
         model.composer.line_start();

@@ -1,6 +1,6 @@
 //! Stopping: what runs, then the text that is being written, then tau.
 
-use super::tree;
+use super::{queue, tree};
 use crate::agent::AgentCommand;
 use crate::app::action::Action;
 use crate::app::effect::Effect;
@@ -14,6 +14,9 @@ const TWICE: Millis = 1_000;
 /// nothing that was typed is lost.
 pub(super) fn cancel(model: &mut Model, effects: &mut Vec<Effect>) {
     if model.transcript.selection.take().is_some() {
+        return;
+    }
+    if queue::leave_edit(model) {
         return;
     }
     if model.jobs.count() > 0 {
@@ -33,6 +36,9 @@ pub(super) fn cancel(model: &mut Model, effects: &mut Vec<Effect>) {
 
 /// Clears the composer (its text can be recalled), else arms quitting, else quits.
 pub(super) fn clear(model: &mut Model, effects: &mut Vec<Effect>) {
+    if queue::leave_edit(model) {
+        return;
+    }
     if !model.composer.is_empty() {
         let text = model.composer.expanded().0;
         model.composer.reset(Some(text));

@@ -22,6 +22,7 @@ mod overlays;
 mod pickers;
 mod pictures;
 mod prompts;
+mod queue;
 mod replies;
 mod session;
 mod sessions;

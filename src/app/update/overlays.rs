@@ -1,6 +1,6 @@
 //! Keys and pastes of the overlay on top, and where a choice in it goes.
 
-use super::{login, models, pickers, sessions, themes, thinking, tree, trust};
+use super::{login, models, pickers, queue, sessions, themes, thinking, tree, trust};
 use crate::agent::AgentCommand;
 use crate::app::effect::Effect;
 use crate::app::key::{Key, KeyCode};
@@ -58,6 +58,11 @@ fn press(model: &mut Model, key: Key, page: usize, effects: &mut Vec<Effect>) {
             Closed => {}
             Ignored | Handled => model.overlays.push(Overlay::Tree(view)),
         },
+        Overlay::Queue(mut view) => match view.key(key, &model.status, page) {
+            Done(choice) => queue::chosen(model, view, choice, effects),
+            Closed => {}
+            Ignored | Handled => model.overlays.push(Overlay::Queue(view)),
+        },
         Overlay::Asked { id, question, mut selected } => {
             match overlay::asked_key(&question, &mut selected, key) {
                 Done(answer) => effects.push(Effect::Agent(AgentCommand::Answer { id, answer })),
@@ -74,7 +79,8 @@ pub(super) fn paste(model: &mut Model, text: &str, effects: &mut Vec<Effect>) {
         Some(Overlay::Tree(view)) => view.paste(text),
         Some(Overlay::Picker { picker, .. }) => picker.paste(text),
         Some(Overlay::Login { line, .. }) => line.paste(text),
-        Some(Overlay::Help { .. } | Overlay::Trust(_) | Overlay::Asked { .. }) | None => {}
+        Some(Overlay::Help { .. } | Overlay::Trust(_) | Overlay::Queue(_) | Overlay::Asked { .. }) | None => {
+        }
     }
     sessions::follow(model, &before, effects);
 }

@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use super::{slash, terminal_focus};
+use super::{queue, slash, terminal_focus};
 use crate::agent::AgentCommand;
 use crate::agent::protocol::command::Queue;
 use crate::agent::protocol::event::NoticeLevel;
@@ -22,6 +22,9 @@ pub(super) fn enter(model: &mut Model, queue: Queue, effects: &mut Vec<Effect>) 
 
 /// Sends what is in the composer. What cannot be sent stays in it.
 fn send(model: &mut Model, queue: Queue, effects: &mut Vec<Effect>) {
+    if queue::save_edit(model, effects) {
+        return;
+    }
     let (text, images) = model.composer.expanded();
     if text.trim().is_empty() && images.is_empty() {
         return;

@@ -45,6 +45,7 @@ pub(super) fn fill(model: &mut Model, outline: &Outline) {
             | Overlay::Help { .. }
             | Overlay::Login { .. }
             | Overlay::Trust(_)
+            | Overlay::Queue(_)
             | Overlay::Asked { .. } => {}
         }
     }

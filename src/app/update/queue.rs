@@ -1,0 +1,161 @@
+//! Queued messages: listed, changed, edited in the composer, given back by the agent.
+
+use crate::agent::AgentCommand;
+use crate::agent::protocol::command::{QueueChange, QueuedMessage};
+use crate::agent::protocol::message::Block;
+use crate::app::action::Action;
+use crate::app::effect::Effect;
+use crate::app::model::{Model, QueueEdit};
+use crate::app::overlay::Overlay;
+use crate::app::queue_list::{self, QueueChoice, QueueView};
+
+/// Opens the list of queued messages.
+pub(super) fn open(model: &mut Model) {
+    match QueueView::new(&model.status) {
+        Some(view) => model.overlays.push(Overlay::Queue(view)),
+        None => model.remark("no messages are queued"),
+    }
+}
+
+/// What the user did with the selected message. Unless it is edited or sent, the list stays open.
+pub(super) fn chosen(model: &mut Model, view: QueueView, choice: QueueChoice, effects: &mut Vec<Effect>) {
+    let message = view.selected.clone();
+    match choice {
+        QueueChoice::Edit => edit(model, message),
+        QueueChoice::Change(change) => {
+            match &change {
+                QueueChange::Remove => {
+                    model.composer.keep(message.text.clone());
+                    let key = model.keymap.hint(Action::HistorySearch);
+                    model.remark(&match key {
+                        Some(key) => format!("deleted; {key} finds its text"),
+                        None => "deleted".to_owned(),
+                    });
+                }
+                QueueChange::SendNow => model.transcript.show_tail(),
+                QueueChange::Replace { .. } | QueueChange::Move { .. } | QueueChange::Requeue { .. } => {}
+            }
+            if change != QueueChange::SendNow {
+                model.overlays.push(Overlay::Queue(view));
+            }
+            effects.push(Effect::Agent(AgentCommand::ChangeQueued { message, change }));
+        }
+    }
+}
+
+/// Puts a queued message into the composer. It stays queued until the edit is saved.
+fn edit(model: &mut Model, message: QueuedMessage) {
+    leave_edit(model);
+    let draft = model.composer.take_draft();
+    model.composer.set_text(&message.text);
+    model.completion = None;
+    model.editing = Some(QueueEdit { message, draft });
+}
+
+/// Gives the queued message that is edited its new text; false when none is edited.
+pub(super) fn save_edit(model: &mut Model, effects: &mut Vec<Effect>) -> bool {
+    let Some(edit) = model.editing.take() else { return false };
+    let (text, images) = model.composer.expanded();
+    let text = text.trim_end().to_owned();
+    if text.is_empty() && images.is_empty() {
+        model.remark("an empty message cannot be queued");
+        model.editing = Some(edit);
+        return true;
+    }
+    model.completion = None;
+    model.composer.reset(Some(text.clone()));
+    model.composer.put_draft(edit.draft);
+    let change = QueueChange::Replace { text, images };
+    effects.push(Effect::Agent(AgentCommand::ChangeQueued { message: edit.message, change }));
+    true
+}
+
+/// Leaves the queued message that is edited as it was; false when none is edited.
+pub(super) fn leave_edit(model: &mut Model) -> bool {
+    let Some(edit) = model.editing.take() else { return false };
+    let text = model.composer.expanded().0;
+    model.composer.reset((text != edit.message.text).then_some(text));
+    model.composer.put_draft(edit.draft);
+    model.completion = None;
+    model.remark("the queued message stays as it was");
+    true
+}
+
+/// The agent has reported what is queued now.
+pub(super) fn follow(model: &mut Model) {
+    if let Some(at) = model.overlays.iter().position(|overlay| matches!(overlay, Overlay::Queue(_)))
+        && let Some(Overlay::Queue(view)) = model.overlays.get_mut(at)
+        && !view.follow(&model.status)
+    {
+        model.overlays.remove(at);
+        model.remark("nothing is queued any more");
+    }
+    let Some(edit) = model.editing.as_mut() else { return };
+    match queue_list::find(&model.status, &edit.message) {
+        Some(message) => edit.message = message,
+        None => {
+            let draft = model.editing.take().map(|edit| edit.draft);
+            model.drafts.extend(draft.filter(|draft| !draft.is_empty()));
+            too_late(model);
+        }
+    }
+}
+
+/// A change came too late. The text of an edit is kept in the composer.
+pub(super) fn failed(model: &mut Model, change: &QueueChange) {
+    if let QueueChange::Replace { text, images } = change {
+        let draft = model.composer.take_draft();
+        if !draft.is_empty() {
+            model.drafts.push(draft);
+        }
+        give_back(model, std::slice::from_ref(text), images);
+        return too_late(model);
+    }
+    model.remark("too late: the message is no longer queued");
+}
+
+fn too_late(model: &mut Model) {
+    let send = model.keymap.hint(Action::Send).map(|key| format!("; {key} sends your text as a new one"));
+    let stash = model.keymap.hint(Action::Stash).filter(|_| !model.drafts.is_empty());
+    let stash = stash.map(|key| format!(", {key} restores your draft"));
+    let rest = [send, stash].into_iter().flatten().collect::<String>();
+    model.remark(&format!("the message is no longer queued{rest}"));
+}
+
+/// Sets the draft aside; with an empty composer, brings back the one that was set aside last.
+pub(super) fn stash(model: &mut Model) {
+    if model.editing.is_some() {
+        return model.remark("save or leave the queued message first");
+    }
+    if !model.composer.is_empty() {
+        let draft = model.composer.take_draft();
+        model.drafts.push(draft);
+        model.completion = None;
+        let text = match model.keymap.hint(Action::Stash) {
+            Some(key) => format!("draft set aside; {key} on an empty composer restores it"),
+            None => "draft set aside".to_owned(),
+        };
+        return model.remark(&text);
+    }
+    match model.drafts.pop() {
+        Some(draft) => model.composer.put_draft(draft),
+        None => model.remark("no draft was set aside"),
+    }
+}
+
+/// Puts messages that the agent has returned in front of what is being written, and all pictures
+/// after the texts.
+pub(super) fn give_back(model: &mut Model, texts: &[String], images: &[Block]) {
+    if texts.is_empty() {
+        return;
+    }
+    let (written, pictures) = model.composer.expanded();
+    let written = Some(&written).filter(|written| !written.is_empty());
+    let parts: Vec<&str> = texts.iter().chain(written).map(String::as_str).collect();
+    model.composer.set_text(&parts.join("\n\n"));
+    for picture in images.iter().chain(&pictures) {
+        if let Block::Image { data, mime_type } = picture {
+            model.composer.insert_picture(data.clone(), mime_type.clone(), None);
+        }
+    }
+}

@@ -1,0 +1,144 @@
+//! The list of queued messages: what its keys ask of the agent, and what happens when the agent is
+//! faster.
+
+use tau::agent::protocol::command::{Queue, QueueChange, QueuedMessage};
+use tau::agent::{AgentCommand, AgentEvent};
+use tau::app::Effect;
+
+use crate::harness::{Screen, text};
+
+fn queued(screen: &mut Screen, steering: &[&str], follow_up: &[&str]) {
+    let owned = |texts: &[&str]| texts.iter().map(|text| (*text).to_owned()).collect();
+    screen.agent(AgentEvent::QueueUpdate { steering: owned(steering), follow_up: owned(follow_up) });
+}
+
+fn working(steering: &[&str], follow_up: &[&str]) -> Screen {
+    let mut screen = Screen::new();
+    screen.run();
+    queued(&mut screen, steering, follow_up);
+    screen.take_effects();
+    screen
+}
+
+fn changes(screen: &mut Screen) -> Vec<(QueuedMessage, QueueChange)> {
+    let change = |effect| match effect {
+        Effect::Agent(AgentCommand::ChangeQueued { message, change }) => Some((message, change)),
+        _ => None,
+    };
+    screen.take_effects().into_iter().filter_map(change).collect()
+}
+
+fn at(queue: Queue, index: usize, text: &str) -> QueuedMessage {
+    QueuedMessage { queue, index, text: text.into() }
+}
+
+fn replace(text: &str) -> QueueChange {
+    QueueChange::Replace { text: text.into(), images: Vec::new() }
+}
+
+#[test]
+fn keys_change_the_selected_message() {
+    use QueueChange::{Move, Remove, Requeue, SendNow};
+    let last = || at(Queue::FollowUp, 0, "c");
+    let second = || at(Queue::Steer, 1, "b");
+    for (keys, message, change) in [
+        ("<alt+up>d", last(), Remove),
+        ("<alt+up><delete>", last(), Remove),
+        ("<up><up>d", second(), Remove),
+        ("<alt+up><up><shift+up>", second(), Move { by: -1 }),
+        ("<alt+up><up><shift+down>", second(), Move { by: 1 }),
+        ("<alt+up><up><tab>", second(), Requeue { queue: Queue::FollowUp }),
+        ("<alt+up><tab>", last(), Requeue { queue: Queue::Steer }),
+        ("<alt+up><home>s", at(Queue::Steer, 0, "a"), SendNow),
+        ("<alt+up><enter> more<enter>", last(), replace("c more")),
+        ("<alt+up><up><enter>/x<alt+enter>", second(), replace("b/x")),
+    ] {
+        let mut screen = working(&["a", "b"], &["c"]);
+        screen.keys(keys);
+        assert_eq!(changes(&mut screen), [(message, change)], "{keys}");
+    }
+}
+
+#[test]
+fn without_a_queue_there_is_no_list() {
+    let mut screen = working(&[], &[]);
+    screen.keys("<alt+up>");
+    assert!(text(&screen.draw()).contains("no messages are queued"));
+    let mut screen = working(&["a"], &[]);
+    screen.keys("<alt+up>");
+    queued(&mut screen, &[], &[]);
+    assert!(screen.model().overlays.is_empty());
+    screen.keys("d");
+    assert_eq!(screen.model().composer.text(), "d");
+}
+
+#[test]
+fn the_selection_stays_on_its_message() {
+    let mut screen = working(&["a", "b", "c"], &["x"]);
+    screen.keys("<alt+up><up><up>");
+    queued(&mut screen, &["b", "c"], &["x"]);
+    screen.keys("d");
+    assert_eq!(changes(&mut screen), [(at(Queue::Steer, 0, "b"), QueueChange::Remove)]);
+    queued(&mut screen, &["c"], &["x"]);
+    screen.keys("<tab>");
+    let requeue = QueueChange::Requeue { queue: Queue::FollowUp };
+    assert_eq!(changes(&mut screen), [(at(Queue::Steer, 0, "c"), requeue)]);
+    queued(&mut screen, &[], &["x", "c"]);
+    screen.keys("<shift+up>");
+    assert_eq!(changes(&mut screen), [(at(Queue::FollowUp, 1, "c"), QueueChange::Move { by: -1 })]);
+}
+
+#[test]
+fn an_edit_can_be_left_and_the_draft_comes_back() {
+    let mut screen = working(&["a"], &[]);
+    screen.keys("my draft<alt+up><enter>b");
+    assert_eq!(screen.model().composer.text(), "ab");
+    assert!(text(&screen.draw()).contains("queued message · enter saves · esc leaves it as it was"));
+    screen.keys("<esc>");
+    assert_eq!(screen.model().composer.text(), "my draft");
+    assert_eq!(changes(&mut screen), []);
+    screen.keys("<alt+up><enter>c<enter>");
+    assert_eq!(changes(&mut screen), [(at(Queue::Steer, 0, "a"), replace("ac"))]);
+    assert_eq!(screen.model().composer.text(), "my draft");
+}
+
+#[test]
+fn a_message_that_the_agent_takes_while_it_is_edited_stays_in_the_composer() {
+    let mut screen = working(&["a", "b"], &[]);
+    screen.keys("my draft<alt+up><enter>!");
+    queued(&mut screen, &["b"], &[]);
+    screen.keys("?");
+    queued(&mut screen, &[], &[]);
+    assert_eq!(screen.model().composer.text(), "b!?");
+    let shown = text(&screen.draw());
+    assert!(shown.contains("the message is no longer queued"), "{shown}");
+    screen.take_effects();
+    screen.keys("<enter>");
+    let sent = screen.take_effects();
+    assert!(
+        sent.iter().any(
+            |effect| matches!(effect, Effect::Agent(AgentCommand::Prompt { text, .. }) if text == "b!?")
+        )
+    );
+    screen.keys("<ctrl+s>");
+    assert_eq!(screen.model().composer.text(), "my draft");
+}
+
+#[test]
+fn an_edit_that_comes_too_late_is_kept() {
+    let mut screen = working(&["a"], &[]);
+    screen.keys("my draft<alt+up><enter>b<enter>");
+    let (message, change) = changes(&mut screen).remove(0);
+    screen.agent(AgentEvent::QueueChangeFailed { message, change });
+    assert_eq!(screen.model().composer.text(), "ab");
+    assert!(text(&screen.draw()).contains("no longer queued"));
+    screen.keys("<ctrl+c><ctrl+s>");
+    assert_eq!(screen.model().composer.text(), "my draft");
+}
+
+#[test]
+fn recalling_ends_with_the_draft() {
+    let mut screen = Screen::new();
+    screen.keys("one<enter>two<enter>a draft<up><up><down><down>");
+    assert_eq!(screen.model().composer.text(), "a draft");
+}
