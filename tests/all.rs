@@ -12,6 +12,7 @@
 )]
 
 mod agent;
+mod contrast;
 mod copying;
 mod documents;
 mod earlier;

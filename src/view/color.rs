@@ -148,8 +148,62 @@ pub fn reduced(color: Color, depth: ColorDepth) -> Option<Color> {
 pub(crate) fn reduced_background(color: Color, depth: ColorDepth) -> Option<Color> {
     match (depth, color) {
         (ColorDepth::Ansi16, Color::Rgb(..) | Color::Indexed(16..)) => None,
+        (ColorDepth::Ansi256, Color::Rgb(r, g, b)) => Some(Color::Indexed(nearest_tint((r, g, b)))),
         _ => reduced(color, depth),
     }
+}
+
+/// The least contrast at which text can be read: level AA of WCAG 2.
+pub const READABLE: f64 = 4.5;
+
+/// How far two colours are apart in brightness, as WCAG 2 counts it: from 1 to 21. `None` where one
+/// of them is what the terminal makes of it.
+pub fn contrast(one: Color, other: Color) -> Option<f64> {
+    let (one, other) = (luminance(known(one)?), luminance(known(other)?));
+    Some((one.max(other) + 0.05) / (one.min(other) + 0.05))
+}
+
+/// Black or white, whichever can be read better on a background.
+pub(crate) fn readable_on(background: Color, depth: ColorDepth) -> Color {
+    let (black, white) = match depth {
+        ColorDepth::Ansi16 => (Color::Black, Color::White),
+        ColorDepth::True | ColorDepth::Ansi256 | ColorDepth::None => {
+            (Color::Indexed(16), Color::Indexed(231))
+        }
+    };
+    let dark = known(background).is_none_or(|background| luminance(background) < 0.18);
+    if dark { white } else { black }
+}
+
+/// A colour as a theme file writes it.
+#[allow(clippy::wildcard_enum_match_arm, reason = "all others have names")]
+pub(crate) fn name(color: Color) -> String {
+    match color {
+        Color::Rgb(r, g, b) => format!("#{r:02x}{g:02x}{b:02x}"),
+        Color::Indexed(index) => index.to_string(),
+        other => {
+            NAMES.iter().find(|(_, named)| *named == other).map_or("default", |(name, _)| *name).to_owned()
+        }
+    }
+}
+
+/// What a colour is made of, where that is not for the terminal to say.
+#[allow(clippy::wildcard_enum_match_arm, reason = "all others are the terminal's")]
+fn known(color: Color) -> Option<Rgb> {
+    match color {
+        Color::Rgb(r, g, b) => Some((r, g, b)),
+        Color::Indexed(index @ 16..) => Some(shade(index)),
+        _ => None,
+    }
+}
+
+/// Relative luminance as in WCAG 2, from 0 to 1.
+fn luminance((r, g, b): Rgb) -> f64 {
+    let linear = |channel: u8| {
+        let share = f64::from(channel) / 255.0;
+        if share <= 0.04045 { share / 12.92 } else { ((share + 0.055) / 1.055).powf(2.4) }
+    };
+    0.2126 * linear(r) + 0.7152 * linear(g) + 0.0722 * linear(b)
 }
 
 type Rgb = (u8, u8, u8);
@@ -163,6 +217,18 @@ fn distance(a: Rgb, b: Rgb) -> u32 {
 fn nearest_256(rgb: Rgb) -> u8 {
     let candidates = (16..=255u8).map(|index| (distance(shade(index), rgb), index));
     candidates.min().map_or(16, |(_, index)| index)
+}
+
+/// The nearest of the 256 for a background: a dark green stays a green, although a grey is nearer.
+fn nearest_tint(rgb: Rgb) -> u8 {
+    let strongest = |(r, g, b): Rgb| [r > g && r > b, g > r && g > b, b > r && b > g];
+    let (low, high) = (rgb.0.min(rgb.1).min(rgb.2), rgb.0.max(rgb.1).max(rgb.2));
+    let wanted = strongest(rgb);
+    if u32::from(high - low) * 4 < u32::from(high) || !wanted.contains(&true) {
+        return nearest_256(rgb);
+    }
+    let tints = (16..=231u8).filter(|index| strongest(shade(*index)) == wanted);
+    tints.map(|index| (distance(shade(index), rgb), index)).min().map_or(16, |(_, index)| index)
 }
 
 /// The nearest of the 16 in hue: pale colours of a theme are meant as colours, so their grey part is

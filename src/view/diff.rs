@@ -183,9 +183,9 @@ impl DiffLine {
             // Without a background the colour of the text has to say what was added.
             (_, false) => base.patch(if marked { mark } else { Style::new() }),
             (_, true) => {
-                let plain = if token.is_none() { Style::new() } else { colour };
                 // The colours of code are made for the background of the line, not for that of a mark.
-                if marked { base.patch(mark) } else { base.patch(plain) }
+                let plain = token.map_or(base, |token| theme.style_within(base, token));
+                if marked { base.patch(mark) } else { plain }
             }
         }
     }

@@ -14,6 +14,7 @@ pub mod color;
 pub mod completion;
 pub mod composer;
 pub mod console;
+pub mod contrast;
 pub(crate) mod dialog;
 pub mod diff;
 pub(crate) mod footer;

@@ -1,19 +1,17 @@
 //! What things are called ([`ThemeToken`]) and how they look ([`Theme`]).
 //!
-//! Everything drawn names a token; only this file and `themes/*.toml` know colours. A theme is a
-//! TOML file: `[colors]` gives each token a style such as `"bold #7aa2f7 on 236"`, `[palette]` names
-//! colours for use in `[colors]`, and `inherits` names the built-in theme whose styles fill the rest.
-//! Colours the terminal cannot show are replaced when the theme is made ([`Theme::at_depth`]; see
-//! [`super::color`]).
+//! Everything drawn names a token; only this file and `themes/*.toml` know colours. A theme has a
+//! look for each number of colours that a terminal may show ([`Theme::at_depth`]); how they are read
+//! from a file is in `source`, and whether they can be read on the screen in [`super::contrast`].
 
-use std::collections::BTreeMap;
+mod source;
+
 use std::hash::{DefaultHasher, Hash, Hasher};
-use std::ops::Range;
+use std::sync::Arc;
 
-use ratatui::style::{Color, Modifier, Style};
-use serde::Deserialize;
-use toml::Spanned;
+use ratatui::style::{Color, Style};
 
+use self::source::Looks;
 use super::color;
 pub use super::color::ColorDepth;
 use crate::agent::protocol::model::ThinkingLevel;
@@ -144,21 +142,15 @@ impl ThemeToken {
 }
 
 /// The themes that come with the program: name and source.
-const BUILTIN: [(&str, &str); 4] = [
+const BUILTIN: [(&str, &str); 7] = [
     ("dark", include_str!("../../themes/dark.toml")),
     ("light", include_str!("../../themes/light.toml")),
     ("high-contrast", include_str!("../../themes/high-contrast.toml")),
+    ("high-contrast-light", include_str!("../../themes/high-contrast-light.toml")),
+    ("color-blind", include_str!("../../themes/color-blind.toml")),
+    ("color-blind-light", include_str!("../../themes/color-blind-light.toml")),
     ("system", include_str!("../../themes/system.toml")),
 ];
-
-/// What is in a theme file.
-#[derive(Debug, Default, Deserialize)]
-#[serde(default, deny_unknown_fields)]
-struct ThemeFile {
-    inherits: Option<Spanned<toml::Value>>,
-    palette: BTreeMap<Spanned<String>, toml::Value>,
-    colors: BTreeMap<Spanned<String>, toml::Value>,
-}
 
 /// What is wrong with a theme file.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -174,24 +166,19 @@ impl std::fmt::Display for ThemeError {
     }
 }
 
-/// The line that a byte of a text is on, from 1.
-fn line_of(text: &str, byte: usize) -> usize {
-    let before = text.as_bytes().get(..byte.min(text.len())).unwrap_or_default();
-    before.iter().filter(|byte| **byte == b'\n').count().saturating_add(1)
-}
-
 /// A style for each token.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Theme {
     styles: Vec<Style>,
     depth: ColorDepth,
+    looks: Arc<Looks>,
     id: u64,
 }
 
 impl Default for Theme {
     /// The dark theme, in full colour.
     fn default() -> Self {
-        Theme::builtin("dark").unwrap_or_else(|| Theme::made(vec![Style::new(); ThemeToken::ALL.len()]))
+        Theme::builtin("dark").unwrap_or_else(|| Theme::made(Arc::new(Looks::default()), ColorDepth::True))
     }
 }
 
@@ -210,58 +197,27 @@ impl Theme {
     /// Reads a theme file.
     ///
     /// # Errors
-    /// What is wrong with it, and on which line.
+    /// The first mistake in it, and on which line.
     pub fn parse(source: &str) -> Result<Theme, ThemeError> {
-        let at = |span: Range<usize>, text: String| ThemeError { line: line_of(source, span.start), text };
-        let file: ThemeFile = toml::from_str(source).map_err(|error| {
-            let text = match error.message().strip_prefix("unknown field ") {
-                Some(rest) => {
-                    let key = rest.split(", expected").next().unwrap_or_default();
-                    format!("unknown key {key}: a theme has `inherits`, [palette] and [colors]")
-                }
-                None => error.message().lines().next().unwrap_or_default().to_owned(),
-            };
-            at(error.span().unwrap_or_default(), text)
-        })?;
-        let mut styles = match &file.inherits {
-            None => vec![Style::new(); ThemeToken::ALL.len()],
-            Some(name) => {
-                let base = name.get_ref().as_str().and_then(Theme::builtin);
-                let unknown = || format!("inherits: no built-in theme is called {}", name.get_ref());
-                base.ok_or_else(|| at(name.span(), unknown()))?.styles
-            }
-        };
-        let mut palette = color::Palette::default();
-        for (key, value) in &file.palette {
-            let name = key.get_ref();
-            let parsed = palette.color(&word(value));
-            palette.name(name, parsed.map_err(|error| at(key.span(), format!("palette.{name}: {error}")))?);
-        }
-        for (key, value) in &file.colors {
-            let name = key.get_ref();
-            let fault = |error: String| at(key.span(), format!("colors.{name}: {error}"));
-            let token = ThemeToken::named(name).ok_or_else(|| fault("no element of that name".to_owned()))?;
-            let style = palette.style(&word(value)).map_err(fault)?;
-            if let Some(slot) = styles.get_mut(token as usize) {
-                *slot = style;
-            }
-        }
-        Ok(Theme::made(styles))
+        source::read(source).map(|file| file.theme).map_err(|faults| {
+            faults.into_iter().next().unwrap_or(ThemeError { line: 1, text: String::new() })
+        })
     }
 
-    /// The same theme for a terminal that shows fewer colours.
-    pub fn at_depth(&self, depth: ColorDepth) -> Theme {
-        let reduce = |(token, style): (&ThemeToken, &Style)| {
-            let mut reduced = Style { fg: None, bg: None, underline_color: None, ..*style };
-            reduced.fg = style.fg.and_then(|fg| color::reduced(fg, depth));
-            reduced.bg = style.bg.and_then(|bg| color::reduced_background(bg, depth));
-            if style.bg.is_some() && reduced.bg.is_none() && token.marks_by_background() {
-                reduced = reduced.add_modifier(Modifier::REVERSED);
-            }
-            reduced
+    /// Everything that is wrong with a theme file: what cannot be read or, when all can, what is hard
+    /// to read on the screen. In the order of lines.
+    pub fn faults(source: &str) -> Vec<ThemeError> {
+        let mut faults = match source::read(source) {
+            Ok(file) => file.hard_to_read(),
+            Err(faults) => faults,
         };
-        let styles = ThemeToken::ALL.iter().zip(&self.styles).map(reduce).collect();
-        Theme { depth, ..Theme::made(styles) }
+        faults.sort_by_key(|fault| fault.line);
+        faults
+    }
+
+    /// The same theme for a terminal that shows so many colours.
+    pub fn at_depth(&self, depth: ColorDepth) -> Theme {
+        Theme::made(Arc::clone(&self.looks), depth)
     }
 
     /// How the thing looks.
@@ -269,9 +225,27 @@ impl Theme {
         self.styles.get(token as usize).copied().unwrap_or_default()
     }
 
+    /// How the thing looks within text of another look: in its own colour where that can be read on
+    /// the background there, else in the colour of the text around it.
+    pub fn style_within(&self, around: Style, token: ThemeToken) -> Style {
+        let own = around.patch(self.style(token));
+        let ratio = own.fg.zip(own.bg).and_then(|(fg, bg)| color::contrast(fg, bg));
+        if ratio.is_some_and(|ratio| ratio < self.contrast()) { Style { fg: around.fg, ..own } } else { own }
+    }
+
     /// A colour of foreign text, as this terminal can show it.
     pub fn shown(&self, foreign: Color) -> Option<Color> {
         color::reduced(foreign, self.depth)
+    }
+
+    /// The terminal's background that the theme is made for, of those the hardest to read on.
+    pub fn background(&self) -> Option<Color> {
+        self.looks.background
+    }
+
+    /// The least contrast that the theme promises, as WCAG 2 counts it: from 1 to 21.
+    pub fn contrast(&self) -> f64 {
+        self.looks.contrast.unwrap_or(color::READABLE)
     }
 
     /// A key for what was drawn with this theme: equal themes have equal keys, at every run.
@@ -279,14 +253,10 @@ impl Theme {
         self.id
     }
 
-    fn made(styles: Vec<Style>) -> Theme {
+    fn made(looks: Arc<Looks>, depth: ColorDepth) -> Theme {
+        let styles = looks.at(depth);
         let mut hasher = DefaultHasher::new();
         styles.hash(&mut hasher);
-        Theme { id: hasher.finish(), styles, depth: ColorDepth::True }
+        Theme { id: hasher.finish(), styles, depth, looks }
     }
-}
-
-/// A value as the text it would be: numbers are colours of the palette of 256.
-fn word(value: &toml::Value) -> String {
-    value.as_str().map_or_else(|| value.to_string(), str::to_owned)
 }

@@ -106,6 +106,25 @@ fn every_token_of_a_theme_is_listed() {
     check("docs/themes.md", "tokens", &table(&["Name", "In the dark theme"], rows));
 }
 
+/// What tests/contrast.rs enforces, in numbers.
+#[test]
+fn the_contrast_of_every_theme_is_listed() {
+    use tau::view::theme::ColorDepth;
+    let rows = crate::contrast::coloured().map(|(name, theme)| {
+        let least = |depth| {
+            let pair = crate::contrast::hardest(&theme.at_depth(depth));
+            let on = pair.on.filter(|on| *on != pair.token).map(|on| format!(" in `{}`", on.name()));
+            // Rounded down, as `tau theme check` does.
+            let ratio = (pair.ratio * 100.0).floor() / 100.0;
+            format!("{ratio:.2}:1 (`{}`{})", pair.token.name(), on.unwrap_or_default())
+        };
+        let promised = format!("{}:1", theme.contrast());
+        vec![format!("`{name}`"), promised, least(ColorDepth::True), least(ColorDepth::Ansi256)]
+    });
+    let head = ["Theme", "Promised", "Least in true colour", "Least in 256 colours"];
+    check("docs/themes.md", "contrast", &table(&head, rows));
+}
+
 #[test]
 fn every_setting_is_listed() {
     check("docs/configuration.md", "settings", &documents::markdown_table());
