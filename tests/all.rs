@@ -14,6 +14,7 @@
 mod agent;
 mod contrast;
 mod copying;
+mod doctor;
 mod documents;
 mod earlier;
 mod every_command;

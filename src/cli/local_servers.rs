@@ -42,6 +42,18 @@ pub(crate) async fn local_servers(known: &[(&str, u16)]) -> Vec<LocalServer> {
     futures_util::future::join_all(asked).await.into_iter().flatten().collect()
 }
 
+/// The port of a server's address: the one it names, or that of its scheme.
+pub(crate) fn port_of(address: &str) -> Option<u16> {
+    let (scheme, rest) = address.split_once("://")?;
+    let host = rest.split(['/', '?', '#']).next()?;
+    match host.rsplit_once(':') {
+        Some((_, port)) if port.bytes().all(|byte| byte.is_ascii_digit()) && !port.is_empty() => {
+            port.parse().ok()
+        }
+        _ => Some(if scheme.eq_ignore_ascii_case("https") { 443 } else { 80 }),
+    }
+}
+
 /// The models of the server on `port`; `None` without such a server.
 async fn models(port: u16) -> Option<Vec<String>> {
     let mut stream = TcpStream::connect(SocketAddr::from((Ipv4Addr::LOCALHOST, port))).await.ok()?;
@@ -153,6 +165,13 @@ mod tests {
             })
             .collect();
         assert_eq!(found, expected);
+    }
+
+    #[test]
+    fn an_address_has_a_port() {
+        let ports =
+            ["http://127.0.0.1:8080/v1", "http://[::1]:9/x", "https://localhost/v1", "http://[::1]", "x"];
+        assert_eq!(ports.map(port_of), [Some(8080), Some(9), Some(443), Some(80), None]);
     }
 
     #[test]

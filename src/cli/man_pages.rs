@@ -7,6 +7,7 @@ use clap_complete::Shell;
 
 use super::args::CliArgs;
 use super::args::auth::AuthArgs;
+use super::args::doctor::DoctorArgs;
 use super::args::export::ExportArgs;
 use super::args::generate::{CompletionsArgs, ManArgs};
 use super::args::models::ModelsArgs;
@@ -19,6 +20,7 @@ fn definition() -> Command {
         named(ModelsArgs::command(), "models"),
         named(AuthArgs::command(), "auth"),
         named(ExportArgs::command(), "export"),
+        named(DoctorArgs::command(), "doctor"),
         named(CompletionsArgs::command(), "completions"),
         named(ManArgs::command(), "man"),
     ])
@@ -54,6 +56,7 @@ fn sections() -> String {
         ("models", "List the models that --model accepts."),
         ("auth", "List, save, check and remove the API keys of providers."),
         ("export", "Export a session as HTML, Markdown or JSONL."),
+        ("doctor", "Check the terminal, the clipboard, models, files and limits."),
         ("completions", "Print the completion script of a shell."),
         ("man", "Print this page."),
     ];
@@ -101,7 +104,8 @@ mod tests {
         }
         for shell in Shell::value_variants() {
             let script = completions(*shell);
-            for flag in flags.iter().map(String::as_str).chain(["models", "refresh", "completions"]) {
+            for flag in flags.iter().map(String::as_str).chain(["models", "refresh", "doctor", "completions"])
+            {
                 assert!(script.contains(flag), "{shell}: {flag}");
             }
         }

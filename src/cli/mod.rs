@@ -10,6 +10,7 @@ pub mod auth;
 pub mod batch;
 pub mod compose;
 pub mod crash;
+pub(crate) mod doctor;
 pub mod environment;
 pub mod exit;
 pub mod export;
@@ -59,6 +60,7 @@ fn run() -> Exit {
         Ok(None) => {}
         Ok(Some(Subcommand::Models(args))) => return crash::or_crash(models::run(&args)),
         Ok(Some(Subcommand::Export(args))) => return crash::or_crash(export::run(&args)),
+        Ok(Some(Subcommand::Doctor(args))) => return crash::or_crash(doctor::run(&args)),
         Ok(Some(Subcommand::Auth(args))) => return crash::or_crash(auth::run(args)),
         Ok(Some(Subcommand::Completions(args))) => return say(&man_pages::completions(args.shell)),
         Ok(Some(Subcommand::Man(_))) => return say(&man_pages::man()),

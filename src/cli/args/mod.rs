@@ -4,6 +4,7 @@
 //! looked up in `compose`. The help page fits two screens of 80x24, which a test holds.
 
 pub mod auth;
+pub mod doctor;
 pub mod export;
 pub mod front_end;
 pub(crate) mod generate;
@@ -24,7 +25,7 @@ const HELP: &str = "\
 {about}
 
 Usage: tau [OPTIONS] [PROMPT]...      (@FILE attaches a file or an image)
-       tau models | auth | export | completions | man     (each has --help)
+       tau models | auth | export | doctor | completions | man     (try --help)
 
 {all-args}{after-help}";
 

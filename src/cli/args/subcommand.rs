@@ -3,6 +3,7 @@
 use clap::Parser;
 
 use super::auth::AuthArgs;
+use super::doctor::DoctorArgs;
 use super::export::ExportArgs;
 use super::generate::{CompletionsArgs, ManArgs};
 use super::models::ModelsArgs;
@@ -21,6 +22,8 @@ pub(crate) enum Subcommand {
     Man(ManArgs),
     /// `tau export`.
     Export(ExportArgs),
+    /// `tau doctor`.
+    Doctor(DoctorArgs),
 }
 
 impl Subcommand {
@@ -34,6 +37,7 @@ impl Subcommand {
             Some("models") => Subcommand::Models(ModelsArgs::try_parse_from(rest)?),
             Some("export") => Subcommand::Export(ExportArgs::try_parse_from(rest)?),
             Some("auth") => Subcommand::Auth(AuthArgs::try_parse_from(rest)?),
+            Some("doctor") => Subcommand::Doctor(DoctorArgs::try_parse_from(rest)?),
             Some("completions") => Subcommand::Completions(CompletionsArgs::try_parse_from(rest)?),
             Some("man") => Subcommand::Man(ManArgs::try_parse_from(rest)?),
             _ => return Ok(None),
@@ -56,6 +60,7 @@ mod tests {
             ("tau man", "Man"),
             ("tau mankind", ""),
             ("tau export 0199 x.md", "Export"),
+            ("tau doctor --json", "Doctor"),
             ("tau -p export x", ""),
             ("tau -- models", ""),
             ("tau -p models", ""),
@@ -78,6 +83,7 @@ mod tests {
             (ModelsArgs::command(), "Usage: tau models"),
             (AuthArgs::command(), "Usage: tau auth"),
             (ExportArgs::command(), "Usage: tau export"),
+            (DoctorArgs::command(), "Usage: tau doctor"),
             (CompletionsArgs::command(), "Usage: tau completions"),
             (ManArgs::command(), "Usage: tau man"),
         ];

@@ -68,8 +68,48 @@ pub async fn copy(text: &str) -> Result<Option<String>, String> {
     failed.map_or(Ok(None), Err)
 }
 
+/// Which way copied text goes besides the terminal itself.
+pub(crate) struct CopyRoute {
+    /// The program that takes it; `None` without one.
+    pub program: Option<&'static str>,
+    /// Why that one, or why none.
+    pub reason: &'static str,
+    /// What to install, on a desktop without such a program.
+    pub missing: Option<&'static str>,
+}
+
+/// The way [`copy`] would go now. Nothing is run.
+pub(crate) fn route() -> CopyRoute {
+    let is_set = |name: &str| std::env::var_os(name).is_some_and(|value| !value.is_empty());
+    let path = std::env::var_os("PATH").unwrap_or_default();
+    let is_installed = |program: &str| std::env::split_paths(&path).any(|dir| dir.join(program).is_file());
+    route_of(is_set, is_installed)
+}
+
+fn route_of(is_set: impl Fn(&str) -> bool, is_installed: impl Fn(&str) -> bool) -> CopyRoute {
+    let remote = is_remote(&is_set);
+    let candidates: Vec<&ClipboardProgram> = usable(&is_set).collect();
+    let name = |program: &ClipboardProgram| program.command.first().copied().unwrap_or_default();
+    let chosen = candidates.iter().find(|program| is_installed(name(program)));
+    let desktop = candidates.iter().find(|program| !program.remote);
+    let reason = match (chosen, desktop) {
+        (Some(program), _) if program.remote && remote => "you are connected over SSH, inside tmux",
+        (Some(program), _) if program.remote => "you are inside tmux",
+        (Some(_), _) => "it is the clipboard program of this desktop",
+        (None, Some(_)) => "no clipboard program of this desktop is installed",
+        (None, None) if remote => "you are connected over SSH, so the clipboard of this machine is not yours",
+        (None, None) => "there is no desktop (neither WAYLAND_DISPLAY nor DISPLAY is set)",
+    };
+    let missing = desktop.filter(|_| chosen.is_none()).map(|program| name(program));
+    CopyRoute { program: chosen.map(|program| name(program)), reason, missing }
+}
+
+fn is_remote(is_set: impl Fn(&str) -> bool) -> bool {
+    ["SSH_CONNECTION", "SSH_CLIENT", "SSH_TTY"].into_iter().any(is_set)
+}
+
 fn usable(is_set: impl Fn(&str) -> bool) -> impl Iterator<Item = &'static ClipboardProgram> {
-    let remote = ["SSH_CONNECTION", "SSH_CLIENT", "SSH_TTY"].into_iter().any(&is_set);
+    let remote = is_remote(&is_set);
     PROGRAMS.iter().filter(move |program| {
         (program.needs.is_empty() || is_set(program.needs)) && (program.remote || !remote)
     })
@@ -122,6 +162,20 @@ mod tests {
         assert_eq!(programs(&["WAYLAND_DISPLAY", "DISPLAY"]), ["wl-copy", "xclip", "xsel"]);
         assert_eq!(programs(&["DISPLAY", "SSH_TTY"]), [""; 0]);
         assert_eq!(programs(&["DISPLAY", "SSH_CONNECTION", "TMUX"]), ["tmux"]);
+    }
+
+    #[cfg(not(target_os = "macos"))]
+    #[test]
+    fn the_route_is_the_one_that_copying_takes() {
+        let route = |set: &[&str], installed: &[&str]| {
+            let route = route_of(|name| set.contains(&name), |program| installed.contains(&program));
+            (route.program, route.missing)
+        };
+        assert_eq!(route(&["DISPLAY"], &["xsel"]), (Some("xsel"), None));
+        assert_eq!(route(&["WAYLAND_DISPLAY"], &[]), (None, Some("wl-copy")));
+        assert_eq!(route(&["DISPLAY", "SSH_TTY"], &["xsel"]), (None, None));
+        assert_eq!(route(&["SSH_TTY", "TMUX"], &["tmux"]), (Some("tmux"), None));
+        assert_eq!(route(&[], &["xsel"]), (None, None));
     }
 
     #[tokio::test]

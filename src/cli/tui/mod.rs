@@ -6,7 +6,7 @@
 //! happens, nothing runs and nothing is written.
 
 pub mod call;
-mod clipboard;
+pub(crate) mod clipboard;
 pub mod decode;
 pub mod editor;
 pub mod event;

@@ -235,7 +235,7 @@ fn first_frame(setup: &Setup) -> (Boot, Memo) {
         instructions: setup.instructions().iter().map(|path| in_short(path)).collect(),
         pick_session: setup.args.resume,
     };
-    (boot, Memo::new(color_depth(), custom))
+    (boot, Memo::new(detected_colors().0, custom))
 }
 
 /// The theme that is set: a built-in one, or a file (`--theme FILE`, or a name in `themes/`).
@@ -276,17 +276,19 @@ fn in_short(path: &Path) -> String {
     }
 }
 
-/// The colours the terminal says it has.
-fn color_depth() -> ColorDepth {
+/// The colours the terminal says it has, and what says so.
+pub(crate) fn detected_colors() -> (ColorDepth, String) {
     let value = |name: &str| std::env::var(name).unwrap_or_default();
-    let term = value("TERM");
+    let (term, colorterm) = (value("TERM"), value("COLORTERM"));
     if !value("NO_COLOR").is_empty() {
-        ColorDepth::None
-    } else if matches!(value("COLORTERM").as_str(), "truecolor" | "24bit") || term.contains("direct") {
-        ColorDepth::True
+        (ColorDepth::None, "NO_COLOR is set".to_owned())
+    } else if matches!(colorterm.as_str(), "truecolor" | "24bit") {
+        (ColorDepth::True, format!("COLORTERM={colorterm}"))
+    } else if term.contains("direct") {
+        (ColorDepth::True, format!("TERM={term}"))
     } else if term.contains("256color") {
-        ColorDepth::Ansi256
+        (ColorDepth::Ansi256, format!("TERM={term}, and COLORTERM does not say truecolor"))
     } else {
-        ColorDepth::Ansi16
+        (ColorDepth::Ansi16, "neither TERM nor COLORTERM names more".to_owned())
     }
 }

@@ -1,0 +1,137 @@
+//! `tau doctor` as a program: what it finds, what it advises, and what it never prints.
+
+use std::io::{Read, Write};
+use std::net::TcpListener;
+use std::os::unix::fs::PermissionsExt;
+use std::process::{Command, Stdio};
+use std::time::{Duration, Instant};
+
+use serde_json::{Value, json};
+use tempfile::TempDir;
+
+use crate::screen::Screen;
+use crate::time_limit::EndInTime;
+
+const KEY: &str = "sk-doctor-0123456789";
+
+/// Runs `tau doctor` with these variables: its exit code and standard output.
+fn doctor(home: &TempDir, arguments: &[&str], env: &[(&str, &str)]) -> (i32, String) {
+    let mut command = Command::new(env!("CARGO_BIN_EXE_tau"));
+    command.arg("doctor").args(arguments).env_clear().env("TAU_HOME", home.path()).current_dir(home.path());
+    command.envs(env.iter().copied()).stdin(Stdio::null()).stdout(Stdio::piped()).stderr(Stdio::piped());
+    let output = command.spawn().unwrap().output_in_time("the end of tau doctor");
+    assert_eq!(String::from_utf8(output.stderr).unwrap(), "");
+    (output.status.code().unwrap(), String::from_utf8(output.stdout).unwrap())
+}
+
+fn json_of(home: &TempDir, env: &[(&str, &str)]) -> (i32, Value) {
+    let (code, out) = doctor(home, &["--json"], env);
+    (code, serde_json::from_str(&out).unwrap_or_else(|error| panic!("{error}: {out}")))
+}
+
+fn advice(found: &Value) -> Vec<String> {
+    let all = found["advice"].as_array().unwrap().iter();
+    all.map(|advice| format!("{}: {}", advice["level"].as_str().unwrap(), advice["text"].as_str().unwrap()))
+        .collect()
+}
+
+#[test]
+fn a_key_is_enough_and_is_never_shown() {
+    let home = tempfile::tempdir().unwrap();
+    let env = [("ANTHROPIC_API_KEY", KEY), ("TERM", "xterm-256color"), ("LANG", "C.UTF-8")];
+    let (code, text) = doctor(&home, &[], &env);
+    assert_eq!(code, 0, "{text}");
+    for part in ["anthropic (ANTHROPIC_API_KEY)", "256: TERM=xterm-256color", "yes: LANG=C.UTF-8", "OSC 52"] {
+        assert!(text.contains(part), "{part}:\n{text}");
+    }
+    assert!(!text.contains(KEY) && !text.contains("problem:"), "{text}");
+    let (code, found) = json_of(&home, &env);
+    assert_eq!((code, &found["usable"]), (0, &json!(true)));
+    assert_eq!(found["model"]["keys"], json!({"anthropic": "ANTHROPIC_API_KEY"}));
+    assert_eq!((&found["terminal"]["colors"], &found["terminal"]["size"]), (&json!("256"), &Value::Null));
+    assert!(
+        found["limits"]["open files"].as_u64().unwrap() > 0 && found["disk"]["free"].as_u64().unwrap() > 0
+    );
+}
+
+#[test]
+fn what_keeps_tau_from_working_is_a_problem() {
+    let home = tempfile::tempdir().unwrap();
+    std::fs::write(home.path().join("config.toml"), "thinking = \"hgih\"\nbase_url = \"http://h.example\"\n")
+        .unwrap();
+    let (code, found) = json_of(&home, &[("TERM", "dumb")]);
+    assert_eq!((code, &found["usable"]), (3, &json!(false)));
+    let advice = advice(&found).join("\n");
+    assert!(
+        advice.contains("problem: ") && advice.contains("config.toml:1: unknown value `hgih`"),
+        "{advice}"
+    );
+    assert!(advice.contains("advice: this terminal moves no cursor"), "{advice}");
+    assert!(advice.contains("advice: the locale does not say UTF-8"), "{advice}");
+}
+
+#[test]
+fn a_server_on_this_machine_is_found_within_its_time() {
+    let listener = TcpListener::bind("127.0.0.1:0").unwrap();
+    let address = format!("http://{}/v1", listener.local_addr().unwrap());
+    std::thread::spawn(move || {
+        for mut socket in listener.incoming().flatten() {
+            let _ = socket.read(&mut [0; 4096]);
+            let _ = socket.write_all(b"HTTP/1.0 200 OK\r\n\r\n{\"data\":[{\"id\":\"mine\\u001b[31m\"}]}");
+        }
+    });
+    let silent = TcpListener::bind("127.0.0.1:0").unwrap();
+    let hangs = format!("http://{}/v1", silent.local_addr().unwrap());
+    let home = tempfile::tempdir().unwrap();
+    let models =
+        format!("[vendors.mine]\nbase_url = \"{address}\"\n[vendors.hangs]\nbase_url = \"{hangs}\"\n");
+    std::fs::write(home.path().join("models.toml"), models).unwrap();
+    let begun = Instant::now();
+    let (code, found) = json_of(&home, &[]);
+    assert!(begun.elapsed() < Duration::from_secs(20));
+    assert_eq!(code, 0, "{found}");
+    let servers = found["model"]["servers"].as_array().unwrap();
+    assert!(servers.iter().any(|server| server["baseUrl"] == json!(address)), "{found}");
+    assert!(
+        advice(&found).iter().any(|text| text.contains(&format!("nothing lists models at {hangs}"))),
+        "{found}"
+    );
+    let (_, text) = doctor(&home, &[], &[]);
+    assert!(text.contains(&address) && !text.contains('\x1b'), "{text}");
+}
+
+#[test]
+fn files_are_counted_and_open_ones_named() {
+    let home = tempfile::tempdir().unwrap();
+    let sessions = home.path().join("sessions");
+    std::fs::create_dir(&sessions).unwrap();
+    std::fs::write(sessions.join("a.jsonl"), vec![b'x'; 2048]).unwrap();
+    std::fs::write(home.path().join("auth.json"), format!("{{\"openai\":{{\"key\":\"{KEY}\"}}}}")).unwrap();
+    let mode = |path: &std::path::Path, mode| {
+        std::fs::set_permissions(path, std::fs::Permissions::from_mode(mode)).unwrap();
+    };
+    mode(&sessions, 0o755);
+    mode(&home.path().join("auth.json"), 0o644);
+    let (code, found) = json_of(&home, &[]);
+    assert_eq!(code, 0, "{found}");
+    assert_eq!(found["disk"]["sessions"], json!({"bytes": 2048, "files": 1, "complete": true}));
+    assert_eq!(
+        (&found["paths"]["sessions"]["mode"], &found["model"]["keys"]["openai"]),
+        (&json!("0755"), &json!("auth.json"))
+    );
+    let text = advice(&found).join("\n");
+    assert!(text.contains("chmod 600") && text.contains("chmod 700") && !text.contains(KEY), "{text}");
+    mode(&sessions, 0o700);
+    mode(&home.path().join("auth.json"), 0o600);
+    let text = advice(&json_of(&home, &[]).1).join("\n");
+    assert!(!text.contains("chmod"), "{text}");
+}
+
+#[test]
+fn in_a_terminal_it_says_its_size_and_leaves_it_alone() {
+    let script = "export OPENAI_API_KEY=x; \"$TAU_BIN\" doctor; echo \"code $?\"; read line";
+    let screen = Screen::program(std::path::Path::new("/bin/sh"), &["-c", script], 100, 50);
+    screen.wait_for("size");
+    screen.wait_for("100x50");
+    screen.wait_for("code 0");
+}
