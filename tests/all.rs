@@ -37,6 +37,7 @@ mod kills;
 mod laws;
 mod library;
 mod models;
+mod notifications;
 mod onboarding;
 mod panels;
 mod path_completion;

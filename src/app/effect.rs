@@ -23,8 +23,8 @@ pub enum Effect {
     Remember(String),
     /// Store a setting for later runs.
     Save(SavedSetting),
-    /// Ring the bell.
-    Bell,
+    /// Tell the user, who looks elsewhere; in a few words, which may hold anything.
+    Notify(String),
     /// Stop the program (job control).
     Suspend,
     /// Quit.

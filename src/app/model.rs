@@ -98,6 +98,8 @@ pub struct Wants {
     pub tick: Option<u64>,
     /// Title of the terminal window.
     pub title: String,
+    /// Show that a run is under way.
+    pub progress: bool,
     /// What is typed is secret: record keys without their characters.
     pub secret: bool,
 }
@@ -113,14 +115,19 @@ impl Model {
             (false, true) => Some(250),
             (false, false) => None,
         };
-        let named = self.status.session.name.as_deref();
-        let began = self.status.began.as_ref().map(Printable::as_str);
-        let name = named.or(began).unwrap_or(&self.boot.place);
-        let working = if self.status.run.is_some() { "● " } else { "" };
+        let progress = self.status.run.is_some();
+        let working = if progress { "● " } else { "" };
         // What a command asks for may be a password.
         let to_command = self.jobs.owner().is_some() || self.typed_ahead.is_some();
         let secret = to_command || self.overlays.last().is_some_and(Overlay::is_secret);
-        Wants { tick, title: format!("{working}tau · {name}"), secret }
+        Wants { tick, title: format!("{working}tau · {}", self.title()), progress, secret }
+    }
+
+    /// What the session is called: its name, how it began, or where tau runs.
+    pub(crate) fn title(&self) -> &str {
+        let named = self.status.session.name.as_deref();
+        let began = self.status.began.as_ref().map(Printable::as_str);
+        named.or(began).unwrap_or(&self.boot.place)
     }
 
     /// Whether folding what a frame found out would change anything. It also ends scrolling that

@@ -6,6 +6,7 @@
 pub mod documents;
 pub mod folder;
 mod network;
+pub mod notify;
 pub mod paths;
 pub mod private_files;
 pub mod table;

@@ -11,6 +11,7 @@ use std::path::PathBuf;
 
 use serde::Deserialize;
 
+use super::notify::{Notify, Progress};
 use super::value::{self, BaseUrl, DiffLayout, SettingValue, ValueKind};
 use crate::agent::protocol::model::{Api, ThinkingLevel};
 use crate::agent::secrets::Secret;
@@ -156,6 +157,10 @@ settings! {
     prose_width: u64, Columns { default: "`100`", project: true, live: true, ..COLUMNS };
     /// Diffs: side by side (split), one below the other (unified), or by the width of the window
     diff: DiffLayout, Columns { default: "`auto`", project: true, live: true, ..COLUMNS };
+    /// When the window has no focus: how tau reports that a run has finished or waits for an answer
+    notify: Notify, Columns { default: "`auto`", ..COLUMNS };
+    /// Show in the terminal's tab or taskbar that a run is under way (OSC 9;4)
+    progress: Progress, Columns { default: "`auto`", ..COLUMNS };
     /// Shell that runs commands
     shell: PathBuf, Columns { default: "`bash`", ..COLUMNS };
     /// Time limit for commands of the model that set none themselves

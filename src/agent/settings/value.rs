@@ -237,14 +237,19 @@ impl SettingValue for DiffLayout {
     const KIND: ValueKind = ValueKind::Choice(|| DiffLayout::NAMES.map(|(name, _)| name).to_vec());
 
     fn parse(value: &OsStr) -> Result<Self, String> {
-        let value = text(value)?;
-        let found = DiffLayout::NAMES.iter().find(|(name, _)| *name == value);
-        found.map(|(_, layout)| *layout).ok_or_else(|| unknown(value, Self::KIND))
+        choice(value, &DiffLayout::NAMES, Self::KIND)
     }
 
     fn from_file<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
         DiffLayout::deserialize(deserializer)
     }
+}
+
+/// The one of a few values that is called so.
+pub(super) fn choice<T: Copy>(value: &OsStr, names: &[(&str, T)], kind: ValueKind) -> Result<T, String> {
+    let value = text(value)?;
+    let found = names.iter().find(|(name, _)| *name == value);
+    found.map(|(_, choice)| *choice).ok_or_else(|| unknown(value, kind))
 }
 
 fn unknown(value: &str, kind: ValueKind) -> String {

@@ -1,6 +1,6 @@
 //! Events of the agent: folded into the state, and where the others go.
 
-use super::{context, queue, session, tree};
+use super::{context, notify, queue, session, tree};
 use crate::agent::AgentEvent;
 use crate::agent::protocol::event::NoticeLevel;
 use crate::agent::protocol::query::{HistoryPage, QueryAnswer};
@@ -15,6 +15,7 @@ use crate::app::request::{ShellRequest, Ticket};
     reason = "most events only change the transcript, the jobs or the status, which fold each of them"
 )]
 pub(super) fn take(model: &mut Model, event: &AgentEvent, effects: &mut Vec<Effect>) {
+    let since = model.status.run.as_ref().map(|run| run.since);
     model.transcript.fold(event, model.now);
     model.jobs.fold(event, &mut model.transcript, model.now);
     model.status.fold(event, model.now);
@@ -24,12 +25,16 @@ pub(super) fn take(model: &mut Model, event: &AgentEvent, effects: &mut Vec<Effe
         AgentEvent::QueueChangeFailed { change, .. } => queue::failed(model, change),
         AgentEvent::Asked { id, question } => {
             model.overlays.push(Overlay::Asked { id: id.clone(), question: question.clone(), selected: 0 });
+            notify::waits(model, effects);
         }
         AgentEvent::HistoryAvailable { left } => {
             put_earlier(model, &HistoryPage { left: Some(*left), ..HistoryPage::default() });
         }
         AgentEvent::Answered { ticket, answer } => answered(model, Ticket(*ticket), answer, effects),
-        AgentEvent::AgentSettled { .. } => settled(model, effects),
+        AgentEvent::AgentSettled { .. } => {
+            settled(model, effects);
+            notify::finished(model, since, effects);
+        }
         AgentEvent::Stopped => {
             let key = model.keymap.hint(Action::Exit).unwrap_or_else(|| "/quit".to_owned());
             let hint = format!("quit with {key}; the session is saved, `tau --continue` opens it again");
@@ -75,7 +80,4 @@ fn put_earlier(model: &mut Model, page: &HistoryPage) {
 fn settled(model: &mut Model, effects: &mut Vec<Effect>) {
     model.overlays.retain(|overlay| !matches!(overlay, Overlay::Asked { .. }));
     model.ask(ShellRequest::Branch {}, effects);
-    if !model.focused {
-        effects.push(Effect::Bell);
-    }
 }

@@ -18,6 +18,7 @@ mod keys;
 mod login;
 mod models;
 mod mouse;
+mod notify;
 mod overlays;
 mod pickers;
 mod pictures;

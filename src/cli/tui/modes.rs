@@ -21,6 +21,10 @@ pub enum TerminalMode {
     Screen = 2,
     Mouse = 4,
     Title = 8,
+    /// The terminal shows that something is under way.
+    Progress = 16,
+    /// The same, through tmux.
+    TmuxProgress = 32,
 }
 
 static SET: AtomicU8 = AtomicU8::new(0);
@@ -43,6 +47,12 @@ const MOUSE_OFF: &str = "\x1b[?1006l\x1b[?1002l\x1b[?1000l";
 /// The window's title is kept on the terminal's own stack.
 const TITLE_ON: &str = "\x1b[22;0t";
 const TITLE_OFF: &str = "\x1b[23;0t";
+/// Progress that is not known in numbers, and none; from ConEmu:
+/// <https://conemu.github.io/en/AnsiEscapeCodes.html>.
+const PROGRESS_ON: &str = "\x1b]9;4;3;0\x1b\\";
+const PROGRESS_OFF: &str = "\x1b]9;4;0;0\x1b\\";
+const TMUX_PROGRESS_ON: &str = "\x1bPtmux;\x1b\x1b]9;4;3;0\x1b\x1b\\\x1b\\";
+const TMUX_PROGRESS_OFF: &str = "\x1bPtmux;\x1b\x1b]9;4;0;0\x1b\x1b\\\x1b\\";
 
 /// Whether `mode` is set.
 pub(crate) fn is_set(mode: TerminalMode) -> bool {
@@ -57,6 +67,8 @@ pub fn set(mode: TerminalMode) -> Option<&'static str> {
         TerminalMode::Screen => SCREEN_ON,
         TerminalMode::Mouse => MOUSE_ON,
         TerminalMode::Title => TITLE_ON,
+        TerminalMode::Progress => PROGRESS_ON,
+        TerminalMode::TmuxProgress => TMUX_PROGRESS_ON,
     })
 }
 
@@ -68,6 +80,8 @@ pub(crate) fn unset(mode: TerminalMode) -> Option<&'static str> {
         TerminalMode::Screen => SCREEN_OFF,
         TerminalMode::Mouse => MOUSE_OFF,
         TerminalMode::Title => TITLE_OFF,
+        TerminalMode::Progress => PROGRESS_OFF,
+        TerminalMode::TmuxProgress => TMUX_PROGRESS_OFF,
     })
 }
 
@@ -103,7 +117,14 @@ fn leave_raw() {
 
 /// What undoes every mode but raw mode, in the reverse order of setting them.
 pub(crate) fn undo() -> String {
-    [TerminalMode::Title, TerminalMode::Mouse, TerminalMode::Screen].into_iter().filter_map(unset).collect()
+    let modes = [
+        TerminalMode::TmuxProgress,
+        TerminalMode::Progress,
+        TerminalMode::Title,
+        TerminalMode::Mouse,
+        TerminalMode::Screen,
+    ];
+    modes.into_iter().filter_map(unset).collect()
 }
 
 /// Takes every mode back, waiting a moment at most. Idempotent; for the end of the program, the

@@ -90,6 +90,7 @@ impl Shell {
             }
             let wants = self.screen.wants();
             self.screen.show_title(&wants.title)?;
+            self.screen.tty.show_progress(wants.progress)?;
             tick = match (wants.tick, tick) {
                 (Some(period), Some((known, at))) if known == period => Some((period, at)),
                 (Some(period), _) => {
@@ -266,7 +267,7 @@ impl Shell {
                 Effect::Remember(text) => self.requests.remember(text),
                 Effect::Save(SavedSetting::Model(name)) => self.requests.save("model", name),
                 Effect::Save(SavedSetting::Theme(name)) => self.requests.save("theme", name),
-                Effect::Bell => self.screen.tty.bell()?,
+                Effect::Notify(text) => self.screen.tty.notify(&text)?,
                 Effect::Suspend => self.suspend()?,
             }
         }

@@ -11,6 +11,7 @@ use std::sync::{Arc, Mutex};
 
 use tokio::sync::mpsc;
 
+use super::announce::Announcer;
 use super::files::FileIndex;
 use super::input::TerminalInput;
 use super::live_screen::LiveScreen;
@@ -93,10 +94,13 @@ pub fn run(setup: Setup) -> Exit {
         }
     };
     let mouse = if boot.mouse { MouseCapture::On } else { MouseCapture::Off };
-    let tty = match Tty::enter(mouse) {
+    let mut tty = match Tty::enter(mouse) {
         Ok(tty) => tty,
         Err(error) => return fail(Exit::Config, &format!("cannot use the terminal: {error}")),
     };
+    let (notify, progress) = (setup.settings.notify, setup.settings.progress);
+    let lookup = |name: &str| std::env::var(name).ok();
+    tty.announcer = Announcer::new(notify.unwrap_or_default(), progress.unwrap_or_default(), lookup);
     let (model, effects) = app::boot(boot);
     let mut screen = LiveScreen::new(tty, memo, model, effects, recording);
     if screen.draw().is_err() {

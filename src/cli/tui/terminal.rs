@@ -7,7 +7,7 @@
 
 use std::fmt::Write as _;
 use std::io;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use base64::Engine;
 use crossterm::cursor::{Hide, MoveTo, Show};
@@ -17,6 +17,7 @@ use ratatui::buffer::Buffer;
 use ratatui::layout::Rect;
 use rustix::process::Signal;
 
+use super::announce::Announcer;
 use super::frame_encoder;
 use super::modes::{self, TerminalMode};
 use super::output::{TerminalWriter, WriteOutcome};
@@ -25,6 +26,8 @@ pub use crate::cli::plain::line as plain;
 
 /// A terminal that takes longer than this for a frame misses the next ones.
 const PATIENCE: Duration = Duration::from_millis(40);
+/// Some terminals take progress away that is not reported again for a while.
+const PROGRESS_AGAIN: Duration = Duration::from_secs(5);
 /// Titles are cut here; no terminal shows more.
 const TITLE_CHARS: usize = 120;
 
@@ -69,6 +72,10 @@ pub struct Tty {
     mouse: MouseCapture,
     /// The title that was last set.
     title: String,
+    /// How the user is told who looks elsewhere.
+    pub announcer: Announcer,
+    /// When progress was last shown; `None` when it is not.
+    progress: Option<Instant>,
     /// [`Tty::suspend`] came back; the signal that brought it back is still to be reported.
     continued: bool,
     /// Bytes of one frame, and of its cells; kept for their capacity.
@@ -91,6 +98,8 @@ impl Tty {
             stale: false,
             mouse,
             title: String::new(),
+            announcer: Announcer::default(),
+            progress: None,
             continued: false,
             scratch: Vec::with_capacity(16 * 1024),
             cells: Vec::with_capacity(16 * 1024),
@@ -241,12 +250,36 @@ impl Tty {
         Ok(Copied::Sent)
     }
 
-    /// Rings the bell.
+    /// Tells the user, who looks elsewhere, in the way that is set.
     ///
     /// # Errors
     /// The terminal is gone.
-    pub(crate) fn bell(&mut self) -> io::Result<()> {
-        self.send(b"\x07")
+    pub(crate) fn notify(&mut self, text: &str) -> io::Result<()> {
+        let bytes = self.announcer.notification(text);
+        self.send(bytes.as_bytes())
+    }
+
+    /// Shows that something is under way, or no longer, where that is wanted. Costs nothing while
+    /// nothing changes.
+    ///
+    /// # Errors
+    /// The terminal is gone.
+    pub(crate) fn show_progress(&mut self, shows: bool) -> io::Result<()> {
+        let Some(mode) = self.announcer.progress() else { return Ok(()) };
+        let bytes = match (shows, self.progress) {
+            (true, Some(shown)) if shown.elapsed() < PROGRESS_AGAIN => return Ok(()),
+            (true, _) => {
+                self.progress = Some(Instant::now());
+                let _ = modes::unset(mode);
+                modes::set(mode)
+            }
+            (false, None) => return Ok(()),
+            (false, Some(_)) => {
+                self.progress = None;
+                modes::unset(mode)
+            }
+        };
+        self.send(bytes.unwrap_or_default().as_bytes())
     }
 
     /// Gives the terminal back, stops this program's process group, and takes the terminal again
@@ -290,6 +323,8 @@ impl Tty {
         self.send(undo.as_bytes())?;
         self.set_modes()?;
         self.cursor = None;
+        // It was taken back with the other modes; whoever wants it shows it again.
+        self.progress = None;
         self.redraw();
         let title = std::mem::take(&mut self.title);
         if !title.is_empty() {

@@ -12,6 +12,8 @@ fn tty(width: u16, height: u16) -> Tty {
         stale: false,
         mouse: MouseCapture::Off,
         title: String::new(),
+        announcer: Announcer::default(),
+        progress: None,
         continued: false,
         scratch: Vec::new(),
         cells: Vec::new(),

@@ -1,0 +1,80 @@
+//! How tau reports to a user who looks elsewhere: notifications and progress.
+
+use std::ffi::OsStr;
+
+use serde::{Deserialize, Deserializer};
+
+use super::value::{SettingValue, ValueKind, choice};
+
+/// How the user is told that a run has finished, or that tau waits for an answer, while the window
+/// does not have the focus.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum Notify {
+    /// The way the terminal is known to understand, else the bell.
+    #[default]
+    Auto,
+    /// Not at all.
+    Off,
+    /// The bell.
+    Bell,
+    /// The notification of iTerm2 (OSC 9).
+    Osc9,
+    /// The notification of kitty (OSC 99).
+    Osc99,
+    /// The notification of rxvt-unicode (OSC 777).
+    Osc777,
+}
+
+impl Notify {
+    const NAMES: [(&str, Notify); 6] = [
+        ("auto", Notify::Auto),
+        ("off", Notify::Off),
+        ("bell", Notify::Bell),
+        ("osc9", Notify::Osc9),
+        ("osc99", Notify::Osc99),
+        ("osc777", Notify::Osc777),
+    ];
+}
+
+impl SettingValue for Notify {
+    const KIND: ValueKind = ValueKind::Choice(|| Notify::NAMES.map(|(name, _)| name).to_vec());
+
+    fn parse(value: &OsStr) -> Result<Self, String> {
+        choice(value, &Notify::NAMES, Self::KIND)
+    }
+
+    fn from_file<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        Notify::deserialize(deserializer)
+    }
+}
+
+/// Whether the terminal shows that a run is under way (OSC 9;4).
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum Progress {
+    /// Where the terminal is known to show it.
+    #[default]
+    Auto,
+    /// Always.
+    On,
+    /// Never.
+    Off,
+}
+
+impl Progress {
+    const NAMES: [(&str, Progress); 3] =
+        [("auto", Progress::Auto), ("on", Progress::On), ("off", Progress::Off)];
+}
+
+impl SettingValue for Progress {
+    const KIND: ValueKind = ValueKind::Choice(|| Progress::NAMES.map(|(name, _)| name).to_vec());
+
+    fn parse(value: &OsStr) -> Result<Self, String> {
+        choice(value, &Progress::NAMES, Self::KIND)
+    }
+
+    fn from_file<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        Progress::deserialize(deserializer)
+    }
+}

@@ -1,0 +1,124 @@
+//! Notifications and progress in the real program: the bytes that reach the terminal.
+
+use std::io::{Read, Write};
+use std::net::TcpListener;
+use std::time::Duration;
+
+use crate::screen::Screen;
+
+const FOCUS_LOST: &str = "\x1b[O";
+const FOCUS_GAINED: &str = "\x1b[I";
+const ANSWER: &str = "data: {\"choices\":[{\"index\":0,\"delta\":{\"content\":\"all done\"},\"finish_reason\":\"stop\"}]}\n\ndata: [DONE]\n\n";
+/// Longer than the shortest run of which the user is notified.
+const LONG: Duration = Duration::from_millis(3_300);
+
+/// A model whose answers take so long. Its address.
+fn model(takes: Duration) -> String {
+    let listener = TcpListener::bind("127.0.0.1:0").unwrap();
+    let address = listener.local_addr().unwrap();
+    std::thread::spawn(move || {
+        for mut socket in listener.incoming().flatten() {
+            std::thread::spawn(move || {
+                let mut request = vec![0; 1 << 20];
+                let _ = socket.read(&mut request);
+                std::thread::sleep(takes);
+                let head = "HTTP/1.1 200 OK\r\ncontent-type: text/event-stream\r\nconnection: close\r\n\r\n";
+                let _ = socket.write_all(format!("{head}{ANSWER}").as_bytes());
+            });
+        }
+    });
+    format!("http://{address}/v1")
+}
+
+/// tau with such a model and these settings and variables.
+fn start(takes: Duration, config: &str, before: &str) -> Screen {
+    let script = format!(
+        "mkdir -p \"$TAU_HOME\"; printf '%s' '{config}' >\"$TAU_HOME/config.toml\"; export NO_PROXY='*'\n{before}"
+    );
+    Screen::prepared(&script, &format!("--base-url {} --model m", model(takes)), 80, 24)
+}
+
+fn bytes(screen: &Screen) -> String {
+    String::from_utf8_lossy(&screen.bytes()).into_owned()
+}
+
+/// Waits until this was sent to the terminal.
+#[track_caller]
+fn wait_for_bytes(screen: &Screen, sequence: &str) {
+    let mut log = String::new();
+    let sent = || {
+        log = bytes(screen);
+        log.contains(sequence)
+    };
+    until(sent, sequence);
+}
+
+/// Waits for a condition, for half a minute.
+#[track_caller]
+fn until(mut holds: impl FnMut() -> bool, what: &str) {
+    let begun = std::time::Instant::now();
+    while !holds() {
+        assert!(begun.elapsed() < crate::screen::PATIENCE, "never: {what:?}");
+        std::thread::sleep(Duration::from_millis(20));
+    }
+}
+
+#[test]
+fn a_long_run_that_ends_while_the_window_has_no_focus_is_reported() {
+    for (config, before, expected) in [
+        ("notify = \"osc9\"", "", "\x1b]9;tau: finished · check the build\x1b\\"),
+        ("", "export TERM=xterm-kitty", "\x1b]99;i=tau;tau: finished · check the build\x1b\\"),
+        ("notify = \"osc777\"", "", "\x1b]777;notify;tau;finished · check the build\x1b\\"),
+        (
+            "notify = \"osc9\"",
+            "export TMUX=/nowhere,1,0",
+            "\x1bPtmux;\x1b\x1b]9;tau: finished · check the build\x1b\x1b\\\x1b\\\x07",
+        ),
+    ] {
+        let screen = start(LONG, config, before);
+        screen.type_keys("check the build\r");
+        screen.wait_for("waiting for the model");
+        screen.type_keys(FOCUS_LOST);
+        wait_for_bytes(&screen, expected);
+        screen.wait_for("all done");
+    }
+}
+
+#[test]
+fn nobody_is_notified_who_looks_or_wants_no_notification() {
+    let silent = |takes, config: &str, focus: &str| {
+        let screen = start(takes, config, "");
+        screen.type_keys(FOCUS_LOST);
+        screen.type_keys(focus);
+        screen.type_keys("check the build\r");
+        screen.wait_for("all done");
+        screen.wait_until("the end of the run", |cells| !cells.contents().contains(" stops"));
+        assert!(!bytes(&screen).contains("finished"), "{config}");
+    };
+    silent(LONG, "notify = \"osc9\"", FOCUS_GAINED);
+    silent(LONG, "notify = \"off\"", "");
+    silent(Duration::ZERO, "notify = \"osc9\"", "");
+}
+
+#[test]
+fn progress_is_shown_during_a_run_and_cleared_on_every_way_out() {
+    let (on, off) = ("\x1b]9;4;3;0\x1b\\", "\x1b]9;4;0;0\x1b\\");
+    let screen = start(LONG, "progress = \"on\"", "");
+    assert!(!bytes(&screen).contains("\x1b]9;4"));
+    screen.type_keys("check the build\r");
+    wait_for_bytes(&screen, on);
+    wait_for_bytes(&screen, off);
+    drop(screen);
+    let mut screen = start(Duration::from_secs(60), "progress = \"on\"", "");
+    screen.type_keys("check the build\r");
+    wait_for_bytes(&screen, on);
+    assert!(!bytes(&screen).contains(off));
+    screen.signal(rustix::process::Signal::TERM);
+    screen.wait_exit();
+    let log = bytes(&screen);
+    assert!(log.rfind(off) > log.rfind(on) && log.rfind(off) < log.rfind("\x1b[?1049l"), "{log:?}");
+    let screen = start(Duration::ZERO, "", "");
+    screen.type_keys("check the build\r");
+    screen.wait_for("all done");
+    assert!(!bytes(&screen).contains("\x1b]9;4"), "this terminal is not known to show progress");
+}
