@@ -94,7 +94,7 @@ fn main() {
     };
     let mut subjects = vec![Subject { name: "tau".to_owned(), path: tau, args: vec!["--model", "demo"] }];
     if !options.alone {
-        subjects.extend(["codex", "opencode", "pi", "claude"].into_iter().filter_map(peer));
+        subjects.extend(["codex", "opencode", "pi", "claude", "zerostack"].into_iter().filter_map(peer));
     }
     let wanted = |part| options.parts.is_empty() || options.parts.contains(&part);
     println!("{:<10} {:<34} {:>12}", "program", "figure", "value");
@@ -119,7 +119,7 @@ fn main() {
         if wanted(Part::Reply) && subject.name == "tau" {
             measure_reply(subject, options.keys);
         }
-        if wanted(Part::Stream) && subject.name == "tau" {
+        if wanted(Part::Stream) && stream::can_stream(&subject.name) {
             stream::measure(subject, options.keys);
         }
         if wanted(Part::Idle) {

@@ -3,6 +3,7 @@
 
 use std::io::Write;
 use std::net::{SocketAddr, TcpListener, TcpStream};
+use std::path::Path;
 use std::time::{Duration, Instant};
 
 use super::process::Usage;
@@ -28,17 +29,26 @@ pub fn measure(subject: &Subject, keys: usize) {
     for (name, head, piece) in ANSWERS {
         let address = serve(head, piece);
         let base = format!("http://{address}");
-        let mut args: Vec<&str> = vec!["--base-url", &base, "--api-key", "x", "--model", "m"];
-        if subject.name != "tau" {
-            args = subject.args.clone();
-        }
-        let mut terminal = Terminal::start(&subject.path, &args);
+        let home = tempfile::tempdir().unwrap();
+        let args: Vec<&str> = match subject.name.as_str() {
+            "tau" => vec!["--base-url", &base, "--api-key", "x", "--model", "m"],
+            _ => configure_zerostack(home.path(), &base),
+        };
+        let mut terminal = Terminal::start_in(home, &subject.path, &args);
         terminal.wait_quiet(Duration::from_millis(500), Duration::from_secs(10));
         terminal.type_keys("go");
         terminal.wait_quiet(Duration::from_millis(50), Duration::from_secs(1));
         terminal.type_keys("\r");
         // The screen is full and scrolls.
         terminal.wait_until(Duration::from_secs(4), |_| false);
+        let streams = terminal.received();
+        terminal.wait_until(Duration::from_millis(500), |_| false);
+        if terminal.received() < streams + 100 {
+            let screen = terminal.contents();
+            row(&subject.name, &format!("stream of {name}"), "does not stream:".to_owned());
+            println!("{}", screen.trim());
+            continue;
+        }
         let (before, bytes, start) = (Usage::of(terminal.pid()), terminal.received(), Instant::now());
         terminal.wait_until(MEASURED, |_| false);
         let (after, elapsed) = (Usage::of(terminal.pid()), start.elapsed());
@@ -51,6 +61,23 @@ pub fn measure(subject: &Subject, keys: usize) {
         row(&subject.name, &format!("stream of {name}, wake-ups a second"), format!("{waits:.0}"));
         echo(&mut terminal, subject, keys, name);
     }
+}
+
+/// Whether it is known how to point a program at the server.
+pub fn can_stream(name: &str) -> bool {
+    matches!(name, "tau" | "zerostack")
+}
+
+/// Writes the configuration that makes zerostack ask the server; its arguments.
+fn configure_zerostack(home: &Path, base: &str) -> Vec<&'static str> {
+    let folder = home.join(".local/share/zerostack");
+    std::fs::create_dir_all(&folder).unwrap();
+    let config = format!(
+        "provider = \"bench\"\nmodel = \"m\"\n\n[custom_providers.bench]\nprovider_type = \"openai\"\n\
+         base_url = \"{base}\"\napi_key_env = \"BENCH_KEY\"\napi_style = \"completions\"\nmodel = \"m\"\n"
+    );
+    std::fs::write(folder.join("config.toml"), config).unwrap();
+    Vec::new()
 }
 
 /// Keys while the answer streams. Everything moves, so an echo is what was typed so far.
@@ -100,7 +127,10 @@ fn answer(mut stream: TcpStream, head: &str, piece: &str) -> std::io::Result<()>
     stream.write_all(b"HTTP/1.1 200 OK\r\ncontent-type: text/event-stream\r\nconnection: close\r\n\r\n")?;
     let mut due = Instant::now();
     for token in tokens(head).chain(std::iter::repeat(piece).flat_map(tokens)) {
-        let event = serde_json::json!({ "choices": [{ "index": 0, "delta": { "content": token } }] });
+        let event = serde_json::json!({
+            "id": "c", "object": "chat.completion.chunk", "created": 1, "model": "m",
+            "choices": [{ "index": 0, "delta": { "content": token }, "finish_reason": null }],
+        });
         stream.write_all(format!("data: {event}\n\n").as_bytes())?;
         due += TOKEN;
         std::thread::sleep(due.saturating_duration_since(Instant::now()));

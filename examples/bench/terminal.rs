@@ -39,7 +39,11 @@ pub struct Terminal {
 impl Terminal {
     /// Starts a program with a home of its own and the demo model at full speed.
     pub fn start(program: &Path, args: &[&str]) -> Self {
-        let home = tempfile::tempdir().unwrap();
+        Self::start_in(tempfile::tempdir().unwrap(), program, args)
+    }
+
+    /// Starts a program in that home.
+    pub fn start_in(home: tempfile::TempDir, program: &Path, args: &[&str]) -> Self {
         let (pty, pts) = pty_process::blocking::open().unwrap();
         let (columns, rows) = SIZE;
         pty.resize(Size::new(rows, columns)).unwrap();
@@ -48,6 +52,7 @@ impl Terminal {
             .env("HOME", home.path())
             .env("TAU_HOME", home.path().join("tau"))
             .env("TAU_DEMO_SPEED", "max")
+            .env("BENCH_KEY", "x")
             .env("TERM", "xterm-256color")
             .env("COLORTERM", "truecolor")
             .current_dir(home.path())
