@@ -5,11 +5,13 @@
 //! files, the agent. What is typed meanwhile waits in the terminal and is not lost.
 
 use std::collections::HashMap;
+use std::io;
 use std::io::ErrorKind;
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex};
 
-use tokio::sync::mpsc;
+use tokio::runtime::Handle;
+use tokio::sync::{mpsc, oneshot};
 
 use super::announce::Announcer;
 use super::files::FileIndex;
@@ -79,11 +81,11 @@ pub fn run(setup: Setup) -> Exit {
         Ok(recording) => recording,
         Err(error) => return fail(Exit::Config, &format!("--record: {error}")),
     };
-    // One thread for the agent, the network and requests; this one is the screen's. A second one
-    // would mostly be woken to find nothing to do; what blocks has threads of its own.
-    let runtime = match tokio::runtime::Builder::new_multi_thread().worker_threads(1).enable_all().build() {
-        Ok(runtime) => runtime,
-        Err(error) => return fail(Exit::Config, &error.to_string()),
+    let (runtime, _stop) = match background_runtime() {
+        Ok(started) => started,
+        Err(error) => {
+            return fail(Exit::Config, &format!("cannot start the thread of the agent: {error}"));
+        }
     };
     // Watched before the terminal is changed: who ends tau at any moment gets it back as it was.
     let signals = {
@@ -106,13 +108,26 @@ pub fn run(setup: Setup) -> Exit {
     if screen.draw().is_err() {
         return Exit::HungUp;
     }
-    let exit = match runtime.block_on(live(&setup, screen, signals, prompts)) {
+    match runtime.block_on(live(&setup, screen, signals, prompts)) {
         Ok(exit) => exit,
         Err(refusal) => refusal.fail(),
-    };
-    // Blocking work that nobody waits for must not delay the end.
-    runtime.shutdown_background();
-    exit
+    }
+}
+
+/// Starts the thread of the agent, the network, timers and requests; it ends when the sender is
+/// dropped. One thread is enough, as what blocks has threads of its own, and a scheduler for one costs
+/// less than one for several, which shows when every token of an answer wakes it.
+fn background_runtime() -> io::Result<(Handle, oneshot::Sender<()>)> {
+    let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build()?;
+    let handle = runtime.handle().clone();
+    let (stop, stopped) = oneshot::channel();
+    let thread = std::thread::Builder::new().name("agent".to_owned());
+    thread.spawn(move || {
+        let _ = runtime.block_on(stopped);
+        // Blocking work that nobody waits for must not delay the end.
+        runtime.shutdown_background();
+    })?;
+    Ok((handle, stop))
 }
 
 async fn live(
@@ -121,7 +136,7 @@ async fn live(
     signals: Signals,
     prompts: Vec<prompts::CliPrompt>,
 ) -> Result<Exit, Refusal> {
-    let io = |error: std::io::Error| Refusal { exit: Exit::Config, text: error.to_string() };
+    let io = |error: io::Error| Refusal { exit: Exit::Config, text: error.to_string() };
     let input = TerminalInput::start().map_err(|error| Refusal {
         exit: Exit::Config,
         text: format!("cannot start the thread that reads the terminal: {error}"),
