@@ -23,6 +23,7 @@ mod export;
 mod fake;
 mod faults;
 mod faulty_settings;
+mod find;
 mod folds;
 mod foreign_sessions;
 mod forks;

@@ -118,6 +118,7 @@ fn check(action: Action, key: &str) {
         | Action::ToggleDiff
         | Action::CopyAnswer
         | Action::Help => showing(action, key),
+        Action::Find => finding(key),
         Action::PreviousPrompt | Action::NextPrompt => prompts(action, key),
         Action::PageUp | Action::PageDown | Action::RowUp | Action::RowDown | Action::Top | Action::Tail => {
             scrolling(action, key);
@@ -489,6 +490,24 @@ fn scrolling(action: Action, key: &str) {
     });
     // The composer is where it was.
     assert!(screen.screen(composer).is_some());
+}
+
+fn finding(key: &str) {
+    let screen = Screen::prepared("", "", 80, 24);
+    screen.type_keys("!seq 200\r");
+    screen.wait_until("the last line", |cells| numbers(cells).last() == Some(&200));
+    screen.type_keys(key);
+    screen.wait_for("── find ");
+    // The number is in what the fold hides.
+    screen.type_keys("117");
+    screen.wait_until("what is sought", |cells| numbers(cells).contains(&117));
+    screen.wait_for("1 of 1");
+    screen.type_keys("\x1b");
+    screen.wait_until("the end again", |cells| {
+        numbers(cells).last() == Some(&200)
+            && composer(cells).as_deref() == Some("ask for something, or !command")
+    });
+    assert!(!screen.screen(numbers).contains(&117), "it is folded again");
 }
 
 fn prompts(action: Action, key: &str) {

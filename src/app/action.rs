@@ -48,6 +48,7 @@ pub enum Action {
     PageDown,
     RowUp,
     RowDown,
+    Find,
     PreviousPrompt,
     NextPrompt,
     Top,
@@ -192,6 +193,7 @@ pub const TABLE: &[ActionRow] = &[
     row(Action::PageDown, "page-down", &["pagedown"], Screen, "scroll a page down"),
     row(Action::RowUp, "row-up", &["shift+up"], Screen, "scroll up"),
     row(Action::RowDown, "row-down", &["shift+down"], Screen, "scroll down"),
+    row(Action::Find, "find", &["ctrl+f"], Screen, "find in the transcript"),
     row(
         Action::PreviousPrompt,
         "previous-prompt",

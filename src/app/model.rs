@@ -133,7 +133,7 @@ impl Model {
     /// Whether folding what a frame found out would change anything. It also ends scrolling that
     /// led nowhere, and copies the selection.
     pub fn learns_from(&self, laid: &Laid) -> bool {
-        *laid != self.laid || self.transcript.pending != 0 || self.copying
+        *laid != self.laid || self.transcript.is_unsettled() || self.copying
     }
 
     /// Shows a remark for a moment.

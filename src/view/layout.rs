@@ -30,9 +30,10 @@ pub(crate) fn composer_width(area: Rect) -> u16 {
 pub(crate) fn regions(model: &Model, area: Rect) -> Regions {
     let text = model.composer.layout(composer_width(area)).rows.len();
     // A command that has the keyboard has the composer's place, and more of it.
-    let (text, most) = match super::console::rows(model) {
-        Some(rows) => (rows, (area.height * 3 / 5).max(1)),
-        None => (text, (area.height / 3).max(1)),
+    let (text, most) = match (super::console::rows(model), &model.transcript.find) {
+        (Some(rows), _) => (rows, (area.height * 3 / 5).max(1)),
+        (None, Some(_)) => (1, 1),
+        (None, None) => (text, (area.height / 3).max(1)),
     };
     let text = u16::try_from(text).unwrap_or(u16::MAX).min(most);
     let mut left = area.height;
@@ -45,7 +46,8 @@ pub(crate) fn regions(model: &Model, area: Rect) -> Regions {
     let footer = take(1, 1);
     let activity = take(u16::from(super::footer::has_activity(model)), 1);
     let queue = take(u16::try_from(model.status.queued()).unwrap_or(QUEUE).min(QUEUE), 2);
-    let rows = model.completion.as_ref().map_or(0, |list| list.rows.len().min(completion::ROWS));
+    let list = model.completion.as_ref().filter(|_| model.transcript.find.is_none());
+    let rows = list.map_or(0, |list| list.rows.len().min(completion::ROWS));
     let completion = take(u16::try_from(rows).unwrap_or(0), 2);
     let transcript = left;
     let mut y = area.y;

@@ -17,6 +17,7 @@ pub mod console;
 pub mod contrast;
 pub(crate) mod dialog;
 pub mod diff;
+pub(crate) mod find;
 pub(crate) mod footer;
 pub mod help;
 pub mod highlight;
@@ -68,9 +69,10 @@ pub fn view(model: &Model, memo: &mut Memo, area: Rect, buffer: &mut Buffer) -> 
     footer::draw_activity(model, memo.theme(), regions.activity, buffer);
     queue::draw(model, memo.theme(), regions.queue, buffer);
     completion::draw(model, memo.theme(), regions.completion, buffer);
-    laid.cursor = match console::rows(model) {
-        Some(_) => console::draw(model, memo.theme(), regions.composer, buffer),
-        None => composer::draw(model, memo.theme(), regions.composer, buffer),
+    laid.cursor = match (console::rows(model), &model.transcript.find) {
+        (Some(_), _) => console::draw(model, memo.theme(), regions.composer, buffer),
+        (None, Some(find)) => find::draw(model, find, memo.theme(), regions.composer, buffer),
+        (None, None) => composer::draw(model, memo.theme(), regions.composer, buffer),
     };
     laid.composer_width = layout::composer_width(area);
     footer::draw(model, memo.theme(), regions.footer, buffer);

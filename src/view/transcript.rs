@@ -3,6 +3,7 @@
 //! A part's rows are its gap (if any) and what it renders to; an [`Anchor`] counts rows in
 //! that. The total height is never needed.
 
+mod find;
 mod selection;
 
 use ratatui::buffer::Buffer;
@@ -16,11 +17,26 @@ use crate::app::Model;
 use crate::app::action::Action;
 use crate::app::geometry::{Anchor, Hit, Laid, Point, ScrollPosition};
 use crate::app::transcript::TranscriptEntry;
+use crate::app::transcript::find::Find;
+use crate::app::transcript::find_text::Needle;
+use find::{CurrentPlace, FoundInPart};
 
 /// Draws the transcript; returns its position, what clicks mean, what is selected.
 pub fn draw(model: &Model, memo: &mut Memo, area: Rect, buffer: &mut Buffer) -> Laid {
-    let mut walk = Walk { model, memo, width: area.width, selection: None, last: None };
+    let find = model.transcript.find.as_ref();
+    let needle = find.and_then(Find::needle);
+    let mut walk = Walk {
+        model,
+        memo,
+        width: area.width,
+        selection: None,
+        last: None,
+        needle,
+        found: None,
+        current: None,
+    };
     walk.selection = walk.selected_ends();
+    walk.current = find.and_then(Find::current).and_then(|place| walk.drawn_place(place));
     let (position, top) = walk.resolve(usize::from(area.height));
     let mut laid = Laid { position, page: area.height, top: area.y, ..Laid::default() };
     let mut place = top;
@@ -77,6 +93,12 @@ struct Walk<'a> {
     selection: Option<(Point, Point)>,
     /// The part that was asked for last: most questions in a row are about one part.
     last: Option<LastPart>,
+    /// What is sought.
+    needle: Option<Needle>,
+    /// Its occurrences in the part that was asked for last.
+    found: Option<FoundInPart>,
+    /// The one the user is at.
+    current: Option<CurrentPlace>,
 }
 
 struct LastPart {
@@ -100,7 +122,9 @@ impl<'a> Walk<'a> {
             ScrollPosition::Top(anchor) => self.place_of(anchor).or(tail),
         };
         let Some(mut top) = from else { return (ScrollPosition::Tail, None) };
-        if pending == i32::MIN {
+        if let Some(row) = self.row_to_show() {
+            top = self.top_showing(row, top, height);
+        } else if pending == i32::MIN {
             top = Place { index: 0, part: 0, row: 0 };
         } else {
             for _ in 0..pending.unsigned_abs() {
@@ -229,6 +253,7 @@ impl<'a> Walk<'a> {
         {
             laid.hits.push((area.y, Hit::Fold(entry.id)));
         }
+        self.mark_found(at, row as usize, area, buffer);
         let Some(ends) = self.selection else { return };
         let selected = selection::columns(ends, anchor, area.width);
         for run in rows.get(row as usize).map_or(&[][..], |row| row.text_columns()) {
@@ -236,6 +261,23 @@ impl<'a> Walk<'a> {
             if start < end {
                 let marked = Rect { x: area.x + start, width: end - start, ..area };
                 buffer.set_style(marked, self.memo.theme().style(ThemeToken::Selection));
+            }
+        }
+    }
+
+    /// Marks what is sought on a row of a part; the occurrence the user is at stands out.
+    fn mark_found(&mut self, at: Place, row: usize, area: Rect, buffer: &mut Buffer) {
+        if self.needle.is_none() || self.found_in(at.index, at.part) == 0 {
+            return;
+        }
+        let Some(found) = &self.found else { return };
+        for (nth, place) in found.all.iter().enumerate() {
+            let is_current = self.current == Some(CurrentPlace { index: at.index, part: at.part, nth });
+            let token = if is_current { ThemeToken::MatchMark } else { ThemeToken::Selection };
+            let style = self.memo.theme().style(token);
+            for cells in place.iter().filter(|cells| cells.row == row) {
+                let (start, end) = (cells.columns.start.min(area.width), cells.columns.end.min(area.width));
+                buffer.set_style(Rect { x: area.x + start, width: end - start, ..area }, style);
             }
         }
     }

@@ -7,6 +7,8 @@
 pub(crate) mod arguments;
 pub(crate) mod call_end;
 pub(crate) mod command_panel;
+pub mod find;
+pub(crate) mod find_text;
 pub mod fold;
 pub(crate) mod groups;
 pub(crate) mod paging;
@@ -25,6 +27,7 @@ use crate::agent::protocol::event::NoticeLevel;
 use crate::agent::protocol::message::Message;
 use arguments::ArgumentReader;
 use command_panel::CommandPanel;
+use find::Find;
 use paging::EarlierMessages;
 use panel::ToolPanel;
 use run_end::{OpenRun, RunCost};
@@ -102,6 +105,8 @@ pub struct Transcript {
     seen: usize,
     /// What is selected.
     pub selection: Option<Selection>,
+    /// The search that is open.
+    pub find: Option<Find>,
     /// The message in flight: block index -> entry.
     live: Live,
     /// Call id -> entry.
@@ -221,6 +226,11 @@ impl Transcript {
         self.look_earlier(rows);
     }
 
+    /// Whether a frame has to find out where to scroll.
+    pub(crate) fn is_unsettled(&self) -> bool {
+        self.pending != 0 || self.find.as_ref().is_some_and(|find| find.to_show)
+    }
+
     /// Goes to the tail.
     pub(crate) fn show_tail(&mut self) {
         self.position = ScrollPosition::Tail;
@@ -233,6 +243,9 @@ impl Transcript {
     pub fn laid(&mut self, laid: &Laid) {
         self.position = laid.position;
         self.pending = 0;
+        if let Some(find) = &mut self.find {
+            find.to_show = false;
+        }
         if self.position == ScrollPosition::Tail {
             self.seen = self.entries.len();
         }

@@ -50,6 +50,7 @@ impl Transcript {
             self.pending = i32::MIN;
             self.to_first = self.earlier.is_some_and(|earlier| earlier.stage == Stage::There);
         }
+        self.find_in_earlier();
     }
 
     /// Whether earlier messages are to be loaded, now that this frame was drawn.
@@ -62,7 +63,17 @@ impl Transcript {
             ScrollPosition::Tail => 0,
         };
         let seen = top.zip(place(row)).is_some_and(|(top, row)| top <= row.saturating_add(near));
-        seen || self.to_first
+        seen || self.to_first || self.seeks_earlier()
+    }
+
+    /// Whether there are messages that are not loaded.
+    pub(crate) fn has_earlier(&self) -> bool {
+        self.earlier.is_some()
+    }
+
+    /// Whether there are earlier messages that can be loaded.
+    pub(super) fn may_load_earlier(&self) -> bool {
+        self.earlier.is_some_and(|earlier| earlier.stage != Stage::Failed)
     }
 
     /// Notes that they are being loaded.

@@ -40,6 +40,7 @@ pub(super) fn run(model: &mut Model, action: Action, effects: &mut Vec<Effect>) 
         Action::PageDown => model.transcript.scroll(page),
         Action::RowUp => model.transcript.scroll(-1),
         Action::RowDown => model.transcript.scroll(1),
+        Action::Find => model.transcript.open_find(&model.laid),
         Action::PreviousPrompt => model.transcript.show_previous_prompt(&model.laid),
         Action::NextPrompt => model.transcript.show_next_prompt(&model.laid),
         Action::Top => model.transcript.scroll(i32::MIN),

@@ -1,7 +1,7 @@
 //! Keys and pastes: to the command that has the keyboard, else to the overlay on top, else to the
 //! completion list, else to the key map, else they are typed.
 
-use super::{actions, completion, overlays, pictures, terminal_focus};
+use super::{actions, completion, find, overlays, pictures, terminal_focus};
 use crate::app::action::Action;
 use crate::app::completion::CompletionKind;
 use crate::app::effect::Effect;
@@ -14,6 +14,9 @@ pub(super) fn press(model: &mut Model, key: Key, effects: &mut Vec<Effect>) {
     }
     if !model.overlays.is_empty() {
         return overlays::key(model, key, effects);
+    }
+    if let Some(action) = find::press(model, key) {
+        return action.into_iter().for_each(|action| actions::run(model, action, effects));
     }
     let action = model.keymap.action(key);
     if action != Some(Action::Clear) {
@@ -53,6 +56,9 @@ pub(super) fn paste(model: &mut Model, text: &str, effects: &mut Vec<Effect>) {
     model.quit_armed = None;
     if !model.overlays.is_empty() {
         return overlays::paste(model, text, effects);
+    }
+    if find::paste(model, text) {
+        return;
     }
     if !pictures::paste(model, text, effects) {
         model.composer.paste(text);

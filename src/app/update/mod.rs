@@ -13,6 +13,7 @@ mod completion;
 mod composing;
 mod context;
 mod copy;
+mod find;
 mod interrupt;
 mod keys;
 mod login;

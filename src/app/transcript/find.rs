@@ -1,0 +1,277 @@
+//! Find in the transcript: what is sought, where it occurs, and which place is current.
+//!
+//! Occurrences are found in the text of entries, whatever of it is shown; the view finds their cells.
+//! A place is named by the part it is in, so that nothing above or below has to be laid out. The
+//! search goes up: it begins at what is on the screen, and loads earlier messages as it needs them.
+
+use super::find_text::{Needle, place_texts};
+use super::{FoldState, Transcript};
+use crate::app::geometry::{EntryId, Laid, ScrollPosition};
+use crate::app::line_edit::LineEdit;
+
+/// An occurrence of what is sought.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub struct Occurrence {
+    pub entry: EntryId,
+    /// The part from which on occurrences are counted; panels are counted as a whole, from part 0.
+    pub part: u32,
+    /// How many come before it, from that part on.
+    pub nth: u32,
+    /// It is in what a fold hides.
+    hidden: bool,
+}
+
+/// Which way to look.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum FindStep {
+    /// To what was said before.
+    Older,
+    Newer,
+}
+
+/// A search in the transcript.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Find {
+    query: LineEdit,
+    /// Keys are typed into the query; otherwise they are commands.
+    pub typing: bool,
+    /// Where the transcript was when the search began.
+    from: ScrollPosition,
+    /// The last part that was on the screen then: the search begins there.
+    origin: Option<(EntryId, u32)>,
+    places: Vec<Occurrence>,
+    current: Option<Occurrence>,
+    /// Earlier messages are loaded until one of them matches.
+    pub(super) seeking: bool,
+    /// The view is to bring the current place onto the screen.
+    pub(super) to_show: bool,
+    /// What was unfolded for the current place, and how it was before.
+    unfolded: Option<(EntryId, FoldState)>,
+}
+
+impl Find {
+    /// What has been typed.
+    pub fn query(&self) -> &str {
+        self.query.text()
+    }
+
+    /// What to look for; `None` while nothing is typed.
+    pub(crate) fn needle(&self) -> Option<Needle> {
+        Needle::new(self.query.text())
+    }
+
+    /// The place the user is at.
+    pub fn current(&self) -> Option<Occurrence> {
+        self.current
+    }
+
+    /// The place that has to be brought onto the screen.
+    pub(crate) fn place_to_show(&self) -> Option<Occurrence> {
+        self.current.filter(|_| self.to_show)
+    }
+
+    /// The number of the current place, from 1 for the oldest, and how many there are.
+    pub fn count(&self) -> (usize, usize) {
+        let at = self.current.and_then(|current| self.places.binary_search(&current).ok());
+        (at.map_or(0, |at| at + 1), self.places.len())
+    }
+
+    /// Whether earlier messages are being searched.
+    pub fn is_seeking(&self) -> bool {
+        self.seeking
+    }
+}
+
+impl Transcript {
+    /// Begins a search, or lets the query of the one under way be edited.
+    pub(crate) fn open_find(&mut self, laid: &Laid) {
+        if let Some(find) = &mut self.find {
+            find.typing = true;
+            return;
+        }
+        let last = laid.rows.iter().flatten().next_back();
+        self.find = Some(Find {
+            query: LineEdit::default(),
+            typing: true,
+            from: self.position,
+            origin: last.map(|row| (row.entry, row.part)),
+            places: Vec::new(),
+            current: None,
+            seeking: false,
+            to_show: false,
+            unfolded: None,
+        });
+    }
+
+    /// Ends the search. `back` goes where it began; otherwise the current place stays.
+    pub(crate) fn close_find(&mut self, back: bool) {
+        if back {
+            self.refold();
+        }
+        let Some(find) = self.find.take() else { return };
+        if back {
+            self.position = find.from;
+            self.pending = 0;
+        }
+    }
+
+    /// Changes the query and goes to the nearest place, from where the search began upward.
+    pub(crate) fn edit_find(&mut self, change: impl FnOnce(&mut LineEdit) -> bool) {
+        let Some(find) = &mut self.find else { return };
+        if !change(&mut find.query) {
+            return;
+        }
+        find.seeking = false;
+        find.current = None;
+        self.refold();
+        self.look_again();
+        self.go_to_first();
+    }
+
+    /// Keys are commands from now on.
+    pub(crate) fn keep_find(&mut self) {
+        if let Some(find) = &mut self.find {
+            find.typing = false;
+        }
+    }
+
+    /// Goes to the next place of this direction; past the last one, loads earlier messages or begins
+    /// again at the other end.
+    pub(crate) fn step_find(&mut self, step: FindStep) {
+        self.look_again();
+        let may_seek = self.may_load_earlier();
+        let Some(find) = &mut self.find else { return };
+        if find.query().is_empty() {
+            return;
+        }
+        let Some(current) = find.current else { return self.go_to_first() };
+        find.seeking = false;
+        let next = match step {
+            FindStep::Older => {
+                let older = find.places.iter().rev().find(|place| **place < current);
+                if older.is_none() && may_seek {
+                    find.seeking = true;
+                    return;
+                }
+                older.or(find.places.last())
+            }
+            FindStep::Newer => find.places.iter().find(|place| **place > current).or(find.places.first()),
+        };
+        let next = next.copied();
+        self.go_to(next);
+    }
+
+    /// Takes what was loaded above while it is searched.
+    pub(super) fn find_in_earlier(&mut self) {
+        if self.find.is_none() {
+            return;
+        }
+        self.look_again();
+        let more = self.may_load_earlier();
+        let Some(find) = &mut self.find else { return };
+        if !find.seeking {
+            return;
+        }
+        let found = match find.current {
+            Some(current) => find.places.iter().rev().find(|place| **place < current),
+            None => find.places.last(),
+        };
+        match found.copied() {
+            Some(place) => self.go_to(Some(place)),
+            None if more => {}
+            None => {
+                find.seeking = false;
+                let last = find.places.last().copied();
+                self.go_to(last);
+            }
+        }
+    }
+
+    /// Whether earlier messages are wanted for a search.
+    pub(super) fn seeks_earlier(&self) -> bool {
+        self.find.as_ref().is_some_and(|find| find.seeking)
+    }
+
+    fn go_to_first(&mut self) {
+        let may_seek = self.may_load_earlier();
+        let Some(find) = &mut self.find else { return };
+        if find.query().is_empty() {
+            self.position = find.from;
+            self.pending = 0;
+            return;
+        }
+        let above =
+            |place: &&Occurrence| find.origin.is_none_or(|origin| (place.entry, place.part) <= origin);
+        let found = find.places.iter().rev().find(above).copied();
+        if found.is_none() && may_seek && find.places.is_empty() {
+            find.seeking = true;
+            return;
+        }
+        let found = found.or(find.places.first().copied());
+        if found.is_none() {
+            self.position = find.from;
+            self.pending = 0;
+        }
+        self.go_to(found);
+    }
+
+    fn go_to(&mut self, place: Option<Occurrence>) {
+        self.refold();
+        let Some(find) = &mut self.find else { return };
+        find.seeking = false;
+        find.current = place;
+        find.to_show = place.is_some();
+        self.pending = 0;
+        let Some(index) = place.filter(|place| place.hidden).and_then(|place| self.index_of(place.entry))
+        else {
+            return;
+        };
+        let is_open = self.entries.get(index).is_some_and(|entry| self.is_open(entry));
+        if let Some(entry) = self.entries.get_mut(index).filter(|_| !is_open) {
+            let before = std::mem::replace(&mut entry.fold, FoldState::Open);
+            if let Some(find) = &mut self.find {
+                find.unfolded = Some((entry.id, before));
+            }
+        }
+    }
+
+    /// Folds what was unfolded for the place that was current.
+    fn refold(&mut self) {
+        let unfolded = self.find.as_mut().and_then(|find| find.unfolded.take());
+        let Some((id, before)) = unfolded else { return };
+        if let Some(entry) = self.index_of(id).and_then(|index| self.entries.get_mut(index))
+            && entry.fold == FoldState::Open
+        {
+            entry.fold = before;
+        }
+    }
+
+    /// Finds all places again: what is searched may have changed.
+    fn look_again(&mut self) {
+        let Some(mut find) = self.find.take() else { return };
+        find.places.clear();
+        if let Some(needle) = find.needle() {
+            for entry in &self.entries {
+                for text in place_texts(&entry.body) {
+                    let hay = needle.fold(&text.text, text.is_prose);
+                    let shown = text.shown.min(text.text.len());
+                    let shown = text.text.get(..shown).unwrap_or_default();
+                    let shown = if shown.len() == text.text.len() {
+                        u32::MAX
+                    } else {
+                        needle.count(&needle.fold(shown, text.is_prose))
+                    };
+                    let part = text.part;
+                    let all = (0..needle.count(&hay)).map(|nth| Occurrence {
+                        entry: entry.id,
+                        part,
+                        nth,
+                        hidden: nth >= shown,
+                    });
+                    find.places.extend(all);
+                }
+            }
+        }
+        self.find = Some(find);
+    }
+}

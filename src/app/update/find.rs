@@ -1,0 +1,70 @@
+//! Keys while the transcript is searched. They are typed into the query until Enter keeps it; then
+//! letters are commands. Keys that scroll or fold do what they always do.
+
+use crate::app::action::Action;
+use crate::app::key::{Key, KeyCode, Mods};
+use crate::app::model::Model;
+use crate::app::transcript::find::FindStep;
+
+/// `None` when nothing is searched; otherwise the action that the key has besides, if any.
+pub(super) fn press(model: &mut Model, key: Key) -> Option<Option<Action>> {
+    let typing = model.transcript.find.as_ref()?.typing;
+    let transcript = &mut model.transcript;
+    match (key.code, key.mods) {
+        (KeyCode::Esc, _) | (KeyCode::Char('c'), Mods::CTRL) => transcript.close_find(typing),
+        (KeyCode::Up, Mods::NONE) => transcript.step_find(FindStep::Older),
+        (KeyCode::Down, Mods::NONE) => transcript.step_find(FindStep::Newer),
+        (KeyCode::Enter, Mods::NONE) if typing => transcript.keep_find(),
+        (KeyCode::Enter, Mods::NONE) | (KeyCode::Char('n'), Mods::NONE) if !typing => {
+            transcript.step_find(FindStep::Older);
+        }
+        (KeyCode::Enter, Mods::SHIFT) => {
+            transcript.keep_find();
+            transcript.step_find(FindStep::Newer);
+        }
+        (KeyCode::Char('N'), _) if !typing => transcript.step_find(FindStep::Newer),
+        (KeyCode::Char('/'), Mods::NONE) if !typing => transcript.open_find(&model.laid),
+        _ => return Some(other(model, key, typing)),
+    }
+    Some(None)
+}
+
+fn other(model: &mut Model, key: Key, typing: bool) -> Option<Action> {
+    let action = model.keymap.action(key).filter(|action| looks_only(*action));
+    if action.is_none() && typing {
+        model.transcript.edit_find(|line| line.key(key));
+    }
+    action
+}
+
+/// Whether an action changes only what is seen of the transcript.
+fn looks_only(action: Action) -> bool {
+    [
+        Action::Find,
+        Action::PageUp,
+        Action::PageDown,
+        Action::RowUp,
+        Action::RowDown,
+        Action::Top,
+        Action::Tail,
+        Action::PreviousPrompt,
+        Action::NextPrompt,
+        Action::ToggleTools,
+        Action::ToggleThinking,
+        Action::ToggleDiff,
+        Action::Help,
+    ]
+    .contains(&action)
+}
+
+/// Adds pasted text to the query; false when nothing is searched.
+pub(super) fn paste(model: &mut Model, text: &str) -> bool {
+    let typing = model.transcript.find.as_ref().map(|find| find.typing);
+    if typing == Some(true) {
+        model.transcript.edit_find(|line| {
+            line.paste(text);
+            true
+        });
+    }
+    typing.is_some()
+}

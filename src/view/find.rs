@@ -1,0 +1,71 @@
+//! The search of the transcript, in the composer's place: what is sought, how often it was found,
+//! what keys do.
+
+use ratatui::buffer::Buffer;
+use ratatui::layout::Rect;
+use ratatui::text::{Line, Span};
+
+use super::panel::both_ends;
+use super::theme::{Theme, ThemeToken};
+use super::wrap;
+use crate::app::Model;
+use crate::app::printable::printable_line;
+use crate::app::transcript::find::Find;
+
+/// Draws the row of the search between two rules; the cursor's column and row.
+pub(crate) fn draw(
+    model: &Model,
+    find: &Find,
+    theme: &Theme,
+    area: Rect,
+    buffer: &mut Buffer,
+) -> Option<(u16, u16)> {
+    if area.height == 0 {
+        return None;
+    }
+    let framed = area.height >= 3;
+    let y = if framed { area.y + 1 } else { area.y };
+    let style = theme.style(ThemeToken::Accent);
+    if framed {
+        let rule = |text: &str, y: u16, buffer: &mut Buffer| {
+            let rest = usize::from(area.width).saturating_sub(wrap::cells(text));
+            let line = Line::styled(format!("{text}{}", "─".repeat(rest)), style);
+            buffer.set_line(area.x, y, &line, area.width);
+        };
+        rule("── find ", area.y, buffer);
+        rule("", area.bottom() - 1, buffer);
+    }
+    let query = printable_line(find.query()).into_owned();
+    let status = status(model, find);
+    let keys =
+        if find.typing { "↑↓ · enter · esc goes back" } else { "n older · N newer · / · esc" };
+    let room = usize::from(area.width).saturating_sub(wrap::cells(&query) + 4);
+    let right = match (status.is_empty(), wrap::cells(&status) + wrap::cells(keys) + 3 <= room) {
+        (true, _) => keys.to_owned(),
+        (false, true) => format!("{status} · {keys}"),
+        (false, false) => status,
+    };
+    let column = 2 + wrap::cells(&query) as u16;
+    let left = vec![Span::styled("/ ", style), Span::raw(query)];
+    let right = vec![Span::styled(right, theme.style(ThemeToken::Muted))];
+    buffer.set_line(area.x, y, &both_ends(left, right, area.width), area.width);
+    Some((area.x + column.min(area.width.saturating_sub(1)), y))
+}
+
+/// How often it was found, or what is being done about it.
+fn status(model: &Model, find: &Find) -> String {
+    let (at, count) = find.count();
+    if find.query().is_empty() {
+        return String::new();
+    }
+    if find.is_seeking() {
+        return "searching earlier messages…".to_owned();
+    }
+    // There may be more in what is not loaded.
+    let more = if model.transcript.has_earlier() { "+" } else { "" };
+    match (at, count) {
+        (_, 0) => "no matches".to_owned(),
+        (0, count) => format!("{count}{more} matches"),
+        (at, count) => format!("{at} of {count}{more}"),
+    }
+}
