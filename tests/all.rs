@@ -49,6 +49,7 @@ mod rendering;
 mod replays;
 mod rpc;
 mod screen;
+mod scrolled;
 mod session_back;
 mod session_disk;
 mod session_flags;

@@ -50,7 +50,7 @@ fn asked(screen: &mut Screen) -> usize {
 
 fn row_of(screen: &mut Screen, what: &str) -> usize {
     let shown = text(&screen.draw());
-    let place = shown.lines().position(|line| line.trim_end().ends_with(what));
+    let place = shown.lines().position(|line| line.trim_end_matches(['│', '┃', ' ']).ends_with(what));
     place.unwrap_or_else(|| panic!("no {what:?} in\n{shown}"))
 }
 

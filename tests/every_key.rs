@@ -522,7 +522,10 @@ fn prompts(action: Action, key: &str) {
     }
     let at_top = |prompt: &str| {
         screen.wait_until(&format!("{prompt} in the first row"), |cells| {
-            cells.rows(0, 80).next().is_some_and(|row| row.trim_end() == format!("▌ {prompt}"))
+            cells
+                .rows(0, 80)
+                .next()
+                .is_some_and(|row| row.trim_end_matches(['│', '┃', ' ']) == format!("▌ {prompt}"))
         });
     };
     if action == Action::PreviousPrompt {

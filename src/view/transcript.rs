@@ -4,17 +4,16 @@
 //! that. The total height is never needed.
 
 mod find;
+mod scrolled;
 mod selection;
 
 use ratatui::buffer::Buffer;
 use ratatui::layout::Rect;
-use ratatui::text::Line;
 
 use super::memo::{Memo, Rows};
+use super::parts;
 use super::theme::ThemeToken;
-use super::{parts, wrap};
 use crate::app::Model;
-use crate::app::action::Action;
 use crate::app::geometry::{Anchor, Hit, Laid, Point, ScrollPosition};
 use crate::app::transcript::TranscriptEntry;
 use crate::app::transcript::find::Find;
@@ -51,30 +50,10 @@ pub fn draw(model: &Model, memo: &mut Memo, area: Rect, buffer: &mut Buffer) -> 
     if model.copying {
         laid.selected = walk.selected_text();
     }
-    if position != ScrollPosition::Tail {
-        more_below(model, walk.memo, area, buffer, &mut laid);
+    if let Some(top) = top.filter(|_| position != ScrollPosition::Tail) {
+        walk.draw_scrolled(top, area, buffer, &mut laid);
     }
     laid
-}
-
-/// A mark that there is more, and how much of it is new.
-fn more_below(model: &Model, memo: &Memo, area: Rect, buffer: &mut Buffer, laid: &mut Laid) {
-    let text = match model.transcript.unseen() {
-        0 => match model.keymap.hint(Action::Tail) {
-            Some(key) => format!(" ↓ {key} "),
-            None => " ↓ ".to_owned(),
-        },
-        count => format!(" ↓ {count} new "),
-    };
-    let width = u16::try_from(wrap::cells(&text)).unwrap_or(area.width);
-    if area.height == 0 || width > area.width {
-        return;
-    }
-    let y = area.bottom() - 1;
-    let style = memo.theme().style(ThemeToken::OverlaySelected);
-    buffer.set_line(area.right() - width, y, &Line::styled(text, style), width);
-    laid.hits.retain(|(row, _)| *row != y);
-    laid.hits.push((y, Hit::Tail));
 }
 
 /// A row: place of the entry, part, row within the part.

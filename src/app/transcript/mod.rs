@@ -176,9 +176,22 @@ impl Transcript {
         *self = Transcript { next, first, heads, tools_open, thinking_hidden, ..Transcript::default() };
     }
 
-    /// Entries that came since the user scrolled away from the tail.
+    /// Messages, calls and commands that came since the user scrolled away from the tail.
     pub fn unseen(&self) -> usize {
-        self.entries.len().saturating_sub(self.seen)
+        let came = self.entries.get(self.seen..).unwrap_or_default();
+        let is_message = |entry: &&TranscriptEntry| match entry.body {
+            EntryBody::User { .. }
+            | EntryBody::Answer(_)
+            | EntryBody::Tool(_)
+            | EntryBody::Command(_)
+            | EntryBody::Summary { .. }
+            | EntryBody::Notice { .. } => true,
+            EntryBody::Welcome
+            | EntryBody::Earlier { .. }
+            | EntryBody::Thinking { .. }
+            | EntryBody::RunEnd(_) => false,
+        };
+        came.iter().filter(is_message).count()
     }
 
     /// The last complete answer with text in it.

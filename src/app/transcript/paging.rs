@@ -71,6 +71,15 @@ impl Transcript {
         self.earlier.is_some()
     }
 
+    /// About how many messages are not loaded.
+    pub(crate) fn earlier_count(&self) -> u64 {
+        let row = self.earlier.and_then(|earlier| self.index_of(earlier.row));
+        match row.and_then(|row| self.entries.get(row)).map(|entry| &entry.body) {
+            Some(EntryBody::Earlier { left, .. }) => *left,
+            _ => 0,
+        }
+    }
+
     /// Whether there are earlier messages that can be loaded.
     pub(super) fn may_load_earlier(&self) -> bool {
         self.earlier.is_some_and(|earlier| earlier.stage != Stage::Failed)

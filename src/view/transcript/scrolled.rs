@@ -1,0 +1,100 @@
+//! What is drawn over a transcript that is scrolled away from its end: where in it the screen is, the
+//! prompt that what is seen answers, and what came meanwhile.
+
+use ratatui::buffer::Buffer;
+use ratatui::layout::Rect;
+use ratatui::text::{Line, Span};
+use ratatui::widgets::{Clear, Widget};
+
+use super::{Place, Walk};
+use crate::app::action::Action;
+use crate::app::geometry::{Hit, Laid};
+use crate::app::transcript::EntryBody;
+use crate::view::theme::ThemeToken;
+use crate::view::{parts, wrap};
+
+/// Least rows of a transcript in which the prompt and the scroll bar have room.
+const LEAST_ROWS: u16 = 4;
+
+impl Walk<'_> {
+    /// Draws all of it. `top` is the first row on the screen.
+    pub(super) fn draw_scrolled(&mut self, top: Place, area: Rect, buffer: &mut Buffer, laid: &mut Laid) {
+        if area.height >= LEAST_ROWS {
+            self.pinned_prompt(top, area, buffer, laid);
+            self.scroll_bar(top, area, buffer, laid);
+        }
+        self.more_below(area, buffer, laid);
+    }
+
+    /// The prompt that the first row belongs to, when none of its own rows is on the screen.
+    fn pinned_prompt(&self, top: Place, area: Rect, buffer: &mut Buffer, laid: &mut Laid) {
+        let above = self.entries().get(..=top.index).unwrap_or_default();
+        let prompt = |body: &EntryBody| matches!(body, EntryBody::User { .. });
+        let Some(found) = above.iter().rposition(|entry| prompt(&entry.body)) else { return };
+        let Some(EntryBody::User { text, .. }) = above.get(found).map(|entry| &entry.body) else { return };
+        let first = text.lines().find(|line| !line.trim().is_empty()).unwrap_or_default();
+        if found == top.index || first.is_empty() {
+            return;
+        }
+        let theme = self.memo.theme();
+        let row = Rect { height: 1, ..area };
+        Clear.render(row, buffer);
+        buffer.set_style(row, theme.style(ThemeToken::Text));
+        let room = area.width.saturating_sub(parts::MARGIN + 2);
+        let line = Line::from(vec![
+            Span::styled("▌ ", theme.style(ThemeToken::UserBar)),
+            Span::styled(wrap::truncate(first, room).into_owned(), theme.style(ThemeToken::Muted)),
+        ]);
+        buffer.set_line(row.x, row.y, &line, row.width);
+        laid.hits.retain(|(y, _)| *y != row.y);
+    }
+
+    /// A bar at the right edge. It goes by entries, so nothing that is not on the screen is laid out.
+    fn scroll_bar(&self, top: Place, area: Rect, buffer: &mut Buffer, laid: &Laid) {
+        let earlier = self.model.transcript.earlier_count() as f64;
+        let all = earlier + self.entries().len() as f64;
+        let last = laid.rows.iter().flatten().next_back();
+        let end = last.and_then(|row| Some((self.model.transcript.index_of(row.entry)?, row.part)));
+        let first = earlier + self.share(top.index, top.part);
+        let end = end.map_or(all, |(index, part)| earlier + self.share(index, part + 1));
+        let seen = (end - first).clamp(0.0, all);
+        let height = f64::from(area.height);
+        let thumb = (height * seen / all).round().clamp(1.0, height - 1.0);
+        let share = if all > seen { (first / (all - seen)).clamp(0.0, 1.0) } else { 1.0 };
+        let start = ((height - thumb) * share).round() as u16;
+        let theme = self.memo.theme();
+        for offset in 0..area.height {
+            let is_thumb = (start..start + thumb as u16).contains(&offset);
+            let (mark, token) =
+                if is_thumb { ("┃", ThemeToken::Muted) } else { ("│", ThemeToken::ToolBorder) };
+            buffer.set_string(area.right() - 1, area.y + offset, mark, theme.style(token));
+        }
+    }
+
+    /// A place as a number of entries, the part as a share of its entry.
+    fn share(&self, index: usize, part: u32) -> f64 {
+        let count = self.entries().get(index).map_or(1, |entry| parts::count(self.model, entry));
+        index as f64 + f64::from(part) / f64::from(count.max(1))
+    }
+
+    /// A mark that there is more, how much of it is new, and the key that goes there.
+    fn more_below(&self, area: Rect, buffer: &mut Buffer, laid: &mut Laid) {
+        let key = self.model.keymap.hint(Action::Tail);
+        let news = match self.model.transcript.unseen() {
+            0 => None,
+            1 => Some("1 new message".to_owned()),
+            count => Some(format!("{count} new messages")),
+        };
+        let words: Vec<String> = news.into_iter().chain(key).collect();
+        let text = format!(" ↓ {} ", words.join(" · "));
+        let width = u16::try_from(wrap::cells(&text)).unwrap_or(area.width);
+        if area.height == 0 || width > area.width {
+            return;
+        }
+        let y = area.bottom() - 1;
+        let style = self.memo.theme().style(ThemeToken::OverlaySelected);
+        buffer.set_line(area.right() - width, y, &Line::styled(text, style), width);
+        laid.hits.retain(|(row, _)| *row != y);
+        laid.hits.push((y, Hit::Tail));
+    }
+}

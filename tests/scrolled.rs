@@ -1,0 +1,77 @@
+//! What is drawn over a transcript that is scrolled: the prompt, the scroll bar, what is new.
+
+use crate::harness::{Screen, text};
+
+/// A prompt with a long answer, several times.
+fn long() -> Screen {
+    let mut screen = Screen::new();
+    for name in ["first", "second"] {
+        screen.user(&format!("the {name} question\nof two lines"));
+        let answer: String = (0..60).map(|at| format!("{name} answer {at}\n\n")).collect();
+        screen.answer(&answer, 500);
+    }
+    screen
+}
+
+fn shown(screen: &mut Screen) -> Vec<String> {
+    text(&screen.draw()).lines().map(|row| row.trim_end().to_owned()).collect()
+}
+
+fn thumb(rows: &[String]) -> Vec<usize> {
+    rows.iter().enumerate().filter(|(_, row)| row.ends_with('┃')).map(|(at, _)| at).collect()
+}
+
+#[test]
+fn the_prompt_stays_in_sight_while_its_answer_is_read() {
+    let mut screen = long();
+    let at_end = shown(&mut screen);
+    assert!(!at_end.iter().any(|row| row.contains("question")) && thumb(&at_end).is_empty(), "{at_end:#?}");
+    screen.keys("<pageup>");
+    let rows = shown(&mut screen);
+    assert!(rows[0].starts_with("▌ the second question "), "{rows:#?}");
+    assert!(!rows[0].contains("of two lines"));
+    screen.keys("<ctrl+up>");
+    let rows = shown(&mut screen);
+    let own = rows.iter().filter(|row| row.contains("the second question")).count();
+    assert_eq!(own, 1, "its own row is on the screen: {rows:#?}");
+    screen.keys("<shift+up><shift+up><shift+up>");
+    let rows = shown(&mut screen);
+    assert!(rows[0].starts_with("▌ the first question"), "{rows:#?}");
+    screen.keys("<ctrl+home>");
+    assert!(!shown(&mut screen)[0].contains("question"), "no prompt is above");
+}
+
+#[test]
+fn the_scroll_bar_says_where_the_screen_is() {
+    let mut screen = long();
+    screen.keys("<ctrl+home>");
+    let top = thumb(&shown(&mut screen));
+    assert_eq!(top.first(), Some(&0));
+    let mut before = top;
+    for _ in 0..4 {
+        screen.keys("<pagedown>");
+        let now = thumb(&shown(&mut screen));
+        assert!(!now.is_empty() && now >= before, "{now:?} after {before:?}");
+        before = now;
+    }
+    assert!(before[0] > 0);
+    screen.keys("<ctrl+end>");
+    assert_eq!(thumb(&shown(&mut screen)), [0_usize; 0]);
+}
+
+#[test]
+fn new_messages_are_counted_and_the_key_is_named() {
+    let mut screen = long();
+    screen.keys("<pageup>");
+    let last = |screen: &mut Screen, text: &str| {
+        let rows = shown(screen);
+        assert!(rows.iter().any(|row| row.ends_with(text)), "{text}: {rows:#?}");
+    };
+    last(&mut screen, "↓ ctrl+end");
+    screen.answer("more", 10);
+    last(&mut screen, "↓ 1 new message · ctrl+end");
+    screen.user("and");
+    last(&mut screen, "↓ 2 new messages · ctrl+end");
+    screen.keys("<ctrl+end>");
+    assert!(!shown(&mut screen).iter().any(|row| row.contains("ctrl+end")));
+}
