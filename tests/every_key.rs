@@ -117,6 +117,7 @@ fn check(action: Action, key: &str) {
         | Action::ToggleThinking
         | Action::ToggleDiff
         | Action::CopyAnswer
+        | Action::Palette
         | Action::Help => showing(action, key),
         Action::Find => finding(key),
         Action::PreviousPrompt | Action::NextPrompt => prompts(action, key),
@@ -444,6 +445,27 @@ fn showing(action: Action, key: &str) {
             screen.type_keys(key);
             screen.wait_for("Keys and commands");
             screen.wait_for("send the message");
+            screen.type_keys("fg res");
+            screen.wait_until("what matches", |cells| {
+                let shown = cells.contents();
+                shown.contains("(suspend)") && !shown.contains("send the message")
+            });
+        }
+        Action::Palette => {
+            screen.type_keys(key);
+            screen.wait_for("Commands and actions");
+            screen.type_keys("show where this");
+            screen.wait_until("one row", |cells| cells.contents().contains(" 1/"));
+            screen.type_keys("\r");
+            screen.wait_until("what the command shows", |cells| {
+                let shown = cells.contents();
+                !shown.contains("Commands and actions") && shown.contains("written to cache")
+            });
+            screen.type_keys(key);
+            screen.type_keys("suspend");
+            screen.wait_for("suspend tau");
+            screen.type_keys("\x15toggle-diff\r");
+            screen.wait_for("diffs side by side");
         }
         other => panic!("{other:?}"),
     }

@@ -334,6 +334,15 @@ fn help_overlay() {
     let mut screen = Screen::new();
     screen.keys("<f1>");
     frames(&mut screen, "help");
+    screen.keys("delete");
+    frames(&mut screen, "help-filtered");
+}
+
+#[test]
+fn palette_overlay() {
+    let mut screen = tools();
+    screen.keys("<alt+x>session");
+    frames(&mut screen, "palette");
 }
 
 #[test]

@@ -54,6 +54,58 @@ pub enum Action {
     Top,
     Tail,
     Help,
+    Palette,
+}
+
+/// What an action is about, in the help.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum ActionGroup {
+    Messages,
+    Running,
+    Models,
+    Transcript,
+    Editing,
+}
+
+impl ActionGroup {
+    /// All groups, in the order in which people see them.
+    pub(crate) const ALL: &'static [ActionGroup] = &[
+        ActionGroup::Messages,
+        ActionGroup::Transcript,
+        ActionGroup::Models,
+        ActionGroup::Running,
+        ActionGroup::Editing,
+    ];
+
+    /// Its heading.
+    pub(crate) fn title(self) -> &'static str {
+        match self {
+            ActionGroup::Messages => "Messages",
+            ActionGroup::Running => "Stop, run, quit",
+            ActionGroup::Models => "Models",
+            ActionGroup::Transcript => "Transcript",
+            ActionGroup::Editing => "Editing",
+        }
+    }
+}
+
+impl Action {
+    /// What it is about.
+    pub fn group(self) -> ActionGroup {
+        use Action::*;
+        match self {
+            Send | FollowUp | NewLine | Editor | EditQueue | Stash | Complete | HistorySearch
+            | HistoryPrevious | HistoryNext => ActionGroup::Messages,
+            Cancel | Clear | Exit | Suspend | GiveKeyboard | TakeKeyboard | Help | Palette => {
+                ActionGroup::Running
+            }
+            Models | Thinking | NextModel | PreviousModel => ActionGroup::Models,
+            ToggleTools | ToggleThinking | ToggleDiff | CopyAnswer | PageUp | PageDown | RowUp | RowDown
+            | Find | PreviousPrompt | NextPrompt | Top | Tail => ActionGroup::Transcript,
+            Undo | Redo | Yank | KillToEnd | KillToStart | KillWordBack | KillWordForward | DeleteBack
+            | DeleteForward | WordLeft | WordRight | LineStart | LineEnd => ActionGroup::Editing,
+        }
+    }
 }
 
 /// Where a key means the action.
@@ -146,23 +198,23 @@ pub const TABLE: &[ActionRow] = &[
     row(Action::Editor, "editor", &["ctrl+g"], Screen, "edit the text in $VISUAL or $EDITOR"),
     row(Action::Undo, "undo", &["ctrl+_", "ctrl+7"], Composer, "undo"),
     row(Action::Redo, "redo", &["alt+_", "ctrl+shift+z"], Composer, "redo"),
-    row(Action::KillToEnd, "kill-to-end", &["ctrl+k"], Composer, "delete to the end of the line"),
-    row(Action::KillToStart, "kill-to-start", &["ctrl+u"], Composer, "delete to the start of the line"),
+    row(Action::KillToEnd, "kill-to-end", &["ctrl+k"], Composer, "delete to line end"),
+    row(Action::KillToStart, "kill-to-start", &["ctrl+u"], Composer, "delete to line start"),
     row(
         Action::KillWordBack,
         "kill-word-back",
         &["ctrl+w", "alt+backspace", "ctrl+backspace"],
         Composer,
-        "delete the previous word",
+        "delete previous word",
     ),
     row(
         Action::KillWordForward,
         "kill-word-forward",
         &["alt+d", "ctrl+delete"],
         Composer,
-        "delete the next word",
+        "delete next word",
     ),
-    row(Action::Yank, "yank", &["ctrl+y"], Composer, "insert the last deleted text"),
+    row(Action::Yank, "yank", &["ctrl+y"], Composer, "insert last deleted text"),
     row(
         Action::DeleteBack,
         "delete-back",
@@ -173,8 +225,8 @@ pub const TABLE: &[ActionRow] = &[
     row(Action::DeleteForward, "delete-forward", &["delete"], Composer, "delete forward"),
     row(Action::WordLeft, "word-left", &["alt+left", "ctrl+left", "alt+b"], Composer, "word left"),
     row(Action::WordRight, "word-right", &["alt+right", "ctrl+right", "alt+f"], Composer, "word right"),
-    row(Action::LineStart, "line-start", &["home", "ctrl+a"], Composer, "start of the line"),
-    row(Action::LineEnd, "line-end", &["end", "ctrl+e"], Composer, "end of the line"),
+    row(Action::LineStart, "line-start", &["home", "ctrl+a"], Composer, "start of line"),
+    row(Action::LineEnd, "line-end", &["end", "ctrl+e"], Composer, "end of line"),
     row(Action::Models, "models", &["ctrl+l"], Screen, "choose a model"),
     row(Action::NextModel, "next-model", &["ctrl+p"], Screen, "next model"),
     row(Action::PreviousModel, "previous-model", &["ctrl+shift+p", "alt+p"], Screen, "previous model"),
@@ -194,23 +246,12 @@ pub const TABLE: &[ActionRow] = &[
     row(Action::RowUp, "row-up", &["shift+up"], Screen, "scroll up"),
     row(Action::RowDown, "row-down", &["shift+down"], Screen, "scroll down"),
     row(Action::Find, "find", &["ctrl+f"], Screen, "find in the transcript"),
-    row(
-        Action::PreviousPrompt,
-        "previous-prompt",
-        &["ctrl+up", "alt+pageup"],
-        Screen,
-        "scroll to the previous prompt",
-    ),
-    row(
-        Action::NextPrompt,
-        "next-prompt",
-        &["ctrl+down", "alt+pagedown"],
-        Screen,
-        "scroll to the next prompt",
-    ),
+    row(Action::PreviousPrompt, "previous-prompt", &["ctrl+up", "alt+pageup"], Screen, "previous prompt"),
+    row(Action::NextPrompt, "next-prompt", &["ctrl+down", "alt+pagedown"], Screen, "next prompt"),
     row(Action::Top, "top", &["ctrl+home"], Screen, "scroll to the start"),
     row(Action::Tail, "tail", &["ctrl+end"], Screen, "scroll to the end"),
     row(Action::Help, "help", &["f1"], Screen, "show keys and commands"),
+    row(Action::Palette, "palette", &["alt+x"], Screen, "choose any action or command"),
 ];
 
 /// The row of an action.

@@ -34,6 +34,57 @@ pub(crate) fn rank<S: AsRef<str>>(query: &str, rows: &[S]) -> Vec<FuzzyMatch> {
     found.into_iter().map(|(_, found)| found).collect()
 }
 
+/// The rows in which every word of the query occurs, those first in which more words begin a word, in
+/// their order otherwise; all of them for an empty query. Without a capital letter in a word, capitals
+/// do not matter to it.
+pub(crate) fn rank_words<S: AsRef<str>>(query: &str, rows: &[S]) -> Vec<FuzzyMatch> {
+    let words: Vec<&str> = query.split_whitespace().collect();
+    let mut found: Vec<(usize, FuzzyMatch)> = Vec::new();
+    for (index, row) in rows.iter().map(AsRef::as_ref).enumerate() {
+        let places: Option<Vec<(bool, std::ops::Range<usize>)>> =
+            words.iter().map(|word| word_place(row, word)).collect();
+        let Some(places) = places else { continue };
+        let inside = places.iter().filter(|(begins, _)| !begins).count();
+        let marked = |at: &usize| places.iter().any(|(_, range)| range.contains(at));
+        let marks = row.char_indices().map(|(at, _)| at).filter(marked).collect();
+        found.push((inside, FuzzyMatch { index, marks }));
+    }
+    found.sort_by_key(|(inside, _)| *inside);
+    found.into_iter().map(|(_, found)| found).collect()
+}
+
+/// Where a word occurs in a row: at the start of a word if there is such a place, otherwise in one.
+fn word_place(row: &str, word: &str) -> Option<(bool, std::ops::Range<usize>)> {
+    let exact = word.chars().any(char::is_uppercase);
+    let mut before = None;
+    let mut inside = None;
+    for (at, c) in row.char_indices() {
+        let begins = !before.is_some_and(char::is_alphanumeric) || !c.is_alphanumeric();
+        before = Some(c);
+        if !begins && inside.is_some() {
+            continue;
+        }
+        let Some(length) = starts_with(row.get(at..).unwrap_or_default(), word, exact) else { continue };
+        if begins {
+            return Some((true, at..at + length));
+        }
+        inside = Some((false, at..at + length));
+    }
+    inside
+}
+
+/// How many bytes of `text` a word takes at its start.
+fn starts_with(text: &str, word: &str, exact: bool) -> Option<usize> {
+    let mut chars = text.char_indices();
+    for wanted in word.chars() {
+        let (_, c) = chars.next()?;
+        if c != wanted && (exact || !c.to_lowercase().eq(wanted.to_lowercase())) {
+            return None;
+        }
+    }
+    Some(chars.offset())
+}
+
 /// The byte offsets of characters given by their places in `row`, rising.
 fn bytes(row: &str, places: &mut Vec<u32>) -> Vec<usize> {
     places.sort_unstable();
@@ -46,6 +97,23 @@ fn bytes(row: &str, places: &mut Vec<u32>) -> Vec<usize> {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn words_begin_words_or_are_whole_parts() {
+        let rows = ["anthropic/claude-sonnet-5-5", "x/corpus", "anthropic/claude-opus-4-5", "Opus Größe"];
+        let check = |query: &str, expected: &[&str]| {
+            let found: Vec<&str> = rank_words(query, &rows).iter().map(|found| rows[found.index]).collect();
+            assert_eq!(found, expected, "{query}");
+        };
+        check("opus", &["anthropic/claude-opus-4-5", "Opus Größe"]);
+        check("pus", &["x/corpus", "anthropic/claude-opus-4-5", "Opus Größe"]);
+        check("Opus", &["Opus Größe"]);
+        check("claude 5", &["anthropic/claude-sonnet-5-5", "anthropic/claude-opus-4-5"]);
+        check("/claude-s", &["anthropic/claude-sonnet-5-5"]);
+        check("", &rows);
+        let marks = rank_words("grö", &rows).pop().map(|found| found.marks);
+        assert_eq!(marks, Some(vec![5, 6, 7]));
+    }
 
     #[test]
     fn ranks_and_marks() {

@@ -19,6 +19,7 @@ pub mod composer;
 pub mod effect;
 pub(crate) mod fuzzy;
 pub mod geometry;
+pub mod help;
 pub mod jobs;
 pub mod key;
 pub mod keymap;

@@ -1,5 +1,6 @@
 //! Overlays: drawn over the transcript, and the first to take keys.
 
+use super::help::HelpView;
 use super::key::{Key, KeyCode, Mods};
 use super::line_edit::LineEdit;
 use super::outcome::KeyOutcome;
@@ -17,8 +18,8 @@ use crate::agent::protocol::event::Question;
 pub enum Overlay {
     /// A list to choose from.
     Picker { picker: Picker, ticket: Option<Ticket> },
-    /// Keys and commands; `scroll` is the first row shown.
-    Help { scroll: usize },
+    /// Keys and commands.
+    Help(HelpView),
     /// The API key of a provider is being typed.
     Login { provider: String, line: LineEdit, ticket: Option<Ticket>, failed: Option<Printable> },
     /// Whether the project settings of a folder are used.
@@ -35,24 +36,6 @@ impl Overlay {
     /// True while what is typed must not be recorded or shown.
     pub(crate) fn is_secret(&self) -> bool {
         matches!(self, Overlay::Login { .. })
-    }
-}
-
-/// The scroll of the help overlay after a key.
-pub(crate) fn help_key(scroll: usize, key: Key, page: usize) -> KeyOutcome<usize> {
-    let page = page.max(1);
-    match (key.code, key.mods) {
-        (KeyCode::Esc | KeyCode::Enter | KeyCode::F(1), _) | (KeyCode::Char('q'), Mods::NONE) => {
-            KeyOutcome::Closed
-        }
-        (KeyCode::Char('c'), Mods::CTRL) => KeyOutcome::Closed,
-        (KeyCode::Up | KeyCode::Char('k'), _) => KeyOutcome::Done(scroll.saturating_sub(1)),
-        (KeyCode::Down | KeyCode::Char('j'), _) => KeyOutcome::Done(scroll.saturating_add(1)),
-        (KeyCode::PageUp, _) => KeyOutcome::Done(scroll.saturating_sub(page)),
-        (KeyCode::PageDown | KeyCode::Char(' '), _) => KeyOutcome::Done(scroll.saturating_add(page)),
-        (KeyCode::Home, _) => KeyOutcome::Done(0),
-        (KeyCode::End, _) => KeyOutcome::Done(usize::MAX),
-        _ => KeyOutcome::Ignored,
     }
 }
 

@@ -27,6 +27,8 @@ pub enum PickerKind {
     Themes,
     Providers,
     Prompts,
+    /// Every action and slash command.
+    Palette,
     /// Messages of the user, to start a session from before one of them.
     Forks,
 }
@@ -303,7 +305,7 @@ impl Picker {
 
     fn filter(&mut self) {
         let titles: Vec<&str> = self.rows.iter().map(|row| row.title.as_str()).collect();
-        self.shown = fuzzy::rank(self.query.text(), &titles);
+        self.shown = fuzzy::rank_words(self.query.text(), &titles);
         let rows = &self.rows;
         self.shown.sort_by_key(|found| rows.get(found.index).is_some_and(|row| row.dimmed));
         if self.found.is_empty() {
@@ -341,7 +343,7 @@ mod tests {
         let mut picker = picker(&["alpha", "beta", "gamma"]);
         press(&mut picker, "down down up");
         assert_eq!(picker.selected_key(), Some("beta"));
-        press(&mut picker, "g m");
+        press(&mut picker, "a m m");
         assert_eq!(press(&mut picker, "enter"), [KeyOutcome::Done(PickerChoice::Pick("gamma".into()))]);
         press(&mut picker, "x");
         assert_eq!(press(&mut picker, "enter"), [KeyOutcome::Handled], "nothing to pick");
@@ -367,10 +369,10 @@ mod tests {
         press(&mut three, "ctrl+r");
         three.remove("beta");
         assert_eq!((three.selected_key(), three.renaming()), (Some("gamma"), None), "its row is gone");
-        let mut sought = picker(&["xabxe"]);
+        let mut sought = picker(&["xabe"]);
         press(&mut sought, "a b e ctrl+r");
         sought.add(vec![row("abe")]);
-        assert_eq!(renamed(&mut sought), rename("xabxe"), "although another matches better");
+        assert_eq!(renamed(&mut sought), rename("xabe"), "although another matches better");
     }
 
     #[test]

@@ -2,12 +2,15 @@
 
 use ratatui::buffer::Buffer;
 use ratatui::layout::Rect;
+use ratatui::style::Style;
 use ratatui::text::Line;
 use ratatui::widgets::{Block, Clear, Widget};
 
 use super::theme::{Theme, ThemeToken};
 use super::wrap;
 
+/// Columns beside a box that are too few to be read: what is in them is cleared.
+const LEFTOVER: u16 = 12;
 /// Widest box, in cells.
 const WIDEST: u16 = 110;
 
@@ -26,6 +29,7 @@ pub fn frame(title: &str, hint: &str, rows: u16, theme: &Theme, area: Rect, buff
     let x = area.x + (area.width - width) / 2;
     let y = area.y + (area.height - height) / 3;
     let outer = Rect { x, y, width, height };
+    dim(outer, theme, area, buffer);
     Clear.render(outer, buffer);
     buffer.set_style(outer, theme.style(ThemeToken::Text));
     let title = format!(" {} ", wrap::truncate(title, width.saturating_sub(6)));
@@ -37,4 +41,15 @@ pub fn frame(title: &str, hint: &str, rows: u16, theme: &Theme, area: Rect, buff
     let inner = block.inner(outer);
     block.render(outer, buffer);
     inner
+}
+
+/// Takes the weight from all that is beside the box, and away what is cut by it.
+fn dim(outer: Rect, theme: &Theme, area: Rect, buffer: &mut Buffer) {
+    let style = Style::reset().patch(theme.style(ThemeToken::Text)).patch(theme.style(ThemeToken::Faint));
+    buffer.set_style(area, style);
+    if area.width - outer.width <= 2 * LEFTOVER {
+        let rows = Rect { x: area.x, width: area.width, ..outer };
+        Clear.render(rows, buffer);
+        buffer.set_style(rows, theme.style(ThemeToken::Text));
+    }
 }

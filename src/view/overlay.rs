@@ -24,17 +24,7 @@ pub fn draw(
     match overlay {
         Overlay::Picker { picker, .. } => picker::draw(picker, theme, area, buffer),
         Overlay::Tree(view) => tree::draw(model, view, theme, area, buffer),
-        Overlay::Help { scroll } => {
-            let rows = help::rows(model, theme, inner_width(area));
-            let inner =
-                frame("Keys and commands", "↑↓ scroll · esc closes", rows.len() as u16, theme, area, buffer);
-            let last = rows.len().saturating_sub(usize::from(inner.height));
-            let first = (*scroll).min(last);
-            for (y, row) in (inner.top()..inner.bottom()).zip(rows.iter().skip(first)) {
-                buffer.set_line(inner.x, y, row, inner.width);
-            }
-            (None, inner.height)
-        }
+        Overlay::Help(view) => help::draw(model, view, theme, area, buffer),
         Overlay::Login { provider, line, ticket, failed } => {
             (login(provider, line, ticket.is_some(), failed.as_ref(), theme, area, buffer), 0)
         }

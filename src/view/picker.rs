@@ -32,6 +32,7 @@ pub fn draw(picker: &Picker, theme: &Theme, area: Rect, buffer: &mut Buffer) -> 
         | PickerKind::Themes
         | PickerKind::Providers
         | PickerKind::Prompts
+        | PickerKind::Palette
         | PickerKind::Forks => "type to filter · enter chooses · esc closes",
     };
     let sessions = matches!(picker.kind, PickerKind::Sessions { .. });
@@ -60,6 +61,7 @@ pub fn draw(picker: &Picker, theme: &Theme, area: Rect, buffer: &mut Buffer) -> 
         buffer.set_line(inner.x, inner.y + 1, &line, if height > 0 { inner.width } else { 0 });
     }
     let first = picker.selected().saturating_sub(height / 2).min(picker.count().saturating_sub(height));
+    let columns = note_columns(picker, inner.width);
     for (offset, (row, marks)) in picker.shown().skip(first).take(height).enumerate() {
         let y = inner.y + 1 + offset as u16;
         let selected = first + offset == picker.selected();
@@ -74,7 +76,8 @@ pub fn draw(picker: &Picker, theme: &Theme, area: Rect, buffer: &mut Buffer) -> 
             (None, true) => Note::TextMatch,
             (None, false) => Note::Plain,
         };
-        buffer.set_line(inner.x, y, &list_row(row, marks, &note, theme, inner.width), inner.width);
+        let line = list_row(row, marks, &note, &columns, theme, inner.width);
+        buffer.set_line(inner.x, y, &line, inner.width);
     }
     let cursor = (inner.x + column.min(inner.width.saturating_sub(1)), inner.y);
     (Some(cursor), height as u16)
@@ -129,7 +132,49 @@ fn preview(picker: &Picker, side: bool, below: u16, theme: &Theme, inner: Rect, 
     list
 }
 
-fn list_row(row: &PickerRow, marks: &[usize], note: &Note, theme: &Theme, width: u16) -> Line<'static> {
+/// Widths of the columns of the notes, so that they are aligned. Where notes would take more than
+/// half of a row, the last columns are left out.
+fn note_columns(picker: &Picker, width: u16) -> Vec<usize> {
+    let mut columns: Vec<usize> = Vec::new();
+    for (row, _) in picker.shown() {
+        for (at, part) in row.note.split(COLUMN).enumerate() {
+            let cells = wrap::cells(part);
+            match columns.get_mut(at) {
+                Some(most) => *most = cells.max(*most),
+                None => columns.push(cells),
+            }
+        }
+    }
+    let taken = |columns: &[usize]| columns.iter().map(|cells| cells + wrap::cells(COLUMN)).sum::<usize>();
+    while columns.len() > 1 && taken(&columns) > usize::from(width / 2) {
+        columns.pop();
+    }
+    columns
+}
+
+/// What sets the columns of a note apart.
+const COLUMN: &str = " · ";
+
+/// A note in its columns.
+fn aligned(note: &str, columns: &[usize]) -> String {
+    let parts: Vec<&str> = note.split(COLUMN).collect();
+    if parts.len() < 2 {
+        return note.to_owned();
+    }
+    let part = |(part, width): (&&str, &usize)| {
+        format!("{}{part}", " ".repeat(width.saturating_sub(wrap::cells(part))))
+    };
+    parts.iter().zip(columns).map(part).collect::<Vec<_>>().join(COLUMN)
+}
+
+fn list_row(
+    row: &PickerRow,
+    marks: &[usize],
+    note: &Note,
+    columns: &[usize],
+    theme: &Theme,
+    width: u16,
+) -> Line<'static> {
     if let Note::Renaming(name) = note {
         let prompt = Span::styled("name: ", theme.style(ThemeToken::Accent));
         return Line::from(vec![prompt, Span::raw(printable_line(name).into_owned()), Span::raw("▏")]);
@@ -154,11 +199,12 @@ fn list_row(row: &PickerRow, marks: &[usize], note: &Note, theme: &Theme, width:
     left.push(Span::styled(plain, weight));
     let right = match note {
         Note::ConfirmDelete => Span::styled(CONFIRM_DELETE, theme.style(ThemeToken::Error)),
-        Note::TextMatch => {
-            Span::styled(format!("text match · {}", row.note.as_str()), theme.style(ThemeToken::Muted))
-        }
+        Note::TextMatch => Span::styled(
+            format!("text match · {}", aligned(&row.note, columns)),
+            theme.style(ThemeToken::Muted),
+        ),
         Note::Plain | Note::Renaming(_) => {
-            Span::styled(row.note.as_str().to_owned(), theme.style(ThemeToken::Muted))
+            Span::styled(aligned(&row.note, columns), theme.style(ThemeToken::Muted))
         }
     };
     both_ends(left, vec![right], width)

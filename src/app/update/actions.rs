@@ -1,12 +1,13 @@
 //! What each action does: a route for each row of the table.
 
 use super::{
-    completion, composing, copy, interrupt, models, prompts, queue, submit, terminal_focus, thinking,
+    completion, composing, copy, interrupt, models, palette, prompts, queue, submit, terminal_focus, thinking,
 };
 use crate::agent::protocol::command::Queue;
 use crate::agent::settings::value::DiffLayout;
 use crate::app::action::Action;
 use crate::app::effect::Effect;
+use crate::app::help::HelpView;
 use crate::app::model::Model;
 use crate::app::overlay::Overlay;
 
@@ -20,7 +21,8 @@ pub(super) fn run(model: &mut Model, action: Action, effects: &mut Vec<Effect>) 
         Action::Exit if model.composer.is_empty() => effects.push(Effect::Quit),
         Action::Exit => model.composer.delete_forward(),
         Action::Suspend => effects.push(Effect::Suspend),
-        Action::Help => model.overlays.push(Overlay::Help { scroll: 0 }),
+        Action::Help => model.overlays.push(Overlay::Help(HelpView::default())),
+        Action::Palette => palette::open(model),
         // The keyboard, the queue, completion.
         Action::GiveKeyboard => terminal_focus::give(model),
         Action::TakeKeyboard => terminal_focus::take_or_give(model),

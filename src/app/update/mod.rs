@@ -21,6 +21,7 @@ mod models;
 mod mouse;
 mod notify;
 mod overlays;
+mod palette;
 mod pickers;
 mod pictures;
 mod prompts;

@@ -157,8 +157,11 @@ fn keyless_row(keyless: &KeylessModel) -> PickerRow {
 }
 
 fn model_row(ai: &Arc<AiModel>, current: Option<&str>) -> PickerRow {
-    let window =
-        if ai.context_window > 0 { format!("{}k", ai.context_window / 1_000) } else { "window ?".to_owned() };
+    let window = match ai.context_window {
+        0 => "window ?".to_owned(),
+        size if size >= 1_000_000 && size % 1_000_000 < 100_000 => format!("{}M", size / 1_000_000),
+        size => format!("{}k", size / 1_000),
+    };
     let price = match &ai.cost {
         Some(price) if price.input + price.output > 0.0 => {
             format!("${}/${} per M", price.input, price.output)

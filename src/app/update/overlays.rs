@@ -1,7 +1,8 @@
 //! Keys and pastes of the overlay on top, and where a choice in it goes.
 
-use super::{login, models, pickers, queue, sessions, themes, thinking, tree, trust};
+use super::{actions, login, models, pickers, queue, sessions, slash, themes, thinking, tree, trust};
 use crate::agent::AgentCommand;
+use crate::app::action;
 use crate::app::effect::Effect;
 use crate::app::key::{Key, KeyCode};
 use crate::app::model::Model;
@@ -37,10 +38,9 @@ fn press(model: &mut Model, key: Key, page: usize, effects: &mut Vec<Effect>) {
             Closed => model.forget(ticket, effects),
             Ignored | Handled => model.overlays.push(Overlay::Picker { picker, ticket }),
         },
-        Overlay::Help { scroll } => match overlay::help_key(scroll, key, page) {
-            Done(scroll) => model.overlays.push(Overlay::Help { scroll }),
-            Closed => {}
-            Ignored | Handled => model.overlays.push(Overlay::Help { scroll }),
+        Overlay::Help(mut view) => match view.key(key, page) {
+            Done(()) | Closed => {}
+            Ignored | Handled => model.overlays.push(Overlay::Help(view)),
         },
         Overlay::Login { provider, mut line, ticket, failed } => match overlay::login_key(&mut line, key) {
             Done(secret) => login::submit(model, provider, line, secret, effects),
@@ -79,8 +79,8 @@ pub(super) fn paste(model: &mut Model, text: &str, effects: &mut Vec<Effect>) {
         Some(Overlay::Tree(view)) => view.paste(text),
         Some(Overlay::Picker { picker, .. }) => picker.paste(text),
         Some(Overlay::Login { line, .. }) => line.paste(text),
-        Some(Overlay::Help { .. } | Overlay::Trust(_) | Overlay::Queue(_) | Overlay::Asked { .. }) | None => {
-        }
+        Some(Overlay::Help(view)) => view.paste(text),
+        Some(Overlay::Trust(_) | Overlay::Queue(_) | Overlay::Asked { .. }) | None => {}
     }
     sessions::follow(model, &before, effects);
 }
@@ -120,5 +120,16 @@ fn picked(model: &mut Model, kind: PickerKind, key: &str, effects: &mut Vec<Effe
         PickerKind::Themes => themes::set(model, key, effects),
         PickerKind::Providers => login::ask_for_key(model, key),
         PickerKind::Prompts => model.composer.set_text(key),
+        PickerKind::Palette => run(model, key, effects),
+    }
+}
+
+/// Runs what was chosen in the palette.
+fn run(model: &mut Model, key: &str, effects: &mut Vec<Effect>) {
+    let command = |name: &str| model.commands.rows().iter().find(|row| row.name == name).map(|row| row.slash);
+    if let Some(command) = key.strip_prefix('/').and_then(command) {
+        slash::run(model, command, "", effects);
+    } else if let Some(row) = action::of(key) {
+        actions::run(model, row.action, effects);
     }
 }

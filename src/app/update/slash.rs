@@ -4,6 +4,7 @@ use super::{context, copy, login, models, session, sessions, themes, thinking, t
 use crate::agent::AgentCommand;
 use crate::agent::protocol::command::SessionCommand;
 use crate::app::effect::Effect;
+use crate::app::help::HelpView;
 use crate::app::model::Model;
 use crate::app::overlay::Overlay;
 use crate::app::slash::Slash;
@@ -30,7 +31,7 @@ pub(super) fn run(model: &mut Model, command: Slash, arguments: &str, effects: &
         Slash::Theme => themes::named(model, arguments, effects),
         Slash::Login => login::open(model, arguments, effects),
         Slash::Trust => trust::look(model, effects),
-        Slash::Hotkeys | Slash::Help => model.overlays.push(Overlay::Help { scroll: 0 }),
+        Slash::Hotkeys | Slash::Help => model.overlays.push(Overlay::Help(HelpView::default())),
         Slash::Quit => effects.push(Effect::Quit),
     }
 }

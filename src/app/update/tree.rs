@@ -42,7 +42,7 @@ pub(super) fn fill(model: &mut Model, outline: &Outline) {
                 picker.add(fork_rows(outline));
             }
             Overlay::Picker { .. }
-            | Overlay::Help { .. }
+            | Overlay::Help(_)
             | Overlay::Login { .. }
             | Overlay::Trust(_)
             | Overlay::Queue(_)

@@ -1,0 +1,27 @@
+//! The command palette: every action and every slash command in one list.
+
+use super::pickers;
+use crate::app::action::{self, Action};
+use crate::app::model::Model;
+use crate::app::picker::{Picker, PickerKind, PickerRow};
+use crate::app::printable::Printable;
+
+/// Cells for the names, so that what they do is aligned.
+const NAMES: usize = 18;
+
+/// Opens the list.
+pub(super) fn open(model: &mut Model) {
+    let title = |name: &str, help: &str| Printable::line(&format!("{name:<NAMES$} {help}"));
+    let commands = model.commands.rows().iter().map(|row| {
+        let name = format!("/{}", row.name);
+        PickerRow { title: title(&name, &row.help), key: name, ..PickerRow::default() }
+    });
+    let actions = action::TABLE.iter().filter(|row| row.action != Action::Palette).map(|row| PickerRow {
+        key: row.name.to_owned(),
+        title: title(row.name, row.help),
+        note: Printable::line(&model.keymap.hint(row.action).unwrap_or_default()),
+        ..PickerRow::default()
+    });
+    let rows = commands.chain(actions).collect();
+    pickers::open(model, Picker::new(PickerKind::Palette, "Commands and actions", "no commands"), rows);
+}
