@@ -335,6 +335,30 @@ fn sessions() -> Screen {
 }
 
 #[test]
+fn sessions_are_listed_by_the_sentence_with_which_they_began() {
+    let mut screen = Screen::new();
+    screen.keys("/resume<enter>");
+    let Some(Effect::Ask(ticket, ShellRequest::Sessions { .. })) = screen.take_effects().pop() else {
+        panic!("no request")
+    };
+    let row = |name: Option<&str>, first: &str| SessionRow {
+        path: format!("/s/{first}").into(),
+        name: name.map(str::to_owned),
+        first_prompt: first.into(),
+        ..SessionRow::default()
+    };
+    let rows =
+        vec![row(None, "Fix the parser. Then commit."), row(Some("mine"), "Something else"), row(None, "")];
+    screen.send(Msg::Finished(ticket, ShellReply::Sessions(SessionRows { rows, done: true })));
+    let shown = text(&screen.draw());
+    assert!(shown.contains("Fix the parser ") && !shown.contains("Then commit"), "{shown}");
+    assert!(
+        shown.contains("mine") && !shown.contains("Something else") && shown.contains("(no messages yet)"),
+        "{shown}"
+    );
+}
+
+#[test]
 fn sessions_are_found_by_what_was_said() {
     let mut screen = sessions();
     screen.take_effects();
@@ -386,7 +410,12 @@ fn a_session_has_its_beginning_as_its_title_until_it_has_a_name() {
     screen.agent(AgentEvent::SessionInfoChanged { name: Some("mine".into()) });
     assert!(title(&screen).ends_with("tau · mine"));
     opened(&mut screen, vec![user(&"y".repeat(90)), user("more")]);
-    assert!(title(&screen).ends_with(&format!(" {}…", "y".repeat(60))));
+    assert!(title(&screen).ends_with(&format!(" {}…", "y".repeat(59))));
+    opened(
+        &mut screen,
+        vec![user("src/a.rs:\n```\nfn a() {}\n```\n\nExplain this file. Then fix it."), user("more")],
+    );
+    assert!(title(&screen).ends_with("tau · Explain this file"), "{}", title(&screen));
     opened(&mut screen, vec![assistant(Vec::new(), StopReason::Stop), user("later")]);
     assert_eq!(title(&screen), place, "what it began with is not known");
     opened(&mut screen, vec![user("from the middle")]);

@@ -9,9 +9,7 @@ use crate::agent::protocol::event::{AgentEvent, CompactionReason, CompactionResu
 use crate::agent::protocol::message::{Message, StopReason, Usage};
 use crate::agent::protocol::model::{Api, Model as AiModel, ThinkingLevel};
 use crate::agent::protocol::query::{HistoryPage, QueryAnswer};
-
-/// Characters of a title at most.
-const TITLE: usize = 60;
+use crate::agent::protocol::title;
 
 /// What the agent is doing.
 #[derive(Clone, Debug, Default, PartialEq)]
@@ -307,14 +305,8 @@ fn minus(sum: &Usage, usage: &Usage) -> Usage {
     rest
 }
 
-/// The first line of a user message that is not blank, cut to the length of a title.
+/// The title of a session that begins with this message.
 fn beginning(message: &Message) -> Option<Printable> {
     let Message::User(user) = message else { return None };
-    let text = user.content.text();
-    let line = text.lines().map(str::trim).find(|line| !line.is_empty())?;
-    let mut title: String = line.chars().take(TITLE).collect();
-    if title.len() < line.len() {
-        title.push('…');
-    }
-    Some(Printable::line(&title))
+    title::of(&user.content.text()).map(|title| Printable::line(&title))
 }

@@ -11,4 +11,5 @@ pub mod model;
 pub mod outline;
 pub mod query;
 pub mod run;
+pub mod title;
 pub mod usage;

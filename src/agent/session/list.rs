@@ -17,6 +17,7 @@ use super::index::SessionIndex;
 use super::read;
 use super::row::{ListedFile, SessionRow};
 use crate::agent::protocol::message::Message;
+use crate::agent::protocol::title;
 use crate::agent::settings::paths::cwd_name;
 use crate::agent::settings::private_files::open_regular;
 
@@ -289,13 +290,12 @@ fn until_quote(text: &[u8]) -> Option<&[u8]> {
     text.get(..memchr::memchr(b'"', text)?)
 }
 
-/// The first line of a user message that has letters, cut to 200 characters.
+/// The line with which a user message begins, cut to 200 characters.
 fn first_line(line: &[u8]) -> Option<String> {
     let Body::Message { message } = Entry::parse_any(std::str::from_utf8(line).ok()?)? else {
         return None;
     };
     let Message::User(user) = &*message else { return None };
     let text = user.content.text();
-    let line = text.lines().map(str::trim).find(|line| !line.is_empty())?;
-    Some(line.chars().take(200).collect())
+    Some(title::opening(&text)?.chars().take(200).collect())
 }

@@ -8,6 +8,7 @@ use std::path::{Path, PathBuf};
 use super::pickers;
 use crate::agent::AgentCommand;
 use crate::agent::protocol::command::SessionCommand;
+use crate::agent::protocol::title;
 use crate::agent::session::row::SessionRow;
 use crate::agent::session::search::LastExchange;
 use crate::app::effect::Effect;
@@ -191,8 +192,8 @@ pub(super) fn delete(model: &mut Model, key: &str, effects: &mut Vec<Effect>) {
 }
 
 fn session_row(row: &SessionRow, all: bool, now: Millis) -> PickerRow {
-    let title = row.name.as_deref().unwrap_or(&row.first_prompt);
-    let title = if title.is_empty() { "(no messages yet)" } else { title };
+    let title = row.name.clone().or_else(|| title::of(&row.first_prompt));
+    let title = title.filter(|title| !title.is_empty()).unwrap_or_else(|| "(no messages yet)".to_owned());
     let mut note = format!("{} · {} · {}", age(now - row.modified), counted(row.messages), size(row.size));
     if all {
         note = format!("{} · {note}", row.cwd.display());
@@ -200,7 +201,7 @@ fn session_row(row: &SessionRow, all: bool, now: Millis) -> PickerRow {
     let key = row.path.display().to_string();
     PickerRow {
         key,
-        title: Printable::line(title),
+        title: Printable::line(&title),
         note: Printable::line(&note),
         current: false,
         dimmed: false,
