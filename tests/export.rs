@@ -6,7 +6,7 @@ use std::path::Path;
 use std::process::{Command, Stdio};
 
 use serde_json::{Value, json};
-use tau::agent::export::{Format, document};
+use tau::agent::export::{Format, coloured_document, document};
 use tau::agent::protocol::message::StopReason;
 use tau::agent::protocol::query::{Query, QueryAnswer, SessionSource};
 use tau::agent::session::{Access, Session};
@@ -50,6 +50,49 @@ fn session() -> String {
     ]
     .join("\n")
         + "\n"
+}
+
+/// A page in which a model has worked: what it did, in rows.
+#[test]
+fn a_page_has_a_row_for_each_call() {
+    let usage = json!({"input": 1200, "output": 30, "cacheRead": 0, "cacheWrite": 0,
+        "cost": {"input": 0, "output": 0, "cacheRead": 0, "cacheWrite": 0, "total": 0.0123}});
+    let text = "See https://example.org/a_b, then:\n\n```rust\nfn main() {}\n```\n\n| a | b |\n| - | - |\n| Risk | 1 |\n";
+    let answer = json!({"message": {"role": "assistant", "api": "x", "provider": "p", "model": "m", "stopReason": "toolUse",
+        "usage": usage, "content": [{"type": "text", "text": text},
+            {"type": "toolCall", "id": "c1", "name": "bash", "arguments": {"command": "python3 -m unittest\necho $?"}},
+            {"type": "toolCall", "id": "c2", "name": "read", "arguments": {"path": "src/a.rs"}}]}});
+    let failed = json!({"message": {"role": "toolResult", "toolCallId": "c1", "toolName": "bash", "isError": true,
+        "content": [{"type": "text", "text": "E: no\nexit code 1"}], "durationMs": 240,
+        "details": {"kind": "terminal", "text": "E: no", "exitCode": 1}}});
+    let stray = json!({"message": {"role": "toolResult", "toolCallId": "c9", "toolName": "ls", "content": [], "isError": false}});
+    let lines = [
+        HEADER.to_owned(),
+        line("a", None, "Look at\u{20}the tests. Then go."),
+        entry("message", "b", Some("a"), answer),
+        entry("message", "c", Some("b"), failed),
+        entry("message", "d", Some("c"), stray),
+    ];
+    let session = Session::from_lines(&(lines.join("\n") + "\n")).unwrap();
+    let mut tokens = |language: &str, code: &str| {
+        let known = language == "rust" && code.starts_with("fn main");
+        if known { vec![vec![(0..2, "keyword")]] } else { Vec::new() }
+    };
+    let page = coloured_document(&session, Format::Html, &[], &mut tokens).text;
+    for part in [
+        "<title>Look at the tests</title>",
+        "<details class=\"call failed\"><summary><b>bash</b> <code>python3 -m unittest…</code>\
+         <span class=\"end\"> ✗1 0.2s</span></summary><pre>python3 -m unittest\necho $?</pre><pre>E: no\nexit code 1</pre></details>",
+        "<summary><b>read</b> <code>src/a.rs</code><span class=\"end\"></span></summary>",
+        "<summary><b>ls</b><span class=\"end\"></span></summary></details>",
+        "<a href=\"https://example.org/a_b\">https://example.org/a_b</a>, then",
+        "<pre><code><span class=\"keyword\">fn</span> main() {}</code></pre>",
+        "<td>Risk</td>",
+        "m · 1200 tokens in, 30 out · $0.0123",
+    ] {
+        assert!(page.contains(part), "{part}:\n{}", page.split_once("<main>").unwrap().1);
+    }
+    assert_eq!(page.matches("E: no").count(), 1, "the result is in the row of its call alone");
 }
 
 fn written(format: Format) -> (String, usize) {
@@ -108,6 +151,7 @@ fn a_page_holds_everything_and_no_markup_of_others() {
         "<title>Title &lt;x&gt;</title>",
         "<strong>bold</strong>",
         "&lt;script&gt;alert(2)",
+        "<b>ed&quot;it</b> <code>a.rs</code><span class=\"end\"> +1 −1</span>",
         "<span class=\"del\">-old &lt;i&gt;</span>",
         "<span class=\"add\">+new &amp; \u{fffd}[2J</span>",
         "data:image/png;base64,AAAA",
@@ -208,16 +252,20 @@ fn the_command_writes_a_file_and_says_how_many_secrets() {
     let run = |args: &[&str]| {
         let mut command = Command::new(env!("CARGO_BIN_EXE_tau"));
         command.arg("export").args(args).current_dir(dir.path()).env_clear().env("HOME", dir.path());
-        command.env("TAU_HOME", dir.path().join("tau")).env("MY_PASSWORD", "hunter2-hunter2");
+        command
+            .env("TAU_HOME", dir.path().join("tau"))
+            .env("MY_PASSWORD", "hunter2-hunter2")
+            .env("TZ", "UTC");
         let output = command.output_in_time();
         let text = |bytes: Vec<u8>| String::from_utf8(bytes).unwrap();
         (output.status.code(), text(output.stdout), text(output.stderr))
     };
     let (code, stdout, stderr) = run(&["s1"]);
-    assert_eq!((code, stdout.as_str()), (Some(0), "./tau-session-s1.html\n"), "{stderr}");
+    assert_eq!((code, stdout.as_str()), (Some(0), "./2026-01-02-title-x.html\n"), "{stderr}");
     assert_eq!(stderr, "tau: masked 3 secrets in the file\n");
-    let page = fs::read_to_string(dir.path().join("tau-session-s1.html")).unwrap();
+    let page = fs::read_to_string(dir.path().join("2026-01-02-title-x.html")).unwrap();
     assert!(page.starts_with("<!DOCTYPE html>") && !page.contains("hunter2"));
+    assert_eq!(run(&["s1"]).1, "./2026-01-02-title-x-s1.html\n", "nothing is overwritten");
     assert_eq!(run(&["s1", "out.md"]).0, Some(0));
     assert!(fs::read_to_string(dir.path().join("out.md")).unwrap().starts_with("# Title"));
     let (code, stdout, _) = run(&["s1", "-"]);
@@ -234,7 +282,7 @@ fn the_command_writes_a_file_and_says_how_many_secrets() {
         let (code, stdout, _) = run(&["s1", "-", "--format", format]);
         assert!(code == Some(0) && stdout.starts_with(begins), "{format}: {stdout}");
     }
-    assert_eq!(run(&["s1", "--format", "jsonl"]).1, "./tau-session-s1.jsonl\n");
+    assert_eq!(run(&["s1", "--format", "jsonl"]).1, "./2026-01-02-title-x.jsonl\n");
     let (code, _, stderr) = run(&["s1", "-", "--format", "pdf"]);
     assert!(code == Some(2) && stderr.contains("[possible values: html, md, jsonl]"), "{stderr}");
     for format in [&[][..], &["--format", "html"]] {

@@ -10,10 +10,12 @@ use super::environment::{Environment, OnBadConfig};
 use super::exit::{Exit, Refusal, say, warn};
 use super::{plain, session_lookup};
 use crate::agent::catalogue::keys::Keys;
-use crate::agent::export::{Format, document, own_secrets};
+use crate::agent::export::{Document, Format, coloured_document, file_stem, own_secrets};
 use crate::agent::protocol::query::SessionSource;
 use crate::agent::session::{Access, Session};
 use crate::agent::settings::private_files::write_private;
+use crate::view::highlight::Highlighter;
+use crate::view::theme::ThemeToken;
 
 /// Begins the error about a file whose name does not say what it is to hold.
 const UNKNOWN: &str = "unknown format: the file must end in .html, .md or .jsonl";
@@ -33,7 +35,7 @@ fn work(args: &ExportArgs) -> Result<Exit, Refusal> {
     let source = SessionSource::File(session);
     if args.file.as_deref() == Some(Path::new("-")) {
         let session = read(&source).map_err(|text| Refusal { exit: Exit::Config, text })?;
-        let document = document(&session, args.format.unwrap_or_default(), &secrets);
+        let document = made(&session, args.format.unwrap_or_default(), &secrets);
         let exit = say(&document.text);
         report_masked(document.masked, "standard output");
         return Ok(exit);
@@ -65,7 +67,7 @@ pub(in crate::cli) fn secrets(keys: &Keys) -> Vec<String> {
 /// Where a session is written to, and in which format.
 #[derive(Clone, Copy, Debug)]
 pub(in crate::cli) struct ExportTarget<'a> {
-    /// The file; `None` for one that is named after the session.
+    /// The file; `None` for one that is named after the day and the title of the session.
     pub file: Option<&'a Path>,
     /// The directory that it is in, unless it names another.
     pub dir: &'a Path,
@@ -78,6 +80,17 @@ impl<'a> ExportTarget<'a> {
     pub(in crate::cli) fn named(file: Option<&'a Path>, dir: &'a Path) -> Self {
         ExportTarget { file, dir, format: None }
     }
+}
+
+/// The session as a document, with the colours of code that the screen has.
+fn made(session: &Session, format: Format, secrets: &[String]) -> Document {
+    let mut highlighter = Highlighter::default();
+    let mut classes = |language: &str, text: &str| {
+        let named = |(range, token): (std::ops::Range<usize>, ThemeToken)| (range, token.name());
+        let lines = highlighter.highlight(language, text).into_iter();
+        lines.map(|line| line.into_iter().map(named).collect()).collect()
+    };
+    coloured_document(session, format, secrets, &mut classes)
 }
 
 fn read(source: &SessionSource) -> Result<Session, String> {
@@ -102,7 +115,12 @@ pub(in crate::cli) fn write(
         Some(file) => place.dir.join(file),
         None => {
             let ending = place.format.unwrap_or_default().ending();
-            place.dir.join(format!("tau-session-{}.{ending}", session.info().id))
+            let stem = file_stem(&session, secrets);
+            let usual = place.dir.join(format!("{stem}.{ending}"));
+            // Another session of that day may have the same title.
+            let id: String = session.info().id.chars().filter(char::is_ascii_alphanumeric).collect();
+            let id = id.get(id.len().saturating_sub(6)..).unwrap_or_default();
+            if usual.exists() { place.dir.join(format!("{stem}-{id}.{ending}")) } else { usual }
         }
     };
     let format = place.format.or_else(|| Format::of(&file)).ok_or(UNKNOWN)?;
@@ -114,7 +132,7 @@ pub(in crate::cli) fn write(
             file.display()
         ));
     }
-    let document = document(&session, format, secrets);
+    let document = made(&session, format, secrets);
     write_private(&file, document.text.as_bytes())
         .map_err(|error| format!("cannot write {}: {error}", file.display()))?;
     Ok((file, document.masked))

@@ -6,48 +6,85 @@
 
 use std::fmt::Write;
 
-use pulldown_cmark::{CowStr, Event, Options, Parser, Tag, html::push_html};
+use std::collections::{HashMap, HashSet};
 
+use pulldown_cmark::{
+    CodeBlockKind, CowStr, Event, Options, Parser, Tag, TagEnd, TextMergeStream, html::push_html,
+};
+
+use super::calls::{self, picture};
+use super::pen::{Pen, escaped, linked};
 use super::{parted, title};
 use crate::agent::protocol::message::{AssistantMessage, Block, Message, ToolResultMessage, UserContent};
-use crate::agent::secrets::redact::Redactor;
 use crate::agent::session::Session;
 use crate::agent::session::entry::{Body, Entry, iso};
 use crate::agent::session::outline::{Outline, RowKind};
-use crate::tools::{Content, Details};
 
 const STYLE: &str = include_str!("page.css");
 const SCRIPT: &str = include_str!("page.js");
 /// SHA-256 of [`SCRIPT`] in base64, as `openssl dgst -sha256 -binary page.js | base64` prints it.
 pub(super) const DIGEST: &str = "PCjjm2lG2vCzBPWNRFxDUWNjwTr5hqQJTX7X7bnjzaw=";
-/// Pictures that a page may hold.
-const PICTURES: [&str; 4] = ["image/png", "image/jpeg", "image/gif", "image/webp"];
+
+/// The calls of a session and their results, by the ids of the calls.
+#[derive(Default)]
+struct Calls<'a> {
+    made: HashSet<&'a str>,
+    results: HashMap<&'a str, &'a ToolResultMessage>,
+}
+
+impl<'a> Calls<'a> {
+    /// Of entries; of results with one id the last one counts.
+    fn of(entries: impl Iterator<Item = &'a Entry>) -> Self {
+        let mut calls = Calls::default();
+        for entry in entries {
+            let Body::Message { message } = &entry.body else { continue };
+            match &**message {
+                Message::Assistant(answer) => {
+                    calls.made.extend(answer.tool_calls().map(|call| call.id.as_str()));
+                }
+                Message::ToolResult(result) => {
+                    calls.results.insert(&result.tool_call_id, result);
+                }
+                _ => {}
+            }
+        }
+        calls
+    }
+
+    /// Whether an entry is shown within the call that it answers.
+    fn holds(&self, entry: &Entry) -> bool {
+        let Body::Message { message } = &entry.body else { return false };
+        matches!(&**message, Message::ToolResult(result) if self.made.contains(result.tool_call_id.as_str()))
+    }
+}
 
 /// The whole page.
-pub(super) fn page(session: &Session, redactor: &mut Redactor) -> String {
+pub(super) fn page(session: &Session, pen: &mut Pen<'_, '_>) -> String {
     let (path, others) = parted(session);
     let mut main = String::new();
-    for entry in &path {
-        article(entry, redactor, &mut main);
+    // Those on the path count, if a call has been answered twice.
+    let calls = Calls::of(others.iter().chain(&path).copied());
+    for entry in path.iter().filter(|entry| !calls.holds(entry)) {
+        article(entry, &calls, pen, &mut main);
     }
     if !others.is_empty() {
         let count = others.len();
         let _ = write!(main, "<details class=\"beside\"><summary>other branches ({count} entries)</summary>");
-        for entry in &others {
-            article(entry, redactor, &mut main);
+        for entry in others.iter().filter(|entry| !calls.holds(entry)) {
+            article(entry, &calls, pen, &mut main);
         }
         main.push_str("</details>");
     }
-    let nav = tree(session, redactor);
+    let nav = tree(session, pen);
     let info = session.info();
-    let name = escaped(&redactor.text(&title(session)));
-    let cwd = escaped(&redactor.text(&info.cwd.display().to_string()));
+    let name = escaped(&pen.text(&title(session)));
+    let cwd = escaped(&pen.text(&info.cwd.display().to_string()));
     let id = escaped(&info.id);
     let policy = format!(
         "default-src 'none'; style-src 'unsafe-inline'; img-src data:; script-src 'sha256-{DIGEST}'; base-uri 'none'; \
          form-action 'none'"
     );
-    let masked = match redactor.count() {
+    let masked = match pen.count() {
         0 => String::new(),
         1 => " · 1 secret masked".to_owned(),
         count => format!(" · {count} secrets masked"),
@@ -65,7 +102,7 @@ pub(super) fn page(session: &Session, redactor: &mut Redactor) -> String {
 }
 
 /// The tree as links; rows go to the right where it parts.
-fn tree(session: &Session, redactor: &mut Redactor) -> String {
+fn tree(session: &Session, pen: &mut Pen<'_, '_>) -> String {
     let outline = Outline::of(session.tree());
     let mut depth: Vec<usize> = Vec::with_capacity(outline.rows.len());
     let mut children = vec![0_usize; outline.rows.len()];
@@ -88,7 +125,7 @@ fn tree(session: &Session, redactor: &mut Redactor) -> String {
         };
         let class = if on.contains(row.id.as_str()) { "on" } else { "" };
         let label = row.label.as_deref().map(|label| format!("[{label}] ")).unwrap_or_default();
-        let text = escaped(&redactor.text(&format!("{label}{who}{}", row.text)));
+        let text = escaped(&pen.text(&format!("{label}{who}{}", row.text)));
         let lead = "  ".repeat(own.min(12));
         let _ = writeln!(out, "<a class=\"{class}\" href=\"#{}\">{lead}{text}</a>", anchor(&row.id));
     }
@@ -107,7 +144,7 @@ fn anchor(id: &str) -> String {
     name
 }
 
-fn article(entry: &Entry, redactor: &mut Redactor, out: &mut String) {
+fn article(entry: &Entry, calls: &Calls<'_>, pen: &mut Pen<'_, '_>, out: &mut String) {
     let class = match &entry.body {
         Body::Message { message } if matches!(**message, Message::User(_)) => "user",
         _ => "",
@@ -115,26 +152,27 @@ fn article(entry: &Entry, redactor: &mut Redactor, out: &mut String) {
     let time = escaped(&iso(entry.timestamp));
     let _ = write!(out, "<article id=\"{}\" class=\"{class}\" title=\"{time}\">", anchor(&entry.id));
     match &entry.body {
-        Body::Message { message } => of_message(message, redactor, out),
+        Body::Message { message } => of_message(message, calls, pen, out),
         Body::Compaction { summary, .. } => {
-            said("summary of the earlier conversation", summary, redactor, out);
+            said("summary of the earlier conversation", summary, pen, out);
         }
-        Body::BranchSummary { summary, .. } => said("branch summary", summary, redactor, out),
-        Body::CustomMessage { content, .. } => said("note", &content.text(), redactor, out),
+        Body::BranchSummary { summary, .. } => said("branch summary", summary, pen, out),
+        Body::CustomMessage { content, .. } => said("note", &content.text(), pen, out),
         _ => {}
     }
     out.push_str("</article>\n");
 }
 
-fn said(who: &str, text: &str, redactor: &mut Redactor, out: &mut String) {
+fn said(who: &str, text: &str, pen: &mut Pen<'_, '_>, out: &mut String) {
     let _ = write!(out, "<div class=\"who\">{who}</div>");
-    markdown(&redactor.text(text), out);
+    let text = pen.text(text);
+    markdown(&text, pen, out);
 }
 
-fn of_message(message: &Message, redactor: &mut Redactor, out: &mut String) {
+fn of_message(message: &Message, calls: &Calls<'_>, pen: &mut Pen<'_, '_>, out: &mut String) {
     match message {
         Message::User(user) => {
-            plain("plain", &redactor.text(&user.content.text()), out);
+            plain("plain", &pen.text(&user.content.text()), out);
             if let UserContent::Blocks(blocks) = &user.content {
                 for block in blocks {
                     if let Block::Image { data, mime_type } = block {
@@ -143,76 +181,64 @@ fn of_message(message: &Message, redactor: &mut Redactor, out: &mut String) {
                 }
             }
         }
-        Message::Assistant(answer) => of_answer(answer, redactor, out),
-        Message::ToolResult(result) => of_result(result, redactor, out),
+        Message::Assistant(answer) => of_answer(answer, calls, pen, out),
+        Message::ToolResult(result) => calls::result(result, pen, out),
         Message::BashExecution(run) => {
-            fold(&format!("your command: {}", redactor.text(&run.command)), "", out);
-            code(&redactor.text(&run.output), out);
+            let end = match run.exit_code {
+                _ if run.cancelled => " ■".to_owned(),
+                None | Some(0) => String::new(),
+                Some(code) => format!(" ✗{code}"),
+            };
+            fold(&format!("your command: {}{end}", pen.text(&run.command)), "call", out);
+            code(&pen.text(&run.output), out);
             out.push_str("</details>");
         }
-        Message::Custom(custom) => said("note", &custom.content.text(), redactor, out),
+        Message::Custom(custom) => said("note", &custom.content.text(), pen, out),
         Message::BranchSummary(branch) => {
-            said("branch summary", &branch.summary, redactor, out);
+            said("branch summary", &branch.summary, pen, out);
         }
         Message::CompactionSummary(summary) => {
-            said("summary of the earlier conversation", &summary.summary, redactor, out);
+            said("summary of the earlier conversation", &summary.summary, pen, out);
         }
     }
 }
 
-fn of_answer(answer: &AssistantMessage, redactor: &mut Redactor, out: &mut String) {
-    let _ = write!(out, "<div class=\"who\">{}</div>", escaped(&answer.model));
+fn of_answer(answer: &AssistantMessage, calls: &Calls<'_>, pen: &mut Pen<'_, '_>, out: &mut String) {
+    let _ = write!(out, "<div class=\"who\">{}{}</div>", escaped(&answer.model), used(answer));
     for block in &answer.content {
         match block {
-            Block::Text { text, .. } => markdown(&redactor.text(text), out),
+            Block::Text { text, .. } => {
+                let text = pen.text(text);
+                markdown(&text, pen, out);
+            }
             Block::Thinking { thinking, .. } if !thinking.trim().is_empty() => {
                 fold("thinking", "", out);
-                plain("plain", &redactor.text(thinking), out);
+                plain("plain", &pen.text(thinking), out);
                 out.push_str("</details>");
             }
             Block::ToolCall(call) => {
-                fold(&format!("calls {}", call.name), "", out);
-                let arguments = serde_json::to_string_pretty(&call.arguments).unwrap_or_default();
-                code(&redactor.text(&arguments), out);
-                out.push_str("</details>");
+                calls::call(call, calls.results.get(call.id.as_str()).copied(), pen, out);
             }
             _ => {}
         }
     }
     if let Some(error) = &answer.error_message {
-        plain("plain del", &redactor.text(error), out);
+        plain("plain del", &pen.text(error), out);
     }
 }
 
-fn of_result(result: &ToolResultMessage, redactor: &mut Redactor, out: &mut String) {
-    let class = if result.is_error { "failed" } else { "" };
-    let what = match &result.details {
-        Details::Diff(diff) => {
-            format!("{} {} +{} −{}", result.tool_name, diff.path, diff.added, diff.removed)
-        }
-        _ => format!("result of {}", result.tool_name),
-    };
-    fold(&redactor.text(&what), class, out);
-    if let Details::Diff(diff) = &result.details {
-        out.push_str("<pre>");
-        for line in diff.hunks.iter().flat_map(|hunk| &hunk.lines) {
-            let class = match line.chars().next() {
-                Some('+') => "add",
-                Some('-') => "del",
-                _ => "same",
-            };
-            let _ = write!(out, "<span class=\"{class}\">{}</span>", escaped(&redactor.text(line)));
-        }
-        out.push_str("</pre>");
-    } else {
-        for content in &result.content {
-            match content {
-                Content::Text { text } => code(&redactor.text(text), out),
-                Content::Image { data, mime_type } => picture(mime_type, data, out),
-            }
-        }
+/// What an answer used, as far as that is known.
+fn used(answer: &AssistantMessage) -> String {
+    let usage = &answer.usage;
+    let sent = usage.input + usage.cache_read + usage.cache_write;
+    let mut text = String::new();
+    if sent + usage.output > 0 {
+        let _ = write!(text, " · {sent} tokens in, {} out", usage.output);
     }
-    out.push_str("</details>");
+    if usage.cost.total > 0.0 {
+        let _ = write!(text, " · ${:.4}", usage.cost.total);
+    }
+    text
 }
 
 fn fold(summary: &str, class: &str, out: &mut String) {
@@ -224,58 +250,59 @@ fn code(text: &str, out: &mut String) {
 }
 
 fn plain(class: &str, text: &str, out: &mut String) {
-    let _ = write!(out, "<div class=\"{class}\">{}</div>", escaped(text));
+    let _ = write!(out, "<div class=\"{class}\">{}</div>", linked(text));
 }
 
-fn picture(mime_type: &str, data: &str, out: &mut String) {
-    let known = PICTURES.contains(&mime_type);
-    let sound = data.chars().all(|c| c.is_ascii_alphanumeric() || matches!(c, '+' | '/' | '='));
-    if known && sound {
-        let _ = write!(out, "<img alt=\"a picture\" src=\"data:{mime_type};base64,{data}\">");
-    } else {
-        out.push_str("<p class=\"who\">[a picture]</p>");
-    }
-}
-
-/// Markdown as HTML, without raw HTML, without pictures from elsewhere, and with
-/// links to the web only.
-fn markdown(text: &str, out: &mut String) {
+/// Markdown as HTML, without raw HTML, without pictures from elsewhere, and with links to the web
+/// only. The text has no secrets any more.
+fn markdown(text: &str, pen: &mut Pen<'_, '_>, out: &mut String) {
     let options = Options::ENABLE_TABLES | Options::ENABLE_STRIKETHROUGH | Options::ENABLE_TASKLISTS;
-    let events = Parser::new_ext(text, options).map(|event| match event {
-        Event::Html(html) | Event::InlineHtml(html) => Event::Text(html),
-        Event::Start(Tag::Link { link_type, dest_url, id, .. }) => {
-            let dest_url = if is_web(&dest_url) { dest_url } else { CowStr::from("#") };
-            Event::Start(Tag::Link { link_type, dest_url, title: CowStr::from(""), id })
+    let mut events: Vec<Event<'_>> = Vec::new();
+    // The language and the text of the code block that is open; how many links are.
+    let mut block: Option<(String, String)> = None;
+    let mut links = 0_usize;
+    for event in TextMergeStream::new(Parser::new_ext(text, options)) {
+        match event {
+            Event::Start(Tag::CodeBlock(kind)) => {
+                let language = match kind {
+                    CodeBlockKind::Fenced(info) => {
+                        info.split_whitespace().next().unwrap_or_default().to_owned()
+                    }
+                    CodeBlockKind::Indented => String::new(),
+                };
+                block = Some((language, String::new()));
+            }
+            Event::End(TagEnd::CodeBlock) => {
+                let (language, code) = block.take().unwrap_or_default();
+                let code = pen.coloured(&language, &code);
+                events.push(Event::Html(format!("<pre><code>{code}</code></pre>\n").into()));
+            }
+            Event::Text(part) | Event::Html(part) | Event::InlineHtml(part) => match &mut block {
+                Some((_, code)) => code.push_str(&part),
+                None if links > 0 => events.push(Event::Text(part)),
+                None => events.push(Event::InlineHtml(linked(&part).into())),
+            },
+            Event::Start(Tag::Link { link_type, dest_url, id, .. }) => {
+                links += 1;
+                let dest_url = if is_web(&dest_url) { dest_url } else { CowStr::from("#") };
+                events.push(Event::Start(Tag::Link { link_type, dest_url, title: CowStr::from(""), id }));
+            }
+            Event::Start(Tag::Image { link_type, id, .. }) => {
+                links += 1;
+                let (dest_url, title) = (CowStr::from("#"), CowStr::from(""));
+                events.push(Event::Start(Tag::Link { link_type, dest_url, title, id }));
+            }
+            Event::End(TagEnd::Image | TagEnd::Link) => {
+                links = links.saturating_sub(1);
+                events.push(Event::End(TagEnd::Link));
+            }
+            other => events.push(other),
         }
-        Event::Start(Tag::Image { link_type, id, .. }) => {
-            let (dest_url, title) = (CowStr::from("#"), CowStr::from(""));
-            Event::Start(Tag::Link { link_type, dest_url, title, id })
-        }
-        Event::End(pulldown_cmark::TagEnd::Image) => Event::End(pulldown_cmark::TagEnd::Link),
-        other => other,
-    });
-    push_html(out, events);
+    }
+    push_html(out, events.into_iter());
 }
 
 fn is_web(address: &str) -> bool {
     let address = address.trim_start().to_ascii_lowercase();
     ["http://", "https://", "mailto:"].iter().any(|scheme| address.starts_with(scheme))
-}
-
-/// Text that is nothing but text in a page; control characters are shown as what they are.
-fn escaped(text: &str) -> String {
-    let mut out = String::with_capacity(text.len());
-    for c in text.chars() {
-        match c {
-            '&' => out.push_str("&amp;"),
-            '<' => out.push_str("&lt;"),
-            '>' => out.push_str("&gt;"),
-            '"' => out.push_str("&quot;"),
-            '\'' => out.push_str("&#39;"),
-            '\n' | '\t' => out.push(c),
-            c if c.is_control() => out.push('\u{fffd}'),
-            c => out.push(c),
-        }
-    }
-    out
 }

@@ -3,16 +3,20 @@
 //! Pure but for [`own_secrets`]: from a session to text. Every piece of text passes the [`Redactor`]
 //! before it is written; where the text comes from nobody is trusted, so pages escape all of it.
 
+mod calls;
 mod html;
 mod markdown;
+mod pen;
 
 use std::path::Path;
 
+use super::protocol::message::Message;
+use super::protocol::title;
 pub use super::secrets::redact::Redactor;
 use super::session::Session;
 use super::session::entry::{Body, Entry};
-use super::session::outline::Outline;
 use crate::tools::process::environment::is_secret_name;
+pub use pen::Highlight;
 
 /// What a session is written as.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -51,6 +55,9 @@ impl Format {
     }
 }
 
+/// Longest name of a file that is made from a title, in bytes.
+const NAME_BYTES: usize = 120;
+
 /// A document.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Document {
@@ -59,11 +66,23 @@ pub struct Document {
     pub masked: usize,
 }
 
-/// The session as a document. It must have been read whole ([`Session::whole`]).
+/// The session as a document, without colours in code. It must have been read whole
+/// ([`Session::whole`]).
 pub fn document(session: &Session, format: Format, secrets: &[String]) -> Document {
+    coloured_document(session, format, secrets, &mut |_, _| Vec::new())
+}
+
+/// As [`document`], with what `highlight` finds in code as classes: `keyword`, `string` and the other
+/// names of tokens in theme files.
+pub fn coloured_document(
+    session: &Session,
+    format: Format,
+    secrets: &[String],
+    highlight: &mut Highlight<'_>,
+) -> Document {
     let mut redactor = Redactor::new(secrets);
     let text = match format {
-        Format::Html => html::page(session, &mut redactor),
+        Format::Html => html::page(session, &mut pen::Pen { redactor: &mut redactor, highlight }),
         Format::Markdown => markdown::text(session, &mut redactor),
         Format::Jsonl => lines(session, &mut redactor),
     };
@@ -91,13 +110,34 @@ fn lines(session: &Session, redactor: &mut Redactor) -> String {
     text
 }
 
-/// The name of a session, or what it began with.
+/// The name of a session, or the title that its first message gives it.
 fn title(session: &Session) -> String {
-    let outline = || {
-        let rows = Outline::of(session.tree()).rows;
-        rows.into_iter().find(|row| row.kind == super::session::outline::RowKind::User).map(|row| row.text)
+    let first = || {
+        session.tree().entries().iter().find_map(|entry| match &entry.body {
+            Body::Message { message } => match &**message {
+                Message::User(user) => title::of(&user.content.text()),
+                _ => None,
+            },
+            _ => None,
+        })
     };
-    session.info().name.clone().or_else(outline).unwrap_or_else(|| "a session".to_owned())
+    session.info().name.clone().or_else(first).unwrap_or_else(|| "a session".to_owned())
+}
+
+/// The usual name of a file for a session, without its ending: the day on which it began, and its
+/// title. Without secrets.
+pub fn file_stem(session: &Session, secrets: &[String]) -> String {
+    let begun = serde_json::from_str::<serde_json::Value>(session.header()).ok();
+    let begun =
+        begun.as_ref().and_then(|header| header.get("timestamp")?.as_str()?.parse::<jiff::Timestamp>().ok());
+    let day = begun.map(|time| time.to_zoned(jiff::tz::TimeZone::system()).date().to_string());
+    let title = Redactor::new(secrets).text(&title(session)).to_lowercase();
+    let words = title.split(|c: char| !c.is_alphanumeric()).filter(|word| !word.is_empty());
+    let parts: Vec<&str> = day.iter().map(String::as_str).chain(words).collect();
+    let mut name = parts.join("-");
+    // Names of files are limited in bytes.
+    name.truncate(name.floor_char_boundary(NAME_BYTES));
+    name.trim_end_matches('-').to_owned()
 }
 
 /// The entries on the path to the current entry, and all others.

@@ -147,7 +147,7 @@ fn of_message(message: &Message, titles: &HashMap<&str, String>) -> (RowKind, St
 }
 
 /// What a call does: its tool and its title, or else its first argument that is text.
-fn action(call: &ToolCall, title: &dyn Fn(&ToolCall) -> Option<String>) -> String {
+pub(in crate::agent) fn action(call: &ToolCall, title: &dyn Fn(&ToolCall) -> Option<String>) -> String {
     let first = || {
         let fields = call.arguments.as_object()?;
         let named = ["command", "path", "pattern"].into_iter().find_map(|name| fields.get(name)?.as_str());
@@ -158,7 +158,7 @@ fn action(call: &ToolCall, title: &dyn Fn(&ToolCall) -> Option<String>) -> Strin
 }
 
 /// How a call ended, when it did not end well.
-fn ending(result: &ToolResultMessage) -> String {
+pub(in crate::agent) fn ending(result: &ToolResultMessage) -> String {
     if !result.is_error {
         return String::new();
     }

@@ -1,0 +1,133 @@
+//! Tool calls in a page: one row each, which says what was done and how it ended, with the result
+//! inside.
+
+use std::fmt::Write;
+
+use super::pen::{Pen, escaped};
+use crate::agent::protocol::message::{ToolCall, ToolResultMessage};
+use crate::agent::session::outline::{action, ending};
+use crate::tools::{Content, Details};
+
+/// Pictures that a page may hold.
+const PICTURES: [&str; 4] = ["image/png", "image/jpeg", "image/gif", "image/webp"];
+/// A title longer than this does not show a command in full, in characters.
+const TITLE: usize = 100;
+
+/// A call and its result, if there is one.
+pub(super) fn call(
+    call: &ToolCall,
+    result: Option<&ToolResultMessage>,
+    pen: &mut Pen<'_, '_>,
+    out: &mut String,
+) {
+    let what = action(call, &|_| None);
+    let (name, rest) = what.split_once(' ').unwrap_or((&what, ""));
+    let title = format!("<b>{}</b> <code>{}</code>", escaped(&pen.text(name)), escaped(&pen.text(rest)));
+    begin(&title, result, out);
+    arguments(call, result, pen, out);
+    match result {
+        Some(result) => content(result, pen, out),
+        None => out.push_str("<p class=\"who\">no result</p>"),
+    }
+    out.push_str("</details>");
+}
+
+/// A result whose call is not in the page.
+pub(super) fn result(result: &ToolResultMessage, pen: &mut Pen<'_, '_>, out: &mut String) {
+    let title = format!("<b>{}</b>", escaped(&pen.text(&result.tool_name)));
+    begin(&title, Some(result), out);
+    content(result, pen, out);
+    out.push_str("</details>");
+}
+
+fn begin(title: &str, result: Option<&ToolResultMessage>, out: &mut String) {
+    let failed = result.is_some_and(|result| result.is_error);
+    let class = if failed { "call failed" } else { "call" };
+    let mut end = result.map(ending).unwrap_or_default();
+    if let Some(Details::Diff(diff)) = result.map(|result| &result.details) {
+        let _ = write!(end, " +{} −{}", diff.added, diff.removed);
+    }
+    if let Some(took) = result.and_then(|result| result.duration_ms) {
+        let _ = write!(end, " {}", duration(took));
+    }
+    let _ = write!(
+        out,
+        "<details class=\"{class}\"><summary>{title}<span class=\"end\">{}</span></summary>",
+        escaped(&end)
+    );
+}
+
+/// What of the arguments the title and the result do not show.
+fn arguments(call: &ToolCall, result: Option<&ToolResultMessage>, pen: &mut Pen<'_, '_>, out: &mut String) {
+    let field = |name: &str| call.arguments.get(name).and_then(serde_json::Value::as_str);
+    let succeeded = result.is_some_and(|result| !result.is_error);
+    let is_diff = result.is_some_and(|result| matches!(result.details, Details::Diff(_)));
+    match (call.name.as_str(), field("command"), field("path"), field("content")) {
+        ("bash", Some(command), ..) => {
+            if command.contains('\n') || command.chars().count() > TITLE {
+                let _ = write!(out, "<pre>{}</pre>", pen.code("sh", command));
+            }
+        }
+        ("write", _, Some(path), Some(text)) if !is_diff => {
+            let language = path.rsplit('.').next().unwrap_or_default().to_owned();
+            let _ = write!(out, "<pre>{}</pre>", pen.code(&language, text));
+        }
+        ("read" | "ls" | "write" | "edit", ..) if succeeded => {}
+        _ => {
+            let arguments = serde_json::to_string_pretty(&call.arguments).unwrap_or_default();
+            let _ = write!(out, "<pre>{}</pre>", pen.code("json", &arguments));
+        }
+    }
+}
+
+fn content(result: &ToolResultMessage, pen: &mut Pen<'_, '_>, out: &mut String) {
+    if let Details::Diff(diff) = &result.details {
+        out.push_str("<pre>");
+        for line in diff.hunks.iter().flat_map(|hunk| &hunk.lines) {
+            let class = match line.chars().next() {
+                Some('+') => "add",
+                Some('-') => "del",
+                _ => "same",
+            };
+            let _ = write!(out, "<span class=\"{class}\">{}</span>", escaped(&pen.text(line)));
+        }
+        out.push_str("</pre>");
+        return;
+    }
+    for content in &result.content {
+        match content {
+            Content::Text { text } => {
+                let _ = write!(out, "<pre>{}</pre>", escaped(&pen.text(text)));
+            }
+            Content::Image { data, mime_type } => picture(mime_type, data, out),
+        }
+    }
+}
+
+/// A picture that is in the page itself.
+pub(super) fn picture(mime_type: &str, data: &str, out: &mut String) {
+    let known = PICTURES.contains(&mime_type);
+    let sound = data.chars().all(|c| c.is_ascii_alphanumeric() || matches!(c, '+' | '/' | '='));
+    if known && sound {
+        let _ = write!(out, "<img alt=\"a picture\" src=\"data:{mime_type};base64,{data}\">");
+    } else {
+        out.push_str("<p class=\"who\">[a picture]</p>");
+    }
+}
+
+/// Milliseconds, for people.
+fn duration(millis: u64) -> String {
+    match millis / 1000 {
+        0..60 => format!("{}.{}s", millis / 1000, millis % 1000 / 100),
+        seconds => format!("{}m{:02}s", seconds / 60, seconds % 60),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    #[test]
+    fn durations_are_short() {
+        let shown = [0, 240, 59_999, 60_000, 3_725_000].map(super::duration);
+        assert_eq!(shown, ["0.0s", "0.2s", "59.9s", "1m00s", "62m05s"]);
+    }
+}

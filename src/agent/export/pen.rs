@@ -1,0 +1,123 @@
+//! What every part of a page is written with: secrets are masked, text is escaped, code coloured.
+
+use std::fmt::Write;
+use std::ops::Range;
+
+use crate::agent::secrets::redact::Redactor;
+
+/// Finds the tokens of code: for a language and a text, of each line the byte ranges with the
+/// names of their classes, from left to right.
+pub type Highlight<'a> = dyn FnMut(&str, &str) -> Vec<Vec<(Range<usize>, &'static str)>> + 'a;
+
+/// Writes text into a page.
+pub(super) struct Pen<'a, 'h> {
+    pub redactor: &'a mut Redactor,
+    pub highlight: &'a mut Highlight<'h>,
+}
+
+impl Pen<'_, '_> {
+    /// The text without secrets.
+    pub fn text(&mut self, text: &str) -> String {
+        self.redactor.text(text)
+    }
+
+    /// How many secrets were masked so far.
+    pub fn count(&self) -> usize {
+        self.redactor.count()
+    }
+
+    /// Code without secrets, as markup.
+    pub fn code(&mut self, language: &str, text: &str) -> String {
+        let text = self.redactor.text(text);
+        self.coloured(language, &text)
+    }
+
+    /// Code that has no secrets any more, as markup.
+    pub fn coloured(&mut self, language: &str, text: &str) -> String {
+        let lines = if language.is_empty() { Vec::new() } else { (self.highlight)(language, text) };
+        let mut out = String::with_capacity(text.len());
+        for (number, line) in text.lines().enumerate() {
+            if number > 0 {
+                out.push('\n');
+            }
+            let mut at = 0;
+            for (range, class) in lines.get(number).map(Vec::as_slice).unwrap_or_default() {
+                let (Some(before), Some(token)) = (line.get(at..range.start), line.get(range.clone())) else {
+                    break;
+                };
+                let _ = write!(out, "{}<span class=\"{class}\">{}</span>", escaped(before), escaped(token));
+                at = range.end;
+            }
+            out.push_str(&escaped(line.get(at..).unwrap_or_default()));
+        }
+        out
+    }
+}
+
+/// Text that is nothing but text in a page; control characters are shown as what they are.
+pub(super) fn escaped(text: &str) -> String {
+    let mut out = String::with_capacity(text.len());
+    for c in text.chars() {
+        match c {
+            '&' => out.push_str("&amp;"),
+            '<' => out.push_str("&lt;"),
+            '>' => out.push_str("&gt;"),
+            '"' => out.push_str("&quot;"),
+            '\'' => out.push_str("&#39;"),
+            '\n' | '\t' => out.push(c),
+            c if c.is_control() => out.push('\u{fffd}'),
+            c => out.push(c),
+        }
+    }
+    out
+}
+
+/// As [`escaped`], with addresses of the web as links.
+pub(super) fn linked(text: &str) -> String {
+    let mut out = String::with_capacity(text.len());
+    let mut rest = text;
+    while let Some(at) = ["http://", "https://"].into_iter().filter_map(|scheme| rest.find(scheme)).min() {
+        let (before, from) = rest.split_at_checked(at).unwrap_or((rest, ""));
+        let end = from.find(|c: char| c.is_whitespace() || c.is_control() || "<>\"'`|\\".contains(c));
+        let address = from.get(..end.unwrap_or(from.len())).unwrap_or(from);
+        let address = address.trim_end_matches(['.', ',', ';', ':', '!', '?', ')', ']', '*', '_']);
+        out.push_str(&escaped(before));
+        let shown = escaped(address);
+        if address.ends_with("//") || address.len() <= "https:/".len() {
+            out.push_str(&shown);
+        } else {
+            let _ = write!(out, "<a href=\"{shown}\">{shown}</a>");
+        }
+        rest = from.get(address.len()..).unwrap_or_default();
+    }
+    out.push_str(&escaped(rest));
+    out
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn addresses_become_links() {
+        assert_eq!(
+            linked("see <https://a.example/x?y=1&z>, (http://b)."),
+            "see &lt;<a href=\"https://a.example/x?y=1&amp;z\">https://a.example/x?y=1&amp;z</a>&gt;, \
+             (<a href=\"http://b\">http://b</a>)."
+        );
+        assert_eq!(linked("http:// https://. javascript:x"), "http:// https://. javascript:x");
+        assert_eq!(
+            linked("https://a\"onclick=\"x"),
+            "<a href=\"https://a\">https://a</a>&quot;onclick=&quot;x"
+        );
+    }
+
+    #[test]
+    fn code_keeps_its_text_whatever_the_tokens_say() {
+        let mut redactor = Redactor::new(&[]);
+        let mut tokens = |_: &str, _: &str| vec![vec![(0..2, "k"), (3..99, "s")], vec![(1..2, "k")]];
+        let mut pen = Pen { redactor: &mut redactor, highlight: &mut tokens };
+        assert_eq!(pen.code("rs", "fn <a>\né"), "<span class=\"k\">fn</span> &lt;a&gt;\né");
+        assert_eq!(pen.code("", "fn"), "fn");
+    }
+}
