@@ -12,6 +12,7 @@
 )]
 
 mod agent;
+mod background;
 mod contrast;
 mod copying;
 mod doctor;

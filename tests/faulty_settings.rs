@@ -61,7 +61,7 @@ fn a_model_a_tool_or_a_theme_that_is_not_there_is_a_warning() {
             "config.toml:1: no theme \"nope\"",
             "config.toml:2: no model matches `nosuch/model`",
             "config.toml:3: unknown tool \"rm\"",
-            "using dark",
+            "using auto",
         ],
     );
     let screen = start("", "export TAU_THINKING=hgih", "--theme nope");
@@ -72,7 +72,7 @@ fn a_model_a_tool_or_a_theme_that_is_not_there_is_a_warning() {
 fn a_theme_file_with_a_mistake_is_a_warning_with_its_line() {
     let theme = "printf '[colors]\\nlink = 9\\ntext = \"purplish\"\\n' >\"$TAU_HOME/themes/mine.toml\"";
     let screen = start("theme = \"mine\"\n", theme, "");
-    check(&screen, &["mine.toml:3: colors.text:", "using dark"]);
+    check(&screen, &["mine.toml:3: colors.text:", "using auto"]);
 }
 
 #[test]

@@ -8,6 +8,7 @@ use std::sync::Arc;
 
 use serde::{Deserialize, Serialize};
 
+use super::background::Background;
 use super::geometry::{Size, TextLayout};
 use super::msg::Millis;
 use crate::agent::protocol::model::{Model as AiModel, ThinkingLevel};
@@ -32,6 +33,8 @@ pub struct Boot {
     /// Name of the theme, and the names there are.
     pub theme: String,
     pub themes: Vec<String>,
+    /// The terminal's background, as far as it is known before the terminal is asked.
+    pub background: Background,
     /// Action name -> keys, from the user's settings.
     pub keys: BTreeMap<String, Vec<String>>,
     /// Thinking blocks are folded from the start.

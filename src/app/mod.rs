@@ -12,6 +12,7 @@
 
 pub mod action;
 pub mod ansi;
+pub mod background;
 pub mod blocks;
 pub mod boot;
 pub mod completion;

@@ -4,6 +4,7 @@ use std::collections::BTreeMap;
 use std::path::PathBuf;
 use std::sync::Arc;
 
+use super::background::{AUTO, Background};
 use super::boot::Boot;
 use super::completion::Completion;
 use super::composer::{Composer, Draft};
@@ -13,6 +14,7 @@ use super::jobs::Jobs;
 use super::keymap::Keymap;
 use super::msg::Millis;
 use super::overlay::Overlay;
+use super::picker::PickerKind;
 use super::printable::Printable;
 use super::request::{ShellRequest, Ticket};
 use super::slash::Commands;
@@ -49,8 +51,10 @@ pub struct Model {
     pub keymap: Arc<Keymap>,
     /// The slash commands of this run.
     pub commands: Arc<Commands>,
-    /// Name of the theme.
+    /// Name of the theme that is set.
     pub theme: String,
+    /// The terminal's background, which the theme `auto` follows.
+    pub background: Background,
     pub text_layout: TextLayout,
     /// The models that can be used, once they have been asked for.
     pub models: Vec<Arc<AiModel>>,
@@ -102,6 +106,8 @@ pub struct Wants {
     pub progress: bool,
     /// What is typed is secret: record keys without their characters.
     pub secret: bool,
+    /// The terminal's background, which it is asked for once.
+    pub background: bool,
 }
 
 impl Model {
@@ -120,7 +126,13 @@ impl Model {
         // What a command asks for may be a password.
         let to_command = self.jobs.owner().is_some() || self.typed_ahead.is_some();
         let secret = to_command || self.overlays.last().is_some_and(Overlay::is_secret);
-        Wants { tick, title: format!("{working}tau · {}", self.title()), progress, secret }
+        Wants {
+            tick,
+            title: format!("{working}tau · {}", self.title()),
+            progress,
+            secret,
+            background: self.theme == AUTO,
+        }
     }
 
     /// What the session is called: its name, how it began, or where tau runs.
@@ -128,6 +140,21 @@ impl Model {
         let named = self.status.session.name.as_deref();
         let began = self.status.began.as_ref().map(Printable::as_str);
         named.or(began).unwrap_or(&self.boot.place)
+    }
+
+    /// Name of the theme that is drawn: the one selected in the list of themes or, when that is not
+    /// open, the one that is set; never `auto`.
+    pub fn shown_theme(&self) -> &str {
+        let name = match self.overlays.last() {
+            Some(Overlay::Picker { picker, .. }) if picker.kind == PickerKind::Themes => {
+                picker.selected_key()
+            }
+            _ => None,
+        };
+        match name.unwrap_or(&self.theme) {
+            AUTO => self.background.theme(),
+            name => name,
+        }
     }
 
     /// Whether folding what a frame found out would change anything. It also ends scrolling that

@@ -5,6 +5,7 @@
 
 use serde::{Deserialize, Serialize};
 
+use super::background::Background;
 use super::geometry::{Laid, Size};
 use super::key::{Key, Mouse};
 use super::request::{Applied, ShellReply, Ticket};
@@ -35,6 +36,8 @@ pub enum Msg {
     Resized(Size),
     /// The terminal window gained or lost the focus.
     Focused(bool),
+    /// The terminal said what its background is.
+    BackgroundReported(Background),
     /// The time asked for by `wants` is over.
     Ticked,
     /// The agent sent an event.

@@ -11,6 +11,7 @@ use super::args::doctor::DoctorArgs;
 use super::args::export::ExportArgs;
 use super::args::generate::{CompletionsArgs, ManArgs};
 use super::args::models::ModelsArgs;
+use super::args::theme::ThemeArgs;
 use super::exit::Exit;
 
 /// Everything that can be said on the command line, as one definition.
@@ -21,6 +22,7 @@ fn definition() -> Command {
         named(AuthArgs::command(), "auth"),
         named(ExportArgs::command(), "export"),
         named(DoctorArgs::command(), "doctor"),
+        named(ThemeArgs::command(), "theme"),
         named(CompletionsArgs::command(), "completions"),
         named(ManArgs::command(), "man"),
     ])
@@ -57,6 +59,7 @@ fn sections() -> String {
         ("auth", "List, save, check and remove the API keys of providers."),
         ("export", "Export a session as HTML, Markdown or JSONL."),
         ("doctor", "Check the terminal, the clipboard, models, files and limits."),
+        ("theme", "Check a theme file."),
         ("completions", "Print the completion script of a shell."),
         ("man", "Print this page."),
     ];

@@ -37,6 +37,7 @@ pub mod signals;
 pub mod stderr;
 pub(crate) mod stdin_prompts;
 pub mod table;
+pub(crate) mod theme;
 pub mod tui;
 
 use crate::agent::settings::Paths;
@@ -61,6 +62,7 @@ fn run() -> Exit {
         Ok(Some(Subcommand::Models(args))) => return crash::or_crash(models::run(&args)),
         Ok(Some(Subcommand::Export(args))) => return crash::or_crash(export::run(&args)),
         Ok(Some(Subcommand::Doctor(args))) => return crash::or_crash(doctor::run(&args)),
+        Ok(Some(Subcommand::Theme(args))) => return crash::or_crash(theme::run(&args)),
         Ok(Some(Subcommand::Auth(args))) => return crash::or_crash(auth::run(args)),
         Ok(Some(Subcommand::Completions(args))) => return say(&man_pages::completions(args.shell)),
         Ok(Some(Subcommand::Man(_))) => return say(&man_pages::man()),

@@ -9,6 +9,7 @@ use super::compose::{AgentPrompt, Setup};
 use super::exit::Refusal;
 use crate::agent::AgentCommand;
 use crate::agent::protocol::command::Tuning;
+use crate::app::background::AUTO;
 use crate::app::request::Applied;
 use crate::view::theme::Theme;
 
@@ -132,7 +133,7 @@ fn screen(old: &Setup, new: &Setup, changes: &mut Changes) {
     }
     if old.settings.theme != new.settings.theme {
         let name = new.theme();
-        if Theme::builtin(name).is_some() {
+        if name == AUTO || Theme::builtin(name).is_some() {
             changes.applied.theme = Some(name.to_owned());
             changes.now.push(format!("theme {name}"));
         } else {

@@ -95,6 +95,19 @@ impl Memo {
         }
     }
 
+    /// Adds the theme of a file, or replaces it; true when that changes what is shown.
+    pub(crate) fn add_theme(&mut self, name: &str, theme: Theme) -> bool {
+        if self.custom.get(name) == Some(&theme) {
+            return false;
+        }
+        self.custom.insert(name.to_owned(), theme);
+        let shown = self.name == name;
+        if shown {
+            self.name.clear();
+        }
+        shown
+    }
+
     /// Forgets what was rendered.
     pub(crate) fn forget(&mut self) {
         self.parts.clear();

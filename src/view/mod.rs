@@ -54,7 +54,7 @@ const LEAST: (u16, u16) = (10, 4);
 /// Draws the model; what was found out on the way.
 pub fn view(model: &Model, memo: &mut Memo, area: Rect, buffer: &mut Buffer) -> Laid {
     let area = area.intersection(buffer.area);
-    memo.begin(&model.theme);
+    memo.begin(model.shown_theme());
     buffer.set_style(area, memo.theme().style(ThemeToken::Text));
     if area.width < LEAST.0 || area.height < LEAST.1 {
         return too_small(model, memo, area, buffer);

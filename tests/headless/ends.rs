@@ -112,7 +112,7 @@ async fn what_cannot_start_says_so_and_writes_nothing() {
         assert!(ended.err.starts_with("tau: ") && !ended.err.contains("/login"), "{arguments:?}: {ended:?}");
         assert_eq!(ended.err.matches("error:").count(), 0, "one prefix: {arguments:?}: {ended:?}");
     }
-    for command in ["auth", "export", "models", "doctor", "man", "completions"] {
+    for command in ["auth", "export", "models", "doctor", "theme", "man", "completions"] {
         let ended = run(bare(dir.path()).args([command, "--help"]), None).await;
         assert!(ended.code == 0 && ended.out.contains(&format!("Usage: tau {command}")), "{ended:?}");
     }

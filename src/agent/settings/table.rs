@@ -146,7 +146,7 @@ settings! {
     };
     /// dark, light, high-contrast, or a file
     theme: String, Columns {
-        default: "`dark`", env: Some("TAU_THEME"), flag: flag("theme", "THEME", "Other"),
+        default: "`auto`", env: Some("TAU_THEME"), flag: flag("theme", "THEME", "Other"),
         project: true, live: true,
     };
     /// `false` leaves the mouse to the terminal

@@ -63,6 +63,7 @@ fn blank(boot: Boot, keymap: Keymap) -> Model {
         keymap: Arc::new(keymap),
         commands: Arc::new(Commands::default()),
         theme: boot.theme.clone(),
+        background: boot.background,
         text_layout: boot.text_layout,
         models: Vec::new(),
         remark: None,

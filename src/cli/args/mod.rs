@@ -11,6 +11,7 @@ pub(crate) mod generate;
 pub mod models;
 pub(crate) mod setting_flags;
 pub(crate) mod subcommand;
+pub mod theme;
 
 use std::path::PathBuf;
 

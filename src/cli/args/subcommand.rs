@@ -7,6 +7,7 @@ use super::doctor::DoctorArgs;
 use super::export::ExportArgs;
 use super::generate::{CompletionsArgs, ManArgs};
 use super::models::ModelsArgs;
+use super::theme::ThemeArgs;
 
 /// A command that is not a conversation. Only the first word is one, exactly written; anywhere
 /// else, and after `--`, the same word is a prompt.
@@ -24,6 +25,8 @@ pub(crate) enum Subcommand {
     Export(ExportArgs),
     /// `tau doctor`.
     Doctor(DoctorArgs),
+    /// `tau theme`.
+    Theme(ThemeArgs),
 }
 
 impl Subcommand {
@@ -38,6 +41,7 @@ impl Subcommand {
             Some("export") => Subcommand::Export(ExportArgs::try_parse_from(rest)?),
             Some("auth") => Subcommand::Auth(AuthArgs::try_parse_from(rest)?),
             Some("doctor") => Subcommand::Doctor(DoctorArgs::try_parse_from(rest)?),
+            Some("theme") => Subcommand::Theme(ThemeArgs::try_parse_from(rest)?),
             Some("completions") => Subcommand::Completions(CompletionsArgs::try_parse_from(rest)?),
             Some("man") => Subcommand::Man(ManArgs::try_parse_from(rest)?),
             _ => return Ok(None),
@@ -57,6 +61,8 @@ mod tests {
             ("tau auth", "Auth"),
             ("tau auth check", "Auth"),
             ("tau completions fish", "Completions"),
+            ("tau theme check x.toml", "Theme"),
+            ("tau -p theme", ""),
             ("tau man", "Man"),
             ("tau mankind", ""),
             ("tau export 0199 x.md", "Export"),
@@ -86,6 +92,7 @@ mod tests {
             (DoctorArgs::command(), "Usage: tau doctor"),
             (CompletionsArgs::command(), "Usage: tau completions"),
             (ManArgs::command(), "Usage: tau man"),
+            (ThemeArgs::command(), "Usage: tau theme"),
         ];
         for (mut command, usage) in pages {
             command.clone().debug_assert();

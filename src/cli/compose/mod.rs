@@ -24,6 +24,7 @@ use crate::agent::catalogue::{self, Catalogue};
 use crate::agent::protocol::model::{Model, ThinkingLevel};
 use crate::agent::settings::folder::Folder;
 use crate::agent::settings::{Paths, Settings};
+use crate::app::background::AUTO;
 use crate::app::geometry::TextLayout;
 
 pub use agent::ComposedAgent;
@@ -31,7 +32,7 @@ use choose_model::LevelFlags;
 pub use prompt::AgentPrompt;
 
 /// The theme when none is set.
-pub const DEFAULT_THEME: &str = "dark";
+pub const DEFAULT_THEME: &str = AUTO;
 
 /// What is known before anything is started.
 #[derive(Clone)]

@@ -3,7 +3,7 @@
 use std::io::IsTerminal;
 
 use super::report::{Advice, Fact, Section};
-use crate::cli::tui::{clipboard, start, terminal};
+use crate::cli::tui::{clipboard, color_support, terminal};
 use crate::view::color::ColorDepth;
 
 /// A variable of the environment; `None` when it is not set or empty.
@@ -31,7 +31,7 @@ pub(super) fn terminal() -> Section {
     } else {
         section.add(Fact::value("size", "standard input or output is not a terminal", ()));
     }
-    let (depth, why) = start::detected_colors();
+    let (depth, why) = color_support::detected_colors();
     let (text, value) = match depth {
         ColorDepth::True => ("24-bit", "24bit"),
         ColorDepth::Ansi256 => ("256", "256"),

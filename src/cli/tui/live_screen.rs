@@ -6,6 +6,7 @@ use std::time::Instant;
 
 use super::recording::Recording;
 use super::terminal::{Drawn, Tty};
+use crate::app::background::Background;
 use crate::app::model::Wants;
 use crate::app::msg::Millis;
 use crate::app::{Effect, Model, Msg, Stamped, update};
@@ -116,6 +117,28 @@ impl LiveScreen {
         if self.title != title {
             title.clone_into(&mut self.title);
             self.tty.set_title(title)?;
+        }
+        Ok(())
+    }
+
+    /// Asks the terminal for its background where the theme depends on it, once.
+    ///
+    /// # Errors
+    /// The terminal is gone.
+    pub(crate) fn ask_for_background(&mut self) -> io::Result<()> {
+        if self.wants().background { self.tty.ask_for_background() } else { Ok(()) }
+    }
+
+    /// Takes what the terminal said when it was asked something.
+    ///
+    /// # Errors
+    /// The recording cannot be written.
+    pub(crate) fn take_report(&mut self, report: &str) -> io::Result<()> {
+        let Some(background) = Background::from_report(report) else { return Ok(()) };
+        self.tty.background_came();
+        // What is known already is not drawn again.
+        if self.model.as_ref().is_some_and(|model| model.background != background) {
+            self.fold(Msg::BackgroundReported(background))?;
         }
         Ok(())
     }

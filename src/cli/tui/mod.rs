@@ -8,6 +8,7 @@
 mod announce;
 pub mod call;
 pub(crate) mod clipboard;
+pub(crate) mod color_support;
 pub mod decode;
 pub mod editor;
 pub mod event;
@@ -24,3 +25,4 @@ pub(crate) mod services;
 pub mod shell;
 pub mod start;
 pub mod terminal;
+pub mod theme_files;

@@ -12,6 +12,7 @@ use super::live_screen::LiveScreen;
 use super::pacing::{FRAME, FramePacer};
 use super::requests::RequestRunner;
 use super::terminal::{self, Suspended};
+use super::theme_files::ThemeFiles;
 use crate::agent::engine::task::AgentHandle;
 use crate::agent::protocol::event::NoticeLevel;
 use crate::agent::{AgentCommand, AgentEvent};
@@ -41,6 +42,9 @@ pub struct Shell {
     /// The agent has reported that it stopped.
     agent_gone: bool,
     pacer: FramePacer,
+    themes: ThemeFiles,
+    /// What came from the terminal while only its answer was waited for.
+    held: VecDeque<TerminalEvent>,
 }
 
 /// What woke the loop.
@@ -65,10 +69,23 @@ impl Shell {
         agent: AgentHandle,
         requests: RequestRunner,
         replies: mpsc::Receiver<(Ticket, ShellReply)>,
+        themes: ThemeFiles,
     ) -> Self {
         let pacer = FramePacer::new(Instant::now());
-        let outbox = VecDeque::new();
-        Shell { screen, input, signals, agent, outbox, requests, replies, agent_gone: false, pacer }
+        let (outbox, held) = (VecDeque::new(), VecDeque::new());
+        Shell {
+            screen,
+            input,
+            signals,
+            agent,
+            outbox,
+            requests,
+            replies,
+            agent_gone: false,
+            pacer,
+            themes,
+            held,
+        }
     }
 
     /// Runs until the user quits or a signal ends the program.
@@ -91,6 +108,7 @@ impl Shell {
             let wants = self.screen.wants();
             self.screen.show_title(&wants.title)?;
             self.screen.tty.show_progress(wants.progress)?;
+            self.screen.ask_for_background()?;
             tick = match (wants.tick, tick) {
                 (Some(period), Some((known, at))) if known == period => Some((period, at)),
                 (Some(period), _) => {
@@ -104,8 +122,12 @@ impl Shell {
             if matches!(wake, Wake::Tick) {
                 tick = None;
             }
+            let by_user = matches!(wake, Wake::Terminal(_));
             if let Some(exit) = self.on_wake(wake)? {
                 return Ok(exit);
+            }
+            if by_user {
+                self.follow_theme_file()?;
             }
             if self.screen.dirty && (at_once || Instant::now() >= self.pacer.frame_at()) {
                 self.screen.draw()?;
@@ -122,6 +144,9 @@ impl Shell {
                 None => std::future::pending().await,
             }
         };
+        if let Some(event) = self.held.pop_front() {
+            return Wake::Terminal(event);
+        }
         let listen = self.pacer.listen_at();
         let events = &mut self.agent.events;
         let next_event = async {
@@ -177,8 +202,8 @@ impl Shell {
                 TerminalEvent::Paste(text) => Msg::Paste(text),
                 TerminalEvent::FocusGained => Msg::Focused(true),
                 TerminalEvent::FocusLost => Msg::Focused(false),
-                // Replies of the terminal to queries that tau does not send.
-                TerminalEvent::Report(_) => {
+                TerminalEvent::Report(report) => {
+                    self.screen.take_report(&report)?;
                     next = self.input.waiting();
                     continue;
                 }
@@ -189,6 +214,24 @@ impl Shell {
             next = if asks { None } else { self.input.waiting() };
         }
         Ok(None)
+    }
+
+    /// Shows the user's theme as its file is now. What cannot be read leaves the look as it was.
+    fn follow_theme_file(&mut self) -> io::Result<()> {
+        let Some(name) = self.screen.model().map(|model| model.shown_theme().to_owned()) else {
+            return Ok(());
+        };
+        match self.themes.changed(&name) {
+            None => Ok(()),
+            Some(Ok(theme)) => {
+                self.screen.dirty |= self.screen.memo.add_theme(&name, theme);
+                Ok(())
+            }
+            Some(Err(text)) => {
+                let hint = Some("the theme stays as it was; fix the file and press any key".to_owned());
+                self.screen.fold(Msg::Agent(AgentEvent::Notice { level: NoticeLevel::Warning, text, hint }))
+            }
+        }
     }
 
     fn on_signal(&mut self, caught: Caught) -> io::Result<Option<Exit>> {
@@ -268,7 +311,7 @@ impl Shell {
                 Effect::Save(SavedSetting::Model(name)) => self.requests.save("model", name),
                 Effect::Save(SavedSetting::Theme(name)) => self.requests.save("theme", name),
                 Effect::Notify(text) => self.screen.tty.notify(&text)?,
-                Effect::Suspend => self.suspend()?,
+                Effect::Suspend => self.suspend().await?,
             }
         }
         self.send_waiting();
@@ -283,7 +326,25 @@ impl Shell {
         }
     }
 
-    fn suspend(&mut self) -> io::Result<()> {
+    /// Waits a moment for an answer of the terminal that is under way: whoever has the terminal next
+    /// would take it for typed. What else comes is held.
+    async fn await_answer(&mut self) -> io::Result<()> {
+        while let Some(due) = self.screen.tty.answer_due() {
+            match tokio::time::timeout_at(due.into(), self.input.next()).await {
+                Ok(TerminalEvent::Report(report)) => self.screen.take_report(&report)?,
+                Ok(TerminalEvent::Ended) => {
+                    self.held.push_back(TerminalEvent::Ended);
+                    break;
+                }
+                Ok(other) => self.held.push_back(other),
+                Err(_) => break,
+            }
+        }
+        Ok(())
+    }
+
+    async fn suspend(&mut self) -> io::Result<()> {
+        self.await_answer().await?;
         self.input.pause();
         let outcome = self.screen.tty.suspend();
         self.input.resume();
@@ -295,6 +356,7 @@ impl Shell {
 
     /// Gives the terminal to the user's editor. Events of the agent are taken meanwhile.
     async fn edit(&mut self, ticket: Ticket, text: String) -> io::Result<()> {
+        self.await_answer().await?;
         self.input.pause();
         self.screen.tty.leave();
         let mut editing = Box::pin(self.requests.run_here(ShellRequest::Editor { text }));
@@ -329,6 +391,7 @@ impl Shell {
         };
         let _ = tokio::time::timeout(SHUTDOWN_TIMEOUT, ended).await;
         lines.extend(self.screen.model().and_then(how_to_resume));
+        let _ = self.await_answer().await;
         drop(self.screen.tty.farewell(&lines));
     }
 }

@@ -14,6 +14,7 @@ use tokio::runtime::Handle;
 use tokio::sync::{mpsc, oneshot};
 
 use super::announce::Announcer;
+use super::color_support::detected_colors;
 use super::files::FileIndex;
 use super::input::TerminalInput;
 use super::live_screen::LiveScreen;
@@ -22,6 +23,7 @@ use super::requests::RequestRunner;
 use super::services::Services;
 use super::shell::Shell;
 use super::terminal::{self, MouseCapture, Tty};
+use super::theme_files::ThemeFiles;
 use crate::agent::AgentCommand;
 use crate::agent::engine::task;
 use crate::agent::protocol::command::SessionCommand;
@@ -31,6 +33,7 @@ use crate::agent::protocol::run::{OnRepeat, SteerMode};
 use crate::agent::session::Session;
 use crate::agent::session::prompt_history::PromptHistory;
 use crate::agent::settings::folder::Folder;
+use crate::app::background::{AUTO, Background};
 use crate::app::boot::Boot;
 use crate::app::geometry::Size;
 use crate::app::{self, Msg};
@@ -41,7 +44,6 @@ use crate::cli::profile::FrontEndProfile;
 use crate::cli::signals::Signals;
 use crate::cli::{crash, environment, prompts, sessions};
 use crate::view::Memo;
-use crate::view::color::ColorDepth;
 use crate::view::theme::Theme;
 
 /// Replies that may wait for the loop.
@@ -105,7 +107,8 @@ pub fn run(setup: Setup) -> Exit {
     tty.announcer = Announcer::new(notify.unwrap_or_default(), progress.unwrap_or_default(), lookup);
     let (model, effects) = app::boot(boot);
     let mut screen = LiveScreen::new(tty, memo, model, effects, recording);
-    if screen.draw().is_err() {
+    // Asked after the first frame, which does not wait for the answer.
+    if screen.draw().is_err() || screen.ask_for_background().is_err() {
         return Exit::HungUp;
     }
     match runtime.block_on(live(&setup, screen, signals, prompts)) {
@@ -166,7 +169,7 @@ async fn live(
     tokio::task::spawn_blocking(move || scratch.sweep());
     let (sender, replies) = mpsc::channel(REPLIES);
     let requests = RequestRunner::new(services(setup, prompt), sender);
-    Ok(Shell::new(screen, input, signals, agent, requests, replies).run().await)
+    Ok(Shell::new(screen, input, signals, agent, requests, replies, theme_files(setup)).run().await)
 }
 
 /// The setup with the model of the session, or else with that of the server whose address was given
@@ -231,8 +234,12 @@ fn first_frame(setup: &Setup) -> (Boot, Memo) {
             (DEFAULT_THEME.to_owned(), HashMap::new())
         }
     };
-    let mut themes: Vec<String> = Theme::names().map(str::to_owned).collect();
-    themes.extend(custom.keys().cloned());
+    let mut themes: Vec<String> = std::iter::once(AUTO).chain(Theme::names()).map(str::to_owned).collect();
+    themes.extend(theme_files(setup).names());
+    themes.extend(custom.keys().filter(|name| !themes.contains(name)).cloned().collect::<Vec<_>>());
+    let (depth, _) = detected_colors();
+    let background = std::env::var("COLORFGBG").ok();
+    let background = background.and_then(|value| Background::from_colorfgbg(&value)).unwrap_or_default();
     let area = terminal::size();
     let settings = &setup.settings;
     let boot = Boot {
@@ -245,6 +252,7 @@ fn first_frame(setup: &Setup) -> (Boot, Memo) {
         demo: setup.demo,
         theme,
         themes,
+        background,
         keys: settings.keys.clone().unwrap_or_default(),
         hide_thinking: settings.hide_thinking.unwrap_or(false),
         text_layout: setup.text_layout(),
@@ -254,19 +262,20 @@ fn first_frame(setup: &Setup) -> (Boot, Memo) {
         instructions: setup.instructions().iter().map(|path| in_short(path)).collect(),
         pick_session: setup.args.resume,
     };
-    (boot, Memo::new(detected_colors().0, custom))
+    (boot, Memo::new(depth, custom))
+}
+
+fn theme_files(setup: &Setup) -> ThemeFiles {
+    ThemeFiles::new(setup.paths.config.join("themes"))
 }
 
 /// The theme that is set: a built-in one, or a file (`--theme FILE`, or a name in `themes/`).
 fn theme(setup: &Setup) -> Result<(String, HashMap<String, Theme>), String> {
     let name = setup.theme().to_owned();
-    if Theme::builtin(&name).is_some() {
+    if name == AUTO || Theme::builtin(&name).is_some() {
         return Ok((name, HashMap::new()));
     }
-    let path = match name.ends_with(".toml") {
-        true => std::path::PathBuf::from(&name),
-        false => setup.paths.config.join("themes").join(format!("{name}.toml")),
-    };
+    let path = theme_files(setup).path(&name);
     let theme = std::fs::read_to_string(&path).map_err(|error| match error.kind() {
         ErrorKind::NotFound => {
             let known: Vec<&str> = Theme::names().collect();
@@ -292,22 +301,5 @@ fn in_short(path: &Path) -> String {
         Some(rest) if rest.as_os_str().is_empty() => "~".to_owned(),
         Some(rest) => format!("~/{}", rest.display()),
         None => path.display().to_string(),
-    }
-}
-
-/// The colours the terminal says it has, and what says so.
-pub(crate) fn detected_colors() -> (ColorDepth, String) {
-    let value = |name: &str| std::env::var(name).unwrap_or_default();
-    let (term, colorterm) = (value("TERM"), value("COLORTERM"));
-    if !value("NO_COLOR").is_empty() {
-        (ColorDepth::None, "NO_COLOR is set".to_owned())
-    } else if matches!(colorterm.as_str(), "truecolor" | "24bit") {
-        (ColorDepth::True, format!("COLORTERM={colorterm}"))
-    } else if term.contains("direct") {
-        (ColorDepth::True, format!("TERM={term}"))
-    } else if term.contains("256color") {
-        (ColorDepth::Ansi256, format!("TERM={term}, and COLORTERM does not say truecolor"))
-    } else {
-        (ColorDepth::Ansi16, "neither TERM nor COLORTERM names more".to_owned())
     }
 }

@@ -16,13 +16,16 @@ use crossterm::terminal::{BeginSynchronizedUpdate, Clear, ClearType, EndSynchron
 use ratatui::buffer::Buffer;
 use ratatui::layout::Rect;
 use rustix::process::Signal;
+use rustix::termios::{QueueSelector, tcflush};
 
 use super::announce::Announcer;
+use super::color_support::{detected_colors, tells_background};
 use super::frame_encoder;
 use super::modes::{self, TerminalMode};
 use super::output::{TerminalWriter, WriteOutcome};
 use crate::app::effect::TERMINAL_COPY;
 pub use crate::cli::plain::line as plain;
+use crate::view::color::ColorDepth;
 
 /// A terminal that takes longer than this for a frame misses the next ones.
 const PATIENCE: Duration = Duration::from_millis(40);
@@ -30,6 +33,27 @@ const PATIENCE: Duration = Duration::from_millis(40);
 const PROGRESS_AGAIN: Duration = Duration::from_secs(5);
 /// Titles are cut here; no terminal shows more.
 const TITLE_CHARS: usize = 120;
+
+/// How long after the question the terminal is not given to another program, which would get the
+/// answer. Answers take a few milliseconds, from far away some hundred.
+const ANSWER_PATIENCE: Duration = Duration::from_secs(1);
+
+/// Whether the terminal was asked for its background.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+enum Asked {
+    #[default]
+    Not,
+    /// It was, and the answer is waited for until then.
+    Until(Instant),
+    Answered,
+}
+
+impl Asked {
+    /// Whether an answer may still come.
+    fn is_open(self) -> bool {
+        matches!(self, Asked::Until(_))
+    }
+}
 
 /// Whether mouse events are ours or the terminal's own.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -78,6 +102,7 @@ pub struct Tty {
     progress: Option<Instant>,
     /// [`Tty::suspend`] came back; the signal that brought it back is still to be reported.
     continued: bool,
+    asked: Asked,
     /// Bytes of one frame, and of its cells; kept for their capacity.
     scratch: Vec<u8>,
     cells: Vec<u8>,
@@ -101,6 +126,7 @@ impl Tty {
             announcer: Announcer::default(),
             progress: None,
             continued: false,
+            asked: Asked::default(),
             scratch: Vec::with_capacity(16 * 1024),
             cells: Vec::with_capacity(16 * 1024),
         };
@@ -124,8 +150,41 @@ impl Tty {
             let _ = self.output.send(b"", PATIENCE);
             self.output.give_up();
         }
+        if self.asked.is_open() {
+            // The shell would take the answer for what its user typed.
+            let _ = tcflush(rustix::stdio::stdin(), QueueSelector::IFlush);
+        }
         modes::restore();
         self.cursor = None;
+    }
+
+    /// Asks what the background is (OSC 11), once; the answer comes as input. Not where the terminal
+    /// shows no colours or does not know the question.
+    ///
+    /// # Errors
+    /// The terminal is gone.
+    pub(crate) fn ask_for_background(&mut self) -> io::Result<()> {
+        let term = std::env::var("TERM").unwrap_or_default();
+        let tmux = std::env::var_os("TMUX").is_some_and(|value| !value.is_empty());
+        let sensible = || detected_colors().0 != ColorDepth::None && tells_background(&term, tmux);
+        if self.asked != Asked::Not || !sensible() {
+            return Ok(());
+        }
+        self.asked = Asked::Until(Instant::now() + ANSWER_PATIENCE);
+        self.send(b"\x1b]11;?\x1b\\")
+    }
+
+    /// The answer to [`Tty::ask_for_background`] has come.
+    pub(crate) fn background_came(&mut self) {
+        self.asked = Asked::Answered;
+    }
+
+    /// Until when an answer is waited for before the terminal is given to another program.
+    pub(crate) fn answer_due(&self) -> Option<Instant> {
+        match self.asked {
+            Asked::Until(due) => Some(due).filter(|due| *due > Instant::now()),
+            Asked::Not | Asked::Answered => None,
+        }
     }
 
     /// Leaves, and prints lines below the prompt.

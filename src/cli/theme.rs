@@ -1,0 +1,29 @@
+//! `tau theme check`: what is wrong with a theme file.
+
+use super::args::theme::{ThemeAction, ThemeArgs};
+use super::exit::{Exit, fail, say};
+use super::plain;
+use crate::view::theme::Theme;
+
+/// Runs the command; how the program ends.
+pub fn run(args: &ThemeArgs) -> Exit {
+    let ThemeAction::Check { file } = &args.action;
+    let source = match std::fs::read_to_string(file) {
+        Ok(source) => source,
+        Err(error) => {
+            return fail(Exit::Config, &format!("cannot read the theme {}: {error}", file.display()));
+        }
+    };
+    let name = plain::line(&file.display().to_string());
+    let faults = Theme::faults(&source);
+    if faults.is_empty() {
+        return say(&format!("{name}: nothing is wrong\n"));
+    }
+    let line = |fault: &crate::view::theme::ThemeError| {
+        format!("{name}:{}: {}\n", fault.line, plain::line(&fault.text))
+    };
+    match say(&faults.iter().map(line).collect::<String>()) {
+        Exit::Ok => Exit::Config,
+        failed => failed,
+    }
+}
