@@ -72,6 +72,7 @@ fn check(command: Slash, name: &str, takes_argument: bool) {
         Slash::Context | Slash::Compact | Slash::Copy | Slash::Export | Slash::Session => {
             told(command, &typed, with);
         }
+        Slash::Logout | Slash::Reload => files(command, &typed, with),
         Slash::Hotkeys | Slash::Help | Slash::Quit => rest(command, &typed),
     }
 }
@@ -121,6 +122,48 @@ fn models(command: Slash, typed: &str, with: impl Fn(&str) -> String) {
             let screen = Screen::prepared("", "", 80, 24);
             enter(&screen, typed);
             screen.wait_for("no project settings here");
+        }
+        other => panic!("{other:?}"),
+    }
+}
+
+/// What is stored in the user's files.
+fn files(command: Slash, typed: &str, with: impl Fn(&str) -> String) {
+    match command {
+        Slash::Logout => {
+            let auth =
+                r#"{"openai":{"type":"api_key","key":"unused"},"anthropic":{"type":"api_key","key":"x"}}"#;
+            let script = format!("{KEYED}; mkdir -p $TAU_HOME; echo '{auth}' >$TAU_HOME/auth.json");
+            let screen = Screen::prepared(&script, "", 100, 24);
+            enter(&screen, typed);
+            screen.wait_for("Remove the API key of");
+            screen.wait_for("ANTHROPIC_API_KEY also has a key");
+            screen.type_keys("anthropic\r");
+            screen.wait_for("removed the key for anthropic from auth.json; ANTHROPIC_API_KEY still has one");
+            enter(&screen, &with("openai"));
+            screen.wait_for("removed the key for openai from auth.json; no other key for it is set");
+            wait_for_file(&screen.tau_home().join("auth.json"), "{}");
+            enter(&screen, &with("openai"));
+            screen.wait_for("no key for openai in auth.json");
+        }
+        Slash::Reload => {
+            let screen = Screen::prepared(KEYED, HAIKU, 100, 30);
+            enter(&screen, typed);
+            screen.wait_for("reloaded; nothing changes");
+            let home = screen.tau_home();
+            std::fs::create_dir_all(&home).unwrap();
+            let config = "prose_width = 60\nmouse = false\ncolour = 1\n[keys]\nhelp = [\"f9\"]\n";
+            std::fs::write(home.join("config.toml"), config).unwrap();
+            let models = "[vendors.mine]\nbase_url = \"http://127.0.0.1:9/v1\"\n[[vendors.mine.models]]\nid = \"tiny\"\n";
+            std::fs::write(home.join("models.toml"), models).unwrap();
+            std::fs::write(screen.home().join("work/AGENTS.md"), "Say please.").unwrap();
+            enter(&screen, typed);
+            screen.wait_for("now in effect: prose_width 60, keys, the list of models");
+            screen.wait_for("system prompt from its files");
+            screen.wait_for("restart: mouse");
+            screen.wait_for("config.toml:3: ");
+            enter(&screen, "/model mine/tiny");
+            screen.wait_for("tiny");
         }
         other => panic!("{other:?}"),
     }

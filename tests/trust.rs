@@ -527,6 +527,7 @@ fn the_settings_of_another_directory_are_applied_and_asked_about() {
         theme: Some("light".into()),
         hide_thinking: None,
         text_layout: None,
+        ..Applied::default()
     };
     screen.send(Msg::DirectoryChanged { applied, folders: vec![changed_folder()] });
     assert_eq!(screen.take_effects(), [Effect::Agent(command)]);
@@ -550,6 +551,7 @@ fn what_follows_from_trust_is_done_and_told() {
         theme: Some("light".into()),
         hide_thinking: Some(true),
         text_layout: None,
+        ..Applied::default()
     };
     screen.send(Msg::Finished(ticket, ShellReply::Applied(applied)));
     assert!(text(&screen.draw()).contains("now in effect: theme light"));

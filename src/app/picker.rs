@@ -26,6 +26,8 @@ pub enum PickerKind {
     Thinking,
     Themes,
     Providers,
+    /// Providers whose keys are stored.
+    StoredKeys,
     Prompts,
     /// Every action and slash command.
     Palette,

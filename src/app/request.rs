@@ -9,6 +9,7 @@
 //! its answer changes (`update/replies`, [`TakeReply`]). An answer of a new shape is also a variant
 //! of [`ShellReply`].
 
+use std::collections::BTreeMap;
 use std::path::PathBuf;
 use std::sync::Arc;
 
@@ -112,6 +113,12 @@ requests! {
     Providers {} => providers -> Providers(Vec<LoginProvider>);
     /// Check an API key and store it.
     Login { provider: String, key: Hidden } => login -> Done(String);
+    /// The providers whose API keys are stored.
+    StoredKeys {} => stored_keys -> Providers(Vec<LoginProvider>);
+    /// Remove a stored API key.
+    Logout { provider: String } => logout -> Done(String);
+    /// Read settings, models, keys and instruction files again.
+    Reload {} => reload -> Applied(Applied);
     /// The folders that have project settings, as they are now.
     Folders {} => folders -> Folders(Vec<Folder>);
     /// Store whether the settings of a folder are trusted, as they were last shown.
@@ -252,6 +259,10 @@ pub struct Applied {
     pub hide_thinking: Option<bool>,
     /// How text is laid out, where that has changed.
     pub text_layout: Option<TextLayout>,
+    /// Keys of actions, where they have changed.
+    pub keys: Option<BTreeMap<String, Vec<String>>>,
+    /// What is wrong in the files that were read.
+    pub warnings: Vec<String>,
 }
 
 /// A provider that takes an API key.
@@ -259,7 +270,7 @@ pub struct Applied {
 pub struct LoginProvider {
     pub id: String,
     pub name: String,
-    /// The environment variable its key is usually in.
+    /// The environment variable its key is usually in; of a stored key, where another one is set.
     pub env: String,
     pub has_key: bool,
 }

@@ -1,4 +1,5 @@
-//! What changes in a running program when the user trusts a directory's settings, or no longer.
+//! What changes in a running program when the user trusts a directory's settings, or no longer, and
+//! when everything is read again (`/reload`).
 //!
 //! The settings are read again, flags and environment included, and only what differs from before
 //! is changed: what the user chose in the meantime stays.
@@ -9,6 +10,7 @@ use super::compose::{AgentPrompt, Setup};
 use super::exit::Refusal;
 use crate::agent::AgentCommand;
 use crate::agent::protocol::command::Tuning;
+use crate::agent::settings::table::{SettingRow, TABLE};
 use crate::app::background::AUTO;
 use crate::app::request::Applied;
 use crate::view::theme::Theme;
@@ -25,6 +27,33 @@ pub fn reload(old: &Setup, agent: &AgentPrompt) -> Result<(Setup, Applied), Refu
     screen(old, &new, &mut changes);
     prompt(old, &new, agent, &mut changes)?;
     changes.applied.text = changes.words(&new, old);
+    Ok((new, changes.applied))
+}
+
+/// As [`reload`], when the user asks for it: says everything that has changed, and everything that is
+/// wrong in the files.
+///
+/// # Errors
+/// As [`reload`].
+pub fn reload_everything(old: &Setup, agent: &AgentPrompt) -> Result<(Setup, Applied), Refusal> {
+    let new = old.reread()?;
+    let mut changes = Changes { everything: true, ..Changes::default() };
+    model(old, &new, &mut changes);
+    compaction_and_tools(old, &new, &mut changes);
+    screen(old, &new, &mut changes);
+    if old.settings.keys != new.settings.keys {
+        changes.applied.keys = Some(new.settings.keys.clone().unwrap_or_default());
+        changes.now.push("keys".to_owned());
+    }
+    if old.catalogue.models() != new.catalogue.models() {
+        changes.now.push("the list of models".to_owned());
+    }
+    prompt(old, &new, agent, &mut changes)?;
+    let starts_with = |row: &&SettingRow| !row.columns.live && row.key != "keys";
+    let changed = TABLE.iter().filter(starts_with).filter(|row| !row.is_same(&old.settings, &new.settings));
+    changes.later.extend(changed.map(|row| row.key.to_owned()));
+    changes.applied.text = format!("reloaded; {}", changes.changed().join("; "));
+    changes.applied.warnings.clone_from(&new.notices);
     Ok((new, changes.applied))
 }
 
@@ -59,6 +88,8 @@ struct Changes {
     applied: Applied,
     now: Vec<String>,
     later: Vec<String>,
+    /// The system prompt is mentioned whatever has changed it.
+    everything: bool,
 }
 
 impl Changes {
@@ -67,7 +98,7 @@ impl Changes {
         self.now.push(words);
     }
 
-    fn words(&self, new: &Setup, old: &Setup) -> String {
+    fn changed(&self) -> Vec<String> {
         let mut parts = Vec::new();
         if !self.now.is_empty() {
             parts.push(format!("now in effect: {}", self.now.join(", ")));
@@ -78,6 +109,11 @@ impl Changes {
         if parts.is_empty() {
             parts.push("nothing changes".to_owned());
         }
+        parts
+    }
+
+    fn words(&self, new: &Setup, old: &Setup) -> String {
+        let mut parts = self.changed();
         parts.extend(new.notices.iter().filter(|notice| !old.notices.contains(notice)).cloned());
         parts.join("; ")
     }
@@ -148,10 +184,10 @@ fn prompt(old: &Setup, new: &Setup, agent: &AgentPrompt, changes: &mut Changes) 
     let names = |setup: &Setup| -> Result<Vec<String>, Refusal> {
         Ok(setup.tools()?.specs().into_iter().map(|spec| spec.name).collect())
     };
-    let (before, now) = (names(old)?, names(new)?);
-    if before != now {
-        let words = format!("tools {}", now.join(", "));
-        changes.now(AgentCommand::SetTools { names: now }, words);
+    let (before, after) = (names(old)?, names(new)?);
+    if before != after {
+        let words = format!("tools {}", after.join(", "));
+        changes.now(AgentCommand::SetTools { names: after.clone() }, words);
     }
     let files = new.project.prompt_files();
     if let Some(text) = agent.replace(new)? {
@@ -161,7 +197,11 @@ fn prompt(old: &Setup, new: &Setup, agent: &AgentPrompt, changes: &mut Changes) 
         };
         let is_reported = old.project.prompt_files() != new.project.prompt_files();
         changes.applied.commands.push(AgentCommand::SetSystem { text });
-        changes.now.extend(is_reported.then_some(words));
+        if is_reported {
+            changes.now.push(words);
+        } else if changes.everything && before == after {
+            changes.now.push("the system prompt from its files".to_owned());
+        }
     }
     Ok(())
 }

@@ -27,6 +27,7 @@ pub fn draw(picker: &Picker, theme: &Theme, area: Rect, buffer: &mut Buffer) -> 
         PickerKind::Sessions { all: true } => {
             "enter opens · tab here · ctrl+r renames · ctrl+d deletes · esc closes"
         }
+        PickerKind::StoredKeys => "type to filter · enter removes it · esc closes",
         PickerKind::Models
         | PickerKind::Thinking
         | PickerKind::Themes

@@ -24,16 +24,22 @@ pub type EnvLookup = Arc<dyn Fn(&str) -> Option<String> + Send + Sync>;
 /// The keys of the user.
 pub struct Keys {
     auth_file: PathBuf,
-    catalogue: Arc<Catalogue>,
+    files: Mutex<KeyFiles>,
     env: EnvLookup,
     /// The key of the flag, for this provider only: a key never goes to another one.
     flag: Option<(String, KeySpec)>,
-    /// `api_key` of `config.toml`, and the provider it is for.
-    config: Option<(String, String)>,
     /// What commands printed; each is run once, and again when its key is refused.
     commands: tokio::sync::Mutex<HashMap<String, Secret>>,
     /// Every key that was given out, for redaction.
     given: Mutex<Vec<Secret>>,
+}
+
+/// What the user's files say of keys; replaced when they are read again.
+#[derive(Clone)]
+struct KeyFiles {
+    catalogue: Arc<Catalogue>,
+    /// `api_key` of `config.toml`, and the provider it is for.
+    config: Option<(String, String)>,
 }
 
 impl std::fmt::Debug for Keys {
@@ -107,13 +113,32 @@ impl Keys {
         });
         Keys {
             auth_file: paths.config.join("auth.json"),
-            catalogue,
+            files: Mutex::new(KeyFiles { catalogue, config }),
             env,
             flag: flag.map(|(provider, key)| (provider, KeySpec::parse(key.expose()))),
-            config,
             commands: tokio::sync::Mutex::default(),
             given: Mutex::default(),
         }
+    }
+
+    fn files(&self) -> KeyFiles {
+        self.files.lock().unwrap_or_else(PoisonError::into_inner).clone()
+    }
+
+    /// The models that the keys are for.
+    pub(crate) fn catalogue(&self) -> Arc<Catalogue> {
+        self.files().catalogue
+    }
+
+    /// Takes over what files say of keys and models now, as read for `newer`.
+    pub(crate) fn adopt(&self, newer: &Keys) {
+        let files = newer.files();
+        *self.files.lock().unwrap_or_else(PoisonError::into_inner) = files;
+    }
+
+    /// Where a key of this provider comes from if none is in `auth.json`. Runs no command.
+    pub(crate) fn place_besides_auth_file(&self, provider: &str) -> Option<KeyPlace> {
+        self.place_among(provider, &Map::new())
     }
 
     /// Those of these providers for which a key is set somewhere. Runs no command.
@@ -168,13 +193,14 @@ impl Keys {
     /// All values that are known to be keys, for redaction and for what commands may not see; the
     /// headers of `models.toml` count as such. Runs no command; what one printed is known from then on.
     pub fn known_values(&self) -> Vec<Secret> {
-        let names = self.catalogue.key_variables();
+        let KeyFiles { catalogue, config } = self.files();
+        let names = catalogue.key_variables();
         let mut values: Vec<Secret> = names.iter().filter_map(|name| self.variable(name)).collect();
         let stored = self.stored();
         let mut specs: Vec<String> =
             stored.values().filter_map(|entry| entry.get("key")?.as_str().map(str::to_owned)).collect();
-        specs.extend(self.catalogue.key_specs());
-        specs.extend(self.config.iter().map(|(_, key)| key.clone()));
+        specs.extend(catalogue.key_specs());
+        specs.extend(config.iter().map(|(_, key)| key.clone()));
         let flag = self.flag.iter().map(|(_, spec)| spec.clone());
         let specs = flag.chain(specs.iter().map(|spec| KeySpec::parse(spec)));
         values.extend(specs.filter_map(|spec| match spec {
@@ -182,7 +208,7 @@ impl Keys {
             KeySpec::Variable(name) => self.variable(&name),
             KeySpec::Command(_) => None,
         }));
-        values.extend(self.catalogue.header_secrets().iter().cloned());
+        values.extend(catalogue.header_secrets().iter().cloned());
         values.extend(self.given.lock().unwrap_or_else(PoisonError::into_inner).iter().cloned());
         values.retain(|value| !value.is_empty());
         let mut unique: Vec<Secret> = Vec::with_capacity(values.len());
@@ -248,12 +274,13 @@ impl Keys {
     /// How the key of this provider is written, in the order in which the places count.
     fn specs(&self, provider: &str, stored: &Map<String, Value>) -> Vec<(KeyPlace, KeySpec)> {
         let flag = self.flag.as_ref().filter(|(owner, _)| owner == provider).map(|(_, spec)| spec.clone());
-        let own = self.catalogue.key_variable(provider);
+        let KeyFiles { catalogue, config } = self.files();
+        let own = catalogue.key_variable(provider);
         let stored = stored.get(provider).and_then(|entry| entry.get("key")).and_then(Value::as_str);
-        let config = self.config.as_ref().filter(|(owner, _)| owner == provider);
+        let config = config.as_ref().filter(|(owner, _)| owner == provider);
         let written = [
             (KeyPlace::AuthFile, stored),
-            (KeyPlace::ModelsFile, self.catalogue.key_spec(provider)),
+            (KeyPlace::ModelsFile, catalogue.key_spec(provider)),
             (KeyPlace::ConfigFile, config.map(|(_, key)| key.as_str())),
         ];
         let written = written.into_iter().filter_map(|(place, spec)| Some((place, KeySpec::parse(spec?))));
@@ -279,7 +306,7 @@ impl Keys {
             }
         }
         self.readable()?;
-        match self.catalogue.key_variable(provider) {
+        match self.catalogue().key_variable(provider) {
             _ if is_loopback(&model.base_url) => Ok(None),
             Some(name) => Err(Failure::new(FailureKind::Config, format!("no key for {provider}"))
                 .hint(format!("set {name}, or use /login"))),
@@ -298,7 +325,7 @@ impl Keys {
         if let Some(key) = commands.get(command) {
             return Ok(key.clone());
         }
-        let key = key_command::run(command, &self.catalogue.key_variables()).await?;
+        let key = key_command::run(command, &self.catalogue().key_variables()).await?;
         commands.insert(command.to_owned(), key.clone());
         Ok(key)
     }

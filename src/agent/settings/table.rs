@@ -60,6 +60,7 @@ pub struct SettingRow {
     /// The rest of the row.
     pub columns: Columns,
     set: fn(&mut Settings, &OsStr) -> Result<(), String>,
+    same: fn(&Settings, &Settings) -> bool,
 }
 
 impl SettingRow {
@@ -74,6 +75,11 @@ impl SettingRow {
     /// What is wrong with the value.
     pub fn set(&self, settings: &mut Settings, value: &OsStr) -> Result<(), String> {
         (self.set)(settings, value)
+    }
+
+    /// Whether both set it to the same, or neither sets it.
+    pub(crate) fn is_same(&self, one: &Settings, other: &Settings) -> bool {
+        (self.same)(one, other)
     }
 }
 
@@ -103,6 +109,7 @@ macro_rules! settings {
                 settings.$key = Some(<$type as SettingValue>::parse(value)?);
                 Ok(())
             },
+            same: |one, other| one.$key == other.$key,
         },)*];
     };
 }

@@ -1,4 +1,4 @@
-//! API keys of providers: the list of providers, typing a key, storing it.
+//! API keys of providers: the list of providers, typing a key, storing it, removing it.
 
 use super::pickers;
 use crate::agent::protocol::event::NoticeLevel;
@@ -19,6 +19,34 @@ pub(super) fn open(model: &mut Model, provider: &str, effects: &mut Vec<Effect>)
     let picker = Picker::new(PickerKind::Providers, "Add an API key for", "no providers");
     let ticket = model.ask(ShellRequest::Providers {}, effects);
     pickers::open_loading(model, picker, ticket);
+}
+
+/// Opens the list of stored keys, or removes that of the provider named.
+pub(super) fn open_stored(model: &mut Model, provider: &str, effects: &mut Vec<Effect>) {
+    if !provider.is_empty() {
+        return remove(model, provider, effects);
+    }
+    let picker =
+        Picker::new(PickerKind::StoredKeys, "Remove the API key of", "no keys are stored in auth.json");
+    let ticket = model.ask(ShellRequest::StoredKeys {}, effects);
+    pickers::open_loading(model, picker, ticket);
+}
+
+/// Removes the stored key of a provider.
+pub(super) fn remove(model: &mut Model, provider: &str, effects: &mut Vec<Effect>) {
+    model.ask(ShellRequest::Logout { provider: provider.to_owned() }, effects);
+}
+
+/// Takes the providers whose keys are stored.
+pub(super) fn listed_stored(model: &mut Model, ticket: Ticket, stored: Result<Vec<LoginProvider>, String>) {
+    let row = |provider: &LoginProvider| {
+        let rest = match provider.env.as_str() {
+            "" => String::new(),
+            place => format!("{place} also has a key"),
+        };
+        PickerRow { note: Printable::line(&rest), current: false, ..provider_row(provider) }
+    };
+    pickers::fill(model, ticket, stored.map(|stored| stored.iter().map(row).collect()));
 }
 
 /// Asks for the API key of a provider.

@@ -118,6 +118,7 @@ fn picked(model: &mut Model, kind: PickerKind, key: &str, effects: &mut Vec<Effe
         PickerKind::Models => models::picked(model, key, effects),
         PickerKind::Thinking => thinking::picked(model, key, effects),
         PickerKind::Themes => themes::set(model, key, effects),
+        PickerKind::StoredKeys => login::remove(model, key, effects),
         PickerKind::Providers => login::ask_for_key(model, key),
         PickerKind::Prompts => model.composer.set_text(key),
         PickerKind::Palette => run(model, key, effects),

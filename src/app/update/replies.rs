@@ -106,6 +106,24 @@ impl TakeReply for Replies<'_> {
         login::stored(self.model, self.ticket, answer);
     }
 
+    fn stored_keys(&mut self, answer: Result<Vec<LoginProvider>, String>) {
+        login::listed_stored(self.model, self.ticket, answer);
+    }
+
+    fn logout(&mut self, _provider: String, answer: Result<String, String>) {
+        if let Some(text) = self.shown(answer) {
+            self.model.models.clear();
+            self.model.transcript.notice(NoticeLevel::Info, &text, None);
+        }
+    }
+
+    fn reload(&mut self, answer: Result<Applied, String>) {
+        if let Some(applied) = self.shown(answer) {
+            self.model.models.clear();
+            trust::applied(self.model, applied, self.effects);
+        }
+    }
+
     fn folders(&mut self, answer: Result<Vec<Folder>, String>) {
         if let Some(folders) = self.shown(answer) {
             trust::ask(self.model, folders);

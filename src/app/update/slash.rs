@@ -7,6 +7,7 @@ use crate::app::effect::Effect;
 use crate::app::help::HelpView;
 use crate::app::model::Model;
 use crate::app::overlay::Overlay;
+use crate::app::request::ShellRequest;
 use crate::app::slash::Slash;
 
 pub(super) fn run(model: &mut Model, command: Slash, arguments: &str, effects: &mut Vec<Effect>) {
@@ -30,6 +31,10 @@ pub(super) fn run(model: &mut Model, command: Slash, arguments: &str, effects: &
         Slash::Session => session::show(model),
         Slash::Theme => themes::named(model, arguments, effects),
         Slash::Login => login::open(model, arguments, effects),
+        Slash::Logout => login::open_stored(model, arguments, effects),
+        Slash::Reload => {
+            model.ask(ShellRequest::Reload {}, effects);
+        }
         Slash::Trust => trust::look(model, effects),
         Slash::Hotkeys | Slash::Help => model.overlays.push(Overlay::Help(HelpView::default())),
         Slash::Quit => effects.push(Effect::Quit),

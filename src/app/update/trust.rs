@@ -1,10 +1,12 @@
 //! Whether the project settings of folders are used: asked at the start, and with `/trust`.
 
 use std::path::PathBuf;
+use std::sync::Arc;
 
 use crate::agent::protocol::event::NoticeLevel;
 use crate::agent::settings::folder::Folder;
 use crate::app::effect::Effect;
+use crate::app::keymap::Keymap;
 use crate::app::model::Model;
 use crate::app::overlay::Overlay;
 use crate::app::request::{Applied, ShellRequest};
@@ -50,7 +52,16 @@ pub(super) fn applied(model: &mut Model, applied: Applied, effects: &mut Vec<Eff
         model.transcript.thinking_hidden = hidden;
     }
     model.text_layout = applied.text_layout.unwrap_or(model.text_layout);
+    let mut warnings = applied.warnings;
+    if let Some(keys) = applied.keys {
+        let (keymap, wrong) = Keymap::new(&keys);
+        model.keymap = Arc::new(keymap);
+        warnings.extend(wrong);
+    }
     if !applied.text.is_empty() {
         model.transcript.notice(NoticeLevel::Info, &applied.text, None);
+    }
+    for warning in warnings {
+        model.transcript.notice(NoticeLevel::Warning, &warning, None);
     }
 }

@@ -54,7 +54,7 @@ impl Setup {
             let files = if files.is_empty() { "no files".to_owned() } else { files.join(", ") };
             text.notices.push(format!("this session runs in {}; instructions from {files}", own.display()));
         }
-        let prompt = AgentPrompt::new(source);
+        let prompt = AgentPrompt::new(source, &text.text);
         let secrets: Vec<String> =
             self.keys.known_values().iter().map(|key| key.expose().to_owned()).collect();
         let env = ChildEnv::new(

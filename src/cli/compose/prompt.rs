@@ -12,22 +12,30 @@ use crate::tools::Toolbox;
 /// The source of an agent's system prompt, shared by the agent, which reads it again after a
 /// compaction, and its front end, which replaces it when the user changes what is trusted.
 #[derive(Clone, Debug)]
-pub struct AgentPrompt(Arc<Mutex<PromptSource>>);
+pub struct AgentPrompt(Arc<Mutex<Current>>);
+
+/// Where the prompt comes from, and its text as the agent has it.
+#[derive(Debug)]
+struct Current {
+    source: PromptSource,
+    text: String,
+}
 
 impl AgentPrompt {
-    pub(super) fn new(source: PromptSource) -> Self {
-        AgentPrompt(Arc::new(Mutex::new(source)))
+    pub(super) fn new(source: PromptSource, text: &str) -> Self {
+        AgentPrompt(Arc::new(Mutex::new(Current { source, text: text.to_owned() })))
     }
 
     /// The prompt for an agent that works in `cwd` from now on. When that is another directory,
     /// `project` gives the prompt files of its project.
     pub(crate) fn read_in(&self, cwd: &Path, project: impl FnOnce() -> Vec<(PathBuf, String)>) -> Arc<str> {
-        let mut source = self.0.lock().unwrap_or_else(PoisonError::into_inner);
-        if source.cwd != cwd {
-            source.project = project();
+        let mut current = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        if current.source.cwd != cwd {
+            current.source.project = project();
         }
-        source.cwd = cwd.to_owned();
-        source.read().text.into()
+        current.source.cwd = cwd.to_owned();
+        current.text = current.source.read().text;
+        current.text.as_str().into()
     }
 
     /// Makes the prompt of this setup from now on; its text, if it changes.
@@ -35,12 +43,12 @@ impl AgentPrompt {
     /// # Errors
     /// When a file that a flag names cannot be read.
     pub fn replace(&self, setup: &Setup) -> Result<Option<String>, Refusal> {
-        let mut source = self.0.lock().unwrap_or_else(PoisonError::into_inner);
-        let before = source.read().text;
+        let mut current = self.0.lock().unwrap_or_else(PoisonError::into_inner);
         // The date stays that of the start, the directory that of the session.
-        let (date, cwd) = (source.date.clone(), source.cwd.clone());
-        *source = PromptSource { date, cwd, ..setup.prompt_source(&setup.tools()?)? };
-        let text = source.read().text;
+        let (date, cwd) = (current.source.date.clone(), current.source.cwd.clone());
+        current.source = PromptSource { date, cwd, ..setup.prompt_source(&setup.tools()?)? };
+        let text = current.source.read().text;
+        let before = std::mem::replace(&mut current.text, text.clone());
         Ok((text != before).then_some(text))
     }
 }

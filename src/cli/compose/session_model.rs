@@ -75,8 +75,8 @@ impl Setup {
 
     /// Finds the models that sessions name, for as long as the agent runs.
     pub(super) fn find_model(&self) -> Arc<FindModel> {
-        let (catalogue, keys) = (Arc::clone(&self.catalogue), Arc::clone(&self.keys));
-        Arc::new(move |provider, id| find_usable(&catalogue, &keys, provider, id))
+        let keys = Arc::clone(&self.keys);
+        Arc::new(move |provider, id| find_usable(&keys.catalogue(), &keys, provider, id))
     }
 }
 

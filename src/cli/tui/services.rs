@@ -7,10 +7,10 @@ use super::call::Call;
 use super::clipboard;
 use super::editor;
 use super::files::{self, FileIndex};
+use crate::agent::catalogue::demo;
 use crate::agent::catalogue::keys::Keys;
 use crate::agent::catalogue::providers::PROVIDERS;
 use crate::agent::catalogue::user::AdHoc;
-use crate::agent::catalogue::{Catalogue, demo};
 use crate::agent::protocol::model::Model;
 use crate::agent::protocol::query::SessionSource;
 use crate::agent::provider::direct::Direct;
@@ -38,7 +38,7 @@ const PROMPTS: usize = 500;
 
 /// What requests work with.
 pub struct Services {
-    pub catalogue: Arc<Catalogue>,
+    /// The keys, and the models they are for; a reload changes both.
     pub keys: Arc<Keys>,
     /// The connection to the providers.
     pub direct: Direct,
@@ -138,7 +138,7 @@ impl PerformRequest for Arc<Services> {
     /// Checks the key with a small real request, and stores it unless it was refused.
     async fn login(&self, _: &Call, provider: String, key: Hidden) -> Result<String, String> {
         let key = Secret::new(key.0);
-        let Some(model) = self.catalogue.default_model(&provider) else {
+        let Some(model) = self.keys.catalogue().default_model(&provider) else {
             return Err(format!("no provider \"{provider}\"; /login without a name lists them"));
         };
         if let KeyCheck::Rejected(message) = check_key(&self.direct, model, Some(key.clone())).await {
@@ -148,6 +148,45 @@ impl PerformRequest for Arc<Services> {
             Ok(()) => Ok(format!("stored the key for {provider}")),
             Err(error) => Err(format!("could not store the key: {error}")),
         }
+    }
+
+    async fn stored_keys(&self, _: &Call) -> Result<Vec<LoginProvider>, String> {
+        let row = |id: String| {
+            let known = PROVIDERS.iter().find(|provider| provider.id == id);
+            let name = known.map_or_else(|| id.clone(), |provider| provider.name.to_owned());
+            let env =
+                self.keys.place_besides_auth_file(&id).map_or_else(String::new, |place| place.to_string());
+            LoginProvider { id, name, env, has_key: true }
+        };
+        Ok(self.keys.stored_providers().into_iter().map(row).collect())
+    }
+
+    async fn logout(&self, _: &Call, provider: String) -> Result<String, String> {
+        match self.keys.remove(&provider) {
+            Ok(true) => {}
+            Ok(false) => {
+                return Err(format!("no key for {provider} in auth.json; /logout without a name lists them"));
+            }
+            Err(error) => return Err(format!("could not remove the key: auth.json: {error}")),
+        }
+        let rest = match self.keys.place(&provider) {
+            Some(place) => format!("{place} still has one, which is used from now on"),
+            None => "no other key for it is set".to_owned(),
+        };
+        Ok(format!("removed the key for {provider} from auth.json; {rest}"))
+    }
+
+    async fn reload(&self, _: &Call) -> Result<Applied, String> {
+        let services = Arc::clone(self);
+        blocking(move || {
+            let mut setup = locked(&services.setup);
+            let reloaded = reload::reload_everything(&setup, &services.prompt);
+            let (renewed, applied) = reloaded.map_err(|refusal| format!("not reloaded: {}", refusal.text))?;
+            services.keys.adopt(&renewed.keys);
+            *setup = renewed;
+            Ok(applied)
+        })
+        .await
     }
 
     async fn folders(&self, _: &Call) -> Result<Vec<Folder>, String> {
@@ -238,7 +277,7 @@ impl Services {
 
     /// The models that can be used now; the demo is always one.
     fn usable_models(&self) -> Vec<Arc<Model>> {
-        let mut models = self.catalogue.configured(&self.keys);
+        let mut models = self.keys.catalogue().configured(&self.keys);
         models.extend(locked(&self.served).iter().cloned());
         models.push(Arc::new(demo()));
         models
@@ -246,14 +285,14 @@ impl Services {
 
     /// The models whose provider has no key.
     fn keyless_models(&self) -> Vec<KeylessModel> {
-        let usable = self.catalogue.usable(&self.keys);
+        let usable = self.keys.catalogue().usable(&self.keys);
         let needs = |model: &&Arc<Model>| !usable.contains(&model.provider);
         let row = |model: &Arc<Model>| KeylessModel {
             reference: model.reference(),
             provider: model.provider.clone(),
-            needs: self.catalogue.key_variable(&model.provider),
+            needs: self.keys.catalogue().key_variable(&model.provider),
         };
-        self.catalogue.models().iter().filter(needs).map(row).collect()
+        self.keys.catalogue().models().iter().filter(needs).map(row).collect()
     }
 
     async fn find_servers(&self) -> Vec<LocalModelServer> {

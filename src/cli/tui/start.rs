@@ -199,7 +199,6 @@ fn open_session(setup: &Setup) -> (Session, Option<PathBuf>, Option<String>) {
 
 fn services(setup: &Setup, prompt: AgentPrompt) -> Services {
     Services {
-        catalogue: Arc::clone(&setup.catalogue),
         keys: Arc::clone(&setup.keys),
         direct: environment::direct(&setup.settings),
         history: PromptHistory::new(&setup.paths),
