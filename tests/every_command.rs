@@ -72,7 +72,7 @@ fn check(command: Slash, name: &str, takes_argument: bool) {
         Slash::Context | Slash::Compact | Slash::Copy | Slash::Export | Slash::Session => {
             told(command, &typed, with);
         }
-        Slash::Logout | Slash::Reload => files(command, &typed, with),
+        Slash::Logout | Slash::Reload | Slash::Settings => files(command, &typed, with),
         Slash::Hotkeys | Slash::Help | Slash::Quit => rest(command, &typed),
     }
 }
@@ -146,6 +146,7 @@ fn files(command: Slash, typed: &str, with: impl Fn(&str) -> String) {
             enter(&screen, &with("openai"));
             screen.wait_for("no key for openai in auth.json");
         }
+        Slash::Settings => settings(typed),
         Slash::Reload => {
             let screen = Screen::prepared(KEYED, HAIKU, 100, 30);
             enter(&screen, typed);
@@ -159,7 +160,7 @@ fn files(command: Slash, typed: &str, with: impl Fn(&str) -> String) {
             std::fs::write(screen.home().join("work/AGENTS.md"), "Say please.").unwrap();
             enter(&screen, typed);
             screen.wait_for("now in effect: prose_width 60, keys, the list of models");
-            screen.wait_for("system prompt from its files");
+            screen.wait_for("the system prompt from");
             screen.wait_for("restart: mouse");
             screen.wait_for("config.toml:3: ");
             enter(&screen, "/model mine/tiny");
@@ -167,6 +168,52 @@ fn files(command: Slash, typed: &str, with: impl Fn(&str) -> String) {
         }
         other => panic!("{other:?}"),
     }
+}
+
+/// Every kind of setting, changed in the list.
+fn settings(typed: &str) {
+    let config = "# mine\nprose_width = 70 # narrow\n\n[keys]\nhelp = [\"f9\"]\n";
+    let script = format!(
+        "{KEYED}; mkdir -p $TAU_HOME; printf '{config}' >$TAU_HOME/config.toml; export TAU_PROXY=none"
+    );
+    let screen = Screen::prepared(&script.replace('\n', "\\n"), HAIKU, 100, 40);
+    let file = screen.tau_home().join("config.toml");
+    enter(&screen, typed);
+    screen.wait_for("config.toml:2");
+    // A switch, with Down from the first row; then back to the default.
+    let to = |key: &str| {
+        let place = tau::agent::settings::table::TABLE.iter().position(|row| row.key == key).unwrap();
+        screen.type_keys(&format!("\x1b[H{}", "\x1b[B".repeat(place)));
+    };
+    to("mouse");
+    screen.wait_for("leaves the mouse to the terminal");
+    screen.type_keys("\r");
+    screen.wait_for("saved; after a restart: mouse");
+    wait_for_file(&file, "mouse = false");
+    screen.type_keys("\x1b[3~");
+    screen.wait_for("reset; after a restart: mouse");
+    // A choice, applied at once.
+    to("diff");
+    screen.type_keys(" ");
+    screen.wait_for("saved; now in effect: diff unified");
+    // A number: refused, then taken.
+    to("prose_width");
+    screen.wait_for("Widest prose");
+    screen.type_keys("\rx\r");
+    screen.wait_for("`70x` is not a whole number");
+    screen.type_keys("\x7f\x7f5\r");
+    screen.wait_for("saved; now in effect: prose_width 75");
+    // What something else fixes.
+    to("proxy");
+    screen.wait_for("TAU_PROXY sets it; a change here is saved but has no effect now");
+    to("thinking");
+    screen.type_keys("\r");
+    screen.wait_for("saved in config.toml, but --thinking sets thinking");
+    screen.type_keys("\x1b");
+    screen.wait_until("no list", |cells| !cells.contents().contains("enter changes"));
+    let written = std::fs::read_to_string(&file).unwrap();
+    let expected = "# mine\nprose_width = 75 # narrow\ndiff = \"unified\"\nthinking = \"medium\"\n\n[keys]\nhelp = [\"f9\"]\n";
+    assert_eq!(written, expected);
 }
 
 /// What opens, copies and names sessions.

@@ -149,7 +149,7 @@ fn saving_one_setting_keeps_the_file() {
     write::save(&path, "theme", "night").unwrap();
     write::save(&path, "model", "a/b").unwrap();
     let text = fs::read_to_string(&path).unwrap();
-    assert_eq!(text, "model = \"a/b\"\n# mine\ntheme = \"night\"\n\n[keys]\nquit = [\"q\"]\n");
+    assert_eq!(text, "# mine\ntheme = \"night\"\nmodel = \"a/b\"\n\n[keys]\nquit = [\"q\"]\n");
     assert!(write::save(&path, "colour", "x").is_err());
     assert!(write::save(&path, "mouse", "x").is_err());
     assert_eq!(fs::read_to_string(&path).unwrap(), text);

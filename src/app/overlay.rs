@@ -8,6 +8,7 @@ use super::picker::Picker;
 use super::printable::Printable;
 use super::queue_list::QueueView;
 use super::request::{Hidden, Ticket};
+use super::settings_list::SettingsView;
 use super::tree::TreeView;
 use super::trust::TrustView;
 use crate::agent::protocol::command::QuestionAnswer;
@@ -26,6 +27,8 @@ pub enum Overlay {
     Trust(TrustView),
     /// The session's tree.
     Tree(Box<TreeView>),
+    /// The settings.
+    Settings(Box<SettingsView>),
     /// The queued messages.
     Queue(QueueView),
     /// The agent asks; `selected` is an option.
@@ -35,7 +38,16 @@ pub enum Overlay {
 impl Overlay {
     /// True while what is typed must not be recorded or shown.
     pub(crate) fn is_secret(&self) -> bool {
-        matches!(self, Overlay::Login { .. })
+        match self {
+            Overlay::Login { .. } => true,
+            Overlay::Settings(view) => view.is_secret(),
+            Overlay::Picker { .. }
+            | Overlay::Help(_)
+            | Overlay::Trust(_)
+            | Overlay::Tree(_)
+            | Overlay::Queue(_)
+            | Overlay::Asked { .. } => false,
+        }
     }
 }
 

@@ -119,6 +119,10 @@ requests! {
     Logout { provider: String } => logout -> Done(String);
     /// Read settings, models, keys and instruction files again.
     Reload {} => reload -> Applied(Applied);
+    /// All settings, with where their values come from.
+    Settings {} => settings -> Settings(SettingList);
+    /// Change a setting of the user; without a value, reset it.
+    SetSetting { key: String, value: Option<Hidden> } => set_setting -> Settings(SettingList);
     /// The folders that have project settings, as they are now.
     Folders {} => folders -> Folders(Vec<Folder>);
     /// Store whether the settings of a folder are trusted, as they were last shown.
@@ -148,6 +152,7 @@ pub enum ShellReply {
     Folders(Vec<Folder>),
     /// Settings have changed.
     Applied(Applied),
+    Settings(SettingList),
     Found(FoundSessions),
     /// The last exchange of a session.
     #[serde(rename = "last_words")]
@@ -263,6 +268,36 @@ pub struct Applied {
     pub keys: Option<BTreeMap<String, Vec<String>>>,
     /// What is wrong in the files that were read.
     pub warnings: Vec<String>,
+}
+
+/// A setting as it is now.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[serde(default)]
+pub struct SettingShown {
+    pub key: String,
+    /// Its value as it is typed; the default where nothing sets it. A secret one is masked.
+    pub value: String,
+    /// Where the value comes from: `default`, a file and line, a variable or a flag.
+    pub origin: String,
+    /// What sets it in place of the user's `config.toml`, which a change here would not reach.
+    pub fixed_by: Option<String>,
+    /// What it holds, its default, and what it is for.
+    pub help: String,
+    /// The values to choose from; empty when it is typed.
+    pub choices: Vec<String>,
+    /// What is typed is not shown.
+    pub secret: bool,
+    /// It is a table, which only the file can hold.
+    pub is_table: bool,
+}
+
+/// The settings, and what a change of one of them has led to.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[serde(default)]
+pub struct SettingList {
+    pub rows: Vec<SettingShown>,
+    /// What follows from the change.
+    pub applied: Applied,
 }
 
 /// A provider that takes an API key.

@@ -33,6 +33,7 @@ pub mod rpc;
 pub(crate) mod secret_prompt;
 pub(crate) mod session_lookup;
 mod sessions;
+mod setting_list;
 pub mod signals;
 pub mod stderr;
 pub(crate) mod stdin_prompts;

@@ -52,7 +52,7 @@ pub fn reload_everything(old: &Setup, agent: &AgentPrompt) -> Result<(Setup, App
     let starts_with = |row: &&SettingRow| !row.columns.live && row.key != "keys";
     let changed = TABLE.iter().filter(starts_with).filter(|row| !row.is_same(&old.settings, &new.settings));
     changes.later.extend(changed.map(|row| row.key.to_owned()));
-    changes.applied.text = format!("reloaded; {}", changes.changed().join("; "));
+    changes.applied.text = changes.changed().join("; ");
     changes.applied.warnings.clone_from(&new.notices);
     Ok((new, changes.applied))
 }

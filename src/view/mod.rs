@@ -30,6 +30,7 @@ pub mod parts;
 pub mod picker;
 pub(crate) mod queue;
 pub mod row;
+pub(crate) mod settings;
 pub mod terminal_text;
 pub mod theme;
 pub mod transcript;

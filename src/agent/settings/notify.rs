@@ -40,6 +40,10 @@ impl Notify {
 impl SettingValue for Notify {
     const KIND: ValueKind = ValueKind::Choice(|| Notify::NAMES.map(|(name, _)| name).to_vec());
 
+    fn show(&self) -> String {
+        Notify::NAMES.iter().find(|(_, value)| value == self).map_or("", |(name, _)| name).to_owned()
+    }
+
     fn parse(value: &OsStr) -> Result<Self, String> {
         choice(value, &Notify::NAMES, Self::KIND)
     }
@@ -69,6 +73,10 @@ impl Progress {
 
 impl SettingValue for Progress {
     const KIND: ValueKind = ValueKind::Choice(|| Progress::NAMES.map(|(name, _)| name).to_vec());
+
+    fn show(&self) -> String {
+        Progress::NAMES.iter().find(|(_, value)| value == self).map_or("", |(name, _)| name).to_owned()
+    }
 
     fn parse(value: &OsStr) -> Result<Self, String> {
         choice(value, &Progress::NAMES, Self::KIND)

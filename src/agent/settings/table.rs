@@ -61,6 +61,8 @@ pub struct SettingRow {
     pub columns: Columns,
     set: fn(&mut Settings, &OsStr) -> Result<(), String>,
     same: fn(&Settings, &Settings) -> bool,
+    text: fn(&Settings) -> Option<String>,
+    secret: bool,
 }
 
 impl SettingRow {
@@ -75,6 +77,16 @@ impl SettingRow {
     /// What is wrong with the value.
     pub fn set(&self, settings: &mut Settings, value: &OsStr) -> Result<(), String> {
         (self.set)(settings, value)
+    }
+
+    /// What `settings` sets it to, as it is typed; a secret masked. `None` where it is not set.
+    pub(crate) fn text(&self, settings: &Settings) -> Option<String> {
+        (self.text)(settings)
+    }
+
+    /// Whether its value must not be shown.
+    pub(crate) fn is_secret(&self) -> bool {
+        self.secret
     }
 
     /// Whether both set it to the same, or neither sets it.
@@ -110,6 +122,8 @@ macro_rules! settings {
                 Ok(())
             },
             same: |one, other| one.$key == other.$key,
+            text: |settings| settings.$key.as_ref().map(SettingValue::show),
+            secret: <$type as SettingValue>::SECRET,
         },)*];
     };
 }

@@ -55,6 +55,11 @@ impl ValueKind {
 pub(crate) trait SettingValue: Sized {
     /// What it is called.
     const KIND: ValueKind;
+    /// Whether it must not be shown.
+    const SECRET: bool = false;
+
+    /// The value as it is typed; a secret one masked.
+    fn show(&self) -> String;
 
     /// Reads it from an environment variable or a flag.
     ///
@@ -83,6 +88,10 @@ fn text(value: &OsStr) -> Result<&str, String> {
 impl SettingValue for String {
     const KIND: ValueKind = ValueKind::Text;
 
+    fn show(&self) -> String {
+        self.clone()
+    }
+
     fn parse(value: &OsStr) -> Result<Self, String> {
         text(value).map(str::to_owned)
     }
@@ -95,6 +104,10 @@ impl SettingValue for String {
 impl SettingValue for PathBuf {
     const KIND: ValueKind = ValueKind::Path;
 
+    fn show(&self) -> String {
+        self.display().to_string()
+    }
+
     fn parse(value: &OsStr) -> Result<Self, String> {
         Ok(PathBuf::from(value))
     }
@@ -106,6 +119,11 @@ impl SettingValue for PathBuf {
 
 impl SettingValue for Secret {
     const KIND: ValueKind = ValueKind::Text;
+    const SECRET: bool = true;
+
+    fn show(&self) -> String {
+        "••••".to_owned()
+    }
 
     fn parse(value: &OsStr) -> Result<Self, String> {
         // The value itself stays out of the error.
@@ -120,6 +138,10 @@ impl SettingValue for Secret {
 impl SettingValue for bool {
     const KIND: ValueKind = ValueKind::Switch;
 
+    fn show(&self) -> String {
+        self.to_string()
+    }
+
     fn parse(value: &OsStr) -> Result<Self, String> {
         let value = text(value)?;
         value.trim().parse().map_err(|_| format!("`{value}` is neither `true` nor `false`"))
@@ -132,6 +154,10 @@ impl SettingValue for bool {
 
 impl SettingValue for u64 {
     const KIND: ValueKind = ValueKind::Number;
+
+    fn show(&self) -> String {
+        self.to_string()
+    }
 
     fn parse(value: &OsStr) -> Result<Self, String> {
         let value = text(value)?;
@@ -146,6 +172,10 @@ impl SettingValue for u64 {
 impl SettingValue for NonZeroU64 {
     const KIND: ValueKind = ValueKind::Seconds;
 
+    fn show(&self) -> String {
+        self.to_string()
+    }
+
     fn parse(value: &OsStr) -> Result<Self, String> {
         let value = text(value)?;
         value.trim().parse().map_err(|_| format!("`{value}` is not a number of seconds above 0"))
@@ -159,6 +189,10 @@ impl SettingValue for NonZeroU64 {
 impl SettingValue for Vec<String> {
     const KIND: ValueKind = ValueKind::List;
 
+    fn show(&self) -> String {
+        self.join(",")
+    }
+
     fn parse(value: &OsStr) -> Result<Self, String> {
         Ok(text(value)?.split(',').map(str::to_owned).collect())
     }
@@ -170,6 +204,10 @@ impl SettingValue for Vec<String> {
 
 impl SettingValue for BTreeMap<String, Vec<String>> {
     const KIND: ValueKind = ValueKind::Table;
+
+    fn show(&self) -> String {
+        format!("{} in config.toml", self.len())
+    }
 
     fn parse(_: &OsStr) -> Result<Self, String> {
         Err("a table can only be set in config.toml".to_owned())
@@ -183,6 +221,10 @@ impl SettingValue for BTreeMap<String, Vec<String>> {
 impl SettingValue for ThinkingLevel {
     const KIND: ValueKind = ValueKind::Choice(|| ThinkingLevel::ALL.map(ThinkingLevel::name).to_vec());
 
+    fn show(&self) -> String {
+        self.name().to_owned()
+    }
+
     fn parse(value: &OsStr) -> Result<Self, String> {
         let value = text(value)?;
         ThinkingLevel::named(value).ok_or_else(|| unknown(value, Self::KIND))
@@ -195,6 +237,13 @@ impl SettingValue for ThinkingLevel {
 
 impl SettingValue for Api {
     const KIND: ValueKind = ValueKind::Choice(|| Api::NAMES.map(|(name, _)| name).to_vec());
+
+    fn show(&self) -> String {
+        Api::NAMES
+            .iter()
+            .find(|(_, api)| api == self)
+            .map_or_else(String::new, |(name, _)| (*name).to_owned())
+    }
 
     fn parse(value: &OsStr) -> Result<Self, String> {
         let value = text(value)?;
@@ -235,6 +284,10 @@ impl DiffLayout {
 
 impl SettingValue for DiffLayout {
     const KIND: ValueKind = ValueKind::Choice(|| DiffLayout::NAMES.map(|(name, _)| name).to_vec());
+
+    fn show(&self) -> String {
+        self.name().to_owned()
+    }
 
     fn parse(value: &OsStr) -> Result<Self, String> {
         choice(value, &DiffLayout::NAMES, Self::KIND)
@@ -286,6 +339,10 @@ impl BaseUrl {
 
 impl SettingValue for BaseUrl {
     const KIND: ValueKind = ValueKind::Address;
+
+    fn show(&self) -> String {
+        self.as_str().to_owned()
+    }
 
     fn parse(value: &OsStr) -> Result<Self, String> {
         BaseUrl::new(text(value)?)

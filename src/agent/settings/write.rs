@@ -4,7 +4,11 @@ use std::collections::BTreeMap;
 use std::io;
 use std::path::Path;
 
+use toml_edit::{Array, DocumentMut, Value};
+
 use super::private_files::{LockFile, read_capped, write_private};
+use super::table::SettingRow;
+use super::value::ValueKind;
 use super::{MAX_BYTES, Settings, SettingsError, read_toml_text};
 
 /// Sets a text at the top level of the file, which is made when missing.
@@ -13,11 +17,42 @@ use super::{MAX_BYTES, Settings, SettingsError, read_toml_text};
 /// When the file cannot be read or written, when it is not understood (it is then left alone), or
 /// when the setting does not take a text.
 pub fn save(path: &Path, key: &str, value: &str) -> Result<(), SettingsError> {
+    change(path, key, Some(Value::from(value)))
+}
+
+/// Sets a setting to what is typed for it, or removes it.
+///
+/// # Errors
+/// As [`save`].
+pub(crate) fn set(path: &Path, row: &SettingRow, value: Option<&str>) -> Result<(), SettingsError> {
+    change(path, row.key, value.map(|text| typed(row.kind, text)))
+}
+
+/// What is typed, as the file has it. A number that is none is refused when the file is checked.
+fn typed(kind: ValueKind, text: &str) -> Value {
+    let text = text.trim();
+    match kind {
+        ValueKind::Switch => text.parse().map_or_else(|_| Value::from(text), |on: bool| Value::from(on)),
+        ValueKind::Number | ValueKind::Seconds => {
+            text.parse().map_or_else(|_| Value::from(text), |number: i64| Value::from(number))
+        }
+        ValueKind::List => {
+            let items = text.split(',').map(str::trim).filter(|item| !item.is_empty());
+            Value::Array(items.collect::<Array>())
+        }
+        ValueKind::Text | ValueKind::Path | ValueKind::Address | ValueKind::Choice(_) | ValueKind::Table => {
+            Value::from(text)
+        }
+    }
+}
+
+fn change(path: &Path, key: &str, value: Option<Value>) -> Result<(), SettingsError> {
     let failed = |error: io::Error| SettingsError(format!("{}: {error}", path.display()));
     let _lock = LockFile::take(&path.with_extension("toml.lock")).map_err(failed)?;
     let text = match read_capped(path, MAX_BYTES) {
         Ok(bytes) => String::from_utf8(bytes)
             .map_err(|_| SettingsError(format!("{}: not UTF-8; save it as UTF-8 text", path.display())))?,
+        Err(error) if error.kind() == io::ErrorKind::NotFound && value.is_none() => return Ok(()),
         Err(error) if error.kind() == io::ErrorKind::NotFound => String::new(),
         Err(error) => return Err(failed(error)),
     };
@@ -25,19 +60,26 @@ pub fn save(path: &Path, key: &str, value: &str) -> Result<(), SettingsError> {
     write_private(path, text.as_bytes()).map_err(failed)
 }
 
-/// The text with the setting in it.
-fn with(path: &Path, text: &str, key: &str, value: &str) -> Result<String, SettingsError> {
-    let known: BTreeMap<String, toml::Spanned<toml::Value>> = read_toml_text(path, text)?;
-    let value = toml::Value::from(value).to_string();
+/// The text with the setting in it, or without it.
+fn with(path: &Path, text: &str, key: &str, value: Option<Value>) -> Result<String, SettingsError> {
+    // A file that is no TOML is reported in the words of the settings.
+    let _: BTreeMap<String, toml::Value> = read_toml_text(path, text)?;
     let text = text.strip_prefix('\u{feff}').unwrap_or(text);
-    let changed = match known.get(key).map(toml::Spanned::span) {
-        Some(span) => match (text.get(..span.start), text.get(span.end..)) {
-            (Some(before), Some(after)) => format!("{before}{value}{after}"),
-            _ => text.to_owned(),
-        },
-        // Settings of the top level must come before the first table.
-        None => format!("{key} = {value}\n{text}"),
-    };
+    let mut file: DocumentMut = text
+        .parse()
+        .map_err(|error: toml_edit::TomlError| SettingsError(format!("{}: {error}", path.display())))?;
+    match (file.get_mut(key), value) {
+        (Some(item), Some(mut value)) => {
+            // A comment behind the old value belongs to the setting.
+            if let Some(old) = item.as_value() {
+                *value.decor_mut() = old.decor().clone();
+            }
+            *item = toml_edit::Item::Value(value);
+        }
+        (None, Some(value)) => drop(file.insert(key, toml_edit::Item::Value(value))),
+        (_, None) => drop(file.remove(key)),
+    }
+    let changed = file.to_string();
     read_toml_text::<Settings>(path, &changed)?;
     Ok(changed)
 }
@@ -46,19 +88,48 @@ fn with(path: &Path, text: &str, key: &str, value: &str) -> Result<String, Setti
 mod tests {
     use std::path::Path;
 
-    use super::with;
+    use toml_edit::Value;
+
+    use super::super::table;
+    use super::{typed, with};
+
+    fn changed(text: &str, key: &str, value: Option<Value>) -> String {
+        with(Path::new("config.toml"), text, key, value).unwrap_or_else(|error| error.to_string())
+    }
 
     #[test]
     fn only_the_setting_changes() {
         let check = |text: &str, key: &str, value: &str, expected: &str| {
-            let changed = with(Path::new("config.toml"), text, key, value);
-            assert_eq!(changed.unwrap_or_else(|error| error.to_string()), expected);
+            assert_eq!(changed(text, key, Some(Value::from(value))), expected);
         };
         check("", "theme", "day", "theme = \"day\"\n");
         check("# mine\ntheme = 'x' # why\n", "theme", "day", "# mine\ntheme = \"day\" # why\n");
         check("[keys]\nquit = []\n", "model", "a/b", "model = \"a/b\"\n[keys]\nquit = []\n");
-        check("theme = \"a\"", "model", "q\"r", "model = 'q\"r'\ntheme = \"a\"");
-        check("them = 1\n", "theme", "x", "config.toml:2: unknown name `them`; did you mean `theme`?");
+        check("theme = \"a\"", "model", "q\"r", "theme = \"a\"\nmodel = 'q\"r'\n");
+        check("them = 1\n", "theme", "x", "config.toml:1: unknown name `them`; did you mean `theme`?");
         check("a = = 1\n", "theme", "x", "config.toml:1: extra `=`, expected nothing");
+    }
+
+    #[test]
+    fn a_setting_is_reset_and_the_comments_of_others_stay() {
+        let text = "# one\ntheme = \"a\" # two\n# three\nmouse = false\n\n# four\n[keys]\nquit = [] # five\n";
+        let expected = "# one\ntheme = \"a\" # two\n\n# four\n[keys]\nquit = [] # five\n";
+        assert_eq!(changed(text, "mouse", None), expected);
+        assert_eq!(changed(expected, "mouse", None), expected);
+    }
+
+    #[test]
+    fn what_is_typed_is_written_as_its_type() {
+        for (key, text, written) in [
+            ("mouse", "false", "mouse = false\n"),
+            ("prose_width", "80", "prose_width = 80\n"),
+            ("idle_timeout", "9", "idle_timeout = 9\n"),
+            ("tools", "read, bash", "tools = [\"read\", \"bash\"]\n"),
+            ("thinking", "high", "thinking = \"high\"\n"),
+            ("ca_file", "/x y", "ca_file = \"/x y\"\n"),
+        ] {
+            let row = table::row(key).unwrap();
+            assert_eq!(changed("", key, Some(typed(row.kind, text))), written);
+        }
     }
 }

@@ -29,6 +29,7 @@ mod queue;
 mod replies;
 mod session;
 mod sessions;
+mod settings;
 mod slash;
 mod submit;
 mod terminal_focus;

@@ -1,6 +1,8 @@
 //! Keys and pastes of the overlay on top, and where a choice in it goes.
 
-use super::{actions, login, models, pickers, queue, sessions, slash, themes, thinking, tree, trust};
+use super::{
+    actions, login, models, pickers, queue, sessions, settings, slash, themes, thinking, tree, trust,
+};
 use crate::agent::AgentCommand;
 use crate::app::action;
 use crate::app::effect::Effect;
@@ -58,6 +60,11 @@ fn press(model: &mut Model, key: Key, page: usize, effects: &mut Vec<Effect>) {
             Closed => {}
             Ignored | Handled => model.overlays.push(Overlay::Tree(view)),
         },
+        Overlay::Settings(mut view) => match view.key(key, page) {
+            Done(choice) => settings::chosen(model, view, choice, effects),
+            Closed => {}
+            Ignored | Handled => model.overlays.push(Overlay::Settings(view)),
+        },
         Overlay::Queue(mut view) => match view.key(key, &model.status, page) {
             Done(choice) => queue::chosen(model, view, choice, effects),
             Closed => {}
@@ -80,6 +87,7 @@ pub(super) fn paste(model: &mut Model, text: &str, effects: &mut Vec<Effect>) {
         Some(Overlay::Picker { picker, .. }) => picker.paste(text),
         Some(Overlay::Login { line, .. }) => line.paste(text),
         Some(Overlay::Help(view)) => view.paste(text),
+        Some(Overlay::Settings(view)) => view.paste(text),
         Some(Overlay::Trust(_) | Overlay::Queue(_) | Overlay::Asked { .. }) | None => {}
     }
     sessions::follow(model, &before, effects);

@@ -2,7 +2,7 @@
 
 use std::path::PathBuf;
 
-use super::{completion, copy, login, models, pictures, sessions, trust};
+use super::{completion, copy, login, models, pictures, sessions, settings, trust};
 use crate::agent::protocol::event::NoticeLevel;
 use crate::agent::protocol::query::SessionSource;
 use crate::agent::session::search::LastExchange;
@@ -12,7 +12,7 @@ use crate::app::model::Model;
 use crate::app::printable::Printable;
 use crate::app::request::{
     Applied, FoundSessions, Hidden, LocalModelServer, LoginProvider, ModelList, ModelsFor, Picture,
-    SessionRows, ShellReply, TakeReply, Ticket,
+    SessionRows, SettingList, ShellReply, TakeReply, Ticket,
 };
 
 /// Takes a reply. One whose ticket was given back is dropped.
@@ -122,6 +122,14 @@ impl TakeReply for Replies<'_> {
             self.model.models.clear();
             trust::applied(self.model, applied, self.effects);
         }
+    }
+
+    fn settings(&mut self, answer: Result<SettingList, String>) {
+        settings::listed(self.model, self.ticket, answer, self.effects);
+    }
+
+    fn set_setting(&mut self, _key: String, _value: Option<Hidden>, answer: Result<SettingList, String>) {
+        settings::listed(self.model, self.ticket, answer, self.effects);
     }
 
     fn folders(&mut self, answer: Result<Vec<Folder>, String>) {

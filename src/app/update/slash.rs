@@ -1,6 +1,6 @@
 //! What each slash command does: a route for each command.
 
-use super::{context, copy, login, models, session, sessions, themes, thinking, tree, trust};
+use super::{context, copy, login, models, session, sessions, settings, themes, thinking, tree, trust};
 use crate::agent::AgentCommand;
 use crate::agent::protocol::command::SessionCommand;
 use crate::app::effect::Effect;
@@ -32,6 +32,7 @@ pub(super) fn run(model: &mut Model, command: Slash, arguments: &str, effects: &
         Slash::Theme => themes::named(model, arguments, effects),
         Slash::Login => login::open(model, arguments, effects),
         Slash::Logout => login::open_stored(model, arguments, effects),
+        Slash::Settings => settings::open(model, effects),
         Slash::Reload => {
             model.ask(ShellRequest::Reload {}, effects);
         }

@@ -25,11 +25,11 @@ use crate::agent::settings::folder::Folder;
 use crate::agent::settings::trust::Project;
 use crate::app::request::{
     Applied, FoundSessions, Hidden, KeylessModel, LocalModelServer, LoginProvider, ModelList, ModelsFor,
-    PerformRequest, Picture, SessionRows, ShellReply,
+    PerformRequest, Picture, SessionRows, SettingList, ShellReply,
 };
 use crate::cli::compose::{AgentPrompt, Setup};
 use crate::cli::keycheck::{KeyCheck, check_key};
-use crate::cli::{export, local_servers, reload};
+use crate::cli::{export, local_servers, reload, setting_list};
 
 /// Session rows that are sent together.
 const BATCH: usize = 64;
@@ -181,12 +181,28 @@ impl PerformRequest for Arc<Services> {
         blocking(move || {
             let mut setup = locked(&services.setup);
             let reloaded = reload::reload_everything(&setup, &services.prompt);
-            let (renewed, applied) = reloaded.map_err(|refusal| format!("not reloaded: {}", refusal.text))?;
+            let (renewed, mut applied) =
+                reloaded.map_err(|refusal| format!("not reloaded: {}", refusal.text))?;
+            applied.text = format!("reloaded; {}", applied.text);
             services.keys.adopt(&renewed.keys);
             *setup = renewed;
             Ok(applied)
         })
         .await
+    }
+
+    async fn settings(&self, _: &Call) -> Result<SettingList, String> {
+        let services = Arc::clone(self);
+        blocking(move || {
+            let rows = setting_list::rows(&locked(&services.setup));
+            Ok(SettingList { rows, applied: Applied::default() })
+        })
+        .await
+    }
+
+    async fn set_setting(&self, _: &Call, key: String, value: Option<Hidden>) -> Result<SettingList, String> {
+        let services = Arc::clone(self);
+        blocking(move || services.change_setting(&key, value.map(|value| value.0).as_deref())).await
     }
 
     async fn folders(&self, _: &Call) -> Result<Vec<Folder>, String> {
@@ -357,6 +373,25 @@ impl Services {
                 Err(format!("your answer is stored, but the settings could not be applied: {}", refusal.text))
             }
         }
+    }
+
+    /// Saves a setting of the user and applies what follows.
+    fn change_setting(&self, key: &str, value: Option<&str>) -> Result<SettingList, String> {
+        let mut setup = locked(&self.setup);
+        setting_list::change(&setup, key, value)?;
+        let (renewed, mut applied) = reload::reload_everything(&setup, &self.prompt)
+            .map_err(|refusal| format!("saved, but not applied: {}", refusal.text))?;
+        let known = std::mem::take(&mut applied.warnings);
+        applied.warnings = known.into_iter().filter(|text| !setup.notices.contains(text)).collect();
+        self.keys.adopt(&renewed.keys);
+        *setup = renewed;
+        let saved = if value.is_some() { "saved" } else { "reset" };
+        let fixed = setting_list::one(&setup, key).and_then(|row| row.fixed_by);
+        applied.text = match fixed {
+            Some(place) => format!("{saved} in config.toml, but {place} sets {key}"),
+            None => format!("{saved}; {}", applied.text),
+        };
+        Ok(SettingList { rows: setting_list::rows(&setup), applied })
     }
 
     fn delete(&self, path: &Path) -> Result<String, String> {

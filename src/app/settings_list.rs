@@ -1,0 +1,111 @@
+//! The list of settings: each with its value, and where that comes from; changed in place.
+
+use super::key::{Key, KeyCode, Mods};
+use super::line_edit::LineEdit;
+use super::outcome::KeyOutcome;
+use super::printable::Printable;
+use super::request::{SettingShown, Ticket};
+
+/// The list on the screen.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct SettingsView {
+    pub rows: Vec<SettingShown>,
+    pub selected: usize,
+    /// The new value, while it is typed.
+    pub editing: Option<LineEdit>,
+    /// What the last change has led to, or why it failed.
+    pub said: Option<Result<Printable, Printable>>,
+    /// The request that is under way.
+    pub ticket: Option<Ticket>,
+}
+
+/// A setting and its new value; without one it is reset.
+#[derive(Clone, PartialEq, Eq)]
+pub struct SettingChoice {
+    pub key: String,
+    pub value: Option<String>,
+}
+
+impl SettingsView {
+    /// The selected setting.
+    pub fn row(&self) -> Option<&SettingShown> {
+        self.rows.get(self.selected)
+    }
+
+    /// Whether what is typed must not be recorded or shown.
+    pub fn is_secret(&self) -> bool {
+        self.editing.is_some() && self.row().is_some_and(|row| row.secret)
+    }
+
+    /// Adds pasted text to the value that is typed.
+    pub(crate) fn paste(&mut self, text: &str) {
+        if let Some(line) = &mut self.editing {
+            line.paste(text);
+        }
+    }
+
+    /// Takes a key; `page` is the number of rows on the screen.
+    pub(crate) fn key(&mut self, key: Key, page: usize) -> KeyOutcome<SettingChoice> {
+        if let Some(line) = self.editing.take() {
+            return self.type_key(line, key);
+        }
+        let page = page.max(1) as isize;
+        match (key.code, key.mods) {
+            (KeyCode::Esc, _) | (KeyCode::Char('c'), Mods::CTRL) => return KeyOutcome::Closed,
+            (KeyCode::Up, _) | (KeyCode::Char('p'), Mods::CTRL) => self.step(-1),
+            (KeyCode::Down, _) | (KeyCode::Char('n'), Mods::CTRL) => self.step(1),
+            (KeyCode::PageUp, _) => self.step(-page),
+            (KeyCode::PageDown, _) => self.step(page),
+            (KeyCode::Home, _) => self.step(isize::MIN),
+            (KeyCode::End, _) => self.step(isize::MAX),
+            _ if self.ticket.is_some() => {}
+            (KeyCode::Enter | KeyCode::Char(' ') | KeyCode::Right, _) => return self.change(1),
+            (KeyCode::Left, _) => return self.change(-1),
+            (KeyCode::Delete, _) => {
+                let Some(row) = self.row() else { return KeyOutcome::Handled };
+                return KeyOutcome::Done(SettingChoice { key: row.key.clone(), value: None });
+            }
+            _ => return KeyOutcome::Ignored,
+        }
+        KeyOutcome::Handled
+    }
+
+    fn step(&mut self, by: isize) {
+        self.selected = self.selected.saturating_add_signed(by).min(self.rows.len().saturating_sub(1));
+        self.said = None;
+    }
+
+    /// The next value of those to choose from, or a line to type one.
+    fn change(&mut self, by: isize) -> KeyOutcome<SettingChoice> {
+        let Some(row) = self.rows.get(self.selected) else { return KeyOutcome::Handled };
+        if row.is_table {
+            self.said = Some(Err(Printable::line("a table: change it in config.toml, then use /reload")));
+        } else if row.choices.is_empty() {
+            let is_set = !row.secret && row.origin != "default";
+            self.editing = Some(LineEdit::new(if is_set { row.value.as_str() } else { "" }));
+        } else {
+            let count = row.choices.len() as isize;
+            let now = row.choices.iter().position(|choice| *choice == row.value).unwrap_or(0) as isize;
+            let next = row.choices.get((now + by).rem_euclid(count) as usize).cloned();
+            return KeyOutcome::Done(SettingChoice { key: row.key.clone(), value: next });
+        }
+        KeyOutcome::Handled
+    }
+
+    fn type_key(&mut self, mut line: LineEdit, key: Key) -> KeyOutcome<SettingChoice> {
+        match (key.code, key.mods) {
+            (KeyCode::Esc, _) | (KeyCode::Char('c'), Mods::CTRL) => return KeyOutcome::Handled,
+            (KeyCode::Enter, _) => {
+                let value = line.text().trim().to_owned();
+                let key = self.row().map(|row| row.key.clone()).unwrap_or_default();
+                // It stays until it is known to be good.
+                self.editing = Some(line);
+                return KeyOutcome::Done(SettingChoice { key, value: (!value.is_empty()).then_some(value) });
+            }
+            _ => drop(line.key(key)),
+        }
+        self.said = None;
+        self.editing = Some(line);
+        KeyOutcome::Handled
+    }
+}

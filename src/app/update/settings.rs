@@ -1,0 +1,67 @@
+//! The list of settings: opened, a setting changed, what follows.
+
+use super::trust;
+use crate::app::effect::Effect;
+use crate::app::model::Model;
+use crate::app::overlay::Overlay;
+use crate::app::printable::Printable;
+use crate::app::request::{Applied, Hidden, SettingList, ShellRequest, Ticket};
+use crate::app::settings_list::{SettingChoice, SettingsView};
+
+/// Opens the list.
+pub(super) fn open(model: &mut Model, effects: &mut Vec<Effect>) {
+    let ticket = Some(model.ask(ShellRequest::Settings {}, effects));
+    model.overlays.push(Overlay::Settings(Box::new(SettingsView { ticket, ..SettingsView::default() })));
+}
+
+/// Changes a setting; the list stays open.
+pub(super) fn chosen(
+    model: &mut Model,
+    mut view: Box<SettingsView>,
+    choice: SettingChoice,
+    effects: &mut Vec<Effect>,
+) {
+    let SettingChoice { key, value } = choice;
+    let request = ShellRequest::SetSetting { key, value: value.map(Hidden) };
+    view.ticket = Some(model.ask(request, effects));
+    model.overlays.push(Overlay::Settings(view));
+}
+
+/// Takes the settings as they are now.
+pub(super) fn listed(
+    model: &mut Model,
+    ticket: Ticket,
+    answer: Result<SettingList, String>,
+    effects: &mut Vec<Effect>,
+) {
+    let view = model.overlays.iter_mut().find_map(|overlay| match overlay {
+        Overlay::Settings(view) if view.ticket == Some(ticket) => Some(view),
+        Overlay::Settings(_)
+        | Overlay::Picker { .. }
+        | Overlay::Help(_)
+        | Overlay::Login { .. }
+        | Overlay::Trust(_)
+        | Overlay::Tree(_)
+        | Overlay::Queue(_)
+        | Overlay::Asked { .. } => None,
+    });
+    let SettingList { rows, applied } = match answer {
+        Ok(list) => list,
+        Err(error) => {
+            if let Some(view) = view {
+                view.ticket = None;
+                view.said = Some(Err(Printable::line(&error)));
+            }
+            return;
+        }
+    };
+    if let Some(view) = view {
+        view.ticket = None;
+        view.editing = None;
+        view.rows = rows;
+        view.said = (!applied.text.is_empty()).then(|| Ok(Printable::line(&applied.text)));
+    }
+    model.models.clear();
+    // What it says is in the list.
+    trust::applied(model, Applied { text: String::new(), ..applied }, effects);
+}

@@ -1,0 +1,89 @@
+//! The list of settings on the screen.
+
+use ratatui::buffer::Buffer;
+use ratatui::layout::Rect;
+use ratatui::text::{Line, Span};
+
+use super::dialog::{OverlayLayout, frame};
+use super::panel::both_ends;
+use super::theme::{Theme, ThemeToken};
+use super::wrap;
+use crate::app::printable::printable_line;
+use crate::app::settings_list::SettingsView;
+
+/// Cells for the names.
+const NAMES: usize = 21;
+/// Rows below the list: what the setting is for, and what a change has led to.
+const BELOW: u16 = 3;
+
+/// Draws the list; the cursor while a value is typed, and how many rows fit.
+pub(crate) fn draw(view: &SettingsView, theme: &Theme, area: Rect, buffer: &mut Buffer) -> OverlayLayout {
+    let hint = match view.editing {
+        Some(_) => "enter saves · esc back",
+        None => "enter changes · del resets · esc closes",
+    };
+    let rows = u16::try_from(view.rows.len()).unwrap_or(u16::MAX).max(1);
+    let inner = frame("Settings", hint, rows.saturating_add(BELOW), theme, area, buffer);
+    let below = BELOW.min(inner.height / 2);
+    let height = usize::from(inner.height - below);
+    let muted = theme.style(ThemeToken::Muted);
+    if view.rows.is_empty() {
+        buffer.set_line(inner.x, inner.y, &Line::styled("loading…", muted), inner.width);
+        return (None, 0);
+    }
+    let first = view.selected.saturating_sub(height / 2).min(view.rows.len().saturating_sub(height));
+    for (y, (index, row)) in (inner.top()..).zip(view.rows.iter().enumerate().skip(first).take(height)) {
+        if index == view.selected {
+            let bar = Rect { y, height: 1, ..inner };
+            buffer.set_style(bar, theme.style(ThemeToken::OverlaySelected));
+        }
+        let is_set = row.origin != "default";
+        let left = vec![
+            Span::styled(format!("{:<NAMES$}", row.key), theme.style(ThemeToken::Accent)),
+            match is_set {
+                true => Span::raw(printable_line(&row.value).into_owned()),
+                false => Span::styled(printable_line(&row.value).into_owned(), muted),
+            },
+        ];
+        let right = vec![Span::styled(printable_line(&row.origin).into_owned(), muted)];
+        buffer.set_line(inner.x, y, &both_ends(left, right, inner.width), inner.width);
+    }
+    let (rows, cursor) = footer(view, theme, inner.width);
+    let top = inner.bottom().saturating_sub(below);
+    for (y, row) in (top..inner.bottom()).zip(rows) {
+        buffer.set_line(inner.x, y, &row, inner.width);
+    }
+    let cursor = cursor.map(|column| (inner.x + column.min(inner.width.saturating_sub(1)), top));
+    (cursor, u16::try_from(height).unwrap_or(u16::MAX))
+}
+
+/// The rows below the list, and the column of the cursor in the first one.
+fn footer(view: &SettingsView, theme: &Theme, width: u16) -> (Vec<Line<'static>>, Option<u16>) {
+    let Some(row) = view.row() else { return (Vec::new(), None) };
+    let mut rows = Vec::new();
+    let mut cursor = None;
+    if let Some(line) = &view.editing {
+        let typed = match row.secret {
+            true => "•".repeat(line.text().chars().count()),
+            false => printable_line(line.text()).into_owned(),
+        };
+        cursor = Some(2 + wrap::cells(&typed) as u16);
+        rows.push(Line::from(vec![Span::styled("> ", theme.style(ThemeToken::Accent)), Span::raw(typed)]));
+    }
+    let said = match (&view.said, &row.fixed_by) {
+        (Some(Ok(text)), _) => Some((text.as_str().to_owned(), ThemeToken::Accent)),
+        (Some(Err(text)), _) => Some((text.as_str().to_owned(), ThemeToken::Error)),
+        (None, Some(place)) => {
+            let text =
+                format!("{} sets it; a change here is saved but has no effect now", printable_line(place));
+            Some((text, ThemeToken::Warning))
+        }
+        (None, None) => None,
+    };
+    let help = Line::styled(row.help.clone(), theme.style(ThemeToken::Muted));
+    let said = said.map(|(text, token)| Line::styled(text, theme.style(token)));
+    for line in said.into_iter().chain([help]) {
+        rows.extend(wrap::wrap(&line, width, 0));
+    }
+    (rows, cursor)
+}
