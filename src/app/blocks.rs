@@ -169,7 +169,7 @@ impl MarkdownBlocks {
     }
 
     /// Whether there is an [`open`](Self::open) block; costs nothing.
-    pub fn has_open(&self) -> bool {
+    pub(crate) fn has_open(&self) -> bool {
         self.fence.is_some() || !self.open_markdown().trim().is_empty()
     }
 

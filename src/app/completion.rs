@@ -25,7 +25,7 @@ pub enum CompletionKind {
 
 impl CompletionKind {
     /// Whether it is a path that Tab was pressed for.
-    pub fn is_path(self) -> bool {
+    pub(crate) fn is_path(self) -> bool {
         matches!(self, CompletionKind::Path | CompletionKind::ShellPath)
     }
 
@@ -41,7 +41,7 @@ impl CompletionKind {
 
 /// A path before the cursor.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct PathWord {
+pub(crate) struct PathWord {
     /// As it is written.
     pub word: String,
     /// The path itself.
@@ -51,7 +51,7 @@ pub struct PathWord {
 
 /// The path that ends at the cursor; empty where none does. `first` says whether the cursor is on the
 /// first line.
-pub fn path_word(before_cursor: &str, first: bool, mode: InputMode) -> PathWord {
+pub(crate) fn path_word(before_cursor: &str, first: bool, mode: InputMode) -> PathWord {
     if mode == InputMode::Prompt {
         let opening = ['(', '[', '{', '<', '"', '\'', '`'];
         let word = last_word(before_cursor).trim_start_matches(opening).to_owned();

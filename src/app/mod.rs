@@ -34,7 +34,7 @@ pub mod printable;
 pub(crate) mod pty_input;
 pub mod queue_list;
 pub mod request;
-pub mod settings_list;
+pub(crate) mod settings_list;
 pub mod slash;
 pub mod status;
 pub(crate) mod time_format;

@@ -144,7 +144,7 @@ impl Model {
 
     /// Name of the theme that is drawn: the one selected in the list of themes or, when that is not
     /// open, the one that is set; never `auto`.
-    pub fn shown_theme(&self) -> &str {
+    pub(crate) fn shown_theme(&self) -> &str {
         let name = match self.overlays.last() {
             Some(Overlay::Picker { picker, .. }) if picker.kind == PickerKind::Themes => {
                 picker.selected_key()

@@ -17,7 +17,7 @@ pub struct QueueView {
 
 /// What the user did with the selected message.
 #[derive(Clone, Debug, PartialEq)]
-pub enum QueueChoice {
+pub(crate) enum QueueChoice {
     /// Put it into the composer.
     Edit,
     Change(QueueChange),

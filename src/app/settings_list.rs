@@ -21,7 +21,7 @@ pub struct SettingsView {
 
 /// A setting and its new value; without one it is reset.
 #[derive(Clone, PartialEq, Eq)]
-pub struct SettingChoice {
+pub(crate) struct SettingChoice {
     pub key: String,
     pub value: Option<String>,
 }
@@ -33,7 +33,7 @@ impl SettingsView {
     }
 
     /// Whether what is typed must not be recorded or shown.
-    pub fn is_secret(&self) -> bool {
+    pub(crate) fn is_secret(&self) -> bool {
         self.editing.is_some() && self.row().is_some_and(|row| row.secret)
     }
 

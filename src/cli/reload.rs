@@ -35,7 +35,7 @@ pub fn reload(old: &Setup, agent: &AgentPrompt) -> Result<(Setup, Applied), Refu
 ///
 /// # Errors
 /// As [`reload`].
-pub fn reload_everything(old: &Setup, agent: &AgentPrompt) -> Result<(Setup, Applied), Refusal> {
+pub(crate) fn reload_everything(old: &Setup, agent: &AgentPrompt) -> Result<(Setup, Applied), Refusal> {
     let new = old.reread()?;
     let mut changes = Changes { everything: true, ..Changes::default() };
     model(old, &new, &mut changes);

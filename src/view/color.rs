@@ -154,7 +154,7 @@ pub(crate) fn reduced_background(color: Color, depth: ColorDepth) -> Option<Colo
 }
 
 /// The least contrast at which text can be read: level AA of WCAG 2.
-pub const READABLE: f64 = 4.5;
+pub(crate) const READABLE: f64 = 4.5;
 
 /// How far two colours are apart in brightness, as WCAG 2 counts it: from 1 to 21. `None` where one
 /// of them is what the terminal makes of it.

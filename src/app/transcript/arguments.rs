@@ -66,7 +66,7 @@ pub(crate) fn command(text: &str) -> Printable {
 
 /// Reads arguments while they arrive.
 #[derive(Clone, Debug, Default, PartialEq)]
-pub struct ArgumentReader {
+pub(crate) struct ArgumentReader {
     /// The open objects (true) and arrays (false).
     open: Vec<bool>,
     /// A string that begins now is a key.

@@ -44,7 +44,7 @@ const WORDS: [&str; 6] = ["cannot ", "the ", "two ", "offset ", "no ", "nothing 
 
 /// How a call ended.
 #[derive(Clone, Debug, PartialEq)]
-pub struct CallEnd {
+pub(crate) struct CallEnd {
     pub state: CallState,
     /// What became of a call that was stopped or did not run, for its head.
     pub outcome: Option<Printable>,

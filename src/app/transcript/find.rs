@@ -77,7 +77,7 @@ impl Find {
     }
 
     /// Whether earlier messages are being searched.
-    pub fn is_seeking(&self) -> bool {
+    pub(crate) fn is_seeking(&self) -> bool {
         self.seeking
     }
 }

@@ -12,7 +12,7 @@ To send the word as a prompt: tau -- doctor";
 /// The arguments of `tau doctor`.
 #[derive(Clone, Debug, Parser)]
 #[command(name = "tau doctor", bin_name = "tau doctor", about = "Check the terminal, the clipboard, models, files and limits", after_help = AFTER)]
-pub struct DoctorArgs {
+pub(crate) struct DoctorArgs {
     /// Print JSON
     #[arg(long)]
     pub json: bool,

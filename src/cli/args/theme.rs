@@ -15,14 +15,14 @@ To send the word as a prompt: tau -- theme";
 #[derive(Clone, Debug, Parser)]
 #[command(name = "tau theme", bin_name = "tau theme", about = "Check a theme file", after_help = AFTER)]
 #[command(disable_help_subcommand = true)]
-pub struct ThemeArgs {
+pub(crate) struct ThemeArgs {
     #[command(subcommand)]
     pub action: ThemeAction,
 }
 
 /// What `tau theme` does.
 #[derive(Clone, Debug, Subcommand)]
-pub enum ThemeAction {
+pub(crate) enum ThemeAction {
     /// Say what is wrong with a theme file, and which of its colors are hard to read
     Check {
         #[arg(value_name = "FILE")]

@@ -32,7 +32,7 @@ use choose_model::LevelFlags;
 pub use prompt::AgentPrompt;
 
 /// The theme when none is set.
-pub const DEFAULT_THEME: &str = AUTO;
+pub(crate) const DEFAULT_THEME: &str = AUTO;
 
 /// What is known before anything is started.
 #[derive(Clone)]

@@ -55,7 +55,7 @@ impl Section {
     }
 
     /// Adds what to do.
-    pub fn advise(&mut self, advice: Advice) {
+    pub(crate) fn advise(&mut self, advice: Advice) {
         self.advice.push(advice);
     }
 }

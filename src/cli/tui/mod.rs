@@ -25,4 +25,4 @@ pub(crate) mod services;
 pub mod shell;
 pub mod start;
 pub mod terminal;
-pub mod theme_files;
+pub(crate) mod theme_files;

@@ -82,7 +82,7 @@ pub(super) struct ReadTheme {
 
 impl ReadTheme {
     /// What on the screen would be hard to read, where the file says so itself.
-    pub fn hard_to_read(&self) -> Vec<ThemeError> {
+    pub(crate) fn hard_to_read(&self) -> Vec<ThemeError> {
         let mut faults = Vec::new();
         for depth in [ColorDepth::True, ColorDepth::Ansi256] {
             let theme = self.theme.at_depth(depth);
