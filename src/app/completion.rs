@@ -49,7 +49,7 @@ pub(crate) struct PathWord {
     pub kind: CompletionKind,
 }
 
-/// The path that ends at the cursor; empty where none does. `first` says whether the cursor is on the
+/// The path that ends at the cursor; empty if there is no path. `first` says whether the cursor is on the
 /// first line.
 pub(crate) fn path_word(before_cursor: &str, first: bool, mode: InputMode) -> PathWord {
     if mode == InputMode::Prompt {

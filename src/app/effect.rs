@@ -23,7 +23,7 @@ pub enum Effect {
     Remember(String),
     /// Store a setting for later runs.
     Save(SavedSetting),
-    /// Tell the user, who looks elsewhere; in a few words, which may hold anything.
+    /// Notify the user, who is looking at another window. The text is short and not sanitised yet.
     Notify(String),
     /// Stop the program (job control).
     Suspend,

@@ -49,7 +49,7 @@ impl HelpView {
         self.scroll = 0;
     }
 
-    /// The first row to show of so many, when so many fit.
+    /// The first of `rows` rows to show when `fit` rows fit.
     pub(crate) fn first(&self, rows: usize, fit: usize) -> usize {
         self.scroll.min(rows.saturating_sub(fit))
     }

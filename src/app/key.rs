@@ -55,7 +55,7 @@ impl Mods {
         self.0 & other.0 == other.0
     }
 
-    /// Whether none is held.
+    /// Whether no modifier is held.
     pub const fn is_none(self) -> bool {
         self.0 == 0
     }

@@ -241,7 +241,7 @@ enum Class {
     Joiner,
     Selector,
     Mark,
-    /// Shown as it is, in so many cells.
+    /// Shown as it is; its width in cells.
     Visible(usize),
 }
 

@@ -100,7 +100,7 @@ fn letter(character: char, mods: Mods) -> String {
     char::from(control).to_string()
 }
 
-/// The number that encodes modifiers; `None` where none is held.
+/// The number that encodes the modifiers; `None` without modifiers.
 fn held(mods: Mods) -> Option<u8> {
     let bits = [(Mods::SHIFT, 1), (Mods::ALT, 2), (Mods::CTRL, 4)];
     let sum: u8 = bits.iter().filter(|(mod_, _)| mods.has(*mod_)).map(|(_, bit)| bit).sum();

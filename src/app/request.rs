@@ -131,7 +131,8 @@ requests! {
     Files { query: String } => files -> Files(Vec<String>);
     /// Ways to complete a path.
     Paths { prefix: String } => paths -> Files(Vec<String>);
-    /// Put text on the clipboard of this machine; the name of what took it, `None` where there is none.
+    /// Put text on the clipboard of this machine. Answered with the name of the program that took it, or
+    /// `None` if this machine has no clipboard.
     Clipboard { text: String } => clipboard -> Clipboard(Option<String>);
     /// Read a picture for the model.
     Picture { path: PathBuf } => picture -> Picture(Picture);

@@ -36,7 +36,7 @@ pub struct TrustView {
     pub folder: Folder,
     /// The answer that is marked.
     pub selected: usize,
-    /// The first row of what is in the files that is shown.
+    /// The first row of the files' contents that is shown.
     pub scroll: usize,
     /// By how many rows it was scrolled last.
     step: usize,

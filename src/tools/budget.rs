@@ -32,7 +32,7 @@ fn weight_of(character: char) -> usize {
     }
 }
 
-/// The first so many characters.
+/// The first `most` characters.
 pub(crate) fn start_within_characters(text: &str, most: usize) -> &str {
     text.char_indices().nth(most).and_then(|(at, _)| text.get(..at)).unwrap_or(text)
 }

@@ -227,7 +227,7 @@ impl Hunks {
     }
 }
 
-/// What became of lines that each became one line, as runs of the same and of others.
+/// Compares replaced lines one to one: runs of equal and of changed text.
 fn in_step(old: &[&str], new: &[&str]) -> Vec<DiffOp> {
     let mut ops = Vec::new();
     let mut index = 0;

@@ -1,6 +1,6 @@
 //! Ids that nobody else has, ordered by time, whatever the clock of the machine says.
 //!
-//! Knows nothing of what is named by them.
+//! Independent of what they name.
 
 use std::time::{SystemTime, UNIX_EPOCH};
 

@@ -139,7 +139,7 @@ impl OutputLimits {
         self.max_bytes.min(self.max_tokens.saturating_mul(budget::TOKEN))
     }
 
-    /// The same for a model with a context window of so many tokens: one answer takes at most a
+    /// The same for a model with a context window of `window` tokens: one answer takes at most a
     /// quarter of it. 0 if the size is unknown.
     pub fn within_window(self, window: u64) -> Self {
         match usize::try_from(window / 4) {

@@ -205,7 +205,7 @@ impl<T, F: FnMut(Vec<T>)> Batch<T, F> {
         Batch { waiting: Vec::new(), bytes: 0, give }
     }
 
-    /// Takes a result of so many bytes.
+    /// Adds a result of `bytes` bytes; hands the batch on when it is full.
     pub fn push(&mut self, item: T, bytes: usize) {
         self.waiting.push(item);
         self.bytes += bytes;

@@ -143,7 +143,7 @@ pub fn reduced(color: Color, depth: ColorDepth) -> Option<Color> {
     }
 }
 
-/// Like [`reduced`] for a background. Of 16 colours none is quiet enough to lie behind text, so a
+/// Like [`reduced`] for a background. None of the 16 colours is quiet enough behind text, so a
 /// terminal with so few gets none unless the theme names one of the 16.
 pub(crate) fn reduced_background(color: Color, depth: ColorDepth) -> Option<Color> {
     match (depth, color) {

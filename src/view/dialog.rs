@@ -22,7 +22,7 @@ pub(crate) fn inner_width(area: Rect) -> u16 {
     area.width.saturating_sub(4).clamp(1, WIDEST - 2)
 }
 
-/// A box for so many rows; the area inside it.
+/// Draws a box for `rows` rows; returns the area inside it.
 pub fn frame(title: &str, hint: &str, rows: u16, theme: &Theme, area: Rect, buffer: &mut Buffer) -> Rect {
     let width = (inner_width(area) + 2).min(area.width);
     let height = rows.saturating_add(2).min(area.height.saturating_sub(2)).max(3).min(area.height);

@@ -72,7 +72,7 @@ struct DiffLine {
 
 /// What is left of the text.
 enum Gutter {
-    /// Both numbers, of so many digits.
+    /// Both line numbers, padded to this many digits.
     Both(usize),
     /// The number in the file as it is now, or as it was for removed lines.
     One(usize),

@@ -215,7 +215,7 @@ impl Theme {
         faults
     }
 
-    /// The same theme for a terminal that shows so many colours.
+    /// The same theme for a terminal of this colour depth.
     pub fn at_depth(&self, depth: ColorDepth) -> Theme {
         Theme::made(Arc::clone(&self.looks), depth)
     }

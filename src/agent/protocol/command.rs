@@ -120,7 +120,7 @@ pub enum QueueChange {
     Replace { text: String, images: Vec<Block> },
     /// Discard it.
     Remove,
-    /// Move it so many places, towards the front of its queue where negative.
+    /// Move it by this many places; negative is towards the front of its queue.
     Move { by: isize },
     /// Put it at the end of this queue.
     Requeue { queue: Queue },

@@ -192,7 +192,7 @@ impl Entry {
         serde_json::from_str::<Read<'_>>(line).ok()?.body(&kind.r#type)
     }
 
-    /// The line of this entry, with its line end. One that was read is given back as it was.
+    /// The line of this entry, with its line end. A line that was read is returned unchanged.
     pub fn line(&self) -> Vec<u8> {
         let mut bytes = match (&self.raw, &self.body) {
             (Some(line), _) | (None, Body::Other { line }) => line.as_bytes().to_vec(),

@@ -13,7 +13,7 @@ use super::SettingsError;
 use super::trust::{FOLDER, Project, Trust};
 use crate::tools::diff;
 
-/// So many lines of a file's difference are shown, and so many characters of a line.
+/// How many lines of a file's changes are shown, and how many characters of each.
 const LINES: usize = 300;
 const LINE: usize = 400;
 
@@ -32,7 +32,7 @@ pub struct Folder {
     pub changes: Vec<FileChange>,
 }
 
-/// What became of a file since its folder was trusted.
+/// What happened to a file since its folder was trusted.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum ChangeKind {

@@ -1,4 +1,4 @@
-//! How tau reports to a user who looks elsewhere: notifications and progress.
+//! The settings `notify` and `progress`: what tau reports to a user who is looking at another window.
 
 use std::ffi::OsStr;
 
@@ -6,12 +6,12 @@ use serde::{Deserialize, Deserializer};
 
 use super::value::{SettingValue, ValueKind, choice};
 
-/// How the user is told that a run has finished, or that tau waits for an answer, while the window
-/// does not have the focus.
+/// How tau notifies you, while its window is not focused, that a run has finished or that it is
+/// waiting for an answer.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum Notify {
-    /// The way the terminal is known to understand, else the bell.
+    /// The notification that the terminal is known to understand, otherwise the bell.
     #[default]
     Auto,
     /// Not at all.

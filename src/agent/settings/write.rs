@@ -28,7 +28,7 @@ pub(crate) fn set(path: &Path, row: &SettingRow, value: Option<&str>) -> Result<
     change(path, row.key, value.map(|text| typed(row.kind, text)))
 }
 
-/// What is typed, as the file has it. A number that is none is refused when the file is checked.
+/// The typed text as a TOML value. A malformed number is refused later, when the file is checked.
 fn typed(kind: ValueKind, text: &str) -> Value {
     let text = text.trim();
     match kind {

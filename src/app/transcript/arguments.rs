@@ -94,7 +94,7 @@ enum Escape {
     #[default]
     None,
     Begun,
-    /// `\u`, with so many digits of the code.
+    /// `\u`, after this many hex digits.
     Unicode(u8, u16),
 }
 

@@ -46,7 +46,7 @@ const WORDS: [&str; 6] = ["cannot ", "the ", "two ", "offset ", "no ", "nothing 
 #[derive(Clone, Debug, PartialEq)]
 pub(crate) struct CallEnd {
     pub state: CallState,
-    /// What became of a call that was stopped or did not run, for its head.
+    /// Why a call was stopped or did not run, for the head of its panel.
     pub outcome: Option<Printable>,
     /// Why it failed or did not run, when that can be said in one line.
     pub reason: Option<Printable>,

@@ -9,7 +9,7 @@ use super::{FoldState, Transcript};
 use crate::app::geometry::{EntryId, Laid, ScrollPosition};
 use crate::app::line_edit::LineEdit;
 
-/// An occurrence of what is sought.
+/// A match.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub struct Occurrence {
     pub entry: EntryId,

@@ -46,7 +46,7 @@ impl Transcript {
                 self.on_call(tool_call_id, |panel| panel.finish(result, *is_error, *duration_ms));
             }
             AgentEvent::Notice { level, text, hint } => self.notice(*level, text, hint.as_deref()),
-            // The head says how to connect a model while there is none.
+            // Until a model is connected, the head says how to connect one.
             AgentEvent::ModelChanged { .. } => self.head_changed(),
             AgentEvent::CompactionEnd { error_message: Some(error), .. } => {
                 let hint = "the conversation is unchanged; try /compact again, another /model, or /new";

@@ -44,7 +44,7 @@ pub struct ToolPanel {
     /// Its command and other long texts.
     pub arguments: CallArguments,
     pub state: CallState,
-    /// What became of it when it was stopped or did not run, in a few words.
+    /// Why the call was stopped or did not run, in a few words.
     pub outcome: Option<Printable>,
     /// Why it failed, in a line for people; the answer has the words for the model.
     pub reason: Option<Printable>,

@@ -32,7 +32,7 @@ fn put(model: &mut Model, text: String, effects: &mut Vec<Effect>) {
     model.ask(ShellRequest::Clipboard { text }, effects);
 }
 
-/// Says what became of a text: `local` names the clipboard of this machine that has it.
+/// Confirms a copy in the footer. `local` names the clipboard of this machine that took the text.
 pub(super) fn done(model: &mut Model, text: &str, local: Result<Option<String>, String>) {
     let lines = match text.lines().count() {
         1 => "1 line".to_owned(),

@@ -1,4 +1,4 @@
-//! What the user is told who looks elsewhere.
+//! Notifications for a user who is looking at another window.
 
 use crate::app::effect::Effect;
 use crate::app::model::Model;

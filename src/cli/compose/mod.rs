@@ -31,7 +31,7 @@ pub use agent::ComposedAgent;
 use choose_model::LevelFlags;
 pub use prompt::AgentPrompt;
 
-/// The theme when none is set.
+/// The default theme.
 pub(crate) const DEFAULT_THEME: &str = AUTO;
 
 /// What is known before anything is started.

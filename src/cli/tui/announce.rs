@@ -1,4 +1,4 @@
-//! What is sent to the terminal for a user who looks elsewhere: notifications, and progress.
+//! Notifications and progress: what the terminal shows of tau while the user looks at another window.
 //!
 //! Pure: from settings and the environment to bytes. A terminal that does not know a sequence ignores
 //! it, or shows a wrong one (to some, OSC 9 is always a notification), so `auto` uses what is known
@@ -11,7 +11,7 @@ use crate::cli::plain;
 /// Characters of a notification at most.
 const NOTIFICATION_CHARS: usize = 120;
 
-/// How this terminal is told.
+/// The sequences that this terminal understands.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Announcer {
     /// Never `Auto`.

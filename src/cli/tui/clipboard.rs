@@ -17,7 +17,7 @@ struct ClipboardProgram {
     /// The variable that says its clipboard is there; empty for always.
     needs: &'static str,
     command: &'static [&'static str],
-    /// What the user is told was used.
+    /// The clipboard's name for the user.
     name: &'static str,
     /// Whether it is of use to someone who sits at another machine.
     remote: bool,
@@ -52,7 +52,7 @@ const PROGRAMS: &[ClipboardProgram] = &[
 ];
 
 /// Hands `text` to the first clipboard of this machine that takes it; its name for the user. `None`
-/// where there is none: no desktop, no program for it, or the user sits at another machine.
+/// if there is no clipboard: no desktop, no program for it, or the user is connected over ssh.
 ///
 /// # Errors
 /// A sentence for the user: there is a clipboard, but its program failed.

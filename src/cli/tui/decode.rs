@@ -158,7 +158,7 @@ fn control(byte: u8) -> Key {
     }
 }
 
-/// A character in UTF-8. A byte that begins none is passed over.
+/// A character in UTF-8. A byte that cannot start a character is skipped.
 fn character(bytes: &[u8]) -> Step {
     let length = match bytes.first() {
         Some(0x00..=0x7f) => 1,

@@ -1,4 +1,4 @@
-//! Text in the user's editor; the terminal must have been given back.
+//! Opens text in the user's editor. Leave the terminal first.
 
 /// Opens `text` in `$VISUAL` or `$EDITOR`; what was written there, `None` when nothing changed.
 ///

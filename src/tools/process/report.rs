@@ -22,7 +22,7 @@ const FULL: usize = 64 * 1024;
 /// How much of a flood is reported.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Flow {
-    /// Its end, at most so many bytes each time.
+    /// The last bytes of the output; at most this many each time.
     Newest(usize),
     /// All of it, and no state so far: the receiver sets the pace.
     All,

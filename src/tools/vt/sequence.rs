@@ -188,7 +188,7 @@ impl State {
         }
     }
 
-    /// The most that the body of what is being read may have, in bytes.
+    /// The longest body of a sequence, in bytes.
     fn most(self) -> usize {
         match self {
             State::String(_) | State::StringLead(_) | State::StringEscape(_) => MAX_STRING,

@@ -20,7 +20,7 @@ const GROWING_ROWS: usize = 8;
 /// Cells of a head that a command in it leaves for what comes before it and what came of the call.
 const HEAD: usize = 25;
 
-/// Whether the command of a call is short enough to stand in its head.
+/// Whether a call's command is short enough for the head of its panel.
 pub(super) fn stands_in_head(tool: &ToolPanel, width: u16) -> bool {
     let command = tool.arguments.command.trim();
     !command.contains('\n') && wrap::cells(command) + wrap::cells(&tool.name) + HEAD <= usize::from(width)

@@ -15,7 +15,7 @@ pub(crate) type ContextItem = (Arc<str>, Arc<Message>);
 /// How much stays.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Keep {
-    /// At most so many tokens; more only where the last call and its result are larger.
+    /// The most tokens to keep; more only if the last call and its result are larger.
     Tokens(u64),
     /// Nothing.
     Nothing,
