@@ -1,0 +1,93 @@
+//! What is told outside of frames: the title, the clipboard, notifications and progress.
+
+use std::fmt::Write as _;
+use std::io;
+use std::time::{Duration, Instant};
+
+use base64::Engine;
+
+use super::super::modes::{self, TerminalMode};
+use super::{Tty, plain};
+use crate::app::effect::TERMINAL_COPY;
+
+/// Some terminals take progress away that is not reported again for a while.
+const PROGRESS_AGAIN: Duration = Duration::from_secs(5);
+/// Titles are cut here; no terminal shows more.
+const TITLE_CHARS: usize = 120;
+
+/// What became of a text for the clipboard.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Copied {
+    /// Sent. Whether the terminal allows it is not known.
+    Sent,
+    /// Longer than a terminal takes; nothing was sent.
+    TooLong,
+}
+
+impl Tty {
+    /// Sets the window's title. Control characters are left out; the former title comes back
+    /// at the end. Setting the same title again writes nothing.
+    ///
+    /// # Errors
+    /// The terminal is gone.
+    pub(crate) fn set_title(&mut self, title: &str) -> io::Result<()> {
+        let title: String = plain(title).chars().take(TITLE_CHARS).collect();
+        if title == self.title {
+            return Ok(());
+        }
+        let keep = modes::set(TerminalMode::Title).unwrap_or_default();
+        self.send(format!("{keep}\x1b]2;{title}\x07").as_bytes())?;
+        self.title = title;
+        Ok(())
+    }
+
+    /// Hands `text` to the terminal for the clipboard (OSC 52). Inside tmux it is also sent to the
+    /// terminal around it: tmux takes the one, the other or neither, as it is configured.
+    ///
+    /// # Errors
+    /// The terminal is gone.
+    pub fn copy(&mut self, text: &str) -> io::Result<Copied> {
+        if text.len() > TERMINAL_COPY {
+            return Ok(Copied::TooLong);
+        }
+        let coded = base64::engine::general_purpose::STANDARD.encode(text);
+        let mut sequence = format!("\x1b]52;c;{coded}\x1b\\");
+        if std::env::var_os("TMUX").is_some_and(|value| !value.is_empty()) {
+            let _ = write!(sequence, "\x1bPtmux;\x1b\x1b]52;c;{coded}\x07\x1b\\");
+        }
+        self.send(sequence.as_bytes())?;
+        Ok(Copied::Sent)
+    }
+
+    /// Tells the user, who looks elsewhere, in the way that is set.
+    ///
+    /// # Errors
+    /// The terminal is gone.
+    pub(crate) fn notify(&mut self, text: &str) -> io::Result<()> {
+        let bytes = self.announcer.notification(text);
+        self.send(bytes.as_bytes())
+    }
+
+    /// Shows that something is under way, or no longer, where that is wanted. Costs nothing while
+    /// nothing changes.
+    ///
+    /// # Errors
+    /// The terminal is gone.
+    pub(crate) fn show_progress(&mut self, shows: bool) -> io::Result<()> {
+        let Some(mode) = self.announcer.progress() else { return Ok(()) };
+        let bytes = match (shows, self.progress) {
+            (true, Some(shown)) if shown.elapsed() < PROGRESS_AGAIN => return Ok(()),
+            (true, _) => {
+                self.progress = Some(Instant::now());
+                let _ = modes::unset(mode);
+                modes::set(mode)
+            }
+            (false, None) => return Ok(()),
+            (false, Some(_)) => {
+                self.progress = None;
+                modes::unset(mode)
+            }
+        };
+        self.send(bytes.unwrap_or_default().as_bytes())
+    }
+}
