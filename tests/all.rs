@@ -45,6 +45,7 @@ mod panels;
 mod path_completion;
 mod providers;
 mod pty;
+mod questions;
 mod queue_list;
 mod rendering;
 mod replays;

@@ -37,6 +37,7 @@ pub mod request;
 pub(crate) mod settings_list;
 pub mod slash;
 pub mod status;
+pub mod terminal_facts;
 pub(crate) mod time_format;
 pub mod transcript;
 pub mod tree;

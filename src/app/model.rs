@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 use std::path::PathBuf;
 use std::sync::Arc;
 
-use super::background::{AUTO, Background};
+use super::background::AUTO;
 use super::boot::Boot;
 use super::completion::Completion;
 use super::composer::{Composer, Draft};
@@ -19,6 +19,7 @@ use super::printable::Printable;
 use super::request::{ShellRequest, Ticket};
 use super::slash::Commands;
 use super::status::Status;
+use super::terminal_facts::TerminalFacts;
 use super::transcript::Transcript;
 use crate::agent::protocol::command::QueuedMessage;
 use crate::agent::protocol::model::Model as AiModel;
@@ -53,8 +54,8 @@ pub struct Model {
     pub commands: Arc<Commands>,
     /// Name of the theme that is set.
     pub theme: String,
-    /// The terminal's background, which the theme `auto` follows.
-    pub background: Background,
+    /// What is known of the terminal.
+    pub terminal: TerminalFacts,
     pub text_layout: TextLayout,
     /// The models that can be used, once they have been asked for.
     pub models: Vec<Arc<AiModel>>,
@@ -152,7 +153,7 @@ impl Model {
             _ => None,
         };
         match name.unwrap_or(&self.theme) {
-            AUTO => self.background.theme(),
+            AUTO => self.terminal.background.theme(),
             name => name,
         }
     }

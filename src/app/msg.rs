@@ -5,10 +5,10 @@
 
 use serde::{Deserialize, Serialize};
 
-use super::background::Background;
 use super::geometry::{Laid, Size};
 use super::key::{Key, Mouse};
 use super::request::{Applied, ShellReply, Ticket};
+use super::terminal_facts::TerminalAnswer;
 use crate::agent::AgentEvent;
 use crate::agent::settings::folder::Folder;
 
@@ -36,8 +36,8 @@ pub enum Msg {
     Resized(Size),
     /// The terminal window gained or lost the focus.
     Focused(bool),
-    /// The terminal said what its background is.
-    BackgroundReported(Background),
+    /// The terminal answered a question about itself.
+    TerminalAnswered(TerminalAnswer),
     /// The time asked for by `wants` is over.
     Ticked,
     /// The agent sent an event.

@@ -15,6 +15,7 @@ use crate::app::model::Model;
 use crate::app::request::ShellRequest;
 use crate::app::slash::Commands;
 use crate::app::status::Status;
+use crate::app::terminal_facts::TerminalFacts;
 use crate::app::transcript::{EntryBody, Transcript};
 
 /// The model of the first frame, and what is asked for at once.
@@ -63,7 +64,7 @@ fn blank(boot: Boot, keymap: Keymap) -> Model {
         keymap: Arc::new(keymap),
         commands: Arc::new(Commands::default()),
         theme: boot.theme.clone(),
-        background: boot.background,
+        terminal: TerminalFacts { background: boot.background, ..TerminalFacts::default() },
         text_layout: boot.text_layout,
         models: Vec::new(),
         remark: None,

@@ -58,7 +58,7 @@ pub fn update(mut model: Model, stamped: Stamped) -> (Model, Vec<Effect>) {
         Msg::Paste(text) => keys::paste(&mut model, &text, &mut effects),
         Msg::Resized(size) => model.size = size,
         Msg::Focused(focused) => model.focused = focused,
-        Msg::BackgroundReported(background) => model.background = background,
+        Msg::TerminalAnswered(answer) => model.terminal = model.terminal.with(&answer),
         Msg::Ticked => expire(&mut model),
         Msg::Agent(event) => agent::take(&mut model, &event, &mut effects),
         Msg::Finished(ticket, reply) => replies::take(&mut model, ticket, reply, &mut effects),

@@ -1,10 +1,9 @@
-//! Which colours the terminal shows, and whether it tells its background: what the environment says.
+//! Which colours the terminal shows, and whether it answers questions: what the environment says.
 
 use crate::view::color::ColorDepth;
 
-/// Whether a terminal can be asked for its background: not without colours, and not where it would
-/// print the question or never answer.
-pub(crate) fn tells_background(term: &str, tmux: bool) -> bool {
+/// Whether a terminal can be asked about itself: not where it would print the question or never answer.
+pub(crate) fn answers_questions(term: &str, tmux: bool) -> bool {
     let kind = term.split(['-', '.', '+']).next().unwrap_or_default();
     match kind {
         "" | "dumb" | "unknown" | "linux" | "cons25" | "vt100" | "vt102" | "vt220" | "vt52" | "ansi"
@@ -34,18 +33,18 @@ pub(crate) fn detected_colors() -> (ColorDepth, String) {
 
 #[cfg(test)]
 mod tests {
-    use super::tells_background;
+    use super::answers_questions;
 
     #[test]
     fn only_terminals_that_answer_are_asked() {
         for term in ["xterm-256color", "xterm-kitty", "tmux-256color", "alacritty", "foot", "rxvt-unicode"] {
-            assert!(tells_background(term, false), "{term}");
+            assert!(answers_questions(term, false), "{term}");
         }
         for term in
             ["", "dumb", "linux", "linux-16color", "vt100", "vt220", "screen", "screen.xterm-256color"]
         {
-            assert!(!tells_background(term, false), "{term}");
+            assert!(!answers_questions(term, false), "{term}");
         }
-        assert!(tells_background("screen-256color", true));
+        assert!(answers_questions("screen-256color", true));
     }
 }

@@ -1,11 +1,12 @@
-//! Decodes the bytes that a terminal sends into keys, mouse events, pastes and reports. Pure; the
+//! Decodes the bytes that a terminal sends into keys, mouse events, pastes and answers. Pure; the
 //! bytes may be cut anywhere.
 //!
 //! Sources: xterm's control sequences (ctlseqs) and the kitty keyboard protocol. Where a sequence
 //! ends is decided by `tools/vt/sequence`; this module decides whether an ESC begins one or was
 //! typed. Unknown sequences are skipped as a whole, so that they never become text. What the
-//! numbers in sequences mean is in [`csi`]; reading the bytes is [`super::input`].
+//! numbers in sequences mean is in [`csi`] and [`answers`]; reading the bytes is [`super::input`].
 
+mod answers;
 mod csi;
 #[cfg(test)]
 mod tests;
@@ -241,7 +242,10 @@ fn control_sequence(rest: &[u8]) -> Step {
         Leading::Complete(Token::Csi(Csi { parameters: "200", intermediates: "", last: '~' }), length) => {
             Step::Paste(length)
         }
-        Leading::Complete(Token::Csi(csi), length) => Step::Took(length, csi::meaning(&csi)),
+        Leading::Complete(Token::Csi(csi), length) => {
+            let answer = answers::from_csi(&csi).map(TerminalEvent::Answer);
+            Step::Took(length, answer.or_else(|| csi::meaning(&csi)))
+        }
         Leading::Complete(_, length) | Leading::Malformed(length) => Step::Took(length, None),
     }
 }
@@ -250,8 +254,8 @@ fn control_sequence(rest: &[u8]) -> Step {
 fn string(rest: &[u8]) -> Step {
     match sequence::after_escape(rest) {
         Leading::Incomplete => Step::More,
-        Leading::Complete(Token::String { data, .. }, length) => {
-            Step::Took(length, Some(TerminalEvent::Report(String::from_utf8_lossy(data).into_owned())))
+        Leading::Complete(Token::String { kind, data, .. }, length) => {
+            Step::Took(length, answers::from_string(kind, data).map(TerminalEvent::Answer))
         }
         Leading::Complete(_, length) | Leading::Malformed(length) => Step::Took(length, None),
     }

@@ -1,6 +1,7 @@
 //! What comes from the terminal, in the terms of `app::key`.
 
 use crate::app::key::{Key, Mouse};
+use crate::app::terminal_facts::TerminalAnswer;
 
 /// Something that came from the terminal.
 #[derive(Clone, Debug, PartialEq)]
@@ -13,8 +14,8 @@ pub enum TerminalEvent {
     FocusGained,
     /// The window was left.
     FocusLost,
-    /// An answer of the terminal to a question (OSC, DCS), without its frame: `11;rgb:…`.
-    Report(String),
+    /// The terminal answered a question about itself.
+    Answer(TerminalAnswer),
     /// The terminal is closed; nothing follows.
     Ended,
 }

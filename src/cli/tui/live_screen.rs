@@ -4,11 +4,12 @@ use std::collections::VecDeque;
 use std::io;
 use std::time::Instant;
 
+use super::questions::TerminalQuestion;
 use super::recording::Recording;
 use super::terminal::{Drawn, Tty};
-use crate::app::background::Background;
 use crate::app::model::Wants;
 use crate::app::msg::Millis;
+use crate::app::terminal_facts::TerminalAnswer;
 use crate::app::{Effect, Model, Msg, Stamped, update};
 use crate::view::{Memo, view};
 
@@ -121,24 +122,26 @@ impl LiveScreen {
         Ok(())
     }
 
-    /// Asks the terminal for its background where the theme depends on it, once.
+    /// Asks the terminal about itself: what was not asked yet. For its background only where the theme
+    /// depends on it.
     ///
     /// # Errors
     /// The terminal is gone.
-    pub(crate) fn ask_for_background(&mut self) -> io::Result<()> {
-        if self.wants().background { self.tty.ask_for_background() } else { Ok(()) }
+    pub(crate) fn ask(&mut self) -> io::Result<()> {
+        let background = self.wants().background;
+        self.tty.ask(|question| background || question != TerminalQuestion::Background)
     }
 
-    /// Takes what the terminal said when it was asked something.
+    /// Takes an answer of the terminal.
     ///
     /// # Errors
     /// The recording cannot be written.
-    pub(crate) fn take_report(&mut self, report: &str) -> io::Result<()> {
-        let Some(background) = Background::from_report(report) else { return Ok(()) };
-        self.tty.background_came();
+    pub(crate) fn take_answer(&mut self, answer: TerminalAnswer) -> io::Result<()> {
+        self.tty.questions.answered(&answer);
         // What is known already is not drawn again.
-        if self.model.as_ref().is_some_and(|model| model.background != background) {
-            self.fold(Msg::BackgroundReported(background))?;
+        let is_news = |model: &Model| model.terminal.with(&answer) != model.terminal;
+        if self.model.as_ref().is_some_and(is_news) {
+            self.fold(Msg::TerminalAnswered(answer))?;
         }
         Ok(())
     }

@@ -19,6 +19,7 @@ pub(crate) mod live_screen;
 pub mod modes;
 pub mod output;
 mod pacing;
+pub(crate) mod questions;
 pub mod recording;
 pub mod requests;
 pub(crate) mod services;

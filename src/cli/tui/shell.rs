@@ -108,7 +108,7 @@ impl Shell {
             let wants = self.screen.wants();
             self.screen.show_title(&wants.title)?;
             self.screen.tty.show_progress(wants.progress)?;
-            self.screen.ask_for_background()?;
+            self.screen.ask()?;
             tick = match (wants.tick, tick) {
                 (Some(period), Some((known, at))) if known == period => Some((period, at)),
                 (Some(period), _) => {
@@ -202,8 +202,8 @@ impl Shell {
                 TerminalEvent::Paste(text) => Msg::Paste(text),
                 TerminalEvent::FocusGained => Msg::Focused(true),
                 TerminalEvent::FocusLost => Msg::Focused(false),
-                TerminalEvent::Report(report) => {
-                    self.screen.take_report(&report)?;
+                TerminalEvent::Answer(answer) => {
+                    self.screen.take_answer(answer)?;
                     next = self.input.waiting();
                     continue;
                 }
@@ -329,9 +329,9 @@ impl Shell {
     /// Waits a moment for an answer of the terminal that is under way: whoever has the terminal next
     /// would take it for typed. What else comes is held.
     async fn await_answer(&mut self) -> io::Result<()> {
-        while let Some(due) = self.screen.tty.answer_due() {
+        while let Some(due) = self.screen.tty.questions.due(Instant::now()) {
             match tokio::time::timeout_at(due.into(), self.input.next()).await {
-                Ok(TerminalEvent::Report(report)) => self.screen.take_report(&report)?,
+                Ok(TerminalEvent::Answer(answer)) => self.screen.take_answer(answer)?,
                 Ok(TerminalEvent::Ended) => {
                     self.held.push_back(TerminalEvent::Ended);
                     break;

@@ -107,8 +107,8 @@ pub fn run(setup: Setup) -> Exit {
     tty.announcer = Announcer::new(notify.unwrap_or_default(), progress.unwrap_or_default(), lookup);
     let (model, effects) = app::boot(boot);
     let mut screen = LiveScreen::new(tty, memo, model, effects, recording);
-    // Asked after the first frame, which does not wait for the answer.
-    if screen.draw().is_err() || screen.ask_for_background().is_err() {
+    // Asked after the first frame, which does not wait for the answers.
+    if screen.draw().is_err() || screen.ask().is_err() {
         return Exit::HungUp;
     }
     match runtime.block_on(live(&setup, screen, signals, prompts)) {

@@ -1,7 +1,8 @@
 //! The terminal as an object: the one owner of everything that is written to it.
 //!
-//! Frames ([`frames`]), the title, the clipboard and the bell ([`side_channels`]) go
-//! through typed methods here and nowhere else, so no text reaches the terminal as a control sequence. It never reads: that is [`super::input`].
+//! Frames ([`frames`]), the title, the clipboard and the bell ([`side_channels`]) and questions
+//! ([`super::questions`]) go through typed methods here and nowhere else, so no text reaches the
+//! terminal as a control sequence. It never reads: that is [`super::input`].
 
 mod frames;
 mod side_channels;
@@ -17,37 +18,16 @@ use rustix::process::Signal;
 use rustix::termios::{QueueSelector, tcflush};
 
 use super::announce::Announcer;
-use super::color_support::{detected_colors, tells_background};
 use super::modes::{self, TerminalMode};
 use super::output::TerminalWriter;
+use super::questions::{Questions, TerminalQuestion};
 pub use crate::cli::plain::line as plain;
-use crate::view::color::ColorDepth;
 
 pub use frames::Drawn;
 pub use side_channels::Copied;
 
 /// A terminal that takes longer than this for a frame misses the next ones.
 const PATIENCE: Duration = Duration::from_millis(40);
-/// How long after the question the terminal is not given to another program, which would get the
-/// answer. Answers take a few milliseconds, from far away some hundred.
-const ANSWER_PATIENCE: Duration = Duration::from_secs(1);
-
-/// Whether the terminal was asked for its background.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-enum Asked {
-    #[default]
-    Not,
-    /// It was, and the answer is waited for until then.
-    Until(Instant),
-    Answered,
-}
-
-impl Asked {
-    /// Whether an answer may still come.
-    fn is_open(self) -> bool {
-        matches!(self, Asked::Until(_))
-    }
-}
 
 /// Whether mouse events are ours or the terminal's own.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -75,7 +55,8 @@ pub struct Tty {
     progress: Option<Instant>,
     /// [`Tty::suspend`] came back; the signal that brought it back is still to be reported.
     continued: bool,
-    asked: Asked,
+    /// What the terminal was asked.
+    pub(super) questions: Questions,
     /// Bytes of one frame, and of its cells; kept for their capacity.
     scratch: Vec<u8>,
     cells: Vec<u8>,
@@ -99,7 +80,7 @@ impl Tty {
             announcer: Announcer::default(),
             progress: None,
             continued: false,
-            asked: Asked::default(),
+            questions: Questions::default(),
             scratch: Vec::with_capacity(16 * 1024),
             cells: Vec::with_capacity(16 * 1024),
         };
@@ -123,41 +104,21 @@ impl Tty {
             let _ = self.output.send(b"", PATIENCE);
             self.output.give_up();
         }
-        if self.asked.is_open() {
-            // The shell would take the answer for what its user typed.
+        if self.questions.close() {
+            // The shell would take the answers for what its user typed.
             let _ = tcflush(rustix::stdio::stdin(), QueueSelector::IFlush);
         }
         modes::restore();
         self.cursor = None;
     }
 
-    /// Asks what the background is (OSC 11), once; the answer comes as input. Not where the terminal
-    /// shows no colours or does not know the question.
+    /// Asks what was not asked yet, in one write; the answers come as input.
     ///
     /// # Errors
     /// The terminal is gone.
-    pub(crate) fn ask_for_background(&mut self) -> io::Result<()> {
-        let term = std::env::var("TERM").unwrap_or_default();
-        let tmux = std::env::var_os("TMUX").is_some_and(|value| !value.is_empty());
-        let sensible = || detected_colors().0 != ColorDepth::None && tells_background(&term, tmux);
-        if self.asked != Asked::Not || !sensible() {
-            return Ok(());
-        }
-        self.asked = Asked::Until(Instant::now() + ANSWER_PATIENCE);
-        self.send(b"\x1b]11;?\x1b\\")
-    }
-
-    /// The answer to [`Tty::ask_for_background`] has come.
-    pub(crate) fn background_came(&mut self) {
-        self.asked = Asked::Answered;
-    }
-
-    /// Until when an answer is waited for before the terminal is given to another program.
-    pub(crate) fn answer_due(&self) -> Option<Instant> {
-        match self.asked {
-            Asked::Until(due) => Some(due).filter(|due| *due > Instant::now()),
-            Asked::Not | Asked::Answered => None,
-        }
+    pub(crate) fn ask(&mut self, wants: impl Fn(TerminalQuestion) -> bool) -> io::Result<()> {
+        let bytes = self.questions.ask(wants);
+        self.send(bytes.as_bytes())
     }
 
     /// Leaves, and prints lines below the prompt.

@@ -111,14 +111,25 @@ fn the_mouse() {
 }
 
 #[test]
-fn focus_and_reports_never_become_text() {
+fn focus_and_answers_never_become_text() {
     check("\x1b[I\x1b[O", "[FocusGained] [FocusLost]");
-    check("\x1b]11;rgb:1e1e/1e1e/2e2e\x1b\\x", "[Report(\"11;rgb:1e1e/1e1e/2e2e\")] x");
+    check("\x1b]11;rgb:1e1e/1e1e/2e2e\x1b\\x", "[Answer(Background(Dark))] x");
+    check("\x1b]11;rgb:f/f/f\x07\x1b]10;rgb:0/0/0\x07", "[Answer(Background(Light))]");
     check(
-        "\x1b]11;rgb:0/0/0\x07\x1bP1$r0m\x1b\\\x1b_Gi=1;OK\x1b\\",
-        "[Report(\"11;rgb:0/0/0\")] [Report(\"1$r0m\")] [Report(\"Gi=1;OK\")]",
+        "\x1b[?62;4c\x1b[?1;2c",
+        "[Answer(Attributes { sixel: true })] [Answer(Attributes { sixel: false })]",
     );
-    check("\x1b[?62;4c\x1b[?7u\x1b[>0;95;0c\x1b[12;40R\x1b[0n\x1b[?2026;2$y\x1b[48;24;80t", "");
+    check(
+        "\x1b_Gi=31;OK\x1b\\\x1b_Gi=31;ENODATA:no\x1b\\",
+        "[Answer(KittyGraphics(true))] [Answer(KittyGraphics(false))]",
+    );
+    check(
+        "\x1b[6;17;8t\x1b[12;40R",
+        "[Answer(CellPixels { width: 8, height: 17 })] [Answer(CursorColumn(39))]",
+    );
+    check("\x1bP>|xterm(390)\x1b\\", "[Answer(Version(\"xterm(390)\"))]");
+    check("\x1bP1$r0m\x1b\\\x1b_Gi=1;OK\x1b\\\x1b[6;0;8t\x1b[6;1t\x1b[99999;99999R", "");
+    check("\x1b[?7u\x1b[>0;95;0c\x1b[0n\x1b[?2026;2$y\x1b[48;24;80t", "");
     // Broken ones end where they break.
     check("\x1b[12\x1b[A\x1b[1;\ra", "up enter a");
     check("\x1b]11;rgb\x1b[Ax", "up x");

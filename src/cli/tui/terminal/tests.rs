@@ -15,7 +15,7 @@ fn tty(width: u16, height: u16) -> Tty {
         announcer: Announcer::default(),
         progress: None,
         continued: false,
-        asked: Asked::default(),
+        questions: Questions::default(),
         scratch: Vec::new(),
         cells: Vec::new(),
     }

@@ -1,0 +1,51 @@
+//! What the terminal answers when it is asked about itself.
+
+use crate::app::background::Background;
+use crate::app::terminal_facts::TerminalAnswer;
+use crate::tools::vt::sequence::{Csi, StringKind};
+
+/// The most of a terminal's name and version that is kept, in characters.
+const VERSION_CHARS: usize = 100;
+
+/// A control sequence as an answer; `None` for keys and for what nobody asks.
+pub fn from_csi(csi: &Csi<'_>) -> Option<TerminalAnswer> {
+    if !csi.intermediates.is_empty() {
+        return None;
+    }
+    match csi.last {
+        'c' => {
+            let mut abilities = csi.parameters.strip_prefix('?')?.split(';');
+            Some(TerminalAnswer::Attributes { sixel: abilities.any(|ability| ability == "4") })
+        }
+        't' => {
+            let (height, width) = csi.parameters.strip_prefix("6;")?.split_once(';')?;
+            let pixels = |text: &str| text.parse::<u16>().ok().filter(|pixels| *pixels > 0);
+            Some(TerminalAnswer::CellPixels { width: pixels(width)?, height: pixels(height)? })
+        }
+        // Of the first row it would be a key: F3 with modifiers.
+        'R' => {
+            let (row, column) = csi.parameters.split_once(';')?;
+            let column = column.parse::<u16>().ok()?.checked_sub(1)?;
+            (row.parse::<u16>().ok()? > 1).then_some(TerminalAnswer::CursorColumn(column))
+        }
+        _ => None,
+    }
+}
+
+/// A control string as an answer.
+pub fn from_string(kind: StringKind, data: &[u8]) -> Option<TerminalAnswer> {
+    let data = std::str::from_utf8(data).ok()?;
+    match kind {
+        StringKind::Osc => Background::from_report(data).map(TerminalAnswer::Background),
+        StringKind::Dcs => {
+            let version = data.strip_prefix(">|")?.chars().filter(|c| !c.is_control()).take(VERSION_CHARS);
+            Some(TerminalAnswer::Version(version.collect()))
+        }
+        // Control data and a message, such as `Gi=31;OK`.
+        StringKind::Apc => {
+            let (_, message) = data.strip_prefix("Gi=31")?.split_once(';')?;
+            Some(TerminalAnswer::KittyGraphics(message == "OK"))
+        }
+        StringKind::Sos | StringKind::Pm => None,
+    }
+}

@@ -1,0 +1,145 @@
+//! Questions to the terminal: which were asked, and whether answers may still come.
+//!
+//! Each is asked once, after the first frame, which waits for none. Those of one round go out in one
+//! write and end with a question that every terminal answers (DA1): its answer says that no other is
+//! under way. What the answers mean is in [`super::decode`].
+//!
+//! Sources: xterm's control sequences, the kitty graphics protocol.
+
+use std::time::{Duration, Instant};
+
+use super::color_support::{answers_questions, detected_colors};
+use crate::app::terminal_facts::TerminalAnswer;
+use crate::view::color::ColorDepth;
+
+/// How long after a question the terminal is not given to another program, which would get the
+/// answer. Answers take a few milliseconds, from far away some hundred.
+const ANSWER_PATIENCE: Duration = Duration::from_secs(1);
+/// What the terminal is (DA1), which ends a round.
+const ATTRIBUTES: &str = "\x1b[c";
+
+/// Something to ask the terminal.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum TerminalQuestion {
+    /// What its background is.
+    Background,
+    /// How large its cells are.
+    CellPixels,
+    /// Whether it understands the kitty graphics protocol: a picture of one pixel, not to be shown.
+    KittyGraphics,
+}
+
+const QUESTIONS: [TerminalQuestion; 3] =
+    [TerminalQuestion::Background, TerminalQuestion::CellPixels, TerminalQuestion::KittyGraphics];
+
+impl TerminalQuestion {
+    fn sequence(self) -> &'static str {
+        match self {
+            TerminalQuestion::Background => "\x1b]11;?\x1b\\",
+            TerminalQuestion::CellPixels => "\x1b[16t",
+            TerminalQuestion::KittyGraphics => "\x1b_Gi=31,s=1,v=1,a=q,t=d,f=24;AAAA\x1b\\",
+        }
+    }
+
+    /// Whether an answer would be of use, and the question does no harm.
+    fn is_sensible(self, variable: impl Fn(&str) -> String) -> bool {
+        match self {
+            TerminalQuestion::Background => detected_colors().0 != ColorDepth::None,
+            TerminalQuestion::CellPixels => true,
+            // tmux takes it for a title, Terminal for text.
+            TerminalQuestion::KittyGraphics => {
+                variable("TMUX").is_empty() && variable("TERM_PROGRAM") != "Apple_Terminal"
+            }
+        }
+    }
+}
+
+/// What the terminal was asked.
+#[derive(Debug, Default)]
+pub(crate) struct Questions {
+    asked: Vec<TerminalQuestion>,
+    /// Rounds whose end was not answered.
+    open: usize,
+    /// Until when that is waited for.
+    until: Option<Instant>,
+}
+
+impl Questions {
+    /// The bytes of the questions that are wanted and were not asked; empty without any, and where
+    /// the terminal would print them or never answer.
+    pub(crate) fn ask(&mut self, wants: impl Fn(TerminalQuestion) -> bool) -> String {
+        let wanted = |question: &TerminalQuestion| wants(*question) && !self.asked.contains(question);
+        let mut round: Vec<TerminalQuestion> = QUESTIONS.into_iter().filter(wanted).collect();
+        if round.is_empty() {
+            return String::new();
+        }
+        self.asked.extend(&round);
+        let variable = |name: &str| std::env::var(name).unwrap_or_default();
+        if !answers_questions(&variable("TERM"), !variable("TMUX").is_empty()) {
+            return String::new();
+        }
+        round.retain(|question| question.is_sensible(variable));
+        self.begin_round(Instant::now());
+        round.into_iter().map(TerminalQuestion::sequence).chain([ATTRIBUTES]).collect()
+    }
+
+    fn begin_round(&mut self, now: Instant) {
+        self.open += 1;
+        self.until = Some(now + ANSWER_PATIENCE);
+    }
+
+    /// Notes an answer.
+    pub(crate) fn answered(&mut self, answer: &TerminalAnswer) {
+        if matches!(answer, TerminalAnswer::Attributes { .. }) {
+            self.open = self.open.saturating_sub(1);
+        }
+    }
+
+    /// Until when answers are waited for before the terminal is given to another program.
+    pub(crate) fn due(&self, now: Instant) -> Option<Instant> {
+        self.until.filter(|until| self.open > 0 && *until > now)
+    }
+
+    /// Waits for nothing any more. Whether answers may still be under way.
+    pub(crate) fn close(&mut self) -> bool {
+        std::mem::take(&mut self.open) > 0
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const END: TerminalAnswer = TerminalAnswer::Attributes { sixel: false };
+
+    #[test]
+    fn the_last_answer_of_every_round_is_waited_for_a_while() {
+        let (mut questions, now) = (Questions::default(), Instant::now());
+        assert_eq!(questions.due(now), None);
+        questions.begin_round(now);
+        questions.begin_round(now);
+        questions.answered(&TerminalAnswer::KittyGraphics(true));
+        questions.answered(&END);
+        assert_eq!(questions.due(now), Some(now + ANSWER_PATIENCE));
+        assert_eq!(questions.due(now + ANSWER_PATIENCE), None);
+        questions.answered(&END);
+        assert_eq!(questions.due(now), None);
+        assert!(!questions.close());
+        questions.begin_round(now);
+        assert!(questions.close() && questions.due(now).is_none());
+        // One that nobody waits for any more.
+        questions.answered(&END);
+        assert!(!questions.close());
+    }
+
+    #[test]
+    fn some_terminals_are_spared_what_they_would_print() {
+        let tmux = |name: &str| if name == "TMUX" { "x".to_owned() } else { String::new() };
+        assert!(!TerminalQuestion::KittyGraphics.is_sensible(tmux));
+        assert!(TerminalQuestion::CellPixels.is_sensible(tmux));
+        let terminal =
+            |name: &str| if name == "TERM_PROGRAM" { "Apple_Terminal".to_owned() } else { String::new() };
+        assert!(!TerminalQuestion::KittyGraphics.is_sensible(terminal));
+        assert!(TerminalQuestion::KittyGraphics.is_sensible(|_| String::new()));
+    }
+}
