@@ -39,6 +39,7 @@ mod kills;
 mod laws;
 mod library;
 mod models;
+mod motion;
 mod notifications;
 mod onboarding;
 mod panels;

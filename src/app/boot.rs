@@ -9,7 +9,7 @@ use std::sync::Arc;
 use serde::{Deserialize, Serialize};
 
 use super::background::Background;
-use super::geometry::{Size, TextLayout};
+use super::geometry::{Motion, Size, TextLayout};
 use super::msg::Millis;
 use crate::agent::protocol::model::{Model as AiModel, ThinkingLevel};
 use crate::agent::settings::folder::Folder;
@@ -41,6 +41,7 @@ pub struct Boot {
     pub hide_thinking: bool,
     /// How wide prose may be, and how diffs are shown.
     pub text_layout: TextLayout,
+    pub motion: Motion,
     /// Whether tau takes the mouse.
     pub mouse: bool,
     /// Sentences to show at start: a bad setting, a folder that cannot be written.

@@ -14,6 +14,23 @@ pub struct Size {
     pub height: u16,
 }
 
+/// Whether anything on the screen moves by itself.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub enum Motion {
+    /// A spinner turns, running times count.
+    #[default]
+    Animated,
+    /// Running times are shown in steps of a second; nothing else moves.
+    Still,
+}
+
+impl Motion {
+    /// As the setting says.
+    pub fn new(animations: Option<bool>) -> Self {
+        if animations.unwrap_or(true) { Motion::Animated } else { Motion::Still }
+    }
+}
+
 /// Names an entry of the transcript for the life of a session's screen. Entries are in the order
 /// of their ids; what is added above others counts down.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]

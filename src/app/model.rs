@@ -9,7 +9,7 @@ use super::boot::Boot;
 use super::completion::Completion;
 use super::composer::{Composer, Draft};
 use super::effect::Effect;
-use super::geometry::{Laid, SelectionUnit, Size, TextLayout};
+use super::geometry::{Laid, Motion, SelectionUnit, Size, TextLayout};
 use super::jobs::Jobs;
 use super::keymap::Keymap;
 use super::msg::Millis;
@@ -57,6 +57,7 @@ pub struct Model {
     /// What is known of the terminal.
     pub terminal: TerminalFacts,
     pub text_layout: TextLayout,
+    pub motion: Motion,
     /// The models that can be used, once they have been asked for.
     pub models: Vec<Arc<AiModel>>,
     /// A remark in the footer, and until when it is shown.
@@ -117,22 +118,30 @@ impl Model {
         let animated = self.status.run.is_some() || self.jobs.count() > 0;
         let expires = self.remark.is_some() || self.quit_armed.is_some() || self.typed_ahead.is_some();
         let tick = match (animated, expires) {
-            (true, _) if self.focused => Some(100),
+            (true, _) if self.focused && self.motion == Motion::Animated => Some(100),
             (true, _) => Some(1_000),
             (false, true) => Some(250),
             (false, false) => None,
         };
-        let progress = self.status.run.is_some();
-        let working = if progress { "● " } else { "" };
+        let runs = self.status.run.is_some();
+        let working = if runs { "● " } else { "" };
         // What a command asks for may be a password.
         let to_command = self.jobs.owner().is_some() || self.typed_ahead.is_some();
         let secret = to_command || self.overlays.last().is_some_and(Overlay::is_secret);
         Wants {
             tick,
             title: format!("{working}tau · {}", self.title()),
-            progress,
+            progress: runs && self.motion == Motion::Animated,
             secret,
             background: self.theme == AUTO,
+        }
+    }
+
+    /// The time by which running times are shown.
+    pub(crate) fn clock(&self) -> Millis {
+        match self.motion {
+            Motion::Animated => self.now,
+            Motion::Still => self.now - self.now.rem_euclid(1_000),
         }
     }
 

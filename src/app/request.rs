@@ -21,7 +21,7 @@ use crate::agent::protocol::query::SessionSource;
 use crate::agent::session::row::SessionRow;
 use crate::agent::session::search::LastExchange;
 use crate::agent::settings::folder::Folder;
-use crate::app::geometry::TextLayout;
+use crate::app::geometry::{Motion, TextLayout};
 
 /// The ticket of a query whose answer is used whoever asked.
 pub(crate) const NO_TICKET: u64 = 0;
@@ -265,6 +265,8 @@ pub struct Applied {
     pub hide_thinking: Option<bool>,
     /// How text is laid out, where that has changed.
     pub text_layout: Option<TextLayout>,
+    /// Whether anything moves by itself, where that has changed.
+    pub motion: Option<Motion>,
     /// Keys of actions, where they have changed.
     pub keys: Option<BTreeMap<String, Vec<String>>>,
     /// What is wrong in the files that were read.

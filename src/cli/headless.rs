@@ -17,6 +17,7 @@ use super::{crash, json, print, prompts, rpc, sessions};
 use crate::agent::catalogue::keys::KeySource;
 use crate::agent::engine::task;
 use crate::agent::provider::{Failure, FailureKind};
+use crate::app::geometry::Motion;
 
 /// The message when there is no prompt.
 const NO_PROMPT: &str = "no prompt: pass one as an argument or pipe it in";
@@ -41,7 +42,8 @@ pub fn print(args: CliArgs) -> Exit {
             return refusal.fail();
         }
         let agent = task::spawn(agent.config);
-        print::run(agent, options, print::PrintStreams::standard(), async || signals.next().await).await
+        let streams = print::PrintStreams::standard(Motion::new(setup.settings.animations));
+        print::run(agent, options, streams, async || signals.next().await).await
     })
 }
 

@@ -17,7 +17,7 @@ use super::environment::OnBadConfig;
 use super::exit::{Exit, without_numbers};
 use super::plain;
 use super::profile::FrontEndProfile;
-use super::progress::{BEAT, ProgressLine};
+use super::progress::{BEAT, Liveliness, ProgressLine};
 use super::prompts::CliPrompt;
 use super::signals::Caught;
 use super::stderr::Stderr;
@@ -27,6 +27,7 @@ use crate::agent::engine::task::AgentHandle;
 use crate::agent::protocol::command::{AgentCommand, QuestionAnswer, Queue};
 use crate::agent::protocol::event::{AgentEvent, NoticeLevel, Question};
 use crate::agent::protocol::message::{Message, StopReason};
+use crate::app::geometry::Motion;
 
 /// How agents of this front end are composed.
 pub const PROFILE: FrontEndProfile = FrontEndProfile {
@@ -57,11 +58,13 @@ pub struct PrintStreams {
 
 impl PrintStreams {
     /// Standard output and standard error.
-    pub fn standard() -> Self {
+    pub fn standard(motion: Motion) -> Self {
+        let term = std::env::var("TERM").unwrap_or_default();
+        let lively = Liveliness::new(std::io::stderr().is_terminal(), motion, &term);
         PrintStreams {
             out_is_terminal: std::io::stdout().is_terminal(),
             out: Box::new(tokio::io::stdout()),
-            progress: ProgressLine::new(Box::new(Stderr), std::io::stderr().is_terminal()),
+            progress: ProgressLine::new(Box::new(Stderr), lively),
         }
     }
 }

@@ -11,9 +11,32 @@ use tokio::time::Instant;
 
 use super::plain::line as plain;
 use crate::agent::protocol::event::AgentEvent;
+use crate::app::geometry::Motion;
 
 /// How often the moving line moves.
 pub(crate) const BEAT: Duration = Duration::from_millis(120);
+
+/// How much of what happens is shown.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Liveliness {
+    /// What matters only: nobody watches.
+    Quiet,
+    /// Also a line for each call and retry.
+    Lines,
+    /// Also the moving line.
+    Moving,
+}
+
+impl Liveliness {
+    /// What is right for standard error, with `motion` set and a terminal of the kind `term`.
+    pub(crate) fn new(is_terminal: bool, motion: Motion, term: &str) -> Self {
+        match (is_terminal, motion) {
+            (false, _) => Liveliness::Quiet,
+            (true, Motion::Animated) if term != "dumb" => Liveliness::Moving,
+            (true, _) => Liveliness::Lines,
+        }
+    }
+}
 
 const FRAMES: [char; 8] = ['⠋', '⠙', '⠹', '⠸', '⠼', '⠴', '⠦', '⠧'];
 /// Longest line, in characters, so that the moving line never wraps.
@@ -22,21 +45,21 @@ const WIDTH: usize = 76;
 /// ProgressLine on standard error.
 pub struct ProgressLine {
     err: Box<dyn Write + Send>,
-    lively: bool,
+    lively: Liveliness,
     doing: Option<(String, Instant)>,
     frame: usize,
     shown: bool,
 }
 
 impl ProgressLine {
-    /// ProgressLine on `err`; `lively` when that is a terminal.
-    pub fn new(err: Box<dyn Write + Send>, lively: bool) -> Self {
+    /// ProgressLine on `err`.
+    pub fn new(err: Box<dyn Write + Send>, lively: Liveliness) -> Self {
         ProgressLine { err, lively, doing: None, frame: 0, shown: false }
     }
 
     /// Whether the moving line is to be moved.
     pub fn moves(&self) -> bool {
-        self.lively && self.doing.is_some()
+        self.lively == Liveliness::Moving && self.doing.is_some()
     }
 
     /// Says something that matters, terminal or not.
@@ -83,7 +106,7 @@ impl ProgressLine {
 
     /// Moves the moving line.
     pub fn beat(&mut self) {
-        let Some((doing, since)) = self.doing.as_ref().filter(|_| self.lively) else { return };
+        let Some((doing, since)) = self.doing.as_ref().filter(|_| self.moves()) else { return };
         self.frame = (self.frame + 1) % FRAMES.len();
         let mark = FRAMES.get(self.frame).copied().unwrap_or('*');
         let line = format!("\r\x1b[2K{mark} {doing} {}s", since.elapsed().as_secs());
@@ -109,7 +132,7 @@ impl ProgressLine {
     }
 
     fn note(&mut self, text: &str) {
-        if self.lively {
+        if self.lively != Liveliness::Quiet {
             self.say(text);
         }
     }

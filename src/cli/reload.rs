@@ -12,6 +12,7 @@ use crate::agent::AgentCommand;
 use crate::agent::protocol::command::Tuning;
 use crate::agent::settings::table::{SettingRow, TABLE};
 use crate::app::background::AUTO;
+use crate::app::geometry::Motion;
 use crate::app::request::Applied;
 use crate::view::theme::Theme;
 
@@ -166,6 +167,11 @@ fn screen(old: &Setup, new: &Setup, changes: &mut Changes) {
         if before.diff != now.diff {
             changes.now.push(format!("diff {}", now.diff.name()));
         }
+    }
+    if old.settings.animations != new.settings.animations {
+        let motion = Motion::new(new.settings.animations);
+        changes.applied.motion = Some(motion);
+        changes.now.push(format!("animations {}", motion == Motion::Animated));
     }
     if old.settings.theme != new.settings.theme {
         let name = new.theme();

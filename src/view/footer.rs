@@ -9,6 +9,7 @@ use super::theme::{Theme, ThemeToken};
 use super::wrap;
 use crate::app::Model;
 use crate::app::action::Action;
+use crate::app::geometry::Motion;
 use crate::app::status::{Activity, AgentRun, UsageKnown};
 use crate::app::time_format::seconds;
 
@@ -29,7 +30,11 @@ pub(crate) fn has_activity(model: &Model) -> bool {
 /// What the agent is doing, for how long, and how to stop it.
 pub(crate) fn draw_activity(model: &Model, theme: &Theme, area: Rect, buffer: &mut Buffer) {
     let Some(run) = model.status.run.as_ref().filter(|_| area.height > 0) else { return };
-    let picture = SPINNER.get((model.now.max(0) / 100 % 10) as usize).copied().unwrap_or("·");
+    let picture = match model.motion {
+        Motion::Animated => SPINNER.get((model.now.max(0) / 100 % 10) as usize).copied(),
+        Motion::Still => None,
+    };
+    let picture = picture.unwrap_or("·");
     let left = vec![
         Span::styled(format!("{picture} "), theme.style(ThemeToken::Accent)),
         Span::styled(activity(model, run), theme.style(ThemeToken::Status)),
@@ -37,13 +42,13 @@ pub(crate) fn draw_activity(model: &Model, theme: &Theme, area: Rect, buffer: &m
     // While a command has the keyboard, the key goes to the command.
     let key = model.keymap.hint(Action::Cancel).filter(|_| model.jobs.owner().is_none());
     let stops = key.map(|key| format!(" · {key} stops")).unwrap_or_default();
-    let total = format!("{}{stops}", seconds(model.now - run.since));
+    let total = format!("{}{stops}", seconds(model.clock() - run.since));
     let right = vec![Span::styled(total, theme.style(ThemeToken::Muted))];
     buffer.set_line(area.x, area.y, &both_ends(left, right, area.width), area.width);
 }
 
 fn activity(model: &Model, run: &AgentRun) -> String {
-    let spent = seconds(model.now - run.activity_since);
+    let spent = seconds(model.clock() - run.activity_since);
     if run.stopping {
         return "stopping".to_owned();
     }
@@ -57,10 +62,10 @@ fn activity(model: &Model, run: &AgentRun) -> String {
             format!("running {} {spent}", names.join(", "))
         }
         Activity::Retrying { until, attempt, of, error } => {
-            format!("retrying in {}, {attempt} of {of}: {}", seconds(*until - model.now), error.as_str())
+            format!("retrying in {}, {attempt} of {of}: {}", seconds(*until - model.clock()), error.as_str())
         }
         Activity::Silent { since, until } => {
-            let (silence, left) = (seconds(model.now - since), seconds(*until - model.now));
+            let (silence, left) = (seconds(model.clock() - since), seconds(*until - model.clock()));
             format!("no data for {silence} · timing out in {left}")
         }
         Activity::SummarizingBranch => format!("summarizing the branch you left {spent}"),

@@ -78,7 +78,7 @@ pub fn rows(model: &Model, memo: &mut Memo, entry: &TranscriptEntry, part: u32, 
         // A group also depends on the entries beside it.
         RowsVersion::Transient
     } else if shows_time(entry, part) {
-        RowsVersion::Timed { revision: entry.revision, now: model.now }
+        RowsVersion::Timed { revision: entry.revision, now: model.clock() }
     } else if is_growing(entry) {
         RowsVersion::Growing(entry.revision)
     } else {
@@ -183,10 +183,10 @@ fn render(
                 return Vec::new();
             }
             let calls: Vec<_> = model.transcript.group(entry).collect();
-            vec![panel::group_row(&calls, model.now, theme, width)]
+            vec![panel::group_row(&calls, model.clock(), theme, width)]
         }
         EntryBody::Tool(tool) if part == 0 => {
-            vec![panel::tool_head(tool, model.now, theme, highlighter, width)]
+            vec![panel::tool_head(tool, model.clock(), theme, highlighter, width)]
         }
         EntryBody::Tool(tool) => {
             let (open, split) = (model.transcript.is_open(entry), model.text_layout.splits_diffs(width));
@@ -194,7 +194,7 @@ fn render(
         }
         EntryBody::Command(command) if part == 0 => {
             let (hint, open) = (command_hint(model, entry), model.transcript.is_open(entry));
-            panel::command_head(command, &hint, open, expand(), model.now, theme, highlighter, width)
+            panel::command_head(command, &hint, open, expand(), model.clock(), theme, highlighter, width)
         }
         EntryBody::Command(_) if has_keyboard(model, entry) => Vec::new(),
         EntryBody::Command(command) => {
@@ -337,7 +337,7 @@ fn thinking_head(
     let fold = key.map(|key| format!(" · {key} to show")).unwrap_or_default();
     let text = match (since, until) {
         (0, _) => format!("thinking{fold}"),
-        (since, None) => format!("thinking {}{fold}", seconds(model.now - since)),
+        (since, None) => format!("thinking {}{fold}", seconds(model.clock() - since)),
         (since, Some(until)) => match noticeable(until - since) {
             Some(took) => format!("thought for {took}{fold}"),
             None => format!("thought{fold}"),

@@ -69,7 +69,12 @@ fn every_flag_is_listed() {
         let long = flag.get_long()?;
         let short = flag.get_short().map(|short| format!("-{short}, ")).unwrap_or_default();
         let value = flag.get_value_names().filter(|_| flag.get_action().takes_values());
-        let value = value.map(|names| format!(" {}", names.join(" "))).unwrap_or_default();
+        let optional = flag.is_require_equals_set();
+        let value = value.map(|names| match names.join(" ") {
+            names if optional => format!("[={names}]"),
+            names => format!(" {names}"),
+        });
+        let value = value.unwrap_or_default();
         let help = flag.get_help().map(ToString::to_string).unwrap_or_default();
         Some(vec![format!("`{short}--{long}{value}`"), help])
     });

@@ -38,14 +38,19 @@ pub struct SettingFlag {
     pub name: &'static str,
     /// The name of its value in help.
     pub value: &'static str,
-    /// The section of `--help` that lists it.
-    pub heading: &'static str,
+    /// The section of `--help` that lists it; `None` where it is only in the documents.
+    pub heading: Option<&'static str>,
 }
 
 const COLUMNS: Columns = Columns { default: "", env: None, flag: None, project: false, live: false };
 
 const fn flag(name: &'static str, value: &'static str, heading: &'static str) -> Option<SettingFlag> {
-    Some(SettingFlag { name, value, heading })
+    Some(SettingFlag { name, value, heading: Some(heading) })
+}
+
+/// A flag that is too rare for `--help`.
+const fn rare_flag(name: &'static str, value: &'static str) -> Option<SettingFlag> {
+    Some(SettingFlag { name, value, heading: None })
 }
 
 /// A setting.
@@ -182,6 +187,10 @@ settings! {
     notify: Notify, Columns { default: "`auto`", ..COLUMNS };
     /// Show in the terminal's tab or taskbar that a run is under way (OSC 9;4)
     progress: Progress, Columns { default: "`auto`", ..COLUMNS };
+    /// `false`: nothing on the screen moves by itself
+    animations: bool, Columns {
+        default: "`true`", flag: rare_flag("animations", "BOOL"), live: true, ..COLUMNS
+    };
     /// Shell that runs commands
     shell: PathBuf, Columns { default: "`bash`", ..COLUMNS };
     /// Time limit for commands of the model that set none themselves

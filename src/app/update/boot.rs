@@ -66,6 +66,7 @@ fn blank(boot: Boot, keymap: Keymap) -> Model {
         theme: boot.theme.clone(),
         terminal: TerminalFacts { background: boot.background, ..TerminalFacts::default() },
         text_layout: boot.text_layout,
+        motion: boot.motion,
         models: Vec::new(),
         remark: None,
         quit_armed: None,

@@ -52,6 +52,7 @@ pub(super) fn applied(model: &mut Model, applied: Applied, effects: &mut Vec<Eff
         model.transcript.thinking_hidden = hidden;
     }
     model.text_layout = applied.text_layout.unwrap_or(model.text_layout);
+    model.motion = applied.motion.unwrap_or(model.motion);
     let mut warnings = applied.warnings;
     if let Some(keys) = applied.keys {
         let (keymap, wrong) = Keymap::new(&keys);

@@ -56,17 +56,22 @@ fn argument(row: &'static SettingRow, flag: SettingFlag) -> Arg {
         .long(flag.name)
         .value_name(flag.value)
         .help_heading(flag.heading)
+        .hide(flag.heading.is_none())
         .action(ArgAction::Set)
-        .hide_possible_values(true);
+        .hide_possible_values(true)
+        .value_parser(OsStringValueParser::new().try_map(|value| {
+            let checked = row.set(&mut Settings::default(), &value);
+            checked.map(|()| value)
+        }));
     match row.kind {
+        ValueKind::Switch => {
+            argument.help(help(row)).num_args(0..=1).require_equals(true).default_missing_value("true")
+        }
         // What can be said is more help than what it is for.
         ValueKind::Choice(names) => argument
             .help(wrapped(&names()))
             .value_parser(PossibleValuesParser::new(names()).map(OsString::from)),
-        _ => argument.help(help(row)).value_parser(OsStringValueParser::new().try_map(|value| {
-            let checked = row.set(&mut Settings::default(), &value);
-            checked.map(|()| value)
-        })),
+        _ => argument.help(help(row)),
     }
 }
 

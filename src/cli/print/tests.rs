@@ -135,7 +135,7 @@ async fn run_with(
     let mut streams = PrintStreams {
         out: Box::new(out.clone()),
         out_is_terminal: false,
-        progress: ProgressLine::new(Box::new(err.clone()), false),
+        progress: ProgressLine::new(Box::new(err.clone()), Liveliness::Quiet),
     };
     change(&mut options, &mut streams);
     let (handle, commands) = agent(scripts);
@@ -223,7 +223,7 @@ async fn a_signal_aborts_in_order_and_a_second_one_at_once() {
     let streams = PrintStreams {
         out: Box::new(Pad::default()),
         out_is_terminal: false,
-        progress: ProgressLine::new(Box::new(Pad::default()), false),
+        progress: ProgressLine::new(Box::new(Pad::default()), Liveliness::Quiet),
     };
     let options = PrintOptions { prompts, ..PrintOptions::default() };
     let always = async || Caught::Interrupt;
@@ -266,13 +266,13 @@ async fn progress_is_for_terminals_and_carries_no_foreign_escapes() {
         args: json!({"command": "printf '\u{1b}[31m'"}),
     };
     let script = || vec![[vec![call.clone()], turn("done", StopReason::Stop), settled()].concat()];
-    for lively in [false, true] {
+    for lively in [Liveliness::Quiet, Liveliness::Lines, Liveliness::Moving] {
         let err = Pad::default();
         let watched = |_: &mut PrintOptions, streams: &mut PrintStreams| {
             streams.progress = ProgressLine::new(Box::new(err.clone()), lively);
         };
         run_with(&["a"], script(), watched, no_signal).await;
-        assert_eq!(err.text().contains("bash"), lively, "{:?}", err.text());
+        assert_eq!(err.text().contains("bash"), lively != Liveliness::Quiet, "{:?}", err.text());
         assert!(!err.text().contains("\x1b[31m"), "{:?}", err.text());
     }
 }

@@ -35,7 +35,7 @@ use crate::agent::session::prompt_history::PromptHistory;
 use crate::agent::settings::folder::Folder;
 use crate::app::background::{AUTO, Background};
 use crate::app::boot::Boot;
-use crate::app::geometry::Size;
+use crate::app::geometry::{Motion, Size};
 use crate::app::{self, Msg};
 use crate::cli::compose::{AgentPrompt, ComposedAgent, DEFAULT_THEME, Setup};
 use crate::cli::environment::OnBadConfig;
@@ -255,6 +255,7 @@ fn first_frame(setup: &Setup) -> (Boot, Memo) {
         keys: settings.keys.clone().unwrap_or_default(),
         hide_thinking: settings.hide_thinking.unwrap_or(false),
         text_layout: setup.text_layout(),
+        motion: Motion::new(settings.animations),
         mouse: settings.mouse.unwrap_or(true),
         notices,
         folders: folders(setup),
