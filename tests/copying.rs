@@ -206,3 +206,22 @@ fn what_is_too_large_for_the_terminal_is_not_sent_and_said_to_be() {
         assert!(remark.starts_with(said), "{remark}");
     }
 }
+
+#[test]
+fn controls_of_bidirectional_text_are_seen_and_not_copied() {
+    let screen = Screen::prepared(DEMO, "", 60, 24);
+    screen.type_keys("!printf 'if (x \\342\\200\\256 and y\\342\\201\\246) \\n'\r");
+    let place = screen.find("if (x <U+202E> and y<U+2066>)");
+    let (row, column) = (place.1, place.0 + 6);
+    screen.screen(|cells| {
+        let reversed = |column| cells.cell(row, column).unwrap().inverse();
+        assert!(!reversed(column - 1) && (column..column + 8).all(reversed) && !reversed(column + 8));
+    });
+    let copied = drag(&screen, place, end_of(place, "if (x <U+202E> and y<U+2066>)"), "copied 1 line");
+    assert_eq!(copied, "if (x <U+202E> and y<U+2066>)");
+    screen.type_keys("\x1b[200~a\u{202e}b\x1b[201~");
+    screen.wait_for_composer("a<U+202E>b");
+    screen.type_keys("\x7f\x7fc");
+    screen.wait_for_composer("ac");
+    assert!(!String::from_utf8_lossy(&screen.bytes()).contains(['\u{202e}', '\u{2066}']));
+}

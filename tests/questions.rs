@@ -82,7 +82,8 @@ fn terminals_that_would_print_a_question_are_not_asked_it() {
         screen.type_keys("words");
         screen.wait_for_composer("words");
         let text = written(&screen);
-        let found = [QUESTIONS[0], QUESTIONS[1], QUESTIONS[2], ATTRIBUTES].map(|question| text.contains(question));
+        let found =
+            [QUESTIONS[0], QUESTIONS[1], QUESTIONS[2], ATTRIBUTES].map(|question| text.contains(question));
         assert_eq!(found, asked, "{script}: {text:?}");
     }
 }

@@ -3,14 +3,15 @@
 //! Text of models, tools, files and sessions may hold anything: escape sequences that write to
 //! the clipboard, bidirectional controls that reverse what is read, marks stacked over ten rows.
 //! One state machine, [`Sanitizer`], turns such characters into visible marks. It works character by
-//! character, so a stream may be cut anywhere and the result is the same.
+//! character, so a stream may be cut anywhere and the result is the same. Controls of bidirectional
+//! text, with which code can be made to read otherwise than it runs, are spelled: `<U+202E>`.
 //!
 //! It never interprets colour sequences: that is [`super::ansi`]. The raw text stays in the session
 //! and is what the model gets; this is for people.
 
 use std::borrow::Cow;
-use std::fmt;
-use std::ops::Deref;
+use std::fmt::{self, Write as _};
+use std::ops::{Deref, Range};
 
 use unicode_width::UnicodeWidthChar;
 
@@ -22,6 +23,8 @@ const MARKS: u8 = 8;
 const JOINS: u8 = 8;
 /// Replaces a character that must not be sent to a terminal.
 const REPLACEMENT: char = '\u{FFFD}';
+/// How a character that is spelled begins.
+const SPELLED: &str = "<U+";
 /// Replaces a line end in text of one line.
 const LINE_END: char = '⏎';
 
@@ -178,12 +181,20 @@ impl Sanitizer {
                 self.base(' ');
             }
             Class::Replaced(mark) => self.keep(out, mark, 1),
+            Class::Spelled => self.spell(out, c),
             Class::Dropped => {}
             Class::Joiner => self.joiner(out, c),
             Class::Selector => self.selector(out, c),
             Class::Mark => self.mark(out, c),
             Class::Visible(width) => self.keep(out, c, width),
         }
+    }
+
+    fn spell(&mut self, out: &mut String, c: char) {
+        let before = out.len();
+        let _ = write!(out, "{SPELLED}{:04X}>", u32::from(c));
+        self.column += out.len() - before;
+        self.base('>');
     }
 
     fn keep(&mut self, out: &mut String, c: char, width: usize) {
@@ -233,10 +244,22 @@ impl Sanitizer {
     }
 }
 
+/// The characters in `text` that are spelled, in bytes.
+pub(crate) fn spelled(text: &str) -> impl Iterator<Item = Range<usize>> {
+    text.match_indices(SPELLED).filter_map(|(start, _)| {
+        let from = start + SPELLED.len();
+        let digits = text.get(from..)?.split('>').next()?;
+        let c = u32::from_str_radix(digits, 16).ok().and_then(char::from_u32)?;
+        (digits.len() == 4 && matches!(class(c), Class::Spelled)).then_some(start..from + digits.len() + 1)
+    })
+}
+
 /// What becomes of a character.
 enum Class {
     Tab,
     Replaced(char),
+    /// Written as its number.
+    Spelled,
     Dropped,
     Joiner,
     Selector,
@@ -250,13 +273,15 @@ fn class(c: char) -> Class {
         '\t' => Class::Tab,
         '\0'..='\u{1F}' => Class::Replaced(char::from_u32(0x2400 + c as u32).unwrap_or(REPLACEMENT)),
         '\u{7F}' => Class::Replaced('\u{2421}'),
-        // C1 controls; marks, embeddings and isolates of bidirectional text; line separators;
-        // interlinear annotation; tags; fillers that look like nothing.
+        // Marks, embeddings, overrides and isolates of bidirectional text.
+        '\u{61C}' | '\u{200E}'..='\u{200F}' | '\u{202A}'..='\u{202E}' | '\u{2066}'..='\u{2069}' => {
+            Class::Spelled
+        }
+        // C1 controls; line separators; deprecated format characters; interlinear annotation; tags;
+        // fillers that look like nothing.
         '\u{80}'..='\u{9F}'
-        | '\u{61C}'
-        | '\u{200E}'..='\u{200F}'
-        | '\u{2028}'..='\u{202E}'
-        | '\u{2066}'..='\u{206F}'
+        | '\u{2028}'..='\u{2029}'
+        | '\u{206A}'..='\u{206F}'
         | '\u{115F}'
         | '\u{3164}'
         | '\u{FFA0}'
@@ -277,7 +302,12 @@ fn class(c: char) -> Class {
 /// drawn by cells (titles, messages, the answers of print mode).
 pub(crate) fn is_hidden(c: char) -> bool {
     match class(c) {
-        Class::Tab | Class::Replaced(_) | Class::Dropped | Class::Joiner | Class::Selector => true,
+        Class::Tab
+        | Class::Replaced(_)
+        | Class::Spelled
+        | Class::Dropped
+        | Class::Joiner
+        | Class::Selector => true,
         Class::Mark => matches!(c, '\u{E0000}'..='\u{E0FFF}'),
         Class::Visible(_) => false,
     }

@@ -31,6 +31,7 @@ pub mod picker;
 pub(crate) mod queue;
 pub mod row;
 pub(crate) mod settings;
+pub(crate) mod spelled;
 pub mod terminal_text;
 pub mod theme;
 pub mod transcript;

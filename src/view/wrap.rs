@@ -12,6 +12,7 @@ use ratatui::text::{Line, Span};
 use unicode_segmentation::UnicodeSegmentation;
 
 use super::row::Row;
+use super::spelled;
 pub use super::width::{cells, spans_cells};
 
 /// Where a row may end.
@@ -87,6 +88,7 @@ pub(crate) fn line_rows(line: &Line<'_>, width: u16, indent: u16) -> Vec<Row> {
 pub(crate) fn rows(spans: &[Span<'_>], width: u16, indent: u16, at: Break) -> Vec<Row> {
     let width = usize::from(width.max(1));
     let indent = usize::from(indent).min(width / 2);
+    let spans = &*spelled::set_off(spans);
     let ends_blank =
         || spans.iter().rev().find_map(|span| span.content.chars().next_back()).is_some_and(is_blank);
     if spans_cells(spans) <= width && (at == Break::Verbatim || !ends_blank()) {
