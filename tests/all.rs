@@ -53,6 +53,7 @@ mod replays;
 mod rpc;
 mod screen;
 mod scrolled;
+mod selected_panel;
 mod session_back;
 mod session_disk;
 mod session_flags;

@@ -7,6 +7,8 @@ use tau::app::key::{Key, KeyCode};
 
 use crate::screen::{Screen, composer};
 
+mod panels;
+
 /// What is shared out among the tests of this file, which run side by side.
 const SHARES: usize = 4;
 
@@ -119,6 +121,14 @@ fn check(action: Action, key: &str) {
         | Action::CopyAnswer
         | Action::Palette
         | Action::Help => showing(action, key),
+        Action::SelectPanel
+        | Action::PanelUp
+        | Action::PanelDown
+        | Action::PanelFold
+        | Action::PanelCopy
+        | Action::PanelCopyCommand
+        | Action::PanelOpen
+        | Action::PanelLeave => panels::check(action, key),
         Action::Find => finding(key),
         Action::PreviousPrompt | Action::NextPrompt => prompts(action, key),
         Action::PageUp | Action::PageDown | Action::RowUp | Action::RowDown | Action::Top | Action::Tail => {
@@ -309,6 +319,8 @@ fn composing(action: Action, key: &str) {
                 screen.type_keys("\x03");
                 screen.wait_for_composer("ask for something, or !command");
             }
+            screen.type_keys(key);
+            screen.wait_for("nothing to select yet");
         }
         Action::Stash => {
             screen.type_keys("a draft");

@@ -23,35 +23,35 @@ use crate::screen::Screen as Terminal;
 
 const SCRIPT: &str = "set -euo pipefail\nfor name in one two; do\n  echo \"$name\" | tee -a log.txt\ndone\n";
 
-fn shown(screen: &mut Screen) -> String {
+pub fn shown(screen: &mut Screen) -> String {
     text(&screen.draw())
 }
 
 #[track_caller]
-fn has(screen: &mut Screen, words: &[&str]) {
+pub fn has(screen: &mut Screen, words: &[&str]) {
     let shown = shown(screen);
     words.iter().for_each(|words| assert!(shown.contains(words), "no {words:?} in\n{shown}"));
 }
 
-fn starts(screen: &mut Screen, id: &str, name: &str, args: &Value) {
+pub fn starts(screen: &mut Screen, id: &str, name: &str, args: &Value) {
     let (tool_call_id, tool_name, args) = (id.into(), name.into(), args.clone());
     screen.agent(AgentEvent::ToolExecutionStart { tool_call_id, tool_name, args });
 }
 
-fn ends(screen: &mut Screen, id: &str, result: ToolOutput, is_error: bool, duration_ms: Option<u64>) {
+pub fn ends(screen: &mut Screen, id: &str, result: ToolOutput, is_error: bool, duration_ms: Option<u64>) {
     let (tool_call_id, tool_name) = (id.into(), String::new());
     screen.agent(AgentEvent::ToolExecutionEnd { tool_call_id, tool_name, result, is_error, duration_ms });
 }
 
 /// An answer that makes these calls: id, name, arguments.
-fn asks(screen: &mut Screen, calls: &[(&str, &str, Value)]) {
+pub fn asks(screen: &mut Screen, calls: &[(&str, &str, Value)]) {
     let calls = calls.iter().map(|(id, name, args)| Block::ToolCall(call(id, name, args.clone())));
     let message = Arc::new(assistant(calls.collect(), StopReason::ToolUse));
     screen.agent(AgentEvent::MessageStart { message: Arc::clone(&message) });
     screen.agent(AgentEvent::MessageEnd { message });
 }
 
-fn output(text: &str, code: i32) -> ToolOutput {
+pub fn output(text: &str, code: i32) -> ToolOutput {
     let total_lines = text.lines().count() as u64;
     let details =
         TerminalOutput { text: text.into(), exit_code: Some(code), total_lines, ..TerminalOutput::default() };
@@ -244,7 +244,7 @@ fn calls_that_look_share_a_row_until_they_are_wanted() {
     has(&mut screen, &[folded]);
 }
 
-fn click(screen: &mut Screen, row: u16) {
+pub fn click(screen: &mut Screen, row: u16) {
     for kind in [MouseKind::Down(MouseButton::Left), MouseKind::Up(MouseButton::Left)] {
         let mouse = Mouse { kind, column: 4, row, mods: tau::app::key::Mods::NONE };
         screen.send(Msg::Mouse(mouse));
@@ -447,7 +447,7 @@ fn a_link_that_streams_in_does_not_jump() {
     has(&mut screen, &["  See the Python docs (https://docs.python.org/3/) for more.\n"]);
 }
 
-fn edited(screen: &mut Screen) {
+pub fn edited(screen: &mut Screen) {
     let lines = [
         " fn total(list: &[u32]) -> u32 {",
         "-    let mut sum = 0;",

@@ -53,6 +53,14 @@ pub enum Action {
     NextPrompt,
     Top,
     Tail,
+    SelectPanel,
+    PanelUp,
+    PanelDown,
+    PanelFold,
+    PanelCopy,
+    PanelCopyCommand,
+    PanelOpen,
+    PanelLeave,
     Help,
     Palette,
 }
@@ -64,6 +72,7 @@ pub enum ActionGroup {
     Running,
     Models,
     Transcript,
+    Panel,
     Editing,
 }
 
@@ -72,6 +81,7 @@ impl ActionGroup {
     pub(crate) const ALL: &'static [ActionGroup] = &[
         ActionGroup::Messages,
         ActionGroup::Transcript,
+        ActionGroup::Panel,
         ActionGroup::Models,
         ActionGroup::Running,
         ActionGroup::Editing,
@@ -84,6 +94,7 @@ impl ActionGroup {
             ActionGroup::Running => "Stop, run, quit",
             ActionGroup::Models => "Models",
             ActionGroup::Transcript => "Transcript",
+            ActionGroup::Panel => "Selected panel",
             ActionGroup::Editing => "Editing",
         }
     }
@@ -101,7 +112,10 @@ impl Action {
             }
             Models | Thinking | NextModel | PreviousModel => ActionGroup::Models,
             ToggleTools | ToggleThinking | ToggleDiff | CopyAnswer | PageUp | PageDown | RowUp | RowDown
-            | Find | PreviousPrompt | NextPrompt | Top | Tail => ActionGroup::Transcript,
+            | Find | PreviousPrompt | NextPrompt | Top | Tail | SelectPanel => ActionGroup::Transcript,
+            PanelUp | PanelDown | PanelFold | PanelCopy | PanelCopyCommand | PanelOpen | PanelLeave => {
+                ActionGroup::Panel
+            }
             Undo | Redo | Yank | KillToEnd | KillToStart | KillWordBack | KillWordForward | DeleteBack
             | DeleteForward | WordLeft | WordRight | LineStart | LineEnd => ActionGroup::Editing,
         }
@@ -115,6 +129,8 @@ pub enum KeyContext {
     Composer,
     /// Everywhere but in overlays.
     Screen,
+    /// While a panel is selected, before everything else.
+    Panel,
 }
 
 /// A row of the table.
@@ -140,7 +156,7 @@ const fn row(
     ActionRow { action, name, keys, context, help }
 }
 
-use KeyContext::{Composer, Screen};
+use KeyContext::{Composer, Panel, Screen};
 
 /// All actions, in the order in which people see them.
 pub const TABLE: &[ActionRow] = &[
@@ -178,7 +194,13 @@ pub const TABLE: &[ActionRow] = &[
         "switch the keyboard between tau and the command",
     ),
     row(Action::EditQueue, "edit-queue", &["alt+up"], Screen, "edit, move, delete or send queued messages"),
-    row(Action::Complete, "complete", &["tab"], Composer, "complete a command, `@file` or path"),
+    row(
+        Action::Complete,
+        "complete",
+        &["tab"],
+        Composer,
+        "complete a command, `@file` or path; on an empty composer: select a panel",
+    ),
     row(Action::HistorySearch, "history-search", &["ctrl+r"], Screen, "search earlier prompts"),
     row(
         Action::HistoryPrevious,
@@ -250,9 +272,30 @@ pub const TABLE: &[ActionRow] = &[
     row(Action::NextPrompt, "next-prompt", &["ctrl+down", "alt+pagedown"], Screen, "next prompt"),
     row(Action::Top, "top", &["ctrl+home"], Screen, "scroll to the start"),
     row(Action::Tail, "tail", &["ctrl+end"], Screen, "scroll to the end"),
+    row(
+        Action::SelectPanel,
+        "select-panel",
+        &["alt+o"],
+        Screen,
+        "select a panel: a call, a message or a block of code",
+    ),
+    row(Action::PanelUp, "panel-up", &["up"], Panel, "previous panel"),
+    row(Action::PanelDown, "panel-down", &["down"], Panel, "next panel; after the last: the composer"),
+    row(Action::PanelFold, "panel-fold", &["enter", "space"], Panel, "expand or collapse the panel"),
+    row(Action::PanelCopy, "panel-copy", &["c"], Panel, "copy its output, diff, code or text"),
+    row(Action::PanelCopyCommand, "panel-copy-command", &["y"], Panel, "copy its command or path"),
+    row(Action::PanelOpen, "panel-open", &["e", "o"], Panel, "open its file or text in an editor"),
+    row(Action::PanelLeave, "panel-leave", &["esc", "ctrl+c", "tab"], Panel, "back to the composer"),
     row(Action::Help, "help", &["f1"], Screen, "show keys and commands"),
     row(Action::Palette, "palette", &["alt+x"], Screen, "choose any action or command"),
 ];
+
+impl Action {
+    /// Where a key means it.
+    pub(crate) fn context(self) -> KeyContext {
+        TABLE.iter().find(|row| row.action == self).map_or(KeyContext::Screen, |row| row.context)
+    }
+}
 
 /// The row of an action.
 pub fn of(name: &str) -> Option<&'static ActionRow> {

@@ -62,6 +62,8 @@ pub enum Hit {
     Fold(EntryId),
     /// Goes to the tail of the transcript.
     Tail,
+    /// Goes to this prompt.
+    Prompt(EntryId),
 }
 
 /// A point of the transcript: a row and a column of it, in cells.

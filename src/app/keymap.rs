@@ -2,13 +2,15 @@
 
 use std::collections::BTreeMap;
 
-use super::action::{self, Action, TABLE};
+use super::action::{self, Action, KeyContext, TABLE};
 use super::key::Key;
 
 /// The key map of a run.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Keymap {
     keys: BTreeMap<Key, Action>,
+    /// What keys mean while a panel is selected.
+    panel: BTreeMap<Key, Action>,
 }
 
 impl Keymap {
@@ -33,12 +35,12 @@ impl Keymap {
         let mut keymap = Keymap::default();
         for row in TABLE.iter().filter(|row| !chosen.contains_key(&row.action)) {
             for key in row.keys.iter().filter_map(|key| key.parse().ok()) {
-                keymap.keys.insert(key, row.action);
+                keymap.insert(key, row.action);
             }
         }
         for (action, keys) in chosen {
             for key in keys {
-                if let Some(other) = keymap.keys.insert(key, action).filter(|other| *other != action) {
+                if let Some(other) = keymap.insert(key, action).filter(|other| *other != action) {
                     let other = keymap.name(other);
                     complaints.push(format!("[keys]: {key} no longer means \"{other}\""));
                 }
@@ -47,16 +49,33 @@ impl Keymap {
         (keymap, complaints)
     }
 
+    fn insert(&mut self, key: Key, action: Action) -> Option<Action> {
+        match action.context() {
+            KeyContext::Panel => self.panel.insert(key, action),
+            KeyContext::Composer | KeyContext::Screen => self.keys.insert(key, action),
+        }
+    }
+
     /// What the key means.
     pub fn action(&self, key: Key) -> Option<Action> {
         self.keys.get(&key).copied()
     }
 
+    /// What the key means to a selected panel.
+    pub(crate) fn panel_action(&self, key: Key) -> Option<Action> {
+        self.panel.get(&key).copied()
+    }
+
     /// The keys that mean the action, as people write them; empty when it has none.
     pub(crate) fn keys_of(&self, action: Action) -> Vec<String> {
         let row = TABLE.iter().find(|row| row.action == action);
-        let mut keys: Vec<Key> =
-            self.keys.iter().filter(|(_, known)| **known == action).map(|(key, _)| *key).collect();
+        let mut keys: Vec<Key> = self
+            .keys
+            .iter()
+            .chain(&self.panel)
+            .filter(|(_, known)| **known == action)
+            .map(|(key, _)| *key)
+            .collect();
         let place =
             |key: &Key| row.and_then(|row| row.keys.iter().position(|name| name.parse().as_ref() == Ok(key)));
         keys.sort_by_key(|key| place(key).unwrap_or(usize::MAX));
@@ -84,7 +103,8 @@ mod tests {
         for row in TABLE {
             for name in row.keys {
                 let key: Key = name.parse().expect(name);
-                assert!(seen.insert(key), "{name} of {} is taken", row.name);
+                let for_panels = row.context == KeyContext::Panel;
+                assert!(seen.insert((for_panels, key)), "{name} of {} is taken", row.name);
             }
         }
     }

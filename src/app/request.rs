@@ -140,6 +140,8 @@ requests! {
     History {} => history -> History(Vec<String>);
     /// Let the user edit text in an editor; `None` when nothing was changed.
     Editor { text: String } => editor -> Edited(Option<String>);
+    /// Show a file, or text, in an editor.
+    OpenInEditor { source: EditorSource } => open_in_editor -> Done(String);
     /// The branch that is checked out; `None` outside a repository.
     Branch {} => branch -> Branch(Option<String>);
 }
@@ -185,6 +187,15 @@ impl ShellReply {
                 | ShellReply::Found(FoundSessions { done: false, .. })
         )
     }
+}
+
+/// What is opened in an editor.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum EditorSource {
+    /// A file as a tool was given it, at a line from 1.
+    File { path: String, line: Option<u32> },
+    /// Text, as a file whose name ends like this.
+    Text { text: String, ending: String },
 }
 
 /// What the models are asked for.

@@ -87,6 +87,30 @@ pub struct FileDiff {
     pub cut: bool,
 }
 
+impl FileDiff {
+    /// The hunks as text, `@@` lines included.
+    pub fn unified(&self) -> String {
+        let mut text = String::new();
+        for hunk in &self.hunks {
+            let count = |other: char| hunk.lines.iter().filter(|line| !line.starts_with(other)).count();
+            let (old, new) = (count('+'), count('-'));
+            text.push_str(&format!("@@ -{},{old} +{},{new} @@\n", hunk.old_start, hunk.new_start));
+            for line in &hunk.lines {
+                text.push_str(line);
+                text.push('\n');
+            }
+        }
+        text
+    }
+
+    /// The number of the first line that is new or follows one that was removed.
+    pub fn first_changed_line(&self) -> Option<u32> {
+        let hunk = self.hunks.first()?;
+        let context = hunk.lines.iter().take_while(|line| line.starts_with(' ')).count();
+        Some(hunk.new_start.saturating_add(u32::try_from(context).ok()?).max(1))
+    }
+}
+
 /// A run of changed lines with their context.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]

@@ -254,21 +254,6 @@ fn keep(sign: char, line: &str) -> String {
     kept
 }
 
-/// The hunks as text, `@@` lines included. For the model.
-pub fn unified(change: &FileDiff) -> String {
-    let mut text = String::new();
-    for hunk in &change.hunks {
-        let count = |other: char| hunk.lines.iter().filter(|line| !line.starts_with(other)).count();
-        let (old, new) = (count('+'), count('-'));
-        text.push_str(&format!("@@ -{},{old} +{},{new} @@\n", hunk.old_start, hunk.new_start));
-        for line in &hunk.lines {
-            text.push_str(line);
-            text.push('\n');
-        }
-    }
-    text
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -276,7 +261,7 @@ mod tests {
     fn check(old: &str, new: &str, added: u32, removed: u32, text: &str) {
         let change = between("f", old.as_bytes(), new.as_bytes());
         assert_eq!(
-            (change.added, change.removed, unified(&change).as_str()),
+            (change.added, change.removed, change.unified().as_str()),
             (added, removed, text),
             "{old:?} {new:?}"
         );
@@ -336,7 +321,7 @@ mod tests {
         for splices in cases {
             let new = splice::join(old.as_bytes(), 0..old.len(), &splices);
             let change = spliced("f", old.as_bytes(), &splices);
-            assert_eq!(unified(&change), unified(&between("f", old.as_bytes(), &new)), "{splices:?}");
+            assert_eq!(change.unified(), between("f", old.as_bytes(), &new).unified(), "{splices:?}");
         }
         // So large that it is taken apart: other hunks, but the same lines.
         let long = old.repeat(10);
@@ -358,6 +343,6 @@ mod tests {
         assert_eq!(change.added, 10_000);
         assert_eq!(change.hunks.iter().map(|hunk| hunk.lines.len()).sum::<usize>(), MAX_LINES);
         let long = between("f", b"", "x".repeat(1_000_000).as_bytes());
-        assert!(unified(&long).len() < 3_000);
+        assert!(long.unified().len() < 3_000);
     }
 }

@@ -111,7 +111,7 @@ pub fn guard(task: &FileTask, stamp: Stamp, content: Option<&[u8]>) -> Result<()
         return Err(ToolError::refused(format!("{head} Read it again before changing it.")));
     };
     let change = diff::between(&task.given, &seen, content);
-    let shown = diff::unified(&change);
+    let shown = change.unified();
     let message = if change.cut || shown.len() > MAX_SHOWN {
         format!(
             "{head} {} lines were added and {} removed; read it again before changing it.",

@@ -12,6 +12,7 @@ use crate::app::action::Action;
 use crate::app::geometry::Motion;
 use crate::app::status::{Activity, AgentRun, UsageKnown};
 use crate::app::time_format::seconds;
+use crate::app::transcript::EntryBody;
 
 /// The spinner's pictures, one each tenth of a second.
 const SPINNER: [&str; 10] = ["⠋", "⠙", "⠹", "⠸", "⠼", "⠴", "⠦", "⠧", "⠇", "⠏"];
@@ -81,12 +82,13 @@ pub fn draw(model: &Model, theme: &Theme, area: Rect, buffer: &mut Buffer) {
     let style = theme.style(ThemeToken::Footer);
     let left = Span::styled(format!(" {}", place(model)), style);
     let width = usize::from(area.width);
-    let right = match &model.remark {
-        Some((text, _)) => {
-            let remark = Span::styled(text.as_str().to_owned(), theme.style(ThemeToken::Accent));
+    let remark = model.remark.as_ref().map(|(text, _)| text.as_str().to_owned());
+    let right = match remark.or_else(|| panel_keys(model)) {
+        Some(text) => {
+            let remark = Span::styled(text.clone(), theme.style(ThemeToken::Accent));
             // Where both do not fit, the remark is what is read now.
-            if wrap::cells(text.as_str()) + LEAST_PLACE > width {
-                let remark = Span::styled(format!(" {}", text.as_str()), remark.style);
+            if wrap::cells(&text) + LEAST_PLACE > width {
+                let remark = Span::styled(format!(" {text}"), remark.style);
                 buffer.set_line(area.x, area.y, &wrap::truncate_line(remark.into(), area.width), area.width);
                 return;
             }
@@ -95,6 +97,24 @@ pub fn draw(model: &Model, theme: &Theme, area: Rect, buffer: &mut Buffer) {
         None => Span::styled(usage(model, width), style),
     };
     buffer.set_line(area.x, area.y, &both_ends(vec![left], vec![right], area.width), area.width);
+}
+
+/// What keys do to the selected panel.
+fn panel_keys(model: &Model) -> Option<String> {
+    let entry = model.transcript.selected_entry()?;
+    let hint = |action, does: &str| model.keymap.hint(action).map(|key| format!("{key} {does}"));
+    let fold = if model.transcript.is_open(entry) { "collapses" } else { "expands" };
+    let fold = hint(Action::PanelFold, fold).filter(|_| entry.body.folds());
+    let made = matches!(entry.body, EntryBody::Tool(_) | EntryBody::Command(_));
+    let command = hint(Action::PanelCopyCommand, "its command").filter(|_| made);
+    let keys = [
+        fold,
+        hint(Action::PanelCopy, "copies"),
+        command,
+        hint(Action::PanelOpen, "opens"),
+        hint(Action::PanelLeave, "leaves"),
+    ];
+    Some(keys.into_iter().flatten().collect::<Vec<_>>().join(" · "))
 }
 
 fn place(model: &Model) -> String {

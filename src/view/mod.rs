@@ -74,7 +74,8 @@ pub fn view(model: &Model, memo: &mut Memo, area: Rect, buffer: &mut Buffer) -> 
     laid.cursor = match (console::rows(model), &model.transcript.find) {
         (Some(_), _) => console::draw(model, memo.theme(), regions.composer, buffer),
         (None, Some(find)) => find::draw(model, find, memo.theme(), regions.composer, buffer),
-        (None, None) => composer::draw(model, memo.theme(), regions.composer, buffer),
+        (None, None) => composer::draw(model, memo.theme(), regions.composer, buffer)
+            .filter(|_| model.transcript.selected_panel().is_none()),
     };
     laid.composer_width = layout::composer_width(area);
     footer::draw(model, memo.theme(), regions.footer, buffer);

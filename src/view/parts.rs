@@ -58,15 +58,7 @@ pub fn gap(entry: &TranscriptEntry, part: u32) -> bool {
 
 /// What a click on the first row of a part folds.
 pub(crate) fn is_head(entry: &TranscriptEntry, part: u32) -> bool {
-    let folds = matches!(
-        entry.body,
-        EntryBody::Tool(_)
-            | EntryBody::Command(_)
-            | EntryBody::Thinking { .. }
-            | EntryBody::Summary { .. }
-            | EntryBody::User { .. }
-    );
-    folds && part == 0
+    entry.body.folds() && part == 0
 }
 
 /// The rows of a part, without the gap above it.
@@ -174,7 +166,7 @@ fn render(
         EntryBody::Welcome => welcome::rows(model, theme, width),
         EntryBody::Earlier { left, failed } => earlier(*left, failed.as_ref(), theme, width),
         EntryBody::User { text, pictures } => {
-            user(text, *pictures, model.transcript.is_open(entry), theme, width)
+            user(text, *pictures, model.transcript.is_open(entry), expand(), theme, width)
         }
         EntryBody::Notice { level, text, hint } => notice(*level, text, hint.as_ref(), theme, width),
         EntryBody::RunEnd(cost) => vec![run_end(cost, theme, width)],
@@ -265,7 +257,14 @@ fn indent(rows: Vec<Row>, over: Option<Style>) -> Vec<Row> {
         .collect()
 }
 
-fn user(text: &Printable, pictures: usize, open: bool, theme: &Theme, width: u16) -> Vec<Row> {
+fn user(
+    text: &Printable,
+    pictures: usize,
+    open: bool,
+    expand: Option<String>,
+    theme: &Theme,
+    width: u16,
+) -> Vec<Row> {
     let style = theme.style(ThemeToken::UserText);
     let bar = || Span::styled("▌ ", theme.style(ThemeToken::UserBar));
     let inner = width.saturating_sub(MARGIN + 1).max(1);
@@ -278,7 +277,8 @@ fn user(text: &Printable, pictures: usize, open: bool, theme: &Theme, width: u16
     if !open && rows.len() > USER_ROWS {
         let more = rows.len() - USER_ROWS / 2;
         rows.truncate(USER_ROWS / 2);
-        let text = format!("{more} more rows · click to show");
+        let key = expand.map(|key| format!(" · {key} to show")).unwrap_or_default();
+        let text = format!("{more} more rows{key}");
         rows.push(Row::mark(Line::styled(text, theme.style(ThemeToken::Muted))));
     }
     rows.into_iter().map(|row| row.behind(bar())).collect()

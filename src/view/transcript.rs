@@ -5,6 +5,7 @@
 
 mod find;
 mod scrolled;
+mod selected_panel;
 mod selection;
 
 use ratatui::buffer::Buffer;
@@ -19,6 +20,7 @@ use crate::app::transcript::TranscriptEntry;
 use crate::app::transcript::find::Find;
 use crate::app::transcript::find_text::Needle;
 use find::{CurrentPlace, FoundInPart};
+use selected_panel::PanelPlace;
 
 /// Draws the transcript; returns its position, what clicks mean, what is selected.
 pub fn draw(model: &Model, memo: &mut Memo, area: Rect, buffer: &mut Buffer) -> Laid {
@@ -33,10 +35,18 @@ pub fn draw(model: &Model, memo: &mut Memo, area: Rect, buffer: &mut Buffer) -> 
         needle,
         found: None,
         current: None,
+        panel: None,
     };
     walk.selection = walk.selected_ends();
     walk.current = find.and_then(Find::current).and_then(|place| walk.drawn_place(place));
-    let (position, top) = walk.resolve(usize::from(area.height));
+    walk.panel = model.transcript.selected_panel().and_then(|panel| walk.panel_place(panel));
+    let (top, tail) = walk.resolve(usize::from(area.height));
+    let at_end = top >= tail;
+    // Nothing that comes moves a selected panel.
+    let position = match top.filter(|_| !at_end || walk.panel.is_some()) {
+        Some(top) => ScrollPosition::Top(walk.anchor(top)),
+        None => ScrollPosition::Tail,
+    };
     let mut laid = Laid { position, page: area.height, top: area.y, ..Laid::default() };
     let mut place = top;
     for y in area.top()..area.bottom() {
@@ -50,7 +60,7 @@ pub fn draw(model: &Model, memo: &mut Memo, area: Rect, buffer: &mut Buffer) -> 
     if model.copying {
         laid.selected = walk.selected_text();
     }
-    if let Some(top) = top.filter(|_| position != ScrollPosition::Tail) {
+    if let Some(top) = top.filter(|_| !at_end) {
         walk.draw_scrolled(top, area, buffer, &mut laid);
     }
     laid
@@ -78,6 +88,8 @@ struct Walk<'a> {
     found: Option<FoundInPart>,
     /// The one the user is at.
     current: Option<CurrentPlace>,
+    /// The panel that is selected.
+    panel: Option<PanelPlace>,
 }
 
 struct LastPart {
@@ -92,17 +104,20 @@ impl<'a> Walk<'a> {
         self.model.transcript.entries()
     }
 
-    /// The position after pending scrolling, and the row at the top of the screen.
-    fn resolve(&mut self, height: usize) -> (ScrollPosition, Option<Place>) {
+    /// The row at the top of the screen after pending scrolling, and the one when the newest row is at
+    /// the bottom.
+    fn resolve(&mut self, height: usize) -> (Option<Place>, Option<Place>) {
         let tail = self.tail_top(height);
         let pending = self.model.transcript.pending;
         let from = match self.model.transcript.position {
             ScrollPosition::Tail => tail,
             ScrollPosition::Top(anchor) => self.place_of(anchor).or(tail),
         };
-        let Some(mut top) = from else { return (ScrollPosition::Tail, None) };
+        let Some(mut top) = from else { return (None, tail) };
         if let Some(row) = self.row_to_show() {
             top = self.top_showing(row, top, height);
+        } else if self.model.transcript.panel_to_show().is_some() {
+            top = self.top_showing_panel(top, height);
         } else if pending == i32::MIN {
             top = Place { index: 0, part: 0, row: 0 };
         } else {
@@ -114,10 +129,7 @@ impl<'a> Walk<'a> {
                 }
             }
         }
-        match tail {
-            Some(tail) if top < tail => (ScrollPosition::Top(self.anchor(top)), Some(top)),
-            _ => (ScrollPosition::Tail, tail),
-        }
+        (tail.map(|tail| top.min(tail)), tail)
     }
 
     /// The top row when the newest row is at the bottom.
@@ -232,6 +244,7 @@ impl<'a> Walk<'a> {
         {
             laid.hits.push((area.y, Hit::Fold(entry.id)));
         }
+        self.mark_panel(at, row, area, buffer);
         self.mark_found(at, row as usize, area, buffer);
         let Some(ends) = self.selection else { return };
         let selected = selection::columns(ends, anchor, area.width);

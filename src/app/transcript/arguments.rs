@@ -9,6 +9,8 @@ use crate::app::printable::Printable;
 
 /// Names of the argument that is a command.
 const COMMAND: [&str; 2] = ["command", "cmd"];
+/// Names of the argument that is a path.
+const PATH: [&str; 2] = ["path", "file_path"];
 /// Stands for a carriage return: what comes before one must not vanish from a command.
 const RETURN: &str = "␍";
 
@@ -19,6 +21,8 @@ pub struct CallArguments {
     pub command: Printable,
     /// The other texts, in order. Of complete arguments only those of several lines.
     pub texts: Vec<ArgumentText>,
+    /// The file that the call is about, and the line it begins at; only of complete arguments.
+    pub file: Option<(String, Option<u32>)>,
 }
 
 /// An argument that is text.
@@ -33,6 +37,9 @@ impl CallArguments {
     pub(crate) fn of(arguments: &Value) -> Self {
         let mut found = Self::default();
         let Value::Object(fields) = arguments else { return found };
+        let line = fields.get("offset").and_then(Value::as_u64).and_then(|line| u32::try_from(line).ok());
+        let path = PATH.iter().find_map(|name| fields.get(*name)?.as_str());
+        found.file = path.map(|path| (path.to_owned(), line));
         for (name, value) in fields {
             match value {
                 Value::String(text) if COMMAND.contains(&name.as_str()) => found.command = command(text),

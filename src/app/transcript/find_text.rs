@@ -133,7 +133,8 @@ fn tool_text(tool: &ToolPanel) -> (String, usize) {
     (text, shown)
 }
 
-fn output_text(output: &PanelOutput, text: &mut String) {
+/// Adds each line of an output, after a line break.
+pub(super) fn output_text(output: &PanelOutput, text: &mut String) {
     match output {
         PanelOutput::None => {}
         PanelOutput::Text(lines) => {

@@ -13,8 +13,10 @@ pub mod fold;
 pub(crate) mod groups;
 pub(crate) mod paging;
 pub mod panel;
+pub(crate) mod panel_text;
 mod prompts;
 pub(crate) mod run_end;
+pub(crate) mod selected_panel;
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -31,6 +33,7 @@ use find::Find;
 use paging::EarlierMessages;
 use panel::ToolPanel;
 use run_end::{OpenRun, RunCost};
+use selected_panel::SelectedPanel;
 
 /// What an entry shows.
 #[derive(Clone, Debug, PartialEq)]
@@ -105,6 +108,8 @@ pub struct Transcript {
     seen: usize,
     /// What is selected.
     pub selection: Option<Selection>,
+    /// The panel that takes keys.
+    panel: Option<SelectedPanel>,
     /// The search that is open.
     pub find: Option<Find>,
     /// The message in flight: block index -> entry.
@@ -241,7 +246,9 @@ impl Transcript {
 
     /// Whether a frame has to find out where to scroll.
     pub(crate) fn is_unsettled(&self) -> bool {
-        self.pending != 0 || self.find.as_ref().is_some_and(|find| find.to_show)
+        self.pending != 0
+            || self.find.as_ref().is_some_and(|find| find.to_show)
+            || self.panel.is_some_and(|panel| panel.to_show)
     }
 
     /// Goes to the tail.
@@ -258,6 +265,9 @@ impl Transcript {
         self.pending = 0;
         if let Some(find) = &mut self.find {
             find.to_show = false;
+        }
+        if let Some(panel) = &mut self.panel {
+            panel.to_show = false;
         }
         if self.position == ScrollPosition::Tail {
             self.seen = self.entries.len();

@@ -1,7 +1,7 @@
 //! From one prompt of the user to the next: scrolling by what was asked.
 
 use super::{EntryBody, Transcript};
-use crate::app::geometry::{Anchor, Laid, ScrollPosition};
+use crate::app::geometry::{Anchor, EntryId, Laid, ScrollPosition};
 
 /// Rows of a part above its text: the gap to what is before it.
 const GAP: u32 = 1;
@@ -27,6 +27,13 @@ impl Transcript {
         match after {
             Some(found) => self.show_at_top(index + 1 + found),
             None => self.show_tail(),
+        }
+    }
+
+    /// Puts a prompt above the first row of the screen there.
+    pub(crate) fn show_prompt(&mut self, id: EntryId) {
+        if let Some(index) = self.index_of(id) {
+            self.show_at_top(index);
         }
     }
 

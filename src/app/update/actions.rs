@@ -1,7 +1,8 @@
 //! What each action does: a route for each row of the table.
 
 use super::{
-    completion, composing, copy, interrupt, models, palette, prompts, queue, submit, terminal_focus, thinking,
+    completion, composing, copy, interrupt, models, palette, panels, prompts, queue, submit, terminal_focus,
+    thinking,
 };
 use crate::agent::protocol::command::Queue;
 use crate::agent::settings::value::DiffLayout;
@@ -46,7 +47,19 @@ pub(super) fn run(model: &mut Model, action: Action, effects: &mut Vec<Effect>) 
         Action::PreviousPrompt => model.transcript.show_previous_prompt(&model.laid),
         Action::NextPrompt => model.transcript.show_next_prompt(&model.laid),
         Action::Top => model.transcript.scroll(i32::MIN),
-        Action::Tail => model.transcript.show_tail(),
+        Action::Tail => {
+            model.transcript.leave_panel();
+            model.transcript.show_tail();
+        }
+        // The selected panel.
+        Action::SelectPanel => panels::select(model),
+        Action::PanelUp => model.transcript.select_above(),
+        Action::PanelDown => model.transcript.select_below(),
+        Action::PanelFold => model.transcript.fold_selected(),
+        Action::PanelCopy => panels::copy(model, effects),
+        Action::PanelCopyCommand => panels::copy_command(model, effects),
+        Action::PanelOpen => panels::open(model, effects),
+        Action::PanelLeave => model.transcript.leave_panel(),
         // The text being written.
         Action::Editor => composing::open_editor(model, effects),
         Action::Stash => queue::stash(model),

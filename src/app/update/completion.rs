@@ -1,5 +1,6 @@
 //! The completion list: when it opens, what its keys do.
 
+use super::panels;
 use crate::app::action::Action;
 use crate::app::completion::{self, Completion, CompletionKind, PathWord, Wanted};
 use crate::app::effect::Effect;
@@ -85,9 +86,12 @@ fn path_before_cursor(model: &Model) -> PathWord {
     completion::path_word(composer.before_cursor(), first, composer.mode())
 }
 
-/// Tab: opens a chip before the cursor, else completes the word as a path. In a command an empty word
-/// is completed too.
+/// Tab: selects a panel where nothing is written, opens a chip before the cursor, else completes the
+/// word as a path. In a command an empty word is completed too.
 pub(super) fn tab(model: &mut Model, effects: &mut Vec<Effect>) {
+    if model.composer.is_empty() {
+        return panels::select(model);
+    }
     if model.composer.expand_chip() {
         return;
     }

@@ -25,7 +25,7 @@ pub(super) fn selection(model: &mut Model, text: Option<String>, effects: &mut V
     }
 }
 
-fn put(model: &mut Model, text: String, effects: &mut Vec<Effect>) {
+pub(super) fn put(model: &mut Model, text: String, effects: &mut Vec<Effect>) {
     if text.len() <= TERMINAL_COPY {
         effects.push(Effect::Copy(text.clone()));
     }

@@ -38,7 +38,7 @@ fn other(model: &mut Model, key: Key, typing: bool) -> Option<Action> {
 }
 
 /// Whether an action changes only what is seen of the transcript.
-fn looks_only(action: Action) -> bool {
+pub(super) fn looks_only(action: Action) -> bool {
     [
         Action::Find,
         Action::PageUp,

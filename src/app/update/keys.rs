@@ -1,7 +1,7 @@
 //! Keys and pastes: to the command that has the keyboard, else to the overlay on top, else to the
-//! completion list, else to the key map, else they are typed.
+//! search or the selected panel, else to the completion list, else to the key map, else they are typed.
 
-use super::{actions, completion, find, overlays, pictures, terminal_focus};
+use super::{actions, completion, find, overlays, panels, pictures, terminal_focus};
 use crate::app::action::Action;
 use crate::app::completion::CompletionKind;
 use crate::app::effect::Effect;
@@ -17,6 +17,9 @@ pub(super) fn press(model: &mut Model, key: Key, effects: &mut Vec<Effect>) {
     }
     if let Some(action) = find::press(model, key) {
         return action.into_iter().for_each(|action| actions::run(model, action, effects));
+    }
+    if let Some(action) = panels::press(model, key) {
+        return actions::run(model, action, effects);
     }
     let action = model.keymap.action(key);
     if action != Some(Action::Clear) {
@@ -60,6 +63,7 @@ pub(super) fn paste(model: &mut Model, text: &str, effects: &mut Vec<Effect>) {
     if find::paste(model, text) {
         return;
     }
+    model.transcript.leave_panel();
     if !pictures::paste(model, text, effects) {
         model.composer.paste(text);
     }

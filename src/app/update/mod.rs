@@ -22,6 +22,7 @@ mod mouse;
 mod notify;
 mod overlays;
 mod palette;
+mod panels;
 mod pickers;
 mod pictures;
 mod prompts;
@@ -56,7 +57,10 @@ pub fn update(mut model: Model, stamped: Stamped) -> (Model, Vec<Effect>) {
         Msg::Key(key) => keys::press(&mut model, key, &mut effects),
         Msg::Mouse(event) => mouse::take(&mut model, event, &mut effects),
         Msg::Paste(text) => keys::paste(&mut model, &text, &mut effects),
-        Msg::Resized(size) => model.size = size,
+        Msg::Resized(size) => {
+            model.size = size;
+            model.transcript.show_selected();
+        }
         Msg::Focused(focused) => model.focused = focused,
         Msg::TerminalAnswered(answer) => model.terminal = model.terminal.with(&answer),
         Msg::Ticked => expire(&mut model),

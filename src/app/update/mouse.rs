@@ -71,6 +71,7 @@ fn click(model: &mut Model, event: Mouse) {
     match hit {
         Some(Hit::Fold(entry)) => model.transcript.toggle(entry),
         Some(Hit::Tail) => model.transcript.show_tail(),
+        Some(Hit::Prompt(entry)) => model.transcript.show_prompt(entry),
         None => {}
     }
 }

@@ -1,13 +1,18 @@
 //! The command palette: every action and every slash command in one list.
 
 use super::pickers;
-use crate::app::action::{self, Action};
+use crate::app::action::{self, Action, ActionRow, KeyContext};
 use crate::app::model::Model;
 use crate::app::picker::{Picker, PickerKind, PickerRow};
 use crate::app::printable::Printable;
 
 /// Cells for the names, so that what they do is aligned.
 const NAMES: usize = 18;
+
+/// Whether an action can be chosen here: not what is done to a selected panel, as none is.
+fn offered(row: &&ActionRow) -> bool {
+    row.action != Action::Palette && row.context != KeyContext::Panel
+}
 
 /// Opens the list.
 pub(super) fn open(model: &mut Model) {
@@ -16,7 +21,7 @@ pub(super) fn open(model: &mut Model) {
         let name = format!("/{}", row.name);
         PickerRow { title: title(&name, &row.help), key: name, ..PickerRow::default() }
     });
-    let actions = action::TABLE.iter().filter(|row| row.action != Action::Palette).map(|row| PickerRow {
+    let actions = action::TABLE.iter().filter(offered).map(|row| PickerRow {
         key: row.name.to_owned(),
         title: title(row.name, row.help),
         note: Printable::line(&model.keymap.hint(row.action).unwrap_or_default()),

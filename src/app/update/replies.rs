@@ -11,8 +11,8 @@ use crate::app::effect::Effect;
 use crate::app::model::Model;
 use crate::app::printable::Printable;
 use crate::app::request::{
-    Applied, FoundSessions, Hidden, LocalModelServer, LoginProvider, ModelList, ModelsFor, Picture,
-    SessionRows, SettingList, ShellReply, TakeReply, Ticket,
+    Applied, EditorSource, FoundSessions, Hidden, LocalModelServer, LoginProvider, ModelList, ModelsFor,
+    Picture, SessionRows, SettingList, ShellReply, TakeReply, Ticket,
 };
 
 /// Takes a reply. One whose ticket was given back is dropped.
@@ -174,6 +174,10 @@ impl TakeReply for Replies<'_> {
         if let Some(Some(text)) = self.shown(answer) {
             self.model.composer.set_text(text.trim_end_matches('\n'));
         }
+    }
+
+    fn open_in_editor(&mut self, _source: EditorSource, answer: Result<String, String>) {
+        self.shown(answer);
     }
 
     fn branch(&mut self, answer: Result<Option<String>, String>) {

@@ -1,33 +1,130 @@
-//! Opens text in the user's editor. Leave the terminal first.
+//! Text and files in the user's editor; the terminal must have been given back.
+
+use std::ffi::OsString;
+use std::path::Path;
+
+use crate::app::request::EditorSource;
+use crate::tools::paths;
+
+/// Editors that take the line to begin at as an argument of its own, `+12`.
+const PLUS: [&str; 17] = [
+    "vi",
+    "vim",
+    "nvim",
+    "view",
+    "ex",
+    "nano",
+    "pico",
+    "emacs",
+    "emacsclient",
+    "micro",
+    "kak",
+    "joe",
+    "jed",
+    "mg",
+    "ne",
+    "less",
+    "more",
+];
+/// Editors that take it after the name of the file, `file:12`.
+const COLON: [&str; 5] = ["hx", "helix", "subl", "zed", "zeditor"];
+/// Editors that do so behind a flag.
+const GOTO: [&str; 5] = ["code", "codium", "code-insiders", "cursor", "windsurf"];
 
 /// Opens `text` in `$VISUAL` or `$EDITOR`; what was written there, `None` when nothing changed.
 ///
 /// # Errors
 /// A sentence for the user.
 pub async fn edit(text: &str) -> Result<Option<String>, String> {
-    let edited = edit_file(text).await?;
+    let file = text_file(text, ".md")?;
+    run(&[file.path().as_os_str().to_owned()])
+        .await
+        .map_err(|error| format!("{error}; your text is unchanged"))?;
+    let edited = std::fs::read_to_string(file.path()).map_err(|error| format!("your text: {error}"))?;
     Ok(Some(edited).filter(|edited| edited.trim_end() != text.trim_end()))
 }
 
-async fn edit_file(text: &str) -> Result<String, String> {
-    let editor = ["VISUAL", "EDITOR"]
-        .iter()
-        .find_map(|name| std::env::var(name).ok().filter(|value| !value.is_empty()));
-    let Some(editor) = editor else {
-        return Err("no editor is set; set VISUAL or EDITOR".to_owned());
-    };
-    let named = |error: std::io::Error| format!("{editor}: {error}");
-    let file = tempfile::Builder::new().prefix("tau-").suffix(".md").tempfile().map_err(named)?;
+/// Opens a file, or text, in `$VISUAL` or `$EDITOR`. Paths begin at `dir`.
+///
+/// # Errors
+/// A sentence for the user.
+pub async fn open(source: &EditorSource, dir: &Path) -> Result<String, String> {
+    match source {
+        EditorSource::File { path, line } => {
+            let file = paths::resolve(dir, path);
+            if !file.is_file() {
+                return Err(format!("{}: no such file", file.display()));
+            }
+            run(&arguments(&editor()?, &file, *line)).await?;
+        }
+        EditorSource::Text { text, ending } => {
+            let file = text_file(text, ending)?;
+            run(&[file.path().as_os_str().to_owned()]).await?;
+        }
+    }
+    Ok(String::new())
+}
+
+fn text_file(text: &str, ending: &str) -> Result<tempfile::NamedTempFile, String> {
+    let named = |error: std::io::Error| format!("no file for the editor: {error}");
+    let file = tempfile::Builder::new().prefix("tau-").suffix(ending).tempfile().map_err(named)?;
     std::fs::write(file.path(), text).map_err(named)?;
-    // The variable is a command line by convention: `code --wait`.
+    Ok(file)
+}
+
+fn editor() -> Result<String, String> {
+    let set = |name: &&str| std::env::var(name).ok().filter(|value| !value.is_empty());
+    let editor = ["VISUAL", "EDITOR"].iter().find_map(set);
+    editor.ok_or_else(|| "no editor is set; set VISUAL or EDITOR".to_owned())
+}
+
+/// The arguments that open a file at a line, where it is known how the editor takes it.
+fn arguments(editor: &str, file: &Path, line: Option<u32>) -> Vec<OsString> {
+    let program = editor.split_whitespace().next().and_then(|program| program.rsplit('/').next());
+    let is_one_of = |names: &[&str]| program.is_some_and(|program| names.contains(&program));
+    let name = file.as_os_str().to_owned();
+    let Some(line) = line else { return vec![name] };
+    let at_line = || {
+        let mut name = name.clone();
+        name.push(format!(":{line}"));
+        name
+    };
+    if is_one_of(&PLUS) {
+        vec![format!("+{line}").into(), name]
+    } else if is_one_of(&COLON) {
+        vec![at_line()]
+    } else if is_one_of(&GOTO) {
+        vec!["--goto".into(), at_line()]
+    } else {
+        vec![name]
+    }
+}
+
+/// Runs the editor. The variable is a command line by convention: `code --wait`.
+async fn run(arguments: &[OsString]) -> Result<(), String> {
+    let editor = editor()?;
     let status = tokio::process::Command::new("sh")
-        .args(["-c", &format!("{editor} \"$1\""), "sh"])
-        .arg(file.path())
+        .args(["-c", &format!("{editor} \"$@\""), "sh"])
+        .args(arguments)
         .status()
         .await
-        .map_err(named)?;
-    if !status.success() {
-        return Err(format!("{editor} failed ({status}); your text is unchanged"));
+        .map_err(|error| format!("{editor}: {error}"))?;
+    if status.success() { Ok(()) } else { Err(format!("{editor} failed ({status})")) }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn editors_are_told_the_line_as_they_take_it() {
+        let check = |editor: &str, line: Option<u32>, expected: &[&str]| {
+            assert_eq!(arguments(editor, Path::new("/a b"), line), expected, "{editor}");
+        };
+        check("/usr/bin/vim -u NONE", Some(7), &["+7", "/a b"]);
+        check("hx", Some(7), &["/a b:7"]);
+        check("code --wait", Some(7), &["--goto", "/a b:7"]);
+        check("ed", Some(7), &["/a b"]);
+        check("vim", None, &["/a b"]);
     }
-    std::fs::read_to_string(file.path()).map_err(named)
 }

@@ -24,8 +24,8 @@ use crate::agent::session::{Access, Session, list, search};
 use crate::agent::settings::folder::Folder;
 use crate::agent::settings::trust::Project;
 use crate::app::request::{
-    Applied, FoundSessions, Hidden, KeylessModel, LocalModelServer, LoginProvider, ModelList, ModelsFor,
-    PerformRequest, Picture, SessionRows, SettingList, ShellReply,
+    Applied, EditorSource, FoundSessions, Hidden, KeylessModel, LocalModelServer, LoginProvider, ModelList,
+    ModelsFor, PerformRequest, Picture, SessionRows, SettingList, ShellReply,
 };
 use crate::cli::compose::{AgentPrompt, Setup};
 use crate::cli::keycheck::{KeyCheck, check_key};
@@ -241,6 +241,11 @@ impl PerformRequest for Arc<Services> {
 
     async fn editor(&self, _: &Call, text: String) -> Result<Option<String>, String> {
         editor::edit(&text).await
+    }
+
+    async fn open_in_editor(&self, _: &Call, source: EditorSource) -> Result<String, String> {
+        let dir = locked(&self.setup).project_dir.clone();
+        editor::open(&source, &dir).await
     }
 
     async fn branch(&self, _: &Call) -> Result<Option<String>, String> {

@@ -301,7 +301,10 @@ impl Shell {
             match effect {
                 Effect::Quit => return Ok(Some(Exit::Ok)),
                 Effect::Agent(command) => self.outbox.push_back(command),
-                Effect::Ask(ticket, ShellRequest::Editor { text }) => self.edit(ticket, text).await?,
+                Effect::Ask(
+                    ticket,
+                    request @ (ShellRequest::Editor { .. } | ShellRequest::OpenInEditor { .. }),
+                ) => self.edit(ticket, request).await?,
                 Effect::Ask(ticket, request) => self.requests.start(ticket, request),
                 Effect::Forget(ticket) => self.requests.forget(ticket),
                 Effect::Copy(text) => {
@@ -355,11 +358,11 @@ impl Shell {
     }
 
     /// Gives the terminal to the user's editor. Events of the agent are taken meanwhile.
-    async fn edit(&mut self, ticket: Ticket, text: String) -> io::Result<()> {
+    async fn edit(&mut self, ticket: Ticket, request: ShellRequest) -> io::Result<()> {
         self.await_answer().await?;
         self.input.pause();
         self.screen.tty.leave();
-        let mut editing = Box::pin(self.requests.run_here(ShellRequest::Editor { text }));
+        let mut editing = Box::pin(self.requests.run_here(request));
         let reply = loop {
             tokio::select! {
                 reply = &mut editing => break reply,

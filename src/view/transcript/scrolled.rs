@@ -47,6 +47,7 @@ impl Walk<'_> {
         ]);
         buffer.set_line(row.x, row.y, &line, row.width);
         laid.hits.retain(|(y, _)| *y != row.y);
+        laid.hits.extend(above.get(found).map(|entry| (row.y, Hit::Prompt(entry.id))));
     }
 
     /// A bar at the right edge. It goes by entries, so nothing that is not on the screen is laid out.
