@@ -78,5 +78,6 @@ mod torture;
 mod totals;
 mod trust;
 mod trust_screen;
+mod vim;
 mod wire;
 mod wording;

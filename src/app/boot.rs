@@ -12,6 +12,7 @@ use super::background::Background;
 use super::geometry::{Motion, Size, TextLayout};
 use super::msg::Millis;
 use crate::agent::protocol::model::{Model as AiModel, ThinkingLevel};
+use crate::agent::settings::editing_mode::EditingMode;
 use crate::agent::settings::folder::Folder;
 
 /// What the first frame is made from. Nothing in it needs a network, a scan or a large read.
@@ -42,6 +43,8 @@ pub struct Boot {
     /// How wide prose may be, and how diffs are shown.
     pub text_layout: TextLayout,
     pub motion: Motion,
+    /// Whose keys edit the text that is being written.
+    pub editing_mode: EditingMode,
     /// Whether tau takes the mouse.
     pub mouse: bool,
     /// Sentences to show at start: a bad setting, a folder that cannot be written.

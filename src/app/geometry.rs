@@ -31,6 +31,16 @@ impl Motion {
     }
 }
 
+/// How the cursor looks.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum CursorShape {
+    /// As the terminal shows it by itself.
+    #[default]
+    Terminal,
+    Block,
+    Bar,
+}
+
 /// Names an entry of the transcript for the life of a session's screen. Entries are in the order
 /// of their ids; what is added above others counts down.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]

@@ -9,7 +9,7 @@ use super::boot::Boot;
 use super::completion::Completion;
 use super::composer::{Composer, Draft};
 use super::effect::Effect;
-use super::geometry::{Laid, Motion, SelectionUnit, Size, TextLayout};
+use super::geometry::{CursorShape, Laid, Motion, SelectionUnit, Size, TextLayout};
 use super::jobs::Jobs;
 use super::keymap::Keymap;
 use super::msg::Millis;
@@ -110,6 +110,7 @@ pub struct Wants {
     pub secret: bool,
     /// The terminal's background, which it is asked for once.
     pub background: bool,
+    pub cursor: CursorShape,
 }
 
 impl Model {
@@ -134,6 +135,17 @@ impl Model {
             progress: runs && self.motion == Motion::Animated,
             secret,
             background: self.theme == AUTO,
+            cursor: self.cursor_shape(),
+        }
+    }
+
+    /// Vim's modes are told by the cursor.
+    fn cursor_shape(&self) -> CursorShape {
+        let writes = self.overlays.is_empty() && self.jobs.owner().is_none();
+        match self.composer.vim_mode().filter(|_| writes) {
+            Some(_) if self.composer.is_typing() => CursorShape::Bar,
+            Some(_) => CursorShape::Block,
+            None => CursorShape::Terminal,
         }
     }
 

@@ -20,6 +20,7 @@ use crate::agent::protocol::model::Model as AiModel;
 use crate::agent::protocol::query::SessionSource;
 use crate::agent::session::row::SessionRow;
 use crate::agent::session::search::LastExchange;
+use crate::agent::settings::editing_mode::EditingMode;
 use crate::agent::settings::folder::Folder;
 use crate::app::geometry::{Motion, TextLayout};
 
@@ -278,6 +279,8 @@ pub struct Applied {
     pub text_layout: Option<TextLayout>,
     /// Whether anything moves by itself, where that has changed.
     pub motion: Option<Motion>,
+    /// Whose keys edit the text that is being written, where that has changed.
+    pub editing_mode: Option<EditingMode>,
     /// Keys of actions, where they have changed.
     pub keys: Option<BTreeMap<String, Vec<String>>>,
     /// What is wrong in the files that were read.

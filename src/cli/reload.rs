@@ -173,6 +173,11 @@ fn screen(old: &Setup, new: &Setup, changes: &mut Changes) {
         changes.applied.motion = Some(motion);
         changes.now.push(format!("animations {}", motion == Motion::Animated));
     }
+    let mode = new.settings.editing_mode.unwrap_or_default();
+    if old.settings.editing_mode.unwrap_or_default() != mode {
+        changes.applied.editing_mode = Some(mode);
+        changes.now.push(format!("editing_mode {}", mode.name()));
+    }
     if old.settings.theme != new.settings.theme {
         let name = new.theme();
         if name == AUTO || Theme::builtin(name).is_some() {

@@ -1,7 +1,10 @@
 //! The composer on the screen: a rule above and below, a prompt, the wrapped text, the cursor.
 
+use std::ops::Range;
+
 use ratatui::buffer::Buffer;
 use ratatui::layout::Rect;
+use ratatui::style::Style;
 use ratatui::text::{Line, Span};
 
 use super::layout;
@@ -22,21 +25,24 @@ pub fn draw(model: &Model, theme: &Theme, area: Rect, buffer: &mut Buffer) -> Op
     let (border, label, prompt) = match model.composer.mode() {
         _ if model.editing.is_some() => (ThemeToken::composer(model.status.thinking), editing.as_str(), "> "),
         InputMode::Prompt => (ThemeToken::composer(model.status.thinking), "", "> "),
-        InputMode::Shell => (ThemeToken::ComposerShell, " shell: the model sees the output ", "$ "),
-        InputMode::ShellOnly => (ThemeToken::ComposerShell, " shell: hidden from the model ", "$ "),
+        InputMode::Shell => (ThemeToken::ComposerShell, "shell: the model sees the output", "$ "),
+        InputMode::ShellOnly => (ThemeToken::ComposerShell, "shell: hidden from the model", "$ "),
     };
+    let labels = [vim_label(model), label.to_owned()];
+    let labels: Vec<String> = labels.into_iter().filter(|label| !label.is_empty()).collect();
     let framed = area.height >= 3;
     let inner = if framed { Rect { y: area.y + 1, height: area.height - 2, ..area } } else { area };
     if framed {
-        rule(theme, border, label, area.y, area, buffer);
+        rule(theme, border, &labels.join(" · "), area.y, area, buffer);
         rule(theme, border, "", area.bottom() - 1, area, buffer);
     }
     let wrapped = model.composer.layout(layout::composer_width(area));
+    let selected = model.composer.selected().unwrap_or_default();
     let height = usize::from(inner.height);
     let first = (wrapped.cursor.row + 1).saturating_sub(height);
     for (offset, row) in wrapped.rows.iter().enumerate().skip(first).take(height) {
         let y = inner.y + (offset - first) as u16;
-        let mut line = text_of(&model.composer, row, theme);
+        let mut line = text_of(&model.composer, row, &selected, theme);
         let mark = if offset == 0 { prompt } else { "  " };
         line.spans.insert(0, Span::styled(mark, theme.style(border)));
         buffer.set_line(inner.x, y, &line, inner.width);
@@ -49,42 +55,56 @@ pub fn draw(model: &Model, theme: &Theme, area: Rect, buffer: &mut Buffer) -> Op
     Some((inner.x + column, inner.y + row.min(inner.height.saturating_sub(1))))
 }
 
+/// Vim's mode, and the keys of a command that is not complete.
+fn vim_label(model: &Model) -> String {
+    let mode = model.composer.vim_mode();
+    mode.map_or(String::new(), |(name, keys)| {
+        format!("{name} {}", printable_line(keys)).trim_end().to_owned()
+    })
+}
+
 /// What the keys do while a queued message is edited.
 fn editing_label(model: &Model) -> String {
     let hint = |action, does: &str| model.keymap.hint(action).map(|key| format!(" · {key} {does}"));
     let keys = [hint(Action::Send, "saves"), hint(Action::Cancel, "leaves it as it was")];
-    format!(" queued message{} ", keys.into_iter().flatten().collect::<String>())
+    format!("queued message{}", keys.into_iter().flatten().collect::<String>())
 }
 
 fn rule(theme: &Theme, token: ThemeToken, label: &str, y: u16, area: Rect, buffer: &mut Buffer) {
     let style = theme.style(token);
     let width = usize::from(area.width);
-    let label = if label.len() + 4 < width { label } else { "" };
-    let start = if label.is_empty() { String::new() } else { "──".to_owned() };
-    let rest = "─".repeat(width.saturating_sub(start.chars().count() + label.chars().count()));
-    buffer.set_line(area.x, y, &Line::styled(format!("{start}{label}{rest}"), style), area.width);
+    let start = match label {
+        "" => String::new(),
+        label if label.len() + 6 < width => format!("── {label} "),
+        _ => String::new(),
+    };
+    let rest = "─".repeat(width.saturating_sub(start.chars().count()));
+    buffer.set_line(area.x, y, &Line::styled(format!("{start}{rest}"), style), area.width);
 }
 
-fn text_of(composer: &Composer, row: &VisualRow, theme: &Theme) -> Line<'static> {
+fn text_of(
+    composer: &Composer,
+    row: &VisualRow,
+    selected: &Range<(usize, usize)>,
+    theme: &Theme,
+) -> Line<'static> {
     let line = composer.lines().get(row.line).map_or("", String::as_str);
-    let mut spans = Vec::new();
-    let mut plain = String::new();
+    let mut spans: Vec<Span<'static>> = Vec::new();
     for segment in &row.segments {
-        let text = line.get(segment.bytes.clone()).unwrap_or("");
-        match segment.kind {
-            SegmentKind::Chip => {
-                spans.push(Span::raw(std::mem::take(&mut plain)));
-                spans.push(Span::styled(text.to_owned(), theme.style(ThemeToken::Accent)));
-            }
-            SegmentKind::Space | SegmentKind::Word | SegmentKind::Other if text == "\t" => {
-                plain.push_str("    ");
-            }
-            SegmentKind::Space | SegmentKind::Word | SegmentKind::Other => {
-                plain.push_str(&printable_line(text));
-            }
+        let text = match line.get(segment.bytes.clone()).unwrap_or("") {
+            "\t" => "    ".into(),
+            text => printable_line(text),
+        };
+        let style = match segment.kind {
+            _ if selected.contains(&(row.line, segment.first_char)) => theme.style(ThemeToken::Selection),
+            SegmentKind::Chip => theme.style(ThemeToken::Accent),
+            SegmentKind::Space | SegmentKind::Word | SegmentKind::Other => Style::default(),
+        };
+        match spans.last_mut() {
+            Some(span) if span.style == style => span.content.to_mut().push_str(&text),
+            _ => spans.push(Span::styled(text.into_owned(), style)),
         }
     }
-    spans.push(Span::raw(plain));
     Line::from(spans)
 }
 

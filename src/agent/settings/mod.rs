@@ -4,6 +4,7 @@
 //! [`trust`]; [`mod@write`] saves one setting.
 
 pub mod documents;
+pub mod editing_mode;
 pub mod folder;
 mod network;
 pub mod notify;

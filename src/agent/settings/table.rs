@@ -11,6 +11,7 @@ use std::path::PathBuf;
 
 use serde::Deserialize;
 
+use super::editing_mode::EditingMode;
 use super::notify::{Notify, Progress};
 use super::value::{self, BaseUrl, DiffLayout, SettingValue, ValueKind};
 use crate::agent::protocol::model::{Api, ThinkingLevel};
@@ -191,6 +192,8 @@ settings! {
     animations: bool, Columns {
         default: "`true`", flag: rare_flag("animations", "BOOL"), live: true, ..COLUMNS
     };
+    /// Keys that edit your text: those of readline, or those of vim
+    editing_mode: EditingMode, Columns { default: "`emacs`", live: true, ..COLUMNS };
     /// Shell that runs commands
     shell: PathBuf, Columns { default: "`bash`", ..COLUMNS };
     /// Time limit for commands of the model that set none themselves

@@ -7,7 +7,7 @@
 use tui_textarea::{CursorMove, TextArea};
 
 /// Undo steps that are kept.
-const UNDO_STEPS: usize = 1_000;
+const UNDO_STEPS: usize = 10_000;
 
 /// Lines, a cursor and an undo log. Rows and columns count lines and characters.
 #[derive(Clone, Debug)]

@@ -1,5 +1,6 @@
 //! Deleting by segment, by word, to the ends of a line; what was deleted can be inserted again.
 
+use super::register::{Register, SpanKind};
 use super::{Composer, segments};
 
 impl Composer {
@@ -64,13 +65,14 @@ impl Composer {
 
     /// Inserts the last deleted text.
     pub(crate) fn yank(&mut self) {
-        let killed = self.killed.clone();
+        let killed = self.register.text.clone();
         self.insert(&killed);
     }
 
     fn kill(&mut self, from: (usize, usize), chars: usize) {
         let line = self.buffer.line(from.0);
-        self.killed = line.chars().skip(from.1).take(chars).collect();
+        let text = line.chars().skip(from.1).take(chars).collect();
+        self.register = Register { text, kind: SpanKind::Chars };
         self.delete_span(from, chars);
     }
 

@@ -11,7 +11,9 @@ mod deletion;
 mod history;
 pub mod layout;
 mod motion;
+mod register;
 pub(crate) mod segments;
+pub(crate) mod vim;
 
 use super::msg::Millis;
 use super::printable::printable_line;
@@ -21,7 +23,9 @@ use chips::{Chip, Chips};
 use history::History;
 use layout::ComposerLayout;
 use ratatui::buffer::CellWidth;
+use register::Register;
 use segments::Segment;
+use vim::Vim;
 
 /// Keys typed within this time of each other are undone together, in milliseconds.
 const UNDO_PAUSE: Millis = 1_000;
@@ -68,7 +72,8 @@ pub struct Composer {
     undone: Vec<u32>,
     /// The visual column that up and down try to keep, in cells.
     column: Option<u16>,
-    killed: String,
+    register: Register,
+    vim: Option<Vim>,
     history: History,
 }
 
@@ -76,7 +81,8 @@ impl PartialEq for Composer {
     fn eq(&self, other: &Self) -> bool {
         self.buffer == other.buffer
             && self.chips == other.chips
-            && self.killed == other.killed
+            && self.register == other.register
+            && self.vim == other.vim
             && self.history == other.history
     }
 }
@@ -178,10 +184,7 @@ impl Composer {
     /// Replaces the last `chars` characters before the cursor.
     pub(crate) fn replace_before(&mut self, chars: usize, text: &str) {
         let (row, column) = self.buffer.cursor();
-        self.jump(row, column.saturating_sub(chars));
-        let deleted = chars > 0 && self.buffer.delete(chars);
-        self.buffer.insert(&clean(text));
-        self.edited(1 + u32::from(deleted));
+        self.splice((row, column.saturating_sub(chars)), chars, &clean(text));
     }
 
     /// Puts a chip's text in its place when the cursor is after one; false when it is not.
@@ -191,10 +194,7 @@ impl Composer {
         let label = self.slice(row, &segment).to_owned();
         let Some(Chip::Paste { text, .. }) = self.chips.get(&label) else { return false };
         let text = clean(text);
-        self.jump(row, column.saturating_sub(segment.chars));
-        let deleted = self.buffer.delete(segment.chars);
-        self.buffer.insert(&text);
-        self.edited(1 + u32::from(deleted));
+        self.splice((row, column.saturating_sub(segment.chars)), segment.chars, &text);
         true
     }
 
@@ -219,6 +219,9 @@ impl Composer {
         let chars: usize = self.text().chars().count();
         self.jump(0, 0);
         let deleted = chars > 0 && self.buffer.delete(chars);
+        if let Some(vim) = &mut self.vim {
+            vim.text_replaced();
+        }
         let before = self.steps.len();
         self.paste(text);
         let pasted = self.steps.len() > before;
@@ -236,8 +239,9 @@ impl Composer {
             history.add(text);
         }
         history.leave();
-        let killed = std::mem::take(&mut self.killed);
-        *self = Composer { history, killed, ..Composer::default() };
+        let register = std::mem::take(&mut self.register);
+        let vim = self.vim.take().map(Vim::fresh);
+        *self = Composer { history, register, vim, ..Composer::default() };
     }
 
     /// Adds a text to the history.
@@ -289,6 +293,27 @@ impl Composer {
                 true
             }
             None => false,
+        }
+    }
+
+    /// Puts text in the place of the characters after a place, as one undo step.
+    fn splice(&mut self, at: (usize, usize), chars: usize, text: &str) {
+        self.jump(at.0, at.1);
+        let deleted = chars > 0 && self.buffer.delete(chars);
+        if !text.is_empty() {
+            self.buffer.insert(text);
+        }
+        match u32::from(deleted) + u32::from(!text.is_empty()) {
+            0 => {}
+            edits => self.edited(edits),
+        }
+    }
+
+    /// Makes one undo step of those from an index on.
+    fn join_steps(&mut self, from: usize) {
+        let edits = self.steps.drain(from.min(self.steps.len())..).map(|step| step.edits).sum();
+        if edits > 0 {
+            self.steps.push(Step { edits, typed_at: None });
         }
     }
 

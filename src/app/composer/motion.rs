@@ -76,7 +76,7 @@ impl Composer {
         true
     }
 
-    fn move_to(&mut self, row: usize, column: usize) {
+    pub(super) fn move_to(&mut self, row: usize, column: usize) {
         self.jump(row, column);
         self.close_step();
         self.column = None;

@@ -5,6 +5,7 @@ use std::sync::Arc;
 
 use super::{sessions, trust};
 use crate::agent::protocol::event::NoticeLevel;
+use crate::agent::settings::editing_mode::EditingMode;
 use crate::app::boot::Boot;
 use crate::app::composer::Composer;
 use crate::app::effect::Effect;
@@ -23,6 +24,7 @@ pub fn boot(boot: Boot) -> (Model, Vec<Effect>) {
     let (keymap, complaints) = Keymap::new(&boot.keys);
     let mut model = blank(boot, keymap);
     model.transcript.thinking_hidden = model.boot.hide_thinking;
+    model.composer.set_vim(model.boot.editing_mode == EditingMode::Vim);
     model.transcript.push(EntryBody::Welcome);
     let boot = Arc::clone(&model.boot);
     for text in boot.notices.iter().chain(&complaints) {

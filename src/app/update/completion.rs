@@ -57,6 +57,9 @@ fn close(model: &mut Model, effects: &mut Vec<Effect>) {
 /// Opens, refills or closes the list after the text may have changed. Paths stay as long as the word
 /// they complete.
 pub(super) fn refresh(model: &mut Model, effects: &mut Vec<Effect>) {
+    if !model.composer.is_typing() {
+        return close(model, effects);
+    }
     let word = path_before_cursor(model).word;
     if model.completion.as_ref().is_some_and(|list| list.kind.is_path() && list.word == word) {
         return;

@@ -1,7 +1,8 @@
 //! Keys and pastes: to the command that has the keyboard, else to the overlay on top, else to the
-//! search or the selected panel, else to the completion list, else to the key map, else they are typed.
+//! search or the selected panel, else to vim's modes, else to the completion list, else to the key map,
+//! else they are typed.
 
-use super::{actions, completion, find, overlays, panels, pictures, terminal_focus};
+use super::{actions, completion, find, overlays, panels, pictures, terminal_focus, vim};
 use crate::app::action::Action;
 use crate::app::completion::CompletionKind;
 use crate::app::effect::Effect;
@@ -21,6 +22,9 @@ pub(super) fn press(model: &mut Model, key: Key, effects: &mut Vec<Effect>) {
     if let Some(action) = panels::press(model, key) {
         return actions::run(model, action, effects);
     }
+    if vim::press(model, key, effects) {
+        return;
+    }
     let action = model.keymap.action(key);
     if action != Some(Action::Clear) {
         model.quit_armed = None;
@@ -39,6 +43,7 @@ pub(super) fn press(model: &mut Model, key: Key, effects: &mut Vec<Effect>) {
         }
         (None, None) => move_cursor(model, key),
     }
+    model.composer.settle();
     completion::refresh(model, effects);
 }
 

@@ -38,6 +38,7 @@ mod themes;
 mod thinking;
 mod tree;
 mod trust;
+mod vim;
 
 use super::effect::Effect;
 use super::geometry::Laid;

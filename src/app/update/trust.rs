@@ -4,6 +4,7 @@ use std::path::PathBuf;
 use std::sync::Arc;
 
 use crate::agent::protocol::event::NoticeLevel;
+use crate::agent::settings::editing_mode::EditingMode;
 use crate::agent::settings::folder::Folder;
 use crate::app::effect::Effect;
 use crate::app::keymap::Keymap;
@@ -53,6 +54,9 @@ pub(super) fn applied(model: &mut Model, applied: Applied, effects: &mut Vec<Eff
     }
     model.text_layout = applied.text_layout.unwrap_or(model.text_layout);
     model.motion = applied.motion.unwrap_or(model.motion);
+    if let Some(mode) = applied.editing_mode {
+        model.composer.set_vim(mode == EditingMode::Vim);
+    }
     let mut warnings = applied.warnings;
     if let Some(keys) = applied.keys {
         let (keymap, wrong) = Keymap::new(&keys);

@@ -25,6 +25,8 @@ pub enum TerminalMode {
     Progress = 16,
     /// The same, through tmux.
     TmuxProgress = 32,
+    BlockCursor = 64,
+    BarCursor = 128,
 }
 
 static SET: AtomicU8 = AtomicU8::new(0);
@@ -54,6 +56,11 @@ const PROGRESS_OFF: &str = "\x1b]9;4;0;0\x1b\\";
 const TMUX_PROGRESS_ON: &str = "\x1bPtmux;\x1b\x1b]9;4;3;0\x1b\x1b\\\x1b\\";
 const TMUX_PROGRESS_OFF: &str = "\x1bPtmux;\x1b\x1b]9;4;0;0\x1b\x1b\\\x1b\\";
 
+/// Shapes of the cursor (DECSCUSR) that do not blink, and the one that the user has set.
+const BLOCK_CURSOR: &str = "\x1b[2 q";
+const BAR_CURSOR: &str = "\x1b[6 q";
+const OWN_CURSOR: &str = "\x1b[0 q";
+
 /// Whether `mode` is set.
 pub(crate) fn is_set(mode: TerminalMode) -> bool {
     SET.load(Ordering::SeqCst) & mode as u8 != 0
@@ -69,6 +76,8 @@ pub fn set(mode: TerminalMode) -> Option<&'static str> {
         TerminalMode::Title => TITLE_ON,
         TerminalMode::Progress => PROGRESS_ON,
         TerminalMode::TmuxProgress => TMUX_PROGRESS_ON,
+        TerminalMode::BlockCursor => BLOCK_CURSOR,
+        TerminalMode::BarCursor => BAR_CURSOR,
     })
 }
 
@@ -82,6 +91,7 @@ pub(crate) fn unset(mode: TerminalMode) -> Option<&'static str> {
         TerminalMode::Title => TITLE_OFF,
         TerminalMode::Progress => PROGRESS_OFF,
         TerminalMode::TmuxProgress => TMUX_PROGRESS_OFF,
+        TerminalMode::BlockCursor | TerminalMode::BarCursor => OWN_CURSOR,
     })
 }
 
@@ -118,6 +128,8 @@ fn leave_raw() {
 /// What undoes every mode but raw mode, in the reverse order of setting them.
 pub(crate) fn undo() -> String {
     let modes = [
+        TerminalMode::BarCursor,
+        TerminalMode::BlockCursor,
         TerminalMode::TmuxProgress,
         TerminalMode::Progress,
         TerminalMode::Title,

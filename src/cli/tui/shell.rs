@@ -108,6 +108,7 @@ impl Shell {
             let wants = self.screen.wants();
             self.screen.show_title(&wants.title)?;
             self.screen.tty.show_progress(wants.progress)?;
+            self.screen.tty.shape_cursor(wants.cursor)?;
             self.screen.ask()?;
             tick = match (wants.tick, tick) {
                 (Some(period), Some((known, at))) if known == period => Some((period, at)),

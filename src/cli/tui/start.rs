@@ -256,6 +256,7 @@ fn first_frame(setup: &Setup) -> (Boot, Memo) {
         hide_thinking: settings.hide_thinking.unwrap_or(false),
         text_layout: setup.text_layout(),
         motion: Motion::new(settings.animations),
+        editing_mode: settings.editing_mode.unwrap_or_default(),
         mouse: settings.mouse.unwrap_or(true),
         notices,
         folders: folders(setup),

@@ -9,6 +9,7 @@ use base64::Engine;
 use super::super::modes::{self, TerminalMode};
 use super::{Tty, plain};
 use crate::app::effect::TERMINAL_COPY;
+use crate::app::geometry::CursorShape;
 
 /// Some terminals take progress away that is not reported again for a while.
 const PROGRESS_AGAIN: Duration = Duration::from_secs(5);
@@ -66,6 +67,25 @@ impl Tty {
     pub(crate) fn notify(&mut self, text: &str) -> io::Result<()> {
         let bytes = self.announcer.notification(text);
         self.send(bytes.as_bytes())
+    }
+
+    /// Gives the cursor a shape. Costs nothing while it has that shape.
+    ///
+    /// # Errors
+    /// The terminal is gone.
+    pub(crate) fn shape_cursor(&mut self, shape: CursorShape) -> io::Result<()> {
+        let (gone, new) = match shape {
+            CursorShape::Terminal => {
+                (modes::unset(TerminalMode::BlockCursor), modes::unset(TerminalMode::BarCursor))
+            }
+            CursorShape::Block => {
+                (modes::unset(TerminalMode::BarCursor), modes::set(TerminalMode::BlockCursor))
+            }
+            CursorShape::Bar => {
+                (modes::unset(TerminalMode::BlockCursor), modes::set(TerminalMode::BarCursor))
+            }
+        };
+        self.send(new.or(gone).unwrap_or_default().as_bytes())
     }
 
     /// Shows that something is under way, or no longer, where that is wanted. Costs nothing while

@@ -1,0 +1,22 @@
+//! Vim's keys, where the settings say so.
+
+use super::{completion, composing};
+use crate::app::composer::vim::VimKey;
+use crate::app::effect::Effect;
+use crate::app::key::Key;
+use crate::app::model::Model;
+
+/// Takes a key; false when it means what it means without vim.
+pub(super) fn press(model: &mut Model, key: Key, effects: &mut Vec<Effect>) -> bool {
+    match model.composer.vim_key(key, model.laid.composer_width) {
+        VimKey::Ignored => return false,
+        VimKey::Taken => {}
+        VimKey::AboveFirst => composing::up(model),
+        VimKey::BelowLast => composing::down(model),
+    }
+    model.quit_armed = None;
+    model.tree_armed = None;
+    model.composer.settle();
+    completion::refresh(model, effects);
+    true
+}
