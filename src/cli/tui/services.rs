@@ -1,5 +1,7 @@
 //! What requests do: one method for each row of the table in `app/request`.
 
+mod session_files;
+
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
@@ -15,24 +17,19 @@ use crate::agent::protocol::model::Model;
 use crate::agent::protocol::query::SessionSource;
 use crate::agent::provider::direct::Direct;
 use crate::agent::secrets::Secret;
-use crate::agent::session::index::SessionIndex;
-use crate::agent::session::lock::{self, Life};
 use crate::agent::session::prompt_history::PromptHistory;
+use crate::agent::session::search;
 use crate::agent::session::search::LastExchange;
-use crate::agent::session::tail::TAIL;
-use crate::agent::session::{Access, Session, list, search};
 use crate::agent::settings::folder::Folder;
 use crate::agent::settings::trust::Project;
 use crate::app::request::{
     Applied, EditorSource, FoundSessions, Hidden, KeylessModel, LocalModelServer, LoginProvider, ModelList,
-    ModelsFor, PerformRequest, Picture, SessionRows, SettingList, ShellReply,
+    ModelsFor, PerformRequest, Picture, SessionRows, SettingList,
 };
 use crate::cli::compose::{AgentPrompt, Setup};
 use crate::cli::keycheck::{KeyCheck, check_key};
-use crate::cli::{export, local_servers, reload, setting_list};
+use crate::cli::{local_servers, reload, setting_list};
 
-/// Session rows that are sent together.
-const BATCH: usize = 64;
 /// Prompts that are loaded from earlier runs.
 const PROMPTS: usize = 500;
 
@@ -92,7 +89,7 @@ impl PerformRequest for Arc<Services> {
     }
 
     async fn rename_session(&self, _: &Call, path: PathBuf, name: String) -> Result<String, String> {
-        blocking(move || rename(&path, &name)).await
+        blocking(move || session_files::rename(&path, &name)).await
     }
 
     async fn delete_session(&self, _: &Call, path: PathBuf) -> Result<String, String> {
@@ -254,48 +251,7 @@ impl PerformRequest for Arc<Services> {
     }
 }
 
-fn rename(path: &Path, name: &str) -> Result<String, String> {
-    let named = Session::open_tail(path, Access::Write, TAIL).and_then(|mut session| {
-        session.set_name(name)?;
-        session.flush()
-    });
-    match named {
-        Ok(()) => Ok("session renamed".to_owned()),
-        Err(error) => Err(format!("could not rename the session: {error}")),
-    }
-}
-
 impl Services {
-    /// Sends rows as they are read; the last ones are returned.
-    fn list_sessions(&self, call: &Call, all: bool) -> SessionRows {
-        let mut rows = Vec::with_capacity(BATCH);
-        let cwd = (!all).then_some(self.cwd.as_path());
-        let mut known = SessionIndex::load(&self.index);
-        list::list_known(&self.sessions, cwd, &mut known, &mut |row| {
-            rows.push(row);
-            if rows.len() == BATCH {
-                let rows = std::mem::take(&mut rows);
-                return call.send_partial(ShellReply::Sessions(SessionRows { rows, done: false }));
-            }
-            !call.is_cancelled()
-        });
-        if let Err(error) = known.save(&self.index) {
-            tracing::warn!(%error, "the index of sessions could not be written");
-        }
-        SessionRows { rows, done: true }
-    }
-
-    /// Searches the messages of sessions; each file is sent as it is found.
-    fn search(&self, call: &Call, query: &str, all: bool) -> FoundSessions {
-        let cwd = (!all).then_some(self.cwd.as_path());
-        search::search(&self.sessions, cwd, query, &mut |path| {
-            let send =
-                |path| call.send_partial(ShellReply::Found(FoundSessions { paths: vec![path], done: false }));
-            path.is_none_or(send) && !call.is_cancelled()
-        });
-        FoundSessions { paths: Vec::new(), done: true }
-    }
-
     /// The models that can be used now; the demo is always one.
     fn usable_models(&self) -> Vec<Arc<Model>> {
         let mut models = self.keys.catalogue().configured(&self.keys);
@@ -336,16 +292,6 @@ impl Services {
             models: server.models,
         };
         found.into_iter().map(row).collect()
-    }
-
-    fn write_export(&self, session: &SessionSource, file: Option<&Path>) -> Result<String, String> {
-        let place = export::ExportTarget::named(file, &self.cwd);
-        match export::write(session, &place, &export::secrets(&self.keys)) {
-            Ok((file, 0)) => Ok(format!("exported to {}", file.display())),
-            Ok((file, 1)) => Ok(format!("exported to {}; 1 secret masked", file.display())),
-            Ok((file, masked)) => Ok(format!("exported to {}; {masked} secrets masked", file.display())),
-            Err(error) => Err(format!("could not export the session: {error}")),
-        }
     }
 
     /// Stores an answer about a folder as it was shown, and applies the settings that follow.
@@ -397,21 +343,5 @@ impl Services {
             None => format!("{saved}; {}", applied.text),
         };
         Ok(SettingList { rows: setting_list::rows(&setup), applied })
-    }
-
-    fn delete(&self, path: &Path) -> Result<String, String> {
-        if !path.starts_with(&self.sessions) {
-            return Err("only files in the sessions folder can be deleted".to_owned());
-        }
-        if let Some(owner) = lock::noted(path).filter(|owner| owner.life() != Life::Ended) {
-            return Err(format!("not deleted: the session is open ({owner})"));
-        }
-        if trash::delete(path).is_ok() {
-            return Ok("session moved to the trash".to_owned());
-        }
-        match std::fs::remove_file(path) {
-            Ok(()) => Ok("session deleted (no trash available)".to_owned()),
-            Err(error) => Err(format!("{}: {error}", path.display())),
-        }
     }
 }

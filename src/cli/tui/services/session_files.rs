@@ -1,0 +1,89 @@
+//! Requests about session files: lists, search, names, deleting, exporting.
+
+use std::path::Path;
+
+use super::super::call::Call;
+use super::Services;
+use crate::agent::protocol::query::SessionSource;
+use crate::agent::session::index::SessionIndex;
+use crate::agent::session::lock::{self, Life};
+use crate::agent::session::tail::TAIL;
+use crate::agent::session::{Access, Session, list, search};
+use crate::app::request::{FoundSessions, SessionRows, ShellReply};
+use crate::cli::export;
+
+/// Session rows that are sent together.
+const BATCH: usize = 64;
+
+pub(super) fn rename(path: &Path, name: &str) -> Result<String, String> {
+    let named = Session::open_tail(path, Access::Write, TAIL).and_then(|mut session| {
+        session.set_name(name)?;
+        session.flush()
+    });
+    match named {
+        Ok(()) => Ok("session renamed".to_owned()),
+        Err(error) => Err(format!("could not rename the session: {error}")),
+    }
+}
+
+impl Services {
+    /// Sends rows as they are read; the last ones are returned.
+    pub(super) fn list_sessions(&self, call: &Call, all: bool) -> SessionRows {
+        let mut rows = Vec::with_capacity(BATCH);
+        let cwd = (!all).then_some(self.cwd.as_path());
+        let mut known = SessionIndex::load(&self.index);
+        list::list_known(&self.sessions, cwd, &mut known, &mut |row| {
+            rows.push(row);
+            if rows.len() == BATCH {
+                let rows = std::mem::take(&mut rows);
+                return call.send_partial(ShellReply::Sessions(SessionRows { rows, done: false }));
+            }
+            !call.is_cancelled()
+        });
+        if let Err(error) = known.save(&self.index) {
+            tracing::warn!(%error, "the index of sessions could not be written");
+        }
+        SessionRows { rows, done: true }
+    }
+
+    /// Searches the messages of sessions; each file is sent as it is found.
+    pub(super) fn search(&self, call: &Call, query: &str, all: bool) -> FoundSessions {
+        let cwd = (!all).then_some(self.cwd.as_path());
+        search::search(&self.sessions, cwd, query, &mut |path| {
+            let send =
+                |path| call.send_partial(ShellReply::Found(FoundSessions { paths: vec![path], done: false }));
+            path.is_none_or(send) && !call.is_cancelled()
+        });
+        FoundSessions { paths: Vec::new(), done: true }
+    }
+
+    pub(super) fn write_export(
+        &self,
+        session: &SessionSource,
+        file: Option<&Path>,
+    ) -> Result<String, String> {
+        let place = export::ExportTarget::named(file, &self.cwd);
+        match export::write(session, &place, &export::secrets(&self.keys)) {
+            Ok((file, 0)) => Ok(format!("exported to {}", file.display())),
+            Ok((file, 1)) => Ok(format!("exported to {}; 1 secret masked", file.display())),
+            Ok((file, masked)) => Ok(format!("exported to {}; {masked} secrets masked", file.display())),
+            Err(error) => Err(format!("could not export the session: {error}")),
+        }
+    }
+
+    pub(super) fn delete(&self, path: &Path) -> Result<String, String> {
+        if !path.starts_with(&self.sessions) {
+            return Err("only files in the sessions folder can be deleted".to_owned());
+        }
+        if let Some(owner) = lock::noted(path).filter(|owner| owner.life() != Life::Ended) {
+            return Err(format!("not deleted: the session is open ({owner})"));
+        }
+        if trash::delete(path).is_ok() {
+            return Ok("session moved to the trash".to_owned());
+        }
+        match std::fs::remove_file(path) {
+            Ok(()) => Ok("session deleted (no trash available)".to_owned()),
+            Err(error) => Err(format!("{}: {error}", path.display())),
+        }
+    }
+}
