@@ -43,6 +43,7 @@ mod motion;
 mod notifications;
 mod onboarding;
 mod panels;
+mod pasting;
 mod path_completion;
 mod providers;
 mod pty;

@@ -111,6 +111,7 @@ fn check(action: Action, key: &str) {
         Action::Editor
         | Action::Complete
         | Action::Stash
+        | Action::Paste
         | Action::HistorySearch
         | Action::HistoryPrevious
         | Action::HistoryNext => composing(action, key),
@@ -331,6 +332,10 @@ fn composing(action: Action, key: &str) {
             screen.wait_for_composer("between");
             screen.type_keys(&format!("\x15{key}"));
             screen.wait_for_composer("a draft");
+        }
+        Action::Paste => {
+            screen.type_keys(key);
+            screen.wait_for("reading the clipboard");
         }
         Action::HistorySearch => {
             said("code");

@@ -19,6 +19,7 @@ pub enum Action {
     Editor,
     EditQueue,
     Stash,
+    Paste,
     Complete,
     HistorySearch,
     HistoryPrevious,
@@ -105,7 +106,7 @@ impl Action {
     pub fn group(self) -> ActionGroup {
         use Action::*;
         match self {
-            Send | FollowUp | NewLine | Editor | EditQueue | Stash | Complete | HistorySearch
+            Send | FollowUp | NewLine | Editor | EditQueue | Stash | Paste | Complete | HistorySearch
             | HistoryPrevious | HistoryNext => ActionGroup::Messages,
             Cancel | Clear | Exit | Suspend | GiveKeyboard | TakeKeyboard | Help | Palette => {
                 ActionGroup::Running
@@ -217,6 +218,7 @@ pub const TABLE: &[ActionRow] = &[
         Composer,
         "set the draft aside; on an empty composer: bring it back",
     ),
+    row(Action::Paste, "paste", &["ctrl+v"], Composer, "paste an image or text from the clipboard"),
     row(Action::Editor, "editor", &["ctrl+g"], Screen, "edit the text in $VISUAL or $EDITOR"),
     row(Action::Undo, "undo", &["ctrl+_", "ctrl+7"], Composer, "undo"),
     row(Action::Redo, "redo", &["alt+_", "ctrl+shift+z"], Composer, "redo"),

@@ -4,7 +4,7 @@
 //! the clipboard, bidirectional controls that reverse what is read, marks stacked over ten rows.
 //! One state machine, [`Sanitizer`], turns such characters into visible marks. It works character by
 //! character, so a stream may be cut anywhere and the result is the same. Controls of bidirectional
-//! text, with which code can be made to read otherwise than it runs, are spelled: `<U+202E>`.
+//! text, with which code can be made to look different from what it does, are spelled: `<U+202E>`.
 //!
 //! It never interprets colour sequences: that is [`super::ansi`]. The raw text stays in the session
 //! and is what the model gets; this is for people.

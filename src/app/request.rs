@@ -135,6 +135,8 @@ requests! {
     /// Put text on the clipboard of this machine. Answered with the name of the program that took it, or
     /// `None` if this machine has no clipboard.
     Clipboard { text: String } => clipboard -> Clipboard(Option<String>);
+    /// What is on the clipboard of this machine, or else of the terminal.
+    ReadClipboard {} => read_clipboard -> Pasted(Pasted);
     /// Read a picture for the model.
     Picture { path: PathBuf } => picture -> Picture(Picture);
     /// Earlier prompts, newest first.
@@ -171,6 +173,8 @@ pub enum ShellReply {
     Edited(Option<String>),
     Branch(Option<String>),
     Clipboard(Option<String>),
+    /// What was on a clipboard.
+    Pasted(Pasted),
     Servers(Vec<LocalModelServer>),
     Picture(Picture),
     /// It worked; a sentence for the user.
@@ -251,6 +255,15 @@ pub struct Picture {
     pub mime_type: String,
     pub width: u32,
     pub height: u32,
+}
+
+/// What was on a clipboard.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Pasted {
+    /// Text; line ends are line feeds. Control characters are still in it.
+    Text(String),
+    Picture(Picture),
 }
 
 /// Text that is shown nowhere, not even in a debug print.

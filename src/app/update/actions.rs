@@ -63,6 +63,7 @@ pub(super) fn run(model: &mut Model, action: Action, effects: &mut Vec<Effect>) 
         // The text being written.
         Action::Editor => composing::open_editor(model, effects),
         Action::Stash => queue::stash(model),
+        Action::Paste => composing::paste(model, effects),
         Action::HistorySearch => prompts::open(model),
         Action::HistoryPrevious => composing::up(model),
         Action::HistoryNext => composing::down(model),

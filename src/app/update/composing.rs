@@ -11,6 +11,15 @@ pub(super) fn open_editor(model: &mut Model, effects: &mut Vec<Effect>) {
     model.ask(ShellRequest::Editor { text }, effects);
 }
 
+/// Pastes what is on the clipboard, once it has come.
+pub(super) fn paste(model: &mut Model, effects: &mut Vec<Effect>) {
+    if model.requests.values().any(|request| *request == ShellRequest::ReadClipboard {}) {
+        return;
+    }
+    model.remark("reading the clipboard…");
+    model.ask(ShellRequest::ReadClipboard {}, effects);
+}
+
 /// A row up; on the first row the earlier prompt, or the start of the line. In an empty composer,
 /// the queued messages if there are any.
 pub(super) fn up(model: &mut Model) {

@@ -2,7 +2,7 @@
 
 use std::path::PathBuf;
 
-use super::{completion, copy, login, models, pictures, sessions, settings, trust};
+use super::{completion, copy, keys, login, models, pictures, sessions, settings, trust};
 use crate::agent::protocol::event::NoticeLevel;
 use crate::agent::protocol::query::SessionSource;
 use crate::agent::session::search::LastExchange;
@@ -12,7 +12,7 @@ use crate::app::model::Model;
 use crate::app::printable::Printable;
 use crate::app::request::{
     Applied, EditorSource, FoundSessions, Hidden, LocalModelServer, LoginProvider, ModelList, ModelsFor,
-    Picture, SessionRows, SettingList, ShellReply, TakeReply, Ticket,
+    Pasted, Picture, SessionRows, SettingList, ShellReply, TakeReply, Ticket,
 };
 
 /// Takes a reply. One whose ticket was given back is dropped.
@@ -158,6 +158,15 @@ impl TakeReply for Replies<'_> {
 
     fn clipboard(&mut self, text: String, answer: Result<Option<String>, String>) {
         copy::done(self.model, &text, answer);
+    }
+
+    fn read_clipboard(&mut self, answer: Result<Pasted, String>) {
+        self.model.remark = None;
+        match answer {
+            Ok(Pasted::Text(text)) => keys::paste(self.model, &text, self.effects),
+            Ok(Pasted::Picture(picture)) => pictures::read(self.model, Ok(picture)),
+            Err(text) => self.model.transcript.notice(NoticeLevel::Warning, &text, None),
+        }
     }
 
     fn picture(&mut self, _path: PathBuf, answer: Result<Picture, String>) {

@@ -1,23 +1,30 @@
-//! What a request needs besides its fields: where replies go, and whether it is still wanted.
+//! What a request needs besides its fields: where replies go, whether it is still wanted, and a way to
+//! ask the terminal for its clipboard.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
 use tokio::sync::mpsc;
 
+use super::questions::ClipboardAsk;
 use crate::app::request::{ShellReply, Ticket};
 
 /// What a request needs besides its fields.
 pub struct Call {
     ticket: Ticket,
     replies: mpsc::Sender<(Ticket, ShellReply)>,
+    asks: mpsc::Sender<ClipboardAsk>,
     cancelled: Arc<AtomicBool>,
 }
 
 impl Call {
-    /// A call whose replies go to `replies`.
-    pub fn new(ticket: Ticket, replies: mpsc::Sender<(Ticket, ShellReply)>) -> Self {
-        Call { ticket, replies, cancelled: Arc::default() }
+    /// A call whose replies go to `replies`, and questions for the terminal to `asks`.
+    pub(crate) fn new(
+        ticket: Ticket,
+        replies: mpsc::Sender<(Ticket, ShellReply)>,
+        asks: mpsc::Sender<ClipboardAsk>,
+    ) -> Self {
+        Call { ticket, replies, asks, cancelled: Arc::default() }
     }
 
     /// The mark that is set when nobody waits any more.
@@ -40,8 +47,14 @@ impl Call {
         self.cancelled.load(Ordering::Relaxed)
     }
 
+    /// Asks the terminal for its clipboard.
+    pub(crate) async fn ask_terminal(&self, ask: ClipboardAsk) {
+        let _ = self.asks.send(ask).await;
+    }
+
     /// The same call for a thread of its own.
     pub fn share(&self) -> Call {
-        Call { ticket: self.ticket, replies: self.replies.clone(), cancelled: Arc::clone(&self.cancelled) }
+        let (replies, asks) = (self.replies.clone(), self.asks.clone());
+        Call { ticket: self.ticket, replies, asks, cancelled: Arc::clone(&self.cancelled) }
     }
 }

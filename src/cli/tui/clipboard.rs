@@ -1,7 +1,12 @@
-//! The clipboard of this machine: set by the program that the desktop has for it.
+//! The clipboard of this machine: set and read by the program that the desktop has for it. Reading
+//! ([`paste`]) turns to the terminal where there is no such program.
 //!
 //! A program rather than a library: on Wayland and X11 whoever sets the clipboard has to stay and hand
 //! it out; these programs do that in the background, also after tau has ended.
+
+mod content;
+mod paste;
+mod terminal;
 
 use std::process::Stdio;
 use std::time::Duration;
@@ -9,10 +14,13 @@ use std::time::Duration;
 use tokio::io::AsyncWriteExt;
 use tokio::process::Command;
 
+use paste::Reading;
+pub(crate) use paste::paste;
+
 /// How long a program may take to read the text and end.
 const PATIENCE: Duration = Duration::from_secs(2);
 
-/// A program that takes a text for a clipboard on its standard input.
+/// A program that takes a text for a clipboard on its standard input, and how one hands it out.
 struct ClipboardProgram {
     /// The variable that says its clipboard is there; empty for always.
     needs: &'static str,
@@ -21,6 +29,7 @@ struct ClipboardProgram {
     name: &'static str,
     /// Whether it is of use to someone who sits at another machine.
     remote: bool,
+    reading: Reading,
 }
 
 const DESKTOP: &str = "clipboard";
@@ -29,25 +38,52 @@ const DESKTOP: &str = "clipboard";
 /// it is configured otherwise, but takes it from its own command and passes it on to its terminal.
 const PROGRAMS: &[ClipboardProgram] = &[
     #[cfg(target_os = "macos")]
-    ClipboardProgram { needs: "", command: &["pbcopy"], name: DESKTOP, remote: false },
-    ClipboardProgram { needs: "WAYLAND_DISPLAY", command: &["wl-copy"], name: DESKTOP, remote: false },
+    ClipboardProgram {
+        needs: "",
+        command: &["pbcopy"],
+        name: DESKTOP,
+        remote: false,
+        reading: Reading {
+            types: &["osascript", "-e", "clipboard info"],
+            picture: &["osascript", "-e", "the clipboard as «class PNGf»"],
+            text: &["pbpaste"],
+        },
+    },
+    ClipboardProgram {
+        needs: "WAYLAND_DISPLAY",
+        command: &["wl-copy"],
+        name: DESKTOP,
+        remote: false,
+        reading: Reading {
+            types: &["wl-paste", "--list-types"],
+            picture: &["wl-paste", "--type"],
+            text: &["wl-paste", "--no-newline"],
+        },
+    },
     ClipboardProgram {
         needs: "DISPLAY",
         command: &["xclip", "-selection", "clipboard"],
         name: DESKTOP,
         remote: false,
+        reading: Reading {
+            types: &["xclip", "-selection", "clipboard", "-o", "-t", "TARGETS"],
+            picture: &["xclip", "-selection", "clipboard", "-o", "-t"],
+            text: &["xclip", "-selection", "clipboard", "-o"],
+        },
     },
     ClipboardProgram {
         needs: "DISPLAY",
         command: &["xsel", "--clipboard", "--input"],
         name: DESKTOP,
         remote: false,
+        reading: Reading { types: &[], picture: &[], text: &["xsel", "--clipboard", "--output"] },
     },
     ClipboardProgram {
         needs: "TMUX",
         command: &["tmux", "load-buffer", "-w", "-"],
         name: "tmux and its terminal",
         remote: true,
+        reading: Reading { types: &[], picture: &[], text: &["tmux", "save-buffer", "-"] },
     },
 ];
 
@@ -58,7 +94,7 @@ const PROGRAMS: &[ClipboardProgram] = &[
 /// A sentence for the user: there is a clipboard, but its program failed.
 pub async fn copy(text: &str) -> Result<Option<String>, String> {
     let mut failed = None;
-    for program in usable(|name| std::env::var_os(name).is_some_and(|value| !value.is_empty())) {
+    for program in usable(is_set) {
         match hand_over(program.command, text).await {
             Ok(true) => return Ok(Some(program.name.to_owned())),
             Ok(false) => {}
@@ -80,7 +116,6 @@ pub(crate) struct CopyRoute {
 
 /// The way [`copy`] would go now. Nothing is run.
 pub(crate) fn route() -> CopyRoute {
-    let is_set = |name: &str| std::env::var_os(name).is_some_and(|value| !value.is_empty());
     let path = std::env::var_os("PATH").unwrap_or_default();
     let is_installed = |program: &str| std::env::split_paths(&path).any(|dir| dir.join(program).is_file());
     route_of(is_set, is_installed)
@@ -102,6 +137,11 @@ fn route_of(is_set: impl Fn(&str) -> bool, is_installed: impl Fn(&str) -> bool) 
     };
     let missing = desktop.filter(|_| chosen.is_none()).map(|program| name(program));
     CopyRoute { program: chosen.map(|program| name(program)), reason, missing }
+}
+
+/// Whether the environment has the variable, and something is in it.
+fn is_set(name: &str) -> bool {
+    std::env::var_os(name).is_some_and(|value| !value.is_empty())
 }
 
 fn is_remote(is_set: impl Fn(&str) -> bool) -> bool {

@@ -4,9 +4,10 @@
 //! Sources: xterm's control sequences (ctlseqs) and the kitty keyboard protocol. Where a sequence
 //! ends is decided by `tools/vt/sequence`; this module decides whether an ESC begins one or was
 //! typed. Unknown sequences are skipped as a whole, so that they never become text. What the
-//! numbers in sequences mean is in [`csi`] and [`answers`]; reading the bytes is [`super::input`].
+//! numbers in sequences mean is in [`csi`] [`answers`] and [`clipboard`]; reading the bytes is [`super::input`].
 
 mod answers;
+mod clipboard;
 mod csi;
 #[cfg(test)]
 mod tests;
@@ -20,12 +21,24 @@ const PASTE_PART: usize = 8 << 20;
 /// The longest sequence that is waited for, in bytes.
 const LONGEST: usize = 4096;
 const PASTE_END: &[u8] = b"\x1b[201~";
+/// What is kept of an answer that is too long, in bytes: enough to know what it is.
+const CLIPBOARD_REST: usize = 64;
 
 /// What was read and not yet understood.
 #[derive(Debug, Default)]
 pub struct InputDecoder {
     pending: Vec<u8>,
-    pasting: bool,
+    collecting: Collecting,
+}
+
+/// What is read until its end is found.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+enum Collecting {
+    #[default]
+    Nothing,
+    Paste,
+    /// The terminal's clipboard.
+    Clipboard,
 }
 
 /// What the first bytes are.
@@ -34,8 +47,8 @@ enum Step {
     More,
     /// So many bytes, which mean this or nothing.
     Took(usize, Option<TerminalEvent>),
-    /// So many bytes, after which a paste follows.
-    Paste(usize),
+    /// So many bytes, after which something is collected.
+    Collect(usize, Collecting),
 }
 
 impl InputDecoder {
@@ -46,28 +59,23 @@ impl InputDecoder {
         let mut done = 0;
         loop {
             let rest = self.pending.get(done..).unwrap_or_default();
-            if self.pasting {
-                // Only what is new can hold the end, but for its first bytes.
-                let from = seen.saturating_sub(done + PASTE_END.len());
-                match paste(rest, from) {
-                    Some((text, length)) => {
-                        tell(TerminalEvent::Paste(unify_line_ends(text)));
-                        done += length;
-                        self.pasting = false;
-                    }
-                    None => break,
-                }
-                continue;
-            }
-            match step(rest) {
+            // Only what is new can hold an end, but for its first bytes.
+            let from = seen.saturating_sub(done + PASTE_END.len());
+            let step = match self.collecting {
+                Collecting::Nothing => step(rest),
+                Collecting::Paste => paste(rest, from),
+                Collecting::Clipboard => clipboard_answer(rest, from),
+            };
+            match step {
                 Step::More => break,
                 Step::Took(length, said) => {
                     done += length;
                     said.into_iter().for_each(&mut *tell);
+                    self.collecting = Collecting::Nothing;
                 }
-                Step::Paste(length) => {
+                Step::Collect(length, what) => {
                     done += length;
-                    self.pasting = true;
+                    self.collecting = what;
                 }
             }
         }
@@ -77,7 +85,8 @@ impl InputDecoder {
 
     /// Whether a pause would make a key of what was read: an Esc may begin a sequence.
     pub fn is_undecided(&self) -> bool {
-        !self.pasting && matches!(self.pending.as_slice(), [0x1b] | [0x1b, _] | [0x1b, 0x1b, _])
+        self.collecting == Collecting::Nothing
+            && matches!(self.pending.as_slice(), [0x1b] | [0x1b, _] | [0x1b, 0x1b, _])
     }
 
     /// Nothing followed for a moment: what is undecided was typed.
@@ -99,17 +108,32 @@ impl InputDecoder {
 
     /// Keeps what waits from growing without end.
     fn bound(&mut self, tell: &mut dyn FnMut(TerminalEvent)) {
-        if !self.pasting && self.pending.len() > LONGEST {
-            self.pending.clear();
+        let most = match self.collecting {
+            Collecting::Nothing => LONGEST,
+            Collecting::Paste => PASTE_PART,
+            Collecting::Clipboard => clipboard::LONGEST,
+        };
+        if self.pending.len() <= most {
+            return;
         }
-        if self.pasting && self.pending.len() > PASTE_PART {
-            let keep = self.pending.len() - PASTE_END.len();
-            let keep =
-                (keep.saturating_sub(3)..=keep).find(|at| is_boundary(&self.pending, *at)).unwrap_or(keep);
-            let rest = self.pending.split_off(keep);
-            let part = std::mem::replace(&mut self.pending, rest);
-            tell(TerminalEvent::Paste(unify_line_ends(&part)));
+        match self.collecting {
+            Collecting::Nothing => self.pending.clear(),
+            // What is left cannot be read, and says so at its end.
+            Collecting::Clipboard => {
+                self.pending.truncate(CLIPBOARD_REST);
+                self.pending.push(b'?');
+            }
+            Collecting::Paste => self.tell_part(tell),
         }
+    }
+
+    /// Tells the part of a paste that has come, but for what may be the beginning of its end.
+    fn tell_part(&mut self, tell: &mut dyn FnMut(TerminalEvent)) {
+        let keep = self.pending.len() - PASTE_END.len();
+        let keep = (keep.saturating_sub(3)..=keep).find(|at| is_boundary(&self.pending, *at)).unwrap_or(keep);
+        let rest = self.pending.split_off(keep);
+        let part = std::mem::replace(&mut self.pending, rest);
+        tell(TerminalEvent::Paste(unify_line_ends(&part)));
     }
 }
 
@@ -119,15 +143,29 @@ fn is_boundary(bytes: &[u8], at: usize) -> bool {
     !continues && at.checked_sub(1).and_then(|before| bytes.get(before)) != Some(&b'\r')
 }
 
-/// A whole paste at the start of `rest`: its bytes, and the length with the end mark.
-fn paste(rest: &[u8], from: usize) -> Option<(&[u8], usize)> {
+/// The paste at the start of `rest`, where it is whole.
+fn paste(rest: &[u8], from: usize) -> Step {
     let from = from.min(rest.len());
-    let end = from + memchr::memmem::find(rest.get(from..)?, PASTE_END)?;
-    Some((rest.get(..end)?, end + PASTE_END.len()))
+    let end = memchr::memmem::find(rest.get(from..).unwrap_or_default(), PASTE_END);
+    let Some(end) = end.map(|end| from + end) else { return Step::More };
+    let text = unify_line_ends(rest.get(..end).unwrap_or_default());
+    Step::Took(end + PASTE_END.len(), Some(TerminalEvent::Paste(text)))
+}
+
+/// The answer about the clipboard at the start of `rest`, where it is whole.
+fn clipboard_answer(rest: &[u8], from: usize) -> Step {
+    match clipboard::end(rest, from.min(rest.len())) {
+        clipboard::End::More => Step::More,
+        clipboard::End::Broken(length) => Step::Took(length, None),
+        clipboard::End::At { data, length } => {
+            let answer = clipboard::meaning(rest.get(..data).unwrap_or_default());
+            Step::Took(length, answer.map(TerminalEvent::Clipboard))
+        }
+    }
 }
 
 /// Terminals send pasted line ends as CR, some as CRLF.
-fn unify_line_ends(bytes: &[u8]) -> String {
+pub fn unify_line_ends(bytes: &[u8]) -> String {
     String::from_utf8_lossy(bytes).replace("\r\n", "\n").replace('\r', "\n")
 }
 
@@ -182,7 +220,7 @@ fn character(bytes: &[u8]) -> Step {
 fn escaped(rest: &[u8]) -> Step {
     let length = |step: Step| match step {
         Step::Took(length, said) => Step::Took(length + 1, said),
-        Step::Paste(length) => Step::Paste(length + 1),
+        Step::Collect(length, what) => Step::Collect(length + 1, what),
         Step::More => Step::More,
     };
     match rest {
@@ -240,10 +278,11 @@ fn control_sequence(rest: &[u8]) -> Step {
     match sequence::after_escape(rest) {
         Leading::Incomplete => Step::More,
         Leading::Complete(Token::Csi(Csi { parameters: "200", intermediates: "", last: '~' }), length) => {
-            Step::Paste(length)
+            Step::Collect(length, Collecting::Paste)
         }
         Leading::Complete(Token::Csi(csi), length) => {
             let answer = answers::from_csi(&csi).map(TerminalEvent::Answer);
+            let answer = answer.or_else(|| clipboard::from_csi(&csi).map(TerminalEvent::Clipboard));
             Step::Took(length, answer.or_else(|| csi::meaning(&csi)))
         }
         Leading::Complete(_, length) | Leading::Malformed(length) => Step::Took(length, None),
@@ -252,6 +291,9 @@ fn control_sequence(rest: &[u8]) -> Step {
 
 /// OSC, DCS or APC: an answer of the terminal. Lengths count from the letter.
 fn string(rest: &[u8]) -> Step {
+    if clipboard::begins(rest) {
+        return Step::Collect(1, Collecting::Clipboard);
+    }
     match sequence::after_escape(rest) {
         Leading::Incomplete => Step::More,
         Leading::Complete(Token::String { kind, data, .. }, length) => {

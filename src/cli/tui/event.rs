@@ -16,6 +16,27 @@ pub enum TerminalEvent {
     FocusLost,
     /// The terminal answered a question about itself.
     Answer(TerminalAnswer),
+    /// The terminal answered a question about its clipboard.
+    Clipboard(ClipboardAnswer),
     /// The terminal is closed; nothing follows.
     Ended,
+}
+
+/// What the terminal says about its clipboard.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum ClipboardAnswer {
+    /// Whether it hands out content by type (OSC 5522).
+    KnowsTypes(bool),
+    /// Its text (OSC 52).
+    Text(Vec<u8>),
+    /// A part of the content of a type (OSC 5522).
+    Part { mime_type: String, bytes: Vec<u8> },
+    /// All parts have come (OSC 5522).
+    Done,
+    /// It does not hand out the content, with a word such as `EPERM` (OSC 5522).
+    Refused(String),
+    /// An answer that is no base64, or too large.
+    Unreadable,
+    /// It has answered what was asked after the clipboard.
+    NothingMore,
 }

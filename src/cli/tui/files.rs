@@ -147,14 +147,17 @@ pub fn picture(cwd: &Path, path: &Path) -> Result<Picture, String> {
         Ok(bytes) => bytes,
         Err(error) => return failed(&error),
     };
-    let reader = image::ImageReader::new(std::io::Cursor::new(&bytes)).with_guessed_format();
-    let Some((format, (width, height))) =
-        reader.ok().and_then(|reader| Some((reader.format()?, reader.into_dimensions().ok()?)))
-    else {
-        return failed(&"not an image that models accept (PNG, JPEG, GIF, WebP)");
-    };
-    let data = base64::engine::general_purpose::STANDARD.encode(&bytes);
-    Ok(Picture { data, mime_type: format.to_mime_type().to_owned(), width, height })
+    picture_of(&bytes)
+        .ok_or(())
+        .or_else(|()| failed(&"not an image that models accept (PNG, JPEG, GIF, WebP)"))
+}
+
+/// The picture that is in these bytes; `None` where it is none that models accept.
+pub(crate) fn picture_of(bytes: &[u8]) -> Option<Picture> {
+    let reader = image::ImageReader::new(std::io::Cursor::new(bytes)).with_guessed_format().ok()?;
+    let (format, (width, height)) = (reader.format()?, reader.into_dimensions().ok()?);
+    let data = base64::engine::general_purpose::STANDARD.encode(bytes);
+    Some(Picture { data, mime_type: format.to_mime_type().to_owned(), width, height })
 }
 
 #[cfg(test)]

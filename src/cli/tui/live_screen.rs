@@ -4,6 +4,7 @@ use std::collections::VecDeque;
 use std::io;
 use std::time::Instant;
 
+use super::event::TerminalEvent;
 use super::questions::TerminalQuestion;
 use super::recording::Recording;
 use super::terminal::{Drawn, Tty};
@@ -132,11 +133,27 @@ impl LiveScreen {
         self.tty.ask(|question| background || question != TerminalQuestion::Background)
     }
 
-    /// Takes an answer of the terminal.
+    /// Takes what came from the terminal.
     ///
     /// # Errors
     /// The recording cannot be written.
-    pub(crate) fn take_answer(&mut self, answer: TerminalAnswer) -> io::Result<()> {
+    pub(super) fn take(&mut self, event: TerminalEvent) -> io::Result<()> {
+        match event {
+            TerminalEvent::Key(key) => self.fold(Msg::Key(key)),
+            TerminalEvent::Mouse(mouse) => self.fold(Msg::Mouse(mouse)),
+            TerminalEvent::Paste(text) => self.fold(Msg::Paste(text)),
+            TerminalEvent::FocusGained => self.fold(Msg::Focused(true)),
+            TerminalEvent::FocusLost => self.fold(Msg::Focused(false)),
+            TerminalEvent::Answer(answer) => self.take_answer(answer),
+            TerminalEvent::Clipboard(answer) => {
+                self.tty.questions.clipboard_answered(answer);
+                Ok(())
+            }
+            TerminalEvent::Ended => Ok(()),
+        }
+    }
+
+    fn take_answer(&mut self, answer: TerminalAnswer) -> io::Result<()> {
         self.tty.questions.answered(&answer);
         // What is known already is not drawn again.
         let is_news = |model: &Model| model.terminal.with(&answer) != model.terminal;

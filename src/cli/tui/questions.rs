@@ -1,14 +1,20 @@
 //! Questions to the terminal: which were asked, and whether answers may still come.
 //!
-//! Each is asked once, after the first frame, which waits for none. Those of one round go out in one
+//! Each about the terminal itself is asked once, after the first frame, which waits for none. Those of one round go out in one
 //! write and end with a question that every terminal answers (DA1): its answer says that no other is
 //! under way. What the answers mean is in [`super::decode`].
 //!
-//! Sources: xterm's control sequences, the kitty graphics protocol.
+//! Questions about the clipboard are asked when the user pastes, as often as that is.
+//!
+//! Sources: xterm's control sequences; the graphics and the clipboard protocol of kitty.
 
 use std::time::{Duration, Instant};
 
+use base64::Engine;
+use tokio::sync::mpsc;
+
 use super::color_support::{answers_questions, detected_colors};
+use super::event::ClipboardAnswer;
 use crate::app::terminal_facts::TerminalAnswer;
 use crate::view::color::ColorDepth;
 
@@ -17,6 +23,8 @@ use crate::view::color::ColorDepth;
 const ANSWER_PATIENCE: Duration = Duration::from_secs(1);
 /// What the terminal is (DA1), which ends a round.
 const ATTRIBUTES: &str = "\x1b[c";
+/// The types of content that are asked for: pictures that models accept, and text.
+const CONTENT_TYPES: &str = "image/png image/jpeg image/webp image/gif text/plain";
 
 /// Something to ask the terminal.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -54,6 +62,37 @@ impl TerminalQuestion {
     }
 }
 
+/// Something to ask about the terminal's clipboard.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum ClipboardQuestion {
+    /// Whether it hands out content by type (OSC 5522).
+    KnowsTypes,
+    /// A picture or text (OSC 5522). The terminal may ask the user first.
+    Content,
+    /// Its text (OSC 52).
+    Text,
+}
+
+impl ClipboardQuestion {
+    fn sequence(self) -> String {
+        match self {
+            ClipboardQuestion::KnowsTypes => format!("\x1b[?5522$p{ATTRIBUTES}"),
+            ClipboardQuestion::Content => {
+                let types = base64::engine::general_purpose::STANDARD.encode(CONTENT_TYPES);
+                format!("\x1b]5522;type=read;{types}\x1b\\")
+            }
+            ClipboardQuestion::Text => format!("\x1b]52;c;?\x1b\\{ATTRIBUTES}"),
+        }
+    }
+}
+
+/// A question about the clipboard, and who is told the answers.
+#[derive(Debug)]
+pub(crate) struct ClipboardAsk {
+    pub question: ClipboardQuestion,
+    pub answers: mpsc::UnboundedSender<ClipboardAnswer>,
+}
+
 /// What the terminal was asked.
 #[derive(Debug, Default)]
 pub(crate) struct Questions {
@@ -62,6 +101,8 @@ pub(crate) struct Questions {
     open: usize,
     /// Until when that is waited for.
     until: Option<Instant>,
+    /// Who asked for the clipboard last.
+    clipboard: Option<mpsc::UnboundedSender<ClipboardAnswer>>,
 }
 
 impl Questions {
@@ -88,11 +129,29 @@ impl Questions {
         self.until = Some(now + ANSWER_PATIENCE);
     }
 
+    /// The bytes of a question about the clipboard.
+    pub(crate) fn ask_for_clipboard(&mut self, ask: ClipboardAsk) -> String {
+        self.clipboard = Some(ask.answers);
+        // Nothing ends the answer to this one but itself, which may wait for the user.
+        if ask.question != ClipboardQuestion::Content {
+            self.begin_round(Instant::now());
+        }
+        ask.question.sequence()
+    }
+
     /// Notes an answer.
     pub(crate) fn answered(&mut self, answer: &TerminalAnswer) {
         if matches!(answer, TerminalAnswer::Attributes { .. }) {
             self.open = self.open.saturating_sub(1);
+            if self.open == 0 {
+                self.clipboard_answered(ClipboardAnswer::NothingMore);
+            }
         }
+    }
+
+    /// Passes on an answer about the clipboard; nobody gets one who did not ask.
+    pub(crate) fn clipboard_answered(&mut self, answer: ClipboardAnswer) {
+        self.clipboard = self.clipboard.take().filter(|asker| asker.send(answer).is_ok());
     }
 
     /// Until when answers are waited for before the terminal is given to another program.

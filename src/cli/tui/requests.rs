@@ -12,6 +12,7 @@ use tokio::sync::mpsc;
 use tokio::task::AbortHandle;
 
 use super::call::Call;
+use super::questions::ClipboardAsk;
 use super::services::Services;
 use crate::agent::settings::folder::Folder;
 use crate::agent::settings::write;
@@ -23,6 +24,8 @@ pub struct RequestRunner {
     services: Arc<Services>,
     replies: mpsc::Sender<(Ticket, ShellReply)>,
     running: HashMap<Ticket, RunningRequest>,
+    /// Questions for the terminal, and where requests put them.
+    asks: (mpsc::Sender<ClipboardAsk>, mpsc::Receiver<ClipboardAsk>),
 }
 
 /// A request under way.
@@ -35,7 +38,12 @@ struct RunningRequest {
 impl RequestRunner {
     /// Sends replies to `replies`.
     pub fn new(services: Services, replies: mpsc::Sender<(Ticket, ShellReply)>) -> Self {
-        RequestRunner { services: Arc::new(services), replies, running: HashMap::new() }
+        RequestRunner {
+            services: Arc::new(services),
+            replies,
+            running: HashMap::new(),
+            asks: mpsc::channel(1),
+        }
     }
 
     /// Starts a request.
@@ -57,7 +65,12 @@ impl RequestRunner {
     }
 
     fn call(&self, ticket: Ticket) -> Call {
-        Call::new(ticket, self.replies.clone())
+        Call::new(ticket, self.replies.clone(), self.asks.0.clone())
+    }
+
+    /// The next question for the terminal. Safe to drop before there is one.
+    pub(crate) async fn next_ask(&mut self) -> Option<ClipboardAsk> {
+        self.asks.1.recv().await
     }
 
     /// Stops a request that nobody waits for.

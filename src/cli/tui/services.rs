@@ -24,7 +24,7 @@ use crate::agent::settings::folder::Folder;
 use crate::agent::settings::trust::Project;
 use crate::app::request::{
     Applied, EditorSource, FoundSessions, Hidden, KeylessModel, LocalModelServer, LoginProvider, ModelList,
-    ModelsFor, PerformRequest, Picture, SessionRows, SettingList,
+    ModelsFor, Pasted, PerformRequest, Picture, SessionRows, SettingList,
 };
 use crate::cli::compose::{AgentPrompt, Setup};
 use crate::cli::keycheck::{KeyCheck, check_key};
@@ -224,6 +224,10 @@ impl PerformRequest for Arc<Services> {
 
     async fn clipboard(&self, _: &Call, text: String) -> Result<Option<String>, String> {
         clipboard::copy(&text).await
+    }
+
+    async fn read_clipboard(&self, call: &Call) -> Result<Pasted, String> {
+        clipboard::paste(call).await
     }
 
     async fn picture(&self, _: &Call, path: PathBuf) -> Result<Picture, String> {

@@ -10,6 +10,7 @@ use super::event::TerminalEvent;
 use super::input::TerminalInput;
 use super::live_screen::LiveScreen;
 use super::pacing::{FRAME, FramePacer};
+use super::questions::ClipboardAsk;
 use super::requests::RequestRunner;
 use super::terminal::{self, Suspended};
 use super::theme_files::ThemeFiles;
@@ -54,6 +55,8 @@ enum Wake {
     Crashed,
     Agent(Option<AgentEvent>),
     Reply(Ticket, ShellReply),
+    /// A request needs the terminal's clipboard.
+    ClipboardAsked(ClipboardAsk),
     Tick,
     FrameDue,
     /// The agent takes commands again.
@@ -163,6 +166,7 @@ impl Shell {
             event = self.input.next() => Wake::Terminal(event),
             () = sleep_until(due) => Wake::FrameDue,
             Some((ticket, reply)) = self.replies.recv() => Wake::Reply(ticket, reply),
+            Some(ask) = self.requests.next_ask() => Wake::ClipboardAsked(ask),
             event = next_event, if !self.agent_gone => Wake::Agent(event),
             _ = self.agent.commands.reserve(), if !self.outbox.is_empty() => Wake::AgentReady,
             () = sleep_until(tick) => Wake::Tick,
@@ -179,6 +183,7 @@ impl Shell {
                 self.requests.answered(ticket, &reply);
                 self.screen.fold(Msg::Finished(ticket, reply))?;
             }
+            Wake::ClipboardAsked(ask) => self.screen.tty.ask_for_clipboard(ask)?,
             Wake::Tick => self.screen.fold(Msg::Ticked)?,
             Wake::FrameDue => {
                 self.send_waiting();
@@ -197,20 +202,10 @@ impl Shell {
     fn on_input(&mut self, event: TerminalEvent) -> io::Result<Option<Exit>> {
         let mut next = Some(event);
         while let Some(event) = next {
-            let msg = match event {
-                TerminalEvent::Key(key) => Msg::Key(key),
-                TerminalEvent::Mouse(mouse) => Msg::Mouse(mouse),
-                TerminalEvent::Paste(text) => Msg::Paste(text),
-                TerminalEvent::FocusGained => Msg::Focused(true),
-                TerminalEvent::FocusLost => Msg::Focused(false),
-                TerminalEvent::Answer(answer) => {
-                    self.screen.take_answer(answer)?;
-                    next = self.input.waiting();
-                    continue;
-                }
-                TerminalEvent::Ended => return Ok(Some(Exit::HungUp)),
-            };
-            self.screen.fold(msg)?;
+            if event == TerminalEvent::Ended {
+                return Ok(Some(Exit::HungUp));
+            }
+            self.screen.take(event)?;
             let asks = self.screen.effects.iter().any(|effect| !matches!(effect, Effect::Agent(_)));
             next = if asks { None } else { self.input.waiting() };
         }
@@ -335,7 +330,9 @@ impl Shell {
     async fn await_answer(&mut self) -> io::Result<()> {
         while let Some(due) = self.screen.tty.questions.due(Instant::now()) {
             match tokio::time::timeout_at(due.into(), self.input.next()).await {
-                Ok(TerminalEvent::Answer(answer)) => self.screen.take_answer(answer)?,
+                Ok(answer @ (TerminalEvent::Answer(_) | TerminalEvent::Clipboard(_))) => {
+                    self.screen.take(answer)?;
+                }
                 Ok(TerminalEvent::Ended) => {
                     self.held.push_back(TerminalEvent::Ended);
                     break;

@@ -20,7 +20,7 @@ use rustix::termios::{QueueSelector, tcflush};
 use super::announce::Announcer;
 use super::modes::{self, TerminalMode};
 use super::output::TerminalWriter;
-use super::questions::{Questions, TerminalQuestion};
+use super::questions::{ClipboardAsk, Questions, TerminalQuestion};
 pub use crate::cli::plain::line as plain;
 
 pub use frames::Drawn;
@@ -118,6 +118,15 @@ impl Tty {
     /// The terminal is gone.
     pub(crate) fn ask(&mut self, wants: impl Fn(TerminalQuestion) -> bool) -> io::Result<()> {
         let bytes = self.questions.ask(wants);
+        self.send(bytes.as_bytes())
+    }
+
+    /// Asks for the terminal's clipboard; the answers come as input.
+    ///
+    /// # Errors
+    /// The terminal is gone.
+    pub(crate) fn ask_for_clipboard(&mut self, ask: ClipboardAsk) -> io::Result<()> {
+        let bytes = self.questions.ask_for_clipboard(ask);
         self.send(bytes.as_bytes())
     }
 

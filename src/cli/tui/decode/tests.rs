@@ -1,5 +1,6 @@
 //! What each terminal sends for each key, and that cutting the bytes changes nothing.
 
+use super::super::event::ClipboardAnswer;
 use super::*;
 use proptest::prelude::*;
 
@@ -136,6 +137,33 @@ fn focus_and_answers_never_become_text() {
 }
 
 #[test]
+fn answers_about_the_clipboard() {
+    check("\x1b]52;c;aGk=\x1b\\x\x1b]52;;\x07y", "[Clipboard(Text([104, 105]))] x [Clipboard(Text([]))] y");
+    check("\x1b]5522;type=read:status=OK\x1b\\\x1b]5522;type=read:status=DONE\x07", "[Clipboard(Done)]");
+    check("\x1b[?5522;2$y\x1b[?5522;0$y", "[Clipboard(KnowsTypes(true))] [Clipboard(KnowsTypes(false))]");
+    // Broken ones end where they break.
+    check("\x1b]52;c;aGk=\x1b[Ax\x1b]52;c;ab\rc", "up x enter c");
+}
+
+#[test]
+fn too_large_a_clipboard_is_unreadable_and_not_kept() {
+    let mut decoder = InputDecoder::default();
+    let mut said = Vec::new();
+    decoder.feed(b"\x1b]52;c;", &mut |one| said.push(one));
+    let part = [b'A'; 1 << 20];
+    for _ in 0..70 {
+        decoder.feed(&part, &mut |one| said.push(one));
+        assert!(decoder.pending.len() <= clipboard::LONGEST);
+    }
+    decoder.feed(b"\x1b\\x", &mut |one| said.push(one));
+    let expected = [
+        TerminalEvent::Clipboard(ClipboardAnswer::Unreadable),
+        TerminalEvent::Key(Key::plain(KeyCode::Char('x'))),
+    ];
+    assert_eq!(said, expected);
+}
+
+#[test]
 fn pastes() {
     check("\x1b[200~a\rb\r\nc\x1b[201~x", "[Paste(\"a\\nb\\nc\")] x");
     check("\x1b[200~\x1b[A\x03é\x1b[201\x1b[201~", "[Paste(\"\\u{1b}[A\\u{3}é\\u{1b}[201\")]");
@@ -184,7 +212,7 @@ proptest! {
             prop_oneof![
                 any::<Vec<u8>>(),
                 prop::sample::select(vec![
-                    "\x1b", "\x1b[", "\x1b[200~", "\x1b[201~", "\x1b[1;5C", "\x1b[<0;1;1M", "\x1bO", "\x1b]11;x\x1b\\", "é", "\r", "u", "\x1b[M !!",
+                    "\x1b", "\x1b[", "\x1b[200~", "\x1b[201~", "\x1b[1;5C", "\x1b[<0;1;1M", "\x1bO", "\x1b]11;x\x1b\\", "\x1b]52;c;aGk=", "\x07", "\x1b]5522;type=read:status=DONE\x1b\\", "é", "\r", "u", "\x1b[M !!",
                 ]).prop_map(|text| text.as_bytes().to_vec()),
             ],
             0..12,

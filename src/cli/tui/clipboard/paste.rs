@@ -1,0 +1,135 @@
+//! Pasting: what is on the clipboard of this machine, read by the program that the desktop has for it,
+//! or else on that of the terminal.
+
+use std::process::Stdio;
+use std::time::Duration;
+
+use tokio::io::AsyncReadExt;
+use tokio::process::Command;
+
+use super::content::{EMPTY, MOST, text_of, too_large};
+use super::terminal;
+use super::{ClipboardProgram, is_set, usable};
+use crate::app::request::Pasted;
+use crate::cli::tui::call::Call;
+use crate::cli::tui::files::picture_of;
+
+/// How long a program may take to hand out the clipboard, which it may have to ask another for.
+const PATIENCE: Duration = Duration::from_secs(5);
+/// How long tmux is given to get the clipboard of its terminal.
+const TMUX_PATIENCE: Duration = Duration::from_millis(300);
+/// Pictures that models accept, best first: their types, and what else lists of types call them.
+const PICTURES: [(&str, &str); 4] = [
+    ("image/png", "PNGf"),
+    ("image/jpeg", "image/jpeg"),
+    ("image/webp", "image/webp"),
+    ("image/gif", "image/gif"),
+];
+
+/// How a program hands out a clipboard: commands, empty where it cannot.
+pub(super) struct Reading {
+    /// Lists the types of what is there.
+    pub types: &'static [&'static str],
+    /// Writes a picture; its type is the last argument.
+    pub picture: &'static [&'static str],
+    /// Writes the text.
+    pub text: &'static [&'static str],
+}
+
+/// What is on the clipboard.
+///
+/// # Errors
+/// A sentence for the user: there is nothing, or it cannot be read, and what to do.
+pub async fn paste(call: &Call) -> Result<Pasted, String> {
+    for program in usable(is_set) {
+        if program.remote {
+            // tmux fetches the clipboard of its terminal into a buffer, where the terminal permits it.
+            let _ = run(&["tmux", "refresh-client", "-l"]).await;
+            tokio::time::sleep(TMUX_PATIENCE).await;
+        }
+        if let Some(found) = read(program).await? {
+            return Ok(found);
+        }
+    }
+    terminal::read(call).await
+}
+
+/// What the program hands out; `None` when it is not installed.
+async fn read(program: &ClipboardProgram) -> Result<Option<Pasted>, String> {
+    let Reading { types, picture, text } = &program.reading;
+    let types = match types {
+        [] => String::new(),
+        types => match run(types).await? {
+            Some(listed) => String::from_utf8_lossy(&listed).into_owned(),
+            None => return Ok(None),
+        },
+    };
+    if let Some((mime_type, _)) =
+        PICTURES.iter().find(|(name, other)| types.contains(name) || types.contains(other))
+    {
+        let command: Vec<&str> = picture.iter().copied().chain([*mime_type]).collect();
+        let bytes = run(&command).await?.unwrap_or_default();
+        if let Some(picture) = picture_of(&unwrapped(bytes)) {
+            return Ok(Some(Pasted::Picture(picture)));
+        }
+    }
+    let Some(bytes) = run(text).await? else { return Ok(None) };
+    match text_of(&bytes) {
+        Some(text) => Ok(Some(text)),
+        None => Err(EMPTY.to_owned()),
+    }
+}
+
+/// What AppleScript prints for data, `«data PNGf` and hexadecimal digits, as the data.
+fn unwrapped(bytes: Vec<u8>) -> Vec<u8> {
+    let text = std::str::from_utf8(&bytes).ok().and_then(|text| text.trim().strip_prefix("«data PNGf"));
+    let Some(digits) = text.and_then(|text| text.strip_suffix('»')) else { return bytes };
+    let pairs = digits.as_bytes().chunks(2).map(|pair| std::str::from_utf8(pair).ok());
+    pairs.map_while(|pair| u8::from_str_radix(pair?, 16).ok()).collect()
+}
+
+/// What a command prints. Nothing when it fails, as all of them do where there is nothing of the kind;
+/// `None` when it is not installed.
+async fn run(command: &[&str]) -> Result<Option<Vec<u8>>, String> {
+    let Some((program, arguments)) = command.split_first() else { return Ok(None) };
+    let spawned = Command::new(program)
+        .args(arguments)
+        .stdin(Stdio::null())
+        .stdout(Stdio::piped())
+        .stderr(Stdio::null())
+        .process_group(0)
+        .kill_on_drop(true)
+        .spawn();
+    let mut child = match spawned {
+        Ok(child) => child,
+        Err(error) if error.kind() == std::io::ErrorKind::NotFound => return Ok(None),
+        Err(error) => return Err(format!("cannot paste: {program}: {error}")),
+    };
+    let Some(output) = child.stdout.take() else { return Ok(None) };
+    let mut bytes = Vec::new();
+    let finished = async {
+        output.take(MOST as u64 + 1).read_to_end(&mut bytes).await?;
+        child.wait().await
+    };
+    let finished = tokio::time::timeout(PATIENCE, finished).await;
+    if bytes.len() > MOST {
+        return Err(too_large());
+    }
+    match finished {
+        Ok(Ok(status)) => Ok(Some(if status.success() { bytes } else { Vec::new() })),
+        Ok(Err(error)) => Err(format!("cannot paste: {program}: {error}")),
+        Err(_) => Err(format!("cannot paste: {program} did not end within {} s", PATIENCE.as_secs())),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn data_of_applescript_is_unwrapped() {
+        assert_eq!(unwrapped("«data PNGf89504E47»\n".into()), b"\x89PNG");
+        assert_eq!(unwrapped("«data PNGf89xx»".into()), b"\x89");
+        assert_eq!(unwrapped(b"\x89PNG".to_vec()), b"\x89PNG");
+    }
+}
