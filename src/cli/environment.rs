@@ -127,13 +127,27 @@ impl Environment {
 
     /// The connection to the providers.
     pub fn direct(&self) -> Direct {
-        direct(&self.settings)
+        direct(&self.settings, Connections::WithAgent)
     }
 }
 
+/// Where connections to providers live.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Connections {
+    /// On the agent's thread: every piece of an answer is reported as it comes.
+    WithAgent,
+    /// On a thread of their own, which hands on an answer at the pace of a screen.
+    OwnThread,
+}
+
 /// The connection to the providers, as the settings want it.
-pub fn direct(settings: &Settings) -> Direct {
-    Direct::new(Arc::new(Http::new(settings.network())), settings.limits())
+pub fn direct(settings: &Settings, connections: Connections) -> Direct {
+    let http = Http::new(settings.network());
+    let http = match connections {
+        Connections::WithAgent => http,
+        Connections::OwnThread => http.on_own_thread(),
+    };
+    Direct::new(Arc::new(http), settings.limits())
 }
 
 /// Asks a provider for its models and caches the list; the models that answer messages.

@@ -13,7 +13,7 @@ use tokio::io::{AsyncWrite, AsyncWriteExt};
 
 use super::answer::{self, AnswerText};
 use super::batch::{BatchDriver, BatchEvent, Stop};
-use super::environment::OnBadConfig;
+use super::environment::{Connections, OnBadConfig};
 use super::exit::{Exit, without_numbers};
 use super::plain;
 use super::profile::FrontEndProfile;
@@ -35,6 +35,7 @@ pub const PROFILE: FrontEndProfile = FrontEndProfile {
     retry: RetryMode::Headless,
     steer: SteerMode::SkipRemaining,
     on_repeat: OnRepeat::Stop,
+    connections: Connections::WithAgent,
 };
 
 /// What to print, and how far to go.

@@ -1,6 +1,6 @@
 //! What differs between front ends when an agent is composed. Each front end has a constant.
 
-use super::environment::OnBadConfig;
+use super::environment::{Connections, OnBadConfig};
 use crate::agent::protocol::run::RetryMode;
 use crate::agent::protocol::run::{OnRepeat, SteerMode};
 
@@ -15,4 +15,6 @@ pub struct FrontEndProfile {
     pub steer: SteerMode,
     /// What happens when the model repeats itself: whether somebody can be asked.
     pub on_repeat: OnRepeat,
+    /// Where connections to providers live.
+    pub connections: Connections,
 }

@@ -4,13 +4,14 @@
 //! configured address and nowhere else. Loopback addresses are never reached through a proxy.
 //! How clients are set up is in `client`. What an error answer means is decided in `classify`; when to try again, in the agent's loop.
 
+mod body;
 mod client;
 mod read_pace;
+mod worker;
 
 use std::sync::OnceLock;
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
-use futures_util::FutureExt;
 use reqwest::header::{HeaderMap, HeaderName, HeaderValue};
 use reqwest::{Client, Response};
 use tokio_util::sync::CancellationToken;
@@ -18,15 +19,14 @@ use tokio_util::sync::CancellationToken;
 use super::classify::from_status_without;
 use super::error_text::shortened;
 use super::{Failure, FailureKind, Headers, HttpRequest};
+pub use body::ResponseBody;
 use client::Roots;
 pub use client::{Network, ProxyChoice};
-use read_pace::ReadPace;
+pub(crate) use worker::RuntimeThread;
+use worker::Worker;
 
 /// Longest wait for the rest of an error answer.
 const ERROR_BODY: Duration = Duration::from_secs(10);
-
-/// How long the connection may take to hand out what it has received.
-const DRAIN: Duration = Duration::from_millis(1);
 
 /// How much of an error answer is read, in bytes.
 const ERROR_BYTES: usize = 64 * 1024;
@@ -39,49 +39,7 @@ pub struct Http {
     loopback: OnceLock<Result<Client, Failure>>,
     /// For plain HTTP to this machine, where no certificates are needed.
     plain: OnceLock<Result<Client, Failure>>,
-}
-
-/// The body of an answer with a good status.
-#[derive(Debug)]
-pub struct ResponseBody {
-    response: Response,
-    host: String,
-    pace: ReadPace,
-    /// A piece came on the connection's turn since the last pause.
-    flows: bool,
-}
-
-impl ResponseBody {
-    /// The next bytes; `None` at the end. Of an answer that comes in many small pieces those of up to
-    /// 24 milliseconds are waited for together, which costs a fifth of taking each on its own.
-    ///
-    /// # Errors
-    /// When the connection is lost or the encoding of the body is damaged.
-    pub async fn chunk(&mut self) -> Result<Option<impl AsRef<[u8]> + Send + use<>>, Failure> {
-        if let Some(pause) = self.pace.pause() {
-            // What has come already is not delayed, however many pieces it is in. Usually the connection
-            // hands out the next one when it gets a turn; where it runs on another thread, soon after.
-            tokio::task::yield_now().await;
-            if let Some(ready) = self.response.chunk().now_or_never() {
-                self.flows = true;
-                return self.taken(ready);
-            }
-            if !std::mem::take(&mut self.flows)
-                && let Ok(ready) = tokio::time::timeout(DRAIN, self.response.chunk()).await
-            {
-                return self.taken(ready);
-            }
-            tokio::time::sleep(pause).await;
-        }
-        let chunk = self.response.chunk().await;
-        self.taken(chunk)
-    }
-
-    fn taken<T: AsRef<[u8]>>(&mut self, chunk: reqwest::Result<Option<T>>) -> Result<Option<T>, Failure> {
-        let bytes = chunk.as_ref().ok().and_then(Option::as_ref).map_or(0, |bytes| bytes.as_ref().len());
-        self.pace.took(bytes);
-        chunk.map_err(|error| transport_failure(&error, &self.host))
-    }
+    worker: Worker,
 }
 
 /// The method of a request.
@@ -95,6 +53,13 @@ impl Http {
     /// Requests over connections that are made like this.
     pub fn new(network: Network) -> Self {
         Http { network, ..Http::default() }
+    }
+
+    /// The same, with a thread for the connections. It sleeps while more of an answer may come, so it
+    /// is for a single agent whose user sees what comes at the pace of a screen.
+    #[must_use]
+    pub fn on_own_thread(self) -> Self {
+        Http { worker: Worker::own_thread(), ..self }
     }
 
     /// Sends a POST and waits for the head of its answer. The only time limit is that for
@@ -127,7 +92,7 @@ impl Http {
         let mut body = self.perform(Method::Get, url, headers, Vec::new(), cancel).await?;
         let mut bytes = Vec::new();
         while let Some(part) = body.chunk().await? {
-            bytes.extend_from_slice(part.as_ref());
+            bytes.extend_from_slice(&part);
             if bytes.len() > limit {
                 let message = format!("the answer is larger than {limit} bytes");
                 return Err(Failure::new(FailureKind::Protocol, message));
@@ -151,15 +116,15 @@ impl Http {
             Method::Get => client.get(parsed),
             Method::Post => client.post(parsed).body(body),
         };
-        let sending = request.headers(header_map(headers)?).send();
+        let sending = self.worker.spawn(request.headers(header_map(headers)?).send());
         let answered = tokio::select! {
             biased;
             () = cancel.cancelled() => return Err(aborted()),
-            answered = sending => answered,
+            answered = sending => answered.map_err(|_| closed())?,
         };
         let response = answered.map_err(|error| transport_failure(&error, &host))?;
         match response.status().as_u16() {
-            200..=299 => Ok(ResponseBody { response, host, pace: ReadPace::default(), flows: false }),
+            200..=299 => Ok(ResponseBody::read(response, host, &self.worker)),
             300..=399 => Err(redirected(&response, &host)),
             _ => Err(refused(response, headers, cancel).await),
         }
@@ -178,6 +143,11 @@ impl Http {
 /// The failure of a request that the user stopped.
 pub(super) fn aborted() -> Failure {
     Failure::new(FailureKind::Aborted, "stopped")
+}
+
+/// The connection ended without a word, as when the program is about to end.
+fn closed() -> Failure {
+    Failure::new(FailureKind::Network, "the connection was closed")
 }
 
 /// The address, when a request can be sent to it.

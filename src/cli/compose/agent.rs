@@ -62,7 +62,7 @@ impl Setup {
             self.settings.pass_env.as_deref().unwrap_or_default(),
             &session.info().id,
         );
-        let direct = Arc::new(environment::direct(&self.settings));
+        let direct = Arc::new(environment::direct(&self.settings, self.profile.connections));
         let config = AgentConfig {
             transport: Arc::new(Router::new(
                 Arc::new(DemoTransport { pace: demo_pace() }),

@@ -6,7 +6,7 @@ use super::Setup;
 use super::session_model::LOST;
 use crate::agent::provider::FailureKind;
 use crate::agent::settings::Settings;
-use crate::cli::environment::{self, Environment, OnBadConfig};
+use crate::cli::environment::{self, Connections, Environment, OnBadConfig};
 use crate::cli::exit::Refusal;
 
 /// How long a server may take to list its models.
@@ -31,7 +31,7 @@ impl Setup {
         let Some(endpoint) = self.catalogue.unnamed().filter(|_| !self.has_session_model) else {
             return Ok(self);
         };
-        let direct = environment::direct(&self.settings);
+        let direct = environment::direct(&self.settings, Connections::WithAgent);
         let asking = environment::refresh(&self.catalogue, &self.keys, &direct, &endpoint.provider);
         let address = &endpoint.base_url;
         let trouble = match tokio::time::timeout(LISTING, asking).await {

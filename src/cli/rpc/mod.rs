@@ -20,7 +20,7 @@ use tokio::time::Instant;
 
 use super::args::front_end::RpcEvents;
 use super::batch::{BatchDriver, Stop, sleep_until};
-use super::environment::OnBadConfig;
+use super::environment::{Connections, OnBadConfig};
 use super::exit::{Exit, output_failed, warn};
 use super::profile::FrontEndProfile;
 use super::signals::Caught;
@@ -40,6 +40,7 @@ pub const PROFILE: FrontEndProfile = FrontEndProfile {
     retry: RetryMode::Interactive,
     steer: SteerMode::AfterTurnCalls,
     on_repeat: OnRepeat::Stop,
+    connections: Connections::WithAgent,
 };
 
 /// Unwritten bytes from which on the agent has to wait.

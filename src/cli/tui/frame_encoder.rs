@@ -28,7 +28,10 @@ pub(super) fn encode(shown: &mut Buffer, next: &Buffer, out: &mut Vec<u8>) {
     if let Some(shift) = find_shift(shown, next, &changed) {
         shift.write(out);
         shift.apply(shown);
-        changed = changed_rows(shown, next);
+        let (old, new) = (Rows::of(shown), Rows::of(next));
+        for (y, changed) in changed.iter_mut().enumerate().take(shift.bottom).skip(shift.top) {
+            *changed = !same_row(old.row(y), new.row(y));
+        }
     }
     let mut pen = Pen { out, next, style: CellStyle::default(), at: None };
     let (old, new) = (Rows::of(shown), Rows::of(next));

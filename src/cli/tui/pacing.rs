@@ -11,8 +11,8 @@ use std::time::{Duration, Instant};
 pub(super) const FRAME: Duration = Duration::from_millis(16);
 /// The first window after a pause.
 const FIRST: Duration = Duration::from_millis(4);
-/// The longest window: thirty frames a second are enough to read along.
-const LONGEST: Duration = Duration::from_millis(33);
+/// The longest window: 25 frames a second, as in a film, are enough to read along.
+const LONGEST: Duration = Duration::from_millis(40);
 /// A time without events after which they are taken immediately again.
 const PAUSE: Duration = Duration::from_millis(250);
 /// Events in a window from which on they are a flood; well below what the channel holds.
@@ -90,10 +90,10 @@ mod tests {
     }
 
     #[test]
-    fn a_calm_stream_gets_thirty_frames_a_second_after_a_quick_start() {
+    fn a_calm_stream_gets_25_frames_a_second_after_a_quick_start() {
         let start = Instant::now();
         let mut pacer = FramePacer::new(start);
-        assert_eq!(frames(start, &mut pacer, 1, 6), [16, 16, 16, 16, 32, 33]);
+        assert_eq!(frames(start, &mut pacer, 1, 6), [16, 16, 16, 16, 32, 40]);
     }
 
     #[test]

@@ -8,8 +8,10 @@ use std::path::Path;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
+use tokio::runtime::Handle;
 use tokio::sync::mpsc;
 use tokio::task::AbortHandle;
+use tokio_util::context::TokioContext;
 
 use super::call::Call;
 use super::questions::ClipboardAsk;
@@ -26,6 +28,8 @@ pub struct RequestRunner {
     running: HashMap<Ticket, RunningRequest>,
     /// Questions for the terminal, and where requests put them.
     asks: (mpsc::Sender<ClipboardAsk>, mpsc::Receiver<ClipboardAsk>),
+    /// Where they run: not on the thread of the screen.
+    runtime: Handle,
 }
 
 /// A request under way.
@@ -36,13 +40,14 @@ struct RunningRequest {
 }
 
 impl RequestRunner {
-    /// Sends replies to `replies`.
+    /// Runs requests in the runtime that this is called in, and sends replies to `replies`.
     pub fn new(services: Services, replies: mpsc::Sender<(Ticket, ShellReply)>) -> Self {
         RequestRunner {
             services: Arc::new(services),
             replies,
             running: HashMap::new(),
             asks: mpsc::channel(1),
+            runtime: Handle::current(),
         }
     }
 
@@ -51,7 +56,7 @@ impl RequestRunner {
         let services = Arc::clone(&self.services);
         let call = self.call(ticket);
         let cancelled = call.cancelled();
-        let task = tokio::spawn(async move {
+        let task = self.runtime.spawn(async move {
             let reply = request.perform(&services, &call).await;
             call.send_last(reply).await;
         });
@@ -61,7 +66,7 @@ impl RequestRunner {
     /// A request that the loop itself waits for, as it needs the terminal.
     pub(crate) fn run_here(&self, request: ShellRequest) -> impl Future<Output = ShellReply> + use<> {
         let (services, call) = (Arc::clone(&self.services), self.call(Ticket::default()));
-        async move { request.perform(&services, &call).await }
+        TokioContext::new(async move { request.perform(&services, &call).await }, self.runtime.clone())
     }
 
     fn call(&self, ticket: Ticket) -> Call {
@@ -99,7 +104,7 @@ impl RequestRunner {
     /// Adds a prompt to the history. Losing one is no reason to stop.
     pub fn remember(&self, text: String) {
         let services = Arc::clone(&self.services);
-        tokio::task::spawn_blocking(move || {
+        self.runtime.spawn_blocking(move || {
             if let Err(error) = services.history.append(&services.cwd, &text) {
                 tracing::warn!(%error, "the prompt history could not be written");
             }
@@ -123,7 +128,7 @@ impl RequestRunner {
     /// Saves a setting.
     pub fn save(&self, key: &'static str, value: String) {
         let services = Arc::clone(&self.services);
-        tokio::task::spawn_blocking(move || {
+        self.runtime.spawn_blocking(move || {
             if let Err(error) = write::save(&services.config_file, key, &value) {
                 tracing::warn!(%error, key, "the setting could not be stored");
             }

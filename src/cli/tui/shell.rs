@@ -59,6 +59,8 @@ enum Wake {
     ClipboardAsked(ClipboardAsk),
     Tick,
     FrameDue,
+    /// Events of the agent are taken again.
+    WindowEnded,
     /// The agent takes commands again.
     AgentReady,
 }
@@ -103,7 +105,7 @@ impl Shell {
     }
 
     async fn run_loop(&mut self) -> io::Result<Exit> {
-        let mut tick: Option<(u64, tokio::time::Instant)> = None;
+        let mut tick: Option<(u64, Instant)> = None;
         loop {
             if let Some(exit) = self.perform().await? {
                 return Ok(exit);
@@ -115,12 +117,10 @@ impl Shell {
             self.screen.ask()?;
             tick = match (wants.tick, tick) {
                 (Some(period), Some((known, at))) if known == period => Some((period, at)),
-                (Some(period), _) => {
-                    Some((period, tokio::time::Instant::now() + Duration::from_millis(period)))
-                }
+                (Some(period), _) => Some((period, Instant::now() + Duration::from_millis(period))),
                 (None, _) => None,
             };
-            let due = self.screen.dirty.then(|| self.pacer.frame_at().into());
+            let due = self.screen.dirty.then(|| self.pacer.frame_at());
             let wake = self.wait(tick.map(|(_, at)| at), due).await;
             let at_once = matches!(wake, Wake::Terminal(_) | Wake::FrameDue | Wake::Signal(_));
             if matches!(wake, Wake::Tick) {
@@ -141,35 +141,37 @@ impl Shell {
         }
     }
 
-    async fn wait(&mut self, tick: Option<tokio::time::Instant>, due: Option<tokio::time::Instant>) -> Wake {
-        let sleep_until = |at: Option<tokio::time::Instant>| async move {
-            match at {
-                Some(at) => tokio::time::sleep_until(at).await,
-                None => std::future::pending().await,
-            }
-        };
+    /// Waits for a fact. There is one timer, as each costs wake-ups of its own: while events of the
+    /// agent are taken in windows, a tick waits for the end of the window.
+    async fn wait(&mut self, tick: Option<Instant>, due: Option<Instant>) -> Wake {
         if let Some(event) = self.held.pop_front() {
             return Wake::Terminal(event);
         }
-        let listen = self.pacer.listen_at();
-        let events = &mut self.agent.events;
-        let next_event = async {
-            if listen > Instant::now() {
-                tokio::time::sleep_until(listen.into()).await;
+        let now = Instant::now();
+        let window = Some(self.pacer.listen_at()).filter(|end| *end > now && !self.agent_gone);
+        let listens = window.is_none() && !self.agent_gone;
+        let tick = tick.max(tick.and(window));
+        let alarms = [(due, Wake::FrameDue), (tick, Wake::Tick), (window, Wake::WindowEnded)];
+        let alarm = alarms.into_iter().filter_map(|(at, wake)| Some((at?, wake))).min_by_key(|(at, _)| *at);
+        let alarm = async {
+            match alarm {
+                Some((at, wake)) => {
+                    tokio::time::sleep_until(at.into()).await;
+                    wake
+                }
+                None => std::future::pending().await,
             }
-            events.recv().await
         };
         tokio::select! {
             biased;
             () = crash::crashed() => Wake::Crashed,
             caught = self.signals.next() => Wake::Signal(caught),
             event = self.input.next() => Wake::Terminal(event),
-            () = sleep_until(due) => Wake::FrameDue,
             Some((ticket, reply)) = self.replies.recv() => Wake::Reply(ticket, reply),
             Some(ask) = self.requests.next_ask() => Wake::ClipboardAsked(ask),
-            event = next_event, if !self.agent_gone => Wake::Agent(event),
+            event = self.agent.events.recv(), if listens => Wake::Agent(event),
             _ = self.agent.commands.reserve(), if !self.outbox.is_empty() => Wake::AgentReady,
-            () = sleep_until(tick) => Wake::Tick,
+            wake = alarm => wake,
         }
     }
 
@@ -184,17 +186,26 @@ impl Shell {
                 self.screen.fold(Msg::Finished(ticket, reply))?;
             }
             Wake::ClipboardAsked(ask) => self.screen.tty.ask_for_clipboard(ask)?,
-            Wake::Tick => self.screen.fold(Msg::Ticked)?,
+            Wake::Tick => {
+                self.screen.fold(Msg::Ticked)?;
+                self.take_events()?;
+            }
             Wake::FrameDue => {
                 self.send_waiting();
-                // What waits belongs into the frame.
-                if let Ok(event) = self.agent.events.try_recv() {
-                    self.on_agent_event(Some(event))?;
-                }
+                self.take_events()?;
             }
+            Wake::WindowEnded => self.take_events()?,
             Wake::AgentReady => self.send_waiting(),
         }
         Ok(None)
+    }
+
+    /// Takes the events that wait: they belong into the next frame.
+    fn take_events(&mut self) -> io::Result<()> {
+        match self.agent.events.try_recv() {
+            Ok(event) => self.on_agent_event(Some(event)),
+            Err(_) => Ok(()),
+        }
     }
 
     /// Folds what came from the terminal, and what else waits there: a paste that comes as keys is

@@ -10,8 +10,7 @@ use std::io::ErrorKind;
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex};
 
-use tokio::runtime::Handle;
-use tokio::sync::{mpsc, oneshot};
+use tokio::sync::mpsc;
 
 use super::announce::Announcer;
 use super::color_support::detected_colors;
@@ -30,6 +29,7 @@ use crate::agent::protocol::command::SessionCommand;
 use crate::agent::protocol::event::{AgentEvent, NoticeLevel};
 use crate::agent::protocol::run::RetryMode;
 use crate::agent::protocol::run::{OnRepeat, SteerMode};
+use crate::agent::provider::http::RuntimeThread;
 use crate::agent::session::Session;
 use crate::agent::session::prompt_history::PromptHistory;
 use crate::agent::settings::folder::Folder;
@@ -38,7 +38,7 @@ use crate::app::boot::Boot;
 use crate::app::geometry::{Motion, Size};
 use crate::app::{self, Msg};
 use crate::cli::compose::{AgentPrompt, ComposedAgent, DEFAULT_THEME, Setup};
-use crate::cli::environment::OnBadConfig;
+use crate::cli::environment::{Connections, OnBadConfig};
 use crate::cli::exit::{Exit, Refusal, fail};
 use crate::cli::profile::FrontEndProfile;
 use crate::cli::signals::Signals;
@@ -55,6 +55,7 @@ pub const PROFILE: FrontEndProfile = FrontEndProfile {
     retry: RetryMode::Interactive,
     steer: SteerMode::SkipRemaining,
     on_repeat: OnRepeat::Ask,
+    connections: Connections::OwnThread,
 };
 
 /// Refuses a terminal that cannot show a screen.
@@ -83,7 +84,9 @@ pub fn run(setup: Setup) -> Exit {
         Ok(recording) => recording,
         Err(error) => return fail(Exit::Config, &format!("--record: {error}")),
     };
-    let (runtime, _stop) = match background_runtime() {
+    // One thread for the agent, timers and requests: what blocks has threads of its own, and a scheduler
+    // for one costs less than one for several.
+    let agent_thread = match RuntimeThread::start("agent") {
         Ok(started) => started,
         Err(error) => {
             return fail(Exit::Config, &format!("cannot start the thread of the agent: {error}"));
@@ -91,7 +94,7 @@ pub fn run(setup: Setup) -> Exit {
     };
     // Watched before the terminal is changed: who ends tau at any moment gets it back as it was.
     let signals = {
-        let _within = runtime.enter();
+        let _within = agent_thread.handle().enter();
         match Signals::for_screen() {
             Ok(signals) => signals,
             Err(error) => return fail(Exit::Config, &format!("signals: {error}")),
@@ -111,34 +114,24 @@ pub fn run(setup: Setup) -> Exit {
     if screen.draw().is_err() || screen.ask().is_err() {
         return Exit::HungUp;
     }
-    match runtime.block_on(live(&setup, screen, signals, prompts)) {
-        Ok(exit) => exit,
-        Err(refusal) => refusal.fail(),
+    let shell = match agent_thread.handle().block_on(connect(&setup, screen, signals, prompts)) {
+        Ok(shell) => shell,
+        Err(refusal) => return refusal.fail(),
+    };
+    // The screen's own timers wake nobody else.
+    match tokio::runtime::Builder::new_current_thread().enable_time().build() {
+        Ok(timers) => timers.block_on(shell.run()),
+        Err(error) => fail(Exit::Config, &format!("cannot start the timers of the screen: {error}")),
     }
 }
 
-/// Starts the thread of the agent, the network, timers and requests; it ends when the sender is
-/// dropped. One thread is enough, as what blocks has threads of its own, and a scheduler for one costs
-/// less than one for several, which shows when every token of an answer wakes it.
-fn background_runtime() -> io::Result<(Handle, oneshot::Sender<()>)> {
-    let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build()?;
-    let handle = runtime.handle().clone();
-    let (stop, stopped) = oneshot::channel();
-    let thread = std::thread::Builder::new().name("agent".to_owned());
-    thread.spawn(move || {
-        let _ = runtime.block_on(stopped);
-        // Blocking work that nobody waits for must not delay the end.
-        runtime.shutdown_background();
-    })?;
-    Ok((handle, stop))
-}
-
-async fn live(
+/// Starts the agent and connects the screen to it.
+async fn connect(
     setup: &Setup,
     mut screen: LiveScreen,
     signals: Signals,
     prompts: Vec<prompts::CliPrompt>,
-) -> Result<Exit, Refusal> {
+) -> Result<Shell, Refusal> {
     let io = |error: io::Error| Refusal { exit: Exit::Config, text: error.to_string() };
     let input = TerminalInput::start().map_err(|error| Refusal {
         exit: Exit::Config,
@@ -169,7 +162,7 @@ async fn live(
     tokio::task::spawn_blocking(move || scratch.sweep());
     let (sender, replies) = mpsc::channel(REPLIES);
     let requests = RequestRunner::new(services(setup, prompt), sender);
-    Ok(Shell::new(screen, input, signals, agent, requests, replies, theme_files(setup)).run().await)
+    Ok(Shell::new(screen, input, signals, agent, requests, replies, theme_files(setup)))
 }
 
 /// The setup with the model of the session, or else with that of the server whose address was given
@@ -200,7 +193,7 @@ fn open_session(setup: &Setup) -> (Session, Option<PathBuf>, Option<String>) {
 fn services(setup: &Setup, prompt: AgentPrompt) -> Services {
     Services {
         keys: Arc::clone(&setup.keys),
-        direct: environment::direct(&setup.settings),
+        direct: environment::direct(&setup.settings, Connections::WithAgent),
         history: PromptHistory::new(&setup.paths),
         cwd: setup.cwd.clone(),
         sessions: setup.settings.session_root(&setup.paths),

@@ -6,10 +6,10 @@ use std::time::Duration;
 const UNPACED: u32 = 8;
 /// Bytes from which on a piece is not small: the answer comes as fast as it is read.
 const LARGE: usize = 4 * 1024;
-/// The first pause, and the longest: half of a frame of the screen, which is drawn thirty times a
-/// second while an answer streams.
-const FIRST: Duration = Duration::from_millis(3);
-const LONGEST: Duration = Duration::from_millis(24);
+/// The first pause, and the longest: a little less than a frame of the screen, which is
+/// drawn 25 times a second while an answer streams.
+const FIRST: Duration = Duration::from_millis(4);
+const LONGEST: Duration = Duration::from_millis(32);
 
 /// Grows from no pause to [`LONGEST`] while pieces are small.
 #[derive(Clone, Copy, Debug, Default)]
@@ -50,7 +50,7 @@ mod tests {
                 pace.pause().map_or(0, |pause| pause.as_millis() as u64)
             })
             .collect();
-        assert_eq!(pauses, [0, 0, 0, 0, 0, 0, 0, 0, 3, 6, 12, 24, 24]);
+        assert_eq!(pauses, [0, 0, 0, 0, 0, 0, 0, 0, 4, 8, 16, 32, 32]);
     }
 
     #[test]

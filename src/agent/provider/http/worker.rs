@@ -1,0 +1,102 @@
+//! Where connections live: [`Worker`], and the thread it may have.
+
+use std::io;
+use std::sync::OnceLock;
+use std::time::Duration;
+
+use tokio::runtime::{Builder, Handle};
+use tokio::sync::oneshot;
+use tokio_util::task::AbortOnDropHandle;
+
+/// A thread that runs async tasks, until this is dropped.
+#[derive(Debug)]
+pub(crate) struct RuntimeThread {
+    handle: Handle,
+    /// The thread ends when this is dropped.
+    _stop: oneshot::Sender<()>,
+}
+
+impl RuntimeThread {
+    /// Starts a thread of this name.
+    ///
+    /// # Errors
+    /// The system has no thread, or no descriptors, to give.
+    pub(crate) fn start(name: &str) -> io::Result<Self> {
+        let runtime = Builder::new_current_thread().enable_all().build()?;
+        let handle = runtime.handle().clone();
+        let (stop, stopped) = oneshot::channel();
+        std::thread::Builder::new().name(name.to_owned()).spawn(move || {
+            let _ = runtime.block_on(stopped);
+            // Blocking work that nobody waits for must not delay the end.
+            runtime.shutdown_background();
+        })?;
+        Ok(RuntimeThread { handle, _stop: stop })
+    }
+
+    /// What spawns tasks there.
+    pub(crate) fn handle(&self) -> &Handle {
+        &self.handle
+    }
+}
+
+/// Where connections live.
+#[derive(Debug, Default)]
+pub(super) enum Worker {
+    /// In the runtime of whoever asks.
+    #[default]
+    Caller,
+    /// On a thread of their own, started at the first request. If it cannot be started, in the
+    /// runtime of whoever asks.
+    OwnThread(OnceLock<Option<RuntimeThread>>),
+}
+
+impl Worker {
+    /// A thread for nothing but connections.
+    pub(super) fn own_thread() -> Self {
+        Worker::OwnThread(OnceLock::new())
+    }
+
+    fn thread(&self) -> Option<&RuntimeThread> {
+        let Worker::OwnThread(thread) = self else { return None };
+        let start = || {
+            let started = RuntimeThread::start("network");
+            started.inspect_err(|error| tracing::warn!(%error, "no thread for the network")).ok()
+        };
+        thread.get_or_init(start).as_ref()
+    }
+
+    /// Runs a task there; dropping the handle stops it.
+    pub(super) fn spawn<T: Send + 'static>(
+        &self,
+        task: impl Future<Output = T> + Send + 'static,
+    ) -> AbortOnDropHandle<T> {
+        AbortOnDropHandle::new(match self.thread() {
+            Some(thread) => thread.handle().spawn(task),
+            None => tokio::spawn(task),
+        })
+    }
+
+    /// How a task there waits between two reads.
+    pub(super) fn pause(&self) -> Pause {
+        if self.thread().is_some() { Pause::Thread } else { Pause::Task }
+    }
+}
+
+/// Who waits.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Pause {
+    /// The task.
+    Task,
+    /// The whole thread, which nothing wakes meanwhile.
+    Thread,
+}
+
+impl Pause {
+    /// Waits this long.
+    pub(super) async fn wait(self, time: Duration) {
+        match self {
+            Pause::Task => tokio::time::sleep(time).await,
+            Pause::Thread => std::thread::sleep(time),
+        }
+    }
+}
