@@ -10,6 +10,7 @@ use ratatui::layout::Rect;
 use ratatui::style::{Color, Modifier, Style};
 use tau::cli::tui::recording::replay;
 use tau::view::color::ColorDepth;
+use tau::view::frame::Frame;
 use tau::view::{Memo, view, wrap};
 
 /// Size of a cell, in pixels.
@@ -19,9 +20,9 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
     let path = std::env::args().nth(1).ok_or("usage: screenshot RECORDING > FILE.svg")?;
     let model = replay(Path::new(&path))?;
     let area = Rect::new(0, 0, model.size.width, model.size.height);
-    let mut buffer = Buffer::empty(area);
-    let laid = view(&model, &mut Memo::new(ColorDepth::True, Default::default()), area, &mut buffer);
-    std::io::Write::write_all(&mut std::io::stdout(), svg(&buffer, laid.cursor).as_bytes())?;
+    let mut frame = Frame::blank(area);
+    let laid = view(&model, &mut Memo::new(ColorDepth::True, Default::default()), &mut frame);
+    std::io::Write::write_all(&mut std::io::stdout(), svg(&frame.cells, laid.cursor).as_bytes())?;
     Ok(())
 }
 

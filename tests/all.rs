@@ -38,6 +38,7 @@ mod keyboard;
 mod kills;
 mod laws;
 mod library;
+mod links;
 mod models;
 mod motion;
 mod notifications;

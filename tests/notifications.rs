@@ -1,41 +1,21 @@
 //! Notifications and progress in the real program: the bytes that reach the terminal.
 
-use std::io::{Read, Write};
-use std::net::TcpListener;
 use std::time::Duration;
 
+use crate::harness::answering;
 use crate::screen::Screen;
 
 const FOCUS_LOST: &str = "\x1b[O";
 const FOCUS_GAINED: &str = "\x1b[I";
-const ANSWER: &str = "data: {\"choices\":[{\"index\":0,\"delta\":{\"content\":\"all done\"},\"finish_reason\":\"stop\"}]}\n\ndata: [DONE]\n\n";
 /// Longer than the shortest run of which the user is notified.
 const LONG: Duration = Duration::from_millis(3_300);
-
-/// A model whose answers take so long. Its address.
-fn model(takes: Duration) -> String {
-    let listener = TcpListener::bind("127.0.0.1:0").unwrap();
-    let address = listener.local_addr().unwrap();
-    std::thread::spawn(move || {
-        for mut socket in listener.incoming().flatten() {
-            std::thread::spawn(move || {
-                let mut request = vec![0; 1 << 20];
-                let _ = socket.read(&mut request);
-                std::thread::sleep(takes);
-                let head = "HTTP/1.1 200 OK\r\ncontent-type: text/event-stream\r\nconnection: close\r\n\r\n";
-                let _ = socket.write_all(format!("{head}{ANSWER}").as_bytes());
-            });
-        }
-    });
-    format!("http://{address}/v1")
-}
 
 /// tau with such a model and these settings and variables.
 fn start(takes: Duration, config: &str, before: &str) -> Screen {
     let script = format!(
         "mkdir -p \"$TAU_HOME\"; printf '%s' '{config}' >\"$TAU_HOME/config.toml\"; export NO_PROXY='*'\n{before}"
     );
-    Screen::prepared(&script, &format!("--base-url {} --model m", model(takes)), 80, 24)
+    Screen::prepared(&script, &format!("--base-url {} --model m", answering(takes, "all done")), 80, 24)
 }
 
 fn bytes(screen: &Screen) -> String {

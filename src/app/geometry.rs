@@ -115,6 +115,17 @@ pub struct TextLayout {
     /// The widest that prose may be, in cells; 0 is no limit.
     pub prose_width: u16,
     pub diff: DiffLayout,
+    pub addresses: Addresses,
+}
+
+/// Where the addresses of links are.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash, Serialize, Deserialize)]
+pub enum Addresses {
+    /// On the screen, behind the text of the link.
+    #[default]
+    Printed,
+    /// The terminal has them, and opens them.
+    Linked,
 }
 
 impl TextLayout {

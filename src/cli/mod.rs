@@ -17,6 +17,7 @@ pub mod export;
 pub mod headless;
 pub mod json;
 pub(crate) mod keycheck;
+pub(crate) mod link_support;
 pub(crate) mod local_servers;
 pub mod log;
 pub(crate) mod man_pages;

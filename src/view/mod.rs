@@ -1,7 +1,7 @@
 //! The screen as a function of the model.
 //!
 //! ```text
-//! Laid = view(&Model, &mut Memo, area, buffer)
+//! Laid = view(&Model, &mut Memo, frame)
 //! ```
 //!
 //! A frame costs what is on the screen, not what is in the history: the transcript is walked
@@ -19,9 +19,11 @@ pub(crate) mod dialog;
 pub mod diff;
 pub(crate) mod find;
 pub(crate) mod footer;
+pub mod frame;
 pub mod help;
 pub mod highlight;
 pub mod layout;
+pub mod link;
 pub mod markdown;
 pub mod memo;
 pub(crate) mod overlay;
@@ -47,27 +49,29 @@ use ratatui::text::Line;
 
 use crate::app::Model;
 use crate::app::geometry::Laid;
+use frame::Frame;
 pub use memo::Memo;
 use theme::ThemeToken;
 
 /// The smallest window in which more than a remark is drawn.
 const LEAST: (u16, u16) = (10, 4);
 
-/// Draws the model; what was found out on the way.
-pub fn view(model: &Model, memo: &mut Memo, area: Rect, buffer: &mut Buffer) -> Laid {
-    let area = area.intersection(buffer.area);
+/// Draws the model into a frame that is blank; what was found out on the way.
+pub fn view(model: &Model, memo: &mut Memo, frame: &mut Frame) -> Laid {
+    let area = frame.cells.area;
     memo.begin(model.shown_theme());
-    buffer.set_style(area, memo.theme().style(ThemeToken::Text));
+    frame.cells.set_style(area, memo.theme().style(ThemeToken::Text));
     if area.width < LEAST.0 || area.height < LEAST.1 {
-        return too_small(model, memo, area, buffer);
+        return too_small(model, memo, area, &mut frame.cells);
     }
     if console::is_full(model) {
-        let cursor = console::draw_full(model, memo.theme(), area, buffer);
+        let cursor = console::draw_full(model, memo.theme(), area, &mut frame.cells);
         let composer_width = layout::composer_width(area);
         return Laid { position: model.transcript.position, composer_width, cursor, ..Laid::default() };
     }
     let regions = layout::regions(model, area);
-    let mut laid = transcript::draw(model, memo, regions.transcript, buffer);
+    let mut laid = transcript::draw(model, memo, regions.transcript, frame);
+    let buffer = &mut frame.cells;
     footer::draw_activity(model, memo.theme(), regions.activity, buffer);
     queue::draw(model, memo.theme(), regions.queue, buffer);
     completion::draw(model, memo.theme(), regions.completion, buffer);
@@ -84,6 +88,8 @@ pub fn view(model: &Model, memo: &mut Memo, area: Rect, buffer: &mut Buffer) -> 
         let (cursor, page) = overlay::draw(model, top, memo.theme(), area, buffer);
         laid.cursor = cursor;
         laid.list_page = page;
+        // What is beside an overlay is only looked at.
+        frame.flatten();
     }
     laid
 }

@@ -13,6 +13,7 @@ use crate::agent::protocol::event::NoticeLevel;
 use crate::app::Model;
 use crate::app::action::Action;
 use crate::app::blocks::{MarkdownBlock, MarkdownBlocks};
+use crate::app::geometry::TextLayout;
 use crate::app::msg::Millis;
 use crate::app::printable::Printable;
 use crate::app::time_format::{noticeable, seconds};
@@ -160,7 +161,7 @@ fn render(
     highlighter: &mut Highlighter,
 ) -> Vec<Row> {
     let inner = width.saturating_sub(MARGIN + 1).max(1);
-    let room = (inner, model.text_layout.prose_width);
+    let room = (inner, model.text_layout);
     let expand = || model.keymap.hint(Action::ToggleTools);
     match &entry.body {
         EntryBody::Welcome => welcome::rows(model, theme, width),
@@ -228,14 +229,14 @@ fn command_hint(model: &Model, entry: &TranscriptEntry) -> String {
 fn block(
     blocks: &MarkdownBlocks,
     index: usize,
-    (width, prose): (u16, u16),
+    (width, layout): (u16, TextLayout),
     theme: &Theme,
     highlighter: &mut Highlighter,
 ) -> Vec<Row> {
     match (blocks.closed().get(index), blocks.open()) {
-        (Some(block), _) => markdown::render_within(block, width, prose, theme, highlighter),
+        (Some(block), _) => markdown::render_within(block, width, layout, theme, highlighter),
         (None, Some(block)) => {
-            markdown::render_within(&markdown::settled(block), width, prose, theme, highlighter)
+            markdown::render_within(&markdown::settled(block), width, layout, theme, highlighter)
         }
         (None, None) => Vec::new(),
     }

@@ -2,16 +2,17 @@
 //!
 //! Beside text a row may hold marks: bars, borders, line numbers, signs, hints. What is copied is the
 //! text alone, and the rows of a line that was wrapped come out as one line again. So a row knows which
-//! of its cells are text, and whether it continues the row above.
+//! of its cells are text, and whether it continues the row above. It also knows which lead somewhere.
 
 use std::borrow::Cow;
 use std::ops::{Deref, Range};
 
-use ratatui::buffer::Buffer;
 use ratatui::layout::Rect;
 use ratatui::text::{Line, Span};
 use unicode_segmentation::UnicodeSegmentation;
 
+use super::frame::Frame;
+use super::link::Link;
 use super::width;
 
 /// A row as it is drawn, and which of its cells are text. It can be used as its [`Line`].
@@ -21,6 +22,14 @@ pub struct Row {
     text: TextCells,
     /// What wrapping left out between the row above and this one; `None` on the first row of a line.
     glue: Option<Cow<'static, str>>,
+    links: Vec<RowLink>,
+}
+
+/// Columns of a row that lead somewhere.
+#[derive(Clone, Debug, PartialEq)]
+pub(crate) struct RowLink {
+    pub(crate) columns: Range<u16>,
+    pub(crate) link: Link,
 }
 
 /// The cells of a row that are text, as columns.
@@ -37,7 +46,7 @@ enum TextCells {
 impl From<Line<'static>> for Row {
     /// A row that is text from end to end.
     fn from(line: Line<'static>) -> Self {
-        Row { line, text: TextCells::Run(0..u16::MAX), glue: None }
+        Row { line, text: TextCells::Run(0..u16::MAX), glue: None, links: Vec::new() }
     }
 }
 
@@ -52,12 +61,22 @@ impl Deref for Row {
 impl Row {
     /// A row that holds no text, such as a border or a hint.
     pub(crate) fn mark(line: Line<'static>) -> Self {
-        Row { line, text: TextCells::None, glue: None }
+        Row { text: TextCells::None, ..line.into() }
     }
 
     /// A row of a table, whose cells are at these columns.
     pub(crate) fn table(line: Line<'static>, cells: Vec<Range<u16>>) -> Self {
-        Row { line, text: TextCells::Table(cells), glue: None }
+        Row { text: TextCells::Table(cells), ..line.into() }
+    }
+
+    /// The row with these links, from left to right.
+    pub(crate) fn linked(self, links: Vec<RowLink>) -> Self {
+        Row { links, ..self }
+    }
+
+    /// What of the row leads somewhere, from left to right.
+    pub(crate) fn links(&self) -> &[RowLink] {
+        &self.links
     }
 
     /// The row as what continues the row above; `glue` is what wrapping left out between them.
@@ -67,7 +86,12 @@ impl Row {
 
     /// Draws the row. Most text is ASCII, whose cells need no segmentation.
     #[allow(clippy::disallowed_methods, reason = "only printable ASCII is set cell by cell")]
-    pub(crate) fn draw(&self, area: Rect, buffer: &mut Buffer) {
+    pub fn draw(&self, area: Rect, frame: &mut Frame) {
+        for RowLink { columns, link } in &self.links {
+            let column = |column: u16| area.x.saturating_add(column).min(area.right());
+            frame.links.place(area.y, column(columns.start)..column(columns.end), link.clone());
+        }
+        let buffer = &mut frame.cells;
         let mut x = area.x;
         for span in &self.line.spans {
             let left = area.right().saturating_sub(x);
@@ -117,6 +141,9 @@ impl Row {
             TextCells::Table(cells) => {
                 cells.iter_mut().for_each(|cell| *cell = shift(cell.start)..shift(cell.end));
             }
+        }
+        for link in &mut self.links {
+            link.columns = shift(link.columns.start)..shift(link.columns.end);
         }
         self.line.spans.splice(0..0, before);
         self

@@ -11,6 +11,7 @@ mod selection;
 use ratatui::buffer::Buffer;
 use ratatui::layout::Rect;
 
+use super::frame::Frame;
 use super::memo::{Memo, Rows};
 use super::parts;
 use super::theme::ThemeToken;
@@ -23,7 +24,7 @@ use find::{CurrentPlace, FoundInPart};
 use selected_panel::PanelPlace;
 
 /// Draws the transcript; returns its position, what clicks mean, what is selected.
-pub fn draw(model: &Model, memo: &mut Memo, area: Rect, buffer: &mut Buffer) -> Laid {
+pub fn draw(model: &Model, memo: &mut Memo, area: Rect, frame: &mut Frame) -> Laid {
     let find = model.transcript.find.as_ref();
     let needle = find.and_then(Find::needle);
     let mut walk = Walk {
@@ -54,14 +55,14 @@ pub fn draw(model: &Model, memo: &mut Memo, area: Rect, buffer: &mut Buffer) -> 
             laid.rows.push(None);
             continue;
         };
-        walk.draw_row(at, Rect { y, height: 1, ..area }, buffer, &mut laid);
+        walk.draw_row(at, Rect { y, height: 1, ..area }, frame, &mut laid);
         place = walk.next_row(at);
     }
     if model.copying {
         laid.selected = walk.selected_text();
     }
     if let Some(top) = top.filter(|_| !at_end) {
-        walk.draw_scrolled(top, area, buffer, &mut laid);
+        walk.draw_scrolled(top, area, frame, &mut laid);
     }
     laid
 }
@@ -231,19 +232,20 @@ impl<'a> Walk<'a> {
         Anchor { entry, part: place.part, row: place.row }
     }
 
-    fn draw_row(&mut self, at: Place, area: Rect, buffer: &mut Buffer, laid: &mut Laid) {
+    fn draw_row(&mut self, at: Place, area: Rect, frame: &mut Frame, laid: &mut Laid) {
         let anchor = self.anchor(at);
         let Some((gap, rows)) = self.rows(at.index, at.part) else { return };
         laid.rows.push(Some(anchor));
         let Some(row) = at.row.checked_sub(u32::from(gap)) else { return };
         if let Some(line) = rows.get(row as usize) {
-            line.draw(area, buffer);
+            line.draw(area, frame);
         }
         if let Some(entry) =
             self.entries().get(at.index).filter(|entry| row == 0 && parts::is_head(entry, at.part))
         {
             laid.hits.push((area.y, Hit::Fold(entry.id)));
         }
+        let buffer = &mut frame.cells;
         self.mark_panel(at, row, area, buffer);
         self.mark_found(at, row as usize, area, buffer);
         let Some(ends) = self.selection else { return };

@@ -11,7 +11,8 @@ use ratatui::style::Style;
 use ratatui::text::{Line, Span};
 use unicode_segmentation::UnicodeSegmentation;
 
-use super::row::Row;
+use super::link::{Link, LinkedLine};
+use super::row::{Row, RowLink};
 use super::spelled;
 pub use super::width::{cells, spans_cells};
 
@@ -86,13 +87,28 @@ pub(crate) fn line_rows(line: &Line<'_>, width: u16, indent: u16) -> Vec<Row> {
 
 /// [`wrap_at`] as rows that know their text.
 pub(crate) fn rows(spans: &[Span<'_>], width: u16, indent: u16, at: Break) -> Vec<Row> {
+    rows_with_links(spans, &[], width, indent, at)
+}
+
+/// A line wrapped at words, as rows that know their text and where it leads.
+pub(crate) fn linked_rows(line: &LinkedLine, width: u16, indent: u16) -> Vec<Row> {
+    rows_with_links(&line.spans, &line.links, width, indent, Break::Words)
+}
+
+fn rows_with_links(
+    spans: &[Span<'_>],
+    links: &[Option<Link>],
+    width: u16,
+    indent: u16,
+    at: Break,
+) -> Vec<Row> {
     let width = usize::from(width.max(1));
     let indent = usize::from(indent).min(width / 2);
     let spans = &*spelled::set_off(spans);
     let ends_blank =
         || spans.iter().rev().find_map(|span| span.content.chars().next_back()).is_some_and(is_blank);
     if spans_cells(spans) <= width && (at == Break::Verbatim || !ends_blank()) {
-        return vec![Line::from(spans.iter().map(owned).collect::<Vec<_>>()).into()];
+        return vec![row(spans.iter().map(owned).enumerate().collect(), links)];
     }
     let clusters = clusters(spans);
     let mut rows: Vec<Row> = Vec::new();
@@ -101,10 +117,11 @@ pub(crate) fn rows(spans: &[Span<'_>], width: u16, indent: u16, at: Break) -> Ve
         let margin = if rows.is_empty() { 0 } else { indent };
         let extent = next_row(&clusters, start, width - margin, at);
         let drawn = draw(spans, clusters.get(start..extent.end).unwrap_or_default(), width - margin);
-        let row = if rows.is_empty() {
-            drawn.into()
-        } else {
-            Row::from(drawn).joined(left_out(spans, clusters.get(text_end..start).unwrap_or_default()))
+        let row = match rows.is_empty() {
+            true => row(drawn, links),
+            false => {
+                row(drawn, links).joined(left_out(spans, clusters.get(text_end..start).unwrap_or_default()))
+            }
         };
         let blanks = (margin > 0).then(|| Span::raw(" ".repeat(margin)));
         rows.push(row.indented(blanks.into_iter().collect(), 0));
@@ -266,8 +283,30 @@ fn trimmed(clusters: &[Cluster], start: usize, end: usize) -> usize {
     start + row.iter().rposition(|cluster| !cluster.is_blank).map_or(0, |last| last + 1)
 }
 
-fn draw(spans: &[Span<'_>], row: &[Cluster], width: usize) -> Line<'static> {
-    let mut drawn: Vec<Span<'static>> = Vec::new();
+/// A row of spans with their numbers among those of the line, of which some are links.
+fn row(drawn: Vec<(usize, Span<'static>)>, links: &[Option<Link>]) -> Row {
+    let mut found: Vec<RowLink> = Vec::new();
+    if links.iter().any(Option::is_some) {
+        let mut column = 0_u16;
+        for (index, span) in &drawn {
+            let end = column.saturating_add(cells(&span.content) as u16);
+            let columns = column..end;
+            column = end;
+            let Some(link) = links.get(*index).cloned().flatten() else { continue };
+            match found.last_mut() {
+                Some(last) if last.columns.end == columns.start && last.link == link => {
+                    last.columns.end = end;
+                }
+                _ => found.push(RowLink { columns, link }),
+            }
+        }
+    }
+    Row::from(Line::from_iter(drawn.into_iter().map(|(_, span)| span))).linked(found)
+}
+
+/// The spans of a row, with their numbers among those of the line.
+fn draw(spans: &[Span<'_>], row: &[Cluster], width: usize) -> Vec<(usize, Span<'static>)> {
+    let mut drawn = Vec::new();
     for run in row.chunk_by(|left, right| left.span == right.span && left.width.max(right.width) <= width) {
         let (Some(first), Some(last)) = (run.first(), run.last()) else { continue };
         let Some(span) = spans.get(first.span) else { continue };
@@ -275,9 +314,9 @@ fn draw(spans: &[Span<'_>], row: &[Cluster], width: usize) -> Line<'static> {
             true => "\u{FFFD}",
             false => span.content.get(first.start..last.end).unwrap_or_default(),
         };
-        drawn.push(Span::styled(text.to_owned(), span.style));
+        drawn.push((first.span, Span::styled(text.to_owned(), span.style)));
     }
-    Line::from(drawn)
+    drawn
 }
 
 /// Adds blanks in `style` until the row is `width` cells wide.

@@ -3,6 +3,8 @@
 //! Goldens hold the text of a frame and a layer of styles under it. `TAU_BLESS=1 cargo test`
 //! writes them again; look at the difference before committing it.
 
+mod answering;
+
 use std::fmt::Write as _;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -21,7 +23,10 @@ use tau::app::geometry::{Laid, Size};
 use tau::app::msg::Millis;
 use tau::app::{Effect, Model, Msg, Stamped, update};
 use tau::view::color::ColorDepth;
+use tau::view::frame::Frame;
 use tau::view::{Memo, view};
+
+pub use answering::answering;
 
 /// Time of the first message; any time would do, as long as it is always the same.
 pub const START: Millis = 1_767_323_045_000;
@@ -216,10 +221,9 @@ pub fn call(id: &str, name: &str, arguments: serde_json::Value) -> ToolCall {
 
 /// A frame of the model at a size, and what it found out.
 pub fn draw(model: &Model, memo: &mut Memo, size: Size) -> (Buffer, Laid) {
-    let area = Rect::new(0, 0, size.width, size.height);
-    let mut buffer = Buffer::empty(area);
-    let laid = view(model, memo, area, &mut buffer);
-    (buffer, laid)
+    let mut frame = Frame::blank(Rect::new(0, 0, size.width, size.height));
+    let laid = view(model, memo, &mut frame);
+    (frame.cells, laid)
 }
 
 /// The text of a frame, right ends trimmed.

@@ -10,6 +10,7 @@ mod network;
 pub mod notify;
 pub mod paths;
 pub mod private_files;
+pub(crate) mod support;
 pub mod table;
 mod toml_errors;
 mod toml_file;

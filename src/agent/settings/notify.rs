@@ -52,37 +52,3 @@ impl SettingValue for Notify {
         Notify::deserialize(deserializer)
     }
 }
-
-/// Whether the terminal shows that a run is under way (OSC 9;4).
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Deserialize)]
-#[serde(rename_all = "lowercase")]
-pub enum Progress {
-    /// Where the terminal is known to show it.
-    #[default]
-    Auto,
-    /// Always.
-    On,
-    /// Never.
-    Off,
-}
-
-impl Progress {
-    const NAMES: [(&str, Progress); 3] =
-        [("auto", Progress::Auto), ("on", Progress::On), ("off", Progress::Off)];
-}
-
-impl SettingValue for Progress {
-    const KIND: ValueKind = ValueKind::Choice(|| Progress::NAMES.map(|(name, _)| name).to_vec());
-
-    fn show(&self) -> String {
-        Progress::NAMES.iter().find(|(_, value)| value == self).map_or("", |(name, _)| name).to_owned()
-    }
-
-    fn parse(value: &OsStr) -> Result<Self, String> {
-        choice(value, &Progress::NAMES, Self::KIND)
-    }
-
-    fn from_file<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
-        Progress::deserialize(deserializer)
-    }
-}

@@ -12,7 +12,8 @@ use std::path::PathBuf;
 use serde::Deserialize;
 
 use super::editing_mode::EditingMode;
-use super::notify::{Notify, Progress};
+use super::notify::Notify;
+use super::support::Support;
 use super::value::{self, BaseUrl, DiffLayout, SettingValue, ValueKind};
 use crate::agent::protocol::model::{Api, ThinkingLevel};
 use crate::agent::secrets::Secret;
@@ -184,10 +185,12 @@ settings! {
     prose_width: u64, Columns { default: "`100`", project: true, live: true, ..COLUMNS };
     /// Diffs: side by side (split), one below the other (unified), or by the width of the window
     diff: DiffLayout, Columns { default: "`auto`", project: true, live: true, ..COLUMNS };
+    /// Links without their addresses, which the terminal opens (OSC 8)
+    hyperlinks: Support, Columns { default: "`auto`", live: true, ..COLUMNS };
     /// When the window has no focus: how tau reports that a run has finished or waits for an answer
     notify: Notify, Columns { default: "`auto`", ..COLUMNS };
     /// Show in the terminal's tab or taskbar that a run is under way (OSC 9;4)
-    progress: Progress, Columns { default: "`auto`", ..COLUMNS };
+    progress: Support, Columns { default: "`auto`", ..COLUMNS };
     /// `false`: nothing on the screen moves by itself
     animations: bool, Columns {
         default: "`true`", flag: rare_flag("animations", "BOOL"), live: true, ..COLUMNS

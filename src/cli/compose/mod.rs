@@ -25,7 +25,8 @@ use crate::agent::protocol::model::{Model, ThinkingLevel};
 use crate::agent::settings::folder::Folder;
 use crate::agent::settings::{Paths, Settings};
 use crate::app::background::AUTO;
-use crate::app::geometry::TextLayout;
+use crate::app::geometry::{Addresses, TextLayout};
+use crate::cli::link_support;
 
 pub use agent::ComposedAgent;
 use choose_model::LevelFlags;
@@ -147,10 +148,13 @@ impl Setup {
         self
     }
 
-    /// How wide prose may be, and how diffs are shown.
+    /// How wide prose may be, how diffs are shown, and where the addresses of links are.
     pub fn text_layout(&self) -> TextLayout {
         let prose = self.settings.prose_width.unwrap_or(100);
+        let opens_links = || link_support::opens_links(|name| std::env::var(name).ok());
+        let linked = self.settings.hyperlinks.unwrap_or_default().uses(opens_links);
         TextLayout {
+            addresses: if linked { Addresses::Linked } else { Addresses::Printed },
             prose_width: u16::try_from(prose).unwrap_or(u16::MAX),
             diff: self.settings.diff.unwrap_or_default(),
         }

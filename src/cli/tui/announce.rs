@@ -5,7 +5,8 @@
 //! of the terminal and the bell otherwise.
 
 use super::modes::TerminalMode;
-use crate::agent::settings::notify::{Notify, Progress};
+use crate::agent::settings::notify::Notify;
+use crate::agent::settings::support::Support;
 use crate::cli::plain;
 
 /// Characters of a notification at most.
@@ -29,7 +30,7 @@ impl Default for Announcer {
 
 impl Announcer {
     /// The ways for these settings in this environment; `lookup` gives the value of a variable.
-    pub fn new(notify: Notify, progress: Progress, lookup: impl Fn(&str) -> Option<String>) -> Self {
+    pub fn new(notify: Notify, progress: Support, lookup: impl Fn(&str) -> Option<String>) -> Self {
         let value = |name: &str| lookup(name).unwrap_or_default();
         let is_set = |name: &str| !value(name).is_empty();
         let (term, program) = (value("TERM"), value("TERM_PROGRAM"));
@@ -48,11 +49,7 @@ impl Announcer {
         };
         let tmux = is_set("TMUX");
         let shows = is_set("WT_SESSION") || value("ConEmuANSI") == "ON" || program == "ghostty";
-        let progress = match progress {
-            Progress::Auto => shows && !tmux,
-            Progress::On => true,
-            Progress::Off => false,
-        };
+        let progress = progress.uses(|| shows && !tmux);
         Announcer { way, progress, tmux }
     }
 
@@ -86,7 +83,7 @@ impl Announcer {
 mod tests {
     use super::*;
 
-    fn announcer(notify: Notify, progress: Progress, env: &[(&str, &str)]) -> Announcer {
+    fn announcer(notify: Notify, progress: Support, env: &[(&str, &str)]) -> Announcer {
         Announcer::new(notify, progress, |name| {
             env.iter().find(|(known, _)| *known == name).map(|(_, value)| (*value).to_owned())
         })
@@ -106,9 +103,9 @@ mod tests {
             (&[("TERM_PROGRAM", "tmux"), ("TMUX", "x")], Notify::Bell),
         ];
         for (env, way) in cases {
-            assert_eq!(announcer(Notify::Auto, Progress::Auto, env).way, way, "{env:?}");
+            assert_eq!(announcer(Notify::Auto, Support::Auto, env).way, way, "{env:?}");
         }
-        let chosen = announcer(Notify::Osc9, Progress::Auto, &[("TERM", "xterm-kitty")]);
+        let chosen = announcer(Notify::Osc9, Support::Auto, &[("TERM", "xterm-kitty")]);
         assert_eq!(chosen.way, Notify::Osc9);
     }
 
@@ -116,16 +113,16 @@ mod tests {
     fn progress_is_shown_where_it_is_no_notification() {
         let windows = [("WT_SESSION", "x")];
         let shown = |progress, env: &[(&str, &str)]| announcer(Notify::Auto, progress, env).progress();
-        assert_eq!(shown(Progress::Auto, &windows), Some(TerminalMode::Progress));
-        assert_eq!(shown(Progress::Auto, &[("TERM_PROGRAM", "iTerm.app")]), None);
-        assert_eq!(shown(Progress::Off, &windows), None);
-        assert_eq!(shown(Progress::On, &[("TMUX", "x")]), Some(TerminalMode::TmuxProgress));
+        assert_eq!(shown(Support::Auto, &windows), Some(TerminalMode::Progress));
+        assert_eq!(shown(Support::Auto, &[("TERM_PROGRAM", "iTerm.app")]), None);
+        assert_eq!(shown(Support::Off, &windows), None);
+        assert_eq!(shown(Support::On, &[("TMUX", "x")]), Some(TerminalMode::TmuxProgress));
     }
 
     #[test]
     fn a_title_cannot_end_the_sequence() {
         let text = "finished · a\x1b\\b\x07c;d\u{9c}e";
-        let sent = |way, env: &[(&str, &str)]| announcer(way, Progress::Off, env).notification(text);
+        let sent = |way, env: &[(&str, &str)]| announcer(way, Support::Off, env).notification(text);
         assert_eq!(sent(Notify::Osc9, &[]), "\x1b]9;tau: finished · a\\bc;de\x1b\\");
         assert_eq!(sent(Notify::Osc99, &[]), "\x1b]99;i=tau;tau: finished · a\\bc;de\x1b\\");
         assert_eq!(sent(Notify::Osc777, &[]), "\x1b]777;notify;tau;finished · a\\bc,de\x1b\\");

@@ -2,6 +2,9 @@
 //!
 //! Rows that only moved are moved by the terminal (a scroll region, DECSTBM, and SU or SD); of the
 //! others the cells that changed are written. The sequences are those of ECMA-48 and of every terminal since the VT220.
+//! Links are OSC 8 (<https://gist.github.com/egmontkob/eb114294efbcd5adb1944c9f3cb5feda>).
+
+mod shift;
 
 use std::io::Write;
 use std::ops::Range;
@@ -9,8 +12,10 @@ use std::ops::Range;
 use ratatui::buffer::{Buffer, Cell, CellWidth};
 use ratatui::style::{Color, Modifier};
 
-/// Rows that must be saved for the terminal to be asked to move some.
-const WORTH: usize = 3;
+use self::shift::find_shift;
+use crate::view::frame::{Frame, Placed};
+use crate::view::link::Link;
+
 /// Blank cells in a row from which on they are erased instead of written.
 const ERASE: u16 = 8;
 /// What is seen on a blank cell too.
@@ -23,7 +28,7 @@ const SEEN_ON_BLANK: Modifier = Modifier::REVERSED
 /// Writes what leads from `shown` to `next`, which are of the same size; nothing when they look the
 /// same. The terminal's style is the default one before and after; where its cursor ends is open.
 /// Afterwards `shown` holds rows as the terminal moved them.
-pub(super) fn encode(shown: &mut Buffer, next: &Buffer, out: &mut Vec<u8>) {
+pub(super) fn encode(shown: &mut Frame, next: &Frame, out: &mut Vec<u8>) {
     let mut changed = changed_rows(shown, next);
     if let Some(shift) = find_shift(shown, next, &changed) {
         shift.write(out);
@@ -33,24 +38,35 @@ pub(super) fn encode(shown: &mut Buffer, next: &Buffer, out: &mut Vec<u8>) {
             *changed = !same_row(old.row(y), new.row(y));
         }
     }
-    let mut pen = Pen { out, next, style: CellStyle::default(), at: None };
+    let mut pen =
+        Pen { out, next: &next.cells, style: CellStyle::default(), row_links: &[], link: None, at: None };
     let (old, new) = (Rows::of(shown), Rows::of(next));
-    for (y, changed) in (0..next.area.height).zip(changed) {
+    for (y, changed) in (0..next.cells.area.height).zip(changed) {
         if changed {
             pen.row(y, old.row(usize::from(y)), new.row(usize::from(y)));
         }
     }
     pen.restyle(CellStyle::default());
+    pen.link_to(None);
 }
 
 /// Which rows differ.
-fn changed_rows(shown: &Buffer, next: &Buffer) -> Vec<bool> {
+fn changed_rows(shown: &Frame, next: &Frame) -> Vec<bool> {
     let (old, new) = (Rows::of(shown), Rows::of(next));
-    (0..usize::from(next.area.height)).map(|y| !same_row(old.row(y), new.row(y))).collect()
+    (0..usize::from(next.cells.area.height)).map(|y| !same_row(old.row(y), new.row(y))).collect()
 }
 
-fn same_row(old: &[Cell], new: &[Cell]) -> bool {
-    old.len() == new.len() && old.iter().zip(new).all(|(old, new)| same(old, new))
+fn same_row(old: Row<'_>, new: Row<'_>) -> bool {
+    old.cells.len() == new.cells.len()
+        && old.cells.iter().zip(new.cells).all(|(old, new)| same(old, new))
+        && same_links(old.links, new.links)
+}
+
+/// Whether the links of two rows are the same, wherever the rows are.
+fn same_links(old: &[Placed<Link>], new: &[Placed<Link>]) -> bool {
+    let same =
+        |(old, new): (&Placed<Link>, &Placed<Link>)| old.columns == new.columns && old.what == new.what;
+    old.len() == new.len() && old.iter().zip(new).all(same)
 }
 
 /// Whether two cells look the same. Nearly all hold one byte.
@@ -72,105 +88,35 @@ fn is_blank(cell: &Cell) -> bool {
     cell.symbol() == " " && cell.bg == Color::Reset && !cell.modifier.intersects(SEEN_ON_BLANK)
 }
 
-/// Rows `top..bottom` move up by `by`, or down when it is negative.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-struct Shift {
-    top: usize,
-    bottom: usize,
-    by: isize,
-}
-
-impl Shift {
-    fn write(self, out: &mut Vec<u8>) {
-        let direction = if self.by > 0 { 'S' } else { 'T' };
-        // Writing to memory does not fail.
-        let _ = write!(
-            out,
-            "\x1b[{};{}r\x1b[{}{direction}\x1b[r",
-            self.top + 1,
-            self.bottom,
-            self.by.unsigned_abs()
-        );
-    }
-
-    fn apply(self, shown: &mut Buffer) {
-        let width = usize::from(shown.area.width);
-        let by = self.by.unsigned_abs() * width;
-        let Some(cells) = shown.content.get_mut(self.top * width..self.bottom * width) else { return };
-        let length = cells.len();
-        let freed = if self.by > 0 {
-            cells.rotate_left(by);
-            length - by..length
-        } else {
-            cells.rotate_right(by);
-            0..by
-        };
-        cells.get_mut(freed).into_iter().flatten().for_each(Cell::reset);
-    }
-}
-
-/// The rows of a buffer.
+/// The rows of a frame.
 struct Rows<'a> {
-    cells: &'a [Cell],
+    frame: &'a Frame,
     width: usize,
 }
 
+/// The cells of a row, and what they are besides.
+#[derive(Clone, Copy)]
+struct Row<'a> {
+    cells: &'a [Cell],
+    links: &'a [Placed<Link>],
+}
+
 impl<'a> Rows<'a> {
-    fn of(buffer: &'a Buffer) -> Self {
-        Rows { cells: &buffer.content, width: usize::from(buffer.area.width) }
+    fn of(frame: &'a Frame) -> Self {
+        Rows { frame, width: usize::from(frame.cells.area.width) }
     }
 
-    fn row(&self, y: usize) -> &'a [Cell] {
-        self.cells.get(y * self.width..(y + 1) * self.width).unwrap_or_default()
+    fn row(&self, y: usize) -> Row<'a> {
+        let cells = self.frame.cells.content.get(y * self.width..(y + 1) * self.width);
+        let links = u16::try_from(y).map(|y| self.frame.links.row(y));
+        Row { cells: cells.unwrap_or_default(), links: links.unwrap_or_default() }
     }
 }
 
-/// The move that saves most rows from being written, when it is worth it.
-fn find_shift(shown: &Buffer, next: &Buffer, changed: &[bool]) -> Option<Shift> {
-    let (old, new) = (Rows::of(shown), Rows::of(next));
-    if changed.iter().filter(|changed| **changed).count() < WORTH {
-        return None;
+impl<'a> Row<'a> {
+    fn link(&self, x: u16) -> Option<&'a Link> {
+        self.links.iter().find(|placed| placed.columns.contains(&x)).map(|placed| &placed.what)
     }
-    let first = changed.iter().position(|changed| *changed)?;
-    let last = changed.iter().rposition(|changed| *changed)?;
-    let span = last + 1 - first;
-    let mut best: Option<(usize, Shift)> = None;
-    for distance in 1..span {
-        for up in [true, false] {
-            // Rows `y` of the new frame are rows `y + distance` (or `y - distance`) of the old one.
-            let range = if up { first..last + 1 - distance } else { first + distance..last + 1 };
-            let moved = |y: usize| {
-                let from = if up { y + distance } else { y - distance };
-                same_row(old.row(from), new.row(y))
-            };
-            for (start, end) in runs(range, moved) {
-                let (top, bottom) = if up { (start, end + distance) } else { (start - distance, end) };
-                let saved = (start..end).filter(|y| changed.get(*y) == Some(&true)).count();
-                let freed = if up { end..bottom } else { top..start };
-                let spoilt = freed.filter(|y| changed.get(*y) == Some(&false)).count();
-                let by = if up { distance as isize } else { -(distance as isize) };
-                let gain = saved.saturating_sub(spoilt);
-                if gain >= WORTH && best.is_none_or(|(least, _)| gain > least) {
-                    best = Some((gain, Shift { top, bottom, by }));
-                }
-            }
-        }
-    }
-    best.map(|(_, shift)| shift)
-}
-
-/// The stretches of `range` for which `holds`.
-fn runs(range: Range<usize>, holds: impl Fn(usize) -> bool) -> Vec<(usize, usize)> {
-    let mut found: Vec<(usize, usize)> = Vec::new();
-    for y in range {
-        if holds(y) {
-            match found.last_mut() {
-                Some((_, end)) if *end == y => *end = y + 1,
-                _ => found.push((y, y + 1)),
-            }
-        }
-    }
-    found
 }
 
 /// How a cell looks apart from its character.
@@ -193,19 +139,24 @@ struct Pen<'a> {
     out: &'a mut Vec<u8>,
     next: &'a Buffer,
     style: CellStyle,
+    /// The links of the row that is written.
+    row_links: &'a [Placed<Link>],
+    /// Where what is written leads.
+    link: Option<&'a Link>,
     /// `None` where it cannot be known: at the right edge, and after a character that terminals
     /// do not agree on.
     at: Option<(u16, u16)>,
 }
 
-impl Pen<'_> {
+impl<'a> Pen<'a> {
     /// Writes the cells of a row that changed.
-    fn row(&mut self, y: u16, old: &[Cell], new: &[Cell]) {
+    fn row(&mut self, y: u16, old: Row<'a>, new: Row<'a>) {
+        self.row_links = new.links;
         // Cells covered by the wide character before them in the new row; cells whose wide character
         // in the old row is no longer there: the terminal blanks what is left of it in its own way.
         let (mut covered, mut broken) = (0, 0);
         let mut blanks = 0..0;
-        for (x, (was, cell)) in (0..).zip(old.iter().zip(new)) {
+        for (x, (was, cell)) in (0..).zip(old.cells.iter().zip(new.cells)) {
             let was_to = x + was.cell_width().max(1);
             if x < covered {
                 if was_to > x + 1 {
@@ -214,13 +165,15 @@ impl Pen<'_> {
                 continue;
             }
             covered = x + cell.cell_width().max(1);
-            if x >= broken && same(was, cell) {
+            let link = new.link(x);
+            if x >= broken && same(was, cell) && old.link(x) == link {
                 continue;
             }
             broken = broken.max(was_to).max(covered);
-            if !is_blank(cell) {
+            if link.is_some() || !is_blank(cell) {
                 self.blanks(std::mem::take(&mut blanks), y);
                 self.go(x, y);
+                self.link_to(link);
                 self.write(cell);
             } else if blanks.end == x && !blanks.is_empty() {
                 blanks.end = x + 1;
@@ -249,6 +202,11 @@ impl Pen<'_> {
     /// past them.
     fn can_write_blanks(&self, cells: Range<u16>, y: u16) -> bool {
         cells.len() <= 3
+            && self.link.is_none()
+            && !self
+                .row_links
+                .iter()
+                .any(|link| link.columns.start < cells.end && cells.start < link.columns.end)
             && self.style.bg == Color::Reset
             && !self.style.modifier.intersects(SEEN_ON_BLANK)
             && cells.into_iter().all(|x| self.next.cell((x, y)).is_some_and(is_blank))
@@ -277,6 +235,7 @@ impl Pen<'_> {
             return;
         }
         self.go(cells.start, y);
+        self.link_to(None);
         if self.style.bg != Color::Reset || self.style.modifier.intersects(SEEN_ON_BLANK) {
             self.restyle(CellStyle::default());
         }
@@ -286,6 +245,18 @@ impl Pen<'_> {
             self.out.resize(self.out.len() + usize::from(count), b' ');
             self.at = (cells.end < self.next.area.width).then_some((cells.end, y));
         }
+    }
+
+    /// Makes what is written next lead there.
+    fn link_to(&mut self, link: Option<&'a Link>) {
+        if link == self.link {
+            return;
+        }
+        let _ = match link {
+            Some(link) => write!(self.out, "\x1b]8;id={:x};{}\x1b\\", link.id(), link.uri()),
+            None => write!(self.out, "\x1b]8;;\x1b\\"),
+        };
+        self.link = link;
     }
 
     /// Selects a style (SGR), with as few parameters as lead to it.
@@ -375,5 +346,7 @@ const ATTRIBUTES: [Modifier; 9] = [
     Modifier::CROSSED_OUT,
 ];
 
+#[cfg(test)]
+mod link_tests;
 #[cfg(test)]
 mod tests;

@@ -90,8 +90,8 @@ impl LiveScreen {
         let Some(model) = &self.model else { return Ok(()) };
         let memo = &mut self.memo;
         let mut laid = None;
-        let drawn = self.tty.draw(|buffer, area| {
-            let found = view(model, memo, area, buffer);
+        let drawn = self.tty.draw(|frame| {
+            let found = view(model, memo, frame);
             let cursor = found.cursor;
             laid = Some(found);
             cursor

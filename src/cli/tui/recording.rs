@@ -9,13 +9,13 @@ use std::io::{self, BufRead, BufReader, Write};
 use std::os::unix::fs::OpenOptionsExt;
 use std::path::Path;
 
-use ratatui::buffer::Buffer;
 use ratatui::layout::Rect;
 
 use crate::app::boot::Boot;
 use crate::app::key::{Key, KeyCode};
 use crate::app::{Model, Msg, Stamped, boot, update};
 use crate::view::color::ColorDepth;
+use crate::view::frame::Frame;
 use crate::view::{Memo, view, wrap};
 
 /// A recording being written.
@@ -85,14 +85,14 @@ pub fn replay(path: &Path) -> Result<Model, String> {
 /// The text of the frame that a model shows.
 pub fn frame(model: &Model) -> String {
     let area = Rect::new(0, 0, model.size.width, model.size.height);
-    let mut buffer = Buffer::empty(area);
-    view(model, &mut Memo::new(ColorDepth::True, Default::default()), area, &mut buffer);
+    let mut frame = Frame::blank(area);
+    view(model, &mut Memo::new(ColorDepth::True, Default::default()), &mut frame);
     let mut text = String::new();
     for y in 0..area.height {
         let mut row = String::new();
         let mut x = 0;
         while x < area.width {
-            let symbol = buffer[(x, y)].symbol();
+            let symbol = frame.cells[(x, y)].symbol();
             row.push_str(symbol);
             x += u16::try_from(wrap::cells(symbol)).unwrap_or(1).max(1);
         }

@@ -12,7 +12,6 @@ mod tests;
 use std::io;
 use std::time::{Duration, Instant};
 
-use ratatui::buffer::Buffer;
 use ratatui::layout::Rect;
 use rustix::process::Signal;
 use rustix::termios::{QueueSelector, tcflush};
@@ -22,6 +21,7 @@ use super::modes::{self, TerminalMode};
 use super::output::TerminalWriter;
 use super::questions::{ClipboardAsk, Questions, TerminalQuestion};
 pub use crate::cli::plain::line as plain;
+use crate::view::frame::Frame;
 
 pub use frames::Drawn;
 pub use side_channels::Copied;
@@ -40,8 +40,8 @@ pub enum MouseCapture {
 #[derive(Debug)]
 pub struct Tty {
     output: TerminalWriter,
-    shown: Buffer,
-    next: Buffer,
+    shown: Frame,
+    next: Frame,
     /// Where the cursor is shown; `None` when it is hidden.
     cursor: Option<(u16, u16)>,
     /// The screen holds something that `shown` does not know of.
@@ -71,8 +71,8 @@ impl Tty {
     pub fn enter(mouse: MouseCapture) -> io::Result<Self> {
         let mut tty = Tty {
             output: TerminalWriter::default(),
-            shown: Buffer::empty(size()),
-            next: Buffer::empty(size()),
+            shown: Frame::blank(size()),
+            next: Frame::blank(size()),
             cursor: None,
             stale: false,
             mouse,

@@ -6,25 +6,36 @@
 use std::borrow::Cow;
 
 use ratatui::style::{Modifier, Style};
-use ratatui::text::Span;
 use unicode_width::UnicodeWidthChar;
 
 use super::span;
+use crate::app::geometry::Addresses;
 use crate::app::printable::printable_line;
+use crate::view::link::{Link, LinkedLine};
 use crate::view::theme::{Theme, ThemeToken};
 
 /// Lines of styled text.
-pub(super) type InlineLines = Vec<Vec<Span<'static>>>;
+pub(super) type InlineLines = Vec<LinkedLine>;
 
-/// Text of one style; `bare` when addresses in it are to be found.
-struct Piece {
-    text: String,
+/// Text of one style, and what it leads to.
+#[derive(PartialEq)]
+struct Look {
     style: Style,
+    /// Addresses in it are to be found.
     bare: bool,
+    link: Option<Link>,
 }
 
-struct Link {
+struct Piece {
+    text: String,
+    look: Look,
+}
+
+/// A link that is being read.
+struct OpenLink {
     target: String,
+    /// What the terminal is given; `None` when the target is to be printed.
+    link: Option<Link>,
     /// What it shows.
     text: String,
 }
@@ -32,9 +43,10 @@ struct Link {
 /// Collects inline text.
 pub(super) struct Inline<'a> {
     theme: &'a Theme,
+    addresses: Addresses,
     base: Style,
     styles: Vec<Style>,
-    links: Vec<Link>,
+    links: Vec<OpenLink>,
     lines: Vec<Vec<Piece>>,
     /// A line ended, and what follows continues it.
     is_broken: bool,
@@ -43,9 +55,10 @@ pub(super) struct Inline<'a> {
 }
 
 impl<'a> Inline<'a> {
-    pub(super) fn new(theme: &'a Theme, base: Style) -> Self {
+    pub(super) fn new(theme: &'a Theme, addresses: Addresses, base: Style) -> Self {
         Self {
             theme,
+            addresses,
             base,
             styles: Vec::new(),
             links: Vec::new(),
@@ -137,14 +150,18 @@ impl<'a> Inline<'a> {
     }
 
     pub(super) fn start_link(&mut self, target: &str) {
-        self.links.push(Link { target: target.to_owned(), text: String::new() });
+        self.open_link(target);
         self.push(self.style().patch(self.theme.style(ThemeToken::Link)));
     }
 
-    /// Shows the target after the text, unless the text is the target.
+    /// Shows the target after the text, unless the text is the target or the terminal has it. A text
+    /// that looks like another address does not hide where it leads.
     pub(super) fn end_link(&mut self) {
         self.pop();
-        let Some(Link { target, text }) = self.links.pop() else { return };
+        let Some(OpenLink { target, link, text }) = self.links.pop() else { return };
+        if link.is_some() && !looks_like_address(&text) {
+            return;
+        }
         let shown = target.strip_prefix("mailto:").unwrap_or(&target);
         let same = |text: &str| text == shown || text.trim_end_matches('/') == shown.trim_end_matches('/');
         if !shown.is_empty() && !same(text.trim()) {
@@ -154,25 +171,49 @@ impl<'a> Inline<'a> {
 
     pub(super) fn start_image(&mut self, target: &str) {
         self.push(self.theme.style(ThemeToken::Muted));
+        self.open_link(target);
         self.add("[image: ", self.style(), false);
-        self.links.push(Link { target: target.to_owned(), text: String::new() });
     }
 
     pub(super) fn end_image(&mut self) {
-        let target = self.links.pop().map(|link| link.target).unwrap_or_default();
-        self.add(&format!("]({target})"), self.style(), false);
+        match self.links.pop() {
+            Some(OpenLink { link: None, target, .. }) => {
+                self.add(&format!("]({target})"), self.style(), false);
+            }
+            image => {
+                self.links.extend(image);
+                self.add("]", self.style(), false);
+                self.links.pop();
+            }
+        }
         self.pop();
+    }
+
+    fn open_link(&mut self, target: &str) {
+        let link = match self.addresses {
+            Addresses::Printed => None,
+            Addresses::Linked => Link::new(target),
+        };
+        self.links.push(OpenLink { target: target.to_owned(), link, text: String::new() });
     }
 
     /// What was collected, by lines; leaves nothing.
     pub(super) fn take(&mut self) -> InlineLines {
         self.is_broken = false;
-        let theme = self.theme;
         let lines = std::mem::replace(&mut self.lines, vec![Vec::new()]);
-        lines
-            .into_iter()
-            .map(|line| line.into_iter().flat_map(|piece| spans(piece, theme)).collect())
-            .collect()
+        lines.into_iter().map(|line| self.line(line)).collect()
+    }
+
+    fn line(&self, pieces: Vec<Piece>) -> LinkedLine {
+        let mut line = LinkedLine::default();
+        for piece in pieces {
+            if piece.look.bare && (piece.text.contains("://") || piece.text.contains("[^")) {
+                bare(&piece, self.addresses, self.theme, &mut line);
+            } else {
+                line.push(span(piece.text, piece.look.style), piece.look.link);
+            }
+        }
+        line
     }
 
     /// Whether a joined line end is a blank: not between characters of scripts without blanks.
@@ -188,13 +229,19 @@ impl<'a> Inline<'a> {
             self.add(" ", self.style(), bare);
         }
         self.links.iter_mut().for_each(|link| link.text.push_str(&text));
+        let look = Look { style, bare, link: self.links.last().and_then(|link| link.link.clone()) };
         let Some(line) = self.lines.last_mut() else { return };
         match line.last_mut() {
-            Some(last) if last.style == style && last.bare == bare => last.text.push_str(&text),
+            Some(last) if last.look == look => last.text.push_str(&text),
             _ if text.is_empty() => {}
-            _ => line.push(Piece { text: text.into_owned(), style, bare }),
+            _ => line.push(Piece { text: text.into_owned(), look }),
         }
     }
+}
+
+/// Whether the text of a link says itself where it leads, or pretends to.
+fn looks_like_address(text: &str) -> bool {
+    text.contains("://") || text.trim_start().starts_with("www.")
 }
 
 /// A character of a script that is written without blanks.
@@ -202,31 +249,30 @@ fn is_unspaced(c: char) -> bool {
     !matches!(c, '\u{1100}'..='\u{11FF}' | '\u{AC00}'..='\u{D7AF}') && c.width() == Some(2)
 }
 
-/// The spans of a piece: addresses without markup look like links, and so do references to footnotes
-/// that another block defines.
-fn spans(piece: Piece, theme: &Theme) -> Vec<Span<'static>> {
-    let Piece { text, style, bare } = piece;
-    if !bare || !(text.contains("://") || text.contains("[^")) {
-        return vec![span(text, style)];
-    }
-    let mut spans = Vec::new();
-    let mut rest = text.as_str();
+/// Adds text in which addresses without markup look like links, and so do references to footnotes that
+/// another block defines.
+fn bare(piece: &Piece, addresses: Addresses, theme: &Theme, line: &mut LinkedLine) {
+    let style = piece.look.style;
+    let mut rest = piece.text.as_str();
     while let Some(found) =
         [address(rest), footnote(rest)].into_iter().flatten().min_by_key(|found| found.start)
     {
         let Found { start, end, token } = found;
         if start > 0 {
-            spans.push(span(rest.get(..start).unwrap_or_default(), style));
+            line.push(span(rest.get(..start).unwrap_or_default(), style), None);
         }
         let shown = rest.get(start..end).unwrap_or_default();
-        let shown = if token == ThemeToken::Accent { shown.replacen('^', "", 1) } else { shown.to_owned() };
-        spans.push(span(shown, style.patch(theme.style(token))));
+        let style = style.patch(theme.style(token));
+        match (token, addresses) {
+            (ThemeToken::Accent, _) => line.push(span(shown.replacen('^', "", 1), style), None),
+            (_, Addresses::Linked) => line.push(span(shown, style), Link::new(shown)),
+            (_, Addresses::Printed) => line.push(span(shown, style), None),
+        }
         rest = rest.get(end..).unwrap_or_default();
     }
     if !rest.is_empty() {
-        spans.push(span(rest, style));
+        line.push(span(rest, style), None);
     }
-    spans
 }
 
 /// Part of a text, and what it is.

@@ -16,7 +16,7 @@ mod lists;
 mod open;
 mod table;
 
-use pulldown_cmark::{BlockQuoteKind, CodeBlockKind, Event, HeadingLevel, Parser, Tag, TagEnd};
+use pulldown_cmark::{BlockQuoteKind, CodeBlockKind, Event, HeadingLevel, LinkType, Parser, Tag, TagEnd};
 use ratatui::style::{Modifier, Style};
 use ratatui::text::{Line, Span};
 
@@ -29,18 +29,19 @@ use super::row::Row;
 use super::theme::{Theme, ThemeToken};
 use super::wrap::{self, Break};
 use crate::app::blocks::{self, CodePart, MarkdownBlock};
+use crate::app::geometry::TextLayout;
 use crate::app::printable::printable;
 
 /// The rows of a block, each at most `width` cells wide.
 pub fn render(block: &MarkdownBlock, width: u16, theme: &Theme, highlighter: &mut Highlighter) -> Vec<Row> {
-    render_within(block, width, 0, theme, highlighter)
+    render_within(block, width, TextLayout::default(), theme, highlighter)
 }
 
-/// Like [`render`], with paragraphs at most `prose` cells wide; 0 is no limit.
-pub(crate) fn render_within(
+/// Like [`render`], with paragraphs and links as `layout` says.
+pub fn render_within(
     block: &MarkdownBlock,
     width: u16,
-    prose: u16,
+    layout: TextLayout,
     theme: &Theme,
     highlighter: &mut Highlighter,
 ) -> Vec<Row> {
@@ -55,12 +56,12 @@ pub(crate) fn render_within(
                 theme,
                 highlighter,
                 width,
-                prose: if prose == 0 { width } else { prose },
+                prose: if layout.prose_width == 0 { width } else { layout.prose_width },
                 rows: Vec::new(),
                 enclosing: Vec::new(),
                 facts: list_facts(&events).into_iter(),
                 lists: Vec::new(),
-                inline: Inline::new(theme, theme.style(ThemeToken::Text)),
+                inline: Inline::new(theme, layout.addresses, theme.style(ThemeToken::Text)),
                 literal: String::new(),
                 table: None,
                 gap: false,
@@ -142,6 +143,9 @@ impl Writer<'_> {
             Tag::Emphasis => self.inline.emphasis(ThemeToken::Emphasis),
             Tag::Strong => self.inline.emphasis(ThemeToken::Strong),
             Tag::Strikethrough => self.inline.modifier(Modifier::CROSSED_OUT),
+            Tag::Link { link_type: LinkType::Email, dest_url, .. } => {
+                self.inline.start_link(&format!("mailto:{dest_url}"));
+            }
             Tag::Link { dest_url, .. } => self.inline.start_link(&dest_url),
             Tag::Image { dest_url, .. } => self.inline.start_image(&dest_url),
             // Not asked for in `blocks::options`; their text would come out as it is.
@@ -320,7 +324,7 @@ impl Writer<'_> {
         let enclosing = self.width - self.inner_width();
         let width = self.prose.saturating_sub(enclosing).clamp(1, self.inner_width().max(1));
         for line in self.inline.take() {
-            let rows = wrap::rows(&line, width, 0, Break::Words);
+            let rows = wrap::linked_rows(&line, width, 0);
             self.write(rows);
         }
     }

@@ -10,9 +10,10 @@ use ratatui::text::{Line, Span};
 
 use super::inline::InlineLines;
 use super::span;
-use crate::view::row::Row;
+use crate::view::link::LinkedLine;
+use crate::view::row::{Row, RowLink};
 use crate::view::theme::{Theme, ThemeToken};
-use crate::view::wrap::{self, Break};
+use crate::view::wrap;
 
 /// Cells between two columns: ` │ `.
 const BETWEEN: usize = 3;
@@ -46,7 +47,8 @@ impl Table {
     pub(super) fn rows(mut self, width: u16, theme: &Theme) -> Vec<Row> {
         let head = theme.style(ThemeToken::TableHead);
         let cells = self.rows.first_mut().into_iter().flatten();
-        cells.flatten().flatten().for_each(|span| span.style = span.style.patch(head));
+        let spans = cells.flatten().flat_map(|line| &mut line.spans);
+        spans.for_each(|span| span.style = span.style.patch(head));
         match self.widths(usize::from(width)) {
             Some(widths) => self.side_by_side(&widths, theme),
             None => self.stacked(width, theme),
@@ -60,7 +62,7 @@ impl Table {
         let most = |measure: fn(&[Span<'static>]) -> usize| -> Vec<usize> {
             let cells = |column| self.rows.iter().filter_map(move |row| row.get(column)).flatten();
             (0..columns)
-                .map(|column| cells(column).map(|line| measure(line)).max().unwrap_or(0).max(1))
+                .map(|column| cells(column).map(|line| measure(&line.spans)).max().unwrap_or(0).max(1))
                 .collect()
         };
         let natural = most(|line| wrap::spans_cells(line));
@@ -88,7 +90,7 @@ impl Table {
 
     fn side_by_side(&self, widths: &[usize], theme: &Theme) -> Vec<Row> {
         let border = theme.style(ThemeToken::TableBorder);
-        let cells: Vec<Vec<InlineLines>> = self.rows.iter().map(|row| wrapped(row, widths)).collect();
+        let cells: Vec<Vec<Vec<Row>>> = self.rows.iter().map(|row| wrapped(row, widths)).collect();
         let tall = cells.iter().skip(1).flatten().any(|cell| cell.len() > 1);
         let line = || {
             let dashes: Vec<String> = widths.iter().map(|width| "─".repeat(*width)).collect();
@@ -111,16 +113,16 @@ impl Table {
     }
 
     /// One row of the screen: line `at` of each cell.
-    fn across(&self, row: &[InlineLines], at: usize, widths: &[usize], border: Style) -> Row {
-        let mut spans = Vec::new();
+    fn across(&self, row: &[Vec<Row>], at: usize, widths: &[usize], border: Style) -> Row {
+        let (mut spans, mut links) = (Vec::new(), Vec::new());
         let (mut cells, mut column_start) = (Vec::with_capacity(widths.len()), 0);
         for (column, width) in widths.iter().enumerate() {
             if column > 0 {
                 spans.push(span(" │ ", border));
                 column_start += BETWEEN;
             }
-            let text = row.get(column).and_then(|cell| cell.get(at)).cloned().unwrap_or_default();
-            let room = width.saturating_sub(wrap::spans_cells(&text));
+            let text = row.get(column).and_then(|cell| cell.get(at));
+            let room = width.saturating_sub(text.map_or(0, |text| wrap::spans_cells(&text.spans)));
             let left = match self.alignments.get(column) {
                 Some(Alignment::Right) => room,
                 Some(Alignment::Center) => room / 2,
@@ -132,10 +134,17 @@ impl Table {
             let last = column + 1 == widths.len();
             let pad = |cells: usize| (cells > 0).then(|| Span::raw(" ".repeat(cells)));
             spans.extend(pad(left));
-            spans.extend(text);
+            if let Some(text) = text {
+                spans.extend_from_slice(&text.spans);
+                let from = |link: &RowLink| RowLink {
+                    columns: link.columns.start + text_start as u16..link.columns.end + text_start as u16,
+                    link: link.link.clone(),
+                };
+                links.extend(text.links().iter().map(from));
+            }
             spans.extend(pad(if last { 0 } else { room - left }));
         }
-        Row::table(Line::from(spans), cells)
+        Row::table(Line::from(spans), cells).linked(links)
     }
 
     fn stacked(&self, width: u16, theme: &Theme) -> Vec<Row> {
@@ -146,22 +155,21 @@ impl Table {
             Row::mark(Line::from(rule))
         };
         if body.is_empty() {
-            rows.extend(head.iter().flatten().flat_map(|line| wrap::rows(line, width, 0, Break::Words)));
+            rows.extend(head.iter().flatten().flat_map(|line| wrap::linked_rows(line, width, 0)));
         }
         for (index, row) in body.iter().enumerate() {
             if index > 0 {
                 rows.push(rule());
             }
             for (column, cell) in row.iter().enumerate() {
-                let mut spans: Vec<Span<'static>> =
-                    head.get(column).into_iter().flatten().flatten().cloned().collect();
-                if !spans.is_empty() {
-                    spans.push(span(": ", theme.style(ThemeToken::TableBorder)));
+                let mut whole = LinkedLine::default();
+                head.get(column).into_iter().flatten().for_each(|line| whole.extend(line));
+                if !whole.spans.is_empty() {
+                    whole.push(span(": ", theme.style(ThemeToken::TableBorder)), None);
                 }
-                for (line, text) in cell.iter().enumerate() {
-                    let mut whole = if line == 0 { std::mem::take(&mut spans) } else { Vec::new() };
-                    whole.extend(text.iter().cloned());
-                    rows.extend(wrap::rows(&whole, width, 2, Break::Words));
+                for text in cell {
+                    whole.extend(text);
+                    rows.extend(wrap::linked_rows(&std::mem::take(&mut whole), width, 2));
                 }
             }
         }
@@ -169,10 +177,9 @@ impl Table {
     }
 }
 
-fn wrapped(row: &[InlineLines], widths: &[usize]) -> Vec<InlineLines> {
+fn wrapped(row: &[InlineLines], widths: &[usize]) -> Vec<Vec<Row>> {
     let wrap = |(cell, width): (&InlineLines, &usize)| {
-        let rows = cell.iter().flat_map(|line| wrap::wrap_at(line, *width as u16, 0, Break::Words));
-        rows.map(|row| row.spans).collect()
+        cell.iter().flat_map(|line| wrap::linked_rows(line, *width as u16, 0)).collect()
     };
     row.iter().zip(widths).map(wrap).collect()
 }

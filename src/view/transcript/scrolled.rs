@@ -1,7 +1,6 @@
 //! What is drawn over a transcript that is scrolled away from its end: where in it the screen is, the
 //! prompt that what is seen answers, and what came meanwhile.
 
-use ratatui::buffer::Buffer;
 use ratatui::layout::Rect;
 use ratatui::text::{Line, Span};
 use ratatui::widgets::{Clear, Widget};
@@ -10,6 +9,7 @@ use super::{Place, Walk};
 use crate::app::action::Action;
 use crate::app::geometry::{Hit, Laid};
 use crate::app::transcript::EntryBody;
+use crate::view::frame::Frame;
 use crate::view::theme::ThemeToken;
 use crate::view::{parts, wrap};
 
@@ -18,16 +18,16 @@ const LEAST_ROWS: u16 = 4;
 
 impl Walk<'_> {
     /// Draws all of it. `top` is the first row on the screen.
-    pub(super) fn draw_scrolled(&mut self, top: Place, area: Rect, buffer: &mut Buffer, laid: &mut Laid) {
+    pub(super) fn draw_scrolled(&mut self, top: Place, area: Rect, frame: &mut Frame, laid: &mut Laid) {
         if area.height >= LEAST_ROWS {
-            self.pinned_prompt(top, area, buffer, laid);
-            self.scroll_bar(top, area, buffer, laid);
+            self.pinned_prompt(top, area, frame, laid);
+            self.scroll_bar(top, area, frame, laid);
         }
-        self.more_below(area, buffer, laid);
+        self.more_below(area, frame, laid);
     }
 
     /// The prompt that the first row belongs to, when none of its own rows is on the screen.
-    fn pinned_prompt(&self, top: Place, area: Rect, buffer: &mut Buffer, laid: &mut Laid) {
+    fn pinned_prompt(&self, top: Place, area: Rect, frame: &mut Frame, laid: &mut Laid) {
         let above = self.entries().get(..=top.index).unwrap_or_default();
         let prompt = |body: &EntryBody| matches!(body, EntryBody::User { .. });
         let Some(found) = above.iter().rposition(|entry| prompt(&entry.body)) else { return };
@@ -38,6 +38,8 @@ impl Walk<'_> {
         }
         let theme = self.memo.theme();
         let row = Rect { height: 1, ..area };
+        frame.flatten_area(row);
+        let buffer = &mut frame.cells;
         Clear.render(row, buffer);
         buffer.set_style(row, theme.style(ThemeToken::Text));
         let room = area.width.saturating_sub(parts::MARGIN + 2);
@@ -51,7 +53,7 @@ impl Walk<'_> {
     }
 
     /// A bar at the right edge. It goes by entries, so nothing that is not on the screen is laid out.
-    fn scroll_bar(&self, top: Place, area: Rect, buffer: &mut Buffer, laid: &Laid) {
+    fn scroll_bar(&self, top: Place, area: Rect, frame: &mut Frame, laid: &Laid) {
         let earlier = self.model.transcript.earlier_count() as f64;
         let all = earlier + self.entries().len() as f64;
         let last = laid.rows.iter().flatten().next_back();
@@ -64,11 +66,12 @@ impl Walk<'_> {
         let share = if all > seen { (first / (all - seen)).clamp(0.0, 1.0) } else { 1.0 };
         let start = ((height - thumb) * share).round() as u16;
         let theme = self.memo.theme();
+        frame.flatten_area(Rect { x: area.right() - 1, width: 1, ..area });
         for offset in 0..area.height {
             let is_thumb = (start..start + thumb as u16).contains(&offset);
             let (mark, token) =
                 if is_thumb { ("┃", ThemeToken::Muted) } else { ("│", ThemeToken::ToolBorder) };
-            buffer.set_string(area.right() - 1, area.y + offset, mark, theme.style(token));
+            frame.cells.set_string(area.right() - 1, area.y + offset, mark, theme.style(token));
         }
     }
 
@@ -79,7 +82,7 @@ impl Walk<'_> {
     }
 
     /// A mark that there is more, how much of it is new, and the key that goes there.
-    fn more_below(&self, area: Rect, buffer: &mut Buffer, laid: &mut Laid) {
+    fn more_below(&self, area: Rect, frame: &mut Frame, laid: &mut Laid) {
         let key = self.model.keymap.hint(Action::Tail);
         let news = match self.model.transcript.unseen() {
             0 => None,
@@ -94,7 +97,8 @@ impl Walk<'_> {
         }
         let y = area.bottom() - 1;
         let style = self.memo.theme().style(ThemeToken::OverlaySelected);
-        buffer.set_line(area.right() - width, y, &Line::styled(text, style), width);
+        frame.flatten_area(Rect { x: area.right() - width, y, width, height: 1 });
+        frame.cells.set_line(area.right() - width, y, &Line::styled(text, style), width);
         laid.hits.retain(|(row, _)| *row != y);
         laid.hits.push((y, Hit::Tail));
     }

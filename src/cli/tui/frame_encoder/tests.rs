@@ -9,8 +9,8 @@ use super::*;
 const WIDTH: u16 = 24;
 const HEIGHT: u16 = 12;
 
-fn blank() -> Buffer {
-    Buffer::empty(Rect::new(0, 0, WIDTH, HEIGHT))
+fn blank() -> Frame {
+    Frame::blank(Rect::new(0, 0, WIDTH, HEIGHT))
 }
 
 fn terminal() -> vt100::Parser {
@@ -18,26 +18,26 @@ fn terminal() -> vt100::Parser {
 }
 
 /// The bytes of a frame; `shown` is `next` afterwards.
-fn step(shown: &mut Buffer, next: &Buffer) -> Vec<u8> {
+fn step(shown: &mut Frame, next: &Frame) -> Vec<u8> {
     let mut out = Vec::new();
     encode(shown, next, &mut out);
     *shown = next.clone();
     out
 }
 
-fn lines(texts: &[&str]) -> Buffer {
-    let mut buffer = blank();
+fn lines(texts: &[&str]) -> Frame {
+    let mut frame = blank();
     for (y, text) in texts.iter().enumerate() {
-        buffer.set_string(0, y as u16, text, Style::new());
+        frame.cells.set_string(0, y as u16, text, Style::new());
     }
-    buffer
+    frame
 }
 
-fn check(screen: &vt100::Screen, frame: &Buffer) -> Result<(), TestCaseError> {
+fn check(screen: &vt100::Screen, frame: &Frame) -> Result<(), TestCaseError> {
     let mut covered = 0;
     for y in 0..HEIGHT {
         for x in 0..WIDTH {
-            let wanted = frame.cell((x, y)).unwrap();
+            let wanted = frame.cells.cell((x, y)).unwrap();
             if covered > 0 {
                 covered -= 1;
                 continue;
@@ -129,7 +129,8 @@ fn change() -> impl Strategy<Value = Change> {
     ]
 }
 
-fn apply(change: Change, frame: &mut Buffer) {
+fn apply(change: Change, frame: &mut Frame) {
+    let frame = &mut frame.cells;
     match change {
         Change::Scroll { top, bottom, by } => {
             let before = frame.clone();

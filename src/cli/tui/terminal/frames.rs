@@ -9,13 +9,14 @@ use std::time::Duration;
 use crossterm::cursor::{Hide, MoveTo, Show};
 use crossterm::queue;
 use crossterm::terminal::{BeginSynchronizedUpdate, Clear, ClearType, EndSynchronizedUpdate};
-use ratatui::buffer::Buffer;
+
 use ratatui::layout::Rect;
 
 use super::super::frame_encoder;
 use super::super::modes::{self, TerminalMode};
 use super::super::output::WriteOutcome;
 use super::{PATIENCE, Tty, size};
+use crate::view::frame::Frame;
 
 /// What became of a frame.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -30,12 +31,12 @@ pub enum Drawn {
 }
 
 impl Tty {
-    /// Draws one frame. `frame` fills the buffer, which is blank and of the terminal's present
-    /// size, and returns where the cursor is (`None` hides it).
+    /// Draws one frame. `fill` fills it, which is blank and of the terminal's present size, and returns
+    /// where the cursor is (`None` hides it).
     ///
     /// # Errors
     /// The terminal is gone.
-    pub fn draw(&mut self, frame: impl FnOnce(&mut Buffer, Rect) -> Option<(u16, u16)>) -> io::Result<Drawn> {
+    pub fn draw(&mut self, fill: impl FnOnce(&mut Frame) -> Option<(u16, u16)>) -> io::Result<Drawn> {
         if !modes::is_set(TerminalMode::Screen) {
             // A panic in another task has already given the terminal back.
             return Ok(Drawn::Busy);
@@ -45,8 +46,8 @@ impl Tty {
         }
         self.fit(size());
         self.next.reset();
-        let area = self.next.area;
-        let cursor = frame(&mut self.next, area).filter(|(x, y)| *x < area.width && *y < area.height);
+        let area = self.next.cells.area;
+        let cursor = fill(&mut self.next).filter(|(x, y)| *x < area.width && *y < area.height);
         self.compose(cursor)?;
         std::mem::swap(&mut self.shown, &mut self.next);
         self.cursor = cursor;
@@ -60,7 +61,7 @@ impl Tty {
 
     /// Makes the buffers as large as the terminal; a change makes what is shown worthless.
     pub(super) fn fit(&mut self, area: Rect) {
-        if self.next.area != area {
+        if self.next.cells.area != area {
             self.next.resize(area);
             self.shown.resize(area);
             self.stale = true;

@@ -6,8 +6,8 @@ fn tty(width: u16, height: u16) -> Tty {
     let area = Rect::new(0, 0, width, height);
     Tty {
         output: TerminalWriter::default(),
-        shown: Buffer::empty(area),
-        next: Buffer::empty(area),
+        shown: Frame::blank(area),
+        next: Frame::blank(area),
         cursor: None,
         stale: false,
         mouse: MouseCapture::Off,
@@ -24,7 +24,7 @@ fn tty(width: u16, height: u16) -> Tty {
 /// The bytes that lead from the frame before to `line` with the cursor at `cursor`.
 fn step(tty: &mut Tty, line: &str, cursor: Option<(u16, u16)>) -> String {
     tty.next.reset();
-    tty.next.set_string(0, 0, line, ratatui::style::Style::new());
+    tty.next.cells.set_string(0, 0, line, ratatui::style::Style::new());
     tty.compose(cursor).unwrap();
     std::mem::swap(&mut tty.shown, &mut tty.next);
     tty.cursor = cursor;

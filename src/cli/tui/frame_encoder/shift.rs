@@ -1,0 +1,98 @@
+//! Rows that the terminal moves: which move saves most.
+
+use std::io::Write;
+use std::ops::Range;
+
+use ratatui::buffer::Cell;
+
+use super::{Rows, same_row};
+use crate::view::frame::Frame;
+
+/// Rows that must be saved for the terminal to be asked to move some.
+const WORTH: usize = 3;
+
+/// Rows `top..bottom` move up by `by`, or down when it is negative.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) struct Shift {
+    top: usize,
+    bottom: usize,
+    by: isize,
+}
+
+impl Shift {
+    pub(super) fn write(self, out: &mut Vec<u8>) {
+        let direction = if self.by > 0 { 'S' } else { 'T' };
+        // Writing to memory does not fail.
+        let _ = write!(
+            out,
+            "\x1b[{};{}r\x1b[{}{direction}\x1b[r",
+            self.top + 1,
+            self.bottom,
+            self.by.unsigned_abs()
+        );
+    }
+
+    pub(super) fn apply(self, shown: &mut Frame) {
+        shown.links.shift(self.top..self.bottom, self.by);
+        let width = usize::from(shown.cells.area.width);
+        let by = self.by.unsigned_abs() * width;
+        let Some(cells) = shown.cells.content.get_mut(self.top * width..self.bottom * width) else { return };
+        let length = cells.len();
+        let freed = if self.by > 0 {
+            cells.rotate_left(by);
+            length - by..length
+        } else {
+            cells.rotate_right(by);
+            0..by
+        };
+        cells.get_mut(freed).into_iter().flatten().for_each(Cell::reset);
+    }
+}
+
+/// The move that saves most rows from being written, when it is worth it.
+pub(super) fn find_shift(shown: &Frame, next: &Frame, changed: &[bool]) -> Option<Shift> {
+    let (old, new) = (Rows::of(shown), Rows::of(next));
+    if changed.iter().filter(|changed| **changed).count() < WORTH {
+        return None;
+    }
+    let first = changed.iter().position(|changed| *changed)?;
+    let last = changed.iter().rposition(|changed| *changed)?;
+    let span = last + 1 - first;
+    let mut best: Option<(usize, Shift)> = None;
+    for distance in 1..span {
+        for up in [true, false] {
+            // Rows `y` of the new frame are rows `y + distance` (or `y - distance`) of the old one.
+            let range = if up { first..last + 1 - distance } else { first + distance..last + 1 };
+            let moved = |y: usize| {
+                let from = if up { y + distance } else { y - distance };
+                same_row(old.row(from), new.row(y))
+            };
+            for (start, end) in runs(range, moved) {
+                let (top, bottom) = if up { (start, end + distance) } else { (start - distance, end) };
+                let saved = (start..end).filter(|y| changed.get(*y) == Some(&true)).count();
+                let freed = if up { end..bottom } else { top..start };
+                let spoilt = freed.filter(|y| changed.get(*y) == Some(&false)).count();
+                let by = if up { distance as isize } else { -(distance as isize) };
+                let gain = saved.saturating_sub(spoilt);
+                if gain >= WORTH && best.is_none_or(|(least, _)| gain > least) {
+                    best = Some((gain, Shift { top, bottom, by }));
+                }
+            }
+        }
+    }
+    best.map(|(_, shift)| shift)
+}
+
+/// The stretches of `range` for which `holds`.
+fn runs(range: Range<usize>, holds: impl Fn(usize) -> bool) -> Vec<(usize, usize)> {
+    let mut found: Vec<(usize, usize)> = Vec::new();
+    for y in range {
+        if holds(y) {
+            match found.last_mut() {
+                Some((_, end)) if *end == y => *end = y + 1,
+                _ => found.push((y, y + 1)),
+            }
+        }
+    }
+    found
+}

@@ -1,0 +1,143 @@
+//! A frame: its cells, and what some of them are besides their text.
+
+use std::ops::Range;
+
+use ratatui::buffer::Buffer;
+use ratatui::layout::Rect;
+
+use super::link::Link;
+
+/// What is on the screen.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct Frame {
+    pub cells: Buffer,
+    /// Text that leads somewhere.
+    pub links: Layer<Link>,
+}
+
+impl Frame {
+    /// A blank frame.
+    pub fn blank(area: Rect) -> Self {
+        Frame { cells: Buffer::empty(area), links: Layer::default() }
+    }
+
+    /// Makes it blank.
+    pub fn reset(&mut self) {
+        self.cells.reset();
+        self.links.0.clear();
+    }
+
+    /// Makes it so large, and its layers empty.
+    pub fn resize(&mut self, area: Rect) {
+        self.cells.resize(area);
+        self.links.0.clear();
+    }
+
+    /// Forgets what cells are besides their text.
+    pub(crate) fn flatten(&mut self) {
+        self.links.0.clear();
+    }
+
+    /// Forgets what the cells of an area are besides their text, as something is drawn over them.
+    pub(crate) fn flatten_area(&mut self, area: Rect) {
+        self.links.cut(area);
+    }
+}
+
+/// Something on cells of a row.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Placed<T> {
+    pub y: u16,
+    pub columns: Range<u16>,
+    pub what: T,
+}
+
+/// What lies on the cells of a frame, from top to bottom and from left to right.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Layer<T>(Vec<Placed<T>>);
+
+impl<T> Default for Layer<T> {
+    fn default() -> Self {
+        Layer(Vec::new())
+    }
+}
+
+impl<T: Clone> Layer<T> {
+    /// Adds something below or to the right of what is there.
+    pub fn place(&mut self, y: u16, columns: Range<u16>, what: T) {
+        if !columns.is_empty() {
+            self.0.push(Placed { y, columns, what });
+        }
+    }
+
+    /// What lies on a row.
+    pub fn row(&self, y: u16) -> &[Placed<T>] {
+        let start = self.0.partition_point(|placed| placed.y < y);
+        let end = self.0.partition_point(|placed| placed.y <= y);
+        self.0.get(start..end).unwrap_or_default()
+    }
+
+    /// Takes away what lies on the cells of an area.
+    fn cut(&mut self, area: Rect) {
+        let (mut kept, rows) = (Vec::with_capacity(self.0.len()), area.top()..area.bottom());
+        for placed in self.0.drain(..) {
+            if !rows.contains(&placed.y) {
+                kept.push(placed);
+                continue;
+            }
+            let Range { start, end } = placed.columns;
+            for columns in [start..end.min(area.left()), start.max(area.right())..end] {
+                if !columns.is_empty() {
+                    kept.push(Placed { columns, what: placed.what.clone(), y: placed.y });
+                }
+            }
+        }
+        self.0 = kept;
+    }
+
+    /// Moves rows `top..bottom` up by `by`, or down when it is negative; what leaves them is gone.
+    pub(crate) fn shift(&mut self, rows: Range<usize>, by: isize) {
+        self.0.retain_mut(|placed| {
+            let y = usize::from(placed.y);
+            if !rows.contains(&y) {
+                return true;
+            }
+            let to = y.checked_add_signed(-by).filter(|to| rows.contains(to));
+            placed.y = to.and_then(|to| u16::try_from(to).ok()).unwrap_or_default();
+            to.is_some()
+        });
+        // Rows that stay may now be between others.
+        self.0.sort_by_key(|placed| (placed.y, placed.columns.start));
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn layer(placed: &[(u16, Range<u16>)]) -> Layer<char> {
+        Layer(
+            placed.iter().map(|(y, columns)| Placed { y: *y, columns: columns.clone(), what: 'a' }).collect(),
+        )
+    }
+
+    #[test]
+    fn what_is_drawn_over_is_cut_out() {
+        let mut cut = layer(&[(0, 0..9), (1, 0..9), (1, 20..22), (2, 3..5), (3, 0..4)]);
+        cut.cut(Rect::new(2, 1, 4, 2));
+        assert_eq!(cut, layer(&[(0, 0..9), (1, 0..2), (1, 6..9), (1, 20..22), (3, 0..4)]));
+        assert_eq!(cut.row(1).len(), 3);
+        assert!(cut.row(2).is_empty());
+    }
+
+    #[test]
+    fn rows_move_within_a_region() {
+        let rows = [(0, 0..1), (1, 0..1), (3, 0..1), (4, 0..1), (5, 0..1)];
+        let mut up = layer(&rows);
+        up.shift(1..5, 2);
+        assert_eq!(up, layer(&[(0, 0..1), (1, 0..1), (2, 0..1), (5, 0..1)]));
+        let mut down = layer(&rows);
+        down.shift(1..5, -2);
+        assert_eq!(down, layer(&[(0, 0..1), (3, 0..1), (5, 0..1)]));
+    }
+}
