@@ -14,8 +14,8 @@ const WORTH: usize = 3;
 /// Rows `top..bottom` move up by `by`, or down when it is negative.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Shift {
-    top: usize,
-    bottom: usize,
+    pub(super) top: usize,
+    pub(super) bottom: usize,
     by: isize,
 }
 
