@@ -72,7 +72,7 @@ fn check(command: Slash, name: &str, takes_argument: bool) {
         Slash::Context | Slash::Compact | Slash::Copy | Slash::Export | Slash::Session => {
             told(command, &typed, with);
         }
-        Slash::Logout | Slash::Reload | Slash::Settings => files(command, &typed, with),
+        Slash::Logout | Slash::Reload | Slash::Settings | Slash::Keys => files(command, &typed, with),
         Slash::Hotkeys | Slash::Help | Slash::Quit => rest(command, &typed),
     }
 }
@@ -147,6 +147,7 @@ fn files(command: Slash, typed: &str, with: impl Fn(&str) -> String) {
             screen.wait_for("no key for openai in auth.json");
         }
         Slash::Settings => settings(typed),
+        Slash::Keys => keys(typed),
         Slash::Reload => {
             let screen = Screen::prepared(KEYED, HAIKU, 100, 30);
             enter(&screen, typed);
@@ -171,6 +172,56 @@ fn files(command: Slash, typed: &str, with: impl Fn(&str) -> String) {
 }
 
 /// Every kind of setting, changed in the list.
+fn keys(typed: &str) {
+    let config = "# mine\\n[keys] # other keys\\nhelp = [\"f9\"] # far\\n";
+    let script = format!("{KEYED}; mkdir -p $TAU_HOME; printf '{config}' >$TAU_HOME/config.toml");
+    let screen = Screen::prepared(&script, HAIKU, 100, 40);
+    let file = screen.tau_home().join("config.toml");
+    enter(&screen, typed);
+    screen.wait_for("choose a model");
+    // Filtered, a key that is needed, one that is taken, added.
+    screen.type_keys("choose a model\r");
+    screen.wait_for("press the new key for \"models\"");
+    screen.type_keys("q");
+    screen.wait_for("q is needed to type");
+    screen.type_keys("\x03");
+    screen.wait_for("ctrl+c always clears");
+    screen.type_keys("\r");
+    screen.wait_for("enter is the only key of \"send\"");
+    screen.type_keys("\x10");
+    screen.wait_for("ctrl+p means \"next-model\" now, which has no key then");
+    screen.type_keys("\x1b");
+    screen.wait_for("enter changes");
+    screen.type_keys("\r\x1bOQ");
+    screen.wait_for("f2 means \"give-keyboard\" now");
+    screen.type_keys("a");
+    screen.wait_for("ctrl+l, f2");
+    screen.wait_for("saved to config.toml");
+    wait_for_file(&file, "models = [\"ctrl+l\", \"f2\"]");
+    wait_for_file(&file, "give-keyboard = []");
+    wait_for_file(&file, "# mine\n[keys] # other keys\nhelp = [\"f9\"] # far\n");
+    // It works at once.
+    screen.type_keys("\x1b");
+    screen.wait_until("no list", |cells| !cells.contents().contains("enter changes"));
+    screen.type_keys("\x1bOQ");
+    screen.wait_for("Models");
+    screen.type_keys("\x1b");
+    screen.wait_until("no list", |cells| !cells.contents().contains("Models"));
+    // Replaced, then back to the default.
+    enter(&screen, typed);
+    screen.type_keys("choose a model\r\x1bOR");
+    screen.wait_for("f3 is free: give it to \"models\"?");
+    screen.type_keys("\r");
+    wait_for_file(&file, "models = [\"f3\"]");
+    screen.wait_for("saved to config.toml");
+    screen.type_keys("\x1b[3~");
+    screen.wait_until("the default key", |cells| {
+        cells.contents().lines().any(|line| line.contains("choose a model") && line.contains("ctrl+l"))
+    });
+    let written = std::fs::read_to_string(&file).unwrap();
+    assert!(!written.contains("models"), "{written}");
+}
+
 fn settings(typed: &str) {
     let config = "# mine\nprose_width = 70 # narrow\n\n[keys]\nhelp = [\"f9\"]\n";
     let script = format!(

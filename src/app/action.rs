@@ -297,6 +297,11 @@ impl Action {
     pub(crate) fn context(self) -> KeyContext {
         TABLE.iter().find(|row| row.action == self).map_or(KeyContext::Screen, |row| row.context)
     }
+
+    /// Its name in config.toml.
+    pub fn name(self) -> &'static str {
+        TABLE.iter().find(|row| row.action == self).map_or("", |row| row.name)
+    }
 }
 
 /// The row of an action.

@@ -20,8 +20,7 @@ impl HelpView {
 
     /// Whether the words of the query all occur in these texts; capitals do not matter.
     pub(crate) fn matches(&self, texts: &[&str]) -> bool {
-        let text = texts.join(" ").to_lowercase();
-        self.query.text().to_lowercase().split_whitespace().all(|word| text.contains(word))
+        self.query.matches(texts)
     }
 
     /// Takes a key; `page` is the number of rows on the screen.

@@ -41,7 +41,7 @@ impl Keymap {
         for (action, keys) in chosen {
             for key in keys {
                 if let Some(other) = keymap.insert(key, action).filter(|other| *other != action) {
-                    let other = keymap.name(other);
+                    let other = other.name();
                     complaints.push(format!("[keys]: {key} no longer means \"{other}\""));
                 }
             }
@@ -53,6 +53,14 @@ impl Keymap {
         match action.context() {
             KeyContext::Panel => self.panel.insert(key, action),
             KeyContext::Composer | KeyContext::Screen => self.keys.insert(key, action),
+        }
+    }
+
+    /// What the key means there.
+    pub(crate) fn bound(&self, context: KeyContext, key: Key) -> Option<Action> {
+        match context {
+            KeyContext::Panel => self.panel_action(key),
+            KeyContext::Composer | KeyContext::Screen => self.action(key),
         }
     }
 
@@ -85,10 +93,6 @@ impl Keymap {
     /// The key to show in a hint: the first of the action's keys, `None` when it has none.
     pub fn hint(&self, action: Action) -> Option<String> {
         self.keys_of(action).into_iter().next()
-    }
-
-    fn name(&self, action: Action) -> &'static str {
-        TABLE.iter().find(|row| row.action == action).map_or("", |row| row.name)
     }
 }
 

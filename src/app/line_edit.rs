@@ -21,6 +21,12 @@ impl LineEdit {
         &self.text
     }
 
+    /// Whether its words all occur in these texts; capitals do not matter.
+    pub(crate) fn matches(&self, texts: &[&str]) -> bool {
+        let text = texts.join(" ").to_lowercase();
+        self.text.to_lowercase().split_whitespace().all(|word| text.contains(word))
+    }
+
     /// Takes a key; true when the text has changed.
     pub fn key(&mut self, key: Key) -> bool {
         if let Some(c) = key.typed() {

@@ -23,6 +23,7 @@ pub mod geometry;
 pub mod help;
 pub mod jobs;
 pub mod key;
+pub mod key_list;
 pub mod keymap;
 pub(crate) mod line_edit;
 pub mod model;

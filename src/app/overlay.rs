@@ -2,6 +2,7 @@
 
 use super::help::HelpView;
 use super::key::{Key, KeyCode, Mods};
+use super::key_list::KeysView;
 use super::line_edit::LineEdit;
 use super::outcome::KeyOutcome;
 use super::picker::Picker;
@@ -29,6 +30,8 @@ pub enum Overlay {
     Tree(Box<TreeView>),
     /// The settings.
     Settings(Box<SettingsView>),
+    /// Actions and their keys.
+    Keys(KeysView),
     /// The queued messages.
     Queue(QueueView),
     /// The agent asks; `selected` is an option.
@@ -45,6 +48,7 @@ impl Overlay {
             | Overlay::Help(_)
             | Overlay::Trust(_)
             | Overlay::Tree(_)
+            | Overlay::Keys(_)
             | Overlay::Queue(_)
             | Overlay::Asked { .. } => false,
         }

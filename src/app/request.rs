@@ -124,6 +124,8 @@ requests! {
     Settings {} => settings -> Settings(SettingList);
     /// Change a setting of the user; without a value, reset it.
     SetSetting { key: String, value: Option<Hidden> } => set_setting -> Settings(SettingList);
+    /// Change keys of actions.
+    SetKeys { keys: KeyChanges } => set_keys -> Applied(Applied);
     /// The folders that have project settings, as they are now.
     Folders {} => folders -> Folders(Vec<Folder>);
     /// Store whether the settings of a folder are trusted, as they were last shown.
@@ -275,6 +277,9 @@ impl std::fmt::Debug for Hidden {
         f.write_str("Hidden(…)")
     }
 }
+
+/// New keys of actions, by the names of the actions; `None` stands for the default keys.
+pub type KeyChanges = BTreeMap<String, Option<Vec<String>>>;
 
 /// Settings that apply from now on.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]

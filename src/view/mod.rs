@@ -22,6 +22,7 @@ pub(crate) mod footer;
 pub mod frame;
 pub mod help;
 pub mod highlight;
+pub(crate) mod key_list;
 pub mod layout;
 pub mod link;
 pub mod markdown;

@@ -6,7 +6,7 @@ use ratatui::text::{Line, Span};
 
 use super::dialog::{OverlayLayout, frame, inner_width};
 use super::theme::{Theme, ThemeToken};
-use super::{help, picker, queue, settings, tree, trust, wrap};
+use super::{help, key_list, picker, queue, settings, tree, trust, wrap};
 use crate::agent::protocol::event::Question;
 use crate::app::Model;
 use crate::app::line_edit::LineEdit;
@@ -28,6 +28,7 @@ pub fn draw(
         Overlay::Login { provider, line, ticket, failed } => {
             (login(provider, line, ticket.is_some(), failed.as_ref(), theme, area, buffer), 0)
         }
+        Overlay::Keys(view) => key_list::draw(model, view, theme, area, buffer),
         Overlay::Settings(view) => settings::draw(view, theme, area, buffer),
         Overlay::Queue(view) => queue::draw_list(model, view, theme, area, buffer),
         Overlay::Trust(view) => trust::draw(view, theme, area, buffer),

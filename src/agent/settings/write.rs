@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 use std::io;
 use std::path::Path;
 
-use toml_edit::{Array, DocumentMut, Value};
+use toml_edit::{Array, DocumentMut, Item, Table, TableLike, Value};
 
 use super::private_files::{LockFile, read_capped, write_private};
 use super::table::SettingRow;
@@ -17,7 +17,7 @@ use super::{MAX_BYTES, Settings, SettingsError, read_toml_text};
 /// When the file cannot be read or written, when it is not understood (it is then left alone), or
 /// when the setting does not take a text.
 pub fn save(path: &Path, key: &str, value: &str) -> Result<(), SettingsError> {
-    change(path, key, Some(Value::from(value)))
+    change(path, |file| put(file, key, Some(Value::from(value))))
 }
 
 /// Sets a setting to what is typed for it, or removes it.
@@ -25,7 +25,18 @@ pub fn save(path: &Path, key: &str, value: &str) -> Result<(), SettingsError> {
 /// # Errors
 /// As [`save`].
 pub(crate) fn set(path: &Path, row: &SettingRow, value: Option<&str>) -> Result<(), SettingsError> {
-    change(path, row.key, value.map(|text| typed(row.kind, text)))
+    change(path, |file| put(file, row.key, value.map(|text| typed(row.kind, text))))
+}
+
+/// Sets the keys of actions, or removes what is set for them.
+///
+/// # Errors
+/// As [`save`].
+pub(crate) fn set_keys(
+    path: &Path,
+    keys: &BTreeMap<String, Option<Vec<String>>>,
+) -> Result<(), SettingsError> {
+    change(path, |file| put_keys(file, keys))
 }
 
 /// The typed text as a TOML value. A malformed number is refused later, when the file is checked.
@@ -46,42 +57,59 @@ fn typed(kind: ValueKind, text: &str) -> Value {
     }
 }
 
-fn change(path: &Path, key: &str, value: Option<Value>) -> Result<(), SettingsError> {
+fn change(path: &Path, apply: impl FnOnce(&mut Table)) -> Result<(), SettingsError> {
     let failed = |error: io::Error| SettingsError(format!("{}: {error}", path.display()));
     let _lock = LockFile::take(&path.with_extension("toml.lock")).map_err(failed)?;
     let text = match read_capped(path, MAX_BYTES) {
         Ok(bytes) => String::from_utf8(bytes)
             .map_err(|_| SettingsError(format!("{}: not UTF-8; save it as UTF-8 text", path.display())))?,
-        Err(error) if error.kind() == io::ErrorKind::NotFound && value.is_none() => return Ok(()),
         Err(error) if error.kind() == io::ErrorKind::NotFound => String::new(),
         Err(error) => return Err(failed(error)),
     };
-    let text = with(path, &text, key, value)?;
-    write_private(path, text.as_bytes()).map_err(failed)
+    let changed = with(path, &text, apply)?;
+    if changed == text { Ok(()) } else { write_private(path, changed.as_bytes()).map_err(failed) }
 }
 
-/// The text with the setting in it, or without it.
-fn with(path: &Path, text: &str, key: &str, value: Option<Value>) -> Result<String, SettingsError> {
+/// The text with the change in it.
+fn with(path: &Path, text: &str, apply: impl FnOnce(&mut Table)) -> Result<String, SettingsError> {
     // A file that is no TOML is reported in the words of the settings.
     let _: BTreeMap<String, toml::Value> = read_toml_text(path, text)?;
     let text = text.strip_prefix('\u{feff}').unwrap_or(text);
     let mut file: DocumentMut = text
         .parse()
         .map_err(|error: toml_edit::TomlError| SettingsError(format!("{}: {error}", path.display())))?;
-    match (file.get_mut(key), value) {
+    apply(file.as_table_mut());
+    let changed = file.to_string();
+    read_toml_text::<Settings>(path, &changed)?;
+    Ok(changed)
+}
+
+/// Puts a value into a table, or removes it.
+fn put(table: &mut dyn TableLike, key: &str, value: Option<Value>) {
+    match (table.get_mut(key), value) {
         (Some(item), Some(mut value)) => {
             // A comment behind the old value belongs to the setting.
             if let Some(old) = item.as_value() {
                 *value.decor_mut() = old.decor().clone();
             }
-            *item = toml_edit::Item::Value(value);
+            *item = Item::Value(value);
         }
-        (None, Some(value)) => drop(file.insert(key, toml_edit::Item::Value(value))),
-        (_, None) => drop(file.remove(key)),
+        (None, Some(value)) => drop(table.insert(key, Item::Value(value))),
+        (_, None) => drop(table.remove(key)),
     }
-    let changed = file.to_string();
-    read_toml_text::<Settings>(path, &changed)?;
-    Ok(changed)
+}
+
+/// Puts keys into the table of keys, which is made when missing. What is no table is left alone, and
+/// refused when the file is checked.
+fn put_keys(file: &mut Table, keys: &BTreeMap<String, Option<Vec<String>>>) {
+    if keys.values().all(Option::is_none) && !file.contains_key("keys") {
+        return;
+    }
+    let table = file.entry("keys").or_insert_with(|| Item::Table(Table::new())).as_table_like_mut();
+    let Some(table) = table else { return };
+    for (action, keys) in keys {
+        put(table, action, keys.as_ref().map(|keys| Value::Array(keys.iter().collect())));
+    }
 }
 
 #[cfg(test)]
@@ -91,10 +119,32 @@ mod tests {
     use toml_edit::Value;
 
     use super::super::table;
-    use super::{typed, with};
+    use super::{put, put_keys, typed, with};
 
     fn changed(text: &str, key: &str, value: Option<Value>) -> String {
-        with(Path::new("config.toml"), text, key, value).unwrap_or_else(|error| error.to_string())
+        let change = |file: &mut toml_edit::Table| put(file, key, value);
+        with(Path::new("config.toml"), text, change).unwrap_or_else(|error| error.to_string())
+    }
+
+    #[test]
+    fn keys_go_into_their_table_and_comments_stay() {
+        let check = |text: &str, keys: &[(&str, Option<&[&str]>)], expected: &str| {
+            let owned = |keys: &[&str]| keys.iter().map(|key| (*key).to_owned()).collect();
+            let keys = keys.iter().map(|(name, keys)| ((*name).to_owned(), keys.map(owned))).collect();
+            let written = with(Path::new("config.toml"), text, |file| put_keys(file, &keys));
+            assert_eq!(written.unwrap_or_else(|error| error.to_string()), expected);
+        };
+        check("", &[("help", Some(&["f9", "f1"]))], "[keys]\nhelp = [\"f9\", \"f1\"]\n");
+        let text = "mouse = false # no\n\n[keys] # mine\nhelp = [\"f9\"] # far\n# two\ntop = []\n";
+        let expected = "mouse = false # no\n\n[keys] # mine\nhelp = [\"f8\"] # far\n# two\ntop = []\n";
+        check(text, &[("help", Some(&["f8"]))], expected);
+        let expected = "mouse = false # no\n\n[keys] # mine\n# two\ntop = []\n";
+        check(text, &[("help", None)], expected);
+        check(
+            "keys = { help = [\"f9\"] }\n",
+            &[("top", Some(&[]))],
+            "keys = { help = [\"f9\"] , top = [] }\n",
+        );
     }
 
     #[test]

@@ -15,6 +15,7 @@ mod context;
 mod copy;
 mod find;
 mod interrupt;
+mod key_list;
 mod keys;
 mod login;
 mod models;

@@ -1,7 +1,8 @@
 //! Keys and pastes of the overlay on top, and where a choice in it goes.
 
 use super::{
-    actions, login, models, pickers, queue, sessions, settings, slash, themes, thinking, tree, trust,
+    actions, key_list, login, models, pickers, queue, sessions, settings, slash, themes, thinking, tree,
+    trust,
 };
 use crate::agent::AgentCommand;
 use crate::app::action;
@@ -65,6 +66,11 @@ fn press(model: &mut Model, key: Key, page: usize, effects: &mut Vec<Effect>) {
             Closed => {}
             Ignored | Handled => model.overlays.push(Overlay::Settings(view)),
         },
+        Overlay::Keys(mut view) => match view.key(key, &model.keymap, page) {
+            Done(keys) => key_list::chosen(model, view, keys, effects),
+            Closed => {}
+            Ignored | Handled => model.overlays.push(Overlay::Keys(view)),
+        },
         Overlay::Queue(mut view) => match view.key(key, &model.status, page) {
             Done(choice) => queue::chosen(model, view, choice, effects),
             Closed => {}
@@ -88,6 +94,7 @@ pub(super) fn paste(model: &mut Model, text: &str, effects: &mut Vec<Effect>) {
         Some(Overlay::Login { line, .. }) => line.paste(text),
         Some(Overlay::Help(view)) => view.paste(text),
         Some(Overlay::Settings(view)) => view.paste(text),
+        Some(Overlay::Keys(view)) => view.paste(text),
         Some(Overlay::Trust(_) | Overlay::Queue(_) | Overlay::Asked { .. }) | None => {}
     }
     sessions::follow(model, &before, effects);

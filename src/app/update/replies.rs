@@ -2,7 +2,7 @@
 
 use std::path::PathBuf;
 
-use super::{completion, copy, keys, login, models, pictures, sessions, settings, trust};
+use super::{completion, copy, key_list, keys, login, models, pictures, sessions, settings, trust};
 use crate::agent::protocol::event::NoticeLevel;
 use crate::agent::protocol::query::SessionSource;
 use crate::agent::session::search::LastExchange;
@@ -11,7 +11,7 @@ use crate::app::effect::Effect;
 use crate::app::model::Model;
 use crate::app::printable::Printable;
 use crate::app::request::{
-    Applied, EditorSource, FoundSessions, Hidden, LocalModelServer, LoginProvider, ModelList, ModelsFor,
+    Applied, EditorSource, FoundSessions, Hidden, KeyChanges, LocalModelServer, LoginProvider, ModelList, ModelsFor,
     Pasted, Picture, SessionRows, SettingList, ShellReply, TakeReply, Ticket,
 };
 
@@ -130,6 +130,10 @@ impl TakeReply for Replies<'_> {
 
     fn set_setting(&mut self, _key: String, _value: Option<Hidden>, answer: Result<SettingList, String>) {
         settings::listed(self.model, self.ticket, answer, self.effects);
+    }
+
+    fn set_keys(&mut self, _keys: KeyChanges, answer: Result<Applied, String>) {
+        key_list::saved(self.model, self.ticket, answer, self.effects);
     }
 
     fn folders(&mut self, answer: Result<Vec<Folder>, String>) {

@@ -43,6 +43,7 @@ pub(super) fn listed(
         | Overlay::Trust(_)
         | Overlay::Tree(_)
         | Overlay::Queue(_)
+        | Overlay::Keys(_)
         | Overlay::Asked { .. } => None,
     });
     let SettingList { rows, applied } = match answer {

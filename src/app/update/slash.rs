@@ -1,6 +1,8 @@
 //! What each slash command does: a route for each command.
 
-use super::{context, copy, login, models, session, sessions, settings, themes, thinking, tree, trust};
+use super::{
+    context, copy, key_list, login, models, session, sessions, settings, themes, thinking, tree, trust,
+};
 use crate::agent::AgentCommand;
 use crate::agent::protocol::command::SessionCommand;
 use crate::app::effect::Effect;
@@ -33,6 +35,7 @@ pub(super) fn run(model: &mut Model, command: Slash, arguments: &str, effects: &
         Slash::Login => login::open(model, arguments, effects),
         Slash::Logout => login::open_stored(model, arguments, effects),
         Slash::Settings => settings::open(model, effects),
+        Slash::Keys => key_list::open(model),
         Slash::Reload => {
             model.ask(ShellRequest::Reload {}, effects);
         }

@@ -23,6 +23,7 @@ pub(crate) mod questions;
 pub mod recording;
 pub mod requests;
 pub(crate) mod services;
+mod setting_changes;
 pub mod shell;
 pub mod start;
 pub mod terminal;

@@ -23,7 +23,7 @@ use crate::agent::session::search::LastExchange;
 use crate::agent::settings::folder::Folder;
 use crate::agent::settings::trust::Project;
 use crate::app::request::{
-    Applied, EditorSource, FoundSessions, Hidden, KeylessModel, LocalModelServer, LoginProvider, ModelList,
+    Applied, EditorSource, FoundSessions, Hidden, KeyChanges, KeylessModel, LocalModelServer, LoginProvider, ModelList,
     ModelsFor, Pasted, PerformRequest, Picture, SessionRows, SettingList,
 };
 use crate::cli::compose::{AgentPrompt, Setup};
@@ -202,6 +202,11 @@ impl PerformRequest for Arc<Services> {
         blocking(move || services.change_setting(&key, value.map(|value| value.0).as_deref())).await
     }
 
+    async fn set_keys(&self, _: &Call, keys: KeyChanges) -> Result<Applied, String> {
+        let services = Arc::clone(self);
+        blocking(move || services.change_keys(&keys)).await
+    }
+
     async fn folders(&self, _: &Call) -> Result<Vec<Folder>, String> {
         let services = Arc::clone(self);
         blocking(move || locked(&services.setup).refresh_projects().map_err(|refusal| refusal.text)).await
@@ -256,6 +261,10 @@ impl PerformRequest for Arc<Services> {
 }
 
 impl Services {
+    pub(super) fn locked_setup(&self) -> MutexGuard<'_, Setup> {
+        locked(&self.setup)
+    }
+
     /// The models that can be used now; the demo is always one.
     fn usable_models(&self) -> Vec<Arc<Model>> {
         let mut models = self.keys.catalogue().configured(&self.keys);
@@ -328,24 +337,5 @@ impl Services {
                 Err(format!("your answer is stored, but the settings could not be applied: {}", refusal.text))
             }
         }
-    }
-
-    /// Saves a setting of the user and applies what follows.
-    fn change_setting(&self, key: &str, value: Option<&str>) -> Result<SettingList, String> {
-        let mut setup = locked(&self.setup);
-        setting_list::change(&setup, key, value)?;
-        let (renewed, mut applied) = reload::reload_everything(&setup, &self.prompt)
-            .map_err(|refusal| format!("saved, but not applied: {}", refusal.text))?;
-        let known = std::mem::take(&mut applied.warnings);
-        applied.warnings = known.into_iter().filter(|text| !setup.notices.contains(text)).collect();
-        self.keys.adopt(&renewed.keys);
-        *setup = renewed;
-        let saved = if value.is_some() { "saved" } else { "reset" };
-        let fixed = setting_list::one(&setup, key).and_then(|row| row.fixed_by);
-        applied.text = match fixed {
-            Some(place) => format!("{saved} in config.toml, but {place} sets {key}"),
-            None => format!("{saved}; {}", applied.text),
-        };
-        Ok(SettingList { rows: setting_list::rows(&setup), applied })
     }
 }

@@ -1,0 +1,45 @@
+//! The list of keys: opened, a key changed, what follows.
+
+use super::trust;
+use crate::app::effect::Effect;
+use crate::app::key_list::KeysView;
+use crate::app::model::Model;
+use crate::app::overlay::Overlay;
+use crate::app::printable::Printable;
+use crate::app::request::{Applied, KeyChanges, ShellRequest, Ticket};
+
+/// Opens the list.
+pub(super) fn open(model: &mut Model) {
+    model.overlays.push(Overlay::Keys(KeysView::default()));
+}
+
+/// Changes keys; the list stays open.
+pub(super) fn chosen(model: &mut Model, mut view: KeysView, keys: KeyChanges, effects: &mut Vec<Effect>) {
+    view.ticket = Some(model.ask(ShellRequest::SetKeys { keys }, effects));
+    model.overlays.push(Overlay::Keys(view));
+}
+
+/// The change is saved, or why it is not.
+pub(super) fn saved(
+    model: &mut Model,
+    ticket: Ticket,
+    answer: Result<Applied, String>,
+    effects: &mut Vec<Effect>,
+) {
+    let said = match &answer {
+        Ok(_) => Ok(Printable::line("saved to config.toml")),
+        Err(error) => Err(Printable::line(error)),
+    };
+    for overlay in &mut model.overlays {
+        if let Overlay::Keys(view) = overlay
+            && view.ticket == Some(ticket)
+        {
+            view.ticket = None;
+            view.said = Some(said.clone());
+        }
+    }
+    if let Ok(applied) = answer {
+        // What it says is in the list.
+        trust::applied(model, Applied { text: String::new(), ..applied }, effects);
+    }
+}

@@ -1,0 +1,40 @@
+//! Settings that are changed on the screen: saved, and applied at once.
+
+use super::services::Services;
+use crate::agent::settings::write;
+use crate::app::request::{Applied, KeyChanges, SettingList};
+use crate::cli::compose::Setup;
+use crate::cli::{reload, setting_list};
+
+impl Services {
+    /// Saves a setting of the user and applies what follows.
+    pub(super) fn change_setting(&self, key: &str, value: Option<&str>) -> Result<SettingList, String> {
+        let mut setup = self.locked_setup();
+        setting_list::change(&setup, key, value)?;
+        let mut applied = self.apply_saved(&mut setup)?;
+        let saved = if value.is_some() { "saved" } else { "reset" };
+        let fixed = setting_list::one(&setup, key).and_then(|row| row.fixed_by);
+        applied.text = match fixed {
+            Some(place) => format!("{saved} in config.toml, but {place} sets {key}"),
+            None => format!("{saved}; {}", applied.text),
+        };
+        Ok(SettingList { rows: setting_list::rows(&setup), applied })
+    }
+
+    /// Saves keys of the user and applies what follows.
+    pub(super) fn change_keys(&self, keys: &KeyChanges) -> Result<Applied, String> {
+        let mut setup = self.locked_setup();
+        write::set_keys(&setup.paths.config_file(), keys).map_err(|error| error.to_string())?;
+        self.apply_saved(&mut setup)
+    }
+
+    /// Reads everything again after a change; what was wrong before is not told again.
+    fn apply_saved(&self, setup: &mut Setup) -> Result<Applied, String> {
+        let (renewed, mut applied) = reload::reload_everything(setup, &self.prompt)
+            .map_err(|refusal| format!("saved, but not applied: {}", refusal.text))?;
+        applied.warnings.retain(|text| !setup.notices.contains(text));
+        self.keys.adopt(&renewed.keys);
+        *setup = renewed;
+        Ok(applied)
+    }
+}

@@ -1,0 +1,93 @@
+//! The list of actions with their keys on the screen.
+
+use ratatui::buffer::Buffer;
+use ratatui::layout::Rect;
+use ratatui::text::{Line, Span};
+
+use super::dialog::{OverlayLayout, frame};
+use super::panel::both_ends;
+use super::theme::{Theme, ThemeToken};
+use super::wrap;
+use crate::app::Model;
+use crate::app::action::TABLE;
+use crate::app::key_list::{KeyStep, KeysView};
+use crate::app::printable::printable_line;
+
+/// Cells for the names.
+const NAMES: usize = 20;
+/// Rows below the list: what the action does, and what is asked.
+const BELOW: u16 = 2;
+
+/// Draws the list; where the cursor is, and how many rows fit.
+pub(crate) fn draw(
+    model: &Model,
+    view: &KeysView,
+    theme: &Theme,
+    area: Rect,
+    buffer: &mut Buffer,
+) -> OverlayLayout {
+    let hint = match view.step {
+        KeyStep::Choosing => "type to filter · enter changes · del resets · esc closes",
+        KeyStep::Pressing => "press the new key · esc back",
+        KeyStep::Deciding(..) => "enter replaces · a adds · esc back",
+    };
+    let wanted = u16::try_from(TABLE.len()).unwrap_or(u16::MAX).saturating_add(1 + BELOW);
+    let inner = frame("Keys", hint, wanted, theme, area, buffer);
+    let muted = theme.style(ThemeToken::Muted);
+    let query = printable_line(view.query()).into_owned();
+    let column = 2 + wrap::cells(&query) as u16;
+    let line = Line::from(vec![Span::styled("> ", theme.style(ThemeToken::Accent)), Span::raw(query)]);
+    buffer.set_line(inner.x, inner.y, &line, inner.width);
+    let below = BELOW.min(inner.height.saturating_sub(1) / 2);
+    let fit = usize::from(inner.height.saturating_sub(1 + below));
+    let rows = view.rows(&model.keymap);
+    let first = view.selected.saturating_sub(fit / 2).min(rows.len().saturating_sub(fit));
+    for (y, (index, row)) in (inner.y + 1..).zip(rows.iter().enumerate().skip(first).take(fit)) {
+        if index == view.selected {
+            let bar = Rect { y, height: 1, ..inner };
+            buffer.set_style(bar, theme.style(ThemeToken::OverlaySelected));
+        }
+        let keys = model.keymap.keys_of(row.action);
+        let is_default = keys == row.keys;
+        let keys = if keys.is_empty() { "no key".to_owned() } else { keys.join(", ") };
+        let left = vec![
+            Span::styled(format!("{:<NAMES$}", row.name), theme.style(ThemeToken::Accent)),
+            Span::raw(row.help),
+        ];
+        let right = Span::styled(keys, if is_default { muted } else { theme.style(ThemeToken::Text) });
+        buffer.set_line(inner.x, y, &both_ends(left, vec![right], inner.width), inner.width);
+    }
+    if rows.is_empty() {
+        buffer.set_line(inner.x, inner.y + 1, &Line::styled("no matches", muted), inner.width);
+    }
+    let (text, token) = told(model, view);
+    let told = wrap::wrap(&Line::styled(text, theme.style(token)), inner.width, 0);
+    for (y, row) in (inner.bottom().saturating_sub(below)..inner.bottom()).zip(told) {
+        buffer.set_line(inner.x, y, &row, inner.width);
+    }
+    let cursor = (inner.x + column.min(inner.width.saturating_sub(1)), inner.y);
+    (Some(cursor).filter(|_| view.step == KeyStep::Choosing), fit as u16)
+}
+
+/// What is asked or was said.
+fn told(model: &Model, view: &KeysView) -> (String, ThemeToken) {
+    let name = view.row(&model.keymap).map_or("", |row| row.name);
+    match (&view.said, view.step) {
+        (Some(Ok(text)), _) => (text.as_str().to_owned(), ThemeToken::Accent),
+        (Some(Err(text)), _) => (text.as_str().to_owned(), ThemeToken::Error),
+        (None, KeyStep::Choosing) => (String::new(), ThemeToken::Muted),
+        (None, KeyStep::Pressing) => (format!("press the new key for \"{name}\""), ThemeToken::Accent),
+        (None, KeyStep::Deciding(key, None)) => {
+            (format!("{key} is free: give it to \"{name}\"?"), ThemeToken::Accent)
+        }
+        (None, KeyStep::Deciding(key, Some(other))) => {
+            let rest = match model.keymap.keys_of(other).len() {
+                0 | 1 => "has no key then",
+                _ => "keeps its other keys",
+            };
+            let other = other.name();
+            let text = format!("{key} means \"{other}\" now, which {rest}: give it to \"{name}\"?");
+            (text, ThemeToken::Warning)
+        }
+    }
+}
