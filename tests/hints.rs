@@ -3,9 +3,10 @@
 use std::sync::Arc;
 
 use tau::agent::protocol::event::{AgentEvent, Delta};
-use tau::app::Effect;
 use tau::app::boot::Boot;
+use tau::app::geometry::Size;
 use tau::app::slash::{CommandRow, Commands, Slash};
+use tau::app::{Effect, Msg};
 
 use crate::harness::{Screen, boot, text};
 
@@ -66,4 +67,22 @@ fn a_command_from_elsewhere_is_completed_listed_and_run() {
     assert!(screen.take_effects().contains(&Effect::Quit));
     screen.keys("<f1><end>");
     assert!(text(&screen.draw()).contains("/zap"));
+}
+
+#[test]
+fn all_keys_fit_on_one_large_screen_or_two_small_ones() {
+    let mut screen = Screen::new();
+    screen.send(Msg::Resized(Size { width: 120, height: 40 }));
+    screen.keys("<f1>");
+    let large = text(&screen.draw());
+    for shown in ["send, or steer", "panel", "ctrl+_/alt+_", "!!command", "/quit"] {
+        assert!(large.contains(shown), "{shown}: {large}");
+    }
+    assert!(!large.contains('…') && !large.contains("1–"), "{large}");
+    screen.send(Msg::Resized(Size { width: 80, height: 24 }));
+    let first = text(&screen.draw());
+    screen.keys("<pagedown>");
+    let second = text(&screen.draw());
+    assert!(first.contains("send, or steer") && second.contains("/quit"), "{first}{second}");
+    assert!(!first.contains('…') && !second.contains('…'), "{first}{second}");
 }

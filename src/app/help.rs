@@ -1,5 +1,6 @@
-//! The help overlay: what is typed to filter it, and how far it is scrolled.
+//! The help overlay: what is typed to filter it, how far it is scrolled, and actions in a few words.
 
+use super::action::Action;
 use super::key::{Key, KeyCode, Mods};
 use super::line_edit::LineEdit;
 use super::outcome::KeyOutcome;
@@ -51,5 +52,69 @@ impl HelpView {
     /// The first of `rows` rows to show when `fit` rows fit.
     pub(crate) fn first(&self, rows: usize, fit: usize) -> usize {
         self.scroll.min(rows.saturating_sub(fit))
+    }
+}
+
+/// An action in at most 18 characters. Two that are one another's opposite have the same words.
+pub(crate) fn label(action: Action) -> &'static str {
+    match action {
+        Action::Send => "send, or steer",
+        Action::FollowUp => "send when done",
+        Action::NewLine => "new line",
+        Action::EditQueue => "queued messages",
+        Action::Complete => "complete a name",
+        Action::HistorySearch => "search prompts",
+        Action::HistoryPrevious | Action::HistoryNext => "earlier prompts",
+        Action::Stash => "set draft aside",
+        Action::Paste => "paste",
+        Action::Editor => "edit in $EDITOR",
+        Action::Undo | Action::Redo => "undo, redo",
+        Action::KillToEnd => "delete to end",
+        Action::KillToStart => "delete to start",
+        Action::KillWordBack | Action::KillWordForward => "delete a word",
+        Action::Yank => "insert deleted",
+        Action::DeleteBack | Action::DeleteForward => "delete",
+        Action::WordLeft | Action::WordRight => "move a word",
+        Action::LineStart | Action::LineEnd => "line start, end",
+        Action::Models => "choose a model",
+        Action::NextModel | Action::PreviousModel => "another model",
+        Action::Thinking => "thinking level",
+        Action::ToggleTools => "expand output",
+        Action::ToggleThinking => "show thinking",
+        Action::ToggleDiff => "diff layout",
+        Action::CopyAnswer => "copy last answer",
+        Action::PageUp | Action::PageDown => "scroll a page",
+        Action::RowUp | Action::RowDown => "scroll a row",
+        Action::Find => "find",
+        Action::PreviousPrompt | Action::NextPrompt => "go to a prompt",
+        Action::Top | Action::Tail => "start, end",
+        Action::SelectPanel => "select a panel",
+        Action::PanelUp | Action::PanelDown => "another panel",
+        Action::PanelFold => "expand, collapse",
+        Action::PanelCopy => "copy it",
+        Action::PanelCopyCommand => "copy its command",
+        Action::PanelOpen => "open in $EDITOR",
+        Action::PanelLeave => "leave it",
+        Action::Cancel => "stop; twice: tree",
+        Action::Clear => "clear; twice: quit",
+        Action::Exit => "quit",
+        Action::Suspend => "suspend",
+        Action::GiveKeyboard => "type into !command",
+        Action::TakeKeyboard => "keyboard to tau",
+        Action::Help => "this help",
+        Action::Palette => "all actions",
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::action::TABLE;
+    use super::*;
+
+    #[test]
+    fn labels_are_short() {
+        for row in TABLE {
+            assert!(label(row.action).chars().count() <= 18, "{}", row.name);
+        }
     }
 }

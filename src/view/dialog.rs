@@ -24,10 +24,25 @@ pub(crate) fn inner_width(area: Rect) -> u16 {
 
 /// Draws a box for `rows` rows; returns the area inside it.
 pub fn frame(title: &str, hint: &str, rows: u16, theme: &Theme, area: Rect, buffer: &mut Buffer) -> Rect {
+    frame_within(title, hint, (rows, rows), theme, area, buffer)
+}
+
+/// Draws a box for `rows` rows where there can be `most`; returns the area inside it. The top of the box
+/// is the same for any number of rows, so that what is typed there does not move.
+pub(crate) fn frame_within(
+    title: &str,
+    hint: &str,
+    (rows, most): (u16, u16),
+    theme: &Theme,
+    area: Rect,
+    buffer: &mut Buffer,
+) -> Rect {
     let width = (inner_width(area) + 2).min(area.width);
-    let height = rows.saturating_add(2).min(area.height.saturating_sub(2)).max(3).min(area.height);
+    let height_of =
+        |rows: u16| rows.saturating_add(2).min(area.height.saturating_sub(2)).max(3).min(area.height);
+    let height = height_of(rows);
     let x = area.x + (area.width - width) / 2;
-    let y = area.y + (area.height - height) / 3;
+    let y = area.y + (area.height - height_of(most.max(rows))) / 3;
     let outer = Rect { x, y, width, height };
     dim(outer, theme, area, buffer);
     Clear.render(outer, buffer);

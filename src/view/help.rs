@@ -1,21 +1,24 @@
 //! The help overlay: made from the action table and the command table. Unfiltered it has the first
-//! key of each action, two short actions to a row; filtered, everything there is to say on a row.
+//! key of each action and a few words, in columns; filtered, everything there is to say.
+
+mod columns;
 
 use ratatui::buffer::Buffer;
 use ratatui::layout::Rect;
 use ratatui::text::{Line, Span};
 
-use super::dialog::{OverlayLayout, frame, inner_width};
+use super::dialog::{OverlayLayout, frame_within, inner_width};
 use super::panel::both_ends;
 use super::theme::{Theme, ThemeToken};
 use super::wrap;
 use crate::app::Model;
-use crate::app::action::{self, ActionGroup, ActionRow};
-use crate::app::help::HelpView;
+use crate::app::action::{self, ActionGroup};
+use crate::app::help::{self, HelpView};
 use crate::app::printable::printable_line;
+use columns::Group;
 
-/// Least width in which two actions are side by side.
-const TWO_COLUMNS: u16 = 70;
+/// Cells for the keys of neighbours that share an entry.
+const KEYS: usize = 16;
 /// Cells for names while filtered.
 const NAMES: usize = 24;
 
@@ -28,9 +31,11 @@ pub(crate) fn draw(
     buffer: &mut Buffer,
 ) -> OverlayLayout {
     let rows = rows(model, view, theme, inner_width(area));
-    let wanted = u16::try_from(rows.len() + 1).unwrap_or(u16::MAX);
-    let inner =
-        frame("Keys and commands", "type to filter · ↑↓ scroll · esc closes", wanted, theme, area, buffer);
+    let wanted = |rows: usize| u16::try_from(rows + 1).unwrap_or(u16::MAX);
+    let most = overview(model, theme, inner_width(area)).len();
+    let heights = (wanted(rows.len()), wanted(most));
+    let hint = "type to filter · ↑↓ scroll · esc closes";
+    let inner = frame_within("Keys and commands", hint, heights, theme, area, buffer);
     let query = printable_line(view.query()).into_owned();
     let column = 2 + wrap::cells(&query) as u16;
     let fit = usize::from(inner.height.saturating_sub(1));
@@ -59,73 +64,50 @@ fn rows(model: &Model, view: &HelpView, theme: &Theme, width: u16) -> Vec<Line<'
     if rows.is_empty() { vec![Line::styled("no matches", theme.style(ThemeToken::Muted))] } else { rows }
 }
 
+/// Everything at a glance: the first key of each action, and a few words.
 fn overview(model: &Model, theme: &Theme, width: u16) -> Vec<Line<'static>> {
-    let mut rows = Vec::new();
-    let first_key = |row: &ActionRow| model.keymap.hint(row.action).unwrap_or_else(|| "(no key)".to_owned());
-    let keys = action::TABLE.iter().map(|row| wrap::cells(&first_key(row))).max().unwrap_or(0) + 2;
-    for group in ActionGroup::ALL {
-        rows.push(Line::styled(group.title(), theme.style(ThemeToken::Heading)));
-        let of_group = action::TABLE.iter().filter(|row| row.action.group() == *group);
-        let entries = of_group.map(|row| (first_key(row), row.help.to_owned())).collect::<Vec<_>>();
-        in_columns(&entries, keys, theme, width, &mut rows);
-    }
-    rows.push(Line::styled("In the composer", theme.style(ThemeToken::Heading)));
-    let notes: Vec<_> = NOTES.iter().map(|(what, help)| ((*what).to_owned(), (*help).to_owned())).collect();
-    in_columns(
-        &notes,
-        NOTES.iter().map(|(what, _)| wrap::cells(what)).max().unwrap_or(0) + 2,
-        theme,
-        width,
-        &mut rows,
-    );
+    let of = |group: &ActionGroup| Group { title: group.title(), entries: entries(model, *group) };
+    let mut groups: Vec<Group> = ActionGroup::ALL.iter().map(of).collect();
+    let notes = NOTES.iter().map(|(what, label, _)| ((*what).to_owned(), *label)).collect();
+    groups.push(Group { title: "In the composer", entries: notes });
+    let mut rows = columns::rows(&groups, theme, width);
     rows.push(Line::styled("Commands", theme.style(ThemeToken::Heading)));
     let names: Vec<String> = model.commands.rows().iter().map(|row| format!("/{}", row.name)).collect();
-    let names = Line::styled(format!("  {}", names.join("  ")), theme.style(ThemeToken::Accent));
-    rows.extend(wrap::wrap(&names, width, 2));
+    let names = Line::styled(format!(" {}", names.join("  ")), theme.style(ThemeToken::Accent));
+    rows.extend(wrap::wrap(&names, width, 1));
     rows
 }
 
-/// What can be typed besides text.
-const NOTES: [(&str, &str); 5] = [
-    ("!command", "run it; the model gets the output with your next message"),
-    ("!!command", "run it; the model never sees it"),
-    ("!vim, !sudo x", "runs in a terminal; give it the keyboard with the key above"),
-    ("@file", "name a file of the project"),
-    ("a long paste", "becomes a chip; tab after it expands it"),
-];
-
-/// Entries in two columns where both fit.
-fn in_columns(
-    entries: &[(String, String)],
-    keys: usize,
-    theme: &Theme,
-    width: u16,
-    rows: &mut Vec<Line<'static>>,
-) {
-    let half = usize::from(width / 2);
-    let fits = |help: &str| width >= TWO_COLUMNS && 2 + keys + wrap::cells(help) < half;
-    let mut waiting: Option<Vec<Span<'static>>> = None;
-    for (key, help) in entries {
-        let spans = vec![
-            Span::styled(format!("  {key:<keys$}"), theme.style(ThemeToken::Accent)),
-            Span::styled(help.clone(), theme.style(ThemeToken::Text)),
-        ];
-        match (waiting.take(), fits(help)) {
-            (None, true) => waiting = Some(spans),
-            (Some(mut first), true) => {
-                let used = wrap::spans_cells(&first);
-                first.push(Span::raw(" ".repeat(half.saturating_sub(used))));
-                first.extend(spans);
-                rows.push(Line::from(first));
+/// The keys and labels of a group. Neighbours with one label share an entry.
+fn entries(model: &Model, group: ActionGroup) -> Vec<(String, &'static str)> {
+    let mut entries: Vec<(String, &str)> = Vec::new();
+    for row in action::TABLE.iter().filter(|row| row.action.group() == group) {
+        let (key, label) = (model.keymap.hint(row.action), help::label(row.action));
+        match (entries.last_mut(), key) {
+            (Some((keys, before)), Some(key)) if *before == label && both(keys, &key).len() <= KEYS => {
+                *keys = both(keys, &key);
             }
-            (first, false) => {
-                rows.extend(first.map(Line::from));
-                rows.extend(wrap::wrap(&Line::from(spans), width, ((keys + 2) as u16).min(width / 2)));
-            }
+            (_, key) => entries.push((key.unwrap_or_else(|| "(no key)".to_owned()), label)),
         }
     }
-    rows.extend(waiting.map(Line::from));
+    entries
 }
+
+/// Two keys as one: a modifier that both have is written once.
+fn both(first: &str, second: &str) -> String {
+    let held = first.rfind('+').and_then(|at| first.get(..=at));
+    let rest = held.and_then(|held| second.strip_prefix(held)).filter(|rest| !rest.contains('+'));
+    format!("{first}/{}", rest.unwrap_or(second))
+}
+
+/// What can be typed besides text: in a few words, and in full.
+const NOTES: [(&str, &str, &str); 5] = [
+    ("!command", "run it", "run it; the model gets the output with your next message"),
+    ("!!command", "run it, hidden", "run it; the model never sees it"),
+    ("!vim, !sudo x", "in a terminal", "runs in a terminal; give it the keyboard with the key above"),
+    ("@file", "name a file", "name a file of the project"),
+    ("a long paste", "tab expands it", "becomes a chip; tab after it expands it"),
+];
 
 fn filtered(model: &Model, view: &HelpView, theme: &Theme, width: u16) -> Vec<Line<'static>> {
     let mut rows = Vec::new();
@@ -142,7 +124,7 @@ fn filtered(model: &Model, view: &HelpView, theme: &Theme, width: u16) -> Vec<Li
             rows.extend(entry(&name, &row.help, theme, width));
         }
     }
-    for (what, help) in NOTES {
+    for (what, _, help) in NOTES {
         if view.matches(&[what, help]) {
             rows.extend(entry(what, help, theme, width));
         }

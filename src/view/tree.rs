@@ -4,7 +4,7 @@ use ratatui::buffer::Buffer;
 use ratatui::layout::Rect;
 use ratatui::text::{Line, Span};
 
-use super::dialog::{OverlayLayout, frame, inner_width};
+use super::dialog::{OverlayLayout, frame_within, inner_width};
 use super::panel::both_ends;
 use super::theme::{Theme, ThemeToken};
 use super::wrap;
@@ -22,10 +22,10 @@ const HINT: &str = "enter go · tab filter · ←→ fold · ctrl+l label · ctr
 pub fn draw(model: &Model, view: &TreeView, theme: &Theme, area: Rect, buffer: &mut Buffer) -> OverlayLayout {
     let title = format!("Session tree · {}", view.filter.name());
     let below = asked(view, theme, inner_width(area));
-    let wanted = view.shown().len().max(1).saturating_add(1 + below.len());
-    let wanted = u16::try_from(wanted).unwrap_or(u16::MAX);
+    let height = |rows: usize| u16::try_from(rows.max(1) + 1 + below.len()).unwrap_or(u16::MAX).max(8);
+    let wanted = (height(view.shown().len()), height(view.count()));
     let hint = if view.step == TreeStep::Browse { HINT } else { "enter continues · esc back" };
-    let inner = frame(&title, hint, wanted.max(8), theme, area, buffer);
+    let inner = frame_within(&title, hint, wanted, theme, area, buffer);
     let query = printable_line(view.query()).into_owned();
     let column = 2 + wrap::cells(&query) as u16;
     let count = format!("{}/{}", view.shown().len(), view.count());
