@@ -52,6 +52,7 @@ mod questions;
 mod queue_list;
 mod rendering;
 mod replays;
+mod repository;
 mod rpc;
 mod screen;
 mod scrolled;

@@ -339,9 +339,11 @@ fn composing(action: Action, key: &str) {
         }
         Action::HistorySearch => {
             said("code");
-            said("table");
+            screen.type_keys("!echo hi\r");
+            screen.wait_for("│ hi");
             screen.type_keys(key);
             screen.wait_for("Earlier prompts");
+            screen.wait_until("the note of the command", tells_commands_from_prompts);
             screen.type_keys("cod\r");
             screen.wait_for_composer("code");
         }
@@ -367,6 +369,13 @@ fn composing(action: Action, key: &str) {
         }
         other => panic!("{other:?}"),
     }
+}
+
+/// Whether a list has the command `!echo hi` with a note, and the prompt `code` without.
+fn tells_commands_from_prompts(cells: &vt100::Screen) -> bool {
+    let shown = cells.contents();
+    let row = |text: &str| shown.lines().find(|row| row.contains(text)).unwrap_or_default().to_owned();
+    row("  !echo hi").contains("command") && !row("  code").contains("command")
 }
 
 /// What the footer says about the model.
@@ -461,11 +470,11 @@ fn showing(action: Action, key: &str) {
         Action::Help => {
             screen.type_keys(key);
             screen.wait_for("Keys and commands");
-            screen.wait_for("send the message");
+            screen.wait_for("send, or steer");
             screen.type_keys("fg res");
             screen.wait_until("what matches", |cells| {
                 let shown = cells.contents();
-                shown.contains("(suspend)") && !shown.contains("send the message")
+                shown.contains("(suspend)") && !shown.contains("send, or steer")
             });
         }
         Action::Palette => {

@@ -10,9 +10,9 @@ use tau::agent::protocol::message::{BashExecution, Message, StopReason};
 use tau::agent::protocol::query::{HistoryPage, Query, QueryAnswer};
 use tau::agent::session::outline::{Outline, OutlineRow, RowKind};
 use tau::agent::session::row::SessionRow;
-use tau::agent::session::search::LastExchange;
+use tau::agent::session::search::{FoundSession, LastExchange};
 use tau::app::geometry::Size;
-use tau::app::request::{FoundSessions, SessionRows, ShellReply, ShellRequest, Ticket};
+use tau::app::request::{FileMatches, FoundSessions, SessionRows, ShellReply, ShellRequest, Ticket};
 use tau::app::{Effect, Msg};
 
 use crate::harness::{Screen, assistant, text, user};
@@ -95,6 +95,19 @@ fn a_cleared_text_can_be_brought_back() {
     let mut screen = Screen::new();
     screen.keys("precious<ctrl+c><up>");
     assert_eq!(screen.model().composer.text(), "precious");
+}
+
+#[test]
+fn a_paste_has_no_empty_last_row_and_a_long_text_says_where_the_cursor_is() {
+    let mut screen = Screen::new();
+    screen.send(Msg::Paste("one\ntwo\nthree\n".into()));
+    assert_eq!(screen.model().composer.text(), "one\ntwo\nthree");
+    screen.send(Msg::Paste("\n4\n5\n6\n7\n8\n9\n10".into()));
+    assert!(text(&screen.draw()).contains("row 10 of 10 ─"), "{}", text(&screen.draw()));
+    screen.keys("<up><up>");
+    assert!(text(&screen.draw()).contains("row 8 of 10 ─"));
+    screen.keys("<ctrl+c>");
+    assert!(!text(&screen.draw()).contains("row "));
 }
 
 #[test]
@@ -182,9 +195,18 @@ fn completion_of_commands_and_files() {
         panic!("no request")
     };
     assert_eq!(query, "mai");
-    screen.send(Msg::Finished(ticket, ShellReply::Files(vec!["src/main.rs".into(), "docs/main.md".into()])));
+    let paths = vec!["src/main.rs".into(), "docs/main.md".into()];
+    screen.send(Msg::Finished(ticket, ShellReply::Matches(FileMatches { paths, count: 312 })));
+    assert!(text(&screen.draw()).contains("1 of 312"), "{}", text(&screen.draw()));
     screen.keys("<down><enter>");
     assert_eq!(screen.model().composer.text(), "see @docs/main.md ");
+    screen.take_effects();
+    screen.keys("@zz");
+    let Some(Effect::Ask(ticket, _)) = screen.take_effects().pop() else { panic!("no request") };
+    screen.send(Msg::Finished(ticket, ShellReply::Matches(FileMatches::default())));
+    assert!(text(&screen.draw()).contains("nothing matches @zz"), "{}", text(&screen.draw()));
+    screen.keys(" ");
+    assert!(!text(&screen.draw()).contains("nothing matches"));
     assert!(commands(&screen.take_effects()).is_empty(), "enter took the row, it did not send");
 }
 
@@ -358,6 +380,10 @@ fn sessions_are_listed_by_the_sentence_with_which_they_began() {
     );
 }
 
+fn said(path: &str) -> FoundSession {
+    FoundSession { path: path.into(), line: "the **zyx** of it".into() }
+}
+
 #[test]
 fn sessions_are_found_by_what_was_said() {
     let mut screen = sessions();
@@ -371,9 +397,10 @@ fn sessions_are_found_by_what_was_said() {
     };
     assert_eq!(query, "zyx");
     assert!(text(&screen.draw()).contains("searching messages"));
-    let found = ShellReply::Found(FoundSessions { paths: vec!["/s/beta".into()], done: false });
+    let found = ShellReply::Found(FoundSessions { found: vec![said("/s/beta")], done: false });
     screen.send(Msg::Finished(*ticket, found));
     let shown = text(&screen.draw());
+    assert!(shown.contains("match: the **zyx** of it"), "{shown}");
     assert!(shown.contains("beta") && shown.contains("text match") && !shown.contains("alpha"), "{shown}");
     let asked = screen.take_effects();
     assert!(
@@ -384,7 +411,7 @@ fn sessions_are_found_by_what_was_said() {
     assert_eq!(screen.take_effects().first(), Some(&Effect::Forget(*ticket)), "nobody waits for it");
     screen.send(Msg::Finished(
         *ticket,
-        ShellReply::Found(FoundSessions { paths: vec!["/s/alpha".into()], done: true }),
+        ShellReply::Found(FoundSessions { found: vec![said("/s/alpha")], done: true }),
     ));
     assert!(text(&screen.draw()).contains("no matches"), "too late");
 }

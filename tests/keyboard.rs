@@ -4,6 +4,7 @@ use tau::agent::protocol::event::Question;
 use tau::agent::protocol::message::BashExecution;
 use tau::agent::{AgentCommand, AgentEvent};
 use tau::app::geometry::Size;
+use tau::app::request::ShellRequest;
 use tau::app::{Effect, Msg};
 
 use crate::harness::{Screen, frame, text};
@@ -43,7 +44,7 @@ fn typed(screen: &mut Screen) -> String {
     let effects = screen.take_effects();
     let data = effects.iter().map(|effect| match effect {
         Effect::Agent(AgentCommand::BashInput { id, data }) if id.as_deref() == Some(ID) => data.as_str(),
-        Effect::Agent(AgentCommand::BashResize { .. }) => "",
+        Effect::Agent(AgentCommand::BashResize { .. }) | Effect::Ask(_, ShellRequest::Branch {}) => "",
         other => panic!("{other:?}"),
     });
     data.collect()

@@ -178,7 +178,7 @@ fn reply(dice: &mut Dice, _model: &Model) -> Msg {
         }),
         2 => ShellReply::Files(vec!["src/ma\u{1b}in.rs".into(); dice.below(12)]),
         3 => ShellReply::History(vec!["earlier".into(), "two\nlines".into()]),
-        5 => ShellReply::Found(FoundSessions { paths: vec!["".into()], done: dice.below(2) == 0 }),
+        5 => ShellReply::Found(FoundSessions { found: vec![Default::default()], done: dice.below(2) == 0 }),
         6 => ShellReply::LastExchange(LastExchange {
             user: dice.pick(TEXTS).repeat(9),
             model: dice.pick(TEXTS).repeat(9),

@@ -62,7 +62,7 @@ fn footer(cells: &vt100::Screen) -> String {
 fn totals_are_those_of_the_whole_session_from_the_start() {
     // A small file, and one of which only the end is read: 100 answers of 100 KB.
     for (exchanges, bytes, money, tokens) in
-        [(9, 100, "$0.100", "↑10k ↓100"), (99, 100_000, "$1.000", "↑100k ↓1.0k")]
+        [(9, 100, "$0.100", "↑10k ↓100"), (99, 100_000, "$1.000", "↑100k ↓1k")]
     {
         let dir = tempfile::tempdir().unwrap();
         let file = session(&dir, exchanges, 0.01, bytes);
@@ -88,7 +88,7 @@ fn a_price_that_is_not_known_stays_unknown() {
     let dir = tempfile::tempdir().unwrap();
     let file = session(&dir, 2, 0.0, 100);
     let screen = Screen::start(&["--session", file.to_str().unwrap(), "--model", "demo"], 100, 20);
-    screen.wait_until("$?", |cells| footer(cells).contains("↑3.0k ↓30 · $?"));
+    screen.wait_until("$?", |cells| footer(cells).contains("↑3k ↓30 · $?"));
 }
 
 fn long_name() -> Model {

@@ -10,7 +10,7 @@ use super::request::Ticket;
 use super::slash::Commands;
 
 /// Rows shown at most.
-pub(crate) const ROWS: usize = 8;
+const ROWS: usize = 8;
 
 /// What is being completed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -114,6 +114,8 @@ pub struct Completion {
     pub word: String,
     pub rows: Vec<CompletionRow>,
     pub selected: usize,
+    /// How many there are, of which the rows are the best.
+    pub count: usize,
     /// The request that brings rows.
     pub ticket: Option<Ticket>,
 }
@@ -162,20 +164,22 @@ impl Completion {
                 help: Printable::line(&row.help),
             })
             .collect();
-        let word = format!("/{word}");
+        let (word, count) = (format!("/{word}"), rows.len());
         (!rows.is_empty()).then_some(Completion {
             kind: CompletionKind::Command,
             word,
             rows,
             selected: 0,
+            count,
             ticket: None,
         })
     }
 
     /// A list that waits for paths; rows of `before` stay until they come.
     pub fn paths(kind: CompletionKind, word: &str, ticket: Ticket, before: Option<Completion>) -> Self {
-        let rows = before.filter(|old| old.kind == kind).map_or_else(Vec::new, |old| old.rows);
-        Completion { kind, word: word.to_owned(), rows, selected: 0, ticket: Some(ticket) }
+        let (rows, count) =
+            before.filter(|old| old.kind == kind).map_or((Vec::new(), 0), |old| (old.rows, old.count));
+        Completion { kind, word: word.to_owned(), rows, selected: 0, count, ticket: Some(ticket) }
     }
 
     /// Takes paths; what all of them begin with, as it is written.
@@ -189,9 +193,15 @@ impl Completion {
             }
         };
         self.rows = paths.iter().map(row).collect();
+        self.count = paths.len();
         self.selected = 0;
         self.ticket = None;
         self.kind.written(common_start(paths))
+    }
+
+    /// Rows on the screen: one that says so when nothing matches.
+    pub(crate) fn height(&self) -> usize {
+        self.rows.len().clamp(usize::from(self.ticket.is_none()), ROWS)
     }
 
     /// Moves the selection, around the ends.

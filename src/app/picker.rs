@@ -4,7 +4,7 @@
 //! What the choice does is for `update/overlays.rs`.
 
 use std::borrow::Cow;
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 
 use super::fuzzy;
 use super::fuzzy::FuzzyMatch;
@@ -79,8 +79,8 @@ pub struct Picker {
     to_delete: Option<String>,
     /// A new name for the selected row, while it is typed.
     renaming: Option<LineEdit>,
-    /// Rows in whose sessions the query occurs, whatever their titles.
-    found: BTreeSet<String>,
+    /// Rows in whose sessions the query occurs, whatever their titles, and the line where it does.
+    found: BTreeMap<String, Printable>,
     /// The search for them that is under way.
     pub search: Option<Ticket>,
     /// The last exchange of the selected session, once it is known.
@@ -102,7 +102,7 @@ impl Picker {
             selected: 0,
             to_delete: None,
             renaming: None,
-            found: BTreeSet::new(),
+            found: BTreeMap::new(),
             search: None,
             preview: None,
         }
@@ -155,15 +155,15 @@ impl Picker {
         self.renaming.as_ref().map(LineEdit::text)
     }
 
-    /// Whether the query occurs in the messages of this session.
-    pub(crate) fn is_found(&self, key: &str) -> bool {
-        self.found.contains(key)
+    /// The line in the messages of this session in which the query occurs.
+    pub(crate) fn found_line(&self, key: &str) -> Option<&Printable> {
+        self.found.get(key)
     }
 
     /// Takes rows in whose sessions the query occurs; the selection stays on its row.
-    pub fn find(&mut self, keys: impl IntoIterator<Item = String>) {
+    pub fn find(&mut self, lines: impl IntoIterator<Item = (String, Printable)>) {
         let keep = self.selected_key().map(str::to_owned);
-        self.found.extend(keys);
+        self.found.extend(lines);
         self.filter();
         if let Some(key) = keep {
             self.select(&key);
@@ -315,7 +315,7 @@ impl Picker {
         }
         let by_title: BTreeSet<usize> = self.shown.iter().map(|found| found.index).collect();
         let said = |(index, row): (usize, &PickerRow)| {
-            let also = self.found.contains(&row.key) && !by_title.contains(&index);
+            let also = self.found.contains_key(&row.key) && !by_title.contains(&index);
             also.then(|| FuzzyMatch { index, marks: Vec::new() })
         };
         self.shown.extend(self.rows.iter().enumerate().filter_map(said));

@@ -19,7 +19,7 @@ use crate::agent::AgentCommand;
 use crate::agent::protocol::model::Model as AiModel;
 use crate::agent::protocol::query::SessionSource;
 use crate::agent::session::row::SessionRow;
-use crate::agent::session::search::LastExchange;
+use crate::agent::session::search::{FoundSession, LastExchange};
 use crate::agent::settings::editing_mode::EditingMode;
 use crate::agent::settings::folder::Folder;
 use crate::app::geometry::{Motion, TextLayout};
@@ -131,7 +131,7 @@ requests! {
     /// Store whether the settings of a folder are trusted, as they were last shown.
     Trust { root: PathBuf, trusted: bool } => trust -> Applied(Applied);
     /// Files of the project that match.
-    Files { query: String } => files -> Files(Vec<String>);
+    Files { query: String } => files -> Matches(FileMatches);
     /// Ways to complete a path.
     Paths { prefix: String } => paths -> Files(Vec<String>);
     /// Put text on the clipboard of this machine. Answered with the name of the program that took it, or
@@ -147,7 +147,7 @@ requests! {
     Editor { text: String } => editor -> Edited(Option<String>);
     /// Show a file, or text, in an editor.
     OpenInEditor { source: EditorSource } => open_in_editor -> Done(String);
-    /// The branch that is checked out; `None` outside a repository.
+    /// The branch that is checked out, with a `*` when files differ from it; `None` outside a repository.
     Branch {} => branch -> Branch(Option<String>);
 }
 
@@ -168,8 +168,9 @@ pub enum ShellReply {
     Models(ModelList),
     #[serde(rename = "vendors")]
     Providers(Vec<LoginProvider>),
-    /// Paths, best first.
+    /// Paths, in order.
     Files(Vec<String>),
+    Matches(FileMatches),
     /// Earlier prompts, newest first.
     History(Vec<String>),
     Edited(Option<String>),
@@ -246,8 +247,15 @@ pub struct SessionRows {
 /// Some sessions in which the words occur; `done` with the last ones.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct FoundSessions {
-    pub paths: Vec<PathBuf>,
+    pub found: Vec<FoundSession>,
     pub done: bool,
+}
+
+/// The files that match best, and how many match.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+pub struct FileMatches {
+    pub paths: Vec<String>,
+    pub count: usize,
 }
 
 /// A picture as base64, with its size in pixels.

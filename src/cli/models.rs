@@ -14,6 +14,7 @@ use super::exit::{Exit, Refusal, say, warn};
 use super::{plain, table};
 use crate::agent::catalogue::demo;
 use crate::agent::protocol::model::{Model, ThinkingLevel};
+use crate::app::token_count;
 
 /// How long a provider may take to list its models.
 const TIMEOUT: Duration = Duration::from_secs(15);
@@ -148,9 +149,7 @@ fn yes(it_is: bool) -> String {
 fn size(tokens: u64) -> String {
     match tokens {
         0 => "?".to_owned(),
-        1_000_000.. => format!("{:.1}M", tokens as f64 / 1_000_000.0).replace(".0M", "M"),
-        1_000.. => format!("{}k", tokens / 1_000),
-        _ => tokens.to_string(),
+        tokens => token_count::tokens(tokens),
     }
 }
 

@@ -4,15 +4,22 @@ use ratatui::buffer::Buffer;
 use ratatui::layout::Rect;
 use ratatui::text::{Line, Span};
 
+use super::panel::both_ends;
 use super::theme::{Theme, ThemeToken};
 use super::wrap;
 use crate::app::Model;
+use crate::app::printable::printable_line;
 
 /// Draws the rows around the selected one.
 pub fn draw(model: &Model, theme: &Theme, area: Rect, buffer: &mut Buffer) {
     let Some(list) = model.completion.as_ref().filter(|_| area.height > 0) else { return };
     let height = usize::from(area.height);
     let first = list.selected.saturating_sub(height - 1);
+    if list.rows.is_empty() {
+        let none = format!("  nothing matches {}", printable_line(&list.word));
+        let none = Line::styled(none, theme.style(ThemeToken::Muted));
+        buffer.set_line(area.x, area.y, &wrap::truncate_line(none, area.width), area.width);
+    }
     for (offset, row) in list.rows.iter().skip(first).take(height).enumerate() {
         let selected = first + offset == list.selected;
         let style = theme.style(if selected { ThemeToken::OverlaySelected } else { ThemeToken::Text });
@@ -20,7 +27,11 @@ pub fn draw(model: &Model, theme: &Theme, area: Rect, buffer: &mut Buffer) {
         if !row.help.is_empty() {
             spans.push(Span::styled(format!("  {}", row.help.as_str()), theme.style(ThemeToken::Muted)));
         }
-        let line = wrap::truncate_line(Line::from(spans), area.width.saturating_sub(1));
+        // What is not on the screen is counted.
+        let count = Some(format!("{} of {}", first + offset + 1, list.count));
+        let count = count.filter(|_| selected && list.count > height).unwrap_or_default();
+        let count = vec![Span::styled(count, theme.style(ThemeToken::Muted))];
+        let line = both_ends(spans, count, area.width);
         buffer.set_line(area.x, area.y + offset as u16, &line, area.width);
     }
 }

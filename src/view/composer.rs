@@ -34,11 +34,15 @@ pub fn draw(model: &Model, theme: &Theme, area: Rect, buffer: &mut Buffer) -> Op
     let inner = if framed { Rect { y: area.y + 1, height: area.height - 2, ..area } } else { area };
     if framed {
         rule(theme, border, &labels.join(" · "), area.y, area, buffer);
-        rule(theme, border, "", area.bottom() - 1, area, buffer);
     }
     let wrapped = model.composer.layout(layout::composer_width(area));
     let selected = model.composer.selected().unwrap_or_default();
     let height = usize::from(inner.height);
+    if framed {
+        let place = format!("row {} of {}", wrapped.cursor.row + 1, wrapped.rows.len());
+        let place = if wrapped.rows.len() > height { place.as_str() } else { "" };
+        rule(theme, border, place, area.bottom() - 1, area, buffer);
+    }
     let first = (wrapped.cursor.row + 1).saturating_sub(height);
     for (offset, row) in wrapped.rows.iter().enumerate().skip(first).take(height) {
         let y = inner.y + (offset - first) as u16;

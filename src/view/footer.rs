@@ -12,6 +12,7 @@ use crate::app::action::Action;
 use crate::app::geometry::Motion;
 use crate::app::status::{Activity, AgentRun, UsageKnown};
 use crate::app::time_format::seconds;
+use crate::app::token_count::tokens;
 use crate::app::transcript::EntryBody;
 
 /// The spinner's pictures, one each tenth of a second.
@@ -173,14 +174,4 @@ fn who(model: &Model) -> (String, Option<&'static str>) {
     let name = if ai.name.is_empty() { &ai.id } else { &ai.name };
     let level = ai.reasoning.then(|| model.status.thinking.name());
     (crate::app::printable::printable_line(name).into_owned(), level)
-}
-
-/// A number of tokens, short.
-pub fn tokens(count: u64) -> String {
-    match count {
-        0..1_000 => count.to_string(),
-        1_000..10_000 => format!("{:.1}k", count as f64 / 1_000.0),
-        10_000..1_000_000 => format!("{}k", count / 1_000),
-        _ => format!("{:.1}M", count as f64 / 1_000_000.0),
-    }
 }

@@ -3,7 +3,7 @@
 use ratatui::layout::Rect;
 
 use crate::app::Model;
-use crate::app::completion;
+use crate::app::completion::Completion;
 
 /// Cells left and right of the composer's text.
 const COMPOSER_MARGIN: u16 = 3;
@@ -47,7 +47,7 @@ pub(crate) fn regions(model: &Model, area: Rect) -> Regions {
     let activity = take(u16::from(super::footer::has_activity(model)), 1);
     let queue = take(u16::try_from(model.status.queued()).unwrap_or(QUEUE).min(QUEUE), 2);
     let list = model.completion.as_ref().filter(|_| model.transcript.find.is_none());
-    let rows = list.map_or(0, |list| list.rows.len().min(completion::ROWS));
+    let rows = list.map_or(0, Completion::height);
     let completion = take(u16::try_from(rows).unwrap_or(0), 2);
     let transcript = left;
     let mut y = area.y;

@@ -116,6 +116,11 @@ impl Memo {
         self.highlighter.forget_rows();
     }
 
+    /// The theme of this frame, and the highlighter.
+    pub(crate) fn pens(&mut self) -> (&Theme, &mut Highlighter) {
+        (&self.theme, &mut self.highlighter)
+    }
+
     /// The theme of this frame.
     pub fn theme(&self) -> &Theme {
         &self.theme

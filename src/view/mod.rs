@@ -86,7 +86,7 @@ pub fn view(model: &Model, memo: &mut Memo, frame: &mut Frame) -> Laid {
     footer::draw(model, memo.theme(), regions.footer, buffer);
     // Keys would go past an overlay while a command has the keyboard.
     if let Some(top) = model.overlays.last().filter(|_| console::rows(model).is_none()) {
-        let (cursor, page) = overlay::draw(model, top, memo.theme(), area, buffer);
+        let (cursor, page) = overlay::draw(model, top, memo, area, buffer);
         laid.cursor = cursor;
         laid.list_page = page;
         // What is beside an overlay is only looked at.

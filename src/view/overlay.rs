@@ -5,6 +5,7 @@ use ratatui::layout::Rect;
 use ratatui::text::{Line, Span};
 
 use super::dialog::{OverlayLayout, frame, inner_width};
+use super::memo::Memo;
 use super::theme::{Theme, ThemeToken};
 use super::{help, key_list, picker, queue, settings, tree, trust, wrap};
 use crate::agent::protocol::event::Question;
@@ -17,12 +18,13 @@ use crate::app::printable::{Printable, printable_line};
 pub fn draw(
     model: &Model,
     overlay: &Overlay,
-    theme: &Theme,
+    memo: &mut Memo,
     area: Rect,
     buffer: &mut Buffer,
 ) -> OverlayLayout {
+    let (theme, highlighter) = memo.pens();
     match overlay {
-        Overlay::Picker { picker, .. } => picker::draw(picker, theme, area, buffer),
+        Overlay::Picker { picker, .. } => picker::draw(picker, (theme, highlighter), area, buffer),
         Overlay::Tree(view) => tree::draw(model, view, theme, area, buffer),
         Overlay::Help(view) => help::draw(model, view, theme, area, buffer),
         Overlay::Login { provider, line, ticket, failed } => {

@@ -3,7 +3,6 @@
 use ratatui::style::Style;
 use ratatui::text::{Line, Span};
 
-use super::footer::tokens;
 use super::highlight::Highlighter;
 use super::memo::{Memo, Rows, RowsKey, RowsVersion};
 use super::row::Row;
@@ -17,6 +16,7 @@ use crate::app::geometry::TextLayout;
 use crate::app::msg::Millis;
 use crate::app::printable::Printable;
 use crate::app::time_format::{noticeable, seconds};
+use crate::app::token_count::tokens;
 use crate::app::transcript::panel::CallState;
 use crate::app::transcript::run_end::RunCost;
 use crate::app::transcript::{EntryBody, TranscriptEntry};

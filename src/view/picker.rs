@@ -1,24 +1,34 @@
 //! Lists to choose from, on the screen: a query, rows, and for sessions their last exchange.
 
+mod preview;
+
 use ratatui::buffer::Buffer;
 use ratatui::layout::Rect;
 use ratatui::style::Style;
 use ratatui::text::{Line, Span};
 
-use super::dialog::{OverlayLayout, frame};
+use super::dialog::{OverlayLayout, frame_within};
+use super::highlight::Highlighter;
 use super::panel::both_ends;
 use super::theme::{Theme, ThemeToken};
 use super::wrap;
 use crate::app::picker::{Picker, PickerKind, PickerRow};
-use crate::app::printable::{Printable, printable_line};
+use crate::app::printable::printable_line;
 
 /// Least width of a window with a preview next to the list, in cells.
 const SIDE: u16 = 110;
+/// Least rows of a list that has a preview next to it.
+const LEAST_BESIDE: u16 = 14;
 /// Rows of a preview below the list.
 const BELOW: u16 = 5;
 
 /// Draws a list; the cursor, and how many rows fit.
-pub fn draw(picker: &Picker, theme: &Theme, area: Rect, buffer: &mut Buffer) -> OverlayLayout {
+pub fn draw(
+    picker: &Picker,
+    (theme, highlighter): (&Theme, &mut Highlighter),
+    area: Rect,
+    buffer: &mut Buffer,
+) -> OverlayLayout {
     let hint = match picker.kind {
         PickerKind::Sessions { .. } if picker.renaming().is_some() => "enter renames · esc back",
         PickerKind::Sessions { all: false } => {
@@ -37,12 +47,15 @@ pub fn draw(picker: &Picker, theme: &Theme, area: Rect, buffer: &mut Buffer) -> 
         | PickerKind::Forks => "type to filter · enter chooses · esc closes",
     };
     let sessions = matches!(picker.kind, PickerKind::Sessions { .. });
-    let wanted = picker.rows().len().max(1).min(usize::from(area.height)) as u16 + 1;
     let side = sessions && area.width >= SIDE;
     let below = if sessions && !side && area.height >= 20 { BELOW } else { 0 };
-    let wanted = if side { wanted.max(14) } else { wanted.saturating_add(below) };
-    let inner = frame(&picker.title, hint, wanted, theme, area, buffer);
-    let inner = preview(picker, side, below, theme, inner, buffer);
+    let height = |rows: usize| {
+        let list = rows.clamp(1, usize::from(area.height).max(1)) as u16 + 1;
+        if side { list.max(LEAST_BESIDE) } else { list + below }
+    };
+    let heights = (height(picker.count()), height(picker.rows().len()));
+    let inner = frame_within(&picker.title, hint, heights, theme, area, buffer);
+    let inner = preview(picker, side, below, (theme, highlighter), inner, buffer);
     let more = if picker.loading { "…" } else { "" };
     let count = format!("{}/{}{more}", picker.count(), picker.rows().len());
     let query = printable_line(picker.query()).into_owned();
@@ -70,7 +83,7 @@ pub fn draw(picker: &Picker, theme: &Theme, area: Rect, buffer: &mut Buffer) -> 
             let bar = Rect { y, height: 1, ..inner };
             buffer.set_style(bar, theme.style(ThemeToken::OverlaySelected));
         }
-        let said = picker.is_found(&row.key) && marks.is_empty();
+        let said = picker.found_line(&row.key).is_some() && marks.is_empty();
         let note = match (picker.renaming().filter(|_| selected), said) {
             _ if picker.to_delete() == Some(row.key.as_str()) => Note::ConfirmDelete,
             (Some(name), _) => Note::Renaming(name.to_owned()),
@@ -99,8 +112,15 @@ enum Note {
     Renaming(String),
 }
 
-/// Draws the last exchange next to the list or below it; the area that is left.
-fn preview(picker: &Picker, side: bool, below: u16, theme: &Theme, inner: Rect, buffer: &mut Buffer) -> Rect {
+/// Draws what is known of a session next to the list or below it; the area that is left.
+fn preview(
+    picker: &Picker,
+    side: bool,
+    below: u16,
+    (theme, highlighter): (&Theme, &mut Highlighter),
+    inner: Rect,
+    buffer: &mut Buffer,
+) -> Rect {
     let (list, place) = if side {
         let width = inner.width * 3 / 5;
         let list = Rect { width, ..inner };
@@ -114,19 +134,7 @@ fn preview(picker: &Picker, side: bool, below: u16, theme: &Theme, inner: Rect, 
     } else {
         return inner;
     };
-    let Some(words) = &picker.preview else { return list };
-    let mut rows: Vec<Line<'static>> = Vec::new();
-    let each = usize::from(place.height) / 2;
-    for (who, text) in [("you", &words.user), ("tau", &words.model)] {
-        let text = Printable::new(text);
-        if text.trim().is_empty() {
-            continue;
-        }
-        let head = Span::styled(format!("{who}: "), theme.style(ThemeToken::Accent));
-        let body = text.split_whitespace().collect::<Vec<_>>().join(" ");
-        let line = Line::from(vec![head, Span::styled(body, theme.style(ThemeToken::Muted))]);
-        rows.extend(wrap::wrap(&line, place.width, 0).into_iter().take(each.max(1)));
-    }
+    let rows = preview::rows(picker, place, theme, highlighter);
     for (y, row) in (place.top()..place.bottom()).zip(&rows) {
         buffer.set_line(place.x, y, row, place.width);
     }
@@ -186,18 +194,8 @@ fn list_row(
         left.push(Span::styled(CONFIRM_DELETE, theme.style(ThemeToken::Error)));
         return Line::from(left);
     }
-    let marked = theme.style(ThemeToken::MatchMark);
     let weight = if row.dimmed { theme.style(ThemeToken::Muted) } else { Style::new() };
-    let mut plain = String::new();
-    for (at, c) in row.title.char_indices() {
-        if marks.contains(&at) {
-            left.push(Span::styled(std::mem::take(&mut plain), weight));
-            left.push(Span::styled(c.to_string(), marked));
-        } else {
-            plain.push(c);
-        }
-    }
-    left.push(Span::styled(plain, weight));
+    left.extend(marked(&row.title, marks, weight, theme));
     let right = match note {
         Note::ConfirmDelete => Span::styled(CONFIRM_DELETE, theme.style(ThemeToken::Error)),
         Note::TextMatch => Span::styled(
@@ -209,4 +207,19 @@ fn list_row(
         }
     };
     both_ends(left, vec![right], width)
+}
+
+/// Text with the characters at these byte offsets marked.
+fn marked(text: &str, marks: &[usize], weight: Style, theme: &Theme) -> Vec<Span<'static>> {
+    let (mut spans, mut plain) = (Vec::new(), String::new());
+    for (at, c) in text.char_indices() {
+        if marks.contains(&at) {
+            spans.push(Span::styled(std::mem::take(&mut plain), weight));
+            spans.push(Span::styled(c.to_string(), theme.style(ThemeToken::MatchMark)));
+        } else {
+            plain.push(c);
+        }
+    }
+    spans.push(Span::styled(plain, weight));
+    spans
 }

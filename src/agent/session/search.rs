@@ -17,27 +17,36 @@ use crate::agent::settings::private_files::open_regular;
 
 /// As much of the end of a file is read for its last words, in bytes.
 const END: u64 = 512 * 1024;
+/// Characters of a line that are shown, and those of them before the first word.
+const EXCERPT: usize = 240;
+const BEFORE: usize = 40;
 /// Longest piece of the last words, in characters.
 const LONGEST: usize = 600;
 
 /// Files under `root` in which somebody said all words of `query` in one message, newest first;
 /// those that run in `cwd`, or all. Large and small letters are the same. `emit` answers whether
 /// to continue; it gets `None` now and then, so that a search that nobody waits for can end.
-pub fn search(root: &Path, cwd: Option<&Path>, query: &str, emit: &mut dyn FnMut(Option<PathBuf>) -> bool) {
+pub fn search(
+    root: &Path,
+    cwd: Option<&Path>,
+    query: &str,
+    emit: &mut dyn FnMut(Option<FoundSession>) -> bool,
+) {
     let words: Vec<String> = query.split_whitespace().map(str::to_lowercase).collect();
     if words.is_empty() {
         return;
     }
     for file in files(root, cwd) {
         let here = cwd.is_none_or(|cwd| runs_in(&file.path, cwd));
-        let found = here && said(&file.path, &words).unwrap_or_default();
-        if !emit(found.then_some(file.path)) {
+        let line = if here { said(&file.path, &words).unwrap_or_default() } else { None };
+        if !emit(line.map(|line| FoundSession { path: file.path, line })) {
             return;
         }
     }
 }
 
-fn said(path: &Path, words: &[String]) -> std::io::Result<bool> {
+/// The line of the first message in which all words occur.
+fn said(path: &Path, words: &[String]) -> std::io::Result<Option<String>> {
     let mut reader = BufReader::with_capacity(256 * 1024, open_regular(path)?);
     // A word that JSON writes as it is can be looked for before anything is parsed.
     let plain = |word: &&String| word.chars().all(|c| c.is_ascii_alphanumeric());
@@ -46,7 +55,7 @@ fn said(path: &Path, words: &[String]) -> std::io::Result<bool> {
     loop {
         line.clear();
         if reader.read_until(b'\n', &mut line)? == 0 {
-            return Ok(false);
+            return Ok(None);
         }
         if !is_conversation(&line) {
             continue;
@@ -59,11 +68,37 @@ fn said(path: &Path, words: &[String]) -> std::io::Result<bool> {
             }
         }
         let text = std::str::from_utf8(&line).ok().and_then(Entry::parse).and_then(|entry| words_of(&entry));
-        let text = text.map(|(_, text)| text.to_lowercase()).unwrap_or_default();
-        if words.iter().all(|word| text.contains(word)) {
-            return Ok(true);
+        let text = text.map(|(_, text)| text).unwrap_or_default();
+        let folded = text.to_lowercase();
+        if words.iter().all(|word| folded.contains(word)) {
+            return Ok(Some(excerpt(&text, words)));
         }
     }
+}
+
+/// The line of a text in which most words occur, from shortly before the first of them.
+fn excerpt(text: &str, words: &[String]) -> String {
+    let count = |line: &&str| {
+        let line = line.to_lowercase();
+        words.iter().filter(|word| line.contains(*word)).count()
+    };
+    // Of equal ones the last is the largest, so they are turned round.
+    let line = text.lines().rev().max_by_key(count).unwrap_or_default().trim();
+    let folded = line.to_lowercase();
+    let first = words.iter().filter_map(|word| folded.find(word.as_str())).min().unwrap_or_default();
+    let at = folded.get(..first).unwrap_or_default().chars().count();
+    let skip = at.saturating_sub(BEFORE);
+    let shown: String = line.chars().skip(skip).take(EXCERPT).collect();
+    let is_cut = line.chars().count() > skip + EXCERPT;
+    format!("{}{shown}{}", if skip > 0 { "…" } else { "" }, if is_cut { "…" } else { "" })
+}
+
+/// A session in which somebody said what is sought.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct FoundSession {
+    pub path: PathBuf,
+    /// The line in which it is, cut to what is around it.
+    pub line: String,
 }
 
 /// What was said last in a session.

@@ -159,8 +159,9 @@ impl Composer {
         }
     }
 
-    /// Inserts pasted text: in full when it is short, else as a chip.
+    /// Inserts pasted text, without the end of its last line: in full when it is short, else as a chip.
     pub fn paste(&mut self, text: &str) {
+        let text = text.strip_suffix('\n').unwrap_or(text);
         if chips::is_long(text) {
             let label = self.chips.add_paste(text);
             self.insert(&label);

@@ -31,6 +31,7 @@ pub(super) fn take(model: &mut Model, event: &AgentEvent, effects: &mut Vec<Effe
             put_earlier(model, &HistoryPage { left: Some(*left), ..HistoryPage::default() });
         }
         AgentEvent::Answered { ticket, answer } => answered(model, Ticket(*ticket), answer, effects),
+        AgentEvent::BashEnd { .. } => drop(model.ask(ShellRequest::Branch {}, effects)),
         AgentEvent::AgentSettled { .. } => {
             settled(model, effects);
             notify::finished(model, since, effects);

@@ -6,7 +6,7 @@ use crate::app::completion::{self, Completion, CompletionKind, PathWord, Wanted}
 use crate::app::effect::Effect;
 use crate::app::key::{Key, KeyCode};
 use crate::app::model::Model;
-use crate::app::request::ShellRequest;
+use crate::app::request::{FileMatches, ShellRequest};
 
 /// Takes a key while the list is open; false when the key is not for it.
 pub(super) fn key(model: &mut Model, key: Key, action: Option<Action>, effects: &mut Vec<Effect>) -> bool {
@@ -118,11 +118,10 @@ fn ask(
 }
 
 /// Takes the files that were found.
-pub(super) fn fill_files(model: &mut Model, paths: &[String]) {
-    let Some(list) = model.completion.as_mut() else { return };
-    list.fill(paths);
-    if list.rows.is_empty() {
-        model.completion = None;
+pub(super) fn fill_files(model: &mut Model, matches: &FileMatches) {
+    if let Some(list) = model.completion.as_mut() {
+        list.fill(&matches.paths);
+        list.count = matches.count;
     }
 }
 

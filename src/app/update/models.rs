@@ -10,9 +10,11 @@ use crate::app::action::Action;
 use crate::app::effect::{Effect, SavedSetting};
 use crate::app::fuzzy;
 use crate::app::model::Model;
+use crate::app::model_order;
 use crate::app::picker::{Picker, PickerKind, PickerRow};
 use crate::app::printable::Printable;
 use crate::app::request::{KeylessModel, LocalModelServer, ModelList, ModelsFor, ShellRequest, Ticket};
+use crate::app::token_count::tokens;
 
 /// Opens the model picker.
 pub(super) fn open(model: &mut Model, query: &str, effects: &mut Vec<Effect>) {
@@ -118,7 +120,8 @@ fn fill(model: &mut Model, ticket: Ticket, keyless: &[KeylessModel]) {
     let first_real = model.models.iter().find(|ai| !is_demo(ai)).map(|ai| ai.reference());
     let uses_demo = model.status.model.as_deref().is_some_and(is_demo);
     let rows = model.models.iter().map(|ai| model_row(ai, current.as_deref()));
-    let rows = rows.chain(keyless.iter().map(keyless_row)).collect();
+    let mut rows: Vec<PickerRow> = rows.chain(keyless.iter().map(keyless_row)).collect();
+    model_order::newest_first(&mut rows, |row| &row.key);
     let Some(picker) = pickers::waiting(model, ticket) else { return };
     if !keyless.is_empty() {
         let (count, verb) = (keyless.len(), if keyless.len() == 1 { "needs" } else { "need" });
@@ -159,8 +162,7 @@ fn keyless_row(keyless: &KeylessModel) -> PickerRow {
 fn model_row(ai: &Arc<AiModel>, current: Option<&str>) -> PickerRow {
     let window = match ai.context_window {
         0 => "window ?".to_owned(),
-        size if size >= 1_000_000 && size % 1_000_000 < 100_000 => format!("{}M", size / 1_000_000),
-        size => format!("{}k", size / 1_000),
+        size => tokens(size),
     };
     let price = match &ai.cost {
         Some(price) if price.input + price.output > 0.0 => {

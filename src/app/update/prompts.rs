@@ -2,11 +2,18 @@
 
 use super::pickers;
 use crate::app::model::Model;
-use crate::app::picker::{Picker, PickerKind};
+use crate::app::picker::{Picker, PickerKind, PickerRow};
+use crate::app::printable::Printable;
 
 /// Opens the list of earlier prompts.
 pub(super) fn open(model: &mut Model) {
     let picker = Picker::new(PickerKind::Prompts, "Earlier prompts", "no earlier prompts");
-    let rows = model.composer.history().iter().map(|text| pickers::named_row(text, false)).collect();
+    let rows = model.composer.history().iter().map(|text| prompt_row(text)).collect();
     pickers::open(model, picker, rows);
+}
+
+/// A command is told from a prompt by its note; `!` in the query finds all of them.
+fn prompt_row(text: &str) -> PickerRow {
+    let note = if text.starts_with('!') { "command" } else { "" };
+    PickerRow { note: Printable::line(note), ..pickers::named_row(text, false) }
 }

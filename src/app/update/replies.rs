@@ -11,8 +11,8 @@ use crate::app::effect::Effect;
 use crate::app::model::Model;
 use crate::app::printable::Printable;
 use crate::app::request::{
-    Applied, EditorSource, FoundSessions, Hidden, KeyChanges, LocalModelServer, LoginProvider, ModelList, ModelsFor,
-    Pasted, Picture, SessionRows, SettingList, ShellReply, TakeReply, Ticket,
+    Applied, EditorSource, FileMatches, FoundSessions, Hidden, KeyChanges, LocalModelServer, LoginProvider,
+    ModelList, ModelsFor, Pasted, Picture, SessionRows, SettingList, ShellReply, TakeReply, Ticket,
 };
 
 /// Takes a reply. One whose ticket was given back is dropped.
@@ -148,9 +148,9 @@ impl TakeReply for Replies<'_> {
         }
     }
 
-    fn files(&mut self, _query: String, answer: Result<Vec<String>, String>) {
-        if let Some(paths) = self.shown(answer) {
-            completion::fill_files(self.model, &paths);
+    fn files(&mut self, _query: String, answer: Result<FileMatches, String>) {
+        if let Some(matches) = self.shown(answer) {
+            completion::fill_files(self.model, &matches);
         }
     }
 

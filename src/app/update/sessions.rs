@@ -10,7 +10,7 @@ use crate::agent::AgentCommand;
 use crate::agent::protocol::command::SessionCommand;
 use crate::agent::protocol::title;
 use crate::agent::session::row::SessionRow;
-use crate::agent::session::search::LastExchange;
+use crate::agent::session::search::{FoundSession, LastExchange};
 use crate::app::effect::Effect;
 use crate::app::model::Model;
 use crate::app::msg::Millis;
@@ -146,12 +146,13 @@ pub(super) fn follow(model: &mut Model, before: &Before, effects: &mut Vec<Effec
 pub(super) fn found(
     model: &mut Model,
     query: &str,
-    FoundSessions { paths, done }: FoundSessions,
+    FoundSessions { found, done }: FoundSessions,
     effects: &mut Vec<Effect>,
 ) {
     let before = Before::of(model);
     let Some(picker) = top_mut(model).filter(|picker| picker.query().trim() == query) else { return };
-    picker.find(paths.iter().map(|path| path.display().to_string()));
+    let line = |found: FoundSession| (found.path.display().to_string(), Printable::line(&found.line));
+    picker.find(found.into_iter().map(line));
     if done {
         picker.search = None;
     }

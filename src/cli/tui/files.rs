@@ -1,4 +1,4 @@
-//! Files for completion, the branch, pictures: small reads of the file system.
+//! Files for completion, and pictures: small reads of the file system.
 
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, PoisonError};
@@ -7,7 +7,7 @@ use std::time::{Duration, Instant};
 use base64::Engine;
 
 use crate::app::fuzzy;
-use crate::app::request::Picture;
+use crate::app::request::{FileMatches, Picture};
 
 /// Files that are considered, at most.
 const FILES: usize = 100_000;
@@ -31,10 +31,11 @@ impl FileIndex {
     }
 
     /// The files that match, best first. What `.gitignore` leaves out is left out.
-    pub fn find(&self, query: &str, stop: &dyn Fn() -> bool) -> Vec<String> {
+    pub fn find(&self, query: &str, stop: &dyn Fn() -> bool) -> FileMatches {
         let files = self.files(stop);
         let found = fuzzy::rank(query, &files);
-        found.iter().take(ROWS).filter_map(|found| files.get(found.index).cloned()).collect()
+        let paths = found.iter().take(ROWS).filter_map(|found| files.get(found.index).cloned()).collect();
+        FileMatches { paths, count: found.len() }
     }
 
     fn files(&self, stop: &dyn Fn() -> bool) -> Arc<Vec<String>> {
@@ -105,30 +106,6 @@ fn resolved(cwd: &Path, path: &str) -> PathBuf {
     }
 }
 
-/// The branch that is checked out, read from `.git` without running git: a repository may name
-/// programs that git would run.
-pub fn branch(cwd: &Path) -> Option<String> {
-    let dot_git = cwd.ancestors().map(|folder| folder.join(".git")).find(|path| path.exists())?;
-    let folder = if dot_git.is_file() {
-        let text = small_text(&dot_git)?;
-        dot_git.parent()?.join(text.trim().strip_prefix("gitdir:")?.trim())
-    } else {
-        dot_git
-    };
-    let head = small_text(&folder.join("HEAD"))?;
-    let head = head.trim();
-    match head.strip_prefix("ref: ") {
-        Some(name) => Some(name.strip_prefix("refs/heads/").unwrap_or(name).to_owned()),
-        None => head.get(..8).map(str::to_owned),
-    }
-}
-
-/// A small regular file as text.
-fn small_text(path: &Path) -> Option<String> {
-    let about = std::fs::metadata(path).ok()?;
-    (about.is_file() && about.len() < 4_096).then(|| std::fs::read_to_string(path).ok()).flatten()
-}
-
 /// Reads a picture that was named.
 ///
 /// # Errors
@@ -165,19 +142,6 @@ mod tests {
     use super::*;
 
     #[test]
-    fn the_branch_is_read_from_the_files_of_git() {
-        let dir = tempfile::tempdir().expect("a folder");
-        let deep = dir.path().join("a/b");
-        std::fs::create_dir_all(&deep).expect("folders");
-        assert_eq!(branch(&deep), None);
-        std::fs::create_dir(dir.path().join(".git")).expect("a folder");
-        std::fs::write(dir.path().join(".git/HEAD"), "ref: refs/heads/fix/parser\n").expect("a file");
-        assert_eq!(branch(&deep).as_deref(), Some("fix/parser"));
-        std::fs::write(dir.path().join(".git/HEAD"), "0123456789abcdef\n").expect("a file");
-        assert_eq!(branch(&deep).as_deref(), Some("01234567"));
-    }
-
-    #[test]
     fn files_are_found_by_parts_of_their_names_and_ignored_ones_are_not() {
         let dir = tempfile::tempdir().expect("a folder");
         std::fs::create_dir_all(dir.path().join("src/app")).expect("folders");
@@ -186,8 +150,8 @@ mod tests {
         }
         let index = FileIndex::new(dir.path().to_owned());
         let stop = || false;
-        assert_eq!(index.find("upd", &stop), ["src/app/update.rs"]);
-        assert!(!index.find("", &stop).iter().any(|file| file.contains("secret")));
+        assert_eq!(index.find("upd", &stop).paths, ["src/app/update.rs"]);
+        assert!(!index.find("", &stop).paths.iter().any(|file| file.contains("secret")));
         assert_eq!(complete(dir.path(), "src/"), ["src/app/", "src/main.rs"]);
         assert_eq!(complete(dir.path(), "src/m"), ["src/main.rs"]);
         assert_eq!(complete(dir.path(), "nowhere/"), Vec::<String>::new());

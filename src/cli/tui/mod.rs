@@ -21,6 +21,7 @@ pub mod output;
 mod pacing;
 pub(crate) mod questions;
 pub mod recording;
+pub(crate) mod repository;
 pub mod requests;
 pub(crate) mod services;
 mod setting_changes;

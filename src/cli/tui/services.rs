@@ -9,6 +9,7 @@ use super::call::Call;
 use super::clipboard;
 use super::editor;
 use super::files::{self, FileIndex};
+use super::repository;
 use crate::agent::catalogue::demo;
 use crate::agent::catalogue::keys::Keys;
 use crate::agent::catalogue::providers::PROVIDERS;
@@ -23,8 +24,8 @@ use crate::agent::session::search::LastExchange;
 use crate::agent::settings::folder::Folder;
 use crate::agent::settings::trust::Project;
 use crate::app::request::{
-    Applied, EditorSource, FoundSessions, Hidden, KeyChanges, KeylessModel, LocalModelServer, LoginProvider, ModelList,
-    ModelsFor, Pasted, PerformRequest, Picture, SessionRows, SettingList,
+    Applied, EditorSource, FileMatches, FoundSessions, Hidden, KeyChanges, KeylessModel, LocalModelServer,
+    LoginProvider, ModelList, ModelsFor, Pasted, PerformRequest, Picture, SessionRows, SettingList,
 };
 use crate::cli::compose::{AgentPrompt, Setup};
 use crate::cli::keycheck::{KeyCheck, check_key};
@@ -217,7 +218,7 @@ impl PerformRequest for Arc<Services> {
         blocking(move || services.store_trust(&root, trusted)).await
     }
 
-    async fn files(&self, call: &Call, query: String) -> Result<Vec<String>, String> {
+    async fn files(&self, call: &Call, query: String) -> Result<FileMatches, String> {
         let (services, call) = (Arc::clone(self), call.share());
         blocking(move || Ok(services.files.find(&query, &|| call.is_cancelled()))).await
     }
@@ -255,8 +256,7 @@ impl PerformRequest for Arc<Services> {
     }
 
     async fn branch(&self, _: &Call) -> Result<Option<String>, String> {
-        let services = Arc::clone(self);
-        blocking(move || Ok(files::branch(&services.cwd))).await
+        Ok(repository::checked_out(&self.cwd).await)
     }
 }
 

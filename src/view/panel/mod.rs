@@ -106,7 +106,7 @@ pub(crate) fn command_head(
             let separator = if hint.is_empty() { "" } else { " · " };
             (format!("{}{separator}{hint}", seconds(now - command.since)), ThemeToken::Muted)
         }
-        Some(CommandEnd::Exit(0)) => (took, ThemeToken::Muted),
+        Some(CommandEnd::Exit(0)) => (after("✓"), ThemeToken::Muted),
         Some(CommandEnd::Exit(code)) => (after(&format!("✗ exit {code}")), ThemeToken::ToolError),
         Some(CommandEnd::Cancelled) if took.is_empty() => ("■ stopped".to_owned(), ThemeToken::Muted),
         Some(CommandEnd::Cancelled) => (format!("■ stopped after {took}"), ThemeToken::Muted),

@@ -49,12 +49,11 @@ impl Services {
     /// Searches the messages of sessions; each file is sent as it is found.
     pub(super) fn search(&self, call: &Call, query: &str, all: bool) -> FoundSessions {
         let cwd = (!all).then_some(self.cwd.as_path());
-        search::search(&self.sessions, cwd, query, &mut |path| {
-            let send =
-                |path| call.send_partial(ShellReply::Found(FoundSessions { paths: vec![path], done: false }));
-            path.is_none_or(send) && !call.is_cancelled()
+        search::search(&self.sessions, cwd, query, &mut |found| {
+            let reply = |found| ShellReply::Found(FoundSessions { found: vec![found], done: false });
+            found.is_none_or(|found| call.send_partial(reply(found))) && !call.is_cancelled()
         });
-        FoundSessions { paths: Vec::new(), done: true }
+        FoundSessions { found: Vec::new(), done: true }
     }
 
     pub(super) fn write_export(

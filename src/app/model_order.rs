@@ -1,0 +1,99 @@
+//! Models in lists: those of a provider with the newest version first.
+//!
+//! The catalogue does not say when a model was released, but versions and dates are in its id.
+
+use std::cmp::{Ordering, Reverse};
+
+/// The longest number that is a version, in digits; longer ones are dates.
+const VERSION_DIGITS: usize = 3;
+/// What sets the pieces of an id apart.
+const SEPARATORS: [char; 6] = ['-', '.', ':', '_', '/', ' '];
+
+/// Sorts rows by the `provider/id` that `name` gives: providers stay in the order in which they come
+/// first, their models are in the order of [`by_version`].
+pub(crate) fn newest_first<T>(rows: &mut [T], name: impl Fn(&T) -> &str) {
+    let mut providers: Vec<String> = Vec::new();
+    for row in rows.iter() {
+        let provider = provider(name(row));
+        if !providers.iter().any(|known| known == provider) {
+            providers.push(provider.to_owned());
+        }
+    }
+    let place = |name: &str| providers.iter().position(|known| known == provider(name));
+    rows.sort_by(|a, b| {
+        let (a, b) = (name(a), name(b));
+        place(a).cmp(&place(b)).then_with(|| by_version(a, b))
+    });
+}
+
+fn provider(name: &str) -> &str {
+    name.split('/').next().unwrap_or_default()
+}
+
+/// A piece of an id.
+#[derive(PartialEq, Eq, PartialOrd, Ord)]
+enum Piece<'a> {
+    Word(&'a str),
+    /// Larger ones come first.
+    Version(Reverse<u32>),
+    Date(Reverse<&'a str>),
+}
+
+/// Names by the alphabet, then versions, then dates, the largest first; what has nothing more comes
+/// before what has.
+fn by_version(a: &str, b: &str) -> Ordering {
+    pieces(a).cmp(pieces(b))
+}
+
+fn pieces(id: &str) -> impl Iterator<Item = Piece<'_>> {
+    let mut rest = id;
+    std::iter::from_fn(move || {
+        rest = rest.trim_start_matches(SEPARATORS);
+        let is_number = rest.chars().next()?.is_ascii_digit();
+        let ends = |c: char| c.is_ascii_digit() != is_number || SEPARATORS.contains(&c);
+        let (piece, after) = rest.split_at(rest.find(ends).unwrap_or(rest.len()));
+        rest = after;
+        Some(match piece.parse() {
+            Ok(number) if piece.len() <= VERSION_DIGITS => Piece::Version(Reverse(number)),
+            Ok(_) => Piece::Date(Reverse(piece)),
+            Err(_) => Piece::Word(piece),
+        })
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn newer_versions_come_first_and_providers_stay() {
+        let mut rows = vec![
+            "openai/gpt-4-0613",
+            "openai/gpt-4.1",
+            "openai/gpt-5.2-codex",
+            "openai/gpt-5.2",
+            "openai/gpt-10",
+            "anthropic/claude-3-5-haiku-20241022",
+            "anthropic/claude-sonnet-4-5-20250929",
+            "anthropic/claude-sonnet-4-5",
+            "anthropic/claude-sonnet-5-5",
+            "anthropic/claude-opus-4-20250514",
+            "anthropic/claude-opus-4-1",
+        ];
+        newest_first(&mut rows, |row| row);
+        let expected = [
+            "openai/gpt-10",
+            "openai/gpt-5.2",
+            "openai/gpt-5.2-codex",
+            "openai/gpt-4.1",
+            "openai/gpt-4-0613",
+            "anthropic/claude-opus-4-1",
+            "anthropic/claude-opus-4-20250514",
+            "anthropic/claude-sonnet-5-5",
+            "anthropic/claude-sonnet-4-5",
+            "anthropic/claude-sonnet-4-5-20250929",
+            "anthropic/claude-3-5-haiku-20241022",
+        ];
+        assert_eq!(rows, expected);
+    }
+}
