@@ -34,6 +34,7 @@ mod harness;
 mod headless;
 mod hints;
 mod imports;
+mod inline;
 mod keyboard;
 mod kills;
 mod laws;

@@ -222,13 +222,14 @@ fn a_panic_gives_the_terminal_back_and_leaves_a_report() {
 #[test]
 #[ignore = "run by a_panic_gives_the_terminal_back_and_leaves_a_report"]
 fn child_that_panics() {
-    use tau::cli::tui::terminal::{MouseCapture, Tty};
+    use tau::app::geometry::ScreenKind;
+    use tau::cli::tui::terminal::{MouseCapture, Painted, Tty};
     let Some(home) = std::env::var_os("TAU_HOME") else { return };
     tau::cli::crash::install(home.into());
     let runtime = tokio::runtime::Runtime::new().unwrap();
     runtime.block_on(async {
-        let mut tty = Tty::enter(MouseCapture::On).unwrap();
-        tty.draw(|_| Some((0, 0))).unwrap();
+        let mut tty = Tty::enter(ScreenKind::Full, MouseCapture::On).unwrap();
+        tty.draw(|_| Painted { cursor: Some((0, 0)), finished: 0 }).unwrap();
         let task = tokio::spawn(async { panic!("the answer was {}", 41) });
         tau::cli::crash::crashed().await;
         assert!(task.in_time("the panic of the task").await.is_err());

@@ -102,6 +102,25 @@ impl ActionGroup {
 }
 
 impl Action {
+    /// Whether it moves in the transcript, which is the terminal's business where it has the transcript
+    /// in its scrollback.
+    pub(crate) fn is_of_the_transcript(self) -> bool {
+        use Action::*;
+        matches!(
+            self,
+            PageUp
+                | PageDown
+                | RowUp
+                | RowDown
+                | Find
+                | PreviousPrompt
+                | NextPrompt
+                | SelectPanel
+                | Top
+                | Tail
+        )
+    }
+
     /// What it is about.
     pub fn group(self) -> ActionGroup {
         use Action::*;

@@ -9,7 +9,7 @@ use std::sync::Arc;
 use serde::{Deserialize, Serialize};
 
 use super::background::Background;
-use super::geometry::{Motion, Size, TextLayout};
+use super::geometry::{Motion, ScreenKind, Size, TextLayout};
 use super::msg::Millis;
 use crate::agent::protocol::model::{Model as AiModel, ThinkingLevel};
 use crate::agent::settings::editing_mode::EditingMode;
@@ -45,6 +45,7 @@ pub struct Boot {
     pub motion: Motion,
     /// Whose keys edit the text that is being written.
     pub editing_mode: EditingMode,
+    pub screen: ScreenKind,
     /// Whether tau takes the mouse.
     pub mouse: bool,
     /// Sentences to show at start: a bad setting, a folder that cannot be written.

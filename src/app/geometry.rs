@@ -41,6 +41,24 @@ pub enum CursorShape {
     Bar,
 }
 
+/// Where on the terminal tau is.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub enum ScreenKind {
+    /// On a screen of its own, which it has to itself.
+    #[default]
+    Full,
+    /// On the screen of the shell: what is finished is printed into the terminal's scrollback, what is
+    /// live is below it.
+    Inline,
+}
+
+impl ScreenKind {
+    /// As the setting says.
+    pub fn new(inline: Option<bool>) -> Self {
+        if inline.unwrap_or(false) { ScreenKind::Inline } else { ScreenKind::Full }
+    }
+}
+
 /// Names an entry of the transcript for the life of a session's screen. Entries are in the order
 /// of their ids; what is added above others counts down.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
@@ -161,4 +179,7 @@ pub struct Laid {
     pub cursor: Option<(u16, u16)>,
     /// Text of the selection, in a frame that was asked for it.
     pub selected: Option<String>,
+    /// Up to which row the transcript is in the terminal's scrollback.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub printed: Option<Anchor>,
 }

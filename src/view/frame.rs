@@ -33,6 +33,15 @@ impl Frame {
         self.links.0.clear();
     }
 
+    /// Takes away its first rows; those that are left move up.
+    pub(crate) fn drop_rows(&mut self, rows: u16) {
+        let Rect { width, height, .. } = self.cells.area;
+        let rows = rows.min(height);
+        self.cells.content.drain(..usize::from(rows) * usize::from(width));
+        self.cells.area.height = height - rows;
+        self.links.shift(0..usize::from(height), isize::try_from(rows).unwrap_or_default());
+    }
+
     /// Forgets what cells are besides their text.
     pub(crate) fn flatten(&mut self) {
         self.links.0.clear();

@@ -26,6 +26,44 @@ pub(crate) fn composer_width(area: Rect) -> u16 {
     area.width.saturating_sub(COMPOSER_MARGIN).max(1)
 }
 
+impl Regions {
+    /// The same with so many rows for the transcript, from `top` on; the others follow it.
+    pub(crate) fn below(self, top: u16, rows: u16) -> Regions {
+        let mut y = top;
+        let mut next = |region: Rect, height: u16| {
+            let region = Rect { y, height, ..region };
+            y += height;
+            region
+        };
+        Regions {
+            transcript: next(self.transcript, rows),
+            activity: next(self.activity, self.activity.height),
+            queue: next(self.queue, self.queue.height),
+            completion: next(self.completion, self.completion.height),
+            composer: next(self.composer, self.composer.height),
+            footer: next(self.footer, self.footer.height),
+        }
+    }
+
+    /// The same with `rows` in place of what is below the activity; the transcript gets the rest.
+    pub(crate) fn with_box(self, rows: u16) -> Regions {
+        let all = self.height();
+        let box_rows = rows.min(all);
+        let activity = self.activity.height.min(all - box_rows);
+        let none = Rect { height: 0, ..self.footer };
+        let composer = Rect { height: box_rows, ..self.composer };
+        let activity = Rect { height: activity, ..self.activity };
+        let regions = Regions { activity, queue: none, completion: none, composer, footer: none, ..self };
+        regions.below(self.transcript.y, all - box_rows - activity.height)
+    }
+
+    /// Rows of all together.
+    pub(crate) fn height(&self) -> u16 {
+        let Regions { transcript, activity, queue, completion, composer, footer } = self;
+        [transcript, activity, queue, completion, composer, footer].iter().map(|region| region.height).sum()
+    }
+}
+
 /// Divides the screen.
 pub(crate) fn regions(model: &Model, area: Rect) -> Regions {
     let text = model.composer.layout(composer_width(area)).rows.len();

@@ -22,6 +22,7 @@ pub(crate) mod footer;
 pub mod frame;
 pub mod help;
 pub mod highlight;
+pub(crate) mod inline;
 pub(crate) mod key_list;
 pub mod layout;
 pub mod link;
@@ -49,13 +50,34 @@ use ratatui::layout::Rect;
 use ratatui::text::Line;
 
 use crate::app::Model;
-use crate::app::geometry::Laid;
+use crate::app::geometry::{Laid, ScreenKind};
+use crate::app::overlay::Overlay;
 use frame::Frame;
+use layout::Regions;
 pub use memo::Memo;
-use theme::ThemeToken;
+use theme::{Theme, ThemeToken};
 
 /// The smallest window in which more than a remark is drawn.
 const LEAST: (u16, u16) = (10, 4);
+
+/// What was found out by drawing.
+#[derive(Clone, Debug, Default)]
+pub struct Drawing {
+    pub laid: Laid,
+    /// Rows at the top that are finished: they are printed, and are no part of the next frame.
+    pub finished: u16,
+    /// More is finished than was drawn; the next frame has it.
+    pub more: bool,
+}
+
+/// Draws the model on the kind of screen that it is on. The frame is blank and as large as the screen;
+/// where only the rows that are in use are drawn, it is given as many.
+pub fn draw(model: &Model, memo: &mut Memo, frame: &mut Frame) -> Drawing {
+    match model.boot.screen {
+        ScreenKind::Full => Drawing { laid: view(model, memo, frame), ..Drawing::default() },
+        ScreenKind::Inline => inline::draw(model, memo, frame),
+    }
+}
 
 /// Draws the model into a frame that is blank; what was found out on the way.
 pub fn view(model: &Model, memo: &mut Memo, frame: &mut Frame) -> Laid {
@@ -73,19 +95,9 @@ pub fn view(model: &Model, memo: &mut Memo, frame: &mut Frame) -> Laid {
     let regions = layout::regions(model, area);
     let mut laid = transcript::draw(model, memo, regions.transcript, frame);
     let buffer = &mut frame.cells;
-    footer::draw_activity(model, memo.theme(), regions.activity, buffer);
-    queue::draw(model, memo.theme(), regions.queue, buffer);
-    completion::draw(model, memo.theme(), regions.completion, buffer);
-    laid.cursor = match (console::rows(model), &model.transcript.find) {
-        (Some(_), _) => console::draw(model, memo.theme(), regions.composer, buffer),
-        (None, Some(find)) => find::draw(model, find, memo.theme(), regions.composer, buffer),
-        (None, None) => composer::draw(model, memo.theme(), regions.composer, buffer)
-            .filter(|_| model.transcript.selected_panel().is_none()),
-    };
+    laid.cursor = draw_below(model, memo.theme(), &regions, buffer);
     laid.composer_width = layout::composer_width(area);
-    footer::draw(model, memo.theme(), regions.footer, buffer);
-    // Keys would go past an overlay while a command has the keyboard.
-    if let Some(top) = model.overlays.last().filter(|_| console::rows(model).is_none()) {
+    if let Some(top) = shown_overlay(model) {
         let (cursor, page) = overlay::draw(model, top, memo, area, buffer);
         laid.cursor = cursor;
         laid.list_page = page;
@@ -93,6 +105,25 @@ pub fn view(model: &Model, memo: &mut Memo, frame: &mut Frame) -> Laid {
         frame.flatten();
     }
     laid
+}
+
+/// Draws what is below the transcript; where the cursor is.
+fn draw_below(model: &Model, theme: &Theme, regions: &Regions, buffer: &mut Buffer) -> Option<(u16, u16)> {
+    footer::draw_activity(model, theme, regions.activity, buffer);
+    queue::draw(model, theme, regions.queue, buffer);
+    completion::draw(model, theme, regions.completion, buffer);
+    footer::draw(model, theme, regions.footer, buffer);
+    match (console::rows(model), &model.transcript.find) {
+        (Some(_), _) => console::draw(model, theme, regions.composer, buffer),
+        (None, Some(find)) => find::draw(model, find, theme, regions.composer, buffer),
+        (None, None) => composer::draw(model, theme, regions.composer, buffer)
+            .filter(|_| model.transcript.selected_panel().is_none()),
+    }
+}
+
+/// The overlay that is drawn. Keys would go past one while a command has the keyboard.
+fn shown_overlay(model: &Model) -> Option<&Overlay> {
+    model.overlays.last().filter(|_| console::rows(model).is_none())
 }
 
 /// A window too small to use says so. The position stays as it is.

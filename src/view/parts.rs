@@ -12,7 +12,7 @@ use crate::agent::protocol::event::NoticeLevel;
 use crate::app::Model;
 use crate::app::action::Action;
 use crate::app::blocks::{MarkdownBlock, MarkdownBlocks};
-use crate::app::geometry::TextLayout;
+use crate::app::geometry::{ScreenKind, TextLayout};
 use crate::app::msg::Millis;
 use crate::app::printable::Printable;
 use crate::app::time_format::{noticeable, seconds};
@@ -126,7 +126,8 @@ fn blocks_of(entry: &TranscriptEntry) -> Option<(&MarkdownBlocks, u32)> {
     }
 }
 
-fn closed_block(entry: &TranscriptEntry, part: u32) -> Option<&MarkdownBlock> {
+/// The closed block that a part shows.
+pub(crate) fn closed_block(entry: &TranscriptEntry, part: u32) -> Option<&MarkdownBlock> {
     let (blocks, first) = blocks_of(entry)?;
     blocks.closed().get(part.checked_sub(first)? as usize)
 }
@@ -165,9 +166,12 @@ fn render(
     let expand = || model.keymap.hint(Action::ToggleTools);
     match &entry.body {
         EntryBody::Welcome => welcome::rows(model, theme, width),
-        EntryBody::Earlier { left, failed } => earlier(*left, failed.as_ref(), theme, width),
+        EntryBody::Earlier { left, failed } => {
+            earlier(*left, failed.as_ref(), model.boot.screen, theme, width)
+        }
         EntryBody::User { text, pictures } => {
-            user(text, *pictures, model.transcript.is_open(entry), expand(), theme, width)
+            let open = model.boot.screen != ScreenKind::Full || model.transcript.is_open(entry);
+            user(text, *pictures, open, expand(), theme, width)
         }
         EntryBody::Notice { level, text, hint } => notice(*level, text, hint.as_ref(), theme, width),
         EntryBody::RunEnd(cost) => vec![run_end(cost, theme, width)],
@@ -209,7 +213,7 @@ fn render(
 }
 
 /// Whether a command's terminal is drawn where the keyboard is, and not in its panel.
-fn has_keyboard(model: &Model, entry: &TranscriptEntry) -> bool {
+pub(crate) fn has_keyboard(model: &Model, entry: &TranscriptEntry) -> bool {
     model.jobs.owner().is_some_and(|owner| owner.entry == entry.id)
 }
 
@@ -286,14 +290,17 @@ fn user(
 }
 
 /// The row is on the screen while they are being loaded, so it says so.
-fn earlier(left: u64, failed: Option<&Printable>, theme: &Theme, width: u16) -> Vec<Row> {
+fn earlier(left: u64, failed: Option<&Printable>, screen: ScreenKind, theme: &Theme, width: u16) -> Vec<Row> {
     let messages = match left {
         0 => "earlier messages".to_owned(),
         1 => "1 earlier message".to_owned(),
         left => format!("{left} earlier messages"),
     };
     match failed {
-        None => vec![head("… ", &format!("{messages} · loading"), theme.style(ThemeToken::Muted), width)],
+        None => {
+            let note = if screen == ScreenKind::Full { "loading" } else { "not printed" };
+            vec![head("… ", &format!("{messages} · {note}"), theme.style(ThemeToken::Muted), width)]
+        }
         Some(why) => {
             let text = Printable::new(&format!("{messages} cannot be read: {}", why.as_str()));
             let hint = Printable::new("scroll up to try again");

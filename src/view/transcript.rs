@@ -4,6 +4,7 @@
 //! that. The total height is never needed.
 
 mod find;
+mod inline;
 mod scrolled;
 mod selected_panel;
 mod selection;
@@ -21,23 +22,14 @@ use crate::app::transcript::TranscriptEntry;
 use crate::app::transcript::find::Find;
 use crate::app::transcript::find_text::Needle;
 use find::{CurrentPlace, FoundInPart};
+pub(super) use inline::Unprinted;
 use selected_panel::PanelPlace;
 
 /// Draws the transcript; returns its position, what clicks mean, what is selected.
 pub fn draw(model: &Model, memo: &mut Memo, area: Rect, frame: &mut Frame) -> Laid {
     let find = model.transcript.find.as_ref();
     let needle = find.and_then(Find::needle);
-    let mut walk = Walk {
-        model,
-        memo,
-        width: area.width,
-        selection: None,
-        last: None,
-        needle,
-        found: None,
-        current: None,
-        panel: None,
-    };
+    let mut walk = Walk { needle, ..Walk::new(model, memo, area.width) };
     walk.selection = walk.selected_ends();
     walk.current = find.and_then(Find::current).and_then(|place| walk.drawn_place(place));
     walk.panel = model.transcript.selected_panel().and_then(|panel| walk.panel_place(panel));
@@ -101,6 +93,20 @@ struct LastPart {
 }
 
 impl<'a> Walk<'a> {
+    fn new(model: &'a Model, memo: &'a mut Memo, width: u16) -> Self {
+        Walk {
+            model,
+            memo,
+            width,
+            selection: None,
+            last: None,
+            needle: None,
+            found: None,
+            current: None,
+            panel: None,
+        }
+    }
+
     fn entries(&self) -> &'a [TranscriptEntry] {
         self.model.transcript.entries()
     }

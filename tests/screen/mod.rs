@@ -19,6 +19,8 @@ use rustix::termios::Termios;
 
 use crate::time_limit::JoinInTime;
 
+/// Rows above the screen that the terminal keeps.
+const SCROLLBACK: usize = 5_000;
 /// The longest wait for anything.
 pub const PATIENCE: Duration = Duration::from_secs(30);
 
@@ -55,6 +57,34 @@ impl Screen {
         screen
     }
 
+    /// Starts tau on the screen of a shell that has written two lines, after a script like that of
+    /// [`Screen::prepared`], and waits for its composer. After tau the shell says how it ended, and waits.
+    pub fn inline(script: &str, args: &str, columns: u16, rows: u16) -> Self {
+        // The emulator cuts rows that become too long, as xterm does.
+        let script = format!(
+            "export XTERM_VERSION=1\n{script}\necho shell one; echo shell two\n\"$TAU_BIN\" --inline {args}\n\
+             echo \"exit=$?\"; cat"
+        );
+        let screen = Self::program(Path::new("/bin/bash"), &["-c", &script], columns, rows);
+        screen.wait_until("composer", |cells| composer(cells).is_some());
+        screen
+    }
+
+    /// Everything that the terminal holds, scrollback and screen, as rows without blanks at their ends.
+    pub fn rows(&self) -> Vec<String> {
+        let mut shown = self.shown.0.lock().unwrap_or_else(PoisonError::into_inner);
+        let cells = shown.parser.screen_mut();
+        let width = cells.size().1.get();
+        let mut rows = Vec::new();
+        for offset in (1..=cells.scrollback_len()).rev() {
+            cells.set_scrollback(offset);
+            rows.extend(cells.rows(0, width).next());
+        }
+        cells.set_scrollback(0);
+        rows.extend(cells.rows(0, width));
+        rows.iter().map(|row| row.trim_end().to_owned()).collect()
+    }
+
     /// Starts any program.
     pub fn program(program: &Path, args: &[&str], columns: u16, rows: u16) -> Self {
         let home = tempfile::tempdir().unwrap();
@@ -76,7 +106,7 @@ impl Screen {
             .spawn(pts)
             .unwrap();
         let cells = |n: u16| n.max(1).try_into().unwrap();
-        let parser = vt100::Parser::new(cells(rows), cells(columns), 0);
+        let parser = vt100::Parser::new(cells(rows), cells(columns), SCROLLBACK);
         let shown = Arc::new((Mutex::new(Shown { parser, log: Vec::new(), closed: false }), Condvar::new()));
         let pty = Arc::new(pty);
         let (reader, sink) = (Arc::clone(&pty), Arc::clone(&shown));

@@ -197,6 +197,10 @@ settings! {
     };
     /// Keys that edit your text: those of readline, or those of vim
     editing_mode: EditingMode, Columns { default: "`emacs`", live: true, ..COLUMNS };
+    /// Stay on the shell's screen; finished text goes to the terminal's scrollback
+    inline: bool, Columns {
+        default: "`false`", flag: flag("inline", "BOOL", "Other"), ..COLUMNS
+    };
     /// Shell that runs commands
     shell: PathBuf, Columns { default: "`bash`", ..COLUMNS };
     /// Time limit for commands of the model that set none themselves

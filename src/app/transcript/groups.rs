@@ -15,10 +15,19 @@ impl Transcript {
         looks(entry) && !self.is_open(entry)
     }
 
-    /// Whether an entry is shown in the row of the entry before it.
+    /// Whether an entry is shown in the row of the entry before it. What is printed takes no more.
     pub(crate) fn joins_previous(&self, entry: &TranscriptEntry) -> bool {
         let previous = || self.entries.get(self.index_of(entry.id)?.checked_sub(1)?);
-        self.is_grouped(entry) && previous().is_some_and(|previous| self.is_grouped(previous))
+        let is_open = |previous: &TranscriptEntry| {
+            self.is_grouped(previous) && self.printed.is_none_or(|printed| previous.id >= printed.entry)
+        };
+        self.is_grouped(entry) && previous().is_some_and(is_open)
+    }
+
+    /// Whether another call may join the row of this entry: nothing else came after it.
+    pub(crate) fn may_grow(&self, entry: &TranscriptEntry) -> bool {
+        let from = self.index_of(entry.id).unwrap_or(self.entries.len());
+        self.entries.get(from..).unwrap_or_default().iter().all(|entry| self.is_grouped(entry))
     }
 
     /// The calls in the row that begins with this entry.

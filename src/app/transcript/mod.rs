@@ -22,7 +22,7 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use super::blocks::MarkdownBlocks;
-use super::geometry::{EntryId, Laid, ScrollPosition, Selection};
+use super::geometry::{Anchor, EntryId, Laid, ScrollPosition, Selection};
 use super::msg::Millis;
 use super::printable::Printable;
 use crate::agent::protocol::event::NoticeLevel;
@@ -110,6 +110,8 @@ pub struct Transcript {
     pub selection: Option<Selection>,
     /// The panel that takes keys.
     panel: Option<SelectedPanel>,
+    /// Up to which row it is in the terminal's scrollback; `None` when nothing of it is.
+    pub printed: Option<Anchor>,
     /// The search that is open.
     pub find: Option<Find>,
     /// The message in flight: block index -> entry.
@@ -238,6 +240,19 @@ impl Transcript {
         self.forget_folds(|body| matches!(body, EntryBody::Thinking { .. }));
     }
 
+    /// Lets what was printed since the last prompt be printed again, as it is shown now.
+    pub(crate) fn print_again(&mut self) {
+        let is_prompt = |entry: &&TranscriptEntry| matches!(entry.body, EntryBody::User { .. });
+        let last =
+            self.entries.iter().rfind(is_prompt).map(|entry| Anchor { entry: entry.id, part: 0, row: 0 });
+        self.printed = self.printed.map(|printed| last.map_or(printed, |last| last.min(printed)));
+    }
+
+    /// Whether more may be added to an entry.
+    pub(crate) fn is_live(&self, entry: &TranscriptEntry) -> bool {
+        self.live.blocks.values().any(|block| block.entry == entry.id)
+    }
+
     /// Scrolls by rows; negative is up.
     pub(crate) fn scroll(&mut self, rows: i32) {
         self.pending = self.pending.saturating_add(rows);
@@ -263,6 +278,7 @@ impl Transcript {
     pub fn laid(&mut self, laid: &Laid) {
         self.position = laid.position;
         self.pending = 0;
+        self.printed = laid.printed;
         if let Some(find) = &mut self.find {
             find.to_show = false;
         }

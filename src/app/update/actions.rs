@@ -8,11 +8,15 @@ use crate::agent::protocol::command::Queue;
 use crate::agent::settings::value::DiffLayout;
 use crate::app::action::Action;
 use crate::app::effect::Effect;
+use crate::app::geometry::ScreenKind;
 use crate::app::help::HelpView;
 use crate::app::model::Model;
 use crate::app::overlay::Overlay;
 
 pub(super) fn run(model: &mut Model, action: Action, effects: &mut Vec<Effect>) {
+    if model.boot.screen != ScreenKind::Full && action.is_of_the_transcript() {
+        return model.remark("scroll and search with your terminal: what is finished is in its scrollback");
+    }
     let page = i32::from(model.laid.page.saturating_sub(2).max(1));
     match action {
         Action::Send => submit::enter(model, Queue::Steer, effects),
@@ -36,8 +40,14 @@ pub(super) fn run(model: &mut Model, action: Action, effects: &mut Vec<Effect>) 
         Action::Thinking => thinking::next(model, effects),
         Action::CopyAnswer => copy::answer(model, effects),
         // How the transcript is shown.
-        Action::ToggleTools => model.transcript.toggle_tools(),
-        Action::ToggleThinking => model.transcript.toggle_thinking(),
+        Action::ToggleTools => {
+            model.transcript.toggle_tools();
+            print_again(model, model.transcript.tools_open, "tool output");
+        }
+        Action::ToggleThinking => {
+            model.transcript.toggle_thinking();
+            print_again(model, !model.transcript.thinking_hidden, "thinking");
+        }
         Action::ToggleDiff => toggle_diff(model),
         Action::PageUp => model.transcript.scroll(-page),
         Action::PageDown => model.transcript.scroll(page),
@@ -82,6 +92,17 @@ pub(super) fn run(model: &mut Model, action: Action, effects: &mut Vec<Effect>) 
         Action::LineStart => model.composer.line_start(),
         Action::LineEnd => model.composer.line_end(),
     }
+}
+
+/// What is printed does not unfold: what came since the last prompt is printed again.
+fn print_again(model: &mut Model, open: bool, what: &str) {
+    if model.boot.screen == ScreenKind::Full {
+        return;
+    }
+    if open {
+        model.transcript.print_again();
+    }
+    model.remark(&format!("{what} is {} from here on", if open { "shown in full" } else { "folded" }));
 }
 
 /// Shows diffs the other way than they are shown now.

@@ -113,7 +113,7 @@ pub struct CliArgs {
     #[arg(long, help_heading = "Other")]
     pub trust: bool,
     /// Record this run of the screen for --replay
-    #[arg(long, value_name = "FILE", help_heading = "Other")]
+    #[arg(long, value_name = "FILE", help_heading = "Other", hide = true)]
     pub record: Option<PathBuf>,
     /// Replay a recording and print its last screen
     #[arg(long, hide = true, value_name = "FILE", conflicts_with = "record")]

@@ -4,20 +4,17 @@
 //! others the cells that changed are written. The sequences are those of ECMA-48 and of every terminal since the VT220.
 //! Links are OSC 8 (<https://gist.github.com/egmontkob/eb114294efbcd5adb1944c9f3cb5feda>).
 
+mod pen;
 mod shift;
 
-use std::io::Write;
-use std::ops::Range;
-
-use ratatui::buffer::{Buffer, Cell, CellWidth};
+use ratatui::buffer::Cell;
 use ratatui::style::{Color, Modifier};
 
+use self::pen::{Origin, Pen};
 use self::shift::find_shift;
 use crate::view::frame::{Frame, Placed};
 use crate::view::link::Link;
 
-/// Blank cells in a row from which on they are erased instead of written.
-const ERASE: u16 = 8;
 /// What is seen on a blank cell too.
 const SEEN_ON_BLANK: Modifier = Modifier::REVERSED
     .union(Modifier::UNDERLINED)
@@ -38,16 +35,46 @@ pub(super) fn encode(shown: &mut Frame, next: &Frame, out: &mut Vec<u8>) {
             *changed = !same_row(old.row(y), new.row(y));
         }
     }
-    let mut pen =
-        Pen { out, next: &next.cells, style: CellStyle::default(), row_links: &[], link: None, at: None };
+    let mut pen = Pen::new(out, &next.cells, Origin::Screen);
     let (old, new) = (Rows::of(shown), Rows::of(next));
     for (y, changed) in (0..next.cells.area.height).zip(changed) {
         if changed {
             pen.row(y, old.row(usize::from(y)), new.row(usize::from(y)));
         }
     }
-    pen.restyle(CellStyle::default());
-    pen.link_to(None);
+    pen.plain();
+}
+
+/// The same for a region of a screen that has other rows above: writes what leads from the rows that
+/// are `shown`, with the cursor at row `from` of them, to those of `next`; nothing when they look the
+/// same. Rows that do not exist are made by line feeds, at which the terminal scrolls, so `next` may
+/// have more rows than the screen. Where the cursor is afterwards: on that row of `next`, or where
+/// `cursor` says.
+pub(super) fn encode_region(
+    shown: &Frame,
+    next: &Frame,
+    from: u16,
+    cursor: Option<(u16, u16)>,
+    out: &mut Vec<u8>,
+) -> u16 {
+    let (known, wanted) = (shown.cells.area.height, next.cells.area.height);
+    let mut pen = Pen::new(out, &next.cells, Origin::Region { row: from, last: known.saturating_sub(1) });
+    let (old, new) = (Rows::of(shown), Rows::of(next));
+    let blank = vec![Cell::EMPTY; usize::from(next.cells.area.width)];
+    for y in 0..wanted {
+        let old = if y < known { old.row(usize::from(y)) } else { Row { cells: &blank, links: &[] } };
+        pen.row(y, old, new.row(usize::from(y)));
+    }
+    pen.plain();
+    if wanted < known {
+        pen.erase_below(wanted);
+    } else if wanted > known {
+        pen.reach(wanted - 1);
+    }
+    if let Some((x, y)) = cursor {
+        pen.jump(x, y);
+    }
+    pen.region_row()
 }
 
 /// Which rows differ.
@@ -118,233 +145,6 @@ impl<'a> Row<'a> {
         self.links.iter().find(|placed| placed.columns.contains(&x)).map(|placed| &placed.what)
     }
 }
-
-/// How a cell looks apart from its character.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-struct CellStyle {
-    fg: Color,
-    bg: Color,
-    underline: Color,
-    modifier: Modifier,
-}
-
-impl CellStyle {
-    fn of(cell: &Cell) -> Self {
-        CellStyle { fg: cell.fg, bg: cell.bg, underline: cell.underline_color, modifier: cell.modifier }
-    }
-}
-
-/// Where the terminal's cursor is and how it writes.
-struct Pen<'a> {
-    out: &'a mut Vec<u8>,
-    next: &'a Buffer,
-    style: CellStyle,
-    /// The links of the row that is written.
-    row_links: &'a [Placed<Link>],
-    /// Where what is written leads.
-    link: Option<&'a Link>,
-    /// `None` where it cannot be known: at the right edge, and after a character that terminals
-    /// do not agree on.
-    at: Option<(u16, u16)>,
-}
-
-impl<'a> Pen<'a> {
-    /// Writes the cells of a row that changed.
-    fn row(&mut self, y: u16, old: Row<'a>, new: Row<'a>) {
-        self.row_links = new.links;
-        // Cells covered by the wide character before them in the new row; cells whose wide character
-        // in the old row is no longer there: the terminal blanks what is left of it in its own way.
-        let (mut covered, mut broken) = (0, 0);
-        let mut blanks = 0..0;
-        for (x, (was, cell)) in (0..).zip(old.cells.iter().zip(new.cells)) {
-            let was_to = x + was.cell_width().max(1);
-            if x < covered {
-                if was_to > x + 1 {
-                    broken = broken.max(was_to);
-                }
-                continue;
-            }
-            covered = x + cell.cell_width().max(1);
-            let link = new.link(x);
-            if x >= broken && same(was, cell) && old.link(x) == link {
-                continue;
-            }
-            broken = broken.max(was_to).max(covered);
-            if link.is_some() || !is_blank(cell) {
-                self.blanks(std::mem::take(&mut blanks), y);
-                self.go(x, y);
-                self.link_to(link);
-                self.write(cell);
-            } else if blanks.end == x && !blanks.is_empty() {
-                blanks.end = x + 1;
-            } else {
-                self.blanks(std::mem::replace(&mut blanks, x..x + 1), y);
-            }
-        }
-        self.blanks(blanks, y);
-    }
-
-    fn go(&mut self, x: u16, y: u16) {
-        let _ = match self.at {
-            Some(at) if at == (x, y) => Ok(()),
-            Some((from, row)) if row == y && from < x && self.can_write_blanks(from..x, y) => {
-                self.out.resize(self.out.len() + usize::from(x - from), b' ');
-                Ok(())
-            }
-            Some((from, row)) if row == y && from < x => write!(self.out, "\x1b[{}C", x - from),
-            _ if x == 0 => write!(self.out, "\x1b[{}H", y + 1),
-            _ => write!(self.out, "\x1b[{};{}H", y + 1, x + 1),
-        };
-        self.at = Some((x, y));
-    }
-
-    /// Whether cells that did not change are blank, and so few that writing them is the shortest way
-    /// past them.
-    fn can_write_blanks(&self, cells: Range<u16>, y: u16) -> bool {
-        cells.len() <= 3
-            && self.link.is_none()
-            && !self
-                .row_links
-                .iter()
-                .any(|link| link.columns.start < cells.end && cells.start < link.columns.end)
-            && self.style.bg == Color::Reset
-            && !self.style.modifier.intersects(SEEN_ON_BLANK)
-            && cells.into_iter().all(|x| self.next.cell((x, y)).is_some_and(is_blank))
-    }
-
-    fn write(&mut self, cell: &Cell) {
-        let wanted = CellStyle::of(cell);
-        // On a blank only the background and some attributes are seen.
-        let seen = |style: CellStyle| (style.bg, style.underline, style.modifier & SEEN_ON_BLANK);
-        if cell.symbol() != " " || seen(wanted) != seen(self.style) {
-            self.restyle(wanted);
-        }
-        // Some terminals draw these in one cell: what the other one showed must not stay.
-        if cell.symbol().contains('\u{fe0f}') {
-            let _ = write!(self.out, "\x1b[{}X", cell.cell_width());
-        }
-        self.out.extend_from_slice(cell.symbol().as_bytes());
-        let width = self.next.area.width;
-        self.at = self.at.filter(|(x, _)| cell.cell_width() == 1 && x + 1 < width).map(|(x, y)| (x + 1, y));
-    }
-
-    /// Blank cells: a few are written, many are erased (ECH, which leaves the cursor where it is).
-    fn blanks(&mut self, cells: Range<u16>, y: u16) {
-        let count = cells.end.saturating_sub(cells.start);
-        if count == 0 {
-            return;
-        }
-        self.go(cells.start, y);
-        self.link_to(None);
-        if self.style.bg != Color::Reset || self.style.modifier.intersects(SEEN_ON_BLANK) {
-            self.restyle(CellStyle::default());
-        }
-        if count >= ERASE {
-            let _ = write!(self.out, "\x1b[{count}X");
-        } else {
-            self.out.resize(self.out.len() + usize::from(count), b' ');
-            self.at = (cells.end < self.next.area.width).then_some((cells.end, y));
-        }
-    }
-
-    /// Makes what is written next lead there.
-    fn link_to(&mut self, link: Option<&'a Link>) {
-        if link == self.link {
-            return;
-        }
-        let _ = match link {
-            Some(link) => write!(self.out, "\x1b]8;id={:x};{}\x1b\\", link.id(), link.uri()),
-            None => write!(self.out, "\x1b]8;;\x1b\\"),
-        };
-        self.link = link;
-    }
-
-    /// Selects a style (SGR), with as few parameters as lead to it.
-    fn restyle(&mut self, wanted: CellStyle) {
-        if wanted == self.style {
-            return;
-        }
-        let mut from = self.style;
-        self.out.extend_from_slice(b"\x1b[");
-        let begin = self.out.len();
-        // An attribute cannot be taken away reliably but with all the others.
-        if !wanted.modifier.contains(from.modifier) || wanted == CellStyle::default() {
-            from = CellStyle::default();
-            if wanted != from {
-                self.out.extend_from_slice(b"0");
-            }
-        }
-        let added = wanted.modifier - from.modifier;
-        for (index, flag) in ATTRIBUTES.into_iter().enumerate() {
-            if added.contains(flag) {
-                self.parameter(begin, format_args!("{}", index + 1));
-            }
-        }
-        if wanted.fg != from.fg {
-            self.color(begin, wanted.fg, 30);
-        }
-        if wanted.bg != from.bg {
-            self.color(begin, wanted.bg, 40);
-        }
-        if wanted.underline != from.underline {
-            self.color(begin, wanted.underline, 50);
-        }
-        self.out.push(b'm');
-        self.style = wanted;
-    }
-
-    fn parameter(&mut self, begin: usize, value: std::fmt::Arguments<'_>) {
-        if self.out.len() > begin {
-            self.out.push(b';');
-        }
-        let _ = self.out.write_fmt(value);
-    }
-
-    /// `base` is 30 for the text, 40 for the background, 50 for the underline.
-    fn color(&mut self, begin: usize, color: Color, base: u8) {
-        let index = match color {
-            Color::Reset => return self.parameter(begin, format_args!("{}", base + 9)),
-            Color::Rgb(r, g, b) => {
-                return self.parameter(begin, format_args!("{};2;{r};{g};{b}", base + 8));
-            }
-            Color::Black => 0,
-            Color::Red => 1,
-            Color::Green => 2,
-            Color::Yellow => 3,
-            Color::Blue => 4,
-            Color::Magenta => 5,
-            Color::Cyan => 6,
-            Color::Gray => 7,
-            Color::DarkGray => 8,
-            Color::LightRed => 9,
-            Color::LightGreen => 10,
-            Color::LightYellow => 11,
-            Color::LightBlue => 12,
-            Color::LightMagenta => 13,
-            Color::LightCyan => 14,
-            Color::White => 15,
-            Color::Indexed(index) => index,
-        };
-        match index {
-            0..8 if base < 50 => self.parameter(begin, format_args!("{}", base + index)),
-            8..16 if base < 50 => self.parameter(begin, format_args!("{}", base + 60 + index - 8)),
-            _ => self.parameter(begin, format_args!("{};5;{index}", base + 8)),
-        }
-    }
-}
-
-/// Attributes in the order of their numbers in SGR, from 1.
-const ATTRIBUTES: [Modifier; 9] = [
-    Modifier::BOLD,
-    Modifier::DIM,
-    Modifier::ITALIC,
-    Modifier::UNDERLINED,
-    Modifier::SLOW_BLINK,
-    Modifier::RAPID_BLINK,
-    Modifier::REVERSED,
-    Modifier::HIDDEN,
-    Modifier::CROSSED_OUT,
-];
 
 #[cfg(test)]
 mod link_tests;

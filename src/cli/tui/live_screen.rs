@@ -7,12 +7,16 @@ use std::time::Instant;
 use super::event::TerminalEvent;
 use super::questions::TerminalQuestion;
 use super::recording::Recording;
-use super::terminal::{Drawn, Tty};
+use super::terminal::{Drawn, Painted, Tty};
+use crate::app::geometry::ScreenKind;
 use crate::app::model::Wants;
 use crate::app::msg::Millis;
 use crate::app::terminal_facts::TerminalAnswer;
 use crate::app::{Effect, Model, Msg, Stamped, update};
-use crate::view::{Memo, view};
+use crate::view::{self, Drawing, Memo};
+
+/// Frames at most for what is left to print at the end.
+const REST: usize = 100;
 
 /// The screen and what it shows.
 pub struct LiveScreen {
@@ -89,21 +93,32 @@ impl LiveScreen {
     pub fn draw(&mut self) -> io::Result<()> {
         let Some(model) = &self.model else { return Ok(()) };
         let memo = &mut self.memo;
-        let mut laid = None;
+        let mut drawing = Drawing::default();
         let drawn = self.tty.draw(|frame| {
-            let found = view(model, memo, frame);
-            let cursor = found.cursor;
-            laid = Some(found);
-            cursor
+            drawing = view::draw(model, memo, frame);
+            Painted { cursor: drawing.laid.cursor, finished: drawing.finished }
         })?;
         // A terminal that does not take bytes at the moment is tried again with the next frame.
-        self.dirty = drawn == Drawn::Busy;
+        let again = drawn == Drawn::Busy || drawing.more;
+        self.dirty = again;
         let before = self.effects.len();
-        if let Some(laid) = laid.filter(|laid| model.learns_from(laid)) {
+        let laid = Some(drawing.laid).filter(|laid| drawn != Drawn::Busy && model.learns_from(laid));
+        if let Some(laid) = laid {
             self.fold(Msg::Laid(laid))?;
-            self.dirty = self.effects.len() > before || drawn == Drawn::Busy;
+            self.dirty = self.effects.len() > before || again;
         }
         Ok(())
+    }
+
+    /// Prints what is finished and was not yet printed, before the end.
+    pub(crate) fn print_rest(&mut self) {
+        let is_inline = |model: &Model| model.boot.screen != ScreenKind::Full;
+        self.dirty = self.model.as_ref().is_some_and(is_inline);
+        for _ in 0..REST {
+            if !self.dirty || self.draw().is_err() {
+                return;
+            }
+        }
     }
 
     /// What the model needs from the shell.

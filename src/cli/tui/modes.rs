@@ -6,7 +6,7 @@
 //! only one that sets them.
 
 use std::io;
-use std::sync::atomic::{AtomicU8, Ordering};
+use std::sync::atomic::{AtomicU16, Ordering};
 use std::sync::{Mutex, PoisonError, TryLockError};
 use std::time::Duration;
 
@@ -27,9 +27,13 @@ pub enum TerminalMode {
     TmuxProgress = 32,
     BlockCursor = 64,
     BarCursor = 128,
+    /// As `Screen`, on the shell's screen.
+    Inline = 256,
 }
 
-static SET: AtomicU8 = AtomicU8::new(0);
+static SET: AtomicU16 = AtomicU16::new(0);
+/// On the shell's screen: the distance from the cursor to the row below what is shown; 0 without that.
+static BELOW: AtomicU16 = AtomicU16::new(0);
 /// The terminal's settings before raw mode.
 static FORMER: Mutex<Option<Termios>> = Mutex::new(None);
 
@@ -42,6 +46,10 @@ const PATIENCE: Duration = Duration::from_millis(300);
 const SCREEN_ON: &str = "\x1b[?1049h\x1b[?2004h\x1b[>7u\x1b[?1004h\x1b[?25l\x1b[2J";
 /// The end of a frame that may be half out and of its colours, then [`SCREEN_ON`] backwards.
 const SCREEN_OFF: &str = "\x1b[?2026l\x1b[0m\x1b[?25h\x1b[?1004l\x1b[<1u\x1b[?2004l\x1b[?1049l";
+/// The same on the shell's screen. Rows do not wrap: one that a terminal takes for wider than it is must
+/// not push those below down.
+const INLINE_ON: &str = "\x1b[?2004h\x1b[>7u\x1b[?1004h\x1b[?25l\x1b[?7l";
+const INLINE_OFF: &str = "\x1b[?2026l\x1b[0m\x1b[?7h\x1b[?25h\x1b[?1004l\x1b[<1u\x1b[?2004l";
 /// Buttons, movement with a button held, positions beyond column 223. Not `?1003`, which would
 /// report every movement.
 const MOUSE_ON: &str = "\x1b[?1000h\x1b[?1002h\x1b[?1006h";
@@ -63,15 +71,16 @@ const OWN_CURSOR: &str = "\x1b[0 q";
 
 /// Whether `mode` is set.
 pub(crate) fn is_set(mode: TerminalMode) -> bool {
-    SET.load(Ordering::SeqCst) & mode as u8 != 0
+    SET.load(Ordering::SeqCst) & mode as u16 != 0
 }
 
 /// Marks `mode` as set; the sequence to send first, `None` if it was set already.
 pub fn set(mode: TerminalMode) -> Option<&'static str> {
-    let before = SET.fetch_or(mode as u8, Ordering::SeqCst);
-    (before & mode as u8 == 0).then_some(match mode {
+    let before = SET.fetch_or(mode as u16, Ordering::SeqCst);
+    (before & mode as u16 == 0).then_some(match mode {
         TerminalMode::Raw => "",
         TerminalMode::Screen => SCREEN_ON,
+        TerminalMode::Inline => INLINE_ON,
         TerminalMode::Mouse => MOUSE_ON,
         TerminalMode::Title => TITLE_ON,
         TerminalMode::Progress => PROGRESS_ON,
@@ -83,10 +92,11 @@ pub fn set(mode: TerminalMode) -> Option<&'static str> {
 
 /// Marks `mode` as not set; the sequence to send, `None` if it was not set.
 pub(crate) fn unset(mode: TerminalMode) -> Option<&'static str> {
-    let before = SET.fetch_and(!(mode as u8), Ordering::SeqCst);
-    (before & mode as u8 != 0).then_some(match mode {
+    let before = SET.fetch_and(!(mode as u16), Ordering::SeqCst);
+    (before & mode as u16 != 0).then_some(match mode {
         TerminalMode::Raw => "",
         TerminalMode::Screen => SCREEN_OFF,
+        TerminalMode::Inline => INLINE_OFF,
         TerminalMode::Mouse => MOUSE_OFF,
         TerminalMode::Title => TITLE_OFF,
         TerminalMode::Progress => PROGRESS_OFF,
@@ -135,8 +145,20 @@ pub(crate) fn undo() -> String {
         TerminalMode::Title,
         TerminalMode::Mouse,
         TerminalMode::Screen,
+        TerminalMode::Inline,
     ];
-    modes.into_iter().filter_map(unset).collect()
+    let below = match BELOW.swap(0, Ordering::SeqCst) {
+        0 => String::new(),
+        1 => "\r\n".to_owned(),
+        rows => format!("\x1b[{}B\r\n", rows - 1),
+    };
+    below + &modes.into_iter().filter_map(unset).collect::<String>()
+}
+
+/// On the shell's screen: how many rows of what is shown are below the cursor; `None` when nothing is
+/// shown. What follows when the terminal is given back is written below them.
+pub(crate) fn set_region(below: Option<u16>) {
+    BELOW.store(below.map_or(0, |rows| rows.saturating_add(1)), Ordering::SeqCst);
 }
 
 /// Takes every mode back, waiting a moment at most. Idempotent; for the end of the program, the

@@ -396,12 +396,17 @@ impl Shell {
                 if let AgentEvent::Notice { level: NoticeLevel::Error, text, .. } = &event {
                     lines.push(text.clone());
                 }
+                if event == AgentEvent::Stopped {
+                    // As it should: nothing to tell the user.
+                    continue;
+                }
                 if self.screen.fold(Msg::Agent(event)).is_err() {
                     break;
                 }
             }
         };
         let _ = tokio::time::timeout(SHUTDOWN_TIMEOUT, ended).await;
+        self.screen.print_rest();
         lines.extend(self.screen.model().and_then(how_to_resume));
         let _ = self.await_answer().await;
         drop(self.screen.tty.farewell(&lines));

@@ -35,7 +35,7 @@ use crate::agent::session::prompt_history::PromptHistory;
 use crate::agent::settings::folder::Folder;
 use crate::app::background::{AUTO, Background};
 use crate::app::boot::Boot;
-use crate::app::geometry::{Motion, Size};
+use crate::app::geometry::{Motion, ScreenKind, Size};
 use crate::app::{self, Msg};
 use crate::cli::compose::{AgentPrompt, ComposedAgent, DEFAULT_THEME, Setup};
 use crate::cli::environment::{Connections, OnBadConfig};
@@ -100,8 +100,11 @@ pub fn run(setup: Setup) -> Exit {
             Err(error) => return fail(Exit::Config, &format!("signals: {error}")),
         }
     };
-    let mouse = if boot.mouse { MouseCapture::On } else { MouseCapture::Off };
-    let mut tty = match Tty::enter(mouse) {
+    let mouse = match (boot.screen, boot.mouse) {
+        (ScreenKind::Full, true) => MouseCapture::On,
+        _ => MouseCapture::Off,
+    };
+    let mut tty = match Tty::enter(boot.screen, mouse) {
         Ok(tty) => tty,
         Err(error) => return fail(Exit::Config, &format!("cannot use the terminal: {error}")),
     };
@@ -250,6 +253,7 @@ fn first_frame(setup: &Setup) -> (Boot, Memo) {
         text_layout: setup.text_layout(),
         motion: Motion::new(settings.animations),
         editing_mode: settings.editing_mode.unwrap_or_default(),
+        screen: ScreenKind::new(settings.inline),
         mouse: settings.mouse.unwrap_or(true),
         notices,
         folders: folders(setup),

@@ -1,10 +1,11 @@
 //! The terminal as an object: the one owner of everything that is written to it.
 //!
-//! Frames ([`frames`]), the title, the clipboard and the bell ([`side_channels`]) and questions
+//! Frames ([`frames`], [`inline`]), the title, the clipboard and the bell ([`side_channels`]) and questions
 //! ([`super::questions`]) go through typed methods here and nowhere else, so no text reaches the
 //! terminal as a control sequence. It never reads: that is [`super::input`].
 
 mod frames;
+mod inline;
 mod side_channels;
 #[cfg(test)]
 mod tests;
@@ -20,10 +21,12 @@ use super::announce::Announcer;
 use super::modes::{self, TerminalMode};
 use super::output::TerminalWriter;
 use super::questions::{ClipboardAsk, Questions, TerminalQuestion};
+use crate::app::geometry::ScreenKind;
 pub use crate::cli::plain::line as plain;
-use crate::view::frame::Frame;
 
-pub use frames::Drawn;
+use frames::FullScreen;
+pub use frames::{Drawn, Painted};
+use inline::InlineScreen;
 pub use side_channels::Copied;
 
 /// A terminal that takes longer than this for a frame misses the next ones.
@@ -36,16 +39,38 @@ pub enum MouseCapture {
     Off,
 }
 
+/// What frames are drawn on.
+#[derive(Debug)]
+enum Surface {
+    Full(FullScreen),
+    Inline(InlineScreen),
+}
+
+impl Surface {
+    fn new(kind: ScreenKind) -> Self {
+        match kind {
+            ScreenKind::Full => Surface::Full(FullScreen::default()),
+            ScreenKind::Inline => {
+                let reflows = inline::reflows(|name| std::env::var(name).ok());
+                Surface::Inline(InlineScreen::new(reflows))
+            }
+        }
+    }
+
+    /// The modes that are set while it is in use.
+    fn mode(&self) -> TerminalMode {
+        match self {
+            Surface::Full(_) => TerminalMode::Screen,
+            Surface::Inline(_) => TerminalMode::Inline,
+        }
+    }
+}
+
 /// The terminal, from [`Tty::enter`] to [`Tty::leave`].
 #[derive(Debug)]
 pub struct Tty {
     output: TerminalWriter,
-    shown: Frame,
-    next: Frame,
-    /// Where the cursor is shown; `None` when it is hidden.
-    cursor: Option<(u16, u16)>,
-    /// The screen holds something that `shown` does not know of.
-    stale: bool,
+    surface: Surface,
     mouse: MouseCapture,
     /// The title that was last set.
     title: String,
@@ -57,24 +82,20 @@ pub struct Tty {
     continued: bool,
     /// What the terminal was asked.
     pub(super) questions: Questions,
-    /// Bytes of one frame, and of its cells; kept for their capacity.
+    /// Bytes of one frame; kept for its capacity.
     scratch: Vec<u8>,
-    cells: Vec<u8>,
 }
 
 impl Tty {
-    /// Takes the terminal: raw mode, alternate screen, bracketed paste, kitty keyboard flags,
+    /// Takes the terminal: raw mode, a screen of that kind, bracketed paste, kitty keyboard flags,
     /// focus reports, the mouse if wanted. Nothing is asked, so nothing is waited for.
     ///
     /// # Errors
     /// Standard input or output is no terminal.
-    pub fn enter(mouse: MouseCapture) -> io::Result<Self> {
+    pub fn enter(kind: ScreenKind, mouse: MouseCapture) -> io::Result<Self> {
         let mut tty = Tty {
             output: TerminalWriter::default(),
-            shown: Frame::blank(size()),
-            next: Frame::blank(size()),
-            cursor: None,
-            stale: false,
+            surface: Surface::new(kind),
             mouse,
             title: String::new(),
             announcer: Announcer::default(),
@@ -82,15 +103,19 @@ impl Tty {
             continued: false,
             questions: Questions::default(),
             scratch: Vec::with_capacity(16 * 1024),
-            cells: Vec::with_capacity(16 * 1024),
         };
+        if kind == ScreenKind::Inline {
+            // Where the shell's last line has no end, this wraps, and the first row is one of its own.
+            let line = " ".repeat(usize::from(size().width.saturating_sub(1)));
+            tty.send(format!("{line}\r").as_bytes())?;
+        }
         tty.set_modes()?;
         Ok(tty)
     }
 
     fn set_modes(&mut self) -> io::Result<()> {
         modes::enter_raw()?;
-        let mut bytes = modes::set(TerminalMode::Screen).unwrap_or_default().to_owned();
+        let mut bytes = modes::set(self.surface.mode()).unwrap_or_default().to_owned();
         if self.mouse == MouseCapture::On {
             bytes.push_str(modes::set(TerminalMode::Mouse).unwrap_or_default());
         }
@@ -104,12 +129,26 @@ impl Tty {
             let _ = self.output.send(b"", PATIENCE);
             self.output.give_up();
         }
+        if let Surface::Inline(region) = &mut self.surface
+            && modes::is_set(TerminalMode::Inline)
+        {
+            let bytes = region.erase();
+            let _ = self.send(bytes.as_bytes());
+        }
         if self.questions.close() {
             // The shell would take the answers for what its user typed.
             let _ = tcflush(rustix::stdio::stdin(), QueueSelector::IFlush);
         }
         modes::restore();
-        self.cursor = None;
+        self.forget();
+    }
+
+    /// What is on the screen is not known any more.
+    fn forget(&mut self) {
+        match &mut self.surface {
+            Surface::Full(screen) => screen.forget(),
+            Surface::Inline(region) => region.forget(),
+        }
     }
 
     /// Asks what was not asked yet, in one write; the answers come as input.
@@ -180,10 +219,9 @@ impl Tty {
         let undo = modes::undo();
         self.send(undo.as_bytes())?;
         self.set_modes()?;
-        self.cursor = None;
+        self.forget();
         // It was taken back with the other modes; whoever wants it shows it again.
         self.progress = None;
-        self.redraw();
         let title = std::mem::take(&mut self.title);
         if !title.is_empty() {
             self.set_title(&title)?;

@@ -1,6 +1,7 @@
 //! What a terminal shows after the bytes of a frame is what the frame says.
 
 use proptest::prelude::*;
+use ratatui::buffer::CellWidth;
 use ratatui::layout::Rect;
 use ratatui::style::Style;
 

@@ -9,13 +9,12 @@ use std::time::Duration;
 use crossterm::cursor::{Hide, MoveTo, Show};
 use crossterm::queue;
 use crossterm::terminal::{BeginSynchronizedUpdate, Clear, ClearType, EndSynchronizedUpdate};
-
 use ratatui::layout::Rect;
 
 use super::super::frame_encoder;
-use super::super::modes::{self, TerminalMode};
+use super::super::modes;
 use super::super::output::WriteOutcome;
-use super::{PATIENCE, Tty, size};
+use super::{PATIENCE, Surface, Tty, size};
 use crate::view::frame::Frame;
 
 /// What became of a frame.
@@ -30,28 +29,43 @@ pub enum Drawn {
     Busy,
 }
 
+/// What is to be known of a frame besides its cells.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Painted {
+    /// Where the cursor is; `None` hides it.
+    pub cursor: Option<(u16, u16)>,
+    /// Rows at the top that are finished, on the shell's screen.
+    pub finished: u16,
+}
+
 impl Tty {
-    /// Draws one frame. `fill` fills it, which is blank and of the terminal's present size, and returns
-    /// where the cursor is (`None` hides it).
+    /// Draws one frame. `fill` fills it, which is blank and of the terminal's present size; on the
+    /// shell's screen it may change its height.
     ///
     /// # Errors
     /// The terminal is gone.
-    pub fn draw(&mut self, fill: impl FnOnce(&mut Frame) -> Option<(u16, u16)>) -> io::Result<Drawn> {
-        if !modes::is_set(TerminalMode::Screen) {
+    pub fn draw(&mut self, fill: impl FnOnce(&mut Frame) -> Painted) -> io::Result<Drawn> {
+        if !modes::is_set(self.surface.mode()) {
             // A panic in another task has already given the terminal back.
             return Ok(Drawn::Busy);
         }
         if self.output.is_stuck() && self.output.send(b"", Duration::ZERO)? == WriteOutcome::Part {
             return Ok(Drawn::Busy);
         }
-        self.fit(size());
-        self.next.reset();
-        let area = self.next.cells.area;
-        let cursor = fill(&mut self.next).filter(|(x, y)| *x < area.width && *y < area.height);
-        self.compose(cursor)?;
-        std::mem::swap(&mut self.shown, &mut self.next);
-        self.cursor = cursor;
-        self.stale = false;
+        self.scratch.clear();
+        match &mut self.surface {
+            Surface::Full(screen) => {
+                screen.fit(size());
+                screen.next.reset();
+                let painted = fill(&mut screen.next);
+                screen.compose(painted.cursor, &mut self.scratch)?;
+            }
+            Surface::Inline(region) => {
+                let mut next = Frame::blank(size());
+                let painted = fill(&mut next);
+                region.compose(next, painted, &mut self.scratch)?;
+            }
+        }
         if self.scratch.is_empty() {
             return Ok(Drawn::Unchanged);
         }
@@ -59,6 +73,31 @@ impl Tty {
         Ok(Drawn::Frame(self.scratch.len()))
     }
 
+    /// Makes the next frame a complete one, whatever is on the screen. To be called whenever the
+    /// terminal was resized: it may have been small for a moment and have lost what it showed,
+    /// although the size is again the one before.
+    pub(crate) fn redraw(&mut self) {
+        match &mut self.surface {
+            Surface::Full(screen) => screen.stale = true,
+            Surface::Inline(region) => region.redraw(),
+        }
+    }
+}
+
+/// A screen that tau has to itself.
+#[derive(Debug, Default)]
+pub(super) struct FullScreen {
+    shown: Frame,
+    pub(super) next: Frame,
+    /// Where the cursor is shown; `None` when it is hidden.
+    cursor: Option<(u16, u16)>,
+    /// The screen holds something that `shown` does not know of.
+    stale: bool,
+    /// Bytes of the cells of a frame; kept for its capacity.
+    cells: Vec<u8>,
+}
+
+impl FullScreen {
     /// Makes the buffers as large as the terminal; a change makes what is shown worthless.
     pub(super) fn fit(&mut self, area: Rect) {
         if self.next.cells.area != area {
@@ -71,41 +110,47 @@ impl Tty {
         }
     }
 
-    /// Writes what leads from the shown frame to the next one into `scratch`; nothing when they
-    /// are the same.
-    pub(super) fn compose(&mut self, cursor: Option<(u16, u16)>) -> io::Result<()> {
-        self.scratch.clear();
+    /// Forgets what is shown: the terminal was another program's.
+    pub(super) fn forget(&mut self) {
+        self.stale = true;
+        self.cursor = None;
+    }
+
+    /// Writes what leads from the shown frame to the next one; nothing when they are the same.
+    pub(super) fn compose(&mut self, cursor: Option<(u16, u16)>, out: &mut Vec<u8>) -> io::Result<()> {
+        let area = self.next.cells.area;
+        let cursor = cursor.filter(|(x, y)| *x < area.width && *y < area.height);
         self.cells.clear();
         frame_encoder::encode(&mut self.shown, &self.next, &mut self.cells);
         let changed = self.stale || !self.cells.is_empty();
-        if !changed && cursor == self.cursor {
-            return Ok(());
+        if changed || cursor != self.cursor {
+            self.write(cursor, changed, out)?;
         }
-        queue!(self.scratch, BeginSynchronizedUpdate)?;
+        std::mem::swap(&mut self.shown, &mut self.next);
+        self.cursor = cursor;
+        self.stale = false;
+        Ok(())
+    }
+
+    fn write(&mut self, cursor: Option<(u16, u16)>, changed: bool, out: &mut Vec<u8>) -> io::Result<()> {
+        queue!(out, BeginSynchronizedUpdate)?;
         let hidden = self.cursor.is_none();
         if changed && !hidden {
             // Where updates are not synchronised the cursor would be seen running about.
-            queue!(self.scratch, Hide)?;
+            queue!(out, Hide)?;
         }
         if self.stale {
-            queue!(self.scratch, Clear(ClearType::All))?;
+            queue!(out, Clear(ClearType::All))?;
         }
-        self.scratch.append(&mut self.cells);
+        out.append(&mut self.cells);
         match cursor {
-            Some((x, y)) => queue!(self.scratch, MoveTo(x, y))?,
-            None if !changed && !hidden => queue!(self.scratch, Hide)?,
+            Some((x, y)) => queue!(out, MoveTo(x, y))?,
+            None if !changed && !hidden => queue!(out, Hide)?,
             None => {}
         }
         if cursor.is_some() && (changed || hidden) {
-            queue!(self.scratch, Show)?;
+            queue!(out, Show)?;
         }
-        queue!(self.scratch, EndSynchronizedUpdate)
-    }
-
-    /// Makes the next frame a complete one, whatever is on the screen. To be called whenever the
-    /// terminal was resized: it may have been small for a moment and have lost what it showed,
-    /// although the size is again the one before.
-    pub(crate) fn redraw(&mut self) {
-        self.stale = true;
+        queue!(out, EndSynchronizedUpdate)
     }
 }

@@ -2,39 +2,25 @@
 
 use super::*;
 
-fn tty(width: u16, height: u16) -> Tty {
-    let area = Rect::new(0, 0, width, height);
-    Tty {
-        output: TerminalWriter::default(),
-        shown: Frame::blank(area),
-        next: Frame::blank(area),
-        cursor: None,
-        stale: false,
-        mouse: MouseCapture::Off,
-        title: String::new(),
-        announcer: Announcer::default(),
-        progress: None,
-        continued: false,
-        questions: Questions::default(),
-        scratch: Vec::new(),
-        cells: Vec::new(),
-    }
+fn screen(width: u16, height: u16) -> FullScreen {
+    let mut screen = FullScreen::default();
+    screen.fit(Rect::new(0, 0, width, height));
+    screen.compose(None, &mut Vec::new()).unwrap();
+    screen
 }
 
 /// The bytes that lead from the frame before to `line` with the cursor at `cursor`.
-fn step(tty: &mut Tty, line: &str, cursor: Option<(u16, u16)>) -> String {
-    tty.next.reset();
-    tty.next.cells.set_string(0, 0, line, ratatui::style::Style::new());
-    tty.compose(cursor).unwrap();
-    std::mem::swap(&mut tty.shown, &mut tty.next);
-    tty.cursor = cursor;
-    tty.stale = false;
-    String::from_utf8(tty.scratch.clone()).unwrap()
+fn step(screen: &mut FullScreen, line: &str, cursor: Option<(u16, u16)>) -> String {
+    let mut out = Vec::new();
+    screen.next.reset();
+    screen.next.cells.set_string(0, 0, line, ratatui::style::Style::new());
+    screen.compose(cursor, &mut out).unwrap();
+    String::from_utf8(out).unwrap()
 }
 
 #[test]
 fn a_frame_like_the_one_before_writes_nothing() {
-    let mut tty = tty(20, 2);
+    let mut tty = screen(20, 2);
     assert!(step(&mut tty, "hello", Some((5, 0))).contains("hello"));
     assert_eq!(step(&mut tty, "hello", Some((5, 0))), "");
     let moved = step(&mut tty, "hello", Some((4, 0)));
@@ -45,7 +31,7 @@ fn a_frame_like_the_one_before_writes_nothing() {
 
 #[test]
 fn every_frame_is_synchronised_and_leaves_the_cursor_as_asked() {
-    let mut tty = tty(20, 2);
+    let mut tty = screen(20, 2);
     let mut screen = vt100::Parser::new(2.try_into().unwrap(), 20.try_into().unwrap(), 0);
     let frames = [("one", Some((3, 0))), ("two", None), ("2", Some((1, 0))), ("日本", Some((4, 0)))];
     for (line, cursor) in frames {
@@ -62,18 +48,18 @@ fn every_frame_is_synchronised_and_leaves_the_cursor_as_asked() {
 
 #[test]
 fn a_new_size_and_a_redraw_begin_from_a_blank_screen() {
-    let mut tty = tty(20, 2);
+    let mut tty = screen(20, 2);
     step(&mut tty, "hello", None);
     for wide in [10, 30] {
         tty.fit(Rect::new(0, 0, wide, 3));
         let bytes = step(&mut tty, "hello", None);
         assert!(bytes.contains("\x1b[2J") && bytes.contains("hello"), "{bytes:?}");
     }
-    tty.redraw();
+    tty.forget();
     tty.fit(Rect::new(0, 0, 30, 3));
     assert!(step(&mut tty, "hello", None).contains("hello"));
     tty.fit(Rect::new(0, 0, 0, 0));
-    tty.compose(None).unwrap();
+    tty.compose(None, &mut Vec::new()).unwrap();
 }
 
 #[test]

@@ -1,0 +1,307 @@
+//! The pen that writes cells: where the terminal's cursor is, and in which style it writes.
+
+use std::cmp::Ordering;
+use std::io::Write;
+use std::ops::Range;
+
+use ratatui::buffer::{Buffer, Cell, CellWidth};
+use ratatui::style::{Color, Modifier};
+
+use super::{Row, SEEN_ON_BLANK, is_blank, same};
+use crate::view::frame::Placed;
+use crate::view::link::Link;
+
+/// Blank cells in a row from which on they are erased instead of written.
+const ERASE: u16 = 8;
+/// How a cell looks apart from its character.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+struct CellStyle {
+    fg: Color,
+    bg: Color,
+    underline: Color,
+    modifier: Modifier,
+}
+
+impl CellStyle {
+    fn of(cell: &Cell) -> Self {
+        CellStyle { fg: cell.fg, bg: cell.bg, underline: cell.underline_color, modifier: cell.modifier }
+    }
+}
+
+/// Where the terminal's cursor is and how it writes.
+pub(super) struct Pen<'a> {
+    out: &'a mut Vec<u8>,
+    next: &'a Buffer,
+    style: CellStyle,
+    /// The links of the row that is written.
+    row_links: &'a [Placed<Link>],
+    /// Where what is written leads.
+    link: Option<&'a Link>,
+    /// `None` where it cannot be known: at the right edge, and after a character that terminals
+    /// do not agree on.
+    at: Option<(u16, u16)>,
+    origin: Origin,
+}
+
+/// What rows are counted from.
+#[derive(Clone, Copy, Debug)]
+pub(super) enum Origin {
+    /// The top of the screen.
+    Screen,
+    /// A row that only the cursor's distance to it tells: `row`. The row `last` is the last one that
+    /// is known to be on the screen.
+    Region { row: u16, last: u16 },
+}
+
+impl<'a> Pen<'a> {
+    /// A pen in the default style, somewhere.
+    pub(super) fn new(out: &'a mut Vec<u8>, next: &'a Buffer, origin: Origin) -> Self {
+        Pen { out, next, style: CellStyle::default(), row_links: &[], link: None, at: None, origin }
+    }
+
+    /// Selects the default style, and no link.
+    pub(super) fn plain(&mut self) {
+        self.restyle(CellStyle::default());
+        self.link_to(None);
+    }
+
+    /// Erases the rows of a region from `y` on.
+    pub(super) fn erase_below(&mut self, y: u16) {
+        self.jump(0, y);
+        self.out.extend_from_slice(b"\x1b[J");
+    }
+
+    /// The row of the region where the cursor is.
+    pub(super) fn region_row(&self) -> u16 {
+        match self.origin {
+            Origin::Region { row, .. } => row,
+            Origin::Screen => 0,
+        }
+    }
+
+    /// Writes the cells of a row that changed.
+    pub(super) fn row(&mut self, y: u16, old: Row<'a>, new: Row<'a>) {
+        self.row_links = new.links;
+        // Cells covered by the wide character before them in the new row; cells whose wide character
+        // in the old row is no longer there: the terminal blanks what is left of it in its own way.
+        let (mut covered, mut broken) = (0, 0);
+        let mut blanks = 0..0;
+        for (x, (was, cell)) in (0..).zip(old.cells.iter().zip(new.cells)) {
+            let was_to = x + was.cell_width().max(1);
+            if x < covered {
+                if was_to > x + 1 {
+                    broken = broken.max(was_to);
+                }
+                continue;
+            }
+            covered = x + cell.cell_width().max(1);
+            let link = new.link(x);
+            if x >= broken && same(was, cell) && old.link(x) == link {
+                continue;
+            }
+            broken = broken.max(was_to).max(covered);
+            if link.is_some() || !is_blank(cell) {
+                self.blanks(std::mem::take(&mut blanks), y);
+                self.go(x, y);
+                self.link_to(link);
+                self.write(cell);
+            } else if blanks.end == x && !blanks.is_empty() {
+                blanks.end = x + 1;
+            } else {
+                self.blanks(std::mem::replace(&mut blanks, x..x + 1), y);
+            }
+        }
+        self.blanks(blanks, y);
+    }
+
+    fn go(&mut self, x: u16, y: u16) {
+        let _ = match self.at {
+            Some(at) if at == (x, y) => Ok(()),
+            Some((from, row)) if row == y && from < x && self.can_write_blanks(from..x, y) => {
+                self.out.resize(self.out.len() + usize::from(x - from), b' ');
+                Ok(())
+            }
+            Some((from, row)) if row == y && from < x => write!(self.out, "\x1b[{}C", x - from),
+            _ => return self.jump(x, y),
+        };
+        self.at = Some((x, y));
+    }
+
+    /// Goes to a cell, wherever the cursor is.
+    pub(super) fn jump(&mut self, x: u16, y: u16) {
+        let _ = match self.origin {
+            Origin::Screen if x == 0 => write!(self.out, "\x1b[{}H", y + 1),
+            Origin::Screen => write!(self.out, "\x1b[{};{}H", y + 1, x + 1),
+            Origin::Region { .. } => {
+                self.reach(y);
+                if x == 0 { write!(self.out, "\r") } else { write!(self.out, "\x1b[{}G", x + 1) }
+            }
+        };
+        self.at = Some((x, y));
+    }
+
+    /// Goes to a row of a region. One below its last row is made, and is blank.
+    pub(super) fn reach(&mut self, y: u16) {
+        let Origin::Region { row, last } = self.origin else { return };
+        let to = y.min(last);
+        let _ = match to.cmp(&row) {
+            Ordering::Less => write!(self.out, "\x1b[{}A", row - to),
+            Ordering::Equal => Ok(()),
+            Ordering::Greater => write!(self.out, "\x1b[{}B", to - row),
+        };
+        if y > last {
+            self.plain();
+        }
+        for _ in last..y {
+            self.out.extend_from_slice(b"\r\n\x1b[J");
+        }
+        self.origin = Origin::Region { row: y, last: last.max(y) };
+    }
+
+    /// Whether cells that did not change are blank, and so few that writing them is the shortest way
+    /// past them.
+    fn can_write_blanks(&self, cells: Range<u16>, y: u16) -> bool {
+        cells.len() <= 3
+            && self.link.is_none()
+            && !self
+                .row_links
+                .iter()
+                .any(|link| link.columns.start < cells.end && cells.start < link.columns.end)
+            && self.style.bg == Color::Reset
+            && !self.style.modifier.intersects(SEEN_ON_BLANK)
+            && cells.into_iter().all(|x| self.next.cell((x, y)).is_some_and(is_blank))
+    }
+
+    fn write(&mut self, cell: &Cell) {
+        let wanted = CellStyle::of(cell);
+        // On a blank only the background and some attributes are seen.
+        let seen = |style: CellStyle| (style.bg, style.underline, style.modifier & SEEN_ON_BLANK);
+        if cell.symbol() != " " || seen(wanted) != seen(self.style) {
+            self.restyle(wanted);
+        }
+        // Some terminals draw these in one cell: what the other one showed must not stay.
+        if cell.symbol().contains('\u{fe0f}') {
+            let _ = write!(self.out, "\x1b[{}X", cell.cell_width());
+        }
+        self.out.extend_from_slice(cell.symbol().as_bytes());
+        let width = self.next.area.width;
+        self.at = self.at.filter(|(x, _)| cell.cell_width() == 1 && x + 1 < width).map(|(x, y)| (x + 1, y));
+    }
+
+    /// Blank cells: a few are written, many are erased (ECH, which leaves the cursor where it is).
+    fn blanks(&mut self, cells: Range<u16>, y: u16) {
+        let count = cells.end.saturating_sub(cells.start);
+        if count == 0 {
+            return;
+        }
+        self.go(cells.start, y);
+        self.link_to(None);
+        if self.style.bg != Color::Reset || self.style.modifier.intersects(SEEN_ON_BLANK) {
+            self.restyle(CellStyle::default());
+        }
+        if count >= ERASE {
+            let _ = write!(self.out, "\x1b[{count}X");
+        } else {
+            self.out.resize(self.out.len() + usize::from(count), b' ');
+            self.at = (cells.end < self.next.area.width).then_some((cells.end, y));
+        }
+    }
+
+    /// Makes what is written next lead there.
+    fn link_to(&mut self, link: Option<&'a Link>) {
+        if link == self.link {
+            return;
+        }
+        let _ = match link {
+            Some(link) => write!(self.out, "\x1b]8;id={:x};{}\x1b\\", link.id(), link.uri()),
+            None => write!(self.out, "\x1b]8;;\x1b\\"),
+        };
+        self.link = link;
+    }
+
+    /// Selects a style (SGR), with as few parameters as lead to it.
+    fn restyle(&mut self, wanted: CellStyle) {
+        if wanted == self.style {
+            return;
+        }
+        let mut from = self.style;
+        self.out.extend_from_slice(b"\x1b[");
+        let begin = self.out.len();
+        // An attribute cannot be taken away reliably but with all the others.
+        if !wanted.modifier.contains(from.modifier) || wanted == CellStyle::default() {
+            from = CellStyle::default();
+            if wanted != from {
+                self.out.extend_from_slice(b"0");
+            }
+        }
+        let added = wanted.modifier - from.modifier;
+        for (index, flag) in ATTRIBUTES.into_iter().enumerate() {
+            if added.contains(flag) {
+                self.parameter(begin, format_args!("{}", index + 1));
+            }
+        }
+        if wanted.fg != from.fg {
+            self.color(begin, wanted.fg, 30);
+        }
+        if wanted.bg != from.bg {
+            self.color(begin, wanted.bg, 40);
+        }
+        if wanted.underline != from.underline {
+            self.color(begin, wanted.underline, 50);
+        }
+        self.out.push(b'm');
+        self.style = wanted;
+    }
+
+    fn parameter(&mut self, begin: usize, value: std::fmt::Arguments<'_>) {
+        if self.out.len() > begin {
+            self.out.push(b';');
+        }
+        let _ = self.out.write_fmt(value);
+    }
+
+    /// `base` is 30 for the text, 40 for the background, 50 for the underline.
+    fn color(&mut self, begin: usize, color: Color, base: u8) {
+        let index = match color {
+            Color::Reset => return self.parameter(begin, format_args!("{}", base + 9)),
+            Color::Rgb(r, g, b) => {
+                return self.parameter(begin, format_args!("{};2;{r};{g};{b}", base + 8));
+            }
+            Color::Black => 0,
+            Color::Red => 1,
+            Color::Green => 2,
+            Color::Yellow => 3,
+            Color::Blue => 4,
+            Color::Magenta => 5,
+            Color::Cyan => 6,
+            Color::Gray => 7,
+            Color::DarkGray => 8,
+            Color::LightRed => 9,
+            Color::LightGreen => 10,
+            Color::LightYellow => 11,
+            Color::LightBlue => 12,
+            Color::LightMagenta => 13,
+            Color::LightCyan => 14,
+            Color::White => 15,
+            Color::Indexed(index) => index,
+        };
+        match index {
+            0..8 if base < 50 => self.parameter(begin, format_args!("{}", base + index)),
+            8..16 if base < 50 => self.parameter(begin, format_args!("{}", base + 60 + index - 8)),
+            _ => self.parameter(begin, format_args!("{};5;{index}", base + 8)),
+        }
+    }
+}
+
+/// Attributes in the order of their numbers in SGR, from 1.
+const ATTRIBUTES: [Modifier; 9] = [
+    Modifier::BOLD,
+    Modifier::DIM,
+    Modifier::ITALIC,
+    Modifier::UNDERLINED,
+    Modifier::SLOW_BLINK,
+    Modifier::RAPID_BLINK,
+    Modifier::REVERSED,
+    Modifier::HIDDEN,
+    Modifier::CROSSED_OUT,
+];

@@ -1,0 +1,188 @@
+//! What a terminal holds, scrollback and screen, after frames on the shell's screen.
+
+use proptest::prelude::*;
+use ratatui::style::Style;
+
+use super::*;
+
+const WIDTH: u16 = 16;
+const HEIGHT: u16 = 6;
+
+/// A terminal in which a shell has written two lines, and the region below them.
+struct Shell {
+    terminal: vt100::Parser,
+    region: InlineScreen,
+    /// What was printed for good.
+    printed: Vec<String>,
+}
+
+impl Shell {
+    fn new() -> Self {
+        let mut terminal = vt100::Parser::new(HEIGHT.try_into().unwrap(), WIDTH.try_into().unwrap(), 1_000);
+        terminal.process(b"$ one\r\n$ two\r\n");
+        let printed = vec!["$ one".to_owned(), "$ two".to_owned()];
+        Shell { terminal, region: InlineScreen::new(false), printed }
+    }
+
+    /// Draws a frame; its bytes.
+    fn draw(&mut self, finished: &[String], live: &[String], cursor: Option<(u16, u16)>) -> Vec<u8> {
+        let width = self.terminal.screen().size().1.get();
+        let rows = u16::try_from(finished.len() + live.len()).unwrap();
+        let mut next = Frame::blank(Rect::new(0, 0, width, rows));
+        for (y, text) in (0..).zip(finished.iter().chain(live)) {
+            next.cells.set_string(0, y, text, Style::new());
+        }
+        let finished_rows = u16::try_from(finished.len()).unwrap();
+        let cursor = cursor.map(|(x, y)| (x, y + finished_rows));
+        let mut out = Vec::new();
+        self.region.compose(next, Painted { cursor, finished: finished_rows }, &mut out).unwrap();
+        self.terminal.process(&out);
+        self.printed.extend_from_slice(finished);
+        out
+    }
+
+    /// All rows that the terminal holds, without empty ones at the end.
+    fn rows(&mut self) -> Vec<String> {
+        let width = self.terminal.screen().size().1.get();
+        let screen = self.terminal.screen_mut();
+        let above = screen.scrollback_len();
+        let mut rows = Vec::new();
+        for offset in (1..=above).rev() {
+            screen.set_scrollback(offset);
+            rows.extend(screen.rows(0, width).next());
+        }
+        screen.set_scrollback(0);
+        rows.extend(screen.rows(0, width));
+        trimmed(rows)
+    }
+
+    fn wanted(&self, live: &[String]) -> Vec<String> {
+        trimmed(self.printed.iter().chain(live).cloned().collect())
+    }
+}
+
+fn trimmed(mut rows: Vec<String>) -> Vec<String> {
+    rows.iter_mut().for_each(|row| row.truncate(row.trim_end().len()));
+    while rows.last().is_some_and(String::is_empty) {
+        rows.pop();
+    }
+    rows
+}
+
+fn texts(texts: &[&str]) -> Vec<String> {
+    texts.iter().map(|text| (*text).to_owned()).collect()
+}
+
+#[derive(Clone, Debug)]
+enum Step {
+    Frame {
+        finished: Vec<String>,
+        live: Vec<String>,
+        cursor: Option<(u16, u16)>,
+    },
+    /// The terminal gets another width, and cuts what is too long.
+    Resize {
+        width: u16,
+    },
+    /// tau is suspended, the shell writes a line, tau comes back.
+    Suspend,
+}
+
+fn step() -> impl Strategy<Value = Step> {
+    let text = || "[ a-c日é]{0,7}";
+    let frame = (
+        prop::collection::vec(text(), 0..14),
+        prop::collection::vec(text(), 1..=usize::from(HEIGHT)),
+        prop::option::of((0..WIDTH / 2, 0..HEIGHT)),
+    );
+    prop_oneof![
+        8 => frame.prop_map(|(finished, live, cursor)| Step::Frame { finished, live, cursor }),
+        1 => (WIDTH / 2..WIDTH * 2).prop_map(|width| Step::Resize { width }),
+        1 => Just(Step::Suspend),
+    ]
+}
+
+proptest! {
+    #[test]
+    fn nothing_is_lost_and_nothing_is_printed_twice(steps in prop::collection::vec(step(), 1..40)) {
+        let mut shell = Shell::new();
+        let mut shown = Vec::new();
+        for step in steps {
+            match step {
+                Step::Frame { finished, live, cursor } => {
+                    // Rows that fit whatever the width.
+                    let fit = |row: String| row.chars().take(4).collect::<String>();
+                    let (finished, live): (Vec<_>, Vec<_>) =
+                        (finished.into_iter().map(fit).collect(), live.into_iter().map(fit).collect());
+                    shell.draw(&finished, &live, cursor);
+                    if let Some((x, y)) = cursor.filter(|(_, y)| usize::from(*y) < live.len()) {
+                        let rows = shell.wanted(&[]).len().max(shell.printed.len());
+                        let at = shell.terminal.screen().cursor_position();
+                        let above = shell.terminal.screen().scrollback_len();
+                        prop_assert_eq!((usize::from(at.0) + above, at.1), (rows + usize::from(y), x));
+                    }
+                    shown = live;
+                }
+                Step::Resize { width } => {
+                    let height = HEIGHT.try_into().unwrap();
+                    shell.terminal.screen_mut().set_size(height, width.try_into().unwrap());
+                    shell.region.redraw();
+                    let live = shown.clone();
+                    if !live.is_empty() {
+                        shell.draw(&[], &live, None);
+                    }
+                }
+                Step::Suspend => {
+                    let bytes = shell.region.erase();
+                    shell.terminal.process(bytes.as_bytes());
+                    shell.terminal.process(b"$ fg\r\n");
+                    shell.printed.push("$ fg".to_owned());
+                    shown.clear();
+                }
+            }
+            let wanted = shell.wanted(&shown);
+            prop_assert_eq!(shell.rows(), wanted);
+        }
+    }
+}
+
+#[test]
+fn a_frame_like_the_one_before_writes_nothing_and_small_changes_little() {
+    let mut shell = Shell::new();
+    let live = texts(&["answering", "> ", "footer"]);
+    assert!(!shell.draw(&[], &live, Some((2, 1))).is_empty());
+    assert!(shell.draw(&[], &live, Some((2, 1))).is_empty());
+    let moved = shell.draw(&[], &live, Some((3, 1)));
+    assert_eq!(String::from_utf8(moved).unwrap(), "\x1b[?2026h\x1b[?25l\x1b[4G\x1b[?25h\x1b[?2026l");
+    // What was live stays where it is when it is finished: it is not written again.
+    let frame = shell.draw(&live[..1], &texts(&["> ", "footer", "more"]), Some((2, 0)));
+    let text = String::from_utf8(frame).unwrap();
+    assert!(text.contains("more") && !text.contains("answering") && !text.contains("footer"), "{text:?}");
+}
+
+#[test]
+fn rows_that_the_terminal_wrapped_are_found_again() {
+    let mut region = InlineScreen::new(true);
+    let mut next = Frame::blank(Rect::new(0, 0, 10, 3));
+    next.cells.set_string(0, 0, "0123456789", Style::new());
+    next.cells.set_string(0, 1, "> 23456", Style::new());
+    region.compose(next, Painted { cursor: Some((6, 1)), finished: 0 }, &mut Vec::new()).unwrap();
+    for (width, above) in [(10, 1), (9, 2), (5, 3), (4, 4), (20, 1)] {
+        assert_eq!(region.rows_above(width), above, "at {width} columns");
+    }
+    region.reflows = false;
+    assert_eq!(region.rows_above(4), 1);
+}
+
+#[test]
+fn terminals_that_cut_rows_are_known() {
+    let said = |variables: &'static [(&str, &str)]| {
+        reflows(|name| {
+            variables.iter().find(|(known, _)| *known == name).map(|(_, value)| (*value).to_owned())
+        })
+    };
+    assert!(said(&[("TERM", "xterm-256color")]));
+    assert!(said(&[("TERM", "screen-256color"), ("TMUX", "/tmp/x")]));
+    assert!(!said(&[("TERM", "xterm-256color"), ("XTERM_VERSION", "XTerm(390)")]));
+    assert!(!said(&[("TERM", "screen")]) && !said(&[("TERM", "linux")]));
+}

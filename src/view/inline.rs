@@ -1,0 +1,105 @@
+//! The frame on the shell's screen: rows that are finished, and the live region below them.
+//!
+//! What is finished is drawn once, as it is then, and belongs to the terminal from there on. The region
+//! has the rows that are in use: at most the screen.
+
+use ratatui::buffer::Buffer;
+use ratatui::layout::Rect;
+
+use super::frame::Frame;
+use super::layout::{self, Regions};
+use super::memo::Memo;
+use super::theme::ThemeToken;
+use super::transcript::Unprinted;
+use super::{Drawing, LEAST, console, draw_below, overlay, shown_overlay, too_small};
+use crate::app::Model;
+use crate::app::geometry::Laid;
+
+/// Draws into a frame of the screen's size, which is given the rows that are in use.
+pub(super) fn draw(model: &Model, memo: &mut Memo, frame: &mut Frame) -> Drawing {
+    let screen = frame.cells.area;
+    memo.begin(model.shown_theme());
+    if screen.width < LEAST.0 || screen.height < LEAST.1 {
+        fit(frame, memo, screen.height.min(1));
+        let laid = too_small(model, memo, frame.cells.area, &mut frame.cells);
+        return Drawing { laid: Laid { printed: model.transcript.printed, ..laid }, ..Drawing::default() };
+    }
+    let boxed = shown_overlay(model).map(|overlay| {
+        let mut canvas = Buffer::empty(screen);
+        let (cursor, page) = overlay::draw(model, overlay, memo, screen, &mut canvas);
+        BoxRows::cut(&canvas, cursor, page)
+    });
+    let is_full = console::is_full(model);
+    let regions = match &boxed {
+        Some(boxed) => layout::regions(model, screen).with_box(boxed.rows.height),
+        None if is_full => Regions { transcript: Rect { height: 0, ..screen }, ..Regions::default() },
+        None => layout::regions(model, screen),
+    };
+    let unprinted = Unprinted::find(model, memo, screen.width, regions.transcript.height);
+    let (finished, live) = (unprinted.finished_rows(), unprinted.live_rows());
+    let regions = regions.below(finished, live);
+    let below = if is_full { screen.height } else { regions.height() };
+    fit(frame, memo, finished + below);
+    unprinted.draw(model, memo, frame);
+    let buffer = &mut frame.cells;
+    let mut laid = Laid {
+        page: live,
+        top: finished,
+        printed: unprinted.printed,
+        composer_width: layout::composer_width(screen),
+        ..Laid::default()
+    };
+    let more = unprinted.more;
+    if is_full {
+        let area = Rect { y: finished, ..screen };
+        laid.cursor = console::draw_full(model, memo.theme(), area, buffer);
+    } else if let Some(boxed) = boxed {
+        super::footer::draw_activity(model, memo.theme(), regions.activity, buffer);
+        laid.cursor = boxed.draw(regions.composer, buffer);
+        laid.list_page = boxed.page;
+    } else {
+        laid.cursor = draw_below(model, memo.theme(), &regions, buffer);
+    }
+    Drawing { laid, finished, more }
+}
+
+/// Gives the frame that many blank rows.
+fn fit(frame: &mut Frame, memo: &Memo, rows: u16) {
+    let area = Rect { height: rows, ..frame.cells.area };
+    frame.resize(area);
+    frame.reset();
+    frame.cells.set_style(area, memo.theme().style(ThemeToken::Text));
+}
+
+/// The rows of an overlay that was drawn on a blank screen.
+struct BoxRows {
+    canvas: Buffer,
+    /// The rows of the canvas on which there is something.
+    rows: Rect,
+    cursor: Option<(u16, u16)>,
+    page: u16,
+}
+
+impl BoxRows {
+    fn cut(canvas: &Buffer, cursor: Option<(u16, u16)>, page: u16) -> Self {
+        let area = canvas.area;
+        let is_blank = |y: u16| (area.left()..area.right()).all(|x| canvas[(x, y)].symbol() == " ");
+        let mut used = (area.top()..area.bottom()).filter(|y| !is_blank(*y));
+        let first = used.next().unwrap_or(area.top());
+        let last = used.next_back().unwrap_or(first);
+        let rows = Rect { y: first, height: last + 1 - first, ..area };
+        BoxRows { canvas: canvas.clone(), rows, cursor, page }
+    }
+
+    /// Draws them, as far as they fit; where the cursor is.
+    fn draw(&self, area: Rect, buffer: &mut Buffer) -> Option<(u16, u16)> {
+        for (from, to) in (self.rows.top()..self.rows.bottom()).zip(area.top()..area.bottom()) {
+            for x in area.left()..area.right() {
+                if let (Some(cell), Some(drawn)) = (buffer.cell_mut((x, to)), self.canvas.cell((x, from))) {
+                    cell.clone_from(drawn);
+                }
+            }
+        }
+        self.cursor.map(|(x, y)| (x, area.y + y.saturating_sub(self.rows.y)))
+    }
+}

@@ -1,0 +1,196 @@
+//! The transcript on the shell's screen: which of its rows are finished and can be printed, and which
+//! are live.
+//!
+//! A part is finished when nothing can change it any more: closed blocks of an answer, calls and
+//! commands that are over, notices. They are printed in order, so what is behind a running call waits
+//! for it.
+
+use ratatui::layout::Rect;
+use ratatui::text::Line;
+
+use super::{Place, Walk};
+use crate::app::Model;
+use crate::app::geometry::{Anchor, EntryId, Laid};
+use crate::app::transcript::{EntryBody, TranscriptEntry};
+use crate::view::frame::Frame;
+use crate::view::memo::Memo;
+use crate::view::parts;
+use crate::view::theme::ThemeToken;
+
+/// Rows printed at once, so that a frame stays small.
+const AT_ONCE: usize = 400;
+/// Rows printed of a session that is opened.
+const OPENED: usize = 200;
+
+/// The rows that are not in the terminal's scrollback.
+#[derive(Default)]
+pub(in crate::view) struct Unprinted {
+    finished: Vec<Place>,
+    /// A row says that the session has more before.
+    is_cut: bool,
+    live: Vec<Place>,
+    /// Up to where the transcript is printed with this frame.
+    pub printed: Option<Anchor>,
+    /// More is finished than is printed with this frame.
+    pub more: bool,
+}
+
+impl Unprinted {
+    /// Looks for them, with `room` rows for those that are live.
+    pub fn find(model: &Model, memo: &mut Memo, width: u16, room: u16) -> Self {
+        let mut walk = Walk::new(model, memo, width);
+        let start = match model.transcript.printed {
+            Some(printed) => walk.place_after(printed),
+            None => walk.start(),
+        };
+        let mut unprinted = Unprinted::default();
+        // Nothing is printed before the session is open: it may have a beginning.
+        if model.status.session.id.is_empty() {
+            unprinted.live = walk.live(start, room);
+            return unprinted;
+        }
+        unprinted.is_cut = model.transcript.printed.is_none() && start.index > 0;
+        let end = walk.take_finished(start, &mut unprinted);
+        unprinted.printed = Some(walk.printed_until(end));
+        unprinted.live = walk.live(end, room);
+        unprinted
+    }
+
+    /// How many rows are printed.
+    pub fn finished_rows(&self) -> u16 {
+        u16::try_from(self.finished.len() + usize::from(self.is_cut)).unwrap_or(u16::MAX)
+    }
+
+    /// How many rows are live, as far as they have room.
+    pub fn live_rows(&self) -> u16 {
+        u16::try_from(self.live.len()).unwrap_or(u16::MAX)
+    }
+
+    /// Draws them from the top of the frame on.
+    pub fn draw(&self, model: &Model, memo: &mut Memo, frame: &mut Frame) {
+        let mut walk = Walk::new(model, memo, frame.cells.area.width);
+        let mut area = Rect { height: 1, ..frame.cells.area };
+        if self.is_cut {
+            let style = walk.memo.theme().style(ThemeToken::Muted);
+            let line = Line::styled("… earlier messages of this session are not printed", style);
+            frame.cells.set_line(area.x, area.y, &line, area.width);
+            area.y += 1;
+        }
+        for place in self.finished.iter().chain(&self.live) {
+            walk.draw_row(*place, area, frame, &mut Laid::default());
+            area.y += 1;
+        }
+    }
+}
+
+/// Whether nothing can change a part any more; without a part, whether nothing can be added to the
+/// entry.
+fn is_finished(model: &Model, entry: &TranscriptEntry, part: Option<u32>) -> bool {
+    if part.is_some_and(|part| parts::closed_block(entry, part).is_some()) {
+        return true;
+    }
+    // What was going on when a session was left is over.
+    let is_idle = model.status.run.is_none();
+    match &entry.body {
+        EntryBody::Welcome
+        | EntryBody::Earlier { .. }
+        | EntryBody::User { .. }
+        | EntryBody::Summary { .. }
+        | EntryBody::Notice { .. }
+        | EntryBody::RunEnd(_) => true,
+        EntryBody::Answer(_) => is_idle || !model.transcript.is_live(entry),
+        EntryBody::Thinking { until, .. } if part == Some(0) => is_idle || until.is_some(),
+        EntryBody::Thinking { .. } => is_idle || !model.transcript.is_live(entry),
+        EntryBody::Tool(tool) => {
+            let is_over = is_idle || tool.state.is_over();
+            let grows = || model.transcript.is_grouped(entry) && model.transcript.may_grow(entry);
+            is_over && (is_idle || !grows()) && !waits_for_group(model, entry)
+        }
+        EntryBody::Command(command) => command.end.is_some() && !parts::has_keyboard(model, entry),
+    }
+}
+
+/// Whether the row of a call is that of a group in which another call is not over.
+fn waits_for_group(model: &Model, entry: &TranscriptEntry) -> bool {
+    let is_idle = model.status.run.is_none();
+    !is_idle
+        && model.transcript.is_grouped(entry)
+        && model.transcript.group(entry).any(|call| !call.state.is_over())
+}
+
+impl Walk<'_> {
+    /// The first row that is not above `anchor`, also where its entry has no such row (yet).
+    fn place_after(&self, anchor: Anchor) -> Place {
+        let index = self.entries().partition_point(|entry| entry.id < anchor.entry);
+        match self.entries().get(index) {
+            Some(entry) if entry.id == anchor.entry => Place { index, part: anchor.part, row: anchor.row },
+            _ => Place { index, part: 0, row: 0 },
+        }
+    }
+
+    /// Where printing begins: with the last messages of a long session.
+    fn start(&mut self) -> Place {
+        let index = self.tail_top(OPENED).map_or(0, |place| place.index);
+        let is_prompt = |entry: &TranscriptEntry| matches!(entry.body, EntryBody::User { .. });
+        let prompt = self.entries().iter().skip(index).position(is_prompt);
+        let index = if index == 0 { 0 } else { index + prompt.unwrap_or(0) };
+        Place { index, part: 0, row: 0 }
+    }
+
+    /// Collects the rows that are finished, from `at` on; where they end.
+    fn take_finished(&mut self, mut at: Place, unprinted: &mut Unprinted) -> Place {
+        while let Some(entry) = self.entries().get(at.index) {
+            if at.part >= parts::count(self.model, entry) {
+                if !is_finished(self.model, entry, None) {
+                    break;
+                }
+                at = Place { index: at.index + 1, part: 0, row: 0 };
+                continue;
+            }
+            if !is_finished(self.model, entry, Some(at.part)) {
+                break;
+            }
+            let height = self.height(at.index, at.part);
+            while at.row < height {
+                if unprinted.finished.len() == AT_ONCE {
+                    unprinted.more = true;
+                    return at;
+                }
+                unprinted.finished.push(at);
+                at.row += 1;
+            }
+            at = Place { part: at.part + 1, row: 0, ..at };
+        }
+        at
+    }
+
+    /// The anchor of what is printed up to `end`.
+    fn printed_until(&self, end: Place) -> Anchor {
+        match self.entries().get(end.index) {
+            Some(entry) => Anchor { entry: entry.id, part: end.part, row: end.row },
+            None => {
+                let last = self.entries().last().map(|entry| entry.id.0);
+                Anchor {
+                    entry: EntryId(last.map_or(i32::MIN, |last| last.saturating_add(1))),
+                    part: 0,
+                    row: 0,
+                }
+            }
+        }
+    }
+
+    /// The last `room` rows from `from` on.
+    fn live(&mut self, from: Place, room: u16) -> Vec<Place> {
+        let first = match self.height(from.index, from.part) > from.row {
+            true => Some(from),
+            false => self.next_row(from),
+        };
+        let Some(first) = first.filter(|_| room > 0) else { return Vec::new() };
+        let top = self.tail_top(usize::from(room)).map_or(first, |top| top.max(first));
+        let mut rows = vec![top];
+        while let Some(next) = rows.last().and_then(|last| self.next_row(*last)) {
+            rows.push(next);
+        }
+        rows
+    }
+}

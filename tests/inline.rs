@@ -1,0 +1,395 @@
+//! tau on the screen of the shell: what is finished goes to the terminal's scrollback, once and in
+//! order, and nothing of what was there is lost.
+
+use std::sync::Arc;
+
+use rustix::process::Signal;
+use tau::agent::AgentEvent;
+use tau::agent::protocol::event::{Delta, SessionInfo};
+use tau::agent::protocol::message::{Block, StopReason, Usage};
+use tau::app::boot::Boot;
+use tau::app::geometry::{ScreenKind, Size};
+use tau::app::{Msg, update};
+
+use crate::harness::{Screen, assistant, boot, golden, memo, root, text, user};
+use crate::screen::Screen as Terminal;
+
+const FAST: &str = "export TAU_DEMO_SPEED=max";
+
+/// Waits until the run that was begun is over: the line of its cost is there so many times.
+fn wait_for_runs(terminal: &Terminal, count: usize) {
+    let end = std::time::Instant::now() + crate::screen::PATIENCE;
+    while terminal.rows().iter().filter(|row| row.contains("↑") && row.starts_with("  ")).count() < count {
+        assert!(std::time::Instant::now() < end, "no end of the run:\n{}", terminal.rows().join("\n"));
+        std::thread::sleep(std::time::Duration::from_millis(10));
+    }
+}
+
+/// Each of the texts is in one row, and these are in order.
+#[track_caller]
+fn check_order(rows: &[String], texts: &[&str]) {
+    let mut last = 0;
+    for text in texts {
+        let places: Vec<usize> = (0..rows.len()).filter(|at| rows[*at].contains(text)).collect();
+        assert_eq!(places.len(), 1, "{text:?} is in rows {places:?} of\n{}", rows.join("\n"));
+        assert!(places[0] >= last, "{text:?} is too early in\n{}", rows.join("\n"));
+        last = places[0];
+    }
+}
+
+const TOUR: [&str; 12] = [
+    "shell one",
+    "shell two",
+    "τ tau",
+    "▌ hello",
+    "Hello from the demo",
+    "!!ls",
+    "╭─ rust",
+    "First, what is here",
+    "I'll write a new file",
+    "Now I'll change a line",
+    "That was the tour",
+    "▌ table",
+];
+
+#[test]
+fn what_is_finished_is_in_the_scrollback_once_and_in_order() {
+    for (columns, rows) in [(80, 24), (120, 40), (40, 12)] {
+        let terminal = Terminal::inline(FAST, "", columns, rows);
+        terminal.type_keys("hello\r");
+        wait_for_runs(&terminal, 1);
+        terminal.type_keys("table\r");
+        wait_for_runs(&terminal, 2);
+        let all = terminal.rows();
+        check_order(&all, &TOUR);
+        check_order(&all, &["▌ table", "A table, from the script", "and one below it", "ask for something"]);
+        let bytes = String::from_utf8_lossy(&terminal.bytes()).into_owned();
+        for never in ["?1049h", "?1000h", "\x1b[2J", "\x1b[H", "\x1b[3J"] {
+            assert!(!bytes.contains(never), "{never} is sent");
+        }
+    }
+}
+
+#[test]
+fn the_terminal_is_given_back_on_every_way_out() {
+    let check = |terminal: &Terminal, exit: &str| {
+        terminal.wait_for(exit);
+        let rows = terminal.rows();
+        check_order(
+            &rows,
+            &["shell one", "▌ table", "and one below it", "to continue: tau --continue", exit],
+        );
+        assert!(!rows.iter().any(|row| row.contains("ask for something")), "{}", rows.join("\n"));
+        assert!(terminal.settings_are_as_before());
+        terminal.screen(|cells| assert!(!cells.hide_cursor() && !cells.bracketed_paste()));
+        let bytes = String::from_utf8_lossy(&terminal.bytes()).into_owned();
+        for (on, off) in [("\x1b[?7l", "\x1b[?7h"), ("\x1b[>7u", "\x1b[<1u"), ("\x1b[?1004h", "\x1b[?1004l")]
+        {
+            assert!(bytes.rfind(on) < bytes.rfind(off), "{off:?} does not follow {on:?}");
+        }
+    };
+    let begun = || {
+        let terminal = Terminal::inline(FAST, "", 80, 24);
+        terminal.type_keys("table\r");
+        wait_for_runs(&terminal, 1);
+        terminal
+    };
+    let terminal = begun();
+    terminal.type_keys("\x04");
+    check(&terminal, "exit=0");
+    let terminal = begun();
+    let pid = std::process::Command::new("pgrep")
+        .args(["-P", &terminal.pid().as_raw_nonzero().to_string()])
+        .output();
+    let pid: i32 = String::from_utf8(pid.unwrap().stdout).unwrap().trim().parse().unwrap();
+    rustix::process::kill_process(rustix::process::Pid::from_raw(pid).unwrap(), Signal::TERM).unwrap();
+    check(&terminal, "exit=143");
+}
+
+#[test]
+fn what_was_still_arriving_is_printed_before_the_end() {
+    let terminal = Terminal::inline("", "", 80, 24);
+    terminal.type_keys("slow\r");
+    terminal.wait_for("answering 1.");
+    terminal.type_keys("\x03");
+    terminal.wait_for("press again to quit");
+    terminal.type_keys("\x03");
+    terminal.wait_for("exit=0");
+    check_order(&terminal.rows(), &["▌ slow", "This answer is slow", "stopped", "to continue", "exit=0"]);
+}
+
+#[test]
+fn it_can_be_suspended_and_brought_back() {
+    let script = "set -m; echo shell one; \"$TAU_BIN\" --inline; echo suspended; read answer; fg; echo \"exit=$?\"; cat";
+    let terminal = Terminal::program(std::path::Path::new("/bin/bash"), &["-c", script], 80, 24);
+    terminal.wait_until("composer", |cells| crate::screen::composer(cells).is_some());
+    terminal.type_keys("kept");
+    terminal.wait_for_composer("kept");
+    terminal.type_keys("\x1a");
+    terminal.wait_for("suspended");
+    assert!(terminal.settings_are_as_before());
+    let rows = terminal.rows();
+    assert!(!rows.iter().any(|row| row.contains("kept")), "{}", rows.join("\n"));
+    terminal.type_keys("\n");
+    terminal.wait_for_composer("kept");
+    check_order(&terminal.rows(), &["shell one", "suspended", "> kept"]);
+    terminal.type_keys("\x03\x04");
+    terminal.wait_for("exit=0");
+}
+
+#[test]
+fn a_crash_leaves_what_is_shown_and_reports_below_it() {
+    let this = std::env::current_exe().unwrap();
+    let args = ["--exact", "inline::child_that_panics", "--ignored", "--nocapture"];
+    let mut terminal = Terminal::program(&this, &args, 80, 24);
+    assert_eq!(terminal.wait_exit().code(), Some(101));
+    check_order(
+        &terminal.rows(),
+        &["first row", "second row", "third row", "tau crashed: the answer was 41"],
+    );
+}
+
+/// Not a test: what the test above runs in a terminal.
+#[test]
+#[ignore = "run by a_crash_leaves_what_is_shown_and_reports_below_it"]
+fn child_that_panics() {
+    use tau::cli::tui::terminal::{MouseCapture, Painted, Tty};
+    let Some(home) = std::env::var_os("TAU_HOME") else { return };
+    tau::cli::crash::install(home.into());
+    let mut tty = Tty::enter(ScreenKind::Inline, MouseCapture::Off).unwrap();
+    tty.draw(|frame| {
+        frame.resize(ratatui::layout::Rect { height: 3, ..frame.cells.area });
+        for (y, row) in ["first row", "second row", "third row"].into_iter().enumerate() {
+            frame.cells.set_string(0, y as u16, row, ratatui::style::Style::new());
+        }
+        Painted { cursor: Some((0, 1)), finished: 0 }
+    })
+    .unwrap();
+    let _ = std::thread::spawn(|| panic!("the answer was {}", 41)).join();
+    std::process::exit(tau::cli::crash::or_crash(tau::cli::exit::Exit::Ok).code().into());
+}
+
+#[test]
+fn the_region_follows_the_window_and_loses_nothing() {
+    let terminal = Terminal::inline(FAST, "", 80, 24);
+    terminal.type_keys("table\r");
+    wait_for_runs(&terminal, 1);
+    terminal.type_keys("draft");
+    for (columns, rows) in [(60, 20), (100, 30), (40, 12), (120, 40), (80, 24)] {
+        terminal.resize(columns, rows);
+        terminal.wait_until("the composer in the new width", |cells| {
+            let rows: Vec<String> = cells.rows(0, columns).collect();
+            let rules = rows.iter().filter(|row| **row == "─".repeat(columns.into())).count();
+            rules == 2 && rows.iter().filter(|row| row.starts_with("> draft")).count() == 1
+        });
+    }
+    check_order(
+        &terminal.rows(),
+        &["shell one", "shell two", "▌ table", "A table, from", "and one below it", "> draft"],
+    );
+    terminal.type_keys("\x03\x04");
+    terminal.wait_for("exit=0");
+    terminal.wait_for("to continue");
+}
+
+#[test]
+fn dialogs_are_in_the_region_and_leave_no_trace() {
+    for (columns, rows) in [(80, 24), (40, 12)] {
+        let terminal = Terminal::inline(FAST, "", columns, rows);
+        terminal.type_keys("table\r");
+        wait_for_runs(&terminal, 1);
+        for (open, shown) in
+            [("\x1bOP", "Keys and commands"), ("/theme\r", "light"), ("/tree\r", "Session tree")]
+        {
+            terminal.type_keys(open);
+            terminal.wait_for(shown);
+            terminal.type_keys("\x1b");
+            terminal.wait_until("the composer again", |cells| {
+                let text = cells.contents();
+                text.contains("ask for something") && !text.contains("esc closes") && !text.contains('└')
+            });
+        }
+        let all = terminal.rows();
+        check_order(
+            &all,
+            &["shell one", "shell two", "τ tau", "▌ table", "A table, from", "and one below it", "> ask for"],
+        );
+        assert!(
+            !all.iter().any(|row| row.contains("Session tree") || row.contains('┐')),
+            "{}",
+            all.join("\n")
+        );
+    }
+}
+
+#[test]
+fn keys_that_move_in_the_transcript_say_whose_business_that_is() {
+    let terminal = Terminal::inline(FAST, "", 80, 24);
+    for key in ["\x1b[5~", "\x06", "\x1b[1;5H", "\x1b[1;5A"] {
+        terminal.type_keys(key);
+        terminal.wait_for("with your terminal");
+        terminal.type_keys("x");
+        terminal.wait_for_composer("x");
+        terminal.wait_until("no remark", |cells| !cells.contents().contains("with your terminal"));
+        terminal.type_keys("\x7f");
+    }
+}
+
+#[test]
+fn unfolding_prints_what_came_since_the_last_prompt_again() {
+    let terminal = Terminal::inline(FAST, "", 80, 24);
+    terminal.type_keys("!seq 40\r");
+    terminal.wait_until("the end of the command", |cells| cells.contents().contains("ask for something"));
+    terminal.type_keys("table\r");
+    wait_for_runs(&terminal, 1);
+    terminal.type_keys("\x0f");
+    wait_for_runs(&terminal, 2);
+    terminal.wait_for("shown in full from here on");
+    let rows = terminal.rows();
+    let prompts = rows.iter().filter(|row| row.contains("▌ table")).count();
+    assert_eq!(prompts, 2, "{}", rows.join("\n"));
+    terminal.type_keys("\x0f");
+    terminal.wait_for("folded from here on");
+    assert_eq!(terminal.rows().iter().filter(|row| row.contains("▌ table")).count(), 2);
+}
+
+#[test]
+fn commands_and_the_editor_get_the_keyboard() {
+    let terminal = Terminal::inline(
+        &format!("{FAST}\nexport EDITOR=./ed\nprintf '#!/bin/sh\\necho edited >$1\\n' >ed; chmod +x ed"),
+        "",
+        80,
+        24,
+    );
+    terminal.type_keys("!echo ready; read x; echo got $x\r");
+    terminal.wait_for("ready");
+    terminal.type_keys("\x1bOQ");
+    terminal.wait_for("typing into");
+    terminal.type_keys("words\r");
+    terminal.wait_for("got words");
+    terminal.wait_for("ask for something");
+    terminal.type_keys("\x07");
+    terminal.wait_for_composer("edited");
+    check_order(&terminal.rows(), &["shell one", "τ tau", "got words", "> edited"]);
+}
+
+#[test]
+fn a_session_that_is_continued_is_printed_from_its_last_messages_on() {
+    let script = format!(
+        "{FAST}\nfor n in 1 2 3 4 5 6 7 8 9 10 11 12; do \"$TAU_BIN\" -p --session-id one --model demo/demo \"table $n\" \
+         >answer || exit; done"
+    );
+    let terminal = Terminal::inline(&script, "--session one", 80, 24);
+    terminal.wait_until("the last message", |cells| {
+        let text = cells.contents();
+        text.contains("▌ table 12") && text.contains("and one below it") && text.contains("ask for something")
+    });
+    let rows = terminal.rows();
+    check_order(
+        &rows,
+        &["shell one", "shell two", "earlier messages", "▌ table 11", "▌ table 12", "ask for"],
+    );
+    assert!(
+        !rows.iter().any(|row| row.contains("▌ table 1") && row.trim_end().ends_with(" 1")),
+        "{}",
+        rows.join("\n")
+    );
+    assert!(rows.len() < 260, "{} rows", rows.len());
+}
+
+/// A screen on which a session is open.
+fn opened(size: Size) -> Screen {
+    let mut screen = Screen::boot(Boot { screen: ScreenKind::Inline, size, ..boot() });
+    let session = SessionInfo { id: "one".into(), ..SessionInfo::default() };
+    let titles = std::collections::BTreeMap::new();
+    screen.fold(Msg::Agent(AgentEvent::SessionOpened { session, messages: Vec::new(), titles }));
+    screen
+}
+
+/// Draws frames until nothing more is finished, and folds what they found out; the rows that they
+/// printed, and those of the region.
+fn print(screen: &mut Screen, printed: &mut Vec<String>) -> Vec<String> {
+    loop {
+        let model = screen.model.take().unwrap();
+        let Size { width, height } = model.size;
+        let mut frame = tau::view::frame::Frame::blank(ratatui::layout::Rect::new(0, 0, width, height));
+        let drawing = tau::view::draw(&model, &mut screen.memo, &mut frame);
+        let rows: Vec<String> = text(&frame.cells).lines().map(str::to_owned).collect();
+        let (finished, live) = rows.split_at(drawing.finished.into());
+        assert!(live.len() <= usize::from(height), "{} rows are live on {height}", live.len());
+        printed.extend_from_slice(finished);
+        let stamped = tau::app::Stamped { at: screen.at, msg: Msg::Laid(drawing.laid) };
+        screen.model = Some(update(model, stamped).0);
+        if !drawing.more && drawing.finished == 0 {
+            return live.to_vec();
+        }
+    }
+}
+
+/// A piece of the message in flight.
+fn delta(screen: &mut Screen, delta: Delta) {
+    screen.fold(Msg::Agent(AgentEvent::MessageUpdate {
+        usage: Usage::default(),
+        assistant_message_event: delta,
+    }));
+}
+
+/// A prompt, and an answer that streams in, in pieces of `step` bytes, with a frame after each.
+fn stream(screen: &mut Screen, answer: &str, step: usize, printed: &mut Vec<String>) {
+    let whole = |content| Arc::new(assistant(content, StopReason::Stop));
+    screen.fold(Msg::Agent(AgentEvent::MessageStart { message: Arc::new(user("a question")) }));
+    screen.fold(Msg::Agent(AgentEvent::AgentStart));
+    screen.fold(Msg::Agent(AgentEvent::MessageStart { message: whole(vec![]) }));
+    delta(screen, Delta::TextStart { content_index: 0 });
+    let mut rest = answer;
+    while !rest.is_empty() {
+        let (piece, after) = rest.split_at(rest.ceil_char_boundary(step.min(rest.len())));
+        delta(screen, Delta::TextDelta { content_index: 0, delta: piece.to_owned() });
+        rest = after;
+        print(screen, printed);
+    }
+    delta(screen, Delta::TextEnd { content_index: 0, content: answer.to_owned() });
+    screen.fold(Msg::Agent(AgentEvent::MessageEnd { message: whole(vec![Block::text(answer)]) }));
+    screen.fold(Msg::Agent(AgentEvent::AgentSettled { aborted: false }));
+}
+
+/// Law: what is printed, and what is live at the end, is what a screen of any height would show.
+#[test]
+fn the_scrollback_is_the_transcript() {
+    let answer = std::fs::read_to_string(root().join("tests/golden/answer.md")).unwrap();
+    for (width, height) in [(80, 24), (120, 40), (40, 12), (20, 5)] {
+        for step in [3, 40, 5_000] {
+            let mut screen = opened(Size { width, height });
+            let mut printed = Vec::new();
+            stream(&mut screen, &answer, step, &mut printed);
+            let live = print(&mut screen, &mut printed);
+            let tall = Size { width, height: 2_000 };
+            let (buffer, _) = crate::harness::draw(screen.model(), &mut memo(), tall);
+            let whole: Vec<String> = text(&buffer).lines().map(str::to_owned).collect();
+            let end = printed.iter().rposition(|row| !row.is_empty()).unwrap() + 1;
+            assert_eq!(printed[..end], whole[..end], "{width}x{height} in pieces of {step}");
+            let rest = whole[end..].iter().find(|row| !row.is_empty()).unwrap();
+            assert!(rest.starts_with("──"), "not printed: {rest}");
+            assert!(live.len() <= 4, "{live:?}");
+        }
+    }
+}
+
+#[test]
+fn frames() {
+    let mut screen = opened(Size { width: 60, height: 16 });
+    let mut printed = Vec::new();
+    screen.fold(Msg::Agent(AgentEvent::MessageStart { message: Arc::new(user("a question")) }));
+    screen.fold(Msg::Agent(AgentEvent::AgentStart));
+    delta(&mut screen, Delta::TextStart { content_index: 0 });
+    let text = "A paragraph that is over.\n\nAnother one that is\nstill being";
+    delta(&mut screen, Delta::TextDelta { content_index: 0, delta: text.into() });
+    let live = print(&mut screen, &mut printed);
+    let mut content = format!("printed:\n{}\nlive:\n{}\n", printed.join("\n"), live.join("\n"));
+    for key in "/theme".chars().map(String::from).chain(["enter".to_owned()]) {
+        screen.fold(Msg::Key(key.parse().unwrap()));
+    }
+    let live = print(&mut screen, &mut printed);
+    content.push_str(&format!("with a dialog:\n{}\n", live.join("\n")));
+    golden("frames/inline-60x16.txt", &content);
+}
