@@ -20,6 +20,7 @@
 )]
 
 mod pipes;
+mod pressure;
 mod process;
 mod sessions;
 mod stream;
@@ -32,6 +33,9 @@ use clap::{Parser, ValueEnum};
 use process::Usage;
 use terminal::Terminal;
 
+/// Rows at the bottom of the screen in which a key may be echoed.
+const COMPOSER: usize = 12;
+
 /// What is measured.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
 enum Part {
@@ -39,10 +43,12 @@ enum Part {
     Start,
     /// From a key to its echo.
     Echo,
-    /// A 20,000-token answer of the demo model: time, CPU, memory, echo below it.
+    /// A 20,000-token answer of the demo model: time, CPU, memory, echo below it, scrolling in it.
     Reply,
     /// An answer at 200 tokens a second: CPU, bytes written, echo meanwhile.
     Stream,
+    /// Keys while a command writes 10 MB a second; memory over many rounds of use.
+    Pressure,
     /// CPU, wake-ups and bytes while nothing happens.
     Idle,
     /// Lists of 10,000 sessions, the opening of one of 100 MB, appending.
@@ -71,6 +77,12 @@ struct Options {
     /// Be the floor of a turn of print mode: one request to this address
     #[arg(long, hide = true)]
     ask: Option<String>,
+    /// Rounds of use over which memory is measured; a round is what a person does in a few minutes
+    #[arg(long, default_value_t = 200)]
+    rounds: usize,
+    /// Be the command that floods the screen
+    #[arg(long, hide = true)]
+    flood: bool,
     /// Leave other agents out
     #[arg(long)]
     alone: bool,
@@ -87,6 +99,9 @@ fn main() {
     let options = Options::parse();
     if let Some(address) = &options.ask {
         return pipes::ask(address);
+    }
+    if options.flood {
+        return pressure::flood();
     }
     let Some(tau) = options.tau.clone().or_else(beside).and_then(|path| path.canonicalize().ok()) else {
         eprintln!("there is no tau to measure: run `cargo build --release` first, or name one with --tau");
@@ -121,6 +136,10 @@ fn main() {
         }
         if wanted(Part::Stream) && stream::can_stream(&subject.name) {
             stream::measure(subject, options.keys);
+        }
+        if wanted(Part::Pressure) && subject.name == "tau" {
+            pressure::measure_flood(subject, options.keys);
+            pressure::measure_day(subject, options.rounds);
         }
         if wanted(Part::Idle) {
             measure_idle(subject, Duration::from_secs(options.idle));
@@ -190,24 +209,59 @@ fn measure_echo(subject: &Subject, keys: usize) {
 }
 
 fn echo(terminal: &mut Terminal, subject: &Subject, keys: usize, when: &str) {
+    let letters: Vec<&str> = ["a", "b", "c", "d", "e", "f", "g"].into_iter().cycle().take(keys).collect();
+    changes(terminal, subject, &letters, &format!("key to echo, {when}"));
+    terminal.type_keys(&"\x7f".repeat(keys));
+    terminal.wait_quiet(Duration::from_millis(300), Duration::from_secs(5));
+}
+
+/// How long each key takes to change the screen.
+fn changes(terminal: &mut Terminal, subject: &Subject, keys: &[&str], figure: &str) {
     let mut times = Vec::new();
-    for index in 0..keys {
-        let letter = ["a", "b", "c", "d", "e", "f", "g"][index % 7];
+    for key in keys {
         let before = terminal.contents();
         let start = Instant::now();
-        terminal.type_keys(letter);
+        terminal.type_keys(key);
         if terminal.wait_until(Duration::from_secs(2), |screen| screen.contents() != before) {
             times.push(start.elapsed());
         }
         terminal.wait_quiet(Duration::from_millis(4), Duration::from_millis(200));
     }
-    if times.len() < keys / 2 {
-        return row(&subject.name, &format!("echo, {when}"), "no echo".to_owned());
+    times_row(subject, keys.len(), times, figure);
+}
+
+/// How long each key takes to be echoed at the bottom of a screen on which everything moves: an echo is
+/// what was typed so far.
+fn echo_of(terminal: &mut Terminal, subject: &Subject, keys: usize, when: &str) {
+    let mut typed = String::new();
+    let mut times = Vec::new();
+    for index in 0..keys {
+        let key = ["z", "q", "w", "j"][index % 4];
+        typed.push_str(key);
+        let start = Instant::now();
+        terminal.type_keys(key);
+        let shown = |screen: &vt100::Screen| {
+            let (rows, columns) = (screen.size().0.get(), screen.size().1.get());
+            screen.rows(0, columns).skip(usize::from(rows) - COMPOSER).any(|row| row.contains(&typed))
+        };
+        if terminal.wait_until(Duration::from_secs(2), shown) {
+            times.push(start.elapsed());
+        }
+        // At no fixed distance from what else is drawn.
+        terminal.wait_until(Duration::from_millis(20 + (index as u64 * 7) % 13), |_| false);
     }
-    row(&subject.name, &format!("key to echo, {when}, p50"), milliseconds(percentile(&mut times, 50)));
-    row(&subject.name, &format!("key to echo, {when}, p99"), milliseconds(percentile(&mut times, 99)));
-    terminal.type_keys(&"\x7f".repeat(keys));
-    terminal.wait_quiet(Duration::from_millis(300), Duration::from_secs(5));
+    times_row(subject, keys, times, &format!("key to echo, {when}"));
+}
+
+/// The median and the slowest of the times; more than half of the keys must have had an effect.
+fn times_row(subject: &Subject, keys: usize, mut times: Vec<Duration>, figure: &str) {
+    if times.len() < keys.div_ceil(2) {
+        return row(&subject.name, figure, "no effect".to_owned());
+    }
+    for percent in [50, 99] {
+        let time = milliseconds(percentile(&mut times, percent));
+        row(&subject.name, &format!("{figure}, p{percent}"), time);
+    }
 }
 
 /// A long answer of the demo model, as fast as it comes.
@@ -230,6 +284,9 @@ fn measure_reply(subject: &Subject, keys: usize) {
     row(&subject.name, "long answer, bytes drawn", format!("{} kB", (terminal.received() - bytes) / 1000));
     row(&subject.name, "resident after long answer", after.resident());
     echo(&mut terminal, subject, keys, "long answer above");
+    let pages: Vec<&str> = [vec!["\x1b[5~"; 20], vec!["\x1b[6~"; 19]].concat();
+    let pages: Vec<&str> = pages.into_iter().cycle().take(keys).collect();
+    changes(&mut terminal, subject, &pages, "page up or down");
 }
 
 fn measure_idle(subject: &Subject, time: Duration) {

@@ -8,14 +8,12 @@ use std::time::{Duration, Instant};
 
 use super::process::Usage;
 use super::terminal::Terminal;
-use super::{Subject, milliseconds, percentile, pipes, row};
+use super::{Subject, echo_of, pipes, row};
 
 /// Time between two tokens.
 const TOKEN: Duration = Duration::from_millis(5);
 /// Time that is measured, after the answer has filled the screen.
 const MEASURED: Duration = Duration::from_secs(10);
-/// Rows at the bottom of the screen in which a key may be echoed.
-const COMPOSER: usize = 12;
 
 /// What streams: its name, and a piece that is repeated.
 const ANSWERS: [(&str, &str, &str); 3] = [
@@ -59,7 +57,7 @@ pub fn measure(subject: &Subject, keys: usize) {
         row(&subject.name, &format!("stream of {name}, bytes per token"), format!("{written:.0}"));
         let waits = after.wakes_since(&before) / elapsed.as_secs_f64();
         row(&subject.name, &format!("stream of {name}, wake-ups a second"), format!("{waits:.0}"));
-        echo(&mut terminal, subject, keys, name);
+        echo_of(&mut terminal, subject, keys.min(100), &format!("streaming {name}"));
     }
 }
 
@@ -78,34 +76,6 @@ fn configure_zerostack(home: &Path, base: &str) -> Vec<&'static str> {
     );
     std::fs::write(folder.join("config.toml"), config).unwrap();
     Vec::new()
-}
-
-/// Keys while the answer streams. Everything moves, so an echo is what was typed so far.
-fn echo(terminal: &mut Terminal, subject: &Subject, keys: usize, name: &str) {
-    let mut typed = String::new();
-    let mut times = Vec::new();
-    for index in 0..keys.min(100) {
-        let key = ["z", "q", "x", "j"][index % 4];
-        typed.push_str(key);
-        let start = Instant::now();
-        terminal.type_keys(key);
-        let shown = |screen: &vt100::Screen| {
-            let (rows, columns) = (screen.size().0.get(), screen.size().1.get());
-            screen.rows(0, columns).skip(usize::from(rows) - COMPOSER).any(|row| row.contains(&typed))
-        };
-        if terminal.wait_until(Duration::from_secs(2), shown) {
-            times.push(start.elapsed());
-        }
-        // At no fixed distance from the tokens.
-        terminal.wait_until(Duration::from_millis(20 + (index as u64 * 7) % 13), |_| false);
-    }
-    if times.len() < keys.min(100) / 2 {
-        return row(&subject.name, &format!("key to echo, streaming {name}"), "no echo".to_owned());
-    }
-    for percent in [50, 99] {
-        let time = milliseconds(percentile(&mut times, percent));
-        row(&subject.name, &format!("key to echo, streaming {name}, p{percent}"), time);
-    }
 }
 
 /// A server whose answer to everything is an endless stream of tokens.

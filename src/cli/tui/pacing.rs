@@ -8,7 +8,7 @@
 use std::time::{Duration, Instant};
 
 /// Least time between two frames that no key asked for.
-pub(super) const FRAME: Duration = Duration::from_millis(16);
+const FRAME: Duration = Duration::from_millis(16);
 /// The first window after a pause.
 const FIRST: Duration = Duration::from_millis(4);
 /// The longest window: 25 frames a second, as in a film, are enough to read along.
@@ -39,6 +39,11 @@ impl FramePacer {
     /// Notes that events of the agent were taken.
     pub(super) fn took(&mut self, events: usize) {
         self.taken += events;
+    }
+
+    /// Notes that taking events took so long that more may wait: they do not wait for a window.
+    pub(super) fn took_long(&mut self) {
+        self.taken = self.taken.max(FLOOD);
     }
 
     /// Notes that a frame was drawn. Where `interactive`, output is awaited by whoever types into a

@@ -9,7 +9,7 @@ use tokio::sync::mpsc;
 use super::event::TerminalEvent;
 use super::input::TerminalInput;
 use super::live_screen::LiveScreen;
-use super::pacing::{FRAME, FramePacer};
+use super::pacing::FramePacer;
 use super::questions::ClipboardAsk;
 use super::requests::RequestRunner;
 use super::terminal::{self, Suspended};
@@ -25,8 +25,9 @@ use crate::cli::crash;
 use crate::cli::exit::Exit;
 use crate::cli::signals::{Caught, Signals};
 
-/// Most events of the agent taken before keys are checked again.
+/// Most events of the agent taken before keys are checked again, and the longest time for them.
 const EVENT_BATCH: usize = 512;
+const BATCH_TIME: Duration = Duration::from_millis(1);
 /// How long the agent may take to shut down.
 const SHUTDOWN_TIMEOUT: Duration = Duration::from_secs(2);
 
@@ -269,7 +270,8 @@ impl Shell {
             let Some(event) = next else { return Ok(()) };
             self.pacer.took(1);
             self.fold_event(event)?;
-            if begun.elapsed() >= FRAME {
+            if begun.elapsed() >= BATCH_TIME {
+                self.pacer.took_long();
                 return Ok(());
             }
             next = self.agent.events.try_recv().ok();
