@@ -1,4 +1,4 @@
-//! Whether the terminal's background is dark or light, and what says so.
+//! Whether the terminal's background is dark or light, and how that is known.
 
 use serde::{Deserialize, Serialize};
 
@@ -25,8 +25,8 @@ impl Background {
         Some(if brightness > 0.5 { Background::Light } else { Background::Dark })
     }
 
-    /// From the variable `COLORFGBG`, such as `15;0`: the last number is the background's, of the 16
-    /// colours. `None` where it says nothing.
+    /// From the variable `COLORFGBG`, such as `15;0`: the last number is the background, one of the 16
+    /// colours. `None` if it names none of them.
     pub(crate) fn from_colorfgbg(value: &str) -> Option<Background> {
         match value.rsplit(';').next()?.parse::<u8>().ok()? {
             0..=6 | 8 => Some(Background::Dark),
@@ -35,7 +35,7 @@ impl Background {
         }
     }
 
-    /// The theme for it.
+    /// The name of the theme for this background.
     pub fn theme(self) -> &'static str {
         match self {
             Background::Dark => "dark",
@@ -44,7 +44,7 @@ impl Background {
     }
 }
 
-/// One to four hexadecimal digits as a share of their greatest value.
+/// One to four hexadecimal digits as a fraction of the largest such number.
 fn share(digits: &str) -> Option<f64> {
     let is_hex = (1..=4).contains(&digits.len()) && digits.bytes().all(|byte| byte.is_ascii_hexdigit());
     let value = u32::from_str_radix(digits, 16).ok().filter(|_| is_hex)?;

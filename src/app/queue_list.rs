@@ -1,4 +1,4 @@
-//! The list of queued messages: selecting one and saying what happens to it.
+//! The list of queued messages: selecting one, and what to do with it.
 //!
 //! The messages themselves are in the [`Status`], which follows the agent; the list only knows which
 //! one is selected, and stays on it when the agent takes others.
@@ -37,7 +37,7 @@ pub fn all(status: &Status) -> impl Iterator<Item = (QueuedMessage, &QueuedText)
     names.zip(status.steering.iter().chain(&status.follow_up))
 }
 
-/// Where a message is now: in its queue, else in the other one; `None` when it is in neither.
+/// Where a message is now: in its queue, or in the other one; `None` if it is in neither.
 pub fn find(status: &Status, message: &QueuedMessage) -> Option<QueuedMessage> {
     let same = all(status).map(|(name, _)| name).filter(|name| name.text == message.text);
     same.min_by_key(|name| (name.queue != message.queue, name.index.abs_diff(message.index)))
@@ -55,7 +55,7 @@ impl QueueView {
         all(status).position(|(name, _)| name == self.selected).unwrap_or(0)
     }
 
-    /// Takes over what is queued now; false when nothing is.
+    /// Updates the list to what is queued now; false if nothing is.
     pub(crate) fn follow(&mut self, status: &Status) -> bool {
         let left =
             |name: &QueuedMessage| name.queue == self.selected.queue && name.index <= self.selected.index;

@@ -1,4 +1,4 @@
-//! The list of settings: each with its value, and where that comes from; changed in place.
+//! The list of settings: their values, where these come from, and changing them.
 
 use super::key::{Key, KeyCode, Mods};
 use super::line_edit::LineEdit;
@@ -13,7 +13,7 @@ pub struct SettingsView {
     pub selected: usize,
     /// The new value, while it is typed.
     pub editing: Option<LineEdit>,
-    /// What the last change has led to, or why it failed.
+    /// The result of the last change, or why it failed.
     pub said: Option<Result<Printable, Printable>>,
     /// The request that is under way.
     pub ticket: Option<Ticket>,
@@ -32,7 +32,7 @@ impl SettingsView {
         self.rows.get(self.selected)
     }
 
-    /// Whether what is typed must not be recorded or shown.
+    /// Whether the typed text must not be recorded or shown.
     pub(crate) fn is_secret(&self) -> bool {
         self.editing.is_some() && self.row().is_some_and(|row| row.secret)
     }
@@ -75,7 +75,7 @@ impl SettingsView {
         self.said = None;
     }
 
-    /// The next value of those to choose from, or a line to type one.
+    /// The next of the values to choose from, or a line to type one.
     fn change(&mut self, by: isize) -> KeyOutcome<SettingChoice> {
         let Some(row) = self.rows.get(self.selected) else { return KeyOutcome::Handled };
         if row.is_table {
@@ -98,7 +98,7 @@ impl SettingsView {
             (KeyCode::Enter, _) => {
                 let value = line.text().trim().to_owned();
                 let key = self.row().map(|row| row.key.clone()).unwrap_or_default();
-                // It stays until it is known to be good.
+                // The line stays until the value is accepted.
                 self.editing = Some(line);
                 return KeyOutcome::Done(SettingChoice { key, value: (!value.is_empty()).then_some(value) });
             }

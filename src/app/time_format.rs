@@ -1,6 +1,6 @@
 //! Times as people read them: how long something took, how long ago it was, or by the clock.
 //!
-//! Pure: the present comes in with messages, and the offset from UTC comes with the entries.
+//! Pure: the current time comes with messages, the offset from UTC with the entries.
 
 use jiff::Timestamp;
 use jiff::civil::DateTime;
@@ -20,7 +20,7 @@ pub enum Times {
 }
 
 impl Times {
-    /// What is shown next.
+    /// The next choice.
     pub fn next(self) -> Self {
         match self {
             Times::Hidden => Times::Ages,
@@ -41,7 +41,7 @@ pub(crate) fn seconds(span: Millis) -> String {
     }
 }
 
-/// How long something took, when that is worth a word: at least half a second.
+/// How long something took, if that was at least half a second.
 pub(crate) fn noticeable(span: Millis) -> Option<String> {
     (span >= 500).then(|| seconds(span))
 }
@@ -57,8 +57,8 @@ pub fn age(span: Millis) -> String {
     }
 }
 
-/// A time by the clock: `14:05` for today, else with the date, else with the year. `ahead` is in
-/// minutes; where it is not known the time is in UTC, and says so.
+/// A time of day: `14:05` for today, otherwise with the date, and the year if it is another one.
+/// `ahead` is the offset from UTC in minutes; if it is unknown, the time is in UTC and says so.
 pub fn clock(at: Millis, ahead: Option<i32>, now: Millis) -> String {
     let (Some(then), Some(now)) = (civil(at, ahead), civil(now, ahead)) else { return "?".to_owned() };
     let format = match (then.date() == now.date(), then.year() == now.year()) {

@@ -7,14 +7,14 @@ use ratatui::style::{Color, Modifier, Style};
 /// How many colours a terminal shows.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
 pub enum ColorDepth {
-    /// 24 bits.
+    /// 24-bit colour.
     #[default]
     True,
-    /// The palette of 256.
+    /// The 256-colour palette of xterm.
     Ansi256,
-    /// The 16 of the terminal's own theme.
+    /// The 16 colours of the terminal's own theme.
     Ansi16,
-    /// None, or the user wants none (`NO_COLOR`): weight and underline only.
+    /// No colours, or `NO_COLOR` is set: bold and underline only.
     None,
 }
 
@@ -38,7 +38,7 @@ const NAMES: [(&str, Color); 16] = [
     ("white", Color::White),
 ];
 
-/// What the 16 look like on most terminals (the VGA-like defaults of xterm), to find the nearest.
+/// The values of the 16 colours on most terminals (the defaults of xterm), to find the nearest.
 const SHADES: [(u8, u8, u8); 16] = [
     (0, 0, 0),
     (205, 0, 0),
@@ -81,7 +81,7 @@ impl Palette {
     /// Reads `#rrggbb`, a number 0-255, `default`, or a name of the palette or of the 16.
     ///
     /// # Errors
-    /// What colours look like, for people.
+    /// What a colour may be, for the user.
     pub fn color(&self, word: &str) -> Result<Color, String> {
         if let Some(color) = self.names.get(word) {
             return Ok(*color);
@@ -104,7 +104,7 @@ impl Palette {
     /// Reads a style: modifiers, a colour, `on` and the background's colour, each of them optional.
     ///
     /// # Errors
-    /// The word that was not understood, for people.
+    /// The word that was not understood, for the user.
     pub fn style(&self, words: &str) -> Result<Style, String> {
         let mut style = Style::new();
         let mut words = words.split_whitespace();
@@ -156,8 +156,8 @@ pub(crate) fn reduced_background(color: Color, depth: ColorDepth) -> Option<Colo
 /// The least contrast at which text can be read: level AA of WCAG 2.
 pub(crate) const READABLE: f64 = 4.5;
 
-/// How far two colours are apart in brightness, as WCAG 2 counts it: from 1 to 21. `None` where one
-/// of them is what the terminal makes of it.
+/// The contrast ratio of two colours (WCAG 2, from 1 to 21). `None` if one of them depends on the
+/// terminal.
 pub fn contrast(one: Color, other: Color) -> Option<f64> {
     let (one, other) = (luminance(known(one)?), luminance(known(other)?));
     Some((one.max(other) + 0.05) / (one.min(other) + 0.05))
@@ -187,7 +187,7 @@ pub(crate) fn name(color: Color) -> String {
     }
 }
 
-/// What a colour is made of, where that is not for the terminal to say.
+/// Red, green and blue of a colour; `None` if it depends on the terminal.
 #[allow(clippy::wildcard_enum_match_arm, reason = "all others are the terminal's")]
 fn known(color: Color) -> Option<Rgb> {
     match color {
@@ -251,7 +251,7 @@ fn nearest_16(rgb: Rgb) -> Color {
     named(coloured.into_iter().min_by_key(|index| near(*index)).unwrap_or(7))
 }
 
-/// What a colour of the palette of 256 looks like.
+/// Red, green and blue of a colour of the 256-colour palette.
 fn shade(index: u8) -> Rgb {
     match index {
         0..=15 => SHADES.get(usize::from(index)).copied().unwrap_or_default(),

@@ -1,7 +1,7 @@
-//! Which foregrounds meet which backgrounds on the screen, and how well they can be read there.
+//! Which foregrounds are drawn on which backgrounds, and at what contrast.
 //!
-//! Known are the colours of `#rrggbb` and of the palette of 256 from 16 on; the first 16 are what the
-//! terminal makes of them. The colours of commands' output are not of a theme and not counted.
+//! Only colours of a known value are checked: `#rrggbb`, and 16 to 255 of the 256-colour palette. The
+//! first 16 depend on the terminal. Colours in the output of commands belong to no theme.
 
 use std::fmt;
 
@@ -13,13 +13,13 @@ use super::theme::{Theme, ThemeToken};
 /// A foreground on a background.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Pair {
-    /// Whose foreground.
+    /// The token whose foreground it is.
     pub token: ThemeToken,
-    /// Whose background; `None` is the terminal's.
+    /// The token whose background it is; `None` for the terminal's own.
     pub on: Option<ThemeToken>,
     pub foreground: Color,
     pub background: Color,
-    /// As WCAG 2 counts it: from 1 to 21.
+    /// The contrast ratio of WCAG 2, from 1 to 21.
     pub ratio: f64,
 }
 
@@ -35,7 +35,7 @@ impl fmt::Display for Pair {
     }
 }
 
-/// What is drawn in changed lines.
+/// The tokens drawn in changed lines.
 const CODE: [ThemeToken; 12] = [
     ThemeToken::Code,
     ThemeToken::Comment,
@@ -51,7 +51,7 @@ const CODE: [ThemeToken; 12] = [
     ThemeToken::Attribute,
 ];
 
-/// What is drawn in the selected row of a list.
+/// The tokens drawn in the selected row of a list.
 const ROW: [ThemeToken; 8] = [
     ThemeToken::Text,
     ThemeToken::Muted,

@@ -66,11 +66,11 @@ struct DiffLine {
     new: Option<u32>,
     text: String,
     tokens: LineTokens,
-    /// What differs from its counterpart.
+    /// The byte ranges that differ from its counterpart.
     marks: Vec<Range<usize>>,
 }
 
-/// What is left of the text.
+/// The gutter.
 enum Gutter {
     /// Both line numbers, padded to this many digits.
     Both(usize),
@@ -180,10 +180,10 @@ impl DiffLine {
         let colour = theme.style(syntax);
         match (self.sign, base.bg.is_some()) {
             (Sign::Context, _) => base.patch(colour),
-            // Without a background the colour of the text has to say what was added.
+            // Without a background, the text colour shows what was added.
             (_, false) => base.patch(if marked { mark } else { Style::new() }),
             (_, true) => {
-                // The colours of code are made for the background of the line, not for that of a mark.
+                // Code colours are chosen for the background of the line, not of a mark.
                 let plain = token.map_or(base, |token| theme.style_within(base, token));
                 if marked { base.patch(mark) } else { plain }
             }

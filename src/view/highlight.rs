@@ -20,7 +20,7 @@ pub(crate) const MAX_LINES: usize = 2_000;
 /// depends on it.
 pub(crate) const MAX_COLUMNS: usize = 2_000;
 
-/// Names that languages go by, and what the grammars call them where that differs.
+/// Names of languages that the grammars call something else.
 const ALIASES: [(&str, &str); 24] = [
     ("rust", "rs"),
     ("javascript", "js"),
@@ -48,7 +48,7 @@ const ALIASES: [(&str, &str); 24] = [
     ("lock", "toml"),
 ];
 
-/// Scopes and what they are drawn as; the longest that a scope begins with counts.
+/// Scopes and their tokens; the longest prefix of a scope wins.
 const SCOPES: [(&str, ThemeToken); 66] = [
     ("comment", ThemeToken::Comment),
     ("punctuation.definition.comment", ThemeToken::Comment),
@@ -134,7 +134,7 @@ struct Grammars {
     known: HashMap<Scope, Option<ThemeToken>>,
 }
 
-/// Where in a text the highlighter is, after some of its lines.
+/// The highlighter's state after some lines of a text.
 #[derive(Clone)]
 pub(crate) struct CodeState {
     /// `None` for a language that is not known.
@@ -142,7 +142,7 @@ pub(crate) struct CodeState {
     number: usize,
 }
 
-/// What was made of the complete lines of a text that may grow, so that each line is coloured once.
+/// The rendered complete lines of a text that may grow, so that each line is highlighted once.
 pub(crate) struct GrowingCode {
     /// Language, width and whether the fence begins here: what rows depend on besides the text. The
     /// theme is the third; see [`Highlighter::forget_rows`].
@@ -183,7 +183,7 @@ impl Highlighter {
         lines.next(line, set, |scope| *known.entry(scope).or_insert_with(|| token_of(table, scope)))
     }
 
-    /// Takes what is known of the beginning of `text`; [`Highlighter::keep`] gives it back.
+    /// Takes the cached rows of the beginning of `text`; return them with [`Highlighter::keep`].
     pub(crate) fn take_growing(&mut self, key: (String, u16, bool), text: &str) -> GrowingCode {
         match self.growing.take() {
             Some(known) if known.key == key && text.starts_with(&known.text) => known,
@@ -194,12 +194,12 @@ impl Highlighter {
         }
     }
 
-    /// Keeps what was made of a text that may grow, in place of the one before.
+    /// Caches the rows of a text that may grow, instead of the previous text's.
     pub(crate) fn keep(&mut self, growing: GrowingCode) {
         self.growing = Some(growing);
     }
 
-    /// Forgets rows that were made in another theme.
+    /// Drops the cached rows: the theme has changed.
     pub(crate) fn forget_rows(&mut self) {
         self.growing = None;
     }
@@ -236,7 +236,7 @@ fn token_of(table: &[(Scope, ThemeToken)], scope: Scope) -> Option<ThemeToken> {
     fitting.max_by_key(|(prefix, _)| prefix.len()).map(|(_, token)| *token)
 }
 
-/// What a scope within another is drawn as: its own token, but a quoted key stays a key.
+/// The token of a scope inside another: its own, except that a quoted key stays a key.
 fn nested(outer: Option<ThemeToken>, own: Option<ThemeToken>) -> Option<ThemeToken> {
     match (outer, own) {
         (Some(ThemeToken::Attribute), Some(ThemeToken::String)) => outer,

@@ -1,4 +1,4 @@
-//! What things are called ([`ThemeToken`]) and how they look ([`Theme`]).
+//! The names of things on the screen ([`ThemeToken`]) and how they look ([`Theme`]).
 //!
 //! Everything drawn names a token; only this file and `themes/*.toml` know colours. A theme has a
 //! look for each number of colours that a terminal may show ([`Theme::at_depth`]); how they are read
@@ -18,7 +18,7 @@ use crate::agent::protocol::model::ThinkingLevel;
 
 macro_rules! tokens {
     ($($(#[$doc:meta])* $variant:ident = $name:literal,)*) => {
-        /// A thing that is drawn, by what it means.
+        /// A thing on the screen, named by its meaning.
         #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
         pub enum ThemeToken {
             $($(#[$doc])* $variant,)*
@@ -40,18 +40,18 @@ macro_rules! tokens {
 
 tokens! {
     Text = "text",
-    /// Text of less weight.
+    /// Less important text.
     Muted = "muted",
-    /// Text that is there when looked for.
+    /// Text that stays in the background.
     Faint = "faint",
     Accent = "accent",
     Error = "error",
     Warning = "warning",
     Success = "success",
-    /// The bar left of what the user said.
+    /// The bar beside a message of the user.
     UserBar = "user_bar",
     UserText = "user_text",
-    /// What the model thinks before it answers.
+    /// The model's thinking.
     Thinking = "thinking",
     Heading = "heading",
     Strong = "strong",
@@ -59,7 +59,7 @@ tokens! {
     Link = "link",
     CodeInline = "code_inline",
     CodeBorder = "code_border",
-    /// The bar left of a quotation.
+    /// The bar beside a quotation.
     Quote = "quote",
     QuoteText = "quote_text",
     Rule = "rule",
@@ -94,7 +94,7 @@ tokens! {
     OverlayTitle = "overlay_title",
     OverlaySelected = "overlay_selected",
     Status = "status",
-    /// Code that is nothing of what follows.
+    /// Code that is none of the kinds below.
     Code = "code",
     Comment = "comment",
     Keyword = "keyword",
@@ -152,10 +152,10 @@ const BUILTIN: [(&str, &str); 7] = [
     ("system", include_str!("../../themes/system.toml")),
 ];
 
-/// What is wrong with a theme file.
+/// A fault in a theme file.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct ThemeError {
-    /// From 1.
+    /// The number of the line, from 1.
     pub line: usize,
     pub text: String,
 }
@@ -197,15 +197,15 @@ impl Theme {
     /// Reads a theme file.
     ///
     /// # Errors
-    /// The first mistake in it, and on which line.
+    /// The first fault.
     pub fn parse(source: &str) -> Result<Theme, ThemeError> {
         source::read(source).map(|file| file.theme).map_err(|faults| {
             faults.into_iter().next().unwrap_or(ThemeError { line: 1, text: String::new() })
         })
     }
 
-    /// Everything that is wrong with a theme file: what cannot be read or, when all can, what is hard
-    /// to read on the screen. In the order of lines.
+    /// All faults of a theme file, by line: what cannot be parsed or, if all can, which text would be hard
+    /// to read.
     pub fn faults(source: &str) -> Vec<ThemeError> {
         let mut faults = match source::read(source) {
             Ok(file) => file.hard_to_read(),
@@ -220,35 +220,35 @@ impl Theme {
         Theme::made(Arc::clone(&self.looks), depth)
     }
 
-    /// How the thing looks.
+    /// The style of a token.
     pub fn style(&self, token: ThemeToken) -> Style {
         self.styles.get(token as usize).copied().unwrap_or_default()
     }
 
-    /// How the thing looks within text of another look: in its own colour where that can be read on
-    /// the background there, else in the colour of the text around it.
+    /// The style of a token inside text of another style: its own colour if that can be read on the
+    /// background there, otherwise the colour of the text around it.
     pub fn style_within(&self, around: Style, token: ThemeToken) -> Style {
         let own = around.patch(self.style(token));
         let ratio = own.fg.zip(own.bg).and_then(|(fg, bg)| color::contrast(fg, bg));
         if ratio.is_some_and(|ratio| ratio < self.contrast()) { Style { fg: around.fg, ..own } } else { own }
     }
 
-    /// A colour of foreign text, as this terminal can show it.
+    /// A colour from a command's output, as this terminal can show it.
     pub fn shown(&self, foreign: Color) -> Option<Color> {
         color::reduced(foreign, self.depth)
     }
 
-    /// The terminal's background that the theme is made for, of those the hardest to read on.
+    /// The terminal background that the theme is made for; of several, the one that is hardest to read on.
     pub fn background(&self) -> Option<Color> {
         self.looks.background
     }
 
-    /// The least contrast that the theme promises, as WCAG 2 counts it: from 1 to 21.
+    /// The contrast ratio (WCAG 2, from 1 to 21) that the theme promises for all text.
     pub fn contrast(&self) -> f64 {
         self.looks.contrast.unwrap_or(color::READABLE)
     }
 
-    /// A key for what was drawn with this theme: equal themes have equal keys, at every run.
+    /// A cache key for rows drawn with this theme: equal themes have equal keys, in every run.
     pub fn id(&self) -> u64 {
         self.id
     }

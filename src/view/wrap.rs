@@ -157,7 +157,7 @@ struct Cluster {
     end: usize,
     width: usize,
     is_blank: bool,
-    /// A row may begin here.
+    /// Whether a row may begin here.
     may_begin: bool,
 }
 

@@ -1,4 +1,4 @@
-//! What a call is made with, for people: its command, and other long texts, also while they arrive.
+//! The arguments of a call, for the user: its command and other long texts, also while they arrive.
 //!
 //! Arguments arrive as pieces of JSON. [`ArgumentReader`] follows them character by character, so a
 //! piece costs the same however much came before it, and the text may be cut anywhere.
@@ -11,7 +11,7 @@ use crate::app::printable::Printable;
 const COMMAND: [&str; 2] = ["command", "cmd"];
 /// Names of the argument that is a path.
 const PATH: [&str; 2] = ["path", "file_path"];
-/// Stands for a carriage return: what comes before one must not vanish from a command.
+/// Shown for a carriage return, which must not hide what comes before it in a command.
 const RETURN: &str = "␍";
 
 /// Text of a call's arguments.
@@ -25,7 +25,7 @@ pub struct CallArguments {
     pub file: Option<(String, Option<u32>)>,
 }
 
-/// An argument that is text.
+/// A text argument.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct ArgumentText {
     pub name: Printable,
@@ -33,7 +33,7 @@ pub struct ArgumentText {
 }
 
 impl CallArguments {
-    /// Those of a complete call.
+    /// The arguments of a complete call.
     pub(crate) fn of(arguments: &Value) -> Self {
         let mut found = Self::default();
         let Value::Object(fields) = arguments else { return found };
@@ -49,7 +49,7 @@ impl CallArguments {
         found
     }
 
-    /// The text that arrives now, when it has several lines.
+    /// The text that is arriving, if it has several lines.
     pub(crate) fn growing(&self) -> Option<&ArgumentText> {
         self.texts.last().filter(|argument| argument.text.contains('\n'))
     }
@@ -76,7 +76,7 @@ pub(crate) fn command(text: &str) -> Printable {
 pub(crate) struct ArgumentReader {
     /// The open objects (true) and arrays (false).
     open: Vec<bool>,
-    /// A string that begins now is a key.
+    /// Whether the next string is a key.
     expects_key: bool,
     place: Place,
     key: String,

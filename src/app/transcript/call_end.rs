@@ -1,16 +1,15 @@
-//! How a call ended, in words for people.
+//! How a call ended, in words for the user.
 //!
 //! A tool's answer is written for the model: it names arguments and says what to try next. Session
-//! files keep that text only, also those of earlier versions and of other programs, so what a
-//! person needs to know is read from it here.
+//! files hold only that text, so the short form for the user is derived from it here.
 
 use crate::app::msg::Millis;
 use crate::app::printable::Printable;
 use crate::app::time_format::seconds;
 
-/// Tools whose failures are said in one line. What other tools answer is shown as it is.
+/// Tools whose failures are shown as one line. Answers of other tools are shown as they are.
 const TOOLS: [&str; 7] = ["read", "write", "edit", "bash", "ls", "find", "grep"];
-/// Tools that are given a file, not a directory.
+/// Tools that take a file, not a directory.
 const FILES: [&str; 3] = ["read", "write", "edit"];
 
 /// The state of a call.
@@ -30,7 +29,7 @@ pub enum CallState {
 }
 
 impl CallState {
-    /// Whether nothing more comes.
+    /// Whether the call has ended.
     pub(crate) fn is_over(self) -> bool {
         match self {
             CallState::Arriving | CallState::Waiting | CallState::Running => false,
@@ -39,7 +38,7 @@ impl CallState {
     }
 }
 
-/// What sentences of the tools begin with, when not with a path.
+/// How the tools' sentences begin, if not with a path.
 const WORDS: [&str; 6] = ["cannot ", "the ", "two ", "offset ", "no ", "nothing "];
 
 /// How a call ended.
@@ -48,7 +47,7 @@ pub(crate) struct CallEnd {
     pub state: CallState,
     /// Why a call was stopped or did not run, for the head of its panel.
     pub outcome: Option<Printable>,
-    /// Why it failed or did not run, when that can be said in one line.
+    /// Why it failed or did not run, if one line can say it.
     pub reason: Option<Printable>,
 }
 
@@ -87,7 +86,7 @@ impl CallEnd {
     }
 }
 
-/// Why a call failed; `None` where nothing better can be said than the text itself.
+/// Why a call failed; `None` if the answer itself is the best description.
 fn reason(tool: &str, first: &str) -> Option<String> {
     if let Some(rest) = first.strip_prefix("unknown tool ") {
         let name = rest.split(';').next().unwrap_or_default().trim_matches('"');

@@ -1,4 +1,4 @@
-//! What a run took: the line at its end.
+//! The line at the end of a run: its time, tokens and cost.
 //!
 //! While tau runs, the time is known as well; of a session that was read from a file only what the
 //! answers used.
@@ -22,7 +22,7 @@ pub struct RunCost {
 }
 
 impl RunCost {
-    /// Whether there is anything to say.
+    /// Whether anything is known.
     pub(crate) fn is_empty(&self) -> bool {
         self.sent + self.received == 0 && self.took.is_none_or(|took| took < 500)
     }
@@ -40,7 +40,7 @@ impl RunCost {
     }
 }
 
-/// The run of which the newest entries are.
+/// The run that the newest entries belong to.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub(super) struct OpenRun {
     /// When it began; `None` when it was read from a file.
@@ -76,7 +76,7 @@ impl Transcript {
         }
     }
 
-    /// Says what the run took. That is nothing new to read.
+    /// Adds the line. It does not count as a new message.
     pub(super) fn end_run(&mut self) {
         let OpenRun { cost, .. } = std::mem::take(&mut self.run);
         if cost.is_empty() {

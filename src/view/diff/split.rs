@@ -1,4 +1,4 @@
-//! A change with its old lines at the left and its new lines at the right.
+//! A side-by-side diff: old lines on the left, new lines on the right.
 
 use ratatui::style::Style;
 use ratatui::text::{Line, Span};
@@ -10,9 +10,9 @@ use crate::view::row::Row;
 use crate::view::theme::{Theme, ThemeToken};
 use crate::view::wrap::{self, Break};
 
-/// Cells below which two columns have no room.
+/// The least width for two columns.
 pub(crate) const LEAST_SPLIT: u16 = 60;
-/// What stands between the columns.
+/// The separator of the columns.
 const BETWEEN: &str = " │ ";
 
 /// The rows of a change, each at most `width` cells wide; `width` is at least [`LEAST_SPLIT`].
@@ -45,7 +45,7 @@ pub(crate) fn render_split(
     rows
 }
 
-/// The lines that stand side by side: context with itself, removed lines with those added for them.
+/// Pairs the lines: context with itself, removed lines with the lines added in their place.
 fn pairs(mut lines: &[DiffLine]) -> Vec<(Option<&DiffLine>, Option<&DiffLine>)> {
     let mut pairs = Vec::with_capacity(lines.len());
     while let Some((first, rest)) = lines.split_first() {
@@ -140,7 +140,7 @@ impl Sides {
     }
 }
 
-/// Adds blanks up to `width`; where there is a line in its background.
+/// Pads to `width` with the background of the line, if there is a line.
 fn fill(line: &mut Line<'static>, width: u16, base: Option<Style>) {
     wrap::fill(line, width, base.filter(|base| base.bg.is_some()).unwrap_or_default());
 }

@@ -1,5 +1,5 @@
-//! What a call or a command of the user is made with, as rows: the command in shell colours, other
-//! long texts while they arrive.
+//! The arguments of a call, and the user's commands, as rows: the command with shell highlighting,
+//! other long texts while they arrive.
 
 use ratatui::text::Span;
 
@@ -15,9 +15,9 @@ use crate::view::wrap::{self, Break};
 
 /// Rows of a command shown while folded.
 const COMMAND_ROWS: usize = 8;
-/// Rows of a text that arrives.
+/// Rows shown of a text that is still arriving.
 const GROWING_ROWS: usize = 8;
-/// Cells of a head that a command in it leaves for what comes before it and what came of the call.
+/// Cells that a command leaves in the head for the tool's name and the call's result.
 const HEAD: usize = 25;
 
 /// Whether a call's command is short enough for the head of its panel.
@@ -26,13 +26,13 @@ pub(super) fn stands_in_head(tool: &ToolPanel, width: u16) -> bool {
     !command.contains('\n') && wrap::cells(command) + wrap::cells(&tool.name) + HEAD <= usize::from(width)
 }
 
-/// Whether the title of a call says nothing that its command does not say.
+/// Whether the title of a call repeats its command.
 pub(super) fn says_title(tool: &ToolPanel) -> bool {
     let command = tool.arguments.command.trim();
     !command.is_empty() && command.starts_with(tool.title.trim_end_matches('…').trim_end())
 }
 
-/// A command of one line, in shell colours.
+/// A one-line command with shell highlighting.
 pub(super) fn command_line(
     command: &str,
     theme: &Theme,
@@ -56,7 +56,7 @@ pub(super) fn command_rows(
     let inner = width.saturating_sub(2).max(1);
     let command = command.trim_end();
     let all = command.lines().count();
-    // Folded, no more is laid out than can be shown.
+    // When folded, lay out only what is shown.
     let most = if open { usize::MAX } else { COMMAND_ROWS + 1 };
     let room = if open { usize::MAX } else { most * usize::from(inner) };
     let text: String = command.lines().take(most).flat_map(|line| [start(line, room), "\n"]).collect();
@@ -79,7 +79,7 @@ pub(super) fn command_rows(
     rows
 }
 
-/// The end of the text that arrives in a call, if there is one.
+/// The last rows of the text that is arriving in a call, if any.
 pub(super) fn growing_rows(arguments: &CallArguments, theme: &Theme, width: u16) -> Vec<Row> {
     let Some(ArgumentText { text, .. }) = arguments.growing() else { return Vec::new() };
     let style = theme.style(ThemeToken::Muted);
@@ -98,7 +98,7 @@ pub(super) fn growing_rows(arguments: &CallArguments, theme: &Theme, width: u16)
     rows
 }
 
-/// The long texts of a call in full, each behind its name.
+/// The long arguments of a call in full, each after its name.
 pub(super) fn text_rows(arguments: &CallArguments, theme: &Theme, width: u16) -> Vec<Row> {
     let mut rows = Vec::new();
     for ArgumentText { name, text } in &arguments.texts {

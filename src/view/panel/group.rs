@@ -10,10 +10,10 @@ use crate::view::row::Row;
 use crate::view::theme::{Theme, ThemeToken};
 use crate::view::wrap;
 
-/// Cells kept for the words that there are more.
+/// Cells kept for "and 3 more".
 const MORE: usize = 10;
 
-/// The row of these calls.
+/// The row that shows these calls.
 pub(crate) fn group_row(calls: &[&ToolPanel], now: Millis, theme: &Theme, width: u16) -> Row {
     let any = |state| calls.iter().any(|call| call.state == state);
     let all_over = calls.iter().all(|call| call.state.is_over());

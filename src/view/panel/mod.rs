@@ -18,12 +18,12 @@ use crate::app::transcript::call_end;
 use crate::app::transcript::command_panel::{CommandEnd, CommandPanel};
 use crate::app::transcript::panel::{CallState, PanelOutput, ToolPanel};
 
-/// Lines of output of a call shown while folded.
+/// Output lines of a folded call.
 const CALL_LINES: usize = 7;
-/// Lines of output of a command of the user shown while folded: it was run to be read.
+/// Output lines of a folded user command: more, as it was run to be read.
 const COMMAND_LINES: usize = 20;
 
-/// The head of a call: state, name, title, and at the right what came of it.
+/// The head of a call: state, name, title, and its result on the right.
 pub(crate) fn tool_head(
     tool: &ToolPanel,
     now: Millis,
@@ -51,7 +51,7 @@ pub(crate) fn tool_head(
     head_row(Span::styled(mark, theme.style(token)), left, came_of(tool, now, theme), width)
 }
 
-/// A row of a head: a mark, text, and at the right what is known about it, which is not text.
+/// A row of a head: a mark, text, and on the right a note, which is not copied.
 fn head_row(mark: Span<'static>, left: Vec<Span<'static>>, right: Vec<Span<'static>>, width: u16) -> Row {
     let marked = u16::try_from(wrap::cells(&mark.content)).unwrap_or(width);
     let inner = width.saturating_sub(marked);
@@ -60,7 +60,7 @@ fn head_row(mark: Span<'static>, left: Vec<Span<'static>>, right: Vec<Span<'stat
     row.text_until(u16::try_from(text).unwrap_or(inner)).behind(mark)
 }
 
-/// What came of a call, for the right end of its head.
+/// The result of a call, for the right end of its head.
 fn came_of(tool: &ToolPanel, now: Millis, theme: &Theme) -> Vec<Span<'static>> {
     let muted = |text: String| Span::styled(text, theme.style(ThemeToken::Muted));
     let took = tool.duration.and_then(|took| noticeable(Millis::try_from(took).unwrap_or(Millis::MAX)));
@@ -86,7 +86,7 @@ fn came_of(tool: &ToolPanel, now: Millis, theme: &Theme) -> Vec<Span<'static>> {
     }
 }
 
-/// The head of a command of the user: the command, and what came of it. `hint` says what keys do
+/// The head of a user command: the command and its result. `hint` says what keys do
 /// while it runs, `expand` is the key that unfolds a long command.
 #[expect(clippy::too_many_arguments, reason = "what a frame knows, handed down")]
 pub(crate) fn command_head(
@@ -153,8 +153,8 @@ pub(crate) fn command_body(
     rows
 }
 
-/// The body of a call: what it is made with as far as the head has no room for it, its output, and
-/// below it the notes on it. `split`: a diff is shown side by side.
+/// The body of a call: its arguments if the head has no room for them, its output, and notes.
+/// `split`: a diff is shown side by side.
 pub(crate) fn tool_body(
     tool: &ToolPanel,
     open: bool,
@@ -182,8 +182,7 @@ pub(crate) fn tool_body(
         }
         CallState::Done | CallState::Failed | CallState::Stopped | CallState::Skipped => {}
     }
-    // What a call that did not run or failed answers is for the model, where there are words for
-    // people.
+    // The answer of a call that failed or did not run is meant for the model; people get the short form.
     let is_for_model = tool.reason.is_some() || matches!(tool.state, CallState::Stopped | CallState::Skipped);
     if open || !is_for_model || matches!(tool.output, PanelOutput::Terminal { .. }) {
         let shown = output::Shown { open, expand, lines: CALL_LINES, split, width: room };
@@ -201,7 +200,7 @@ pub(crate) fn tool_body(
     rows
 }
 
-/// Cells of a body without its bar and the column at the right.
+/// Width of a body without its bar and the column on the right.
 fn inner(width: u16) -> u16 {
     width.saturating_sub(3).max(1)
 }
@@ -213,7 +212,7 @@ fn note(text: &str, token: ThemeToken, width: u16, theme: &Theme) -> Vec<Row> {
     rows.map(|(index, row)| behind(row, if index == 0 { "└ " } else { "  " }, border)).collect()
 }
 
-/// A row that says how many lines are hidden where it stands.
+/// The row in place of hidden lines that says how many there are.
 fn hidden_lines(count: u64, expand: Option<String>, theme: &Theme, width: u16) -> Row {
     let lines = if count == 1 { "line" } else { "lines" };
     let hint = expand.map(|key| format!(" · {key} to expand")).unwrap_or_default();
@@ -234,7 +233,7 @@ fn behind(mut row: Row, bar: &'static str, style: Style) -> Row {
     row.behind(Span::styled(bar, style))
 }
 
-/// A row with something at either end; the left end is cut when both do not fit.
+/// A row with text at both ends; the left one is cut if they do not fit.
 pub(crate) fn both_ends(left: Vec<Span<'static>>, right: Vec<Span<'static>>, width: u16) -> Line<'static> {
     let width = width.saturating_sub(1);
     let taken = u16::try_from(wrap::spans_cells(&right)).unwrap_or(u16::MAX);

@@ -1,5 +1,5 @@
-//! What a call or a command gave, as rows; folded, a part of it. A row says how much is hidden, and
-//! stands where it is: above the end of a command's output, below the start of other text.
+//! The output of a call or command as rows; when folded, a part of it. The row that says how much is
+//! hidden is where the hidden lines are: above the end of a command's output, below the start of other text.
 
 use ratatui::text::{Line, Span};
 
@@ -36,7 +36,7 @@ impl Shown {
     }
 }
 
-/// The rows, each at most as wide as asked for.
+/// The rows of an output, each at most `width` cells wide.
 pub(super) fn rows(
     output: &PanelOutput,
     shown: &Shown,

@@ -3,8 +3,8 @@
 //! A theme is a TOML file: `[colors]` gives each token a style such as `"bold #7aa2f7 on 236"`,
 //! `[palette]` names colours for use in `[colors]`, and `inherits` names the built-in theme whose
 //! styles fill the rest. For terminals with 256 or 16 colours `[palette-256]` and `[palette-16]` give
-//! the names other colours and `[colors-256]` and `[colors-16]` the tokens other styles; what is left
-//! without is replaced by the nearest (see [`color`]).
+//! the names other colours and `[colors-256]` and `[colors-16]` the tokens other styles; every other
+//! colour is replaced by the nearest one (see [`color`]).
 
 use std::collections::BTreeMap;
 use std::ops::Range;
@@ -21,7 +21,7 @@ use crate::view::contrast;
 /// A table of a theme file.
 type Table = BTreeMap<Spanned<String>, toml::Value>;
 
-/// What is in a theme file.
+/// The contents of a theme file.
 #[derive(Debug, Default, Deserialize)]
 #[serde(default, deny_unknown_fields)]
 struct ThemeFile {
@@ -76,12 +76,12 @@ impl Looks {
 /// A file that was read.
 pub(super) struct ReadTheme {
     pub theme: Theme,
-    /// The lines on which tokens get their looks.
+    /// The line on which each token gets its style.
     lines: BTreeMap<usize, usize>,
 }
 
 impl ReadTheme {
-    /// What on the screen would be hard to read, where the file says so itself.
+    /// Text that would be hard to read, if this file (not one that it inherits) is the cause.
     pub(crate) fn hard_to_read(&self) -> Vec<ThemeError> {
         let mut faults = Vec::new();
         for depth in [ColorDepth::True, ColorDepth::Ansi256] {
@@ -101,7 +101,7 @@ impl ReadTheme {
     }
 }
 
-/// Reads a theme file; everything that is wrong with it when it cannot be read.
+/// Parses a theme file; on failure, all its faults.
 pub(super) fn read(source: &str) -> Result<ReadTheme, Vec<ThemeError>> {
     let mut reading = Reading { source, faults: Vec::new(), lines: BTreeMap::new() };
     let file: ThemeFile = toml::from_str(source).map_err(|error| {
@@ -155,7 +155,7 @@ impl Reading<'_> {
             self.name_colors(palette_name, palettes, &mut palette);
             let known = self.faults.len();
             self.styles("colors", &file.colors, &palette, depth, &mut looks);
-            // Mistakes in [colors] are known already.
+            // Faults in [colors] are reported already.
             self.faults.truncate(known);
             self.styles(colors_name, colors, &palette, depth, &mut looks);
         }
@@ -233,7 +233,7 @@ fn reduced(token: ThemeToken, style: Style, depth: ColorDepth) -> Style {
     reduced
 }
 
-/// A value as the text it would be: numbers are colours of the palette of 256.
+/// A value as text; a number is a colour of the 256-colour palette.
 fn word(value: &toml::Value) -> String {
     value.as_str().map_or_else(|| value.to_string(), str::to_owned)
 }
