@@ -83,5 +83,6 @@ mod totals;
 mod trust;
 mod trust_screen;
 mod vim;
+mod widths;
 mod wire;
 mod wording;

@@ -30,6 +30,9 @@ fn start(script: &str) -> Screen {
     let screen = Screen::prepared(script, "", 80, 24);
     wait_for_question(&screen, "\x1b[c", 1);
     screen.type_keys(ATTRIBUTES);
+    // Widths are measured then; this terminal does not say where its cursor is.
+    wait_for_question(&screen, "\x1b[c", 2);
+    screen.type_keys(ATTRIBUTES);
     screen
 }
 

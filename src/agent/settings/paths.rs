@@ -62,6 +62,11 @@ impl Paths {
         self.config.join("trust.json")
     }
 
+    /// What was measured of terminals.
+    pub(crate) fn terminals(&self) -> PathBuf {
+        self.cache.join("terminals.json")
+    }
+
     /// What lists remember of session files.
     pub(crate) fn session_index(&self) -> PathBuf {
         self.cache.join("sessions.index")

@@ -1,8 +1,12 @@
 //! The terminal and the clipboard.
 
 use std::io::IsTerminal;
+use std::path::Path;
+
+use serde_json::{Map, Value};
 
 use super::report::{Advice, Fact, Section};
+use crate::cli::tui::measuring::remembered;
 use crate::cli::tui::{clipboard, color_support, terminal};
 use crate::view::color::ColorDepth;
 
@@ -12,7 +16,7 @@ fn variable(name: &str) -> Option<String> {
 }
 
 /// What the terminal is, and what it can show.
-pub(super) fn terminal() -> Section {
+pub(super) fn terminal(terminals: &Path) -> Section {
     let mut section = Section::new("terminal");
     let term = variable("TERM");
     section.add(Fact::text("TERM", term.as_deref().unwrap_or("not set")));
@@ -48,7 +52,31 @@ pub(super) fn terminal() -> Section {
         section.advise(Advice::Hint(text.to_owned()));
     }
     unicode(&mut section);
+    widths(&mut section, terminals);
     section
+}
+
+/// How wide the terminal draws the characters on which terminals differ, where tau has measured that.
+fn widths(section: &mut Section, terminals: &Path) {
+    let Some(measured) = remembered(terminals).map(|remembered| remembered.widths) else {
+        section.add(Fact::value("widths", "not measured yet; starting tau in this terminal does", ()));
+        return;
+    };
+    let cells = |count: u16| format!("{count} {}", if count == 1 { "cell" } else { "cells" });
+    let unusual: Vec<String> = measured
+        .rows()
+        .filter(|(_, measured, unicode)| measured != unicode)
+        .map(|(name, measured, unicode)| format!("{name}: {} instead of {unicode}", cells(measured)))
+        .collect();
+    let text = if unusual.is_empty() { "as Unicode says".to_owned() } else { unusual.join(", ") };
+    let value: Map<String, Value> =
+        measured.rows().map(|(name, measured, _)| (name.to_owned(), measured.into())).collect();
+    section.add(Fact::value("widths", text, value));
+    if measured.has_wide_ambiguous() {
+        let text = "this terminal draws arrows, lines and Greek letters in two cells, so tau draws its frames in \
+                    ASCII; set the terminal's ambiguous width to narrow";
+        section.advise(Advice::Hint(text.to_owned()));
+    }
 }
 
 /// Whether the locale says that text is UTF-8. The first variable that is set counts, as in libc.

@@ -43,10 +43,11 @@ fn examine(environment: Environment) -> Vec<Section> {
     }
     let paths = environment.paths.clone();
     let sessions = environment.settings.session_root(&environment.paths);
+    let terminals = paths.terminals();
     let (own_paths, own_sessions) = (paths.clone(), sessions.clone());
     vec![
         settings,
-        bounded("terminal", display::terminal),
+        bounded("terminal", move || display::terminal(&terminals)),
         bounded("clipboard", display::clipboard),
         bounded("model", move || connections::model(&environment)),
         bounded("paths", move || files::paths(&own_paths, &own_sessions)),

@@ -111,7 +111,7 @@ fn same(old: &Cell, new: &Cell) -> bool {
 }
 
 /// A cell of the default background on which nothing is seen.
-fn is_blank(cell: &Cell) -> bool {
+pub(super) fn is_blank(cell: &Cell) -> bool {
     cell.symbol() == " " && cell.bg == Color::Reset && !cell.modifier.intersects(SEEN_ON_BLANK)
 }
 

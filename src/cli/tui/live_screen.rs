@@ -5,6 +5,7 @@ use std::io;
 use std::time::Instant;
 
 use super::event::TerminalEvent;
+use super::measuring::{Measuring, Next};
 use super::questions::TerminalQuestion;
 use super::recording::Recording;
 use super::terminal::{Drawn, Painted, Tty};
@@ -26,6 +27,7 @@ pub struct LiveScreen {
     model: Option<Model>,
     clock: Clock,
     recording: Option<Recording>,
+    measuring: Measuring,
     title: String,
     /// Effects that wait to be performed.
     pub(super) effects: VecDeque<Effect>,
@@ -48,13 +50,15 @@ impl Clock {
 
 impl LiveScreen {
     /// A screen that shows the model of the start.
-    pub fn new(
-        tty: Tty,
+    pub(crate) fn new(
+        mut tty: Tty,
         memo: Memo,
         model: Model,
         effects: Vec<Effect>,
         recording: Option<Recording>,
+        measuring: Measuring,
     ) -> Self {
+        tty.set_widths(measuring.widths());
         let clock = Clock { wall: model.now, since: Instant::now() };
         let effects = effects.into();
         LiveScreen {
@@ -63,6 +67,7 @@ impl LiveScreen {
             model: Some(model),
             clock,
             recording,
+            measuring,
             title: String::new(),
             effects,
             dirty: true,
@@ -170,6 +175,14 @@ impl LiveScreen {
 
     fn take_answer(&mut self, answer: TerminalAnswer) -> io::Result<()> {
         self.tty.questions.answered(&answer);
+        match self.measuring.take(&answer) {
+            Next::Nothing => {}
+            Next::Measure => self.tty.measure()?,
+            Next::Measured(widths) => {
+                self.tty.set_widths(widths);
+                self.dirty = true;
+            }
+        }
         // What is known already is not drawn again.
         let is_news = |model: &Model| model.terminal.with(&answer) != model.terminal;
         if self.model.as_ref().is_some_and(is_news) {

@@ -23,6 +23,8 @@ use crate::view::color::ColorDepth;
 const ANSWER_PATIENCE: Duration = Duration::from_secs(1);
 /// What the terminal is (DA1), which ends a round.
 const ATTRIBUTES: &str = "\x1b[c";
+/// Where the cursor is (CPR).
+pub(crate) const WHERE_IS_THE_CURSOR: &str = "\x1b[6n";
 /// The types of content that are asked for: pictures that models accept, and text.
 const CONTENT_TYPES: &str = "image/png image/jpeg image/webp image/gif text/plain";
 
@@ -33,18 +35,25 @@ pub(crate) enum TerminalQuestion {
     Background,
     /// How large its cells are.
     CellPixels,
+    /// What it calls itself, with its version (XTVERSION).
+    Version,
     /// Whether it understands the kitty graphics protocol: a picture of one pixel, not to be shown.
     KittyGraphics,
 }
 
-const QUESTIONS: [TerminalQuestion; 3] =
-    [TerminalQuestion::Background, TerminalQuestion::CellPixels, TerminalQuestion::KittyGraphics];
+const QUESTIONS: [TerminalQuestion; 4] = [
+    TerminalQuestion::Background,
+    TerminalQuestion::CellPixels,
+    TerminalQuestion::Version,
+    TerminalQuestion::KittyGraphics,
+];
 
 impl TerminalQuestion {
     fn sequence(self) -> &'static str {
         match self {
             TerminalQuestion::Background => "\x1b]11;?\x1b\\",
             TerminalQuestion::CellPixels => "\x1b[16t",
+            TerminalQuestion::Version => "\x1b[>q",
             TerminalQuestion::KittyGraphics => "\x1b_Gi=31,s=1,v=1,a=q,t=d,f=24;AAAA\x1b\\",
         }
     }
@@ -53,7 +62,7 @@ impl TerminalQuestion {
     fn is_sensible(self, variable: impl Fn(&str) -> String) -> bool {
         match self {
             TerminalQuestion::Background => detected_colors().0 != ColorDepth::None,
-            TerminalQuestion::CellPixels => true,
+            TerminalQuestion::CellPixels | TerminalQuestion::Version => true,
             // tmux takes it for a title, Terminal for text.
             TerminalQuestion::KittyGraphics => {
                 variable("TMUX").is_empty() && variable("TERM_PROGRAM") != "Apple_Terminal"
@@ -122,6 +131,12 @@ impl Questions {
         round.retain(|question| question.is_sensible(variable));
         self.begin_round(Instant::now());
         round.into_iter().map(TerminalQuestion::sequence).chain([ATTRIBUTES]).collect()
+    }
+
+    /// Begins a round of questions that others ask; the bytes that end it.
+    pub(crate) fn end_round(&mut self) -> &'static str {
+        self.begin_round(Instant::now());
+        ATTRIBUTES
     }
 
     fn begin_round(&mut self, now: Instant) {

@@ -17,6 +17,7 @@ use super::color_support::detected_colors;
 use super::files::FileIndex;
 use super::input::TerminalInput;
 use super::live_screen::LiveScreen;
+use super::measuring::Measuring;
 use super::recording::Recording;
 use super::requests::RequestRunner;
 use super::services::Services;
@@ -112,7 +113,8 @@ pub fn run(setup: Setup) -> Exit {
     let lookup = |name: &str| std::env::var(name).ok();
     tty.announcer = Announcer::new(notify.unwrap_or_default(), progress.unwrap_or_default(), lookup);
     let (model, effects) = app::boot(boot);
-    let mut screen = LiveScreen::new(tty, memo, model, effects, recording);
+    let measuring = Measuring::new(setup.paths.terminals());
+    let mut screen = LiveScreen::new(tty, memo, model, effects, recording, measuring);
     // Asked after the first frame, which does not wait for the answers.
     if screen.draw().is_err() || screen.ask().is_err() {
         return Exit::HungUp;

@@ -21,6 +21,7 @@ use super::announce::Announcer;
 use super::modes::{self, TerminalMode};
 use super::output::TerminalWriter;
 use super::questions::{ClipboardAsk, Questions, TerminalQuestion};
+use super::widths::Widths;
 use crate::app::geometry::ScreenKind;
 pub use crate::cli::plain::line as plain;
 
@@ -80,6 +81,8 @@ pub struct Tty {
     progress: Option<Instant>,
     /// [`Tty::suspend`] came back; the signal that brought it back is still to be reported.
     continued: bool,
+    /// How wide it draws characters.
+    widths: Widths,
     /// What the terminal was asked.
     pub(super) questions: Questions,
     /// Bytes of one frame; kept for its capacity.
@@ -101,6 +104,7 @@ impl Tty {
             announcer: Announcer::default(),
             progress: None,
             continued: false,
+            widths: Widths::default(),
             questions: Questions::default(),
             scratch: Vec::with_capacity(16 * 1024),
         };

@@ -8,6 +8,7 @@ use ratatui::buffer::{Buffer, Cell, CellWidth};
 use ratatui::style::{Color, Modifier};
 
 use super::{Row, SEEN_ON_BLANK, is_blank, same};
+use crate::cli::tui::widths::Kind;
 use crate::view::frame::Placed;
 use crate::view::link::Link;
 
@@ -180,7 +181,7 @@ impl<'a> Pen<'a> {
             self.restyle(wanted);
         }
         // Some terminals draw these in one cell: what the other one showed must not stay.
-        if cell.symbol().contains('\u{fe0f}') {
+        if cell.cell_width() > 1 && Kind::of(cell.symbol()).is_some() {
             let _ = write!(self.out, "\x1b[{}X", cell.cell_width());
         }
         self.out.extend_from_slice(cell.symbol().as_bytes());

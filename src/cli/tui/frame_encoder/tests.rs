@@ -4,7 +4,9 @@ use proptest::prelude::*;
 use ratatui::buffer::CellWidth;
 use ratatui::layout::Rect;
 use ratatui::style::Style;
+use unicode_segmentation::UnicodeSegmentation;
 
+use super::super::widths::{KINDS, Kind, Widths};
 use super::*;
 
 const WIDTH: u16 = 24;
@@ -184,4 +186,103 @@ fn a_letter_costs_a_letter() {
     assert_eq!(step(&mut shown, &lines(&["hello you"])), b"\x1b[1;7Hyou");
     assert_eq!(step(&mut shown, &lines(&["hello you"])), b"");
     assert_eq!(step(&mut shown, &lines(&["hello"])), b"\x1b[1;7H   ");
+}
+
+/// A terminal with opinions of its own on how wide clusters are, of two rows.
+struct OddTerminal {
+    widths: Widths,
+    /// What begins in each cell, with its width.
+    cells: [Vec<Option<(String, usize)>>; 2],
+    at: (usize, usize),
+}
+
+impl OddTerminal {
+    fn process(&mut self, bytes: &[u8]) {
+        let text = std::str::from_utf8(bytes).unwrap();
+        for (index, part) in text.split('\x1b').enumerate() {
+            let text = if index == 0 { part } else { self.control(part) };
+            text.graphemes(true).for_each(|cluster| self.print(cluster));
+        }
+    }
+
+    /// Carries out a sequence; what follows it.
+    fn control<'a>(&mut self, part: &'a str) -> &'a str {
+        let sequence = part.strip_prefix('[').unwrap();
+        let (parameters, rest) = sequence.split_at(sequence.find(|c: char| c.is_ascii_alphabetic()).unwrap());
+        let mut rest = rest.chars();
+        let last = rest.next().unwrap();
+        let mut numbers = parameters.split(';').map(|number| number.parse::<usize>().unwrap_or(1));
+        let first = numbers.next().unwrap_or(1);
+        match last {
+            'H' => self.at = (numbers.next().unwrap_or(1) - 1, first - 1),
+            'C' => self.at.0 += first,
+            'X' => (self.at.0..self.at.0 + first).for_each(|x| self.erase(x)),
+            'm' => {}
+            other => panic!("{other}"),
+        }
+        rest.as_str()
+    }
+
+    /// Erases a cell, and with it all of what is drawn there.
+    fn erase(&mut self, x: usize) {
+        let row = &mut self.cells[self.at.1];
+        for start in 0..=x.min(row.len() - 1) {
+            if row[start].as_ref().is_some_and(|(_, width)| start + width > x) {
+                row[start] = None;
+            }
+        }
+    }
+
+    fn print(&mut self, cluster: &str) {
+        let width = self.width(cluster);
+        (self.at.0..self.at.0 + width).for_each(|x| self.erase(x));
+        let x = self.at.0;
+        self.cells[self.at.1][x] = (cluster != " ").then(|| (cluster.to_owned(), width));
+        self.at.0 += width;
+    }
+
+    fn width(&self, cluster: &str) -> usize {
+        let kind = Kind::of(cluster).and_then(|kind| KINDS.iter().position(|(known, ..)| *known == kind));
+        let measured = kind.and_then(|index| self.widths.rows().nth(index)).map(|(_, measured, _)| measured);
+        usize::from(measured.unwrap_or_else(|| cluster.cell_width()))
+    }
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig::with_cases(400))]
+    /// Whatever the terminal does with emoji, every cluster begins where the frame has it.
+    #[test]
+    fn clusters_keep_their_cells_on_every_terminal(
+        widths in prop::array::uniform7(prop::sample::select(vec![1_u16, 2, 4])),
+        frames in prop::collection::vec((0_usize..2, prop::collection::vec(0_usize..10, 0..9)), 1..6),
+    ) {
+        // None makes an emoji, a styled one or a keycap wider than two cells.
+        let narrow = |index: usize| widths[index].min(2);
+        let cells = [narrow(0), narrow(1), narrow(2), widths[3], widths[4], widths[5], widths[6].max(2), 1];
+        let widths = Widths::measured(&cells).unwrap();
+        let area = Rect::new(0, 0, WIDTH, 2);
+        let mut terminal =
+            OddTerminal { widths, cells: [vec![None; 40], vec![None; 40]], at: (0, 0) };
+        let (mut shown, mut frame) = (Frame::blank(area), Frame::blank(area));
+        let samples: Vec<&str> = KINDS.iter().map(|(_, _, sample)| *sample).chain(["a", " "]).collect();
+        for (y, picked) in frames {
+            let text: String = picked.iter().map(|index| samples[*index]).collect();
+            frame.cells.set_string(0, y as u16, " ".repeat(usize::from(WIDTH)), Style::new());
+            frame.cells.set_string(0, y as u16, text, Style::new());
+            let mut fitted = frame.clone();
+            widths.fit(&mut fitted.cells);
+            terminal.process(&step(&mut shown, &fitted));
+            for y in 0..2_u16 {
+                let mut x = 0;
+                while x < WIDTH {
+                    for wanted in fitted.cells[(x, y)].symbol().graphemes(true) {
+                        let found = terminal.cells[usize::from(y)][usize::from(x)].as_ref();
+                        let found = found.map_or(" ", |(text, _)| text);
+                        prop_assert_eq!(found, wanted, "at {},{} of {:?}", x, y, cells);
+                        x += wanted.cell_width().max(1);
+                    }
+                }
+            }
+        }
+    }
 }

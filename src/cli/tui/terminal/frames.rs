@@ -8,12 +8,15 @@ use std::time::Duration;
 
 use crossterm::cursor::{Hide, MoveTo, Show};
 use crossterm::queue;
+use crossterm::style::{Attribute, Print, SetAttribute};
 use crossterm::terminal::{BeginSynchronizedUpdate, Clear, ClearType, EndSynchronizedUpdate};
 use ratatui::layout::Rect;
 
 use super::super::frame_encoder;
 use super::super::modes;
 use super::super::output::WriteOutcome;
+use super::super::questions::WHERE_IS_THE_CURSOR;
+use super::super::widths::{KINDS, Widths};
 use super::{PATIENCE, Surface, Tty, size};
 use crate::view::frame::Frame;
 
@@ -58,11 +61,13 @@ impl Tty {
                 screen.fit(size());
                 screen.next.reset();
                 let painted = fill(&mut screen.next);
+                self.widths.fit(&mut screen.next.cells);
                 screen.compose(painted.cursor, &mut self.scratch)?;
             }
             Surface::Inline(region) => {
                 let mut next = Frame::blank(size());
                 let painted = fill(&mut next);
+                self.widths.fit(&mut next.cells);
                 region.compose(next, painted, &mut self.scratch)?;
             }
         }
@@ -71,6 +76,26 @@ impl Tty {
         }
         self.output.send(&self.scratch, PATIENCE)?;
         Ok(Drawn::Frame(self.scratch.len()))
+    }
+
+    /// Draws as wide as the terminal does from now on.
+    pub(crate) fn set_widths(&mut self, widths: Widths) {
+        if self.widths != widths {
+            self.widths = widths;
+            self.redraw();
+        }
+    }
+
+    /// Prints the samples of [`KINDS`], of which nothing is seen, and asks for the cursor behind each.
+    /// Nothing on the shell's screen, where a row that is not ours would be written over.
+    ///
+    /// # Errors
+    /// The terminal is gone.
+    pub(crate) fn measure(&mut self) -> io::Result<()> {
+        let Surface::Full(screen) = &self.surface else { return Ok(()) };
+        let Some(mut bytes) = screen.samples()? else { return Ok(()) };
+        bytes.extend_from_slice(self.questions.end_round().as_bytes());
+        self.send(&bytes)
     }
 
     /// Makes the next frame a complete one, whatever is on the screen. To be called whenever the
@@ -108,6 +133,27 @@ impl FullScreen {
         if self.stale {
             self.shown.reset();
         }
+    }
+
+    /// The samples: concealed, within an update, and in a blank row, which is blank again afterwards.
+    /// `None` without such a row.
+    fn samples(&self) -> io::Result<Option<Vec<u8>>> {
+        let shown = &self.shown.cells;
+        let is_blank = |at: (u16, u16)| shown.cell(at).is_some_and(frame_encoder::is_blank);
+        let blank = |y: &u16| (0..shown.area.width).all(|x| is_blank((x, *y)));
+        // Of the first row the answer would be a key.
+        let Some(y) = (1..shown.area.height).find(blank) else { return Ok(None) };
+        let mut bytes = Vec::new();
+        queue!(bytes, BeginSynchronizedUpdate, SetAttribute(Attribute::Hidden))?;
+        for (_, _, sample) in KINDS {
+            queue!(bytes, MoveTo(0, y), Print(sample), Print(WHERE_IS_THE_CURSOR))?;
+        }
+        queue!(bytes, SetAttribute(Attribute::Reset), MoveTo(0, y), Clear(ClearType::CurrentLine))?;
+        if let Some((x, y)) = self.cursor {
+            queue!(bytes, MoveTo(x, y))?;
+        }
+        queue!(bytes, EndSynchronizedUpdate)?;
+        Ok(Some(bytes))
     }
 
     /// Forgets what is shown: the terminal was another program's.

@@ -1,0 +1,181 @@
+//! How wide characters are on the terminal at hand: measured once, and remembered for each terminal.
+//!
+//! After the first frame, the samples of [`super::widths`] are printed where nothing is seen of them,
+//! each followed by the question where the cursor is. The answers are kept in a file of the cache with
+//! what the terminal calls itself, so that the next start knows them at once; when the terminal says
+//! that it is another version, they are measured again.
+
+use std::collections::BTreeMap;
+use std::path::{Path, PathBuf};
+
+use serde::{Deserialize, Serialize};
+
+use super::widths::{KINDS, Widths};
+use crate::agent::settings::private_files::{read_capped, write_private};
+use crate::app::terminal_facts::TerminalAnswer;
+
+/// The largest file that is read, in bytes.
+const LARGEST: u64 = 64 << 10;
+/// The most terminals that are remembered.
+const TERMINALS: usize = 100;
+/// What tells terminals apart before they are asked.
+const VARIABLES: [&str; 5] =
+    ["TERM", "TERM_PROGRAM", "TERM_PROGRAM_VERSION", "LC_TERMINAL", "LC_TERMINAL_VERSION"];
+
+/// What is remembered of a terminal.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub(crate) struct Remembered {
+    /// What it calls itself when it is asked (XTVERSION); empty when it does not answer.
+    pub version: String,
+    pub widths: Widths,
+}
+
+/// Measures the terminal, unless what it does is known.
+#[derive(Debug)]
+pub(crate) struct Measuring {
+    file: PathBuf,
+    known: Option<Remembered>,
+    version: String,
+    state: State,
+}
+
+#[derive(Debug)]
+enum State {
+    /// The terminal is asked what it is.
+    Asking,
+    /// The samples are printed; the columns that have come.
+    Measuring(Vec<u16>),
+    Over,
+}
+
+/// What follows from an answer.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Next {
+    Nothing,
+    /// Print the samples.
+    Measure,
+    /// These are the widths.
+    Measured(Widths),
+}
+
+impl Measuring {
+    /// For the terminal that the environment names; what is known of terminals is in `file`.
+    pub(crate) fn new(file: PathBuf) -> Self {
+        let known = remembered(&file);
+        Measuring { file, known, version: String::new(), state: State::Asking }
+    }
+
+    /// The widths that are known; those of Unicode before anything is.
+    pub(crate) fn widths(&self) -> Widths {
+        self.known.as_ref().map(|known| known.widths).unwrap_or_default()
+    }
+
+    /// Takes an answer of the terminal.
+    pub(crate) fn take(&mut self, answer: &TerminalAnswer) -> Next {
+        match (&mut self.state, answer) {
+            (State::Asking, TerminalAnswer::Version(version)) => version.clone_into(&mut self.version),
+            (State::Asking, TerminalAnswer::Attributes { .. }) => {
+                if self.known.as_ref().is_some_and(|known| known.version == self.version) {
+                    self.state = State::Over;
+                } else {
+                    self.state = State::Measuring(Vec::new());
+                    return Next::Measure;
+                }
+            }
+            (State::Measuring(columns), TerminalAnswer::CursorColumn(column))
+                if columns.len() < KINDS.len() =>
+            {
+                columns.push(*column);
+            }
+            // Before the first column it is the end of something else.
+            (State::Measuring(columns), TerminalAnswer::Attributes { .. }) if !columns.is_empty() => {
+                let widths = Widths::measured(columns);
+                self.state = State::Over;
+                if let Some(widths) = widths {
+                    self.remember(widths);
+                    return Next::Measured(widths);
+                }
+            }
+            _ => {}
+        }
+        Next::Nothing
+    }
+
+    /// Writes the file in the background. Without it the next start measures again.
+    fn remember(&mut self, widths: Widths) {
+        let remembered = Remembered { version: std::mem::take(&mut self.version), widths };
+        self.known = Some(remembered.clone());
+        let file = self.file.clone();
+        let write = move || {
+            let mut terminals = terminals(&file);
+            terminals.insert(key(), remembered);
+            while terminals.len() > TERMINALS {
+                terminals.pop_first();
+            }
+            let text = serde_json::to_vec_pretty(&terminals).unwrap_or_default();
+            if let Err(error) = write_private(&file, &text) {
+                tracing::warn!(%error, "the widths of characters could not be remembered");
+            }
+        };
+        let _ = std::thread::Builder::new().name("terminal widths".to_owned()).spawn(write);
+    }
+}
+
+/// What is remembered of the terminal that the environment names.
+pub(crate) fn remembered(file: &Path) -> Option<Remembered> {
+    terminals(file).remove(&key())
+}
+
+fn terminals(file: &Path) -> BTreeMap<String, Remembered> {
+    let bytes = read_capped(file, LARGEST).unwrap_or_default();
+    serde_json::from_slice(&bytes).unwrap_or_default()
+}
+
+/// The terminal, as far as the environment says what it is.
+fn key() -> String {
+    let variable = |name: &str| std::env::var(name).unwrap_or_default();
+    let is_set = |name: &&str| !variable(name).is_empty();
+    let mut parts: Vec<String> = VARIABLES.map(variable).into();
+    parts
+        .extend(["TMUX", "SSH_CONNECTION"].iter().filter(|name| is_set(name)).map(|name| (*name).to_owned()));
+    parts.retain(|part| !part.is_empty());
+    parts.join(" ")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const END: TerminalAnswer = TerminalAnswer::Attributes { sixel: false };
+
+    fn measuring(known: Option<Remembered>) -> Measuring {
+        Measuring { file: PathBuf::new(), known, version: String::new(), state: State::Asking }
+    }
+
+    fn version(text: &str) -> TerminalAnswer {
+        TerminalAnswer::Version(text.to_owned())
+    }
+
+    #[test]
+    fn a_terminal_is_measured_once_for_each_version() {
+        let widths = Widths::measured(&[1; KINDS.len()]).unwrap();
+        let known = Remembered { version: "one".to_owned(), widths };
+        for (answer, next) in [("one", Next::Nothing), ("two", Next::Measure)] {
+            let mut measuring = measuring(Some(known.clone()));
+            assert_eq!(measuring.widths(), widths);
+            measuring.take(&version(answer));
+            assert_eq!(measuring.take(&END), next, "{answer}");
+            assert_eq!(measuring.take(&END), Next::Nothing);
+        }
+    }
+
+    #[test]
+    fn a_part_of_the_answers_is_none() {
+        let mut measuring = measuring(None);
+        assert_eq!(measuring.take(&END), Next::Measure);
+        assert_eq!(measuring.take(&END), Next::Nothing, "it ends what was asked before");
+        measuring.take(&TerminalAnswer::CursorColumn(2));
+        assert_eq!(measuring.take(&END), Next::Nothing);
+        assert_eq!(measuring.widths(), Widths::default());
+    }
+}

@@ -1,0 +1,242 @@
+//! Characters that terminals do not agree on: how many cells this one gives them, and what is written
+//! where that is not what the frame has room for.
+//!
+//! The layout counts as Unicode says (as ratatui does), so that a frame is the same everywhere. Here the
+//! terminal is made to keep to it: a cluster for which it takes more cells is replaced by the nearest
+//! one that fits, such as the first of joined emoji. Where it takes fewer, the frame's encoder leaves
+//! the rest blank. What a terminal does is measured by [`super::measuring`].
+
+use ratatui::buffer::{Buffer, CellWidth};
+use serde::{Deserialize, Serialize};
+use unicode_width::UnicodeWidthChar;
+
+const JOINER: char = '\u{200D}';
+const KEYCAP: char = '\u{20E3}';
+const EMOJI_STYLE: char = '\u{FE0F}';
+
+/// A kind of character or cluster on which terminals differ.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Kind {
+    /// One that is an emoji by itself.
+    Emoji,
+    /// A character that a variation selector makes an emoji.
+    Styled,
+    Keycap,
+    /// Emoji with joiners between them.
+    Joined,
+    /// An emoji with a tone of skin.
+    Toned,
+    Flag,
+    /// A syllable of Hangul in letters.
+    Jamo,
+    /// Narrow, but wide in East Asian terminals: arrows, lines, Greek.
+    Ambiguous,
+}
+
+/// Every kind: its name and the sample that is measured.
+pub(crate) const KINDS: [(Kind, &str, &str); 8] = [
+    (Kind::Emoji, "emoji", "😀"),
+    (Kind::Styled, "emoji style", "❤\u{FE0F}"),
+    (Kind::Keycap, "keycap", "1\u{FE0F}\u{20E3}"),
+    (Kind::Joined, "joined emoji", "👩\u{200D}💻"),
+    (Kind::Toned, "skin tone", "👍🏽"),
+    (Kind::Flag, "flag", "🇩🇪"),
+    (Kind::Jamo, "jamo", "\u{1112}\u{1161}\u{11AB}"),
+    (Kind::Ambiguous, "ambiguous", "±"),
+];
+
+impl Kind {
+    /// The kind of a cluster; `None` for those that all terminals draw alike.
+    pub(super) fn of(cluster: &str) -> Option<Kind> {
+        let mut chars = cluster.chars();
+        let (first, second) = (chars.next()?, chars.next());
+        let Some(second) = second else {
+            return match (first.width()?, first.width_cjk()?) {
+                (1, 2) => Some(Kind::Ambiguous),
+                (2, _) if is_emoji(first) => Some(Kind::Emoji),
+                _ => None,
+            };
+        };
+        if is_regional(first) && is_regional(second) {
+            Some(Kind::Flag)
+        } else if cluster.ends_with(KEYCAP) {
+            Some(Kind::Keycap)
+        } else if cluster.contains(JOINER) && is_pictograph(first) {
+            Some(Kind::Joined)
+        } else if is_tone(second) {
+            Some(Kind::Toned)
+        } else if second == EMOJI_STYLE {
+            Some(Kind::Styled)
+        } else {
+            matches!(first, '\u{1100}'..='\u{115F}').then_some(Kind::Jamo)
+        }
+    }
+
+    fn index(self) -> usize {
+        KINDS.iter().position(|(kind, ..)| *kind == self).unwrap_or_default()
+    }
+}
+
+fn is_emoji(c: char) -> bool {
+    matches!(c, '\u{231A}'..='\u{2B55}' | '\u{1F000}'..='\u{1FAFF}')
+}
+
+fn is_pictograph(c: char) -> bool {
+    matches!(c, '\u{2190}'..='\u{2BFF}' | '\u{1F000}'..='\u{1FAFF}')
+}
+
+fn is_regional(c: char) -> bool {
+    matches!(c, '\u{1F1E6}'..='\u{1F1FF}')
+}
+
+fn is_tone(c: char) -> bool {
+    matches!(c, '\u{1F3FB}'..='\u{1F3FF}')
+}
+
+/// How many cells a terminal gives the sample of each kind, in the order of [`KINDS`].
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub(crate) struct Widths([u16; KINDS.len()]);
+
+impl Default for Widths {
+    /// As Unicode says.
+    fn default() -> Self {
+        Widths(KINDS.map(|(_, _, sample)| sample.cell_width()))
+    }
+}
+
+impl Widths {
+    /// From the cells of each sample; `None` unless all were measured, and none is without cells.
+    pub(super) fn measured(cells: &[u16]) -> Option<Self> {
+        let cells: [u16; KINDS.len()] = cells.try_into().ok()?;
+        (!cells.contains(&0)).then_some(Widths(cells))
+    }
+
+    /// The kinds with the cells of their samples: as measured, and as Unicode says.
+    pub(crate) fn rows(&self) -> impl Iterator<Item = (&'static str, u16, u16)> {
+        KINDS.iter().zip(self.0).map(|((_, name, sample), cells)| (*name, cells, sample.cell_width()))
+    }
+
+    /// Whether arrows and lines take two cells.
+    pub(crate) fn has_wide_ambiguous(&self) -> bool {
+        self.is_wider(Kind::Ambiguous)
+    }
+
+    fn is_wider(&self, kind: Kind) -> bool {
+        let index = kind.index();
+        let unicode = Widths::default();
+        self.0.get(index) > unicode.0.get(index)
+    }
+
+    /// Replaces what the terminal would draw wider than the frame has room for.
+    pub(super) fn fit(&self, frame: &mut Buffer) {
+        if KINDS.iter().all(|(kind, ..)| !self.is_wider(*kind)) {
+            return;
+        }
+        for cell in &mut frame.content {
+            if let Some(other) = self.stand_in(cell.symbol()) {
+                cell.set_symbol(&other);
+            }
+        }
+    }
+
+    /// What is written instead of a cluster; `None` where it fits, and where nothing is near.
+    fn stand_in(&self, cluster: &str) -> Option<String> {
+        if cluster.is_ascii() {
+            return None;
+        }
+        let kind = Kind::of(cluster).filter(|kind| self.is_wider(*kind))?;
+        match kind {
+            Kind::Joined => {
+                let first = cluster.split(JOINER).next()?;
+                Some(self.stand_in(first).unwrap_or_else(|| first.to_owned()))
+            }
+            Kind::Toned => Some(cluster.chars().filter(|c| !is_tone(*c)).collect()),
+            Kind::Flag => Some(cluster.chars().filter_map(letter).collect()),
+            Kind::Jamo => syllable(cluster).map(String::from),
+            Kind::Ambiguous => cluster.chars().next().and_then(narrow).map(String::from),
+            Kind::Emoji | Kind::Styled | Kind::Keycap => None,
+        }
+    }
+}
+
+/// The letter of a regional indicator.
+fn letter(regional: char) -> Option<char> {
+    char::from_u32(u32::from(regional) - 0x1F1E6 + u32::from('A'))
+}
+
+/// The syllable of two or three letters of Hangul (Unicode, section 3.12).
+fn syllable(letters: &str) -> Option<char> {
+    let mut letters = letters.chars().map(u32::from);
+    let lead = letters.next()?.checked_sub(0x1100)?;
+    let vowel = letters.next()?.checked_sub(0x1161)?;
+    let tail = letters.next().map_or(Some(0), |tail| tail.checked_sub(0x11A7))?;
+    let is_modern = lead < 19 && vowel < 21 && tail < 28 && letters.next().is_none();
+    char::from_u32(0xAC00 + (lead * 21 + vowel) * 28 + tail).filter(|_| is_modern)
+}
+
+/// What is near to a mark of the screen or a sign, in ASCII.
+fn narrow(c: char) -> Option<char> {
+    Some(match c {
+        '─' | '━' | '–' | '—' | '―' => '-',
+        '│' | '┃' | '┊' | '▎' | '▌' | '▏' => '|',
+        '┌' | '┐' | '└' | '┘' | '├' | '┤' | '┬' | '┴' | '┼' | '╭' | '╮' | '╰' | '╯' => {
+            '+'
+        }
+        '…' | '·' => '.',
+        '•' | '●' | '★' => '*',
+        '○' | '◯' => 'o',
+        '■' | '█' | '▓' | '▒' | '░' => '#',
+        '→' | '▶' | '⇒' => '>',
+        '←' | '◀' | '⇐' => '<',
+        '↑' | '▲' => '^',
+        '↓' | '▼' => 'v',
+        '×' => 'x',
+        '“' | '”' => '"',
+        '‘' | '’' => '\'',
+        _ => return None,
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn samples_are_of_their_kinds_and_most_text_is_of_none() {
+        for (kind, _, sample) in KINDS {
+            assert_eq!(Kind::of(sample), Some(kind), "{sample}");
+        }
+        for text in ["a", "é", "日", "각", "", "क\u{94D}\u{200D}ष", "e\u{301}"] {
+            assert_eq!(Kind::of(text), None, "{text}");
+        }
+        assert_eq!(Widths::default().0, [2, 2, 2, 2, 2, 2, 2, 1]);
+    }
+
+    #[test]
+    fn what_is_drawn_too_wide_is_replaced() {
+        let wide = Widths::measured(&[2, 2, 2, 4, 4, 4, 4, 2]).unwrap();
+        for (cluster, expected) in [
+            ("👩\u{200D}💻", Some("👩")),
+            ("👩🏽\u{200D}💻", Some("👩")),
+            ("👍🏽", Some("👍")),
+            ("🇩🇪", Some("DE")),
+            ("\u{1112}\u{1161}\u{11AB}", Some("한")),
+            ("\u{1112}\u{1161}", Some("하")),
+            ("─", Some("-")),
+            ("Ж", None),
+            ("😀", None),
+            ("❤\u{FE0F}", None),
+            ("日", None),
+            ("a", None),
+        ] {
+            assert_eq!(wide.stand_in(cluster).as_deref(), expected, "{cluster}");
+            assert_eq!(Widths::default().stand_in(cluster), None, "{cluster}");
+            let other = expected.unwrap_or(cluster);
+            assert_eq!(other.cell_width(), cluster.cell_width(), "{cluster} keeps its cells");
+        }
+        let narrow = Widths::measured(&[1; KINDS.len()]).unwrap();
+        assert_eq!(narrow.stand_in("👩\u{200D}💻"), None);
+        assert_eq!(Widths::measured(&[2; 3]), None);
+        assert_eq!(Widths::measured(&[0; KINDS.len()]), None);
+    }
+}
