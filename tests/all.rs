@@ -33,6 +33,7 @@ mod fuzz;
 mod harness;
 mod headless;
 mod hints;
+mod history_window;
 mod imports;
 mod inline;
 mod keyboard;

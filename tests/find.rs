@@ -101,8 +101,10 @@ fn what_is_typed_never_reaches_the_message() {
 
 /// How often earlier messages were asked for.
 fn asked(screen: &mut Screen) -> usize {
-    let show = Effect::Agent(AgentCommand::Query { ticket: 0, query: Query::HistoryPage });
-    screen.take_effects().into_iter().filter(|effect| *effect == show).count()
+    let is_page = |effect: &Effect| {
+        matches!(effect, Effect::Agent(AgentCommand::Query { ticket: 0, query: Query::HistoryPage { .. } }))
+    };
+    screen.take_effects().into_iter().filter(is_page).count()
 }
 
 fn page(screen: &mut Screen, words: &[&str], left: Option<u64>) {

@@ -446,6 +446,7 @@ fn a_session_has_its_beginning_as_its_title_until_it_has_a_name() {
     opened(&mut screen, vec![assistant(Vec::new(), StopReason::Stop), user("later")]);
     assert_eq!(title(&screen), place, "what it began with is not known");
     opened(&mut screen, vec![user("from the middle")]);
+    screen.agent(AgentEvent::HistoryAvailable { left: 9 });
     let mut earlier = |messages: Vec<Message>, left| {
         let messages = messages.into_iter().map(Arc::new).collect();
         let page = HistoryPage { messages, left, ..HistoryPage::default() };

@@ -215,6 +215,9 @@ fn earlier(dice: &mut Dice, id: String, text: String) -> AgentEvent {
         messages: std::iter::repeat_n([person, model], dice.below(40)).flatten().collect(),
         titles: Default::default(),
         left: (dice.below(3) > 0).then(|| dice.below(2_000) as u64),
+        after: (dice.below(2) > 0).then(|| dice.below(2_000) as u64),
+        start: dice.below(3) as u64,
+        end: dice.below(3) as u64,
         failed: (dice.below(4) == 0).then_some(text),
     };
     AgentEvent::Answered { ticket: 0, answer: Ok(QueryAnswer::HistoryPage(page)) }

@@ -19,6 +19,7 @@
     reason = "a measuring program: it runs programs, reads clocks and /proc, and prints"
 )]
 
+mod long;
 mod pipes;
 mod pressure;
 mod process;
@@ -53,6 +54,8 @@ enum Part {
     Idle,
     /// Lists of 10,000 sessions, the opening of one of 100 MB, appending.
     Sessions,
+    /// Sessions of 10 to 100,000 entries: opening, going to the start, finding, memory.
+    Long,
     /// Help, the version, and a turn of print mode, from exec to the end.
     Pipes,
 }
@@ -74,6 +77,12 @@ struct Options {
     /// The tau to measure [default: the one beside this program]
     #[arg(long)]
     tau: Option<PathBuf>,
+    /// Only write a session of that many entries, to the file of `--into`
+    #[arg(long, hide = true, requires = "into")]
+    write: Option<usize>,
+    /// Where `--write` writes
+    #[arg(long, hide = true)]
+    into: Option<PathBuf>,
     /// Be the floor of a turn of print mode: one request to this address
     #[arg(long, hide = true)]
     ask: Option<String>,
@@ -103,6 +112,9 @@ fn main() {
     if options.flood {
         return pressure::flood();
     }
+    if let (Some(count), Some(path)) = (options.write, &options.into) {
+        return long::write(path, count);
+    }
     let Some(tau) = options.tau.clone().or_else(beside).and_then(|path| path.canonicalize().ok()) else {
         eprintln!("there is no tau to measure: run `cargo build --release` first, or name one with --tau");
         std::process::exit(2);
@@ -118,6 +130,9 @@ fn main() {
     }
     if let Some(tau) = subjects.first().filter(|_| wanted(Part::Sessions)) {
         sessions::measure(tau);
+    }
+    if let Some(tau) = subjects.first().filter(|_| wanted(Part::Long)) {
+        long::measure(tau);
     }
     if wanted(Part::Pipes)
         && let Some(tau) = subjects.first()

@@ -60,9 +60,9 @@ impl ScreenKind {
 }
 
 /// Names an entry of the transcript for the life of a session's screen. Entries are in the order
-/// of their ids; what is added above others counts down.
+/// of their ids.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
-pub struct EntryId(pub i32);
+pub struct EntryId(pub i64);
 
 /// A row of the transcript: entry, part of the entry (a closed markdown block, the head or the
 /// body of a panel), row within the part. Independent of everything above it.

@@ -137,11 +137,8 @@ impl Status {
             AgentEvent::HistoryAvailable { .. } => self.began = None,
             AgentEvent::Answered { answer: Ok(QueryAnswer::HistoryPage(page)), .. } => {
                 let HistoryPage { messages, left, .. } = page;
-                match (left, messages.first()) {
-                    // The first message that was loaded is from the middle of the session.
-                    (Some(_), _) => self.began = None,
-                    (None, Some(first)) => self.began = beginning(first),
-                    (None, None) => {}
+                if let (None, Some(first)) = (left, messages.first()) {
+                    self.began = beginning(first);
                 }
                 if self.usage_known == UsageKnown::Loaded {
                     let context = self.context;

@@ -149,7 +149,8 @@ fn start(
     front_end: impl AsyncFnOnce(Setup, ComposedAgent, Signals) -> Exit,
 ) -> Exit {
     let started = Setup::read(args, profile).and_then(|setup| {
-        let session = sessions::open(&setup)?;
+        let mut session = sessions::open(&setup)?;
+        session.survey();
         let setup = check(setup.continuing(&session))?;
         let agent = setup.agent(session)?;
         Ok((setup, agent))

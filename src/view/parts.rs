@@ -174,7 +174,7 @@ fn render(
             user(text, *pictures, open, expand(), theme, width)
         }
         EntryBody::Notice { level, text, hint } => notice(*level, text, hint.as_ref(), theme, width),
-        EntryBody::RunEnd(cost) => vec![run_end(cost, theme, width)],
+        EntryBody::RunEnd(cost) => run_end(cost, theme, width),
         EntryBody::Tool(_) if model.transcript.is_grouped(entry) => {
             if part > 0 || model.transcript.joins_previous(entry) {
                 return Vec::new();
@@ -355,7 +355,10 @@ fn thinking_head(
 }
 
 /// Time, tokens and cost of a run.
-fn run_end(cost: &RunCost, theme: &Theme, width: u16) -> Row {
+fn run_end(cost: &RunCost, theme: &Theme, width: u16) -> Vec<Row> {
+    if cost.is_empty() {
+        return Vec::new();
+    }
     let mut parts: Vec<String> = cost.took.and_then(noticeable).into_iter().collect();
     if cost.sent + cost.received > 0 {
         parts.push(format!("↑{} ↓{}", tokens(cost.sent), tokens(cost.received)));
@@ -363,7 +366,7 @@ fn run_end(cost: &RunCost, theme: &Theme, width: u16) -> Row {
     if cost.cost > 0.0 {
         parts.push(format!("${:.3}", cost.cost));
     }
-    head("  ", &parts.join(" · "), theme.style(ThemeToken::Faint), width)
+    vec![head("  ", &parts.join(" · "), theme.style(ThemeToken::Faint), width)]
 }
 
 fn summary_head(title: &str, expand: Option<String>, theme: &Theme, width: u16) -> Row {

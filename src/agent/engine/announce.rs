@@ -3,15 +3,18 @@
 use std::collections::HashSet;
 use std::sync::Arc;
 
+use super::behavior::Restore;
 use super::call_titles::titles_of;
 use super::clock::now;
+use super::history_cursor::HistoryRead;
 use super::history_paging;
 use super::session_usage;
 use super::state::Engine;
 use crate::agent::protocol::event::{AgentEvent, NoticeLevel};
 use crate::agent::protocol::message::{Block, Message, ToolResultMessage, UserContent, UserMessage};
-use crate::agent::protocol::model::Model;
+use crate::agent::protocol::model::{Model, ThinkingLevel};
 use crate::agent::session::SessionError;
+use crate::agent::session::survey::Survey;
 use crate::tools::{Content, Details};
 
 /// The first events: which session, which model, which thinking level.
@@ -68,14 +71,19 @@ pub(crate) fn restore_settings(engine: &mut Engine) {
     let keep_thinking = std::mem::take(&mut engine.config.behavior.keep_thinking);
     let tree = engine.config.session.tree();
     let (model, level) = (tree.model(), tree.thinking());
-    if let Some(level) = level.filter(|level| !keep_thinking && *level != engine.config.thinking) {
+    engine.config.behavior.restore_later =
+        Restore { model: !keep_model && model.is_none(), thinking: !keep_thinking && level.is_none() };
+    restore(engine, model.filter(|_| !keep_model), level.filter(|_| !keep_thinking));
+}
+
+/// Restores this model and this level.
+fn restore(engine: &mut Engine, model: Option<(String, String)>, level: Option<ThinkingLevel>) {
+    if let Some(level) = level.filter(|level| *level != engine.config.thinking) {
         engine.config.thinking = level;
         let level = engine.thinking();
         engine.emit(AgentEvent::ThinkingLevelChanged { level });
     }
-    let Some((provider, id)) = model.filter(|_| !keep_model) else {
-        return;
-    };
+    let Some((provider, id)) = model else { return };
     let same = |model: &Arc<Model>| model.provider == provider && model.id == id;
     if engine.config.model.as_ref().is_some_and(same) {
         return;
@@ -89,6 +97,41 @@ pub(crate) fn restore_settings(engine: &mut Engine) {
             engine.notice(NoticeLevel::Warning, text, Some("choose another one with /model"));
         }
     }
+}
+
+/// Takes what was read of the part of the session that comes before what was sent.
+pub(crate) fn history_read(engine: &mut Engine, read: HistoryRead) {
+    match read {
+        HistoryRead::Survey(Ok(survey)) => surveyed(engine, survey),
+        HistoryRead::Survey(Err(error)) => history_paging::survey_failed(engine, &error),
+        HistoryRead::Page { ticket, page } => history_paging::take(engine, ticket, page),
+    }
+    history_paging::advance(engine);
+}
+
+/// What was not read of a session before something is sent in it is looked through now, if that is
+/// still being done.
+pub(crate) fn finish_survey(engine: &mut Engine) {
+    engine.history.survey = None;
+    if let Some(survey) = engine.history.unsurveyed.as_ref().and_then(|job| job.read().ok()) {
+        surveyed(engine, survey);
+        history_paging::advance(engine);
+    }
+}
+
+/// What the part says of the session is used as long as nothing that came later says otherwise.
+fn surveyed(engine: &mut Engine, survey: Survey) {
+    if engine.config.session.take_survey(&survey) {
+        let name = engine.config.session.info().name.clone();
+        if name.is_some() {
+            engine.emit(AgentEvent::SessionInfoChanged { name });
+        }
+        let Restore { model, thinking } = std::mem::take(&mut engine.config.behavior.restore_later);
+        let tree = engine.config.session.tree();
+        let (model, level) = (tree.model().filter(|_| model), tree.thinking().filter(|_| thinking));
+        restore(engine, model, level);
+    }
+    history_paging::surveyed(engine, survey);
 }
 
 /// Uses `model`; the thinking level moves to one that it has.

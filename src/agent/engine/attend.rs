@@ -7,9 +7,9 @@ use std::pin::pin;
 use tokio::sync::mpsc;
 use tokio::time::{Instant, timeout_at};
 
+use super::announce;
 use super::clock::due;
 use super::commands;
-use super::history_paging;
 use super::session_usage;
 use super::shell::Shells;
 use super::state::Engine;
@@ -58,7 +58,7 @@ pub(crate) async fn serve(engine: &mut Engine) {
         },
         () = due(deadline), if deadline.is_some() => engine.time_up(),
         event = engine.shells.next(), if calm => commands::shell_event(engine, event),
-        piece = engine.history.next() => history_paging::take(engine, piece),
+        read = engine.history.next() => announce::history_read(engine, read),
         counted = engine.usage.next() => session_usage::take(engine, counted),
     }
 }

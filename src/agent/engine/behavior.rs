@@ -22,6 +22,16 @@ pub struct Behavior {
     pub keep_model: bool,
     /// The next session that is opened does not bring its thinking level.
     pub keep_thinking: bool,
+    /// What of a session may be in the part of its file that is not read when it is opened, and is used
+    /// when it is.
+    pub(crate) restore_later: Restore,
     /// The tools that `AgentCommand::SetTools` can name, besides those the agent starts with.
     pub tools: ToolRegistry,
+}
+
+/// Settings of a session that are used.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(crate) struct Restore {
+    pub(crate) model: bool,
+    pub(crate) thinking: bool,
 }

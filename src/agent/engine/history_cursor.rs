@@ -1,33 +1,61 @@
-//! How far back a session has been sent to the front end.
+//! What is known of the history of a session, and what of it is being read.
 
+use std::collections::VecDeque;
 use std::future::pending;
-use std::sync::Arc;
 
 use tokio::task::JoinHandle;
 
+use crate::agent::protocol::query::{PageFrom, PageGoal};
 use crate::agent::session::SessionError;
-use crate::agent::session::paging::FilePage;
+use crate::agent::session::history::{BranchPage, History};
+use crate::agent::session::survey::{Survey, SurveyJob};
 
-/// How far back a session has been sent, and the page that is being read.
+/// A survey, or why there is none.
+pub(crate) type Surveyed = Result<Survey, SessionError>;
+/// A page, or why there is none.
+pub(crate) type PageRead = std::io::Result<BranchPage>;
+
+/// The history of the session before what was sent, and what is being read of it.
 #[derive(Default)]
 pub(crate) struct HistoryCursor {
-    /// The first entry that was sent.
-    pub(crate) first_sent: Option<Arc<str>>,
-    /// A piece of the file that is being read because a page was requested.
-    pub(crate) reading: Option<JoinHandle<Result<FilePage, SessionError>>>,
-    /// The queries that are waiting for that page.
-    pub(crate) tickets: Vec<u64>,
+    pub(crate) history: History,
+    /// The part of the file that was not read, until it has been looked through. Pages wait for that.
+    pub(crate) unsurveyed: Option<SurveyJob>,
+    /// It is being looked through.
+    pub(crate) survey: Option<JoinHandle<Surveyed>>,
+    /// The queries that wait, by ticket.
+    pub(crate) waiting: VecDeque<(u64, PageFrom, PageGoal)>,
+    /// The page that is being read for a ticket.
+    pub(crate) reading: Option<(u64, JoinHandle<PageRead>)>,
+}
+
+/// Something was read.
+pub(crate) enum HistoryRead {
+    Survey(Result<Survey, String>),
+    Page { ticket: u64, page: Result<BranchPage, String> },
 }
 
 impl HistoryCursor {
-    /// The piece that is being read, or why it cannot be; pending while nothing is read. Cancel safe.
-    pub(crate) async fn next(&mut self) -> Result<FilePage, String> {
-        let Some(reading) = &mut self.reading else { return pending().await };
-        let read = reading.await;
-        self.reading = None;
-        match read {
-            Ok(piece) => piece.map_err(|error| error.to_string()),
-            Err(error) => Err(error.to_string()),
+    /// What was read next; pending while nothing is read. Cancel safe.
+    pub(crate) async fn next(&mut self) -> HistoryRead {
+        if let Some(survey) = &mut self.survey {
+            let read = survey.await;
+            self.survey = None;
+            return HistoryRead::Survey(read.map_err(text).and_then(|survey| survey.map_err(text)));
         }
+        let Some((ticket, reading)) = &mut self.reading else { return pending().await };
+        let (ticket, read) = (*ticket, reading.await);
+        self.reading = None;
+        HistoryRead::Page { ticket, page: read.map_err(text).and_then(|page| page.map_err(text)) }
     }
+
+    /// The tickets of all queries that have no answer yet.
+    pub(crate) fn tickets(&self) -> Vec<u64> {
+        let reading = self.reading.iter().map(|(ticket, _)| *ticket);
+        reading.chain(self.waiting.iter().map(|(ticket, ..)| *ticket)).collect()
+    }
+}
+
+fn text(error: impl std::fmt::Display) -> String {
+    error.to_string()
 }

@@ -1,124 +1,114 @@
-//! Sends the messages before those that a front end has, a page at a time.
+//! Sends messages that come before those that a front end was given, a page at a time, from wherever it
+//! looks.
 //!
 //! Only the end of a large session is read when it is opened, and of a compacted session only the
-//! model's context is sent. Messages in memory are sent immediately; a file is read on another
-//! thread while everything else continues. Which part of the file comes next is up to
-//! `session::paging`.
-
-use std::sync::Arc;
+//! model's context is sent. The rest is looked through on another thread first, so that its pages can
+//! be found; each is read there, sent, and not kept.
 
 use tokio::task::spawn_blocking;
 
 use super::call_titles::titles_of;
 use super::history_cursor::HistoryCursor;
 use super::state::Engine;
-use crate::agent::context::compaction::size;
 use crate::agent::protocol::event::AgentEvent;
 use crate::agent::protocol::message::Message;
-use crate::agent::protocol::query::{HistoryPage, QueryAnswer};
-use crate::agent::session::paging::FilePage;
-
-/// How much of a file is read at a time, in bytes.
-const PIECE_BYTES: u64 = 2 * 1024 * 1024;
-/// Largest page, in tokens.
-const PAGE_TOKENS: u64 = PIECE_BYTES / 4;
-
-type Items = [(Arc<str>, Arc<Message>)];
+use crate::agent::protocol::query::{HistoryPage, PageFrom, PageGoal, QueryAnswer};
+use crate::agent::session::history::{BranchPage, History};
+use crate::agent::session::survey::Survey;
 
 /// Starts over after the context of the session was sent, and reports whether there is more.
 pub(crate) fn start(engine: &mut Engine) {
-    let tree = engine.config.session.tree();
-    let first_sent = tree.context_start().map(|entry| Arc::clone(&entry.id));
-    let before =
-        std::mem::replace(&mut engine.history, HistoryCursor { first_sent, ..HistoryCursor::default() });
-    for ticket in before.tickets {
+    let session = &engine.config.session;
+    let (history, unsurveyed) = (History::in_memory(session.tree()), session.survey_job());
+    let cursor = HistoryCursor { history, unsurveyed, ..HistoryCursor::default() };
+    for ticket in std::mem::replace(&mut engine.history, cursor).tickets() {
         let answer = Err("another session was opened".to_owned());
         engine.emit(AgentEvent::Answered { ticket, answer });
     }
-    if let Some(left) = left(engine, &unsent(engine)) {
+    survey(engine);
+    if let Some(left) = left(engine, &engine.history.history) {
         engine.emit(AgentEvent::HistoryAvailable { left });
     }
 }
 
-/// Sends the next page: immediately, or when it has been read.
-pub(crate) fn request(engine: &mut Engine, ticket: u64) {
-    engine.history.tickets.push(ticket);
-    if engine.history.reading.is_none() {
-        advance(engine);
-    }
+/// Looks through the part that was not read.
+fn survey(engine: &mut Engine) {
+    let job = engine.history.unsurveyed.clone();
+    engine.history.survey = job.map(|job| spawn_blocking(move || job.read()));
 }
 
-/// Takes a piece that was read, and sends the page.
-pub(crate) fn take(engine: &mut Engine, read: Result<FilePage, String>) {
-    match read {
-        Ok(piece) => {
-            // Everything may have been read meanwhile for another reason; then that is paged.
-            engine.config.session.add_page(piece);
-            advance(engine);
-        }
-        Err(error) => {
-            let left = left(engine, &unsent(engine));
-            send(engine, Vec::new(), left, Some(error));
-        }
-    }
-}
-
-fn advance(engine: &mut Engine) {
-    let unsent = unsent(engine);
+/// About how many messages come before those that were sent; `None` when none do.
+fn left(engine: &Engine, history: &History) -> Option<u64> {
     let session = &engine.config.session;
-    if unsent.is_empty()
-        && session.path_is_cut()
-        && let Some(step) = session.page_before(PIECE_BYTES)
+    let known = history.left(session.tree());
+    let is_known = engine.history.unsurveyed.is_none() || !session.path_is_cut();
+    if is_known { known } else { Some(known.unwrap_or(0) + estimate(engine)) }
+}
+
+/// About how many messages are in the part that was not read, if they are as long as those that were.
+fn estimate(engine: &Engine) -> u64 {
+    let session = &engine.config.session;
+    let path = session.tree().path_messages();
+    let known = path.iter().filter(|message| matches!(***message, Message::User(_) | Message::Assistant(_)));
+    (known.count().max(1) as f64 * session.unread_share()) as u64
+}
+
+/// Takes what is known of the part that was not read.
+pub(crate) fn surveyed(engine: &mut Engine, survey: Survey) {
+    engine.history.unsurveyed = None;
+    let history = std::mem::take(&mut engine.history.history).with_file(survey);
+    if let Some(left) = left(engine, &history) {
+        engine.emit(AgentEvent::HistoryAvailable { left });
+    }
+    engine.history.history = history;
+}
+
+/// It cannot be looked through now; whoever waits for a page is told, and may ask again.
+pub(crate) fn survey_failed(engine: &mut Engine, error: &str) {
+    for (ticket, ..) in std::mem::take(&mut engine.history.waiting) {
+        take(engine, ticket, Err(error.to_owned()));
+    }
+}
+
+/// Sends a page: immediately, or when it has been read.
+pub(crate) fn request(engine: &mut Engine, ticket: u64, from: PageFrom, goal: PageGoal) {
+    engine.history.waiting.push_back((ticket, from, goal));
+    advance(engine);
+}
+
+/// Reads the next page that somebody waits for, if nothing else is read.
+pub(crate) fn advance(engine: &mut Engine) {
+    if engine.history.unsurveyed.is_some()
+        && engine.history.survey.is_none()
+        && !engine.history.waiting.is_empty()
     {
-        engine.history.reading = Some(spawn_blocking(|| step.read()));
-        return;
+        survey(engine);
     }
-    let (rest, page) = unsent.split_at(page_start(&unsent));
-    let mut messages: Vec<Arc<Message>> = page.iter().map(|(_, message)| Arc::clone(message)).collect();
-    if let (Some((first, _)), Some(from)) = (page.first(), &engine.history.first_sent) {
-        // A call may be on this page and its result on the one sent before.
-        messages.extend(session.tree().results_from(from));
-        engine.history.first_sent = Some(Arc::clone(first));
+    while engine.history.survey.is_none()
+        && engine.history.reading.is_none()
+        && let Some((ticket, from, goal)) = engine.history.waiting.pop_front()
+    {
+        let job = engine.history.history.job(engine.config.session.tree(), from, goal);
+        if job.reads_file() {
+            engine.history.reading = Some((ticket, spawn_blocking(move || job.read())));
+        } else {
+            take(engine, ticket, job.read().map_err(|error| error.to_string()));
+        }
     }
-    let left = left(engine, rest);
-    send(engine, messages, left, None);
 }
 
-/// The messages in memory that were not sent.
-fn unsent(engine: &Engine) -> Vec<(Arc<str>, Arc<Message>)> {
-    let from = engine.history.first_sent.as_deref();
-    from.map(|from| engine.config.session.tree().messages_before(from)).unwrap_or_default()
-}
-
-/// Where the last page of `items` starts; it has at least one message.
-fn page_start(items: &Items) -> usize {
-    let mut tokens = 0;
-    let fits = |(_, message): &&(Arc<str>, Arc<Message>)| {
-        let first = tokens == 0;
-        tokens += size::of_message(message).max(1);
-        first || tokens <= PAGE_TOKENS
+/// Takes a page that was read, and sends it.
+pub(crate) fn take(engine: &mut Engine, ticket: u64, page: Result<BranchPage, String>) {
+    let (page, failed) = match page {
+        Ok(page) => (page, None),
+        Err(error) => {
+            let left = left(engine, &engine.history.history);
+            (BranchPage { left, ..BranchPage::default() }, Some(error))
+        }
     };
-    items.len() - items.iter().rev().take_while(fits).count()
-}
-
-/// About how many messages of the user and the model are left: `rest`, and what was not read.
-fn left(engine: &Engine, rest: &Items) -> Option<u64> {
-    let unread = engine.config.session.path_is_cut();
-    let unread = engine.config.session.unread().filter(|_| unread);
-    let counts = |(_, message): &&(Arc<str>, Arc<Message>)| {
-        matches!(**message, Message::User(_) | Message::Assistant(_))
-    };
-    let known = rest.iter().filter(counts).count() as u64;
-    let any = unread.is_some() || !rest.is_empty();
-    any.then(|| known + unread.map_or(0, |earlier| earlier.messages))
-}
-
-fn send(engine: &mut Engine, messages: Vec<Arc<Message>>, left: Option<u64>, failed: Option<String>) {
+    let BranchPage { messages, place, left, after } = page;
     let titles = titles_of(&engine.config.tools, &messages);
-    let mut page = Some(HistoryPage { messages, titles, left, failed });
-    for ticket in std::mem::take(&mut engine.history.tickets) {
-        // Queries that waited for the same page: the first gets it, the others learn what is left.
-        let page = page.take().unwrap_or(HistoryPage { left, ..HistoryPage::default() });
-        engine.emit(AgentEvent::Answered { ticket, answer: Ok(QueryAnswer::HistoryPage(page)) });
-    }
+    let (start, end) = (place.start as u64, place.end as u64);
+    let page = HistoryPage { messages, titles, left, failed, after, start, end };
+    engine.emit(AgentEvent::Answered { ticket, answer: Ok(QueryAnswer::HistoryPage(page)) });
 }

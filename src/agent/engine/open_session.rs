@@ -107,10 +107,12 @@ pub(crate) fn prepare(engine: &mut Engine, command: &AgentCommand) {
     if !sends {
         return;
     }
+    announce::finish_survey(engine);
     let read_only = engine.config.session.is_read_only();
-    if read_only || !engine.config.session.context_is_loaded() {
+    if read_only {
         engine.load_all();
     }
+    engine.load_context();
     if read_only
         && let Some(copy) = engine.config.session.fork(engine.config.place.dir.as_deref(), ForkRange::All)
     {

@@ -24,8 +24,8 @@ const EMPTY: &str = "nothing to export: this session is empty";
 
 /// Answers a query.
 pub(crate) fn answer(engine: &mut Engine, ticket: u64, query: &Query) {
-    if *query == Query::HistoryPage {
-        return history_paging::request(engine, ticket);
+    if let Query::HistoryPage { from, goal } = query {
+        return history_paging::request(engine, ticket, *from, goal.clone());
     }
     if !matches!(query, Query::Sync | Query::Idle | Query::ContextUsage) {
         engine.load_all();
@@ -38,7 +38,7 @@ fn find(engine: &Engine, query: &Query) -> Result<QueryAnswer, String> {
     let session = &engine.config.session;
     let tree = session.tree();
     Ok(match query {
-        Query::Sync | Query::Idle | Query::HistoryPage => QueryAnswer::Done,
+        Query::Sync | Query::Idle | Query::HistoryPage { .. } => QueryAnswer::Done,
         Query::State => QueryAnswer::State(state(engine)),
         Query::Messages => QueryAnswer::Messages(session.context().messages),
         Query::MessageRecords => QueryAnswer::MessageRecords(session.context_json()),

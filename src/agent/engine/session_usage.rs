@@ -18,10 +18,10 @@ pub(crate) fn start(engine: &mut Engine) {
         return;
     }
     let known = engine.config.session.usage();
-    match engine.config.session.unread_usage() {
+    match engine.config.session.unread_file() {
         None => report(engine, known),
         Some(unread) => {
-            let counting = Some(spawn_blocking(move || unread.count()));
+            let counting = Some(spawn_blocking(move || unread.usage()));
             engine.usage = UsageCount { known, counting };
             engine.emit(AgentEvent::SessionUsage { usage: None, priced: true });
         }

@@ -164,7 +164,18 @@ impl Engine {
 
     /// Reads the rest of a large session whose end was read first.
     pub(crate) fn load_all(&mut self) {
-        if let Err(error) = self.config.session.whole() {
+        let loaded = self.config.session.whole().map(drop);
+        self.loaded(loaded);
+    }
+
+    /// Reads as much of it as the model's context is made of.
+    pub(crate) fn load_context(&mut self) {
+        let loaded = self.config.session.load_context();
+        self.loaded(loaded);
+    }
+
+    fn loaded(&mut self, result: Result<(), SessionError>) {
+        if let Err(error) = result {
             let text = format!("cannot read the earlier part of the session: {error}");
             self.notice(NoticeLevel::Error, text, Some("the conversation continues without it"));
         }

@@ -8,6 +8,7 @@ pub mod command;
 pub mod event;
 pub mod message;
 pub mod model;
+pub(crate) mod needle;
 pub mod outline;
 pub mod query;
 pub mod run;

@@ -33,9 +33,15 @@ pub enum Query {
     /// [`QueryAnswer::Messages`]: every message on the current branch, compacted ones included.
     /// Reads the whole session file if only its end has been read so far.
     History,
-    /// [`QueryAnswer::HistoryPage`]: the next messages before those that were sent. A page that
-    /// has to be read from the file arrives later than the answers to later queries.
-    HistoryPage,
+    /// [`QueryAnswer::HistoryPage`]: messages of the current branch that come before those that were
+    /// sent when the session was opened. A page that has to be read from the file arrives later than
+    /// the answers to later queries.
+    HistoryPage {
+        #[serde(default)]
+        from: PageFrom,
+        #[serde(default)]
+        goal: PageGoal,
+    },
     /// [`QueryAnswer::LastText`]
     LastText,
     /// [`QueryAnswer::Entries`]: the entries after the one named; all of them without one.
@@ -50,6 +56,36 @@ pub enum Query {
     Source,
     /// [`QueryAnswer::ContextUsage`]
     ContextUsage,
+}
+
+/// Where a page of the history is to be looked for. Positions are those of pages sent before, and hold
+/// until another session or branch is opened.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(tag = "direction", rename_all = "snake_case")]
+pub enum PageFrom {
+    /// Going back from a position; without one, from the messages that were sent.
+    Before { position: Option<u64> },
+    /// Going forward from a position; 0 is the start of the session.
+    After { position: u64 },
+}
+
+impl Default for PageFrom {
+    fn default() -> Self {
+        PageFrom::Before { position: None }
+    }
+}
+
+/// Which page it is to be.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(tag = "seek", rename_all = "snake_case")]
+pub enum PageGoal {
+    /// The page that is next.
+    #[default]
+    Next,
+    /// The page that begins with the nearest message of the user.
+    Prompt,
+    /// The page around the nearest entry with this text in it. Capitals matter if it has any.
+    Text { text: String },
 }
 
 /// The answer to a [`Query`].
@@ -91,17 +127,26 @@ pub struct SessionState {
     pub thinking_level: ThinkingLevel,
 }
 
-/// Messages of the current branch that come before those sent so far.
+/// Messages of the current branch, next to each other. Without messages when what was sought is not
+/// there.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase", default)]
 pub struct HistoryPage {
-    /// In order. The results of calls in this page come with it, even if they were sent before.
+    /// In order. The results of calls in this page come with it, even if they come after it.
     pub messages: Vec<Arc<Message>>,
     /// Titles of the tool calls in these messages, by call id.
     pub titles: BTreeMap<String, String>,
     /// About how many messages come before this page; `None` when there are no more.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub left: Option<u64>,
+    /// About how many messages come between this page and those that were sent with the session;
+    /// `None` when it touches them.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub after: Option<u64>,
+    /// Position of the first entry of the page.
+    pub start: u64,
+    /// Position after its last entry.
+    pub end: u64,
     /// Why the page could not be read.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub failed: Option<String>,

@@ -186,7 +186,7 @@ struct Scan {
 }
 
 /// How messages begin that are written in the usual order and without blanks.
-const MESSAGE: &[u8] = br#"{"type":"message","#;
+pub(super) const MESSAGE: &[u8] = br#"{"type":"message","#;
 
 /// A line that could not be read at a glance.
 #[derive(Deserialize)]
@@ -256,6 +256,11 @@ fn glance(line: &[u8]) -> Option<(&[u8], &[u8])> {
     let role = until_quote(rest.get(ROLE.len()..)?)?;
     let time = before.get(memmem::find(before, TIME)?.checked_add(TIME.len())?..)?;
     Some((role, until_quote(time)?))
+}
+
+/// The role of a message whose fields are in the usual order.
+pub(super) fn role(line: &[u8]) -> Option<&[u8]> {
+    glance(line).map(|(role, _)| role)
 }
 
 /// Whether a session file runs in `cwd`.

@@ -12,6 +12,8 @@ pub mod entry;
 mod file;
 mod fork;
 mod header;
+pub(crate) mod history;
+pub(crate) mod history_search;
 pub mod index;
 pub mod list;
 pub mod lock;
@@ -23,8 +25,10 @@ pub(crate) mod paging;
 mod read;
 pub mod row;
 pub mod search;
+pub(crate) mod survey;
 pub mod tail;
 pub mod tree;
+mod unread;
 pub(crate) mod usage;
 
 use std::path::{Path, PathBuf};
@@ -38,8 +42,8 @@ pub use file::Access;
 use file::{Flush, SessionFile};
 pub use fork::ForkRange;
 pub use lock::Owner;
-use tail::UnreadPart;
 use tree::Tree;
+pub use unread::UnreadPart;
 
 /// Why a session could not be opened or written.
 #[derive(Debug, thiserror::Error)]
@@ -280,6 +284,7 @@ impl Session {
         let name: Vec<&str> = name.lines().map(str::trim).filter(|line| !line.is_empty()).collect();
         let name = name.join(" ");
         // The last name may be in the part that was not read, or come from another program.
+        self.survey();
         let known = [self.tree.name(), self.info.name.as_deref()];
         if known.iter().all(|known| known.unwrap_or_default() == name) {
             return Ok(());

@@ -1,30 +1,29 @@
-//! Reads back through a large session whose end was read first: the piece before what is known,
-//! then the one before that.
+//! Reads back through a large session whose end was read first, and keeps what it reads: for code that
+//! needs every entry, and for the model's context.
 //!
 //! [`Session::page_before`] says what is to be read, [`PageRead::read`] reads it wherever the caller has
 //! time, [`Session::take`] puts it in its place. A piece ends where the known part begins and
 //! begins with a whole line, so nothing is read twice and no line is cut.
 
 use std::fs::File;
-use std::io::{self, BufReader};
-use std::os::unix::fs::FileExt;
-use std::path::PathBuf;
+use std::io;
 
 use super::entry::Entry;
 use super::header::Header;
 use super::open::initial;
 use super::read::{self, Contents};
 use super::tree::Tree;
-use super::{Session, SessionError, tail};
+use super::unread::{UnreadFile, changed, read_exact};
+use super::{Session, SessionError};
+
+/// As much is read first where the context begins further up, in bytes.
+const CONTEXT_PIECE: u64 = 1024 * 1024;
 
 /// What is to be read next, going back.
 #[derive(Debug)]
 pub struct PageRead {
-    path: PathBuf,
-    /// The first line of the file, by which it is known again.
-    header: Box<str>,
-    /// Where the known part begins.
-    end: u64,
+    /// What is known begins where it ends.
+    file: UnreadFile,
     size: u64,
 }
 
@@ -35,8 +34,6 @@ pub struct FilePage {
     end: u64,
     entries: Vec<Entry>,
     skipped: usize,
-    /// Messages of people and models in it.
-    messages: u64,
     /// The header, of the piece with which the file begins.
     header: Option<Header>,
 }
@@ -45,8 +42,7 @@ impl Session {
     /// The next page to be read, of about `size` bytes: more when a line is longer. `None` when all
     /// has been read.
     pub fn page_before(&self, size: u64) -> Option<PageRead> {
-        let (unread, path) = (self.unread.as_ref()?, self.info.file.clone()?);
-        Some(PageRead { path, header: self.header.clone(), end: unread.end, size: size.max(1) })
+        Some(PageRead { file: self.unread_file()?, size: size.max(1) })
     }
 
     /// Adds a page. The current entry stays the same. False when something else was
@@ -56,11 +52,11 @@ impl Session {
             return false;
         };
         unread.end = page.begin;
-        unread.messages = unread.messages.saturating_sub(page.messages);
         self.skipped = self.skipped.saturating_add(page.skipped);
         self.tree.put_before(page.entries);
         if let Some(header) = page.header {
             self.unread = None;
+            self.info.name = self.tree.name().map(str::to_owned);
             let (model, thinking) = initial(&header);
             self.tree.begin_with(model, thinking);
         }
@@ -80,6 +76,22 @@ impl Session {
         Ok(&self.tree)
     }
 
+    /// Reads as much as the model's context is made of; more than that is not read.
+    ///
+    /// # Errors
+    /// As [`PageRead::read`]; what was known stays.
+    pub(crate) fn load_context(&mut self) -> Result<(), SessionError> {
+        let mut size = CONTEXT_PIECE;
+        while !self.context_is_loaded()
+            && let Some(unread) = self.page_before(size)
+        {
+            let page = unread.read()?;
+            self.add_page(page);
+            size = size.saturating_mul(2);
+        }
+        Ok(())
+    }
+
     /// Whether the path to the current entry begins in the part that has not been read.
     pub(crate) fn path_is_cut(&self) -> bool {
         let root = || self.tree.branch().first().is_some_and(|first| first.parent.is_none());
@@ -93,18 +105,14 @@ impl PageRead {
     /// # Errors
     /// `Io` when the file cannot be read any more or is another one by now.
     pub fn read(self) -> Result<FilePage, SessionError> {
-        self.piece().map_err(|source| SessionError::Io { path: self.path, source })
+        self.piece().map_err(|source| SessionError::Io { path: self.file.path, source })
     }
 
     fn piece(&self) -> io::Result<FilePage> {
-        let file = crate::agent::settings::private_files::open_regular(&self.path)?;
-        let mut reader = BufReader::new(&file);
-        if tail::header(&mut reader)?.is_none_or(|(_, line)| line != self.header) {
-            return Err(changed());
-        }
+        let file = self.file.open()?;
         let mut size = self.size;
         loop {
-            let begin = self.end.saturating_sub(size);
+            let begin = self.file.end.saturating_sub(size);
             let bytes = self.bytes(&file, begin)?;
             if begin == 0 {
                 return self.first(&bytes);
@@ -121,30 +129,20 @@ impl PageRead {
 
     /// The bytes from `begin` up to what is known.
     fn bytes(&self, file: &File, begin: u64) -> io::Result<Vec<u8>> {
-        let len = usize::try_from(self.end.saturating_sub(begin)).map_err(io::Error::other)?;
+        let len = usize::try_from(self.file.end.saturating_sub(begin)).map_err(io::Error::other)?;
         let mut bytes = vec![0; len];
-        file.read_exact_at(&mut bytes, begin).map_err(|error| match error.kind() {
-            io::ErrorKind::UnexpectedEof => changed(),
-            _ => error,
-        })?;
+        read_exact(file, &mut bytes, begin)?;
         if bytes.last() == Some(&b'\n') { Ok(bytes) } else { Err(changed()) }
     }
 
     /// The piece with which the file begins.
     fn first(&self, bytes: &[u8]) -> io::Result<FilePage> {
         let Contents { header, entries, skipped } = read::contents(bytes).ok_or_else(changed)?;
-        Ok(FilePage { begin: 0, end: self.end, entries, skipped, messages: 0, header: Some(header) })
+        Ok(FilePage { begin: 0, end: self.file.end, entries, skipped, header: Some(header) })
     }
 
     fn middle(&self, begin: u64, bytes: &[u8]) -> FilePage {
         let (entries, skipped) = read::entries(bytes);
-        let messages =
-            bytes.split(|byte| *byte == b'\n').filter(|line| tail::is_conversation_message(line)).count()
-                as u64;
-        FilePage { begin, end: self.end, entries, skipped, messages, header: None }
+        FilePage { begin, end: self.file.end, entries, skipped, header: None }
     }
-}
-
-fn changed() -> io::Error {
-    io::Error::other("the file has changed since it was opened")
 }

@@ -40,6 +40,22 @@ pub fn header(file: &mut impl Read) -> io::Result<Option<Header>> {
     }
 }
 
+/// The header and its line; as [`header`], wherever in the file it is.
+pub(crate) fn header_line(reader: &mut impl BufRead) -> io::Result<Option<(Header, Box<str>)>> {
+    let mut line = Vec::new();
+    loop {
+        line.clear();
+        let mut limited = reader.by_ref().take(HEADER_LIMIT);
+        if limited.read_until(b'\n', &mut line)? == 0 {
+            return Ok(None);
+        }
+        let bare = bare(&line);
+        if serde_json::from_slice::<serde::de::IgnoredAny>(bare).is_ok() {
+            return Ok(Header::parse(bare).map(|header| (header, String::from_utf8_lossy(bare).into())));
+        }
+    }
+}
+
 /// The contents of a session; `None` if it is not one.
 pub fn contents(bytes: &[u8]) -> Option<Contents> {
     let header = header(&mut &*bytes).ok()??;

@@ -34,6 +34,11 @@ impl Tree {
         self.initial_thinking = thinking;
     }
 
+    /// The model and the level of [`Self::begin_with`].
+    pub(crate) fn initial(&self) -> (Option<(String, String)>, Option<ThinkingLevel>) {
+        (self.initial_model.clone(), self.initial_thinking)
+    }
+
     /// Adds an entry and makes it the leaf.
     pub fn push(&mut self, entry: Entry) {
         self.leaf = Some(self.entries.len());
@@ -165,29 +170,10 @@ impl Tree {
         path.into_iter().find(first)
     }
 
-    /// The messages on the path to the leaf that come before the entry of that id, compacted ones
-    /// too, after edits, each with the id of its entry.
-    pub(crate) fn messages_before(&self, id: &str) -> Vec<(Arc<str>, Arc<Message>)> {
-        let path = self.branch();
-        let at = path.iter().position(|entry| *entry.id == *id).unwrap_or(0);
-        edited_items(path.get(..at).unwrap_or_default(), &edits(&path))
-    }
-
     /// All messages on the path to the leaf, compacted ones too, after edits.
     pub(crate) fn path_messages(&self) -> Vec<Arc<Message>> {
         let path = self.branch();
         edited_items(&path, &edits(&path)).into_iter().map(|(_, message)| message).collect()
-    }
-
-    /// The results of calls on the path to the leaf from the entry of that id on, up to the next
-    /// answer.
-    pub(crate) fn results_from(&self, id: &str) -> Vec<Arc<Message>> {
-        let path = self.branch();
-        let is_answer = |entry: &&&Entry| matches!(&entry.body, Body::Message { message } if matches!(**message, Message::Assistant(_)));
-        let rest = path.iter().skip_while(|entry| *entry.id != *id).take_while(|entry| !is_answer(entry));
-        let items = edited_items(&rest.copied().collect::<Vec<_>>(), &edits(&path));
-        let results = items.into_iter().map(|(_, message)| message);
-        results.filter(|message| matches!(**message, Message::ToolResult(_))).collect()
     }
 
     fn model_on(&self, path: &[&Entry]) -> Option<(String, String)> {
@@ -246,7 +232,7 @@ fn items(path: &[&Entry]) -> impl Iterator<Item = (Arc<str>, Arc<Message>)> {
 }
 
 /// The messages of entries, after edits.
-fn edited_items(
+pub(super) fn edited_items(
     entries: &[&Entry],
     edits: &HashMap<&str, Option<&ContextReplacement>>,
 ) -> Vec<(Arc<str>, Arc<Message>)> {
@@ -262,7 +248,7 @@ fn edited_items(
 }
 
 /// What the edits in the selection say of each target; the last one counts.
-fn edits<'a>(selection: &[&'a Entry]) -> HashMap<&'a str, Option<&'a ContextReplacement>> {
+pub(super) fn edits<'a>(selection: &[&'a Entry]) -> HashMap<&'a str, Option<&'a ContextReplacement>> {
     let edit = |entry: &&'a Entry| match &entry.body {
         Body::ContextEdit { target_id, replacement } => Some((target_id.as_str(), replacement.as_ref())),
         _ => None,

@@ -5,16 +5,15 @@
 
 use std::borrow::Cow;
 use std::collections::BTreeSet;
-use std::io::{self, BufRead, BufReader, Read};
-use std::path::PathBuf;
+use std::io;
 
 use serde::Deserialize;
 
 use super::entry::{Body, Entry};
-use super::{Session, read, tail};
+use super::unread::UnreadFile;
+use super::{Session, read};
 use crate::agent::protocol::message::Message;
 use crate::agent::protocol::usage::Usage;
-use crate::agent::settings::private_files::open_regular;
 
 /// What entries have used.
 #[derive(Clone, Debug, Default, PartialEq)]
@@ -26,16 +25,6 @@ pub(crate) struct UsageSum {
     pub(crate) without_cost: BTreeSet<(String, String)>,
 }
 
-/// The part of a file that is to be counted.
-#[derive(Debug)]
-pub(crate) struct UnreadUsage {
-    path: PathBuf,
-    /// The first line of the file, by which it is known again.
-    header: Box<str>,
-    /// Where the part that was read begins, in bytes.
-    end: u64,
-}
-
 impl Session {
     /// What the entries that have been read have used.
     pub(crate) fn usage(&self) -> UsageSum {
@@ -43,32 +32,17 @@ impl Session {
         self.tree.entries().iter().for_each(|entry| sum.add_entry(entry));
         sum
     }
-
-    /// The part that has not been read, to be counted; `None` when all has been read.
-    pub(crate) fn unread_usage(&self) -> Option<UnreadUsage> {
-        let (unread, path) = (self.unread.as_ref()?, self.info.file.clone()?);
-        Some(UnreadUsage { path, header: self.header.clone(), end: unread.end })
-    }
 }
 
-impl UnreadUsage {
-    /// Counts it. Blocks.
+impl UnreadFile {
+    /// What the entries in it have used. Blocks.
     ///
     /// # Errors
     /// Those of the file system, and when the file is another one by now.
-    pub(crate) fn count(&self) -> io::Result<UsageSum> {
-        let mut reader = BufReader::with_capacity(1024 * 1024, open_regular(&self.path)?.take(self.end));
-        if tail::header(&mut reader)?.is_none_or(|(_, line)| line != self.header) {
-            return Err(io::Error::other("the file has changed since it was opened"));
-        }
-        let (mut sum, mut line) = (UsageSum::default(), Vec::new());
-        loop {
-            line.clear();
-            if reader.read_until(b'\n', &mut line)? == 0 {
-                return Ok(sum);
-            }
-            sum.add_line(read::bare(&line));
-        }
+    pub(crate) fn usage(&self) -> io::Result<UsageSum> {
+        let mut sum = UsageSum::default();
+        self.lines(|_, line| sum.add_line(read::bare(line)))?;
+        Ok(sum)
     }
 }
 

@@ -2,10 +2,13 @@
 //!
 //! Occurrences are found in the text of entries, whatever of it is shown; the view finds their cells.
 //! A place is named by the part it is in, so that nothing above or below has to be laid out. The
-//! search goes up: it begins at what is on the screen, and loads earlier messages as it needs them.
+//! search goes up: it begins at what is on the screen; `find_step` continues from there.
 
-use super::find_text::{Needle, place_texts};
+use super::find_text::place_texts;
+use super::window::Segment;
 use super::{FoldState, Transcript};
+use crate::agent::protocol::needle::Needle;
+use crate::agent::protocol::query::PageFrom;
 use crate::app::geometry::{EntryId, Laid, ScrollPosition};
 use crate::app::line_edit::LineEdit;
 
@@ -29,6 +32,15 @@ pub(crate) enum FindStep {
     Newer,
 }
 
+/// A search of what is not loaded.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub(super) struct Seeking {
+    pub(super) step: FindStep,
+    pub(super) from: PageFrom,
+    /// It has begun again at the other end, so that it ends where it gets there.
+    pub(super) has_wrapped: bool,
+}
+
 /// A search in the transcript.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Find {
@@ -39,10 +51,10 @@ pub struct Find {
     from: ScrollPosition,
     /// The last part that was on the screen then: the search begins there.
     origin: Option<(EntryId, u32)>,
-    places: Vec<Occurrence>,
-    current: Option<Occurrence>,
-    /// Earlier messages are loaded until one of them matches.
-    pub(super) seeking: bool,
+    pub(super) places: Vec<Occurrence>,
+    pub(super) current: Option<Occurrence>,
+    /// Earlier messages are searched.
+    pub(super) seeking: Option<Seeking>,
     /// The view is to bring the current place onto the screen.
     pub(super) to_show: bool,
     /// What was unfolded for the current place, and how it was before.
@@ -70,6 +82,10 @@ impl Find {
         self.current.filter(|_| self.to_show)
     }
 
+    pub(super) fn places(&self) -> &[Occurrence] {
+        &self.places
+    }
+
     /// The number of the current place, from 1 for the oldest, and how many there are.
     pub fn count(&self) -> (usize, usize) {
         let at = self.current.and_then(|current| self.places.binary_search(&current).ok());
@@ -78,7 +94,7 @@ impl Find {
 
     /// Whether earlier messages are being searched.
     pub(crate) fn is_seeking(&self) -> bool {
-        self.seeking
+        self.seeking.is_some()
     }
 }
 
@@ -97,7 +113,7 @@ impl Transcript {
             origin: last.map(|row| (row.entry, row.part)),
             places: Vec::new(),
             current: None,
-            seeking: false,
+            seeking: None,
             to_show: false,
             unfolded: None,
         });
@@ -110,8 +126,7 @@ impl Transcript {
         }
         let Some(find) = self.find.take() else { return };
         if back {
-            self.position = find.from;
-            self.pending = 0;
+            self.look_from(find.from);
         }
     }
 
@@ -121,7 +136,7 @@ impl Transcript {
         if !change(&mut find.query) {
             return;
         }
-        find.seeking = false;
+        find.seeking = None;
         find.current = None;
         self.refold();
         self.look_again();
@@ -135,90 +150,32 @@ impl Transcript {
         }
     }
 
-    /// Goes to the next place of this direction; past the last one, loads earlier messages or begins
-    /// again at the other end.
-    pub(crate) fn step_find(&mut self, step: FindStep) {
-        self.look_again();
-        let may_seek = self.may_load_earlier();
-        let Some(find) = &mut self.find else { return };
+    pub(super) fn go_to_first(&mut self) {
+        let Some(find) = &self.find else { return };
+        let (from, origin) = (find.from, find.origin);
         if find.query().is_empty() {
-            return;
+            return self.look_from(from);
         }
-        let Some(current) = find.current else { return self.go_to_first() };
-        find.seeking = false;
-        let next = match step {
-            FindStep::Older => {
-                let older = find.places.iter().rev().find(|place| **place < current);
-                if older.is_none() && may_seek {
-                    find.seeking = true;
-                    return;
-                }
-                older.or(find.places.last())
-            }
-            FindStep::Newer => find.places.iter().find(|place| **place > current).or(find.places.first()),
-        };
-        let next = next.copied();
-        self.go_to(next);
-    }
-
-    /// Takes what was loaded above while it is searched.
-    pub(super) fn find_in_earlier(&mut self) {
-        if self.find.is_none() {
-            return;
+        if find.places.is_empty() && self.has_earlier() && self.may_load() {
+            return self.seek_first(origin.map_or(Segment::Sent, |(entry, _)| Segment::of(entry)));
         }
-        self.look_again();
-        let more = self.may_load_earlier();
-        let Some(find) = &mut self.find else { return };
-        if !find.seeking {
-            return;
-        }
-        let found = match find.current {
-            Some(current) => find.places.iter().rev().find(|place| **place < current),
-            None => find.places.last(),
-        };
-        match found.copied() {
-            Some(place) => self.go_to(Some(place)),
-            None if more => {}
-            None => {
-                find.seeking = false;
-                let last = find.places.last().copied();
-                self.go_to(last);
-            }
-        }
-    }
-
-    /// Whether earlier messages are wanted for a search.
-    pub(super) fn seeks_earlier(&self) -> bool {
-        self.find.as_ref().is_some_and(|find| find.seeking)
-    }
-
-    fn go_to_first(&mut self) {
-        let may_seek = self.may_load_earlier();
-        let Some(find) = &mut self.find else { return };
-        if find.query().is_empty() {
-            self.position = find.from;
-            self.pending = 0;
-            return;
-        }
-        let above =
-            |place: &&Occurrence| find.origin.is_none_or(|origin| (place.entry, place.part) <= origin);
-        let found = find.places.iter().rev().find(above).copied();
-        if found.is_none() && may_seek && find.places.is_empty() {
-            find.seeking = true;
-            return;
-        }
-        let found = found.or(find.places.first().copied());
+        let above = |place: &&Occurrence| origin.is_none_or(|origin| (place.entry, place.part) <= origin);
+        let found = find.places.iter().rev().find(above).or(find.places.first()).copied();
         if found.is_none() {
-            self.position = find.from;
-            self.pending = 0;
+            self.look_from(from);
         }
         self.go_to(found);
     }
 
-    fn go_to(&mut self, place: Option<Occurrence>) {
+    fn look_from(&mut self, position: ScrollPosition) {
+        self.position = position;
+        self.pending = 0;
+    }
+
+    pub(super) fn go_to(&mut self, place: Option<Occurrence>) {
         self.refold();
         let Some(find) = &mut self.find else { return };
-        find.seeking = false;
+        find.seeking = None;
         find.current = place;
         find.to_show = place.is_some();
         self.pending = 0;
@@ -247,7 +204,7 @@ impl Transcript {
     }
 
     /// Finds all places again: what is searched may have changed.
-    fn look_again(&mut self) {
+    pub(super) fn look_again(&mut self) {
         let Some(mut find) = self.find.take() else { return };
         find.places.clear();
         if let Some(needle) = find.needle() {

@@ -8,8 +8,9 @@ use serde_json::Value;
 
 use super::arguments::CallArguments;
 use super::command_panel::CommandPanel;
+use super::paging::Paging;
 use super::panel::{CallState, ToolPanel, fallback_title};
-use super::run_end::OpenRun;
+use super::run_end::{FirstEnd, OpenRun};
 use super::{EntryBody, Live, LiveBlock, Transcript, TranscriptEntry};
 use crate::agent::protocol::event::{AgentEvent, Delta, NoticeLevel};
 use crate::agent::protocol::message::{
@@ -73,8 +74,10 @@ impl Transcript {
             self.clear();
             self.push(EntryBody::Welcome);
         }
-        self.to_first = false;
+        self.paging = Paging::default();
+        self.window = self.window.cleared();
         self.run = OpenRun::default();
+        self.first_end = FirstEnd::Open;
         for message in messages {
             self.stored(message, titles);
         }

@@ -8,6 +8,7 @@ pub(crate) mod arguments;
 pub(crate) mod call_end;
 pub(crate) mod command_panel;
 pub mod find;
+pub(crate) mod find_step;
 pub(crate) mod find_text;
 pub mod fold;
 pub(crate) mod groups;
@@ -17,6 +18,7 @@ pub(crate) mod panel_text;
 mod prompts;
 pub(crate) mod run_end;
 pub(crate) mod selected_panel;
+pub mod window;
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -30,10 +32,11 @@ use crate::agent::protocol::message::Message;
 use arguments::ArgumentReader;
 use command_panel::CommandPanel;
 use find::Find;
-use paging::EarlierMessages;
+use paging::Paging;
 use panel::ToolPanel;
-use run_end::{OpenRun, RunCost};
+use run_end::{FirstEnd, OpenRun, RunCost};
 use selected_panel::SelectedPanel;
+use window::Window;
 
 /// What an entry shows.
 #[derive(Clone, Debug, PartialEq)]
@@ -88,15 +91,13 @@ pub struct TranscriptEntry {
 pub struct Transcript {
     entries: Vec<TranscriptEntry>,
     /// The id of the next entry.
-    next: i32,
-    /// The lowest id given to an entry of a message.
-    first: i32,
+    next: i64,
     /// Ids given to entries before all messages.
-    heads: i32,
-    /// What is known about messages before those that are loaded.
-    earlier: Option<EarlierMessages>,
-    /// The user wants to see the very first message.
-    to_first: bool,
+    heads: i64,
+    /// What is loaded of the history.
+    window: Window,
+    /// What is asked for of it.
+    paging: Paging,
     pub position: ScrollPosition,
     /// Rows to scroll that the view has not resolved yet; negative is up.
     pub pending: i32,
@@ -104,8 +105,8 @@ pub struct Transcript {
     pub tools_open: bool,
     /// Thinking is folded to one line.
     pub thinking_hidden: bool,
-    /// Number of entries when the user last saw the tail.
-    seen: usize,
+    /// The last entry when the user last saw the tail.
+    seen: EntryId,
     /// What is selected.
     pub selection: Option<Selection>,
     /// The panel that takes keys.
@@ -120,6 +121,10 @@ pub struct Transcript {
     calls: BTreeMap<String, EntryId>,
     last_answer: Option<Arc<Message>>,
     run: OpenRun,
+    /// The first end of a run in what came with the session and since.
+    first_end: FirstEnd,
+    /// What the window has of that run, while it has not ended.
+    carried: RunCost,
 }
 
 /// The assistant message in flight.
@@ -165,7 +170,7 @@ impl Transcript {
         };
         self.entries.push(TranscriptEntry { id, body, fold: FoldState::Default, revision: 0, epoch: 0 });
         if self.position == ScrollPosition::Tail {
-            self.seen = self.entries.len();
+            self.seen = id;
         }
         id
     }
@@ -179,13 +184,15 @@ impl Transcript {
     /// Removes everything, for another session. Ids are never used again, so an id remembered
     /// elsewhere cannot mean a new entry.
     pub fn clear(&mut self) {
-        let Transcript { next, first, heads, tools_open, thinking_hidden, .. } = *self;
-        *self = Transcript { next, first, heads, tools_open, thinking_hidden, ..Transcript::default() };
+        let Transcript { next, heads, tools_open, thinking_hidden, .. } = *self;
+        let window = self.window.cleared();
+        *self = Transcript { next, heads, window, tools_open, thinking_hidden, ..Transcript::default() };
     }
 
     /// Messages, calls and commands that came since the user scrolled away from the tail.
     pub fn unseen(&self) -> usize {
-        let came = self.entries.get(self.seen..).unwrap_or_default();
+        let seen = self.entries.partition_point(|entry| entry.id <= self.seen);
+        let came = self.entries.get(seen..).unwrap_or_default();
         let is_message = |entry: &&TranscriptEntry| match entry.body {
             EntryBody::User { .. }
             | EntryBody::Answer(_)
@@ -270,8 +277,8 @@ impl Transcript {
     pub(crate) fn show_tail(&mut self) {
         self.position = ScrollPosition::Tail;
         self.pending = 0;
-        self.to_first = false;
-        self.seen = self.entries.len();
+        self.paging.goal = None;
+        self.seen = self.last_id();
     }
 
     /// Takes what a frame found out.
@@ -286,8 +293,12 @@ impl Transcript {
             panel.to_show = false;
         }
         if self.position == ScrollPosition::Tail {
-            self.seen = self.entries.len();
+            self.seen = self.last_id();
         }
+    }
+
+    fn last_id(&self) -> EntryId {
+        self.entries.last().map_or(EntryId::default(), |last| last.id)
     }
 
     fn forget_folds(&mut self, which: impl Fn(&EntryBody) -> bool) {

@@ -1,180 +1,161 @@
-//! Earlier messages, inserted above the loaded ones without moving what is on the screen.
+//! Earlier messages: which of them are wanted, and what a page of them does to what is seen.
 //!
-//! Entries keep their ids, so nothing that was rendered is rendered again. Entries before all
-//! messages (the head of a session, notices of the start) have the lowest ids and stay at the top;
-//! below them a row says that there is more.
+//! The agent sends the end of a session and what comes live. Of the history before it a window is
+//! loaded, wherever the user looks, and moves along without moving what is on the screen; `window` owns
+//! it. A row says that there is more above it, another that something is left out below it.
 
-use super::{EntryBody, FoldState, Transcript, TranscriptEntry};
-use crate::agent::protocol::query::HistoryPage;
-use crate::app::geometry::{Anchor, EntryId, Laid, ScrollPosition};
+use std::ops::Range;
+
+use super::window::{GAP, Join};
+use super::{ScrollPosition, Transcript};
+use crate::agent::protocol::query::{HistoryPage, PageFrom, PageGoal};
+use crate::app::geometry::{Anchor, Laid};
 use crate::app::printable::Printable;
 
-/// Ids below this are of entries before all messages.
-const MESSAGES: EntryId = EntryId(i32::MIN / 2);
-/// Within this many entries of the row that says that there is more, more is loaded.
+/// Within this many entries of a row that says that there is more, more is loaded.
 const NEAR: usize = 40;
 
-/// What is known about messages before those that are loaded.
-#[derive(Clone, Copy, Debug, PartialEq)]
-pub(crate) struct EarlierMessages {
-    /// The entry that says so.
-    row: EntryId,
-    stage: Stage,
+/// What is asked for and where the user wants to be.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub(super) struct Paging {
+    /// What was asked for and has not come.
+    asked: Option<(PageFrom, PageGoal)>,
+    pub(super) goal: Option<Goal>,
+    /// Why a page could not be read: the user has to look again.
+    pub(super) failed: Option<Printable>,
 }
 
-#[derive(Clone, Copy, Debug, PartialEq)]
-enum Stage {
-    /// They can be loaded.
-    There,
-    Asked,
-    /// They could not be loaded; the user has to ask again.
-    Failed,
+/// Where the user wants to be, as soon as it is loaded.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Goal {
+    /// At the very first message.
+    First,
+    /// At the nearest prompt of that direction.
+    Prompt(PageFrom),
 }
 
 impl Transcript {
-    /// Puts messages above those that are here. `rows` are those on the screen: the first of a
-    /// message stays where it is.
-    pub(crate) fn put_earlier(&mut self, page: &HistoryPage, rows: &[Option<Anchor>]) {
-        let mut above = Transcript::default();
-        for message in &page.messages {
-            above.stored(message, &page.titles);
-        }
-        self.join_run(&mut above);
-        self.hold(rows);
-        self.put_above(above);
-        match page.left {
-            Some(left) => self.say_more(left, page.failed.as_deref()),
-            None => self.say_no_more(),
-        }
-        if self.to_first {
-            self.pending = i32::MIN;
-            self.to_first = self.earlier.is_some_and(|earlier| earlier.stage == Stage::There);
-        }
-        self.find_in_earlier();
+    /// About that many messages come before those that were sent with the session.
+    pub(crate) fn history_available(&mut self, left: u64, rows: &[Option<Anchor>]) {
+        self.hold(rows, false);
+        self.window.available = Some(left);
+        self.mark_rows();
     }
 
-    /// Whether earlier messages are to be loaded, now that this frame was drawn.
-    pub(crate) fn wants_earlier(&self, laid: &Laid) -> bool {
-        let Some(EarlierMessages { row, stage: Stage::There }) = self.earlier else { return false };
-        let place = |entry| self.index_of(entry);
-        let top = laid.rows.iter().flatten().next().and_then(|top| place(top.entry));
-        let near = match self.position {
-            ScrollPosition::Top(_) => NEAR,
-            ScrollPosition::Tail => 0,
+    /// Takes a page. `rows` are those on the screen: the first of a message stays where it is.
+    pub(crate) fn take_page(&mut self, page: &HistoryPage, rows: &[Option<Anchor>]) {
+        let asked = self.paging.asked.take();
+        let goal = asked.map_or(PageGoal::Next, |(_, goal)| goal);
+        if let Some(error) = &page.failed {
+            self.window.available = page.left.or(self.window.available);
+            self.paging = Paging { failed: Some(Printable::line(error)), ..Paging::default() };
+            self.stop_seeking();
+            return self.mark_rows();
+        }
+        self.paging.failed = None;
+        if page.messages.is_empty() && goal != PageGoal::Next {
+            return self.nothing_found(&goal);
+        }
+        let join = self.window.join(page);
+        if join == Join::Apart && self.is_in_window() && !self.is_wanted(&goal, page) {
+            // The user went elsewhere meanwhile.
+            return;
+        }
+        self.hold(rows, join == Join::Apart);
+        let entries = self.add_page(page, join);
+        self.reach(&goal, page, entries);
+        self.drop_far(join);
+        self.settle_runs();
+        self.mark_rows();
+    }
+
+    /// The page to be loaded, now that this frame was drawn.
+    pub(crate) fn wants_page(&self, laid: &Laid) -> Option<(PageFrom, PageGoal)> {
+        if self.paging.asked.is_some() || self.paging.failed.is_some() || !self.has_earlier() {
+            return None;
+        }
+        let goal = match self.paging.goal {
+            None => None,
+            Some(Goal::First) if self.window.has_first() => None,
+            Some(Goal::First) => Some((PageFrom::After { position: 0 }, PageGoal::Next)),
+            Some(Goal::Prompt(from)) => Some((from, PageGoal::Prompt)),
         };
-        let seen = top.zip(place(row)).is_some_and(|(top, row)| top <= row.saturating_add(near));
-        seen || self.to_first || self.seeks_earlier()
+        goal.or_else(|| self.sought_page()).or_else(|| Some((self.near_page(laid)?, PageGoal::Next)))
     }
 
-    /// Whether there are messages that are not loaded.
-    pub(crate) fn has_earlier(&self) -> bool {
-        self.earlier.is_some()
-    }
-
-    /// About how many messages are not loaded.
-    pub(crate) fn earlier_count(&self) -> u64 {
-        let row = self.earlier.and_then(|earlier| self.index_of(earlier.row));
-        match row.and_then(|row| self.entries.get(row)).map(|entry| &entry.body) {
-            Some(EntryBody::Earlier { left, .. }) => *left,
-            _ => 0,
+    /// The page next to what is on the screen, when that is near the end of what is loaded.
+    fn near_page(&self, laid: &Laid) -> Option<PageFrom> {
+        if laid.position != self.position {
+            // That frame showed something else.
+            return None;
+        }
+        let place = |anchor: &Anchor| self.index_of(anchor.entry);
+        let top = laid.rows.iter().flatten().next().and_then(place)?;
+        let bottom = laid.rows.iter().flatten().next_back().and_then(place)?;
+        let (above, gap) = (self.above_row(), self.index_of(GAP));
+        let is_tail = self.position == ScrollPosition::Tail;
+        let near = if is_tail { 0 } else { NEAR };
+        match gap {
+            Some(gap) if is_tail || top >= gap => (top <= gap + near).then(PageFrom::default),
+            Some(gap) if bottom + near >= gap => Some(self.window.after()),
+            _ => above.filter(|row| top <= row + near).map(|_| self.window.before()),
         }
     }
 
-    /// Whether there are earlier messages that can be loaded.
-    pub(super) fn may_load_earlier(&self) -> bool {
-        self.earlier.is_some_and(|earlier| earlier.stage != Stage::Failed)
-    }
-
-    /// Notes that they are being loaded.
-    pub(crate) fn earlier_asked(&mut self) {
-        if let Some(earlier) = &mut self.earlier {
-            earlier.stage = Stage::Asked;
-        }
+    /// Notes what was asked for.
+    pub(crate) fn page_asked(&mut self, from: PageFrom, goal: PageGoal) {
+        self.paging.asked = Some((from, goal));
     }
 
     /// The user scrolls by that many rows.
     pub(super) fn look_earlier(&mut self, rows: i32) {
         // Also when nothing is known of them yet: a session may just be opening.
-        self.to_first = rows == i32::MIN;
-        if let Some(earlier) = self.earlier.as_mut().filter(|earlier| earlier.stage == Stage::Failed)
-            && rows < 0
-        {
-            earlier.stage = Stage::There;
+        self.paging.goal = (rows == i32::MIN).then_some(Goal::First);
+        if rows < 0 && self.paging.failed.take().is_some() {
+            self.mark_rows();
         }
     }
 
-    /// Whether there are only entries that come before all messages.
-    pub(super) fn is_head(&self) -> bool {
-        self.entries.last().is_none_or(|last| last.id < MESSAGES)
+    /// Goes to a place that is not loaded.
+    pub(super) fn go_far(&mut self, goal: Goal) {
+        self.look_earlier(-1);
+        self.paging.goal = Some(goal);
     }
 
-    /// An id before those of all messages, after those of its kind.
-    pub(super) fn next_head(&mut self) -> EntryId {
-        self.heads += 1;
-        EntryId(i32::MIN + self.heads)
+    /// Whether what is not loaded can be loaded, as far as is known.
+    pub(super) fn may_load(&self) -> bool {
+        self.paging.failed.is_none()
     }
 
-    /// Makes the first row of a message that is on the screen the anchor, at the row where it is.
-    fn hold(&mut self, rows: &[Option<Anchor>]) {
-        let ScrollPosition::Top(top) = self.position else { return };
-        let is_message = |entry: EntryId| entry >= MESSAGES && self.index_of(entry).is_some();
-        if is_message(top.entry) || self.pending == i32::MIN {
-            return;
+    /// Whether the page is what the user still waits for.
+    fn is_wanted(&self, asked: &PageGoal, page: &HistoryPage) -> bool {
+        match asked {
+            PageGoal::Next => self.paging.goal == Some(Goal::First) && page.left.is_none(),
+            PageGoal::Prompt => matches!(self.paging.goal, Some(Goal::Prompt(_))),
+            PageGoal::Text { text } => self.is_sought(text),
         }
-        let mut seen = rows.iter().zip(0..).filter_map(|(anchor, row)| Some(((*anchor)?, row)));
-        let first = || Some((Anchor { entry: self.entries.get(self.heads_end())?.id, part: 0, row: 0 }, 0));
-        match seen.find(|(anchor, _)| is_message(anchor.entry)).or_else(first) {
-            Some((anchor, row)) => {
-                self.position = ScrollPosition::Top(anchor);
-                self.pending = self.pending.saturating_sub(row);
+    }
+
+    /// Goes to what the page was asked for, if that is among its entries.
+    fn reach(&mut self, asked: &PageGoal, page: &HistoryPage, entries: Range<usize>) {
+        match (asked, self.paging.goal) {
+            (_, Some(Goal::First)) if self.window.has_first() => {
+                self.pending = i32::MIN;
+                self.paging.goal = None;
             }
-            None => self.position = ScrollPosition::Tail,
-        }
-    }
-
-    /// Place of the first entry that came of messages.
-    fn heads_end(&self) -> usize {
-        self.entries.partition_point(|entry| entry.id < MESSAGES)
-    }
-
-    fn put_above(&mut self, mut above: Transcript) {
-        let count = above.entries.len();
-        self.first = self.first.saturating_sub_unsigned(u32::try_from(count).unwrap_or(u32::MAX));
-        for (entry, id) in above.entries.iter_mut().zip(self.first..) {
-            entry.id = EntryId(id);
-        }
-        // Of calls with one id the last counts.
-        for entry in above.entries.iter().rev() {
-            if let EntryBody::Tool(panel) = &entry.body {
-                self.calls.entry(panel.call_id.clone()).or_insert(entry.id);
+            (PageGoal::Prompt, Some(Goal::Prompt(_))) => {
+                self.paging.goal = None;
+                self.show_prompt_from(entries.start);
             }
+            _ => self.find_in_page(asked, page, entries),
         }
-        let at = self.heads_end();
-        self.entries.splice(at..at, above.entries);
-        self.seen += count;
-        self.last_answer = self.last_answer.take().or(above.last_answer);
     }
 
-    fn say_more(&mut self, left: u64, failed: Option<&str>) {
-        let stage = if failed.is_some() { Stage::Failed } else { Stage::There };
-        let body = EntryBody::Earlier { left, failed: failed.map(Printable::line) };
-        if let Some(earlier) = &mut self.earlier {
-            earlier.stage = stage;
-            let row = earlier.row;
-            return self.edit(row, |old| *old = body);
-        }
-        let (at, row) = (self.heads_end(), self.next_head());
-        self.earlier = Some(EarlierMessages { row, stage });
-        self.entries
-            .insert(at, TranscriptEntry { id: row, body, fold: FoldState::Default, revision: 0, epoch: 0 });
-        self.seen += 1;
-    }
-
-    fn say_no_more(&mut self) {
-        let row = self.earlier.take().and_then(|earlier| self.index_of(earlier.row));
-        if let Some(row) = row {
-            self.entries.remove(row);
-            self.seen = self.seen.saturating_sub(1);
+    fn nothing_found(&mut self, asked: &PageGoal) {
+        match (asked, self.paging.goal) {
+            (PageGoal::Prompt, Some(Goal::Prompt(from))) => self.no_prompt_found(from),
+            (PageGoal::Text { text }, _) if self.is_sought(text) => self.nothing_sought_found(),
+            _ => {}
         }
     }
 }

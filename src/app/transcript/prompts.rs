@@ -1,31 +1,40 @@
 //! From one prompt of the user to the next: scrolling by what was asked.
 
+use super::paging::Goal;
+use super::window::GAP;
 use super::{EntryBody, Transcript};
+use crate::agent::protocol::query::PageFrom;
 use crate::app::geometry::{Anchor, EntryId, Laid, ScrollPosition};
 
 /// Rows of a part above its text: the gap to what is before it.
-const GAP: u32 = 1;
+const GAP_ROWS: u32 = 1;
 
 impl Transcript {
-    /// Puts the nearest prompt above the first row of the screen there; without one, the start of
-    /// what is loaded.
+    /// Puts the nearest prompt above the first row of the screen there; without one, the start of the
+    /// session.
     pub(crate) fn show_previous_prompt(&mut self, laid: &Laid) {
         let Some((top, index)) = self.top_of(laid) else { return };
         // A prompt that is scrolled into is its own nearest one.
-        let inside = top.part > 0 || top.row > GAP;
-        let before = index + usize::from(inside);
-        match self.entries.iter().take(before).rposition(|entry| is_prompt(&entry.body)) {
-            Some(found) => self.show_at_top(found),
-            None => self.scroll(i32::MIN),
+        let inside = top.part > 0 || top.row > GAP_ROWS;
+        let (from, before) = (self.joined_from(index), index + usize::from(inside));
+        let mut found = self.entries.get(from..before).unwrap_or_default().iter();
+        let found = found.rposition(|entry| is_prompt(&entry.body));
+        let unloaded = if from > 0 { Some(PageFrom::default()) } else { self.before_window() };
+        match (found, unloaded) {
+            (Some(found), _) => self.show_at_top(from + found),
+            (None, Some(from)) => self.go_far(Goal::Prompt(from)),
+            (None, None) => self.scroll(i32::MIN),
         }
     }
 
     /// Puts the nearest prompt below the first row of the screen there; without one, goes to the tail.
     pub(crate) fn show_next_prompt(&mut self, laid: &Laid) {
         let Some((_, index)) = self.top_of(laid) else { return };
-        let after = self.entries.iter().skip(index + 1).position(|entry| is_prompt(&entry.body));
-        match after {
+        let gap = self.index_of(GAP).filter(|gap| *gap > index);
+        let rest = self.entries.get(index + 1..gap.unwrap_or(self.entries.len())).unwrap_or_default();
+        match rest.iter().position(|entry| is_prompt(&entry.body)) {
             Some(found) => self.show_at_top(index + 1 + found),
+            None if gap.is_some() => self.go_far(Goal::Prompt(self.window.after())),
             None => self.show_tail(),
         }
     }
@@ -37,6 +46,28 @@ impl Transcript {
         }
     }
 
+    /// Puts the first prompt at or after that place at the top of the screen.
+    pub(super) fn show_prompt_from(&mut self, index: usize) {
+        let rest = self.entries.get(index..).unwrap_or_default();
+        match rest.iter().position(|entry| is_prompt(&entry.body)) {
+            Some(found) => self.show_at_top(index + found),
+            None => self.show_tail(),
+        }
+    }
+
+    /// There is no prompt in what is not loaded, seen from there.
+    pub(super) fn no_prompt_found(&mut self, from: PageFrom) {
+        match from {
+            PageFrom::Before { .. } => self.scroll(i32::MIN),
+            PageFrom::After { .. } => self.show_prompt_from(self.index_of(GAP).unwrap_or(0)),
+        }
+    }
+
+    /// Where the messages before the window are, if there are any.
+    fn before_window(&self) -> Option<PageFrom> {
+        (!self.window.has_first()).then(|| self.window.before())
+    }
+
     /// The first row on the screen, and the place of its entry.
     fn top_of(&self, laid: &Laid) -> Option<(Anchor, usize)> {
         let top = laid.rows.iter().flatten().next()?;
@@ -45,7 +76,7 @@ impl Transcript {
 
     fn show_at_top(&mut self, index: usize) {
         let Some(entry) = self.entries.get(index) else { return };
-        let row = if index == 0 { 0 } else { GAP };
+        let row = if index == 0 { 0 } else { GAP_ROWS };
         self.position = ScrollPosition::Top(Anchor { entry: entry.id, part: 0, row });
         self.pending = 0;
         self.look_earlier(0);

@@ -3,10 +3,13 @@
 //! While tau runs, the time is known as well; of a session that was read from a file only what the
 //! answers used.
 
-use super::{EntryBody, ScrollPosition, Transcript};
+use super::{EntryBody, Transcript};
 use crate::agent::protocol::message::{AssistantMessage, Usage};
 use crate::app::geometry::EntryId;
 use crate::app::msg::Millis;
+
+/// The end of a run that began in the history, where nothing else says what it took.
+const FIRST_RUN_END: EntryId = EntryId(0);
 
 /// Time and usage of a run.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
@@ -50,8 +53,23 @@ pub(super) struct OpenRun {
     is_complete: bool,
 }
 
+/// The first end of a run in a sequence of entries: the run may have begun before them.
+#[derive(Clone, Copy, Debug, Default, PartialEq)]
+pub(super) enum FirstEnd {
+    /// All of them are of one run.
+    #[default]
+    Open,
+    /// Nothing says that it ended, as nothing was used.
+    Unmarked,
+    /// This entry says so; what the sequence has of the run.
+    At(EntryId, RunCost),
+}
+
 impl Transcript {
     pub(super) fn run_begins(&mut self, now: Millis) {
+        if self.first_end == FirstEnd::Open {
+            self.first_end = FirstEnd::Unmarked;
+        }
         self.run = OpenRun { since: Some(now), ..OpenRun::default() };
     }
 
@@ -79,36 +97,78 @@ impl Transcript {
     /// Adds the line. It does not count as a new message.
     pub(super) fn end_run(&mut self) {
         let OpenRun { cost, .. } = std::mem::take(&mut self.run);
-        if cost.is_empty() {
+        let is_first = self.first_end == FirstEnd::Open;
+        let mut whole = cost;
+        if is_first {
+            whole.join(std::mem::take(&mut self.carried));
+            self.first_end = FirstEnd::Unmarked;
+        }
+        if whole.is_empty() {
             return;
         }
-        self.push(EntryBody::RunEnd(cost));
-        if self.position != ScrollPosition::Tail {
-            self.seen += 1;
+        let end = self.push(EntryBody::RunEnd(whole));
+        if is_first {
+            self.first_end = FirstEnd::At(end, cost);
         }
     }
 
-    /// Gives what the last messages of `above` used to the run that continues below them.
-    pub(super) fn join_run(&mut self, above: &mut Transcript) {
-        above.end_complete_run();
-        let OpenRun { cost, .. } = std::mem::take(&mut above.run);
-        let is_end = |body: &EntryBody| matches!(body, EntryBody::User { .. } | EntryBody::RunEnd(_));
-        let next = self.entries.iter().find(|entry| is_end(&entry.body));
-        match next.map(|entry| (entry.id, &entry.body)) {
-            Some((id, EntryBody::RunEnd(_))) => self.add_to_run(id, cost),
-            Some(_) => {
-                above.run.cost = cost;
-                above.end_run();
-            }
-            None => self.run.cost.join(cost),
+    /// Makes a place for what the run took that ends first here, wherever it began.
+    pub(super) fn mark_first_end(&mut self) {
+        self.end_complete_run();
+        if self.first_end == FirstEnd::Unmarked {
+            self.insert(0, FIRST_RUN_END, EntryBody::RunEnd(RunCost::default()));
+            self.first_end = FirstEnd::At(FIRST_RUN_END, RunCost::default());
         }
     }
 
-    fn add_to_run(&mut self, id: EntryId, more: RunCost) {
-        self.edit(id, |body| {
-            if let EntryBody::RunEnd(cost) = body {
-                cost.join(more);
+    /// The first end of a run when the ids of the entries are those from `first` on.
+    pub(super) fn first_end_from(&self, first: i64) -> FirstEnd {
+        match self.first_end {
+            FirstEnd::At(end, cost) => {
+                let place = self.entries.iter().position(|entry| entry.id == end).unwrap_or(0);
+                FirstEnd::At(EntryId(first + place as i64), cost)
             }
-        });
+            other => other,
+        }
+    }
+
+    /// What the run has used that continues after the last entry.
+    pub(super) fn open_cost(&self) -> RunCost {
+        self.run.cost
+    }
+
+    /// Gives each run what the pages above its end have of it.
+    pub(super) fn settle_runs(&mut self) {
+        let mut carried = RunCost::default();
+        for page in 0..self.window.pages.len() {
+            let Some(page) = self.window.pages.get(page) else { continue };
+            let (first_end, open) = (page.first_end, page.open);
+            if let FirstEnd::At(end, own) = first_end {
+                self.set_run(end, own, std::mem::take(&mut carried));
+            }
+            carried.join(open);
+        }
+        if self.has_gap() {
+            carried = RunCost::default();
+        }
+        match self.first_end {
+            FirstEnd::Open => self.carried = carried,
+            FirstEnd::At(end, own) => self.set_run(end, own, carried),
+            FirstEnd::Unmarked if carried.is_empty() => {}
+            FirstEnd::Unmarked => {
+                let at = self.entries.partition_point(|entry| entry.id < FIRST_RUN_END);
+                self.insert(at, FIRST_RUN_END, EntryBody::RunEnd(carried));
+                self.first_end = FirstEnd::At(FIRST_RUN_END, RunCost::default());
+            }
+        }
+    }
+
+    fn set_run(&mut self, end: EntryId, own: RunCost, carried: RunCost) {
+        let mut whole = own;
+        whole.join(carried);
+        let entry = self.index_of(end).and_then(|index| self.entries.get(index));
+        if entry.is_some_and(|entry| entry.body != EntryBody::RunEnd(whole)) {
+            self.edit(end, |body| *body = EntryBody::RunEnd(whole));
+        }
     }
 }

@@ -131,7 +131,7 @@ impl Transcript {
 
     /// The panels of the entry at an index and of those above it, the last one first.
     fn panels_up(&self, index: usize) -> impl Iterator<Item = PanelId> {
-        let above = self.entries.get(..=index).unwrap_or_default();
+        let above = self.entries.get(self.joined_from(index)..=index).unwrap_or_default();
         above.iter().rev().flat_map(|entry| self.panels_of(entry).into_iter().rev())
     }
 

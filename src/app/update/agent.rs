@@ -28,7 +28,8 @@ pub(super) fn take(model: &mut Model, event: &AgentEvent, effects: &mut Vec<Effe
             notify::waits(model, effects);
         }
         AgentEvent::HistoryAvailable { left } => {
-            put_earlier(model, &HistoryPage { left: Some(*left), ..HistoryPage::default() });
+            let rows = std::mem::take(&mut model.laid.rows);
+            model.transcript.history_available(*left, &rows);
         }
         AgentEvent::Answered { ticket, answer } => answered(model, Ticket(*ticket), answer, effects),
         AgentEvent::BashEnd { .. } => drop(model.ask(ShellRequest::Branch {}, effects)),
@@ -55,7 +56,7 @@ fn answered(
     match answer {
         Ok(QueryAnswer::Outline(outline)) => tree::fill(model, outline),
         Ok(QueryAnswer::ContextUsage(usage)) => context::show(model, usage),
-        Ok(QueryAnswer::HistoryPage(page)) => put_earlier(model, page),
+        Ok(QueryAnswer::HistoryPage(page)) => take_page(model, page),
         Ok(QueryAnswer::Source(source)) => session::export_from(model, ticket, source, effects),
         // Answers to queries that only other front ends send.
         Ok(
@@ -72,10 +73,10 @@ fn answered(
     }
 }
 
-fn put_earlier(model: &mut Model, page: &HistoryPage) {
+fn take_page(model: &mut Model, page: &HistoryPage) {
     // What the last frame found out says nothing about what is above it now.
     let rows = std::mem::take(&mut model.laid.rows);
-    model.transcript.put_earlier(page, &rows);
+    model.transcript.take_page(page, &rows);
 }
 
 fn settled(model: &mut Model, effects: &mut Vec<Effect>) {

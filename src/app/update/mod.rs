@@ -81,9 +81,12 @@ pub fn update(mut model: Model, stamped: Stamped) -> (Model, Vec<Effect>) {
     if model.jobs.count() > 0 || model.jobs.owner().is_some() {
         terminal_focus::follow(&mut model, &mut effects);
     }
-    if model.transcript.wants_earlier(&model.laid) {
-        model.transcript.earlier_asked();
-        effects.push(Effect::Agent(AgentCommand::Query { ticket: NO_TICKET, query: Query::HistoryPage }));
+    if let Some((from, goal)) = model.transcript.wants_page(&model.laid) {
+        model.transcript.page_asked(from, goal.clone());
+        effects.push(Effect::Agent(AgentCommand::Query {
+            ticket: NO_TICKET,
+            query: Query::HistoryPage { from, goal },
+        }));
     }
     (model, effects)
 }

@@ -5,8 +5,8 @@ use std::sync::Arc;
 use super::Setup;
 use crate::agent::catalogue::keys::Keys;
 use crate::agent::catalogue::{Catalogue, is_loopback};
-use crate::agent::engine::behavior::Behavior;
-use crate::agent::engine::config::FindModel;
+use crate::agent::engine::behavior::{Behavior, Restore};
+use crate::agent::engine::config::{AgentConfig, FindModel};
 use crate::agent::protocol::model::{Api, Model};
 use crate::agent::session::Session;
 
@@ -40,9 +40,21 @@ impl Setup {
 
     /// Makes the next session that this agent opens keep what flags name.
     pub(crate) fn keep_flagged(&self, behavior: &mut Behavior) {
-        let flags = &self.args.settings.0;
-        behavior.keep_model = flags.model.is_some() || flags.base_url.is_some() || flags.provider.is_some();
+        behavior.keep_model = self.flags_keep_model();
         behavior.keep_thinking = self.level.flagged.is_some();
+    }
+
+    /// Uses what the part of the session that is read later says, unless flags say otherwise.
+    pub(crate) fn restore_later(&self, config: &mut AgentConfig) {
+        let tree = config.session.tree();
+        let model = tree.model().is_none() && !self.flags_keep_model();
+        let thinking = tree.thinking().is_none() && self.level.flagged.is_none();
+        config.behavior.restore_later = Restore { model, thinking };
+    }
+
+    fn flags_keep_model(&self) -> bool {
+        let flags = &self.args.settings.0;
+        flags.model.is_some() || flags.base_url.is_some() || flags.provider.is_some()
     }
 
     /// Whether flags name the model, or an address or a provider that is not the session's.

@@ -149,6 +149,7 @@ async fn connect(
     if offer.is_some() || setup.args.resume {
         setup.keep_flagged(&mut config.behavior);
     }
+    setup.restore_later(&mut config);
     let scratch = Arc::clone(&config.scratch);
     let agent = task::spawn(config);
     for text in news.into_iter().chain(trouble).chain(notices) {

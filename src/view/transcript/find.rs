@@ -3,9 +3,9 @@
 use std::ops::Range;
 
 use super::{Place, Walk};
+use crate::agent::protocol::needle::Needle;
 use crate::app::transcript::EntryBody;
 use crate::app::transcript::find::Occurrence;
-use crate::app::transcript::find_text::Needle;
 use crate::view::parts;
 use crate::view::row::Row;
 

@@ -171,7 +171,7 @@ impl Walk<'_> {
             None => {
                 let last = self.entries().last().map(|entry| entry.id.0);
                 Anchor {
-                    entry: EntryId(last.map_or(i32::MIN, |last| last.saturating_add(1))),
+                    entry: EntryId(last.map_or(i64::MIN, |last| last.saturating_add(1))),
                     part: 0,
                     row: 0,
                 }

@@ -28,12 +28,13 @@ impl Walk<'_> {
 
     /// The prompt that the first row belongs to, when none of its own rows is on the screen.
     fn pinned_prompt(&self, top: Place, area: Rect, frame: &mut Frame, laid: &mut Laid) {
-        let above = self.entries().get(..=top.index).unwrap_or_default();
+        let from = self.model.transcript.joined_from(top.index);
+        let above = self.entries().get(from..=top.index).unwrap_or_default();
         let prompt = |body: &EntryBody| matches!(body, EntryBody::User { .. });
         let Some(found) = above.iter().rposition(|entry| prompt(&entry.body)) else { return };
         let Some(EntryBody::User { text, .. }) = above.get(found).map(|entry| &entry.body) else { return };
         let first = text.lines().find(|line| !line.trim().is_empty()).unwrap_or_default();
-        if found == top.index || first.is_empty() {
+        if from + found == top.index || first.is_empty() {
             return;
         }
         let theme = self.memo.theme();
@@ -54,12 +55,11 @@ impl Walk<'_> {
 
     /// A bar at the right edge. It goes by entries, so nothing that is not on the screen is laid out.
     fn scroll_bar(&self, top: Place, area: Rect, frame: &mut Frame, laid: &Laid) {
-        let earlier = self.model.transcript.earlier_count() as f64;
-        let all = earlier + self.entries().len() as f64;
+        let all = self.share(self.entries().len(), 0);
         let last = laid.rows.iter().flatten().next_back();
         let end = last.and_then(|row| Some((self.model.transcript.index_of(row.entry)?, row.part)));
-        let first = earlier + self.share(top.index, top.part);
-        let end = end.map_or(all, |(index, part)| earlier + self.share(index, part + 1));
+        let first = self.share(top.index, top.part);
+        let end = end.map_or(all, |(index, part)| self.share(index, part + 1));
         let seen = (end - first).clamp(0.0, all);
         let height = f64::from(area.height);
         let thumb = (height * seen / all).round().clamp(1.0, height - 1.0);
@@ -75,10 +75,11 @@ impl Walk<'_> {
         }
     }
 
-    /// A place as a number of entries, the part as a share of its entry.
+    /// A place as a number of entries, the part as a share of its entry. What is not loaded counts too.
     fn share(&self, index: usize, part: u32) -> f64 {
         let count = self.entries().get(index).map_or(1, |entry| parts::count(self.model, entry));
-        index as f64 + f64::from(part) / f64::from(count.max(1))
+        let unloaded = self.model.transcript.unloaded_before(index);
+        unloaded as f64 + index as f64 + f64::from(part) / f64::from(count.max(1))
     }
 
     /// A mark that there is more, how much of it is new, and the key that goes there.

@@ -1,0 +1,66 @@
+//! Whether something is said in an entry: first its line is searched as it is, and only one in which
+//! the longest word occurs is parsed.
+
+use grep_matcher::Matcher;
+use grep_regex::RegexMatcherBuilder;
+use serde_json::Value;
+
+use super::list::MESSAGE;
+use crate::agent::protocol::needle::Needle;
+
+/// Fields that hold no text for people.
+const UNSAID: [&str; 17] = [
+    "type",
+    "id",
+    "parentId",
+    "timestamp",
+    "role",
+    "api",
+    "provider",
+    "model",
+    "stopReason",
+    "toolCallId",
+    "toolName",
+    "thinkingSignature",
+    "thoughtSignature",
+    "textSignature",
+    "data",
+    "mimeType",
+    "firstKeptEntryId",
+];
+
+/// Whether a line of a session, or a message as JSON, says what is sought. Where that depends on how it
+/// is drawn, it may be answered yes.
+pub(super) fn is_said_in(needle: &Needle) -> impl Fn(&[u8]) -> bool {
+    let word = needle.longest_word();
+    let mut builder = RegexMatcherBuilder::new();
+    builder.case_insensitive(!needle.is_exact()).fixed_strings(true);
+    let matcher = Some(word).filter(|word| !word.is_empty()).and_then(|word| builder.build(word).ok());
+    move |line| {
+        let may_say = matcher.as_ref().is_none_or(|matcher| matcher.is_match(line).unwrap_or(true));
+        may_say && is_shown(line) && serde_json::from_slice(line).is_ok_and(|value| says(&value, needle))
+    }
+}
+
+/// Whether it is an entry, or a message, of which something is drawn.
+fn is_shown(line: &[u8]) -> bool {
+    let shown: [&[u8]; 5] = [
+        MESSAGE,
+        br#"{"type":"compaction""#,
+        br#"{"type":"branch_summary""#,
+        br#"{"type":"custom_message""#,
+        br#"{"role":"#,
+    ];
+    shown.iter().any(|start| line.starts_with(start)) || !line.starts_with(br#"{"type":"#)
+}
+
+fn says(value: &Value, needle: &Needle) -> bool {
+    match value {
+        Value::String(text) => needle.count(&needle.fold(text, true)) > 0,
+        Value::Array(values) => values.iter().any(|value| says(value, needle)),
+        Value::Object(fields) => {
+            fields.iter().any(|(name, value)| !UNSAID.contains(&name.as_str()) && says(value, needle))
+        }
+        Value::Null | Value::Bool(_) | Value::Number(_) => false,
+    }
+}

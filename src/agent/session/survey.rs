@@ -1,0 +1,254 @@
+//! Looks through the part of a large file that was not read: where the entries are that lead to the
+//! part that was, and which name, model and level it gives the session. No text is kept.
+//!
+//! Lines are looked at, not parsed, as in [`super::list`]. Where that does not give an unbroken path,
+//! all are parsed.
+
+use std::collections::HashMap;
+use std::hash::{DefaultHasher, Hash, Hasher};
+use std::io;
+use std::sync::Arc;
+
+use super::entry::{Body, Entry};
+use super::unread::UnreadFile;
+use super::{Session, SessionError, list, read};
+use crate::agent::protocol::message::Message;
+use crate::agent::protocol::model::ThinkingLevel;
+
+/// Longest line that is parsed for what it says of the session, in bytes.
+const SHORT: usize = 8 * 1024;
+
+/// The part that is to be looked through.
+#[derive(Clone, Debug)]
+pub(crate) struct SurveyJob {
+    file: UnreadFile,
+    /// The entry there with which the path to the current entry continues.
+    parent: Option<Arc<str>>,
+}
+
+/// What was found out about the part of a file that was not read.
+#[derive(Debug)]
+pub(crate) struct Survey {
+    pub(super) file: UnreadFile,
+    /// The entries on the path to the current one, from the root on.
+    pub(crate) path: Vec<PathLine>,
+    settings: EarlierSettings,
+}
+
+/// What the part says of the session as a whole.
+#[derive(Debug, Default)]
+struct EarlierSettings {
+    name: Option<String>,
+    model: Option<(String, String)>,
+    thinking: Option<String>,
+}
+
+/// Where an entry of the path is in the file, and what it is.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct PathLine {
+    /// Where its line begins, in bytes.
+    pub(super) begin: u64,
+    /// Length of its line, in bytes.
+    pub(super) len: u32,
+    pub(super) kind: LineKind,
+    /// Hash of its id.
+    id: u64,
+}
+
+/// What an entry is, as far as paging depends on it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum LineKind {
+    /// A message of the user.
+    Prompt,
+    /// An answer of the model.
+    Answer,
+    /// The result of a call.
+    Result,
+    /// A change of what another entry gives the context.
+    Edit,
+    Other,
+}
+
+impl LineKind {
+    pub(crate) fn of(body: &Body) -> Self {
+        match body {
+            Body::Message { message } => match message.as_ref() {
+                Message::User(_) => LineKind::Prompt,
+                Message::Assistant(_) => LineKind::Answer,
+                Message::ToolResult(_) => LineKind::Result,
+                _ => LineKind::Other,
+            },
+            Body::ContextEdit { .. } => LineKind::Edit,
+            _ => LineKind::Other,
+        }
+    }
+
+    /// Whether it is counted as a message.
+    pub(crate) fn is_conversation(self) -> bool {
+        matches!(self, LineKind::Prompt | LineKind::Answer)
+    }
+}
+
+impl PathLine {
+    /// Of the entries in its line, that which it is.
+    pub(super) fn entry(&self, line: &[u8]) -> Option<Entry> {
+        let entries = read::entries(line).0;
+        entries.into_iter().rev().find(|entry| hash(entry.id.as_bytes()) == self.id)
+    }
+}
+
+impl Session {
+    /// The part of the file that has not been looked through yet, to be looked through.
+    pub(crate) fn survey_job(&self) -> Option<SurveyJob> {
+        let file = self.unread_file()?;
+        let path = self.tree.branch();
+        Some(SurveyJob { file, parent: path.first().and_then(|first| first.parent.clone()) })
+    }
+
+    /// Takes what the part says of the session: the name, and the model and the level as long as
+    /// nothing later names others. True if something of it was not known.
+    pub(crate) fn take_survey(&mut self, survey: &Survey) -> bool {
+        let Some(unread) = self.unread.as_mut().filter(|unread| !unread.is_surveyed) else { return false };
+        unread.is_surveyed = true;
+        let EarlierSettings { name, model, thinking } = &survey.settings;
+        let before = (self.info.name.clone(), self.tree.model(), self.tree.thinking());
+        if !self.tree.entries().iter().any(|entry| matches!(entry.body, Body::SessionInfo { .. })) {
+            self.info.name.clone_from(name);
+        }
+        let (first_model, first_thinking) = self.tree.initial();
+        let level = thinking.as_deref().and_then(ThinkingLevel::named);
+        self.tree.begin_with(model.clone().or(first_model), level.or(first_thinking));
+        before != (self.info.name.clone(), self.tree.model(), self.tree.thinking())
+    }
+
+    /// Looks through the part that has not been read, if nobody has: blocks. What cannot be read says
+    /// nothing.
+    pub fn survey(&mut self) {
+        if self.unread.as_ref().is_some_and(|unread| !unread.is_surveyed)
+            && let Some(survey) = self.survey_job().and_then(|job| job.read().ok())
+        {
+            self.take_survey(&survey);
+        }
+    }
+}
+
+impl SurveyJob {
+    /// Looks through it. Blocks.
+    ///
+    /// # Errors
+    /// `Io` when the file cannot be read any more or is another one by now.
+    pub(crate) fn read(&self) -> Result<Survey, SessionError> {
+        let failed = |source| SessionError::Io { path: self.file.path.clone(), source };
+        let (survey, is_whole) = self.look(glance).map_err(failed)?;
+        if is_whole {
+            return Ok(survey);
+        }
+        self.look(no_glance).map(|(survey, _)| survey).map_err(failed)
+    }
+
+    /// What is found when lines are read with `glance`, or parsed where that fails; and whether the
+    /// path reaches a root.
+    fn look(&self, glance: impl Fn(&[u8]) -> Option<Glance<'_>>) -> io::Result<(Survey, bool)> {
+        let mut settings = EarlierSettings::default();
+        let mut lines: Vec<(PathLine, u64)> = Vec::new();
+        let mut places: HashMap<u64, usize> = HashMap::new();
+        let mut add = |line: (PathLine, u64)| {
+            places.insert(line.0.id, lines.len());
+            lines.push(line);
+        };
+        self.file.lines(|begin, line| {
+            let Ok(len) = u32::try_from(line.len()) else { return };
+            if let Some(Glance { kind, id, parent }) = glance(line) {
+                if kind == LineKind::Other && line.len() <= SHORT {
+                    settings.note(line);
+                }
+                add((PathLine { begin, len, kind, id: hash(id) }, parent.map_or(0, hash)));
+                return;
+            }
+            for entry in read::entries(line).0 {
+                settings.note_body(&entry.body);
+                let (kind, id) = (LineKind::of(&entry.body), hash(entry.id.as_bytes()));
+                let parent = entry.parent.as_ref().map_or(0, |parent| hash(parent.as_bytes()));
+                add((PathLine { begin, len, kind, id }, parent));
+            }
+        })?;
+        let mut path = Vec::new();
+        let mut next = self.parent.as_ref().map_or(0, |parent| hash(parent.as_bytes()));
+        while let Some((line, parent)) = places.get(&next).and_then(|at| lines.get(*at)) {
+            // A ring ends the path.
+            if path.len() == lines.len() {
+                break;
+            }
+            path.push(*line);
+            next = *parent;
+        }
+        path.reverse();
+        Ok((Survey { file: self.file.clone(), path, settings }, next == 0))
+    }
+}
+
+impl EarlierSettings {
+    fn note(&mut self, line: &[u8]) {
+        if let Some(entry) = std::str::from_utf8(line).ok().and_then(Entry::parse) {
+            self.note_body(&entry.body);
+        }
+    }
+
+    fn note_body(&mut self, body: &Body) {
+        match body {
+            Body::SessionInfo { name } => self.name = Some(name.clone()).filter(|name| !name.is_empty()),
+            Body::ModelChange { provider, model_id } => {
+                self.model = Some((provider.clone(), model_id.clone()));
+            }
+            Body::ThinkingLevelChange { thinking_level } => self.thinking = Some(thinking_level.clone()),
+            _ => {}
+        }
+    }
+}
+
+/// The head of a line: what it is, its id, that of its parent.
+struct Glance<'a> {
+    kind: LineKind,
+    id: &'a [u8],
+    parent: Option<&'a [u8]>,
+}
+
+/// For lines that are all to be parsed.
+fn no_glance(_: &[u8]) -> Option<Glance<'_>> {
+    None
+}
+
+/// Reads the head of a line that is written as tau writes it.
+fn glance(line: &[u8]) -> Option<Glance<'_>> {
+    let (kind, rest) = quoted(line.strip_prefix(br#"{"type":"#)?)?;
+    let (id, rest) = quoted(rest.strip_prefix(br#","id":"#)?)?;
+    let rest = rest.strip_prefix(br#","parentId":"#)?;
+    let parent = if rest.starts_with(b"null") { None } else { Some(quoted(rest)?.0) };
+    let kind = match kind {
+        b"message" => match list::role(line)? {
+            b"user" => LineKind::Prompt,
+            b"assistant" => LineKind::Answer,
+            b"toolResult" => LineKind::Result,
+            _ => LineKind::Other,
+        },
+        b"context_edit" => LineKind::Edit,
+        b"session" => return None,
+        _ => LineKind::Other,
+    };
+    Some(Glance { kind, id, parent })
+}
+
+/// A string without escapes at the start of a text, and what comes after it.
+fn quoted(text: &[u8]) -> Option<(&[u8], &[u8])> {
+    let text = text.strip_prefix(b"\"")?;
+    let end = memchr::memchr2(b'"', b'\\', text)?;
+    let (string, rest) = text.split_at_checked(end)?;
+    Some((string, rest.strip_prefix(b"\"")?))
+}
+
+/// Never 0, which stands for no id.
+fn hash(id: &[u8]) -> u64 {
+    let mut hasher = DefaultHasher::new();
+    id.hash(&mut hasher);
+    hasher.finish().max(1)
+}

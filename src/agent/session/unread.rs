@@ -1,0 +1,105 @@
+//! The part of a large file that was not read when the session was opened: where it ends, and how it
+//! is read on threads of its own.
+
+use std::io::{self, BufReader};
+use std::os::unix::fs::FileExt;
+use std::path::PathBuf;
+
+use super::{Session, read};
+use crate::agent::settings::private_files::open_regular;
+
+/// As much is read at once, in bytes; more when a line is longer.
+const CHUNK: usize = 1024 * 1024;
+
+/// The part of a file that has not been read.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct UnreadPart {
+    /// Where it ends and what has been read begins, in bytes.
+    pub(super) end: u64,
+    /// Whether it was looked through: what it says of name, model and level is known.
+    pub(super) is_surveyed: bool,
+    /// Size of the file when it was opened, in bytes.
+    pub(super) len: u64,
+}
+
+/// The same part as something to be read: from the start of the file on.
+#[derive(Clone, Debug)]
+pub(crate) struct UnreadFile {
+    pub(super) path: PathBuf,
+    /// The first line of the file, by which it is known again.
+    header: Box<str>,
+    pub(super) end: u64,
+}
+
+impl Session {
+    /// What has not been read of the file; `None` when all has been.
+    pub fn unread(&self) -> Option<&UnreadPart> {
+        self.unread.as_ref()
+    }
+
+    /// How many times as large it is as what has been read.
+    pub(crate) fn unread_share(&self) -> f64 {
+        let share =
+            |unread: &UnreadPart| unread.end as f64 / unread.len.saturating_sub(unread.end).max(1) as f64;
+        self.unread.as_ref().map_or(0.0, share)
+    }
+
+    /// The part that has not been read, to be read; `None` when all has been.
+    pub(crate) fn unread_file(&self) -> Option<UnreadFile> {
+        let (unread, path) = (self.unread.as_ref()?, self.info.file.clone()?);
+        Some(UnreadFile { path, header: self.header.clone(), end: unread.end })
+    }
+}
+
+impl UnreadFile {
+    /// The file, if it is still the one that was opened.
+    pub(super) fn open(&self) -> io::Result<std::fs::File> {
+        let file = open_regular(&self.path)?;
+        match read::header_line(&mut BufReader::new(&file))? {
+            Some((_, line)) if line == self.header => Ok(file),
+            _ => Err(changed()),
+        }
+    }
+
+    /// Gives `take` every line without its end, and where it begins.
+    pub(super) fn lines(&self, mut take: impl FnMut(u64, &[u8])) -> io::Result<()> {
+        let file = self.open()?;
+        let mut buffer = vec![0; CHUNK];
+        // The buffer begins at `begin`; its first `kept` bytes are a line without its end.
+        let (mut begin, mut kept) = (0_u64, 0_usize);
+        loop {
+            let left = self.end.saturating_sub(begin.saturating_add(kept as u64));
+            if left == 0 {
+                return Ok(());
+            }
+            if kept == buffer.len() {
+                buffer.resize(kept.saturating_mul(2), 0);
+            }
+            let room = buffer.len().saturating_sub(kept) as u64;
+            let filled = kept.saturating_add(left.min(room) as usize);
+            let new = buffer.get_mut(kept..filled).unwrap_or_default();
+            read_exact(&file, new, begin.saturating_add(kept as u64))?;
+            let mut start = 0;
+            for at in memchr::memchr_iter(b'\n', buffer.get(kept..filled).unwrap_or_default()) {
+                let end = kept.saturating_add(at);
+                take(begin.saturating_add(start as u64), buffer.get(start..end).unwrap_or_default());
+                start = end.saturating_add(1);
+            }
+            buffer.copy_within(start..filled, 0);
+            (begin, kept) = (begin.saturating_add(start as u64), filled.saturating_sub(start));
+        }
+    }
+}
+
+/// Fills `bytes` from a place in the file that was there when it was opened.
+pub(super) fn read_exact(file: &std::fs::File, bytes: &mut [u8], at: u64) -> io::Result<()> {
+    file.read_exact_at(bytes, at).map_err(|error| match error.kind() {
+        io::ErrorKind::UnexpectedEof => changed(),
+        _ => error,
+    })
+}
+
+/// Why what has been read and what has not do not belong together.
+pub(super) fn changed() -> io::Error {
+    io::Error::other("the file has changed since it was opened")
+}
