@@ -68,6 +68,7 @@ mod session_tail;
 mod session_writing;
 mod sessions;
 mod settings;
+mod status_line;
 mod system_prompt;
 mod terminal_screen;
 mod text;

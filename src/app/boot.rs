@@ -14,6 +14,7 @@ use super::msg::Millis;
 use crate::agent::protocol::model::{Model as AiModel, ThinkingLevel};
 use crate::agent::settings::editing_mode::EditingMode;
 use crate::agent::settings::folder::Folder;
+use crate::agent::settings::status_template::StatusTemplate;
 
 /// What the first frame is made from. Nothing in it needs a network, a scan or a large read.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
@@ -46,6 +47,9 @@ pub struct Boot {
     /// Whose keys edit the text that is being written.
     pub editing_mode: EditingMode,
     pub screen: ScreenKind,
+    pub status_line: StatusTemplate,
+    /// Whether a command has a part in the status line.
+    pub status_command: bool,
     /// Whether tau takes the mouse.
     pub mouse: bool,
     /// Sentences to show at start: a bad setting, a folder that cannot be written.

@@ -39,6 +39,8 @@ pub mod request;
 pub(crate) mod settings_list;
 pub mod slash;
 pub mod status;
+pub mod status_facts;
+pub mod status_line;
 pub mod terminal_facts;
 pub(crate) mod time_format;
 pub mod token_count;

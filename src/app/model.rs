@@ -19,6 +19,7 @@ use super::printable::Printable;
 use super::request::{ShellRequest, Ticket};
 use super::slash::Commands;
 use super::status::Status;
+use super::status_line::StatusLine;
 use super::terminal_facts::TerminalFacts;
 use super::transcript::Transcript;
 use crate::agent::protocol::command::QueuedMessage;
@@ -56,6 +57,7 @@ pub struct Model {
     pub theme: String,
     /// What is known of the terminal.
     pub terminal: TerminalFacts,
+    pub status_line: StatusLine,
     pub text_layout: TextLayout,
     pub motion: Motion,
     /// The models that can be used, once they have been asked for.
@@ -117,7 +119,9 @@ impl Model {
     /// What the shell is to provide now.
     pub fn wants(&self) -> Wants {
         let animated = self.status.run.is_some() || self.jobs.count() > 0;
-        let expires = self.remark.is_some() || self.quit_armed.is_some() || self.typed_ahead.is_some();
+        let is_due = self.status_line.command.as_ref().is_some_and(|command| command.due);
+        let expires =
+            self.remark.is_some() || self.quit_armed.is_some() || self.typed_ahead.is_some() || is_due;
         let tick = match (animated, expires) {
             (true, _) if self.focused && self.motion == Motion::Animated => Some(100),
             (true, _) => Some(1_000),

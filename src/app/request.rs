@@ -22,7 +22,9 @@ use crate::agent::session::row::SessionRow;
 use crate::agent::session::search::{FoundSession, LastExchange};
 use crate::agent::settings::editing_mode::EditingMode;
 use crate::agent::settings::folder::Folder;
+use crate::agent::settings::status_template::StatusTemplate;
 use crate::app::geometry::{Motion, TextLayout};
+use crate::app::status_facts::StatusFacts;
 
 /// The ticket of a query whose answer is used whoever asked.
 pub(crate) const NO_TICKET: u64 = 0;
@@ -126,6 +128,8 @@ requests! {
     SetSetting { key: String, value: Option<Hidden> } => set_setting -> Settings(SettingList);
     /// Change keys of actions.
     SetKeys { keys: KeyChanges } => set_keys -> Applied(Applied);
+    /// Run the user's command for the status line.
+    StatusCommand { facts: Box<StatusFacts> } => status_command -> Done(String);
     /// The folders that have project settings, as they are now.
     Folders {} => folders -> Folders(Vec<Folder>);
     /// Store whether the settings of a folder are trusted, as they were last shown.
@@ -307,6 +311,9 @@ pub struct Applied {
     pub motion: Option<Motion>,
     /// Whose keys edit the text that is being written, where that has changed.
     pub editing_mode: Option<EditingMode>,
+    /// The template of the status line, and whether a command has a part in it, where one of them has
+    /// changed.
+    pub status_line: Option<(StatusTemplate, bool)>,
     /// Keys of actions, where they have changed.
     pub keys: Option<BTreeMap<String, Vec<String>>>,
     /// What is wrong in the files that were read.

@@ -177,6 +177,12 @@ fn screen(old: &Setup, new: &Setup, changes: &mut Changes) {
         changes.applied.motion = Some(motion);
         changes.now.push(format!("animations {}", motion == Motion::Animated));
     }
+    let line = |setup: &Setup| (setup.settings.status_line.clone(), setup.settings.status_command.clone());
+    if line(old) != line(new) {
+        let (template, command) = line(new);
+        changes.applied.status_line = Some((template.unwrap_or_default(), command.is_some()));
+        changes.now.push("the status line".to_owned());
+    }
     let mode = new.settings.editing_mode.unwrap_or_default();
     if old.settings.editing_mode.unwrap_or_default() != mode {
         changes.applied.editing_mode = Some(mode);

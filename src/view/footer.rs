@@ -6,23 +6,16 @@ use ratatui::text::Span;
 
 use super::panel::both_ends;
 use super::theme::{Theme, ThemeToken};
-use super::wrap;
+use super::{status_line, wrap};
 use crate::app::Model;
 use crate::app::action::Action;
 use crate::app::geometry::Motion;
-use crate::app::status::{Activity, AgentRun, UsageKnown};
+use crate::app::status::{Activity, AgentRun};
 use crate::app::time_format::seconds;
-use crate::app::token_count::tokens;
 use crate::app::transcript::EntryBody;
 
 /// The spinner's pictures, one each tenth of a second.
 const SPINNER: [&str; 10] = ["⠋", "⠙", "⠹", "⠸", "⠼", "⠴", "⠦", "⠧", "⠇", "⠏"];
-
-/// In a window of this many columns everything is shown.
-const WIDE: usize = 80;
-/// Cells that stay for the directory, and for the name of the model.
-const LEAST_PLACE: usize = 16;
-const LEAST_NAME: usize = 10;
 
 /// Whether the agent is working.
 pub(crate) fn has_activity(model: &Model) -> bool {
@@ -75,29 +68,28 @@ fn activity(model: &Model, run: &AgentRun) -> String {
     }
 }
 
-/// The directory, what has been used, the model.
+/// The status line; a remark takes the place of its right side.
 pub fn draw(model: &Model, theme: &Theme, area: Rect, buffer: &mut Buffer) {
     if area.height == 0 {
         return;
     }
-    let style = theme.style(ThemeToken::Footer);
-    let left = Span::styled(format!(" {}", place(model)), style);
     let width = usize::from(area.width);
     let remark = model.remark.as_ref().map(|(text, _)| text.as_str().to_owned());
-    let right = match remark.or_else(|| panel_keys(model)) {
+    let row = match remark.or_else(|| panel_keys(model)) {
         Some(text) => {
             let remark = Span::styled(text.clone(), theme.style(ThemeToken::Accent));
             // Where both do not fit, the remark is what is read now.
-            if wrap::cells(&text) + LEAST_PLACE > width {
+            if wrap::cells(&text) + status_line::LEAST_PLACE > width {
                 let remark = Span::styled(format!(" {text}"), remark.style);
-                buffer.set_line(area.x, area.y, &wrap::truncate_line(remark.into(), area.width), area.width);
-                return;
+                wrap::truncate_line(remark.into(), area.width)
+            } else {
+                let remark = vec![remark];
+                both_ends(status_line::left(model, theme, width, &remark), remark, area.width)
             }
-            remark
         }
-        None => Span::styled(usage(model, width), style),
+        None => status_line::line(model, theme, area.width),
     };
-    buffer.set_line(area.x, area.y, &both_ends(vec![left], vec![right], area.width), area.width);
+    buffer.set_line(area.x, area.y, &row, area.width);
 }
 
 /// What keys do to the selected panel.
@@ -116,62 +108,4 @@ fn panel_keys(model: &Model) -> Option<String> {
         hint(Action::PanelLeave, "leaves"),
     ];
     Some(keys.into_iter().flatten().collect::<Vec<_>>().join(" · "))
-}
-
-fn place(model: &Model) -> String {
-    let branch = model.status.branch.as_ref().map(|name| format!(" ({})", name.as_str())).unwrap_or_default();
-    let name = model.status.session.name.as_deref().map(|name| format!(" · {name}")).unwrap_or_default();
-    let text = format!("{}{branch}{name}", model.boot.place);
-    crate::app::printable::printable_line(&text).into_owned()
-}
-
-/// The right end of the footer of a window of that width. From 80 columns on everything is shown and
-/// the name of the model gives way; in a narrower one, parts are left out from the front.
-fn usage(model: &Model, width: usize) -> String {
-    let status = &model.status;
-    let mut parts: Vec<String> = Vec::new();
-    let total = &status.total;
-    if status.usage_known != UsageKnown::Counting {
-        if total.input + total.output > 0 {
-            let sent = total.input + total.cache_read + total.cache_write;
-            parts.push(format!("↑{} ↓{}", tokens(sent), tokens(total.output)));
-        }
-        match (total.cost.total > 0.0, status.priced) {
-            (true, true) => parts.push(format!("${:.3}", total.cost.total)),
-            (true, false) => parts.push(format!("${:.3}+?", total.cost.total)),
-            (false, false) => parts.push("$?".to_owned()),
-            (false, true) => {}
-        }
-    }
-    if let Some(ai) = &status.model {
-        parts.push(match status.context_percent() {
-            Some(percent) => format!("{percent}% of {}", tokens(ai.context_window)),
-            None => "? ctx".to_owned(),
-        });
-    }
-    let (name, level) = who(model);
-    let whole = |parts: &[String], name: &str| {
-        let named = [name].into_iter().chain(level);
-        parts.iter().map(String::as_str).chain(named).collect::<Vec<_>>().join(" · ")
-    };
-    if width < WIDE {
-        while !parts.is_empty() && wrap::cells(&whole(&parts, &name)) > width / 2 {
-            parts.remove(0);
-        }
-    }
-    let most = if width < WIDE { width / 2 } else { width - LEAST_PLACE };
-    let over = wrap::cells(&whole(&parts, &name)).saturating_sub(most);
-    let room = wrap::cells(&name).saturating_sub(over).max(LEAST_NAME);
-    whole(&parts, &wrap::truncate(&name, u16::try_from(room).unwrap_or(u16::MAX)))
-}
-
-/// The name of the model, and its thinking level if it has any.
-fn who(model: &Model) -> (String, Option<&'static str>) {
-    let Some(ai) = &model.status.model else {
-        let key = model.keymap.hint(Action::Models).unwrap_or_else(|| "/model".to_owned());
-        return (format!("no model ({key})"), None);
-    };
-    let name = if ai.name.is_empty() { &ai.id } else { &ai.name };
-    let level = ai.reasoning.then(|| model.status.thinking.name());
-    (crate::app::printable::printable_line(name).into_owned(), level)
 }

@@ -36,6 +36,7 @@ pub(crate) mod queue;
 pub mod row;
 pub(crate) mod settings;
 pub(crate) mod spelled;
+pub(crate) mod status_line;
 pub mod terminal_text;
 pub mod theme;
 pub mod transcript;

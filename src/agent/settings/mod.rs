@@ -10,6 +10,7 @@ mod network;
 pub mod notify;
 pub mod paths;
 pub mod private_files;
+pub mod status_template;
 pub(crate) mod support;
 pub mod table;
 mod toml_errors;

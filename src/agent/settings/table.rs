@@ -13,6 +13,7 @@ use serde::Deserialize;
 
 use super::editing_mode::EditingMode;
 use super::notify::Notify;
+use super::status_template::StatusTemplate;
 use super::support::Support;
 use super::value::{self, BaseUrl, DiffLayout, SettingValue, ValueKind};
 use crate::agent::protocol::model::{Api, ThinkingLevel};
@@ -201,6 +202,10 @@ settings! {
     inline: bool, Columns {
         default: "`false`", flag: flag("inline", "BOOL", "Other"), ..COLUMNS
     };
+    /// Template of the status line
+    status_line: StatusTemplate, Columns { live: true, ..COLUMNS };
+    /// Command whose first line of output is the part `command` of the status line
+    status_command: String, Columns { live: true, ..COLUMNS };
     /// Shell that runs commands
     shell: PathBuf, Columns { default: "`bash`", ..COLUMNS };
     /// Time limit for commands of the model that set none themselves

@@ -16,6 +16,7 @@ use crate::app::model::Model;
 use crate::app::request::ShellRequest;
 use crate::app::slash::Commands;
 use crate::app::status::Status;
+use crate::app::status_line::StatusLine;
 use crate::app::terminal_facts::TerminalFacts;
 use crate::app::transcript::{EntryBody, Transcript};
 
@@ -67,6 +68,7 @@ fn blank(boot: Boot, keymap: Keymap) -> Model {
         commands: Arc::new(Commands::default()),
         theme: boot.theme.clone(),
         terminal: TerminalFacts { background: boot.background, ..TerminalFacts::default() },
+        status_line: StatusLine::new(boot.status_line.clone(), boot.status_command),
         text_layout: boot.text_layout,
         motion: boot.motion,
         models: Vec::new(),

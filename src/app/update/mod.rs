@@ -33,6 +33,7 @@ mod session;
 mod sessions;
 mod settings;
 mod slash;
+mod status_line;
 mod submit;
 mod terminal_focus;
 mod themes;
@@ -88,6 +89,7 @@ pub fn update(mut model: Model, stamped: Stamped) -> (Model, Vec<Effect>) {
             query: Query::HistoryPage { from, goal },
         }));
     }
+    status_line::follow(&mut model, &mut effects);
     (model, effects)
 }
 

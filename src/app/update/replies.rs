@@ -2,7 +2,9 @@
 
 use std::path::PathBuf;
 
-use super::{completion, copy, key_list, keys, login, models, pictures, sessions, settings, trust};
+use super::{
+    completion, copy, key_list, keys, login, models, pictures, sessions, settings, status_line, trust,
+};
 use crate::agent::protocol::event::NoticeLevel;
 use crate::agent::protocol::query::SessionSource;
 use crate::agent::session::search::LastExchange;
@@ -14,6 +16,7 @@ use crate::app::request::{
     Applied, EditorSource, FileMatches, FoundSessions, Hidden, KeyChanges, LocalModelServer, LoginProvider,
     ModelList, ModelsFor, Pasted, Picture, SessionRows, SettingList, ShellReply, TakeReply, Ticket,
 };
+use crate::app::status_facts::StatusFacts;
 
 /// Takes a reply. One whose ticket was given back is dropped.
 pub(super) fn take(model: &mut Model, ticket: Ticket, reply: ShellReply, effects: &mut Vec<Effect>) {
@@ -134,6 +137,10 @@ impl TakeReply for Replies<'_> {
 
     fn set_keys(&mut self, _keys: KeyChanges, answer: Result<Applied, String>) {
         key_list::saved(self.model, self.ticket, answer, self.effects);
+    }
+
+    fn status_command(&mut self, _facts: Box<StatusFacts>, answer: Result<String, String>) {
+        status_line::printed(self.model, &answer);
     }
 
     fn folders(&mut self, answer: Result<Vec<Folder>, String>) {

@@ -11,6 +11,7 @@ use crate::app::keymap::Keymap;
 use crate::app::model::Model;
 use crate::app::overlay::Overlay;
 use crate::app::request::{Applied, ShellRequest};
+use crate::app::status_line::StatusLine;
 use crate::app::trust::{TrustAnswer, TrustView};
 
 /// Reads which settings the folders have now, to ask about them.
@@ -54,6 +55,9 @@ pub(super) fn applied(model: &mut Model, applied: Applied, effects: &mut Vec<Eff
     }
     model.text_layout = applied.text_layout.unwrap_or(model.text_layout);
     model.motion = applied.motion.unwrap_or(model.motion);
+    if let Some((template, has_command)) = applied.status_line {
+        model.status_line = StatusLine::new(template, has_command);
+    }
     if let Some(mode) = applied.editing_mode {
         model.composer.set_vim(mode == EditingMode::Vim);
     }

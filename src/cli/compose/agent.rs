@@ -36,6 +36,13 @@ pub struct ComposedAgent {
 }
 
 impl Setup {
+    /// The environment of the commands of a session: this process's without secrets.
+    pub(crate) fn child_env(&self, session: &str) -> ChildEnv {
+        let secrets: Vec<String> =
+            self.keys.known_values().iter().map(|key| key.expose().to_owned()).collect();
+        ChildEnv::new(&secrets, self.settings.pass_env.as_deref().unwrap_or_default(), session)
+    }
+
     /// Composes an agent. Reads instruction files.
     ///
     /// # Errors
@@ -55,13 +62,7 @@ impl Setup {
             text.notices.push(format!("this session runs in {}; instructions from {files}", own.display()));
         }
         let prompt = AgentPrompt::new(source, &text.text);
-        let secrets: Vec<String> =
-            self.keys.known_values().iter().map(|key| key.expose().to_owned()).collect();
-        let env = ChildEnv::new(
-            &secrets,
-            self.settings.pass_env.as_deref().unwrap_or_default(),
-            &session.info().id,
-        );
+        let env = self.child_env(&session.info().id);
         let direct = Arc::new(environment::direct(&self.settings, self.profile.connections));
         let config = AgentConfig {
             transport: Arc::new(Router::new(

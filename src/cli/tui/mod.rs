@@ -28,6 +28,7 @@ pub(crate) mod services;
 mod setting_changes;
 pub mod shell;
 pub mod start;
+mod status_command;
 pub mod terminal;
 pub(crate) mod theme_files;
 pub(crate) mod widths;

@@ -10,6 +10,7 @@ use super::clipboard;
 use super::editor;
 use super::files::{self, FileIndex};
 use super::repository;
+use super::status_command;
 use crate::agent::catalogue::demo;
 use crate::agent::catalogue::keys::Keys;
 use crate::agent::catalogue::providers::PROVIDERS;
@@ -27,6 +28,7 @@ use crate::app::request::{
     Applied, EditorSource, FileMatches, FoundSessions, Hidden, KeyChanges, KeylessModel, LocalModelServer,
     LoginProvider, ModelList, ModelsFor, Pasted, PerformRequest, Picture, SessionRows, SettingList,
 };
+use crate::app::status_facts::StatusFacts;
 use crate::cli::compose::{AgentPrompt, Setup};
 use crate::cli::keycheck::{KeyCheck, check_key};
 use crate::cli::{local_servers, reload, setting_list};
@@ -206,6 +208,15 @@ impl PerformRequest for Arc<Services> {
     async fn set_keys(&self, _: &Call, keys: KeyChanges) -> Result<Applied, String> {
         let services = Arc::clone(self);
         blocking(move || services.change_keys(&keys)).await
+    }
+
+    async fn status_command(&self, _: &Call, facts: Box<StatusFacts>) -> Result<String, String> {
+        let (command, env) = {
+            let setup = locked(&self.setup);
+            (setup.settings.status_command.clone().unwrap_or_default(), setup.child_env(&facts.session.id))
+        };
+        let input = serde_json::to_string(&facts).map_err(|error| error.to_string())?;
+        status_command::run(&command, &format!("{input}\n"), &self.cwd, &env).await
     }
 
     async fn folders(&self, _: &Call) -> Result<Vec<Folder>, String> {

@@ -257,6 +257,8 @@ fn first_frame(setup: &Setup) -> (Boot, Memo) {
         motion: Motion::new(settings.animations),
         editing_mode: settings.editing_mode.unwrap_or_default(),
         screen: ScreenKind::new(settings.inline),
+        status_line: settings.status_line.clone().unwrap_or_default(),
+        status_command: settings.status_command.is_some(),
         mouse: settings.mouse.unwrap_or(true),
         notices,
         folders: folders(setup),

@@ -1,0 +1,250 @@
+//! The template of the status line: text with named parts, at the left and at the right.
+//!
+//! `{name}` is a part, `{fill}` separates the left from the right, and text in `[brackets]` is shown
+//! only where each part in it has something to show. A doubled `{{`, `}}`, `[[` or `]]` is the sign
+//! itself.
+
+use std::ffi::OsStr;
+use std::iter::Peekable;
+use std::str::Chars;
+
+use serde::{Deserialize, Deserializer, Serialize, Serializer};
+
+use super::value::{SettingValue, ValueKind};
+
+/// What a part shows.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum StatusPart {
+    /// The directory, with the home directory as `~`.
+    Path,
+    /// The branch of the repository.
+    Branch,
+    /// The name of the session, if it has one.
+    Session,
+    Provider,
+    /// The name of the model.
+    Model,
+    /// The thinking level, of a model that has levels.
+    Thinking,
+    /// Tokens sent and received.
+    Tokens,
+    Cost,
+    /// How full the context window is.
+    Context,
+    /// Vim's mode.
+    Mode,
+    /// What `status_command` printed.
+    Command,
+}
+
+impl StatusPart {
+    /// The parts with their names, in the order in which they are documented.
+    pub const NAMES: [(&'static str, StatusPart); 11] = [
+        ("path", StatusPart::Path),
+        ("branch", StatusPart::Branch),
+        ("session", StatusPart::Session),
+        ("provider", StatusPart::Provider),
+        ("model", StatusPart::Model),
+        ("thinking", StatusPart::Thinking),
+        ("tokens", StatusPart::Tokens),
+        ("cost", StatusPart::Cost),
+        ("context", StatusPart::Context),
+        ("mode", StatusPart::Mode),
+        ("command", StatusPart::Command),
+    ];
+}
+
+/// Text or a part.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum StatusAtom {
+    Text(String),
+    Part(StatusPart),
+}
+
+/// Atoms that are shown together, where each part among them has something to show.
+pub type StatusGroup = Vec<StatusAtom>;
+
+/// A template.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct StatusTemplate {
+    source: String,
+    /// What is shown at the left.
+    pub left: Vec<StatusGroup>,
+    /// What is shown at the right.
+    pub right: Vec<StatusGroup>,
+}
+
+/// The template that is used unless another one is set.
+pub const DEFAULT_STATUS_LINE: &str = "{path}[ ({branch})][ · {session}]{fill}[{tokens} · ][{cost} · ]\
+     [{context} · ][{command} · ]{model}[ · {thinking}]";
+
+impl Default for StatusTemplate {
+    fn default() -> Self {
+        let nothing = || StatusTemplate { source: String::new(), left: Vec::new(), right: Vec::new() };
+        StatusTemplate::parse(DEFAULT_STATUS_LINE).unwrap_or_else(|_| nothing())
+    }
+}
+
+/// Where a template is being read.
+struct Reader<'a> {
+    chars: Peekable<Chars<'a>>,
+    sides: Vec<Vec<StatusGroup>>,
+    /// The group in brackets that is being read.
+    group: Option<StatusGroup>,
+    text: String,
+}
+
+impl StatusTemplate {
+    /// Reads a template.
+    ///
+    /// # Errors
+    /// What is wrong with it, without the name of the setting.
+    pub fn parse(source: &str) -> Result<Self, String> {
+        let mut reader = Reader {
+            chars: source.chars().peekable(),
+            sides: vec![Vec::new()],
+            group: None,
+            text: String::new(),
+        };
+        while let Some(c) = reader.chars.next() {
+            reader.take(c)?;
+        }
+        reader.end_text();
+        if reader.group.is_some() {
+            return Err("`[` without `]` (write `[[` for the sign itself)".to_owned());
+        }
+        let mut sides = reader.sides.into_iter();
+        let (left, right) = (sides.next().unwrap_or_default(), sides.next().unwrap_or_default());
+        Ok(StatusTemplate { source: source.to_owned(), left, right })
+    }
+}
+
+impl Reader<'_> {
+    fn take(&mut self, c: char) -> Result<(), String> {
+        if matches!(c, '{' | '}' | '[' | ']') && self.chars.next_if_eq(&c).is_some() {
+            self.text.push(c);
+            return Ok(());
+        }
+        match c {
+            '{' => {
+                self.end_text();
+                let name: String = std::iter::from_fn(|| self.chars.next_if(|c| *c != '}')).collect();
+                self.chars.next().ok_or("`{` without `}` (write `{{` for the sign itself)")?;
+                return self.part(&name);
+            }
+            '[' if self.group.is_none() => {
+                self.end_text();
+                self.group = Some(Vec::new());
+            }
+            ']' if self.group.is_some() => {
+                self.end_text();
+                let group = self.group.take();
+                self.sides.last_mut().into_iter().for_each(|side| side.extend(group.clone()));
+            }
+            '[' | ']' | '}' => {
+                return Err(format!("`{c}` where it means nothing (write `{c}{c}` for the sign itself)"));
+            }
+            c => self.text.push(c),
+        }
+        Ok(())
+    }
+
+    fn part(&mut self, name: &str) -> Result<(), String> {
+        if name == "fill" {
+            if self.sides.len() > 1 || self.group.is_some() {
+                return Err("`{fill}` may occur once, outside of brackets".to_owned());
+            }
+            self.sides.push(Vec::new());
+            return Ok(());
+        }
+        let known = StatusPart::NAMES;
+        match known.iter().find(|(known, _)| *known == name) {
+            Some((_, part)) => self.push(StatusAtom::Part(*part)),
+            None => {
+                let names = known.map(|(name, _)| name).join(", ");
+                return Err(format!("the status line has no part `{{{name}}}`; it has {names} and fill"));
+            }
+        }
+        Ok(())
+    }
+
+    fn end_text(&mut self) {
+        if !self.text.is_empty() {
+            let text = std::mem::take(&mut self.text);
+            self.push(StatusAtom::Text(text));
+        }
+    }
+
+    fn push(&mut self, atom: StatusAtom) {
+        match (&mut self.group, self.sides.last_mut()) {
+            (Some(group), _) => group.push(atom),
+            (None, Some(side)) => side.push(vec![atom]),
+            (None, None) => {}
+        }
+    }
+}
+
+impl SettingValue for StatusTemplate {
+    const KIND: ValueKind = ValueKind::Text;
+
+    fn show(&self) -> String {
+        self.source.clone()
+    }
+
+    fn parse(value: &OsStr) -> Result<Self, String> {
+        StatusTemplate::parse(value.to_str().ok_or("the value is not UTF-8 text")?)
+    }
+
+    fn from_file<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        StatusTemplate::deserialize(deserializer)
+    }
+}
+
+impl Serialize for StatusTemplate {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        serializer.serialize_str(&self.source)
+    }
+}
+
+impl<'de> Deserialize<'de> for StatusTemplate {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        StatusTemplate::parse(&String::deserialize(deserializer)?).map_err(serde::de::Error::custom)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_template_has_two_sides_of_groups() {
+        let text = |text: &str| StatusAtom::Text(text.to_owned());
+        let part = StatusAtom::Part;
+        let read = StatusTemplate::parse("a {path}[ ({branch})]{fill}[[{cost}}}").unwrap();
+        assert_eq!(
+            read.left,
+            [
+                vec![text("a ")],
+                vec![part(StatusPart::Path)],
+                vec![text(" ("), part(StatusPart::Branch), text(")")]
+            ]
+        );
+        assert_eq!(read.right, [vec![text("[")], vec![part(StatusPart::Cost)], vec![text("}")]]);
+        assert_eq!(StatusTemplate::default().show(), DEFAULT_STATUS_LINE);
+    }
+
+    #[test]
+    fn faults_are_named() {
+        for (template, fault) in [
+            ("{pth}", "no part `{pth}`; it has path, branch, session"),
+            ("{path", "`{` without `}`"),
+            ("[{path}", "`[` without `]`"),
+            ("[a[b]]", "`[` where it means nothing"),
+            ("a]", "`]` where it means nothing"),
+            ("{fill}{fill}", "may occur once"),
+        ] {
+            let error = StatusTemplate::parse(template).unwrap_err();
+            assert!(error.contains(fault), "{template}: {error}");
+        }
+    }
+}

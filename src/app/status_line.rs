@@ -1,0 +1,49 @@
+//! The status line: its template, and what the user's command says for it.
+//!
+//! The command gets the facts of the session and is run again when they have changed, one at a time
+//! and at most once in [`INTERVAL`].
+
+use super::ansi::{self, AnsiLine};
+use super::msg::Millis;
+use super::status_facts::StatusFacts;
+use crate::agent::settings::status_template::StatusTemplate;
+
+/// The shortest time between two starts of the command, in milliseconds.
+pub(crate) const INTERVAL: Millis = 1_000;
+
+/// The status line.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct StatusLine {
+    pub template: StatusTemplate,
+    /// The user's command, if there is one.
+    pub command: Option<StatusCommand>,
+}
+
+impl StatusLine {
+    /// A status line that has shown nothing yet.
+    pub(crate) fn new(template: StatusTemplate, has_command: bool) -> Self {
+        StatusLine { template, command: has_command.then(StatusCommand::default) }
+    }
+}
+
+/// What is known of the user's command.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct StatusCommand {
+    /// The first line that it printed, or what went wrong.
+    pub line: AnsiLine,
+    /// What it was run with last.
+    pub(crate) asked: Option<StatusFacts>,
+    pub(crate) asked_at: Millis,
+    pub(crate) running: bool,
+    /// It has to run again as soon as it may.
+    pub(crate) due: bool,
+}
+
+impl StatusCommand {
+    /// Takes what it printed.
+    pub(crate) fn take(&mut self, printed: &Result<String, String>) {
+        self.running = false;
+        let text = printed.as_deref().unwrap_or_else(|error| error);
+        self.line = ansi::lines(text.lines().next().unwrap_or("")).into_iter().next().unwrap_or_default();
+    }
+}

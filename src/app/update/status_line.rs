@@ -1,0 +1,66 @@
+//! The user's command for the status line: run when what it gets has changed.
+
+use crate::agent::protocol::message::Usage;
+use crate::app::effect::Effect;
+use crate::app::model::Model;
+use crate::app::request::ShellRequest;
+use crate::app::status_facts::{ContextFacts, CostFacts, ModelFacts, SessionFacts, StatusFacts, UsageFacts};
+use crate::app::status_line::INTERVAL;
+
+/// Runs the command where that is due. Called after every message.
+pub(super) fn follow(model: &mut Model, effects: &mut Vec<Effect>) {
+    let now = model.now;
+    // The agent has not said yet which session is open.
+    if model.status.session.id.is_empty() || model.status_line.command.is_none() {
+        return;
+    }
+    let facts = facts(model);
+    let Some(command) = model.status_line.command.as_mut().filter(|command| !command.running) else { return };
+    let changed = command.asked.as_ref() != Some(&facts);
+    command.due = changed && now < command.asked_at + INTERVAL;
+    if changed && !command.due {
+        command.running = true;
+        command.asked_at = now;
+        command.asked = Some(facts.clone());
+        model.ask(ShellRequest::StatusCommand { facts: Box::new(facts) }, effects);
+    }
+}
+
+/// Takes what the command printed.
+pub(super) fn printed(model: &mut Model, answer: &Result<String, String>) {
+    if let Some(command) = &mut model.status_line.command {
+        command.take(answer);
+    }
+}
+
+/// The facts as they are now.
+fn facts(model: &Model) -> StatusFacts {
+    let status = &model.status;
+    let Usage { input, output, cache_read, cache_write, .. } = status.total;
+    let session = &status.session;
+    StatusFacts {
+        session: SessionFacts {
+            id: session.id.clone(),
+            name: session.name.clone(),
+            file: session.file.as_ref().map(|file| file.to_string_lossy().into_owned()),
+            cwd: session.cwd.to_string_lossy().into_owned(),
+        },
+        place: model.boot.place.clone(),
+        branch: status.branch.as_ref().map(|name| name.as_str().to_owned()),
+        model: status.model.as_ref().map(|ai| ModelFacts {
+            provider: ai.provider.clone(),
+            id: ai.id.clone(),
+            name: ai.name.clone(),
+        }),
+        thinking: status.thinking.name(),
+        context: ContextFacts {
+            tokens: status.context,
+            window: status.model.as_ref().map(|ai| ai.context_window).filter(|window| *window > 0),
+            percent: status.context_percent(),
+        },
+        usage: UsageFacts { input, output, cache_read, cache_write },
+        cost: CostFacts { usd: status.total.cost.total, complete: status.priced },
+        running: status.run.is_some(),
+        columns: model.size.width,
+    }
+}

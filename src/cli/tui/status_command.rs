@@ -1,0 +1,101 @@
+//! Runs the user's command for the status line, within limits of time and size.
+
+use std::path::Path;
+use std::process::Stdio;
+use std::time::Duration;
+
+use rustix::process::{Pid, Signal, kill_process_group};
+use tokio::io::{AsyncReadExt, AsyncWriteExt};
+use tokio::process::{Child, Command};
+
+use crate::tools::process::ChildEnv;
+
+/// How long it may take.
+const TIME_LIMIT: Duration = Duration::from_secs(2);
+/// Most that is read of what it prints, in bytes.
+const SIZE_LIMIT: u64 = 4 * 1024;
+
+/// Kills what a command has started, unless it has ended in time.
+struct Group(Option<Pid>);
+
+impl Drop for Group {
+    fn drop(&mut self) {
+        if let Some(group) = self.0 {
+            let _ = kill_process_group(group, Signal::KILL);
+        }
+    }
+}
+
+/// What the command prints, given the text on its standard input.
+///
+/// # Errors
+/// A few words that are shown in its place.
+pub(super) async fn run(command: &str, input: &str, cwd: &Path, env: &ChildEnv) -> Result<String, String> {
+    let mut shell = Command::new("sh");
+    shell.arg("-c").arg(command).current_dir(cwd).env_clear();
+    shell.envs(env.variables().iter().map(|(name, value)| (name, value)));
+    shell.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::null());
+    shell.kill_on_drop(true).process_group(0);
+    let mut child = shell.spawn().map_err(|error| format!("status_command: {error}"))?;
+    let id = child.id().and_then(|id| i32::try_from(id).ok());
+    let mut group = Group(id.and_then(Pid::from_raw));
+    let printed = tokio::time::timeout(TIME_LIMIT, printed(&mut child, input)).await;
+    if child.id().is_none() {
+        // It has ended; its number may belong to another process by now.
+        group.0 = None;
+    }
+    match printed {
+        Ok(Ok(Some(text))) => Ok(text),
+        Ok(Ok(None)) => Err("status_command failed".to_owned()),
+        Ok(Err(error)) => Err(format!("status_command: {error}")),
+        Err(_) => Err(format!("status_command took over {} s", TIME_LIMIT.as_secs())),
+    }
+}
+
+/// What it printed; `None` when it failed. Once enough has been read it is not waited for.
+async fn printed(child: &mut Child, input: &str) -> std::io::Result<Option<String>> {
+    let (stdin, stdout) = (child.stdin.take(), child.stdout.take());
+    let write = async {
+        if let Some(mut stdin) = stdin {
+            // A command that does not read its input is none the worse.
+            let _ = stdin.write_all(input.as_bytes()).await;
+        }
+    };
+    let read = async {
+        let mut output = Vec::new();
+        if let Some(stdout) = stdout {
+            stdout.take(SIZE_LIMIT).read_to_end(&mut output).await?;
+        }
+        std::io::Result::Ok(output)
+    };
+    let ((), output) = tokio::join!(write, read);
+    let output = output?;
+    let is_cut = output.len() as u64 >= SIZE_LIMIT;
+    let succeeded = !is_cut && child.wait().await?.success();
+    let text = String::from_utf8_lossy(&output).into_owned();
+    Ok(Some(text).filter(|_| succeeded || is_cut))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::time::Instant;
+
+    async fn printed_by(command: &str) -> Result<String, String> {
+        let variables = [("PATH".into(), std::env::var_os("PATH").unwrap_or_default())];
+        let env = ChildEnv::from_variables(variables, &[], &[], "s1");
+        run(command, "{\"x\":1}\n", Path::new("/"), &env).await
+    }
+
+    #[tokio::test]
+    async fn a_command_is_given_its_input_and_limits() {
+        assert_eq!(printed_by("cat; pwd; echo $TAU_SESSION_ID").await.as_deref(), Ok("{\"x\":1}\n/\ns1\n"));
+        assert_eq!(printed_by("exit 3").await, Err("status_command failed".to_owned()));
+        let long = printed_by("yes").await.unwrap();
+        assert_eq!(long.len() as u64, SIZE_LIMIT);
+        let started = Instant::now();
+        let slow = printed_by("sleep 60 & wait").await;
+        assert_eq!(slow, Err("status_command took over 2 s".to_owned()));
+        assert!(started.elapsed() < Duration::from_secs(20));
+    }
+}

@@ -1,0 +1,152 @@
+//! The status line as its template says, cut to the width of the window.
+
+use ratatui::text::{Line, Span};
+
+use super::panel::both_ends;
+use super::terminal_text;
+use super::theme::{Theme, ThemeToken};
+use super::wrap;
+use crate::agent::settings::status_template::{StatusAtom, StatusGroup, StatusPart};
+use crate::app::Model;
+use crate::app::action::Action;
+use crate::app::printable::printable_line;
+use crate::app::status::UsageKnown;
+use crate::app::token_count::tokens;
+
+/// In a window of this many columns everything is shown as long as names can give way.
+const WIDE: usize = 80;
+/// Cells that stay for the left side, and for the name of the model.
+pub(super) const LEAST_PLACE: usize = 16;
+const LEAST_NAME: usize = 10;
+/// Cells between the sides, and after the right one.
+const BETWEEN: usize = 3;
+
+/// Parts that are left out where there is no room, the first one first.
+const DROPPED: [StatusPart; 5] =
+    [StatusPart::Tokens, StatusPart::Cost, StatusPart::Context, StatusPart::Provider, StatusPart::Command];
+
+/// The left side, as far as there is room for it beside `right`.
+pub(super) fn left(model: &Model, theme: &Theme, width: usize, right: &[Span]) -> Vec<Span<'static>> {
+    let room = width.saturating_sub(wrap::spans_cells(right) + BETWEEN);
+    let mut spans = vec![Span::styled(" ", theme.style(ThemeToken::Footer))];
+    spans.extend(fitted(model, theme, &model.status_line.template.left, width, room));
+    spans
+}
+
+/// The right side in a window of that width.
+pub(super) fn right(model: &Model, theme: &Theme, width: usize) -> Vec<Span<'static>> {
+    let template = &model.status_line.template;
+    let room = match width {
+        _ if template.left.is_empty() => width.saturating_sub(LEAST_NAME),
+        0..WIDE => width / 2,
+        width => width - LEAST_PLACE,
+    };
+    fitted(model, theme, &template.right, width, room)
+}
+
+/// The whole status line.
+pub(super) fn line(model: &Model, theme: &Theme, width: u16) -> Line<'static> {
+    let right = right(model, theme, usize::from(width));
+    both_ends(left(model, theme, usize::from(width), &right), right, width)
+}
+
+/// The groups that have something to show, in as many cells: in a wide window the name of the model
+/// gives way first, in a narrow one parts are left out first.
+fn fitted(
+    model: &Model,
+    theme: &Theme,
+    groups: &[StatusGroup],
+    width: usize,
+    room: usize,
+) -> Vec<Span<'static>> {
+    let full = wrap::cells(&model_name(model));
+    let shown = |without: usize, name: usize| spans(model, theme, groups, without, name);
+    let cells = |without: usize, name: usize| wrap::spans_cells(&shown(without, name));
+    let shortened = |without: usize| {
+        let over = cells(without, full).saturating_sub(room);
+        full.saturating_sub(over).max(LEAST_NAME)
+    };
+    let name = if width < WIDE { full } else { shortened(0) };
+    let without = (0..DROPPED.len()).find(|without| cells(*without, name) <= room).unwrap_or(DROPPED.len());
+    shown(without, shortened(without))
+}
+
+/// The groups without the first of the parts that can be left out, and with a name of so many cells.
+fn spans(
+    model: &Model,
+    theme: &Theme,
+    groups: &[StatusGroup],
+    without: usize,
+    name: usize,
+) -> Vec<Span<'static>> {
+    let dropped = DROPPED.get(..without).unwrap_or(&[]);
+    let atom = |atom: &StatusAtom| match atom {
+        StatusAtom::Text(text) => Some(vec![plain(theme, text)]),
+        StatusAtom::Part(part) if dropped.contains(part) => None,
+        StatusAtom::Part(StatusPart::Command) => command(model, theme),
+        StatusAtom::Part(part) => text(model, *part, name).map(|text| vec![plain(theme, &text)]),
+    };
+    let group = |group: &StatusGroup| group.iter().map(atom).collect::<Option<Vec<_>>>();
+    groups.iter().filter_map(group).flatten().flatten().collect()
+}
+
+fn plain(theme: &Theme, text: &str) -> Span<'static> {
+    Span::styled(printable_line(text).into_owned(), theme.style(ThemeToken::Footer))
+}
+
+/// What the user's command printed, in its colours.
+fn command(model: &Model, theme: &Theme) -> Option<Vec<Span<'static>>> {
+    let line = &model.status_line.command.as_ref()?.line;
+    let style =
+        |run: &crate::app::ansi::AnsiRun| terminal_text::style_over(run.style, theme, ThemeToken::Footer);
+    let spans = line.iter().map(|run| Span::styled(run.text.to_string(), style(run))).collect::<Vec<_>>();
+    let half = model.size.width / 2;
+    (!spans.is_empty()).then(|| wrap::truncate_line(Line::from(spans), half).spans)
+}
+
+/// The text of a part, with a name of the model that takes `name` cells at most; `None` for nothing.
+fn text(model: &Model, part: StatusPart, name: usize) -> Option<String> {
+    let status = &model.status;
+    let counted = status.usage_known != UsageKnown::Counting;
+    let total = &status.total;
+    match part {
+        StatusPart::Path => Some(model.boot.place.clone()),
+        StatusPart::Branch => status.branch.as_ref().map(|name| name.as_str().to_owned()),
+        StatusPart::Session => status.session.name.clone(),
+        StatusPart::Provider => status.model.as_ref().map(|ai| ai.provider.clone()),
+        StatusPart::Model => {
+            Some(wrap::truncate(&model_name(model), u16::try_from(name).unwrap_or(u16::MAX)).into_owned())
+        }
+        StatusPart::Thinking => {
+            let ai = status.model.as_ref().filter(|ai| ai.reasoning);
+            ai.map(|_| status.thinking.name().to_owned())
+        }
+        StatusPart::Tokens => (counted && total.input + total.output > 0).then(|| {
+            let sent = total.input + total.cache_read + total.cache_write;
+            format!("↑{} ↓{}", tokens(sent), tokens(total.output))
+        }),
+        StatusPart::Cost => match (total.cost.total > 0.0, status.priced) {
+            _ if !counted => None,
+            (true, true) => Some(format!("${:.3}", total.cost.total)),
+            (true, false) => Some(format!("${:.3}+?", total.cost.total)),
+            (false, false) => Some("$?".to_owned()),
+            (false, true) => None,
+        },
+        StatusPart::Context => status.model.as_ref().map(|ai| match status.context_percent() {
+            Some(percent) => format!("{percent}% of {}", tokens(ai.context_window)),
+            None => "? ctx".to_owned(),
+        }),
+        StatusPart::Mode => model.composer.vim_mode().map(|(name, _)| name.to_owned()),
+        StatusPart::Command => None,
+    }
+}
+
+/// The name of the model, or how to choose one.
+fn model_name(model: &Model) -> String {
+    let Some(ai) = &model.status.model else {
+        let key = model.keymap.hint(Action::Models).unwrap_or_else(|| "/model".to_owned());
+        return format!("no model ({key})");
+    };
+    let name = if ai.name.is_empty() { &ai.id } else { &ai.name };
+    printable_line(name).into_owned()
+}

@@ -1,0 +1,146 @@
+//! The status line: its template, and the user's command for a part of it.
+
+use std::collections::BTreeMap;
+
+use crate::harness::{Screen as Frame, boot, frame, root, text};
+use crate::screen::Screen;
+use tau::agent::AgentEvent;
+use tau::agent::protocol::event::SessionInfo;
+use tau::agent::settings::status_template::StatusTemplate;
+use tau::app::boot::Boot;
+use tau::app::geometry::Size;
+use tau::app::request::{ShellReply, ShellRequest};
+use tau::app::{Effect, Msg};
+
+/// The last row of a screen with that template and a session, at a width.
+fn shown(template: &str, width: u16) -> String {
+    let status_line = StatusTemplate::parse(template).unwrap();
+    let mut screen = Frame::boot(Boot { status_line, ..boot() });
+    opened(&mut screen);
+    screen.send(Msg::Resized(Size { width, height: 24 }));
+    text(&screen.draw()).lines().last().unwrap().to_owned()
+}
+
+fn opened(screen: &mut Frame) {
+    let session = SessionInfo { id: "s1".into(), name: Some("fix parser".into()), ..SessionInfo::default() };
+    screen.agent(AgentEvent::SessionInfoChanged { name: session.name });
+}
+
+#[test]
+fn parts_are_where_the_template_says() {
+    assert_eq!(shown("{model}/{thinking} in {path}", 80), " Coder/off in ~/work/parser");
+    let row = shown("{session}{fill}{path}[ on {branch}] [[{context}]]", 80);
+    assert_eq!(row, format!(" fix parser{:>68}", "~/work/parser [0% of 200k]"));
+    assert_eq!(shown("{fill}{provider}", 40), format!("{:>39}", "local"));
+    // Without a branch, a mode or a command there is nothing in brackets.
+    assert_eq!(shown("[a {branch} ][b {mode} ][c {command} ]{path}", 80), " ~/work/parser");
+}
+
+#[test]
+fn where_there_is_no_room_parts_are_left_out_in_order() {
+    let template = "{path}{fill}[{provider} · ][{context} · ]{model}";
+    assert!(shown(template, 80).ends_with("local · 0% of 200k · Coder"));
+    let row = shown(template, 50);
+    assert!(row.ends_with("  local · Coder") && row.contains("parser"), "{row}");
+    assert!(shown(template, 30).ends_with("local · Coder"));
+    assert!(shown(template, 20).ends_with("  Coder"), "{}", shown(template, 20));
+}
+
+/// What the command was asked with, as JSON.
+fn asked(screen: &mut Frame) -> Option<(tau::app::request::Ticket, serde_json::Value)> {
+    screen.take_effects().into_iter().find_map(|effect| match effect {
+        Effect::Ask(ticket, ShellRequest::StatusCommand { facts }) => {
+            Some((ticket, serde_json::to_value(&facts).unwrap()))
+        }
+        _ => None,
+    })
+}
+
+/// The facts in the documents.
+fn documented() -> serde_json::Value {
+    let document = std::fs::read_to_string(root().join("docs/configuration.md")).unwrap();
+    let line = document.lines().find(|line| line.starts_with("{\"session\":")).unwrap();
+    serde_json::from_str(line).unwrap()
+}
+
+/// The names in a value, with those in its objects.
+fn names(value: &serde_json::Value) -> Vec<String> {
+    let inner = |(name, value): (&String, &serde_json::Value)| {
+        let inner = names(value).into_iter().map(|inner| format!("{name}.{inner}"));
+        std::iter::once(name.clone()).chain(inner).collect::<Vec<_>>()
+    };
+    value.as_object().into_iter().flatten().flat_map(inner).collect()
+}
+
+#[test]
+fn the_command_runs_when_facts_change_one_at_a_time_and_not_too_often() {
+    let mut screen = Frame::boot(Boot { status_command: true, ..boot() });
+    assert!(asked(&mut screen).is_none(), "no session is open yet");
+    let session = SessionInfo { id: "s1".into(), cwd: "/work".into(), ..SessionInfo::default() };
+    screen.agent(AgentEvent::SessionOpened { session, messages: Vec::new(), titles: BTreeMap::new() });
+    let (ticket, facts) = asked(&mut screen).unwrap();
+    assert_eq!(facts["session"]["id"], "s1");
+    assert_eq!(facts["session"]["cwd"], "/work");
+    assert_eq!(facts["model"]["name"], "Coder");
+    assert_eq!(facts["context"]["window"], 200_000);
+    assert_eq!(facts["running"], false);
+    assert_eq!(names(&documented()), names(&facts), "docs/configuration.md shows what it gets");
+    screen.run();
+    screen.wait(5_000);
+    assert!(asked(&mut screen).is_none(), "one is running");
+    let printed = "\u{1b}[31mred\u{1b}[0m \u{1b}]0;title\u{7}now\nsecond line\n";
+    screen.send(Msg::Finished(ticket, ShellReply::Done(printed.into())));
+    let (ticket, facts) = asked(&mut screen).expect("the run has begun meanwhile");
+    assert_eq!(facts["running"], true);
+    frame(&mut screen, "status-command", 80, 24);
+    let row = text(&screen.draw());
+    assert!(row.contains("red now · Coder") && !row.contains("second"), "{row}");
+    screen.send(Msg::Finished(ticket, ShellReply::Failed("status_command failed".into())));
+    screen.settle();
+    assert!(asked(&mut screen).is_none(), "too early");
+    assert!(screen.model().wants().tick.is_some(), "it is due soon");
+    screen.wait(1_100);
+    assert!(asked(&mut screen).is_some());
+    assert!(text(&screen.draw()).contains("status_command failed"));
+}
+
+/// The example of the documents, in a terminal.
+#[test]
+fn the_documented_example_works() {
+    let document = std::fs::read_to_string(root().join("docs/configuration.md")).unwrap();
+    let (_, after) = document.split_once("### The status line").unwrap();
+    let (_, after) = after.split_once("```toml\n").unwrap();
+    let (example, _) = after.split_once("```").unwrap();
+    let script = format!(
+        "export TAU_DEMO_SPEED=max; mkdir -p $TAU_HOME; cat >$TAU_HOME/config.toml <<'END'\n{example}\nEND"
+    );
+    let screen = Screen::prepared(&script, "", 100, 24);
+    screen.wait_for("context 0%");
+    screen.type_keys("table\r");
+    screen.wait_for("A table, from the script");
+    screen.wait_for("scripted demo");
+    // From user settings only, live.
+    screen.wait_until("the row of the example", |cells| {
+        let rows: Vec<String> = cells.rows(0, 100).collect();
+        rows.last().is_some_and(|row| row.contains("INSERT ~/work") && row.contains("context 0%"))
+    });
+}
+
+#[test]
+fn a_part_that_does_not_exist_is_a_warning_with_its_line() {
+    let script =
+        "mkdir -p $TAU_HOME; printf 'mouse = true\\nstatus_line = \"{pth}\"\\n' >$TAU_HOME/config.toml";
+    let screen = Screen::prepared(script, "", 120, 30);
+    screen.wait_for("config.toml:2");
+    screen.wait_for("no part `{pth}`; it has path, branch");
+}
+
+#[test]
+fn a_project_cannot_set_the_command() {
+    let script = "mkdir .tau; printf 'status_command = \"touch $HOME/ran\"\\n' >.tau/config.toml";
+    let screen = Screen::prepared(script, "--trust", 100, 24);
+    screen.wait_for("a project cannot set `status_command`");
+    screen.type_keys("!sleep 0.5; echo wai''ted\r");
+    screen.wait_for("waited");
+    assert!(!screen.home().join("ran").exists());
+}
