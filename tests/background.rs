@@ -160,6 +160,13 @@ fn the_list_shows_themes_as_you_move_and_files_as_you_save_them() {
     screen.type_keys("y");
     screen.wait_for("colors.text");
     wait_for_color(&screen, (0xab, 0xcd, 0xef));
+    // One that is made while tau runs, and the first removed.
+    screen.type_keys("\x15");
+    std::fs::write(path.with_file_name("later.toml"), themed("#0f1e2d")).unwrap();
+    screen.type_keys("/theme\r");
+    screen.wait_for("Themes");
+    screen.type_keys("later");
+    wait_for_color(&screen, (0x0f, 0x1e, 0x2d));
 }
 
 #[test]

@@ -38,6 +38,8 @@ pub enum Msg {
     Focused(bool),
     /// The terminal answered a question about itself.
     TerminalAnswered(TerminalAnswer),
+    /// These are the themes now: a theme file was made or removed.
+    ThemesListed(Vec<String>),
     /// The time asked for by `wants` is over.
     Ticked,
     /// The agent sent an event.

@@ -66,6 +66,7 @@ pub fn update(mut model: Model, stamped: Stamped) -> (Model, Vec<Effect>) {
         }
         Msg::Focused(focused) => model.focused = focused,
         Msg::TerminalAnswered(answer) => model.terminal = model.terminal.with(&answer),
+        Msg::ThemesListed(names) => themes::listed(&mut model, names),
         Msg::Ticked => expire(&mut model),
         Msg::Agent(event) => agent::take(&mut model, &event, &mut effects),
         Msg::Finished(ticket, reply) => replies::take(&mut model, ticket, reply, &mut effects),

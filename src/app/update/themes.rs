@@ -1,5 +1,7 @@
 //! Themes: one by name, the list.
 
+use std::sync::Arc;
+
 use super::pickers;
 use crate::agent::protocol::event::NoticeLevel;
 use crate::app::effect::{Effect, SavedSetting};
@@ -23,6 +25,14 @@ pub(super) fn named(model: &mut Model, name: &str, effects: &mut Vec<Effect>) {
 pub(super) fn set(model: &mut Model, name: &str, effects: &mut Vec<Effect>) {
     model.theme = name.to_owned();
     effects.push(Effect::Save(SavedSetting::Theme(name.to_owned())));
+}
+
+/// Takes the names of the themes there are; the one in use stays.
+pub(super) fn listed(model: &mut Model, mut names: Vec<String>) {
+    if !names.contains(&model.theme) {
+        names.push(model.theme.clone());
+    }
+    Arc::make_mut(&mut model.boot).themes = names;
 }
 
 fn open(model: &mut Model) {

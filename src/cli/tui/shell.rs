@@ -128,11 +128,14 @@ impl Shell {
                 tick = None;
             }
             let by_user = matches!(wake, Wake::Terminal(_));
+            if by_user {
+                self.themes.follow_folder(&mut self.screen)?;
+            }
             if let Some(exit) = self.on_wake(wake)? {
                 return Ok(exit);
             }
             if by_user {
-                self.follow_theme_file()?;
+                self.themes.follow_shown(&mut self.screen)?;
             }
             if self.screen.dirty && (at_once || Instant::now() >= self.pacer.frame_at()) {
                 self.screen.draw()?;
@@ -222,24 +225,6 @@ impl Shell {
             next = if asks { None } else { self.input.waiting() };
         }
         Ok(None)
-    }
-
-    /// Shows the user's theme as its file is now. What cannot be read leaves the look as it was.
-    fn follow_theme_file(&mut self) -> io::Result<()> {
-        let Some(name) = self.screen.model().map(|model| model.shown_theme().to_owned()) else {
-            return Ok(());
-        };
-        match self.themes.changed(&name) {
-            None => Ok(()),
-            Some(Ok(theme)) => {
-                self.screen.dirty |= self.screen.memo.add_theme(&name, theme);
-                Ok(())
-            }
-            Some(Err(text)) => {
-                let hint = Some("the theme stays as it was; fix the file and press any key".to_owned());
-                self.screen.fold(Msg::Agent(AgentEvent::Notice { level: NoticeLevel::Warning, text, hint }))
-            }
-        }
     }
 
     fn on_signal(&mut self, caught: Caught) -> io::Result<Option<Exit>> {

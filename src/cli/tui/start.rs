@@ -232,8 +232,7 @@ fn first_frame(setup: &Setup) -> (Boot, Memo) {
             (DEFAULT_THEME.to_owned(), HashMap::new())
         }
     };
-    let mut themes: Vec<String> = std::iter::once(AUTO).chain(Theme::names()).map(str::to_owned).collect();
-    themes.extend(theme_files(setup).names());
+    let mut themes = theme_files(setup).all_names();
     themes.extend(custom.keys().filter(|name| !themes.contains(name)).cloned().collect::<Vec<_>>());
     let (depth, _) = detected_colors();
     let background = std::env::var("COLORFGBG").ok();

@@ -1,12 +1,17 @@
 //! The user's theme files: which there are, and what is in the one that is shown.
 //!
-//! A file is looked at when a key is pressed or the window is entered, and read when it has changed
+//! The folder and the file are looked at when a key is pressed or the window is entered, and read when they have changed
 //! since. So nothing runs while nothing happens.
 
 use std::collections::HashMap;
+use std::io;
 use std::path::{Path, PathBuf};
 use std::time::SystemTime;
 
+use super::live_screen::LiveScreen;
+use crate::agent::AgentEvent;
+use crate::agent::protocol::event::NoticeLevel;
+use crate::app::Msg;
 use crate::app::background::AUTO;
 use crate::view::theme::Theme;
 
@@ -19,16 +24,58 @@ pub struct ThemeFiles {
     dir: PathBuf,
     /// What was read: when each file was changed, and how long it was.
     read: HashMap<String, (SystemTime, u64)>,
+    /// When the folder was changed that was listed.
+    listed: Option<SystemTime>,
 }
 
 impl ThemeFiles {
     /// The files in this folder, and others that are named by their path.
     pub fn new(dir: PathBuf) -> Self {
-        ThemeFiles { dir, read: HashMap::new() }
+        ThemeFiles { dir, read: HashMap::new(), listed: None }
+    }
+
+    /// The names of all themes: `auto`, the built-in ones, those in the folder.
+    pub fn all_names(&self) -> Vec<String> {
+        std::iter::once(AUTO).chain(Theme::names()).map(str::to_owned).chain(self.names()).collect()
+    }
+
+    /// Lists the themes again when a file was made or removed since.
+    ///
+    /// # Errors
+    /// The recording cannot be written.
+    pub fn follow_folder(&mut self, screen: &mut LiveScreen) -> io::Result<()> {
+        let changed = std::fs::metadata(&self.dir).and_then(|dir| dir.modified()).ok();
+        if std::mem::replace(&mut self.listed, changed) == changed {
+            return Ok(());
+        }
+        let names = self.all_names();
+        let is_known = screen.model().is_some_and(|model| model.boot.themes == names);
+        if is_known { Ok(()) } else { screen.fold(Msg::ThemesListed(names)) }
+    }
+
+    /// Shows the user's theme as its file is now. What cannot be read leaves the look as it was.
+    ///
+    /// # Errors
+    /// The recording cannot be written.
+    pub fn follow_shown(&mut self, screen: &mut LiveScreen) -> io::Result<()> {
+        let Some(name) = screen.model().map(|model| model.shown_theme().to_owned()) else {
+            return Ok(());
+        };
+        match self.changed(&name) {
+            None => Ok(()),
+            Some(Ok(theme)) => {
+                screen.dirty |= screen.memo.add_theme(&name, theme);
+                Ok(())
+            }
+            Some(Err(text)) => {
+                let hint = Some("the theme stays as it was; fix the file and press any key".to_owned());
+                screen.fold(Msg::Agent(AgentEvent::Notice { level: NoticeLevel::Warning, text, hint }))
+            }
+        }
     }
 
     /// The names of the themes in the folder, sorted.
-    pub fn names(&self) -> Vec<String> {
+    fn names(&self) -> Vec<String> {
         let files = std::fs::read_dir(&self.dir).into_iter().flatten().flatten();
         let names =
             files.filter_map(|file| Some(file.file_name().to_str()?.strip_suffix(ENDING)?.to_owned()));
