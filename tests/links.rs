@@ -22,6 +22,7 @@ const LINKED: TextLayout = TextLayout {
     prose_width: 0,
     diff: tau::agent::settings::value::DiffLayout::Auto,
     addresses: Addresses::Linked,
+    pictures: tau::app::picture::PictureSupport::Off,
 };
 
 fn rows(source: &str, width: u16) -> Vec<Row> {

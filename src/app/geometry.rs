@@ -2,6 +2,7 @@
 
 use serde::{Deserialize, Serialize};
 
+use super::picture::PictureSupport;
 use crate::agent::settings::value::DiffLayout;
 
 /// From this width on diffs are side by side unless something else is set, in cells.
@@ -134,6 +135,7 @@ pub struct TextLayout {
     pub prose_width: u16,
     pub diff: DiffLayout,
     pub addresses: Addresses,
+    pub pictures: PictureSupport,
 }
 
 /// Where the addresses of links are.

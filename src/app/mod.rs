@@ -32,6 +32,7 @@ pub mod msg;
 pub mod outcome;
 pub(crate) mod overlay;
 pub mod picker;
+pub mod picture;
 pub mod printable;
 pub(crate) mod pty_input;
 pub mod queue_list;

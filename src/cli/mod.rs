@@ -15,6 +15,7 @@ pub mod environment;
 pub mod exit;
 pub mod export;
 pub mod headless;
+pub(crate) mod image_support;
 pub mod json;
 pub(crate) mod keycheck;
 pub(crate) mod link_support;

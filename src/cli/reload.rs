@@ -167,6 +167,10 @@ fn screen(old: &Setup, new: &Setup, changes: &mut Changes) {
         if before.diff != now.diff {
             changes.now.push(format!("diff {}", now.diff.name()));
         }
+        if before.pictures != now.pictures {
+            let images = new.settings.images.unwrap_or_default();
+            changes.now.push(format!("images {}", images.name()));
+        }
         if before.addresses != now.addresses {
             let hyperlinks = new.settings.hyperlinks.unwrap_or_default();
             changes.now.push(format!("hyperlinks {}", hyperlinks.name()));

@@ -4,8 +4,10 @@ use std::ops::Range;
 
 use ratatui::buffer::Buffer;
 use ratatui::layout::Rect;
+use ratatui::widgets::{Clear, Widget};
 
 use super::link::Link;
+use super::picture::PictureRow;
 
 /// What is on the screen.
 #[derive(Clone, Debug, Default, PartialEq)]
@@ -13,24 +15,26 @@ pub struct Frame {
     pub cells: Buffer,
     /// Text that leads somewhere.
     pub links: Layer<Link>,
+    /// Pictures, or where the terminal draws them.
+    pub pictures: Layer<PictureRow>,
 }
 
 impl Frame {
     /// A blank frame.
     pub fn blank(area: Rect) -> Self {
-        Frame { cells: Buffer::empty(area), links: Layer::default() }
+        Frame { cells: Buffer::empty(area), ..Frame::default() }
     }
 
     /// Makes it blank.
     pub fn reset(&mut self) {
         self.cells.reset();
-        self.links.0.clear();
+        self.clear_layers();
     }
 
     /// Makes it so large, and its layers empty.
     pub fn resize(&mut self, area: Rect) {
         self.cells.resize(area);
-        self.links.0.clear();
+        self.clear_layers();
     }
 
     /// Takes away its first rows; those that are left move up.
@@ -39,17 +43,36 @@ impl Frame {
         let rows = rows.min(height);
         self.cells.content.drain(..usize::from(rows) * usize::from(width));
         self.cells.area.height = height - rows;
-        self.links.shift(0..usize::from(height), isize::try_from(rows).unwrap_or_default());
+        self.shift_layers(0..usize::from(height), isize::try_from(rows).unwrap_or_default());
     }
 
-    /// Forgets what cells are besides their text.
+    /// Makes it cells alone, without pictures, as it is when something is drawn over it.
     pub(crate) fn flatten(&mut self) {
+        for Placed { y, columns, what } in &self.pictures.0 {
+            if !what.is_text() {
+                let area = Rect { x: columns.start, y: *y, width: columns.len() as u16, height: 1 };
+                Clear.render(area.intersection(self.cells.area), &mut self.cells);
+            }
+        }
+        self.clear_layers();
+    }
+
+    fn clear_layers(&mut self) {
         self.links.0.clear();
+        self.pictures.0.clear();
+    }
+
+    /// Moves rows `top..bottom` of the layers up by `by`, or down when it is negative; what leaves
+    /// them is gone.
+    pub(crate) fn shift_layers(&mut self, rows: Range<usize>, by: isize) {
+        self.links.shift(rows.clone(), by);
+        self.pictures.shift(rows, by);
     }
 
     /// Forgets what the cells of an area are besides their text, as something is drawn over them.
     pub(crate) fn flatten_area(&mut self, area: Rect) {
         self.links.cut(area);
+        self.pictures.cut(area);
     }
 }
 
@@ -59,6 +82,13 @@ pub struct Placed<T> {
     pub y: u16,
     pub columns: Range<u16>,
     pub what: T,
+}
+
+impl<T: PartialEq> Placed<T> {
+    /// Whether the same lies on the same columns, of whatever row.
+    pub(crate) fn lies_like(&self, other: &Self) -> bool {
+        self.columns == other.columns && self.what == other.what
+    }
 }
 
 /// What lies on the cells of a frame, from top to bottom and from left to right.
@@ -77,6 +107,11 @@ impl<T: Clone> Layer<T> {
         if !columns.is_empty() {
             self.0.push(Placed { y, columns, what });
         }
+    }
+
+    /// All of it.
+    pub fn iter(&self) -> impl Iterator<Item = &Placed<T>> {
+        self.0.iter()
     }
 
     /// What lies on a row.
@@ -105,7 +140,7 @@ impl<T: Clone> Layer<T> {
     }
 
     /// Moves rows `top..bottom` up by `by`, or down when it is negative; what leaves them is gone.
-    pub(crate) fn shift(&mut self, rows: Range<usize>, by: isize) {
+    fn shift(&mut self, rows: Range<usize>, by: isize) {
         self.0.retain_mut(|placed| {
             let y = usize::from(placed.y);
             if !rows.contains(&y) {

@@ -7,10 +7,13 @@ use std::collections::{HashMap, VecDeque};
 use std::sync::Arc;
 
 use super::highlight::Highlighter;
-use super::row::Row;
+use super::picture::{PictureJob, PictureKey, PictureOutcome};
+use super::pictures::Pictures;
+use super::row::{Row, Rows};
 use super::theme::{ColorDepth, Theme};
 use crate::app::geometry::{EntryId, TextLayout};
 use crate::app::msg::Millis;
+use crate::app::picture::{MessagePicture, PictureRoom};
 
 /// Parts kept that are still changing: those on one screen.
 const CHANGING: usize = 64;
@@ -50,9 +53,6 @@ impl RowsVersion {
     }
 }
 
-/// The rows of a part.
-pub(crate) type Rows = Arc<[Row]>;
-
 /// The cache.
 pub struct Memo {
     depth: ColorDepth,
@@ -65,6 +65,7 @@ pub struct Memo {
     held: usize,
     /// Parts that are still changing, the newest last.
     changing: VecDeque<(RowsKey, Rows)>,
+    pictures: Pictures,
 }
 
 impl Memo {
@@ -79,11 +80,13 @@ impl Memo {
             parts: HashMap::new(),
             held: 0,
             changing: VecDeque::new(),
+            pictures: Pictures::default(),
         }
     }
 
     /// Begins a frame in the theme of that name; an unknown one is the default theme.
     pub fn begin(&mut self, name: &str) {
+        self.pictures.begin();
         if self.name != name || self.name.is_empty() {
             let theme = self.custom.get(name).cloned().or_else(|| Theme::builtin(name)).unwrap_or_default();
             self.theme = theme.at_depth(self.depth);
@@ -93,6 +96,21 @@ impl Memo {
         if self.held > ROWS {
             self.forget();
         }
+    }
+
+    /// The rows of a picture in its room; none while it is not ready, and where it is none.
+    pub(super) fn picture_rows(&mut self, picture: &MessagePicture, room: PictureRoom) -> Rows {
+        self.pictures.rows(picture, room)
+    }
+
+    /// The pictures that were missing in frames since this was last asked.
+    pub fn missing_pictures(&mut self) -> Vec<PictureJob> {
+        self.pictures.take_missing()
+    }
+
+    /// Takes a picture that was missing.
+    pub fn add_picture(&mut self, key: PictureKey, outcome: PictureOutcome) {
+        self.pictures.add(key, outcome, self.depth);
     }
 
     /// Adds the theme of a file, or replaces it; true when that changes what is shown.

@@ -32,6 +32,8 @@ pub(crate) mod overlay;
 pub mod panel;
 pub mod parts;
 pub mod picker;
+pub mod picture;
+pub(crate) mod pictures;
 pub(crate) mod queue;
 pub mod row;
 pub(crate) mod settings;
@@ -99,11 +101,11 @@ pub fn view(model: &Model, memo: &mut Memo, frame: &mut Frame) -> Laid {
     laid.cursor = draw_below(model, memo.theme(), &regions, buffer);
     laid.composer_width = layout::composer_width(area);
     if let Some(top) = shown_overlay(model) {
-        let (cursor, page) = overlay::draw(model, top, memo, area, buffer);
-        laid.cursor = cursor;
-        laid.list_page = page;
         // What is beside an overlay is only looked at.
         frame.flatten();
+        let (cursor, page) = overlay::draw(model, top, memo, area, &mut frame.cells);
+        laid.cursor = cursor;
+        laid.list_page = page;
     }
     laid
 }

@@ -1,11 +1,13 @@
 //! An entry as parts, each laid out by itself: heads, bodies, markdown blocks.
 
+mod picture;
+
 use ratatui::style::Style;
 use ratatui::text::{Line, Span};
 
 use super::highlight::Highlighter;
-use super::memo::{Memo, Rows, RowsKey, RowsVersion};
-use super::row::Row;
+use super::memo::{Memo, RowsKey, RowsVersion};
+use super::row::{MARGIN, Row, Rows};
 use super::theme::{Theme, ThemeToken};
 use super::{markdown, panel, welcome, wrap};
 use crate::agent::protocol::event::NoticeLevel;
@@ -21,8 +23,6 @@ use crate::app::transcript::panel::CallState;
 use crate::app::transcript::run_end::RunCost;
 use crate::app::transcript::{EntryBody, TranscriptEntry};
 
-/// Cells left of text, where heads and bars are drawn.
-pub(crate) const MARGIN: u16 = 2;
 /// Rows of a user message that are shown while it is folded.
 const USER_ROWS: usize = 24;
 
@@ -30,16 +30,14 @@ const USER_ROWS: usize = 24;
 pub fn count(model: &Model, entry: &TranscriptEntry) -> u32 {
     let open = model.transcript.is_open(entry);
     let parts = match &entry.body {
-        EntryBody::Welcome
-        | EntryBody::Earlier { .. }
-        | EntryBody::User { .. }
-        | EntryBody::RunEnd(_)
-        | EntryBody::Notice { .. } => 1,
+        EntryBody::Welcome | EntryBody::Earlier { .. } | EntryBody::RunEnd(_) | EntryBody::Notice { .. } => 1,
+        EntryBody::User { pictures, .. } => 1 + pictures.len(),
         EntryBody::Answer(blocks) => blocks_count(blocks).max(1),
         EntryBody::Thinking { blocks, .. } | EntryBody::Summary { blocks, .. } => {
             1 + if open { blocks_count(blocks) } else { 0 }
         }
-        EntryBody::Tool(_) | EntryBody::Command(_) => 2,
+        EntryBody::Tool(tool) => 2 + tool.pictures.len(),
+        EntryBody::Command(_) => 2,
     };
     u32::try_from(parts).unwrap_or(u32::MAX)
 }
@@ -64,6 +62,9 @@ pub(crate) fn is_head(entry: &TranscriptEntry, part: u32) -> bool {
 
 /// The rows of a part, without the gap above it.
 pub fn rows(model: &Model, memo: &mut Memo, entry: &TranscriptEntry, part: u32, width: u16) -> Rows {
+    if let Some(picture) = picture::of_part(entry, part) {
+        return picture::rows(model, memo, entry, picture, width);
+    }
     let open = model.transcript.is_open(entry);
     let version = if closed_block(entry, part).is_some() {
         RowsVersion::Closed { epoch: entry.epoch }
@@ -171,7 +172,7 @@ fn render(
         }
         EntryBody::User { text, pictures } => {
             let open = model.boot.screen != ScreenKind::Full || model.transcript.is_open(entry);
-            user(text, *pictures, open, expand(), theme, width)
+            user(text, pictures.len(), open, expand(), theme, width)
         }
         EntryBody::Notice { level, text, hint } => notice(*level, text, hint.as_ref(), theme, width),
         EntryBody::RunEnd(cost) => run_end(cost, theme, width),

@@ -6,6 +6,7 @@
 
 use std::borrow::Cow;
 use std::ops::{Deref, Range};
+use std::sync::Arc;
 
 use ratatui::layout::Rect;
 use ratatui::text::{Line, Span};
@@ -13,7 +14,14 @@ use unicode_segmentation::UnicodeSegmentation;
 
 use super::frame::Frame;
 use super::link::Link;
+use super::picture::PictureRow;
 use super::width;
+
+/// Cells left of text, where heads and bars are drawn.
+pub(crate) const MARGIN: u16 = 2;
+
+/// The rows of a part.
+pub(crate) type Rows = Arc<[Row]>;
 
 /// A row as it is drawn, and which of its cells are text. It can be used as its [`Line`].
 #[derive(Clone, Debug, PartialEq)]
@@ -23,6 +31,8 @@ pub struct Row {
     /// What wrapping left out between the row above and this one; `None` on the first row of a line.
     glue: Option<Cow<'static, str>>,
     links: Vec<RowLink>,
+    /// The row of a picture that lies on these columns.
+    picture: Option<(Range<u16>, PictureRow)>,
 }
 
 /// Columns of a row that lead somewhere.
@@ -46,7 +56,7 @@ enum TextCells {
 impl From<Line<'static>> for Row {
     /// A row that is text from end to end.
     fn from(line: Line<'static>) -> Self {
-        Row { line, text: TextCells::Run(0..u16::MAX), glue: None, links: Vec::new() }
+        Row { line, text: TextCells::Run(0..u16::MAX), glue: None, links: Vec::new(), picture: None }
     }
 }
 
@@ -62,6 +72,11 @@ impl Row {
     /// A row that holds no text, such as a border or a hint.
     pub(crate) fn mark(line: Line<'static>) -> Self {
         Row { text: TextCells::None, ..line.into() }
+    }
+
+    /// A row of a picture on these columns.
+    pub(crate) fn picture(line: Line<'static>, columns: Range<u16>, picture: PictureRow) -> Self {
+        Row { picture: Some((columns, picture)), ..Row::mark(line) }
     }
 
     /// A row of a table, whose cells are at these columns.
@@ -87,9 +102,13 @@ impl Row {
     /// Draws the row. Most text is ASCII, whose cells need no segmentation.
     #[allow(clippy::disallowed_methods, reason = "only printable ASCII is set cell by cell")]
     pub fn draw(&self, area: Rect, frame: &mut Frame) {
+        let column = |column: u16| area.x.saturating_add(column).min(area.right());
+        let within = |columns: &Range<u16>| column(columns.start)..column(columns.end);
         for RowLink { columns, link } in &self.links {
-            let column = |column: u16| area.x.saturating_add(column).min(area.right());
-            frame.links.place(area.y, column(columns.start)..column(columns.end), link.clone());
+            frame.links.place(area.y, within(columns), link.clone());
+        }
+        if let Some((columns, picture)) = &self.picture {
+            frame.pictures.place(area.y, within(columns), picture.clone());
         }
         let buffer = &mut frame.cells;
         let mut x = area.x;

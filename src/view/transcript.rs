@@ -13,8 +13,9 @@ use ratatui::buffer::Buffer;
 use ratatui::layout::Rect;
 
 use super::frame::Frame;
-use super::memo::{Memo, Rows};
+use super::memo::Memo;
 use super::parts;
+use super::row::Rows;
 use super::theme::ThemeToken;
 use crate::agent::protocol::needle::Needle;
 use crate::app::Model;

@@ -6,6 +6,7 @@
 pub mod documents;
 pub mod editing_mode;
 pub mod folder;
+pub(crate) mod images;
 mod network;
 pub mod notify;
 pub mod paths;

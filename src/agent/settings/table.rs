@@ -12,6 +12,7 @@ use std::path::PathBuf;
 use serde::Deserialize;
 
 use super::editing_mode::EditingMode;
+use super::images::ImageProtocol;
 use super::notify::Notify;
 use super::status_template::StatusTemplate;
 use super::support::Support;
@@ -188,6 +189,8 @@ settings! {
     diff: DiffLayout, Columns { default: "`auto`", project: true, live: true, ..COLUMNS };
     /// Links without their addresses, which the terminal opens (OSC 8)
     hyperlinks: Support, Columns { default: "`auto`", live: true, ..COLUMNS };
+    /// How pictures are shown: by the protocol of the terminal, as half blocks, or not
+    images: ImageProtocol, Columns { default: "`auto`", live: true, ..COLUMNS };
     /// When the window has no focus: how tau reports that a run has finished or waits for an answer
     notify: Notify, Columns { default: "`auto`", ..COLUMNS };
     /// Show in the terminal's tab or taskbar that a run is under way (OSC 9;4)

@@ -19,6 +19,7 @@ use crate::agent::protocol::message::{
 use crate::app::blocks::MarkdownBlocks;
 use crate::app::geometry::EntryId;
 use crate::app::msg::Millis;
+use crate::app::picture::MessagePicture;
 use crate::app::printable::Printable;
 use crate::tools::details::ToolOutput;
 
@@ -90,18 +91,18 @@ impl Transcript {
         match message.as_ref() {
             Message::User(user) => {
                 self.end_run();
-                self.user(&user.content);
+                self.user(message, &user.content);
             }
             Message::Assistant(answer) => {
                 self.stored_answer(answer, titles);
                 self.remember_answer(message, answer);
                 self.run_answers(answer);
             }
-            Message::ToolResult(result) => self.result(result),
+            Message::ToolResult(result) => self.result(message, result),
             Message::BashExecution(execution) => {
                 self.push_command(CommandPanel::finished(execution));
             }
-            Message::Custom(custom) if custom.display => self.user(&custom.content),
+            Message::Custom(custom) if custom.display => self.user(message, &custom.content),
             Message::Custom(_) => {}
             Message::BranchSummary(summary) => {
                 self.summary("Abandoned branch (summary)", &summary.summary);
@@ -112,13 +113,8 @@ impl Transcript {
         }
     }
 
-    fn user(&mut self, content: &UserContent) {
-        let pictures = match content {
-            UserContent::Text(_) => 0,
-            UserContent::Blocks(blocks) => {
-                blocks.iter().filter(|block| matches!(block, Block::Image { .. })).count()
-            }
-        };
+    fn user(&mut self, message: &Arc<Message>, content: &UserContent) {
+        let pictures = MessagePicture::all_of(message);
         self.push(EntryBody::User { text: Printable::new(&content.text()), pictures });
     }
 
@@ -157,9 +153,9 @@ impl Transcript {
 
     fn message_start(&mut self, message: &Arc<Message>) {
         match message.as_ref() {
-            Message::User(user) => self.user(&user.content),
+            Message::User(user) => self.user(message, &user.content),
             Message::Assistant(_) => self.live = Live::default(),
-            Message::Custom(custom) if custom.display => self.user(&custom.content),
+            Message::Custom(custom) if custom.display => self.user(message, &custom.content),
             _ => {}
         }
     }
@@ -171,7 +167,7 @@ impl Transcript {
                 self.remember_answer(message, answer);
                 self.run_answers(answer);
             }
-            Message::ToolResult(result) => self.result(result),
+            Message::ToolResult(result) => self.result(message, result),
             _ => {}
         }
     }
@@ -331,12 +327,13 @@ impl Transcript {
     }
 
     /// A stored result fills its panel; one that was seen live changes nothing.
-    fn result(&mut self, result: &ToolResultMessage) {
+    fn result(&mut self, message: &Arc<Message>, result: &ToolResultMessage) {
         let output = ToolOutput { content: result.content.clone(), details: result.details.clone() };
         self.on_call(&result.tool_call_id, |panel| {
             if !panel.state.is_over() {
                 panel.finish(&output, result.is_error, result.duration_ms);
             }
+            panel.pictures = MessagePicture::all_of(message);
         });
     }
 

@@ -26,6 +26,7 @@ use std::sync::Arc;
 use super::blocks::MarkdownBlocks;
 use super::geometry::{Anchor, EntryId, Laid, ScrollPosition, Selection};
 use super::msg::Millis;
+use super::picture::MessagePicture;
 use super::printable::Printable;
 use crate::agent::protocol::event::NoticeLevel;
 use crate::agent::protocol::message::Message;
@@ -46,8 +47,8 @@ pub enum EntryBody {
     /// About this many messages come before the next entry. They are loaded when this entry is on
     /// the screen; `failed` says why they cannot be.
     Earlier { left: u64, failed: Option<Printable> },
-    /// A message of the user, sent with that many pictures.
-    User { text: Printable, pictures: usize },
+    /// A message of the user.
+    User { text: Printable, pictures: Vec<MessagePicture> },
     /// One text block of an assistant message.
     Answer(MarkdownBlocks),
     /// One thinking block. It ended at `until`, which is unknown in sessions read from a file.

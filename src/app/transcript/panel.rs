@@ -11,6 +11,7 @@ use super::call_end::CallEnd;
 pub use super::call_end::CallState;
 use crate::app::ansi::{self, AnsiLine};
 use crate::app::msg::Millis;
+use crate::app::picture::MessagePicture;
 use crate::app::printable::{Printable, printable_line};
 use crate::tools::details::{Content, Details, FileDiff, Hunk, TerminalOutput, ToolOutput};
 
@@ -49,6 +50,8 @@ pub struct ToolPanel {
     /// Why it failed, in a line for people; the answer has the words for the model.
     pub reason: Option<Printable>,
     pub output: PanelOutput,
+    /// The pictures in its result.
+    pub pictures: Vec<MessagePicture>,
     /// What the result says beyond its output: a refusal, a cut, a timeout.
     pub notes: Arc<[Printable]>,
     /// When the call began to run.
@@ -69,6 +72,7 @@ impl ToolPanel {
             outcome: None,
             reason: None,
             output: PanelOutput::None,
+            pictures: Vec::new(),
             notes: Arc::default(),
             since: None,
             duration: None,

@@ -26,7 +26,7 @@ use crate::agent::settings::folder::Folder;
 use crate::agent::settings::{Paths, Settings};
 use crate::app::background::AUTO;
 use crate::app::geometry::{Addresses, TextLayout};
-use crate::cli::link_support;
+use crate::cli::{image_support, link_support};
 
 pub use agent::ComposedAgent;
 use choose_model::LevelFlags;
@@ -148,12 +148,14 @@ impl Setup {
         self
     }
 
-    /// How wide prose may be, how diffs are shown, and where the addresses of links are.
+    /// How wide prose may be, how diffs and pictures are shown, and where the addresses of links are.
     pub fn text_layout(&self) -> TextLayout {
         let prose = self.settings.prose_width.unwrap_or(100);
-        let opens_links = || link_support::opens_links(|name| std::env::var(name).ok());
+        let lookup = |name: &str| std::env::var(name).ok();
+        let opens_links = || link_support::opens_links(lookup);
         let linked = self.settings.hyperlinks.unwrap_or_default().uses(opens_links);
         TextLayout {
+            pictures: image_support::pictures(self.settings.images.unwrap_or_default(), lookup),
             addresses: if linked { Addresses::Linked } else { Addresses::Printed },
             prose_width: u16::try_from(prose).unwrap_or(u16::MAX),
             diff: self.settings.diff.unwrap_or_default(),

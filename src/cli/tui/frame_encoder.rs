@@ -14,6 +14,7 @@ use self::pen::{Origin, Pen};
 use self::shift::find_shift;
 use crate::view::frame::{Frame, Placed};
 use crate::view::link::Link;
+use crate::view::picture::PictureRow;
 
 /// What is seen on a blank cell too.
 const SEEN_ON_BLANK: Modifier = Modifier::REVERSED
@@ -62,7 +63,11 @@ pub(super) fn encode_region(
     let (old, new) = (Rows::of(shown), Rows::of(next));
     let blank = vec![Cell::EMPTY; usize::from(next.cells.area.width)];
     for y in 0..wanted {
-        let old = if y < known { old.row(usize::from(y)) } else { Row { cells: &blank, links: &[] } };
+        let old = if y < known {
+            old.row(usize::from(y))
+        } else {
+            Row { cells: &blank, links: &[], pictures: &[] }
+        };
         pen.row(y, old, new.row(usize::from(y)));
     }
     pen.plain();
@@ -86,14 +91,13 @@ fn changed_rows(shown: &Frame, next: &Frame) -> Vec<bool> {
 fn same_row(old: Row<'_>, new: Row<'_>) -> bool {
     old.cells.len() == new.cells.len()
         && old.cells.iter().zip(new.cells).all(|(old, new)| same(old, new))
-        && same_links(old.links, new.links)
+        && same_layer(old.links, new.links)
+        && same_layer(old.pictures, new.pictures)
 }
 
-/// Whether the links of two rows are the same, wherever the rows are.
-fn same_links(old: &[Placed<Link>], new: &[Placed<Link>]) -> bool {
-    let same =
-        |(old, new): (&Placed<Link>, &Placed<Link>)| old.columns == new.columns && old.what == new.what;
-    old.len() == new.len() && old.iter().zip(new).all(same)
+/// Whether the same lies on two rows, wherever they are.
+fn same_layer<T: PartialEq>(old: &[Placed<T>], new: &[Placed<T>]) -> bool {
+    old.len() == new.len() && old.iter().zip(new).all(|(old, new)| old.lies_like(new))
 }
 
 /// Whether two cells look the same. Nearly all hold one byte.
@@ -126,6 +130,7 @@ struct Rows<'a> {
 struct Row<'a> {
     cells: &'a [Cell],
     links: &'a [Placed<Link>],
+    pictures: &'a [Placed<PictureRow>],
 }
 
 impl<'a> Rows<'a> {
@@ -135,8 +140,12 @@ impl<'a> Rows<'a> {
 
     fn row(&self, y: usize) -> Row<'a> {
         let cells = self.frame.cells.content.get(y * self.width..(y + 1) * self.width);
-        let links = u16::try_from(y).map(|y| self.frame.links.row(y));
-        Row { cells: cells.unwrap_or_default(), links: links.unwrap_or_default() }
+        let y = u16::try_from(y).unwrap_or(u16::MAX);
+        Row {
+            cells: cells.unwrap_or_default(),
+            links: self.frame.links.row(y),
+            pictures: self.frame.pictures.row(y),
+        }
     }
 }
 
@@ -144,9 +153,21 @@ impl<'a> Row<'a> {
     fn link(&self, x: u16) -> Option<&'a Link> {
         self.links.iter().find(|placed| placed.columns.contains(&x)).map(|placed| &placed.what)
     }
+
+    /// What is drawn on this row over its cells, and not on the other.
+    fn strips_besides(&self, other: Row<'a>) -> impl Iterator<Item = (&'a Placed<PictureRow>, &'a str)> {
+        let own = |placed: &&Placed<PictureRow>| !other.pictures.iter().any(|known| known.lies_like(placed));
+        // Of a row that something is drawn over, a part cannot be shown.
+        let whole =
+            |placed: &&Placed<PictureRow>| placed.columns.len() == usize::from(placed.what.picture.columns);
+        let strip = |placed: &'a Placed<PictureRow>| Some((placed, placed.what.strip()?));
+        self.pictures.iter().filter(own).filter(whole).filter_map(strip)
+    }
 }
 
 #[cfg(test)]
 mod link_tests;
+#[cfg(test)]
+mod picture_tests;
 #[cfg(test)]
 mod tests;

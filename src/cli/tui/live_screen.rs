@@ -6,6 +6,7 @@ use std::time::Instant;
 
 use super::event::TerminalEvent;
 use super::measuring::{Measuring, Next};
+use super::pictures::{PictureDone, PictureWorker};
 use super::questions::TerminalQuestion;
 use super::recording::Recording;
 use super::terminal::{Drawn, Painted, Tty};
@@ -29,6 +30,8 @@ pub struct LiveScreen {
     recording: Option<Recording>,
     measuring: Measuring,
     title: String,
+    /// Prepares what the memo lacks.
+    pub(super) pictures: PictureWorker,
     /// Effects that wait to be performed.
     pub(super) effects: VecDeque<Effect>,
     /// What is shown is not what the model says.
@@ -69,6 +72,7 @@ impl LiveScreen {
             recording,
             measuring,
             title: String::new(),
+            pictures: PictureWorker::default(),
             effects,
             dirty: true,
         }
@@ -103,6 +107,9 @@ impl LiveScreen {
             drawing = view::draw(model, memo, frame);
             Painted { cursor: drawing.laid.cursor, finished: drawing.finished }
         })?;
+        for job in self.memo.missing_pictures() {
+            self.pictures.start(job)?;
+        }
         // A terminal that does not take bytes at the moment is tried again with the next frame.
         let again = drawn == Drawn::Busy || drawing.more;
         self.dirty = again;
@@ -124,6 +131,12 @@ impl LiveScreen {
                 return;
             }
         }
+    }
+
+    /// Shows a picture that was missing.
+    pub(super) fn add_picture(&mut self, (key, outcome): PictureDone) {
+        self.memo.add_picture(key, outcome);
+        self.dirty = true;
     }
 
     /// What the model needs from the shell.

@@ -20,6 +20,7 @@ pub(crate) mod measuring;
 pub mod modes;
 pub mod output;
 mod pacing;
+mod pictures;
 pub(crate) mod questions;
 pub mod recording;
 pub(crate) mod repository;

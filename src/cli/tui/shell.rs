@@ -1,5 +1,7 @@
 //! The loop of the screen: waits for keys, signals, the agent and replies; performs effects.
 
+mod end;
+
 use std::collections::VecDeque;
 use std::io;
 use std::time::{Duration, Instant};
@@ -10,6 +12,7 @@ use super::event::TerminalEvent;
 use super::input::TerminalInput;
 use super::live_screen::LiveScreen;
 use super::pacing::FramePacer;
+use super::pictures::PictureDone;
 use super::questions::ClipboardAsk;
 use super::requests::RequestRunner;
 use super::terminal::{self, Suspended};
@@ -20,7 +23,7 @@ use crate::agent::{AgentCommand, AgentEvent};
 use crate::app::effect::SavedSetting;
 use crate::app::geometry::Size;
 use crate::app::request::{ShellReply, ShellRequest, Ticket};
-use crate::app::{Effect, Model, Msg};
+use crate::app::{Effect, Msg};
 use crate::cli::crash;
 use crate::cli::exit::Exit;
 use crate::cli::signals::{Caught, Signals};
@@ -28,8 +31,6 @@ use crate::cli::signals::{Caught, Signals};
 /// Most events of the agent taken before keys are checked again, and the longest time for them.
 const EVENT_BATCH: usize = 512;
 const BATCH_TIME: Duration = Duration::from_millis(1);
-/// How long the agent may take to shut down.
-const SHUTDOWN_TIMEOUT: Duration = Duration::from_secs(2);
 
 /// The running front end.
 pub struct Shell {
@@ -58,6 +59,7 @@ enum Wake {
     Reply(Ticket, ShellReply),
     /// A request needs the terminal's clipboard.
     ClipboardAsked(ClipboardAsk),
+    Picture(PictureDone),
     Tick,
     FrameDue,
     /// Events of the agent are taken again.
@@ -173,6 +175,7 @@ impl Shell {
             event = self.input.next() => Wake::Terminal(event),
             Some((ticket, reply)) = self.replies.recv() => Wake::Reply(ticket, reply),
             Some(ask) = self.requests.next_ask() => Wake::ClipboardAsked(ask),
+            done = self.screen.pictures.next() => Wake::Picture(done),
             event = self.agent.events.recv(), if listens => Wake::Agent(event),
             _ = self.agent.commands.reserve(), if !self.outbox.is_empty() => Wake::AgentReady,
             wake = alarm => wake,
@@ -190,6 +193,7 @@ impl Shell {
                 self.screen.fold(Msg::Finished(ticket, reply))?;
             }
             Wake::ClipboardAsked(ask) => self.screen.tty.ask_for_clipboard(ask)?,
+            Wake::Picture(done) => self.screen.add_picture(done),
             Wake::Tick => {
                 self.screen.fold(Msg::Ticked)?;
                 self.take_events()?;
@@ -370,39 +374,4 @@ impl Shell {
         self.screen.fold(Msg::Continued)?;
         self.screen.fold(Msg::Finished(ticket, reply))
     }
-
-    /// Shuts the agent down, gives the terminal back, and prints how to continue.
-    async fn end(mut self) {
-        self.requests.close();
-        let mut lines = Vec::new();
-        let ended = async {
-            self.send_waiting();
-            let _ = self.agent.commands.send(AgentCommand::Shutdown).await;
-            while let Some(event) = self.agent.events.recv().await {
-                // The screen is no longer shown.
-                if let AgentEvent::Notice { level: NoticeLevel::Error, text, .. } = &event {
-                    lines.push(text.clone());
-                }
-                if event == AgentEvent::Stopped {
-                    // As it should: nothing to tell the user.
-                    continue;
-                }
-                if self.screen.fold(Msg::Agent(event)).is_err() {
-                    break;
-                }
-            }
-        };
-        let _ = tokio::time::timeout(SHUTDOWN_TIMEOUT, ended).await;
-        self.screen.print_rest();
-        lines.extend(self.screen.model().and_then(how_to_resume));
-        let _ = self.await_answer().await;
-        drop(self.screen.tty.farewell(&lines));
-    }
-}
-
-/// The line that is printed after the end; `None` when no session was saved.
-fn how_to_resume(model: &Model) -> Option<String> {
-    let session = &model.status.session;
-    let kept = session.file.as_ref().is_some_and(|file| file.exists());
-    kept.then(|| format!("to continue: tau --continue, or tau --session {}", session.id))
 }

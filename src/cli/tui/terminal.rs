@@ -6,6 +6,7 @@
 
 mod frames;
 mod inline;
+mod kept_pictures;
 mod side_channels;
 #[cfg(test)]
 mod tests;
@@ -142,6 +143,12 @@ impl Tty {
         if self.questions.close() {
             // The shell would take the answers for what its user typed.
             let _ = tcflush(rustix::stdio::stdin(), QueueSelector::IFlush);
+        }
+        if let Surface::Full(screen) = &mut self.surface
+            && modes::is_set(TerminalMode::Screen)
+        {
+            let deletions = screen.delete_pictures();
+            let _ = self.send(deletions.as_bytes());
         }
         modes::restore();
         self.forget();

@@ -10,6 +10,7 @@ use crate::app::action::Action;
 use crate::app::geometry::{Hit, Laid};
 use crate::app::transcript::EntryBody;
 use crate::view::frame::Frame;
+use crate::view::row::MARGIN;
 use crate::view::theme::ThemeToken;
 use crate::view::{parts, wrap};
 
@@ -43,7 +44,7 @@ impl Walk<'_> {
         let buffer = &mut frame.cells;
         Clear.render(row, buffer);
         buffer.set_style(row, theme.style(ThemeToken::Text));
-        let room = area.width.saturating_sub(parts::MARGIN + 2);
+        let room = area.width.saturating_sub(MARGIN + 2);
         let line = Line::from(vec![
             Span::styled("▌ ", theme.style(ThemeToken::UserBar)),
             Span::styled(wrap::truncate(first, room).into_owned(), theme.style(ThemeToken::Muted)),

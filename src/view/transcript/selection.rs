@@ -7,9 +7,9 @@ use std::ops::Range;
 
 use super::{Place, Walk};
 use crate::app::geometry::{Anchor, Point, SelectionUnit};
-use crate::view::memo::Rows;
+
 use crate::view::parts;
-use crate::view::row::Row;
+use crate::view::row::{Row, Rows};
 
 /// Characters that are part of a word besides letters and digits, so that a path, an address or a
 /// flag is one word.

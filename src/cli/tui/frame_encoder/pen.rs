@@ -87,6 +87,8 @@ impl<'a> Pen<'a> {
         // in the old row is no longer there: the terminal blanks what is left of it in its own way.
         let (mut covered, mut broken) = (0, 0);
         let mut blanks = 0..0;
+        let erased: Vec<Range<u16>> =
+            old.strips_besides(new).map(|(placed, _)| placed.columns.clone()).collect();
         for (x, (was, cell)) in (0..).zip(old.cells.iter().zip(new.cells)) {
             let was_to = x + was.cell_width().max(1);
             if x < covered {
@@ -97,7 +99,8 @@ impl<'a> Pen<'a> {
             }
             covered = x + cell.cell_width().max(1);
             let link = new.link(x);
-            if x >= broken && same(was, cell) && old.link(x) == link {
+            let kept = !erased.iter().any(|columns| columns.contains(&x));
+            if x >= broken && kept && same(was, cell) && old.link(x) == link {
                 continue;
             }
             broken = broken.max(was_to).max(covered);
@@ -113,6 +116,12 @@ impl<'a> Pen<'a> {
             }
         }
         self.blanks(blanks, y);
+        for (placed, strip) in new.strips_besides(old) {
+            self.plain();
+            self.go(placed.columns.start, y);
+            self.out.extend_from_slice(strip.as_bytes());
+            self.at = None;
+        }
     }
 
     fn go(&mut self, x: u16, y: u16) {

@@ -33,7 +33,7 @@ impl Shift {
     }
 
     pub(super) fn apply(self, shown: &mut Frame) {
-        shown.links.shift(self.top..self.bottom, self.by);
+        shown.shift_layers(self.top..self.bottom, self.by);
         let width = usize::from(shown.cells.area.width);
         let by = self.by.unsigned_abs() * width;
         let Some(cells) = shown.cells.content.get_mut(self.top * width..self.bottom * width) else { return };
@@ -52,6 +52,10 @@ impl Shift {
 /// The move that saves most rows from being written, when it is worth it.
 pub(super) fn find_shift(shown: &Frame, next: &Frame, changed: &[bool]) -> Option<Shift> {
     let (old, new) = (Rows::of(shown), Rows::of(next));
+    // Not all terminals move pictures with the text.
+    if [shown, next].iter().any(|frame| frame.pictures.iter().any(|placed| placed.what.strip().is_some())) {
+        return None;
+    }
     if changed.iter().filter(|changed| **changed).count() < WORTH {
         return None;
     }

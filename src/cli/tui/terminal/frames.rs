@@ -17,6 +17,7 @@ use super::super::modes;
 use super::super::output::WriteOutcome;
 use super::super::questions::WHERE_IS_THE_CURSOR;
 use super::super::widths::{KINDS, Widths};
+use super::kept_pictures::KeptPictures;
 use super::{PATIENCE, Surface, Tty, size};
 use crate::view::frame::Frame;
 
@@ -118,6 +119,8 @@ pub(super) struct FullScreen {
     cursor: Option<(u16, u16)>,
     /// The screen holds something that `shown` does not know of.
     stale: bool,
+    /// The pictures that the terminal was given.
+    pictures: KeptPictures,
     /// Bytes of the cells of a frame; kept for its capacity.
     cells: Vec<u8>,
 }
@@ -140,7 +143,9 @@ impl FullScreen {
     fn samples(&self) -> io::Result<Option<Vec<u8>>> {
         let shown = &self.shown.cells;
         let is_blank = |at: (u16, u16)| shown.cell(at).is_some_and(frame_encoder::is_blank);
-        let blank = |y: &u16| (0..shown.area.width).all(|x| is_blank((x, *y)));
+        let blank = |y: &u16| {
+            (0..shown.area.width).all(|x| is_blank((x, *y))) && self.shown.pictures.row(*y).is_empty()
+        };
         // Of the first row the answer would be a key.
         let Some(y) = (1..shown.area.height).find(blank) else { return Ok(None) };
         let mut bytes = Vec::new();
@@ -158,8 +163,14 @@ impl FullScreen {
 
     /// Forgets what is shown: the terminal was another program's.
     pub(super) fn forget(&mut self) {
+        self.pictures.forget();
         self.stale = true;
         self.cursor = None;
+    }
+
+    /// What takes the pictures out of the terminal's memory.
+    pub(super) fn delete_pictures(&mut self) -> String {
+        self.pictures.forget()
     }
 
     /// Writes what leads from the shown frame to the next one; nothing when they are the same.
@@ -170,6 +181,7 @@ impl FullScreen {
         frame_encoder::encode(&mut self.shown, &self.next, &mut self.cells);
         let changed = self.stale || !self.cells.is_empty();
         if changed || cursor != self.cursor {
+            self.pictures.upload(&self.next, out);
             self.write(cursor, changed, out)?;
         }
         std::mem::swap(&mut self.shown, &mut self.next);

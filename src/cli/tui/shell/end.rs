@@ -1,0 +1,48 @@
+//! The end of the screen: the agent is shut down, the terminal given back.
+
+use std::time::Duration;
+
+use super::Shell;
+use crate::agent::protocol::event::NoticeLevel;
+use crate::agent::{AgentCommand, AgentEvent};
+use crate::app::{Model, Msg};
+
+/// How long the agent may take to shut down.
+const SHUTDOWN_TIMEOUT: Duration = Duration::from_secs(2);
+
+impl Shell {
+    /// Shuts the agent down, gives the terminal back, and prints how to continue.
+    pub(super) async fn end(mut self) {
+        self.requests.close();
+        let mut lines = Vec::new();
+        let ended = async {
+            self.send_waiting();
+            let _ = self.agent.commands.send(AgentCommand::Shutdown).await;
+            while let Some(event) = self.agent.events.recv().await {
+                // The screen is no longer shown.
+                if let AgentEvent::Notice { level: NoticeLevel::Error, text, .. } = &event {
+                    lines.push(text.clone());
+                }
+                if event == AgentEvent::Stopped {
+                    // As it should: nothing to tell the user.
+                    continue;
+                }
+                if self.screen.fold(Msg::Agent(event)).is_err() {
+                    break;
+                }
+            }
+        };
+        let _ = tokio::time::timeout(SHUTDOWN_TIMEOUT, ended).await;
+        self.screen.print_rest();
+        lines.extend(self.screen.model().and_then(how_to_resume));
+        let _ = self.await_answer().await;
+        drop(self.screen.tty.farewell(&lines));
+    }
+}
+
+/// The line that is printed after the end; `None` when no session was saved.
+fn how_to_resume(model: &Model) -> Option<String> {
+    let session = &model.status.session;
+    let kept = session.file.as_ref().is_some_and(|file| file.exists());
+    kept.then(|| format!("to continue: tau --continue, or tau --session {}", session.id))
+}
