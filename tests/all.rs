@@ -53,6 +53,7 @@ mod providers;
 mod pty;
 mod questions;
 mod queue_list;
+mod reader;
 mod rendering;
 mod replays;
 mod repository;

@@ -51,12 +51,18 @@ pub enum ScreenKind {
     /// On the screen of the shell: what is finished is printed into the terminal's scrollback, what is
     /// live is below it.
     Inline,
+    /// The same as lines for a screen reader.
+    Reader,
 }
 
 impl ScreenKind {
-    /// As the setting says.
-    pub fn new(inline: Option<bool>) -> Self {
-        if inline.unwrap_or(false) { ScreenKind::Inline } else { ScreenKind::Full }
+    /// As the settings say.
+    pub fn new(inline: Option<bool>, screen_reader: Option<bool>) -> Self {
+        match (screen_reader.unwrap_or(false), inline.unwrap_or(false)) {
+            (true, _) => ScreenKind::Reader,
+            (false, true) => ScreenKind::Inline,
+            (false, false) => ScreenKind::Full,
+        }
     }
 }
 
@@ -184,4 +190,7 @@ pub struct Laid {
     /// Up to which row the transcript is in the terminal's scrollback.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub printed: Option<Anchor>,
+    /// What else was said to a screen reader, so that it is not said again.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub said: Vec<String>,
 }

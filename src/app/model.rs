@@ -9,7 +9,7 @@ use super::boot::Boot;
 use super::completion::Completion;
 use super::composer::{Composer, Draft};
 use super::effect::Effect;
-use super::geometry::{CursorShape, Laid, Motion, SelectionUnit, Size, TextLayout};
+use super::geometry::{CursorShape, Laid, Motion, ScreenKind, SelectionUnit, Size, TextLayout};
 use super::jobs::Jobs;
 use super::keymap::Keymap;
 use super::msg::Millis;
@@ -123,13 +123,14 @@ impl Model {
         let expires =
             self.remark.is_some() || self.quit_armed.is_some() || self.typed_ahead.is_some() || is_due;
         let tick = match (animated, expires) {
+            (_, false) if self.boot.screen == ScreenKind::Reader => None,
             (true, _) if self.focused && self.motion == Motion::Animated => Some(100),
             (true, _) => Some(1_000),
             (false, true) => Some(250),
             (false, false) => None,
         };
         let runs = self.status.run.is_some();
-        let working = if runs { "● " } else { "" };
+        let working = if runs && self.boot.screen != ScreenKind::Reader { "● " } else { "" };
         // What a command asks for may be a password.
         let to_command = self.jobs.owner().is_some() || self.typed_ahead.is_some();
         let secret = to_command || self.overlays.last().is_some_and(Overlay::is_secret);

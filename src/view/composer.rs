@@ -11,7 +11,7 @@ use super::layout;
 use super::theme::{Theme, ThemeToken};
 use crate::app::Model;
 use crate::app::action::Action;
-use crate::app::composer::layout::VisualRow;
+use crate::app::composer::layout::{ComposerLayout, VisualRow};
 use crate::app::composer::segments::SegmentKind;
 use crate::app::composer::{Composer, InputMode};
 use crate::app::printable::printable_line;
@@ -36,27 +36,56 @@ pub fn draw(model: &Model, theme: &Theme, area: Rect, buffer: &mut Buffer) -> Op
         rule(theme, border, &labels.join(" · "), area.y, area, buffer);
     }
     let wrapped = model.composer.layout(layout::composer_width(area));
-    let selected = model.composer.selected().unwrap_or_default();
     let height = usize::from(inner.height);
     if framed {
         let place = format!("row {} of {}", wrapped.cursor.row + 1, wrapped.rows.len());
         let place = if wrapped.rows.len() > height { place.as_str() } else { "" };
         rule(theme, border, place, area.bottom() - 1, area, buffer);
     }
+    let cursor = text(model, &wrapped, Span::styled(prompt, theme.style(border)), theme, inner, buffer);
+    if model.composer.is_empty() {
+        placeholder(model, theme, inner, buffer);
+    }
+    Some(cursor)
+}
+
+/// Rows of the text alone, in a window.
+pub(super) fn rows(model: &Model, window: Rect) -> u16 {
+    let rows = model.composer.layout(layout::composer_width(window)).rows.len();
+    u16::try_from(rows).unwrap_or(u16::MAX).min((window.height / 3).max(1))
+}
+
+/// Draws the text alone, behind a mark that says what it is; the cursor's column and row.
+pub(super) fn draw_text(model: &Model, theme: &Theme, area: Rect, buffer: &mut Buffer) -> Option<(u16, u16)> {
+    let prompt = match model.composer.mode() {
+        InputMode::Prompt => "> ",
+        InputMode::Shell | InputMode::ShellOnly => "$ ",
+    };
+    let wrapped = model.composer.layout(layout::composer_width(area));
+    (area.height > 0).then(|| text(model, &wrapped, Span::raw(prompt), theme, area, buffer))
+}
+
+/// Draws the rows around the cursor; its column and row.
+fn text(
+    model: &Model,
+    wrapped: &ComposerLayout,
+    prompt: Span<'static>,
+    theme: &Theme,
+    inner: Rect,
+    buffer: &mut Buffer,
+) -> (u16, u16) {
+    let selected = model.composer.selected().unwrap_or_default();
+    let height = usize::from(inner.height);
     let first = (wrapped.cursor.row + 1).saturating_sub(height);
     for (offset, row) in wrapped.rows.iter().enumerate().skip(first).take(height) {
         let y = inner.y + (offset - first) as u16;
         let mut line = text_of(&model.composer, row, &selected, theme);
-        let mark = if offset == 0 { prompt } else { "  " };
-        line.spans.insert(0, Span::styled(mark, theme.style(border)));
+        line.spans.insert(0, if offset == 0 { prompt.clone() } else { Span::styled("  ", prompt.style) });
         buffer.set_line(inner.x, y, &line, inner.width);
-    }
-    if model.composer.is_empty() {
-        placeholder(model, theme, inner, buffer);
     }
     let column = (2 + wrapped.cursor.column).min(inner.width.saturating_sub(1));
     let row = (wrapped.cursor.row - first) as u16;
-    Some((inner.x + column, inner.y + row.min(inner.height.saturating_sub(1))))
+    (inner.x + column, inner.y + row.min(inner.height.saturating_sub(1)))
 }
 
 /// Vim's mode, and the keys of a command that is not complete.

@@ -3,8 +3,9 @@
 //! What is finished is drawn once, as it is then, and belongs to the terminal from there on. The region
 //! has the rows that are in use: at most the screen.
 
-use ratatui::buffer::Buffer;
+use ratatui::buffer::{Buffer, Cell};
 use ratatui::layout::Rect;
+use ratatui::style::{Color, Style};
 
 use super::frame::Frame;
 use super::layout::{self, Regions};
@@ -27,7 +28,7 @@ pub(super) fn draw(model: &Model, memo: &mut Memo, frame: &mut Frame) -> Drawing
     let boxed = shown_overlay(model).map(|overlay| {
         let mut canvas = Buffer::empty(screen);
         let (cursor, page) = overlay::draw(model, overlay, memo, screen, &mut canvas);
-        BoxRows::cut(&canvas, cursor, page)
+        BoxRows::cut(canvas, cursor, page)
     });
     let is_full = console::is_full(model);
     let regions = match &boxed {
@@ -64,7 +65,7 @@ pub(super) fn draw(model: &Model, memo: &mut Memo, frame: &mut Frame) -> Drawing
 }
 
 /// Gives the frame that many blank rows.
-fn fit(frame: &mut Frame, memo: &Memo, rows: u16) {
+pub(super) fn fit(frame: &mut Frame, memo: &Memo, rows: u16) {
     let area = Rect { height: rows, ..frame.cells.area };
     frame.resize(area);
     frame.reset();
@@ -72,7 +73,7 @@ fn fit(frame: &mut Frame, memo: &Memo, rows: u16) {
 }
 
 /// The rows of an overlay that was drawn on a blank screen.
-struct BoxRows {
+pub(super) struct BoxRows {
     canvas: Buffer,
     /// The rows of the canvas on which there is something.
     rows: Rect,
@@ -81,14 +82,48 @@ struct BoxRows {
 }
 
 impl BoxRows {
-    fn cut(canvas: &Buffer, cursor: Option<(u16, u16)>, page: u16) -> Self {
+    /// Cuts them out of the canvas; the cursor is a place on it.
+    pub fn cut(canvas: Buffer, cursor: Option<(u16, u16)>, page: u16) -> Self {
         let area = canvas.area;
         let is_blank = |y: u16| (area.left()..area.right()).all(|x| canvas[(x, y)].symbol() == " ");
         let mut used = (area.top()..area.bottom()).filter(|y| !is_blank(*y));
         let first = used.next().unwrap_or(area.top());
         let last = used.next_back().unwrap_or(first);
         let rows = Rect { y: first, height: last + 1 - first, ..area };
-        BoxRows { canvas: canvas.clone(), rows, cursor, page }
+        BoxRows { canvas, rows, cursor, page }
+    }
+
+    /// Their texts.
+    pub fn texts(&self) -> impl Iterator<Item = String> {
+        (self.rows.top()..self.rows.bottom()).map(|y| self.text(y, self.rows.right()))
+    }
+
+    /// The row that is drawn in that style.
+    pub fn selected(&self, style: Style) -> Option<String> {
+        let is_in_style = |cell: &Cell| {
+            let inverse = !style.add_modifier.is_empty() && cell.modifier.contains(style.add_modifier);
+            inverse || style.bg.is_some_and(|bg| bg != Color::Reset && cell.bg == bg)
+        };
+        let mut columns = self.rows.left()..self.rows.right();
+        let is_selected = |y: &u16| {
+            columns.clone().any(|x| {
+                self.canvas.cell((x, *y)).is_some_and(|cell| cell.symbol() != " " && is_in_style(cell))
+            })
+        };
+        let found = (self.rows.top()..self.rows.bottom()).find(is_selected);
+        found.map(|y| self.text(y, columns.next_back().map_or(0, |last| last + 1)))
+    }
+
+    /// What is before the cursor in its row.
+    pub fn before_cursor(&self) -> Option<String> {
+        let (x, y) = self.cursor?;
+        let text = self.text(y, x);
+        Some(text.trim_start_matches([' ', '│']).to_owned())
+    }
+
+    fn text(&self, y: u16, end: u16) -> String {
+        let cells = (self.rows.left()..end).filter_map(|x| self.canvas.cell((x, y)));
+        cells.map(Cell::symbol).collect()
     }
 
     /// Draws them, as far as they fit; where the cursor is.

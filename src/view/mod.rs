@@ -35,6 +35,7 @@ pub mod picker;
 pub mod picture;
 pub(crate) mod pictures;
 pub(crate) mod queue;
+pub(crate) mod reader;
 pub mod row;
 pub(crate) mod settings;
 pub(crate) mod spelled;
@@ -79,6 +80,7 @@ pub fn draw(model: &Model, memo: &mut Memo, frame: &mut Frame) -> Drawing {
     match model.boot.screen {
         ScreenKind::Full => Drawing { laid: view(model, memo, frame), ..Drawing::default() },
         ScreenKind::Inline => inline::draw(model, memo, frame),
+        ScreenKind::Reader => reader::draw(model, memo, frame),
     }
 }
 

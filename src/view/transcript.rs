@@ -23,7 +23,7 @@ use crate::app::geometry::{Anchor, Hit, Laid, Point, ScrollPosition};
 use crate::app::transcript::TranscriptEntry;
 use crate::app::transcript::find::Find;
 use find::{CurrentPlace, FoundInPart};
-pub(super) use inline::Unprinted;
+pub(super) use inline::{Unprinted, is_finished};
 use selected_panel::PanelPlace;
 
 /// Draws the transcript; returns its position, what clicks mean, what is selected.

@@ -209,6 +209,10 @@ settings! {
     status_line: StatusTemplate, Columns { live: true, ..COLUMNS };
     /// Command whose first line of output is the part `command` of the status line
     status_command: String, Columns { live: true, ..COLUMNS };
+    /// Plain lines for a screen reader, on the shell's screen
+    screen_reader: bool, Columns {
+        default: "`false`", flag: flag("screen-reader", "BOOL", "Other"), ..COLUMNS
+    };
     /// Shell that runs commands
     shell: PathBuf, Columns { default: "`bash`", ..COLUMNS };
     /// Time limit for commands of the model that set none themselves

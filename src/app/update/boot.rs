@@ -9,7 +9,7 @@ use crate::agent::settings::editing_mode::EditingMode;
 use crate::app::boot::Boot;
 use crate::app::composer::Composer;
 use crate::app::effect::Effect;
-use crate::app::geometry::Laid;
+use crate::app::geometry::{Laid, Motion, ScreenKind};
 use crate::app::jobs::Jobs;
 use crate::app::keymap::Keymap;
 use crate::app::model::Model;
@@ -70,7 +70,7 @@ fn blank(boot: Boot, keymap: Keymap) -> Model {
         terminal: TerminalFacts { background: boot.background, ..TerminalFacts::default() },
         status_line: StatusLine::new(boot.status_line.clone(), boot.status_command),
         text_layout: boot.text_layout,
-        motion: boot.motion,
+        motion: if boot.screen == ScreenKind::Reader { Motion::Still } else { boot.motion },
         models: Vec::new(),
         remark: None,
         quit_armed: None,

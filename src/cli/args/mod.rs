@@ -119,7 +119,7 @@ pub struct CliArgs {
     #[arg(long, hide = true, value_name = "FILE", conflicts_with = "record")]
     pub replay: Option<PathBuf>,
     /// Log to a file (TAU_LOG=FILTER works too)
-    #[arg(long, help_heading = "Other")]
+    #[arg(long, help_heading = "Other", hide = true)]
     pub verbose: bool,
     /// Print this help
     #[arg(short, long, help_heading = "Other", action = clap::ArgAction::HelpShort)]

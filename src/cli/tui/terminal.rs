@@ -52,7 +52,7 @@ impl Surface {
     fn new(kind: ScreenKind) -> Self {
         match kind {
             ScreenKind::Full => Surface::Full(FullScreen::default()),
-            ScreenKind::Inline => {
+            ScreenKind::Inline | ScreenKind::Reader => {
                 let reflows = inline::reflows(|name| std::env::var(name).ok());
                 Surface::Inline(InlineScreen::new(reflows))
             }
@@ -109,7 +109,7 @@ impl Tty {
             questions: Questions::default(),
             scratch: Vec::with_capacity(16 * 1024),
         };
-        if kind == ScreenKind::Inline {
+        if kind != ScreenKind::Full {
             // Where the shell's last line has no end, this wraps, and the first row is one of its own.
             let line = " ".repeat(usize::from(size().width.saturating_sub(1)));
             tty.send(format!("{line}\r").as_bytes())?;

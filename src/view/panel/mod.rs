@@ -61,7 +61,7 @@ fn head_row(mark: Span<'static>, left: Vec<Span<'static>>, right: Vec<Span<'stat
 }
 
 /// The result of a call, for the right end of its head.
-fn came_of(tool: &ToolPanel, now: Millis, theme: &Theme) -> Vec<Span<'static>> {
+pub(crate) fn came_of(tool: &ToolPanel, now: Millis, theme: &Theme) -> Vec<Span<'static>> {
     let muted = |text: String| Span::styled(text, theme.style(ThemeToken::Muted));
     let took = tool.duration.and_then(|took| noticeable(Millis::try_from(took).unwrap_or(Millis::MAX)));
     match (tool.state, &tool.output) {

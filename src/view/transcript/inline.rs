@@ -85,7 +85,7 @@ impl Unprinted {
 
 /// Whether nothing can change a part any more; without a part, whether nothing can be added to the
 /// entry.
-fn is_finished(model: &Model, entry: &TranscriptEntry, part: Option<u32>) -> bool {
+pub(in crate::view) fn is_finished(model: &Model, entry: &TranscriptEntry, part: Option<u32>) -> bool {
     if part.is_some_and(|part| parts::closed_block(entry, part).is_some()) {
         return true;
     }

@@ -1,0 +1,71 @@
+//! The frame for a screen reader: lines that are said once, in order, and below them the prompt, where
+//! the cursor is.
+//!
+//! It is a frame on the shell's screen without anything that a listener has no use for: no frames, bars
+//! and spinners, no footer, and nothing that changes where it stands but the line that is typed.
+
+mod attention;
+mod speech;
+
+use ratatui::layout::Rect;
+use ratatui::text::Line;
+
+use super::frame::Frame;
+use super::inline::fit;
+use super::memo::Memo;
+use super::{Drawing, LEAST, composer, console, layout, too_small, wrap};
+use crate::app::Model;
+use crate::app::geometry::Laid;
+use attention::{Attention, Prompt};
+use speech::Unsaid;
+
+/// Draws into a frame of the screen's size, which is given the rows that are in use.
+pub(super) fn draw(model: &Model, memo: &mut Memo, frame: &mut Frame) -> Drawing {
+    let screen = frame.cells.area;
+    memo.begin(model.shown_theme());
+    let known = Laid {
+        printed: model.transcript.printed,
+        said: model.laid.said.clone(),
+        composer_width: layout::composer_width(screen),
+        ..Laid::default()
+    };
+    if screen.width < LEAST.0 || screen.height < LEAST.1 {
+        fit(frame, memo, screen.height.min(1));
+        let laid = too_small(model, memo, frame.cells.area, &mut frame.cells);
+        return Drawing { laid: Laid { cursor: laid.cursor, ..known }, ..Drawing::default() };
+    }
+    let Unsaid { lines, printed, more } = Unsaid::find(model, memo, screen.width);
+    let Attention { said, prompt, page } = Attention::of(model, memo, screen);
+    let news = said.iter().filter(|line| !model.laid.said.contains(line)).flat_map(|lines| lines.lines());
+    let said_now = lines.iter().map(String::as_str).chain(news);
+    let rows: Vec<Line<'static>> =
+        said_now.flat_map(|text| wrap::wrap(&Line::raw(text), screen.width, 0)).collect();
+    let finished = u16::try_from(rows.len()).unwrap_or(u16::MAX);
+    let below = match &prompt {
+        Prompt::Composer => composer::rows(model, screen),
+        Prompt::Console if console::is_full(model) => screen.height,
+        Prompt::Console => CONSOLE.min(screen.height),
+        Prompt::Line(_) => 1,
+    };
+    fit(frame, memo, finished.saturating_add(below));
+    let buffer = &mut frame.cells;
+    for (y, row) in (0..).zip(&rows) {
+        buffer.set_line(0, y, row, screen.width);
+    }
+    let area = Rect { y: finished, height: below, ..screen };
+    let cursor = match prompt {
+        Prompt::Composer => composer::draw_text(model, memo.theme(), area, buffer),
+        Prompt::Console if console::is_full(model) => console::draw_full(model, memo.theme(), area, buffer),
+        Prompt::Console => console::draw(model, memo.theme(), area, buffer),
+        Prompt::Line(text) => {
+            let text = wrap::truncate(&text, screen.width.saturating_sub(1)).into_owned();
+            buffer.set_string(0, finished, &text, ratatui::style::Style::new());
+            Some((u16::try_from(wrap::cells(&text)).unwrap_or(0), finished))
+        }
+    };
+    let laid = Laid { cursor, printed, said, top: finished, list_page: page, ..known };
+    Drawing { laid, finished, more }
+}
+
+/// Rows of the terminal of a command that has the keyboard.
+const CONSOLE: u16 = 2;

@@ -1,0 +1,115 @@
+//! What a listener has to know beside the transcript: the dialog that is open and the row that is
+//! selected in it, completions, remarks, the queue, and that the agent works.
+//!
+//! Each is a text that is said when it is new. The cursor is where the next key has its effect.
+
+use ratatui::buffer::Buffer;
+use ratatui::layout::Rect;
+
+use super::speech::words;
+use crate::app::Model;
+use crate::app::overlay::Overlay;
+use crate::app::picker::Picker;
+use crate::app::status::Activity;
+use crate::view::inline::BoxRows;
+use crate::view::memo::Memo;
+use crate::view::theme::ThemeToken;
+use crate::view::{console, overlay, shown_overlay};
+
+/// Rows of a list that are said when it opens.
+const LISTED: usize = 9;
+
+/// What has the attention.
+pub(super) struct Attention {
+    /// What there is to say; a text may have several lines.
+    pub said: Vec<String>,
+    pub prompt: Prompt,
+    /// Rows of a list that are on the screen.
+    pub page: u16,
+}
+
+/// What is typed into.
+pub(super) enum Prompt {
+    Composer,
+    /// The terminal of a command.
+    Console,
+    /// A line, with the cursor at its end.
+    Line(String),
+}
+
+impl Attention {
+    /// What has it now.
+    pub fn of(model: &Model, memo: &mut Memo, screen: Rect) -> Self {
+        match shown_overlay(model) {
+            Some(Overlay::Picker { picker, .. }) => of_picker(picker),
+            Some(overlay) => of_dialog(model, overlay, memo, screen),
+            None => of_composer(model),
+        }
+    }
+}
+
+fn of_picker(picker: &Picker) -> Attention {
+    let row = |at: usize| {
+        let (row, _) = picker.shown().nth(at)?;
+        let current = if row.current { ", current" } else { "" };
+        let note = if row.note.is_empty() { String::new() } else { format!(", {}", row.note.as_str()) };
+        Some(format!("{}{current}{note}", row.title.as_str()))
+    };
+    let count = picker.count();
+    let listed = (0..LISTED.min(count)).filter_map(|at| Some(format!("{}. {}", at + 1, row(at)?)));
+    let head = match (count, picker.loading) {
+        (0, true) => format!("{}: loading", picker.title),
+        (0, false) => format!("{}: nothing matches", picker.title),
+        (count, _) => format!("{}: {count} in the list", picker.title),
+    };
+    let mut said = vec![std::iter::once(head).chain(listed).collect::<Vec<_>>().join("\n")];
+    said.extend(row(picker.selected()).map(|row| format!("{} of {count}: {row}", picker.selected() + 1)));
+    let prompt = Prompt::Line(format!("{}, type to filter: {}", picker.title, picker.query()));
+    Attention { said, prompt, page: 5 }
+}
+
+/// A dialog as it is drawn, row by row; the selected one last.
+fn of_dialog(model: &Model, overlay: &Overlay, memo: &mut Memo, screen: Rect) -> Attention {
+    let mut canvas = Buffer::empty(screen);
+    let (cursor, page) = overlay::draw(model, overlay, memo, screen, &mut canvas);
+    let drawn = BoxRows::cut(canvas, cursor, page);
+    let selected = drawn.selected(memo.theme().style(ThemeToken::OverlaySelected)).map(|row| words(&row));
+    let mut said: Vec<String> = drawn.texts().map(|row| words(&row)).filter(|row| !row.is_empty()).collect();
+    said.retain(|row| Some(row) != selected.as_ref());
+    let typed = drawn.before_cursor().map(|text| text.trim_start_matches("> ").to_owned());
+    let at = typed.or_else(|| selected.clone()).unwrap_or_default();
+    let prompt = format!("{}: {at}", said.first().map_or("", String::as_str));
+    said.extend(selected.map(|row| format!("selected: {row}")));
+    Attention { said, prompt: Prompt::Line(prompt), page }
+}
+
+fn of_composer(model: &Model) -> Attention {
+    let mut said = Vec::new();
+    if let Some(doing) = model.status.run.as_ref().map(|run| &run.activity) {
+        said.push(match doing {
+            Activity::Retrying { attempt, of, error, .. } => {
+                format!("retrying, {attempt} of {of}: {}", error.as_str())
+            }
+            Activity::Silent { .. } => "no data from the model".to_owned(),
+            Activity::Compacting => "compacting the conversation".to_owned(),
+            Activity::SummarizingBranch => "summarizing the branch you left".to_owned(),
+            Activity::Waiting | Activity::Thinking | Activity::Answering => "working".to_owned(),
+            Activity::Calling(_) | Activity::Running(_) => "working".to_owned(),
+        });
+    }
+    let queued = model.status.steering.iter().chain(&model.status.follow_up);
+    said.extend(queued.map(|message| format!("queued: {}", message.shown.as_str())));
+    if let Some(list) = &model.completion {
+        let chosen = list.chosen().map(|row| format!("{}, {}", row.title.as_str(), row.help.as_str()));
+        let of = list.rows.len();
+        said.extend(
+            chosen.map(|row| format!("{} of {of}: {}", list.selected + 1, row.trim_end_matches(", "))),
+        );
+    }
+    said.extend(model.remark.as_ref().map(|(text, _)| text.as_str().to_owned()));
+    let prompt = match console::rows(model) {
+        Some(_) => Prompt::Console,
+        None => Prompt::Composer,
+    };
+    Attention { said, prompt, page: 0 }
+}
