@@ -34,31 +34,32 @@ fn provider(name: &str) -> &str {
 #[derive(PartialEq, Eq, PartialOrd, Ord)]
 enum Piece<'a> {
     Word(&'a str),
-    /// Larger ones come first.
-    Version(Reverse<u32>),
+    /// The numbers of a version; larger ones come first.
+    Version(Reverse<Vec<u32>>),
     Date(Reverse<&'a str>),
 }
 
 /// Names by the alphabet, then versions, then dates, the largest first; what has nothing more comes
 /// before what has.
 fn by_version(a: &str, b: &str) -> Ordering {
-    pieces(a).cmp(pieces(b))
+    pieces(a).cmp(&pieces(b))
 }
 
-fn pieces(id: &str) -> impl Iterator<Item = Piece<'_>> {
-    let mut rest = id;
-    std::iter::from_fn(move || {
-        rest = rest.trim_start_matches(SEPARATORS);
-        let is_number = rest.chars().next()?.is_ascii_digit();
-        let ends = |c: char| c.is_ascii_digit() != is_number || SEPARATORS.contains(&c);
+fn pieces(id: &str) -> Vec<Piece<'_>> {
+    let mut pieces = Vec::new();
+    let mut rest = id.trim_start_matches(SEPARATORS);
+    while let Some(first) = rest.chars().next() {
+        let ends = |c: char| c.is_ascii_digit() != first.is_ascii_digit() || SEPARATORS.contains(&c);
         let (piece, after) = rest.split_at(rest.find(ends).unwrap_or(rest.len()));
-        rest = after;
-        Some(match piece.parse() {
-            Ok(number) if piece.len() <= VERSION_DIGITS => Piece::Version(Reverse(number)),
-            Ok(_) => Piece::Date(Reverse(piece)),
-            Err(_) => Piece::Word(piece),
-        })
-    })
+        rest = after.trim_start_matches(SEPARATORS);
+        match (piece.parse(), pieces.last_mut()) {
+            (Err(_), _) => pieces.push(Piece::Word(piece)),
+            (Ok(_), _) if piece.len() > VERSION_DIGITS => pieces.push(Piece::Date(Reverse(piece))),
+            (Ok(number), Some(Piece::Version(Reverse(numbers)))) => numbers.push(number),
+            (Ok(number), _) => pieces.push(Piece::Version(Reverse(vec![number]))),
+        }
+    }
+    pieces
 }
 
 #[cfg(test)]
@@ -71,6 +72,8 @@ mod tests {
             "openai/gpt-4-0613",
             "openai/gpt-4.1",
             "openai/gpt-5.2-codex",
+            "openai/gpt-5",
+            "openai/gpt-5-mini",
             "openai/gpt-5.2",
             "openai/gpt-10",
             "anthropic/claude-3-5-haiku-20241022",
@@ -85,6 +88,8 @@ mod tests {
             "openai/gpt-10",
             "openai/gpt-5.2",
             "openai/gpt-5.2-codex",
+            "openai/gpt-5",
+            "openai/gpt-5-mini",
             "openai/gpt-4.1",
             "openai/gpt-4-0613",
             "anthropic/claude-opus-4-1",

@@ -145,7 +145,8 @@ fn preview(
 /// half of a row, the last columns are left out.
 fn note_columns(picker: &Picker, width: u16) -> Vec<usize> {
     let mut columns: Vec<usize> = Vec::new();
-    for (row, _) in picker.shown() {
+    // A note of one part has no columns.
+    for (row, _) in picker.shown().filter(|(row, _)| row.note.contains(COLUMN)) {
         for (at, part) in row.note.split(COLUMN).enumerate() {
             let cells = wrap::cells(part);
             match columns.get_mut(at) {
