@@ -135,3 +135,24 @@ fn earlier_messages_are_loaded_until_one_matches() {
     assert!(shown(&mut screen).contains("no matches"));
     assert_eq!(asked(&mut screen), 0, "there are no more");
 }
+
+#[test]
+fn what_a_running_command_writes_is_found_as_it_comes() {
+    let mut screen = Screen::new();
+    let id = Some("1".to_owned());
+    let (command, exclude_from_context, size) = ("make".to_owned(), false, Some((77, 24)));
+    screen.agent(AgentEvent::BashStart { id: id.clone(), command, exclude_from_context, size });
+    let write = |screen: &mut Screen, delta: String| {
+        screen.agent(AgentEvent::BashExecutionUpdate { id: id.clone(), delta });
+    };
+    let lines: String = (1..=600).map(|n| format!("pear {n}\r\n")).collect();
+    write(&mut screen, format!("an apple\r\n{lines}"));
+    screen.keys("<ctrl+f>apple");
+    let early = shown(&mut screen);
+    assert!(early.contains("1 of 1") && early.contains("an apple"), "far above what is drawn: {early}");
+    write(&mut screen, "one more apple\r\n".into());
+    assert!(shown(&mut screen).contains("1 of 2"), "{}", shown(&mut screen));
+    screen.keys("<down>");
+    let late = shown(&mut screen);
+    assert!(late.contains("2 of 2") && late.contains("one more apple"), "{late}");
+}

@@ -117,7 +117,9 @@ impl Jobs {
             AgentEvent::BashExecutionUpdate { id, delta } => {
                 let Some(job) = self.job_mut(id.as_deref()) else { return };
                 job.terminal.write(delta);
-                let output = job.terminal.output(SHOWN_LINES);
+                // A search is for everything that is kept.
+                let most = if transcript.find.is_some() { KEPT_LINES } else { SHOWN_LINES };
+                let output = job.terminal.output(most);
                 transcript.edit_command(job.entry, |panel| panel.output = output);
             }
             AgentEvent::BashEnd { id, message } => {
@@ -133,6 +135,14 @@ impl Jobs {
                 self.owner = self.owner.filter(|owner| is_shown(owner.entry));
             }
             _ => {}
+        }
+    }
+
+    /// Puts all lines that are kept into the panels of running commands, to be searched.
+    pub(crate) fn show_kept_lines(&self, transcript: &mut Transcript) {
+        for job in &self.running {
+            let output = job.terminal.output(KEPT_LINES);
+            transcript.edit_command(job.entry, |panel| panel.output = output);
         }
     }
 

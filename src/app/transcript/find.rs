@@ -4,9 +4,13 @@
 //! A place is named by the part it is in, so that nothing above or below has to be laid out. The
 //! search goes up: it begins at what is on the screen; `find_step` continues from there.
 
+mod live;
+
+use std::collections::BTreeSet;
+
 use super::find_text::place_texts;
 use super::window::Segment;
-use super::{FoldState, Transcript};
+use super::{FoldState, Transcript, TranscriptEntry};
 use crate::agent::protocol::needle::Needle;
 use crate::agent::protocol::query::PageFrom;
 use crate::app::geometry::{EntryId, Laid, ScrollPosition};
@@ -52,6 +56,8 @@ pub struct Find {
     /// The last part that was on the screen then: the search begins there.
     origin: Option<(EntryId, u32)>,
     pub(super) places: Vec<Occurrence>,
+    /// Entries that have changed since their occurrences were found.
+    changed: BTreeSet<EntryId>,
     pub(super) current: Option<Occurrence>,
     /// Earlier messages are searched.
     pub(super) seeking: Option<Seeking>,
@@ -112,6 +118,7 @@ impl Transcript {
             from: self.position,
             origin: last.map(|row| (row.entry, row.part)),
             places: Vec::new(),
+            changed: BTreeSet::new(),
             current: None,
             seeking: None,
             to_show: false,
@@ -207,28 +214,25 @@ impl Transcript {
     pub(super) fn look_again(&mut self) {
         let Some(mut find) = self.find.take() else { return };
         find.places.clear();
+        find.changed.clear();
         if let Some(needle) = find.needle() {
-            for entry in &self.entries {
-                for text in place_texts(&entry.body) {
-                    let hay = needle.fold(&text.text, text.is_prose);
-                    let shown = text.shown.min(text.text.len());
-                    let shown = text.text.get(..shown).unwrap_or_default();
-                    let shown = if shown.len() == text.text.len() {
-                        u32::MAX
-                    } else {
-                        needle.count(&needle.fold(shown, text.is_prose))
-                    };
-                    let part = text.part;
-                    let all = (0..needle.count(&hay)).map(|nth| Occurrence {
-                        entry: entry.id,
-                        part,
-                        nth,
-                        hidden: nth >= shown,
-                    });
-                    find.places.extend(all);
-                }
-            }
+            find.places.extend(self.entries.iter().flat_map(|entry| occurrences(entry, &needle)));
         }
         self.find = Some(find);
     }
+}
+
+/// All occurrences in an entry, in order.
+fn occurrences(entry: &TranscriptEntry, needle: &Needle) -> Vec<Occurrence> {
+    let mut found = Vec::new();
+    for text in place_texts(&entry.body) {
+        let all = needle.count(&needle.fold(&text.text, text.is_prose));
+        let shown = match text.text.get(..text.shown) {
+            Some(shown) => needle.count(&needle.fold(shown, text.is_prose)),
+            None => u32::MAX,
+        };
+        let place = |nth| Occurrence { entry: entry.id, part: text.part, nth, hidden: nth >= shown };
+        found.extend((0..all).map(place));
+    }
+    found
 }

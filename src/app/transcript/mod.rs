@@ -173,6 +173,7 @@ impl Transcript {
         if self.position == ScrollPosition::Tail {
             self.seen = id;
         }
+        self.note_for_find(id);
         id
     }
 
@@ -277,6 +278,7 @@ impl Transcript {
     /// Goes to the tail.
     pub(crate) fn show_tail(&mut self) {
         self.position = ScrollPosition::Tail;
+        self.panel = None;
         self.pending = 0;
         self.paging.goal = None;
         self.seen = self.last_id();
@@ -320,11 +322,18 @@ impl Transcript {
         }
     }
 
+    fn note_for_find(&mut self, id: EntryId) {
+        if let Some(find) = &mut self.find {
+            find.entry_changed(id);
+        }
+    }
+
     fn edit(&mut self, id: EntryId, change: impl FnOnce(&mut EntryBody)) {
         let Some(index) = self.index_of(id) else { return };
         if let Some(entry) = self.entries.get_mut(index) {
             change(&mut entry.body);
             entry.revision = entry.revision.wrapping_add(1);
         }
+        self.note_for_find(id);
     }
 }

@@ -1,8 +1,8 @@
 //! What each action does: a route for each row of the table.
 
 use super::{
-    completion, composing, copy, interrupt, models, palette, panels, prompts, queue, submit, terminal_focus,
-    thinking,
+    completion, composing, copy, find, interrupt, models, palette, panels, prompts, queue, submit,
+    terminal_focus, thinking,
 };
 use crate::agent::protocol::command::Queue;
 use crate::agent::settings::value::DiffLayout;
@@ -53,14 +53,11 @@ pub(super) fn run(model: &mut Model, action: Action, effects: &mut Vec<Effect>) 
         Action::PageDown => model.transcript.scroll(page),
         Action::RowUp => model.transcript.scroll(-1),
         Action::RowDown => model.transcript.scroll(1),
-        Action::Find => model.transcript.open_find(&model.laid),
+        Action::Find => find::open(model),
         Action::PreviousPrompt => model.transcript.show_previous_prompt(&model.laid),
         Action::NextPrompt => model.transcript.show_next_prompt(&model.laid),
         Action::Top => model.transcript.scroll(i32::MIN),
-        Action::Tail => {
-            model.transcript.leave_panel();
-            model.transcript.show_tail();
-        }
+        Action::Tail => model.transcript.show_tail(),
         // The selected panel.
         Action::SelectPanel => panels::select(model),
         Action::PanelUp => model.transcript.select_above(),

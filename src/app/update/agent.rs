@@ -19,6 +19,7 @@ pub(super) fn take(model: &mut Model, event: &AgentEvent, effects: &mut Vec<Effe
     model.transcript.fold(event, model.now);
     model.jobs.fold(event, &mut model.transcript, model.now);
     model.status.fold(event, model.now);
+    model.transcript.find_in_changed();
     match event {
         AgentEvent::QueueReturned { texts, images } => queue::give_back(model, texts, images),
         AgentEvent::QueueUpdate { .. } => queue::follow(model),

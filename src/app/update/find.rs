@@ -6,6 +6,12 @@ use crate::app::key::{Key, KeyCode, Mods};
 use crate::app::model::Model;
 use crate::app::transcript::find::FindStep;
 
+/// Begins a search, also of the lines of running commands that are not drawn.
+pub(super) fn open(model: &mut Model) {
+    model.transcript.open_find(&model.laid);
+    model.jobs.show_kept_lines(&mut model.transcript);
+}
+
 /// `None` when nothing is searched; otherwise the action that the key has besides, if any.
 pub(super) fn press(model: &mut Model, key: Key) -> Option<Option<Action>> {
     let typing = model.transcript.find.as_ref()?.typing;
