@@ -35,9 +35,9 @@ pub fn completions(shell: Shell) -> String {
     String::from_utf8_lossy(&script).into_owned()
 }
 
-/// The man page, in roff.
+/// The man page, in roff, with the arguments that the help leaves out.
 pub fn man() -> String {
-    let page = clap_mangen::Man::new(CliArgs::command().mut_arg("prompts", |arg| arg.hide(false)));
+    let page = clap_mangen::Man::new(CliArgs::command().mut_args(|arg| arg.hide(false)));
     let mut roff = Vec::new();
     let parts = [
         clap_mangen::Man::render_title,

@@ -203,7 +203,7 @@ mod tests {
 MODEL   CONTEXT  OUTPUT  PRICE     THINKING                     IMAGES  KEY
 v/bare  ?        ?       ?         -                            -       -
 v/free  ?        ?       free      -                            -       yes
-v/paid  1.1M     8k      $0.3/$15  off,minimal,low,medium,high  yes     yes
+v/paid  1.1M     8.2k    $0.3/$15  off,minimal,low,medium,high  yes     yes
 ";
         assert_eq!(as_table(&rows), expected);
         let list: Value = serde_json::from_str(&as_json(&rows)).unwrap();

@@ -1,13 +1,21 @@
 //! Earlier prompts, recalled with up and down.
 
+use std::collections::BTreeMap;
+
+use super::Draft;
+
 /// Prompts kept in memory.
 const KEPT: usize = 1_000;
+/// Prompts with pastes or pictures that are kept as they were written.
+const KEPT_DRAFTS: usize = 16;
 
 /// The prompts, and the position while they are being recalled.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub(super) struct History {
     /// Newest first.
     prompts: Vec<String>,
+    /// Prompts with pastes or pictures, as they were written.
+    drafts: BTreeMap<String, Draft>,
     walk: Option<Walk>,
 }
 
@@ -15,7 +23,14 @@ pub(super) struct History {
 struct Walk {
     index: usize,
     /// What was being written before.
-    draft: String,
+    draft: Draft,
+}
+
+/// What is recalled: text, or what was written with its pastes and pictures.
+#[derive(Debug)]
+pub(super) enum Recalled {
+    Text(String),
+    Draft(Draft),
 }
 
 impl History {
@@ -28,9 +43,13 @@ impl History {
         }
     }
 
-    /// Adds the newest prompt.
-    pub(super) fn add(&mut self, prompt: String) {
+    /// Adds the newest prompt; `draft` is what was written, where that is more than text.
+    pub(super) fn add(&mut self, prompt: String, draft: Option<Draft>) {
         if !prompt.trim().is_empty() {
+            if self.drafts.len() >= KEPT_DRAFTS {
+                self.drafts.clear();
+            }
+            self.drafts.extend(draft.map(|draft| (prompt.clone(), draft)));
             self.prompts.retain(|known| *known != prompt);
             self.prompts.insert(0, prompt);
             self.prompts.truncate(KEPT);
@@ -47,24 +66,29 @@ impl History {
     }
 
     /// A step back in time; the first one keeps `draft`.
-    pub(super) fn earlier(&mut self, draft: String) -> Option<String> {
+    pub(super) fn earlier(&mut self, draft: Draft) -> Option<Recalled> {
         let index = self.walk.as_ref().map_or(0, |walk| walk.index + 1);
-        let prompt = self.prompts.get(index)?.clone();
+        let recalled = self.recalled(index)?;
         let draft = self.walk.take().map_or(draft, |walk| walk.draft);
         self.walk = Some(Walk { index, draft });
-        Some(prompt)
+        Some(recalled)
+    }
+
+    fn recalled(&self, index: usize) -> Option<Recalled> {
+        let prompt = self.prompts.get(index)?;
+        let draft = self.drafts.get(prompt).cloned().map(Recalled::Draft);
+        Some(draft.unwrap_or_else(|| Recalled::Text(prompt.clone())))
     }
 
     /// A step forward; after the newest prompt comes the draft.
-    pub(super) fn later(&mut self) -> Option<String> {
+    pub(super) fn later(&mut self) -> Option<Recalled> {
         let walk = self.walk.take()?;
         match walk.index.checked_sub(1) {
             Some(index) => {
-                let prompt = self.prompts.get(index).cloned();
                 self.walk = Some(Walk { index, ..walk });
-                prompt
+                self.recalled(index)
             }
-            None => Some(walk.draft),
+            None => Some(Recalled::Draft(walk.draft)),
         }
     }
 }

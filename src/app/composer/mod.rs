@@ -20,7 +20,7 @@ use super::printable::printable_line;
 use crate::agent::protocol::message::Block;
 use buffer::Buffer;
 use chips::{Chip, Chips};
-use history::History;
+use history::{History, Recalled};
 use layout::ComposerLayout;
 use ratatui::buffer::CellWidth;
 use register::Register;
@@ -159,14 +159,13 @@ impl Composer {
         }
     }
 
-    /// Inserts pasted text, without the end of its last line: in full when it is short, else as a chip.
+    /// Inserts pasted text: short text without the end of its last line, long text as a chip.
     pub fn paste(&mut self, text: &str) {
-        let text = text.strip_suffix('\n').unwrap_or(text);
         if chips::is_long(text) {
             let label = self.chips.add_paste(text);
             self.insert(&label);
         } else {
-            self.insert(text);
+            self.insert(text.strip_suffix('\n').unwrap_or(text));
         }
     }
 
@@ -237,7 +236,9 @@ impl Composer {
     pub fn reset(&mut self, keep: Option<String>) {
         let mut history = std::mem::take(&mut self.history);
         if let Some(text) = keep {
-            history.add(text);
+            let is_this = self.chips != Chips::default() && self.expanded().0.trim_end() == text;
+            let draft = is_this.then(|| self.draft());
+            history.add(text, draft);
         }
         history.leave();
         let register = std::mem::take(&mut self.register);
@@ -247,12 +248,16 @@ impl Composer {
 
     /// Adds a text to the history.
     pub(crate) fn keep(&mut self, text: String) {
-        self.history.add(text);
+        self.history.add(text, None);
+    }
+
+    fn draft(&self) -> Draft {
+        Draft { buffer: self.buffer.clone(), chips: self.chips.clone() }
     }
 
     /// Takes what is written, with its pastes and pictures, and leaves nothing.
     pub(crate) fn take_draft(&mut self) -> Draft {
-        let draft = Draft { buffer: self.buffer.clone(), chips: self.chips.clone() };
+        let draft = self.draft();
         self.reset(None);
         draft
     }
@@ -276,25 +281,28 @@ impl Composer {
 
     /// Shows the previous prompt; false if there is no earlier prompt.
     pub(crate) fn recall_earlier(&mut self) -> bool {
-        let draft = self.expanded().0;
-        match self.history.earlier(draft) {
-            Some(text) => {
-                self.set_text(&text);
-                true
-            }
-            None => false,
-        }
+        let recalled = self.history.earlier(self.draft());
+        self.show_recalled(recalled)
     }
 
     /// Shows the prompt after, at the end what was being written; false when none is shown.
     pub(crate) fn recall_later(&mut self) -> bool {
-        match self.history.later() {
-            Some(text) => {
-                self.set_text(&text);
-                true
+        let recalled = self.history.later();
+        self.show_recalled(recalled)
+    }
+
+    fn show_recalled(&mut self, recalled: Option<Recalled>) -> bool {
+        match recalled {
+            None => return false,
+            Some(Recalled::Text(text)) => self.set_text(&text),
+            Some(Recalled::Draft(draft)) => {
+                // Labels of other chips could mean these, so there is no way back by undo.
+                let history = std::mem::take(&mut self.history);
+                self.put_draft(draft);
+                self.history = history;
             }
-            None => false,
         }
+        true
     }
 
     /// Puts text in the place of the characters after a place, as one undo step.

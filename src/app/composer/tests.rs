@@ -177,3 +177,23 @@ fn history_keeps_the_draft() {
     assert_eq!(seen, ["two", "one", "one", "two", "draft"]);
     assert!(!composer.recall_later());
 }
+
+#[test]
+fn what_is_recalled_has_its_pastes_as_they_were() {
+    let mut composer = Composer::default();
+    let long: String = (0..40).map(|n| format!("line {n}\n")).collect();
+    composer.paste("look: ");
+    composer.paste(&long);
+    composer.paste(" and say why");
+    let (shown, full) = (composer.text(), composer.expanded().0);
+    assert!(shown.contains("[paste #1 +40 lines] and say why"), "{shown}");
+    composer.reset(Some(full.clone()));
+    composer.paste("draft ");
+    composer.paste(&long);
+    let draft = composer.text();
+    assert!(composer.recall_earlier());
+    assert_eq!((composer.text(), composer.expanded().0), (shown, full));
+    assert!(composer.recall_later());
+    assert_eq!(composer.text(), draft);
+    assert!(composer.expanded().0.starts_with("draft line 0\n"));
+}
