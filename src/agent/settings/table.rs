@@ -201,7 +201,7 @@ settings! {
     };
     /// Keys that edit your text: those of readline, or those of vim
     editing_mode: EditingMode, Columns { default: "`emacs`", live: true, ..COLUMNS };
-    /// Stay on the shell's screen; finished text goes to the terminal's scrollback
+    /// Print what is finished on the shell's screen
     inline: bool, Columns {
         default: "`false`", flag: flag("inline", "BOOL", "Other"), ..COLUMNS
     };
@@ -209,7 +209,7 @@ settings! {
     status_line: StatusTemplate, Columns { live: true, ..COLUMNS };
     /// Command whose first line of output is the part `command` of the status line
     status_command: String, Columns { live: true, ..COLUMNS };
-    /// Plain lines for a screen reader, on the shell's screen
+    /// Plain lines for a screen reader
     screen_reader: bool, Columns {
         default: "`false`", flag: flag("screen-reader", "BOOL", "Other"), ..COLUMNS
     };
