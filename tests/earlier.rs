@@ -259,6 +259,8 @@ fn the_first_message_of_a_large_session_is_reached_in_a_terminal() {
     const PAGE_UP: &str = "\x1b[5~";
     const HOME: &str = "\x1b[1;5H";
     const END: &str = "\x1b[1;5F";
+    const FIND: &str = "\x06";
+    const PREVIOUS_PROMPT: &str = "\x1b[1;5A";
     let dir = tempfile::tempdir().unwrap();
     let mut lines = vec![HEADER.replace("/srv/web", dir.path().to_str().unwrap())];
     for at in 0..140 {
@@ -286,6 +288,20 @@ fn the_first_message_of_a_large_session_is_reached_in_a_terminal() {
             shown.contains("message number 0.") && (!home || shown.contains("f1 keys"))
         });
         assert!(!screen.text().contains("earlier messages"), "{}", screen.text());
+        screen.type_keys(END);
+        screen.wait_for("message number 139.");
+        // What is in the middle is found, and the prompt before it is jumped to.
+        screen.type_keys(FIND);
+        screen.wait_for("── find");
+        screen.type_keys("number 70.");
+        screen.wait_for("message number 70.");
+        screen.type_keys("\r\x1b");
+        screen.wait_until("the end of the search", |cells| !cells.contents().contains("── find"));
+        screen.type_keys(PREVIOUS_PROMPT);
+        screen.wait_until("a prompt at the top", |cells| {
+            let shown = cells.contents();
+            shown.lines().next().is_some_and(|line| line.contains("message number "))
+        });
         screen.type_keys(END);
         screen.wait_for("message number 139.");
     }

@@ -59,10 +59,8 @@ fn message(at: usize, is_last: bool) -> Value {
     match step {
         _ if is_last => answer(json!({"type": "text", "text": "the very last words"}), "stop"),
         0 => {
-            // One word that only the first run has.
-            let rare = if run == 0 { "quince " } else { "" };
-            json!({"role": "user", "content": [{"type": "text", "text": format!("prompt {run}: {rare}why is the build red?")}],
-                "timestamp": 1})
+            let text = format!("prompt {run}: why is the build red?");
+            json!({"role": "user", "content": [{"type": "text", "text": text}], "timestamp": 1})
         }
         step if step + 1 == RUN => answer(
             json!({"type": "text", "text": format!("Answer {run}. {}", "It was a matter of taste. ".repeat(20))}),
@@ -106,7 +104,10 @@ fn measure_one(tau: &Subject, count: usize, path: &Path) {
     }
     terminal.type_keys(FIND);
     wait(&mut terminal, "find");
-    timed(&mut terminal, &format!("{name}, find"), "\x1b[200~quince\x1b[201~", "1 of 1");
+    let middle = format!("\x1b[200~prompt {}:\x1b[201~", count / 2 / RUN);
+    timed(&mut terminal, &format!("{name}, find in the middle"), &middle, "1 of 1");
+    let nowhere = "\x15\x1b[200~nowhere\x1b[201~";
+    timed(&mut terminal, &format!("{name}, find nothing"), nowhere, "no matches");
     terminal.type_keys("\r\x1b");
     terminal.wait_quiet(Duration::from_millis(200), Duration::from_secs(2));
     row("tau", &format!("{name}, resident"), Usage::of(terminal.pid()).resident());

@@ -151,8 +151,14 @@ impl Transcript {
             FindStep::Older => places.iter().rev().find(is_in(Segment::Head)),
             FindStep::Newer => places.iter().find(is_in(Segment::Sent)),
         };
+        let is_first = self.find.as_ref().is_some_and(|find| find.current.is_none());
         match beyond.copied() {
             Some(place) => self.go_to(Some(place)),
+            // What is above the screen has been searched; what is left is below.
+            None if is_first && self.has_gap() && !seeking.has_wrapped => {
+                let (step, from) = (FindStep::Newer, self.window.after());
+                self.seek(Seeking { step, from, has_wrapped: true });
+            }
             None if seeking.has_wrapped => {}
             None => self.continue_find(seeking.step, None, true),
         }
