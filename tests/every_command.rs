@@ -189,11 +189,11 @@ fn keys(typed: &str) {
     screen.type_keys("\r");
     screen.wait_for("enter is the only key of \"send\"");
     screen.type_keys("\x10");
-    screen.wait_for("ctrl+p means \"next-model\" now, which has no key then");
+    screen.wait_for("ctrl+p is the only key of \"next-model\"; take it for \"models\"?");
     screen.type_keys("\x1b");
     screen.wait_for("enter changes");
     screen.type_keys("\r\x1bOQ");
-    screen.wait_for("f2 means \"give-keyboard\" now");
+    screen.wait_for("f2 is the only key of \"give-keyboard\"");
     screen.type_keys("a");
     screen.wait_for("ctrl+l, f2");
     screen.wait_for("saved to config.toml");

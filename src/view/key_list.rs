@@ -81,13 +81,9 @@ fn told(model: &Model, view: &KeysView) -> (String, ThemeToken) {
             (format!("{key} is free: give it to \"{name}\"?"), ThemeToken::Accent)
         }
         (None, KeyStep::Deciding(key, Some(other))) => {
-            let rest = match model.keymap.keys_of(other).len() {
-                0 | 1 => "has no key then",
-                _ => "keeps its other keys",
-            };
+            let only = if model.keymap.keys_of(other).len() > 1 { "a" } else { "the only" };
             let other = other.name();
-            let text = format!("{key} means \"{other}\" now, which {rest}: give it to \"{name}\"?");
-            (text, ThemeToken::Warning)
+            (format!("{key} is {only} key of \"{other}\"; take it for \"{name}\"?"), ThemeToken::Warning)
         }
     }
 }
