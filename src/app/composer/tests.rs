@@ -98,7 +98,7 @@ fn a_pause_and_a_word_start_part_undo_steps() {
 
 #[test]
 fn long_pastes_are_one_unit_and_are_sent_in_full() {
-    let long: String = (0..123).map(|n| format!("line {n}\n")).collect();
+    let long = (0..123).map(|n| format!("line {n}")).collect::<Vec<_>>().join("\n");
     let mut composer = composer("see |please");
     composer.paste(&long);
     assert_eq!(shown(&composer), "see [paste #1 +123 lines]|please");
