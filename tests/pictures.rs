@@ -117,6 +117,39 @@ fn other_terminals_get_half_blocks_unless_there_are_to_be_none() {
     assert!(!screen.text().contains('▀'));
 }
 
+#[test]
+fn the_picture_of_a_result_is_shown_when_a_session_is_restored() {
+    let entry = |id: &str, parent: Option<&str>, message: serde_json::Value| {
+        let timestamp = "2026-01-01T00:00:00.000Z";
+        serde_json::json!({
+            "type": "message", "id": id, "parentId": parent, "timestamp": timestamp, "message": message
+        })
+    };
+    let call = serde_json::json!({
+        "role": "assistant", "api": "openai-completions", "provider": "local", "model": "m", "stopReason": "toolUse",
+        "content": [{"type": "toolCall", "id": "call", "name": "read", "arguments": {"path": "shot.png"}}]
+    });
+    let result = serde_json::json!({
+        "role": "toolResult", "toolCallId": "call", "toolName": "read", "isError": false,
+        "content": [{"type": "image", "data": png(), "mimeType": "image/png"}],
+        "details": {"kind": "image", "mimeType": "image/png", "width": 600, "height": 400, "bytes": 2048}
+    });
+    let lines = [
+        entry("00000001", None, serde_json::json!({"role": "user", "content": "look"})),
+        entry("00000002", Some("00000001"), call),
+        entry("00000003", Some("00000002"), result),
+    ];
+    let lines: String = lines.iter().map(|line| format!("{line}\n")).collect();
+    let script = format!(
+        "export COLORTERM=truecolor\n\
+         printf '{{\"type\":\"session\",\"version\":3,\"id\":\"s\",\"timestamp\":\"2026-01-01T00:00:00.000Z\",\
+         \"cwd\":\"%s\"}}\\n' \"$PWD\" >s.jsonl\ncat >>s.jsonl <<'END'\n{lines}END"
+    );
+    let screen = Screen::prepared(&script, "--model demo --session s.jsonl", 80, 24);
+    screen.wait_for("image/png, 600x400, 2 KB");
+    screen.wait_for("▀▀▀▀");
+}
+
 /// A screen with a picture of these cells that belongs to a message.
 fn screen_with_picture(format: PictureFormat) -> harness::Screen {
     let mut boot = harness::boot();
