@@ -83,7 +83,13 @@ impl InlineScreen {
         if stale {
             self.go_back(area.width, &mut cells);
         }
-        let row = frame_encoder::encode_region(&self.shown, &next, self.cursor.row, wanted, &mut cells);
+        let mut row = frame_encoder::encode_region(&self.shown, &next, self.cursor.row, wanted, &mut cells);
+        // The cursor stays in the region, which begins below what is finished.
+        let first = painted.finished.min(area.height - 1);
+        if row < first {
+            cells.extend_from_slice(format!("\x1b[{}B", first - row).as_bytes());
+            row = first;
+        }
         let is_same = !stale && next == self.shown && painted.finished == 0;
         let now = Cursor { row: row - painted.finished.min(row), shown_at: wanted.map(|(x, _)| x) };
         if is_same && now == self.cursor {

@@ -161,6 +161,15 @@ fn a_frame_like_the_one_before_writes_nothing_and_small_changes_little() {
 }
 
 #[test]
+fn the_cursor_is_below_what_is_finished() {
+    let mut shell = Shell::new();
+    shell.draw(&[], &texts(&["", "", "", ""]), None);
+    shell.draw(&texts(&["", "", "a"]), &texts(&[""]), None);
+    shell.draw(&[], &texts(&["b"]), None);
+    assert_eq!(shell.rows(), shell.wanted(&texts(&["b"])));
+}
+
+#[test]
 fn rows_that_the_terminal_wrapped_are_found_again() {
     let mut region = InlineScreen::new(true);
     let mut next = Frame::blank(Rect::new(0, 0, 10, 3));
