@@ -73,16 +73,16 @@ fn enter_sends_from_both_modes_and_up_recalls() {
     screen.wait_for("▌ table");
     screen.wait_for("── INSERT ──");
     screen.wait_for("ask for something");
-    screen.type_keys("edit\r");
-    screen.wait_for("▌ edit");
+    screen.type_keys("hello\r");
+    screen.wait_for("▌ hello");
     screen.wait_for("ask for something");
     normal(&screen);
     screen.type_keys("k");
-    screen.wait_for_composer("edit");
+    screen.wait_for_composer("hello");
     screen.type_keys("k");
     screen.wait_for_composer("table");
     screen.type_keys("j");
-    screen.wait_for_composer("edit");
+    screen.wait_for_composer("hello");
 }
 
 #[test]
