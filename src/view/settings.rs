@@ -37,15 +37,16 @@ pub(crate) fn draw(view: &SettingsView, theme: &Theme, area: Rect, buffer: &mut 
             let bar = Rect { y, height: 1, ..inner };
             buffer.set_style(bar, theme.style(ThemeToken::OverlaySelected));
         }
-        let is_set = row.origin != "default";
-        let left = vec![
-            Span::styled(format!("{:<NAMES$}", row.key), theme.style(ThemeToken::Accent)),
-            match is_set {
-                true => Span::raw(printable_line(&row.value).into_owned()),
-                false => Span::styled(printable_line(&row.value).into_owned(), muted),
-            },
-        ];
-        let right = vec![Span::styled(printable_line(&row.origin).into_owned(), muted)];
+        let value = printable_line(&row.value);
+        let origin = printable_line(&row.origin);
+        let all_fits = NAMES + wrap::cells(&value) + 1 + wrap::cells(&origin) <= usize::from(inner.width);
+        let value = match row.origin.as_str() {
+            "default" => Span::styled(value.into_owned(), muted),
+            _ => Span::raw(value.into_owned()),
+        };
+        let name = Span::styled(format!("{:<NAMES$}", row.key), theme.style(ThemeToken::Accent));
+        let (left, right) = (vec![name, value], vec![Span::styled(origin.into_owned(), muted)]);
+        let right = if all_fits { right } else { Vec::new() };
         buffer.set_line(inner.x, y, &both_ends(left, right, inner.width), inner.width);
     }
     let (rows, cursor) = footer(view, theme, inner.width);
