@@ -29,7 +29,6 @@ mod folds;
 mod foreign_sessions;
 mod forks;
 mod frames;
-mod frames_writing;
 mod fuzz;
 mod harness;
 mod headless;

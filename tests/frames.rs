@@ -1,4 +1,4 @@
-//! Golden frames: every visible thing at 80x24, 120x40, 40x12 and 1x1.
+//! Golden frames: every visible thing at 200x50, 120x40, 80x24 and 40x12, with all colours, with 256 and with 16.
 
 use std::sync::Arc;
 
@@ -17,6 +17,9 @@ use tau::app::{Effect, Msg};
 use tau::tools::{Content, Details, FileDiff, Hunk, TerminalOutput, ToolOutput};
 
 use crate::harness::{START, Screen, ai, assistant, boot, call, frames};
+
+mod overlays;
+mod writing;
 
 /// Markdown with everything in it.
 const ANSWER: &str = include_str!("golden/answer.md");

@@ -178,7 +178,7 @@ fn half_blocks_are_cells() {
     let cells = (0..rows).flat_map(|y| (0..columns).map(move |x| [color(x, 2 * y), color(x, 2 * y + 1)]));
     let prepared = PreparedPicture { columns, rows, pixels: PreparedPixels::Blocks(cells.collect()) };
     screen.memo.add_picture(jobs[0].key, PictureOutcome::Prepared(prepared));
-    harness::frame(&mut screen, "picture", 80, 24);
+    harness::frame_as_it_is(&mut screen, "picture-80x24");
 }
 
 #[test]

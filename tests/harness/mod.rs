@@ -70,7 +70,11 @@ pub fn ai() -> AiModel {
 
 /// A memo for a terminal of all colours.
 pub fn memo() -> Memo {
-    Memo::new(ColorDepth::True, std::collections::HashMap::new())
+    memo_of(ColorDepth::True)
+}
+
+fn memo_of(depth: ColorDepth) -> Memo {
+    Memo::new(depth, std::collections::HashMap::new())
 }
 
 impl Screen {
@@ -243,35 +247,40 @@ pub fn text(buffer: &Buffer) -> String {
     out
 }
 
-/// The styles of a frame: a letter a cell, `.` for the most frequent one, and what they mean.
-fn styles(buffer: &Buffer) -> String {
-    let mut seen: Vec<(Style, usize)> = Vec::new();
-    let cells: Vec<Style> = buffer.content().iter().map(|cell| cell.style()).collect();
-    for style in &cells {
-        match seen.iter_mut().find(|(known, _)| known == style) {
+/// The colours that terminals may show, each drawn in every golden frame.
+const DEPTHS: [ColorDepth; 3] = [ColorDepth::True, ColorDepth::Ansi256, ColorDepth::Ansi16];
+
+/// The styles of a frame, drawn in one or more ways: a letter a cell, `.` for the most frequent one and what they
+/// mean in each.
+fn styles<const N: usize>(buffers: &[Buffer; N]) -> String {
+    let at = |index: usize| buffers.each_ref().map(|buffer| buffer.content()[index].style());
+    let cells: Vec<[Style; N]> = (0..buffers[0].content().len()).map(at).collect();
+    let mut seen: Vec<([Style; N], usize)> = Vec::new();
+    for looks in &cells {
+        match seen.iter_mut().find(|(known, _)| known == looks) {
             Some((_, count)) => *count += 1,
-            None => seen.push((*style, 1)),
+            None => seen.push((*looks, 1)),
         }
     }
-    let most = seen.iter().max_by_key(|(_, count)| *count).map(|(style, _)| *style);
-    let others: Vec<Style> =
-        seen.iter().map(|(style, _)| *style).filter(|style| Some(*style) != most).collect();
+    let most = seen.iter().max_by_key(|(_, count)| *count).map(|(looks, _)| *looks);
+    let others: Vec<[Style; N]> =
+        seen.iter().map(|(looks, _)| *looks).filter(|looks| Some(*looks) != most).collect();
     let letters: Vec<char> = ('a'..='z').chain('A'..='Z').chain('0'..='9').collect();
-    let letter = |style: &Style| {
+    let letter = |looks: &[Style; N]| {
         others
             .iter()
-            .position(|known| known == style)
+            .position(|known| known == looks)
             .map_or('.', |at| letters.get(at).copied().unwrap_or('?'))
     };
     let mut out = String::new();
-    for row in cells.chunks(usize::from(buffer.area.width.max(1))) {
+    for row in cells.chunks(usize::from(buffers[0].area.width.max(1))) {
         let row: String = row.iter().map(letter).collect();
         out.push_str(row.trim_end_matches('.'));
         out.push('\n');
     }
-    for style in most.iter().chain(&others) {
-        let name = if Some(*style) == most { '.' } else { letter(style) };
-        let _ = writeln!(out, "{name} = {}", describe(style));
+    for looks in most.iter().chain(&others) {
+        let name = if Some(*looks) == most { '.' } else { letter(looks) };
+        let _ = writeln!(out, "{name} = {}", looks.each_ref().map(describe).join(" | "));
     }
     out
 }
@@ -298,17 +307,26 @@ pub fn golden(name: &str, content: &str) {
     );
 }
 
-/// Compares a frame at a size with its golden.
+/// Compares a frame at a size, as it looks at every depth, with its golden.
 pub fn frame(screen: &mut Screen, name: &str, width: u16, height: u16) {
-    screen.send(Msg::Resized(Size { width, height }));
-    let buffer = screen.draw();
-    let content = format!("{}\n{}", text(&buffer), styles(&buffer));
+    let size = Size { width, height };
+    screen.send(Msg::Resized(size));
+    screen.draw();
+    let buffers = DEPTHS.map(|depth| draw(screen.model(), &mut memo_of(depth), size).0);
+    assert!(buffers.iter().all(|buffer| text(buffer) == text(&buffers[0])), "depths differ in text: {name}");
+    let content = format!("{}\n{}", text(&buffers[0]), styles(&buffers));
     golden(&format!("frames/{name}-{width}x{height}.txt"), &content);
 }
 
-/// The four sizes every visible thing is looked at.
+/// Compares the frame as it is with its golden.
+pub fn frame_as_it_is(screen: &mut Screen, name: &str) {
+    let buffer = screen.draw();
+    golden(&format!("frames/{name}.txt"), &format!("{}\n{}", text(&buffer), styles(&[buffer])));
+}
+
+/// The four sizes in which every visible thing is looked at.
 pub fn frames(screen: &mut Screen, name: &str) {
-    for (width, height) in [(120, 40), (40, 12), (1, 1), (80, 24)] {
+    for (width, height) in [(200, 50), (120, 40), (40, 12), (80, 24)] {
         frame(screen, name, width, height);
     }
 }

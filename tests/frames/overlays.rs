@@ -1,0 +1,156 @@
+//! Golden frames of lists and dialogs that are answered by the shell or the agent.
+
+use tau::agent::AgentEvent;
+use tau::agent::protocol::event::Question;
+use tau::app::boot::Boot;
+use tau::app::request::{KeylessModel, LoginProvider, ModelList, ShellReply, ShellRequest};
+use tau::app::{Effect, Msg};
+
+use crate::harness::{Screen, ai, boot, frames};
+
+/// Answers the request that was made last.
+pub(super) fn reply(screen: &mut Screen, reply: ShellReply) {
+    let asked = screen.take_effects().into_iter().rev().find_map(|effect| match effect {
+        Effect::Ask(ticket, _) => Some(ticket),
+        _ => None,
+    });
+    screen.send(Msg::Finished(asked.expect("a request"), reply));
+}
+
+/// A screen with something behind the overlay.
+fn talked() -> Screen {
+    let mut screen = Screen::new();
+    screen.user("explain the parser");
+    screen.answer("It reads **tokens** and makes a tree of them.", 3);
+    screen.take_effects();
+    screen
+}
+
+#[test]
+fn model_picker() {
+    let mut screen = talked();
+    screen.keys("<ctrl+l>");
+    let other =
+        tau::agent::protocol::model::Model { id: "large".into(), name: "Large 漢字".into(), ..ai() };
+    let keyless = KeylessModel {
+        reference: "acme/huge".into(),
+        provider: "Acme".into(),
+        needs: Some("ACME_API_KEY".into()),
+    };
+    let models = ModelList { usable: vec![ai().into(), other.into()], keyless: vec![keyless] };
+    reply(&mut screen, ShellReply::Models(models));
+    frames(&mut screen, "models");
+    screen.keys("nosuchmodel");
+    frames(&mut screen, "models-none");
+}
+
+#[test]
+fn thinking_picker() {
+    let mut screen = talked();
+    screen.keys("/thinking<enter>");
+    frames(&mut screen, "thinking");
+}
+
+#[test]
+fn theme_picker() {
+    let mut screen = talked();
+    screen.keys("/theme<enter><down>");
+    frames(&mut screen, "themes");
+}
+
+#[test]
+fn login() {
+    let mut screen = talked();
+    screen.keys("/login<enter>");
+    let provider = |id: &str, has_key| LoginProvider {
+        id: id.into(),
+        name: id.to_uppercase(),
+        env: format!("{}_API_KEY", id.to_uppercase()),
+        has_key,
+    };
+    reply(&mut screen, ShellReply::Providers(vec![provider("acme", true), provider("other", false)]));
+    frames(&mut screen, "providers");
+    screen.keys("<enter>secret");
+    frames(&mut screen, "login");
+    screen.keys("<enter>");
+    reply(&mut screen, ShellReply::Failed("the key was refused (401)".into()));
+    frames(&mut screen, "login-refused");
+}
+
+#[test]
+fn stored_keys() {
+    let mut screen = talked();
+    screen.keys("/logout<enter>");
+    let stored = LoginProvider { id: "acme".into(), name: "Acme".into(), env: String::new(), has_key: true };
+    reply(&mut screen, ShellReply::Providers(vec![stored]));
+    frames(&mut screen, "stored-keys");
+}
+
+#[test]
+fn earlier_prompts() {
+    let mut screen = Screen::new();
+    let history = screen.take_effects().into_iter().find_map(|effect| match effect {
+        Effect::Ask(ticket, ShellRequest::History {}) => Some(ticket),
+        _ => None,
+    });
+    let prompts = ["fix the test", "!cargo test", "two\nlines"].map(String::from).to_vec();
+    screen.send(Msg::Finished(history.expect("asked at the start"), ShellReply::History(prompts)));
+    screen.keys("<ctrl+r>");
+    frames(&mut screen, "prompts");
+}
+
+#[test]
+fn trust() {
+    let mut screen = Screen::boot(Boot { folders: vec![crate::trust::changed_folder()], ..boot() });
+    frames(&mut screen, "trust-changed");
+}
+
+#[test]
+fn questions_of_the_agent() {
+    let mut screen = talked();
+    let question = Question::Select {
+        title: "Session in use".into(),
+        options: ["Open it read-only", "Take it over", "Cancel"].map(String::from).to_vec(),
+    };
+    screen.agent(AgentEvent::Asked { id: "q".into(), question });
+    frames(&mut screen, "question");
+    screen.keys("<esc>");
+    let question =
+        Question::Confirm { title: "Continue?".into(), message: "The model repeats itself.".into() };
+    screen.agent(AgentEvent::Asked { id: "r".into(), question });
+    frames(&mut screen, "confirm");
+}
+
+#[test]
+fn find() {
+    let mut screen = talked();
+    screen.keys("<ctrl+f>tokens");
+    frames(&mut screen, "find");
+    screen.keys("<ctrl+f>nowhere<enter>");
+    frames(&mut screen, "find-none");
+}
+
+#[test]
+fn files() {
+    let mut screen = talked();
+    screen.keys("look at @src/p");
+    reply(&mut screen, ShellReply::Files(vec!["src/parser.rs".into(), "src/printer.rs".into()]));
+    frames(&mut screen, "files");
+}
+
+#[test]
+fn scrolled_up() {
+    let mut screen = Screen::new();
+    screen.user("count, please");
+    let answer: String = (0..120).map(|at| format!("row {at}\n\n")).collect();
+    screen.answer(&answer, 500);
+    screen.keys("<ctrl+home><pagedown>");
+    frames(&mut screen, "scrolled");
+}
+
+#[test]
+fn selected_call() {
+    let mut screen = super::tools();
+    screen.keys("<alt+o><up>");
+    frames(&mut screen, "selected-call");
+}
