@@ -4,7 +4,7 @@ use ratatui::buffer::Buffer;
 use ratatui::layout::Rect;
 use ratatui::text::{Line, Span};
 
-use super::dialog::{OverlayLayout, frame};
+use super::dialog::{OverlayLayout, frame_within};
 use super::panel::both_ends;
 use super::theme::{Theme, ThemeToken};
 use super::wrap;
@@ -31,8 +31,10 @@ pub(crate) fn draw(
         KeyStep::Pressing => "press the new key · esc back",
         KeyStep::Deciding(..) => "enter replaces · a adds · esc back",
     };
-    let wanted = u16::try_from(TABLE.len()).unwrap_or(u16::MAX).saturating_add(1 + BELOW);
-    let inner = frame("Keys", hint, wanted, theme, area, buffer);
+    let rows = view.rows(&model.keymap);
+    let height_for = |rows: usize| u16::try_from(rows).unwrap_or(u16::MAX).saturating_add(1 + BELOW);
+    let heights = (height_for(rows.len().max(1)), height_for(TABLE.len()));
+    let inner = frame_within("Keys", hint, heights, theme, area, buffer);
     let muted = theme.style(ThemeToken::Muted);
     let query = printable_line(view.query()).into_owned();
     let column = 2 + wrap::cells(&query) as u16;
@@ -40,7 +42,6 @@ pub(crate) fn draw(
     buffer.set_line(inner.x, inner.y, &line, inner.width);
     let below = BELOW.min(inner.height.saturating_sub(1) / 2);
     let fit = usize::from(inner.height.saturating_sub(1 + below));
-    let rows = view.rows(&model.keymap);
     let first = view.selected.saturating_sub(fit / 2).min(rows.len().saturating_sub(fit));
     for (y, (index, row)) in (inner.y + 1..).zip(rows.iter().enumerate().skip(first).take(fit)) {
         if index == view.selected {
@@ -60,17 +61,17 @@ pub(crate) fn draw(
     if rows.is_empty() {
         buffer.set_line(inner.x, inner.y + 1, &Line::styled("no matches", muted), inner.width);
     }
-    let (text, token) = told(model, view);
-    let told = wrap::wrap(&Line::styled(text, theme.style(token)), inner.width, 0);
-    for (y, row) in (inner.bottom().saturating_sub(below)..inner.bottom()).zip(told) {
+    let (text, token) = question(model, view);
+    let below_rows = wrap::wrap(&Line::styled(text, theme.style(token)), inner.width, 0);
+    for (y, row) in (inner.bottom().saturating_sub(below)..inner.bottom()).zip(below_rows) {
         buffer.set_line(inner.x, y, &row, inner.width);
     }
     let cursor = (inner.x + column.min(inner.width.saturating_sub(1)), inner.y);
     (Some(cursor).filter(|_| view.step == KeyStep::Choosing), fit as u16)
 }
 
-/// What is asked or was said.
-fn told(model: &Model, view: &KeysView) -> (String, ThemeToken) {
+/// The question about the pressed key, or the result of the last change.
+fn question(model: &Model, view: &KeysView) -> (String, ThemeToken) {
     let name = view.row(&model.keymap).map_or("", |row| row.name);
     match (&view.said, view.step) {
         (Some(Ok(text)), _) => (text.as_str().to_owned(), ThemeToken::Accent),

@@ -30,7 +30,7 @@ struct Walk {
 #[derive(Debug)]
 pub(super) enum Recalled {
     Text(String),
-    Draft(Draft),
+    Draft(Box<Draft>),
 }
 
 impl History {
@@ -76,7 +76,7 @@ impl History {
 
     fn recalled(&self, index: usize) -> Option<Recalled> {
         let prompt = self.prompts.get(index)?;
-        let draft = self.drafts.get(prompt).cloned().map(Recalled::Draft);
+        let draft = self.drafts.get(prompt).cloned().map(|draft| Recalled::Draft(Box::new(draft)));
         Some(draft.unwrap_or_else(|| Recalled::Text(prompt.clone())))
     }
 
@@ -88,7 +88,7 @@ impl History {
                 self.walk = Some(Walk { index, ..walk });
                 self.recalled(index)
             }
-            None => Some(Recalled::Draft(walk.draft)),
+            None => Some(Recalled::Draft(Box::new(walk.draft))),
         }
     }
 }

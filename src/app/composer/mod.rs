@@ -298,7 +298,7 @@ impl Composer {
             Some(Recalled::Draft(draft)) => {
                 // Labels of other chips could mean these, so there is no way back by undo.
                 let history = std::mem::take(&mut self.history);
-                self.put_draft(draft);
+                self.put_draft(*draft);
                 self.history = history;
             }
         }
