@@ -248,7 +248,7 @@ impl Sanitizer {
 pub(crate) fn spelled(text: &str) -> impl Iterator<Item = Range<usize>> {
     text.match_indices(SPELLED).filter_map(|(start, _)| {
         let from = start + SPELLED.len();
-        let digits = text.get(from..)?.split('>').next()?;
+        let (digits, _) = text.get(from..)?.split_once('>')?;
         let c = u32::from_str_radix(digits, 16).ok().and_then(char::from_u32)?;
         (digits.len() == 4 && matches!(class(c), Class::Spelled)).then_some(start..from + digits.len() + 1)
     })
