@@ -144,7 +144,7 @@ impl Model {
         }
     }
 
-    /// Vim's modes are told by the cursor.
+    /// The cursor's shape shows the mode of vim.
     fn cursor_shape(&self) -> CursorShape {
         let writes = self.overlays.is_empty() && self.jobs.owner().is_none();
         match self.composer.vim_mode().filter(|_| writes) {

@@ -1,4 +1,4 @@
-//! What the user's command for the status line is told.
+//! The JSON that the user's status-line command gets.
 
 use serde::Serialize;
 

@@ -1,4 +1,4 @@
-//! What is known of the history of a session, and what of it is being read.
+//! The history of a session and its pending reads.
 
 use std::collections::VecDeque;
 use std::future::pending;
@@ -10,18 +10,18 @@ use crate::agent::session::SessionError;
 use crate::agent::session::history::{BranchPage, History};
 use crate::agent::session::survey::{Survey, SurveyJob};
 
-/// A survey, or why there is none.
+/// A finished survey, or why it failed.
 pub(crate) type Surveyed = Result<Survey, SessionError>;
-/// A page, or why there is none.
+/// A page that was read, or why reading failed.
 pub(crate) type PageRead = std::io::Result<BranchPage>;
 
-/// The history of the session before what was sent, and what is being read of it.
+/// The history of the session before the messages that were sent, and its pending reads.
 #[derive(Default)]
 pub(crate) struct HistoryCursor {
     pub(crate) history: History,
-    /// The part of the file that was not read, until it has been looked through. Pages wait for that.
+    /// The unread part of the file, until it is surveyed. Pages wait for that.
     pub(crate) unsurveyed: Option<SurveyJob>,
-    /// It is being looked through.
+    /// The survey, while it runs.
     pub(crate) survey: Option<JoinHandle<Surveyed>>,
     /// The queries that wait, by ticket.
     pub(crate) waiting: VecDeque<(u64, PageFrom, PageGoal)>,

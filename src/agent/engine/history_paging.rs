@@ -1,9 +1,8 @@
-//! Sends messages that come before those that a front end was given, a page at a time, from wherever it
-//! looks.
+//! Answers queries for pages of the history: messages before those that a front end was given.
 //!
 //! Only the end of a large session is read when it is opened, and of a compacted session only the
-//! model's context is sent. The rest is looked through on another thread first, so that its pages can
-//! be found; each is read there, sent, and not kept.
+//! model's context is sent. The rest is surveyed first, on another thread, so that its pages can be
+//! found; each page is read there, sent, and not kept.
 
 use tokio::task::spawn_blocking;
 
@@ -31,13 +30,13 @@ pub(crate) fn start(engine: &mut Engine) {
     }
 }
 
-/// Looks through the part that was not read.
+/// Starts the survey of the unread part.
 fn survey(engine: &mut Engine) {
     let job = engine.history.unsurveyed.clone();
     engine.history.survey = job.map(|job| spawn_blocking(move || job.read()));
 }
 
-/// About how many messages come before those that were sent; `None` when none do.
+/// About how many messages come before those that were sent; `None` if those are the first.
 fn left(engine: &Engine, history: &History) -> Option<u64> {
     let session = &engine.config.session;
     let known = history.left(session.tree());
@@ -53,7 +52,7 @@ fn estimate(engine: &Engine) -> u64 {
     (known.count().max(1) as f64 * session.unread_share()) as u64
 }
 
-/// Takes what is known of the part that was not read.
+/// Takes the survey of the unread part.
 pub(crate) fn surveyed(engine: &mut Engine, survey: Survey) {
     engine.history.unsurveyed = None;
     let history = std::mem::take(&mut engine.history.history).with_file(survey);
@@ -63,7 +62,7 @@ pub(crate) fn surveyed(engine: &mut Engine, survey: Survey) {
     engine.history.history = history;
 }
 
-/// It cannot be looked through now; whoever waits for a page is told, and may ask again.
+/// The survey failed: pending queries get the error, and the next query tries again.
 pub(crate) fn survey_failed(engine: &mut Engine, error: &str) {
     for (ticket, ..) in std::mem::take(&mut engine.history.waiting) {
         take(engine, ticket, Err(error.to_owned()));

@@ -24,8 +24,8 @@ impl Needle {
         self.exact
     }
 
-    /// The longest piece of it that stands in JSON, and in markdown, as it is read: without white space,
-    /// quotes, backslashes and marks. Empty when there is none.
+    /// The longest part of the query that JSON and markdown leave unchanged: without white space, quotes,
+    /// backslashes and marks. May be empty.
     pub(crate) fn longest_word(&self) -> &str {
         let alters = |c: char| c.is_whitespace() || c.is_control() || matches!(c, '"' | '\\' | '*' | '`');
         self.text.split(alters).max_by_key(|word| word.len()).unwrap_or_default()

@@ -1,5 +1,5 @@
-//! Looks through the part of a large file that was not read: where the entries are that lead to the
-//! part that was, and which name, model and level it gives the session. No text is kept.
+//! Surveys the unread part of a large file: where the entries on the current branch are, and which name,
+//! model and thinking level it gives the session. No text is kept.
 //!
 //! Lines are looked at, not parsed, as in [`super::list`]. Where that does not give an unbroken path,
 //! all are parsed.
@@ -15,10 +15,10 @@ use super::{Session, SessionError, list, read};
 use crate::agent::protocol::message::Message;
 use crate::agent::protocol::model::ThinkingLevel;
 
-/// Longest line that is parsed for what it says of the session, in bytes.
+/// Longest line that is parsed for settings of the session, in bytes.
 const SHORT: usize = 8 * 1024;
 
-/// The part that is to be looked through.
+/// A survey to be made.
 #[derive(Clone, Debug)]
 pub(crate) struct SurveyJob {
     file: UnreadFile,
@@ -26,7 +26,7 @@ pub(crate) struct SurveyJob {
     parent: Option<Arc<str>>,
 }
 
-/// What was found out about the part of a file that was not read.
+/// What a survey found in the unread part of a file.
 #[derive(Debug)]
 pub(crate) struct Survey {
     pub(super) file: UnreadFile,
@@ -35,7 +35,7 @@ pub(crate) struct Survey {
     settings: EarlierSettings,
 }
 
-/// What the part says of the session as a whole.
+/// The settings of the session in the unread part.
 #[derive(Debug, Default)]
 struct EarlierSettings {
     name: Option<String>,
@@ -43,7 +43,7 @@ struct EarlierSettings {
     thinking: Option<String>,
 }
 
-/// Where an entry of the path is in the file, and what it is.
+/// An entry on the path: its place in the file and its kind.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct PathLine {
     /// Where its line begins, in bytes.
@@ -55,7 +55,7 @@ pub(crate) struct PathLine {
     id: u64,
 }
 
-/// What an entry is, as far as paging depends on it.
+/// The kinds of entries that paging distinguishes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum LineKind {
     /// A message of the user.
@@ -90,7 +90,7 @@ impl LineKind {
 }
 
 impl PathLine {
-    /// Of the entries in its line, that which it is.
+    /// The entry itself, of those in its line.
     pub(super) fn entry(&self, line: &[u8]) -> Option<Entry> {
         let entries = read::entries(line).0;
         entries.into_iter().rev().find(|entry| hash(entry.id.as_bytes()) == self.id)
@@ -98,15 +98,15 @@ impl PathLine {
 }
 
 impl Session {
-    /// The part of the file that has not been looked through yet, to be looked through.
+    /// The survey of the unread part, if there is one.
     pub(crate) fn survey_job(&self) -> Option<SurveyJob> {
         let file = self.unread_file()?;
         let path = self.tree.branch();
         Some(SurveyJob { file, parent: path.first().and_then(|first| first.parent.clone()) })
     }
 
-    /// Takes what the part says of the session: the name, and the model and the level as long as
-    /// nothing later names others. True if something of it was not known.
+    /// Takes the settings that a survey found: the name, and the model and thinking level unless a later
+    /// entry sets others. True if any of them changes.
     pub(crate) fn take_survey(&mut self, survey: &Survey) -> bool {
         let Some(unread) = self.unread.as_mut().filter(|unread| !unread.is_surveyed) else { return false };
         unread.is_surveyed = true;
@@ -121,8 +121,7 @@ impl Session {
         before != (self.info.name.clone(), self.tree.model(), self.tree.thinking())
     }
 
-    /// Looks through the part that has not been read, if nobody has: blocks. What cannot be read says
-    /// nothing.
+    /// Surveys the unread part, unless that was done. Blocks. A failure leaves everything as it is.
     pub fn survey(&mut self) {
         if self.unread.as_ref().is_some_and(|unread| !unread.is_surveyed)
             && let Some(survey) = self.survey_job().and_then(|job| job.read().ok())
@@ -133,10 +132,10 @@ impl Session {
 }
 
 impl SurveyJob {
-    /// Looks through it. Blocks.
+    /// Makes the survey. Blocks.
     ///
     /// # Errors
-    /// `Io` when the file cannot be read any more or is another one by now.
+    /// `Io` if the file cannot be read any more or has been replaced.
     pub(crate) fn read(&self) -> Result<Survey, SessionError> {
         let failed = |source| SessionError::Io { path: self.file.path.clone(), source };
         let (survey, is_whole) = self.look(glance).map_err(failed)?;
@@ -206,14 +205,14 @@ impl EarlierSettings {
     }
 }
 
-/// The head of a line: what it is, its id, that of its parent.
+/// The head of a line: its kind, its id and its parent's id.
 struct Glance<'a> {
     kind: LineKind,
     id: &'a [u8],
     parent: Option<&'a [u8]>,
 }
 
-/// For lines that are all to be parsed.
+/// Makes every line be parsed.
 fn no_glance(_: &[u8]) -> Option<Glance<'_>> {
     None
 }
@@ -246,7 +245,7 @@ fn quoted(text: &[u8]) -> Option<(&[u8], &[u8])> {
     Some((string, rest.strip_prefix(b"\"")?))
 }
 
-/// Never 0, which stands for no id.
+/// Never 0, which means no id.
 fn hash(id: &[u8]) -> u64 {
     let mut hasher = DefaultHasher::new();
     id.hash(&mut hasher);

@@ -68,7 +68,7 @@ impl Transcript {
         }
     }
 
-    /// Selects the panel that is nearest to the end of the screen; false when there is none.
+    /// Selects the panel nearest to the end of the screen; false if no panel is loaded.
     pub(crate) fn select_nearest(&mut self, laid: &Laid) -> bool {
         let seen: Vec<_> = laid.rows.iter().flatten().map(|row| (row.entry, row.part)).collect();
         let Some(end) = seen.last().and_then(|(entry, _)| self.index_of(*entry)) else { return false };

@@ -1,5 +1,4 @@
-//! The window on the history of a session: pages that are loaded, next to each other, between the rows
-//! that say what is not.
+//! The loaded window of a session's history: adjacent pages, between the rows that stand for the rest.
 //!
 //! Entries are in the order of their ids, and ids are never used again: entries before all messages
 //! have the lowest ids, those of a window an own range below 0, those that came since the session was
@@ -13,7 +12,7 @@ use super::{EntryBody, FoldState, Transcript, TranscriptEntry};
 use crate::agent::protocol::query::{HistoryPage, PageFrom};
 use crate::app::geometry::{Anchor, EntryId, ScrollPosition};
 
-/// As much of the history is kept at most, in bytes of messages; the page on the screen always is.
+/// The most of the history that is kept, in bytes of messages; the page on the screen always is.
 pub const HISTORY_BYTES: usize = 6 * 1024 * 1024;
 /// Ids below this are of entries before all messages.
 const MESSAGES: EntryId = EntryId(i64::MIN / 2);

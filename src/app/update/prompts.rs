@@ -12,7 +12,7 @@ pub(super) fn open(model: &mut Model) {
     pickers::open(model, picker, rows);
 }
 
-/// A command is told from a prompt by its note; `!` in the query finds all of them.
+/// A note marks commands; `!` in the query finds all of them.
 fn prompt_row(text: &str) -> PickerRow {
     let note = if text.starts_with('!') { "command" } else { "" };
     PickerRow { note: Printable::line(note), ..pickers::named_row(text, false) }

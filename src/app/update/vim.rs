@@ -6,7 +6,7 @@ use crate::app::effect::Effect;
 use crate::app::key::Key;
 use crate::app::model::Model;
 
-/// Takes a key; false when it means what it means without vim.
+/// Takes a key; false if vim has no use for it.
 pub(super) fn press(model: &mut Model, key: Key, effects: &mut Vec<Effect>) -> bool {
     match model.composer.vim_key(key, model.laid.composer_width) {
         VimKey::Ignored => return false,

@@ -108,7 +108,7 @@ pub async fn copy(text: &str) -> Result<Option<String>, String> {
 pub(crate) struct CopyRoute {
     /// The program that takes it; `None` without one.
     pub program: Option<&'static str>,
-    /// Why that one, or why none.
+    /// Why this program, or why no program.
     pub reason: &'static str,
     /// What to install, on a desktop without such a program.
     pub missing: Option<&'static str>,

@@ -1,4 +1,4 @@
-//! Text and files in the user's editor; the terminal must have been given back.
+//! Opens text and files in the user's editor. Leave the terminal first.
 
 use std::ffi::OsString;
 use std::path::Path;

@@ -129,7 +129,7 @@ pub fn picture(cwd: &Path, path: &Path) -> Result<Picture, String> {
         .or_else(|()| failed(&"not an image that models accept (PNG, JPEG, GIF, WebP)"))
 }
 
-/// The picture that is in these bytes; `None` where it is none that models accept.
+/// The picture in `bytes`; `None` if models do not accept its format.
 pub(crate) fn picture_of(bytes: &[u8]) -> Option<Picture> {
     let reader = image::ImageReader::new(std::io::Cursor::new(bytes)).with_guessed_format().ok()?;
     let (format, (width, height)) = (reader.format()?, reader.into_dimensions().ok()?);

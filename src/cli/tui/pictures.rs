@@ -92,7 +92,7 @@ fn prepare(job: &PictureJob) -> PictureOutcome {
     prepared.map_or(PictureOutcome::Failed, PictureOutcome::Prepared)
 }
 
-/// The picture in a file; of one that moves the first. `None` when it is none, or too large.
+/// Decodes a picture; of an animation, the first frame. `None` if it cannot be decoded or is too large.
 fn decode(base64: &str) -> Option<RgbaImage> {
     if base64.len() > MAX_BASE64 {
         return None;

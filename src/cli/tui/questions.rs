@@ -95,7 +95,7 @@ impl ClipboardQuestion {
     }
 }
 
-/// A question about the clipboard, and who is told the answers.
+/// A question about the clipboard, and where the answers go.
 #[derive(Debug)]
 pub(crate) struct ClipboardAsk {
     pub question: ClipboardQuestion,

@@ -76,7 +76,7 @@ pub struct Tty {
     mouse: MouseCapture,
     /// The title that was last set.
     title: String,
-    /// How the user is told who looks elsewhere.
+    /// Notifications and progress.
     pub announcer: Announcer,
     /// When progress was last shown; `None` when it is not.
     progress: Option<Instant>,

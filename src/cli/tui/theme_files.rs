@@ -1,7 +1,7 @@
-//! The user's theme files: which there are, and what is in the one that is shown.
+//! The user's theme files: their names, and the contents of the one that is shown.
 //!
-//! The folder and the file are looked at when a key is pressed or the window is entered, and read when they have changed
-//! since. So nothing runs while nothing happens.
+//! The folder and the file are checked when a key is pressed or the window gets the focus, and read
+//! again if they have changed. So nothing runs while nothing happens.
 
 use std::collections::HashMap;
 use std::io;

@@ -15,7 +15,7 @@ use crate::view::{panel, parts, transcript};
 
 /// Lines said at once, so that a frame stays small.
 const AT_ONCE: usize = 200;
-/// A sentence has at least that many bytes: `1.` and `e.g.` are none.
+/// The least length of a sentence, in bytes: `1.` and `e.g.` do not end one.
 const LEAST_SENTENCE: usize = 20;
 
 /// The lines that were not said yet.

@@ -63,7 +63,7 @@ struct Insertion {
 /// What became of a key.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum VimKey {
-    /// It means what it means without vim.
+    /// Not a vim command: the key map decides.
     Ignored,
     Taken,
     /// A row up from the first row.

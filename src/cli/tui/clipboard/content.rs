@@ -1,4 +1,4 @@
-//! What is pasted: how much may be, and what is said where there is nothing.
+//! Pasted content: how large it may be, and the errors.
 
 use crate::app::request::Pasted;
 use crate::cli::tui::decode::unify_line_ends;
@@ -6,17 +6,17 @@ use crate::cli::tui::decode::unify_line_ends;
 /// The most that is pasted, in bytes; pictures may not be larger either.
 pub(super) const MOST: usize = 20 << 20;
 
-/// What the user is told about a clipboard without anything to paste.
+/// The error for an empty clipboard.
 pub(super) const EMPTY: &str =
     "nothing to paste: the clipboard holds neither text nor an image that models accept";
 
-/// Text that was read; `None` when there is none.
+/// The text in `bytes`; `None` if it is empty.
 pub(super) fn text_of(bytes: &[u8]) -> Option<Pasted> {
     let text = unify_line_ends(bytes);
     (!text.is_empty()).then_some(Pasted::Text(text))
 }
 
-/// What the user is told about too large a clipboard.
+/// The error for a clipboard that is too large.
 pub(super) fn too_large() -> String {
     format!("cannot paste: the clipboard holds more than {} MB; save it to a file and name that", MOST >> 20)
 }

@@ -16,7 +16,7 @@ use crate::cli::tui::event::ClipboardAnswer;
 use crate::cli::tui::files::picture_of;
 use crate::cli::tui::questions::{ClipboardAsk, ClipboardQuestion};
 
-/// How long a terminal may take to say what it knows.
+/// How long a terminal may take to answer.
 const ANSWER: Duration = Duration::from_secs(1);
 /// How long a terminal may take for its text. Some ask the user first.
 const TEXT: Duration = Duration::from_secs(4);
@@ -138,7 +138,7 @@ fn setting() -> String {
     format!("{setting}, or paste with the key of the terminal")
 }
 
-/// What the user is told when the terminal says nothing.
+/// The error for a terminal that does not answer.
 fn silence() -> String {
     if let Some(missing) = route().missing {
         return format!("cannot paste: no program for the clipboard of this desktop; install {missing}");

@@ -1,4 +1,4 @@
-//! What is told outside of frames: the title, the clipboard, notifications and progress.
+//! What is written outside of frames: the title, the clipboard, notifications and progress.
 
 use std::fmt::Write as _;
 use std::io;
