@@ -7,6 +7,7 @@
 //!
 //! To add a tool, see the recipe in ARCHITECTURE.md.
 
+pub mod access;
 pub mod args;
 pub mod bash;
 pub mod budget;

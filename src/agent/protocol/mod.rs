@@ -3,6 +3,7 @@
 //! Commands, events, queries, messages and models. Nothing here reads a clock, a file or a
 //! channel, and nothing here imports another part of the agent.
 
+pub mod approval;
 pub mod attachment;
 pub mod command;
 pub mod event;

@@ -1,0 +1,130 @@
+//! Permission modes, and what is asked and answered before a call that changes something is run.
+//!
+//! The agent sends `AgentEvent::ApprovalRequested`; a front end answers with
+//! `AgentCommand::AnswerApproval` and the same id. `AgentEvent::ApprovalEnded` follows, whoever
+//! answered, and also when nobody did because the run was stopped.
+
+use std::path::PathBuf;
+
+use serde::{Deserialize, Serialize};
+
+use crate::tools::access::{Access, Preview};
+
+/// What is asked before a call is run.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum PermissionMode {
+    /// Nothing is asked, except where a rule or a protected path says so.
+    #[default]
+    Auto,
+    /// Whatever changes something is asked; reading is free.
+    Ask,
+    /// Nothing that changes anything can run; the model ends with a plan.
+    Plan,
+}
+
+impl PermissionMode {
+    /// Every mode, in the order in which a key switches them.
+    pub const ALL: [PermissionMode; 3] = [PermissionMode::Ask, PermissionMode::Auto, PermissionMode::Plan];
+
+    /// Its name in settings, on the command line and on the screen.
+    pub fn name(self) -> &'static str {
+        match self {
+            PermissionMode::Auto => "auto",
+            PermissionMode::Ask => "ask",
+            PermissionMode::Plan => "plan",
+        }
+    }
+
+    /// The mode of this name.
+    pub fn from_name(name: &str) -> Option<Self> {
+        PermissionMode::ALL.into_iter().find(|mode| mode.name() == name)
+    }
+}
+
+/// A call that waits for the user's decision.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub struct ApprovalRequest {
+    /// Names this request in the answer.
+    pub id: String,
+    pub tool_call_id: String,
+    pub tool_name: String,
+    /// The title of the call, as on its panel.
+    pub title: String,
+    /// What the call would touch.
+    pub access: Access,
+    /// What it would do.
+    pub preview: Preview,
+    /// Why it is asked: at least one reason.
+    pub reasons: Vec<ApprovalReason>,
+    /// The rule that would allow calls like this one from now on; absent if there is no sound one.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub suggested_rule: Option<String>,
+    /// What the call is confined to, in words.
+    pub sandbox: String,
+}
+
+/// Why a call is asked.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase", default)]
+pub struct ApprovalReason {
+    /// In words: "writes outside the workspace".
+    pub text: String,
+    /// The part of the command that is the reason: where it starts and ends, in bytes of the command.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub span: Option<(usize, usize)>,
+    /// The rule that says so.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub rule: Option<String>,
+    /// The path concerned.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub path: Option<PathBuf>,
+}
+
+/// The decision on a call.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(tag = "decision", rename_all = "snake_case", rename_all_fields = "camelCase")]
+pub enum ApprovalAnswer {
+    /// Run it once.
+    Allow {
+        /// Only these hunks of a change, by index; without it all of them.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        hunks: Option<Vec<usize>>,
+        /// Another command, or another text for the whole file, in place of the model's.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        edited: Option<String>,
+    },
+    /// Run it, and let calls that this rule covers run without a question from now on.
+    AllowAlways { rule: String, scope: RuleScope },
+    /// Do not run it. The model gets the reason. `stop` ends the run as well.
+    Deny {
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        reason: Option<String>,
+        #[serde(default)]
+        stop: bool,
+    },
+}
+
+/// Where a new rule holds.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum RuleScope {
+    /// Until tau ends.
+    #[default]
+    Session,
+    /// In this directory: its `.tau/config.toml`.
+    Project,
+    /// Everywhere: the user's config.toml.
+    User,
+}
+
+/// How a request for approval ended.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum ApprovalOutcome {
+    Allowed,
+    Denied,
+    /// Nobody answered: the run was stopped, or the session closed.
+    Withdrawn,
+}
