@@ -12,7 +12,7 @@ use tau::agent::AgentEvent;
 use tau::agent::api::Agent;
 use tau::agent::catalogue;
 use tau::agent::provider::scripted::{Scripted, calls, says};
-use tau::tools::{Details, Tool, ToolContext, ToolError, ToolOutput, ToolSpec, args};
+use tau::tools::{Access, Details, Prepared, Tool, ToolContext, ToolError, ToolOutput, ToolSpec, args};
 
 /// What the model gives.
 #[derive(Deserialize, JsonSchema)]
@@ -39,13 +39,17 @@ impl Tool for Dice {
         format!("roll {}d{}", args["dice"], args["sides"])
     }
 
-    async fn run(&self, roll: Roll, _context: ToolContext) -> Result<ToolOutput, ToolError> {
+    // What is wrong with a call is said here; nothing has happened yet.
+    async fn prepare(&self, roll: Roll, _context: ToolContext) -> Result<Prepared<'_>, ToolError> {
         if roll.sides == 0 || roll.dice > 100 {
             return Err(ToolError::refused("dice have at least one side, and 100 of them are enough"));
         }
-        // Loaded, so that the example always prints the same.
-        let sum: u32 = (0..roll.dice).map(|n| n * 7 % roll.sides + 1).sum();
-        Ok(ToolOutput::new(format!("the sum is {sum}"), Details::None))
+        // A throw touches nothing.
+        Ok(Prepared::new(Access::default(), move |_| async move {
+            // Loaded, so that the example always prints the same.
+            let sum: u32 = (0..roll.dice).map(|n| n * 7 % roll.sides + 1).sum();
+            Ok(ToolOutput::new(format!("the sum is {sum}"), Details::None))
+        }))
     }
 }
 

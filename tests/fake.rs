@@ -22,7 +22,9 @@ use tau::agent::secrets::Secret;
 use tau::agent::session::{Session, SessionError};
 use tau::agent::{AgentCommand, AgentEvent};
 use tau::tools::process::ChildEnv;
-use tau::tools::{AnyTool, Details, RunningCall, ToolContext, ToolError, ToolOutput, ToolSpec, Toolbox};
+use tau::tools::{
+    Access, AnyTool, Details, Prepared, PreparingCall, ToolContext, ToolError, ToolOutput, ToolSpec, Toolbox,
+};
 use tokio::time::{sleep, timeout};
 use tokio_util::sync::CancellationToken;
 
@@ -175,8 +177,9 @@ impl AnyTool for FakeTool {
         self.spec.name.clone()
     }
 
-    fn run(&self, args: Value, context: ToolContext) -> RunningCall<'_> {
-        Box::pin(async move {
+    fn prepare(&self, args: Value, context: ToolContext) -> PreparingCall<'_> {
+        let access = if self.spec.read_only { Access::default() } else { Access::unknown() };
+        let call = move |_| async move {
             let running = self.alive.fetch_add(1, Ordering::SeqCst) + 1;
             self.most.fetch_max(running, Ordering::SeqCst);
             let _alive = Alive(self.alive.clone());
@@ -201,7 +204,8 @@ impl AnyTool for FakeTool {
                 }
             }
             Ok(ToolOutput::new(text, Details::None))
-        })
+        };
+        Box::pin(async move { Ok(Prepared::new(access, call)) })
     }
 }
 

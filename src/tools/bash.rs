@@ -8,8 +8,8 @@ use std::path::{Path, PathBuf};
 use super::process::{self, CommandIo, FinishedCommand, Flow, ShellCommand};
 use super::scratch::Scratch;
 use super::{
-    Details, OutputLimits, TerminalOutput, Tool, ToolContext, ToolError, ToolOutput, ToolSpec, args, budget,
-    line_output, paths,
+    Access, Content, Details, OutputLimits, Prepared, Preview, TerminalOutput, Tool, ToolContext, ToolError,
+    ToolOutput, ToolSpec, args, budget, line_output, paths,
 };
 
 /// The largest weight of output in one answer. Output is less often worth reading in full than a
@@ -64,8 +64,22 @@ impl Tool for Bash {
         if lines.next().is_some() { format!("{first} …") } else { first.into() }
     }
 
-    async fn run(&self, args: BashArgs, context: ToolContext) -> Result<ToolOutput, ToolError> {
+    async fn prepare(&self, args: BashArgs, context: ToolContext) -> Result<Prepared<'_>, ToolError> {
         check(&args, &context)?;
+        let command = args.command.clone();
+        let prepared = Prepared::new(Access::command(command.clone()), move |approved| async move {
+            let Some(command) = approved.edited else { return self.execute(args, context).await };
+            let note = format!("The user changed the command to:\n{command}\nIts output:");
+            let args = BashArgs { command, ..args };
+            check(&args, &context)?;
+            noted(&note, self.execute(args, context).await)
+        });
+        Ok(prepared.preview(Preview::Command { command }))
+    }
+}
+
+impl Bash {
+    async fn execute(&self, args: BashArgs, context: ToolContext) -> Result<ToolOutput, ToolError> {
         let command = ShellCommand {
             shell: &self.shell,
             command: &args.command,
@@ -89,6 +103,22 @@ impl Tool for Bash {
                     ))
                 })?;
         answer(finished, args.timeout.or(context.default_timeout), &context.limits, &context.scratch).await
+    }
+}
+
+/// The answer with a note for the model in front.
+fn noted(note: &str, answer: Result<ToolOutput, ToolError>) -> Result<ToolOutput, ToolError> {
+    match answer {
+        Ok(mut output) => {
+            output.content.insert(0, Content::text(note));
+            Ok(output)
+        }
+        Err(ToolError::Refused { message, details }) => {
+            Err(ToolError::Refused { message: format!("{note}\n{message}"), details })
+        }
+        Err(ToolError::Aborted { message, details }) => {
+            Err(ToolError::Aborted { message: format!("{note}\n{message}"), details })
+        }
     }
 }
 

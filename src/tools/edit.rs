@@ -2,25 +2,22 @@
 //!
 //! Owns the tool's arguments and the course of an edit. Finding is `edit/matching.rs` on
 //! `edit/normalize.rs`, making the new bytes `edit/splice.rs`, explaining a miss `edit/diagnose.rs`;
-//! the guard is `write.rs`'s, the file is put in place by `replace_file.rs`.
+//! the guard is `write.rs`'s, what was approved is written by `proposal.rs`.
 
 pub(crate) mod diagnose;
 pub(crate) mod matching;
 pub(crate) mod normalize;
 pub mod splice;
 
-use std::borrow::Cow;
 use std::io::Read;
+use std::sync::Arc;
 
 use super::encoding::{self, Encoding, Exact, Probe, UTF8_BOM};
-use super::file_task;
-use super::file_task::{FileTask, OnAbort};
+use super::file_task::FileTask;
 use super::file_versions::Stamp;
-use super::replace_file;
+use super::proposal::{self, Proposal, TextFormat};
 use super::replace_file::{Expected, MAX_FILE};
-use super::{
-    Details, FileDiff, Tool, ToolContext, ToolError, ToolOutput, ToolSpec, args, diff, paths, write,
-};
+use super::{FileDiff, Prepared, Tool, ToolContext, ToolError, ToolSpec, args, diff, paths, write};
 use matching::{MatchKind, MatchOutcome};
 use normalize::LineEnds;
 use splice::Splice;
@@ -74,10 +71,10 @@ impl Tool for Edit {
         args::partial(args, "path").unwrap_or_default().into()
     }
 
-    async fn run(&self, args: EditArgs, context: ToolContext) -> Result<ToolOutput, ToolError> {
+    async fn prepare(&self, args: EditArgs, context: ToolContext) -> Result<Prepared<'_>, ToolError> {
         let path = args.path.clone();
         let changes = changes(args)?;
-        file_task::run(path, context, OnAbort::Wait, move |task| edit(task, &changes)).await
+        proposal::prepare(path, context, move |task| propose(task, &changes)).await
     }
 }
 
@@ -121,8 +118,7 @@ fn changes(args: EditArgs) -> Result<Vec<Replacement>, ToolError> {
     Ok(changes)
 }
 
-fn edit(task: &FileTask, changes: &[Replacement]) -> Result<ToolOutput, ToolError> {
-    task.check_wanted()?;
+fn propose(task: &FileTask, changes: &[Replacement]) -> Result<Proposal, ToolError> {
     let given = &task.given;
     let (file, metadata) = paths::open_regular(&task.path, given)?;
     if metadata.len() > MAX_FILE {
@@ -138,73 +134,52 @@ fn edit(task: &FileTask, changes: &[Replacement]) -> Result<ToolOutput, ToolErro
         .map_err(|error| paths::cannot(given, &task.path, "read", &error))?;
     let stamp = Stamp::from(&metadata);
     write::guard(task, stamp, Some(&bytes))?;
-    let work = Work::on(&bytes, given)?;
-    let (splices, done) = splices(task, &work.text, changes)?;
-    let change = diff::spliced(given, &work.text, &splices);
-    let spliced = splice::join(&work.text, 0..work.text.len(), &splices);
-    let new = work.back(spliced).ok_or_else(|| {
-        ToolError::refused(format!(
-            "{given} is encoded in {}, which lacks a character of the new text; nothing was written",
-            work.encoding.name()
-        ))
-    })?;
-    task.check_wanted()?;
-    let stamp = replace_file::replace_file(&task.path, given, &new, Expected::Version(stamp), &task.wanted)?;
-    task.context.file_versions.record(&task.key, stamp, Some(&new));
-    Ok(ToolOutput::new(done.sentence(given, &change), Details::Diff(change)))
+    let (text, format) = decoded(bytes, given)?;
+    let (splices, done) = splices(task, &text, changes)?;
+    let change = diff::spliced(given, &text, &splices);
+    let new = splice::join(&text, 0..text.len(), &splices);
+    let path = given.clone();
+    Ok(Proposal {
+        old: Some(text),
+        new: Arc::new(new),
+        format,
+        change,
+        expected: Expected::Version(stamp),
+        words: Box::new(move |change, _| done.sentence(&path, change)),
+    })
 }
 
-/// The text that is searched: the bytes themselves, or the decoded text of another encoding.
-struct Work<'a> {
-    text: Cow<'a, [u8]>,
-    encoding: Encoding,
-    mark: &'static [u8],
-}
-
-impl<'a> Work<'a> {
-    fn on(bytes: &'a [u8], given: &str) -> Result<Self, ToolError> {
-        let encoding = match encoding::probe(bytes) {
-            Probe::Binary => {
+/// The text that is searched, and how it becomes the bytes of the file again.
+fn decoded(mut bytes: Vec<u8>, given: &str) -> Result<(Vec<u8>, TextFormat), ToolError> {
+    let encoding = match encoding::probe(&bytes) {
+        Probe::Binary => {
+            return Err(ToolError::refused(format!("{given} is a binary file; it cannot be edited as text")));
+        }
+        Probe::Wide(encoding) => encoding,
+        Probe::Narrow if std::str::from_utf8(&bytes).is_ok() => Encoding::Utf8,
+        Probe::Narrow => encoding::narrow(&bytes),
+    };
+    let marks: [&'static [u8]; 2] =
+        if encoding == Encoding::Utf8 { [UTF8_BOM, b""] } else { [b"\xFF\xFE", b"\xFE\xFF"] };
+    let mark = match encoding {
+        Encoding::Latin1 => b"",
+        _ => marks.into_iter().find(|mark| bytes.starts_with(mark)).unwrap_or_default(),
+    };
+    bytes.drain(..mark.len());
+    let text = match encoding {
+        // Broken bytes stay as they are when the search is on bytes.
+        Encoding::Utf8 => bytes,
+        _ => match encoding::decode(&bytes, encoding) {
+            (text, Exact::Yes) => text.into_bytes(),
+            (_, Exact::No) => {
                 return Err(ToolError::refused(format!(
-                    "{given} is a binary file; it cannot be edited as text"
+                    "{given} contains invalid {}; it cannot be edited without loss",
+                    encoding.name()
                 )));
             }
-            Probe::Wide(encoding) => encoding,
-            Probe::Narrow if std::str::from_utf8(bytes).is_ok() => Encoding::Utf8,
-            Probe::Narrow => encoding::narrow(bytes),
-        };
-        let marks: [&'static [u8]; 2] =
-            if encoding == Encoding::Utf8 { [UTF8_BOM, b""] } else { [b"\xFF\xFE", b"\xFE\xFF"] };
-        let mark = match encoding {
-            Encoding::Latin1 => b"",
-            _ => marks.into_iter().find(|mark| bytes.starts_with(mark)).unwrap_or_default(),
-        };
-        let body = bytes.strip_prefix(mark).unwrap_or(bytes);
-        let text = match encoding {
-            // Broken bytes stay as they are when the search is on bytes.
-            Encoding::Utf8 => Cow::Borrowed(body),
-            _ => match encoding::decode(body, encoding) {
-                (text, Exact::Yes) => Cow::Owned(text.into_bytes()),
-                (_, Exact::No) => {
-                    return Err(ToolError::refused(format!(
-                        "{given} contains invalid {}; it cannot be edited without loss",
-                        encoding.name()
-                    )));
-                }
-            },
-        };
-        Ok(Work { text, encoding, mark })
-    }
-
-    /// The file's bytes for a changed text; `None` if the encoding lacks a character.
-    fn back(&self, text: Vec<u8>) -> Option<Vec<u8>> {
-        let mut bytes = match self.encoding {
-            Encoding::Utf8 => text,
-            _ => encoding::encode(std::str::from_utf8(&text).ok()?, self.encoding)?,
-        };
-        bytes.splice(0..0, self.mark.iter().copied());
-        Some(bytes)
-    }
+        },
+    };
+    Ok((text, TextFormat { encoding, mark }))
 }
 
 /// What was replaced.

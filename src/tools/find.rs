@@ -12,7 +12,7 @@ use tokio_util::sync::CancellationToken;
 use super::budget;
 use super::budget::FullResults;
 use super::walk::{self, Batch, FirstResults, Scope, SearchRoot, Unreadable};
-use super::{Details, Tool, ToolContext, ToolError, ToolOutput, ToolSpec, args, file_names};
+use super::{Details, Prepared, Tool, ToolContext, ToolError, ToolOutput, ToolSpec, args, file_names};
 
 /// Paths shown unless the call says otherwise.
 const LIMIT: u64 = 1_000;
@@ -58,8 +58,11 @@ impl Tool for Find {
         }
     }
 
-    async fn run(&self, args: FindArgs, context: ToolContext) -> Result<ToolOutput, ToolError> {
-        walk::on_thread(context, move |context, wanted| find(args, context, wanted)).await
+    async fn prepare(&self, args: FindArgs, context: ToolContext) -> Result<Prepared<'_>, ToolError> {
+        let access = walk::access(&context, args.path.as_deref());
+        Ok(Prepared::new(access, move |_| {
+            walk::on_thread(context, move |context, wanted| find(args, context, wanted))
+        }))
     }
 }
 

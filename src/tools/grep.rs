@@ -23,7 +23,7 @@ use super::budget;
 use super::budget::FullResults;
 use super::find::bad_glob;
 use super::walk::{self, Batch, FirstResults, Scope, SearchRoot, Unreadable};
-use super::{Details, Tool, ToolContext, ToolError, ToolOutput, ToolSpec, args, file_names, paths};
+use super::{Details, Prepared, Tool, ToolContext, ToolError, ToolOutput, ToolSpec, args, file_names, paths};
 use hits::{HitLine, Hits, Named};
 
 /// Matches shown unless the call says otherwise.
@@ -83,8 +83,11 @@ impl Tool for Grep {
         }
     }
 
-    async fn run(&self, args: GrepArgs, context: ToolContext) -> Result<ToolOutput, ToolError> {
-        walk::on_thread(context, move |context, wanted| grep(&args, context, wanted)).await
+    async fn prepare(&self, args: GrepArgs, context: ToolContext) -> Result<Prepared<'_>, ToolError> {
+        let access = walk::access(&context, args.path.as_deref());
+        Ok(Prepared::new(access, move |_| {
+            walk::on_thread(context, move |context, wanted| grep(&args, context, wanted))
+        }))
     }
 }
 

@@ -11,7 +11,7 @@ use tokio_util::sync::CancellationToken;
 use super::budget;
 use super::budget::FullResults;
 use super::walk::{self, FirstResults, SearchRoot, Unreadable};
-use super::{Details, Tool, ToolContext, ToolError, ToolOutput, ToolSpec, args, file_names, paths};
+use super::{Details, Prepared, Tool, ToolContext, ToolError, ToolOutput, ToolSpec, args, file_names, paths};
 
 /// Entries shown unless the call says otherwise.
 const LIMIT: u64 = 500;
@@ -49,8 +49,11 @@ impl Tool for Ls {
         args::partial(args, "path").unwrap_or(".").into()
     }
 
-    async fn run(&self, args: LsArgs, context: ToolContext) -> Result<ToolOutput, ToolError> {
-        walk::on_thread(context, move |context, wanted| list(args, context, wanted)).await
+    async fn prepare(&self, args: LsArgs, context: ToolContext) -> Result<Prepared<'_>, ToolError> {
+        let access = walk::access(&context, args.path.as_deref());
+        Ok(Prepared::new(access, move |_| {
+            walk::on_thread(context, move |context, wanted| list(args, context, wanted))
+        }))
     }
 }
 

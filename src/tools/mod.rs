@@ -2,8 +2,9 @@
 //!
 //! A tool answers twice: [`ToolOutput::content`] goes to the model, [`ToolOutput::details`] to the
 //! user. The view knows the closed set of [`Details`] shapes, but no tool's name.
-//! Dropping a tool's future cancels it. Approval, sandboxing and hooks belong in decorators
-//! around an [`AnyTool`], never inside one. This module knows nothing of the agent above it.
+//! A call has two phases: a tool prepares it, which changes nothing, and applies what was approved
+//! (`prepared.rs`). Dropping the future of either cancels it. Approval, undo and hooks are between the
+//! phases, in the agent; no tool knows of them, and this module knows nothing of the agent above it.
 //!
 //! To add a tool, see the recipe in ARCHITECTURE.md.
 
@@ -24,7 +25,9 @@ pub mod ids;
 pub mod line_output;
 pub mod ls;
 pub mod paths;
+pub mod prepared;
 pub mod process;
+pub(crate) mod proposal;
 pub mod read;
 pub mod replace_file;
 pub mod scratch;
@@ -45,8 +48,10 @@ use serde_json::Value;
 use tokio::sync::watch;
 use tokio_util::sync::CancellationToken;
 
+pub use access::{Access, Preview};
 pub use details::{Content, Details, FileDiff, Hunk, TerminalOutput, ToolOutput};
 use file_versions::FileVersions;
+pub use prepared::{Approved, Prepared, PreparingCall};
 use process::ChildEnv;
 use scratch::Scratch;
 pub use toolbox::Toolbox;
@@ -184,18 +189,19 @@ pub trait Tool: Send + Sync + 'static {
     /// object as far as it could be read, possibly `null`.
     fn title(&self, args: &Value) -> String;
 
-    /// Carries the call out.
-    fn run(
+    /// Finds out what the call would do. Changes nothing; what is wrong with the call is an error here
+    /// already, so that nobody is asked about it.
+    fn prepare(
         &self,
         args: Self::Args,
         context: ToolContext,
-    ) -> impl Future<Output = Result<ToolOutput, ToolError>> + Send;
+    ) -> impl Future<Output = Result<Prepared<'_>, ToolError>> + Send;
 }
 
 /// The future of a running call.
 pub type RunningCall<'a> = Pin<Box<dyn Future<Output = Result<ToolOutput, ToolError>> + Send + 'a>>;
 
-/// A tool as the loop and decorators see it: arguments are JSON.
+/// A tool as the agent sees it: arguments are JSON.
 pub trait AnyTool: Send + Sync {
     /// What the model is given for it.
     fn spec(&self) -> &ToolSpec;
@@ -203,9 +209,15 @@ pub trait AnyTool: Send + Sync {
     /// See [`Tool::title`].
     fn title(&self, args: &Value) -> String;
 
-    /// Checks the arguments against the schema and carries the call out. A wrong argument is
-    /// a refusal that names the field.
-    fn run(&self, args: Value, context: ToolContext) -> RunningCall<'_>;
+    /// Checks the arguments against the schema and prepares the call. A wrong argument is a refusal
+    /// that names the field.
+    fn prepare(&self, args: Value, context: ToolContext) -> PreparingCall<'_>;
+
+    /// Prepares the call and carries it out as it is, with nobody in between.
+    fn run(&self, args: Value, context: ToolContext) -> RunningCall<'_> {
+        let prepared = self.prepare(args, context);
+        Box::pin(async move { prepared.await?.apply(Approved::all()).await })
+    }
 }
 
 impl<T: Tool> AnyTool for T {
@@ -217,10 +229,10 @@ impl<T: Tool> AnyTool for T {
         Tool::title(self, args)
     }
 
-    fn run(&self, args: Value, context: ToolContext) -> RunningCall<'_> {
+    fn prepare(&self, args: Value, context: ToolContext) -> PreparingCall<'_> {
         Box::pin(async move {
             let typed = args::parse::<T::Args>(args, Tool::spec(self))?;
-            Tool::run(self, typed, context).await
+            Tool::prepare(self, typed, context).await
         })
     }
 }

@@ -11,11 +11,10 @@ use std::io::{self, Read as _};
 use std::time::Duration;
 
 use super::encoding::{self, Encoding, Exact, PROBE, Probe};
-use super::file_task;
 use super::file_task::{FileTask, OnAbort};
 use super::file_versions::Stamp;
 use super::replace_file::MAX_FILE;
-use super::{Details, Tool, ToolContext, ToolError, ToolOutput, ToolSpec, args, paths};
+use super::{Access, Details, Prepared, Tool, ToolContext, ToolError, ToolOutput, ToolSpec, args, paths};
 use window::{LineWindow, WindowRequest};
 
 /// Most lines of one answer.
@@ -69,9 +68,13 @@ impl Tool for Read {
         }
     }
 
-    async fn run(&self, args: ReadArgs, context: ToolContext) -> Result<ToolOutput, ToolError> {
+    async fn prepare(&self, args: ReadArgs, context: ToolContext) -> Result<Prepared<'_>, ToolError> {
         let ReadArgs { path, offset, limit } = args;
-        file_task::run(path, context, OnAbort::Leave, move |task| read(task, offset, limit)).await
+        let access = Access::read(paths::resolve(&context.cwd, &path));
+        Ok(Prepared::new(access, move |_| async move {
+            let task = FileTask::begin(path, context).await?;
+            task.on_thread(OnAbort::Leave, move |task| read(task, offset, limit)).await
+        }))
     }
 }
 

@@ -12,7 +12,7 @@ use std::path::{Path, PathBuf};
 use ignore::{DirEntry, WalkBuilder};
 use tokio_util::sync::CancellationToken;
 
-use super::{ToolContext, ToolError, ToolOutput, file_names, paths};
+use super::{Access, ToolContext, ToolError, ToolOutput, file_names, paths};
 
 /// The most that one answer of a tool that looks through files weighs, see [`super::budget`].
 pub const MAX_BYTES: usize = 48 * 1024;
@@ -280,6 +280,12 @@ fn path_of(error: &ignore::Error) -> Option<&Path> {
 /// the token that `work` is given, at which it has to look often.
 ///
 /// # Errors
+/// What a call that looks through this directory touches.
+pub(crate) fn access(context: &ToolContext, given: Option<&str>) -> Access {
+    let given = given.filter(|given| !given.is_empty()).unwrap_or(".");
+    Access::read(paths::resolve(&context.cwd, given))
+}
+
 /// Those of `work`, and [`ToolError::Aborted`].
 pub(crate) async fn on_thread(
     context: ToolContext,

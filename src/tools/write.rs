@@ -1,20 +1,17 @@
 //! write: creates or replaces a file.
 //!
 //! Owns the tool's arguments, the guard against overwriting what the model has not seen
-//! change, and the words of its result. The bytes are put in place by `replace_file.rs`.
+//! change, and the words of its result. What was approved is written by `proposal.rs`.
 
 use std::fs::{self, Metadata};
 use std::io::{ErrorKind, Read};
+use std::sync::Arc;
 
-use super::file_task;
-use super::file_task::{FileTask, OnAbort};
+use super::file_task::FileTask;
 use super::file_versions::{Freshness, Stamp};
-use super::replace_file;
+use super::proposal::{self, MAX_SHOWN, Proposal, TextFormat};
 use super::replace_file::{Expected, MAX_FILE};
-use super::{Details, Tool, ToolContext, ToolError, ToolOutput, ToolSpec, args, diff, paths};
-
-/// Most bytes of a diff in a refusal.
-const MAX_SHOWN: usize = 16 * 1024;
+use super::{Details, Prepared, Tool, ToolContext, ToolError, ToolSpec, args, diff, paths};
 
 /// The tool.
 #[derive(Debug)]
@@ -48,35 +45,35 @@ impl Tool for Write {
         args::partial(args, "path").unwrap_or_default().into()
     }
 
-    async fn run(&self, args: WriteArgs, context: ToolContext) -> Result<ToolOutput, ToolError> {
+    async fn prepare(&self, args: WriteArgs, context: ToolContext) -> Result<Prepared<'_>, ToolError> {
         let WriteArgs { path, content } = args;
-        file_task::run(path, context, OnAbort::Wait, move |task| write(task, &content)).await
+        proposal::prepare(path, context, move |task| propose(task, content)).await
     }
 }
 
-fn write(task: &FileTask, content: &str) -> Result<ToolOutput, ToolError> {
-    task.check_wanted()?;
+fn propose(task: &FileTask, content: String) -> Result<Proposal, ToolError> {
     let given = &task.given;
     if given.ends_with('/') {
         return Err(ToolError::refused(format!(
             "{given} is the path of a directory; pass the path of a file"
         )));
     }
-    let (before, expected) = match fs::metadata(&task.path) {
+    let (old, expected) = match fs::metadata(&task.path) {
         Ok(metadata) => (existing(task, &metadata)?, Expected::Version(Stamp::from(&metadata))),
-        Err(error) if error.kind() == ErrorKind::NotFound => {
-            replace_file::make_parents(&task.path, given)?;
-            (Some(Vec::new()), Expected::Nothing)
-        }
+        Err(error) if error.kind() == ErrorKind::NotFound => (Some(Vec::new()), Expected::Nothing),
         Err(error) => return Err(paths::cannot(given, &task.path, "write", &error)),
     };
-    let stamp = replace_file::replace_file(&task.path, given, content.as_bytes(), expected, &task.wanted)?;
-    // Resolved again, because what was missing has a real path only now.
-    task.context.file_versions.record(&paths::identity(&task.path), stamp, Some(content.as_bytes()));
+    let change = old.as_deref().map(|old| diff::between(given, old, content.as_bytes())).unwrap_or_default();
     let done = if expected == Expected::Nothing { "Created new file" } else { "Overwrote" };
-    let details = before
-        .map_or(Details::None, |before| Details::Diff(diff::between(given, &before, content.as_bytes())));
-    Ok(ToolOutput::new(format!("{done} {given} ({} bytes)", content.len()), details))
+    let path = given.clone();
+    Ok(Proposal {
+        old,
+        new: Arc::new(content.into_bytes()),
+        format: TextFormat::PLAIN,
+        change,
+        expected,
+        words: Box::new(move |_, size| format!("{done} {path} ({size} bytes)")),
+    })
 }
 
 /// The old content, guarded; `None` if it is too large to show a difference.

@@ -1,0 +1,254 @@
+//! A new content of a file that is not written yet: computed once, shown as hunks, and written as it
+//! was approved, if the file is still the one it was computed from.
+
+use std::sync::Arc;
+
+use super::details::Hunk;
+use super::encoding::{self, Encoding};
+use super::file_task::{FileTask, OnAbort};
+use super::replace_file::{self, Expected};
+use super::{
+    Access, Approved, Details, FileDiff, Prepared, Preview, ToolContext, ToolError, ToolOutput, diff, paths,
+};
+
+/// Most bytes of a diff in an answer to the model.
+pub(crate) const MAX_SHOWN: usize = 16 * 1024;
+
+/// How the text of a file becomes its bytes.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct TextFormat {
+    pub encoding: Encoding,
+    /// The byte order mark in front.
+    pub mark: &'static [u8],
+}
+
+impl TextFormat {
+    /// The bytes are the text.
+    pub(crate) const PLAIN: Self = TextFormat { encoding: Encoding::Utf8, mark: b"" };
+
+    /// The bytes of a text.
+    ///
+    /// # Errors
+    /// A refusal if the encoding lacks a character of it.
+    fn bytes(self, text: &[u8], given: &str) -> Result<Vec<u8>, ToolError> {
+        let encoded = match self.encoding {
+            Encoding::Utf8 => Some(text.to_vec()),
+            _ => std::str::from_utf8(text).ok().and_then(|text| encoding::encode(text, self.encoding)),
+        };
+        let mut bytes = encoded.ok_or_else(|| {
+            ToolError::refused(format!(
+                "{given} is encoded in {}, which lacks a character of the new text; nothing was written",
+                self.encoding.name()
+            ))
+        })?;
+        bytes.splice(0..0, self.mark.iter().copied());
+        Ok(bytes)
+    }
+}
+
+/// The words of the answer, from the change that was made and the size of the file in bytes.
+type Words = Box<dyn Fn(&FileDiff, usize) -> String + Send + Sync>;
+
+/// A new content of a file.
+pub(crate) struct Proposal {
+    /// The text that is there; `None` if it is too large or cannot be read.
+    pub old: Option<Vec<u8>>,
+    pub new: Arc<Vec<u8>>,
+    pub format: TextFormat,
+    /// From `old` to `new`; empty without `old`.
+    pub change: FileDiff,
+    pub expected: Expected,
+    pub words: Words,
+}
+
+/// What is written in the end.
+struct Chosen {
+    text: Arc<Vec<u8>>,
+    change: FileDiff,
+    /// What the model is told if that is not what it proposed.
+    note: Option<String>,
+}
+
+/// Computes a proposal on a thread and makes it a prepared call.
+///
+/// # Errors
+/// Those of `propose`.
+pub(crate) async fn prepare<'a>(
+    path: String,
+    context: ToolContext,
+    propose: impl FnOnce(&FileTask) -> Result<Proposal, ToolError> + Send + 'static,
+) -> Result<Prepared<'a>, ToolError> {
+    let task = FileTask::begin(path, context).await?;
+    let proposal = task
+        .on_thread(OnAbort::Leave, |task| {
+            task.check_wanted()?;
+            let proposal = propose(task)?;
+            if proposal.format.encoding != Encoding::Utf8 {
+                proposal.format.bytes(&proposal.new, &task.given)?;
+            }
+            Ok(proposal)
+        })
+        .await?;
+    let access = Access::change(task.path.clone());
+    let preview = Preview::Change { change: proposal.change.clone() };
+    let text = Arc::clone(&proposal.new);
+    let apply = move |approved| async move {
+        task.on_thread(OnAbort::Wait, move |task| proposal.apply(task, approved)).await
+    };
+    Ok(Prepared::new(access, apply).preview(preview).proposed_text(Some(text)))
+}
+
+impl Proposal {
+    fn apply(mut self, task: &FileTask, approved: Approved) -> Result<ToolOutput, ToolError> {
+        task.check_wanted()?;
+        let given = &task.given;
+        let chosen = self.chosen(given, approved)?;
+        let encoded;
+        let bytes: &[u8] = match (self.format.encoding, self.format.mark) {
+            (Encoding::Utf8, b"") => &chosen.text,
+            _ => {
+                encoded = self.format.bytes(&chosen.text, given)?;
+                &encoded
+            }
+        };
+        if self.expected == Expected::Nothing {
+            replace_file::make_parents(&task.path, given)?;
+        }
+        let stamp = replace_file::replace_file(&task.path, given, bytes, self.expected, &task.wanted)?;
+        // Resolved again, because what was missing has a real path only now.
+        task.context.file_versions.record(&paths::identity(&task.path), stamp, Some(bytes));
+        let mut text = (self.words)(&chosen.change, bytes.len());
+        if let Some(note) = chosen.note {
+            text.push('\n');
+            text.push_str(&note);
+        }
+        let details = if self.old.is_some() { Details::Diff(chosen.change) } else { Details::None };
+        Ok(ToolOutput::new(text, details))
+    }
+
+    fn chosen(&mut self, given: &str, approved: Approved) -> Result<Chosen, ToolError> {
+        if let Some(text) = approved.edited {
+            return self.instead(given, text.into_bytes(), |made| {
+                format!("The user changed the new text before it was written. {made}")
+            });
+        }
+        let all = self.change.hunks.len();
+        let wanted = match approved.hunks {
+            Some(hunks) if (0..all).any(|hunk| !hunks.contains(&hunk)) => hunks,
+            _ => {
+                let change = std::mem::take(&mut self.change);
+                return Ok(Chosen { text: Arc::clone(&self.new), change, note: None });
+            }
+        };
+        let Some(old) = self.old.as_deref().filter(|_| !self.change.cut) else {
+            return Err(ToolError::refused(format!(
+                "the change of {given} is too large to be applied in parts; nothing was written"
+            )));
+        };
+        let rejected: Vec<String> =
+            (0..all).filter(|hunk| !wanted.contains(hunk)).map(|hunk| (hunk + 1).to_string()).collect();
+        if rejected.len() == all {
+            return Err(ToolError::refused(format!(
+                "the user rejected this change of {given}; nothing was written"
+            )));
+        }
+        let text = with_hunks(old, &self.new, &self.change.hunks, &wanted);
+        let rejected = rejected.join(", ");
+        self.instead(given, text, |made| {
+            format!("The user rejected part of this change (hunk {rejected} of {all}). {made}")
+        })
+    }
+
+    /// Another text than the one proposed.
+    fn instead(
+        &self,
+        given: &str,
+        text: Vec<u8>,
+        note: impl FnOnce(&str) -> String,
+    ) -> Result<Chosen, ToolError> {
+        if self.old.as_deref() == Some(text.as_slice()) {
+            return Err(ToolError::refused(format!(
+                "the user's version of {given} is the file as it is; nothing was written"
+            )));
+        }
+        let change = diff::between(given, self.old.as_deref().unwrap_or_default(), &text);
+        let shown = change.unified();
+        let made = if self.old.is_none() || change.cut || shown.len() > MAX_SHOWN {
+            "Read the file before you change it again.".to_owned()
+        } else {
+            format!("What was changed:\n{shown}")
+        };
+        Ok(Chosen { text: Arc::new(text), change, note: Some(note(&made)) })
+    }
+}
+
+/// The old text with only the `wanted` hunks of its change to the new one. Lines between hunks are the
+/// same in both.
+fn with_hunks(old: &[u8], new: &[u8], hunks: &[Hunk], wanted: &[usize]) -> Vec<u8> {
+    let (mut old_lines, mut new_lines) = (old.split_inclusive(newline), new.split_inclusive(newline));
+    let mut text = Vec::with_capacity(old.len().max(new.len()));
+    let mut line = 1;
+    for (index, hunk) in hunks.iter().enumerate() {
+        let between = (hunk.old_start as usize).saturating_sub(line);
+        old_lines.by_ref().take(between).for_each(|same| text.extend_from_slice(same));
+        new_lines.by_ref().take(between).for_each(drop);
+        let count = |other: char| hunk.lines.iter().filter(|line| !line.starts_with(other)).count();
+        let (olds, news) = (count('+'), count('-'));
+        let keep = wanted.contains(&index);
+        old_lines.by_ref().take(olds).filter(|_| !keep).for_each(|line| text.extend_from_slice(line));
+        new_lines.by_ref().take(news).filter(|_| keep).for_each(|line| text.extend_from_slice(line));
+        line += between + olds;
+    }
+    old_lines.for_each(|same| text.extend_from_slice(same));
+    text
+}
+
+fn newline(byte: &u8) -> bool {
+    *byte == b'\n'
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn any_choice_of_hunks_is_made_and_no_other_line_changes() {
+        let old: String = (0..60).map(|n| format!("line {n}\n")).collect();
+        let new = old
+            .replace("line 3\n", "three\nand a half\n")
+            .replace("line 20\n", "")
+            .replace("line 40\n", "forty\n")
+            .replace("line 59\n", "the end");
+        let change = diff::between("f", old.as_bytes(), new.as_bytes());
+        assert_eq!(change.hunks.len(), 4);
+        let some = |wanted: &[usize]| {
+            String::from_utf8(with_hunks(old.as_bytes(), new.as_bytes(), &change.hunks, wanted)).unwrap()
+        };
+        assert_eq!(some(&[]), old);
+        assert_eq!(some(&[0, 1, 2, 3]), new);
+        for wanted in 0..16usize {
+            let chosen: Vec<usize> = (0..4).filter(|hunk| wanted & (1 << hunk) != 0).collect();
+            let text = some(&chosen);
+            let made = [
+                text.contains("three\nand a half\n"),
+                !text.contains("line 20\n"),
+                text.contains("forty\n"),
+                text.ends_with("the end"),
+            ];
+            for (hunk, made) in made.into_iter().enumerate() {
+                assert_eq!(made, chosen.contains(&hunk), "{chosen:?}: hunk {hunk}");
+            }
+            assert!(text.contains("line 10\n") && text.contains("line 30\n") && text.contains("line 50\n"));
+        }
+    }
+
+    #[test]
+    fn a_file_that_was_empty_or_becomes_so_is_one_hunk() {
+        let change = diff::between("f", b"", b"a\nb\n");
+        assert_eq!(with_hunks(b"", b"a\nb\n", &change.hunks, &[0]), b"a\nb\n");
+        assert_eq!(with_hunks(b"", b"a\nb\n", &change.hunks, &[]), b"");
+        let change = diff::between("f", b"a\n", b"");
+        assert_eq!(with_hunks(b"a\n", b"", &change.hunks, &[0]), b"");
+        assert_eq!(with_hunks(b"a\n", b"", &change.hunks, &[]), b"a\n");
+    }
+}
