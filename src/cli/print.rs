@@ -21,13 +21,19 @@ use super::progress::{BEAT, Liveliness, ProgressLine};
 use super::prompts::CliPrompt;
 use super::signals::Caught;
 use super::stderr::Stderr;
+use crate::agent::engine::behavior::OnAsk;
 use crate::agent::protocol::run::{OnRepeat, RetryMode, RunEnd, SteerMode};
 
 use crate::agent::engine::task::AgentHandle;
+use crate::agent::protocol::approval::{ApprovalAnswer, ApprovalRequest};
 use crate::agent::protocol::command::{AgentCommand, QuestionAnswer, Queue};
 use crate::agent::protocol::event::{AgentEvent, NoticeLevel, Question};
 use crate::agent::protocol::message::{Message, StopReason};
 use crate::app::geometry::Motion;
+
+/// Why a call is denied that somebody would have to decide on.
+pub(crate) const NOBODY_DECIDES: &str =
+    "nobody is there to approve it; start tau with --permission-mode auto to allow everything";
 
 /// How agents of this front end are composed.
 pub const PROFILE: FrontEndProfile = FrontEndProfile {
@@ -35,6 +41,7 @@ pub const PROFILE: FrontEndProfile = FrontEndProfile {
     retry: RetryMode::Headless,
     steer: SteerMode::SkipRemaining,
     on_repeat: OnRepeat::Stop,
+    on_ask: OnAsk::Allow,
     connections: Connections::WithAgent,
 };
 
@@ -197,6 +204,7 @@ impl<S: AsyncFnMut() -> Caught> PrintRun<S> {
             AgentEvent::RunStopped { reason: RunEnd::Repeats } => self.ended = Some(Exit::Stuck),
             AgentEvent::RunStopped { .. } => self.ended = Some(Exit::Limit),
             AgentEvent::Asked { id, question } => self.decline(id, &question),
+            AgentEvent::ApprovalRequested { request } => self.deny(&request),
             AgentEvent::Notice { level, text, hint } if level != NoticeLevel::Info => {
                 self.failed |= level == NoticeLevel::Error;
                 let hint = hint.map(|hint| format!(" ({hint})")).unwrap_or_default();
@@ -204,6 +212,17 @@ impl<S: AsyncFnMut() -> Caught> PrintRun<S> {
             }
             _ => {}
         }
+    }
+
+    /// Nobody is here to decide on a call.
+    fn deny(&mut self, request: &ApprovalRequest) {
+        self.refused = true;
+        let ApprovalRequest { id, tool_name, title, reasons, .. } = request;
+        let why = reasons.first().map(|reason| format!(" ({})", reason.text)).unwrap_or_default();
+        self.say(&format!("denied {tool_name} {title}{why}: {NOBODY_DECIDES}"));
+        let answer = ApprovalAnswer::Deny { reason: Some(NOBODY_DECIDES.into()), stop: false };
+        // An agent that takes no commands any more asks nothing either.
+        let _ = self.driver.agent.commands.try_send(AgentCommand::AnswerApproval { id: id.clone(), answer });
     }
 
     /// Nobody is here to be asked.

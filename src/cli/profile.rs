@@ -1,6 +1,7 @@
 //! What differs between front ends when an agent is composed. Each front end has a constant.
 
 use super::environment::{Connections, OnBadConfig};
+use crate::agent::engine::behavior::OnAsk;
 use crate::agent::protocol::run::RetryMode;
 use crate::agent::protocol::run::{OnRepeat, SteerMode};
 
@@ -15,6 +16,8 @@ pub struct FrontEndProfile {
     pub steer: SteerMode,
     /// What happens when the model repeats itself: whether somebody can be asked.
     pub on_repeat: OnRepeat,
+    /// What happens to a call that needs approval while no permission mode is set.
+    pub on_ask: OnAsk,
     /// Where connections to providers live.
     pub connections: Connections,
 }

@@ -58,6 +58,9 @@ pub fn event(event: &AgentEvent) -> Option<Value> {
         | AgentEvent::CompactionStart { .. }
         | AgentEvent::CompactionEnd { .. }
         | AgentEvent::ThinkingLevelChanged { .. }
+        | AgentEvent::ApprovalRequested { .. }
+        | AgentEvent::ApprovalEnded { .. }
+        | AgentEvent::PermissionModeChanged { .. }
         | AgentEvent::SessionInfoChanged { .. } => plain(event),
         AgentEvent::BashStart { .. }
         | AgentEvent::BashExecutionUpdate { .. }

@@ -132,6 +132,11 @@ fn model(old: &Setup, new: &Setup, changes: &mut Changes) {
         let level = new.thinking;
         changes.now(AgentCommand::SetThinking { level }, format!("thinking {}", level.name()));
     }
+    if let Some(mode) = new.settings.permission_mode
+        && old.settings.permission_mode != Some(mode)
+    {
+        changes.now(AgentCommand::SetPermissionMode { mode }, format!("permission mode {}", mode.name()));
+    }
 }
 
 fn compaction_and_tools(old: &Setup, new: &Setup, changes: &mut Changes) {

@@ -12,9 +12,10 @@ use crate::agent::catalogue::keys::KeySource;
 use crate::agent::catalogue::user::UserFile;
 use crate::agent::catalogue::{Catalogue, NotFound};
 use crate::agent::demo::DemoTransport;
-use crate::agent::engine::behavior::Behavior;
+use crate::agent::engine::behavior::{Behavior, OnAsk};
 use crate::agent::engine::config::{AgentConfig, FindModel, SessionPlace};
 use crate::agent::engine::hooks::Hooks;
+use crate::agent::protocol::approval::PermissionMode;
 use crate::agent::protocol::model::{Model, ThinkingBudgets, ThinkingLevel};
 use crate::agent::protocol::run::{CompactionSettings, RetryMode, RunLimits};
 use crate::agent::provider::Transport;
@@ -219,6 +220,15 @@ impl AgentBuilder {
     /// Functions that change what is sent to the model.
     pub fn hooks(mut self, hooks: Hooks) -> Self {
         self.behavior.hooks = hooks;
+        self
+    }
+
+    /// Asks before calls as this mode says: something has to listen for
+    /// `AgentEvent::ApprovalRequested` and call [`Agent::answer_approval`]. Without it every call is
+    /// run, unless a rule denies it.
+    pub fn permission_mode(mut self, mode: PermissionMode) -> Self {
+        self.behavior.permission_mode = mode;
+        self.behavior.on_ask = OnAsk::Ask;
         self
     }
 

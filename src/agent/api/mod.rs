@@ -20,11 +20,12 @@ use std::sync::{Arc, Mutex, MutexGuard};
 
 use tokio::sync::{mpsc, oneshot, watch};
 
-pub use super::engine::behavior::Behavior;
+pub use super::engine::behavior::{Behavior, OnAsk, SaveRule};
 pub use super::engine::config::{AgentConfig, FindModel, SessionPlace};
 pub use super::engine::hooks::Hooks;
 pub use super::engine::task::{AgentHandle, spawn};
 pub use super::engine::tool_registry::ToolRegistry;
+use super::protocol::approval::{ApprovalAnswer, PermissionMode};
 use super::protocol::command::{AgentCommand, QuestionAnswer};
 use super::protocol::message::Message;
 use super::protocol::model::{Model, ThinkingBudgets, ThinkingLevel};
@@ -225,6 +226,27 @@ impl Agent {
         self.clear_messages().await?;
         self.board().fold.state.error = None;
         Ok(())
+    }
+
+    /// Decides on a call that waits for approval (`AgentEvent::ApprovalRequested`).
+    ///
+    /// # Errors
+    /// When the agent has ended.
+    pub async fn answer_approval(
+        &self,
+        id: impl Into<String>,
+        answer: ApprovalAnswer,
+    ) -> Result<(), AgentError> {
+        self.act(AgentCommand::AnswerApproval { id: id.into(), answer }).await
+    }
+
+    /// Applies this permission mode from now on. Whatever has to be approved is asked from then on:
+    /// something has to listen for `AgentEvent::ApprovalRequested`.
+    ///
+    /// # Errors
+    /// When the agent has ended.
+    pub async fn set_permission_mode(&self, mode: PermissionMode) -> Result<(), AgentError> {
+        self.act(AgentCommand::SetPermissionMode { mode }).await
     }
 
     /// Answers a question (`AgentEvent::Asked`).

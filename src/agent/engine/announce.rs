@@ -6,14 +6,18 @@ use std::sync::Arc;
 use super::behavior::Restore;
 use super::call_titles::titles_of;
 use super::clock::now;
+use super::gate;
 use super::history_cursor::HistoryRead;
 use super::history_paging;
 use super::session_usage;
 use super::state::Engine;
 use crate::agent::protocol::event::{AgentEvent, NoticeLevel};
-use crate::agent::protocol::message::{Block, Message, ToolResultMessage, UserContent, UserMessage};
+use crate::agent::protocol::message::{
+    Block, Message, ToolCall, ToolResultMessage, UserContent, UserMessage,
+};
 use crate::agent::protocol::model::{Model, ThinkingLevel};
 use crate::agent::session::SessionError;
+use crate::agent::session::entry::Body;
 use crate::agent::session::survey::Survey;
 use crate::tools::{Content, Details};
 
@@ -33,7 +37,7 @@ pub(crate) fn initial_state(engine: &mut Engine) {
 pub(crate) fn session_opened(engine: &mut Engine) {
     let session = engine.config.session.info().clone();
     let mut messages = engine.config.session.context().messages;
-    messages.extend(missing_results(&messages));
+    messages.extend(missing_results(&messages, &unanswered(engine)));
     let titles = titles_of(&engine.config.tools, &messages);
     engine.emit(AgentEvent::SessionOpened { session, messages, titles });
     history_paging::start(engine);
@@ -147,14 +151,15 @@ pub(crate) fn use_model(engine: &mut Engine, model: Arc<Model>) {
 
 /// Records results for calls that have none, before the conversation continues.
 pub(crate) fn repair(engine: &mut Engine) {
-    for result in missing_results(&engine.config.session.context().messages) {
+    let unanswered = unanswered(engine);
+    for result in missing_results(&engine.config.session.context().messages, &unanswered) {
         engine.record(result);
     }
 }
 
 /// Results for the calls at the end of a history that have none, because the program was killed
 /// before they had ended or because the conversation continues from before their results.
-fn missing_results(messages: &[Arc<Message>]) -> Vec<Arc<Message>> {
+fn missing_results(messages: &[Arc<Message>], unanswered: &HashSet<String>) -> Vec<Arc<Message>> {
     let mut answered = HashSet::new();
     for message in messages.iter().rev() {
         match message.as_ref() {
@@ -164,7 +169,11 @@ fn missing_results(messages: &[Arc<Message>]) -> Vec<Arc<Message>> {
             Message::BashExecution(_) | Message::Custom(_) => {}
             Message::Assistant(answer) => {
                 let open = answer.tool_calls().filter(|call| !answered.contains(call.id.as_str()));
-                return open.map(|call| interrupted(&call.id, &call.name)).collect();
+                let result = |call: &ToolCall| {
+                    let text = if unanswered.contains(&call.id) { gate::UNANSWERED } else { INTERRUPTED };
+                    without_result(&call.id, &call.name, text)
+                };
+                return open.map(result).collect();
             }
             Message::User(_) | Message::BranchSummary(_) | Message::CompactionSummary(_) => {
                 return Vec::new();
@@ -174,8 +183,19 @@ fn missing_results(messages: &[Arc<Message>]) -> Vec<Arc<Message>> {
     Vec::new()
 }
 
-fn interrupted(id: &str, name: &str) -> Arc<Message> {
-    let text = "interrupted: this call has no result; it may have run in part";
+/// The result of a call during which tau was killed.
+const INTERRUPTED: &str = "interrupted: this call has no result; it may have run in part";
+
+/// The calls at the end of the branch that waited for the user when tau was killed.
+fn unanswered(engine: &Engine) -> HashSet<String> {
+    let branch = engine.config.session.tree().branch();
+    let is_message = |body: &Body| matches!(body, Body::Message { message } if !matches!(**message, Message::ToolResult(_)));
+    let end = branch.iter().rev().take_while(|entry| !is_message(&entry.body));
+    let calls = end.filter_map(|entry| entry.custom_data(gate::WAITING_ENTRY));
+    calls.filter_map(|data| data.get("toolCallId")?.as_str().map(str::to_owned)).collect()
+}
+
+fn without_result(id: &str, name: &str, text: &str) -> Arc<Message> {
     Arc::new(Message::ToolResult(ToolResultMessage {
         tool_call_id: id.to_owned(),
         tool_name: name.to_owned(),

@@ -2,8 +2,13 @@
 //!
 //! The defaults suit a program that embeds the agent and has no user to ask.
 
+use std::path::Path;
+use std::sync::Arc;
+
 use super::hooks::Hooks;
 use super::tool_registry::ToolRegistry;
+use crate::agent::permissions::{Permissions, Rule};
+use crate::agent::protocol::approval::{PermissionMode, RuleScope};
 use crate::agent::protocol::model::ThinkingBudgets;
 use crate::agent::protocol::run::{OnRepeat, QueueMode, SteerMode};
 
@@ -25,8 +30,48 @@ pub struct Behavior {
     /// What of a session may be in the part of its file that is not read when it is opened, and is used
     /// when it is.
     pub(crate) restore_later: Restore,
+    /// What calls may do.
+    pub permissions: Permissions,
+    /// What is asked before a call is run.
+    pub permission_mode: PermissionMode,
+    pub on_ask: OnAsk,
+    /// Writes a new rule where it holds; without it rules hold for the session only.
+    pub save_rule: Option<SaveRule>,
     /// The tools that `AgentCommand::SetTools` can name, besides those the agent starts with.
     pub tools: ToolRegistry,
+}
+
+/// What happens to a call that the user would have to be asked about.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum OnAsk {
+    /// It runs: nobody asked for permissions. Only what a rule denies does not run.
+    #[default]
+    Allow,
+    /// A front end is asked.
+    Ask,
+}
+
+type Save = dyn Fn(&Rule, RuleScope, &Path) -> Result<(), String> + Send + Sync;
+
+/// Writes a new rule to the file of its scope; the path is the directory of the session.
+#[derive(Clone)]
+pub struct SaveRule(Arc<Save>);
+
+impl SaveRule {
+    /// Calls `save` for each new rule. Its error is a sentence for the user.
+    pub fn new(save: impl Fn(&Rule, RuleScope, &Path) -> Result<(), String> + Send + Sync + 'static) -> Self {
+        SaveRule(Arc::new(save))
+    }
+
+    pub(crate) fn save(&self, rule: &Rule, scope: RuleScope, cwd: &Path) -> Result<(), String> {
+        (self.0)(rule, scope, cwd)
+    }
+}
+
+impl std::fmt::Debug for SaveRule {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("SaveRule").finish_non_exhaustive()
+    }
 }
 
 /// Settings of a session that are used.

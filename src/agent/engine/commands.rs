@@ -7,6 +7,7 @@ use std::sync::Arc;
 
 use super::announce;
 use super::clock::now;
+use super::gate;
 use super::queries;
 use super::queue::QueueChangeOutcome;
 use super::shell::{ShellEvent, UserCommand};
@@ -36,6 +37,8 @@ pub(crate) fn receive(engine: &mut Engine, command: AgentCommand) {
         AgentCommand::TakeQueue => take_queue(engine),
         AgentCommand::Shutdown => engine.shut_down(),
         AgentCommand::Answer { id, answer } => engine.questions.answer(&id, answer),
+        AgentCommand::AnswerApproval { id, answer } => gate::answer(engine, &id, answer),
+        AgentCommand::SetPermissionMode { mode } => gate::set_mode(engine, mode),
         AgentCommand::Query { ticket, query: Query::Idle } => engine.pending.idle_queries.push(ticket),
         // Whatever follows a command that waits must wait too, or it would apply to the wrong session.
         command if session_changes(engine) => engine.pending.commands.push_back(command),
@@ -90,7 +93,9 @@ pub(crate) fn apply(engine: &mut Engine, command: AgentCommand) {
         | AgentCommand::BashResize { .. }
         | AgentCommand::TakeQueue
         | AgentCommand::Shutdown
-        | AgentCommand::Answer { .. } => receive(engine, command),
+        | AgentCommand::Answer { .. }
+        | AgentCommand::AnswerApproval { .. }
+        | AgentCommand::SetPermissionMode { .. } => receive(engine, command),
     }
 }
 

@@ -9,11 +9,13 @@
 //! - `tool_calls`, `open_session`, `retry_wait`, `exchange`: what awaits a tool, a file, the model
 //! - `attend`: serving commands while something is awaited
 //! - `commands`: what takes effect immediately
+//! - `gate`: whether a call may run, and what is asked before
 //! - `announce`, `history_paging`, `session_usage`, `queries`, `context_usage`: what is reported
 //! - `state`: the struct
 //! - `config`, `behavior`, `shell`, and the pure parts: queues, retries, limits, loop guard
 
 mod announce;
+mod approvals;
 mod attend;
 pub mod behavior;
 mod branch;
@@ -24,6 +26,7 @@ mod compact;
 pub mod config;
 mod context_usage;
 mod exchange;
+mod gate;
 mod history_cursor;
 mod history_paging;
 pub mod hooks;

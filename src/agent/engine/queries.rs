@@ -7,7 +7,7 @@ use std::collections::HashMap;
 use std::sync::Arc;
 
 use super::state::Engine;
-use super::{context_usage, history_paging};
+use super::{context_usage, gate, history_paging};
 use crate::agent::context::compaction::size;
 use crate::agent::protocol::event::AgentEvent;
 use crate::agent::protocol::message::{Message, ToolCall};
@@ -27,7 +27,15 @@ pub(crate) fn answer(engine: &mut Engine, ticket: u64, query: &Query) {
     if let Query::HistoryPage { from, goal } = query {
         return history_paging::request(engine, ticket, *from, goal.clone());
     }
-    if !matches!(query, Query::Sync | Query::Idle | Query::ContextUsage) {
+    let needs_all = !matches!(
+        query,
+        Query::Sync
+            | Query::Idle
+            | Query::ContextUsage
+            | Query::RuleCoverage { .. }
+            | Query::ProposedText { .. }
+    );
+    if needs_all {
         engine.load_all();
     }
     let answer = find(engine, query);
@@ -54,6 +62,8 @@ fn find(engine: &Engine, query: &Query) -> Result<QueryAnswer, String> {
         Query::Stats => QueryAnswer::Stats(stats(engine)),
         Query::Source => QueryAnswer::Source(session.source().ok_or(EMPTY)?),
         Query::ContextUsage => QueryAnswer::ContextUsage(context_usage::by_kind(engine)),
+        Query::RuleCoverage { rule } => QueryAnswer::Titles(gate::coverage(engine, rule)?),
+        Query::ProposedText { id } => QueryAnswer::Text(gate::proposed_text(engine, id)?),
     })
 }
 

@@ -11,6 +11,7 @@ use tokio::sync::mpsc;
 use tokio::time::Instant;
 use tokio_util::sync::CancellationToken;
 
+use super::approvals::Approvals;
 use super::config::AgentConfig;
 use super::history_cursor::HistoryCursor;
 use super::meter::Meter;
@@ -84,6 +85,7 @@ pub(crate) struct Engine {
     pub(crate) shells: Shells,
     pub(crate) file_versions: Arc<FileVersions>,
     pub(crate) questions: Questions,
+    pub(crate) approvals: Approvals,
     pub(crate) history: HistoryCursor,
     pub(crate) usage: UsageCount,
     pub(crate) current: Current,
@@ -107,6 +109,7 @@ impl Engine {
             shells: Shells::default(),
             file_versions: Arc::default(),
             questions: Questions::default(),
+            approvals: Approvals::default(),
             history: HistoryCursor::default(),
             usage: UsageCount::default(),
             current: Current::default(),

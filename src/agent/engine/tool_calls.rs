@@ -11,12 +11,13 @@ use std::time::Duration;
 use futures_util::stream::{BoxStream, SelectAll};
 use futures_util::{StreamExt, stream};
 use serde_json::{Value, json};
-use tokio::sync::watch;
+use tokio::sync::{mpsc, watch};
 use tokio::task::{Id, JoinError, JoinSet};
 use tokio::time::{Instant, sleep, timeout_at};
 
 use super::attend::{attend, attend_unless_stopped};
 use super::clock::{millis_since, now};
+use super::gate::{self, CarriedOut, Review};
 use super::panics;
 use super::run::log::Run;
 use crate::agent::protocol::event::{AgentEvent, NoticeLevel};
@@ -127,16 +128,31 @@ fn find(run: &Run<'_>, call: &ToolCall) -> Result<Arc<dyn AnyTool>, String> {
 
 /// What a step of a batch brought.
 enum Step {
-    Ended(Result<(Id, Result<ToolOutput, ToolError>), JoinError>),
+    Ended(Result<(Id, CarriedOut), JoinError>),
     Progress(usize, ToolOutput),
+    Prepared(usize, Review),
 }
 
 /// Calls that run now.
 #[derive(Default)]
 struct Batch {
-    tasks: JoinSet<Result<ToolOutput, ToolError>>,
+    tasks: JoinSet<CarriedOut>,
     started: HashMap<Id, (usize, Instant)>,
     updates: SelectAll<BoxStream<'static, (usize, ToolOutput)>>,
+    reviews: Reviews,
+}
+
+/// The way of prepared calls to the gate.
+struct Reviews {
+    sender: mpsc::UnboundedSender<(usize, Review)>,
+    receiver: mpsc::UnboundedReceiver<(usize, Review)>,
+}
+
+impl Default for Reviews {
+    fn default() -> Self {
+        let (sender, receiver) = mpsc::unbounded_channel();
+        Reviews { sender, receiver }
+    }
 }
 
 impl Batch {
@@ -147,6 +163,7 @@ impl Batch {
         }
         tokio::select! {
             biased;
+            Some((index, review)) = self.reviews.receiver.recv() => Some(Step::Prepared(index, review)),
             Some(ended) = self.tasks.join_next_with_id() => Some(Step::Ended(ended)),
             Some((index, output)) = self.updates.next() => Some(Step::Progress(index, output)),
         }
@@ -215,6 +232,7 @@ impl ToolRunner<'_, '_> {
 
     /// Gives aborted calls a moment to end properly, then drops those that do not.
     async fn abort_batch(&mut self, mut batch: Batch, waiting: VecDeque<usize>) {
+        gate::withdraw_all(self.run.engine);
         let deadline = Instant::now() + GRACE;
         while let Ok(Some(step)) = attend(self.run.engine, timeout_at(deadline, batch.step())).await {
             self.step(&mut batch, step);
@@ -236,7 +254,8 @@ impl ToolRunner<'_, '_> {
         };
         let (progress, updates) = ToolProgress::channel();
         let (tool, arguments, context) = (tool.clone(), call.arguments.clone(), self.context(progress));
-        let task = batch.tasks.spawn(async move { tool.run(arguments, context).await });
+        let reviews = (index, batch.reviews.sender.clone());
+        let task = batch.tasks.spawn(gate::carry_out(tool, arguments, context, reviews));
         batch.started.insert(task.id(), (index, Instant::now()));
         batch.updates.push(changes(index, updates));
     }
@@ -260,6 +279,7 @@ impl ToolRunner<'_, '_> {
     fn step(&mut self, batch: &mut Batch, step: Step) {
         match step {
             Step::Progress(index, partial_result) => self.report_progress(index, partial_result),
+            Step::Prepared(index, review) => self.judge(index, review),
             Step::Ended(ended) => {
                 let id = match &ended {
                     Ok((id, _)) => *id,
@@ -267,20 +287,17 @@ impl ToolRunner<'_, '_> {
                 };
                 if let Some((index, since)) = batch.started.remove(&id) {
                     self.ended += 1;
-                    let outcome = self.outcome(ended.map(|(_, answer)| answer), millis_since(since));
+                    let outcome = self.outcome(ended.map(|(_, ended)| ended), millis_since(since));
                     self.end(index, outcome);
                 }
             }
         }
     }
 
-    /// The outcome of a finished task.
-    fn outcome(&mut self, ended: Result<Result<ToolOutput, ToolError>, JoinError>, ms: u64) -> Outcome {
-        let (output, is_error) = match ended {
-            Ok(Ok(output)) => (output, false),
-            Ok(Err(ToolError::Refused { message, details } | ToolError::Aborted { message, details })) => {
-                (ToolOutput::new(message, *details), true)
-            }
+    /// The outcome of a task that ended `ms` milliseconds after it started.
+    fn outcome(&mut self, ended: Result<CarriedOut, JoinError>, ms: u64) -> Outcome {
+        let (result, waited) = match ended {
+            Ok(CarriedOut { result, waited }) => (result, waited),
             Err(error) => {
                 let why = match error.try_into_panic() {
                     Ok(panic) => panics::text(&*panic),
@@ -289,10 +306,24 @@ impl ToolRunner<'_, '_> {
                 let text = format!("the tool crashed: {why}");
                 let hint = "this is a bug in tau; please report it";
                 self.run.engine.notice(NoticeLevel::Error, text.clone(), Some(hint));
-                (ToolOutput::new(text, Details::None), true)
+                (Err(ToolError::refused(text)), Duration::ZERO)
             }
         };
-        Outcome { output, is_error, duration_ms: Some(ms) }
+        let (output, is_error) = match result {
+            Ok(output) => (output, false),
+            Err(ToolError::Refused { message, details } | ToolError::Aborted { message, details }) => {
+                (ToolOutput::new(message, *details), true)
+            }
+        };
+        let waited = u64::try_from(waited.as_millis()).unwrap_or(u64::MAX);
+        Outcome { output, is_error, duration_ms: Some(ms.saturating_sub(waited)) }
+    }
+
+    /// Has a call judged that is prepared.
+    fn judge(&mut self, index: usize, review: Review) {
+        if let Some(Slot { call, tool: Ok(tool), .. }) = self.slots.get(index) {
+            gate::review(self.run.engine, call, tool.spec().read_only, review);
+        }
     }
 
     fn report_start(&mut self, index: usize) {

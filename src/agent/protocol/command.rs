@@ -5,6 +5,7 @@ use std::sync::Arc;
 
 use serde::{Deserialize, Serialize};
 
+use super::approval::{ApprovalAnswer, PermissionMode};
 use super::message::{Block, Message};
 use super::model::{Model, ThinkingBudgets, ThinkingLevel};
 use super::query::Query;
@@ -39,6 +40,11 @@ pub enum AgentCommand {
     SetSteerMode { mode: SteerMode },
     /// Answer a question (`AgentEvent::Asked`).
     Answer { id: String, answer: QuestionAnswer },
+    /// Decide on a call that waits for approval (`AgentEvent::ApprovalRequested`). Ignored if it does not
+    /// wait any more.
+    AnswerApproval { id: String, answer: ApprovalAnswer },
+    /// Apply this permission mode from the next call on. Calls that wait are judged again.
+    SetPermissionMode { mode: PermissionMode },
     /// Use this model from the next request on.
     SetModel { model: Arc<Model> },
     /// Use this thinking level from the next request on.

@@ -12,6 +12,7 @@ use std::sync::Arc;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
+use super::approval::{ApprovalOutcome, ApprovalRequest, PermissionMode};
 use super::command::{QueueChange, QueuedMessage};
 use super::message::{BashExecution, Block, Message, ToolCall, Usage};
 use super::model::{Model, ThinkingLevel};
@@ -139,6 +140,12 @@ pub enum AgentEvent {
     BranchSummary { running: bool },
     /// *Own.* The agent needs an answer.
     Asked { id: String, question: Question },
+    /// *Own.* A call waits for the user's decision: `AgentCommand::AnswerApproval`.
+    ApprovalRequested { request: Box<ApprovalRequest> },
+    /// *Own.* A request for approval no longer waits.
+    ApprovalEnded { id: String, outcome: ApprovalOutcome },
+    /// *Own.* Another permission mode applies.
+    PermissionModeChanged { mode: PermissionMode },
     /// *Own.* Something the user should know that is not part of the conversation.
     Notice { level: NoticeLevel, text: String, hint: Option<String> },
     /// *Own.* The run was ended before the model had finished; a notice with the reason in words

@@ -56,6 +56,12 @@ pub enum Query {
     Source,
     /// [`QueryAnswer::ContextUsage`]
     ContextUsage,
+    /// [`QueryAnswer::Titles`]: the earlier calls of this session that a permission rule would have
+    /// allowed. An error if it is no rule.
+    RuleCoverage { rule: String },
+    /// [`QueryAnswer::Text`]: the whole new text of the file that a call waiting for approval would
+    /// write. An error if none of this id waits, or its change is not text.
+    ProposedText { id: String },
 }
 
 /// Where a page of the history is to be looked for. Positions are those of pages sent before, and hold
@@ -108,6 +114,9 @@ pub enum QueryAnswer {
     Stats(SessionStats),
     Source(SessionSource),
     ContextUsage(ContextUsage),
+    /// Titles of calls, oldest first.
+    Titles(Vec<String>),
+    Text(String),
 }
 
 /// Session, queues and modes.

@@ -8,8 +8,8 @@ use std::io::{self, Write};
 use std::sync::Arc;
 
 use serde::{Deserialize, Serialize};
-use serde_json::Value;
 use serde_json::value::RawValue;
+use serde_json::{Value, json};
 
 use super::message_json::{add_unknown_fields, parse_message};
 use crate::agent::protocol::message::{Message, UserContent};
@@ -201,6 +201,26 @@ impl Entry {
         };
         bytes.push(b'\n');
         bytes
+    }
+
+    /// The line of an entry with data of an extension, in the place of this one.
+    pub(crate) fn custom_line(&self, custom_type: &str, data: Value) -> String {
+        json!({
+            "type": "custom",
+            "id": *self.id,
+            "parentId": self.parent.as_deref(),
+            "timestamp": iso(self.timestamp),
+            "customType": custom_type,
+            "data": data,
+        })
+        .to_string()
+    }
+
+    /// The data of an extension in this entry, if it is of this type.
+    pub(crate) fn custom_data(&self, custom_type: &str) -> Option<Value> {
+        let Body::Other { line } = &self.body else { return None };
+        let mut value: Value = serde_json::from_str(line).ok()?;
+        (value.get("customType").and_then(Value::as_str) == Some(custom_type)).then(|| value["data"].take())
     }
 
     fn written(&self) -> Written<'_> {

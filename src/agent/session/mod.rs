@@ -31,6 +31,7 @@ pub mod tree;
 mod unread;
 pub(crate) mod usage;
 
+use serde_json::Value;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
@@ -219,6 +220,17 @@ impl Session {
     /// As [`Session::append`].
     pub fn append_body(&mut self, body: Body) -> Result<(), SessionError> {
         self.add(body, Flush::Later)
+    }
+
+    /// Appends data of this type that gives no message.
+    ///
+    /// # Errors
+    /// As [`Session::append`].
+    pub(crate) fn append_custom(&mut self, custom_type: &str, data: Value) -> Result<(), SessionError> {
+        self.take_external_appends();
+        let mut entry = self.grow(Body::Other { line: Box::default() });
+        entry.body = Body::Other { line: entry.custom_line(custom_type, data).into() };
+        self.put(entry, Flush::Now)
     }
 
     /// Appends an entry without moving the conversation: a label of another

@@ -17,6 +17,7 @@ use super::notify::Notify;
 use super::status_template::StatusTemplate;
 use super::support::Support;
 use super::value::{self, BaseUrl, DiffLayout, SettingValue, ValueKind};
+use crate::agent::protocol::approval::PermissionMode;
 use crate::agent::protocol::model::{Api, ThinkingLevel};
 use crate::agent::secrets::Secret;
 
@@ -163,6 +164,11 @@ settings! {
     thinking: ThinkingLevel, Columns {
         default: "`off`", env: Some("TAU_THINKING"), flag: flag("thinking", "LEVEL", "Model"),
         project: true, live: true,
+    };
+    /// What is asked before a call: nothing (`auto`), whatever changes something (`ask`), or nothing may change (`plan`)
+    permission_mode: PermissionMode, Columns {
+        default: "`auto`", env: Some("TAU_PERMISSION_MODE"), flag: flag("permission-mode", "MODE", "Model"), live: true,
+        ..COLUMNS
     };
     /// Tools that the model may use
     tools: Vec<String>, Columns {

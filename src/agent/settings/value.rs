@@ -8,6 +8,7 @@ use std::path::PathBuf;
 
 use serde::{Deserialize, Deserializer, Serialize};
 
+use crate::agent::protocol::approval::PermissionMode;
 use crate::agent::protocol::model::{Api, ThinkingLevel};
 use crate::agent::secrets::Secret;
 
@@ -232,6 +233,23 @@ impl SettingValue for ThinkingLevel {
 
     fn from_file<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
         ThinkingLevel::deserialize(deserializer)
+    }
+}
+
+impl SettingValue for PermissionMode {
+    const KIND: ValueKind = ValueKind::Choice(|| PermissionMode::ALL.map(PermissionMode::name).to_vec());
+
+    fn show(&self) -> String {
+        self.name().to_owned()
+    }
+
+    fn parse(value: &OsStr) -> Result<Self, String> {
+        let value = text(value)?;
+        PermissionMode::from_name(value).ok_or_else(|| unknown(value, Self::KIND))
+    }
+
+    fn from_file<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        PermissionMode::deserialize(deserializer)
     }
 }
 

@@ -68,7 +68,9 @@ fn answered(
             | QueryAnswer::LastText(_)
             | QueryAnswer::Entries(_)
             | QueryAnswer::ForkMessages(_)
-            | QueryAnswer::Stats(_),
+            | QueryAnswer::Stats(_)
+            | QueryAnswer::Titles(_)
+            | QueryAnswer::Text(_),
         ) => {}
         Err(error) => session::export_failed(model, ticket, error),
     }

@@ -6,7 +6,7 @@ use std::sync::Arc;
 use super::Setup;
 use super::prompt::AgentPrompt;
 use crate::agent::demo::{DemoTransport, Pace};
-use crate::agent::engine::behavior::Behavior;
+use crate::agent::engine::behavior::{Behavior, OnAsk};
 use crate::agent::engine::config::{AgentConfig, SessionPlace};
 use crate::agent::engine::hooks::Hooks;
 use crate::agent::engine::tool_registry::ToolRegistry;
@@ -106,6 +106,8 @@ impl Setup {
         Behavior {
             steer: self.profile.steer,
             on_repeat: self.profile.on_repeat,
+            permission_mode: self.settings.permission_mode.unwrap_or_default(),
+            on_ask: if self.settings.permission_mode.is_some() { OnAsk::Ask } else { self.profile.on_ask },
             hooks: Hooks::default().system_prompt(system_prompt),
             tools: self.tool_registry(),
             ..Behavior::default()

@@ -2,7 +2,9 @@
 
 use serde_json::Value;
 
+use crate::agent::protocol::approval::ApprovalAnswer;
 use crate::cli::rpc::lines::InputLine;
+use crate::cli::rpc::request;
 
 /// What a line of input asks for.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -11,6 +13,8 @@ pub enum InputCommand {
     Message(String),
     /// `{"type":"interrupt"}`: ends the prompt in progress.
     Interrupt,
+    /// `{"type":"approval","id":…,"decision":…}`: the decision on a call that waits.
+    Approval(String, ApprovalAnswer),
 }
 
 /// Reads a line.
@@ -29,6 +33,11 @@ pub fn parse(line: &InputLine) -> Result<InputCommand, String> {
             Some(content) => Ok(InputCommand::Message(content.to_owned())),
             None => Err("content must be a string".into()),
         },
-        _ => Err("type must be message or interrupt".into()),
+        Some("approval") => {
+            let Value::Object(fields) = &value else { return Err("not an object".into()) };
+            let id = fields.get("id").and_then(Value::as_str).ok_or("id must be a string")?;
+            Ok(InputCommand::Approval(id.to_owned(), request::approval_answer(fields)?))
+        }
+        _ => Err("type must be message, interrupt or approval".into()),
     }
 }

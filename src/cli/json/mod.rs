@@ -18,12 +18,14 @@ use tokio::io::{AsyncRead, AsyncWrite, AsyncWriteExt};
 use super::answer::{self, AnswerText};
 use super::batch::{BatchDriver, BatchEvent, Stop};
 use super::exit::{Exit, output_failed, warn};
+use super::print::NOBODY_DECIDES;
 use super::profile::FrontEndProfile;
 use super::prompts::CliPrompt;
 use super::protocol;
 use super::rpc::lines::{InputLine, LONGEST, LineReader};
 use super::signals::Caught;
 use crate::agent::engine::task::AgentHandle;
+use crate::agent::protocol::approval::ApprovalAnswer;
 use crate::agent::protocol::command::{AgentCommand, QuestionAnswer, Queue};
 use crate::agent::protocol::event::{AgentEvent, NoticeLevel};
 use crate::agent::protocol::message::{Message, StopReason};
@@ -67,6 +69,7 @@ pub async fn run<R: AsyncRead + Unpin>(
         outcome: Exit::Ok,
         error: None,
         refused: false,
+        waiting: Vec::new(),
         limited: false,
         unwritable: false,
     };
@@ -95,6 +98,8 @@ struct JsonRun<R, W, S> {
     error: Option<String>,
     /// A tool asked and nobody could answer.
     refused: bool,
+    /// The calls that wait for a decision.
+    waiting: Vec<String>,
     /// True when the run was ended and the notice that says why comes next.
     limited: bool,
     /// True once a record could not be written although somebody may want it.
@@ -196,7 +201,10 @@ impl<R: AsyncRead + Unpin, W: AsyncWrite + Unpin, S: AsyncFnMut() -> Caught> Jso
     async fn other(&mut self, wake: Wake, in_progress: bool) -> bool {
         match wake {
             Wake::Line(Some(line)) => return self.line(&line, in_progress).await,
-            Wake::Line(None) => self.lines = None,
+            Wake::Line(None) => {
+                self.lines = None;
+                self.deny_waiting();
+            }
             Wake::Batch(BatchEvent::Stop(Stop::Begin)) => {
                 self.driver.abort();
                 return in_progress;
@@ -226,7 +234,25 @@ impl<R: AsyncRead + Unpin, W: AsyncWrite + Unpin, S: AsyncFnMut() -> Caught> Jso
                     self.answer_interrupts().await
                 }
             }
+            Ok(InputCommand::Approval(id, answer)) => {
+                self.answer_approval(id, answer);
+                true
+            }
             Err(error) => self.record(json!({ "type": "error", "error": error })).await,
+        }
+    }
+
+    fn answer_approval(&mut self, id: String, answer: ApprovalAnswer) {
+        // An agent that takes no commands any more asks nothing either.
+        let _ = self.driver.agent.commands.try_send(AgentCommand::AnswerApproval { id, answer });
+    }
+
+    /// Nobody can decide on the calls that wait.
+    fn deny_waiting(&mut self) {
+        for id in std::mem::take(&mut self.waiting) {
+            (self.refused, self.error) = (true, Some(NOBODY_DECIDES.into()));
+            let answer = ApprovalAnswer::Deny { reason: Some(NOBODY_DECIDES.into()), stop: false };
+            self.answer_approval(id, answer);
         }
     }
 
@@ -261,6 +287,13 @@ impl<R: AsyncRead + Unpin, W: AsyncWrite + Unpin, S: AsyncFnMut() -> Caught> Jso
                 }
                 self.limited = false;
             }
+            AgentEvent::ApprovalRequested { request } => {
+                self.waiting.push(request.id.clone());
+                if self.lines.is_none() {
+                    self.deny_waiting();
+                }
+            }
+            AgentEvent::ApprovalEnded { id, .. } => self.waiting.retain(|waiting| waiting != id),
             AgentEvent::Asked { id, .. } => {
                 (self.refused, self.error) = (true, Some("there is nobody to ask".into()));
                 let answer = AgentCommand::Answer { id: id.clone(), answer: QuestionAnswer::Cancelled };

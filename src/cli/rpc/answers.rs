@@ -24,6 +24,8 @@ pub fn text(command: &str, answer: &QueryAnswer) -> String {
         QueryAnswer::LastText(None) => "{}".to_owned(),
         QueryAnswer::ForkMessages(messages) => json(&json!({ "messages": messages })),
         QueryAnswer::Stats(found) => json(&stats(found)),
+        QueryAnswer::Titles(titles) => json(&json!({ "titles": titles })),
+        QueryAnswer::Text(text) => json(&json!({ "text": text })),
         QueryAnswer::Done
         | QueryAnswer::Messages(_)
         | QueryAnswer::HistoryPage(_)

@@ -60,6 +60,12 @@ fn run_command(state: &mut RpcState, call: RpcCall, command: RpcCommand) {
         }
         RpcCommand::AutoCompaction { enabled } => tune(state, &call, Tuning::AutoCompaction { enabled }),
         RpcCommand::AutoRetry { enabled } => tune(state, &call, Tuning::AutoRetry { enabled }),
+        RpcCommand::AnswerApproval { id, answer } => {
+            send(state, &call, AgentCommand::AnswerApproval { id, answer });
+        }
+        RpcCommand::SetPermissionMode(mode) => {
+            send(state, &call, AgentCommand::SetPermissionMode { mode });
+        }
         RpcCommand::AbortRetry => send(state, &call, AgentCommand::AbortRetry),
         RpcCommand::Compact { instructions } => {
             state.waiting.compactions.push_back(call);

@@ -10,7 +10,7 @@ mod events;
 pub mod host;
 pub mod lines;
 mod partial;
-mod request;
+pub(crate) mod request;
 pub mod state;
 
 use std::io::ErrorKind;
@@ -24,6 +24,7 @@ use super::environment::{Connections, OnBadConfig};
 use super::exit::{Exit, output_failed, warn};
 use super::profile::FrontEndProfile;
 use super::signals::Caught;
+use crate::agent::engine::behavior::OnAsk;
 use crate::agent::engine::task::AgentHandle;
 use crate::agent::protocol::event::NoticeLevel;
 use crate::agent::protocol::run::RetryMode;
@@ -40,6 +41,7 @@ pub const PROFILE: FrontEndProfile = FrontEndProfile {
     retry: RetryMode::Interactive,
     steer: SteerMode::AfterTurnCalls,
     on_repeat: OnRepeat::Stop,
+    on_ask: OnAsk::Allow,
     connections: Connections::WithAgent,
 };
 

@@ -7,6 +7,7 @@ use std::path::PathBuf;
 use serde_json::{Map, Value};
 
 use super::lines::InputLine;
+use crate::agent::protocol::approval::{ApprovalAnswer, PermissionMode};
 use crate::agent::protocol::command::{QuestionAnswer, Queue, SessionCommand};
 use crate::agent::protocol::message::Block;
 use crate::agent::protocol::model::ThinkingLevel;
@@ -92,6 +93,11 @@ pub(crate) enum RpcCommand {
         id: String,
         answer: QuestionAnswer,
     },
+    AnswerApproval {
+        id: String,
+        answer: ApprovalAnswer,
+    },
+    SetPermissionMode(PermissionMode),
     /// An answer that names no question: passed over.
     Nothing,
 }
@@ -181,6 +187,15 @@ fn command(kind: &str, fields: &Fields<'_>) -> Result<RpcCommand, String> {
         "set_session_name" => name(fields)?,
         "export_html" => RpcCommand::Export { file: fields.maybe_text("outputPath")?.map(PathBuf::from) },
         "extension_ui_response" => answer(fields),
+        "answer_approval" => {
+            RpcCommand::AnswerApproval { id: fields.text("approvalId")?, answer: approval_answer(fields.0)? }
+        }
+        "set_permission_mode" => {
+            let names = PermissionMode::ALL.map(|mode| (mode.name(), mode));
+            RpcCommand::SetPermissionMode(fields.one_of("mode", &names)?)
+        }
+        "get_rule_coverage" => RpcCommand::Query(Query::RuleCoverage { rule: fields.text("rule")? }),
+        "get_proposed_text" => RpcCommand::Query(Query::ProposedText { id: fields.text("approvalId")? }),
         other => return Err(format!("Unknown command: {other}")),
     })
 }
@@ -209,6 +224,14 @@ fn answer(fields: &Fields<'_>) -> RpcCommand {
         _ => QuestionAnswer::Cancelled,
     };
     RpcCommand::Answer { id, answer }
+}
+
+/// The decision in a record.
+///
+/// # Errors
+/// What is wrong with it.
+pub(crate) fn approval_answer(fields: &Map<String, Value>) -> Result<ApprovalAnswer, String> {
+    serde_json::from_value(Value::Object(fields.clone())).map_err(|error| format!("no decision: {error}"))
 }
 
 fn name(fields: &Fields<'_>) -> Result<RpcCommand, String> {

@@ -25,6 +25,7 @@ use super::shell::Shell;
 use super::terminal::{self, MouseCapture, Tty};
 use super::theme_files::ThemeFiles;
 use crate::agent::AgentCommand;
+use crate::agent::engine::behavior::OnAsk;
 use crate::agent::engine::task;
 use crate::agent::protocol::command::SessionCommand;
 use crate::agent::protocol::event::{AgentEvent, NoticeLevel};
@@ -56,6 +57,7 @@ pub const PROFILE: FrontEndProfile = FrontEndProfile {
     retry: RetryMode::Interactive,
     steer: SteerMode::SkipRemaining,
     on_repeat: OnRepeat::Ask,
+    on_ask: OnAsk::Allow,
     connections: Connections::OwnThread,
 };
 

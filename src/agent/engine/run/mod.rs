@@ -9,7 +9,7 @@ use tokio::time::Instant;
 use tokio_util::sync::CancellationToken;
 
 use super::state::{Engine, Phase};
-use super::{announce, attend, commands, compact, tool_calls, turn};
+use super::{announce, attend, commands, compact, gate, tool_calls, turn};
 use crate::agent::context::request;
 use crate::agent::protocol::command::{QuestionAnswer, Queue};
 use crate::agent::protocol::event::{AgentEvent, NoticeLevel, Question};
@@ -101,6 +101,9 @@ impl Loop<'_> {
         self.compaction_failed = compact::if_full(self.run.engine).await;
         loop {
             self.run.open_turn();
+            if let Some(note) = gate::mode_note(self.run.engine) {
+                self.run.commit(note);
+            }
             for message in messages.drain(..) {
                 self.run.commit(Message::User(message));
             }

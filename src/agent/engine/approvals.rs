@@ -1,0 +1,85 @@
+//! Calls that wait for the user's decision.
+
+use std::collections::VecDeque;
+use std::sync::Arc;
+
+use tokio::sync::oneshot;
+
+use crate::agent::protocol::approval::ApprovalRequest;
+use crate::tools::{Access, Approved, ToolError};
+
+/// How many earlier calls are remembered.
+const MAX_EARLIER: usize = 1_000;
+
+/// What was decided about a call: what of it is applied, or why it is not.
+pub(crate) type Decision = Result<Approved, ToolError>;
+
+/// A call that waits.
+#[derive(Debug)]
+pub(crate) struct WaitingCall {
+    pub(crate) request: ApprovalRequest,
+    /// Whether calls of its tool never change anything.
+    pub(crate) read_only: bool,
+    /// The whole new text of the file that it writes.
+    pub(crate) proposed_text: Option<Arc<Vec<u8>>>,
+    pub(crate) decide: oneshot::Sender<Decision>,
+}
+
+/// The calls that wait, in the order in which they were asked.
+#[derive(Debug, Default)]
+pub(crate) struct Approvals {
+    asked: u64,
+    waiting: Vec<WaitingCall>,
+    earlier: VecDeque<EarlierCall>,
+}
+
+/// A call that was judged.
+#[derive(Debug)]
+pub(crate) struct EarlierCall {
+    pub(crate) tool: String,
+    pub(crate) title: String,
+    pub(crate) access: Access,
+}
+
+impl Approvals {
+    /// The id of the next request.
+    pub(crate) fn next_id(&mut self) -> String {
+        self.asked += 1;
+        format!("a{}", self.asked)
+    }
+
+    pub(crate) fn add(&mut self, call: WaitingCall) {
+        self.waiting.push(call);
+    }
+
+    pub(crate) fn get(&self, id: &str) -> Option<&WaitingCall> {
+        self.waiting.iter().find(|call| call.request.id == id)
+    }
+
+    pub(crate) fn take(&mut self, id: &str) -> Option<WaitingCall> {
+        let at = self.waiting.iter().position(|call| call.request.id == id)?;
+        Some(self.waiting.remove(at))
+    }
+
+    /// The calls that wait.
+    pub(crate) fn iter(&self) -> impl Iterator<Item = &WaitingCall> {
+        self.waiting.iter()
+    }
+
+    /// Remembers a call that was judged.
+    pub(crate) fn note(&mut self, call: EarlierCall) {
+        if self.earlier.len() == MAX_EARLIER {
+            self.earlier.pop_front();
+        }
+        self.earlier.push_back(call);
+    }
+
+    /// The calls that were judged, oldest first.
+    pub(crate) fn earlier(&self) -> impl Iterator<Item = &EarlierCall> {
+        self.earlier.iter()
+    }
+
+    pub(crate) fn take_all(&mut self) -> Vec<WaitingCall> {
+        std::mem::take(&mut self.waiting)
+    }
+}

@@ -1,0 +1,292 @@
+//! Between planning a call and running it: permissions, and the user's approval.
+//!
+//! The task of a call prepares it and sends a [`Review`] here; what comes back is what it may apply.
+//! The decision is the engine's, because it owns the rules and hears the user. Everything else that
+//! has to happen around a call belongs here too, and not in a tool.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use serde_json::{Value, json};
+use tokio::sync::{mpsc, oneshot};
+use tokio::time::Instant;
+
+use super::approvals::{Decision, EarlierCall, WaitingCall};
+use super::behavior::OnAsk;
+use super::clock::now;
+use super::state::Engine;
+use crate::agent::permissions::{self, CallFacts, Judgement, Rule, Verdict};
+use crate::agent::protocol::approval::{
+    ApprovalAnswer, ApprovalOutcome, ApprovalReason, ApprovalRequest, PermissionMode, RuleScope,
+};
+use crate::agent::protocol::event::{AgentEvent, NoticeLevel};
+use crate::agent::protocol::message::{CustomMessage, Message, ToolCall, UserContent};
+use crate::tools::{Access, AnyTool, Approved, Preview, ToolContext, ToolError, ToolOutput};
+
+/// The type of the session entry that says that a call waits.
+pub(crate) const WAITING_ENTRY: &str = "tau.approval";
+
+/// The result of a call that nobody decided on.
+pub(crate) const UNANSWERED: &str =
+    "denied: the run was stopped or the session closed before the user decided; the call was not run";
+
+/// The type of the message that tells the model of plan mode.
+const MODE_NOTE: &str = "tau.permission_mode";
+const PLAN: &str = "[tau] Plan mode is on. You can read and search, but nothing that changes anything is \
+    run: such calls are denied. Find out what is needed, ask if something is unclear, and finish with a \
+    plan: what you would change, file by file, and how you would check it. The user accepts, edits or \
+    rejects the plan.";
+const NO_PLAN: &str = "[tau] Plan mode is off: you can make changes again.";
+
+/// A prepared call that is to be judged.
+#[derive(Debug)]
+pub(crate) struct Review {
+    pub(crate) access: Access,
+    preview: Preview,
+    proposed_text: Option<Arc<Vec<u8>>>,
+    decide: oneshot::Sender<Decision>,
+}
+
+/// How a call ended.
+pub(crate) struct CarriedOut {
+    pub(crate) result: Result<ToolOutput, ToolError>,
+    /// How long it waited for the decision, which is not the tool's time.
+    pub(crate) waited: Duration,
+}
+
+/// The task of a call: prepares it, sends it to be judged, and applies what was approved. `index` names
+/// it among the calls of its answer.
+pub(crate) async fn carry_out(
+    tool: Arc<dyn AnyTool>,
+    arguments: Value,
+    context: ToolContext,
+    (index, reviews): (usize, mpsc::UnboundedSender<(usize, Review)>),
+) -> CarriedOut {
+    let mut waited = Duration::ZERO;
+    let run = async {
+        let stop = context.cancel.clone();
+        let prepared = tool.prepare(arguments, context).await?;
+        let (decide, decided) = oneshot::channel();
+        let review = Review {
+            access: prepared.access.clone(),
+            preview: prepared.preview.clone(),
+            proposed_text: prepared.proposed_text.clone(),
+            decide,
+        };
+        // If nobody takes it, nobody decides either.
+        let _ = reviews.send((index, review));
+        let asked = Instant::now();
+        let decision = tokio::select! {
+            biased;
+            decision = decided => decision.ok(),
+            () = stop.cancelled() => None,
+        };
+        waited = asked.elapsed();
+        prepared.apply(decision.unwrap_or_else(|| Err(ToolError::refused(UNANSWERED)))?).await
+    };
+    let result = run.await;
+    CarriedOut { result, waited }
+}
+
+/// Judges a call: it may run, it may not, or the user is asked.
+pub(crate) fn review(engine: &mut Engine, call: &ToolCall, read_only: bool, review: Review) {
+    let Review { access, preview, proposed_text, decide } = review;
+    let title =
+        engine.config.tools.get(&call.name).map(|tool| tool.title(&call.arguments)).unwrap_or_default();
+    let judgement = judge(engine, &call.name, &access, read_only);
+    let earlier = EarlierCall { tool: call.name.clone(), title: title.clone(), access: access.clone() };
+    engine.approvals.note(earlier);
+    let decision = match judgement.verdict {
+        Verdict::Allow => Ok(Approved::all()),
+        Verdict::Deny => Err(denial(&judgement.reasons)),
+        Verdict::Ask if engine.config.behavior.on_ask == OnAsk::Allow => Ok(Approved::all()),
+        Verdict::Ask => {
+            let request = ApprovalRequest {
+                id: engine.approvals.next_id(),
+                tool_call_id: call.id.clone(),
+                tool_name: call.name.clone(),
+                title,
+                access,
+                preview,
+                reasons: judgement.reasons,
+                suggested_rule: judgement.suggested_rule,
+                sandbox: "no sandbox".to_owned(),
+            };
+            // Should tau be killed while it waits, the call is known not to have run.
+            let waiting =
+                engine.config.session.append_custom(WAITING_ENTRY, json!({ "toolCallId": call.id }));
+            engine.saved(waiting);
+            engine.emit(AgentEvent::ApprovalRequested { request: Box::new(request.clone()) });
+            engine.approvals.add(WaitingCall { request, read_only, proposed_text, decide });
+            return;
+        }
+    };
+    // The task of a call that was stopped meanwhile is gone.
+    let _ = decide.send(decision);
+}
+
+fn judge(engine: &Engine, tool: &str, access: &Access, read_only: bool) -> Judgement {
+    let home = std::env::home_dir();
+    let behavior = &engine.config.behavior;
+    behavior.permissions.judge(&CallFacts {
+        mode: behavior.permission_mode,
+        tool,
+        access,
+        read_only,
+        cwd: engine.cwd(),
+        home: home.as_deref(),
+        sandboxed: false,
+    })
+}
+
+/// What the model is told of a call that may not run.
+fn denial(reasons: &[ApprovalReason]) -> ToolError {
+    let reason = |reason: &ApprovalReason| match &reason.rule {
+        Some(rule) => format!("{} ({rule})", reason.text),
+        None => reason.text.clone(),
+    };
+    let reasons: Vec<String> = reasons.iter().map(reason).collect();
+    ToolError::refused(format!(
+        "denied, the call was not run: {}; do not try to reach the same another way",
+        reasons.join("; ")
+    ))
+}
+
+/// Takes the user's decision. One on a call that does not wait any more is dropped.
+pub(crate) fn answer(engine: &mut Engine, id: &str, answer: ApprovalAnswer) {
+    let Some(waiting) = engine.approvals.get(id) else { return };
+    let stops = matches!(answer, ApprovalAnswer::Deny { stop: true, .. });
+    let decision = match answer {
+        ApprovalAnswer::Allow { hunks, edited } => {
+            let command = edited.as_ref().filter(|_| !waiting.request.access.commands.is_empty());
+            let edited_access = command.map(|command| Access::command(command.clone()));
+            let judged = edited_access
+                .map(|access| judge(engine, &waiting.request.tool_name, &access, waiting.read_only));
+            match judged.filter(|judged| judged.verdict == Verdict::Deny) {
+                Some(judged) => Err(denial(&judged.reasons)),
+                None => Ok(Approved { hunks, edited }),
+            }
+        }
+        ApprovalAnswer::AllowAlways { rule, scope } => match add_rule(engine, &rule, scope) {
+            Ok(()) => Ok(Approved::all()),
+            Err(why) => {
+                let hint = "the call still waits; change the rule, or allow it once";
+                return engine.notice(
+                    NoticeLevel::Warning,
+                    format!("cannot add the rule: {why}"),
+                    Some(hint),
+                );
+            }
+        },
+        ApprovalAnswer::Deny { reason, .. } => {
+            let reason = reason.filter(|reason| !reason.trim().is_empty());
+            let reason = reason.map(|reason| format!(": {}", reason.trim())).unwrap_or_default();
+            Err(ToolError::refused(format!("the user denied this call, it was not run{reason}")))
+        }
+    };
+    decide(engine, id, decision);
+    if stops {
+        // After the decision, so that the call ends with it and not as one that was interrupted.
+        engine.current.stop.cancel();
+    }
+    judge_again(engine);
+}
+
+/// Applies another mode, also to the calls that wait.
+pub(crate) fn set_mode(engine: &mut Engine, mode: PermissionMode) {
+    engine.config.behavior.permission_mode = mode;
+    engine.config.behavior.on_ask = OnAsk::Ask;
+    engine.emit(AgentEvent::PermissionModeChanged { mode });
+    judge_again(engine);
+}
+
+/// What the model is to be told of the mode before its next answer: that plan mode begins, or is over.
+pub(crate) fn mode_note(engine: &Engine) -> Option<Message> {
+    let messages = engine.config.session.context().messages;
+    let told = messages.iter().rev().find_map(|message| match message.as_ref() {
+        Message::Custom(note) if note.custom_type == MODE_NOTE => {
+            note.details.as_ref()?.get("plan")?.as_bool()
+        }
+        _ => None,
+    });
+    let plan = engine.config.behavior.permission_mode == PermissionMode::Plan;
+    if plan == told.unwrap_or_default() {
+        return None;
+    }
+    Some(Message::Custom(CustomMessage {
+        custom_type: MODE_NOTE.to_owned(),
+        content: UserContent::Text(if plan { PLAN } else { NO_PLAN }.to_owned()),
+        display: false,
+        details: Some(json!({ "plan": plan })),
+        timestamp: now(),
+    }))
+}
+
+/// Ends every request, because the run is stopped.
+pub(crate) fn withdraw_all(engine: &mut Engine) {
+    for waiting in engine.approvals.take_all() {
+        let outcome = ApprovalOutcome::Withdrawn;
+        engine.emit(AgentEvent::ApprovalEnded { id: waiting.request.id, outcome });
+    }
+}
+
+fn decide(engine: &mut Engine, id: &str, decision: Decision) {
+    let Some(waiting) = engine.approvals.take(id) else { return };
+    let outcome = if decision.is_ok() { ApprovalOutcome::Allowed } else { ApprovalOutcome::Denied };
+    let _ = waiting.decide.send(decision);
+    engine.emit(AgentEvent::ApprovalEnded { id: waiting.request.id, outcome });
+}
+
+/// Judges the calls that wait by what holds now.
+fn judge_again(engine: &mut Engine) {
+    let calls: Vec<(String, Judgement)> = engine
+        .approvals
+        .iter()
+        .map(|call| {
+            let ApprovalRequest { id, tool_name, access, .. } = &call.request;
+            (id.clone(), judge(engine, tool_name, access, call.read_only))
+        })
+        .collect();
+    for (id, judgement) in calls {
+        match judgement.verdict {
+            Verdict::Allow => decide(engine, &id, Ok(Approved::all())),
+            Verdict::Deny => decide(engine, &id, Err(denial(&judgement.reasons))),
+            Verdict::Ask => {}
+        }
+    }
+}
+
+fn add_rule(engine: &mut Engine, rule: &str, scope: RuleScope) -> Result<(), String> {
+    let rule: Rule = rule.parse().map_err(|error: permissions::InvalidRule| error.to_string())?;
+    if scope != RuleScope::Session {
+        let save = engine.config.behavior.save_rule.as_ref();
+        save.ok_or("here rules can be added to the session only")?.save(&rule, scope, engine.cwd())?;
+    }
+    engine.config.behavior.permissions.allow_for_session(rule);
+    Ok(())
+}
+
+/// The titles of the earlier calls that a rule would have allowed.
+///
+/// # Errors
+/// What is wrong with the rule.
+pub(crate) fn coverage(engine: &Engine, rule: &str) -> Result<Vec<String>, String> {
+    let rule: Rule = rule.parse().map_err(|error: permissions::InvalidRule| error.to_string())?;
+    let home = std::env::home_dir();
+    let cwd = engine.cwd();
+    let earlier = engine.approvals.earlier();
+    let covered = earlier
+        .filter(|call| permissions::covers(&rule, &call.tool, &call.access, cwd, home.as_deref()))
+        .map(|call| call.title.clone());
+    Ok(covered.collect())
+}
+
+/// The whole new text of the file that a waiting call would write.
+///
+/// # Errors
+/// When there is none.
+pub(crate) fn proposed_text(engine: &Engine, id: &str) -> Result<String, String> {
+    let waiting = engine.approvals.get(id).ok_or("this call does not wait any more")?;
+    let text = waiting.proposed_text.as_deref().ok_or("this call writes no file")?;
+    String::from_utf8(text.clone()).map_err(|_| "the new content is not text".to_owned())
+}
