@@ -1,6 +1,7 @@
 //! The rpc front end over pipes: a golden for each command, answer and event, and the cases that
 //! break programs. Goldens are rewritten with `TAU_BLESS=1`; look at the difference.
 
+mod approvals;
 mod complete;
 mod during;
 mod hostile;

@@ -1,0 +1,300 @@
+//! What is asked before a call is run, and what becomes of the answer.
+
+use std::path::PathBuf;
+
+use tau::agent::api::OnAsk;
+use tau::agent::protocol::approval::{
+    ApprovalAnswer, ApprovalOutcome, ApprovalRequest, PermissionMode, RuleScope,
+};
+use tau::agent::protocol::message::{Message, ToolResultMessage};
+use tau::agent::protocol::query::{Query, QueryAnswer};
+use tau::tools::Preview;
+
+use super::*;
+
+const ALLOW: ApprovalAnswer = ApprovalAnswer::Allow { hunks: None, edited: None };
+
+/// An agent with the real tools that asks.
+fn asking(mode: PermissionMode, answers: Vec<Vec<Step>>) -> Bench {
+    Bench::with(Player::new(answers), |config| {
+        config.tools = Toolbox::all();
+        config.behavior.permission_mode = mode;
+        config.behavior.on_ask = OnAsk::Ask;
+    })
+}
+
+fn bash(id: &'static str, command: &str) -> Step {
+    Call(id, "bash", json!({ "command": command }))
+}
+
+async fn asked(bench: &mut Bench) -> ApprovalRequest {
+    match bench.until(|event| matches!(event, AgentEvent::ApprovalRequested { .. })).await.pop() {
+        Some(AgentEvent::ApprovalRequested { request }) => *request,
+        other => panic!("{other:?}"),
+    }
+}
+
+async fn answer(bench: &Bench, request: &ApprovalRequest, answer: ApprovalAnswer) {
+    bench.send(AgentCommand::AnswerApproval { id: request.id.clone(), answer }).await;
+}
+
+fn results(events: &[AgentEvent]) -> Vec<ToolResultMessage> {
+    let result = |event: &AgentEvent| match event {
+        AgentEvent::MessageEnd { message } => match message.as_ref() {
+            Message::ToolResult(result) => Some(result.clone()),
+            _ => None,
+        },
+        _ => None,
+    };
+    events.iter().filter_map(result).collect()
+}
+
+fn said(result: &ToolResultMessage) -> String {
+    let text = |content: &Content| match content {
+        Content::Text { text } => text.clone(),
+        Content::Image { .. } => "image".to_owned(),
+    };
+    result.content.iter().map(text).collect::<Vec<_>>().join("\n")
+}
+
+fn file(bench: &Bench, name: &str, text: &str) -> PathBuf {
+    let path = bench.dir.path().join(name);
+    std::fs::write(&path, text).unwrap();
+    path
+}
+
+/// What the user decides on one `bash` call, and the result.
+async fn decided(command: &str, decision: ApprovalAnswer) -> (Bench, ToolResultMessage) {
+    let call = bash("c", command);
+    let mut bench = asking(PermissionMode::Ask, vec![vec![call, USE], vec![Say("ok"), STOP]]);
+    bench.prompt("go").await;
+    let request = asked(&mut bench).await;
+    assert_eq!(request.preview, Preview::Command { command: command.into() });
+    assert!(!request.reasons.is_empty() && request.tool_call_id == "c", "{request:?}");
+    answer(&bench, &request, decision).await;
+    let result = results(&bench.settled().await).pop().unwrap();
+    (bench, result)
+}
+
+#[tokio::test]
+async fn a_call_runs_when_it_was_allowed_and_only_then() {
+    let (bench, result) = decided("touch made", ALLOW).await;
+    assert!(!result.is_error && bench.dir.path().join("made").exists(), "{result:?}");
+    let deny = ApprovalAnswer::Deny { reason: Some("use the Makefile".into()), stop: false };
+    let (bench, result) = decided("touch made", deny).await;
+    assert!(result.is_error && !bench.dir.path().join("made").exists());
+    assert_eq!(said(&result), "the user denied this call, it was not run: use the Makefile");
+}
+
+#[tokio::test]
+async fn an_edited_command_runs_instead_and_the_model_is_told() {
+    let edited = ApprovalAnswer::Allow { hunks: None, edited: Some("touch other".into()) };
+    let (bench, result) = decided("touch made", edited).await;
+    let made = |name: &str| bench.dir.path().join(name).exists();
+    assert!(made("other") && !made("made"));
+    assert!(said(&result).starts_with("The user changed the command to:\ntouch other\n"), "{result:?}");
+}
+
+#[tokio::test]
+async fn a_denial_can_end_the_run() {
+    let call = || bash("c", "touch made");
+    let mut bench = asking(PermissionMode::Ask, vec![vec![call(), USE], vec![Say("never"), STOP]]);
+    bench.prompt("go").await;
+    let request = asked(&mut bench).await;
+    answer(&bench, &request, ApprovalAnswer::Deny { reason: None, stop: true }).await;
+    let events = bench.settled().await;
+    assert!(events.contains(&AgentEvent::AgentSettled { aborted: true }));
+    assert_eq!(said(&results(&events)[0]), "the user denied this call, it was not run");
+}
+
+#[tokio::test]
+async fn only_the_hunks_that_were_chosen_are_written() {
+    let old: String = (0..40).map(|n| format!("line {n}\n")).collect();
+    let edits = json!([
+        { "old_string": "line 2\n", "new_string": "two\n" },
+        { "old_string": "line 30\n", "new_string": "thirty\n" },
+    ]);
+    let call = Call("c", "edit", json!({ "path": "f", "edits": edits }));
+    let mut bench = asking(PermissionMode::Ask, vec![vec![call, USE], vec![Say("ok"), STOP]]);
+    let path = file(&bench, "f", &old);
+    bench.prompt("go").await;
+    let request = asked(&mut bench).await;
+    let Preview::Change { change } = &request.preview else { panic!("{request:?}") };
+    assert_eq!((change.hunks.len(), request.access.writes.as_slice()), (2, &[path.clone()][..]));
+    answer(&bench, &request, ApprovalAnswer::Allow { hunks: Some(vec![1]), edited: None }).await;
+    let result = results(&bench.settled().await).pop().unwrap();
+    assert_eq!(std::fs::read_to_string(&path).unwrap(), old.replace("line 30\n", "thirty\n"));
+    let text = said(&result);
+    assert!(text.contains("rejected part of this change (hunk 1 of 2)"), "{text}");
+    assert!(text.contains("-line 30\n+thirty\n") && !text.contains("two"), "{text}");
+}
+
+#[tokio::test]
+async fn a_new_text_can_be_put_in_place_of_the_proposed_one() {
+    let call = Call("c", "write", json!({ "path": "f", "content": "of the model\n" }));
+    let mut bench = asking(PermissionMode::Ask, vec![vec![call, USE], vec![Say("ok"), STOP]]);
+    bench.prompt("go").await;
+    let request = asked(&mut bench).await;
+    let query = Query::ProposedText { id: request.id.clone() };
+    bench.send(AgentCommand::Query { ticket: 1, query }).await;
+    let events = bench.until(|event| matches!(event, AgentEvent::Answered { .. })).await;
+    let text = QueryAnswer::Text("of the model\n".into());
+    assert_eq!(events.last(), Some(&AgentEvent::Answered { ticket: 1, answer: Ok(text) }));
+    assert!(!bench.dir.path().join("f").exists(), "nothing is written before it is allowed");
+    let edited = Some("of the user\n".to_owned());
+    answer(&bench, &request, ApprovalAnswer::Allow { hunks: None, edited }).await;
+    let result = results(&bench.settled().await).pop().unwrap();
+    assert_eq!(std::fs::read_to_string(bench.dir.path().join("f")).unwrap(), "of the user\n");
+    assert!(said(&result).contains("The user changed the new text before it was written."), "{result:?}");
+}
+
+#[tokio::test]
+async fn a_file_that_changed_while_it_was_asked_about_is_left_alone() {
+    let call = Call("c", "edit", json!({ "path": "f", "old_string": "a", "new_string": "b" }));
+    let mut bench = asking(PermissionMode::Ask, vec![vec![call, USE], vec![Say("ok"), STOP]]);
+    let path = file(&bench, "f", "a\n");
+    bench.prompt("go").await;
+    let request = asked(&mut bench).await;
+    file(&bench, "f", "a and more of the user\n");
+    answer(&bench, &request, ALLOW).await;
+    let result = results(&bench.settled().await).pop().unwrap();
+    assert!(result.is_error && said(&result).contains("changed it"), "{result:?}");
+    assert_eq!(std::fs::read_to_string(&path).unwrap(), "a and more of the user\n");
+}
+
+#[tokio::test]
+async fn a_rule_for_the_session_answers_the_next_question() {
+    let calls =
+        vec![vec![bash("a", "touch one"), USE], vec![bash("b", "touch two"), USE], vec![Say("ok"), STOP]];
+    let mut bench = asking(PermissionMode::Ask, calls);
+    bench.prompt("go").await;
+    let request = asked(&mut bench).await;
+    let wrong = ApprovalAnswer::AllowAlways { rule: "bash(".into(), scope: RuleScope::Session };
+    answer(&bench, &request, wrong).await;
+    let events = bench.until(|event| matches!(event, AgentEvent::Notice { .. })).await;
+    let Some(AgentEvent::Notice { text, .. }) = events.last() else { panic!() };
+    assert!(text.contains("cannot add the rule"), "{text}");
+    let query = Query::RuleCoverage { rule: "bash".into() };
+    bench.send(AgentCommand::Query { ticket: 2, query }).await;
+    let events = bench.until(|event| matches!(event, AgentEvent::Answered { .. })).await;
+    let titles = QueryAnswer::Titles(vec!["touch one".into()]);
+    assert_eq!(events.last(), Some(&AgentEvent::Answered { ticket: 2, answer: Ok(titles) }));
+    let always = ApprovalAnswer::AllowAlways { rule: "bash".into(), scope: RuleScope::Session };
+    answer(&bench, &request, always).await;
+    let events = bench.settled().await;
+    assert!(!events.iter().any(|event| matches!(event, AgentEvent::ApprovalRequested { .. })));
+    assert!(bench.dir.path().join("one").exists() && bench.dir.path().join("two").exists());
+}
+
+#[tokio::test]
+async fn another_mode_decides_on_calls_that_wait() {
+    for (mode, runs) in [(PermissionMode::Auto, true), (PermissionMode::Plan, false)] {
+        let calls = vec![vec![bash("a", "touch one"), USE], vec![Say("ok"), STOP]];
+        let mut bench = asking(PermissionMode::Ask, calls);
+        bench.prompt("go").await;
+        let request = asked(&mut bench).await;
+        bench.send(AgentCommand::SetPermissionMode { mode }).await;
+        let events = bench.settled().await;
+        let outcome = if runs { ApprovalOutcome::Allowed } else { ApprovalOutcome::Denied };
+        assert!(events.contains(&AgentEvent::ApprovalEnded { id: request.id, outcome }));
+        assert_eq!(bench.dir.path().join("one").exists(), runs, "{mode:?}");
+    }
+}
+
+#[tokio::test]
+async fn in_plan_mode_nothing_changes_and_the_model_is_told_when_it_begins_and_ends() {
+    let calls = vec![
+        vec![bash("a", "touch one"), Call("b", "read", json!({ "path": "f" })), USE],
+        vec![Say("the plan"), STOP],
+        vec![bash("c", "touch two"), USE],
+        vec![Say("done"), STOP],
+    ];
+    let mut bench = asking(PermissionMode::Plan, calls);
+    file(&bench, "f", "content\n");
+    bench.prompt("go").await;
+    let events = bench.settled().await;
+    let ended = results(&events);
+    assert!(ended[0].is_error && said(&ended[0]).contains("plan mode"), "{ended:?}");
+    assert!(!ended[1].is_error && said(&ended[1]).contains("content"), "{ended:?}");
+    assert!(!bench.dir.path().join("one").exists());
+    bench.send(AgentCommand::SetPermissionMode { mode: PermissionMode::Auto }).await;
+    bench.prompt("do it").await;
+    let events = [events, bench.settled().await].concat();
+    assert!(bench.dir.path().join("two").exists());
+    let notes = events.iter().filter_map(|event| match event {
+        AgentEvent::MessageEnd { message } => match message.as_ref() {
+            Message::Custom(note) => Some(note.content.text()),
+            _ => None,
+        },
+        _ => None,
+    });
+    let notes: Vec<String> = notes.collect();
+    assert!(notes.len() == 2 && notes[0].contains("Plan mode is on"), "{notes:?}");
+    assert!(notes[1].contains("Plan mode is off"), "{notes:?}");
+}
+
+#[tokio::test]
+async fn a_question_ends_with_the_run_and_the_call_did_not_run() {
+    let calls = vec![vec![bash("a", "touch one"), USE], vec![Say("never"), STOP]];
+    let mut bench = asking(PermissionMode::Ask, calls);
+    bench.prompt("go").await;
+    let request = asked(&mut bench).await;
+    bench.send(AgentCommand::Abort).await;
+    let events = bench.settled().await;
+    let ended = AgentEvent::ApprovalEnded { id: request.id.clone(), outcome: ApprovalOutcome::Withdrawn };
+    assert!(events.contains(&ended), "{events:?}");
+    assert!(said(&results(&events)[0]).contains("before the user decided; the call was not run"));
+    // An answer that comes too late changes nothing.
+    answer(&bench, &request, ALLOW).await;
+    bench.prompt("next").await;
+    bench.settled().await;
+    assert!(!bench.dir.path().join("one").exists());
+}
+
+#[tokio::test]
+async fn a_call_that_waited_when_tau_was_killed_counts_as_denied() {
+    let calls = vec![vec![bash("a", "touch one"), USE]];
+    let mut bench = asking(PermissionMode::Ask, calls);
+    bench.prompt("go").await;
+    asked(&mut bench).await;
+    // The file as a kill leaves it.
+    let path = files(&bench.dir).into_iter().next().unwrap();
+    let copy = bench.dir.path().join("sessions/copy.jsonl");
+    std::fs::copy(&path, &copy).unwrap();
+    let session = tau::agent::session::Session::open(&copy).unwrap();
+    let mut again = Bench::with(Player::new(vec![vec![Say("ok"), STOP]]), |config| config.session = session);
+    again.prompt("continue").await;
+    again.settled().await;
+    let (session, _dir) = {
+        let Bench { agent, dir } = again;
+        drop(agent);
+        (std::fs::read_to_string(&copy).unwrap(), dir)
+    };
+    assert!(session.contains("before the user decided; the call was not run"), "{session}");
+    assert!(!session.contains("it may have run in part"), "{session}");
+}
+
+#[tokio::test]
+async fn time_spent_waiting_is_not_the_tools_time() {
+    let mut bench = asking(PermissionMode::Ask, vec![vec![bash("a", "true"), USE], vec![Say("ok"), STOP]]);
+    let begun = Instant::now();
+    bench.prompt("go").await;
+    let request = asked(&mut bench).await;
+    let since = Instant::now();
+    tokio::time::sleep(Duration::from_millis(1500)).await;
+    let waited = since.elapsed();
+    answer(&bench, &request, ALLOW).await;
+    let result = results(&bench.settled().await).pop().unwrap();
+    let time = Duration::from_millis(result.duration_ms.unwrap());
+    assert!(time + waited <= begun.elapsed(), "{time:?} and {waited:?} of {:?}", begun.elapsed());
+}
+
+#[tokio::test]
+async fn without_a_mode_nothing_is_asked() {
+    let calls = vec![vec![bash("a", "touch one"), USE], vec![Say("ok"), STOP]];
+    let mut bench = Bench::with(Player::new(calls), |config| config.tools = Toolbox::all());
+    bench.prompt("go").await;
+    let events = bench.settled().await;
+    assert!(!events.iter().any(|event| matches!(event, AgentEvent::ApprovalRequested { .. })));
+    assert!(bench.dir.path().join("one").exists());
+}
