@@ -48,6 +48,29 @@ fn an_owner_is_known_to_run_or_to_have_ended() {
     }
 }
 
+/// A process that is being started has a copy of every descriptor until it executes its program.
+#[test]
+fn a_closed_session_is_free_even_if_its_descriptor_was_copied() {
+    use rustix::process::{PidfdFlags, PidfdGetfdFlags, getpid, pidfd_getfd, pidfd_open};
+    let folder = Folder::new();
+    let path = folder.file(format!("{HEADER}\n{}\n", line("a", None, "one")));
+    let session = Session::open(&path).unwrap();
+    let descriptors = fs::read_dir("/proc/self/fd").into_iter().flatten().filter_map(Result::ok);
+    let open = descriptors.filter(|entry| fs::read_link(entry.path()).is_ok_and(|to| to == path));
+    let numbers: Vec<i32> = open.filter_map(|entry| entry.file_name().to_str()?.parse().ok()).collect();
+    let copy = |number: &i32| {
+        let this = pidfd_open(getpid(), PidfdFlags::empty())?;
+        pidfd_getfd(this, *number, PidfdGetfdFlags::empty())
+    };
+    let copies: Vec<_> = match numbers.iter().map(copy).collect() {
+        Ok(copies) => copies,
+        Err(error) => return println!("notice: skipped: descriptors cannot be copied here: {error}"),
+    };
+    drop(session);
+    assert_eq!(texts(&Session::open(&path).unwrap()), ["user:one"]);
+    assert!(!copies.is_empty() || !cfg!(target_os = "linux"));
+}
+
 /// A lock without an owner that runs: it is left in a child's hands by a tau that died.
 #[test]
 fn what_a_dead_tau_left_is_told_and_can_be_taken_over() {

@@ -76,8 +76,9 @@ impl Appender {
     /// Creates the file; no file may have that name.
     pub(super) fn create(disk: Arc<dyn Disk>, path: &Path) -> io::Result<Self> {
         let file = Self::made(&*disk, path)?;
-        let appender = Self::new(disk, path.to_owned(), file, 0, None);
-        Ok(Appender { fresh: true, ..appender })
+        let mut appender = Self::new(disk, path.to_owned(), file, 0, None);
+        appender.fresh = true;
+        Ok(appender)
     }
 
     fn made(disk: &dyn Disk, path: &Path) -> io::Result<File> {
@@ -288,6 +289,15 @@ impl Appender {
             }
         }
         Err(taken)
+    }
+}
+
+impl Drop for Appender {
+    fn drop(&mut self) {
+        drop(self.note.take());
+        // Closing is not enough: a process that is just being started has a copy of the descriptor,
+        // and with it the lock, until it executes its program.
+        let _ = self.locked.as_ref().unwrap_or(&self.file).unlock();
     }
 }
 
