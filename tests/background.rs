@@ -4,6 +4,7 @@ use std::process::Command;
 use std::time::Duration;
 
 use crate::screen::Screen;
+use crate::time_limit::SOON;
 
 const TRUE: &str = "export COLORTERM=truecolor";
 const QUESTION: &str = "\x1b]11;?";
@@ -104,7 +105,7 @@ fn a_terminal_that_never_answers_is_taken_as_dark_and_left_soon() {
     let begun = std::time::Instant::now();
     screen.type_keys("\x04");
     screen.wait_exit();
-    assert!(begun.elapsed() < Duration::from_secs(5), "{:?}", begun.elapsed());
+    assert!(begun.elapsed() < SOON, "{:?}", begun.elapsed());
 }
 
 #[test]

@@ -7,7 +7,7 @@ use rustix::process::Signal;
 use vt100::{MouseProtocolEncoding, MouseProtocolMode};
 
 use crate::screen::Screen;
-use crate::time_limit::{InTime, RunInTime};
+use crate::time_limit::{InTime, RunInTime, SOON};
 
 /// What is switched on at start, in order, with what switches it off again.
 const MODES: [(&str, &str); 8] = [
@@ -103,7 +103,7 @@ fn a_closed_window_ends_it_although_hangups_are_ignored() {
         let start = Instant::now();
         screen.close();
         screen.wait_exit();
-        assert!(start.elapsed() < Duration::from_secs(3), "{pending:?}: {:?}", start.elapsed());
+        assert!(start.elapsed() < SOON, "{pending:?}: {:?}", start.elapsed());
     }
 }
 

@@ -58,8 +58,8 @@ fn answers_are_facts_and_no_text() {
     }
 }
 
-#[test]
-fn the_last_answer_ends_the_waiting() {
+/// How long it takes to leave when all questions were answered.
+fn time_to_leave() -> Duration {
     let mut screen = Screen::prepared("", "", 80, 24);
     wait_for_question(&screen, ATTRIBUTES);
     screen.type_keys(ANSWERS);
@@ -71,7 +71,13 @@ fn the_last_answer_ends_the_waiting() {
     let begun = Instant::now();
     screen.type_keys("\x04");
     screen.wait_exit();
-    assert!(begun.elapsed() < Duration::from_millis(900), "{:?}", begun.elapsed());
+    begun.elapsed()
+}
+
+#[test]
+fn the_last_answer_ends_the_waiting() {
+    // Without it, a second is waited for it. Once in five times is enough on a busy machine.
+    assert!((0..5).any(|_| time_to_leave() < Duration::from_millis(900)));
 }
 
 #[test]

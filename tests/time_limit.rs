@@ -9,6 +9,9 @@ use std::time::{Duration, Instant};
 
 /// The longest wait for anything that has no limit of its own. Far beyond what a loaded machine takes.
 pub const LIMIT: Duration = Duration::from_secs(60);
+/// What ends promptly ends before this, also on a machine that is busy with other things. What a
+/// test makes others wait for when they do it wrong takes twice as long at least.
+pub const SOON: Duration = Duration::from_secs(20);
 /// Between two looks at something that cannot be waited for.
 const PAUSE: Duration = Duration::from_millis(2);
 

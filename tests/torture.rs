@@ -20,7 +20,7 @@ use tau::agent::{AgentCommand, AgentEvent};
 use tau::tools::{Content, Toolbox};
 
 use crate::fake::{Bench, Player, Step};
-use crate::time_limit::EndInTime;
+use crate::time_limit::{EndInTime, SOON};
 
 /// Set for a process that runs one test only.
 const ALONE: &str = "TAU_TORTURE_ALONE";
@@ -53,9 +53,10 @@ impl std::fmt::Display for Answer {
     }
 }
 
-/// What counts as at once; much is slow without optimisation.
-fn at_once() -> Duration {
-    Duration::from_secs(if cfg!(debug_assertions) { 5 } else { 1 })
+/// The limits of these tests are for a release build on a machine that does nothing else. Otherwise
+/// they only show that nothing is waited for.
+fn lenient(most: Duration) -> Duration {
+    if cfg!(debug_assertions) { most.max(SOON) } else { most }
 }
 
 impl Rack {
@@ -142,7 +143,7 @@ impl Rack {
     /// One call that has to end well, in time.
     pub async fn fine(&mut self, tool: &'static str, args: Value, most: Duration) -> String {
         let answer = self.call(tool, args.clone()).await;
-        assert!(!answer.failed && answer.took < most, "{tool} {args}: {answer}");
+        assert!(!answer.failed && answer.took < lenient(most), "{tool} {args}: {answer}");
         answer.text
     }
 
@@ -150,7 +151,10 @@ impl Rack {
     pub async fn refused(&mut self, tool: &'static str, args: Value, words: &str) {
         let answer = self.call(tool, args.clone()).await;
         let args = args.to_string();
-        assert!(answer.failed && answer.took < at_once(), "{tool} {args:.300}: {answer}");
+        assert!(
+            answer.failed && answer.took < lenient(Duration::from_secs(1)),
+            "{tool} {args:.300}: {answer}"
+        );
         assert!(answer.text.contains(words), "{tool} {args:.300}: {answer}");
     }
 

@@ -42,7 +42,7 @@ async fn hold(answers: Vec<Vec<Step>>, abort_after: usize) {
     let mut seen = 0;
     loop {
         // A run that neither ends nor continues is aborted too.
-        let wait = Duration::from_millis(if seen < abort_after { 60 } else { 5_000 });
+        let wait = Duration::from_millis(if seen < abort_after { 60 } else { 20_000 });
         match tokio::time::timeout(wait, bench.agent.events.recv()).await {
             Ok(Some(AgentEvent::AgentSettled { .. })) => break,
             Ok(Some(_)) => seen += 1,

@@ -75,13 +75,13 @@ async fn the_end_is_told_with_all_output_before_it() {
 async fn a_command_ends_with_its_shell() {
     // Warms up what is loaded when first used.
     check("true", "", "").await;
-    for (command, most) in [("true", 2_000), ("sleep 60 &", 2_000), ("setsid sleep 5 & echo on", 4_000)] {
+    for command in ["true", "sleep 60 &", "setsid sleep 60 & echo on"] {
         let mut bench = Bench::new(Vec::new());
         bench.send(bash(command)).await;
         bench.until(|event| matches!(event, AgentEvent::BashStart { .. })).await;
         let begun = Instant::now();
         ended(&mut bench).await;
-        assert!(begun.elapsed() < Duration::from_millis(most), "{command}: {:?}", begun.elapsed());
+        assert!(begun.elapsed() < SOON, "{command}: {:?}", begun.elapsed());
     }
 }
 
@@ -89,13 +89,14 @@ async fn a_command_ends_with_its_shell() {
 async fn what_is_typed_reaches_the_command() {
     let mut bench = Bench::new(Vec::new());
     bench
-        .send(bash("printf 'name? '; read name; echo \"hello $name\"; read -s secret; echo ${#secret}"))
+        .send(bash(
+            "printf 'name? '; read name; stty -echo; echo \"hello $name\"; read secret; echo ${#secret}",
+        ))
         .await;
     shown(&mut bench, "name? ").await;
     bench.send(typed("wör")).await;
     bench.send(typed("ld\r")).await;
     shown(&mut bench, "hello wörld").await;
-    tokio::time::sleep(Duration::from_millis(50)).await;
     bench.send(typed("hidden\r")).await;
     let (output, message) = ended(&mut bench).await;
     assert!(!output.contains("hidden") && message.output.ends_with("hello wörld\n6\n"), "{message:?}");
@@ -113,7 +114,7 @@ async fn keys_of_the_terminal_end_what_runs_in_it() {
         bench.send(typed(key)).await;
         let (_, message) = ended(&mut bench).await;
         assert_eq!(message.exit_code.filter(|code| *code < 128), code, "{command}: {message:?}");
-        assert!(!message.cancelled && begun.elapsed() < Duration::from_secs(5));
+        assert!(!message.cancelled && begun.elapsed() < SOON);
     }
 }
 
@@ -165,8 +166,6 @@ async fn an_abort_ends_all_of_it_and_a_flood_is_bounded() {
         bench.send(AgentCommand::AbortBash).await;
         let (_, message) = ended(&mut bench).await;
         assert!(message.cancelled && message.output.len() <= 50 * 1024, "{command}");
-        // A screen is kept of a flood, which is slow without optimisation.
-        let most = Duration::from_millis(if cfg!(debug_assertions) { 6_000 } else { 2_700 });
-        assert!(begun.elapsed() < most, "{command}: {:?}", begun.elapsed());
+        assert!(begun.elapsed() < SOON, "{command}: {:?}", begun.elapsed());
     }
 }

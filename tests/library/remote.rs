@@ -189,7 +189,7 @@ async fn events_come_over_http_to_their_end() {
     let mut body = String::new();
     let reading =
         async { post(&address, "go").await.read_to_string(&mut body).in_time("the end of the stream").await };
-    tokio::time::timeout(Duration::from_secs(5), reading).await.expect("the stream does not end").unwrap();
+    tokio::time::timeout(crate::time_limit::SOON, reading).await.expect("the stream does not end").unwrap();
     let reported: Vec<AgentEvent> = body
         .lines()
         .filter_map(|line| line.strip_prefix("data: "))

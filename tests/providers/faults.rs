@@ -16,7 +16,7 @@ use tokio_util::sync::CancellationToken;
 
 use super::assemble;
 use crate::faults::gzip;
-use crate::time_limit::InTime;
+use crate::time_limit::{InTime, SOON};
 
 const KEY: &str = "sk-very-secret-1234";
 const SAID: &str = "data: {\"choices\":[{\"delta\":{\"content\":\"so far\"}}]}\n\n";
@@ -111,7 +111,7 @@ async fn fault(act: Act) -> (AssistantMessage, Failure) {
     let (base, _) = serve(act).await;
     let began = Instant::now();
     let (message, failure) = run(&transport(), &base).await;
-    assert!(began.elapsed() < Duration::from_secs(5));
+    assert!(began.elapsed() < SOON);
     (message, failure.expect("a failure"))
 }
 
@@ -290,7 +290,7 @@ async fn stopping_is_at_once() {
         while let Some(event) = stream.next().in_time("the next event").await {
             events.push(event);
         }
-        assert!(began.elapsed() < Duration::from_secs(5));
+        assert!(began.elapsed() < SOON);
         let message = assemble(Api::OpenaiCompletions, &events);
         let wanted = if bytes.is_empty() { "" } else { "so far" };
         assert_eq!((message.stop_reason, message.text().as_str()), (StopReason::Aborted, wanted));

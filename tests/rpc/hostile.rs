@@ -181,7 +181,7 @@ async fn signals_end_it_within_a_second_and_twice_at_once() {
         // Nobody reads, and yet it ends.
         tokio::time::sleep(Duration::from_millis(50)).await;
         client.signals.send(caught).in_time("the command to be taken").await.unwrap();
-        let ended = timeout(Duration::from_secs(2), &mut client.service).await.expect("still runs");
+        let ended = timeout(crate::time_limit::SOON, &mut client.service).await.expect("still runs");
         assert_eq!(ended.unwrap(), exit);
     }
 }
@@ -193,6 +193,6 @@ async fn a_closed_output_ends_it() {
     client.until("message_update").await;
     drop(client.output.take());
     client.send(json!({"type": "get_state", "id": "2"})).await;
-    let ended = timeout(Duration::from_secs(5), &mut client.service).await.expect("still runs");
+    let ended = timeout(crate::time_limit::SOON, &mut client.service).await.expect("still runs");
     assert_eq!(ended.unwrap(), Exit::Ok);
 }
