@@ -41,6 +41,7 @@ impl Bench {
             file_versions: Arc::new(FileVersions::default()),
             scratch: Arc::new(Scratch::new(folder)?),
             env: Arc::new(ChildEnv::new(&[], &[], "bench")),
+            sandbox: Arc::default(),
             limits: OutputLimits::default(),
             default_timeout: None,
         };

@@ -58,6 +58,7 @@ mod rendering;
 mod replays;
 mod repository;
 mod rpc;
+mod sandbox;
 mod screen;
 mod scrolled;
 mod selected_panel;

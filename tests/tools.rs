@@ -35,6 +35,7 @@ impl Bench {
             file_versions: Arc::new(FileVersions::default()),
             scratch: Arc::new(Scratch::new(folder.path()).unwrap()),
             env: Arc::new(ChildEnv::new(&[], &[], "test-session")),
+            sandbox: Arc::default(),
             limits: OutputLimits::default(),
             default_timeout: None,
         };

@@ -50,6 +50,9 @@ pub struct Boot {
     pub status_line: StatusTemplate,
     /// Whether a command has a part in the status line.
     pub status_command: bool,
+    /// What commands are confined by, in words for the footer: `no sandbox` where the system cannot do what
+    /// is wanted, empty where nothing is wanted.
+    pub sandbox: String,
     /// Whether tau takes the mouse.
     pub mouse: bool,
     /// Sentences to show at start: a bad setting, a folder that cannot be written.

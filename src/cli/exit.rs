@@ -36,6 +36,8 @@ pub enum Exit {
     Terminated,
     /// Another signal of this number stopped it, such as SIGQUIT.
     Signal(u8),
+    /// The command that `tau sandbox` ran ended with this code.
+    Command(u8),
 }
 
 impl Exit {
@@ -70,8 +72,10 @@ impl Exit {
 
     /// The code the shell sees.
     pub fn code(self) -> u8 {
-        if let Exit::Signal(number) = self {
-            return 128_u8.saturating_add(number);
+        match self {
+            Exit::Signal(number) => return 128_u8.saturating_add(number),
+            Exit::Command(code) => return code,
+            _ => {}
         }
         let row = Self::TABLE.iter().find(|(exit, ..)| *exit == self);
         row.map_or(1, |(_, code, _)| *code)

@@ -11,6 +11,7 @@ use super::args::doctor::DoctorArgs;
 use super::args::export::ExportArgs;
 use super::args::generate::{CompletionsArgs, ManArgs};
 use super::args::models::ModelsArgs;
+use super::args::sandbox::SandboxArgs;
 use super::args::theme::ThemeArgs;
 use super::exit::Exit;
 
@@ -23,6 +24,7 @@ fn definition() -> Command {
         named(ExportArgs::command(), "export"),
         named(DoctorArgs::command(), "doctor"),
         named(ThemeArgs::command(), "theme"),
+        named(SandboxArgs::command(), "sandbox"),
         named(CompletionsArgs::command(), "completions"),
         named(ManArgs::command(), "man"),
     ])
@@ -60,6 +62,7 @@ fn sections() -> String {
         ("export", "Export a session as HTML, Markdown or JSONL."),
         ("doctor", "Check the terminal, the clipboard, models, files and limits."),
         ("theme", "Check a theme file."),
+        ("sandbox", "Run a command in the sandbox."),
         ("completions", "Print the completion script of a shell."),
         ("man", "Print this page."),
     ];

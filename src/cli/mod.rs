@@ -32,6 +32,7 @@ pub mod prompts;
 pub mod protocol;
 pub mod reload;
 pub mod rpc;
+mod sandbox;
 pub(crate) mod secret_prompt;
 pub(crate) mod session_lookup;
 mod sessions;
@@ -66,6 +67,7 @@ fn run() -> Exit {
         Ok(Some(Subcommand::Export(args))) => return crash::or_crash(export::run(&args)),
         Ok(Some(Subcommand::Doctor(args))) => return crash::or_crash(doctor::run(&args)),
         Ok(Some(Subcommand::Theme(args))) => return crash::or_crash(theme::run(&args)),
+        Ok(Some(Subcommand::Sandbox(args))) => return crash::or_crash(sandbox::run(&args)),
         Ok(Some(Subcommand::Auth(args))) => return crash::or_crash(auth::run(args)),
         Ok(Some(Subcommand::Completions(args))) => return say(&man_pages::completions(args.shell)),
         Ok(Some(Subcommand::Man(_))) => return say(&man_pages::man()),

@@ -6,6 +6,7 @@
 use std::path::{Path, PathBuf};
 
 use super::process::{self, CommandIo, FinishedCommand, Flow, ShellCommand};
+use super::sandbox::SandboxRule;
 use super::scratch::Scratch;
 use super::{
     Access, Content, Details, OutputLimits, Prepared, Preview, TerminalOutput, Tool, ToolContext, ToolError,
@@ -85,6 +86,7 @@ impl Bash {
             command: &args.command,
             cwd: &context.cwd,
             timeout: args.timeout.or(context.default_timeout).filter(|seconds| *seconds > 0),
+            sandbox: &context.sandbox,
         };
         let progress = context.progress.clone();
         let mut show = |_: &str, so_far: &TerminalOutput| {
@@ -154,7 +156,7 @@ async fn answer(
 ) -> Result<ToolOutput, ToolError> {
     let mut message = output_text(&mut finished, limits, scratch).await;
     let how = outcome(&finished, timeout);
-    for line in survivors(&finished).into_iter().chain([how]) {
+    for line in survivors(&finished).into_iter().chain([how]).chain(blocked(&finished)) {
         if !message.is_empty() && !message.ends_with('\n') {
             message.push('\n');
         }
@@ -201,6 +203,25 @@ fn signal_name(signal: i32) -> &'static str {
         15 => " (SIGTERM)",
         _ => "",
     }
+}
+
+/// What the sandbox refused, in the words for the model.
+fn blocked(finished: &FinishedCommand) -> Option<String> {
+    let denial = finished.output.blocked.as_ref()?;
+    let advice = match denial.rule {
+        SandboxRule::Protected => "leave that file as it is",
+        SandboxRule::Outside
+        | SandboxRule::ReadOnly
+        | SandboxRule::NewEntries
+        | SandboxRule::Network
+        | SandboxRule::LocalServices
+        | SandboxRule::OtherProcesses
+        | SandboxRule::SystemCalls => "do without it, or ask the user to allow it",
+    };
+    Some(format!(
+        "sandbox: not the program but tau's sandbox probably refused this. It blocked {denial}. Do not try \
+         to get around it; {advice}."
+    ))
 }
 
 fn survivors(finished: &FinishedCommand) -> Vec<String> {

@@ -7,6 +7,8 @@
 use serde::{Deserialize, Deserializer, Serialize};
 use serde_json::Value;
 
+use super::sandbox::SandboxDenial;
+
 /// One piece of a tool's answer to the model, in the shape of the session file.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(tag = "type", rename_all = "camelCase", rename_all_fields = "camelCase")]
@@ -144,4 +146,7 @@ pub struct TerminalOutput {
     /// Lines of the whole output so far.
     #[serde(default)]
     pub total_lines: u64,
+    /// What the sandbox probably refused, if the command failed in one.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub blocked: Option<SandboxDenial>,
 }

@@ -30,6 +30,7 @@ pub mod process;
 pub(crate) mod proposal;
 pub mod read;
 pub mod replace_file;
+pub mod sandbox;
 pub mod scratch;
 pub mod toolbox;
 pub mod vt;
@@ -53,6 +54,7 @@ pub use details::{Content, Details, FileDiff, Hunk, TerminalOutput, ToolOutput};
 use file_versions::FileVersions;
 pub use prepared::{Approved, Prepared, PreparingCall};
 use process::ChildEnv;
+use sandbox::SandboxPolicy;
 use scratch::Scratch;
 pub use toolbox::Toolbox;
 
@@ -171,6 +173,8 @@ pub struct ToolContext {
     pub scratch: Arc<Scratch>,
     /// The environment of child processes.
     pub env: Arc<ChildEnv>,
+    /// What commands may do, and which files may be changed.
+    pub sandbox: Arc<SandboxPolicy>,
     /// What the model can take.
     pub limits: OutputLimits,
     /// Timeout in seconds of shell calls that set none; `None` means no timeout.

@@ -32,6 +32,10 @@ use tokio::time::{Instant, sleep_until};
 use tokio_util::sync::CancellationToken;
 
 use super::TerminalOutput;
+use super::sandbox::SandboxPolicy;
+use super::sandbox::confinement::Confinement;
+use super::sandbox::denial::{self, FailedCommand};
+use super::sandbox::support::Support;
 use super::scratch::Scratch;
 use capture::Capture;
 pub use environment::ChildEnv;
@@ -79,6 +83,8 @@ pub struct ShellCommand<'a> {
     pub cwd: &'a Path,
     /// In seconds.
     pub timeout: Option<u64>,
+    /// What it and everything it starts may do.
+    pub sandbox: &'a SandboxPolicy,
 }
 
 /// Where a command reads its input and writes its output.
@@ -115,7 +121,7 @@ pub async fn run(
         CommandIo::Pipe(_) => None,
         CommandIo::Terminal(pty) => Some(ScreenLines::new(pty.window())),
     };
-    let (child, output, tree) = spawn(io, &command, env)?;
+    let (child, output, tree, confinement) = spawn(io, &command, env, scratch)?;
     let run = Run {
         child,
         output: Some(output),
@@ -129,7 +135,28 @@ pub async fn run(
         why: EndReason::Itself,
     };
     let deadline = command.timeout.and_then(|seconds| started.checked_add(Duration::from_secs(seconds)));
-    run.until_its_end(started, deadline, scratch, cancel).await
+    let mut finished = run.until_its_end(started, deadline, scratch, cancel).await?;
+    if let Some(confinement) = confinement {
+        find_blocked(&mut finished, &command, &confinement);
+    }
+    Ok(finished)
+}
+
+/// Finds out what the sandbox refused the command, if it failed.
+fn find_blocked(finished: &mut FinishedCommand, command: &ShellCommand<'_>, confinement: &Confinement) {
+    let removed = confinement.clear_away();
+    let failed = finished.output.exit_code != Some(0) && !finished.cancelled && !finished.timed_out;
+    let probably = || {
+        let (head, tail) = finished.capture.plain();
+        let ended = FailedCommand {
+            cwd: command.cwd,
+            output: if tail.is_empty() { &head } else { &tail },
+            signal: finished.output.signal,
+            guard: confinement.guard,
+        };
+        denial::recognise(command.sandbox, Support::here().enforced(command.sandbox), ended)
+    };
+    finished.output.blocked = removed.or_else(|| if failed { probably() } else { None });
 }
 
 /// Kills the tree when dropped, unless it was taken out.

@@ -89,6 +89,11 @@ impl Scratch {
         Ok(SpillFile { path, file, shelf: Arc::clone(&self.shelf) })
     }
 
+    /// The folder, if it was made already.
+    pub(crate) fn folder(&self) -> Option<PathBuf> {
+        lock(&self.shelf).folder.clone()
+    }
+
     /// Removes the folders of dead processes after three days. Slow on a full disk: for a
     /// background thread. Returns how many were removed.
     pub(crate) fn sweep(&self) -> usize {

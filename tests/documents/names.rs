@@ -61,7 +61,7 @@ fn the_table_of_settings_is_true() {
     for row in TABLE {
         let key = row.key;
         if let Some(variable) = row.columns.env {
-            let values = ["7", "anthropic-messages", "high", "http://h", "ask"];
+            let values = ["7", "anthropic-messages", "high", "http://h", "ask", "off"];
             let set = |value: &str| {
                 let set =
                     Settings::default().with_env(&|asked| (asked == variable).then(|| value.to_owned()));
@@ -128,7 +128,7 @@ fn every_variable_is_documented_and_exists() {
 }
 
 /// Flags of programs that are not tau.
-const OTHERS: [&str; 4] = ["alone", "release", "runs", "tau"];
+const OTHERS: [&str; 5] = ["alone", "release", "runs", "tau", "writable"];
 
 /// The flags in a text, without their dashes.
 fn flags(text: &str) -> impl Iterator<Item = &str> {

@@ -11,6 +11,7 @@ use crate::agent::permissions::{Permissions, Rule};
 use crate::agent::protocol::approval::{PermissionMode, RuleScope};
 use crate::agent::protocol::model::ThinkingBudgets;
 use crate::agent::protocol::run::{OnRepeat, QueueMode, SteerMode};
+use crate::tools::sandbox::SandboxPolicy;
 
 /// How an agent behaves where there is a choice.
 #[derive(Clone, Debug, Default)]
@@ -39,6 +40,30 @@ pub struct Behavior {
     pub save_rule: Option<SaveRule>,
     /// The tools that `AgentCommand::SetTools` can name, besides those the agent starts with.
     pub tools: ToolRegistry,
+    /// What commands may do.
+    pub sandbox: Sandboxing,
+}
+
+/// What commands may do.
+#[derive(Clone, Debug, Default)]
+pub struct Sandboxing {
+    /// The policy for the model's commands and the writes of its file tools, in whichever directory a
+    /// session works.
+    pub policy: Arc<SandboxPolicy>,
+    /// Whether it holds for the user's own commands, too.
+    pub user_commands: bool,
+}
+
+impl Sandboxing {
+    /// The policy for a session that works in `cwd`.
+    pub(crate) fn in_directory(&self, cwd: &Path) -> Arc<SandboxPolicy> {
+        if self.policy.workspace == cwd { self.policy.clone() } else { self.policy.in_workspace(cwd).into() }
+    }
+
+    /// The policy for the user's own commands in `cwd`.
+    pub(crate) fn of_user(&self, cwd: &Path) -> Arc<SandboxPolicy> {
+        if self.user_commands { self.in_directory(cwd) } else { Arc::default() }
+    }
 }
 
 /// What happens to a call that the user would have to be asked about.

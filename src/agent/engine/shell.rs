@@ -30,6 +30,7 @@ use crate::tools::paths;
 use crate::tools::process::capture::Capture;
 use crate::tools::process::pty::{Pty, PtyInput, WindowSize};
 use crate::tools::process::{self, ChildEnv, CommandIo, FinishedCommand, Flow, ShellCommand};
+use crate::tools::sandbox::SandboxPolicy;
 use crate::tools::scratch::Scratch;
 
 /// Most lines of output in a message.
@@ -102,7 +103,8 @@ impl Shells {
         self.inputs.retain(|(_, sender)| !sender.is_closed());
         self.inputs.push((order.id.clone(), sender));
         let (env, scratch) = (config.env.clone(), config.scratch.clone());
-        let job = Job { order, shell: config.shell.clone(), cwd, env, scratch };
+        let sandbox = config.behavior.sandbox.of_user(&cwd);
+        let job = Job { order, shell: config.shell.clone(), cwd, env, scratch, sandbox };
         self.running.push(Box::pin(job.run(input, self.cancel.child_token(), self.sender.clone())));
     }
 
@@ -173,6 +175,7 @@ struct Job {
     cwd: PathBuf,
     env: Arc<ChildEnv>,
     scratch: Arc<Scratch>,
+    sandbox: Arc<SandboxPolicy>,
 }
 
 impl Job {
@@ -182,7 +185,7 @@ impl Job {
         cancel: CancellationToken,
         output: mpsc::UnboundedSender<ShellEvent>,
     ) -> ShellEvent {
-        let Job { order, shell, cwd, env, scratch } = self;
+        let Job { order, shell, cwd, env, scratch, sandbox } = self;
         let UserCommand { id, command, hidden, window } = order;
         let mut line_end = "\n";
         let place = match window.map(|window| Pty::open(window, input)) {
@@ -202,7 +205,8 @@ impl Job {
                 output.send(ShellEvent::Output { id: id.clone(), delta }).ok();
             }
         };
-        let shell_command = ShellCommand { shell: &shell, command: &command, cwd: &cwd, timeout: None };
+        let shell_command =
+            ShellCommand { shell: &shell, command: &command, cwd: &cwd, timeout: None, sandbox: &sandbox };
         let running = process::run(place, shell_command, &env, &scratch, cancel, &mut report);
         let mut message = match guarded(running).await {
             Ok(Ok(finished)) => message(finished, &scratch),

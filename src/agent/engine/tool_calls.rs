@@ -271,6 +271,7 @@ impl ToolRunner<'_, '_> {
             file_versions: engine.file_versions.clone(),
             scratch: engine.config.scratch.clone(),
             env: engine.config.env.clone(),
+            sandbox: engine.config.behavior.sandbox.in_directory(engine.cwd()),
             limits: OutputLimits { images, ..OutputLimits::default() }.within_window(window),
             default_timeout: engine.config.bash_timeout,
         }

@@ -11,6 +11,7 @@ mod network;
 pub mod notify;
 pub mod paths;
 pub mod private_files;
+pub mod sandbox;
 pub mod status_template;
 pub(crate) mod support;
 pub mod table;

@@ -14,12 +14,14 @@ use serde::Deserialize;
 use super::editing_mode::EditingMode;
 use super::images::ImageProtocol;
 use super::notify::Notify;
+use super::sandbox::NetworkAccess;
 use super::status_template::StatusTemplate;
 use super::support::Support;
 use super::value::{self, BaseUrl, DiffLayout, SettingValue, ValueKind};
 use crate::agent::protocol::approval::PermissionMode;
 use crate::agent::protocol::model::{Api, ThinkingLevel};
 use crate::agent::secrets::Secret;
+use crate::tools::sandbox::SandboxLevel;
 
 /// What a row says of a setting besides its name, its type and its help.
 #[derive(Clone, Copy, Debug)]
@@ -223,6 +225,18 @@ settings! {
     shell: PathBuf, Columns { default: "`bash`", ..COLUMNS };
     /// Time limit for commands of the model that set none themselves
     bash_timeout: u64, Columns { default: "none", project: true, live: true, ..COLUMNS };
+    /// What commands may change: anything, the workspace, or nothing
+    sandbox: SandboxLevel, Columns {
+        default: "`off`", env: Some("TAU_SANDBOX"), flag: flag("sandbox", "LEVEL", "Other"), ..COLUMNS
+    };
+    /// Whether commands can use the network
+    network: NetworkAccess, Columns {
+        default: "`on`", env: Some("TAU_NETWORK"), flag: flag("network", "ON|OFF", "Other"), ..COLUMNS
+    };
+    /// Further files and directories that sandboxed commands may change
+    sandbox_writable: Vec<String>, Columns { ..COLUMNS };
+    /// The sandbox holds for your own `!` commands, too
+    sandbox_user_commands: bool, Columns { default: "`false`", ..COLUMNS };
     /// Environment variables that commands may see although their names look secret
     pass_env: Vec<String>, Columns { ..COLUMNS };
     /// Summarize the earlier conversation when the context window fills up

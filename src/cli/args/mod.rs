@@ -9,6 +9,7 @@ pub mod export;
 pub mod front_end;
 pub(crate) mod generate;
 pub mod models;
+pub(crate) mod sandbox;
 pub(crate) mod setting_flags;
 pub(crate) mod subcommand;
 pub mod theme;
@@ -26,7 +27,7 @@ const HELP: &str = "\
 {about}
 
 Usage: tau [OPTIONS] [PROMPT]...      (@FILE attaches a file or an image)
-       tau models | auth | export | doctor | completions | man     (try --help)
+       tau models | auth | export | doctor | sandbox | completions | man (try --help)
 
 {all-args}{after-help}";
 

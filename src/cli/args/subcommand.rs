@@ -7,6 +7,7 @@ use super::doctor::DoctorArgs;
 use super::export::ExportArgs;
 use super::generate::{CompletionsArgs, ManArgs};
 use super::models::ModelsArgs;
+use super::sandbox::SandboxArgs;
 use super::theme::ThemeArgs;
 
 /// A command that is not a conversation. Only the first word is one, exactly written; anywhere
@@ -27,6 +28,8 @@ pub(crate) enum Subcommand {
     Doctor(DoctorArgs),
     /// `tau theme`.
     Theme(ThemeArgs),
+    /// `tau sandbox`.
+    Sandbox(SandboxArgs),
 }
 
 impl Subcommand {
@@ -41,6 +44,7 @@ impl Subcommand {
             Some("export") => Subcommand::Export(ExportArgs::try_parse_from(rest)?),
             Some("auth") => Subcommand::Auth(AuthArgs::try_parse_from(rest)?),
             Some("doctor") => Subcommand::Doctor(DoctorArgs::try_parse_from(rest)?),
+            Some("sandbox") => Subcommand::Sandbox(SandboxArgs::try_parse_from(rest)?),
             Some("theme") => Subcommand::Theme(ThemeArgs::try_parse_from(rest)?),
             Some("completions") => Subcommand::Completions(CompletionsArgs::try_parse_from(rest)?),
             Some("man") => Subcommand::Man(ManArgs::try_parse_from(rest)?),
@@ -63,6 +67,7 @@ mod tests {
             ("tau completions fish", "Completions"),
             ("tau theme check x.toml", "Theme"),
             ("tau -p theme", ""),
+            ("tau sandbox -- ls -l", "Sandbox"),
             ("tau man", "Man"),
             ("tau mankind", ""),
             ("tau export 0199 x.md", "Export"),
@@ -93,6 +98,7 @@ mod tests {
             (CompletionsArgs::command(), "Usage: tau completions"),
             (ManArgs::command(), "Usage: tau man"),
             (ThemeArgs::command(), "Usage: tau theme"),
+            (SandboxArgs::command(), "Usage: tau sandbox"),
         ];
         for (mut command, usage) in pages {
             command.clone().debug_assert();

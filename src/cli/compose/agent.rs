@@ -5,6 +5,7 @@ use std::sync::Arc;
 
 use super::Setup;
 use super::prompt::AgentPrompt;
+use super::sandbox;
 use crate::agent::demo::{DemoTransport, Pace};
 use crate::agent::engine::behavior::{Behavior, OnAsk};
 use crate::agent::engine::config::{AgentConfig, SessionPlace};
@@ -61,6 +62,8 @@ impl Setup {
             let files = if files.is_empty() { "no files".to_owned() } else { files.join(", ") };
             text.notices.push(format!("this session runs in {}; instructions from {files}", own.display()));
         }
+        text.notices.extend(sandbox::shortfall(&self.settings, &self.paths, &source.cwd));
+        let cwd = source.cwd.clone();
         let prompt = AgentPrompt::new(source, &text.text);
         let env = self.child_env(&session.info().id);
         let direct = Arc::new(environment::direct(&self.settings, self.profile.connections));
@@ -89,13 +92,13 @@ impl Setup {
                 // The front ends hold `--timeout`, since it is for all prompts together.
                 ..RunLimits::default()
             },
-            behavior: self.behavior(prompt.clone()),
+            behavior: self.behavior(prompt.clone(), &cwd),
             compaction: self.settings.compaction(),
         };
         Ok(ComposedAgent { config, prompt, notices: text.notices })
     }
 
-    fn behavior(&self, prompt: AgentPrompt) -> Behavior {
+    fn behavior(&self, prompt: AgentPrompt, cwd: &Path) -> Behavior {
         let (args, paths) = (self.args.clone(), self.paths.clone());
         let system_prompt = move |cwd: &Path| {
             prompt.read_in(cwd, || {
@@ -110,6 +113,7 @@ impl Setup {
             on_ask: if self.settings.permission_mode.is_some() { OnAsk::Ask } else { self.profile.on_ask },
             hooks: Hooks::default().system_prompt(system_prompt),
             tools: self.tool_registry(),
+            sandbox: sandbox::sandboxing(&self.settings, &self.paths, cwd),
             ..Behavior::default()
         }
     }

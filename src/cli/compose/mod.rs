@@ -7,6 +7,7 @@
 mod agent;
 mod choose_model;
 mod prompt;
+pub(crate) mod sandbox;
 mod server_model;
 mod session_model;
 
@@ -173,7 +174,7 @@ impl Setup {
     }
 }
 
-fn working_directory(wanted: Option<&Path>) -> Result<PathBuf, Refusal> {
+pub(super) fn working_directory(wanted: Option<&Path>) -> Result<PathBuf, Refusal> {
     if let Some(dir) = wanted {
         let fail = |error| Refusal::usage(format!("cannot work in {} (--cwd): {error}", dir.display()));
         std::env::set_current_dir(dir).map_err(fail)?;

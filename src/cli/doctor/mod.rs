@@ -7,6 +7,7 @@ mod connections;
 mod display;
 mod files;
 mod report;
+mod sandbox;
 
 use std::sync::mpsc;
 use std::time::Duration;
@@ -44,6 +45,7 @@ fn examine(environment: Environment) -> Vec<Section> {
     let paths = environment.paths.clone();
     let sessions = environment.settings.session_root(&environment.paths);
     let terminals = paths.terminals();
+    let (sandbox_settings, sandbox_paths) = (environment.settings.clone(), paths.clone());
     let (own_paths, own_sessions) = (paths.clone(), sessions.clone());
     vec![
         settings,
@@ -53,6 +55,7 @@ fn examine(environment: Environment) -> Vec<Section> {
         bounded("paths", move || files::paths(&own_paths, &own_sessions)),
         bounded("disk", move || files::disk(&paths, &sessions)),
         bounded("limits", files::limits),
+        bounded("sandbox", move || sandbox::sandbox(&sandbox_settings, &sandbox_paths)),
     ]
 }
 

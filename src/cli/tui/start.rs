@@ -39,7 +39,7 @@ use crate::app::background::{AUTO, Background};
 use crate::app::boot::Boot;
 use crate::app::geometry::{Motion, ScreenKind, Size};
 use crate::app::{self, Msg};
-use crate::cli::compose::{AgentPrompt, ComposedAgent, DEFAULT_THEME, Setup};
+use crate::cli::compose::{AgentPrompt, ComposedAgent, DEFAULT_THEME, Setup, sandbox};
 use crate::cli::environment::{Connections, OnBadConfig};
 use crate::cli::exit::{Exit, Refusal, fail};
 use crate::cli::profile::FrontEndProfile;
@@ -264,6 +264,7 @@ fn first_frame(setup: &Setup) -> (Boot, Memo) {
         notices,
         folders: folders(setup),
         instructions: setup.instructions().iter().map(|path| in_short(path)).collect(),
+        sandbox: sandbox::in_force(&setup.settings, &setup.paths, &setup.cwd).unwrap_or_default(),
         pick_session: setup.args.resume,
     };
     (boot, Memo::new(depth, custom))

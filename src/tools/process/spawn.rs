@@ -2,6 +2,7 @@
 
 use std::io;
 use std::os::fd::{AsFd, OwnedFd};
+use std::path::Path;
 use std::process::Stdio;
 use std::sync::atomic::{AtomicU64, Ordering};
 
@@ -14,6 +15,8 @@ use tokio::process::{Child, Command};
 use super::process_tree::{self, ProcessTree};
 use super::pty::Pty;
 use super::{ChildEnv, CommandIo, ShellCommand, signals};
+use crate::tools::sandbox::confinement::{Confinement, Surroundings};
+use crate::tools::scratch::Scratch;
 
 /// The size asked for the pipe, so that a fast writer is not woken too often.
 const PIPE_SIZE: usize = 512 * 1024;
@@ -44,12 +47,14 @@ impl Output {
     }
 }
 
-/// Starts the shell. Its end of the pipe or terminal is closed here when this returns.
+/// Starts the shell, confined if it is to be. Its end of the pipe or terminal is closed here when this
+/// returns.
 pub(super) fn spawn(
     io: CommandIo,
     command: &ShellCommand<'_>,
     env: &ChildEnv,
-) -> io::Result<(Child, Output, ProcessTree)> {
+    scratch: &Scratch,
+) -> io::Result<(Child, Output, ProcessTree, Option<Confinement>)> {
     signals::stop_ignoring();
     let id = run_id();
     let mut shell = Command::new(command.shell);
@@ -60,6 +65,10 @@ pub(super) fn spawn(
         .env_clear()
         .envs(env.variables().iter().map(|(name, value)| (name, value)))
         .env(process_tree::MARK, &id);
+    let mut confinement = confinement(&io, command, scratch)?;
+    if let Some(confinement) = &mut confinement {
+        confinement.apply(shell.as_std_mut());
+    }
     let (output, [stdin, stdout, stderr]) = match io {
         CommandIo::Pipe(_) => {
             let (reader, writer) = io::pipe()?;
@@ -79,7 +88,29 @@ pub(super) fn spawn(
     let child = shell.spawn()?;
     let leader = child.id().and_then(|id| Pid::from_raw(i32::try_from(id).ok()?));
     let leader = leader.ok_or_else(|| io::Error::other("the shell ended before it started"))?;
-    Ok((child, output, ProcessTree::new(leader, &id)))
+    Ok((child, output, ProcessTree::new(leader, &id), confinement))
+}
+
+/// What the command is confined by; `None` if by nothing.
+fn confinement(
+    io: &CommandIo,
+    command: &ShellCommand<'_>,
+    scratch: &Scratch,
+) -> io::Result<Option<Confinement>> {
+    if command.sandbox.is_off() {
+        return Ok(None);
+    }
+    let folder = scratch.folder();
+    let around = Surroundings {
+        cwd: command.cwd,
+        terminal: match io {
+            CommandIo::Pipe(_) => None,
+            CommandIo::Terminal(pty) => Some(Path::new(pty.name())),
+        },
+        scratch: folder.as_deref(),
+    };
+    let failed = |error| io::Error::other(format!("the sandbox cannot be set up: {error}"));
+    Confinement::prepare(command.sandbox, around).map(Some).map_err(failed)
 }
 
 /// Names a run: unique among the processes of this machine and the runs of this process.

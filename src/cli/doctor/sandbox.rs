@@ -1,0 +1,40 @@
+//! What of a sandbox this machine can enforce, and what the settings make of it.
+
+use std::path::Path;
+
+use super::report::{Advice, Fact, Section};
+use crate::agent::settings::{Paths, Settings};
+use crate::cli::compose::sandbox::policy;
+use crate::tools::sandbox::confinement::Guard;
+use crate::tools::sandbox::support::Support;
+
+/// The sandbox of commands.
+pub(super) fn sandbox(settings: &Settings, paths: &Paths) -> Section {
+    let mut section = Section::new("sandbox");
+    let support = Support::here();
+    let policy = policy(settings, paths, &std::env::current_dir().unwrap_or_else(|_| Path::new("/").into()));
+    section.add(Fact::text("in force", support.enforced(&policy)));
+    let landlock = match support.landlock {
+        0 => "not in this kernel".to_owned(),
+        version => format!("version {version} of its interface"),
+    };
+    section.add(Fact::value("Landlock", landlock, support.landlock));
+    let filters = if support.filters { "yes" } else { "not on this kind of machine" };
+    section.add(Fact::value("seccomp", filters, support.filters));
+    if support.landlock > 0 {
+        let (text, value) = match Guard::here() {
+            Guard::Entries => ("not allowed here: next to .git/hooks nothing can be created", "none"),
+            Guard::Mounts | Guard::NotNeeded => ("yes", "mounts"),
+        };
+        section.add(Fact::value("namespaces", text, value));
+        if value == "none" {
+            let text = "without user namespaces, sandboxed commands cannot create files directly in the \
+                        top directory of a repository; see docs/sandbox.md";
+            section.advise(Advice::Hint(text.to_owned()));
+        }
+    }
+    if let Some(text) = support.shortfall(&policy) {
+        section.advise(Advice::Hint(format!("sandbox: {text}")));
+    }
+    section
+}

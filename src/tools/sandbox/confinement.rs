@@ -1,0 +1,210 @@
+//! A policy made ready for one command, and applied to it between fork and exec.
+//!
+//! Everything that can be prepared is prepared before: directories are read, rules and filters made. The
+//! child then makes system calls only. Restrictions of the kernel hold for the process and all its
+//! descendants, for ever, whatever becomes of tau.
+
+use std::io;
+use std::path::{Path, PathBuf};
+use std::process::Command;
+
+use super::denial::SandboxDenial;
+use super::{SandboxPolicy, protected};
+
+/// What else a command needs.
+#[derive(Clone, Copy, Debug)]
+pub struct Surroundings<'a> {
+    /// The directory it starts in.
+    pub cwd: &'a Path,
+    /// The terminal it runs in, if it has one of its own.
+    pub terminal: Option<&'a Path>,
+    /// Directories of tau's in the temporary directory.
+    pub scratch: Option<&'a Path>,
+}
+
+/// How a sandboxed command's protected files were kept from it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Guard {
+    /// There are none.
+    NotNeeded,
+    /// By mounts.
+    Mounts,
+    /// By rules for the entries around them: nothing can be made or removed directly in the directories
+    /// that lead to them.
+    Entries,
+}
+
+impl Guard {
+    /// The one this machine uses where there is something to guard.
+    pub fn here() -> Self {
+        #[cfg(target_os = "linux")]
+        if super::mounts::Namespaces::here().is_none() {
+            return Guard::Entries;
+        }
+        Guard::Mounts
+    }
+}
+
+/// A policy made ready for one command.
+#[derive(Debug)]
+pub struct Confinement {
+    /// How protected files are kept.
+    pub guard: Guard,
+    /// Files that must not be there when the command has ended.
+    must_not_appear: Vec<PathBuf>,
+    #[cfg(target_os = "linux")]
+    child: Option<InChild>,
+    #[cfg(not(target_os = "linux"))]
+    profile: String,
+}
+
+#[cfg(target_os = "linux")]
+#[derive(Debug)]
+struct InChild {
+    mounts: Option<super::mounts::MountPlan>,
+    rules: Option<landlock::RulesetCreated>,
+    filters: Vec<seccompiler::BpfProgram>,
+}
+
+#[cfg(target_os = "linux")]
+impl Confinement {
+    /// Makes `policy` ready for a command. What this kernel cannot enforce is left out, see
+    /// [`super::support::Support::enforced`].
+    ///
+    /// # Errors
+    /// When something that this kernel can enforce cannot be made ready.
+    pub fn prepare(policy: &SandboxPolicy, around: Surroundings<'_>) -> io::Result<Self> {
+        use super::mounts::{MountPlan, Namespaces};
+        use super::support::Support;
+
+        let support = Support::here();
+        let roots = if support.landlock > 0 { policy.roots() } else { Vec::new() };
+        protected::prepare(policy, &roots);
+        let mut guarded = protected::protected(policy, &roots);
+        guarded.retain(|path| protected::within(path, &roots));
+        let mut guard = if guarded.is_empty() { Guard::NotNeeded } else { Guard::Entries };
+        let mut mounts = None;
+        let namespaces = if policy.namespaces && !roots.is_empty() { Namespaces::here() } else { None };
+        if let Some(namespaces) = namespaces {
+            // Files in there are opened by tau: nobody must put links in their place.
+            let scratch = around.scratch.and_then(|path| path.canonicalize().ok());
+            let all: Vec<PathBuf> = guarded.iter().cloned().chain(scratch).collect();
+            mounts = MountPlan::new(namespaces, &roots, &all, around.cwd).ok().filter(|_| !all.is_empty());
+            if mounts.is_some() && guard == Guard::Entries {
+                guard = Guard::Mounts;
+            }
+        }
+        let rules = match support.landlock {
+            0 => None,
+            _ => super::file_rules::ruleset(policy, &roots, &guarded, mounts.is_some(), around.terminal)?,
+        };
+        let filters =
+            if support.filters { super::system_calls::filters(policy.network)? } else { Vec::new() };
+        let must_not_appear = match guard {
+            Guard::Mounts => protected::appearing(&roots),
+            Guard::Entries | Guard::NotNeeded => Vec::new(),
+        };
+        Ok(Confinement { guard, must_not_appear, child: Some(InChild { mounts, rules, filters }) })
+    }
+
+    /// Has `command` confined when it is started, once.
+    pub fn apply(&mut self, command: &mut Command) {
+        let Some(mut child) = self.child.take() else { return };
+        before_exec(command, move || child.enter());
+    }
+}
+
+#[cfg(target_os = "linux")]
+impl InChild {
+    /// System calls only.
+    fn enter(&mut self) -> io::Result<()> {
+        use rustix::io::Errno;
+
+        if let Some(mounts) = &mut self.mounts {
+            mounts.enter()?;
+        }
+        drop_powers()?;
+        if let Some(rules) = self.rules.take() {
+            let status = rules.restrict_self().map_err(|_| Errno::PERM)?;
+            if status.ruleset == landlock::RulesetStatus::NotEnforced {
+                return Err(Errno::NOSYS.into());
+            }
+        }
+        for filter in &self.filters {
+            seccompiler::apply_filter(filter).map_err(|_| Errno::PERM)?;
+        }
+        Ok(())
+    }
+}
+
+/// Gives up what root can do beyond files and users. A program cannot get it back: `no_new_privs` follows.
+#[cfg(target_os = "linux")]
+fn drop_powers() -> io::Result<()> {
+    use rustix::thread::{CapabilitySet, capabilities, set_capabilities};
+
+    let kept = CapabilitySet::CHOWN
+        | CapabilitySet::DAC_OVERRIDE
+        | CapabilitySet::DAC_READ_SEARCH
+        | CapabilitySet::FOWNER
+        | CapabilitySet::FSETID
+        | CapabilitySet::KILL
+        | CapabilitySet::SETGID
+        | CapabilitySet::SETUID
+        | CapabilitySet::NET_BIND_SERVICE;
+    let mut sets = capabilities(None)?;
+    sets.effective &= kept;
+    sets.permitted &= kept;
+    sets.inheritable &= kept;
+    Ok(set_capabilities(None, sets)?)
+}
+
+#[cfg(target_os = "linux")]
+#[allow(unsafe_code, reason = "the only way to restrict a child before exec, and not this process")]
+fn before_exec(command: &mut Command, prepare: impl FnMut() -> io::Result<()> + Send + Sync + 'static) {
+    use std::os::unix::process::CommandExt;
+
+    // SAFETY: between fork and exec only system calls are made: `InChild::enter` allocates
+    // nothing where it succeeds and takes no lock, so the state of other threads at the fork does not matter.
+    unsafe {
+        command.pre_exec(prepare);
+    }
+}
+
+#[cfg(not(target_os = "linux"))]
+impl Confinement {
+    /// Makes `policy` ready for a command. What this system cannot enforce is left out, see
+    /// [`super::support::Support::enforced`].
+    ///
+    /// # Errors
+    /// None on this system.
+    pub fn prepare(policy: &SandboxPolicy, around: Surroundings<'_>) -> io::Result<Self> {
+        let seatbelt = super::support::Support::here().seatbelt;
+        let profile =
+            if seatbelt { super::seatbelt::profile(policy, around.terminal) } else { String::new() };
+        Ok(Confinement { guard: Guard::NotNeeded, must_not_appear: Vec::new(), profile })
+    }
+
+    /// Has `command` confined when it is started: its program becomes an argument of the one that
+    /// confines it.
+    pub fn apply(&mut self, command: &mut Command) {
+        if self.profile.is_empty() {
+            return;
+        }
+        let mut confined = Command::new(super::seatbelt::PROGRAM);
+        confined.arg("-p").arg(&self.profile).arg(command.get_program()).args(command.get_args());
+        confined.env_clear();
+        confined.envs(command.get_envs().filter_map(|(name, value)| Some((name, value?))));
+        if let Some(cwd) = command.get_current_dir() {
+            confined.current_dir(cwd);
+        }
+        *command = confined;
+    }
+}
+
+impl Confinement {
+    /// Removes what the command made that would have git read its configuration elsewhere, and says so.
+    pub fn clear_away(&self) -> Option<SandboxDenial> {
+        let made = self.must_not_appear.iter().filter(|path| std::fs::remove_file(path).is_ok());
+        made.fold(None, |_, path| Some(SandboxDenial::protected(path)))
+    }
+}

@@ -1,0 +1,272 @@
+//! What the sandbox refused: as data, in words, and recognised in the output of a command.
+//!
+//! A kernel that refuses something tells the program, not tau. So what was refused is read from the
+//! messages of a command that failed, and believed only if the sandbox does refuse it and tau
+//! itself could have done it. That is a good guess, and the words say so.
+
+use std::fmt;
+use std::path::{Path, PathBuf};
+
+use rustix::fs::Access;
+use serde::{Deserialize, Serialize};
+
+use super::confinement::Guard;
+use super::support::Enforced;
+use super::{SandboxLevel, SandboxPolicy, protected};
+use crate::tools::paths;
+
+/// Most lines of output that are read, from its end.
+const MOST_LINES: usize = 200;
+/// Longest line that is read, in bytes.
+const LONGEST_LINE: usize = 2_000;
+
+/// The part of the policy that refused something.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum SandboxRule {
+    /// Only the workspace, the temporary directory and what was added can be changed.
+    Outside,
+    /// Nothing can be changed.
+    ReadOnly,
+    /// What makes git run programs, and tau's own files, cannot be changed.
+    Protected,
+    /// Nothing can be made or removed directly in a directory that leads to something protected. On
+    /// systems without namespaces only.
+    NewEntries,
+    /// No network.
+    Network,
+    /// No services of this machine that listen on Unix sockets.
+    LocalServices,
+    /// No signals to and no tracing of processes that the command did not start.
+    OtherProcesses,
+    /// Calls to the kernel that are ways out.
+    SystemCalls,
+}
+
+/// Something that the sandbox refused.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub struct SandboxDenial {
+    /// The rule that refused it.
+    pub rule: SandboxRule,
+    /// The path concerned.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub path: Option<String>,
+}
+
+impl SandboxDenial {
+    pub(super) fn protected(path: &Path) -> Self {
+        SandboxDenial::at(SandboxRule::Protected, path)
+    }
+
+    pub(super) fn outside(path: &Path, level: SandboxLevel) -> Self {
+        let rule = match level {
+            SandboxLevel::ReadOnly => SandboxRule::ReadOnly,
+            SandboxLevel::Off | SandboxLevel::WorkspaceWrite => SandboxRule::Outside,
+        };
+        SandboxDenial::at(rule, path)
+    }
+
+    fn at(rule: SandboxRule, path: &Path) -> Self {
+        SandboxDenial { rule, path: Some(path.display().to_string()) }
+    }
+
+    fn of(rule: SandboxRule) -> Self {
+        SandboxDenial { rule, path: None }
+    }
+
+    /// The path that has to be added to `sandbox_writable` for this to work; `None` where none helps.
+    pub fn to_add(&self) -> Option<&Path> {
+        match self.rule {
+            SandboxRule::Outside | SandboxRule::NewEntries => self.path.as_deref().map(Path::new),
+            SandboxRule::ReadOnly
+            | SandboxRule::Protected
+            | SandboxRule::Network
+            | SandboxRule::LocalServices
+            | SandboxRule::OtherProcesses
+            | SandboxRule::SystemCalls => None,
+        }
+    }
+}
+
+impl fmt::Display for SandboxDenial {
+    /// What was refused and by which rule, to follow "the sandbox blocked ".
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let path = self.path.as_deref().unwrap_or("a file");
+        match self.rule {
+            SandboxRule::Outside => {
+                write!(f, "writing {path}: it is outside the workspace and not in sandbox_writable")
+            }
+            SandboxRule::ReadOnly => write!(f, "writing {path}: the sandbox is read-only"),
+            SandboxRule::Protected => {
+                write!(f, "writing {path}: git's hooks and configuration and tau's own files are protected")
+            }
+            SandboxRule::NewEntries => write!(
+                f,
+                "writing {path}: without user namespaces, nothing can be created or removed directly next to \
+                 something protected"
+            ),
+            SandboxRule::Network => f.write_str("the network: it is off"),
+            SandboxRule::LocalServices => {
+                f.write_str("a Unix socket: services of this machine are out of reach in the sandbox")
+            }
+            SandboxRule::OtherProcesses => {
+                f.write_str("a signal or a trace: processes that the command did not start are out of reach")
+            }
+            SandboxRule::SystemCalls => f.write_str("a system call that is a way out of the sandbox"),
+        }
+    }
+}
+
+/// How a sandboxed command ended.
+#[derive(Clone, Copy, Debug)]
+pub struct FailedCommand<'a> {
+    /// The directory it started in.
+    pub cwd: &'a Path,
+    /// What it wrote, without escape sequences.
+    pub output: &'a str,
+    /// The signal that ended it.
+    pub signal: Option<i32>,
+    /// How what is protected was kept from it.
+    pub guard: Guard,
+}
+
+/// What the sandbox probably refused a command that failed.
+pub fn recognise(
+    policy: &SandboxPolicy,
+    enforced: Enforced,
+    command: FailedCommand<'_>,
+) -> Option<SandboxDenial> {
+    /// SIGSYS: a program of another system call table.
+    const BAD_CALL: i32 = 31;
+
+    if policy.is_off() {
+        return None;
+    }
+    if command.signal == Some(BAD_CALL) {
+        return Some(SandboxDenial::of(SandboxRule::SystemCalls));
+    }
+    let lines = command.output.lines().rev().take(MOST_LINES).filter(|line| line.len() <= LONGEST_LINE);
+    lines.map(|line| in_line(policy, enforced, command, line)).fold(None, |found, next| found.or(next))
+}
+
+/// Messages for EACCES, EPERM, EROFS, EXDEV and EBUSY, which the sandbox causes.
+const REFUSALS: [&str; 9] = [
+    "permission denied",
+    "operation not permitted",
+    "read-only file system",
+    "invalid cross-device link",
+    "cross-device link",
+    "device or resource busy",
+    "eacces",
+    "eperm",
+    "erofs",
+];
+
+/// What programs say when names cannot be resolved or sockets not be made.
+const NETWORK: [&str; 13] = [
+    "could not resolve",
+    "couldn't resolve",
+    "name resolution",
+    "name or service not known",
+    "failed to lookup address",
+    "eai_again",
+    "network is unreachable",
+    "could not connect",
+    "couldn't connect",
+    "failed to connect",
+    "connection error",
+    "dial tcp",
+    "temporary failure resolving",
+];
+/// Words that make a refusal one of the network.
+const SOCKETS: [&str; 8] =
+    ["socket", "connect", "network", "bind", "listen", "http", "ping", "uv_interface_addresses"];
+/// Words of what listens on Unix sockets.
+const SERVICES: [&str; 7] = ["docker", ".sock", "unix", "agent", "bus", "display", "socket"];
+
+fn in_line(
+    policy: &SandboxPolicy,
+    enforced: Enforced,
+    command: FailedCommand<'_>,
+    line: &str,
+) -> Option<SandboxDenial> {
+    let lower = line.to_lowercase();
+    let has = |words: &[&str]| words.iter().any(|word| lower.contains(word));
+    if has(&REFUSALS) && enforced.level != SandboxLevel::Off {
+        let denial = candidates(line).into_iter().find_map(|path| write_denied(policy, command, path));
+        if denial.is_some() {
+            return denial;
+        }
+    }
+    let refused = has(&["operation not permitted", "permission denied", "eperm"]);
+    if enforced.no_network && (has(&NETWORK) || refused && has(&SOCKETS)) {
+        return Some(SandboxDenial::of(SandboxRule::Network));
+    }
+    if !refused {
+        return None;
+    }
+    let rule = match () {
+        () if has(&["ptrace", "strace", "attach"]) => SandboxRule::OtherProcesses,
+        () if enforced.scopes && has(&["kill"]) => SandboxRule::OtherProcesses,
+        () if has(&SERVICES) => SandboxRule::LocalServices,
+        () if has(&["mount", "unshare", "namespace", "clone", "keyctl", "chroot"]) => {
+            SandboxRule::SystemCalls
+        }
+        () => return None,
+    };
+    Some(SandboxDenial::of(rule))
+}
+
+/// What may be a path in a message, the likeliest first: between quotes, between colons, or a word. What is
+/// before the first colon is usually the program that complains.
+fn candidates(line: &str) -> Vec<&str> {
+    const QUOTES: [char; 5] = ['\'', '"', '`', '\u{2018}', '\u{2019}'];
+    let (program, message) = line.split_once(": ").unwrap_or(("", line));
+    let words = |text| {
+        let mark = |c: char| QUOTES.contains(&c) || ":,;()[]".contains(c);
+        str::split_whitespace(text).rev().map(move |word| word.trim_matches(mark))
+    };
+    let quoted = line.split(QUOTES).skip(1).step_by(2);
+    let between = message.split(": ").map(str::trim).collect::<Vec<_>>().into_iter().rev();
+    let in_program = [program].into_iter().chain(words(program)).filter(|word| !is_program(word));
+    let all = quoted.chain(between).chain(words(message)).chain(in_program);
+    all.filter(|text| !text.is_empty() && text.len() < 1_024).collect()
+}
+
+fn is_program(path: &str) -> bool {
+    std::fs::metadata(path).is_ok_and(|metadata| metadata.is_file())
+        && rustix::fs::access(path, Access::EXEC_OK).is_ok()
+}
+
+/// Whether the sandbox keeps `given` from being changed, and tau could change it.
+fn write_denied(policy: &SandboxPolicy, command: FailedCommand<'_>, given: &str) -> Option<SandboxDenial> {
+    let path = paths::resolve(command.cwd, given);
+    // A word that only looks like a name in the present directory is not taken for one.
+    let exists = path.symlink_metadata().is_ok();
+    let parent = path.parent().filter(|parent| parent.is_dir())?;
+    if !exists && !given.contains('/') && command.guard != Guard::Entries {
+        return None;
+    }
+    let could = match exists {
+        true => rustix::fs::access(&path, Access::WRITE_OK).is_ok() || could_write(parent),
+        false => could_write(parent),
+    };
+    if !could {
+        return None;
+    }
+    match policy.check_write(&path) {
+        Err(denial) => Some(denial),
+        Ok(()) if command.guard == Guard::Entries => {
+            let real = parent.canonicalize().ok()?;
+            let leads = |path: &PathBuf| path.starts_with(&real);
+            let guarded = protected::protected(policy, &policy.roots());
+            guarded.iter().any(leads).then(|| SandboxDenial::at(SandboxRule::NewEntries, &path))
+        }
+        Ok(()) => None,
+    }
+}
+
+fn could_write(folder: &Path) -> bool {
+    rustix::fs::access(folder, Access::WRITE_OK).is_ok()
+}

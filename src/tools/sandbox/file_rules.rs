@@ -1,0 +1,148 @@
+//! Landlock: which files a command can change, and whom it can signal.
+//!
+//! A rule allows something for a directory and everything in it, and nothing can be taken out of
+//! it again. So what is protected within a writable directory is either kept read-only by a mount
+//! (see `mounts`), or the directory gets no rule and its entries get one each: then nothing can be made
+//! or removed directly in it, since a right to do that would hold for what is protected, too.
+//! Reading is free, and Landlock knows no right to change modes, owners, times and attributes.
+
+use std::fs;
+use std::io;
+use std::os::fd::OwnedFd;
+use std::path::{Path, PathBuf};
+
+use landlock::{
+    ABI, Access, AccessFs, BitFlags, LandlockStatus, PathBeneath, Ruleset, RulesetAttr, RulesetCreated,
+    RulesetCreatedAttr, Scope,
+};
+use rustix::fs::{Mode, OFlags};
+
+use super::{SandboxLevel, SandboxPolicy};
+
+/// The newest interface whose rights are used; those that a kernel lacks are left out.
+const NEWEST: ABI = ABI::V6;
+/// Devices that every command may write to.
+const DEVICES: [&str; 7] =
+    ["/dev/null", "/dev/zero", "/dev/full", "/dev/random", "/dev/urandom", "/dev/tty", "/dev/ptmx"];
+/// Where memory is shared by name.
+const SHARED_MEMORY: &str = "/dev/shm";
+/// Most entries of directories that get a rule each.
+const MOST_ENTRIES: usize = 10_000;
+
+/// The version of Landlock's interface that this kernel has; 0 without it.
+pub(super) fn version() -> u8 {
+    // The only way to ask is to restrict a thread, here one that does nothing else.
+    let asked = std::thread::Builder::new().spawn(|| {
+        let ruleset = Ruleset::default().handle_access(AccessFs::WriteFile).ok()?.create().ok()?;
+        Some(ruleset.restrict_self().ok()?.landlock)
+    });
+    let status = asked.ok().and_then(|thread| thread.join().ok()).flatten();
+    match status {
+        Some(LandlockStatus::Available { effective_abi, .. }) => {
+            u8::try_from(effective_abi as i32).unwrap_or(0)
+        }
+        Some(LandlockStatus::NotEnabled | LandlockStatus::NotImplemented) | None => 0,
+    }
+}
+
+/// The rules for a command. `roots` may be changed but for `protected`, unless mounts protect that
+/// already (`is_mounted`); `terminal` is the command's own. `None` where there is nothing to restrict.
+///
+/// # Errors
+/// When the kernel refuses a rule.
+pub(super) fn ruleset(
+    policy: &SandboxPolicy,
+    roots: &[PathBuf],
+    protected: &[PathBuf],
+    is_mounted: bool,
+    terminal: Option<&Path>,
+) -> io::Result<Option<RulesetCreated>> {
+    let scopes = super::support::Support::here().landlock >= 6;
+    if policy.level == SandboxLevel::Off && !scopes {
+        return Ok(None);
+    }
+    let mut ruleset = Ruleset::default();
+    if policy.level != SandboxLevel::Off {
+        ruleset = ruleset.handle_access(AccessFs::from_write(NEWEST)).map_err(io::Error::other)?;
+    }
+    if scopes {
+        ruleset = ruleset.scope(Scope::from_all(NEWEST)).map_err(io::Error::other)?;
+    }
+    let mut rules = Rules { ruleset: ruleset.create().map_err(io::Error::other)?, left: MOST_ENTRIES };
+    if policy.level == SandboxLevel::Off {
+        return Ok(Some(rules.ruleset));
+    }
+    for device in DEVICES.iter().map(Path::new).chain(terminal) {
+        rules.allow(device, of_device())?;
+    }
+    if policy.level == SandboxLevel::WorkspaceWrite {
+        rules.allow(Path::new(SHARED_MEMORY), of_directory())?;
+    }
+    for root in roots {
+        let inside = |path: &&PathBuf| path.starts_with(root);
+        // What is within a protected directory was named as writable itself.
+        let without: Vec<&PathBuf> = protected.iter().filter(inside).collect();
+        rules.allow_without(root, if is_mounted { &[] } else { &without })?;
+    }
+    Ok(Some(rules.ruleset))
+}
+
+/// All that can be done to what is in a directory, but for making devices.
+fn of_directory() -> BitFlags<AccessFs> {
+    AccessFs::from_write(NEWEST) & !(AccessFs::MakeChar | AccessFs::MakeBlock | AccessFs::IoctlDev)
+}
+
+fn of_file() -> BitFlags<AccessFs> {
+    AccessFs::WriteFile | AccessFs::Truncate
+}
+
+fn of_device() -> BitFlags<AccessFs> {
+    of_file() | AccessFs::IoctlDev
+}
+
+struct Rules {
+    ruleset: RulesetCreated,
+    /// How many entries may still get a rule.
+    left: usize,
+}
+
+impl Rules {
+    /// Allows everything at `path` but what is at or in `without`.
+    fn allow_without(&mut self, path: &Path, without: &[&PathBuf]) -> io::Result<()> {
+        if without.iter().any(|protected| *protected == path) {
+            return Ok(());
+        }
+        if without.is_empty() {
+            let Ok(metadata) = path.symlink_metadata() else { return Ok(()) };
+            return match metadata.is_dir() {
+                true => self.allow(path, of_directory()),
+                // What a link leads to has its own rule, or none.
+                false if metadata.is_symlink() => Ok(()),
+                false => self.allow(path, of_file()),
+            };
+        }
+        let Ok(entries) = fs::read_dir(path) else { return Ok(()) };
+        for entry in entries.filter_map(Result::ok) {
+            let Some(left) = self.left.checked_sub(1) else { return Ok(()) };
+            self.left = left;
+            let entry = entry.path();
+            let inside: Vec<&PathBuf> =
+                without.iter().copied().filter(|protected| protected.starts_with(&entry)).collect();
+            self.allow_without(&entry, &inside)?;
+        }
+        Ok(())
+    }
+
+    /// What cannot be opened gets no rule: then nothing in it can be changed.
+    fn allow(&mut self, path: &Path, rights: BitFlags<AccessFs>) -> io::Result<()> {
+        let Ok(file) = open(path) else { return Ok(()) };
+        (&mut self.ruleset).add_rule(PathBeneath::new(file, rights)).map_err(io::Error::other)?;
+        Ok(())
+    }
+}
+
+/// Names the file without opening it; a link is not followed, so that nobody can put one in its place.
+fn open(path: &Path) -> io::Result<OwnedFd> {
+    let flags = OFlags::PATH | OFlags::NOFOLLOW | OFlags::CLOEXEC;
+    Ok(rustix::fs::open(path, flags, Mode::empty())?)
+}

@@ -1,0 +1,177 @@
+//! What commands may do to this machine: the sandbox.
+//!
+//! [`SandboxPolicy`] says what is wanted, as plain data. [`support`] finds out what this kernel can
+//! enforce, and [`support::Enforced`] what that makes of a policy: nothing is claimed that is not
+//! enforced. [`confinement`] applies it to one command, between fork and exec: `mounts` (what
+//! stays read-only although a folder above it is writable), `file_rules` (Landlock: what can be
+//! changed), `system_calls` (seccomp: sockets and ways out). [`denial`] recognises in the output of
+//! a command what was blocked; [`seatbelt`] is the same policy as a profile for macOS.
+//!
+//! What is promised and what is not is in docs/sandbox.md.
+
+pub mod confinement;
+pub mod denial;
+#[cfg(target_os = "linux")]
+mod file_rules;
+#[cfg(target_os = "linux")]
+mod mounts;
+mod protected;
+pub mod seatbelt;
+pub mod support;
+#[cfg(target_os = "linux")]
+mod system_calls;
+
+use std::path::{Path, PathBuf};
+
+use serde::{Deserialize, Serialize};
+
+pub use denial::{SandboxDenial, SandboxRule};
+
+use super::paths;
+
+/// How much of the file system commands may change.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum SandboxLevel {
+    /// Everything.
+    #[default]
+    Off,
+    /// The workspace, the temporary directory, and what is added by name.
+    WorkspaceWrite,
+    /// Nothing.
+    ReadOnly,
+}
+
+impl SandboxLevel {
+    /// Every level, the least strict first.
+    pub const ALL: [SandboxLevel; 3] =
+        [SandboxLevel::Off, SandboxLevel::WorkspaceWrite, SandboxLevel::ReadOnly];
+
+    /// Its name in settings and on the command line.
+    pub fn name(self) -> &'static str {
+        match self {
+            SandboxLevel::Off => "off",
+            SandboxLevel::WorkspaceWrite => "workspace-write",
+            SandboxLevel::ReadOnly => "read-only",
+        }
+    }
+}
+
+/// What commands may do. Plain data; nothing is enforced by making one.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct SandboxPolicy {
+    /// How much may be changed.
+    pub level: SandboxLevel,
+    /// Whether the network can be used.
+    pub network: bool,
+    /// The directory that the session works in. Absolute.
+    pub workspace: PathBuf,
+    /// Directories for temporary files. Absolute.
+    pub temporary: Vec<PathBuf>,
+    /// Other directories and files that may be changed. Absolute, or relative to the workspace.
+    pub writable: Vec<PathBuf>,
+    /// tau's own directories, which commands can never change. Absolute.
+    pub own: Vec<PathBuf>,
+    /// Whether mount and user namespaces may be used, where there are any.
+    pub namespaces: bool,
+}
+
+impl Default for SandboxPolicy {
+    fn default() -> Self {
+        SandboxPolicy::off()
+    }
+}
+
+impl SandboxPolicy {
+    /// No restriction at all.
+    pub fn off() -> Self {
+        SandboxPolicy {
+            level: SandboxLevel::Off,
+            network: true,
+            workspace: PathBuf::from("/"),
+            temporary: Vec::new(),
+            writable: Vec::new(),
+            own: Vec::new(),
+            namespaces: true,
+        }
+    }
+
+    /// Whether it asks for no restriction.
+    pub fn is_off(&self) -> bool {
+        self.level == SandboxLevel::Off && self.network
+    }
+
+    /// The same policy for a session that works in another directory.
+    #[must_use]
+    pub fn in_workspace(&self, workspace: &Path) -> Self {
+        SandboxPolicy { workspace: workspace.to_path_buf(), ..self.clone() }
+    }
+
+    /// The same policy with another path that may be changed.
+    #[must_use]
+    pub fn with_writable(&self, path: &Path) -> Self {
+        let mut policy = self.clone();
+        policy.writable.push(path.to_path_buf());
+        policy
+    }
+
+    /// The directories and files that may be changed with everything in them, without links. Those
+    /// that do not exist are left out, and so is what is within another of them.
+    pub(crate) fn roots(&self) -> Vec<PathBuf> {
+        if self.level != SandboxLevel::WorkspaceWrite {
+            return Vec::new();
+        }
+        let named = self.writable.iter().map(|path| self.workspace.join(path));
+        let all = [self.workspace.clone()].into_iter().chain(self.temporary.iter().cloned()).chain(named);
+        let mut roots: Vec<PathBuf> = all.filter_map(|path| path.canonicalize().ok()).collect();
+        roots.sort();
+        roots.dedup();
+        roots
+    }
+
+    /// Whether a file tool may change the file at `path`, which is absolute: links are followed as
+    /// far as the path exists.
+    ///
+    /// # Errors
+    /// What forbids it.
+    pub fn check_write(&self, path: &Path) -> Result<(), SandboxDenial> {
+        if self.level == SandboxLevel::Off {
+            return Ok(());
+        }
+        let real = paths::identity(&plain(path));
+        let roots = self.roots();
+        let within = |folders: &[PathBuf]| {
+            folders.iter().filter(|folder| real.starts_with(folder)).map(|folder| folder.iter().count()).max()
+        };
+        let guarded = protected::protected(self, &roots);
+        match (within(&roots), within(&guarded)) {
+            (Some(root), Some(guard)) if root <= guard => Err(SandboxDenial::protected(&real)),
+            (None, Some(_)) => Err(SandboxDenial::protected(&real)),
+            (None, None) => Err(SandboxDenial::outside(&real, self.level)),
+            (Some(_), _) => Ok(()),
+        }
+    }
+}
+
+/// The path without `.` and `..`, as a tool that takes it apart by name would read it. Where that
+/// differs from what the kernel reads, [`paths::identity`] has followed the links before.
+fn plain(path: &Path) -> PathBuf {
+    use std::path::Component;
+
+    let mut real = PathBuf::new();
+    for part in path.components() {
+        match part {
+            Component::CurDir => {}
+            Component::ParentDir => {
+                // What is above a link is above its target.
+                real = paths::identity(&real);
+                real.pop();
+            }
+            Component::Normal(_) | Component::RootDir | Component::Prefix(_) => real.push(part),
+        }
+    }
+    real
+}
+
+#[cfg(test)]
+mod tests;

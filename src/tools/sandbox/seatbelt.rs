@@ -1,0 +1,81 @@
+//! The policy as a profile for sandbox-exec of macOS. Untested: written from the documents of that
+//! language and the profiles that macOS ships, and never run by those who wrote it.
+
+use std::fmt::Write;
+use std::path::Path;
+
+use super::{SandboxLevel, SandboxPolicy, protected};
+
+/// The program that confines another one. By its whole path: one in `PATH` could be anything.
+pub const PROGRAM: &str = "/usr/bin/sandbox-exec";
+
+/// The profile. Rules that come later win.
+pub fn profile(policy: &SandboxPolicy, terminal: Option<&Path>) -> String {
+    let mut text = String::from("(version 1)\n(allow default)\n");
+    // Writing to a string does not fail.
+    if policy.level != SandboxLevel::Off {
+        text.push_str("(deny file-write*)\n");
+        text.push_str(
+            "(allow file-write* (literal \"/dev/null\") (literal \"/dev/zero\") (literal \"/dev/tty\"))\n",
+        );
+        if let Some(terminal) = terminal {
+            let _ = writeln!(text, "(allow file-write* (literal {}))", quoted(terminal));
+        }
+        let roots = policy.roots();
+        for root in &roots {
+            let _ = writeln!(text, "(allow file-write* (subpath {}))", quoted(root));
+        }
+        for path in protected::protected(policy, &roots) {
+            let _ = writeln!(text, "(deny file-write* (subpath {}))", quoted(&path));
+        }
+        for root in &roots {
+            for name in ["hooks", "config"] {
+                let path = root.join(".git").join(name);
+                let _ = writeln!(text, "(deny file-write* (subpath {}))", quoted(&path));
+            }
+        }
+        text.push_str(
+            "(deny signal)\n(allow signal (target same-sandbox))\n(deny process-info* (target others))\n",
+        );
+        text.push_str("(deny appleevent-send)\n(deny job-creation)\n");
+    }
+    if !policy.network {
+        text.push_str("(deny network*)\n");
+    }
+    text
+}
+
+/// As the language writes text.
+fn quoted(path: &Path) -> String {
+    let text = path.to_string_lossy().replace('\\', "\\\\").replace('"', "\\\"");
+    format!("\"{text}\"")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_profile_denies_then_allows_then_protects() {
+        let folder = tempfile::tempdir().unwrap();
+        let workspace = folder.path().canonicalize().unwrap().join("a \"b\"");
+        std::fs::create_dir_all(workspace.join(".git/objects")).unwrap();
+        std::fs::write(workspace.join(".git/HEAD"), "").unwrap();
+        std::fs::write(workspace.join(".git/config"), "").unwrap();
+        let level = SandboxLevel::WorkspaceWrite;
+        let policy =
+            SandboxPolicy { level, network: false, workspace: workspace.clone(), ..SandboxPolicy::off() };
+        let text = profile(&policy, Some(Path::new("/dev/ttys003")));
+        let place = |part: &str| text.find(part).unwrap_or_else(|| panic!("{part} is not in:\n{text}"));
+        let quoted = workspace.display().to_string().replace('"', "\\\"");
+        let deny = place("(deny file-write*)");
+        let allow = place(&format!("(allow file-write* (subpath \"{quoted}\"))"));
+        let protect = place(&format!("(deny file-write* (subpath \"{quoted}/.git/config\"))"));
+        assert!(deny < allow && allow < protect);
+        place("(deny network*)");
+        place("(literal \"/dev/ttys003\")");
+        let read_only = SandboxPolicy { level: SandboxLevel::ReadOnly, network: true, ..policy };
+        let text = profile(&read_only, None);
+        assert!(!text.contains("subpath") && !text.contains("network"), "{text}");
+    }
+}

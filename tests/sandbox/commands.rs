@@ -1,0 +1,95 @@
+//! What users and models see of the sandbox: flags, settings, exit codes, messages.
+
+use std::fs;
+use std::sync::Arc;
+
+use serde_json::json;
+use tau::tools::sandbox::support::Support;
+use tau::tools::sandbox::{SandboxLevel, SandboxPolicy, SandboxRule};
+use tau::tools::{Details, ToolError};
+
+use super::{Place, has_landlock, text};
+use crate::tools::Bench;
+
+#[test]
+fn the_exit_code_of_the_command_is_passed_on() {
+    let place = Place::new();
+    for (script, code) in [("exit 0", 0), ("exit 7", 7), ("kill -9 $$", 137), ("exit 255", 255)] {
+        assert_eq!(place.script(&[], script).status.code(), Some(code), "{script}");
+    }
+    let output = super::run(place.command(&[], &["no-such-program".as_ref()]));
+    assert_eq!(output.status.code(), Some(3));
+    assert!(text(&output.stderr).contains("no-such-program"), "{}", text(&output.stderr));
+    let output = super::run(place.command(&["--network", "maybe"], &["true".as_ref()]));
+    assert_eq!(output.status.code(), Some(2));
+}
+
+#[test]
+fn settings_say_what_flags_do_not() {
+    if !has_landlock() {
+        return;
+    }
+    let place = Place::new();
+    let write = "echo x > $OUT/f";
+    assert!(!place.script(&[], write).status.success(), "off in the settings is workspace-write here");
+    fs::write(place.home.join("config.toml"), "sandbox = \"read-only\"\nnetwork = \"off\"\n").unwrap();
+    assert!(!place.script(&[], "echo x > f").status.success());
+    assert!(place.script(&["--sandbox", "workspace-write"], "echo x > f").status.success());
+    let writable = format!("sandbox = \"workspace-write\"\nsandbox_writable = [{:?}]\n", place.outside);
+    fs::write(place.home.join("config.toml"), writable).unwrap();
+    assert!(place.script(&[], write).status.success());
+}
+
+#[test]
+fn what_cannot_be_enforced_is_a_warning() {
+    let place = Place::new();
+    let output = place.script(&["--sandbox", "workspace-write"], "true");
+    let warned = text(&output.stderr).contains("in force: no sandbox");
+    assert_eq!(warned, Support::here().landlock == 0, "{}", text(&output.stderr));
+}
+
+fn bench(policy: SandboxPolicy) -> Bench {
+    let mut bench = Bench::new();
+    bench.context.sandbox = Arc::new(policy.in_workspace(&bench.context.cwd));
+    bench
+}
+
+#[tokio::test]
+async fn the_model_is_told_what_the_sandbox_refused() {
+    if !has_landlock() {
+        return;
+    }
+    let place = Place::new();
+    let policy =
+        SandboxPolicy { level: SandboxLevel::WorkspaceWrite, network: false, ..SandboxPolicy::off() };
+    let bench = bench(policy);
+    let target = place.outside.join("f");
+    let command = format!("echo x > {}", target.display());
+    let Err(ToolError::Refused { message, details }) = bench.call("bash", json!({"command": command})).await
+    else {
+        panic!("it worked");
+    };
+    assert!(
+        message.contains("not the program but tau's sandbox") && message.contains("sandbox_writable"),
+        "{message}"
+    );
+    let Details::Terminal(output) = *details else { panic!() };
+    let denial = output.blocked.unwrap();
+    assert_eq!((denial.rule, denial.path.as_deref()), (SandboxRule::Outside, target.to_str()));
+    let text = bench.text("bash", json!({"command": "exec 3<>/dev/tcp/127.0.0.1/9"})).await;
+    assert!(text.contains("It blocked the network"), "{text}");
+    let text = bench.text("bash", json!({"command": "echo fine > f && cat f"})).await;
+    assert!(text.starts_with("fine") && !text.contains("sandbox"), "{text}");
+    let text = bench.text("bash", json!({"command": "cat missing"})).await;
+    assert!(!text.contains("sandbox"), "{text}");
+}
+
+#[tokio::test]
+async fn without_a_sandbox_nothing_is_said_of_it() {
+    let place = Place::new();
+    let bench = bench(SandboxPolicy::off());
+    let command = format!("echo x > {}", place.outside.join("f").display());
+    let output = bench.call("bash", json!({"command": command})).await.unwrap();
+    assert!(place.outside.join("f").exists());
+    assert!(!serde_json::to_string(&output.details).unwrap().contains("blocked"));
+}

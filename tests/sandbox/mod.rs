@@ -1,0 +1,109 @@
+//! The sandbox, attacked with real processes: every attack must work without it and fail in it.
+
+mod attacks;
+mod calls;
+mod commands;
+
+use std::ffi::OsStr;
+use std::fs;
+use std::path::{Path, PathBuf};
+use std::process::{Command, Output, Stdio};
+use std::time::{Duration, Instant};
+
+use tau::tools::sandbox::support::Support;
+
+/// Longest that anything here may take.
+const PATIENCE: Duration = Duration::from_secs(60);
+
+/// Whether this kernel has Landlock; says so if not.
+pub(crate) fn has_landlock() -> bool {
+    let has = Support::here().landlock > 0;
+    if !has {
+        eprintln!("not tested: this kernel has no Landlock");
+    }
+    has
+}
+
+/// A workspace with a repository, a directory outside of it, and a home for tau.
+pub(crate) struct Place {
+    /// Removed with everything in it when the test ends.
+    _folder: tempfile::TempDir,
+    pub(crate) work: PathBuf,
+    pub(crate) outside: PathBuf,
+    pub(crate) home: PathBuf,
+}
+
+impl Place {
+    pub(crate) fn new() -> Self {
+        // Not in the temporary directory, where everything can be written.
+        let base = Path::new(env!("CARGO_TARGET_TMPDIR")).canonicalize().unwrap();
+        assert!(
+            !base.starts_with("/tmp"),
+            "the folder for builds is in /tmp, which is writable in the sandbox"
+        );
+        let folder = tempfile::tempdir_in(base).unwrap();
+        let path = |name: &str| folder.path().join(name);
+        let place =
+            Place { work: path("work"), outside: path("outside"), home: path("home"), _folder: folder };
+        for folder in ["work/.git/hooks", "work/.git/objects", "work/.git/refs", "outside", "home/sessions"] {
+            fs::create_dir_all(place._folder.path().join(folder)).unwrap();
+        }
+        fs::write(place.work.join(".git/HEAD"), "ref: refs/heads/main\n").unwrap();
+        fs::write(place.work.join(".git/config"), "[core]\n").unwrap();
+        fs::write(place.outside.join("secret"), "secret").unwrap();
+        fs::write(place.home.join("config.toml"), "").unwrap();
+        place
+    }
+
+    /// `tau sandbox` with these flags.
+    pub(crate) fn command(&self, flags: &[&str], command: &[&OsStr]) -> Command {
+        let mut tau = Command::new(env!("CARGO_BIN_EXE_tau"));
+        tau.arg("sandbox").args(flags).arg("--").args(command).current_dir(&self.work);
+        tau.env("TAU_HOME", &self.home).env("HOME", &self.outside).env("OUT", &self.outside);
+        for name in ["TAU_SANDBOX", "TAU_NETWORK"] {
+            tau.env_remove(name);
+        }
+        tau.stdin(Stdio::null());
+        tau
+    }
+
+    /// Runs a shell script in the sandbox.
+    pub(crate) fn script(&self, flags: &[&str], script: &str) -> Output {
+        run(self.command(flags, &["/bin/sh", "-c", script].map(OsStr::new)))
+    }
+}
+
+/// Runs a command to its end, within limits.
+pub(crate) fn run(mut command: Command) -> Output {
+    let child = command.stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap();
+    let (pid, begun) = (child.id(), Instant::now());
+    let waiting = std::thread::spawn(move || child.wait_with_output().unwrap());
+    while !waiting.is_finished() {
+        assert!(begun.elapsed() < PATIENCE, "process {pid} does not end");
+        std::thread::sleep(Duration::from_millis(2));
+    }
+    waiting.join().unwrap()
+}
+
+/// Whether a program is on this machine; says so if not.
+pub(crate) fn has_program(name: &str) -> bool {
+    let found = std::env::var_os("PATH")
+        .is_some_and(|path| std::env::split_paths(&path).any(|folder| folder.join(name).exists()));
+    if !found {
+        eprintln!("not tested: there is no {name} here");
+    }
+    found
+}
+
+/// Waits for a file to appear.
+pub(crate) fn wait_for(path: &Path) {
+    let begun = Instant::now();
+    while !path.exists() {
+        assert!(begun.elapsed() < PATIENCE, "{} does not appear", path.display());
+        std::thread::sleep(Duration::from_millis(5));
+    }
+}
+
+pub(crate) fn text(bytes: &[u8]) -> String {
+    String::from_utf8_lossy(bytes).into_owned()
+}
