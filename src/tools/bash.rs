@@ -65,6 +65,10 @@ impl Tool for Bash {
         if lines.next().is_some() { format!("{first} …") } else { first.into() }
     }
 
+    fn prepares_from_arguments(&self) -> bool {
+        true
+    }
+
     async fn prepare(&self, args: BashArgs, context: ToolContext) -> Result<Prepared<'_>, ToolError> {
         check(&args, &context)?;
         let command = args.command.clone();

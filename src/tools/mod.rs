@@ -193,6 +193,12 @@ pub trait Tool: Send + Sync + 'static {
     /// object as far as it could be read, possibly `null`.
     fn title(&self, args: &Value) -> String;
 
+    /// Whether preparing a call looks at nothing but its arguments, so that several calls of one answer
+    /// can be prepared, and asked about, before the first has run.
+    fn prepares_from_arguments(&self) -> bool {
+        false
+    }
+
     /// Finds out what the call would do. Changes nothing; what is wrong with the call is an error here
     /// already, so that nobody is asked about it.
     fn prepare(
@@ -213,6 +219,11 @@ pub trait AnyTool: Send + Sync {
     /// See [`Tool::title`].
     fn title(&self, args: &Value) -> String;
 
+    /// See [`Tool::prepares_from_arguments`].
+    fn prepares_from_arguments(&self) -> bool {
+        false
+    }
+
     /// Checks the arguments against the schema and prepares the call. A wrong argument is a refusal
     /// that names the field.
     fn prepare(&self, args: Value, context: ToolContext) -> PreparingCall<'_>;
@@ -231,6 +242,10 @@ impl<T: Tool> AnyTool for T {
 
     fn title(&self, args: &Value) -> String {
         Tool::title(self, args)
+    }
+
+    fn prepares_from_arguments(&self) -> bool {
+        Tool::prepares_from_arguments(self)
     }
 
     fn prepare(&self, args: Value, context: ToolContext) -> PreparingCall<'_> {

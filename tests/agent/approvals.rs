@@ -289,6 +289,74 @@ async fn time_spent_waiting_is_not_the_tools_time() {
     assert!(time + waited <= begun.elapsed(), "{time:?} and {waited:?} of {:?}", begun.elapsed());
 }
 
+/// Three commands in one answer, all of them asked about.
+async fn three() -> (Bench, Vec<ApprovalRequest>) {
+    let command = |id, name: &str| bash(id, &format!("ls >> log; echo {name} >> log"));
+    let calls = vec![
+        vec![command("a", "one"), command("b", "two"), command("c", "three"), USE],
+        vec![Say("ok"), STOP],
+    ];
+    let mut bench = asking(PermissionMode::Ask, calls);
+    bench.prompt("go").await;
+    let mut requests = Vec::new();
+    for _ in 0..3 {
+        requests.push(asked(&mut bench).await);
+    }
+    requests.sort_by(|one, next| one.tool_call_id.cmp(&next.tool_call_id));
+    (bench, requests)
+}
+
+#[tokio::test]
+async fn the_commands_of_an_answer_are_asked_about_together_and_run_in_order() {
+    let (mut bench, requests) = three().await;
+    answer(&bench, &requests[2], ALLOW).await;
+    answer(&bench, &requests[1], ApprovalAnswer::Deny { reason: None, stop: false }).await;
+    answer(&bench, &requests[0], ALLOW).await;
+    let events = bench.settled().await;
+    let calls = |line: &String| line.starts_with("run ") || line.starts_with("ran ");
+    let order: Vec<String> = brief(&events).into_iter().filter(calls).collect();
+    assert_eq!(order, ["run a", "ran a", "run b", "ran b failed", "run c", "ran c"]);
+    let log = std::fs::read_to_string(bench.dir.path().join("log")).unwrap();
+    let said: Vec<&str> = log.lines().filter(|line| ["one", "two", "three"].contains(line)).collect();
+    assert_eq!(said, ["one", "three"]);
+}
+
+#[tokio::test]
+async fn a_steering_message_ends_the_questions_that_are_left() {
+    let (mut bench, requests) = three().await;
+    bench
+        .send(AgentCommand::Prompt { text: "stop".into(), images: Vec::new(), streaming: Queue::Steer })
+        .await;
+    answer(&bench, &requests[0], ALLOW).await;
+    let events = bench.settled().await;
+    let ended = results(&events);
+    assert!(!ended[0].is_error && ended[1].is_error && ended[2].is_error, "{ended:?}");
+    assert!(said(&ended[1]).contains("skipped") && said(&ended[2]).contains("skipped"), "{ended:?}");
+    let withdrawn = |event: &&AgentEvent| {
+        matches!(event, AgentEvent::ApprovalEnded { outcome: ApprovalOutcome::Withdrawn, .. })
+    };
+    assert_eq!(events.iter().filter(withdrawn).count(), 2);
+    let starts = brief(&events).iter().filter(|line| line.starts_with("run ")).count();
+    assert_eq!(starts, 3, "each call is reported once");
+}
+
+#[tokio::test]
+async fn an_abort_ends_all_questions_of_an_answer() {
+    let (mut bench, _) = three().await;
+    bench.send(AgentCommand::Abort).await;
+    let events = bench.settled().await;
+    let lines = brief(&events);
+    for call in ["a", "b", "c"] {
+        assert_eq!(lines.iter().filter(|line| **line == format!("run {call}")).count(), 1, "{lines:?}");
+        assert_eq!(
+            lines.iter().filter(|line| **line == format!("ran {call} failed")).count(),
+            1,
+            "{lines:?}"
+        );
+    }
+    assert!(!bench.dir.path().join("log").exists());
+}
+
 #[tokio::test]
 async fn without_a_mode_nothing_is_asked() {
     let calls = vec![vec![bash("a", "touch one"), USE], vec![Say("ok"), STOP]];

@@ -42,9 +42,9 @@ const NO_PLAN: &str = "[tau] Plan mode is off: you can make changes again.";
 #[derive(Debug)]
 pub(crate) struct Review {
     pub(crate) access: Access,
-    preview: Preview,
-    proposed_text: Option<Arc<Vec<u8>>>,
-    decide: oneshot::Sender<Decision>,
+    pub(crate) preview: Preview,
+    pub(crate) proposed_text: Option<Arc<Vec<u8>>>,
+    pub(crate) decide: oneshot::Sender<Decision>,
 }
 
 /// How a call ended.
@@ -123,6 +123,12 @@ pub(crate) fn review(engine: &mut Engine, call: &ToolCall, read_only: bool, revi
     };
     // The task of a call that was stopped meanwhile is gone.
     let _ = decide.send(decision);
+}
+
+/// Whether calls that change something are asked about.
+pub(crate) fn asks(engine: &Engine) -> bool {
+    let behavior = &engine.config.behavior;
+    behavior.permission_mode == PermissionMode::Ask && behavior.on_ask == OnAsk::Ask
 }
 
 fn judge(engine: &Engine, tool: &str, access: &Access, read_only: bool) -> Judgement {

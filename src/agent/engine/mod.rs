@@ -20,6 +20,7 @@ mod attend;
 pub mod behavior;
 mod branch;
 mod call_titles;
+mod call_turns;
 mod clock;
 mod commands;
 mod compact;

@@ -1,6 +1,7 @@
 //! Runs the tool calls of an answer: each call gets exactly one result, in call order.
 //!
-//! Adjacent calls that only read run concurrently; all others run alone, in order. A call is a task
+//! Adjacent calls that only read run concurrently; all others run alone, in order, though the user may
+//! be asked about several at once. A call is a task
 //! of its own, so a crash becomes its result and a tool that hangs cannot hold up an abort. Calls
 //! that never ran are reported like the others, with the reason as their result.
 
@@ -15,7 +16,9 @@ use tokio::sync::{mpsc, watch};
 use tokio::task::{Id, JoinError, JoinSet};
 use tokio::time::{Instant, sleep, timeout_at};
 
+use super::approvals::Decision;
 use super::attend::{attend, attend_unless_stopped};
+use super::call_turns::CallTurns;
 use super::clock::{millis_since, now};
 use super::gate::{self, CarriedOut, Review};
 use super::panics;
@@ -131,6 +134,8 @@ enum Step {
     Ended(Result<(Id, CarriedOut), JoinError>),
     Progress(usize, ToolOutput),
     Prepared(usize, Review),
+    /// It is the turn of a call, and this was decided about it.
+    Turn(usize, Decision),
 }
 
 /// Calls that run now.
@@ -140,6 +145,7 @@ struct Batch {
     started: HashMap<Id, (usize, Instant)>,
     updates: SelectAll<BoxStream<'static, (usize, ToolOutput)>>,
     reviews: Reviews,
+    turns: CallTurns,
 }
 
 /// The way of prepared calls to the gate.
@@ -165,6 +171,7 @@ impl Batch {
             biased;
             Some((index, review)) = self.reviews.receiver.recv() => Some(Step::Prepared(index, review)),
             Some(ended) = self.tasks.join_next_with_id() => Some(Step::Ended(ended)),
+            (index, decision) = self.turns.next() => Some(Step::Turn(index, decision)),
             Some((index, output)) = self.updates.next() => Some(Step::Progress(index, output)),
         }
     }
@@ -179,17 +186,34 @@ struct ToolRunner<'r, 'a> {
 }
 
 impl ToolRunner<'_, '_> {
-    /// The calls from `at` on that may run together: one, or several that only read. Empty when
-    /// the one at `at` cannot run.
+    /// The calls from `at` on that are started together: one, several that only read, or several that
+    /// the user is asked about at once. Empty when the one at `at` cannot run.
     fn batch(&self, at: usize) -> VecDeque<usize> {
-        let reads = |slot: &Slot| slot.tool.as_ref().is_ok_and(|tool| tool.spec().read_only);
-        let rest = self.slots.iter().enumerate().skip(at);
-        let together: VecDeque<usize> =
-            rest.take_while(|(_, slot)| reads(slot)).map(|(index, _)| index).collect();
+        let together = self.adjacent(at, |tool| tool.spec().read_only);
         match self.slots.get(at) {
-            Some(slot) if together.is_empty() && slot.tool.is_ok() => VecDeque::from([at]),
+            Some(Slot { tool: Ok(_), .. }) if together.is_empty() => {
+                let asked = if self.takes_turns(at) {
+                    self.adjacent(at, |tool| !tool.spec().read_only && tool.prepares_from_arguments())
+                } else {
+                    VecDeque::new()
+                };
+                if asked.is_empty() { VecDeque::from([at]) } else { asked }
+            }
             _ => together,
         }
+    }
+
+    /// The calls from `at` on, up to the first of another kind.
+    fn adjacent(&self, at: usize, is_one: impl Fn(&dyn AnyTool) -> bool) -> VecDeque<usize> {
+        let rest = self.slots.iter().enumerate().skip(at);
+        let kind = rest.take_while(|(_, slot)| slot.tool.as_ref().is_ok_and(|tool| is_one(&**tool)));
+        kind.map(|(index, _)| index).collect()
+    }
+
+    /// Whether a batch that begins with this call runs one call after another.
+    fn takes_turns(&self, at: usize) -> bool {
+        let changes = |slot: &Slot| slot.tool.as_ref().is_ok_and(|tool| !tool.spec().read_only);
+        gate::asks(&self.run.engine) && self.slots.get(at).is_some_and(changes)
     }
 
     /// Whether a steering message makes the rest of the calls unnecessary. That is checked when a
@@ -215,6 +239,9 @@ impl ToolRunner<'_, '_> {
 
     async fn run_batch(&mut self, mut waiting: VecDeque<usize>) {
         let mut batch = Batch::default();
+        if waiting.len() > 1 && waiting.front().is_some_and(|first| self.takes_turns(*first)) {
+            batch.turns = CallTurns::of(waiting.iter().copied());
+        }
         loop {
             while batch.tasks.len() < MAX_CONCURRENT
                 && !self.is_steered()
@@ -248,7 +275,10 @@ impl ToolRunner<'_, '_> {
     }
 
     fn start(&mut self, batch: &mut Batch, index: usize) {
-        self.report_start(index);
+        // A call that waits for its turn is reported when it has it.
+        if !batch.turns.has(index) {
+            self.report_start(index);
+        }
         let Some(Slot { call, tool: Ok(tool), .. }) = self.slots.get(index) else {
             return;
         };
@@ -280,18 +310,46 @@ impl ToolRunner<'_, '_> {
     fn step(&mut self, batch: &mut Batch, step: Step) {
         match step {
             Step::Progress(index, partial_result) => self.report_progress(index, partial_result),
-            Step::Prepared(index, review) => self.judge(index, review),
+            Step::Prepared(index, review) => {
+                if batch.turns.has(index) && self.is_steered() {
+                    // Its task ends with that, or is gone already.
+                    let _ = review.decide.send(Err(ToolError::refused(SKIPPED)));
+                    return;
+                }
+                let decide = batch.turns.hold(index, review.decide);
+                self.judge(index, Review { decide, ..review });
+            }
+            Step::Turn(index, decision) => {
+                self.report_start(index);
+                batch.turns.run(index, decision);
+            }
             Step::Ended(ended) => {
                 let id = match &ended {
                     Ok((id, _)) => *id,
                     Err(error) => error.id(),
                 };
                 if let Some((index, since)) = batch.started.remove(&id) {
+                    if batch.turns.ended(index) {
+                        // Stopped, or not even prepared.
+                        self.report_start(index);
+                    }
                     self.ended += 1;
                     let outcome = self.outcome(ended.map(|(_, ended)| ended), millis_since(since));
                     self.end(index, outcome);
+                    self.skip_turns(batch);
                 }
             }
+        }
+    }
+
+    /// Ends the calls that wait for their turn if a steering message made them unnecessary.
+    fn skip_turns(&mut self, batch: &mut Batch) {
+        if self.is_steered() {
+            let skipped = batch.turns.skip_rest(SKIPPED);
+            if !skipped.is_empty() {
+                gate::withdraw_all(self.run.engine);
+            }
+            skipped.into_iter().for_each(|index| self.report_start(index));
         }
     }
 
