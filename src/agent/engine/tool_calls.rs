@@ -213,7 +213,7 @@ impl ToolRunner<'_, '_> {
     /// Whether a batch that begins with this call runs one call after another.
     fn takes_turns(&self, at: usize) -> bool {
         let changes = |slot: &Slot| slot.tool.as_ref().is_ok_and(|tool| !tool.spec().read_only);
-        gate::asks(&self.run.engine) && self.slots.get(at).is_some_and(changes)
+        gate::asks(self.run.engine) && self.slots.get(at).is_some_and(changes)
     }
 
     /// Whether a steering message makes the rest of the calls unnecessary. That is checked when a
