@@ -1,0 +1,53 @@
+//! Deciding on calls: `cargo run --example approvals`.
+//!
+//! The agent asks before anything is changed. Here a script plays the model, and the user is a
+//! function: it allows to write notes and denies everything else.
+
+#![allow(clippy::print_stdout, reason = "an example talks to its terminal")]
+
+use serde_json::json;
+use tau::agent::AgentEvent;
+use tau::agent::api::CodingAgent;
+use tau::agent::catalogue;
+use tau::agent::protocol::approval::{ApprovalAnswer, ApprovalRequest, PermissionMode};
+use tau::agent::provider::scripted::{Scripted, calls, says};
+
+/// What a user would decide at a prompt.
+fn decide(request: &ApprovalRequest) -> ApprovalAnswer {
+    let is_note = |path: &std::path::PathBuf| path.extension().is_some_and(|end| end == "md");
+    if !request.access.writes.is_empty() && request.access.writes.iter().all(is_note) {
+        return ApprovalAnswer::Allow { hunks: None, edited: None };
+    }
+    ApprovalAnswer::Deny { reason: Some("only notes may be changed".into()), stop: false }
+}
+
+#[tokio::main(flavor = "current_thread")]
+async fn main() -> Result<(), Box<dyn std::error::Error>> {
+    let place = tempfile::tempdir()?;
+    let script = Scripted::new([
+        calls(&[
+            ("call_1", "write", json!({ "path": "notes.md", "content": "remember the milk\n" })),
+            ("call_2", "write", json!({ "path": "main.rs", "content": "fn main() {}\n" })),
+        ]),
+        says("The note is written, the program is not."),
+    ]);
+    let agent = CodingAgent::builder(place.path())
+        .agent(|agent| agent.model(catalogue::demo()).transport(script).permission_mode(PermissionMode::Ask))
+        .start();
+    let mut events = agent.subscribe();
+    agent.prompt("Take a note.", Vec::new()).await?;
+    while let Some(event) = events.recv().await {
+        match event {
+            AgentEvent::ApprovalRequested { request } => {
+                let answer = decide(&request);
+                println!("{} {}: {answer:?}", request.tool_name, request.title);
+                agent.answer_approval(request.id, answer).await?;
+            }
+            AgentEvent::AgentSettled { .. } => break,
+            _ => {}
+        }
+    }
+    println!("{}", std::fs::read_to_string(place.path().join("notes.md"))?.trim());
+    agent.shutdown().await;
+    Ok(())
+}
