@@ -3,12 +3,33 @@
 use std::fmt;
 use std::str::FromStr;
 
+use super::command_pattern::CommandPattern;
+use super::path_pattern::PathPattern;
+
 /// A rule: which calls it is about. Whether those are allowed, asked or denied is said by the list it is in.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug)]
 pub struct Rule {
     tool: String,
-    pattern: Option<String>,
+    text: Option<String>,
+    pattern: Pattern,
 }
+
+/// What a rule is about within its tool.
+#[derive(Clone, Debug)]
+pub(super) enum Pattern {
+    /// All calls.
+    All,
+    Command(CommandPattern),
+    Path(Box<PathPattern>),
+}
+
+impl PartialEq for Rule {
+    fn eq(&self, other: &Self) -> bool {
+        self.tool == other.tool && self.text == other.text
+    }
+}
+
+impl Eq for Rule {}
 
 /// Why a text is no rule, as a sentence.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
@@ -23,7 +44,30 @@ impl Rule {
 
     /// Whether it is about all calls of its tool.
     pub fn is_bare(&self) -> bool {
-        self.pattern.is_none()
+        matches!(self.pattern, Pattern::All)
+    }
+
+    pub(super) fn pattern(&self) -> &Pattern {
+        &self.pattern
+    }
+
+    /// Whether it is about calls of that tool.
+    pub(super) fn names_tool(&self, tool: &str) -> bool {
+        if !self.tool.contains('*') {
+            return self.tool.eq_ignore_ascii_case(tool);
+        }
+        let (tool, mut parts) = (tool.to_lowercase(), self.tool.split('*'));
+        let first = parts.next().unwrap_or_default();
+        let Some(mut rest) = tool.strip_prefix(first) else { return false };
+        let mut parts = parts.peekable();
+        while let Some(part) = parts.next() {
+            if parts.peek().is_none() {
+                return rest.ends_with(part);
+            }
+            let Some(at) = rest.find(part) else { return false };
+            rest = rest.get(at + part.len()..).unwrap_or_default();
+        }
+        rest.is_empty()
     }
 }
 
@@ -32,29 +76,36 @@ impl FromStr for Rule {
 
     fn from_str(text: &str) -> Result<Self, InvalidRule> {
         let text = text.trim();
-        let wrong = |why: &str| InvalidRule(format!("`{text}` is no rule: {why}"));
-        let (tool, pattern) = match text.split_once('(') {
+        let wrong = |why: &str| InvalidRule(format!("`{text}` is not a rule: {why}"));
+        let (tool, inner) = match text.split_once('(') {
             None => (text, None),
             Some((tool, rest)) => {
-                let pattern = rest.strip_suffix(')').ok_or_else(|| wrong("its `)` is missing at the end"))?;
-                (tool, Some(pattern.trim()))
+                let inner = rest.strip_suffix(')').ok_or_else(|| wrong("its `)` is missing at the end"))?;
+                (tool, Some(inner.trim()))
             }
         };
         let plain = |c: char| c.is_ascii_alphanumeric() || matches!(c, '_' | '-' | '.' | '*');
-        if tool.is_empty() || !tool.chars().all(plain) {
-            return Err(wrong("write the name of a tool, as in bash(cargo test *)"));
+        if tool.is_empty() || !tool.chars().all(plain) || text.chars().any(char::is_control) {
+            return Err(wrong("write the name of a tool and a pattern, as in bash(cargo test *)"));
         }
-        if pattern == Some("") {
-            return Err(wrong("the pattern is empty; leave the parentheses out for all calls of the tool"));
-        }
-        Ok(Rule { tool: tool.to_owned(), pattern: pattern.map(str::to_owned) })
+        let tool = tool.to_lowercase();
+        let pattern = match inner {
+            None | Some("*" | "**") => Pattern::All,
+            Some("") => return Err(wrong("the pattern is empty; leave out `()` for all calls of the tool")),
+            Some(inner) if tool == "bash" => Pattern::Command(CommandPattern::new(inner)),
+            Some(_) if tool.starts_with("mcp__") => {
+                return Err(wrong("tools of MCP servers have no patterns; write the name of the tool"));
+            }
+            Some(inner) => Pattern::Path(Box::new(PathPattern::new(inner).map_err(|why| wrong(&why))?)),
+        };
+        Ok(Rule { tool, text: inner.map(str::to_owned), pattern })
     }
 }
 
 impl fmt::Display for Rule {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match &self.pattern {
-            Some(pattern) => write!(f, "{}({pattern})", self.tool),
+        match &self.text {
+            Some(text) => write!(f, "{}({text})", self.tool),
             None => f.write_str(&self.tool),
         }
     }
@@ -66,12 +117,36 @@ mod tests {
 
     #[test]
     fn rules_are_read_and_written() {
-        for text in ["bash", "bash(cargo test *)", "edit(src/**)", "mcp__server__*", "bash(echo (x))"] {
+        for text in
+            ["bash", "bash(cargo test *)", "edit(src/**)", "mcp__server__*", "bash(echo (x))", "read(~/a b)"]
+        {
             assert_eq!(text.parse::<Rule>().map(|rule| rule.to_string()).as_deref(), Ok(text));
         }
-        for text in ["", "bash(ls", "(ls)", "bash()", "ba sh(ls)", "bash(ls) x"] {
+        assert_eq!("Bash(ls)".parse::<Rule>().unwrap().to_string(), "bash(ls)");
+        for text in [
+            "",
+            "bash(ls",
+            "(ls)",
+            "bash()",
+            "ba sh(ls)",
+            "bash(ls) x",
+            "edit(a[)",
+            "edit(../x)",
+            "mcp__a(b)",
+        ] {
             let error = text.parse::<Rule>().unwrap_err().to_string();
-            assert!(error.contains("is no rule"), "{text}: {error}");
+            assert!(error.contains("is not a rule"), "{text}: {error}");
         }
+    }
+
+    #[test]
+    fn the_name_of_a_tool_may_be_a_pattern() {
+        let names = |rule: &str, tool: &str| rule.parse::<Rule>().unwrap().names_tool(tool);
+        assert!(
+            names("mcp__server__*", "mcp__server__query")
+                && names("*", "x")
+                && names("mcp__*__get", "mcp__a__get")
+        );
+        assert!(!names("mcp__server__*", "mcp__other__query") && !names("mcp__a", "mcp__ab"));
     }
 }

@@ -1,0 +1,224 @@
+//! Patterns of commands, as in `bash(cargo test *)`, and whether a simple command matches one.
+//!
+//! A pattern is compared with one simple command, so it cannot match across an operator. Words are
+//! compared as they are after quotes are removed, with blanks and special characters in them escaped.
+
+use super::shell::{Piece, Word};
+
+/// A character of a pattern, or of a command of which not everything is known.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Sign {
+    Char(char),
+    /// Between two words.
+    Gap,
+    /// All of a word that is empty.
+    Empty,
+    /// In a pattern: any text. In a command: a text that is not known.
+    Any,
+}
+
+/// How certainly a command matches.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub(super) enum Match {
+    No,
+    /// It depends on what is not known.
+    Perhaps,
+    Yes,
+}
+
+/// A pattern of commands.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(super) struct CommandPattern {
+    signs: Vec<Sign>,
+    /// Whether arguments may follow, or not.
+    open: bool,
+    /// How many words of a command it names in full.
+    named: usize,
+}
+
+impl CommandPattern {
+    /// Reads a pattern: `*` stands for any text, `\*` for itself; ` *` and `:*` at the end also for nothing.
+    pub(super) fn new(text: &str) -> Self {
+        let text = text.trim();
+        let prefix = text.strip_suffix(":*").or_else(|| text.strip_suffix(" *"));
+        let (body, open) = prefix.map_or((text, false), |prefix| (prefix.trim_end(), true));
+        let (mut signs, mut chars) = (Vec::new(), body.chars().peekable());
+        let (mut quote, mut starts) = (None, true);
+        while let Some(c) = chars.next() {
+            match (quote, c) {
+                (None, '*') => signs.push(Sign::Any),
+                (None, '\'' | '"') => {
+                    // Two quotes that stand alone are an empty word.
+                    if starts
+                        && chars.next_if_eq(&c).is_some()
+                        && chars.peek().is_none_or(|next| *next == ' ')
+                    {
+                        signs.push(Sign::Empty);
+                    } else {
+                        quote = Some(c);
+                    }
+                }
+                (Some(open), c) if open == c => quote = None,
+                (None, '\\') => signs.extend(chars.next().map(Sign::Char)),
+                (None, ' ' | '\t') => {
+                    if !starts {
+                        signs.push(Sign::Gap);
+                    }
+                    starts = true;
+                    continue;
+                }
+                (_, c) => signs.push(Sign::Char(c)),
+            }
+            starts = false;
+        }
+        let first_any = signs.iter().position(|sign| *sign == Sign::Any);
+        let known = signs.get(..first_any.unwrap_or(signs.len())).unwrap_or_default();
+        let gaps = known.iter().filter(|sign| **sign == Sign::Gap).count();
+        let named = if first_any.is_some() { gaps } else { gaps + 1 };
+        CommandPattern { signs, open, named }
+    }
+
+    /// How many words at the start of a command it names in full.
+    pub(super) fn named(&self) -> usize {
+        self.named
+    }
+
+    /// Whether it matches these words. What is not known of them is matched by `*` only.
+    pub(super) fn matches(&self, words: &[Word]) -> bool {
+        self.compare(&signs_of(words, false), false)
+    }
+
+    /// Whether it matches these words, whatever is not known of them may be.
+    pub(super) fn may_match(&self, words: &[Word], more_arguments: bool) -> Match {
+        let mut known = signs_of(words, false);
+        if more_arguments {
+            known.extend([Sign::Gap, Sign::Any]);
+        }
+        if self.compare(&known, false) {
+            return Match::Yes;
+        }
+        let mut signs = signs_of(words, true);
+        if more_arguments {
+            signs.push(Sign::Any);
+        }
+        if signs.contains(&Sign::Any) && self.compare(&signs, true) { Match::Perhaps } else { Match::No }
+    }
+
+    fn compare(&self, command: &[Sign], unknown_is_any: bool) -> bool {
+        if !self.open {
+            return intersects(&self.signs, command, unknown_is_any);
+        }
+        let longer: Vec<Sign> = self.signs.iter().copied().chain([Sign::Gap, Sign::Any]).collect();
+        intersects(&self.signs, command, unknown_is_any) || intersects(&longer, command, unknown_is_any)
+    }
+}
+
+/// The signs of words. With `may_vanish`, a word that may become none, or several, takes its gap with it.
+fn signs_of(words: &[Word], may_vanish: bool) -> Vec<Sign> {
+    let mut signs = Vec::new();
+    for (index, word) in words.iter().enumerate() {
+        let is_text = |piece: &Piece| matches!(piece, Piece::Text(text) if !text.is_empty());
+        let vanishes = word.splits && (word.is_brace || !word.pieces.iter().any(is_text));
+        if index > 0 && !(may_vanish && vanishes) {
+            signs.push(Sign::Gap);
+        }
+        let before = signs.len();
+        for piece in &word.pieces {
+            match piece {
+                Piece::Text(text) if !word.is_brace => signs.extend(text.chars().map(Sign::Char)),
+                Piece::Text(_) | Piece::Glob(_) | Piece::Home | Piece::Variable(_) | Piece::Unknown => {
+                    signs.push(Sign::Any);
+                }
+            }
+        }
+        if before == signs.len() {
+            signs.push(Sign::Empty);
+        }
+    }
+    signs
+}
+
+/// Whether a pattern and a command have a text in common. An unknown part of the command is any text
+/// if `unknown_is_any`, otherwise something that only `Any` of the pattern takes.
+fn intersects(pattern: &[Sign], command: &[Sign], unknown_is_any: bool) -> bool {
+    // What of the pattern can be left before each sign of the command: the usual dynamic programme.
+    let mut row = vec![false; pattern.len() + 1];
+    let skip = |row: &mut [bool]| {
+        for (at, sign) in pattern.iter().enumerate() {
+            if *sign == Sign::Any && row.get(at) == Some(&true) {
+                set(row, at + 1);
+            }
+        }
+    };
+    if let Some(first) = row.first_mut() {
+        *first = true;
+    }
+    skip(&mut row);
+    for sign in command {
+        let mut next = vec![false; pattern.len() + 1];
+        for (at, here) in row.iter().enumerate() {
+            if !here {
+                continue;
+            }
+            match (pattern.get(at), sign) {
+                (_, Sign::Any) if unknown_is_any => next.iter_mut().skip(at).for_each(|place| *place = true),
+                (Some(Sign::Any), _) => set(&mut next, at),
+                (Some(one), other) if one == other => set(&mut next, at + 1),
+                _ => {}
+            }
+        }
+        skip(&mut next);
+        row = next;
+    }
+    row.last() == Some(&true)
+}
+
+fn set(row: &mut [bool], at: usize) {
+    if let Some(place) = row.get_mut(at) {
+        *place = true;
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::{CommandPattern, Match};
+    use crate::agent::permissions::shell;
+
+    fn compared(pattern: &str, command: &str) -> Match {
+        let analysis = shell::analyse(command);
+        let part = &analysis.parts[0];
+        CommandPattern::new(pattern).may_match(&part.words, part.more_arguments)
+    }
+
+    #[test]
+    fn patterns_match_what_users_expect() {
+        for (pattern, command) in [
+            ("cargo test *", "cargo test --all"),
+            ("cargo test *", "cargo test"),
+            ("cargo test *", "cargo   'test' \"--\" x"),
+            ("git commit:*", "git commit -m 'a b'"),
+            ("git commit -m \"a b\"", "git commit -m 'a b'"),
+            ("npm run *:check", "npm run lint:check"),
+            ("*", "anything at all"),
+            ("echo \\*", "echo '*'"),
+            ("cargo test *", "cargo test $X"),
+        ] {
+            assert_eq!(compared(pattern, command), Match::Yes, "{pattern} and {command}");
+        }
+        for (pattern, command) in [
+            ("cargo test *", "cargo testing"),
+            ("cargo test *", "cargo build"),
+            ("cargo test", "cargo test --all"),
+            ("git commit:*", "git commit-tree"),
+            ("echo \\*", "echo x"),
+            ("rm a b", "rm 'a b'"),
+        ] {
+            assert_eq!(compared(pattern, command), Match::No, "{pattern} and {command}");
+        }
+        for (pattern, command) in
+            [("git push *", "git $X"), ("rm -rf *", "rm \"$(x)\" y"), ("rm -rf /", "rm -rf *")]
+        {
+            assert_eq!(compared(pattern, command), Match::Perhaps, "{pattern} and {command}");
+        }
+    }
+}

@@ -1,0 +1,199 @@
+//! Patterns of paths, as in `edit(src/**)`, and paths as they are compared with them.
+
+use std::path::{Component, Path, PathBuf};
+
+use globset::{GlobBuilder, GlobSet, GlobSetBuilder};
+
+use crate::tools::paths::identity;
+
+/// What a pattern begins at.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Base {
+    Workspace,
+    /// The workspace, at any depth; anywhere at all for rules that ask or deny.
+    Floating,
+    Home,
+    Root,
+}
+
+/// A pattern of paths, like a line of a `.gitignore`.
+#[derive(Clone, Debug)]
+pub(super) struct PathPattern {
+    base: Base,
+    globs: GlobSet,
+}
+
+/// A path in both of its forms.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(super) struct JudgedPath {
+    /// Without `.` and `..`, links not followed.
+    pub plain: PathBuf,
+    /// Links followed as far as it exists.
+    pub real: PathBuf,
+}
+
+impl JudgedPath {
+    /// Both forms of an absolute path.
+    pub(super) fn new(path: &Path) -> Self {
+        JudgedPath { plain: normalised(path), real: normalised(&identity(path)) }
+    }
+}
+
+/// The directories that patterns begin at.
+#[derive(Clone, Debug)]
+pub(super) struct Places {
+    pub workspace: JudgedPath,
+    pub home: Option<JudgedPath>,
+}
+
+impl Places {
+    /// The workspace and the home directory of a call.
+    pub(super) fn new(cwd: &Path, home: Option<&Path>) -> Self {
+        Places { workspace: JudgedPath::new(cwd), home: home.map(JudgedPath::new) }
+    }
+}
+
+/// A path without `.` and `..`, as far as that is possible without looking at it.
+pub(super) fn normalised(path: &Path) -> PathBuf {
+    let mut plain = PathBuf::new();
+    for component in path.components() {
+        match component {
+            Component::CurDir => {}
+            Component::ParentDir => {
+                plain.pop();
+            }
+            other => plain.push(other),
+        }
+    }
+    plain
+}
+
+impl PathPattern {
+    /// Reads a pattern.
+    ///
+    /// # Errors
+    /// What is wrong with it, as the end of a sentence.
+    pub(super) fn new(text: &str) -> Result<Self, String> {
+        let (base, glob) = if let Some(rest) = text.strip_prefix("~/") {
+            (Base::Home, rest)
+        } else if text == "~" {
+            (Base::Home, "**")
+        } else if let Some(rest) = text.strip_prefix('/') {
+            (Base::Root, rest)
+        } else {
+            let rest = text.strip_prefix("./").unwrap_or(text);
+            let inner = rest.trim_end_matches('/');
+            let floats = !text.starts_with("./") && (!inner.contains('/') || inner.starts_with("**/"));
+            (if floats { Base::Floating } else { Base::Workspace }, rest)
+        };
+        if text.starts_with('!') {
+            return Err("a path cannot be excluded with `!`".to_owned());
+        }
+        if glob.split('/').any(|part| part == "..") {
+            return Err("`..` is not allowed in it; write an absolute path".to_owned());
+        }
+        let glob = glob.trim_start_matches("./").trim_end_matches('/');
+        let glob = if glob == "." { "" } else { glob };
+        let glob = match (base, glob) {
+            (_, "") => "**".to_owned(),
+            (Base::Floating, glob) if !glob.starts_with("**") => format!("**/{glob}"),
+            (_, glob) => glob.to_owned(),
+        };
+        let mut globs = GlobSetBuilder::new();
+        for glob in [glob.clone(), format!("{glob}/**")] {
+            let built = GlobBuilder::new(&glob).literal_separator(true).backslash_escape(true).build();
+            globs.add(built.map_err(|error| error.kind().to_string())?);
+        }
+        Ok(PathPattern { base, globs: globs.build().map_err(|error| error.kind().to_string())? })
+    }
+
+    /// Whether it matches in both forms: then it may allow.
+    pub(super) fn allows(&self, path: &JudgedPath, places: &Places) -> bool {
+        self.is_match(&path.plain, places, false, false) && self.is_match(&path.real, places, true, false)
+    }
+
+    /// Whether it matches in either form: then it asks or denies.
+    pub(super) fn concerns(&self, path: &JudgedPath, places: &Places) -> bool {
+        self.is_match(&path.plain, places, false, true) || self.is_match(&path.real, places, true, true)
+    }
+
+    fn is_match(&self, path: &Path, places: &Places, real: bool, anywhere: bool) -> bool {
+        let of = |place: &JudgedPath| if real { place.real.clone() } else { place.plain.clone() };
+        let base = match self.base {
+            Base::Root => PathBuf::from("/"),
+            Base::Home => match &places.home {
+                Some(home) => of(home),
+                None => return false,
+            },
+            Base::Workspace | Base::Floating => of(&places.workspace),
+        };
+        match path.strip_prefix(&base) {
+            Ok(rest) => self.globs.is_match(rest),
+            Err(_) if anywhere && self.base == Base::Floating => {
+                self.globs.is_match(path.strip_prefix("/").unwrap_or(path))
+            }
+            Err(_) => false,
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::path::Path;
+
+    use super::{JudgedPath, PathPattern, Places, normalised};
+
+    #[test]
+    fn patterns_are_like_those_of_gitignore() {
+        let places = Places::new(Path::new("/w"), Some(Path::new("/h")));
+        let check = |pattern: &str, path: &str| {
+            let (pattern, path) = (PathPattern::new(pattern).unwrap(), JudgedPath::new(Path::new(path)));
+            (pattern.allows(&path, &places), pattern.concerns(&path, &places))
+        };
+        for (pattern, path) in [
+            ("src/**", "/w/src/a/b.rs"),
+            ("src", "/w/src/a/b.rs"),
+            ("src/", "/w/src/a"),
+            ("*.rs", "/w/a/b.rs"),
+            ("**/.env", "/w/.env"),
+            ("**/.env", "/w/a/.env"),
+            ("./README.md", "/w/README.md"),
+            ("~/.ssh/**", "/h/.ssh/id"),
+            ("/etc/*", "/etc/passwd"),
+            ("src/*.rs", "/w/x/../src/a.rs"),
+            ("**", "/w/a"),
+            (".", "/w/a"),
+        ] {
+            assert_eq!(check(pattern, path), (true, true), "{pattern} and {path}");
+        }
+        for (pattern, path) in [
+            ("src/*.rs", "/w/src/a/b.rs"),
+            ("src/**", "/w/src/../Cargo.toml"),
+            ("src/**", "/x/src/a"),
+            ("./README.md", "/w/a/README.md"),
+            ("~/.ssh/**", "/w/.ssh/id"),
+        ] {
+            assert_eq!(check(pattern, path), (false, false), "{pattern} and {path}");
+        }
+        assert_eq!(
+            check("**/.env", "/x/.env"),
+            (false, true),
+            "floating rules deny anywhere, and allow here"
+        );
+        assert!(PathPattern::new("../x").is_err() && PathPattern::new("a[").is_err());
+        assert_eq!(normalised(Path::new("/a/./b/../c")), Path::new("/a/c"));
+    }
+
+    #[test]
+    fn a_link_has_to_be_allowed_at_both_ends() {
+        let folder = tempfile::tempdir().unwrap();
+        let root = folder.path().canonicalize().unwrap();
+        std::fs::create_dir(root.join("src")).unwrap();
+        std::os::unix::fs::symlink("/etc/passwd", root.join("src/link")).unwrap();
+        let places = Places::new(&root, None);
+        let link = JudgedPath::new(&root.join("src/link"));
+        let inside = PathPattern::new("src/**").unwrap();
+        assert!(!inside.allows(&link, &places) && inside.concerns(&link, &places));
+        assert!(PathPattern::new("/etc/**").unwrap().concerns(&link, &places));
+    }
+}

@@ -1,0 +1,127 @@
+//! git: subcommands that only read, without the options with which they write or run something.
+
+use super::{excluded, shown, unknown_arguments};
+use crate::agent::permissions::shell::Word;
+
+/// Subcommands that only read whatever their operands are. Those that show changes share their options.
+const READING: [&str; 27] = [
+    "status",
+    "log",
+    "diff",
+    "show",
+    "shortlog",
+    "blame",
+    "annotate",
+    "ls-files",
+    "ls-tree",
+    "rev-parse",
+    "rev-list",
+    "describe",
+    "cat-file",
+    "grep",
+    "merge-base",
+    "name-rev",
+    "for-each-ref",
+    "show-ref",
+    "count-objects",
+    "diff-tree",
+    "diff-index",
+    "diff-files",
+    "whatchanged",
+    "check-ignore",
+    "check-attr",
+    "check-ref-format",
+    "version",
+];
+/// Options with which a subcommand writes a file or runs a program. Some run one only if the settings of
+/// the repository name one.
+const EXCLUDED: [&str; 9] = [
+    "output",
+    "ext-diff",
+    "textconv",
+    "filters",
+    "open-files-in-pager",
+    "show-signature",
+    "exec",
+    "upload-pack",
+    "contents-from-pager",
+];
+
+/// Why git may do more than read with these arguments.
+pub(super) fn objection(arguments: &[Word], more_arguments: bool) -> Option<String> {
+    let mut at = 0;
+    // Options of git itself: only those that do not change what it runs.
+    while let Some(text) = arguments.get(at).and_then(Word::literal).filter(|text| text.starts_with('-')) {
+        match text.as_str() {
+            "--no-pager" | "-P" | "--no-optional-locks" | "--literal-pathspecs" | "--no-replace-objects" => {
+                at += 1;
+            }
+            "-C" => at += 2,
+            "--version" | "--help" | "-h" if arguments.len() == 1 => return None,
+            option => return Some(format!("git {} may run or change something", shown(option))),
+        }
+    }
+    let before = arguments.get(..at.min(arguments.len())).unwrap_or_default();
+    let Some(subcommand) =
+        arguments.get(at).filter(|_| !before.iter().any(|word| word.splits)).and_then(Word::literal)
+    else {
+        return Some("what git does is not known beforehand".to_owned());
+    };
+    let rest = arguments.get(at + 1..).unwrap_or_default();
+    let name = format!("git {}", shown(&subcommand));
+    if let Some(why) = unknown_arguments(&name, rest, more_arguments) {
+        return Some(why);
+    }
+    if READING.contains(&subcommand.as_str()) {
+        let short = if subcommand == "grep" { "O" } else { "" };
+        if let Some(option) = excluded_long(rest, short) {
+            return Some(format!("{name} may write or run something with {option}"));
+        }
+        let signature = rest.iter().filter_map(Word::literal).find(|text| text.contains("%G"));
+        return signature.map(|_| format!("{name} runs gpg for %G"));
+    }
+    let known = listing(&subcommand, rest);
+    (!known).then(|| format!("{name} may change something"))
+}
+
+/// As [`excluded`], but a long option has to be longer than two letters to be a shortened one: `--o` and
+/// `--e` are ambiguous, which git refuses.
+fn excluded_long(arguments: &[Word], short: &str) -> Option<String> {
+    excluded(arguments, short, &EXCLUDED)
+}
+
+/// Subcommands that read with some arguments and write with others.
+fn listing(subcommand: &str, arguments: &[Word]) -> bool {
+    let literals: Option<Vec<String>> = arguments.iter().map(Word::literal).collect();
+    let Some(words) = literals else { return false };
+    let words: Vec<&str> = words.iter().map(String::as_str).collect();
+    let all = |known: &[&str]| {
+        words
+            .iter()
+            .all(|word| known.contains(word) || word.starts_with("--sort=") || word.starts_with("--format="))
+    };
+    match (subcommand, words.as_slice()) {
+        ("branch", _) => all(&[
+            "-a",
+            "-r",
+            "-v",
+            "-vv",
+            "--all",
+            "--remotes",
+            "--list",
+            "-l",
+            "--show-current",
+            "--no-color",
+            "--verbose",
+        ]),
+        ("tag", _) => all(&["-l", "--list", "-n"]),
+        ("remote", []) | ("remote", ["-v" | "--verbose"]) | ("remote", ["get-url", _]) => true,
+        ("stash", ["list"]) | ("worktree", ["list"]) | ("submodule", ["status"]) | ("reflog", []) => true,
+        ("stash", ["show", rest @ ..]) => {
+            rest.iter().all(|word| ["-p", "--stat"].contains(word) || word.starts_with("stash@{"))
+        }
+        ("config", ["--list" | "-l" | "list"]) | ("config", ["--get" | "--get-all" | "get", _]) => true,
+        ("symbolic-ref", [name]) | ("symbolic-ref", ["--short" | "-q", name]) => !name.starts_with('-'),
+        _ => false,
+    }
+}

@@ -1,0 +1,204 @@
+//! A command of the shell as the simple commands that it runs, and what is not known of it.
+//!
+//! Every simple command of lists, pipelines, loops, functions and substitutions is a [`Part`], and so is
+//! what `env`, `xargs`, `find -exec`, `sh -c` and the like run in turn. What bash runs is always among the
+//! parts, or there is a [`Doubt`].
+
+mod expansion;
+mod structure;
+mod words;
+mod wrappers;
+
+use std::ops::Range;
+
+pub(super) use structure::{Direction, Redirect};
+pub(super) use words::{Doubt, Piece, Word};
+
+use structure::Simple;
+use wrappers::Unwrapped;
+
+/// Longest command that is analysed, in bytes; what is longer is asked.
+const LONGEST: usize = 20_000;
+/// Most bytes that are read in all, substitutions counted again at every level.
+const MOST_READ: usize = 3 * LONGEST;
+/// Most words of a simple command.
+const MOST_WORDS: usize = 2_000;
+/// Most commands that run one another, as in `sudo nice timeout 5 make`.
+const MOST_WRAPPERS: usize = 8;
+/// Most simple commands in one command.
+const MOST_PARTS: usize = 400;
+
+/// A simple command that is judged on its own.
+#[derive(Clone, Debug, Default)]
+pub(super) struct Part {
+    /// Where it is in the whole command, in bytes.
+    pub span: Range<usize>,
+    /// The variables that are set before it, or by it alone.
+    pub assigned: Vec<String>,
+    /// Its name and arguments.
+    pub words: Vec<Word>,
+    pub redirects: Vec<Redirect>,
+    /// The commands that run this one, from the outside in: their words, and at which of them this one begins.
+    pub outer: Vec<(Vec<Word>, usize)>,
+    /// Whether it gets more arguments than those, which are not known.
+    pub more_arguments: bool,
+    /// Whether it runs in a directory that is not known.
+    pub elsewhere: bool,
+}
+
+/// What a command consists of.
+#[derive(Clone, Debug, Default)]
+pub(super) struct Analysis {
+    pub parts: Vec<Part>,
+    pub doubts: Vec<Doubt>,
+    /// Whether commands may run more than once, or in another order.
+    pub loops: bool,
+}
+
+/// A text that is read: where it comes from, and how deeply it is nested.
+struct Source<'a> {
+    text: std::borrow::Cow<'a, str>,
+    /// Where it begins in the whole command; or where all of it is said to be, if it is not there as it is.
+    place: Result<usize, Range<usize>>,
+    depth: usize,
+}
+
+impl Source<'_> {
+    fn span(&self, span: &Range<usize>) -> Range<usize> {
+        match &self.place {
+            Ok(base) => base + span.start..base + span.end,
+            Err(place) => place.clone(),
+        }
+    }
+}
+
+/// Takes a command apart.
+pub(super) fn analyse(command: &str) -> Analysis {
+    let mut analysis = Analysis::default();
+    if command.len() > LONGEST {
+        analysis.doubts.push(Doubt::new(0..command.len(), "too long to be analysed"));
+        return analysis;
+    }
+    let mut sources = vec![Source { text: command.into(), place: Ok(0), depth: 0 }];
+    let mut read = 0_usize;
+    while let Some(source) = sources.pop() {
+        read += source.text.len();
+        if read > MOST_READ || analysis.parts.len() > MOST_PARTS {
+            analysis.doubts.push(Doubt::new(0..command.len(), "too much to be analysed"));
+            break;
+        }
+        let found = structure::read(&source.text, source.depth);
+        analysis.loops |= found.loops;
+        let doubts = found.doubts.into_iter();
+        analysis.doubts.extend(doubts.map(|doubt| Doubt { span: source.span(&doubt.span), ..doubt }));
+        for inner in found.nested {
+            let text = source.text.get(inner.clone()).unwrap_or_default().to_owned();
+            let place = match &source.place {
+                Ok(base) => Ok(base + inner.start),
+                Err(place) => Err(place.clone()),
+            };
+            sources.push(Source { text: text.into(), place, depth: source.depth + 1 });
+        }
+        for simple in found.commands {
+            let scripts = add(&mut analysis, simple, &source);
+            sources.extend(scripts);
+        }
+    }
+    analysis.parts.sort_by_key(|part| part.span.start);
+    analysis
+}
+
+/// Adds a simple command and what it runs in turn; the scripts that are given to shells.
+fn add(analysis: &mut Analysis, simple: Simple, source: &Source<'_>) -> Vec<Source<'static>> {
+    let placed = |word: Word| Word { span: source.span(&word.span), ..word };
+    let mut part = Part {
+        span: source.span(&simple.span),
+        assigned: simple.assigned,
+        words: simple.words.into_iter().map(placed).collect(),
+        redirects: simple
+            .redirects
+            .into_iter()
+            .map(|redirect| Redirect { target: placed(redirect.target), ..redirect })
+            .collect(),
+        ..Part::default()
+    };
+    let mut scripts = Vec::new();
+    let mut open = Vec::new();
+    if part.words.len() > MOST_WORDS {
+        analysis.doubts.push(Doubt::new(part.span, "too many words to be analysed"));
+        return Vec::new();
+    }
+    for _ in 0..MOST_WRAPPERS {
+        match wrappers::unwrap(&part.words) {
+            Unwrapped::Plain => {
+                if part.more_arguments && wrappers::runs_arguments(&part.words) {
+                    let text = "what it runs is not known beforehand";
+                    analysis.doubts.push(Doubt::new(part.span.clone(), text));
+                }
+                analysis.parts.push(part);
+                match open.pop() {
+                    Some(next) => part = next,
+                    None => return scripts,
+                }
+            }
+            Unwrapped::Runs(runs) => {
+                let mut inner = runs.into_iter().map(|run| inner_part(&part, run));
+                let Some(first) = inner.next() else { continue };
+                open.extend(inner);
+                let is_judged = wrappers::is_judged(&part.words);
+                let outer = std::mem::replace(&mut part, first);
+                if is_judged || !outer.redirects.is_empty() || !outer.assigned.is_empty() {
+                    let words = if is_judged { outer.words } else { Vec::new() };
+                    analysis.parts.push(Part { words, ..outer });
+                }
+            }
+            Unwrapped::Script { text, at } => {
+                let place = part.words.get(at).map_or(part.span.clone(), |word| word.span.clone());
+                let depth = source.depth + 1;
+                scripts.push(Source { text: text.into(), place: Err(place), depth });
+                // The shell itself does nothing more than the script.
+                part.words.clear();
+            }
+            Unwrapped::Doubt { text, at } => {
+                let span = part.words.get(at).map_or(part.span.clone(), |word| word.span.clone());
+                analysis.doubts.push(Doubt::new(span, text));
+                analysis.parts.push(part);
+                match open.pop() {
+                    Some(next) => part = next,
+                    None => return scripts,
+                }
+            }
+        }
+    }
+    analysis.doubts.push(Doubt::new(part.span, "commands within commands, too deeply"));
+    scripts
+}
+
+fn inner_part(outer: &Part, run: wrappers::Run) -> Part {
+    let mut words = outer.words.get(run.start..run.end).unwrap_or_default().to_vec();
+    for word in words.iter_mut().skip(1) {
+        let is_replaced = run.replaced.as_ref().is_some_and(|text| {
+            let literal = word.literal();
+            literal.is_none_or(|literal| text.is_empty() || literal.contains(text.as_str()))
+        });
+        if is_replaced {
+            word.pieces.push(Piece::Unknown);
+            (word.splits, word.is_brace) = (true, true);
+        }
+    }
+    let mut chain = outer.outer.clone();
+    chain.push((outer.words.clone(), run.start));
+    let span = match (words.first(), words.last()) {
+        (Some(first), Some(last)) => first.span.start..last.span.end,
+        _ => outer.span.clone(),
+    };
+    Part {
+        span,
+        assigned: run.assigned,
+        words,
+        redirects: Vec::new(),
+        outer: chain,
+        more_arguments: outer.more_arguments || run.more_arguments,
+        elsewhere: outer.elsewhere || run.elsewhere,
+    }
+}

@@ -1,0 +1,416 @@
+//! From a text to its simple commands: the parser says what belongs to what, [`super::words`] what
+//! each word is, and both must have seen the same tokens.
+
+use std::collections::HashMap;
+use std::ops::Range;
+
+use brush_parser::ast::{
+    AndOr, AssignmentName, AssignmentValue, BinaryPredicate, Command, CommandPrefixOrSuffixItem,
+    CompoundCommand, CompoundList, ExtendedTestExpr, IoFileRedirectKind, IoFileRedirectTarget, IoRedirect,
+    Pipeline, Program, RedirectList, SimpleCommand, SourceLocation, UnaryPredicate,
+};
+use brush_parser::{ParserOptions, SourceSpan};
+
+use super::words::{self, DEEPEST, Doubt, Token, Word};
+
+/// How a file is redirected.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(in crate::agent::permissions) enum Direction {
+    Read,
+    Write,
+}
+
+/// A redirection to or from a file.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(in crate::agent::permissions) struct Redirect {
+    pub direction: Direction,
+    pub target: Word,
+}
+
+/// A command without operators in it.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub(in crate::agent::permissions) struct Simple {
+    /// Where it is, in bytes.
+    pub span: Range<usize>,
+    /// The variables that are set before it, or by it alone.
+    pub assigned: Vec<String>,
+    /// Its name and arguments.
+    pub words: Vec<Word>,
+    pub redirects: Vec<Redirect>,
+}
+
+/// What was found in a text.
+#[derive(Default)]
+pub(super) struct Found {
+    pub commands: Vec<Simple>,
+    pub doubts: Vec<Doubt>,
+    /// The commands in substitutions, to be read in turn.
+    pub nested: Vec<Range<usize>>,
+    /// Whether commands may run more than once, or in another order.
+    pub loops: bool,
+}
+
+/// Reads a text that begins at `base` of the whole command.
+pub(super) fn read(text: &str, depth: usize) -> Found {
+    let (tokens, doubts) = words::tokens(text, depth);
+    let mut found = Found { doubts, ..Found::default() };
+    if !found.doubts.is_empty() {
+        return found;
+    }
+    let whole = 0..text.len();
+    if depth + nesting(text, &tokens) > DEEPEST {
+        found.doubts.push(Doubt::new(whole, "nested too deeply"));
+        return found;
+    }
+    let options = ParserOptions { enable_extended_globbing: false, ..ParserOptions::default() };
+    // The parser is not known to fail on what came so far; if it does, the command is asked.
+    let parsed = std::panic::catch_unwind(|| parse(text, &tokens, &options));
+    let Ok(Some(program)) = parsed else {
+        found.doubts.push(Doubt::new(whole, "this is not understood"));
+        return found;
+    };
+    let positions = Positions::of(text);
+    let mut by_end = HashMap::new();
+    for token in tokens {
+        if let Token::Word(word) = token {
+            found.nested.extend(word.nested.iter().map(|nested| nested.inner.clone()));
+            by_end.insert(word.span.end, word);
+        }
+    }
+    let mut walk = Walk { words: by_end, positions, found, whole };
+    walk.program(&program);
+    walk.found
+}
+
+/// The program, if both readers saw the same tokens.
+fn parse(text: &str, tokens: &[Token], options: &ParserOptions) -> Option<Program> {
+    let theirs = brush_parser::uncached_tokenize_str(text, &options.tokenizer_options()).ok()?;
+    let positions = Positions::of(text);
+    let mut rest = theirs.iter();
+    for token in tokens {
+        let their = rest.next()?;
+        let end = positions.byte(their.location().end.index);
+        let same = match (token, their) {
+            (Token::Word(word), brush_parser::Token::Word(value, _)) => {
+                let source = text.get(word.span.clone()).unwrap_or_default();
+                let rewritten = !word.nested.is_empty() || source.contains("${") || source.contains("$((");
+                end == word.span.end && (rewritten || source.replace("\\\n", "") == value.replace("\\\n", ""))
+            }
+            (Token::Operator(span), brush_parser::Token::Operator(value, _)) => {
+                end == span.end && text.get(span.clone()) == Some(value.as_str())
+            }
+            // The body, and the line that ends it.
+            (Token::Document, brush_parser::Token::Word(..)) => rest.next().is_some(),
+            _ => false,
+        };
+        if !same {
+            return None;
+        }
+    }
+    if rest.next().is_some() {
+        return None;
+    }
+    brush_parser::parse_tokens(&theirs, options).ok()
+}
+
+/// How deeply compound commands can be nested at most.
+fn nesting(text: &str, tokens: &[Token]) -> usize {
+    const OPEN: [&str; 9] = ["(", "{", "if", "while", "until", "for", "case", "select", "[["];
+    let (mut open, mut most, mut prefixes, mut first): (Vec<&str>, _, _, _) =
+        (Vec::new(), 0_usize, 0_usize, true);
+    for token in tokens {
+        let span = match token {
+            Token::Word(word) => word.span.clone(),
+            Token::Operator(span) => span.clone(),
+            Token::Document => continue,
+        };
+        let text = text.get(span).unwrap_or_default();
+        let closes: &[&str] = match text {
+            ")" => &["("],
+            "}" if first => &["{"],
+            "fi" if first => &["if"],
+            "done" if first => &["while", "until", "for", "select"],
+            "esac" if first => &["case"],
+            "]]" => &["[["],
+            _ => &[],
+        };
+        // A `)` may also end a pattern of `case`, and a word like these be an argument: they close nothing.
+        if open.last().is_some_and(|last| closes.contains(last)) {
+            open.pop();
+        } else if OPEN.contains(&text) {
+            open.push(text);
+        }
+        if matches!(token, Token::Operator(_)) && text != "(" {
+            prefixes = 0;
+        }
+        prefixes += usize::from(matches!(text, "!" | "coproc"));
+        most = most.max(open.len() + prefixes);
+        let separates = matches!(text, "\n" | ";" | "&" | ";;" | ";&" | ";;&" | "(" | ")");
+        first =
+            separates || OPEN.contains(&text) || !closes.is_empty() || matches!(text, "then" | "do" | "else");
+    }
+    most
+}
+
+/// From characters to bytes.
+struct Positions(Vec<usize>);
+
+impl Positions {
+    fn of(text: &str) -> Self {
+        if text.is_ascii() {
+            return Positions(Vec::new());
+        }
+        Positions(text.char_indices().map(|(at, _)| at).chain([text.len()]).collect())
+    }
+
+    fn byte(&self, character: usize) -> usize {
+        if self.0.is_empty() { character } else { self.0.get(character).copied().unwrap_or(usize::MAX) }
+    }
+}
+
+struct Walk {
+    /// The words by where they end.
+    words: HashMap<usize, Word>,
+    positions: Positions,
+    found: Found,
+    whole: Range<usize>,
+}
+
+impl Walk {
+    fn span(&self, span: &SourceSpan) -> Range<usize> {
+        let (start, end) = (self.positions.byte(span.start.index), self.positions.byte(span.end.index));
+        start.min(self.whole.end)..end.min(self.whole.end)
+    }
+
+    /// The second reading of a word of the parser.
+    fn word(&mut self, word: &brush_parser::ast::Word) -> Option<Word> {
+        let end = word.loc.as_ref().map(|span| self.positions.byte(span.end.index));
+        let found = end.and_then(|end| self.words.get(&end)).cloned();
+        if found.is_none() {
+            self.doubt(self.whole.clone(), "this is not understood");
+        }
+        found
+    }
+
+    fn doubt(&mut self, span: Range<usize>, text: &str) {
+        self.found.doubts.push(Doubt::new(span, text));
+    }
+
+    fn program(&mut self, program: &Program) {
+        program.complete_commands.iter().for_each(|list| self.list(list));
+    }
+
+    fn list(&mut self, list: &CompoundList) {
+        for item in &list.0 {
+            self.pipeline(&item.0.first);
+            for next in &item.0.additional {
+                let (AndOr::And(pipeline) | AndOr::Or(pipeline)) = next;
+                self.pipeline(pipeline);
+            }
+        }
+    }
+
+    fn pipeline(&mut self, pipeline: &Pipeline) {
+        pipeline.seq.iter().for_each(|command| self.command(command));
+    }
+
+    fn command(&mut self, command: &Command) {
+        match command {
+            Command::Simple(simple) => self.simple(simple),
+            Command::Compound(compound, redirects) => {
+                self.compound(compound);
+                self.redirects(redirects.as_ref());
+            }
+            Command::Function(function) => {
+                self.found.loops = true;
+                self.compound(&function.body.0);
+                self.redirects(function.body.1.as_ref());
+            }
+            Command::ExtendedTest(test, redirects) => {
+                let span = self.span(&test.loc);
+                if evaluates(&test.expr) {
+                    self.doubt(span, "a test that evaluates its words");
+                }
+                self.redirects(redirects.as_ref());
+            }
+        }
+    }
+
+    fn compound(&mut self, compound: &CompoundCommand) {
+        match compound {
+            CompoundCommand::Arithmetic(arithmetic) => {
+                let span = self.span(&arithmetic.loc);
+                self.doubt(span, "arithmetic, which evaluates variables");
+            }
+            CompoundCommand::ArithmeticForClause(clause) => {
+                let span = self.span(&clause.loc);
+                self.doubt(span, "arithmetic, which evaluates variables");
+                self.list(&clause.body.list);
+            }
+            CompoundCommand::BraceGroup(group) => self.list(&group.list),
+            CompoundCommand::Subshell(subshell) => self.list(&subshell.list),
+            CompoundCommand::ForClause(clause) => {
+                self.found.loops = true;
+                let assigned = vec![clause.variable_name.clone()];
+                let span = self.span(&clause.loc);
+                self.found.commands.push(Simple { span, assigned, ..Simple::default() });
+                self.list(&clause.body.list);
+            }
+            CompoundCommand::CaseClause(clause) => {
+                clause.cases.iter().filter_map(|case| case.cmd.as_ref()).for_each(|list| self.list(list));
+            }
+            CompoundCommand::IfClause(clause) => {
+                self.list(&clause.condition);
+                self.list(&clause.then);
+                for other in clause.elses.iter().flatten() {
+                    other.condition.iter().for_each(|list| self.list(list));
+                    self.list(&other.body);
+                }
+            }
+            CompoundCommand::WhileClause(clause) | CompoundCommand::UntilClause(clause) => {
+                self.found.loops = true;
+                self.list(&clause.0);
+                self.list(&clause.1.list);
+            }
+            CompoundCommand::Coprocess(coprocess) => {
+                let span = self.span(&coprocess.loc);
+                self.doubt(span, "a coprocess");
+                self.command(&coprocess.body);
+            }
+        }
+    }
+
+    fn redirects(&mut self, list: Option<&RedirectList>) {
+        let Some(list) = list else { return };
+        let mut simple = Simple::default();
+        list.0.iter().for_each(|redirect| self.redirect(redirect, &mut simple));
+        let spans = simple.redirects.iter().map(|redirect| redirect.target.span.clone());
+        if let Some(span) = spans.reduce(|one, other| one.start..other.end) {
+            simple.span = span;
+            self.found.commands.push(simple);
+        }
+    }
+
+    fn simple(&mut self, command: &SimpleCommand) {
+        let mut simple = Simple::default();
+        let prefix = command.prefix.iter().flat_map(|prefix| &prefix.0);
+        prefix.for_each(|item| self.item(item, &mut simple, true));
+        if let Some(name) = &command.word_or_name {
+            simple.words.extend(self.word(name));
+        }
+        let suffix = command.suffix.iter().flat_map(|suffix| &suffix.0);
+        suffix.for_each(|item| self.item(item, &mut simple, false));
+        if let Some(span) = command.location() {
+            simple.span = self.span(&span);
+        }
+        // A here-document is no part of it.
+        if let (Some(first), Some(last)) = (simple.words.first(), simple.words.last()) {
+            let start = simple.span.start.min(first.span.start);
+            let redirected = simple.redirects.iter().map(|redirect| redirect.target.span.end).max();
+            simple.span = start..last.span.end.max(redirected.unwrap_or(0));
+        }
+        self.found.commands.push(simple);
+    }
+
+    fn item(&mut self, item: &CommandPrefixOrSuffixItem, simple: &mut Simple, is_prefix: bool) {
+        match item {
+            CommandPrefixOrSuffixItem::IoRedirect(redirect) => self.redirect(redirect, simple),
+            CommandPrefixOrSuffixItem::Word(word) => simple.words.extend(self.word(word)),
+            CommandPrefixOrSuffixItem::AssignmentWord(assignment, word) => {
+                match (&assignment.name, &assignment.value) {
+                    (AssignmentName::ArrayElementName(..), _) => {
+                        let span = self.span(&assignment.loc);
+                        self.doubt(span, "an index, which is evaluated");
+                    }
+                    (AssignmentName::VariableName(name), value) if is_prefix => {
+                        simple.assigned.push(name.clone());
+                        let AssignmentValue::Array(elements) = value else { return };
+                        if elements.iter().any(|(index, _)| index.is_some()) {
+                            let span = self.span(&assignment.loc);
+                            self.doubt(span, "an index, which is evaluated");
+                        }
+                    }
+                    (AssignmentName::VariableName(_), AssignmentValue::Scalar(_)) => {
+                        simple.words.extend(self.word(word));
+                    }
+                    (AssignmentName::VariableName(_), AssignmentValue::Array(_)) => {
+                        let span = self.span(&assignment.loc);
+                        self.doubt(span, "an array as an argument");
+                    }
+                }
+            }
+            CommandPrefixOrSuffixItem::ProcessSubstitution(_, subshell) => {
+                self.list(&subshell.list);
+                let span = self.span(&subshell.loc);
+                use super::words::Piece::{Text, Unknown};
+                let pieces = vec![Text("/dev/fd/".to_owned()), Unknown];
+                simple.words.push(Word { span, pieces, ..Word::default() });
+            }
+        }
+    }
+
+    fn redirect(&mut self, redirect: &IoRedirect, simple: &mut Simple) {
+        let (direction, target) = match redirect {
+            IoRedirect::File(_, kind, target) => {
+                let direction = match kind {
+                    IoFileRedirectKind::Read | IoFileRedirectKind::DuplicateInput => Direction::Read,
+                    IoFileRedirectKind::Write
+                    | IoFileRedirectKind::Append
+                    | IoFileRedirectKind::ReadAndWrite
+                    | IoFileRedirectKind::Clobber
+                    | IoFileRedirectKind::DuplicateOutput => Direction::Write,
+                };
+                match target {
+                    IoFileRedirectTarget::Filename(word) => (direction, word),
+                    IoFileRedirectTarget::Duplicate(word) => {
+                        // `2>&1` and `2>&-` name no file; `>&file` does.
+                        let is_descriptor = |c: char| c.is_ascii_digit() || c == '-';
+                        if word.value.chars().all(is_descriptor) {
+                            return;
+                        }
+                        (direction, word)
+                    }
+                    IoFileRedirectTarget::Fd(_) => return,
+                    IoFileRedirectTarget::ProcessSubstitution(_, subshell) => {
+                        self.list(&subshell.list);
+                        return;
+                    }
+                }
+            }
+            IoRedirect::OutputAndError(word, _) => (Direction::Write, word),
+            // Its words have been read with all others.
+            IoRedirect::HereDocument(..) | IoRedirect::HereString(..) => return,
+        };
+        if let Some(target) = self.word(target) {
+            simple.redirects.push(Redirect { direction, target });
+        }
+    }
+}
+
+/// Whether a test evaluates a word as arithmetic or as the name of a variable.
+fn evaluates(test: &ExtendedTestExpr) -> bool {
+    match test {
+        ExtendedTestExpr::And(one, other) | ExtendedTestExpr::Or(one, other) => {
+            evaluates(one) || evaluates(other)
+        }
+        ExtendedTestExpr::Not(test) | ExtendedTestExpr::Parenthesized(test) => evaluates(test),
+        ExtendedTestExpr::UnaryTest(predicate, _) => matches!(
+            predicate,
+            UnaryPredicate::ShellVariableIsSetAndAssigned | UnaryPredicate::ShellVariableIsSetAndNameRef
+        ),
+        ExtendedTestExpr::BinaryTest(predicate, left, right) => {
+            let is_number =
+                |word: &brush_parser::ast::Word| word.value.bytes().all(|byte| byte.is_ascii_digit());
+            let arithmetic = matches!(
+                predicate,
+                BinaryPredicate::ArithmeticEqualTo
+                    | BinaryPredicate::ArithmeticNotEqualTo
+                    | BinaryPredicate::ArithmeticLessThan
+                    | BinaryPredicate::ArithmeticLessThanOrEqualTo
+                    | BinaryPredicate::ArithmeticGreaterThan
+                    | BinaryPredicate::ArithmeticGreaterThanOrEqualTo
+            );
+            arithmetic && !(is_number(left) && is_number(right))
+        }
+    }
+}

@@ -1,0 +1,404 @@
+//! Commands that run another command, which is judged in their place: `env`, `xargs`, `find -exec`,
+//! `sh -c` and the like.
+
+use super::words::{Piece, Word};
+
+/// What a command runs.
+pub(super) enum Unwrapped {
+    /// Only itself.
+    Plain,
+    /// Other commands among its words.
+    Runs(Vec<Run>),
+    /// A script in one of its words.
+    Script { text: String, at: usize },
+    /// Something that is not known.
+    Doubt { text: String, at: usize },
+}
+
+/// A command among the words of another.
+pub(super) struct Run {
+    pub start: usize,
+    pub end: usize,
+    pub assigned: Vec<String>,
+    pub more_arguments: bool,
+    pub elsewhere: bool,
+    /// Arguments with this text in them become others; all of them if it is empty.
+    pub replaced: Option<String>,
+}
+
+impl Run {
+    fn rest(words: &[Word], start: usize) -> Self {
+        Run {
+            start,
+            end: words.len(),
+            assigned: Vec::new(),
+            more_arguments: false,
+            elsewhere: false,
+            replaced: None,
+        }
+    }
+}
+
+/// A wrapper with plain options: those that take a value in the next word, and how many words come before
+/// the command.
+struct Wrapper {
+    name: &'static str,
+    /// Short options with a value.
+    valued: &'static str,
+    /// Long options with a value in the next word.
+    long_valued: &'static [&'static str],
+    operands: usize,
+    /// Whether it has to be allowed itself.
+    judged: bool,
+}
+
+const fn free(
+    name: &'static str,
+    valued: &'static str,
+    long_valued: &'static [&'static str],
+    operands: usize,
+) -> Wrapper {
+    Wrapper { name, valued, long_valued, operands, judged: false }
+}
+
+const WRAPPERS: [Wrapper; 15] = [
+    free("command", "", &[], 0),
+    free("builtin", "", &[], 0),
+    free("exec", "a", &[], 0),
+    free("nice", "n", &["--adjustment"], 0),
+    free("nohup", "", &[], 0),
+    free("setsid", "", &[], 0),
+    free("ionice", "cnpPu", &["--class", "--classdata"], 0),
+    free("chrt", "TPD", &[], 1),
+    free("timeout", "ks", &["--kill-after", "--signal"], 1),
+    free("stdbuf", "ioe", &["--input", "--output", "--error"], 0),
+    free("time", "f", &["--format"], 0),
+    free("taskset", "", &[], 1),
+    free("caffeinate", "tw", &[], 0),
+    Wrapper {
+        name: "sudo",
+        valued: "ugpCTrtDRUh",
+        long_valued: &[
+            "--user",
+            "--group",
+            "--prompt",
+            "--chdir",
+            "--role",
+            "--type",
+            "--chroot",
+            "--other-user",
+            "--host",
+        ],
+        operands: 0,
+        judged: true,
+    },
+    Wrapper { name: "doas", valued: "uC", long_valued: &[], operands: 0, judged: true },
+];
+
+/// Shells, and whether they read a script as bash does.
+const SHELLS: [(&str, bool); 7] = [
+    ("bash", true),
+    ("sh", false),
+    ("dash", false),
+    ("ash", false),
+    ("ksh", false),
+    ("mksh", false),
+    ("zsh", false),
+];
+
+/// Names that run what cannot be seen here.
+const UNSEEN: [(&str, &str); 12] = [
+    ("eval", "eval runs a text as a command"),
+    ("source", "source runs a file in this shell"),
+    (".", "`.` runs a file in this shell"),
+    ("alias", "an alias gives another meaning to a name"),
+    ("trap", "trap runs a text as a command later"),
+    ("enable", "enable changes what names mean"),
+    ("shopt", "shopt changes how commands are read"),
+    ("coproc", "a coprocess"),
+    ("bind", "bind runs a text as a command"),
+    ("complete", "complete runs a text as a command"),
+    ("mapfile", "mapfile can run a text as a command"),
+    ("readarray", "readarray can run a text as a command"),
+];
+
+/// Whether the wrapper has to be allowed itself, not only what it runs.
+pub(super) fn is_judged(words: &[Word]) -> bool {
+    let name = words.first().and_then(Word::literal).unwrap_or_default();
+    WRAPPERS.iter().any(|wrapper| wrapper.judged && wrapper.name == base(&name)) || base(&name) == "find"
+}
+
+/// Whether more arguments may make it run another command.
+pub(super) fn runs_arguments(words: &[Word]) -> bool {
+    let name = words.first().and_then(Word::literal).unwrap_or_default();
+    let name = base(&name);
+    let is_wrapper = WRAPPERS.iter().any(|wrapper| wrapper.name == name);
+    is_wrapper || SHELLS.iter().any(|(shell, _)| *shell == name) || ["env", "xargs", "find"].contains(&name)
+}
+
+/// The name of a program without its directory.
+fn base(name: &str) -> &str {
+    name.rsplit('/').next().unwrap_or(name)
+}
+
+/// What these words run.
+pub(super) fn unwrap(words: &[Word]) -> Unwrapped {
+    let Some(first) = words.first() else { return Unwrapped::Plain };
+    let doubt = |text: &str| Unwrapped::Doubt { text: text.to_owned(), at: 0 };
+    let Some(name) = first.literal() else { return doubt("the name of the command is not known beforehand") };
+    let name = base(&name);
+    if let Some((_, text)) = UNSEEN.iter().find(|(unseen, _)| *unseen == name) {
+        return doubt(text);
+    }
+    match name {
+        "env" => env(words),
+        "xargs" => xargs(words),
+        "find" => find(words),
+        "command"
+            if words
+                .get(1)
+                .and_then(Word::literal)
+                .is_some_and(|option| option.starts_with("-v") || option.starts_with("-V")) =>
+        {
+            Unwrapped::Plain
+        }
+        _ => {
+            if let Some((_, reads_bash)) = SHELLS.iter().find(|(shell, _)| *shell == name) {
+                return shell(words, *reads_bash);
+            }
+            let wrapper = WRAPPERS.iter().find(|wrapper| wrapper.name == name);
+            wrapper.map_or(Unwrapped::Plain, |wrapper| plain(words, wrapper))
+        }
+    }
+}
+
+/// Skips options; the index of the first operand. `None` when one of them is not known beforehand.
+fn skip_options(words: &[Word], valued: &str, long_valued: &[&str]) -> Option<usize> {
+    let mut at = 1;
+    while let Some(word) = words.get(at) {
+        let literal = word.literal();
+        let Some(text) = literal.as_deref() else {
+            return (!word.may_be_option()).then_some(at);
+        };
+        if text == "--" {
+            return Some(at + 1);
+        }
+        if !text.starts_with('-') || text == "-" {
+            return Some(at);
+        }
+        let takes_next = if text.starts_with("--") {
+            long_valued.contains(&text)
+        } else {
+            // The value of the first option that takes one is the rest of the word, or the next word.
+            let mut letters = text.chars().skip(1);
+            letters.by_ref().find(|c| valued.contains(*c)).is_some() && letters.next().is_none()
+        };
+        at += if takes_next { 2 } else { 1 };
+    }
+    Some(at)
+}
+
+/// Whether every word before the command is known, so that it begins where it seems to.
+fn all_known(words: &[Word], end: usize) -> bool {
+    words.get(1..end.min(words.len())).unwrap_or_default().iter().all(|word| word.literal().is_some())
+}
+
+fn plain(words: &[Word], wrapper: &Wrapper) -> Unwrapped {
+    let Some(start) = skip_options(words, wrapper.valued, wrapper.long_valued) else {
+        return Unwrapped::Doubt {
+            text: format!("what {} runs is not known beforehand", wrapper.name),
+            at: 0,
+        };
+    };
+    if wrapper.name == "time" && has_option(words, start, 'o', "--output") {
+        return Unwrapped::Doubt { text: "time writes a file".to_owned(), at: 0 };
+    }
+    if wrapper.judged {
+        if words.get(1..start).unwrap_or_default().iter().filter_map(Word::literal).any(|option| {
+            !option.starts_with("--") && option.starts_with('-') && option.contains(['e', 'i', 's'])
+                || ["--edit", "--login", "--shell"].contains(&option.as_str())
+        }) {
+            return Unwrapped::Doubt { text: format!("{} starts a shell or an editor", wrapper.name), at: 0 };
+        }
+        let assignments = words.get(start..).unwrap_or_default();
+        let skipped = assignments.iter().take_while(|word| assigned(word).is_some()).count();
+        if skipped > 0 {
+            return Unwrapped::Doubt { text: "variables are set for it".to_owned(), at: start };
+        }
+    }
+    let start = start + wrapper.operands;
+    if !all_known(words, start) {
+        return Unwrapped::Doubt {
+            text: format!("what {} runs is not known beforehand", wrapper.name),
+            at: 0,
+        };
+    }
+    if start >= words.len() {
+        return Unwrapped::Plain;
+    }
+    Unwrapped::Runs(vec![Run::rest(words, start)])
+}
+
+fn has_option(words: &[Word], end: usize, short: char, long: &str) -> bool {
+    let options = words.get(1..end).unwrap_or_default().iter().filter_map(Word::literal);
+    options.into_iter().any(|text| {
+        text.starts_with(long) || text.starts_with('-') && !text.starts_with("--") && text.contains(short)
+    })
+}
+
+/// The variable that a word sets, if it is `NAME=…`.
+fn assigned(word: &Word) -> Option<String> {
+    let Some(Piece::Text(text)) = word.pieces.first() else { return None };
+    let (name, _) = text.split_once('=')?;
+    let plain = |c: char| c.is_ascii_alphanumeric() || c == '_';
+    (!name.is_empty() && name.chars().all(plain)).then(|| name.to_owned())
+}
+
+fn env(words: &[Word]) -> Unwrapped {
+    let doubt = |text: &str, at| Unwrapped::Doubt { text: text.to_owned(), at };
+    let (mut at, mut set, mut elsewhere) = (1, Vec::new(), false);
+    while let Some(word) = words.get(at) {
+        if let Some(name) = assigned(word) {
+            set.push(name);
+            at += 1;
+            continue;
+        }
+        let Some(text) = word.literal() else {
+            if word.may_be_option() {
+                return doubt("what env runs is not known beforehand", at);
+            }
+            break;
+        };
+        match text.as_str() {
+            "-i" | "-" | "--ignore-environment" | "-0" | "--null" | "--" => at += 1,
+            "-u" | "--unset" => at += 2,
+            "-C" | "--chdir" => {
+                elsewhere = true;
+                at += 2;
+            }
+            text if text.starts_with("--unset=") => at += 1,
+            text if text.starts_with('-') => return doubt("an option of env that can run a text", at),
+            _ => break,
+        }
+    }
+    if words.get(1..at.min(words.len())).unwrap_or_default().iter().any(|word| word.splits) {
+        return doubt("what env runs is not known beforehand", 0);
+    }
+    if at >= words.len() {
+        return Unwrapped::Plain;
+    }
+    Unwrapped::Runs(vec![Run { assigned: set, elsewhere, ..Run::rest(words, at) }])
+}
+
+fn xargs(words: &[Word]) -> Unwrapped {
+    let long = [
+        "--arg-file",
+        "--delimiter",
+        "--max-args",
+        "--max-procs",
+        "--max-lines",
+        "--max-chars",
+        "--process-slot-var",
+    ];
+    let Some(start) = skip_options(words, "adEIJLnPRSs", &long) else {
+        return Unwrapped::Doubt { text: "what xargs runs is not known beforehand".to_owned(), at: 0 };
+    };
+    if !all_known(words, start) {
+        return Unwrapped::Doubt { text: "what xargs runs is not known beforehand".to_owned(), at: 0 };
+    }
+    if start >= words.len() {
+        // It runs echo.
+        return Unwrapped::Plain;
+    }
+    let options = words.get(1..start).unwrap_or_default();
+    let replaces = options.iter().filter_map(Word::literal).any(|option| {
+        option.starts_with("--replace")
+            || option.starts_with('-') && !option.starts_with("--") && option.contains(['I', 'i', 'J'])
+    });
+    let name = words.get(start).and_then(Word::literal).unwrap_or_default();
+    let plain = |c: char| c.is_ascii_alphanumeric() || matches!(c, '_' | '-' | '.' | '/');
+    if replaces
+        && (name.is_empty()
+            || !name.chars().all(plain)
+            || options.iter().filter_map(Word::literal).any(|option| option == name))
+    {
+        return Unwrapped::Doubt { text: "what xargs runs is not known beforehand".to_owned(), at: start };
+    }
+    let replaced = replaces.then(String::new);
+    Unwrapped::Runs(vec![Run { more_arguments: true, replaced, ..Run::rest(words, start) }])
+}
+
+fn find(words: &[Word]) -> Unwrapped {
+    if let Some(at) = words.iter().skip(1).position(|word| word.literal().is_none() && word.may_be_option()) {
+        return Unwrapped::Doubt { text: "what find does is not known beforehand".to_owned(), at: at + 1 };
+    }
+    let mut runs = Vec::new();
+    let mut at = 1;
+    while let Some(word) = words.get(at) {
+        let text = word.literal().unwrap_or_default();
+        at += 1;
+        if !matches!(text.as_str(), "-exec" | "-execdir" | "-ok" | "-okdir") {
+            continue;
+        }
+        let rest = words.get(at..).unwrap_or_default();
+        let ends = |word: &Word| word.literal().is_some_and(|text| text == ";" || text == "+");
+        let Some(length) = rest.iter().position(ends) else {
+            return Unwrapped::Doubt { text: "what find runs has no end".to_owned(), at: at - 1 };
+        };
+        let elsewhere = text.ends_with("dir");
+        runs.push(Run {
+            end: at + length,
+            more_arguments: true,
+            elsewhere,
+            replaced: Some("{}".to_owned()),
+            ..Run::rest(words, at)
+        });
+        at += length + 1;
+    }
+    if runs.is_empty() { Unwrapped::Plain } else { Unwrapped::Runs(runs) }
+}
+
+/// A shell: its script is read if it is there as it is.
+fn shell(words: &[Word], reads_bash: bool) -> Unwrapped {
+    let doubt = |text: &str, at| Unwrapped::Doubt { text: text.to_owned(), at };
+    let mut at = 1;
+    while let Some(word) = words.get(at) {
+        let Some(text) = word.literal() else {
+            return doubt("what the shell runs is not known beforehand", at);
+        };
+        let is_short = text.starts_with('-') && !text.starts_with("--") && text.len() > 1;
+        let letters = text.trim_start_matches('-');
+        match text.as_str() {
+            "--version" | "--help" if words.len() == 2 => return Unwrapped::Plain,
+            "--norc" | "--noprofile" | "--posix" => at += 1,
+            _ if is_short && letters.chars().all(|c| "ceuxnlvf".contains(c)) => {
+                at += 1;
+                if letters.contains('l') {
+                    return doubt("a login shell reads startup files", at - 1);
+                }
+                if letters.contains('c') {
+                    return script(words, at, reads_bash);
+                }
+            }
+            "-o" | "-eo" | "-euo" | "-uo" | "-euxo" => at += 2,
+            _ => return doubt("a shell that runs a file", at),
+        }
+    }
+    doubt("a shell that runs what it reads", 0)
+}
+
+fn script(words: &[Word], at: usize, reads_bash: bool) -> Unwrapped {
+    let doubt = |text: &str| Unwrapped::Doubt { text: text.to_owned(), at };
+    let Some(word) = words.get(at) else { return doubt("a script is missing") };
+    let Some(text) = word.literal() else { return doubt("a script that is not known beforehand") };
+    if text.starts_with('-') {
+        return doubt("an option behind -c");
+    }
+    // What shells read differently.
+    const OF_BASH: [&str; 13] =
+        ["$'", "$\"", "&>", "|&", "<(", ">(", "[[", "((", "<<", "{", "function", "coproc", "\\\n"];
+    if !reads_bash && OF_BASH.iter().any(|special| text.contains(special)) {
+        return doubt("a script that shells read differently");
+    }
+    Unwrapped::Script { text, at }
+}
