@@ -48,6 +48,7 @@ mod onboarding;
 mod panels;
 mod pasting;
 mod path_completion;
+mod permissions;
 mod pictures;
 mod providers;
 mod pty;
