@@ -256,10 +256,10 @@ fn every_reason_has_a_text_and_a_place_in_the_command() {
     assert_eq!(shown("ls; eval x"), "eval");
 }
 
-#[test]
-fn rules_allow_ask_and_deny() {
+/// Rules of every kind.
+fn example_rules() -> Permissions {
     use Verdict::{Allow, Ask, Deny};
-    let rules = permissions(&[
+    permissions(&[
         ("bash(cargo test *)", Allow),
         ("bash(git commit:*)", Allow),
         ("bash(npm *)", Allow),
@@ -270,7 +270,13 @@ fn rules_allow_ask_and_deny() {
         ("bash(rm -rf *)", Deny),
         ("read(**/.env)", Deny),
         ("edit(src/generated/**)", Deny),
-    ]);
+    ])
+}
+
+#[test]
+fn rules_allow_ask_and_deny() {
+    use Verdict::{Allow, Ask, Deny};
+    let rules = example_rules();
     let mode = PermissionMode::Ask;
     check(
         &rules,

@@ -4,7 +4,6 @@
 //! what `env`, `xargs`, `find -exec`, `sh -c` and the like run in turn. What bash runs is always among the
 //! parts, or there is a [`Doubt`].
 
-mod expansion;
 mod structure;
 mod words;
 mod wrappers;

@@ -3,9 +3,9 @@
 //! This is the second reading of every token: [`super::structure`] compares it with the first. It is
 //! strict on purpose: what it does not know is asked, never guessed.
 
-use std::ops::Range;
+mod expansion;
 
-use super::expansion;
+use std::ops::Range;
 
 /// Deepest nesting of substitutions and compound commands that is read. Parsing takes up to 30 KB of
 /// stack for each level.

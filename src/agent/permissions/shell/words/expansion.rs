@@ -1,6 +1,6 @@
 //! What a `$` or a backquote in a word stands for. Only plain forms are known; the others are doubts.
 
-use super::words::{DEEPEST, Lexer, Nested, Piece, Word};
+use super::{DEEPEST, Lexer, Nested, Piece, Word};
 
 /// Reads the expansion here. `quoted` says whether it is within double quotes.
 pub(super) fn expand(lexer: &mut Lexer<'_>, word: &mut Word, quoted: bool) {
