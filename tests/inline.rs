@@ -12,7 +12,7 @@ use tau::app::geometry::{ScreenKind, Size};
 use tau::app::{Msg, update};
 
 use crate::harness::{Screen, assistant, boot, golden, memo, root, text, user};
-use crate::screen::Screen as Terminal;
+use crate::screen::{Screen as Terminal, check_order};
 
 const FAST: &str = "export TAU_DEMO_SPEED=max";
 
@@ -22,18 +22,6 @@ fn wait_for_runs(terminal: &Terminal, count: usize) {
     while terminal.rows().iter().filter(|row| row.contains("↑") && row.starts_with("  ")).count() < count {
         assert!(std::time::Instant::now() < end, "no end of the run:\n{}", terminal.rows().join("\n"));
         std::thread::sleep(std::time::Duration::from_millis(10));
-    }
-}
-
-/// Each of the texts is in one row, and these are in order.
-#[track_caller]
-fn check_order(rows: &[String], texts: &[&str]) {
-    let mut last = 0;
-    for text in texts {
-        let places: Vec<usize> = (0..rows.len()).filter(|at| rows[*at].contains(text)).collect();
-        assert_eq!(places.len(), 1, "{text:?} is in rows {places:?} of\n{}", rows.join("\n"));
-        assert!(places[0] >= last, "{text:?} is too early in\n{}", rows.join("\n"));
-        last = places[0];
     }
 }
 

@@ -3,7 +3,7 @@
 
 use std::path::Path;
 
-use crate::screen::Screen;
+use crate::screen::{Screen, check_order};
 
 const FAST: &str = "export TAU_DEMO_SPEED=max";
 
@@ -34,17 +34,6 @@ fn said(screen: &Screen) -> Vec<String> {
         rows.pop();
     }
     rows
-}
-
-#[track_caller]
-fn check_order(rows: &[String], texts: &[&str]) {
-    let mut last = 0;
-    for text in texts {
-        let places: Vec<usize> = (0..rows.len()).filter(|at| rows[*at].contains(text)).collect();
-        assert_eq!(places.len(), 1, "{text:?} is in rows {places:?} of\n{}", rows.join("\n"));
-        assert!(places[0] >= last, "{text:?} is too early in\n{}", rows.join("\n"));
-        last = places[0];
-    }
 }
 
 /// Nothing is drawn, and nothing moves.

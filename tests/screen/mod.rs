@@ -259,6 +259,18 @@ impl Screen {
     }
 }
 
+/// Each of the texts is in one row, and these are in order.
+#[track_caller]
+pub fn check_order(rows: &[String], texts: &[&str]) {
+    let mut last = 0;
+    for text in texts {
+        let places: Vec<usize> = (0..rows.len()).filter(|at| rows[*at].contains(text)).collect();
+        assert_eq!(places.len(), 1, "{text:?} is in rows {places:?} of\n{}", rows.join("\n"));
+        assert!(places[0] >= last, "{text:?} is too early in\n{}", rows.join("\n"));
+        last = places[0];
+    }
+}
+
 /// What the left button of the mouse did.
 #[derive(Clone, Copy)]
 pub enum MouseReport {
