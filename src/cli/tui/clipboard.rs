@@ -8,10 +8,10 @@ mod content;
 mod paste;
 mod terminal;
 
-use std::process::Stdio;
+use std::process::{ExitStatus, Stdio};
 use std::time::Duration;
 
-use tokio::io::AsyncWriteExt;
+use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::process::Command;
 
 use paste::Reading;
@@ -155,35 +155,62 @@ fn usable(is_set: impl Fn(&str) -> bool) -> impl Iterator<Item = &'static Clipbo
     })
 }
 
-/// Runs a program with `text` as its input. False when it is not installed.
-async fn hand_over(command: &[&str], text: &str) -> Result<bool, String> {
-    let Some((program, arguments)) = command.split_first() else { return Ok(false) };
+/// How a program for the clipboard ended.
+struct Finished {
+    /// `None` if it was ended because it wrote too much.
+    status: Option<ExitStatus>,
+    /// What it wrote; empty for one that has an input.
+    output: Vec<u8>,
+}
+
+/// Runs a program: with `input`, or else for its output, of which at most one byte more than
+/// [`content::MOST`] is read. `None` when it is not installed.
+async fn run(command: &[&str], input: Option<&str>, patience: Duration) -> Result<Option<Finished>, String> {
+    let Some((program, arguments)) = command.split_first() else { return Ok(None) };
+    let (stdin, stdout) = match input {
+        // What stays in the background keeps its output open.
+        Some(_) => (Stdio::piped(), Stdio::null()),
+        None => (Stdio::null(), Stdio::piped()),
+    };
     let spawned = Command::new(program)
         .args(arguments)
-        .stdin(Stdio::piped())
-        // What stays in the background keeps these open.
-        .stdout(Stdio::null())
+        .stdin(stdin)
+        .stdout(stdout)
         .stderr(Stdio::null())
         .process_group(0)
         .kill_on_drop(true)
         .spawn();
     let mut child = match spawned {
         Ok(child) => child,
-        Err(error) if error.kind() == std::io::ErrorKind::NotFound => return Ok(false),
+        Err(error) if error.kind() == std::io::ErrorKind::NotFound => return Ok(None),
         Err(error) => return Err(format!("{program}: {error}")),
     };
     let finished = async {
-        if let Some(mut input) = child.stdin.take() {
+        if let (Some(mut pipe), Some(text)) = (child.stdin.take(), input) {
             // A program that ends early says so by its status.
-            let _ = input.write_all(text.as_bytes()).await;
+            let _ = pipe.write_all(text.as_bytes()).await;
         }
-        child.wait().await
+        let mut output = Vec::new();
+        if let Some(pipe) = child.stdout.take() {
+            pipe.take(content::MOST as u64 + 1).read_to_end(&mut output).await?;
+        }
+        let status = if output.len() > content::MOST { None } else { Some(child.wait().await?) };
+        std::io::Result::Ok(Finished { status, output })
     };
-    match tokio::time::timeout(PATIENCE, finished).await {
-        Ok(Ok(status)) if status.success() => Ok(true),
-        Ok(Ok(status)) => Err(format!("{program} failed ({status})")),
+    match tokio::time::timeout(patience, finished).await {
+        Ok(Ok(finished)) => Ok(Some(finished)),
         Ok(Err(error)) => Err(format!("{program}: {error}")),
-        Err(_) => Err(format!("{program} did not end within {} s", PATIENCE.as_secs())),
+        Err(_) => Err(format!("{program} did not end within {} s", patience.as_secs())),
+    }
+}
+
+/// Runs a program with `text` as its input. False when it is not installed.
+async fn hand_over(command: &[&str], text: &str) -> Result<bool, String> {
+    match run(command, Some(text), PATIENCE).await? {
+        Some(Finished { status: Some(status), .. }) if !status.success() => {
+            Err(format!("{} failed ({status})", command.first().unwrap_or(&"")))
+        }
+        finished => Ok(finished.is_some()),
     }
 }
 

@@ -1,13 +1,9 @@
 //! Pasting: what is on the clipboard of this machine, read by the program that the desktop has for it,
 //! or else on that of the terminal.
 
-use std::process::Stdio;
 use std::time::Duration;
 
-use tokio::io::AsyncReadExt;
-use tokio::process::Command;
-
-use super::content::{EMPTY, MOST, text_of, too_large};
+use super::content::{EMPTY, text_of, too_large};
 use super::terminal;
 use super::{ClipboardProgram, is_set, usable};
 use crate::app::request::Pasted;
@@ -91,34 +87,11 @@ fn unwrapped(bytes: Vec<u8>) -> Vec<u8> {
 /// What a command prints. Nothing when it fails, as all of them do where there is nothing of the kind;
 /// `None` when it is not installed.
 async fn run(command: &[&str]) -> Result<Option<Vec<u8>>, String> {
-    let Some((program, arguments)) = command.split_first() else { return Ok(None) };
-    let spawned = Command::new(program)
-        .args(arguments)
-        .stdin(Stdio::null())
-        .stdout(Stdio::piped())
-        .stderr(Stdio::null())
-        .process_group(0)
-        .kill_on_drop(true)
-        .spawn();
-    let mut child = match spawned {
-        Ok(child) => child,
-        Err(error) if error.kind() == std::io::ErrorKind::NotFound => return Ok(None),
-        Err(error) => return Err(format!("cannot paste: {program}: {error}")),
-    };
-    let Some(output) = child.stdout.take() else { return Ok(None) };
-    let mut bytes = Vec::new();
-    let finished = async {
-        output.take(MOST as u64 + 1).read_to_end(&mut bytes).await?;
-        child.wait().await
-    };
-    let finished = tokio::time::timeout(PATIENCE, finished).await;
-    if bytes.len() > MOST {
-        return Err(too_large());
-    }
-    match finished {
-        Ok(Ok(status)) => Ok(Some(if status.success() { bytes } else { Vec::new() })),
-        Ok(Err(error)) => Err(format!("cannot paste: {program}: {error}")),
-        Err(_) => Err(format!("cannot paste: {program} did not end within {} s", PATIENCE.as_secs())),
+    let ran = super::run(command, None, PATIENCE).await;
+    let Some(finished) = ran.map_err(|error| format!("cannot paste: {error}"))? else { return Ok(None) };
+    match finished.status {
+        None => Err(too_large()),
+        Some(status) => Ok(Some(if status.success() { finished.output } else { Vec::new() })),
     }
 }
 
