@@ -156,13 +156,12 @@ impl LiveScreen {
         Ok(())
     }
 
-    /// Asks the terminal about itself: what was not asked yet. For its background only where the theme
-    /// depends on it.
+    /// Asks the terminal about itself: what was not asked yet. For its background only where
+    /// `background` says that the theme depends on it.
     ///
     /// # Errors
     /// The terminal is gone.
-    pub(crate) fn ask(&mut self) -> io::Result<()> {
-        let background = self.wants().background;
+    pub(crate) fn ask(&mut self, background: bool) -> io::Result<()> {
         self.tty.ask(|question| background || question != TerminalQuestion::Background)
     }
 

@@ -117,7 +117,7 @@ impl Shell {
             self.screen.show_title(&wants.title)?;
             self.screen.tty.show_progress(wants.progress)?;
             self.screen.tty.shape_cursor(wants.cursor)?;
-            self.screen.ask()?;
+            self.screen.ask(wants.background)?;
             tick = match (wants.tick, tick) {
                 (Some(period), Some((known, at))) if known == period => Some((period, at)),
                 (Some(period), _) => Some((period, Instant::now() + Duration::from_millis(period))),

@@ -118,7 +118,8 @@ pub fn run(setup: Setup) -> Exit {
     let measuring = Measuring::new(setup.paths.terminals());
     let mut screen = LiveScreen::new(tty, memo, model, effects, recording, measuring);
     // Asked after the first frame, which does not wait for the answers.
-    if screen.draw().is_err() || screen.ask().is_err() {
+    let background = screen.wants().background;
+    if screen.draw().is_err() || screen.ask(background).is_err() {
         return Exit::HungUp;
     }
     let shell = match agent_thread.handle().block_on(connect(&setup, screen, signals, prompts)) {
