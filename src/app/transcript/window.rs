@@ -7,6 +7,7 @@
 use std::collections::VecDeque;
 use std::ops::Range;
 
+use super::message_size::message_size;
 use super::run_end::{FirstEnd, RunCost};
 use super::{EntryBody, FoldState, Transcript, TranscriptEntry};
 use crate::agent::protocol::query::{HistoryPage, PageFrom};
@@ -44,7 +45,7 @@ pub(super) struct Page {
     after: Option<u64>,
     /// Its first entry, or where that would be.
     first: EntryId,
-    /// Size of its messages as JSON.
+    /// About how many bytes its messages take.
     bytes: usize,
     pub(super) first_end: FirstEnd,
     /// What it has of the run that continues after it.
@@ -223,7 +224,7 @@ impl Transcript {
             }
         }
         let (start, end) = (page.start, page.end);
-        let bytes = page.messages.iter().map(|message| size(message)).sum();
+        let bytes = page.messages.iter().map(|message| message_size(message)).sum();
         let open = folded.open_cost();
         let (left, after) = (page.left, page.after);
         let new = Page { start, end, left, after, first: EntryId(first), bytes, first_end, open };
@@ -318,9 +319,4 @@ impl Transcript {
             self.entries.remove(row);
         }
     }
-}
-
-/// Size of a message as JSON, in bytes.
-fn size(message: &crate::agent::protocol::message::Message) -> usize {
-    serde_json::to_vec(message).map_or(0, |json| json.len())
 }

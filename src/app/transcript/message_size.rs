@@ -1,0 +1,138 @@
+//! About how much memory a message takes. Only the length of its texts is counted, as the page of a
+//! history is measured while a user waits for it.
+
+use serde_json::Value;
+
+use crate::agent::protocol::message::{AssistantMessage, Block, Message, ToolResultMessage, UserContent};
+use crate::tools::details::{Content, Details};
+
+/// What a message takes besides its texts, in bytes.
+const MESSAGE: usize = 256;
+/// What a part of a message takes besides its texts, in bytes.
+const PART: usize = 64;
+
+/// About how many bytes a message takes; not less than its texts.
+pub(super) fn message_size(message: &Message) -> usize {
+    MESSAGE
+        + match message {
+            Message::User(user) => content(&user.content),
+            Message::Assistant(answer) => of_answer(answer),
+            Message::ToolResult(result) => of_result(result),
+            Message::BashExecution(run) => {
+                run.command.len() + run.output.len() + optional(run.full_output_path.as_ref())
+            }
+            Message::Custom(custom) => {
+                custom.custom_type.len() + content(&custom.content) + custom.details.as_ref().map_or(0, value)
+            }
+            Message::BranchSummary(branch) => branch.summary.len() + branch.from_id.len(),
+            Message::CompactionSummary(summary) => summary.summary.len(),
+        }
+}
+
+fn of_answer(answer: &AssistantMessage) -> usize {
+    let names = answer.provider.len() + answer.model.len();
+    let rest = optional(answer.error_message.as_ref()) + optional(answer.response_id.as_ref());
+    names + rest + answer.content.iter().map(block).sum::<usize>()
+}
+
+fn of_result(result: &ToolResultMessage) -> usize {
+    let part = |part: &Content| match part {
+        Content::Text { text } => PART + text.len(),
+        Content::Image { data, mime_type } => PART + data.len() + mime_type.len(),
+    };
+    let names = result.tool_call_id.len() + result.tool_name.len();
+    names + result.content.iter().map(part).sum::<usize>() + of_details(&result.details)
+}
+
+fn of_details(details: &Details) -> usize {
+    let lines = |lines: &[String]| lines.iter().map(|line| PART + line.len()).sum::<usize>();
+    match details {
+        Details::None => 0,
+        Details::Text { text } => text.len(),
+        Details::Diff(diff) => {
+            diff.path.len() + diff.hunks.iter().map(|hunk| lines(&hunk.lines)).sum::<usize>()
+        }
+        Details::Terminal(output) => output.text.len() + optional(output.full_output_path.as_ref()),
+        Details::Paths { paths, .. } => lines(paths),
+        Details::Image { mime_type, .. } => mime_type.len(),
+    }
+}
+
+fn content(content: &UserContent) -> usize {
+    match content {
+        UserContent::Text(text) => text.len(),
+        UserContent::Blocks(blocks) => blocks.iter().map(block).sum(),
+    }
+}
+
+fn block(block: &Block) -> usize {
+    PART + match block {
+        Block::Text { text, text_signature } => text.len() + optional(text_signature.as_ref()),
+        Block::Thinking { thinking, thinking_signature, .. } => {
+            thinking.len() + optional(thinking_signature.as_ref())
+        }
+        Block::Image { data, mime_type } => data.len() + mime_type.len(),
+        Block::ToolCall(call) => {
+            let names = call.id.len() + call.name.len() + optional(call.thought_signature.as_ref());
+            names + value(&call.arguments)
+        }
+        Block::Unknown(unknown) => value(unknown),
+    }
+}
+
+fn value(json: &Value) -> usize {
+    PART + match json {
+        Value::Null | Value::Bool(_) | Value::Number(_) => 0,
+        Value::String(text) => text.len(),
+        Value::Array(values) => values.iter().map(value).sum(),
+        Value::Object(fields) => fields.iter().map(|(name, field)| name.len() + value(field)).sum(),
+    }
+}
+
+fn optional(text: Option<&String>) -> usize {
+    text.map_or(0, String::len)
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::*;
+
+    #[test]
+    fn every_text_of_a_message_is_counted() {
+        let text = "x".repeat(10_000);
+        let blocks = json!([
+            {"type": "text", "text": text},
+            {"type": "thinking", "thinking": text, "thinkingSignature": text},
+            {"type": "toolCall", "id": "c", "name": "write", "arguments": {"path": "a", "content": [text]}},
+            {"type": "another", "data": text},
+        ]);
+        let result = |details: Value| {
+            json!({"role": "toolResult", "toolCallId": "c", "toolName": "bash", "isError": false,
+                "content": [{"type": "text", "text": text}], "details": details})
+        };
+        let diff = json!({"kind": "diff", "path": "a", "added": 1, "removed": 1,
+            "hunks": [{"oldStart": 1, "newStart": 1, "lines": [text, text]}]});
+        let messages = [
+            json!({"role": "user", "content": text}),
+            json!({"role": "user", "content": [{"type": "image", "data": text, "mimeType": "image/png"}]}),
+            json!({"role": "assistant", "content": blocks, "api": "openai-completions", "provider": "p",
+                "model": "m", "stopReason": "stop", "errorMessage": text}),
+            result(json!({"kind": "terminal", "text": text})),
+            result(json!({"kind": "paths", "paths": [text], "cut": false})),
+            result(diff),
+            json!({"role": "bashExecution", "command": text, "output": text}),
+            json!({"role": "custom", "customType": "c", "content": text, "details": {"a": text}}),
+            json!({"role": "branchSummary", "summary": text, "fromId": "e"}),
+            json!({"role": "compactionSummary", "summary": text, "tokensBefore": 5}),
+        ];
+        for message in messages {
+            let written = message.to_string();
+            let message: Message = serde_json::from_value(message).unwrap();
+            let texts = written.matches(&text).count() * text.len();
+            let size = message_size(&message);
+            assert!((texts..texts + 2_000).contains(&size), "{size} for {texts} in {written:.300}");
+        }
+    }
+}
