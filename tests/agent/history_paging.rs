@@ -3,6 +3,7 @@
 use std::path::{Path, PathBuf};
 
 use tau::agent::protocol::query::{HistoryPage, PageFrom, PageGoal, Query, QueryAnswer};
+use tau::agent::session::outline::Outline;
 use tau::agent::session::{Access, Session};
 
 use super::*;
@@ -172,6 +173,23 @@ async fn a_file_that_is_gone_is_said_and_can_come_back() {
     let page = ask(&mut bench, PageFrom::After { position: 0 }, PageGoal::Next).await;
     assert_eq!((page.messages.len() as u64, page.failed), (page.end, None));
     assert_eq!(page.end + page.after.unwrap() + known.len() as u64, count as u64);
+}
+
+/// Its rows are read from the file, of which only the end was read before.
+#[tokio::test]
+async fn the_tree_of_a_large_session_is_that_of_all_of_it() {
+    let dir = tempfile::tempdir().unwrap();
+    let (path, count) = large(dir.path(), 3);
+    let whole = Outline::of(Session::open_as(&path, Access::Read).unwrap().tree());
+    let mut bench = with_session(&path, Vec::new());
+    first(&mut bench).await;
+    bench.send(AgentCommand::Query { ticket: 2, query: Query::Outline }).await;
+    let mut reported = bench.until(|event| matches!(event, AgentEvent::Answered { .. })).await;
+    let Some(AgentEvent::Answered { answer: Ok(QueryAnswer::Outline(outline)), .. }) = reported.pop() else {
+        panic!()
+    };
+    assert_eq!((outline.rows.len(), outline.leaf), (count, Some(count - 1)));
+    assert!(outline == whole);
 }
 
 #[tokio::test]

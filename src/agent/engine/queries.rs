@@ -32,14 +32,27 @@ pub(crate) fn answer(engine: &mut Engine, ticket: u64, query: &Query) {
         Query::Sync
             | Query::Idle
             | Query::ContextUsage
+            | Query::Outline
             | Query::RuleCoverage { .. }
             | Query::ProposedText { .. }
     );
     if needs_all {
         engine.load_all();
     }
-    let answer = find(engine, query);
+    let answer = match query {
+        Query::Outline => Ok(QueryAnswer::Outline(outline(engine))),
+        query => find(engine, query),
+    };
     engine.emit(AgentEvent::Answered { ticket, answer });
+}
+
+/// The outline of the whole session, of which nothing more is kept than before.
+fn outline(engine: &mut Engine) -> Outline {
+    let tools = &engine.config.tools;
+    let title = |call: &ToolCall| Some(tools.get(&call.name)?.title(&call.arguments));
+    let (outline, read) = engine.config.session.outline(&title);
+    engine.loaded(read);
+    outline
 }
 
 fn find(engine: &Engine, query: &Query) -> Result<QueryAnswer, String> {
@@ -53,11 +66,7 @@ fn find(engine: &Engine, query: &Query) -> Result<QueryAnswer, String> {
         Query::History => QueryAnswer::Messages(history(engine)),
         Query::LastText => QueryAnswer::LastText(last_text(&session.context().messages)),
         Query::Entries { since } => QueryAnswer::Entries(entries(tree, since.as_deref())?),
-        Query::Outline => {
-            let tools = &engine.config.tools;
-            let title = |call: &ToolCall| Some(tools.get(&call.name)?.title(&call.arguments));
-            QueryAnswer::Outline(Outline::titled(tree, &title))
-        }
+        Query::Outline => QueryAnswer::Outline(Outline::of(tree)),
         Query::ForkMessages => QueryAnswer::ForkMessages(fork_messages(tree)),
         Query::Stats => QueryAnswer::Stats(stats(engine)),
         Query::Source => QueryAnswer::Source(session.source().ok_or(EMPTY)?),

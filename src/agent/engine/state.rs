@@ -177,7 +177,8 @@ impl Engine {
         self.loaded(loaded);
     }
 
-    fn loaded(&mut self, result: Result<(), SessionError>) {
+    /// Says that the earlier part of the session could not be read, if that is so.
+    pub(crate) fn loaded(&mut self, result: Result<(), SessionError>) {
         if let Err(error) = result {
             let text = format!("cannot read the earlier part of the session: {error}");
             self.notice(NoticeLevel::Error, text, Some("the conversation continues without it"));

@@ -3,12 +3,14 @@
 //! Plain data for front ends. How it is drawn, folded and searched is theirs.
 
 use std::collections::HashMap;
+use std::sync::Arc;
 
 use jiff::tz::TimeZone;
 use pulldown_cmark::{Event, Options, Parser, TagEnd};
 
 use super::entry::{Body, Entry};
 use super::tree::Tree;
+use super::{Session, SessionError, read};
 use crate::agent::protocol::message::{Block, Message, StopReason, ToolCall, ToolResultMessage};
 pub use crate::agent::protocol::outline::{Outline, OutlineRow, RowKind};
 use crate::tools::{Content, Details, TerminalOutput};
@@ -18,44 +20,105 @@ const LONGEST: usize = 200;
 /// Longest part of it that says what a call does.
 const ACTION: usize = 120;
 
+/// A title for a tool call.
+pub(crate) type CallTitle<'a> = &'a dyn Fn(&ToolCall) -> Option<String>;
+
 impl Outline {
     /// The outline of a tree. Of entries with one id only the last is in it.
     pub fn of(tree: &Tree) -> Self {
-        Self::titled(tree, &|_| None)
+        let mut growing = GrowingOutline::new(&|_| None);
+        tree.entries().iter().for_each(|entry| growing.add(entry));
+        growing.finish(tree.leaf())
+    }
+}
+
+impl Session {
+    /// The outline of all of it, with the titles that `title` has for tool calls. What was not read of a
+    /// large file is read for that, line by line, and not kept; where that fails, it is the outline of
+    /// what could be read, and the error is `Io`. Blocks.
+    pub(crate) fn outline(&self, title: CallTitle<'_>) -> (Outline, Result<(), SessionError>) {
+        let mut growing = GrowingOutline::new(title);
+        let mut outcome = Ok(());
+        if let Some(file) = self.unread_file() {
+            let add = |_, line: &[u8]| read::entries(line).0.iter().for_each(|entry| growing.add(entry));
+            outcome = file.lines(add).map_err(|source| SessionError::Io { path: file.path.clone(), source });
+        }
+        self.tree.entries().iter().for_each(|entry| growing.add(entry));
+        (growing.finish(self.tree.leaf()), outcome)
+    }
+}
+
+/// An outline to which entries are added in the order of the file.
+struct GrowingOutline<'a> {
+    title: CallTitle<'a>,
+    zone: TimeZone,
+    rows: Vec<OutlineRow>,
+    /// Rows of entries whose id another entry has taken since.
+    replaced: Vec<usize>,
+    /// The row of an entry.
+    places: HashMap<Arc<str>, usize>,
+    /// What calls do, by their id.
+    titles: HashMap<String, String>,
+    /// By the id of the entry.
+    labels: HashMap<String, String>,
+}
+
+impl<'a> GrowingOutline<'a> {
+    fn new(title: CallTitle<'a>) -> Self {
+        GrowingOutline {
+            title,
+            zone: TimeZone::system(),
+            rows: Vec::new(),
+            replaced: Vec::new(),
+            places: HashMap::new(),
+            titles: HashMap::new(),
+            labels: HashMap::new(),
+        }
     }
 
-    /// The same with the titles that `title` has for tool calls.
-    pub(crate) fn titled(tree: &Tree, title: &dyn Fn(&ToolCall) -> Option<String>) -> Self {
-        let mut titles: HashMap<&str, String> = HashMap::new();
-        let mut places: HashMap<&str, usize> = HashMap::new();
-        let mut rows: Vec<OutlineRow> = Vec::new();
-        let zone = TimeZone::system();
-        for entry in tree.entries() {
-            let newest = tree.get(&entry.id).is_some_and(|newest| std::ptr::eq(newest, entry));
-            if !newest {
-                continue;
+    fn add(&mut self, entry: &Entry) {
+        match &entry.body {
+            Body::Message { message } => {
+                if let Message::Assistant(answer) = message.as_ref() {
+                    let titles = answer.tool_calls().map(|call| (call.id.clone(), action(call, self.title)));
+                    self.titles.extend(titles);
+                }
             }
-            // A parent on a later line would make a ring; it counts as missing.
-            let parent = entry.parent.as_ref().and_then(|id| places.get(&**id)).copied();
-            if let Body::Message { message } = &entry.body
-                && let Message::Assistant(answer) = message.as_ref()
-            {
-                titles.extend(answer.tool_calls().map(|call| (call.id.as_str(), action(call, title))));
-            }
-            let (kind, text) = words(&entry.body, &titles);
-            places.insert(&entry.id, rows.len());
-            rows.push(OutlineRow {
-                id: entry.id.to_string(),
-                parent,
-                kind,
-                text: one_line(&text),
-                label: tree.label(&entry.id).map(str::to_owned),
-                at: entry.timestamp,
-                ahead: minutes_ahead(entry.timestamp, &zone),
-            });
+            Body::Label { target_id, label } => match label.as_ref().filter(|label| !label.is_empty()) {
+                Some(label) => drop(self.labels.insert(target_id.clone(), label.clone())),
+                None => drop(self.labels.remove(target_id)),
+            },
+            _ => {}
         }
-        let leaf = tree.leaf().and_then(|leaf| places.get(&*leaf.id)).copied();
-        Outline { rows, leaf }
+        // A parent on a later line would make a ring; it counts as missing.
+        let parent = entry.parent.as_ref().and_then(|id| self.places.get(id)).copied();
+        let (kind, text) = words(&entry.body, &self.titles);
+        self.replaced.extend(self.places.insert(Arc::clone(&entry.id), self.rows.len()));
+        self.rows.push(OutlineRow {
+            id: entry.id.to_string(),
+            parent,
+            kind,
+            text: one_line(&text),
+            label: None,
+            at: entry.timestamp,
+            ahead: minutes_ahead(entry.timestamp, &self.zone),
+        });
+    }
+
+    fn finish(mut self, leaf: Option<&Entry>) -> Outline {
+        let mut leaf = leaf.and_then(|leaf| self.places.get(&leaf.id)).copied();
+        self.replaced.sort_unstable();
+        let replaced = &self.replaced;
+        // Where a row is once those before it that were replaced are gone.
+        let moved = |place: usize| replaced.binary_search(&place).err().map(|before| place - before);
+        let mut at = 0..;
+        self.rows.retain(|_| at.next().is_some_and(|place| moved(place).is_some()));
+        for row in &mut self.rows {
+            row.parent = row.parent.and_then(moved);
+            row.label = self.labels.get(&row.id).cloned();
+        }
+        leaf = leaf.and_then(moved);
+        Outline { rows: self.rows, leaf }
     }
 }
 
@@ -82,7 +145,7 @@ fn user_text(entry: &Entry) -> Option<String> {
     }
 }
 
-fn words(body: &Body, titles: &HashMap<&str, String>) -> (RowKind, String) {
+fn words(body: &Body, titles: &HashMap<String, String>) -> (RowKind, String) {
     match body {
         Body::Message { message } => of_message(message, titles),
         Body::ModelChange { provider, model_id } => {
@@ -107,7 +170,7 @@ fn words(body: &Body, titles: &HashMap<&str, String>) -> (RowKind, String) {
     }
 }
 
-fn of_message(message: &Message, titles: &HashMap<&str, String>) -> (RowKind, String) {
+fn of_message(message: &Message, titles: &HashMap<String, String>) -> (RowKind, String) {
     match message {
         Message::User(user) => (RowKind::User, user.content.text()),
         Message::Assistant(answer) => {
@@ -255,7 +318,7 @@ mod tests {
             action(&ToolCall { id, name, arguments, thought_signature: None }, &|_| None)
         };
         let bash = call("bash", serde_json::json!({"timeout": 5, "command": "cargo test\nls"}));
-        let titles = HashMap::from([("c", bash)]);
+        let titles = HashMap::from([("c".to_owned(), bash)]);
         for (message, expected) in [
             (result(true, "EE. ===\nexit code 1", failed), "bash cargo test… ✗1"),
             (result(false, "ok", none.clone()), "bash cargo test…"),
@@ -278,6 +341,43 @@ mod tests {
             thought_signature: None,
         };
         assert_eq!(action(&titled, &|_| Some("a.rs:1-80".to_owned())), "read a.rs:1-80");
+    }
+
+    #[test]
+    fn of_entries_with_one_id_the_last_is_in_it() {
+        let line = |id: &str, parent: Option<&str>, text: &str| {
+            let message = serde_json::json!({"role": "user", "content": text});
+            let entry = serde_json::json!({"type": "message", "id": id, "parentId": parent,
+                "timestamp": "2026-01-02T03:04:06.000Z", "message": message});
+            Entry::parse(&entry.to_string()).unwrap()
+        };
+        let label = serde_json::json!({"type": "label", "id": "l", "parentId": "d", "targetId": "c", "label": "here",
+            "timestamp": "2026-01-02T03:04:06.000Z"});
+        let mut tree = Tree::default();
+        for entry in [
+            line("a", None, "replaced"),
+            line("b", Some("a"), "its parent comes later"),
+            line("a", Some("b"), "in its place"),
+            line("c", Some("a"), "child"),
+            line("d", Some("c"), "grandchild"),
+            Entry::parse(&label.to_string()).unwrap(),
+        ] {
+            tree.push(entry);
+        }
+        let Outline { rows, leaf } = Outline::of(&tree);
+        let rows: Vec<_> =
+            rows.iter().map(|row| (row.text.as_str(), row.parent, row.label.as_deref())).collect();
+        assert_eq!(
+            rows,
+            [
+                ("its parent comes later", None, None),
+                ("in its place", Some(0), None),
+                ("child", Some(1), Some("here")),
+                ("grandchild", Some(2), None),
+                ("label of c: here", Some(3), None),
+            ]
+        );
+        assert_eq!(leaf, Some(4));
     }
 
     #[test]
