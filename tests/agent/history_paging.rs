@@ -193,6 +193,26 @@ async fn the_tree_of_a_large_session_is_that_of_all_of_it() {
 }
 
 #[tokio::test]
+async fn what_is_known_to_be_used_is_said_although_the_rest_cannot_be_read() {
+    let dir = tempfile::tempdir().unwrap();
+    let (path, count) = large(dir.path(), 3);
+    let answer = json!({"message": {"role": "assistant", "content": [{"type": "text", "text": "x"}],
+        "api": "openai-completions", "provider": "p", "model": "m", "stopReason": "stop",
+        "usage": {"input": 700, "output": 7, "cacheRead": 0, "cacheWrite": 0, "totalTokens": 707}}});
+    let last = entry("message", "last", Some(&format!("m{}", count - 1)), answer);
+    let text = std::fs::read_to_string(&path).unwrap();
+    std::fs::write(&path, format!("{text}{last}\n")).unwrap();
+    let session = Session::open_tail(&path, Access::Write, 1 << 20).unwrap();
+    std::fs::rename(&path, dir.path().join("aside.jsonl")).unwrap();
+    let mut bench = Bench::with(Player::new(Vec::new()), |config| config.session = session);
+    let reported =
+        bench.until(|event| matches!(event, AgentEvent::SessionUsage { usage: Some(_), .. })).await;
+    assert!(reported.iter().any(|event| matches!(event, AgentEvent::SessionUsage { usage: None, .. })));
+    let Some(AgentEvent::SessionUsage { usage: Some(usage), .. }) = reported.last() else { panic!() };
+    assert_eq!((usage.input, usage.output), (700, 7));
+}
+
+#[tokio::test]
 async fn what_was_compacted_away_can_be_seen_above_the_summary() {
     let dir = tempfile::tempdir().unwrap();
     let compaction = json!({"summary": "sum", "firstKeptEntryId": "b", "tokensBefore": 9});

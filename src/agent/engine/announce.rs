@@ -18,7 +18,7 @@ use crate::agent::protocol::message::{
 use crate::agent::protocol::model::{Model, ThinkingLevel};
 use crate::agent::session::SessionError;
 use crate::agent::session::entry::Body;
-use crate::agent::session::survey::Survey;
+use crate::agent::session::survey::{Survey, SurveyJob};
 use crate::tools::{Content, Details};
 
 /// The first events: which session, which model, which thinking level.
@@ -107,7 +107,10 @@ fn restore(engine: &mut Engine, model: Option<(String, String)>, level: Option<T
 pub(crate) fn history_read(engine: &mut Engine, read: HistoryRead) {
     match read {
         HistoryRead::Survey(Ok(survey)) => surveyed(engine, survey),
-        HistoryRead::Survey(Err(error)) => history_paging::survey_failed(engine, &error),
+        HistoryRead::Survey(Err(error)) => {
+            session_usage::surveyed(engine, None);
+            history_paging::survey_failed(engine, &error);
+        }
         HistoryRead::Page { ticket, page } => history_paging::take(engine, ticket, page),
     }
     history_paging::advance(engine);
@@ -117,14 +120,19 @@ pub(crate) fn history_read(engine: &mut Engine, read: HistoryRead) {
 /// still being done.
 pub(crate) fn finish_survey(engine: &mut Engine) {
     engine.history.survey = None;
-    if let Some(survey) = engine.history.unsurveyed.as_ref().and_then(|job| job.read().ok()) {
-        surveyed(engine, survey);
-        history_paging::advance(engine);
+    match engine.history.unsurveyed.as_ref().map(SurveyJob::read) {
+        Some(Ok(survey)) => {
+            surveyed(engine, survey);
+            history_paging::advance(engine);
+        }
+        Some(Err(_)) => session_usage::surveyed(engine, None),
+        None => {}
     }
 }
 
 /// What the part says of the session is used as long as nothing that came later says otherwise.
-fn surveyed(engine: &mut Engine, survey: Survey) {
+fn surveyed(engine: &mut Engine, mut survey: Survey) {
+    session_usage::surveyed(engine, Some(std::mem::take(&mut survey.usage)));
     if engine.config.session.take_survey(&survey) {
         let name = engine.config.session.info().name.clone();
         if name.is_some() {

@@ -10,7 +10,6 @@ use tokio::time::{Instant, timeout_at};
 use super::announce;
 use super::clock::due;
 use super::commands;
-use super::session_usage;
 use super::shell::Shells;
 use super::state::Engine;
 use crate::agent::protocol::command::QuestionAnswer;
@@ -59,7 +58,6 @@ pub(crate) async fn serve(engine: &mut Engine) {
         () = due(deadline), if deadline.is_some() => engine.time_up(),
         event = engine.shells.next(), if calm => commands::shell_event(engine, event),
         read = engine.history.next() => announce::history_read(engine, read),
-        counted = engine.usage.next() => session_usage::take(engine, counted),
     }
 }
 

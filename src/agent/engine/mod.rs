@@ -50,4 +50,3 @@ pub mod task;
 mod tool_calls;
 pub(crate) mod tool_registry;
 mod turn;
-mod usage_count;

@@ -1,39 +1,33 @@
 //! Reports what a session had used when it was opened, so that a front end can show it from the
 //! start. What comes after that, a front end counts itself.
 
-use std::io;
-
-use tokio::task::spawn_blocking;
-
 use super::state::Engine;
-use super::usage_count::UsageCount;
 use crate::agent::protocol::event::AgentEvent;
 use crate::agent::protocol::model::Api;
 use crate::agent::session::usage::UsageSum;
 
-/// Reports the usage of the session that was opened: at once, or when it is counted.
+/// Reports the usage of the session that was opened: immediately, or after the survey of its unread
+/// part.
 pub(crate) fn start(engine: &mut Engine) {
-    engine.usage = UsageCount::default();
+    engine.usage = None;
     if !engine.config.session.info().resumed {
         return;
     }
     let known = engine.config.session.usage();
-    match engine.config.session.unread_file() {
-        None => report(engine, known),
-        Some(unread) => {
-            let counting = Some(spawn_blocking(move || unread.usage()));
-            engine.usage = UsageCount { known, counting };
-            engine.emit(AgentEvent::SessionUsage { usage: None, priced: true });
-        }
+    if engine.history.unsurveyed.is_none() {
+        return report(engine, known);
     }
+    engine.usage = Some(known);
+    engine.emit(AgentEvent::SessionUsage { usage: None, priced: true });
 }
 
-/// Takes what the rest has used. If it cannot be read, what is known is reported.
-pub(crate) fn take(engine: &mut Engine, counted: io::Result<UsageSum>) {
-    let mut known = std::mem::take(&mut engine.usage.known);
-    match counted {
-        Ok(rest) => known.add_sum(rest),
-        Err(error) => tracing::warn!(%error, "the usage of the session cannot be counted"),
+/// Takes what the unread part has used, unless that was reported. If it could not be read, what is
+/// known is reported.
+pub(crate) fn surveyed(engine: &mut Engine, unread: Option<UsageSum>) {
+    let Some(mut known) = engine.usage.take() else { return };
+    match unread {
+        Some(unread) => known.add_sum(unread),
+        None => tracing::warn!("the usage of the earlier part of the session is not known"),
     }
     report(engine, known);
 }

@@ -19,13 +19,13 @@ use super::outbox::Outbox;
 use super::questions::Questions;
 use super::queue::Queues;
 use super::shell::Shells;
-use super::usage_count::UsageCount;
 use crate::agent::protocol::command::AgentCommand;
 use crate::agent::protocol::event::{AgentEvent, NoticeLevel};
 use crate::agent::protocol::message::Message;
 use crate::agent::protocol::model::ThinkingLevel;
 use crate::agent::protocol::run::RunEnd;
 use crate::agent::session::SessionError;
+use crate::agent::session::usage::UsageSum;
 use crate::tools::file_versions::FileVersions;
 
 /// What the agent is doing.
@@ -87,7 +87,8 @@ pub(crate) struct Engine {
     pub(crate) questions: Questions,
     pub(crate) approvals: Approvals,
     pub(crate) history: HistoryCursor,
-    pub(crate) usage: UsageCount,
+    /// What the session had used before, as far as it is known, until the rest is and it is reported.
+    pub(crate) usage: Option<UsageSum>,
     pub(crate) current: Current,
     pub(crate) pending: Pending,
     pub(crate) meters: RunMeters,
@@ -111,7 +112,7 @@ impl Engine {
             questions: Questions::default(),
             approvals: Approvals::default(),
             history: HistoryCursor::default(),
-            usage: UsageCount::default(),
+            usage: None,
             current: Current::default(),
             pending: Pending::default(),
             meters: RunMeters::default(),

@@ -1,5 +1,5 @@
-//! Surveys the unread part of a large file: where the entries on the current branch are, and which name,
-//! model and thinking level it gives the session. No text is kept.
+//! Surveys the unread part of a large file: where the entries on the current branch are, which name,
+//! model and thinking level it gives the session, and what it has used. No text is kept.
 //!
 //! Lines are looked at, not parsed, as in [`super::list`]. Where that does not give an unbroken path,
 //! all are parsed.
@@ -11,6 +11,7 @@ use std::sync::Arc;
 
 use super::entry::{Body, Entry};
 use super::unread::UnreadFile;
+use super::usage::UsageSum;
 use super::{Session, SessionError, list, read};
 use crate::agent::protocol::message::Message;
 use crate::agent::protocol::model::ThinkingLevel;
@@ -33,6 +34,8 @@ pub(crate) struct Survey {
     /// The entries on the path to the current one, from the root on.
     pub(crate) path: Vec<PathLine>,
     settings: EarlierSettings,
+    /// What all entries there have used, on all branches.
+    pub(crate) usage: UsageSum,
 }
 
 /// The settings of the session in the unread part.
@@ -149,6 +152,7 @@ impl SurveyJob {
     /// path reaches a root.
     fn look(&self, glance: impl Fn(&[u8]) -> Option<Glance<'_>>) -> io::Result<(Survey, bool)> {
         let mut settings = EarlierSettings::default();
+        let mut usage = UsageSum::default();
         let mut lines: Vec<(PathLine, u64)> = Vec::new();
         let mut places: HashMap<u64, usize> = HashMap::new();
         let mut add = |line: (PathLine, u64)| {
@@ -156,8 +160,14 @@ impl SurveyJob {
             lines.push(line);
         };
         self.file.lines(|begin, line| {
+            let head = glance(line);
+            // Prompts and results use nothing, and results are most of a file.
+            let may_use = |head: &Glance<'_>| matches!(head.kind, LineKind::Answer | LineKind::Other);
+            if head.as_ref().is_none_or(may_use) {
+                usage.add_line(read::bare(line));
+            }
             let Ok(len) = u32::try_from(line.len()) else { return };
-            if let Some(Glance { kind, id, parent }) = glance(line) {
+            if let Some(Glance { kind, id, parent }) = head {
                 if kind == LineKind::Other && line.len() <= SHORT {
                     settings.note(line);
                 }
@@ -182,7 +192,7 @@ impl SurveyJob {
             next = *parent;
         }
         path.reverse();
-        Ok((Survey { file: self.file.clone(), path, settings }, next == 0))
+        Ok((Survey { file: self.file.clone(), path, settings, usage }, next == 0))
     }
 }
 

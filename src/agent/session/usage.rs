@@ -1,17 +1,15 @@
 //! What a session has used, over all its branches: tokens and cost, compactions included.
 //!
-//! The part of a large file that has not been read is counted on a thread of its own, line by
-//! line; nothing of it is kept.
+//! The part of a large file that has not been read is counted line by line when it is surveyed
+//! ([`super::survey`]).
 
 use std::borrow::Cow;
 use std::collections::BTreeSet;
-use std::io;
 
 use serde::Deserialize;
 
+use super::Session;
 use super::entry::{Body, Entry};
-use super::unread::UnreadFile;
-use super::{Session, read};
 use crate::agent::protocol::message::Message;
 use crate::agent::protocol::usage::Usage;
 
@@ -31,18 +29,6 @@ impl Session {
         let mut sum = UsageSum::default();
         self.tree.entries().iter().for_each(|entry| sum.add_entry(entry));
         sum
-    }
-}
-
-impl UnreadFile {
-    /// What the entries in it have used. Blocks.
-    ///
-    /// # Errors
-    /// Those of the file system, and when the file is another one by now.
-    pub(crate) fn usage(&self) -> io::Result<UsageSum> {
-        let mut sum = UsageSum::default();
-        self.lines(|_, line| sum.add_line(read::bare(line)))?;
-        Ok(sum)
     }
 }
 
@@ -89,7 +75,8 @@ impl UsageSum {
         }
     }
 
-    fn add_line(&mut self, line: &[u8]) {
+    /// Adds what a line of a session file has used.
+    pub(super) fn add_line(&mut self, line: &[u8]) {
         if memchr::memmem::find(line, b"\"usage\"").is_none() {
             return;
         }
