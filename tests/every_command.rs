@@ -63,7 +63,7 @@ fn check(command: Slash, name: &str, takes_argument: bool) {
         format!("{typed} {argument}")
     };
     match command {
-        Slash::Model | Slash::Thinking | Slash::Theme | Slash::Login | Slash::Trust => {
+        Slash::Model | Slash::Thinking | Slash::Theme | Slash::Login | Slash::Trust | Slash::Mode => {
             models(command, &typed, with);
         }
         Slash::Resume | Slash::New | Slash::Name | Slash::Tree | Slash::Fork | Slash::Clone => {
@@ -117,6 +117,14 @@ fn models(command: Slash, typed: &str, with: impl Fn(&str) -> String) {
             screen.wait_until("no list", |cells| !cells.contents().contains("Add an API key for"));
             enter(&screen, &with("anthropic"));
             screen.wait_for("API key for anthropic");
+        }
+        Slash::Mode => {
+            let screen = Screen::prepared("", "", 100, 24);
+            screen.wait_for(" · auto");
+            enter(&screen, &with("ask"));
+            screen.wait_for(" · ask");
+            enter(&screen, typed);
+            screen.wait_for(" · auto");
         }
         Slash::Trust => {
             let screen = Screen::prepared("", "", 80, 24);

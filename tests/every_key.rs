@@ -7,6 +7,7 @@ use tau::app::key::{Key, KeyCode};
 
 use crate::screen::{Screen, composer};
 
+mod keyboard;
 mod panels;
 
 /// What is shared out among the tests of this file, which run side by side.
@@ -93,7 +94,8 @@ fn check(action: Action, key: &str) {
     match action {
         Action::Send | Action::FollowUp | Action::EditQueue | Action::Cancel => running(action, key),
         Action::Clear | Action::Exit | Action::Suspend => leaving(action, key),
-        Action::GiveKeyboard | Action::TakeKeyboard => keyboard(action, key),
+        Action::Answer | Action::Mode => keyboard::permissions(action, key),
+        Action::GiveKeyboard | Action::TakeKeyboard => keyboard::keyboard(action, key),
         Action::Undo
         | Action::Redo
         | Action::Yank
@@ -243,25 +245,6 @@ fn leaving(action: Action, key: &str) {
     }
 }
 
-fn keyboard(action: Action, key: &str) {
-    let screen = Screen::prepared("", "", 80, 24);
-    screen.type_keys("!cat\r");
-    screen.wait_for("types into it");
-    if action == Action::GiveKeyboard {
-        screen.type_keys(key);
-        screen.wait_for("typing into cat");
-        screen.type_keys("echoed\r");
-        screen.wait_until("what cat says", |cells| cells.contents().matches("echoed").count() == 2);
-    } else {
-        screen.type_keys(key);
-        screen.wait_for("typing into cat");
-        screen.type_keys(key);
-        wait_for_both(&screen, "types into it", "typing into cat");
-        screen.type_keys("mine");
-        screen.wait_for_composer("mine");
-    }
-}
-
 /// Text, keys that come before, and what is in the composer after the key and an `X`.
 fn editing(action: Action, key: &str) {
     let (text, before, after) = match action {
@@ -381,7 +364,7 @@ fn tells_commands_from_prompts(cells: &vt100::Screen) -> bool {
 /// What the footer says about the model.
 fn model_of(cells: &vt100::Screen) -> String {
     let last = cells.rows(0, cells.size().1.get()).last().unwrap_or_default();
-    last.rsplit("  ").next().unwrap_or_default().trim().to_owned()
+    last.rsplit("  ").next().unwrap_or_default().trim().trim_end_matches(" · auto").to_owned()
 }
 
 fn models(action: Action, key: &str) {

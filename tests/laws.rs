@@ -6,6 +6,7 @@
 use std::sync::Arc;
 
 use tau::agent::AgentEvent;
+use tau::agent::protocol::approval::{ApprovalOutcome, ApprovalReason, ApprovalRequest, PermissionMode};
 use tau::agent::protocol::event::{Delta, NoticeLevel, Question};
 use tau::agent::protocol::message::{BashExecution, Block, StopReason};
 use tau::agent::protocol::query::{HistoryPage, QueryAnswer};
@@ -15,7 +16,8 @@ use tau::app::geometry::Size;
 use tau::app::key::{Mouse, MouseButton, MouseKind};
 use tau::app::request::{FoundSessions, SessionRows, ShellReply, Ticket};
 use tau::app::{Model, Msg, Stamped, update};
-use tau::tools::{Details, TerminalOutput, ToolOutput};
+use tau::tools::access::{Access, Preview};
+use tau::tools::{Details, FileDiff, Hunk, TerminalOutput, ToolOutput};
 
 use crate::harness::{Screen, assistant, boot, call, draw, memo, user};
 
@@ -93,6 +95,14 @@ const KEYS: &[&str] = &[
     "alt+f",
     "ctrl+f",
     "ctrl+n",
+    "y",
+    "n",
+    "e",
+    "v",
+    "Y",
+    "N",
+    "alt+a",
+    "alt+m",
     "/tree",
     "/fork",
     "/resume",
@@ -227,7 +237,8 @@ fn event(dice: &mut Dice) -> AgentEvent {
     let id = format!("c{}", dice.below(4));
     let index = dice.below(4);
     let text = dice.pick(TEXTS).to_string();
-    match dice.below(26) {
+    match dice.below(32) {
+        26..=31 => decision(dice, id, text),
         24 | 25 => earlier(dice, id, text),
         22 => AgentEvent::Answered { ticket: 0, answer: Ok(QueryAnswer::Outline(outline(dice))) },
         23 => AgentEvent::BranchSummary { running: dice.below(2) == 0 },
@@ -284,6 +295,66 @@ fn event(dice: &mut Dice) -> AgentEvent {
             ],
             titles: Default::default(),
         },
+    }
+}
+
+/// A call that is to be decided on, or what comes of it.
+fn decision(dice: &mut Dice, id: String, text: String) -> AgentEvent {
+    match dice.below(6) {
+        0..=2 => AgentEvent::ApprovalRequested { request: Box::new(approval(dice, id, text)) },
+        3 => AgentEvent::ApprovalEnded {
+            id: format!("r-{id}"),
+            outcome: *dice.pick(&[
+                ApprovalOutcome::Allowed,
+                ApprovalOutcome::Denied,
+                ApprovalOutcome::Withdrawn,
+            ]),
+        },
+        4 => AgentEvent::PermissionModeChanged { mode: *dice.pick(&PermissionMode::ALL) },
+        _ => AgentEvent::Answered {
+            ticket: dice.below(60) as u64,
+            answer: match dice.below(3) {
+                0 => Ok(QueryAnswer::Titles(vec![text; dice.below(9)])),
+                1 => Ok(QueryAnswer::Text(text)),
+                _ => Err(text),
+            },
+        },
+    }
+}
+
+/// A request for approval, as sound as it happens to be.
+fn approval(dice: &mut Dice, id: String, text: String) -> ApprovalRequest {
+    let command = text.repeat(dice.below(30));
+    let hunk = Hunk {
+        old_start: dice.below(9) as u32,
+        new_start: u32::MAX,
+        lines: text.split('\n').map(|line| format!("{}{line}", dice.pick(&["+", "-", " ", ""]))).collect(),
+    };
+    let change = FileDiff {
+        path: text.clone(),
+        added: 1,
+        removed: 1,
+        hunks: vec![hunk; dice.below(12)],
+        cut: dice.below(4) == 0,
+    };
+    let preview = match dice.below(3) {
+        0 => Preview::None,
+        1 => Preview::Command { command },
+        _ => Preview::Change { change },
+    };
+    let span = (dice.below(3) > 0).then(|| (dice.below(40), dice.below(90)));
+    let reason =
+        ApprovalReason { text: text.clone(), span, rule: Some(text.clone()), path: Some("/x".into()) };
+    ApprovalRequest {
+        id: format!("r-{id}"),
+        tool_call_id: id,
+        tool_name: "ba\u{1b}sh".into(),
+        title: text.clone(),
+        access: Access::unknown(),
+        preview,
+        reasons: vec![reason; dice.below(4)],
+        suggested_rule: (dice.below(2) == 0).then(|| text.clone()),
+        sandbox: text,
     }
 }
 

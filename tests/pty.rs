@@ -359,7 +359,7 @@ fn a_session_that_is_continued_has_its_model_and_level() {
     let screen = after_a_session("exec \"$TAU_BIN\" --continue --model own/usual");
     screen.wait_until("the model of the flag", |cells| {
         let text = cells.contents();
-        text.contains("hi") && text.lines().last().is_some_and(|row| row.trim_end().ends_with("usual"))
+        text.contains("hi") && text.lines().last().is_some_and(|row| row.trim_end().ends_with("usual · auto"))
     });
 }
 
@@ -377,6 +377,6 @@ fn a_session_that_is_picked_has_its_model_unless_a_flag_names_another() {
     };
     picked("").wait_for("scripted demo (not an AI) · high");
     picked("--model own/usual").wait_until("the model of the flag", |cells| {
-        cells.contents().lines().last().is_some_and(|row| row.trim_end().ends_with("usual"))
+        cells.contents().lines().last().is_some_and(|row| row.trim_end().ends_with("usual · auto"))
     });
 }

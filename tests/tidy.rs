@@ -258,9 +258,9 @@ fn upward(layer: usize, line: &str) -> Vec<String> {
                 wrong.push(format!("crate::agent::{path}"));
             }
         }
-        let plain = ["crate::tools::details", "crate::tools::vt"];
+        let plain = ["crate::tools::details", "crate::tools::access", "crate::tools::vt"];
         if names(line, "crate::tools") && !plain.iter().any(|plain| line.contains(plain)) {
-            wrong.push("crate::tools beyond details and vt".to_owned());
+            wrong.push("crate::tools beyond details, access and vt".to_owned());
         }
     }
     wrong

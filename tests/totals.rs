@@ -123,7 +123,7 @@ fn tokens_stay_down_to_80_columns() {
         for part in ["~/work/pars", "↑12k ↓678", "$0.123", "6% of 200k", "A Model W", "off"] {
             assert!(footer.contains(part), "{width}: {part}: {footer}");
         }
-        assert_eq!(footer.contains("(latest)"), width >= 100, "{footer}");
+        assert_eq!(footer.contains("(latest)"), width >= 120, "{footer}");
     }
     let footer = last_row(&mut answered(long_name(), 60));
     assert!(!footer.contains('↑') && footer.contains("~/work/parser"), "{footer}");

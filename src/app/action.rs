@@ -14,6 +14,8 @@ pub enum Action {
     Clear,
     Exit,
     Suspend,
+    Answer,
+    Mode,
     GiveKeyboard,
     TakeKeyboard,
     Editor,
@@ -127,9 +129,8 @@ impl Action {
         match self {
             Send | FollowUp | NewLine | Editor | EditQueue | Stash | Paste | Complete | HistorySearch
             | HistoryPrevious | HistoryNext => ActionGroup::Messages,
-            Cancel | Clear | Exit | Suspend | GiveKeyboard | TakeKeyboard | Help | Palette => {
-                ActionGroup::Running
-            }
+            Cancel | Clear | Exit | Suspend | Answer | Mode | GiveKeyboard | TakeKeyboard | Help
+            | Palette => ActionGroup::Running,
             Models | Thinking | NextModel | PreviousModel => ActionGroup::Models,
             ToggleTools | ToggleThinking | ToggleDiff | CopyAnswer | PageUp | PageDown | RowUp | RowDown
             | Find | PreviousPrompt | NextPrompt | Top | Tail | SelectPanel => ActionGroup::Transcript,
@@ -205,6 +206,8 @@ pub const TABLE: &[ActionRow] = &[
     row(Action::Clear, "clear", &["ctrl+c"], Screen, "clear the composer; twice: quit"),
     row(Action::Exit, "exit", &["ctrl+d"], Screen, "quit if the composer is empty, else delete forward"),
     row(Action::Suspend, "suspend", &["ctrl+z"], Screen, "suspend tau; `fg` resumes it"),
+    row(Action::Answer, "answer", &["alt+a"], Screen, "answer a waiting call, or write first"),
+    row(Action::Mode, "mode", &["alt+m"], Screen, "next permission mode: ask, auto, plan"),
     row(Action::GiveKeyboard, "give-keyboard", &["f2"], Screen, "type into the running `!command`"),
     row(
         Action::TakeKeyboard,

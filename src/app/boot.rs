@@ -11,6 +11,7 @@ use serde::{Deserialize, Serialize};
 use super::background::Background;
 use super::geometry::{Motion, ScreenKind, Size, TextLayout};
 use super::msg::Millis;
+use crate::agent::protocol::approval::PermissionMode;
 use crate::agent::protocol::model::{Model as AiModel, ThinkingLevel};
 use crate::agent::settings::editing_mode::EditingMode;
 use crate::agent::settings::folder::Folder;
@@ -30,6 +31,9 @@ pub struct Boot {
     /// The model to begin with.
     pub model: Option<Arc<AiModel>>,
     pub thinking: ThinkingLevel,
+    pub permission_mode: PermissionMode,
+    /// Nothing says yet which permission mode is to be used: the user is asked.
+    pub ask_permission_mode: bool,
     /// True when nothing is configured, so that the scripted demo answers.
     pub demo: bool,
     /// Name of the theme, and the names there are.

@@ -155,7 +155,10 @@ impl Completion {
     /// The commands that match.
     pub fn commands(commands: &Commands, word: &str) -> Option<Self> {
         let names: Vec<&str> = commands.rows().iter().map(|row| row.name.as_ref()).collect();
-        let rows: Vec<CompletionRow> = fuzzy::rank(word, &names)
+        let mut found = fuzzy::rank(word, &names);
+        // A name that is typed in full comes before longer ones.
+        found.sort_by_key(|found| names.get(found.index) != Some(&word));
+        let rows: Vec<CompletionRow> = found
             .iter()
             .filter_map(|found| commands.rows().get(found.index))
             .map(|row| CompletionRow {

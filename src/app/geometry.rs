@@ -190,6 +190,9 @@ pub struct Laid {
     /// Up to which row the transcript is in the terminal's scrollback.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub printed: Option<Anchor>,
+    /// The request for approval whose prompt is on the screen and takes keys.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub asked: Option<String>,
     /// What else was said to a screen reader, so that it is not said again.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub said: Vec<String>,

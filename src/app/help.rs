@@ -99,6 +99,8 @@ pub(crate) fn label(action: Action) -> &'static str {
         Action::Clear => "clear; twice: quit",
         Action::Exit => "quit",
         Action::Suspend => "suspend",
+        Action::Answer => "answer, or write",
+        Action::Mode => "permission mode",
         Action::GiveKeyboard => "type into !command",
         Action::TakeKeyboard => "keyboard to tau",
         Action::Help => "this help",

@@ -4,21 +4,32 @@ use unicode_segmentation::UnicodeSegmentation;
 
 use super::key::{Key, KeyCode, Mods};
 
-/// The line. Editing happens at its end, which is all that a query needs.
+/// The line. Editing happens at its end, which is all that a query needs, unless the cursor is moved.
 #[derive(Clone, Default, PartialEq)]
 pub struct LineEdit {
     text: String,
+    /// Bytes behind the cursor.
+    behind: usize,
 }
 
 impl LineEdit {
     /// A line that begins with `text`.
     pub fn new(text: impl Into<String>) -> Self {
-        LineEdit { text: text.into() }
+        LineEdit { text: text.into(), behind: 0 }
     }
 
     /// What has been typed.
     pub fn text(&self) -> &str {
         &self.text
+    }
+
+    /// What is before the cursor, and what is behind it.
+    pub(crate) fn at_cursor(&self) -> (&str, &str) {
+        self.text.split_at_checked(self.at()).unwrap_or((&self.text, ""))
+    }
+
+    fn at(&self) -> usize {
+        self.text.len().saturating_sub(self.behind)
     }
 
     /// Whether its words all occur in these texts; capitals do not matter.
@@ -30,42 +41,116 @@ impl LineEdit {
     /// Takes a key; true when the text has changed.
     pub fn key(&mut self, key: Key) -> bool {
         if let Some(c) = key.typed() {
-            self.text.push(c);
+            self.text.insert(self.at(), c);
             return true;
         }
         match (key.code, key.mods) {
             (KeyCode::Backspace, Mods::NONE | Mods::SHIFT) | (KeyCode::Char('h'), Mods::CTRL) => {
                 self.delete_cluster()
             }
-            (KeyCode::Char('u'), Mods::CTRL) => !std::mem::take(&mut self.text).is_empty(),
+            (KeyCode::Char('u'), Mods::CTRL) => self.delete_back_to(0),
             (KeyCode::Char('w'), Mods::CTRL) | (KeyCode::Backspace, _) => self.delete_word(),
             _ => false,
         }
     }
 
+    /// Takes a key that moves the cursor or deletes behind it; true when it did. For lines that are
+    /// edited, not only typed.
+    pub(crate) fn move_key(&mut self, key: Key) -> bool {
+        let (before, after) = self.at_cursor();
+        let next = after.graphemes(true).next().map_or(0, str::len);
+        let back = before.graphemes(true).next_back().map_or(0, str::len);
+        let (word_back, word_next) = (before.len() - word_start(before), word_end(after));
+        let forward = |by: usize| self.behind - by;
+        self.behind = match (key.code, key.mods) {
+            (KeyCode::Left, Mods::NONE) | (KeyCode::Char('b'), Mods::CTRL) => self.behind + back,
+            (KeyCode::Right, Mods::NONE) | (KeyCode::Char('f'), Mods::CTRL) => forward(next),
+            (KeyCode::Left, _) | (KeyCode::Char('b'), Mods::ALT) => self.behind + word_back,
+            (KeyCode::Right, _) | (KeyCode::Char('f'), Mods::ALT) => forward(word_next),
+            (KeyCode::Home, _) | (KeyCode::Char('a'), Mods::CTRL) => self.text.len(),
+            (KeyCode::End, _) | (KeyCode::Char('e'), Mods::CTRL) => 0,
+            (KeyCode::Delete, _) | (KeyCode::Char('d'), Mods::CTRL) => return self.delete_forward(next),
+            (KeyCode::Char('k'), Mods::CTRL) => return self.delete_forward(after.len()),
+            _ => return false,
+        };
+        true
+    }
+
     /// Adds pasted text: its first line, without control characters.
     pub fn paste(&mut self, text: &str) {
         let line = text.lines().next().unwrap_or("");
-        self.text.extend(line.chars().filter(|c| !c.is_control()));
+        let clean: String = line.chars().filter(|c| !c.is_control()).collect();
+        self.text.insert_str(self.at(), &clean);
     }
 
     fn delete_cluster(&mut self) -> bool {
-        let last = self.text.grapheme_indices(true).next_back().map(|(at, _)| at);
-        last.map(|at| self.text.truncate(at)).is_some()
+        let last = self.at_cursor().0.grapheme_indices(true).next_back().map(|(at, _)| at);
+        last.is_some_and(|at| self.delete_back_to(at))
     }
 
     fn delete_word(&mut self) -> bool {
-        let trimmed = self.text.trim_end();
-        let keep = trimmed.rfind(char::is_whitespace).map_or(0, |at| at + 1);
-        let changed = keep < self.text.len();
-        self.text.truncate(keep);
-        changed
+        self.delete_back_to(word_start(self.at_cursor().0))
     }
+
+    fn delete_back_to(&mut self, from: usize) -> bool {
+        let at = self.at();
+        if from < at {
+            self.text.replace_range(from..at, "");
+        }
+        from < at
+    }
+
+    /// Always true: the key is one of the line, also at its end.
+    fn delete_forward(&mut self, bytes: usize) -> bool {
+        let at = self.at();
+        self.text.replace_range(at..at + bytes, "");
+        self.behind -= bytes;
+        true
+    }
+}
+
+/// Where the last word of a text begins.
+fn word_start(text: &str) -> usize {
+    let last = text.trim_end().char_indices().rfind(|(_, c)| c.is_whitespace());
+    last.map_or(0, |(at, c)| at + c.len_utf8())
+}
+
+/// Where the first word of a text ends.
+fn word_end(text: &str) -> usize {
+    let space = text.len() - text.trim_start().len();
+    text.trim_start().find(char::is_whitespace).map_or(text.len(), |at| space + at)
 }
 
 /// What is typed may be a key to a service: a debug print shows its length only.
 impl std::fmt::Debug for LineEdit {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         write!(f, "LineEdit({} bytes)", self.text.len())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn typed(line: &mut LineEdit, keys: &[&str]) -> (String, String) {
+        for name in keys {
+            let key: Key = name.parse().unwrap();
+            let _ = line.key(key) || line.move_key(key);
+        }
+        let (before, after) = line.at_cursor();
+        (before.to_owned(), after.to_owned())
+    }
+
+    #[test]
+    fn the_cursor_moves_and_edits_where_it_is() {
+        let mut line = LineEdit::new("cargo test 한국");
+        let at = |before: &str, after: &str| (before.to_owned(), after.to_owned());
+        assert_eq!(typed(&mut line, &["left", "left", "x"]), at("cargo test x", "한국"));
+        assert_eq!(typed(&mut line, &["alt+b", "alt+b"]), at("cargo ", "test x한국"));
+        assert_eq!(typed(&mut line, &["delete", "T", "ctrl+w"]), at("cargo ", "est x한국"));
+        assert_eq!(typed(&mut line, &["alt+f", "backspace"]), at("cargo es", " x한국"));
+        assert_eq!(typed(&mut line, &["home", "left", "delete", "end", "right"]), at("argo es x한국", ""));
+        assert_eq!(typed(&mut line, &["left", "ctrl+k", "ctrl+a", "ctrl+k"]), at("", ""));
+        assert_eq!(typed(&mut line, &["backspace", "delete", "ctrl+u", "ctrl+w", "left"]), at("", ""));
     }
 }

@@ -12,6 +12,7 @@
 
 pub mod action;
 pub mod ansi;
+pub mod approval;
 pub mod background;
 pub mod blocks;
 pub mod boot;
@@ -26,6 +27,7 @@ pub mod key;
 pub mod key_list;
 pub mod keymap;
 pub(crate) mod line_edit;
+pub mod mode_question;
 pub mod model;
 pub(crate) mod model_order;
 pub mod msg;
@@ -33,6 +35,7 @@ pub mod outcome;
 pub(crate) mod overlay;
 pub mod picker;
 pub mod picture;
+pub mod plan;
 pub mod printable;
 pub(crate) mod pty_input;
 pub mod queue_list;

@@ -4,6 +4,7 @@ use std::collections::BTreeMap;
 use std::path::PathBuf;
 use std::sync::Arc;
 
+use super::approval::Approvals;
 use super::background::AUTO;
 use super::boot::Boot;
 use super::completion::Completion;
@@ -47,6 +48,12 @@ pub struct Model {
     pub editing: Option<QueueEdit>,
     /// Texts that were set aside, the last one on top.
     pub drafts: Vec<Draft>,
+    /// The calls that wait for the user's decision.
+    pub approvals: Approvals,
+    /// The answer of a run in plan mode, while the run is not over.
+    pub(super) plan: Option<String>,
+    /// The user is still to be asked for the permission mode.
+    pub(super) asks_mode: bool,
     /// The last one is on top and takes keys.
     pub overlays: Vec<Overlay>,
     pub status: Status,
@@ -118,7 +125,10 @@ pub struct Wants {
 impl Model {
     /// What the shell is to provide now.
     pub fn wants(&self) -> Wants {
-        let animated = self.status.run.is_some() || self.jobs.count() > 0;
+        let waits = !self.approvals.is_empty();
+        let runs = self.status.run.is_some()
+            && (!waits || self.status.runs_calls_beside(self.approvals.pending().len()));
+        let animated = runs || self.jobs.count() > 0;
         let is_due = self.status_line.command.as_ref().is_some_and(|command| command.due);
         let expires =
             self.remark.is_some() || self.quit_armed.is_some() || self.typed_ahead.is_some() || is_due;
@@ -129,15 +139,18 @@ impl Model {
             (false, true) => Some(250),
             (false, false) => None,
         };
-        let runs = self.status.run.is_some();
-        let working = if runs && self.boot.screen != ScreenKind::Reader { "● " } else { "" };
+        let state = match (waits, self.status.run.is_some()) {
+            (true, _) => "waiting for you · ",
+            (false, true) if self.boot.screen != ScreenKind::Reader => "● ",
+            (false, _) => "",
+        };
         // What a command asks for may be a password.
         let to_command = self.jobs.owner().is_some() || self.typed_ahead.is_some();
         let secret = to_command || self.overlays.last().is_some_and(Overlay::is_secret);
         Wants {
             tick,
-            title: format!("{working}tau · {}", self.title()),
-            progress: runs && self.motion == Motion::Animated,
+            title: format!("{state}tau · {}", self.title()),
+            progress: self.status.run.is_some() && !waits && self.motion == Motion::Animated,
             secret,
             background: self.theme == AUTO,
             cursor: self.cursor_shape(),
@@ -152,6 +165,16 @@ impl Model {
             Some(_) => CursorShape::Block,
             None => CursorShape::Terminal,
         }
+    }
+
+    /// Whether keys go to the prompt of a call that waits for the user's decision.
+    pub(crate) fn takes_answer(&self) -> bool {
+        self.overlays.is_empty()
+            && self.transcript.find.is_none()
+            && self.transcript.selected_panel().is_none()
+            && self.jobs.owner().is_none()
+            && !self.approvals.aside
+            && self.approvals.open().is_some_and(|open| !open.is_answered)
     }
 
     /// The time by which running times are shown.

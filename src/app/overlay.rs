@@ -4,8 +4,10 @@ use super::help::HelpView;
 use super::key::{Key, KeyCode, Mods};
 use super::key_list::KeysView;
 use super::line_edit::LineEdit;
+use super::mode_question::ModeQuestion;
 use super::outcome::KeyOutcome;
 use super::picker::Picker;
+use super::plan::PlanView;
 use super::printable::Printable;
 use super::queue_list::QueueView;
 use super::request::{Hidden, Ticket};
@@ -34,6 +36,10 @@ pub enum Overlay {
     Keys(KeysView),
     /// The queued messages.
     Queue(QueueView),
+    /// What becomes of a plan.
+    Plan(Box<PlanView>),
+    /// Which permission mode is to be used.
+    Mode(ModeQuestion),
     /// The agent asks; `selected` is an option.
     Asked { id: String, question: Question, selected: usize },
 }
@@ -50,7 +56,17 @@ impl Overlay {
             | Overlay::Tree(_)
             | Overlay::Keys(_)
             | Overlay::Queue(_)
+            | Overlay::Plan(_)
+            | Overlay::Mode(_)
             | Overlay::Asked { .. } => false,
+        }
+    }
+
+    /// The dialog of a plan, if it is one.
+    pub(crate) fn as_plan(&mut self) -> Option<&mut PlanView> {
+        match self {
+            Overlay::Plan(view) => Some(view),
+            _ => None,
         }
     }
 }

@@ -147,8 +147,9 @@ requests! {
     Picture { path: PathBuf } => picture -> Picture(Picture);
     /// Earlier prompts, newest first.
     History {} => history -> History(Vec<String>);
-    /// Let the user edit text in an editor; `None` when nothing was changed.
-    Editor { text: String } => editor -> Edited(Option<String>);
+    /// Let the user edit text in an editor, as a file whose name ends like this; `None` when nothing was
+    /// changed.
+    Editor { text: String, ending: String, purpose: EditorUse } => editor -> Edited(Option<String>);
     /// Show a file, or text, in an editor.
     OpenInEditor { source: EditorSource } => open_in_editor -> Done(String);
     /// The branch that is checked out, with a `*` when files differ from it; `None` outside a repository.
@@ -199,6 +200,17 @@ impl ShellReply {
                 | ShellReply::Found(FoundSessions { done: false, .. })
         )
     }
+}
+
+/// What edited text is for.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum EditorUse {
+    /// The text being written.
+    Composer,
+    /// A call that waits for approval.
+    Approval,
+    /// The plan of the model.
+    Plan,
 }
 
 /// What is opened in an editor.

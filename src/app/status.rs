@@ -5,6 +5,7 @@ use std::sync::Arc;
 
 use super::msg::Millis;
 use super::printable::Printable;
+use crate::agent::protocol::approval::PermissionMode;
 use crate::agent::protocol::event::{AgentEvent, CompactionReason, CompactionResult, Delta, SessionInfo};
 use crate::agent::protocol::message::{Message, StopReason, Usage};
 use crate::agent::protocol::model::{Api, Model as AiModel, ThinkingLevel};
@@ -88,6 +89,7 @@ pub struct Status {
     pub fresh: bool,
     pub model: Option<Arc<AiModel>>,
     pub thinking: ThinkingLevel,
+    pub permission_mode: PermissionMode,
     /// Queued messages.
     pub steering: Vec<QueuedText>,
     pub follow_up: Vec<QueuedText>,
@@ -171,6 +173,22 @@ impl Status {
 
     fn begin(&mut self, activity: Activity, now: Millis) {
         self.run = Some(AgentRun { since: now, activity, activity_since: now, stopping: false });
+    }
+
+    /// Whether more calls run than those that wait for the user.
+    pub(crate) fn runs_calls_beside(&self, waiting: usize) -> bool {
+        match self.run.as_ref().map(|run| &run.activity) {
+            Some(Activity::Running(calls)) => calls.len() > waiting,
+            _ => false,
+        }
+    }
+
+    /// The run has waited this long for the user, which is no time of its own.
+    pub(crate) fn waited(&mut self, waited: Millis, now: Millis) {
+        if let Some(run) = &mut self.run {
+            run.since = run.since.saturating_add(waited).min(now);
+            run.activity_since = run.activity_since.saturating_add(waited).min(now);
+        }
     }
 
     /// The share of the context window in use, in percent; `None` when either is unknown.

@@ -46,6 +46,11 @@ pub fn draw(model: &Model, theme: &Theme, area: Rect, buffer: &mut Buffer) -> Op
     if model.composer.is_empty() {
         placeholder(model, theme, inner, buffer);
     }
+    if model.takes_answer() {
+        // The draft stays, and is only looked at.
+        buffer.set_style(area, Style::reset().patch(theme.style(ThemeToken::Text)));
+        buffer.set_style(area, theme.style(ThemeToken::Faint));
+    }
     Some(cursor)
 }
 
@@ -142,7 +147,9 @@ fn text_of(
 }
 
 fn placeholder(model: &Model, theme: &Theme, area: Rect, buffer: &mut Buffer) {
-    let text = if model.status.run.is_some() {
+    let text = if model.takes_answer() {
+        "the call above waits for you".to_owned()
+    } else if model.status.run.is_some() {
         let hint = |verb: &str, action| model.keymap.hint(action).map(|key| format!("{verb} with {key}"));
         let hints =
             [hint("steer", Action::Send), hint("queue", Action::FollowUp), hint("stop", Action::Cancel)];

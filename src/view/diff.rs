@@ -52,6 +52,24 @@ pub fn render(diff: &FileDiff, width: u16, theme: &Theme, highlighter: &mut High
     rows
 }
 
+/// The rows of one hunk of a change, each at most `width` cells wide.
+pub(crate) fn render_hunk(
+    diff: &FileDiff,
+    index: usize,
+    width: u16,
+    theme: &Theme,
+    highlighter: &mut Highlighter,
+) -> Vec<Row> {
+    let width = width.max(1);
+    let gutter = Gutter::for_diff(diff, width);
+    let lang = highlight::language_of(&diff.path);
+    let mut rows = Vec::new();
+    for line in diff.hunks.get(index).into_iter().flat_map(|hunk| lines(hunk, lang, highlighter)) {
+        line.draw(&gutter, width, theme, &mut rows);
+    }
+    rows
+}
+
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Sign {
     Context,

@@ -29,23 +29,40 @@ pub(crate) fn draw_activity(model: &Model, theme: &Theme, area: Rect, buffer: &m
         Motion::Animated => SPINNER.get((model.now.max(0) / 100 % 10) as usize).copied(),
         Motion::Still => None,
     };
-    let picture = picture.unwrap_or("·");
+    let waits = !model.approvals.is_empty();
+    let picture = if waits { "?" } else { picture.unwrap_or("·") };
     let left = vec![
         Span::styled(format!("{picture} "), theme.style(ThemeToken::Accent)),
         Span::styled(activity(model, run), theme.style(ThemeToken::Status)),
     ];
-    // While a command has the keyboard, the key goes to the command.
-    let key = model.keymap.hint(Action::Cancel).filter(|_| model.jobs.owner().is_none());
-    let stops = key.map(|key| format!(" · {key} stops")).unwrap_or_default();
-    let total = format!("{}{stops}", seconds(model.clock() - run.since));
+    // While a command has the keyboard, or a prompt is open, the key goes there.
+    let key = model.keymap.hint(Action::Cancel);
+    let key = key.filter(|_| model.jobs.owner().is_none() && !model.takes_answer());
+    let stops = key.map(|key| format!("{key} stops"));
+    // The time in which the user decides is none of the run.
+    let spent = (!waits).then(|| seconds(model.clock() - run.since));
+    let total = spent.into_iter().chain(stops).collect::<Vec<_>>().join(" · ");
     let right = vec![Span::styled(total, theme.style(ThemeToken::Muted))];
     buffer.set_line(area.x, area.y, &both_ends(left, right, area.width), area.width);
+}
+
+/// That the user is asked, and how many calls wait; where keys go elsewhere, how to answer.
+fn waiting(model: &Model) -> String {
+    let calls = match model.approvals.pending().len() {
+        1 => "waiting for you".to_owned(),
+        count => format!("{count} calls are waiting for you"),
+    };
+    let key = model.keymap.hint(Action::Answer).filter(|_| model.approvals.aside);
+    calls + &key.map(|key| format!(" · {key} answers")).unwrap_or_default()
 }
 
 fn activity(model: &Model, run: &AgentRun) -> String {
     let spent = seconds(model.clock() - run.activity_since);
     if run.stopping {
         return "stopping".to_owned();
+    }
+    if !model.approvals.is_empty() {
+        return waiting(model);
     }
     match &run.activity {
         Activity::Waiting => format!("waiting for the model {spent}"),

@@ -41,13 +41,15 @@ pub(super) fn draw(model: &Model, memo: &mut Memo, frame: &mut Frame) -> Drawing
     let regions = regions.below(finished, live);
     let below = if is_full { screen.height } else { regions.height() };
     fit(frame, memo, finished + below);
-    unprinted.draw(model, memo, frame);
+    let drawn = unprinted.draw(model, memo, frame);
     let buffer = &mut frame.cells;
     let mut laid = Laid {
         page: live,
         top: finished,
         printed: unprinted.printed,
         composer_width: layout::composer_width(screen),
+        asked: drawn.asked,
+        cursor: drawn.cursor,
         ..Laid::default()
     };
     let more = unprinted.more;
@@ -59,7 +61,8 @@ pub(super) fn draw(model: &Model, memo: &mut Memo, frame: &mut Frame) -> Drawing
         laid.cursor = boxed.draw(regions.composer, buffer);
         laid.list_page = boxed.page;
     } else {
-        laid.cursor = draw_below(model, memo.theme(), &regions, buffer);
+        let below = draw_below(model, memo.theme(), &regions, buffer);
+        laid.cursor = laid.cursor.or(below);
     }
     Drawing { laid, finished, more }
 }

@@ -7,6 +7,10 @@ use crate::app::completion::Completion;
 
 /// Cells left and right of the composer's text.
 const COMPOSER_MARGIN: u16 = 3;
+/// Windows with fewer rows than this have one row for the draft while a prompt is open, and with even
+/// fewer none for what the agent does.
+const LOW: u16 = 16;
+const LOWEST: u16 = 8;
 /// Queued messages shown at most.
 const QUEUE: u16 = 4;
 
@@ -80,9 +84,12 @@ pub(crate) fn regions(model: &Model, area: Rect) -> Regions {
         left -= taken;
         taken
     };
-    let composer = take(text + 2, 0);
+    // A prompt needs the rows more than what cannot be typed meanwhile.
+    let asks = model.takes_answer();
+    let composer = take(if asks && area.height < LOW { 1 } else { text + 2 }, 0);
     let footer = take(1, 1);
-    let activity = take(u16::from(super::footer::has_activity(model)), 1);
+    let has_activity = super::footer::has_activity(model) && !(asks && area.height < LOWEST);
+    let activity = take(u16::from(has_activity), 1);
     let queue = take(u16::try_from(model.status.queued()).unwrap_or(QUEUE).min(QUEUE), 2);
     let list = model.completion.as_ref().filter(|_| model.transcript.find.is_none());
     let rows = list.map_or(0, Completion::height);

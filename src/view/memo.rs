@@ -40,6 +40,9 @@ pub enum RowsVersion {
     Revision(u32),
     /// It depends on more than its entry, and is not kept.
     Transient,
+    /// The entry in a revision, while the user is asked about it: the revision of the requests, and
+    /// whether a hunk is selected and rejected.
+    Asked { revision: u32, request: u32, selected: bool, rejected: bool },
     /// The entry in a revision, while more is being added to it.
     Growing(u32),
     /// The entry in a revision, and the time that it shows.
@@ -49,7 +52,7 @@ pub enum RowsVersion {
 impl RowsVersion {
     /// Whether the part will soon be different, so that only its newest rows are kept.
     fn is_changing(self) -> bool {
-        matches!(self, RowsVersion::Growing(_) | RowsVersion::Timed { .. })
+        matches!(self, RowsVersion::Growing(_) | RowsVersion::Timed { .. } | RowsVersion::Asked { .. })
     }
 }
 

@@ -10,6 +10,7 @@
 
 #![deny(clippy::wildcard_enum_match_arm)]
 
+pub(crate) mod approval;
 pub mod color;
 pub mod completion;
 pub mod composer;
@@ -28,12 +29,14 @@ pub mod layout;
 pub mod link;
 pub mod markdown;
 pub mod memo;
+pub(crate) mod mode_question;
 pub(crate) mod overlay;
 pub mod panel;
 pub mod parts;
 pub mod picker;
 pub mod picture;
 pub(crate) mod pictures;
+pub(crate) mod plan;
 pub(crate) mod queue;
 pub(crate) mod reader;
 pub mod row;
@@ -100,7 +103,8 @@ pub fn view(model: &Model, memo: &mut Memo, frame: &mut Frame) -> Laid {
     let regions = layout::regions(model, area);
     let mut laid = transcript::draw(model, memo, regions.transcript, frame);
     let buffer = &mut frame.cells;
-    laid.cursor = draw_below(model, memo.theme(), &regions, buffer);
+    let below = draw_below(model, memo.theme(), &regions, buffer);
+    laid.cursor = laid.cursor.or(below);
     laid.composer_width = layout::composer_width(area);
     if let Some(top) = shown_overlay(model) {
         // What is beside an overlay is only looked at.
@@ -122,7 +126,7 @@ fn draw_below(model: &Model, theme: &Theme, regions: &Regions, buffer: &mut Buff
         (Some(_), _) => console::draw(model, theme, regions.composer, buffer),
         (None, Some(find)) => find::draw(model, find, theme, regions.composer, buffer),
         (None, None) => composer::draw(model, theme, regions.composer, buffer)
-            .filter(|_| model.transcript.selected_panel().is_none()),
+            .filter(|_| model.transcript.selected_panel().is_none() && !model.takes_answer()),
     }
 }
 

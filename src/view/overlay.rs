@@ -7,7 +7,7 @@ use ratatui::text::{Line, Span};
 use super::dialog::{OverlayLayout, frame, inner_width};
 use super::memo::Memo;
 use super::theme::{Theme, ThemeToken};
-use super::{help, key_list, picker, queue, settings, tree, trust, wrap};
+use super::{help, key_list, mode_question, picker, plan, queue, settings, tree, trust, wrap};
 use crate::agent::protocol::event::Question;
 use crate::app::Model;
 use crate::app::line_edit::LineEdit;
@@ -34,6 +34,8 @@ pub fn draw(
         Overlay::Settings(view) => settings::draw(view, theme, area, buffer),
         Overlay::Queue(view) => queue::draw_list(model, view, theme, area, buffer),
         Overlay::Trust(view) => trust::draw(view, theme, area, buffer),
+        Overlay::Plan(view) => plan::draw(model, view, (theme, highlighter), area, buffer),
+        Overlay::Mode(question) => mode_question::draw(model, question, theme, area, buffer),
         Overlay::Asked { question, selected, .. } => {
             ask(asked_title(question), question, *selected, theme, area, buffer);
             (None, 0)

@@ -9,7 +9,7 @@ use super::highlight::Highlighter;
 use super::memo::{Memo, RowsKey, RowsVersion};
 use super::row::{MARGIN, Row, Rows};
 use super::theme::{Theme, ThemeToken};
-use super::{markdown, panel, welcome, wrap};
+use super::{approval, markdown, panel, welcome, wrap};
 use crate::agent::protocol::event::NoticeLevel;
 use crate::app::Model;
 use crate::app::action::Action;
@@ -36,7 +36,7 @@ pub fn count(model: &Model, entry: &TranscriptEntry) -> u32 {
         EntryBody::Thinking { blocks, .. } | EntryBody::Summary { blocks, .. } => {
             1 + if open { blocks_count(blocks) } else { 0 }
         }
-        EntryBody::Tool(tool) => 2 + tool.pictures.len(),
+        EntryBody::Tool(tool) => 2 + tool.pictures.len() + approval::extra_parts(model, tool),
         EntryBody::Command(_) => 2,
     };
     u32::try_from(parts).unwrap_or(u32::MAX)
@@ -66,7 +66,10 @@ pub fn rows(model: &Model, memo: &mut Memo, entry: &TranscriptEntry, part: u32, 
         return picture::rows(model, memo, entry, picture, width);
     }
     let open = model.transcript.is_open(entry);
-    let version = if closed_block(entry, part).is_some() {
+    let asked = approval::part(model, entry, part);
+    let version = if let Some((open, part)) = asked {
+        approval::version(model, entry.revision, open, part)
+    } else if closed_block(entry, part).is_some() {
         RowsVersion::Closed { epoch: entry.epoch }
     } else if model.transcript.is_grouped(entry) {
         // A group also depends on the entries beside it.
@@ -185,6 +188,10 @@ fn render(
         }
         EntryBody::Tool(tool) if part == 0 => {
             vec![panel::tool_head(tool, model.clock(), theme, highlighter, width)]
+        }
+        EntryBody::Tool(tool) if approval::part(model, entry, part).is_some() => {
+            let asked = approval::part(model, entry, part);
+            asked.map_or_else(Vec::new, |asked| approval::rows(model, tool, asked, width, theme, highlighter))
         }
         EntryBody::Tool(tool) => {
             let (open, split) = (model.transcript.is_open(entry), model.text_layout.splits_diffs(width));

@@ -63,7 +63,10 @@ pub(super) fn draw(model: &Model, memo: &mut Memo, frame: &mut Frame) -> Drawing
             Some((u16::try_from(wrap::cells(&text)).unwrap_or(0), finished))
         }
     };
-    let laid = Laid { cursor, printed, said, top: finished, list_page: page, ..known };
+    // What is said is known as soon as it is there.
+    let open = model.approvals.open().filter(|_| model.takes_answer());
+    let asked = open.map(|open| open.request.id.clone());
+    let laid = Laid { asked, cursor, printed, said, top: finished, list_page: page, ..known };
     Drawing { laid, finished, more }
 }
 

@@ -6,6 +6,7 @@ use super::panel::both_ends;
 use super::terminal_text;
 use super::theme::{Theme, ThemeToken};
 use super::wrap;
+use crate::agent::protocol::approval::PermissionMode;
 use crate::agent::settings::status_template::{StatusAtom, StatusGroup, StatusPart};
 use crate::app::Model;
 use crate::app::action::Action;
@@ -16,14 +17,20 @@ use crate::app::token_count::tokens;
 /// In a window of this many columns everything is shown as long as names can give way.
 const WIDE: usize = 80;
 /// Cells that stay for the left side, and for the name of the model.
-pub(super) const LEAST_PLACE: usize = 16;
+pub(super) const LEAST_PLACE: usize = 22;
 const LEAST_NAME: usize = 10;
 /// Cells between the sides, and after the right one.
 const BETWEEN: usize = 3;
 
 /// Parts that are left out where there is no room, the first one first.
-const DROPPED: [StatusPart; 5] =
-    [StatusPart::Tokens, StatusPart::Cost, StatusPart::Context, StatusPart::Provider, StatusPart::Command];
+const DROPPED: [StatusPart; 6] = [
+    StatusPart::Tokens,
+    StatusPart::Cost,
+    StatusPart::Context,
+    StatusPart::Provider,
+    StatusPart::Command,
+    StatusPart::Sandbox,
+];
 
 /// The left side, as far as there is room for it beside `right`.
 pub(super) fn left(model: &Model, theme: &Theme, width: usize, right: &[Span]) -> Vec<Span<'static>> {
@@ -84,6 +91,7 @@ fn spans(
         StatusAtom::Text(text) => Some(vec![plain(theme, text)]),
         StatusAtom::Part(part) if dropped.contains(part) => None,
         StatusAtom::Part(StatusPart::Command) => command(model, theme),
+        StatusAtom::Part(StatusPart::Permissions) => Some(vec![permission_mode(model, theme)]),
         StatusAtom::Part(part) => text(model, *part, name).map(|text| vec![plain(theme, &text)]),
     };
     let group = |group: &StatusGroup| group.iter().map(atom).collect::<Option<Vec<_>>>();
@@ -92,6 +100,15 @@ fn spans(
 
 fn plain(theme: &Theme, text: &str) -> Span<'static> {
     Span::styled(printable_line(text).into_owned(), theme.style(ThemeToken::Footer))
+}
+
+/// The permission mode; that of plans stands out, also where there are no colours.
+fn permission_mode(model: &Model, theme: &Theme) -> Span<'static> {
+    let mode = model.status.permission_mode;
+    match mode {
+        PermissionMode::Plan => Span::styled(format!("◇ {}", mode.name()), theme.style(ThemeToken::Accent)),
+        PermissionMode::Ask | PermissionMode::Auto => plain(theme, mode.name()),
+    }
 }
 
 /// What the user's command printed, in its colours.
@@ -137,7 +154,8 @@ fn text(model: &Model, part: StatusPart, name: usize) -> Option<String> {
             None => "? ctx".to_owned(),
         }),
         StatusPart::Mode => model.composer.vim_mode().map(|(name, _)| name.to_owned()),
-        StatusPart::Command => None,
+        StatusPart::Sandbox => Some(model.boot.sandbox.clone()).filter(|words| !words.is_empty()),
+        StatusPart::Permissions | StatusPart::Command => None,
     }
 }
 

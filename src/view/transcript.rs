@@ -3,6 +3,7 @@
 //! A part's rows are its gap (if any) and what it renders to; an [`Anchor`] counts rows in
 //! that. The total height is never needed.
 
+mod asked;
 mod find;
 mod inline;
 mod scrolled;
@@ -22,6 +23,7 @@ use crate::app::Model;
 use crate::app::geometry::{Anchor, Hit, Laid, Point, ScrollPosition};
 use crate::app::transcript::TranscriptEntry;
 use crate::app::transcript::find::Find;
+use asked::AskedPlace;
 use find::{CurrentPlace, FoundInPart};
 pub(super) use inline::{Unprinted, is_finished};
 use selected_panel::PanelPlace;
@@ -34,23 +36,25 @@ pub fn draw(model: &Model, memo: &mut Memo, area: Rect, frame: &mut Frame) -> La
     walk.selection = walk.selected_ends();
     walk.current = find.and_then(Find::current).and_then(|place| walk.drawn_place(place));
     walk.panel = model.transcript.selected_panel().and_then(|panel| walk.panel_place(panel));
+    walk.asked = walk.asked_place();
     let (top, tail) = walk.resolve(usize::from(area.height));
     let at_end = top >= tail;
     // Nothing that comes moves a selected panel.
     let position = match top.filter(|_| !at_end || walk.panel.is_some()) {
+        // What the prompt shows is looked at for as long as it is open.
+        _ if walk.follows_prompt() && model.transcript.pending == 0 => model.transcript.position,
         Some(top) => ScrollPosition::Top(walk.anchor(top)),
         None => ScrollPosition::Tail,
     };
     let mut laid = Laid { position, page: area.height, top: area.y, ..Laid::default() };
-    let mut place = top;
-    for y in area.top()..area.bottom() {
-        let Some(at) = place else {
-            laid.rows.push(None);
-            continue;
-        };
-        walk.draw_row(at, Rect { y, height: 1, ..area }, frame, &mut laid);
-        place = walk.next_row(at);
+    let rows = walk.screen_rows(top, usize::from(area.height));
+    for (y, place) in (area.top()..area.bottom()).zip(&rows) {
+        match place {
+            Some(at) => walk.draw_row(*at, Rect { y, height: 1, ..area }, frame, &mut laid),
+            None => laid.rows.push(None),
+        }
     }
+    walk.report_prompt(&rows, area.y, &mut laid);
     if model.copying {
         laid.selected = walk.selected_text();
     }
@@ -84,6 +88,8 @@ struct Walk<'a> {
     current: Option<CurrentPlace>,
     /// The panel that is selected.
     panel: Option<PanelPlace>,
+    /// The prompt of a call that waits.
+    asked: Option<AskedPlace>,
 }
 
 struct LastPart {
@@ -105,6 +111,7 @@ impl<'a> Walk<'a> {
             found: None,
             current: None,
             panel: None,
+            asked: None,
         }
     }
 
@@ -118,6 +125,7 @@ impl<'a> Walk<'a> {
         let tail = self.tail_top(height);
         let pending = self.model.transcript.pending;
         let from = match self.model.transcript.position {
+            _ if self.follows_prompt() => self.top_showing_prompt(height).or(tail),
             ScrollPosition::Tail => tail,
             ScrollPosition::Top(anchor) => self.place_of(anchor).or(tail),
         };

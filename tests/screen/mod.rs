@@ -100,6 +100,8 @@ impl Screen {
             .env("HOME", home.path())
             .env("TAU_HOME", home.path().join("tau"))
             .env("TAU_BIN", env!("CARGO_BIN_EXE_tau"))
+            // Otherwise tau asks for it at the first start.
+            .env("TAU_PERMISSION_MODE", "auto")
             .env("TERM", "xterm-256color")
             .env("LANG", "C.UTF-8")
             .current_dir(work)

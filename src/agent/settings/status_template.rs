@@ -33,13 +33,17 @@ pub enum StatusPart {
     Context,
     /// Vim's mode.
     Mode,
+    /// The permission mode.
+    Permissions,
+    /// What commands and files are confined to.
+    Sandbox,
     /// What `status_command` printed.
     Command,
 }
 
 impl StatusPart {
     /// The parts with their names, in the order in which they are documented.
-    pub const NAMES: [(&'static str, StatusPart); 11] = [
+    pub const NAMES: [(&'static str, StatusPart); 13] = [
         ("path", StatusPart::Path),
         ("branch", StatusPart::Branch),
         ("session", StatusPart::Session),
@@ -50,6 +54,8 @@ impl StatusPart {
         ("cost", StatusPart::Cost),
         ("context", StatusPart::Context),
         ("mode", StatusPart::Mode),
+        ("permissions", StatusPart::Permissions),
+        ("sandbox", StatusPart::Sandbox),
         ("command", StatusPart::Command),
     ];
 }
@@ -76,7 +82,7 @@ pub struct StatusTemplate {
 
 /// The template that is used unless another one is set.
 pub const DEFAULT_STATUS_LINE: &str = "{path}[ ({branch})][ · {session}]{fill}[{tokens} · ][{cost} · ]\
-     [{context} · ][{command} · ]{model}[ · {thinking}]";
+     [{context} · ][{command} · ]{model}[ · {thinking}] · {permissions}[ · {sandbox}]";
 
 impl Default for StatusTemplate {
     fn default() -> Self {

@@ -19,6 +19,8 @@ pub enum CallState {
     Arriving,
     /// It waits for its turn.
     Waiting,
+    /// It waits for the user's decision.
+    Asked,
     Running,
     Done,
     Failed,
@@ -32,7 +34,7 @@ impl CallState {
     /// Whether the call has ended.
     pub(crate) fn is_over(self) -> bool {
         match self {
-            CallState::Arriving | CallState::Waiting | CallState::Running => false,
+            CallState::Arriving | CallState::Waiting | CallState::Asked | CallState::Running => false,
             CallState::Done | CallState::Failed | CallState::Stopped | CallState::Skipped => true,
         }
     }

@@ -12,6 +12,7 @@ use super::paging::Paging;
 use super::panel::{CallState, ToolPanel, fallback_title};
 use super::run_end::{FirstEnd, OpenRun};
 use super::{EntryBody, Live, LiveBlock, Transcript, TranscriptEntry};
+use crate::agent::protocol::approval::{ApprovalOutcome, ApprovalRequest};
 use crate::agent::protocol::event::{AgentEvent, Delta, NoticeLevel};
 use crate::agent::protocol::message::{
     AssistantMessage, Block, Message, StopReason, ToolResultMessage, UserContent,
@@ -319,6 +320,38 @@ impl Transcript {
             if panel.title.is_empty() {
                 panel.title = Printable::line(&title);
             }
+        });
+    }
+
+    /// A call waits for the user's decision.
+    pub(crate) fn call_asked(&mut self, request: &ApprovalRequest) {
+        let id = &request.tool_call_id;
+        if !self.calls.contains_key(id) {
+            self.new_call(id, &request.tool_name);
+        }
+        self.on_call(id, |panel| {
+            if !panel.state.is_over() {
+                panel.state = CallState::Asked;
+            }
+            if panel.title.is_empty() {
+                panel.title = Printable::line(&request.title);
+            }
+        });
+    }
+
+    /// The user has decided on a call, or cannot any more. The time of a call that had begun begins now.
+    pub(crate) fn call_judged(&mut self, id: &str, outcome: ApprovalOutcome, now: Millis) {
+        self.on_call(id, |panel| {
+            if panel.state != CallState::Asked {
+                return;
+            }
+            panel.state = match (outcome, panel.since) {
+                (ApprovalOutcome::Allowed, Some(_)) => CallState::Running,
+                (ApprovalOutcome::Allowed | ApprovalOutcome::Denied | ApprovalOutcome::Withdrawn, _) => {
+                    CallState::Waiting
+                }
+            };
+            panel.since = panel.since.map(|_| now);
         });
     }
 

@@ -67,7 +67,10 @@ fn panel(entry: &TranscriptEntry) -> Option<&ToolPanel> {
 fn looks(entry: &TranscriptEntry) -> bool {
     panel(entry).is_some_and(|panel| {
         LOOKING.contains(&panel.name.as_str())
-            && !matches!(panel.state, CallState::Failed | CallState::Stopped | CallState::Skipped)
+            && !matches!(
+                panel.state,
+                CallState::Asked | CallState::Failed | CallState::Stopped | CallState::Skipped
+            )
             && !matches!(panel.output, PanelOutput::Picture(_))
     })
 }

@@ -180,7 +180,8 @@ fn terminal(output: &TerminalOutput) -> PanelOutput {
     PanelOutput::Terminal { lines, hidden, status }
 }
 
-fn printable_diff(diff: &FileDiff) -> FileDiff {
+/// A change whose text may be drawn.
+pub(crate) fn printable_diff(diff: &FileDiff) -> FileDiff {
     let clean = |line: &String| printable_line(line).into_owned();
     let hunk = |hunk: &Hunk| Hunk { lines: hunk.lines.iter().map(clean).collect(), ..hunk.clone() };
     FileDiff {

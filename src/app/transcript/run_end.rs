@@ -81,6 +81,11 @@ impl Transcript {
         }
     }
 
+    /// The run has waited this long for the user, which is no time of its own.
+    pub(crate) fn run_waited(&mut self, waited: Millis) {
+        self.run.since = self.run.since.map(|since| since.saturating_add(waited));
+    }
+
     /// Counts an answer.
     pub(super) fn run_answers(&mut self, answer: &AssistantMessage) {
         self.run.cost.add(&answer.usage);

@@ -1,7 +1,7 @@
 //! What each action does: a route for each row of the table.
 
 use super::{
-    completion, composing, copy, find, interrupt, models, palette, panels, prompts, queue, submit,
+    approval, completion, composing, copy, find, interrupt, models, palette, panels, prompts, queue, submit,
     terminal_focus, thinking,
 };
 use crate::agent::protocol::command::Queue;
@@ -28,6 +28,8 @@ pub(super) fn run(model: &mut Model, action: Action, effects: &mut Vec<Effect>) 
         Action::Suspend => effects.push(Effect::Suspend),
         Action::Help => model.overlays.push(Overlay::Help(HelpView::default())),
         Action::Palette => palette::open(model),
+        Action::Answer => approval::step_aside(model),
+        Action::Mode => approval::next_mode(model, effects),
         // The keyboard, the queue, completion.
         Action::GiveKeyboard => terminal_focus::give(model),
         Action::TakeKeyboard => terminal_focus::take_or_give(model),

@@ -1,6 +1,6 @@
 //! Events of the agent: folded into the state, and where the others go.
 
-use super::{context, notify, queue, session, tree};
+use super::{approval, context, notify, plan, queue, session, tree};
 use crate::agent::AgentEvent;
 use crate::agent::protocol::event::NoticeLevel;
 use crate::agent::protocol::query::{HistoryPage, QueryAnswer};
@@ -28,17 +28,26 @@ pub(super) fn take(model: &mut Model, event: &AgentEvent, effects: &mut Vec<Effe
             model.overlays.push(Overlay::Asked { id: id.clone(), question: question.clone(), selected: 0 });
             notify::waits(model, effects);
         }
+        AgentEvent::ApprovalRequested { request } => approval::requested(model, request, effects),
+        AgentEvent::ApprovalEnded { id, outcome } => approval::ended(model, id, *outcome),
+        AgentEvent::PermissionModeChanged { mode } => approval::mode_changed(model, *mode),
+        AgentEvent::ModelChanged { .. } => approval::ask_for_mode(model),
+        AgentEvent::AgentEnd { messages, .. } => plan::run_ended(model, messages),
+        AgentEvent::SessionOpened { .. } => approval::forget(model),
         AgentEvent::HistoryAvailable { left } => {
             let rows = std::mem::take(&mut model.laid.rows);
             model.transcript.history_available(*left, &rows);
         }
         AgentEvent::Answered { ticket, answer } => answered(model, Ticket(*ticket), answer, effects),
         AgentEvent::BashEnd { .. } => drop(model.ask(ShellRequest::Branch {}, effects)),
-        AgentEvent::AgentSettled { .. } => {
+        AgentEvent::AgentSettled { aborted } => {
+            approval::forget(model);
             settled(model, effects);
+            plan::settled(model, *aborted, effects);
             notify::finished(model, since, effects);
         }
         AgentEvent::Stopped => {
+            approval::forget(model);
             let key = model.keymap.hint(Action::Exit).unwrap_or_else(|| "/quit".to_owned());
             let hint = format!("quit with {key}; the session is saved, `tau --continue` opens it again");
             model.transcript.notice(NoticeLevel::Error, "the agent has stopped", Some(&hint));
@@ -54,6 +63,9 @@ fn answered(
     answer: &Result<QueryAnswer, String>,
     effects: &mut Vec<Effect>,
 ) {
+    if approval::answered(model, ticket, answer, effects) {
+        return;
+    }
     match answer {
         Ok(QueryAnswer::Outline(outline)) => tree::fill(model, outline),
         Ok(QueryAnswer::ContextUsage(usage)) => context::show(model, usage),

@@ -3,9 +3,10 @@
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
-use super::{sessions, trust};
+use super::{approval, sessions, trust};
 use crate::agent::protocol::event::NoticeLevel;
 use crate::agent::settings::editing_mode::EditingMode;
+use crate::app::approval::Approvals;
 use crate::app::boot::Boot;
 use crate::app::composer::Composer;
 use crate::app::effect::Effect;
@@ -46,12 +47,18 @@ pub fn boot(boot: Boot) -> (Model, Vec<Effect>) {
     }
     let waiting = boot.folders.iter().filter(|folder| folder.is_open()).cloned();
     trust::push_questions(&mut model, waiting);
+    approval::ask_for_mode(&mut model);
     (model, effects)
 }
 
 fn blank(boot: Boot, keymap: Keymap) -> Model {
-    let status =
-        Status { model: boot.model.clone(), thinking: boot.thinking, priced: true, ..Status::default() };
+    let status = Status {
+        model: boot.model.clone(),
+        thinking: boot.thinking,
+        permission_mode: boot.permission_mode,
+        priced: true,
+        ..Status::default()
+    };
     Model {
         now: boot.at,
         size: boot.size,
@@ -62,6 +69,9 @@ fn blank(boot: Boot, keymap: Keymap) -> Model {
         completion: None,
         editing: None,
         drafts: Vec::new(),
+        approvals: Approvals::default(),
+        plan: None,
+        asks_mode: boot.ask_permission_mode,
         overlays: Vec::new(),
         status,
         keymap: Arc::new(keymap),

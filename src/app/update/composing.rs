@@ -3,12 +3,12 @@
 use super::queue;
 use crate::app::effect::Effect;
 use crate::app::model::Model;
-use crate::app::request::ShellRequest;
+use crate::app::request::{EditorUse, ShellRequest};
 
 /// Opens the text in an editor.
 pub(super) fn open_editor(model: &mut Model, effects: &mut Vec<Effect>) {
     let text = model.composer.expanded().0;
-    model.ask(ShellRequest::Editor { text }, effects);
+    model.ask(ShellRequest::Editor { text, ending: ".md".to_owned(), purpose: EditorUse::Composer }, effects);
 }
 
 /// Pastes what is on the clipboard, once it has come.

@@ -2,7 +2,7 @@
 //! search or the selected panel, else to vim's modes, else to the completion list, else to the key map,
 //! else they are typed.
 
-use super::{actions, completion, find, overlays, panels, pictures, terminal_focus, vim};
+use super::{actions, approval, completion, find, overlays, panels, pictures, terminal_focus, vim};
 use crate::app::action::Action;
 use crate::app::completion::CompletionKind;
 use crate::app::effect::Effect;
@@ -21,6 +21,11 @@ pub(super) fn press(model: &mut Model, key: Key, effects: &mut Vec<Effect>) {
     }
     if let Some(action) = panels::press(model, key) {
         return actions::run(model, action, effects);
+    }
+    if let Some(action) = approval::press(model, key, effects) {
+        let from = model.transcript.position;
+        action.into_iter().for_each(|action| actions::run(model, action, effects));
+        return approval::moved(model, from);
     }
     if vim::press(model, key, effects) {
         return;
@@ -66,6 +71,9 @@ pub(super) fn paste(model: &mut Model, text: &str, effects: &mut Vec<Effect>) {
         return overlays::paste(model, text, effects);
     }
     if find::paste(model, text) {
+        return;
+    }
+    if approval::paste(model, text) {
         return;
     }
     model.transcript.leave_panel();

@@ -8,6 +8,7 @@
 
 mod actions;
 mod agent;
+mod approval;
 mod boot;
 mod completion;
 mod composing;
@@ -26,6 +27,7 @@ mod palette;
 mod panels;
 mod pickers;
 mod pictures;
+mod plan;
 mod prompts;
 mod queue;
 mod replies;
@@ -102,6 +104,10 @@ fn expire(model: &mut Model) {
 }
 
 fn take_laid(model: &mut Model, mut laid: Laid, effects: &mut Vec<Effect>) {
+    if model.transcript.pending != 0 {
+        model.approvals.follow = false;
+    }
+    model.approvals.shown(laid.asked.as_deref(), model.now);
     model.transcript.laid(&laid);
     copy::selection(model, laid.selected.take(), effects);
     model.laid = laid;

@@ -1,8 +1,8 @@
 //! Keys and pastes of the overlay on top, and where a choice in it goes.
 
 use super::{
-    actions, key_list, login, models, pickers, queue, sessions, settings, slash, themes, thinking, tree,
-    trust,
+    actions, approval, key_list, login, models, pickers, plan, queue, sessions, settings, slash, themes,
+    thinking, tree, trust,
 };
 use crate::agent::AgentCommand;
 use crate::app::action;
@@ -76,6 +76,16 @@ fn press(model: &mut Model, key: Key, page: usize, effects: &mut Vec<Effect>) {
             Closed => {}
             Ignored | Handled => model.overlays.push(Overlay::Queue(view)),
         },
+        Overlay::Plan(mut view) => match view.key(key, page, model.now) {
+            Done(choice) => plan::chosen(model, view, choice, effects),
+            Closed => {}
+            Ignored | Handled => model.overlays.push(Overlay::Plan(view)),
+        },
+        Overlay::Mode(mut question) => match question.key(key) {
+            Done(mode) => approval::mode_chosen(model, mode, effects),
+            Closed => approval::mode_postponed(effects),
+            Ignored | Handled => model.overlays.push(Overlay::Mode(question)),
+        },
         Overlay::Asked { id, question, mut selected } => {
             match overlay::asked_key(&question, &mut selected, key) {
                 Done(answer) => effects.push(Effect::Agent(AgentCommand::Answer { id, answer })),
@@ -95,7 +105,8 @@ pub(super) fn paste(model: &mut Model, text: &str, effects: &mut Vec<Effect>) {
         Some(Overlay::Help(view)) => view.paste(text),
         Some(Overlay::Settings(view)) => view.paste(text),
         Some(Overlay::Keys(view)) => view.paste(text),
-        Some(Overlay::Trust(_) | Overlay::Queue(_) | Overlay::Asked { .. }) | None => {}
+        Some(Overlay::Plan(view)) => view.paste(text),
+        Some(Overlay::Trust(_) | Overlay::Queue(_) | Overlay::Mode(_) | Overlay::Asked { .. }) | None => {}
     }
     sessions::follow(model, &before, effects);
 }

@@ -3,7 +3,8 @@
 use std::path::PathBuf;
 
 use super::{
-    completion, copy, key_list, keys, login, models, pictures, sessions, settings, status_line, trust,
+    approval, completion, copy, key_list, keys, login, models, pictures, plan, sessions, settings,
+    status_line, trust,
 };
 use crate::agent::protocol::event::NoticeLevel;
 use crate::agent::protocol::query::SessionSource;
@@ -13,8 +14,9 @@ use crate::app::effect::Effect;
 use crate::app::model::Model;
 use crate::app::printable::Printable;
 use crate::app::request::{
-    Applied, EditorSource, FileMatches, FoundSessions, Hidden, KeyChanges, LocalModelServer, LoginProvider,
-    ModelList, ModelsFor, Pasted, Picture, SessionRows, SettingList, ShellReply, TakeReply, Ticket,
+    Applied, EditorSource, EditorUse, FileMatches, FoundSessions, Hidden, KeyChanges, LocalModelServer,
+    LoginProvider, ModelList, ModelsFor, Pasted, Picture, SessionRows, SettingList, ShellReply, TakeReply,
+    Ticket,
 };
 use crate::app::status_facts::StatusFacts;
 
@@ -190,9 +192,21 @@ impl TakeReply for Replies<'_> {
         }
     }
 
-    fn editor(&mut self, _text: String, answer: Result<Option<String>, String>) {
-        if let Some(Some(text)) = self.shown(answer) {
-            self.model.composer.set_text(text.trim_end_matches('\n'));
+    fn editor(
+        &mut self,
+        _text: String,
+        _ending: String,
+        purpose: EditorUse,
+        answer: Result<Option<String>, String>,
+    ) {
+        match purpose {
+            EditorUse::Composer => {
+                if let Some(Some(text)) = self.shown(answer) {
+                    self.model.composer.set_text(text.trim_end_matches('\n'));
+                }
+            }
+            EditorUse::Approval => approval::edited(self.model, self.ticket, answer, self.effects),
+            EditorUse::Plan => plan::edited(self.model, self.ticket, answer),
         }
     }
 

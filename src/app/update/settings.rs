@@ -1,6 +1,7 @@
 //! The list of settings: opened, a setting changed, what follows.
 
 use super::trust;
+use crate::agent::protocol::event::NoticeLevel;
 use crate::app::effect::Effect;
 use crate::app::model::Model;
 use crate::app::overlay::Overlay;
@@ -44,16 +45,20 @@ pub(super) fn listed(
         | Overlay::Tree(_)
         | Overlay::Queue(_)
         | Overlay::Keys(_)
+        | Overlay::Plan(_)
+        | Overlay::Mode(_)
         | Overlay::Asked { .. } => None,
     });
     let SettingList { rows, applied } = match answer {
         Ok(list) => list,
         Err(error) => {
-            if let Some(view) = view {
-                view.ticket = None;
-                view.said = Some(Err(Printable::line(&error)));
-            }
-            return;
+            return match view {
+                Some(view) => {
+                    view.ticket = None;
+                    view.said = Some(Err(Printable::line(&error)));
+                }
+                None => model.transcript.notice(NoticeLevel::Warning, &error, None),
+            };
         }
     };
     if let Some(view) = view {

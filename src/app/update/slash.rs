@@ -1,7 +1,8 @@
 //! What each slash command does: a route for each command.
 
 use super::{
-    context, copy, key_list, login, models, session, sessions, settings, themes, thinking, tree, trust,
+    approval, context, copy, key_list, login, models, session, sessions, settings, themes, thinking, tree,
+    trust,
 };
 use crate::agent::AgentCommand;
 use crate::agent::protocol::command::SessionCommand;
@@ -39,6 +40,7 @@ pub(super) fn run(model: &mut Model, command: Slash, arguments: &str, effects: &
         Slash::Reload => {
             model.ask(ShellRequest::Reload {}, effects);
         }
+        Slash::Mode => approval::named_mode(model, arguments, effects),
         Slash::Trust => trust::look(model, effects),
         Slash::Hotkeys | Slash::Help => model.overlays.push(Overlay::Help(HelpView::default())),
         Slash::Quit => effects.push(Effect::Quit),

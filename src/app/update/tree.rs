@@ -48,6 +48,8 @@ pub(super) fn fill(model: &mut Model, outline: &Outline) {
             | Overlay::Queue(_)
             | Overlay::Keys(_)
             | Overlay::Settings(_)
+            | Overlay::Plan(_)
+            | Overlay::Mode(_)
             | Overlay::Asked { .. } => {}
         }
     }

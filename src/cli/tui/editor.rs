@@ -31,12 +31,12 @@ const COLON: [&str; 5] = ["hx", "helix", "subl", "zed", "zeditor"];
 /// Editors that do so behind a flag.
 const GOTO: [&str; 5] = ["code", "codium", "code-insiders", "cursor", "windsurf"];
 
-/// Opens `text` in `$VISUAL` or `$EDITOR`; what was written there, `None` when nothing changed.
+/// Opens `text` in `$VISUAL` or `$EDITOR`, as a file whose name ends like this; what was written there, `None` when nothing changed.
 ///
 /// # Errors
 /// A sentence for the user.
-pub async fn edit(text: &str) -> Result<Option<String>, String> {
-    let file = text_file(text, ".md")?;
+pub async fn edit(text: &str, ending: &str) -> Result<Option<String>, String> {
+    let file = text_file(text, ending)?;
     run(&[file.path().as_os_str().to_owned()])
         .await
         .map_err(|error| format!("{error}; your text is unchanged"))?;

@@ -25,8 +25,9 @@ use crate::agent::session::search::LastExchange;
 use crate::agent::settings::folder::Folder;
 use crate::agent::settings::trust::Project;
 use crate::app::request::{
-    Applied, EditorSource, FileMatches, FoundSessions, Hidden, KeyChanges, KeylessModel, LocalModelServer,
-    LoginProvider, ModelList, ModelsFor, Pasted, PerformRequest, Picture, SessionRows, SettingList,
+    Applied, EditorSource, EditorUse, FileMatches, FoundSessions, Hidden, KeyChanges, KeylessModel,
+    LocalModelServer, LoginProvider, ModelList, ModelsFor, Pasted, PerformRequest, Picture, SessionRows,
+    SettingList,
 };
 use crate::app::status_facts::StatusFacts;
 use crate::cli::compose::{AgentPrompt, Setup};
@@ -257,8 +258,14 @@ impl PerformRequest for Arc<Services> {
         blocking(move || Ok(services.history.load(&services.cwd, PROMPTS))).await
     }
 
-    async fn editor(&self, _: &Call, text: String) -> Result<Option<String>, String> {
-        editor::edit(&text).await
+    async fn editor(
+        &self,
+        _: &Call,
+        text: String,
+        ending: String,
+        _: EditorUse,
+    ) -> Result<Option<String>, String> {
+        editor::edit(&text, &ending).await
     }
 
     async fn open_in_editor(&self, _: &Call, source: EditorSource) -> Result<String, String> {

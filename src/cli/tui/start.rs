@@ -57,7 +57,7 @@ pub const PROFILE: FrontEndProfile = FrontEndProfile {
     retry: RetryMode::Interactive,
     steer: SteerMode::SkipRemaining,
     on_repeat: OnRepeat::Ask,
-    on_ask: OnAsk::Allow,
+    on_ask: OnAsk::Ask,
     connections: Connections::OwnThread,
 };
 
@@ -249,6 +249,8 @@ fn first_frame(setup: &Setup) -> (Boot, Memo) {
         place: in_short(&setup.cwd),
         model: setup.model.clone(),
         thinking: setup.thinking,
+        permission_mode: settings.permission_mode.unwrap_or_default(),
+        ask_permission_mode: settings.permission_mode.is_none(),
         demo: setup.demo,
         theme,
         themes,

@@ -99,7 +99,7 @@ pub(super) fn growing_rows(arguments: &CallArguments, theme: &Theme, width: u16)
 }
 
 /// The long arguments of a call in full, each after its name.
-pub(super) fn text_rows(arguments: &CallArguments, theme: &Theme, width: u16) -> Vec<Row> {
+pub(crate) fn text_rows(arguments: &CallArguments, theme: &Theme, width: u16) -> Vec<Row> {
     let mut rows = Vec::new();
     for ArgumentText { name, text } in &arguments.texts {
         let name = Span::styled(format!("{}:", Printable::as_str(name)), theme.style(ThemeToken::ToolTitle));

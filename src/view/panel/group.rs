@@ -26,6 +26,7 @@ pub(crate) fn group_row(calls: &[&ToolPanel], now: Millis, theme: &Theme, width:
         CallState::Running => call.since.map(|since| now - since),
         CallState::Arriving
         | CallState::Waiting
+        | CallState::Asked
         | CallState::Done
         | CallState::Failed
         | CallState::Stopped

@@ -7,6 +7,7 @@ mod output;
 use ratatui::style::Style;
 use ratatui::text::{Line, Span};
 
+pub(crate) use self::arguments::text_rows;
 pub(crate) use self::group::group_row;
 use super::highlight::Highlighter;
 use super::row::Row;
@@ -33,6 +34,7 @@ pub(crate) fn tool_head(
 ) -> Row {
     let (mark, token) = match tool.state {
         CallState::Arriving | CallState::Waiting => ("○ ", ThemeToken::ToolRunning),
+        CallState::Asked => ("? ", ThemeToken::Warning),
         CallState::Running => ("● ", ThemeToken::ToolRunning),
         CallState::Done => ("● ", ThemeToken::ToolOk),
         CallState::Failed => ("✗ ", ThemeToken::ToolError),
@@ -67,6 +69,9 @@ pub(crate) fn came_of(tool: &ToolPanel, now: Millis, theme: &Theme) -> Vec<Span<
     match (tool.state, &tool.output) {
         (CallState::Arriving, _) => Vec::new(),
         (CallState::Waiting, _) => vec![muted("queued".to_owned())],
+        (CallState::Asked, _) => {
+            vec![Span::styled("waiting for you", theme.style(ThemeToken::Warning))]
+        }
         (CallState::Running, _) => {
             vec![muted(tool.since.and_then(|since| noticeable(now - since)).unwrap_or_default())]
         }
@@ -172,7 +177,7 @@ pub(crate) fn tool_body(
         rows.extend(arguments::command_rows(command, open, expand.clone(), room, theme, highlighter));
     }
     match tool.state {
-        CallState::Arriving | CallState::Waiting | CallState::Running => {
+        CallState::Arriving | CallState::Waiting | CallState::Asked | CallState::Running => {
             if tool.output == PanelOutput::None {
                 rows.extend(arguments::growing_rows(&tool.arguments, theme, room));
             }
@@ -225,7 +230,7 @@ fn barred(rows: Vec<Row>, theme: &Theme) -> Vec<Row> {
     rows.into_iter().map(|row| behind(row, "│ ", style)).collect()
 }
 
-fn behind(mut row: Row, bar: &'static str, style: Style) -> Row {
+pub(crate) fn behind(mut row: Row, bar: &'static str, style: Style) -> Row {
     row.restyle(|line| {
         let own = std::mem::take(&mut line.style);
         line.spans.iter_mut().for_each(|span| span.style = own.patch(span.style));

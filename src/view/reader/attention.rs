@@ -14,7 +14,7 @@ use crate::app::status::Activity;
 use crate::view::inline::BoxRows;
 use crate::view::memo::Memo;
 use crate::view::theme::ThemeToken;
-use crate::view::{console, overlay, shown_overlay};
+use crate::view::{approval, console, overlay, shown_overlay};
 
 /// Rows of a list that are said when it opens.
 const LISTED: usize = 9;
@@ -43,9 +43,18 @@ impl Attention {
         match shown_overlay(model) {
             Some(Overlay::Picker { picker, .. }) => of_picker(picker),
             Some(overlay) => of_dialog(model, overlay, memo, screen),
+            None if model.takes_answer() => of_prompt(model),
             None => of_composer(model),
         }
     }
+}
+
+/// The prompt of a call that waits.
+fn of_prompt(model: &Model) -> Attention {
+    let spoken = model.approvals.open().map(|open| approval::spoken(model, open));
+    let (mut said, prompt) = spoken.unwrap_or_default();
+    said.extend(model.remark.as_ref().map(|(text, _)| text.as_str().to_owned()));
+    Attention { said, prompt: Prompt::Line(prompt), page: 0 }
 }
 
 fn of_picker(picker: &Picker) -> Attention {

@@ -39,6 +39,7 @@ impl Unprinted {
     /// Looks for them, with `room` rows for those that are live.
     pub fn find(model: &Model, memo: &mut Memo, width: u16, room: u16) -> Self {
         let mut walk = Walk::new(model, memo, width);
+        walk.asked = walk.asked_place();
         let start = match model.transcript.printed {
             Some(printed) => walk.place_after(printed),
             None => walk.start(),
@@ -66,9 +67,10 @@ impl Unprinted {
         u16::try_from(self.live.len()).unwrap_or(u16::MAX)
     }
 
-    /// Draws them from the top of the frame on.
-    pub fn draw(&self, model: &Model, memo: &mut Memo, frame: &mut Frame) {
+    /// Draws them from the top of the frame on; reports the prompt that is among them.
+    pub fn draw(&self, model: &Model, memo: &mut Memo, frame: &mut Frame) -> Laid {
         let mut walk = Walk::new(model, memo, frame.cells.area.width);
+        walk.asked = walk.asked_place();
         let mut area = Rect { height: 1, ..frame.cells.area };
         if self.is_cut {
             let style = walk.memo.theme().style(ThemeToken::Muted);
@@ -80,6 +82,10 @@ impl Unprinted {
             walk.draw_row(*place, area, frame, &mut Laid::default());
             area.y += 1;
         }
+        let mut laid = Laid::default();
+        let live: Vec<Option<Place>> = self.live.iter().copied().map(Some).collect();
+        walk.report_prompt(&live, self.finished_rows(), &mut laid);
+        laid
     }
 }
 
@@ -186,6 +192,9 @@ impl Walk<'_> {
             false => self.next_row(from),
         };
         let Some(first) = first.filter(|_| room > 0) else { return Vec::new() };
+        if let Some(rows) = self.live_rows_with_prompt(first, usize::from(room)) {
+            return rows;
+        }
         let top = self.tail_top(usize::from(room)).map_or(first, |top| top.max(first));
         let mut rows = vec![top];
         while let Some(next) = rows.last().and_then(|last| self.next_row(*last)) {

@@ -24,7 +24,10 @@ impl Walk<'_> {
             self.pinned_prompt(top, area, frame, laid);
             self.scroll_bar(top, area, frame, laid);
         }
-        self.more_below(area, frame, laid);
+        // There the keys of a prompt may be.
+        if self.asked.is_none() {
+            self.more_below(area, frame, laid);
+        }
     }
 
     /// The prompt that the first row belongs to, when none of its own rows is on the screen.

@@ -1,0 +1,69 @@
+//! A command with the parts that are the reason of a question.
+
+use std::ops::Range;
+
+use crate::app::printable::Printable;
+use crate::app::transcript::arguments;
+
+/// Text that may be drawn, and the parts of it that are marked.
+#[derive(Clone, Debug, PartialEq)]
+pub(crate) struct MarkedText {
+    pub text: Printable,
+    /// In bytes of the text, from left to right, apart from each other.
+    pub marks: Vec<Range<usize>>,
+}
+
+impl MarkedText {
+    /// A command and the spans of it to mark, in bytes of the command. A span that ends within a
+    /// character, or beyond the end, is taken as wide as it can be.
+    pub fn new(command: &str, spans: impl Iterator<Item = (usize, usize)>) -> Self {
+        let mut spans: Vec<(usize, usize)> = spans
+            .map(|(from, to)| (floor(command, from), ceiling(command, to)))
+            .filter(|(from, to)| from < to)
+            .collect();
+        spans.sort_unstable();
+        let mut marks: Vec<Range<usize>> = Vec::new();
+        for (from, to) in spans {
+            let (from, to) = (drawn(command, from), drawn(command, to));
+            match marks.last_mut() {
+                Some(last) if from <= last.end => last.end = last.end.max(to),
+                _ if from < to => marks.push(from..to),
+                _ => {}
+            }
+        }
+        MarkedText { text: arguments::command(command), marks }
+    }
+}
+
+/// How many bytes of what is drawn stand for the first `at` bytes of the command.
+fn drawn(command: &str, at: usize) -> usize {
+    arguments::command(command.get(..at).unwrap_or(command)).len()
+}
+
+fn floor(text: &str, at: usize) -> usize {
+    (0..=at.min(text.len())).rev().find(|at| text.is_char_boundary(*at)).unwrap_or(0)
+}
+
+fn ceiling(text: &str, at: usize) -> usize {
+    (at.min(text.len())..=text.len()).find(|at| text.is_char_boundary(*at)).unwrap_or(text.len())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn marked(command: &str, spans: &[(usize, usize)]) -> Vec<String> {
+        let found = MarkedText::new(command, spans.iter().copied());
+        found.marks.iter().map(|mark| found.text.get(mark.clone()).unwrap().to_owned()).collect()
+    }
+
+    #[test]
+    fn the_marked_part_is_found_again_in_what_is_drawn() {
+        assert_eq!(marked("cd /tmp && rm -rf x", &[(11, 19)]), ["rm -rf x"]);
+        assert_eq!(marked("echo \u{1b}[31m && rm x\r\nls", &[(14, 18)]), ["rm x"]);
+        assert_eq!(marked("\u{202e}rm x; ls", &[(3, 7)]), ["rm x"], "what is spelled is longer");
+        assert_eq!(marked("a b c", &[(4, 5), (0, 1), (0, 3)]), ["a b", "c"], "in order, joined");
+        assert_eq!(marked("한국", &[(1, 2), (9, 99)]), ["한"], "never within a character");
+        assert_eq!(marked("", &[(0, 5)]), Vec::<String>::new());
+    }
+}

@@ -1,0 +1,324 @@
+//! Calls that wait for the user's decision, and the prompt of the one that is open.
+//!
+//! The prompt is drawn at the call's panel. It takes keys once it has been on the screen for a while
+//! in which nothing was typed, so that what was meant for the composer decides nothing.
+
+mod keys;
+mod marked;
+
+use std::collections::BTreeSet;
+use std::sync::Arc;
+
+pub(crate) use self::keys::{PromptStep, SCOPES};
+pub(crate) use self::marked::MarkedText;
+use super::geometry::ScrollPosition;
+use super::line_edit::LineEdit;
+use super::msg::Millis;
+use super::printable::Printable;
+use super::request::Ticket;
+use super::transcript::panel::printable_diff;
+use crate::agent::protocol::approval::{ApprovalReason, ApprovalRequest, RuleScope};
+use crate::tools::access::{Access, Preview};
+use crate::tools::details::FileDiff;
+
+/// How long a prompt is on the screen, with nothing typed, before a key answers it, in milliseconds.
+pub(crate) const QUIET: Millis = 400;
+
+/// The calls that wait.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct Approvals {
+    pending: Vec<Approval>,
+    /// Index of the one whose prompt is open.
+    open: usize,
+    /// The prompt that is on the screen, and since when nothing was typed.
+    seen: Option<(String, Millis)>,
+    /// The view keeps the prompt in sight; otherwise the user scrolls.
+    pub follow: bool,
+    /// The user writes and answers later.
+    pub aside: bool,
+    /// Where the transcript was when the first of them began to wait, and when that was.
+    pub(crate) came_from: ScrollPosition,
+    since: Millis,
+    /// Grows with every change of what is drawn above the prompts.
+    revision: u32,
+}
+
+/// A call that waits.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Approval {
+    pub request: ApprovalRequest,
+    /// Its command, with the parts that are the reason.
+    pub(crate) command: Option<MarkedText>,
+    /// The change it would make.
+    pub(crate) change: Option<Arc<FileDiff>>,
+    /// The tool and the title of the call.
+    pub(crate) name: Printable,
+    pub(crate) title: Printable,
+    /// Why it is asked, each in a line.
+    pub(crate) reasons: Vec<Printable>,
+    pub(crate) sandbox: Printable,
+    /// The hunk that keys act on.
+    pub(crate) hunk: usize,
+    /// The hunks that are not to be applied.
+    pub(crate) rejected: BTreeSet<usize>,
+    pub(crate) stage: PromptStage,
+    /// The answer was sent.
+    pub(crate) is_answered: bool,
+}
+
+/// What the prompt asks for.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub(crate) enum PromptStage {
+    /// The decision.
+    #[default]
+    Choice,
+    /// The reason of a denial.
+    Reason(LineEdit),
+    /// The rule that would allow calls like this one.
+    Rule(RuleDraft),
+    /// Another command.
+    Command(LineEdit),
+    /// The text is being edited elsewhere; the ticket of what was asked for.
+    Editor(Ticket),
+}
+
+/// A rule that is being written.
+#[derive(Clone, Debug, PartialEq)]
+pub(crate) struct RuleDraft {
+    pub line: LineEdit,
+    pub scope: RuleScope,
+    pub coverage: Coverage,
+}
+
+/// Which earlier calls the rule would have covered.
+#[derive(Clone, Debug, PartialEq)]
+pub(crate) enum Coverage {
+    /// Not known yet.
+    Asked(Ticket),
+    /// The titles of those calls.
+    Known(Vec<Printable>),
+    /// The rule is none; why.
+    Wrong(Printable),
+}
+
+impl Approval {
+    fn new(request: &ApprovalRequest) -> Self {
+        let (command, change) = match &request.preview {
+            Preview::None => (None, None),
+            Preview::Command { command } => {
+                let spans = request.reasons.iter().filter_map(|reason| reason.span);
+                (Some(MarkedText::new(command, spans)), None)
+            }
+            Preview::Change { change } => (None, Some(Arc::new(printable_diff(change)))),
+        };
+        let mut reasons: Vec<Printable> = request.reasons.iter().map(reason).collect();
+        if command.is_none() && change.is_none() {
+            reasons.extend(touched(&request.access));
+        }
+        Approval {
+            command,
+            change,
+            name: Printable::line(&request.tool_name),
+            title: Printable::line(&request.title),
+            reasons,
+            sandbox: Printable::line(&request.sandbox),
+            hunk: 0,
+            rejected: BTreeSet::new(),
+            stage: PromptStage::Choice,
+            is_answered: false,
+            request: request.clone(),
+        }
+    }
+
+    /// How many hunks can be chosen one by one: none of a change that is cut, and not the only one.
+    pub(crate) fn hunks(&self) -> usize {
+        match &self.change {
+            Some(change) if !change.cut && change.hunks.len() > 1 => change.hunks.len(),
+            _ => 0,
+        }
+    }
+
+    /// The line that is being typed.
+    pub(crate) fn line(&self) -> Option<&LineEdit> {
+        match &self.stage {
+            PromptStage::Reason(line) | PromptStage::Command(line) => Some(line),
+            PromptStage::Rule(draft) => Some(&draft.line),
+            PromptStage::Choice | PromptStage::Editor(_) => None,
+        }
+    }
+
+    fn line_mut(&mut self) -> Option<&mut LineEdit> {
+        match &mut self.stage {
+            PromptStage::Reason(line) | PromptStage::Command(line) => Some(line),
+            PromptStage::Rule(draft) => Some(&mut draft.line),
+            PromptStage::Choice | PromptStage::Editor(_) => None,
+        }
+    }
+}
+
+impl Approvals {
+    /// Whether nothing waits.
+    pub fn is_empty(&self) -> bool {
+        self.pending.is_empty()
+    }
+
+    /// The calls that wait, in the order in which they were asked.
+    pub fn pending(&self) -> &[Approval] {
+        &self.pending
+    }
+
+    /// The one whose prompt is open.
+    pub fn open(&self) -> Option<&Approval> {
+        self.pending.get(self.open)
+    }
+
+    /// Its index.
+    pub(crate) fn open_index(&self) -> usize {
+        self.open
+    }
+
+    /// Changes with everything that is drawn of the calls that wait, but for the prompt itself.
+    pub(crate) fn revision(&self) -> u32 {
+        self.revision
+    }
+
+    /// Others of the same tool that wait, the open one included.
+    pub(crate) fn same_tool(&self) -> usize {
+        let Some(open) = self.open() else { return 0 };
+        let same = |other: &&Approval| other.request.tool_name == open.request.tool_name;
+        self.pending.iter().filter(same).filter(|other| !other.is_answered).count()
+    }
+
+    /// A call waits. One that is known already is asked again.
+    pub(crate) fn requested(&mut self, request: &ApprovalRequest, now: Millis) {
+        if self.pending.is_empty() {
+            self.since = now;
+            self.follow = true;
+            self.open = 0;
+        }
+        self.revision = self.revision.wrapping_add(1);
+        let approval = Approval::new(request);
+        match self.pending.iter_mut().find(|known| known.request.id == request.id) {
+            Some(known) => *known = approval,
+            None => self.pending.push(approval),
+        }
+    }
+
+    /// A call waits no longer. How long anything has waited, once nothing does; and whether a line was
+    /// being typed in its prompt.
+    pub(crate) fn ended(&mut self, id: &str, now: Millis) -> (Option<Millis>, bool) {
+        let Some(index) = self.pending.iter().position(|known| known.request.id == id) else {
+            return (None, false);
+        };
+        let was_typing = index == self.open && self.pending.get(index).is_some_and(|it| it.line().is_some());
+        self.pending.remove(index);
+        self.revision = self.revision.wrapping_add(1);
+        if index < self.open || self.open >= self.pending.len() {
+            self.open = self.open.saturating_sub(1);
+        }
+        self.open_next();
+        let waited = self.pending.is_empty().then(|| (now - self.since).max(0));
+        if self.pending.is_empty() {
+            self.clear();
+        }
+        (waited, was_typing)
+    }
+
+    /// Forgets all of them.
+    pub(crate) fn clear(&mut self) {
+        *self = Approvals { revision: self.revision.wrapping_add(1), ..Approvals::default() };
+    }
+
+    /// A frame has shown the prompt of this request, or none.
+    pub(crate) fn shown(&mut self, id: Option<&str>, now: Millis) {
+        match id {
+            None => self.seen = None,
+            Some(id) if self.seen.as_ref().is_some_and(|(seen, _)| seen == id) => {}
+            Some(id) => self.seen = Some((id.to_owned(), now)),
+        }
+    }
+
+    /// Whether a key would answer the open prompt now.
+    fn is_ready(&self, now: Millis) -> bool {
+        let id = self.open().map(|open| open.request.id.as_str());
+        self.seen.as_ref().is_some_and(|(seen, since)| Some(seen.as_str()) == id && now - since >= QUIET)
+    }
+
+    /// The answer to the open prompt was sent: the next one that waits is opened.
+    pub(crate) fn answered(&mut self, id: &str) {
+        for approval in self.pending.iter_mut().filter(|approval| approval.request.id == id) {
+            approval.is_answered = true;
+            approval.stage = PromptStage::Choice;
+        }
+        self.revision = self.revision.wrapping_add(1);
+        self.open_next();
+    }
+
+    /// Opens the next prompt that was not answered, if the open one was.
+    fn open_next(&mut self) {
+        if self.open().is_none_or(|open| !open.is_answered) {
+            return;
+        }
+        let count = self.pending.len();
+        let unanswered = |at: &usize| self.pending.get(*at).is_some_and(|approval| !approval.is_answered);
+        if let Some(next) = (0..count).map(|by| (self.open + by) % count).find(unanswered) {
+            self.open = next;
+            self.follow = true;
+        }
+    }
+
+    /// The one that waits for this ticket, with what the ticket was for.
+    pub(crate) fn waiting_for(&mut self, ticket: Ticket) -> Option<&mut Approval> {
+        self.pending.iter_mut().find(|approval| match &approval.stage {
+            PromptStage::Editor(asked) => *asked == ticket,
+            PromptStage::Rule(RuleDraft { coverage: Coverage::Asked(asked), .. }) => *asked == ticket,
+            PromptStage::Choice | PromptStage::Reason(_) | PromptStage::Rule(_) | PromptStage::Command(_) => {
+                false
+            }
+        })
+    }
+
+    /// The open one, to be changed.
+    pub(crate) fn open_mut(&mut self) -> Option<&mut Approval> {
+        self.pending.get_mut(self.open)
+    }
+
+    /// The one of this id, to be changed.
+    pub(crate) fn by_id(&mut self, id: &str) -> Option<&mut Approval> {
+        self.pending.iter_mut().find(|approval| approval.request.id == id)
+    }
+
+    /// Adds pasted text to the line that is typed; false if none is.
+    pub(crate) fn paste(&mut self, text: &str) -> bool {
+        let line = self.open_mut().and_then(Approval::line_mut);
+        line.map(|line| line.paste(text)).is_some()
+    }
+}
+
+/// A reason in one line: words, then the rule and the path where the words do not name them.
+fn reason(reason: &ApprovalReason) -> Printable {
+    let mut text = reason.text.clone();
+    if let Some(rule) = reason.rule.as_ref().filter(|rule| !reason.text.contains(rule.as_str())) {
+        text.push_str(&format!(" · rule {rule}"));
+    }
+    let path = reason.path.as_ref().map(|path| path.to_string_lossy().into_owned());
+    if let Some(path) = path.filter(|path| !reason.text.contains(path.as_str())) {
+        text.push_str(&format!(" · {path}"));
+    }
+    Printable::line(text.trim_start_matches(" · "))
+}
+
+/// What a call without a preview would touch, each in a line.
+fn touched(access: &Access) -> Vec<Printable> {
+    let paths = |word: &str, paths: &[std::path::PathBuf]| -> Vec<String> {
+        paths.iter().map(|path| format!("{word} {}", path.display())).collect()
+    };
+    let mut lines = paths("reads", &access.reads);
+    lines.extend(paths("writes", &access.writes));
+    lines.extend(access.commands.iter().map(|command| format!("runs {command}")));
+    lines.extend(access.network.iter().map(|host| format!("contacts {host}")));
+    if access.unknown {
+        lines.push("may touch anything: the tool does not say what".to_owned());
+    }
+    lines.iter().map(|line| Printable::line(line)).collect()
+}

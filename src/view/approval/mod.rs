@@ -1,0 +1,201 @@
+//! A call that waits for the user's decision, at its panel: its whole command with the parts that are
+//! the reason, or its change hunk by hunk; below them the prompt.
+//!
+//! The hunks and the prompt are parts of the entry, after those that every call has.
+
+mod prompt;
+mod typed;
+
+use std::ops::Range;
+
+use ratatui::style::{Modifier, Style};
+use ratatui::text::{Line, Span};
+
+pub(crate) use self::prompt::{Prompt, lines as spoken};
+use super::diff;
+use super::highlight::Highlighter;
+use super::markdown::code;
+use super::memo::RowsVersion;
+use super::panel::{behind, text_rows};
+use super::row::Row;
+use super::theme::{Theme, ThemeToken};
+use super::wrap::{self, Break};
+use crate::app::Model;
+use crate::app::approval::{Approval, MarkedText};
+use crate::app::transcript::panel::ToolPanel;
+use crate::app::transcript::{EntryBody, TranscriptEntry};
+
+/// Beside everything that is asked.
+const BAR: &str = "┃ ";
+/// Its width.
+pub(crate) const BAR_CELLS: u16 = 2;
+
+/// What a part of a call shows while the call's prompt is open.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum AskedPart {
+    /// The command, or the arguments.
+    Body,
+    /// The hunk of this index.
+    Hunk(usize),
+    Prompt,
+}
+
+/// The request whose prompt is open, if it is that of this call.
+pub(crate) fn open_of<'a>(model: &'a Model, tool: &ToolPanel) -> Option<&'a Approval> {
+    model.approvals.open().filter(|open| open.request.tool_call_id == tool.call_id && !open.is_answered)
+}
+
+/// How many parts the prompt adds to those of a call.
+pub(crate) fn extra_parts(model: &Model, tool: &ToolPanel) -> usize {
+    open_of(model, tool).map_or(0, |open| shown_hunks(open) + 1)
+}
+
+fn shown_hunks(approval: &Approval) -> usize {
+    approval.change.as_ref().map_or(0, |change| change.hunks.len())
+}
+
+/// What a part of an entry shows of the request whose prompt is open at it.
+pub(crate) fn part<'a>(
+    model: &'a Model,
+    entry: &TranscriptEntry,
+    part: u32,
+) -> Option<(&'a Approval, AskedPart)> {
+    let EntryBody::Tool(tool) = &entry.body else { return None };
+    let open = open_of(model, tool)?;
+    let hunks = shown_hunks(open);
+    let shown = match (part as usize).checked_sub(2 + tool.pictures.len()) {
+        None if part == 1 => AskedPart::Body,
+        None => return None,
+        Some(at) if at < hunks => AskedPart::Hunk(at),
+        Some(_) => AskedPart::Prompt,
+    };
+    Some((open, shown))
+}
+
+/// The part of the hunk that keys act on, and that of the prompt.
+pub(crate) fn places(tool: &ToolPanel, approval: &Approval) -> (Option<u32>, u32) {
+    let first = 2 + tool.pictures.len();
+    let number = |part: usize| u32::try_from(part).unwrap_or(u32::MAX);
+    let hunk = (approval.hunks() > 0).then(|| number(first + approval.hunk));
+    (hunk, number(first + shown_hunks(approval)))
+}
+
+/// What the rows of a part depend on.
+pub(crate) fn version(model: &Model, revision: u32, approval: &Approval, part: AskedPart) -> RowsVersion {
+    let (selected, rejected) = match part {
+        AskedPart::Prompt => return RowsVersion::Transient,
+        AskedPart::Body => (false, false),
+        AskedPart::Hunk(at) => (approval.hunk == at, approval.rejected.contains(&at)),
+    };
+    RowsVersion::Asked { revision, request: model.approvals.revision(), selected, rejected }
+}
+
+/// The rows of a part.
+pub(crate) fn rows(
+    model: &Model,
+    tool: &ToolPanel,
+    (approval, part): (&Approval, AskedPart),
+    width: u16,
+    theme: &Theme,
+    highlighter: &mut Highlighter,
+) -> Vec<Row> {
+    let room = inner(width);
+    let rows = match part {
+        AskedPart::Body => match &approval.command {
+            Some(command) => command_rows(command, room, theme, highlighter),
+            None if approval.change.is_none() => text_rows(&tool.arguments, theme, room),
+            None => Vec::new(),
+        },
+        AskedPart::Hunk(at) => hunk_rows(approval, at, room, theme, highlighter),
+        AskedPart::Prompt => Prompt::of(model, approval, room, theme).rows,
+    };
+    let bar = theme.style(ThemeToken::Warning);
+    rows.into_iter().map(|row| behind(row, BAR, bar)).collect()
+}
+
+/// Width of what is beside the bar.
+pub(crate) fn inner(width: u16) -> u16 {
+    width.saturating_sub(3).max(1)
+}
+
+/// The whole command, with the parts marked that are the reason.
+fn command_rows(command: &MarkedText, width: u16, theme: &Theme, highlighter: &mut Highlighter) -> Vec<Row> {
+    let text = command.text.as_str();
+    let room = width.saturating_sub(2).max(1);
+    let prompt = theme.style(ThemeToken::ComposerShell);
+    let mark = theme.style(ThemeToken::MatchMark);
+    let mut rows = Vec::new();
+    let mut start = 0;
+    for (line, tokens) in text.split('\n').zip(highlighter.highlight("sh", text)) {
+        let marks: Vec<Range<usize>> = command
+            .marks
+            .iter()
+            .map(|range| range.start.saturating_sub(start)..range.end.saturating_sub(start).min(line.len()))
+            .filter(|range| range.start < range.end)
+            .collect();
+        let spans = marked(code::spans(line, &tokens, theme), &marks, mark);
+        for row in wrap::rows(&spans, room, 0, Break::Words) {
+            let sign = if rows.is_empty() { "$ " } else { "  " };
+            rows.push(row.behind(Span::styled(if width > 2 { sign } else { "" }, prompt)));
+        }
+        start += line.len() + 1;
+    }
+    rows
+}
+
+/// Spans with these bytes of their text in another style.
+fn marked<'a>(spans: Vec<Span<'a>>, marks: &[Range<usize>], style: Style) -> Vec<Span<'a>> {
+    let mut cut = Vec::with_capacity(spans.len() + 2 * marks.len());
+    let mut start = 0;
+    for span in spans {
+        let end = start + span.content.len();
+        let mut edges: Vec<usize> = marks.iter().flat_map(|mark| [mark.start, mark.end]).collect();
+        edges.retain(|edge| (start + 1..end).contains(edge));
+        edges.extend([start, end]);
+        edges.sort_unstable();
+        for (from, to) in edges.iter().zip(edges.iter().skip(1)) {
+            let is_marked = marks.iter().any(|mark| mark.contains(from));
+            let text = span.content.get(from - start..to - start).unwrap_or_default().to_owned();
+            let look = if is_marked { span.style.patch(style) } else { span.style };
+            cut.push(Span::styled(text, look));
+        }
+        start = end;
+    }
+    cut
+}
+
+/// A hunk; where hunks can be chosen, below a row that says whether it is applied.
+fn hunk_rows(
+    approval: &Approval,
+    at: usize,
+    width: u16,
+    theme: &Theme,
+    highlighter: &mut Highlighter,
+) -> Vec<Row> {
+    let Some(change) = &approval.change else { return Vec::new() };
+    let rejected = approval.rejected.contains(&at);
+    let mut rows = diff::render_hunk(change, at, width, theme, highlighter);
+    if rejected {
+        let style = theme.style(ThemeToken::Faint).add_modifier(Modifier::CROSSED_OUT);
+        rows.iter_mut().for_each(|row| {
+            row.restyle(|line| {
+                line.style = Style::default();
+                line.spans.iter_mut().for_each(|span| span.style = style);
+            });
+        });
+    }
+    let count = approval.hunks();
+    if count > 0 {
+        let (cursor, token) =
+            if approval.hunk == at { ("› ", ThemeToken::Accent) } else { ("  ", ThemeToken::Muted) };
+        let state = if rejected { "[ ] " } else { "[x] " };
+        let note = if rejected { " · not applied" } else { "" };
+        let text = format!("{cursor}{state}hunk {} of {count}{note}", at + 1);
+        let head = Line::styled(wrap::truncate(&text, width).into_owned(), theme.style(token));
+        rows.insert(0, Row::mark(head));
+    } else if at > 0 {
+        let gap = Line::styled("⋯", theme.style(ThemeToken::DiffLineNumber));
+        rows.insert(0, Row::mark(gap));
+    }
+    rows
+}

@@ -1,0 +1,53 @@
+//! A line that is typed, over as many rows as it needs, and where the cursor is.
+
+use unicode_segmentation::UnicodeSegmentation;
+
+use crate::app::line_edit::LineEdit;
+use crate::app::printable::printable_line;
+use crate::view::wrap;
+
+/// The text behind `label`, each row at most `width` cells wide, and the cursor's row and column.
+pub(super) fn rows(label: &str, line: &LineEdit, width: u16) -> (Vec<String>, (usize, u16)) {
+    let width = usize::from(width.max(1));
+    let (before, after) = line.at_cursor();
+    let (before, after) = (printable_line(before), printable_line(after));
+    let mut rows = vec![String::new()];
+    let mut column = 0;
+    let mut put = |text: &str| {
+        for cluster in text.graphemes(true) {
+            let cells = wrap::cells(cluster);
+            if column + cells > width {
+                rows.push(String::new());
+                column = 0;
+            }
+            if let Some(row) = rows.last_mut() {
+                row.push_str(cluster);
+            }
+            column += cells;
+        }
+        if column >= width {
+            rows.push(String::new());
+            column = 0;
+        }
+        (rows.len() - 1, u16::try_from(column).unwrap_or(u16::MAX))
+    };
+    put(label);
+    let cursor = put(&before);
+    put(&after);
+    (rows, cursor)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn long_lines_take_more_rows_and_the_cursor_is_where_it_types() {
+        let line = LineEdit::new("ab한국c");
+        assert_eq!(rows("> ", &line, 20), (vec!["> ab한국c".to_owned()], (0, 9)));
+        assert_eq!(rows("> ", &line, 6), (vec!["> ab한".to_owned(), "국c".to_owned()], (1, 3)));
+        assert_eq!(rows("> ", &line, 9), (vec!["> ab한국c".to_owned(), String::new()], (1, 0)));
+        let (all, _) = rows("> ", &line, 1);
+        assert!(all.len() > 5, "{all:?}");
+    }
+}
