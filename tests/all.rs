@@ -12,6 +12,7 @@
 )]
 
 mod agent;
+mod approvals;
 mod background;
 mod contrast;
 mod copying;
