@@ -4,14 +4,16 @@
 use std::sync::Arc;
 
 use rustix::process::Signal;
+use serde_json::json;
 use tau::agent::AgentEvent;
-use tau::agent::protocol::event::{Delta, SessionInfo};
+use tau::agent::protocol::event::{Delta, Question, SessionInfo};
 use tau::agent::protocol::message::{Block, StopReason, Usage};
 use tau::app::boot::Boot;
 use tau::app::geometry::{ScreenKind, Size};
 use tau::app::{Msg, update};
+use tau::tools::{Details, TerminalOutput, ToolOutput};
 
-use crate::harness::{Screen, assistant, boot, golden, memo, root, text, user};
+use crate::harness::{Screen, assistant, boot, call, golden, memo, root, text, user};
 use crate::screen::{Screen as Terminal, check_order};
 
 const FAST: &str = "export TAU_DEMO_SPEED=max";
@@ -287,7 +289,11 @@ fn a_session_that_is_continued_is_printed_from_its_last_messages_on() {
 
 /// A screen on which a session is open.
 fn opened(size: Size) -> Screen {
-    let mut screen = Screen::boot(Boot { screen: ScreenKind::Inline, size, ..boot() });
+    opened_on(ScreenKind::Inline, size)
+}
+
+fn opened_on(kind: ScreenKind, size: Size) -> Screen {
+    let mut screen = Screen::boot(Boot { screen: kind, size, ..boot() });
     let session = SessionInfo { id: "one".into(), ..SessionInfo::default() };
     let titles = std::collections::BTreeMap::new();
     screen.fold(Msg::Agent(AgentEvent::SessionOpened { session, messages: Vec::new(), titles }));
@@ -380,4 +386,76 @@ fn frames() {
     let live = print(&mut screen, &mut printed);
     content.push_str(&format!("with a dialog:\n{}\n", live.join("\n")));
     golden("frames/inline-60x16.txt", &content);
+}
+
+/// The main scenes on the shell's screen: what each prints, and what is below it then.
+fn scenes(kind: ScreenKind) -> String {
+    let mut screen = opened_on(kind, Size { width: 80, height: 24 });
+    let mut content = String::new();
+    let mut scene = |screen: &mut Screen, name: &str| {
+        let mut printed = Vec::new();
+        let live = print(screen, &mut printed);
+        content.push_str(&format!("== {name}\n{}\n-- live\n{}\n", printed.join("\n"), live.join("\n")));
+    };
+    let agent = |screen: &mut Screen, event: AgentEvent| screen.fold(Msg::Agent(event));
+    let keys = |screen: &mut Screen, keys: &[&str]| {
+        keys.iter().for_each(|key| screen.fold(Msg::Key(key.parse().unwrap())));
+    };
+    scene(&mut screen, "welcome");
+    agent(&mut screen, AgentEvent::MessageStart { message: Arc::new(user("fix the failing test")) });
+    agent(&mut screen, AgentEvent::AgentStart);
+    let empty = Arc::new(assistant(Vec::new(), StopReason::Stop));
+    agent(&mut screen, AgentEvent::MessageStart { message: empty });
+    delta(&mut screen, Delta::TextStart { content_index: 0 });
+    let text = "I look at the **parser** first. It is in `src/parser.rs`.\n\n- one\n- two\n\nThen";
+    delta(&mut screen, Delta::TextDelta { content_index: 0, delta: text.into() });
+    scene(&mut screen, "streaming");
+    let run = call("c1", "bash", json!({"command": "cargo test parser"}));
+    let content_of = vec![Block::text(text), Block::ToolCall(run.clone())];
+    let message = Arc::new(assistant(content_of, StopReason::ToolUse));
+    agent(&mut screen, AgentEvent::MessageEnd { message });
+    agent(
+        &mut screen,
+        AgentEvent::ToolExecutionStart {
+            tool_call_id: run.id.clone(),
+            tool_name: run.name.clone(),
+            args: run.arguments.clone(),
+        },
+    );
+    scene(&mut screen, "a call that runs");
+    let failed = TerminalOutput {
+        text: "running 3 tests\ntest parser::empty … FAILED\n".into(),
+        exit_code: Some(101),
+        total_lines: 2,
+        ..TerminalOutput::default()
+    };
+    agent(
+        &mut screen,
+        AgentEvent::ToolExecutionEnd {
+            tool_call_id: run.id,
+            tool_name: run.name,
+            result: ToolOutput::new("exit code 101", Details::Terminal(failed)),
+            is_error: true,
+            duration_ms: Some(1_234),
+        },
+    );
+    scene(&mut screen, "its result");
+    let (title, message) = ("Continue?".into(), "The model repeats itself.".into());
+    let question = Question::Confirm { title, message };
+    agent(&mut screen, AgentEvent::Asked { id: "q".into(), question });
+    scene(&mut screen, "a question");
+    keys(&mut screen, &["esc"]);
+    agent(&mut screen, AgentEvent::AgentSettled { aborted: false });
+    scene(&mut screen, "the end of the run");
+    keys(&mut screen, &["/", "t", "h", "e", "m", "e", "enter"]);
+    scene(&mut screen, "a list");
+    keys(&mut screen, &["esc"]);
+    scene(&mut screen, "after it");
+    content
+}
+
+#[test]
+fn main_scenes() {
+    golden("frames/inline-scenes-80x24.txt", &scenes(ScreenKind::Inline));
+    golden("frames/reader-scenes-80x24.txt", &scenes(ScreenKind::Reader));
 }
