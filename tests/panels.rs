@@ -537,7 +537,7 @@ async fn a_key_turns_diffs_and_prose_has_a_width_in_a_terminal() {
         let widest =
             shown.lines().filter(|line| line.contains("word")).map(|line| line.trim_end().len()).max();
         assert!(widest.is_some_and(|widest| (50..=62).contains(&widest)), "{widest:?} in\n{shown}");
-        // At 160 columns the new line stands at the right.
+        // At 160 columns the new line is on the right.
         let column = |cells: &vt100::Screen| {
             let text = cells.contents();
             text.lines().find_map(|line| line.find("fresh line"))

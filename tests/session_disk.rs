@@ -428,7 +428,7 @@ async fn a_run_on_a_failing_disk_ends_and_says_so() {
     }
 }
 
-/// People are told of a failure, and are not told the same twice.
+/// A failure is reported once.
 fn check_notices(events: &[AgentEvent], expected: bool, what: &str) {
     let notices = events.iter().filter_map(|event| match event {
         AgentEvent::Notice { level: NoticeLevel::Error | NoticeLevel::Warning, text, .. } => Some(text),
@@ -440,7 +440,7 @@ fn check_notices(events: &[AgentEvent], expected: bool, what: &str) {
     assert!(cannot <= 1 && notices.len() <= 3, "{what}: {notices:?}");
 }
 
-/// A turn is over when it is safe: whoever hears of its end may pull the plug.
+/// A turn is over when it is safe on disk: after its end is reported, the power may fail.
 #[tokio::test]
 async fn every_turn_ends_with_a_sync() {
     let disk = Arc::new(Unsafe::default());

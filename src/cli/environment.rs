@@ -20,7 +20,7 @@ use crate::agent::settings::{Paths, Settings, SettingsError, line_of_key, table}
 /// What a settings file that cannot be read leads to.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum OnBadConfig {
-    /// The program does not start: nobody would see a notice.
+    /// The program does not start, because a notice would not be seen.
     Refuse,
     /// A notice on the screen; the defaults apply.
     Warn,

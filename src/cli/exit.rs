@@ -20,7 +20,7 @@ pub enum Exit {
     Usage,
     /// No model, no key, or a file of tau that cannot be read.
     Config,
-    /// A tool needed an answer that nobody could give.
+    /// A tool needed an answer, and there was no user to give it.
     Refused,
     /// Turns, time or the length of an answer ran out.
     Limit,

@@ -110,7 +110,7 @@ struct PrintRun<S> {
     answer: AnswerText,
     /// How the last answer ended, and its error.
     outcome: Option<(StopReason, Option<String>)>,
-    /// A tool asked and nobody could answer.
+    /// A tool asked a question, and there was no user to answer it.
     refused: bool,
     /// The agent reported an error.
     failed: bool,

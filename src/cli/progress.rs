@@ -19,7 +19,7 @@ pub(crate) const BEAT: Duration = Duration::from_millis(120);
 /// How much of what happens is shown.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Liveliness {
-    /// What matters only: nobody watches.
+    /// Only what matters: it goes to a log, not to a terminal.
     Quiet,
     /// Also a line for each call and retry.
     Lines,

@@ -67,7 +67,7 @@ impl ProjectSettings {
         self.shown.iter().map(folder).collect()
     }
 
-    /// What is ignored where nobody can be asked.
+    /// What is ignored where the user cannot be asked.
     pub fn notice(&self, cwd: Option<&Path>) -> Option<String> {
         let cwd = cwd.and_then(|cwd| cwd.canonicalize().ok());
         let open = self.projects.iter().filter(|(_, trust)| matches!(trust, Trust::Unknown | Trust::Changed));

@@ -1,4 +1,4 @@
-//! Reads a line that nobody should see: from a terminal without echo, or from a pipe.
+//! Reads a secret line: from a terminal without echo, or from a pipe.
 
 use std::io::{self, IsTerminal, Read, Write};
 

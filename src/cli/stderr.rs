@@ -49,7 +49,7 @@ fn writer() -> Option<&'static Writer> {
     })
 }
 
-/// Writes to standard error, or queues it when nobody reads.
+/// Writes to standard error, or queues it while the reader is slow.
 pub fn write(bytes: &[u8]) {
     match writer() {
         Some(writer) => writer.push(bytes),

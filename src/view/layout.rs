@@ -31,7 +31,7 @@ pub(crate) fn composer_width(area: Rect) -> u16 {
 }
 
 impl Regions {
-    /// The same with so many rows for the transcript, from `top` on; the others follow it.
+    /// The same with that many rows for the transcript, from `top` on; the others follow it.
     pub(crate) fn below(self, top: u16, rows: u16) -> Regions {
         let mut y = top;
         let mut next = |region: Rect, height: u16| {

@@ -78,7 +78,7 @@ fn fitted(
     shown(without, shortened(without))
 }
 
-/// The groups without the first of the parts that can be left out, and with a name of so many cells.
+/// The groups without the first of the parts that can be left out, and with a name of that many cells.
 fn spans(
     model: &Model,
     theme: &Theme,

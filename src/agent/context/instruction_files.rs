@@ -138,7 +138,7 @@ fn warning(file: &InstructionFile) -> Option<String> {
 }
 
 /// The text of a file that really is in the folder: a link to somewhere else would send a file to
-/// the provider that nobody meant to send.
+/// the provider that the user did not mean to send.
 pub(super) fn read(folder: &Path, path: &Path) -> io::Result<String> {
     let inside = path.canonicalize()?.starts_with(folder.canonicalize()?);
     if !inside {

@@ -116,8 +116,8 @@ pub(crate) fn history_read(engine: &mut Engine, read: HistoryRead) {
     history_paging::advance(engine);
 }
 
-/// What was not read of a session before something is sent in it is looked through now, if that is
-/// still being done.
+/// Surveys the unread part of a session now, before something is sent in it, if that has not been
+/// completed.
 pub(crate) fn finish_survey(engine: &mut Engine) {
     engine.history.survey = None;
     match engine.history.unsurveyed.as_ref().map(SurveyJob::read) {

@@ -55,7 +55,7 @@ impl Protected {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Use {
     Read,
-    /// Written, or nobody knows.
+    /// Written, or it is not known.
     Write,
 }
 

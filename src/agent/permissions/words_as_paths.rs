@@ -1,4 +1,4 @@
-//! The paths that the words of a command name, as far as they can be told without running it.
+//! The paths that the words of a command name, as far as they are known without running it.
 
 use std::path::{Path, PathBuf};
 
@@ -19,7 +19,7 @@ pub(super) enum Named {
         /// False for a bare word that names no file, which cannot be read.
         counts: bool,
     },
-    /// Only parts are known; `*` stands for the others.
+    /// Only parts are known; `*` is any text.
     Half(String, Use),
 }
 

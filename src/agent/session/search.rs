@@ -25,7 +25,7 @@ const LONGEST: usize = 600;
 
 /// Files under `root` in which somebody said all words of `query` in one message, newest first;
 /// those that run in `cwd`, or all. Large and small letters are the same. `emit` answers whether
-/// to continue; it gets `None` now and then, so that a search that nobody waits for can end.
+/// to continue; it gets `None` now and then, so that a search that is no longer wanted can end.
 pub fn search(
     root: &Path,
     cwd: Option<&Path>,

@@ -1,7 +1,7 @@
 //! Opens a large session at its end: what is shown first is there, and opening takes as long as it
 //! takes for a short one.
 //!
-//! The part before is looked through later (`survey`), and read where somebody looks (`history`). All
+//! The part before is surveyed later (`survey`), and read where the user looks (`history`). All
 //! of it up to what the model needs is read when something is sent (`paging`).
 
 use std::io::{self, BufReader};

@@ -16,7 +16,7 @@ const CHUNK: usize = 1024 * 1024;
 pub struct UnreadPart {
     /// Where it ends and what has been read begins, in bytes.
     pub(super) end: u64,
-    /// Whether it was looked through: what it says of name, model and level is known.
+    /// Whether it was surveyed: the name, model and level in it are known.
     pub(super) is_surveyed: bool,
     /// Size of the file when it was opened, in bytes.
     pub(super) len: u64,

@@ -51,7 +51,7 @@ pub(super) fn step(model: &mut Model, by: isize, effects: &mut Vec<Effect>) {
     step_known(model, by, effects);
 }
 
-/// The demo is no step: nobody who has a model wants to come upon it.
+/// The demo is left out: it is of no use to somebody who has a real model.
 fn step_known(model: &mut Model, by: isize, effects: &mut Vec<Effect>) {
     let current = model.status.model.as_ref().map(|ai| ai.reference());
     let real: Vec<&Arc<AiModel>> = model.models.iter().filter(|ai| !is_demo(ai)).collect();

@@ -4,7 +4,7 @@ use crate::app::effect::Effect;
 use crate::app::model::Model;
 use crate::app::msg::Millis;
 
-/// After a shorter run than this nobody has gone elsewhere.
+/// During a shorter run than this the user has hardly gone elsewhere.
 const SHORT_RUN: Millis = 3_000;
 
 /// A run has ended that began at `since`.

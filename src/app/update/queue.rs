@@ -1,4 +1,4 @@
-//! Queued messages: listed, changed, edited in the composer, given back by the agent.
+//! Queued messages: listed, changed, edited in the composer, returned by the agent.
 
 use crate::agent::AgentCommand;
 use crate::agent::protocol::command::{QueueChange, QueuedMessage};

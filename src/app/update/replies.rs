@@ -20,7 +20,7 @@ use crate::app::request::{
 };
 use crate::app::status_facts::StatusFacts;
 
-/// Takes a reply. One whose ticket was given back is dropped.
+/// Takes a reply. One whose request was cancelled is dropped.
 pub(super) fn take(model: &mut Model, ticket: Ticket, reply: ShellReply, effects: &mut Vec<Effect>) {
     let request = match reply.is_partial() {
         true => model.requests.get(&ticket).cloned(),

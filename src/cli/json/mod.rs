@@ -96,7 +96,7 @@ struct JsonRun<R, W, S> {
     outcome: Exit,
     /// What went wrong with it.
     error: Option<String>,
-    /// A tool asked and nobody could answer.
+    /// A tool asked a question, and there was no user to answer it.
     refused: bool,
     /// The calls that wait for a decision.
     waiting: Vec<String>,

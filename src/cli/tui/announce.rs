@@ -18,7 +18,7 @@ pub struct Announcer {
     /// Never `Auto`.
     way: Notify,
     progress: bool,
-    /// tmux stands between, and hands on what is wrapped for it.
+    /// tau runs within tmux, which passes on what is wrapped for it.
     tmux: bool,
 }
 

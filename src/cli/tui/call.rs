@@ -27,7 +27,7 @@ impl Call {
         Call { ticket, replies, asks, cancelled: Arc::default() }
     }
 
-    /// The mark that is set when nobody waits any more.
+    /// The flag that is set when the reply is no longer wanted.
     pub fn cancelled(&self) -> Arc<AtomicBool> {
         Arc::clone(&self.cancelled)
     }
@@ -37,12 +37,12 @@ impl Call {
         let _ = self.replies.send((self.ticket, reply)).await;
     }
 
-    /// Sends a reply that others follow; false when nobody waits any more.
+    /// Sends a reply that others follow; false when it is no longer wanted.
     pub(crate) fn send_partial(&self, reply: ShellReply) -> bool {
         self.replies.blocking_send((self.ticket, reply)).is_ok() && !self.is_cancelled()
     }
 
-    /// Whether nobody waits any more.
+    /// Whether the reply is no longer wanted.
     pub(crate) fn is_cancelled(&self) -> bool {
         self.cancelled.load(Ordering::Relaxed)
     }

@@ -124,7 +124,7 @@ pub(crate) fn enter_raw() -> io::Result<()> {
 }
 
 fn leave_raw() {
-    // A panic while the lock is held must not keep the terminal from being given back.
+    // A panic while the lock is held must not keep the terminal from being restored.
     let former = match FORMER.try_lock() {
         Ok(former) => former,
         Err(TryLockError::Poisoned(poisoned)) => poisoned.into_inner(),
@@ -156,7 +156,7 @@ pub(crate) fn undo() -> String {
 }
 
 /// On the shell's screen: how many rows of what is shown are below the cursor; `None` when nothing is
-/// shown. What follows when the terminal is given back is written below them.
+/// shown. What follows when the terminal is restored is written below them.
 pub(crate) fn set_region(below: Option<u16>) {
     BELOW.store(below.map_or(0, |rows| rows.saturating_add(1)), Ordering::SeqCst);
 }

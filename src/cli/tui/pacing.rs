@@ -46,7 +46,7 @@ impl FramePacer {
         self.taken = self.taken.max(FLOOD);
     }
 
-    /// Notes that a frame was drawn. Where `interactive`, output is awaited by whoever types into a
+    /// Notes that a frame was drawn. Where `interactive`, output is awaited by the user, who types into a
     /// command, and windows are not used.
     pub(super) fn drawn(&mut self, now: Instant, interactive: bool) {
         self.frame = now;

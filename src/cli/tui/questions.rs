@@ -201,7 +201,7 @@ mod tests {
         assert!(!questions.close());
         questions.begin_round(now);
         assert!(questions.close() && questions.due(now).is_none());
-        // One that nobody waits for any more.
+        // One whose answer is no longer wanted.
         questions.answered(&END);
         assert!(!questions.close());
     }

@@ -78,7 +78,7 @@ impl RequestRunner {
         self.asks.1.recv().await
     }
 
-    /// Stops a request that nobody waits for.
+    /// Stops a request whose reply is no longer wanted.
     pub(crate) fn forget(&mut self, ticket: Ticket) {
         if let Some(request) = self.running.remove(&ticket) {
             request.cancelled.store(true, Ordering::Relaxed);

@@ -28,7 +28,7 @@ impl Services {
         self.apply_saved(&mut setup)
     }
 
-    /// Reads everything again after a change; what was wrong before is not told again.
+    /// Reads everything again after a change; what was wrong before is not reported again.
     fn apply_saved(&self, setup: &mut Setup) -> Result<Applied, String> {
         let (renewed, mut applied) = reload::reload_everything(setup, &self.prompt)
             .map_err(|refusal| format!("saved, but not applied: {}", refusal.text))?;

@@ -27,7 +27,7 @@ impl RuntimeThread {
         let (stop, stopped) = oneshot::channel();
         std::thread::Builder::new().name(name.to_owned()).spawn(move || {
             let _ = runtime.block_on(stopped);
-            // Blocking work that nobody waits for must not delay the end.
+            // Blocking work whose result is not needed must not delay the end.
             runtime.shutdown_background();
         })?;
         Ok(RuntimeThread { handle, _stop: stop })
@@ -42,7 +42,7 @@ impl RuntimeThread {
 /// Where connections live.
 #[derive(Debug, Default)]
 pub(super) enum Worker {
-    /// In the runtime of whoever asks.
+    /// In the caller's runtime.
     #[default]
     Caller,
     /// On a thread of their own, started at the first request. If it cannot be started, in the

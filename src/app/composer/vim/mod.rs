@@ -195,7 +195,7 @@ impl Composer {
     }
 }
 
-/// The place after so many characters.
+/// The place that many characters further on.
 fn place_after(text: &str, chars: usize) -> Place {
     let before = || text.chars().take(chars);
     let row = before().filter(|c| *c == '\n').count();

@@ -7,7 +7,7 @@ use crate::tools::vt::sequence::{Csi, StringKind};
 /// The most of a terminal's name and version that is kept, in characters.
 const VERSION_CHARS: usize = 100;
 
-/// A control sequence as an answer; `None` for keys and for what nobody asks.
+/// A control sequence as an answer; `None` for keys and for answers to questions that tau does not ask.
 pub fn from_csi(csi: &Csi<'_>) -> Option<TerminalAnswer> {
     if !csi.intermediates.is_empty() {
         return None;

@@ -29,9 +29,9 @@ pub fn begins(rest: &[u8]) -> bool {
 pub enum End {
     /// Not yet.
     More,
-    /// After so many bytes of data; so many bytes with what ends it.
+    /// After this many bytes of data; this many bytes with the terminator.
     At { data: usize, length: usize },
-    /// After so many bytes comes something else.
+    /// After this many bytes comes something else.
     Broken(usize),
 }
 

@@ -21,7 +21,7 @@ const CHUNK: usize = 4096;
 /// Pixels that are less opaque than this are left out where there is no transparency.
 const OPAQUE: u8 = 128;
 
-/// The picture for its room, in so many columns and rows. `None` when it cannot be encoded.
+/// The picture scaled to its columns and rows. `None` when it cannot be encoded.
 pub(super) fn pixels(
     picture: &RgbaImage,
     key: PictureKey,

@@ -1,4 +1,4 @@
-//! The end of the screen: the agent is shut down, the terminal given back.
+//! The end of the screen: shuts down the agent and restores the terminal.
 
 use std::time::Duration;
 

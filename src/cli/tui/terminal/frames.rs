@@ -24,7 +24,7 @@ use crate::view::frame::Frame;
 /// What became of a frame.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Drawn {
-    /// It was sent; so many bytes.
+    /// It was sent, in this many bytes.
     Frame(usize),
     /// It looks like the one before. Nothing was written.
     Unchanged,
