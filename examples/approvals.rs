@@ -3,7 +3,11 @@
 //! The agent asks before anything is changed. Here a script plays the model, and the user is a
 //! function: it allows to write notes and denies everything else.
 
-#![allow(clippy::print_stdout, reason = "an example talks to its terminal")]
+#![allow(
+    clippy::print_stdout,
+    clippy::disallowed_methods,
+    reason = "an example talks to its terminal and reads a file"
+)]
 
 use serde_json::json;
 use tau::agent::AgentEvent;
