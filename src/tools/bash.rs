@@ -73,6 +73,8 @@ impl Tool for Bash {
         check(&args, &context)?;
         let command = args.command.clone();
         let prepared = Prepared::new(Access::command(command.clone()), move |approved| async move {
+            let sandbox = approved.sandbox.unwrap_or_else(|| context.sandbox.clone());
+            let context = ToolContext { sandbox, ..context };
             let Some(command) = approved.edited else { return self.execute(args, context).await };
             let note = format!("The user changed the command to:\n{command}\nIts output:");
             let args = BashArgs { command, ..args };

@@ -8,6 +8,7 @@ use std::pin::Pin;
 use std::sync::Arc;
 
 use super::access::{Access, Preview};
+use super::sandbox::SandboxPolicy;
 use super::{RunningCall, ToolError, ToolOutput};
 
 /// What of a prepared call is to be applied.
@@ -17,6 +18,8 @@ pub struct Approved {
     pub hunks: Option<Vec<usize>>,
     /// What takes the place of the model's proposal: a command, or the text of the whole file.
     pub edited: Option<String>,
+    /// What the call's commands may do, in place of what [`super::ToolContext::sandbox`] says.
+    pub sandbox: Option<Arc<SandboxPolicy>>,
 }
 
 impl Approved {

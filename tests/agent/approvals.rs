@@ -9,6 +9,7 @@ use tau::agent::protocol::approval::{
 use tau::agent::protocol::message::{Message, ToolResultMessage};
 use tau::agent::protocol::query::{Query, QueryAnswer};
 use tau::tools::Preview;
+use tau::tools::sandbox::{SandboxLevel, SandboxPolicy};
 
 use super::*;
 
@@ -365,4 +366,111 @@ async fn without_a_mode_nothing_is_asked() {
     let events = bench.settled().await;
     assert!(!events.iter().any(|event| matches!(event, AgentEvent::ApprovalRequested { .. })));
     assert!(bench.dir.path().join("one").exists());
+}
+
+/// An agent whose commands are confined to its directory; `None` where this kernel confines nothing.
+fn confined(on_ask: OnAsk, answers: Vec<Vec<Step>>) -> Option<Bench> {
+    if !crate::sandbox::has_landlock() {
+        return None;
+    }
+    Some(Bench::with(Player::new(answers), |config| {
+        let level = SandboxLevel::WorkspaceWrite;
+        let workspace = config.session.info().cwd.clone();
+        config.tools = Toolbox::all();
+        config.behavior.on_ask = on_ask;
+        config.behavior.sandbox.policy = SandboxPolicy { level, workspace, ..SandboxPolicy::off() }.into();
+    }))
+}
+
+#[tokio::test]
+async fn what_the_sandbox_refuses_a_command_is_asked_and_runs_again() {
+    let allowed = |request: &ApprovalRequest| {
+        let rule = request.suggested_rule.clone().unwrap();
+        ApprovalAnswer::AllowAlways { rule, scope: RuleScope::Session }
+    };
+    let denied = |_: &ApprovalRequest| ApprovalAnswer::Deny { reason: Some("no".into()), stop: false };
+    let once = |_: &ApprovalRequest| ALLOW;
+    type Decide = fn(&ApprovalRequest) -> ApprovalAnswer;
+    for (decide, works) in [(allowed as Decide, true), (denied, false), (once, true)] {
+        let folder = tempfile::tempdir_in(env!("CARGO_TARGET_TMPDIR")).unwrap();
+        let target = folder.path().join("f");
+        let command = format!("echo ran >> runs; echo x > {}", target.display());
+        let second = format!("echo y > {}", folder.path().join("g").display());
+        let answers =
+            vec![vec![bash("a", &command), USE], vec![bash("b", &second), USE], vec![Say("ok"), STOP]];
+        let Some(mut bench) = confined(OnAsk::Ask, answers) else { return };
+        bench.prompt("go").await;
+        let request = asked(&mut bench).await;
+        assert!(request.reasons[0].text.contains("the sandbox blocks writing"), "{request:?}");
+        assert_eq!(request.reasons[0].path.as_deref(), Some(target.as_path()));
+        assert_eq!(request.sandbox, "workspace-write");
+        assert_eq!(request.suggested_rule, Some(format!("sandbox_writable({})", folder.path().display())));
+        let decision = decide(&request);
+        let always = matches!(decision, ApprovalAnswer::AllowAlways { .. });
+        answer(&bench, &request, decision).await;
+        // A path that was added is asked about no more.
+        let mut events = Vec::new();
+        if !always {
+            events = bench.until(|event| matches!(event, AgentEvent::ApprovalRequested { .. })).await;
+            let Some(AgentEvent::ApprovalRequested { request }) = events.last() else { panic!() };
+            answer(&bench, request, denied(request)).await;
+        }
+        events.extend(bench.settled().await);
+        let results = results(&events);
+        let runs = std::fs::read_to_string(bench.dir.path().join("runs")).unwrap().lines().count();
+        assert_eq!((target.exists(), runs), (works, if works { 2 } else { 1 }));
+        assert_eq!(folder.path().join("g").exists(), always);
+        if works {
+            assert!(said(&results[0]).contains("run a second time"), "{results:?}");
+        } else {
+            let said = said(&results[0]);
+            assert!(
+                said.contains("not the program but tau's sandbox") && said.ends_with("the sandbox: no"),
+                "{said}"
+            );
+        }
+    }
+}
+
+#[tokio::test]
+async fn writes_of_file_tools_outside_the_sandbox_are_asked_before_or_refused() {
+    for (on_ask, works) in [(OnAsk::Ask, true), (OnAsk::Allow, false)] {
+        let folder = tempfile::tempdir_in(env!("CARGO_TARGET_TMPDIR")).unwrap();
+        let target = folder.path().join("f");
+        let write = |id, path: &std::path::Path| Call(id, "write", json!({ "path": path, "content": "x" }));
+        let inside = std::path::Path::new("inside");
+        let answers =
+            vec![vec![write("a", &target), USE], vec![write("b", inside), USE], vec![Say("ok"), STOP]];
+        let Some(mut bench) = confined(on_ask, answers) else { return };
+        bench.prompt("go").await;
+        if on_ask == OnAsk::Ask {
+            let request = asked(&mut bench).await;
+            assert!(
+                !target.exists() && request.reasons[0].text.contains("outside the workspace"),
+                "{request:?}"
+            );
+            answer(&bench, &request, ALLOW).await;
+        }
+        let results = results(&bench.settled().await);
+        assert_eq!((target.exists(), results[0].is_error), (works, !works), "{results:?}");
+        assert!(works || said(&results[0]).contains("tau's sandbox blocks writing"), "{results:?}");
+        assert!(bench.dir.path().join("inside").exists(), "{results:?}");
+    }
+}
+
+#[tokio::test]
+async fn without_anybody_to_ask_the_refusal_of_the_sandbox_stands() {
+    let folder = tempfile::tempdir_in(env!("CARGO_TARGET_TMPDIR")).unwrap();
+    let target = folder.path().join("f");
+    let command = format!("echo x > {}", target.display());
+    let answers = vec![vec![bash("a", &command), USE], vec![Say("ok"), STOP]];
+    let Some(mut bench) = confined(OnAsk::Allow, answers) else { return };
+    bench.prompt("go").await;
+    let events = bench.settled().await;
+    assert!(!events.iter().any(|event| matches!(event, AgentEvent::ApprovalRequested { .. })));
+    let results = results(&events);
+    assert!(
+        !target.exists() && said(&results[0]).contains("not the program but tau's sandbox"),
+        "{results:?}"
+    );
 }

@@ -6,13 +6,27 @@ use std::sync::Arc;
 use tokio::sync::oneshot;
 
 use crate::agent::protocol::approval::ApprovalRequest;
-use crate::tools::{Access, Approved, ToolError};
+use crate::tools::sandbox::SandboxDenial;
+use crate::tools::{Access, Approved, Preview, ToolError};
 
 /// How many earlier calls are remembered.
 const MAX_EARLIER: usize = 1_000;
 
 /// What was decided about a call: what of it is applied, or why it is not.
 pub(crate) type Decision = Result<Approved, ToolError>;
+
+/// A prepared call that is to be judged.
+#[derive(Debug)]
+pub(crate) struct Review {
+    pub(crate) access: Access,
+    pub(crate) preview: Preview,
+    pub(crate) proposed_text: Option<Arc<Vec<u8>>>,
+    /// What the sandbox refuses of it, or refused when it ran.
+    pub(crate) blocked: Option<SandboxDenial>,
+    /// Whether it has run, and is to run once more.
+    pub(crate) again: bool,
+    pub(crate) decide: oneshot::Sender<Decision>,
+}
 
 /// A call that waits.
 #[derive(Debug)]
@@ -22,6 +36,8 @@ pub(crate) struct WaitingCall {
     pub(crate) read_only: bool,
     /// The whole new text of the file that it writes.
     pub(crate) proposed_text: Option<Arc<Vec<u8>>>,
+    /// What the sandbox refuses or refused, if that is why it is asked.
+    pub(crate) blocked: Option<SandboxDenial>,
     pub(crate) decide: oneshot::Sender<Decision>,
 }
 

@@ -52,6 +52,8 @@ pub struct Sandboxing {
     pub policy: Arc<SandboxPolicy>,
     /// Whether it holds for the user's own commands, too.
     pub user_commands: bool,
+    /// Adds a path to the user's setting `sandbox_writable`; `None` where nothing is saved.
+    pub save_writable: Option<SaveWritable>,
 }
 
 impl Sandboxing {
@@ -104,4 +106,27 @@ impl std::fmt::Debug for SaveRule {
 pub(crate) struct Restore {
     pub(crate) model: bool,
     pub(crate) thinking: bool,
+}
+
+type SavePath = dyn Fn(&Path) -> Result<(), String> + Send + Sync;
+
+/// Adds a path to the user's setting `sandbox_writable`.
+#[derive(Clone)]
+pub struct SaveWritable(Arc<SavePath>);
+
+impl SaveWritable {
+    /// Calls `save` for each new path. Its error is a sentence for the user.
+    pub fn new(save: impl Fn(&Path) -> Result<(), String> + Send + Sync + 'static) -> Self {
+        SaveWritable(Arc::new(save))
+    }
+
+    pub(crate) fn save(&self, path: &Path) -> Result<(), String> {
+        (self.0)(path)
+    }
+}
+
+impl std::fmt::Debug for SaveWritable {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("SaveWritable").finish_non_exhaustive()
+    }
 }

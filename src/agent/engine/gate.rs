@@ -10,10 +10,12 @@ use std::time::Duration;
 use serde_json::{Value, json};
 use tokio::sync::{mpsc, oneshot};
 use tokio::time::Instant;
+use tokio_util::sync::CancellationToken;
 
-use super::approvals::{Decision, EarlierCall, WaitingCall};
+use super::approvals::{Decision, EarlierCall, Review, WaitingCall};
 use super::behavior::OnAsk;
 use super::clock::now;
+use super::sandbox_gate;
 use super::state::Engine;
 use crate::agent::permissions::{self, CallFacts, Judgement, Rule, Verdict};
 use crate::agent::protocol::approval::{
@@ -21,7 +23,8 @@ use crate::agent::protocol::approval::{
 };
 use crate::agent::protocol::event::{AgentEvent, NoticeLevel};
 use crate::agent::protocol::message::{CustomMessage, Message, ToolCall, UserContent};
-use crate::tools::{Access, AnyTool, Approved, Preview, ToolContext, ToolError, ToolOutput};
+use crate::tools::sandbox::SandboxLevel;
+use crate::tools::{Access, AnyTool, Approved, ToolContext, ToolError, ToolOutput};
 
 /// The type of the session entry that says that a call waits.
 pub(crate) const WAITING_ENTRY: &str = "tau.approval";
@@ -37,15 +40,6 @@ const PLAN: &str = "[tau] Plan mode is on. You can read and search, but nothing 
     plan: what you would change, file by file, and how you would check it. The user accepts, edits or \
     rejects the plan.";
 const NO_PLAN: &str = "[tau] Plan mode is off: you can make changes again.";
-
-/// A prepared call that is to be judged.
-#[derive(Debug)]
-pub(crate) struct Review {
-    pub(crate) access: Access,
-    pub(crate) preview: Preview,
-    pub(crate) proposed_text: Option<Arc<Vec<u8>>>,
-    pub(crate) decide: oneshot::Sender<Decision>,
-}
 
 /// How a call ended.
 pub(crate) struct CarriedOut {
@@ -64,42 +58,71 @@ pub(crate) async fn carry_out(
 ) -> CarriedOut {
     let mut waited = Duration::ZERO;
     let run = async {
-        let stop = context.cancel.clone();
-        let prepared = tool.prepare(arguments, context).await?;
+        let (stop, sandbox) = (context.cancel.clone(), context.sandbox.clone());
+        let prepared = tool.prepare(arguments.clone(), context.clone()).await?;
+        let blocked = prepared.access.writes.iter().find_map(|path| sandbox.check_write(path).err());
+        let (access, preview) = (prepared.access.clone(), prepared.preview.clone());
+        let proposed_text = prepared.proposed_text.clone();
         let (decide, decided) = oneshot::channel();
-        let review = Review {
-            access: prepared.access.clone(),
-            preview: prepared.preview.clone(),
-            proposed_text: prepared.proposed_text.clone(),
-            decide,
-        };
+        let review = Review { access: access.clone(), preview, proposed_text, blocked, again: false, decide };
         // If nobody takes it, nobody decides either.
         let _ = reviews.send((index, review));
-        let asked = Instant::now();
-        let decision = tokio::select! {
-            biased;
-            decision = decided => decision.ok(),
-            () = stop.cancelled() => None,
-        };
-        waited = asked.elapsed();
-        prepared.apply(decision.unwrap_or_else(|| Err(ToolError::refused(UNANSWERED)))?).await
+        let decision = await_decision(decided, &stop, &mut waited).await;
+        let approved = decision.unwrap_or_else(|| Err(ToolError::refused(UNANSWERED)))?;
+        let edited = approved.edited.clone();
+        let result = prepared.apply(approved).await;
+        let Some(blocked) = sandbox_gate::blocked(&result) else { return result };
+        let (decide, decided) = oneshot::channel();
+        let review = sandbox_gate::again(access, edited.clone(), blocked, decide);
+        let _ = reviews.send((index, review));
+        match await_decision(decided, &stop, &mut waited).await {
+            Some(Ok(approved)) => {
+                let edited = approved.edited.clone().or(edited);
+                let again = tool.prepare(arguments, context).await?;
+                sandbox_gate::ran_again(again.apply(Approved { edited, ..approved }).await)
+            }
+            Some(Err(refusal)) => sandbox_gate::not_run_again(result, &refusal),
+            None => result,
+        }
     };
     let result = run.await;
     CarriedOut { result, waited }
 }
 
+/// Waits for a decision, and counts the time; `None` if the call is stopped.
+async fn await_decision(
+    decided: oneshot::Receiver<Decision>,
+    stop: &CancellationToken,
+    waited: &mut Duration,
+) -> Option<Decision> {
+    let asked = Instant::now();
+    let decision = tokio::select! {
+        biased;
+        decision = decided => decision.ok(),
+        () = stop.cancelled() => None,
+    };
+    *waited += asked.elapsed();
+    decision
+}
+
 /// Judges a call: it may run, it may not, or the user is asked.
 pub(crate) fn review(engine: &mut Engine, call: &ToolCall, read_only: bool, review: Review) {
-    let Review { access, preview, proposed_text, decide } = review;
+    let Review { access, preview, proposed_text, blocked, again, decide } = review;
     let title =
         engine.config.tools.get(&call.name).map(|tool| tool.title(&call.arguments)).unwrap_or_default();
     let judgement = judge(engine, &call.name, &access, read_only);
+    let judgement = sandbox_gate::judge(judgement, blocked.as_ref());
     let earlier = EarlierCall { tool: call.name.clone(), title: title.clone(), access: access.clone() };
     engine.approvals.note(earlier);
     let decision = match judgement.verdict {
         Verdict::Allow => Ok(Approved::all()),
         Verdict::Deny => Err(denial(&judgement.reasons)),
-        Verdict::Ask if engine.config.behavior.on_ask == OnAsk::Allow => Ok(Approved::all()),
+        Verdict::Ask if engine.config.behavior.on_ask == OnAsk::Allow => match &blocked {
+            // Nobody can be asked: it stays as it is.
+            Some(_) if again => return,
+            Some(denial) => Err(sandbox_gate::refusal(denial)),
+            None => Ok(Approved::all()),
+        },
         Verdict::Ask => {
             let request = ApprovalRequest {
                 id: engine.approvals.next_id(),
@@ -110,14 +133,14 @@ pub(crate) fn review(engine: &mut Engine, call: &ToolCall, read_only: bool, revi
                 preview,
                 reasons: judgement.reasons,
                 suggested_rule: judgement.suggested_rule,
-                sandbox: "no sandbox".to_owned(),
+                sandbox: sandbox_gate::in_force(engine).to_string(),
             };
             // Should tau be killed while it waits, the call is known not to have run.
             let waiting =
                 engine.config.session.append_custom(WAITING_ENTRY, json!({ "toolCallId": call.id }));
             engine.saved(waiting);
             engine.emit(AgentEvent::ApprovalRequested { request: Box::new(request.clone()) });
-            engine.approvals.add(WaitingCall { request, read_only, proposed_text, decide });
+            engine.approvals.add(WaitingCall { request, read_only, proposed_text, blocked, decide });
             return;
         }
     };
@@ -141,7 +164,7 @@ fn judge(engine: &Engine, tool: &str, access: &Access, read_only: bool) -> Judge
         read_only,
         cwd: engine.cwd(),
         home: home.as_deref(),
-        sandboxed: false,
+        sandboxed: sandbox_gate::in_force(engine).level != SandboxLevel::Off,
     })
 }
 
@@ -170,11 +193,14 @@ pub(crate) fn answer(engine: &mut Engine, id: &str, answer: ApprovalAnswer) {
                 .map(|access| judge(engine, &waiting.request.tool_name, &access, waiting.read_only));
             match judged.filter(|judged| judged.verdict == Verdict::Deny) {
                 Some(judged) => Err(denial(&judged.reasons)),
-                None => Ok(Approved { hunks, edited }),
+                // Allowed although the sandbox refuses it: so without the sandbox.
+                None => {
+                    Ok(Approved { hunks, edited, sandbox: waiting.blocked.as_ref().map(|_| Arc::default()) })
+                }
             }
         }
-        ApprovalAnswer::AllowAlways { rule, scope } => match add_rule(engine, &rule, scope) {
-            Ok(()) => Ok(Approved::all()),
+        ApprovalAnswer::AllowAlways { rule, scope } => match allow_always(engine, id, &rule, scope) {
+            Ok(approved) => Ok(approved),
             Err(why) => {
                 let hint = "the call still waits; change the rule, or allow it once";
                 return engine.notice(
@@ -187,7 +213,11 @@ pub(crate) fn answer(engine: &mut Engine, id: &str, answer: ApprovalAnswer) {
         ApprovalAnswer::Deny { reason, .. } => {
             let reason = reason.filter(|reason| !reason.trim().is_empty());
             let reason = reason.map(|reason| format!(": {}", reason.trim())).unwrap_or_default();
-            Err(ToolError::refused(format!("the user denied this call, it was not run{reason}")))
+            let what = match waiting.blocked {
+                Some(_) => "the user was asked and did not allow it without the sandbox",
+                None => "the user denied this call, it was not run",
+            };
+            Err(ToolError::refused(format!("{what}{reason}")))
         }
     };
     decide(engine, id, decision);
@@ -255,11 +285,21 @@ fn judge_again(engine: &mut Engine) {
         .collect();
     for (id, judgement) in calls {
         match judgement.verdict {
+            Verdict::Allow if engine.approvals.get(&id).is_some_and(|call| call.blocked.is_some()) => {}
             Verdict::Allow => decide(engine, &id, Ok(Approved::all())),
             Verdict::Deny => decide(engine, &id, Err(denial(&judgement.reasons))),
             Verdict::Ask => {}
         }
     }
+}
+
+/// Adds the rule, or the path to what the sandbox lets be changed, and says how the call runs now.
+fn allow_always(engine: &mut Engine, id: &str, rule: &str, scope: RuleScope) -> Result<Approved, String> {
+    if engine.approvals.get(id).is_none_or(|call| call.blocked.is_none()) {
+        return add_rule(engine, rule, scope).map(|()| Approved::all());
+    }
+    let sandbox = Some(sandbox_gate::add_writable(engine, rule, scope)?);
+    Ok(Approved { sandbox, ..Approved::all() })
 }
 
 fn add_rule(engine: &mut Engine, rule: &str, scope: RuleScope) -> Result<(), String> {
@@ -277,6 +317,9 @@ fn add_rule(engine: &mut Engine, rule: &str, scope: RuleScope) -> Result<(), Str
 /// # Errors
 /// What is wrong with the rule.
 pub(crate) fn coverage(engine: &Engine, rule: &str) -> Result<Vec<String>, String> {
+    if sandbox_gate::path_of(rule).is_some() {
+        return Ok(Vec::new());
+    }
     let rule: Rule = rule.parse().map_err(|error: permissions::InvalidRule| error.to_string())?;
     let home = std::env::home_dir();
     let cwd = engine.cwd();

@@ -42,6 +42,7 @@ mod queue;
 mod retry;
 mod retry_wait;
 mod run;
+mod sandbox_gate;
 mod session_commands;
 mod session_usage;
 mod shell;

@@ -16,11 +16,11 @@ use tokio::sync::{mpsc, watch};
 use tokio::task::{Id, JoinError, JoinSet};
 use tokio::time::{Instant, sleep, timeout_at};
 
-use super::approvals::Decision;
+use super::approvals::{Decision, Review};
 use super::attend::{attend, attend_unless_stopped};
 use super::call_turns::CallTurns;
 use super::clock::{millis_since, now};
-use super::gate::{self, CarriedOut, Review};
+use super::gate::{self, CarriedOut};
 use super::panics;
 use super::run::log::Run;
 use crate::agent::protocol::event::{AgentEvent, NoticeLevel};
@@ -310,6 +310,8 @@ impl ToolRunner<'_, '_> {
     fn step(&mut self, batch: &mut Batch, step: Step) {
         match step {
             Step::Progress(index, partial_result) => self.report_progress(index, partial_result),
+            // It has its turn already.
+            Step::Prepared(index, review) if review.again => self.judge(index, review),
             Step::Prepared(index, review) => {
                 if batch.turns.has(index) && self.is_steered() {
                     // Its task ends with that, or is gone already.

@@ -180,7 +180,7 @@ settings! {
     /// Folder for session files
     session_dir: PathBuf, Columns {
         default: "`sessions/` in the data folder", env: Some("TAU_SESSION_DIR"),
-        flag: flag("session-dir", "DIR", "Session"), ..COLUMNS
+        flag: rare_flag("session-dir", "DIR"), ..COLUMNS
     };
     /// dark, light, high-contrast, or a file
     theme: String, Columns {

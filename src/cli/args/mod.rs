@@ -27,7 +27,7 @@ const HELP: &str = "\
 {about}
 
 Usage: tau [OPTIONS] [PROMPT]...      (@FILE attaches a file or an image)
-       tau models | auth | export | doctor | sandbox | completions | man (try --help)
+       tau models | auth | export | doctor | sandbox | completions | man --help
 
 {all-args}{after-help}";
 
@@ -101,14 +101,14 @@ pub struct CliArgs {
     #[arg(long, help_heading = "Session")]
     pub no_session: bool,
     /// Name the session
-    #[arg(long, value_name = "NAME", help_heading = "Session")]
+    #[arg(long, value_name = "NAME", help_heading = "Session", hide = true)]
     pub name: Option<String>,
 
     /// Work in DIR
     #[arg(short = 'C', long, value_name = "DIR", help_heading = "Other")]
     pub cwd: Option<PathBuf>,
     /// Do not read AGENTS.md and similar files
-    #[arg(long, help_heading = "Other")]
+    #[arg(long, help_heading = "Other", hide = true)]
     pub no_context_files: bool,
     /// Use the .tau/ settings of this directory
     #[arg(long, help_heading = "Other")]

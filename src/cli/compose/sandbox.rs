@@ -2,9 +2,9 @@
 
 use std::path::{Path, PathBuf};
 
-use crate::agent::engine::behavior::Sandboxing;
+use crate::agent::engine::behavior::{Sandboxing, SaveWritable};
 use crate::agent::settings::sandbox::NetworkAccess;
-use crate::agent::settings::{Paths, Settings};
+use crate::agent::settings::{Paths, Settings, table, write};
 use crate::tools::paths;
 use crate::tools::sandbox::SandboxPolicy;
 use crate::tools::sandbox::support::Support;
@@ -33,7 +33,21 @@ pub(crate) fn sandboxing(settings: &Settings, paths: &Paths, cwd: &Path) -> Sand
     Sandboxing {
         policy: policy(settings, paths, cwd).into(),
         user_commands: settings.sandbox_user_commands.unwrap_or(false),
+        save_writable: Some(save_writable(paths.clone())),
     }
+}
+
+/// Adds paths to `sandbox_writable` in the user's `config.toml`.
+fn save_writable(paths: Paths) -> SaveWritable {
+    SaveWritable::new(move |path| {
+        let row = table::row("sandbox_writable").ok_or("there is no such setting")?;
+        let text = path.to_str().filter(|text| !text.contains(','));
+        let text = text.ok_or("a path with a comma cannot be saved; add it to config.toml by hand")?;
+        let (settings, _) = Settings::load_leniently(&paths);
+        let mut all = settings.sandbox_writable.unwrap_or_default();
+        all.push(text.to_owned());
+        write::set(&paths.config_file(), row, Some(&all.join(","))).map_err(|error| error.to_string())
+    })
 }
 
 /// What the user should know about a sandbox that this machine cannot provide.

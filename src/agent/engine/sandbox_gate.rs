@@ -1,0 +1,162 @@
+//! The sandbox's part of the gate: what it refuses is asked, and what the user allows runs again.
+//!
+//! A file tool's write is known before, so it is asked before. What a command tries is only known when
+//! the kernel has refused it: then the command runs a second time, if the user says so.
+
+use std::path::PathBuf;
+use std::sync::Arc;
+
+use tokio::sync::oneshot;
+
+use super::approvals::{Decision, Review};
+use super::state::Engine;
+use crate::agent::permissions::{Judgement, Verdict};
+use crate::agent::protocol::approval::{ApprovalReason, RuleScope};
+use crate::tools::sandbox::support::{Enforced, Support};
+use crate::tools::sandbox::{SandboxDenial, SandboxPolicy};
+use crate::tools::{Access, Content, Details, Preview, ToolError, ToolOutput};
+
+/// The name before the path in the rule that lets a path be changed.
+const RULE: &str = "sandbox_writable";
+
+/// What is in force for the model's commands.
+pub(super) fn in_force(engine: &Engine) -> Enforced {
+    let policy = &engine.config.behavior.sandbox.policy;
+    if policy.is_off() { Enforced::default() } else { Support::here().enforced(policy) }
+}
+
+/// The judgement on a call that the sandbox refuses: the user decides, unless a rule has.
+pub(super) fn judge(judgement: Judgement, blocked: Option<&SandboxDenial>) -> Judgement {
+    let Some(denial) = blocked.filter(|_| judgement.verdict != Verdict::Deny) else { return judgement };
+    let reason = ApprovalReason {
+        text: format!("the sandbox blocks {denial}"),
+        path: denial.path.as_ref().map(PathBuf::from),
+        ..ApprovalReason::default()
+    };
+    let reasons = [reason].into_iter().chain(judgement.reasons).collect();
+    let existing = denial.to_add().and_then(|path| path.ancestors().find(|path| path.exists()));
+    let suggested_rule = existing.filter(|path| path.parent().is_some());
+    let suggested_rule = suggested_rule.map(|path| format!("{RULE}({})", path.display()));
+    Judgement { verdict: Verdict::Ask, reasons, suggested_rule }
+}
+
+/// What the model is told of a write that the sandbox refuses, where nobody is asked.
+pub(super) fn refusal(denial: &SandboxDenial) -> ToolError {
+    ToolError::refused(format!("not run: tau's sandbox blocks {denial}. Do not try to get around it"))
+}
+
+/// What the sandbox refused a command that has run.
+pub(super) fn blocked(result: &Result<ToolOutput, ToolError>) -> Option<SandboxDenial> {
+    match result {
+        Err(ToolError::Refused { details, .. }) => match &**details {
+            Details::Terminal(output) => output.blocked.clone(),
+            _ => None,
+        },
+        _ => None,
+    }
+}
+
+/// The question whether a command that was refused something runs once more.
+pub(super) fn again(
+    access: Access,
+    edited: Option<String>,
+    blocked: SandboxDenial,
+    decide: oneshot::Sender<Decision>,
+) -> Review {
+    let access = edited.map_or(access, Access::command);
+    let preview = match access.commands.first() {
+        Some(command) => Preview::Command { command: command.clone() },
+        None => Preview::None,
+    };
+    Review { access, preview, proposed_text: None, blocked: Some(blocked), again: true, decide }
+}
+
+/// The result of the second run, with a note that it was one.
+pub(super) fn ran_again(result: Result<ToolOutput, ToolError>) -> Result<ToolOutput, ToolError> {
+    const NOTE: &str = "The sandbox refused a part of this command. The user allowed it, and it was run a second \
+        time, from its beginning:";
+    match result {
+        Ok(mut output) => {
+            output.content.insert(0, Content::text(NOTE));
+            Ok(output)
+        }
+        Err(ToolError::Refused { message, details }) => {
+            Err(ToolError::Refused { message: format!("{NOTE}\n{message}"), details })
+        }
+        Err(ToolError::Aborted { message, details }) => {
+            Err(ToolError::Aborted { message: format!("{NOTE}\n{message}"), details })
+        }
+    }
+}
+
+/// The result of the only run, with what the user said.
+pub(super) fn not_run_again(
+    result: Result<ToolOutput, ToolError>,
+    refusal: &ToolError,
+) -> Result<ToolOutput, ToolError> {
+    match result {
+        Err(ToolError::Refused { message, details }) => {
+            Err(ToolError::Refused { message: format!("{message}\n{refusal}"), details })
+        }
+        other => other,
+    }
+}
+
+/// The path in a rule of the sandbox: `sandbox_writable(/srv/data)`.
+pub(super) fn path_of(rule: &str) -> Option<&str> {
+    rule.trim().strip_prefix(RULE)?.strip_prefix('(')?.strip_suffix(')').map(str::trim)
+}
+
+/// Lets a path be changed from now on; the policy for the session's directory with it.
+///
+/// # Errors
+/// What is wrong with the rule, or why it cannot be kept.
+pub(super) fn add_writable(
+    engine: &mut Engine,
+    rule: &str,
+    scope: RuleScope,
+) -> Result<Arc<SandboxPolicy>, String> {
+    let given = path_of(rule).ok_or_else(|| format!("write {RULE}(PATH), or allow it once"))?;
+    let path = crate::tools::paths::resolve(engine.cwd(), given);
+    if !path.exists() {
+        return Err(format!("{} does not exist", path.display()));
+    }
+    let sandbox = &mut engine.config.behavior.sandbox;
+    match scope {
+        RuleScope::Session => {}
+        RuleScope::Project => {
+            return Err("a project cannot change the sandbox; choose this session or everywhere".to_owned());
+        }
+        RuleScope::User => {
+            let save = sandbox.save_writable.as_ref();
+            save.ok_or("here paths can be added for the session only")?.save(&path)?;
+        }
+    }
+    sandbox.policy = Arc::new(sandbox.policy.with_writable(&path));
+    Ok(engine.config.behavior.sandbox.in_directory(engine.cwd()))
+}
+
+#[cfg(test)]
+mod tests {
+    use std::path::Path;
+
+    use super::*;
+    use crate::tools::sandbox::SandboxRule;
+
+    fn words(path: &Path) -> String {
+        let path = Some(path.display().to_string());
+        let denial = SandboxDenial { rule: SandboxRule::Outside, path };
+        let judgement = Judgement { verdict: Verdict::Allow, reasons: Vec::new(), suggested_rule: None };
+        judge(judgement, Some(&denial)).suggested_rule.unwrap_or_default()
+    }
+
+    #[test]
+    fn the_suggested_path_exists_and_is_not_everything() {
+        let folder = tempfile::tempdir().unwrap();
+        let deep = folder.path().join("a/b/c");
+        assert_eq!(words(&deep), format!("sandbox_writable({})", folder.path().display()));
+        assert_eq!(words(Path::new("/no-such-directory/x")), "", "the root is not suggested");
+        assert_eq!(path_of(" sandbox_writable( /a b ) "), Some("/a b"));
+        assert_eq!(path_of("bash(ls)"), None);
+    }
+}
