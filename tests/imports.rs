@@ -15,7 +15,7 @@ const ROOMS: [&[&str]; 6] = [
     &["protocol", "secrets"],
     &["permissions"],
     &["provider", "session", "settings", "catalogue", "export"],
-    &["context"],
+    &["context", "undo"],
     &["engine"],
     &["api", "demo"],
 ];

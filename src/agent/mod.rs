@@ -16,6 +16,7 @@ pub mod provider;
 pub mod secrets;
 pub mod session;
 pub mod settings;
+pub mod undo;
 
 pub use protocol::command::AgentCommand;
 pub use protocol::event::AgentEvent;

@@ -14,4 +14,5 @@ pub mod outline;
 pub mod query;
 pub mod run;
 pub mod title;
+pub mod undo;
 pub mod usage;

@@ -9,7 +9,7 @@ use std::path::{Path, PathBuf};
 pub struct Paths {
     /// `config.toml`, `models.toml`, `auth.json`, `themes/`.
     pub config: PathBuf,
-    /// `sessions/`, prompt history.
+    /// `sessions/`, prompt history, `undo/`.
     pub data: PathBuf,
     /// Logs and crash reports.
     pub state: PathBuf,
@@ -55,6 +55,11 @@ impl Paths {
     /// The folder of the sessions that run in `cwd`.
     pub fn sessions_for(&self, cwd: &Path) -> PathBuf {
         self.sessions().join(cwd_name(cwd))
+    }
+
+    /// What undo keeps: a folder for each session.
+    pub fn undo(&self) -> PathBuf {
+        self.data.join("undo")
     }
 
     /// Which folders the user trusts.

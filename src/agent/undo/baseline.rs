@@ -1,0 +1,252 @@
+//! What the files of the workspace hold before a command runs, so that it is known afterwards.
+//!
+//! Nobody knows what a command will change, and copying everything each time takes too long. So
+//! a file that git has is left to git: its index says which object the file is. Of every other file
+//! a copy is made once, and again only when it has changed; the smallest first, within limits of size
+//! and time. What remains is not covered, and a change of it is reported as that.
+
+use std::collections::{HashMap, HashSet};
+use std::io;
+use std::path::{Path, PathBuf};
+use std::time::Instant;
+
+use super::content::{ContentStore, Hash};
+use super::entry::{Entry, Kind};
+use super::git_index::{GitIndex, GitPlace};
+use super::git_objects::GitObjects;
+use super::ignore_rules::as_path;
+use super::scan::{Scanner, Snapshot};
+use super::state::{self, FileState, Stamp, StoredPath};
+
+/// Largest file that is copied, in bytes.
+pub(crate) const LARGEST_COPY: u64 = 10 * 1024 * 1024;
+
+/// Knows what files held.
+#[derive(Debug)]
+pub(crate) struct Baseline {
+    root: PathBuf,
+    git: Option<GitPlace>,
+    index: Option<GitIndex>,
+    /// Files whose objects hold something else than the files, as git converts them.
+    converted: HashSet<Box<[u8]>>,
+    scanner: Option<Scanner>,
+    /// The workspace as it was looked at last.
+    pub(crate) snapshot: Snapshot,
+    copies: HashMap<Box<[u8]>, (Stamp, Hash)>,
+    /// Files that are still to be copied, the next at the end.
+    waiting: Vec<usize>,
+    /// Bytes of all copies, and the most that they may be.
+    copied: u64,
+    most: u64,
+    /// Why some files were left out.
+    full: bool,
+}
+
+impl Baseline {
+    /// Of the workspace `root`; copies of at most so many bytes.
+    pub(crate) fn new(root: &Path, most: u64) -> Self {
+        Baseline {
+            root: root.to_owned(),
+            git: None,
+            index: None,
+            converted: HashSet::new(),
+            scanner: None,
+            snapshot: Snapshot::default(),
+            copies: HashMap::new(),
+            waiting: Vec::new(),
+            copied: 0,
+            most,
+            full: false,
+        }
+    }
+
+    /// Looks at the workspace. What was copied stays as long as it is what is there.
+    ///
+    /// # Errors
+    /// When the workspace cannot be read.
+    pub(crate) fn scan(&mut self) -> io::Result<()> {
+        if self.scanner.is_none() || self.git.is_none() {
+            // There may be a repository by now.
+            let git = GitPlace::find(&self.root);
+            if self.scanner.is_none() || git.is_some() {
+                let place = git.as_ref().map(|git| (&*git.top, &*git.dir));
+                self.scanner = Some(Scanner::new(&self.root, place));
+            }
+            self.git = git;
+        }
+        let place = self.git.as_ref();
+        let current = |index: &GitIndex| place.is_some_and(|place| index.is_current(place));
+        if !self.index.as_ref().is_some_and(current) {
+            self.read_index();
+        }
+        self.snapshot = self.scan_again()?;
+        Ok(())
+    }
+
+    /// Looks at the workspace again, for comparison; the index stays the one from before, as does
+    /// what was known.
+    ///
+    /// # Errors
+    /// When the workspace cannot be read.
+    pub(crate) fn scan_again(&self) -> io::Result<Snapshot> {
+        let scanner = self.scanner.as_ref().ok_or(io::ErrorKind::NotFound)?;
+        scanner.scan(self.index.as_ref())
+    }
+
+    fn read_index(&mut self) {
+        self.converted.clear();
+        self.index = self.git.as_ref().and_then(|git| GitIndex::read(git, &self.root));
+        let (Some(git), Some(index)) = (&self.git, &self.index) else { return };
+        if !git.converts() {
+            return;
+        }
+        let files: Vec<_> = index.from(b"").collect();
+        let objects: Vec<&[u8]> = files.iter().map(|file| &*file.object).collect();
+        match GitObjects::sizes(&git.dir, &objects) {
+            Ok(sizes) => {
+                let differ = files.iter().zip(sizes).filter(|(file, size)| *size != Some(file.size()));
+                self.converted = differ.map(|(file, _)| file.path.clone()).collect();
+            }
+            Err(_) => self.index = None,
+        }
+    }
+
+    /// The object in git with the content of a file.
+    fn object(&self, entry: &Entry) -> Option<&[u8]> {
+        if self.converted.contains(&entry.path) {
+            return None;
+        }
+        self.index.as_ref()?.object(entry)
+    }
+
+    fn copy(&self, entry: &Entry) -> Option<Hash> {
+        self.copies.get(&entry.path).filter(|(stamp, _)| *stamp == entry.stamp).map(|(_, hash)| *hash)
+    }
+
+    /// Finds the files that are to be copied.
+    pub(crate) fn find_waiting(&mut self) {
+        let mut waiting: Vec<usize> = Vec::new();
+        let mut kept = HashMap::new();
+        let mut bytes = 0_u64;
+        for (at, entry) in self.snapshot.entries.iter().enumerate() {
+            if entry.kind != Kind::File || self.object(entry).is_some() {
+                continue;
+            }
+            match self.copy(entry) {
+                // A file that changed within a tick of the clock looks as before.
+                Some(hash) if !self.snapshot.is_fresh(entry) => {
+                    bytes = bytes.saturating_add(entry.stamp.size);
+                    kept.insert(entry.path.clone(), (entry.stamp, hash));
+                }
+                _ if entry.stamp.size <= LARGEST_COPY => waiting.push(at),
+                _ => {}
+            }
+        }
+        let size = |at: &usize| self.snapshot.entries.get(*at).map_or(0, |entry| entry.stamp.size);
+        waiting.sort_by_key(|at| std::cmp::Reverse(size(at)));
+        (self.copies, self.copied, self.waiting, self.full) = (kept, bytes, waiting, false);
+    }
+
+    /// Copies files until `deadline`; whether some are left.
+    ///
+    /// # Errors
+    /// When the store cannot take them.
+    pub(crate) fn copy_some(&mut self, store: &mut ContentStore, deadline: Instant) -> io::Result<bool> {
+        while let Some(at) = self.waiting.pop() {
+            let Some(entry) = self.snapshot.entries.get_mut(at) else { continue };
+            if self.copied.saturating_add(entry.stamp.size) > self.most {
+                // The rest is not smaller.
+                self.waiting.clear();
+                self.full = true;
+                return Ok(false);
+            }
+            let path = self.root.join(as_path(&entry.path));
+            // What cannot be read, or has just changed, is found to be without a copy later.
+            let Ok(file) = state::open(&path) else { continue };
+            let Ok(metadata) = file.metadata() else { continue };
+            entry.stamp = Stamp::from(&metadata);
+            if entry.stamp.size > LARGEST_COPY {
+                continue;
+            }
+            let Ok(Some(bytes)) = state::read_unchanged(&file, entry.stamp) else { continue };
+            let hash = store.put(&bytes, Some(&file))?;
+            self.copied = self.copied.saturating_add(entry.stamp.size);
+            self.copies.insert(entry.path.clone(), (entry.stamp, hash));
+            if Instant::now() >= deadline {
+                return Ok(!self.waiting.is_empty());
+            }
+        }
+        Ok(false)
+    }
+
+    /// What an entry of the snapshot was, its content in the store; or why that is not known.
+    pub(crate) fn state(
+        &self,
+        entry: &Entry,
+        store: &mut ContentStore,
+        git: &mut Option<GitObjects>,
+    ) -> Result<FileState, String> {
+        let mode = entry.mode;
+        match entry.kind {
+            Kind::Directory => Ok(FileState::Directory { mode }),
+            Kind::Other => Ok(FileState::Other),
+            Kind::Link => {
+                let target = entry.target.as_deref().ok_or("a link that could not be read")?;
+                Ok(FileState::Link { target: StoredPath(as_path(target).to_owned()) })
+            }
+            Kind::File => {
+                let hash = match self.copy(entry) {
+                    Some(hash) => hash,
+                    None => self.git_content(entry, store, git)?,
+                };
+                Ok(FileState::File { hash: Some(hash), size: entry.stamp.size, mode, stamp: None })
+            }
+        }
+    }
+
+    fn git_content(
+        &self,
+        entry: &Entry,
+        store: &mut ContentStore,
+        git: &mut Option<GitObjects>,
+    ) -> Result<Hash, String> {
+        let size = entry.stamp.size;
+        let (Some(place), Some(object)) = (&self.git, self.object(entry)) else {
+            return Err(match size {
+                _ if size > LARGEST_COPY => format!("too large ({} MB)", size / (1024 * 1024)),
+                _ if self.full => {
+                    format!("no copy: the files that git does not have are more than {} MB", self.most >> 20)
+                }
+                _ => "no copy was made in time".to_owned(),
+            });
+        };
+        if size > LARGEST_COPY {
+            return Err(format!("too large ({} MB)", size / (1024 * 1024)));
+        }
+        if git.is_none() {
+            *git = GitObjects::open(&place.dir).ok();
+        }
+        let read = git.as_mut().map(|git| git.read(object, size));
+        match read {
+            Some(Ok(Some(bytes))) => {
+                store.put(&bytes, None).map_err(|error| format!("no space for a copy ({error})"))
+            }
+            Some(Ok(None)) => Err("git has no such version of it".to_owned()),
+            Some(Err(_)) | None => {
+                *git = None;
+                Err("git could not be asked".to_owned())
+            }
+        }
+    }
+
+    /// Takes over a later look at the workspace, with the contents that were read meanwhile.
+    pub(crate) fn advance(&mut self, snapshot: Snapshot, known: Vec<(Box<[u8]>, Hash)>) {
+        for (path, hash) in known {
+            if let Some(entry) = snapshot.get(&path) {
+                self.copies.insert(path, (entry.stamp, hash));
+            }
+        }
+        self.snapshot = snapshot;
+        self.waiting.clear();
+    }
+}

@@ -1,0 +1,231 @@
+//! The index of a git repository: which files are as git has them, and which object that is.
+//!
+//! Read directly, as asking git would take longer than the scan. Its format: the documentation of
+//! git, `gitformat-index`. What is not understood (a split index, unmerged files) is passed over;
+//! copies are made of those files instead.
+
+use std::fs;
+use std::path::{Path, PathBuf};
+
+use super::entry::{Entry, Kind};
+use super::state::Stamp;
+use crate::agent::settings::private_files::read_capped;
+
+/// Largest index that is read, in bytes.
+const LARGEST: u64 = 512 * 1024 * 1024;
+/// Largest file of configuration that is looked at, in bytes.
+const SMALL: u64 = 256 * 1024;
+
+/// The repository that a directory is in.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct GitPlace {
+    /// The top of the working tree.
+    pub top: PathBuf,
+    /// Its `.git`.
+    pub dir: PathBuf,
+}
+
+impl GitPlace {
+    /// The repository of a directory, if it is in one.
+    pub fn find(of: &Path) -> Option<Self> {
+        of.ancestors().find_map(|top| {
+            let git = top.join(".git");
+            if git.is_dir() {
+                return Some(GitPlace { top: top.to_owned(), dir: git });
+            }
+            let text = String::from_utf8(read_capped(&git, SMALL).ok()?).ok()?;
+            let dir = top.join(text.strip_prefix("gitdir:")?.trim());
+            dir.is_dir().then(|| GitPlace { top: top.to_owned(), dir })
+        })
+    }
+
+    /// Where what all working trees share is.
+    fn common(&self) -> PathBuf {
+        let text = read_capped(&self.dir.join("commondir"), SMALL)
+            .ok()
+            .and_then(|text| String::from_utf8(text).ok());
+        text.map_or_else(|| self.dir.clone(), |text| self.dir.join(text.trim()))
+    }
+
+    fn config(&self) -> String {
+        let config = read_capped(&self.common().join("config"), SMALL).unwrap_or_default();
+        String::from_utf8_lossy(&config).to_lowercase()
+    }
+
+    /// Whether files may differ from their objects although git calls them unchanged.
+    pub(crate) fn converts(&self) -> bool {
+        const WORDS: [&str; 5] = ["filter", "eol", "text", "ident", "working-tree-encoding"];
+        let attributes = [self.top.join(".gitattributes"), self.common().join("info/attributes")];
+        let named = attributes.iter().any(|path| {
+            let text = read_capped(path, SMALL).unwrap_or_default();
+            let text = String::from_utf8_lossy(&text);
+            text.lines().any(|line| WORDS.iter().any(|word| line.contains(word)))
+        });
+        named || self.config().contains("autocrlf")
+    }
+}
+
+/// A file as the index has it.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Tracked {
+    /// Relative to the workspace.
+    pub path: Box<[u8]>,
+    size: u32,
+    mtime: (u32, u32),
+    ctime: u32,
+    inode: u32,
+    /// The name of its object.
+    pub(crate) object: Box<[u8]>,
+}
+
+impl Tracked {
+    /// The size of the file, as far as the index has room for it.
+    pub(crate) fn size(&self) -> u64 {
+        u64::from(self.size)
+    }
+}
+
+/// The index as it was when it was read.
+#[derive(Clone, Debug, Default)]
+pub struct GitIndex {
+    files: Vec<Tracked>,
+    stamp: Stamp,
+}
+
+impl GitIndex {
+    /// Reads the index, as far as it is about files below `root`. `None` if there is none, or none
+    /// that can be used.
+    pub fn read(place: &GitPlace, root: &Path) -> Option<Self> {
+        let path = place.dir.join("index");
+        let stamp = Stamp::from(&fs::metadata(&path).ok()?);
+        let bytes = read_capped(&path, LARGEST).ok()?;
+        let below = root.strip_prefix(&place.top).ok()?.as_os_str().as_encoded_bytes();
+        let mut prefix = below.to_vec();
+        if !prefix.is_empty() {
+            prefix.push(b'/');
+        }
+        let long = place.config().contains("objectformat = sha256");
+        let mut files = parse(&bytes, if long { 32 } else { 20 }, &prefix)?;
+        if !files.is_sorted_by(|one, other| one.path < other.path) {
+            files.sort_unstable_by(|one, other| one.path.cmp(&other.path));
+        }
+        Some(GitIndex { files, stamp })
+    }
+
+    /// Whether the file has changed since.
+    pub(crate) fn is_current(&self, place: &GitPlace) -> bool {
+        fs::metadata(place.dir.join("index")).is_ok_and(|metadata| Stamp::from(&metadata) == self.stamp)
+    }
+
+    /// The file at a path.
+    pub fn get(&self, path: &[u8]) -> Option<&Tracked> {
+        let at = self.files.binary_search_by(|file| (*file.path).cmp(path)).ok()?;
+        self.files.get(at)
+    }
+
+    /// The files from a path on, in order.
+    pub(crate) fn from(&self, path: &[u8]) -> impl Iterator<Item = &Tracked> {
+        let at = self.files.partition_point(|file| &*file.path < path);
+        self.files.get(at..).unwrap_or_default().iter()
+    }
+
+    /// The object with the content of the file, if the file is the one that git compared it with.
+    pub(crate) fn object(&self, entry: &Entry) -> Option<&[u8]> {
+        let file = self.get(&entry.path).filter(|_| entry.kind == Kind::File)?;
+        let Stamp { inode, size, mtime, ctime } = entry.stamp;
+        let cut = |number: i64| u32::try_from(number & 0xffff_ffff).unwrap_or_default();
+        let low = |number: u64| u32::try_from(number & 0xffff_ffff).unwrap_or_default();
+        let seconds = file.mtime.0 == cut(mtime.0) && file.ctime == cut(ctime.0);
+        // Other programs than git itself leave the nanoseconds out.
+        let parts = file.mtime.1 == cut(mtime.1) || file.mtime.1 == 0;
+        // As git does it: what changed when the index was written may have changed again.
+        let settled = mtime < self.stamp.mtime;
+        let same = seconds && parts && settled && file.size == low(size) && file.inode == low(inode);
+        same.then_some(&*file.object)
+    }
+
+    /// How many files there are.
+    pub fn len(&self) -> usize {
+        self.files.len()
+    }
+
+    /// Whether there are none.
+    pub fn is_empty(&self) -> bool {
+        self.files.is_empty()
+    }
+}
+
+/// The entries of an index whose paths begin with `prefix`, which is taken off.
+fn parse(bytes: &[u8], object: usize, prefix: &[u8]) -> Option<Vec<Tracked>> {
+    let mut rest = bytes.strip_prefix(b"DIRC")?;
+    let version = number(&mut rest)?;
+    let count = number(&mut rest)?;
+    if !(2..=4).contains(&version) {
+        return None;
+    }
+    let mut files = Vec::with_capacity(usize::try_from(count).ok()?.min(bytes.len() / 62));
+    let mut last: Vec<u8> = Vec::new();
+    for _ in 0..count {
+        let start = rest.len();
+        let ctime = number(&mut rest)?;
+        number(&mut rest)?;
+        let mtime = (number(&mut rest)?, number(&mut rest)?);
+        number(&mut rest)?;
+        let inode = number(&mut rest)?;
+        let mode = number(&mut rest)?;
+        number(&mut rest)?;
+        number(&mut rest)?;
+        let size = number(&mut rest)?;
+        let name = take(&mut rest, object)?;
+        let flags = take(&mut rest, 2)?;
+        let first = *flags.first()?;
+        if first & 0x40 != 0 {
+            take(&mut rest, 2)?;
+        }
+        if version == 4 {
+            let keep = last.len().checked_sub(variable(&mut rest)?)?;
+            last.truncate(keep);
+        } else {
+            last.clear();
+        }
+        let end = memchr::memchr(0, rest)?;
+        last.extend_from_slice(take(&mut rest, end)?);
+        if version == 4 {
+            take(&mut rest, 1)?;
+        } else {
+            let used = start.checked_sub(rest.len())?;
+            take(&mut rest, 8 - used % 8)?;
+        }
+        let stage = first & 0x30;
+        let regular = mode & 0o170_000 == 0o100_000;
+        if let Some(path) = last.strip_prefix(prefix).filter(|_| stage == 0 && regular) {
+            let (path, object) = (path.into(), name.into());
+            files.push(Tracked { path, size, mtime, ctime, inode, object });
+        }
+    }
+    // With a split index most entries are in another file.
+    let split = rest.starts_with(b"link");
+    (!split).then_some(files)
+}
+
+fn take<'a>(rest: &mut &'a [u8], count: usize) -> Option<&'a [u8]> {
+    let (part, after) = rest.split_at_checked(count)?;
+    *rest = after;
+    Some(part)
+}
+
+fn number(rest: &mut &[u8]) -> Option<u32> {
+    let bytes = take(rest, 4)?;
+    Some(u32::from_be_bytes(bytes.try_into().ok()?))
+}
+
+/// A number of variable length, as in pack files.
+fn variable(rest: &mut &[u8]) -> Option<usize> {
+    let mut byte = *take(rest, 1)?.first()?;
+    let mut value = usize::from(byte & 0x7f);
+    while byte & 0x80 != 0 {
+        byte = *take(rest, 1)?.first()?;
+        value = value.checked_add(1)?.checked_mul(128)?.checked_add(usize::from(byte & 0x7f))?;
+    }
+    Some(value)
+}

@@ -1,0 +1,304 @@
+//! The file in which a session's changes are written down, a line each.
+//!
+//! A call has two lines: one before it starts, with the state of the files it says it will change,
+//! and one after it with what it changed. Contents are stored before the line that names them is
+//! written, each line is one `write`, and lines that cannot be read are passed over; so whenever
+//! tau ends, what is in the journal is true. A call without its second line was cut off; what it
+//! left is looked at when the journal is opened again.
+
+use std::fs::{File, OpenOptions};
+use std::io::{self, Read, Seek, SeekFrom, Write};
+use std::os::unix::fs::OpenOptionsExt;
+use std::path::{Path, PathBuf};
+
+use serde::{Deserialize, Serialize};
+
+use super::content::Hash;
+use super::state::{FileState, StoredPath};
+use crate::agent::settings::private_files::private_dir;
+
+/// The version of the format.
+const VERSION: u32 = 1;
+/// The file in the folder of a session.
+pub(crate) const FILE: &str = "journal.jsonl";
+
+/// One path that became something else.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub(crate) struct Change {
+    pub(crate) path: StoredPath,
+    pub(crate) before: FileState,
+    pub(crate) after: FileState,
+}
+
+/// A path that changed and cannot be restored.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub(crate) struct Lost {
+    pub(crate) path: StoredPath,
+    /// Why, in words.
+    pub(crate) why: String,
+}
+
+/// What changed files.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(tag = "by", rename_all = "snake_case")]
+pub(crate) enum Cause {
+    /// A tool call.
+    Call {
+        id: String,
+        tool: String,
+        /// The entry of the prompt that led to it.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        checkpoint: Option<String>,
+        /// True if it may change more than the files it names.
+        #[serde(default)]
+        any: bool,
+    },
+    /// The user went back to a checkpoint, or reverted a hunk.
+    Undo {
+        /// The entry of the prompt; absent for a hunk.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        checkpoint: Option<String>,
+        /// The first of the records that were undone; absent for a hunk.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        from: Option<usize>,
+        /// Where the conversation was, if it went back as well.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        leaf: Option<String>,
+    },
+    /// The user took the last undo back.
+    Redo,
+}
+
+/// A line of the journal.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(tag = "line", rename_all = "snake_case")]
+enum Line {
+    Head {
+        version: u32,
+        session: String,
+        cwd: StoredPath,
+    },
+    Begin {
+        cause: Cause,
+        /// Milliseconds since 1970.
+        at: i64,
+        files: Vec<(StoredPath, FileState)>,
+    },
+    End {
+        changes: Vec<Change>,
+        #[serde(default, skip_serializing_if = "Vec::is_empty")]
+        lost: Vec<Lost>,
+        /// True if a command of the user's ran meanwhile.
+        #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+        shared: bool,
+    },
+    /// The contents of the records before this one were removed to stay within the quota.
+    Dropped {
+        records: usize,
+    },
+}
+
+/// Something that changed files, from its start to its end.
+#[derive(Clone, Debug, PartialEq)]
+pub(crate) struct Record {
+    pub(crate) cause: Cause,
+    /// When it began, in milliseconds since 1970.
+    pub(crate) at: i64,
+    /// The files it named, as they were before it; empty once it has ended.
+    pub(crate) named: Vec<(StoredPath, FileState)>,
+    pub(crate) changes: Vec<Change>,
+    pub(crate) lost: Vec<Lost>,
+    /// True if a command of the user's ran meanwhile, so that some of it may be the user's.
+    pub(crate) shared: bool,
+    pub(crate) ended: bool,
+}
+
+impl Record {
+    /// The prompt that led to it, if it is a call.
+    pub(crate) fn checkpoint(&self) -> Option<&str> {
+        match &self.cause {
+            Cause::Call { checkpoint, .. } => checkpoint.as_deref(),
+            Cause::Undo { .. } | Cause::Redo => None,
+        }
+    }
+
+    /// The contents that are needed to undo or redo it.
+    pub(crate) fn hashes(&self) -> impl Iterator<Item = Hash> {
+        let named = self.named.iter().map(|(_, state)| state);
+        let changed = self.changes.iter().flat_map(|change| [&change.before, &change.after]);
+        named.chain(changed).filter_map(FileState::hash)
+    }
+}
+
+/// The journal of a session.
+#[derive(Debug)]
+pub(crate) struct Journal {
+    folder: PathBuf,
+    session: String,
+    cwd: PathBuf,
+    file: Option<File>,
+    pub(crate) records: Vec<Record>,
+    /// How many of the records have lost their contents to the quota.
+    pub(crate) dropped: usize,
+}
+
+impl Journal {
+    /// The journal in `folder`; without one yet, an empty one that is made with its first line.
+    pub(crate) fn open(folder: PathBuf, session: &str, cwd: &Path) -> Self {
+        let mut journal = Journal {
+            folder,
+            session: session.to_owned(),
+            cwd: cwd.to_owned(),
+            file: None,
+            records: Vec::new(),
+            dropped: 0,
+        };
+        let text = std::fs::read(journal.folder.join(FILE)).unwrap_or_default();
+        for line in text.split(|byte| *byte == b'\n').filter(|line| !line.is_empty()) {
+            if let Ok(line) = serde_json::from_slice::<Line>(line) {
+                journal.take(line);
+            }
+        }
+        journal
+    }
+
+    /// The directory that the session runs in.
+    pub(crate) fn cwd(&self) -> &Path {
+        &self.cwd
+    }
+
+    /// Its folder.
+    pub(crate) fn folder(&self) -> &Path {
+        &self.folder
+    }
+
+    fn take(&mut self, line: Line) {
+        match line {
+            Line::Head { cwd, .. } => self.cwd = cwd.0,
+            Line::Begin { cause, at, files } => self.records.push(Record {
+                cause,
+                at,
+                named: files,
+                changes: Vec::new(),
+                lost: Vec::new(),
+                shared: false,
+                ended: false,
+            }),
+            Line::End { changes, lost, shared } => {
+                if let Some(record) = self.records.last_mut().filter(|record| !record.ended) {
+                    record.named.clear();
+                    (record.changes, record.lost, record.shared, record.ended) =
+                        (changes, lost, shared, true);
+                }
+            }
+            Line::Dropped { records } => self.dropped = records.min(self.records.len()),
+        }
+    }
+
+    /// Writes down that something is about to change files.
+    ///
+    /// # Errors
+    /// Those of the file system.
+    pub(crate) fn begin(
+        &mut self,
+        cause: Cause,
+        at: i64,
+        files: Vec<(StoredPath, FileState)>,
+    ) -> io::Result<()> {
+        self.write(Line::Begin { cause, at, files })
+    }
+
+    /// Writes down what the last record has changed.
+    ///
+    /// # Errors
+    /// Those of the file system.
+    pub(crate) fn end(&mut self, changes: Vec<Change>, lost: Vec<Lost>, shared: bool) -> io::Result<()> {
+        self.write(Line::End { changes, lost, shared })
+    }
+
+    /// Writes down that the contents of the first records are gone.
+    ///
+    /// # Errors
+    /// Those of the file system.
+    pub(crate) fn drop_first(&mut self, records: usize) -> io::Result<()> {
+        self.write(Line::Dropped { records })
+    }
+
+    fn write(&mut self, line: Line) -> io::Result<()> {
+        if self.file.is_none() {
+            self.file = Some(self.create()?);
+        }
+        let mut bytes = serde_json::to_vec(&line)?;
+        bytes.push(b'\n');
+        match &mut self.file {
+            Some(file) => file.write_all(&bytes)?,
+            None => return Err(io::ErrorKind::NotFound.into()),
+        }
+        self.take(line);
+        Ok(())
+    }
+
+    /// Opens the file for appending. After a line that was cut off comes an empty one.
+    fn create(&self) -> io::Result<File> {
+        private_dir(&self.folder)?;
+        let path = self.folder.join(FILE);
+        let mut file = OpenOptions::new().read(true).append(true).create(true).mode(0o600).open(path)?;
+        let len = file.metadata()?.len();
+        if len == 0 {
+            let (session, cwd) = (self.session.clone(), StoredPath(self.cwd.clone()));
+            let mut head = serde_json::to_vec(&Line::Head { version: VERSION, session, cwd })?;
+            head.push(b'\n');
+            file.write_all(&head)?;
+            return Ok(file);
+        }
+        let mut last = [0];
+        file.seek(SeekFrom::Start(len.saturating_sub(1)))?;
+        file.read_exact(&mut last)?;
+        if last != *b"\n" {
+            file.write_all(b"\n")?;
+        }
+        Ok(file)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn call(id: &str) -> Cause {
+        Cause::Call { id: id.into(), tool: "edit".into(), checkpoint: Some("c1".into()), any: false }
+    }
+
+    #[test]
+    fn what_was_written_is_read_again_whatever_was_torn() {
+        let folder = tempfile::tempdir().unwrap();
+        let dir = folder.path().join("s");
+        let open = || Journal::open(dir.clone(), "s", Path::new("/work"));
+        let path = StoredPath("/work/a".into());
+        let mut journal = open();
+        assert!(!dir.exists(), "nothing is made before the first line");
+        journal.begin(call("1"), 5, vec![(path.clone(), FileState::Absent)]).unwrap();
+        let change = Change {
+            path: path.clone(),
+            before: FileState::Absent,
+            after: FileState::Directory { mode: 0o755 },
+        };
+        journal.end(vec![change.clone()], Vec::new(), true).unwrap();
+        journal.begin(call("2"), 6, vec![(path, FileState::Other)]).unwrap();
+        assert_eq!(open().records, journal.records);
+        assert!(!open().records[1].ended);
+
+        // Cut off in the middle of a line.
+        let file = dir.join(FILE);
+        let text = std::fs::read(&file).unwrap();
+        std::fs::write(&file, &text[..text.len() - 10]).unwrap();
+        let mut torn = open();
+        assert_eq!(torn.records.len(), 1);
+        assert_eq!(torn.records[0].changes, [change]);
+        torn.begin(call("3"), 7, Vec::new()).unwrap();
+        torn.end(Vec::new(), Vec::new(), false).unwrap();
+        let again = open();
+        assert_eq!(again.records, torn.records);
+        assert_eq!(again.cwd(), Path::new("/work"));
+    }
+}

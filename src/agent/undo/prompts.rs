@@ -1,0 +1,42 @@
+//! The prompts of a session, each of which is a checkpoint.
+
+use crate::agent::protocol::message::Message;
+use crate::agent::session::entry::{Body, Entry};
+use crate::agent::session::tree::Tree;
+
+/// A prompt on the branch that the conversation is on.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Prompt {
+    /// Its entry in the session.
+    pub entry_id: String,
+    pub text: String,
+    /// When it was sent, in milliseconds since 1970.
+    pub timestamp: i64,
+}
+
+impl Prompt {
+    /// What an entry says, if it is a prompt.
+    fn of(entry: &Entry) -> Option<Self> {
+        let Body::Message { message } = &entry.body else { return None };
+        let Message::User(user) = message.as_ref() else { return None };
+        let (text, timestamp) = (user.content.text(), entry.timestamp);
+        Some(Prompt { entry_id: entry.id.to_string(), text, timestamp })
+    }
+}
+
+/// The prompts on the branch that the conversation is on, in order.
+pub fn prompts(tree: &Tree) -> Vec<Prompt> {
+    tree.branch().into_iter().filter_map(Prompt::of).collect()
+}
+
+/// The entry of the last prompt, as far as the session has been read.
+pub(crate) fn last_prompt(tree: &Tree) -> Option<String> {
+    let mut entry = tree.leaf();
+    while let Some(found) = entry {
+        if let Some(prompt) = Prompt::of(found) {
+            return Some(prompt.entry_id);
+        }
+        entry = found.parent.as_deref().and_then(|parent| tree.get(parent));
+    }
+    None
+}

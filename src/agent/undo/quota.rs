@@ -1,0 +1,108 @@
+//! How much is kept: sessions nobody uses go first, the oldest of them first; then the oldest calls
+//! of this session.
+
+use std::collections::HashSet;
+use std::fs::{self, File, OpenOptions};
+use std::io;
+use std::os::unix::fs::OpenOptionsExt;
+use std::path::{Path, PathBuf};
+use std::time::SystemTime;
+
+use super::content::{ContentStore, size_of};
+use super::journal::{self, Journal, Record};
+use crate::agent::settings::private_files::open_with;
+
+/// The file that is locked while the session is in use.
+const LOCK: &str = "lock";
+
+/// Where changes are kept, and how much.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct UndoOptions {
+    /// The folder with a folder for each session.
+    pub dir: PathBuf,
+    /// Most bytes in all; 0 keeps nothing.
+    pub quota: u64,
+}
+
+/// The lock of a session's folder; `None` if somebody else has it.
+///
+/// # Errors
+/// Those of the file system.
+pub(super) fn lock(folder: &Path) -> io::Result<Option<File>> {
+    let mut options = OpenOptions::new();
+    options.read(true).write(true).create(true).truncate(false).mode(0o600);
+    let file = open_with(&mut options, &folder.join(LOCK))?;
+    match file.try_lock() {
+        Ok(()) => Ok(Some(file)),
+        Err(fs::TryLockError::WouldBlock) => Ok(None),
+        Err(fs::TryLockError::Error(error)) => Err(error),
+    }
+}
+
+/// Removes what is oldest until the rest is within the quota. Says what was removed.
+pub(super) fn enforce(options: &UndoOptions, journal: &mut Journal, store: &ContentStore) -> Option<String> {
+    let mut others = others(&options.dir, journal.folder());
+    let own = size_of(journal.folder());
+    let mut total = others.iter().fold(own, |sum, other| sum.saturating_add(other.size));
+    others.sort_by_key(|other| other.used);
+    let mut sessions = 0_usize;
+    let mut freed = 0_u64;
+    for other in others {
+        if total <= options.quota {
+            break;
+        }
+        // Whoever has the lock is using it.
+        let Ok(Some(_lock)) = lock(&other.folder) else { continue };
+        if fs::remove_dir_all(&other.folder).is_ok() {
+            sessions = sessions.saturating_add(1);
+            freed = freed.saturating_add(other.size);
+            total = total.saturating_sub(other.size);
+        }
+    }
+    let (calls, bytes) =
+        if total > options.quota { drop_calls(journal, store, total - options.quota) } else { (0, 0) };
+    freed = freed.saturating_add(bytes);
+    let what = match (sessions, calls) {
+        (0, 0) => return None,
+        (sessions, 0) => format!("{sessions} older sessions"),
+        (0, calls) => format!("the first {calls} changes of this session"),
+        (sessions, calls) => format!("{sessions} older sessions and the first {calls} changes of this one"),
+    };
+    let (freed, quota) = (freed >> 20, options.quota >> 20);
+    Some(format!("/undo no longer covers {what}: {freed} MB were dropped to keep {quota} MB"))
+}
+
+struct Other {
+    folder: PathBuf,
+    size: u64,
+    used: SystemTime,
+}
+
+fn others(dir: &Path, own: &Path) -> Vec<Other> {
+    let Ok(entries) = fs::read_dir(dir) else { return Vec::new() };
+    let folders = entries.flatten().map(|entry| entry.path()).filter(|path| path != own && path.is_dir());
+    let other = |folder: PathBuf| {
+        let journal = fs::metadata(folder.join(journal::FILE)).or_else(|_| fs::metadata(&folder));
+        let used = journal.and_then(|metadata| metadata.modified()).unwrap_or(SystemTime::UNIX_EPOCH);
+        Other { size: size_of(&folder), folder, used }
+    };
+    folders.map(other).collect()
+}
+
+/// Drops the contents of the oldest records until so much is freed; how many records, how many bytes.
+fn drop_calls(journal: &mut Journal, store: &ContentStore, excess: u64) -> (usize, u64) {
+    let before = journal.dropped;
+    let (mut dropped, mut freed) = (before, 0_u64);
+    // The last record may still be open.
+    while freed < excess && dropped.saturating_add(1) < journal.records.len() {
+        let step = journal.records.len() / 8;
+        dropped = dropped.saturating_add(step.max(1)).min(journal.records.len().saturating_sub(1));
+        let needed: HashSet<_> = journal.records.iter().skip(dropped).flat_map(Record::hashes).collect();
+        let gone: HashSet<_> = journal.records.iter().take(dropped).flat_map(Record::hashes).collect();
+        freed = freed.saturating_add(store.retain(&|hash| needed.contains(&hash) || !gone.contains(&hash)));
+    }
+    if dropped > before {
+        journal.drop_first(dropped).ok();
+    }
+    (dropped.saturating_sub(before), freed)
+}

@@ -1,0 +1,273 @@
+//! Before and after a call: what it may change, and what it changed.
+
+use std::collections::HashSet;
+use std::path::{Path, PathBuf};
+use std::time::{Duration, Instant};
+
+use super::baseline::LARGEST_COPY;
+use super::content::Hash;
+use super::entry::{Entry, Kind};
+use super::git_objects::GitObjects;
+use super::ignore_rules::as_path;
+use super::journal::{Cause, Change, Lost};
+use super::scan::{Difference, Snapshot, differences, entry_at};
+use super::session::{OpenCall, SessionUndo, now};
+use super::state::{FileState, StoredPath, observe};
+use crate::tools::access::Access;
+use crate::tools::paths::identity;
+use crate::tools::replace_file::MAX_FILE;
+
+/// How long a command may wait until the files that git does not have are copied.
+const PATIENCE: Duration = Duration::from_secs(2);
+/// Bytes of new contents that are kept of one command.
+const MOST_OF_A_CALL: u64 = 128 * 1024 * 1024;
+/// Most ignored paths that are named for a command.
+const IGNORED_NAMED: usize = 20;
+/// After this many new bytes the quota is looked at.
+const QUOTA_STEP: u64 = 16 * 1024 * 1024;
+
+/// A call that is about to run.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct CallStart {
+    /// The id of the call.
+    pub id: String,
+    /// The name of its tool.
+    pub tool: String,
+    /// The entry of the prompt that led to it.
+    pub checkpoint: Option<String>,
+}
+
+impl SessionUndo {
+    /// Copies what git does not have, for at most so long; whether something is left to do. So the
+    /// first command need not wait.
+    pub fn warm(&mut self, first: bool, until: Instant) -> bool {
+        if self.blind.is_some() || self.open.is_some() || !self.prepare() {
+            return false;
+        }
+        if first {
+            self.look();
+        }
+        self.copy(until)
+    }
+
+    fn look(&mut self) {
+        if let Err(error) = self.baseline.scan() {
+            self.blind = Some(crate::tools::paths::reason(&error));
+        } else if let Some(why) = &self.baseline.snapshot.incomplete {
+            self.blind = Some(why.clone());
+        } else {
+            self.baseline.find_waiting();
+        }
+    }
+
+    fn copy(&mut self, until: Instant) -> bool {
+        match self.baseline.copy_some(&mut self.store, until) {
+            Ok(more) => more,
+            Err(error) => {
+                self.fail(&crate::tools::paths::reason(&error));
+                false
+            }
+        }
+    }
+
+    /// A call is about to run. Does nothing for one that only reads.
+    pub fn begin(&mut self, call: CallStart, access: &Access) {
+        self.end(false);
+        if access.only_reads() || !self.prepare() {
+            return;
+        }
+        let any = !access.commands.is_empty() || access.unknown;
+        if any && self.blind.is_none() {
+            self.look();
+            self.copy(Instant::now() + PATIENCE);
+        }
+        let named = self.named(&access.writes);
+        let CallStart { id, tool, checkpoint } = call;
+        let cause = Cause::Call { id, tool, checkpoint, any };
+        match self.journal.begin(cause, now(), named.clone()) {
+            Ok(()) => self.open = Some(OpenCall { named, any }),
+            Err(error) => self.fail(&crate::tools::paths::reason(&error)),
+        }
+    }
+
+    /// The files that a call names, as they are, and the directories that it would have to make.
+    pub(super) fn named(&mut self, writes: &[PathBuf]) -> Vec<(StoredPath, FileState)> {
+        let mut named: Vec<(StoredPath, FileState)> = Vec::new();
+        for path in writes {
+            let path = identity(path);
+            let missing = path.ancestors().skip(1).take_while(|dir| !dir.exists()).map(Path::to_owned);
+            let mut all: Vec<PathBuf> = missing.collect();
+            all.push(path);
+            for path in all {
+                if named.iter().any(|(known, _)| known.0 == path) {
+                    continue;
+                }
+                if let Ok(now) = observe(&path, MAX_FILE) {
+                    let state = self.keep(now.state, now.bytes.as_deref());
+                    named.push((StoredPath(path), state));
+                }
+            }
+        }
+        named
+    }
+
+    /// The call has ended, however. `shared`: a command of the user's ran meanwhile.
+    pub fn end(&mut self, shared: bool) {
+        let Some(OpenCall { named, any }) = self.open.take() else { return };
+        let mut changes = self.changes_of(&named);
+        let mut lost = Vec::new();
+        for change in &changes {
+            if let FileState::File { hash: None, size, .. } = &change.before {
+                let why = format!("too large ({} MB)", size >> 20);
+                lost.push(Lost { path: change.path.clone(), why });
+            }
+        }
+        changes.retain(|change| !lost.iter().any(|lost| lost.path == change.path));
+        if any {
+            match self.blind.clone() {
+                Some(why) => self.unseen(&why, &mut lost),
+                None => self.compare(&named, &mut changes, &mut lost),
+            }
+        }
+        self.report(&lost);
+        if let Err(error) = self.journal.end(changes, lost, shared) {
+            self.fail(&crate::tools::paths::reason(&error));
+        }
+        if self.store.added > QUOTA_STEP.min(self.options.quota / 16) {
+            self.keep_quota();
+        }
+    }
+
+    fn unseen(&self, why: &str, lost: &mut Vec<Lost>) {
+        let why = format!("what commands change is not known: {why}");
+        lost.push(Lost { path: StoredPath(self.root.clone()), why });
+    }
+
+    /// Tells the user what is not covered. Of ignored files that is said in the list only, as every
+    /// build changes some.
+    fn report(&mut self, lost: &[Lost]) {
+        let told: Vec<String> = lost
+            .iter()
+            .filter(|lost| !lost.why.starts_with("ignored"))
+            .map(|lost| match lost.path.0 == self.root {
+                true => lost.why.clone(),
+                false => format!("{} ({})", self.shown(&lost.path.0), lost.why),
+            })
+            .collect();
+        let text = match told.as_slice() {
+            [] => return,
+            [one] => format!("not covered by /undo: {one}"),
+            [one, rest @ ..] => format!("not covered by /undo: {one}, and {} more; see /diff", rest.len()),
+        };
+        // Whatever holds for every command is said once.
+        let general = lost.iter().all(|lost| lost.path.0 == self.root);
+        if !(general && std::mem::replace(&mut self.told_blind, true)) {
+            self.notices.push(text);
+        }
+    }
+
+    /// Finds what a command changed.
+    fn compare(
+        &mut self,
+        named: &[(StoredPath, FileState)],
+        changes: &mut Vec<Change>,
+        lost: &mut Vec<Lost>,
+    ) {
+        let later = match self.baseline.scan_again() {
+            Ok(later) if later.incomplete.is_none() => later,
+            Ok(later) => return self.unseen(&later.incomplete.unwrap_or_default(), lost),
+            Err(error) => return self.unseen(&crate::tools::paths::reason(&error), lost),
+        };
+        let earlier = std::mem::take(&mut self.baseline.snapshot);
+        let exact: HashSet<&Path> = named.iter().map(|(path, _)| path.0.as_path()).collect();
+        let mut look = Comparison { git: None, left: MOST_OF_A_CALL, known: Vec::new() };
+        for difference in differences(&self.root, &earlier, &later) {
+            let Some(entry) = difference.after.or(difference.before) else { continue };
+            let path = self.root.join(as_path(&entry.path));
+            if exact.contains(path.as_path()) {
+                continue;
+            }
+            match self.changed(&path, difference, &mut look) {
+                Ok(Some((before, after))) => changes.push(Change { path: StoredPath(path), before, after }),
+                Ok(None) => {}
+                Err(why) => lost.push(Lost { path: StoredPath(path), why }),
+            }
+        }
+        self.ignored(&earlier, &later, lost);
+        self.baseline.advance(later, look.known);
+    }
+
+    /// What a path was and is; nothing if that is the same.
+    fn changed(
+        &mut self,
+        path: &Path,
+        difference: Difference<'_>,
+        look: &mut Comparison,
+    ) -> Result<Option<(FileState, FileState)>, String> {
+        let limit = LARGEST_COPY.min(look.left);
+        let now = observe(path, limit).map_err(|error| crate::tools::paths::reason(&error))?;
+        let before = match difference.before {
+            None => FileState::Absent,
+            Some(entry) if unchanged_kind(entry, &now.state) => FileState::Directory { mode: entry.mode },
+            Some(entry) => self.baseline.state(entry, &mut self.store, &mut look.git)?,
+        };
+        if now.state.is_same(&before) || (before == FileState::Other && now.state == FileState::Other) {
+            look.note(&self.root, difference.after, &now.state);
+            return Ok(None);
+        }
+        if before == FileState::Other {
+            return Err("it was no regular file".to_owned());
+        }
+        if now.bytes.is_none() && difference.before.is_some() && matches!(now.state, FileState::File { .. }) {
+            return Err("the new content is too large".to_owned());
+        }
+        look.left = look.left.saturating_sub(now.bytes.as_ref().map_or(0, |bytes| bytes.len() as u64));
+        let after = self.keep(now.state, now.bytes.as_deref());
+        look.note(&self.root, difference.after, &after);
+        Ok(Some((before, after)))
+    }
+
+    /// Names the ignored files that changed, and directories in which something did.
+    fn ignored(&self, earlier: &Snapshot, later: &Snapshot, lost: &mut Vec<Lost>) {
+        let find = |snapshot: &Snapshot, path: &[u8]| {
+            let at = snapshot.ignored.binary_search_by(|entry| (*entry.path).cmp(path)).ok()?;
+            snapshot.ignored.get(at).map(|entry| entry.stamp)
+        };
+        let both = later.ignored.iter().chain(&earlier.ignored);
+        let mut changed: Vec<&[u8]> = both
+            .filter(|entry| find(earlier, &entry.path) != find(later, &entry.path))
+            .map(|entry| &*entry.path)
+            .collect();
+        changed.sort_unstable();
+        changed.dedup();
+        let seen = |path: &&[u8]| earlier.get(path).is_none() && later.get(path).is_none();
+        for path in changed.into_iter().filter(seen).take(IGNORED_NAMED) {
+            let path = StoredPath(self.root.join(as_path(path)));
+            lost.push(Lost { path, why: "ignored by .gitignore".to_owned() });
+        }
+    }
+}
+
+/// Whether a directory is still one, which needs no more than its mode.
+fn unchanged_kind(entry: &Entry, now: &FileState) -> bool {
+    entry.kind == Kind::Directory && matches!(now, FileState::Directory { .. })
+}
+
+/// What a comparison needs from path to path.
+struct Comparison {
+    git: Option<GitObjects>,
+    /// Bytes that may still be kept.
+    left: u64,
+    /// Contents that were read.
+    known: Vec<(Box<[u8]>, Hash)>,
+}
+
+impl Comparison {
+    /// Remembers the content of a file that is as the scan found it.
+    fn note(&mut self, root: &Path, entry: Option<&Entry>, state: &FileState) {
+        let (Some(entry), Some(hash)) = (entry, state.hash()) else { return };
+        if entry_at(root, &entry.path).is_some_and(|now| now.stamp == entry.stamp) {
+            self.known.push((entry.path.clone(), hash));
+        }
+    }
+}

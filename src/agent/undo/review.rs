@@ -1,0 +1,280 @@
+//! What can be taken back: checkpoints, changes, and what going back would do.
+
+use std::collections::{BTreeMap, HashMap};
+use std::time::{Duration, Instant};
+
+use super::content::Hash;
+use super::journal::{Cause, Record};
+use super::merge::{is_binary, merge};
+use super::net::{NetChange, lost, net};
+use super::prompts::Prompt;
+use super::session::SessionUndo;
+use super::state::{FileState, Observed, observe};
+use crate::agent::protocol::undo::{
+    ChangeKind, ChangedFile, Checkpoint, NotCovered, SessionChanges, UndoConflict, UndoPlan,
+};
+use crate::tools::replace_file::MAX_FILE;
+use crate::tools::{FileDiff, diff};
+
+/// After this, changes are listed without their lines.
+const PATIENCE: Duration = Duration::from_secs(2);
+
+/// A path that goes back, and what stands in its way.
+#[derive(Debug)]
+pub(super) struct Return {
+    pub(super) net: NetChange,
+    pub(super) now: Observed,
+    pub(super) way: Way,
+}
+
+/// How a path goes back.
+#[derive(Debug)]
+pub(super) enum Way {
+    /// It is as the agent left it.
+    Free,
+    /// Somebody else changed it as well: how, and the text without the changes of the agent.
+    Conflict { reason: &'static str, merged: Option<Vec<u8>> },
+    /// It cannot: why.
+    Closed(String),
+}
+
+impl SessionUndo {
+    /// The first record of a prompt or of one that came after it on the branch.
+    pub(super) fn position(&self, prompts: &[Prompt], entry_id: &str) -> Option<usize> {
+        let at = prompts.iter().position(|prompt| prompt.entry_id == entry_id)?;
+        let later = prompts.get(at..).unwrap_or_default();
+        let is_later = |record: &Record| {
+            record.checkpoint().is_some_and(|id| later.iter().any(|prompt| prompt.entry_id == id))
+        };
+        let records = &self.journal.records;
+        Some(records.iter().position(is_later).unwrap_or(records.len()))
+    }
+
+    /// The prompts with what each changed, in order.
+    pub fn checkpoints(&mut self, prompts: &[Prompt]) -> Vec<Checkpoint> {
+        let mut left: BTreeMap<usize, Vec<NetChange>> = BTreeMap::new();
+        let checkpoint = |prompt: &Prompt| {
+            let from = self.position(prompts, &prompt.entry_id).unwrap_or(self.journal.records.len());
+            let all = left.entry(from).or_insert_with(|| net(&self.journal.records, from));
+            let own = |record: &&Record| record.checkpoint() == Some(&prompt.entry_id);
+            let own = self.journal.records.iter().filter(own).flat_map(|record| &record.changes);
+            let own: std::collections::HashSet<_> = own.map(|change| &change.path.0).collect();
+            let files = all.iter().filter(|net| own.contains(&net.path)).map(|net| self.shown(&net.path));
+            Checkpoint {
+                entry_id: prompt.entry_id.clone(),
+                text: prompt.text.clone(),
+                timestamp: prompt.timestamp,
+                files: files.collect(),
+                restores: all.len(),
+            }
+        };
+        prompts.iter().map(checkpoint).collect()
+    }
+
+    /// Everything that the session changed and that is still changed.
+    pub fn changes(&mut self) -> SessionChanges {
+        self.complete_unless_open();
+        let all = net(&self.journal.records, 0);
+        let until = Instant::now() + PATIENCE;
+        let removed: HashMap<Hash, String> = all
+            .iter()
+            .filter(|net| *net.after() == FileState::Absent)
+            .filter_map(|net| Some((net.before().hash()?, self.shown(&net.path))))
+            .collect();
+        let files = all.iter().map(|net| self.changed_file(net, &removed, until)).collect();
+        SessionChanges { files, not_covered: self.not_covered(0), redo: self.undone().is_some() }
+    }
+
+    /// A record that another tau left unfinished counts with what there is now.
+    fn complete_unless_open(&mut self) {
+        if self.open.is_none() && self.journal.records.last().is_some_and(|record| !record.ended) {
+            self.prepare();
+        }
+    }
+
+    fn not_covered(&self, from: usize) -> Vec<NotCovered> {
+        let mut all: Vec<NotCovered> = lost(&self.journal.records, from)
+            .into_iter()
+            .map(|lost| {
+                let path = if lost.path.0 == self.root { ".".to_owned() } else { self.shown(&lost.path.0) };
+                NotCovered { path, reason: lost.why }
+            })
+            .collect();
+        if self.journal.dropped > from {
+            let reason = format!(
+                "the first {} changes of the session were dropped to stay within the quota",
+                self.journal.dropped
+            );
+            all.push(NotCovered { path: ".".to_owned(), reason });
+        }
+        all
+    }
+
+    fn changed_file(&self, net: &NetChange, removed: &HashMap<Hash, String>, until: Instant) -> ChangedFile {
+        let path = self.shown(&net.path);
+        let (before, after) = (net.before(), net.after());
+        let kind = match (before, after) {
+            (FileState::Absent, _) => ChangeKind::Created,
+            (_, FileState::Absent) => ChangeKind::Removed,
+            _ => ChangeKind::Changed,
+        };
+        let now = observe(&net.path, MAX_FILE).map(|now| now.state);
+        let changed_since = now.is_ok_and(|now| !now.is_same(after));
+        let empty = FileDiff { path: path.clone(), ..FileDiff::default() };
+        let mut file =
+            ChangedFile { path, kind, version: version(net), diff: empty, note: None, changed_since };
+        let mut notes = Vec::new();
+        let source = after.hash().filter(|_| kind == ChangeKind::Created).and_then(|hash| removed.get(&hash));
+        notes.extend(source.map(|source| format!("renamed from {source}")));
+        match (self.text(before), self.text(after)) {
+            _ if before.hash().is_some() && before.hash() == after.hash() => {}
+            (Some(old), Some(new)) if is_binary(&old) || is_binary(&new) => {
+                notes.push(format!("binary, {} to {} bytes", old.len(), new.len()));
+            }
+            (Some(_), Some(_)) if Instant::now() > until => file.diff.cut = true,
+            (Some(old), Some(new)) => file.diff = diff::between(&file.path, &old, &new),
+            _ => notes.extend(kind_note(if *after == FileState::Absent { before } else { after })),
+        }
+        if let (Some(old), Some(new)) = (before.mode(), after.mode())
+            && old != new
+        {
+            notes.push(format!("mode {old:04o} to {new:04o}"));
+        }
+        file.note = (!notes.is_empty()).then(|| notes.join(", "));
+        file
+    }
+
+    /// The content of a file; of one that is not there, nothing. `None` for anything else, and if it
+    /// was not kept.
+    pub(super) fn text(&self, state: &FileState) -> Option<Vec<u8>> {
+        match state {
+            FileState::Absent => Some(Vec::new()),
+            FileState::File { hash: Some(hash), .. } => self.store.get(*hash).ok(),
+            _ => None,
+        }
+    }
+
+    /// What going back to a checkpoint would do; `None` if it is none of the prompts.
+    pub fn plan(&mut self, prompts: &[Prompt], entry_id: &str) -> Option<UndoPlan> {
+        self.complete_unless_open();
+        let from = self.position(prompts, entry_id)?;
+        let plan = self.describe(&self.returns(net(&self.journal.records, from)));
+        let mut not_covered = self.not_covered(from);
+        not_covered.extend(plan.not_covered);
+        Some(UndoPlan { entry_id: Some(entry_id.to_owned()), not_covered, ..plan })
+    }
+
+    /// What taking the last undo back would do; `None` if there is nothing to take back.
+    pub fn redo_plan(&mut self) -> Option<UndoPlan> {
+        self.complete_unless_open();
+        let undone = self.undone()?;
+        Some(self.describe(&self.returns(undone)))
+    }
+
+    /// The last undo that was not taken back, as changes.
+    pub(super) fn undone(&self) -> Option<Vec<NetChange>> {
+        let at = self.undo_record()?;
+        let record = self.journal.records.get(at)?;
+        let change = |change: &super::journal::Change| NetChange {
+            path: change.path.0.clone(),
+            segments: vec![(change.before.clone(), change.after.clone())],
+            shared: false,
+        };
+        Some(record.changes.iter().map(change).collect())
+    }
+
+    /// Which record the last undo that was not taken back is.
+    pub(super) fn undo_record(&self) -> Option<usize> {
+        let mut open = Vec::new();
+        for (at, record) in self.journal.records.iter().enumerate() {
+            match record.cause {
+                Cause::Call { .. } if record.changes.is_empty() => {}
+                Cause::Call { .. } => open.clear(),
+                Cause::Undo { .. } => open.push(at),
+                Cause::Redo => drop(open.pop()),
+            }
+        }
+        open.last().copied()
+    }
+
+    fn describe(&self, returns: &[Return]) -> UndoPlan {
+        let mut plan = UndoPlan::default();
+        for Return { net, way, .. } in returns {
+            let path = self.shown(&net.path);
+            match way {
+                Way::Free => plan.files.push(path),
+                Way::Conflict { reason, merged } => plan.conflicts.push(UndoConflict {
+                    path,
+                    reason: (*reason).to_owned(),
+                    mergeable: merged.is_some(),
+                }),
+                Way::Closed(reason) => plan.not_covered.push(NotCovered { path, reason: reason.clone() }),
+            }
+        }
+        plan
+    }
+
+    /// How each path can go back. Paths that are already what they were are left out.
+    pub(super) fn returns(&self, nets: Vec<NetChange>) -> Vec<Return> {
+        let find = |net: NetChange| {
+            let now = match observe(&net.path, MAX_FILE) {
+                Ok(now) => now,
+                Err(error) => {
+                    let now = Observed { state: FileState::Other, bytes: None };
+                    return Some(Return { net, now, way: Way::Closed(crate::tools::paths::reason(&error)) });
+                }
+            };
+            if now.state.is_same(net.before()) {
+                return None;
+            }
+            let way = self.way(&net, &now);
+            Some(Return { net, now, way })
+        };
+        nets.into_iter().filter_map(find).collect()
+    }
+
+    fn way(&self, net: &NetChange, now: &Observed) -> Way {
+        if let FileState::File { hash, .. } = net.before() {
+            match hash {
+                Some(hash) if self.store.has(*hash) => {}
+                Some(_) => return Way::Closed("dropped to stay within the quota".to_owned()),
+                None => return Way::Closed("its content was not kept".to_owned()),
+            }
+        }
+        let same = now.state.is_same(net.after());
+        if same && net.is_exact() {
+            return Way::Free;
+        }
+        let reason = match same {
+            false => "changed since",
+            true if net.shared => "a command of yours ran meanwhile",
+            true => "changed in between",
+        };
+        Way::Conflict { reason, merged: self.merged(net, now) }
+    }
+
+    /// The text as it is now without what the agent changed.
+    fn merged(&self, net: &NetChange, now: &Observed) -> Option<Vec<u8>> {
+        let mut text = now.bytes.clone()?;
+        for (before, after) in net.segments.iter().rev() {
+            let (old, new) = (self.store.get(before.hash()?).ok()?, self.store.get(after.hash()?).ok()?);
+            text = if text == new { old } else { merge(&new, &text, &old)? };
+        }
+        Some(text)
+    }
+}
+
+/// Names a version of a change.
+pub(super) fn version(net: &NetChange) -> String {
+    let text = format!("{:?}", net.segments);
+    Hash::of(text.as_bytes()).to_string().chars().take(16).collect()
+}
+
+fn kind_note(state: &FileState) -> Option<String> {
+    match state {
+        FileState::Directory { .. } => Some("directory".to_owned()),
+        FileState::Link { target } => Some(format!("link to {}", target.0.display())),
+        FileState::File { size, .. } => Some(format!("{size} bytes, content not kept")),
+        FileState::Absent | FileState::Other => None,
+    }
+}

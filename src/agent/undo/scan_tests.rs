@@ -1,0 +1,99 @@
+//! Tests of the scan, on trees that are made for them.
+
+use std::fs;
+use std::os::unix::fs::symlink;
+
+use super::*;
+
+fn tree(files: &[(&str, &str)]) -> tempfile::TempDir {
+    let folder = tempfile::tempdir().unwrap();
+    for (path, text) in files {
+        let path = folder.path().join(path);
+        fs::create_dir_all(path.parent().unwrap()).unwrap();
+        fs::write(path, text).unwrap();
+    }
+    folder
+}
+
+fn scan(root: &Path) -> Snapshot {
+    Scanner::new(root, None).scan(None).unwrap()
+}
+
+fn names(entries: &[Entry]) -> Vec<String> {
+    entries.iter().map(|entry| String::from_utf8_lossy(&entry.path).into_owned()).collect()
+}
+
+#[test]
+fn everything_is_found_but_what_rules_leave_out() {
+    let folder = tree(&[
+        (".gitignore", "target/\n*.log\n!keep.log\n"),
+        ("a/b/c.rs", ""),
+        ("a/.gitignore", "c.tmp\n"),
+        ("a/c.tmp", ""),
+        ("a/x.log", ""),
+        ("a/keep.log", ""),
+        ("target/debug/x", ""),
+        (".git/config", ""),
+        (".hidden", ""),
+    ]);
+    fs::create_dir(folder.path().join("empty")).unwrap();
+    symlink("a/b", folder.path().join("link")).unwrap();
+    let snapshot = scan(folder.path());
+    let expected =
+        [".gitignore", ".hidden", "a", "a/.gitignore", "a/b", "a/b/c.rs", "a/keep.log", "empty", "link"];
+    assert_eq!(names(&snapshot.entries), expected);
+    assert_eq!(names(&snapshot.ignored), ["a/c.tmp", "a/x.log", "target"]);
+    assert_eq!(snapshot.get(b"link").unwrap().target.as_deref(), Some(&b"a/b"[..]));
+    assert_eq!(snapshot.incomplete, None);
+}
+
+#[test]
+fn two_scans_differ_in_what_changed() {
+    let folder = tree(&[("same", "1"), ("text", "1"), ("mode", "1"), ("gone", "1"), ("dir/moved", "1")]);
+    // Long enough ago for the clock of the file system to have moved on.
+    std::thread::sleep(Duration::from_millis(40));
+    let before = scan(folder.path());
+    let at = |name: &str| folder.path().join(name);
+    fs::write(at("text"), "2").unwrap();
+    fs::set_permissions(at("mode"), std::os::unix::fs::PermissionsExt::from_mode(0o755)).unwrap();
+    fs::remove_file(at("gone")).unwrap();
+    fs::rename(at("dir"), at("other")).unwrap();
+    fs::write(at("new"), "").unwrap();
+    let after = scan(folder.path());
+    let differences = differences(folder.path(), &before, &after);
+    let found: Vec<String> = differences
+        .iter()
+        .map(|difference| {
+            let name = |entry: Option<&Entry>| {
+                entry.map_or(String::new(), |entry| names(std::slice::from_ref(entry)).concat())
+            };
+            format!("{} {}", name(difference.before), name(difference.after))
+        })
+        .collect();
+    let expected =
+        ["dir ", "dir/moved ", "gone ", "mode mode", " new", " other", " other/moved", "text text"];
+    assert_eq!(found, expected);
+}
+
+#[test]
+fn other_rules_alone_change_no_file() {
+    let folder = tree(&[("a.log", ""), ("b.txt", ""), ("d/e.txt", ""), (".gitignore", "*.log\n")]);
+    std::thread::sleep(Duration::from_millis(40));
+    let before = scan(folder.path());
+    fs::write(folder.path().join(".gitignore"), "*.txt\n").unwrap();
+    fs::write(folder.path().join("new.log"), "").unwrap();
+    let after = scan(folder.path());
+    let differences = differences(folder.path(), &before, &after);
+    let found: Vec<&[u8]> =
+        differences.iter().filter_map(|difference| difference.after).map(|entry| &*entry.path).collect();
+    assert_eq!(found, [&b".gitignore"[..], b"new.log"]);
+    assert_eq!(differences.len(), 2, "nothing was removed");
+}
+
+#[test]
+fn a_file_that_has_just_changed_is_looked_at_again() {
+    let folder = tree(&[("a", "1")]);
+    let before = scan(folder.path());
+    assert!(before.is_fresh(before.get(b"a").unwrap()));
+    assert_eq!(differences(folder.path(), &before, &before).len(), 1);
+}

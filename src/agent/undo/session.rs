@@ -1,0 +1,206 @@
+//! The undo of one session: its journal, its contents, and what is known of its workspace.
+
+use std::fs::{self, File};
+use std::path::{Path, PathBuf};
+use std::time::{SystemTime, UNIX_EPOCH};
+
+use super::baseline::Baseline;
+use super::content::ContentStore;
+use super::journal::{self, Change, Journal, Lost};
+use super::quota::{self, UndoOptions};
+use super::state::{FileState, StoredPath, observe};
+use crate::agent::settings::private_files::private_dir;
+use crate::tools::paths::identity;
+use crate::tools::replace_file::MAX_FILE;
+
+/// The folder of the contents in that of a session.
+pub(super) const CONTENT: &str = "content";
+/// A call that runs.
+#[derive(Debug)]
+pub(super) struct OpenCall {
+    pub(super) named: Vec<(StoredPath, FileState)>,
+    pub(super) any: bool,
+}
+
+/// The undo of one session.
+#[derive(Debug)]
+pub struct SessionUndo {
+    pub(super) options: UndoOptions,
+    /// The session's directory, as it calls it.
+    pub(super) cwd: PathBuf,
+    /// The same without links in it.
+    pub(super) root: PathBuf,
+    pub(super) journal: Journal,
+    pub(super) store: ContentStore,
+    pub(super) baseline: Baseline,
+    /// Why what commands change is not known, if it is not.
+    pub(super) blind: Option<String>,
+    pub(super) open: Option<OpenCall>,
+    /// Held while something may be written.
+    lock: Option<File>,
+    /// True once a failure was reported.
+    pub(super) failed: bool,
+    /// True once it was said that commands are not covered.
+    pub(super) told_blind: bool,
+    /// True if nothing may be left when tau ends.
+    temporary: bool,
+    /// What the user should be told.
+    pub(super) notices: Vec<String>,
+}
+
+impl SessionUndo {
+    /// The undo of a session that runs in `cwd`. Nothing is written before something changes. What is
+    /// `temporary` is removed when this is dropped.
+    pub fn open(options: &UndoOptions, session: &str, cwd: &Path, temporary: bool) -> Self {
+        let folder = options.dir.join(session);
+        let root = identity(cwd);
+        let journal = Journal::open(folder.clone(), session, cwd);
+        let blind = is_too_wide(&root).map(str::to_owned);
+        SessionUndo {
+            options: options.clone(),
+            cwd: cwd.to_owned(),
+            baseline: Baseline::new(&root, options.quota / 4),
+            root,
+            journal,
+            store: ContentStore::new(folder.join(CONTENT)),
+            blind,
+            open: None,
+            lock: None,
+            failed: false,
+            told_blind: false,
+            temporary,
+            notices: Vec::new(),
+        }
+    }
+
+    /// The undo of a session that has ended, in the directory that it ran in; `None` if nothing was kept.
+    pub fn of_finished(options: &UndoOptions, session: &str) -> Option<Self> {
+        let folder = options.dir.join(session);
+        if !folder.join(journal::FILE).is_file() {
+            return None;
+        }
+        let cwd = Journal::open(folder, session, Path::new("/")).cwd().to_owned();
+        Some(Self::open(options, session, &cwd, false))
+    }
+
+    /// The directory that the session runs in.
+    pub fn cwd(&self) -> &Path {
+        &self.cwd
+    }
+
+    /// What the user should be told since the last time.
+    pub fn take_notices(&mut self) -> Vec<String> {
+        std::mem::take(&mut self.notices)
+    }
+
+    /// A path as it is shown: relative to the session's directory, if it is in it.
+    pub(super) fn shown(&self, path: &Path) -> String {
+        let below = path.strip_prefix(&self.root).unwrap_or(path);
+        below.to_string_lossy().into_owned()
+    }
+
+    /// Makes ready for writing: the folder, its lock, a record that was cut off, the quota. `false` if
+    /// another tau has the session, or nothing is kept.
+    pub(super) fn prepare(&mut self) -> bool {
+        if self.options.quota == 0 {
+            return false;
+        }
+        if self.lock.is_some() {
+            return true;
+        }
+        let folder = self.journal.folder().to_owned();
+        let lock = private_dir(&folder).and_then(|()| quota::lock(&folder));
+        match lock {
+            Ok(Some(lock)) => self.lock = Some(lock),
+            Ok(None) => {
+                self.fail("another tau has this session open");
+                return false;
+            }
+            Err(error) => {
+                self.fail(&crate::tools::paths::reason(&error));
+                return false;
+            }
+        }
+        self.complete_last();
+        let needed: std::collections::HashSet<_> =
+            self.journal.records.iter().flat_map(journal::Record::hashes).collect();
+        self.store.retain(&|hash| needed.contains(&hash));
+        self.keep_quota();
+        true
+    }
+
+    /// Reports, once, that changes are not kept.
+    pub(super) fn fail(&mut self, why: &str) {
+        if !std::mem::replace(&mut self.failed, true) {
+            self.notices.push(format!("what tools change is not kept, so /undo does not cover it: {why}"));
+        }
+    }
+
+    /// Removes what is oldest if there is too much.
+    pub(super) fn keep_quota(&mut self) {
+        self.store.added = 0;
+        let dropped = quota::enforce(&self.options, &mut self.journal, &self.store);
+        self.notices.extend(dropped);
+    }
+
+    /// Ends a record that was cut off, with what the files are now.
+    pub(super) fn complete_last(&mut self) {
+        let Some(last) = self.journal.records.last().filter(|record| !record.ended) else { return };
+        let any = matches!(last.cause, journal::Cause::Call { any: true, .. });
+        let named = last.named.clone();
+        let changes = self.changes_of(&named);
+        let mut lost = Vec::new();
+        if any {
+            let why = "tau ended while the command ran, so what it changed is not known".to_owned();
+            lost.push(Lost { path: StoredPath(self.root.clone()), why });
+        }
+        self.journal.end(changes, lost, false).ok();
+    }
+
+    /// What became of files; their new contents are kept.
+    pub(super) fn changes_of(&mut self, named: &[(StoredPath, FileState)]) -> Vec<Change> {
+        let mut changes = Vec::new();
+        for (path, before) in named {
+            let Ok(now) = observe(&path.0, MAX_FILE) else { continue };
+            if now.state.is_same(before) {
+                continue;
+            }
+            let after = self.keep(now.state, now.bytes.as_deref());
+            changes.push(Change { path: path.clone(), before: before.clone(), after });
+        }
+        changes
+    }
+
+    /// Keeps the content of a file. A state without a hash has no content that could be restored.
+    pub(super) fn keep(&mut self, state: FileState, bytes: Option<&[u8]>) -> FileState {
+        if let Some(bytes) = bytes
+            && let Err(error) = self.store.put(bytes, None)
+        {
+            self.fail(&crate::tools::paths::reason(&error));
+        }
+        state
+    }
+}
+
+impl Drop for SessionUndo {
+    fn drop(&mut self) {
+        if self.temporary && self.lock.is_some() {
+            fs::remove_dir_all(self.journal.folder()).ok();
+        }
+    }
+}
+
+/// Why a directory is no workspace that could be looked at as a whole.
+fn is_too_wide(root: &Path) -> Option<&'static str> {
+    let home = std::env::home_dir().map(|home| identity(&home));
+    if root.parent().is_none() {
+        return Some("the session runs in the root directory");
+    }
+    (home.as_deref() == Some(root)).then_some("the session runs in your home directory")
+}
+
+/// Milliseconds since 1970.
+pub(super) fn now() -> i64 {
+    let since = SystemTime::now().duration_since(UNIX_EPOCH);
+    since.map_or(0, |since| i64::try_from(since.as_millis()).unwrap_or(i64::MAX))
+}

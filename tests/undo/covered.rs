@@ -1,0 +1,203 @@
+//! Where contents come from, what is not covered, how much is kept, and what survives the end of tau.
+
+use std::fs;
+
+use tau::agent::protocol::undo::ConflictChoice;
+use tau::tools::access::Access;
+
+use super::{Work, has_git, open};
+
+#[test]
+fn what_git_has_is_not_copied() {
+    if !has_git() {
+        eprintln!("no git here, so nothing was tested");
+        return;
+    }
+    let mut work = Work::new();
+    for n in 0..50 {
+        work.write(&format!("src/f{n}"), format!("text {n}\n").repeat(1000));
+    }
+    work.write("dirty", "committed");
+    work.user("sleep 0.05; git init -q .; git add .; git commit -qm one");
+    work.write("dirty", "not committed");
+    work.write("untracked", "untracked");
+    let before = work.state();
+    work.run("sed -i s/text/TEXT/ src/f1 src/f2; echo x >>dirty; rm untracked src/f3");
+    let contents = fs::read_dir(work.kept().join("session/content")).unwrap().count();
+    assert!(contents < 15, "{contents} contents are kept");
+    work.back("one", ConflictChoice::Keep);
+    assert_eq!(work.state(), before);
+}
+
+#[test]
+fn what_git_converts_is_copied() {
+    if !has_git() {
+        eprintln!("no git here, so nothing was tested");
+        return;
+    }
+    let mut work = Work::new();
+    work.write(".gitattributes", "*.txt text eol=crlf\n");
+    work.write("a.txt", "one\r\ntwo\r\n");
+    work.user("git init -q .; git add .; git commit -qm one; sleep 0.05; git status >/dev/null");
+    work.run("sed -i s/one/three/ a.txt");
+    work.back("one", ConflictChoice::Keep);
+    assert_eq!(work.text("a.txt"), "one\r\ntwo\r\n");
+}
+
+#[test]
+fn moving_between_branches_is_undone() {
+    if !has_git() {
+        eprintln!("no git here, so nothing was tested");
+        return;
+    }
+    let mut work = Work::new();
+    work.write("a", "one");
+    work.user("git init -q .; git checkout -q -b trunk; git add .; git commit -qm one");
+    work.user("git checkout -q -b other; echo two >a; echo b >b; git add .; git commit -qm two; git checkout -q trunk");
+    let before = work.state();
+    work.run("git checkout -q other");
+    assert_eq!(work.text("b"), "b\n");
+    work.back("one", ConflictChoice::Keep);
+    assert_eq!(work.state(), before);
+}
+
+#[test]
+fn what_is_not_covered_is_named() {
+    let mut work = Work::new();
+    work.write(".gitignore", "build/\n.env\n");
+    work.write("build/x", "1");
+    work.write(".env", "KEY=1");
+    work.write("large", vec![b'x'; 11 * 1024 * 1024]);
+    work.run("echo >build/y; echo KEY=2 >.env; echo more >>large; echo >small");
+    let expected = [
+        (".env", "ignored by .gitignore"),
+        ("build", "ignored by .gitignore"),
+        ("large", "too large (11 MB)"),
+    ]
+    .map(|(path, why)| (path.to_owned(), why.to_owned()));
+    assert_eq!(work.lost(), expected);
+    assert_eq!(work.plan("one").not_covered.len(), 3);
+    assert_eq!(work.undo.take_notices(), ["not covered by /undo: large (too large (11 MB))"]);
+    work.back("one", ConflictChoice::Keep);
+    assert!(!work.at("small").exists() && work.text(".env") == "KEY=2\n");
+    // What a tool names is kept, ignored or not.
+    work.edit(".env", "KEY=3");
+    work.back("one", ConflictChoice::Keep);
+    assert_eq!(work.text(".env"), "KEY=2\n");
+}
+
+#[test]
+fn reading_changes_and_keeps_nothing() {
+    let mut work = Work::new();
+    work.write("a", "1");
+    work.begin(&Access::read(work.at("a")));
+    work.undo.end(false);
+    assert!(!work.kept().exists());
+}
+
+#[test]
+fn a_command_that_changes_nothing_is_no_change() {
+    let mut work = Work::new();
+    work.write("a", "1");
+    work.run("touch a; cat a >/dev/null; cp a b; rm b");
+    assert!(work.undo.changes().files.is_empty());
+}
+
+#[test]
+fn a_call_that_was_cut_off_can_be_undone() {
+    let mut work = Work::new();
+    work.write("a", "old");
+    work.begin(&Access::change(work.at("a")));
+    work.write("a", "half of the n");
+    // tau is killed here: nothing more is written.
+    std::mem::forget(std::mem::replace(&mut work.undo, open(work.folder.path(), 0, "none")));
+    // The lock of the killed tau would be gone with it.
+    let folder = work.kept().join("session");
+    let lock = folder.join("lock");
+    fs::remove_file(&lock).unwrap();
+    work.reopen();
+    assert_eq!(work.undo.changes().files.len(), 1);
+    work.back("one", ConflictChoice::Keep);
+    assert_eq!(work.text("a"), "old");
+}
+
+#[test]
+fn a_command_that_was_cut_off_is_not_covered() {
+    let mut work = Work::new();
+    work.write("a", "old");
+    work.begin(&Access::command("x"));
+    std::mem::forget(std::mem::replace(&mut work.undo, open(work.folder.path(), 0, "none")));
+    fs::remove_file(work.kept().join("session/lock")).unwrap();
+    work.reopen();
+    let lost = work.lost();
+    assert!(lost[0].1.starts_with("tau ended while the command ran"), "{lost:?}");
+}
+
+#[test]
+fn a_content_without_its_line_and_a_line_without_its_content_harm_nothing() {
+    let mut work = Work::new();
+    work.write("a", "old a");
+    work.write("b", "old b");
+    work.edit("a", "new a");
+    work.edit("b", "new b");
+    let content = work.kept().join("session/content");
+    fs::write(content.join("0".repeat(64)), "never named").unwrap();
+    for entry in fs::read_dir(&content).unwrap().flatten() {
+        if fs::read(entry.path()).unwrap() == b"old a" {
+            fs::write(entry.path(), "damaged").unwrap();
+        }
+    }
+    work.reopen();
+    let report = work.back("one", ConflictChoice::Keep);
+    assert_eq!((work.text("a"), work.text("b")), ("new a".into(), "old b".into()));
+    assert_eq!(report.failed[0].path, "a");
+    assert!(!content.join("0".repeat(64)).exists(), "what no line names is removed");
+}
+
+#[test]
+fn the_oldest_is_dropped_when_there_is_too_much() {
+    let big = |byte: u8| vec![byte; 3 * 1024 * 1024];
+    let mut work = Work::with_quota(20 * 1024 * 1024);
+    let mut older = open(work.folder.path(), 20 * 1024 * 1024, "older");
+    work.write("a", big(0));
+    older.begin(tau::agent::undo::CallStart::default(), &Access::change(work.at("a")));
+    work.write("a", big(1));
+    older.end(false);
+    drop(older);
+    assert!(work.kept().join("older").exists());
+    for n in 2..12 {
+        work.prompt(&n.to_string());
+        work.begin(&Access::change(work.at("a")));
+        work.write("a", big(n));
+        work.undo.end(false);
+    }
+    assert!(!work.kept().join("older").exists());
+    let notices = work.undo.take_notices().join("\n");
+    assert!(notices.contains("1 older sessions") && notices.contains("to keep 20 MB"), "{notices}");
+    assert!(notices.contains("changes of this session"), "{notices}");
+    let report = work.back("11", ConflictChoice::Keep);
+    assert_eq!(report.restored, ["a"]);
+    let plan = work.plan("one");
+    assert!(plan.not_covered.iter().any(|lost| lost.reason.contains("quota")), "{plan:?}");
+    assert!(plan.files.is_empty());
+}
+
+#[test]
+fn nothing_is_kept_without_a_quota() {
+    let mut work = Work::with_quota(0);
+    work.write("a", "1");
+    work.edit("a", "2");
+    work.run("echo 3 >a");
+    assert!(!work.kept().exists());
+    assert!(work.undo.changes().files.is_empty());
+}
+
+#[test]
+fn a_session_that_another_tau_has_open_is_left_alone() {
+    let mut work = Work::new();
+    work.edit("a", "1");
+    let mut other = open(work.folder.path(), 1 << 30, "session");
+    other.begin(tau::agent::undo::CallStart::default(), &Access::change(work.at("b")));
+    assert!(other.take_notices()[0].contains("another tau"));
+    assert_eq!(other.changes().files.len(), 1, "it can be read");
+}
