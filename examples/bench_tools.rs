@@ -15,6 +15,7 @@ use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use serde_json::{Value, json};
+use tau::agent::undo::scan::Scanner;
 use tau::tools::file_versions::FileVersions;
 use tau::tools::process::ChildEnv;
 use tau::tools::scratch::Scratch;
@@ -109,6 +110,21 @@ fn make_tree(folder: &Path) -> Outcome<()> {
             fs::write(inner.join(format!("file{file:03}.{end}")), text)?;
         }
     }
+    Ok(())
+}
+
+/// Looking at the tree, as undo does before and after each command.
+fn scanning(folder: &Path) -> Outcome<()> {
+    let scanner = Scanner::new(folder, None);
+    let mut best = Duration::MAX;
+    let mut files = 0;
+    for _ in 0..RUNS {
+        let started = Instant::now();
+        let snapshot = scanner.scan(None)?;
+        best = best.min(started.elapsed());
+        files = snapshot.entries.len() + snapshot.ignored.len();
+    }
+    tell(&format!("undo: look at {files} paths"), best, None, "150 ms");
     Ok(())
 }
 
@@ -219,5 +235,6 @@ async fn main() -> Outcome<()> {
     // What is measured for memory comes first: the rest makes large texts of its own.
     output(&bench, folder.path()).await?;
     files(&bench, folder.path()).await?;
-    searching(&bench, &folder.path().join("tree")).await
+    searching(&bench, &folder.path().join("tree")).await?;
+    scanning(&folder.path().join("tree"))
 }

@@ -13,6 +13,7 @@ mod sessions;
 mod shell;
 mod terminal;
 mod tree;
+mod undo;
 
 use std::sync::Arc;
 use std::time::{Duration, Instant};

@@ -89,6 +89,8 @@ mod torture;
 mod totals;
 mod trust;
 mod trust_screen;
+mod undo;
+mod undo_screen;
 mod vim;
 mod widths;
 mod wire;

@@ -72,6 +72,7 @@ fn check(command: Slash, name: &str, takes_argument: bool) {
         Slash::Context | Slash::Compact | Slash::Copy | Slash::Export | Slash::Session => {
             told(command, &typed, with);
         }
+        Slash::Diff | Slash::Undo | Slash::Redo => undo(command, &typed),
         Slash::Logout | Slash::Reload | Slash::Settings | Slash::Keys => files(command, &typed, with),
         Slash::Hotkeys | Slash::Help | Slash::Quit => rest(command, &typed),
     }
@@ -327,6 +328,35 @@ fn sessions(command: Slash, typed: &str, with: impl Fn(&str) -> String) {
             enter(&screen, "code");
             screen.wait_for("for file in");
             assert_eq!((before, sessions()), (1, 2));
+        }
+        other => panic!("{other:?}"),
+    }
+}
+
+/// What the tour wrote is listed, goes, and comes back.
+fn undo(command: Slash, typed: &str) {
+    let screen = Screen::prepared(FAST, "", 100, 30);
+    screen.type_keys("tour\r");
+    let file = screen.home().join("work/tau-demo.md");
+    wait_for_file(&file, "");
+    screen.wait_until("the end of the run", |cells| !cells.contents().contains("esc "));
+    match command {
+        Slash::Diff => {
+            enter(&screen, typed);
+            screen.wait_for("A tau-demo.md");
+        }
+        Slash::Undo | Slash::Redo => {
+            enter(&screen, "/undo");
+            screen.wait_for("tau-demo.md · now");
+            screen.type_keys("\r");
+            screen.wait_for("Files only");
+            screen.type_keys("only\r");
+            screen.wait_for("restored tau-demo.md");
+            assert!(!file.exists());
+            if command == Slash::Redo {
+                enter(&screen, typed);
+                wait_for_file(&file, "");
+            }
         }
         other => panic!("{other:?}"),
     }

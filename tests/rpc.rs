@@ -8,6 +8,7 @@ mod hostile;
 mod json_lines;
 mod processes;
 mod sessions;
+mod undo;
 
 use std::path::{Path, PathBuf};
 use std::sync::Arc;

@@ -16,6 +16,7 @@ pub mod approval;
 pub mod background;
 pub mod blocks;
 pub mod boot;
+pub mod changes;
 pub mod completion;
 pub mod composer;
 pub mod effect;
@@ -51,6 +52,7 @@ pub mod token_count;
 pub mod transcript;
 pub mod tree;
 pub mod trust;
+pub mod undo;
 pub mod update;
 
 pub use effect::Effect;

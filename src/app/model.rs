@@ -23,6 +23,7 @@ use super::status::Status;
 use super::status_line::StatusLine;
 use super::terminal_facts::TerminalFacts;
 use super::transcript::Transcript;
+use super::undo::UndoDialog;
 use crate::agent::protocol::command::QueuedMessage;
 use crate::agent::protocol::model::Model as AiModel;
 
@@ -87,6 +88,8 @@ pub struct Model {
     pub(super) requests: BTreeMap<Ticket, ShellRequest>,
     /// Exports that wait for the agent to say where the session is, and the files to write.
     pub(super) exports: BTreeMap<Ticket, Option<PathBuf>>,
+    /// Going back, while it is decided.
+    pub(super) undo: UndoDialog,
     pub(super) tickets: u64,
 }
 

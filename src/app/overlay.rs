@@ -1,5 +1,6 @@
 //! Overlays: drawn over the transcript, and the first to take keys.
 
+use super::changes::ChangesView;
 use super::help::HelpView;
 use super::key::{Key, KeyCode, Mods};
 use super::key_list::KeysView;
@@ -40,6 +41,8 @@ pub enum Overlay {
     Plan(Box<PlanView>),
     /// Which permission mode is to be used.
     Mode(ModeQuestion),
+    /// What the session changed.
+    Changes(Box<ChangesView>),
     /// The agent asks; `selected` is an option.
     Asked { id: String, question: Question, selected: usize },
 }
@@ -58,6 +61,7 @@ impl Overlay {
             | Overlay::Queue(_)
             | Overlay::Plan(_)
             | Overlay::Mode(_)
+            | Overlay::Changes(_)
             | Overlay::Asked { .. } => false,
         }
     }

@@ -33,6 +33,12 @@ pub enum PickerKind {
     Palette,
     /// Messages of the user, to start a session from before one of them.
     Forks,
+    /// Messages of the user, to go back to before one of them.
+    Checkpoints,
+    /// What goes back: files, conversation or both.
+    UndoScope,
+    /// What becomes of a file that the user changed as well.
+    UndoConflict,
 }
 
 /// A row.

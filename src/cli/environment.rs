@@ -16,6 +16,10 @@ use crate::agent::provider::Failure;
 use crate::agent::provider::direct::Direct;
 use crate::agent::provider::http::Http;
 use crate::agent::settings::{Paths, Settings, SettingsError, line_of_key, table};
+use crate::agent::undo::UndoOptions;
+
+/// Megabytes that undo keeps if nothing else is set.
+const UNDO_QUOTA: u64 = 512;
 
 /// What a settings file that cannot be read leads to.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -148,6 +152,12 @@ pub fn direct(settings: &Settings, connections: Connections) -> Direct {
         Connections::OwnThread => http.on_own_thread(),
     };
     Direct::new(Arc::new(http), settings.limits())
+}
+
+/// Where what tools change is kept, and how much of it, as the settings want it.
+pub fn undo_options(settings: &Settings, paths: &Paths) -> UndoOptions {
+    let megabytes = settings.undo_quota.unwrap_or(UNDO_QUOTA);
+    UndoOptions { dir: paths.undo(), quota: megabytes.saturating_mul(1024 * 1024) }
 }
 
 /// Asks a provider for its models and caches the list; the models that answer messages.

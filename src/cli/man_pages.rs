@@ -13,6 +13,7 @@ use super::args::generate::{CompletionsArgs, ManArgs};
 use super::args::models::ModelsArgs;
 use super::args::sandbox::SandboxArgs;
 use super::args::theme::ThemeArgs;
+use super::args::undo::{DiffArgs, UndoArgs};
 use super::exit::Exit;
 
 /// Everything that can be said on the command line, as one definition.
@@ -22,6 +23,8 @@ fn definition() -> Command {
         named(ModelsArgs::command(), "models"),
         named(AuthArgs::command(), "auth"),
         named(ExportArgs::command(), "export"),
+        named(DiffArgs::command(), "diff"),
+        named(UndoArgs::command(), "undo"),
         named(DoctorArgs::command(), "doctor"),
         named(ThemeArgs::command(), "theme"),
         named(SandboxArgs::command(), "sandbox"),

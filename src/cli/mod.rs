@@ -43,6 +43,7 @@ pub(crate) mod stdin_prompts;
 pub mod table;
 pub(crate) mod theme;
 pub mod tui;
+pub(crate) mod undo;
 
 use crate::agent::settings::Paths;
 use args::CliArgs;
@@ -65,6 +66,8 @@ fn run() -> Exit {
         Ok(None) => {}
         Ok(Some(Subcommand::Models(args))) => return crash::or_crash(models::run(&args)),
         Ok(Some(Subcommand::Export(args))) => return crash::or_crash(export::run(&args)),
+        Ok(Some(Subcommand::Diff(args))) => return crash::or_crash(undo::diff(&args)),
+        Ok(Some(Subcommand::Undo(args))) => return crash::or_crash(undo::undo(&args)),
         Ok(Some(Subcommand::Doctor(args))) => return crash::or_crash(doctor::run(&args)),
         Ok(Some(Subcommand::Theme(args))) => return crash::or_crash(theme::run(&args)),
         Ok(Some(Subcommand::Sandbox(args))) => return crash::or_crash(sandbox::run(&args)),

@@ -78,6 +78,7 @@ pub fn event(event: &AgentEvent) -> Option<Value> {
         | AgentEvent::QueueReturned { .. }
         | AgentEvent::QueueChangeFailed { .. }
         | AgentEvent::Notice { .. }
+        | AgentEvent::FilesRestored { .. }
         | AgentEvent::Stopped => return None,
     })
 }

@@ -11,6 +11,7 @@
 #![deny(clippy::wildcard_enum_match_arm)]
 
 pub(crate) mod approval;
+pub(crate) mod changes;
 pub mod color;
 pub mod completion;
 pub mod composer;

@@ -7,7 +7,7 @@ use ratatui::text::{Line, Span};
 use super::dialog::{OverlayLayout, frame, inner_width};
 use super::memo::Memo;
 use super::theme::{Theme, ThemeToken};
-use super::{help, key_list, mode_question, picker, plan, queue, settings, tree, trust, wrap};
+use super::{changes, help, key_list, mode_question, picker, plan, queue, settings, tree, trust, wrap};
 use crate::agent::protocol::event::Question;
 use crate::app::Model;
 use crate::app::line_edit::LineEdit;
@@ -32,6 +32,7 @@ pub fn draw(
         }
         Overlay::Keys(view) => key_list::draw(model, view, theme, area, buffer),
         Overlay::Settings(view) => settings::draw(view, theme, area, buffer),
+        Overlay::Changes(view) => changes::draw(view, (theme, highlighter), area, buffer),
         Overlay::Queue(view) => queue::draw_list(model, view, theme, area, buffer),
         Overlay::Trust(view) => trust::draw(view, theme, area, buffer),
         Overlay::Plan(view) => plan::draw(model, view, (theme, highlighter), area, buffer),

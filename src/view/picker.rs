@@ -44,6 +44,9 @@ pub fn draw(
         | PickerKind::Providers
         | PickerKind::Prompts
         | PickerKind::Palette
+        | PickerKind::Checkpoints
+        | PickerKind::UndoScope
+        | PickerKind::UndoConflict
         | PickerKind::Forks => "type to filter · enter chooses · esc closes",
     };
     let sessions = matches!(picker.kind, PickerKind::Sessions { .. });

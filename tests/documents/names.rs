@@ -14,6 +14,7 @@ use tau::app::slash;
 use tau::cli::args::CliArgs;
 use tau::cli::args::export::ExportArgs;
 use tau::cli::args::models::ModelsArgs;
+use tau::cli::args::undo::{DiffArgs, UndoArgs};
 use tokio::io::AsyncWriteExt;
 
 use super::{document, documents, report, rows};
@@ -138,7 +139,13 @@ fn flags(text: &str) -> impl Iterator<Item = &str> {
 
 #[test]
 fn every_flag_in_the_documents_exists() {
-    let commands = [CliArgs::command(), ModelsArgs::command(), ExportArgs::command()];
+    let commands = [
+        CliArgs::command(),
+        ModelsArgs::command(),
+        ExportArgs::command(),
+        DiffArgs::command(),
+        UndoArgs::command(),
+    ];
     let known: BTreeSet<&str> =
         commands.iter().flat_map(|command| command.get_arguments().filter_map(|it| it.get_long())).collect();
     let (mut seen, mut faults) = (0, Vec::new());

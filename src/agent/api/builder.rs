@@ -25,6 +25,7 @@ use crate::agent::provider::proxy::Proxy;
 use crate::agent::provider::scripted::Router;
 use crate::agent::secrets::Secret;
 use crate::agent::session::Session;
+use crate::agent::undo::UndoOptions;
 use crate::tools::process::ChildEnv;
 use crate::tools::{AnyTool, Toolbox};
 
@@ -149,6 +150,12 @@ impl AgentBuilder {
     /// The directory that tools run in; by default the current directory of the process.
     pub fn cwd(mut self, cwd: impl Into<PathBuf>) -> Self {
         self.cwd = Some(cwd.into());
+        self
+    }
+
+    /// Keeps what tools change in files, so that it can be undone; by default nothing is kept.
+    pub fn undo(mut self, options: UndoOptions) -> Self {
+        self.behavior.undo = Some(options);
         self
     }
 

@@ -12,6 +12,7 @@ use super::clock::due;
 use super::commands;
 use super::shell::Shells;
 use super::state::Engine;
+use super::undo_queries;
 use crate::agent::protocol::command::QuestionAnswer;
 use crate::agent::protocol::event::{AgentEvent, Question};
 
@@ -58,6 +59,7 @@ pub(crate) async fn serve(engine: &mut Engine) {
         () = due(deadline), if deadline.is_some() => engine.time_up(),
         event = engine.shells.next(), if calm => commands::shell_event(engine, event),
         read = engine.history.next() => announce::history_read(engine, read),
+        news = engine.undo.next() => undo_queries::report(engine, news),
     }
 }
 

@@ -11,6 +11,7 @@ use crate::agent::permissions::{Permissions, Rule};
 use crate::agent::protocol::approval::{PermissionMode, RuleScope};
 use crate::agent::protocol::model::ThinkingBudgets;
 use crate::agent::protocol::run::{OnRepeat, QueueMode, SteerMode};
+use crate::agent::undo::UndoOptions;
 use crate::tools::sandbox::SandboxPolicy;
 
 /// How an agent behaves where there is a choice.
@@ -38,6 +39,8 @@ pub struct Behavior {
     pub on_ask: OnAsk,
     /// Writes a new rule where it holds; without it rules hold for the session only.
     pub save_rule: Option<SaveRule>,
+    /// Where what tools change is kept; without it nothing can be undone.
+    pub undo: Option<UndoOptions>,
     /// The tools that `AgentCommand::SetTools` can name, besides those the agent starts with.
     pub tools: ToolRegistry,
     /// What commands may do.

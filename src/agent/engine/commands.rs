@@ -19,6 +19,7 @@ use crate::agent::protocol::event::{AgentEvent, CompactionReason, NoticeLevel};
 use crate::agent::protocol::message::{Block, Message, UserContent, UserMessage};
 use crate::agent::protocol::model::{Model, ThinkingLevel};
 use crate::agent::protocol::query::{Query, QueryAnswer};
+use crate::agent::protocol::undo::RestoreReport;
 use crate::agent::session::entry::Body;
 use crate::tools::process::pty::{PtyInput, WindowSize};
 
@@ -81,7 +82,17 @@ pub(crate) fn apply(engine: &mut Engine, command: AgentCommand) {
         }
         AgentCommand::Label { entry_id, label } => set_label(engine, &entry_id, label),
         AgentCommand::Session(SessionCommand::Name { name }) => set_name(engine, &name),
-        AgentCommand::Session(_) | AgentCommand::Compact { .. } | AgentCommand::ReplaceMessages { .. } => {
+        AgentCommand::Revert { .. } if engine.current.phase == Phase::Running => {
+            let error = "the agent is working; stop it first".to_owned();
+            engine.notice(NoticeLevel::Warning, format!("cannot revert: {error}"), None);
+            engine.emit(AgentEvent::FilesRestored { report: RestoreReport::default(), error: Some(error) });
+        }
+        AgentCommand::Revert { .. } => engine.pending.commands.push_back(command),
+        AgentCommand::Session(_)
+        | AgentCommand::Compact { .. }
+        | AgentCommand::ReplaceMessages { .. }
+        | AgentCommand::Undo { .. }
+        | AgentCommand::Redo { .. } => {
             engine.current.stop.cancel();
             engine.pending.commands.push_back(command);
         }
@@ -104,7 +115,12 @@ fn session_changes(engine: &Engine) -> bool {
     let changes = |command: &AgentCommand| {
         matches!(
             command,
-            AgentCommand::Session(_) | AgentCommand::Compact { .. } | AgentCommand::ReplaceMessages { .. }
+            AgentCommand::Session(_)
+                | AgentCommand::Compact { .. }
+                | AgentCommand::ReplaceMessages { .. }
+                | AgentCommand::Undo { .. }
+                | AgentCommand::Redo { .. }
+                | AgentCommand::Revert { .. }
         )
     };
     engine.current.phase == Phase::SwitchingSession || engine.pending.commands.iter().any(changes)
@@ -313,6 +329,9 @@ fn start_shell(engine: &mut Engine, shell: UserCommand) {
     let size = window.map(|window| (window.columns, window.rows));
     engine.emit(AgentEvent::BashStart { id, command, exclude_from_context: hidden, size });
     let cwd = engine.cwd().to_owned();
+    if let Some(undo) = &engine.undo.place {
+        undo.user_command_started();
+    }
     engine.shells.start(&engine.config, cwd, shell);
 }
 
@@ -327,6 +346,9 @@ pub(crate) fn shell_event(engine: &mut Engine, event: ShellEvent) {
         }
         ShellEvent::Output { id, delta } => engine.emit(AgentEvent::BashExecutionUpdate { id, delta }),
         ShellEvent::Ended { id, message } => {
+            if let Some(undo) = &engine.undo.place {
+                undo.user_command_ended();
+            }
             let recorded = Arc::new(Message::BashExecution(message.clone()));
             append(engine, recorded);
             engine.emit(AgentEvent::BashEnd { id, message });

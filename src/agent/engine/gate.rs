@@ -1,4 +1,4 @@
-//! Between planning a call and running it: permissions, and the user's approval.
+//! Between planning a call and running it: permissions, the user's approval, and what undo needs.
 //!
 //! The task of a call prepares it and sends a [`Review`] here; what comes back is what it may apply.
 //! The decision is the engine's, because it owns the rules and hears the user. Everything else that
@@ -17,6 +17,7 @@ use super::behavior::OnAsk;
 use super::clock::now;
 use super::sandbox_gate;
 use super::state::Engine;
+use super::undo_place::CallUndo;
 use crate::agent::permissions::{self, CallFacts, Judgement, Rule, Verdict};
 use crate::agent::protocol::approval::{
     ApprovalAnswer, ApprovalOutcome, ApprovalReason, ApprovalRequest, PermissionMode, RuleScope,
@@ -46,6 +47,8 @@ pub(crate) struct CarriedOut {
     pub(crate) result: Result<ToolOutput, ToolError>,
     /// How long it waited for the decision, which is not the tool's time.
     pub(crate) waited: Duration,
+    /// What the user should be told of what it changed.
+    pub(crate) notices: Vec<String>,
 }
 
 /// The task of a call: prepares it, sends it to be judged, and applies what was approved. `index` names
@@ -55,8 +58,9 @@ pub(crate) async fn carry_out(
     arguments: Value,
     context: ToolContext,
     (index, reviews): (usize, mpsc::UnboundedSender<(usize, Review)>),
+    undo: Option<CallUndo>,
 ) -> CarriedOut {
-    let mut waited = Duration::ZERO;
+    let (mut waited, mut notices) = (Duration::ZERO, Vec::new());
     let run = async {
         let (stop, sandbox) = (context.cancel.clone(), context.sandbox.clone());
         let prepared = tool.prepare(arguments.clone(), context.clone()).await?;
@@ -70,7 +74,9 @@ pub(crate) async fn carry_out(
         let decision = await_decision(decided, &stop, &mut waited).await;
         let approved = decision.unwrap_or_else(|| Err(ToolError::refused(UNANSWERED)))?;
         let edited = approved.edited.clone();
-        let result = prepared.apply(approved).await;
+        let work = prepared.apply(approved);
+        let (result, told) = CallUndo::around(undo.clone(), access.clone(), work).await;
+        notices.extend(told);
         let Some(blocked) = sandbox_gate::blocked(&result) else { return result };
         let (decide, decided) = oneshot::channel();
         let review = sandbox_gate::again(access, edited.clone(), blocked, decide);
@@ -79,14 +85,18 @@ pub(crate) async fn carry_out(
             Some(Ok(approved)) => {
                 let edited = approved.edited.clone().or(edited);
                 let again = tool.prepare(arguments, context).await?;
-                sandbox_gate::ran_again(again.apply(Approved { edited, ..approved }).await)
+                let access = again.access.clone();
+                let work = again.apply(Approved { edited, ..approved });
+                let (result, told) = CallUndo::around(undo, access, work).await;
+                notices.extend(told);
+                sandbox_gate::ran_again(result)
             }
             Some(Err(refusal)) => sandbox_gate::not_run_again(result, &refusal),
             None => result,
         }
     };
     let result = run.await;
-    CarriedOut { result, waited }
+    CarriedOut { result, waited, notices }
 }
 
 /// Waits for a decision, and counts the time; `None` if the call is stopped.

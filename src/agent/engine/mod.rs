@@ -51,3 +51,6 @@ pub mod task;
 mod tool_calls;
 pub(crate) mod tool_registry;
 mod turn;
+mod undo_commands;
+mod undo_place;
+mod undo_queries;

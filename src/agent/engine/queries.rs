@@ -7,7 +7,7 @@ use std::collections::HashMap;
 use std::sync::Arc;
 
 use super::state::Engine;
-use super::{context_usage, gate, history_paging};
+use super::{context_usage, gate, history_paging, undo_queries};
 use crate::agent::context::compaction::size;
 use crate::agent::protocol::event::AgentEvent;
 use crate::agent::protocol::message::{Message, ToolCall};
@@ -26,6 +26,9 @@ const EMPTY: &str = "nothing to export: this session is empty";
 pub(crate) fn answer(engine: &mut Engine, ticket: u64, query: &Query) {
     if let Query::HistoryPage { from, goal } = query {
         return history_paging::request(engine, ticket, *from, goal.clone());
+    }
+    if undo_queries::answer(engine, ticket, query) {
+        return;
     }
     let needs_all = !matches!(
         query,
@@ -73,6 +76,8 @@ fn find(engine: &Engine, query: &Query) -> Result<QueryAnswer, String> {
         Query::ContextUsage => QueryAnswer::ContextUsage(context_usage::by_kind(engine)),
         Query::RuleCoverage { rule } => QueryAnswer::Titles(gate::coverage(engine, rule)?),
         Query::ProposedText { id } => QueryAnswer::Text(gate::proposed_text(engine, id)?),
+        // Answered on a thread.
+        Query::Checkpoints | Query::Changes | Query::UndoPlan { .. } => QueryAnswer::Done,
     })
 }
 

@@ -19,6 +19,7 @@ use super::outbox::Outbox;
 use super::questions::Questions;
 use super::queue::Queues;
 use super::shell::Shells;
+use super::undo_place::{Undo, UndoPlace};
 use crate::agent::protocol::command::AgentCommand;
 use crate::agent::protocol::event::{AgentEvent, NoticeLevel};
 use crate::agent::protocol::message::Message;
@@ -89,6 +90,7 @@ pub(crate) struct Engine {
     pub(crate) history: HistoryCursor,
     /// What the session had used before, as far as it is known, until the rest is and it is reported.
     pub(crate) usage: Option<UsageSum>,
+    pub(crate) undo: Undo,
     pub(crate) current: Current,
     pub(crate) pending: Pending,
     pub(crate) meters: RunMeters,
@@ -102,6 +104,7 @@ impl Engine {
     pub(crate) fn new(config: AgentConfig, inbox: mpsc::Receiver<AgentCommand>, outbox: Outbox) -> Self {
         let queues = Queues::with_modes(config.behavior.steering, config.behavior.follow_up);
         config.behavior.tools.extend(&config.tools);
+        let undo = Undo::of(undo_place(&config));
         Engine {
             config,
             outbox,
@@ -113,6 +116,7 @@ impl Engine {
             approvals: Approvals::default(),
             history: HistoryCursor::default(),
             usage: None,
+            undo,
             current: Current::default(),
             pending: Pending::default(),
             meters: RunMeters::default(),
@@ -164,6 +168,7 @@ impl Engine {
     pub(crate) fn forget_session_state(&mut self) {
         self.save_failed = false;
         self.file_versions = Arc::default();
+        self.undo.place = undo_place(&self.config).map(Arc::new);
     }
 
     /// Reads the rest of a large session whose end was read first.
@@ -221,4 +226,12 @@ impl Engine {
         self.current.stop.cancel();
         self.shells.cancel();
     }
+}
+
+/// Where the changes of the open session are kept, if they are.
+fn undo_place(config: &AgentConfig) -> Option<UndoPlace> {
+    let options = config.behavior.undo.as_ref().filter(|options| options.quota > 0)?;
+    let info = config.session.info();
+    let cwd = if info.cwd.is_dir() { &info.cwd } else { &config.place.cwd };
+    Some(UndoPlace::new(options, &info.id, cwd.clone(), info.file.is_none()))
 }

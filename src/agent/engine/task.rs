@@ -18,6 +18,7 @@ use super::panics::guarded;
 use super::run;
 use super::session_commands;
 use super::state::{Engine, Phase};
+use super::undo_commands;
 use crate::agent::context::request;
 use crate::agent::protocol::command::AgentCommand;
 use crate::agent::protocol::event::{AgentEvent, NoticeLevel};
@@ -98,6 +99,21 @@ async fn start(engine: &mut Engine, command: AgentCommand) {
         AgentCommand::Session(command) => {
             engine.current.phase = Phase::SwitchingSession;
             session_commands::session(engine, command).await;
+            engine.current.phase = Phase::Idle;
+        }
+        AgentCommand::Undo { order } => {
+            engine.current.phase = Phase::SwitchingSession;
+            undo_commands::undo(engine, order).await;
+            engine.current.phase = Phase::Idle;
+        }
+        AgentCommand::Redo { order } => {
+            engine.current.phase = Phase::SwitchingSession;
+            undo_commands::redo(engine, order).await;
+            engine.current.phase = Phase::Idle;
+        }
+        AgentCommand::Revert { order } => {
+            engine.current.phase = Phase::SwitchingSession;
+            undo_commands::revert(engine, order).await;
             engine.current.phase = Phase::Idle;
         }
         // Commands after it wait for their own turn, so that the order is kept.

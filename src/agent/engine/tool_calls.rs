@@ -23,6 +23,7 @@ use super::clock::{millis_since, now};
 use super::gate::{self, CarriedOut};
 use super::panics;
 use super::run::log::Run;
+use super::undo_queries;
 use crate::agent::protocol::event::{AgentEvent, NoticeLevel};
 use crate::agent::protocol::message::{AssistantMessage, Message, StopReason, ToolCall, ToolResultMessage};
 use crate::agent::protocol::run::SteerMode;
@@ -285,7 +286,8 @@ impl ToolRunner<'_, '_> {
         let (progress, updates) = ToolProgress::channel();
         let (tool, arguments, context) = (tool.clone(), call.arguments.clone(), self.context(progress));
         let reviews = (index, batch.reviews.sender.clone());
-        let task = batch.tasks.spawn(gate::carry_out(tool, arguments, context, reviews));
+        let undo = undo_queries::of_call(self.run.engine, call);
+        let task = batch.tasks.spawn(gate::carry_out(tool, arguments, context, reviews, undo));
         batch.started.insert(task.id(), (index, Instant::now()));
         batch.updates.push(changes(index, updates));
     }
@@ -358,7 +360,10 @@ impl ToolRunner<'_, '_> {
     /// The outcome of a task that ended `ms` milliseconds after it started.
     fn outcome(&mut self, ended: Result<CarriedOut, JoinError>, ms: u64) -> Outcome {
         let (result, waited) = match ended {
-            Ok(CarriedOut { result, waited }) => (result, waited),
+            Ok(CarriedOut { result, waited, notices }) => {
+                undo_queries::tell(self.run.engine, notices);
+                (result, waited)
+            }
             Err(error) => {
                 let why = match error.try_into_panic() {
                     Ok(panic) => panics::text(&*panic),

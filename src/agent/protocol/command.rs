@@ -10,6 +10,7 @@ use super::message::{Block, Message};
 use super::model::{Model, ThinkingBudgets, ThinkingLevel};
 use super::query::Query;
 use super::run::{QueueMode, RunLimits, SteerMode};
+use super::undo::{RevertOrder, UndoOrder};
 
 /// A command to the agent task. Commands take effect in the order in which they are sent.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
@@ -91,6 +92,13 @@ pub enum AgentCommand {
     Session(SessionCommand),
     /// Set or remove the label of an entry.
     Label { entry_id: String, label: Option<String> },
+    /// Go back to a prompt: files, conversation or both. Aborts a run first. Answered by
+    /// `AgentEvent::FilesRestored`; `AgentEvent::SessionOpened` follows if the conversation goes back.
+    Undo { order: UndoOrder },
+    /// Take the last undo back. Of the order only the choices count. Answered as `Undo` is.
+    Redo { order: UndoOrder },
+    /// Take back one change of a file; refused during a run. Answered by `AgentEvent::FilesRestored`.
+    Revert { order: RevertOrder },
     /// Abort whatever runs, complete the session file, end the task.
     Shutdown,
 }

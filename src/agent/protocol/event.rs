@@ -18,6 +18,7 @@ use super::message::{BashExecution, Block, Message, ToolCall, Usage};
 use super::model::{Model, ThinkingLevel};
 use super::query::QueryAnswer;
 use super::run::RunEnd;
+use super::undo::RestoreReport;
 use crate::tools::ToolOutput;
 
 /// Something that happened in the agent.
@@ -151,6 +152,13 @@ pub enum AgentEvent {
     /// *Own.* The run was ended before the model had finished; a notice with the reason in words
     /// follows, then `AgentEnd` and `AgentSettled`.
     RunStopped { reason: RunEnd },
+    /// *Own.* The answer to `AgentCommand::Undo`, `Redo` or `Revert`: what was restored, or why nothing
+    /// was.
+    FilesRestored {
+        report: RestoreReport,
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        error: Option<String>,
+    },
     /// *Own.* The agent task has ended. This is the last event.
     Stopped,
 }

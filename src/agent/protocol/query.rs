@@ -15,6 +15,7 @@ use super::message::{Message, Usage};
 use super::model::ThinkingLevel;
 use super::outline::Outline;
 use super::run::QueueMode;
+use super::undo::{Checkpoint, SessionChanges, UndoPlan};
 
 /// A question about the session. Each variant names the answer it gets.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
@@ -62,6 +63,13 @@ pub enum Query {
     /// [`QueryAnswer::Text`]: the whole new text of the file that a call waiting for approval would
     /// write. An error if none of this id waits, or its change is not text.
     ProposedText { id: String },
+    /// [`QueryAnswer::Checkpoints`]: the prompts on the current branch, and what each changed in files.
+    Checkpoints,
+    /// [`QueryAnswer::Changes`]: what the session changed in files.
+    Changes,
+    /// [`QueryAnswer::UndoPlan`]: what going back to a prompt would restore; without one, what taking
+    /// the last undo back would. An error if there is no such prompt, or nothing to take back.
+    UndoPlan { entry_id: Option<String> },
 }
 
 /// Where a page of the history is to be looked for. Positions are those of pages sent before, and hold
@@ -117,6 +125,10 @@ pub enum QueryAnswer {
     /// Titles of calls, oldest first.
     Titles(Vec<String>),
     Text(String),
+    /// In the order in which they were sent.
+    Checkpoints(Vec<Checkpoint>),
+    Changes(SessionChanges),
+    UndoPlan(UndoPlan),
 }
 
 /// Session, queues and modes.

@@ -243,6 +243,8 @@ settings! {
     auto_compact: bool, Columns { default: "`true`", project: true, live: true, ..COLUMNS };
     /// Tokens of the context window to keep free; at most half of it is
     compact_reserve: u64, Columns { default: "`20000`", project: true, live: true, ..COLUMNS };
+    /// Megabytes kept to undo what tools changed, over all sessions; 0 keeps nothing
+    undo_quota: u64, Columns { default: "`512`", ..COLUMNS };
     /// Longest wait for a connection
     connect_timeout: NonZeroU64, Columns { default: "`10`", env: Some("TAU_CONNECT_TIMEOUT"), ..COLUMNS };
     /// Longest wait for the first piece of an answer

@@ -1,6 +1,6 @@
 //! Events of the agent: folded into the state, and where the others go.
 
-use super::{approval, context, notify, plan, queue, session, tree};
+use super::{approval, changes, context, notify, plan, queue, session, tree, undo};
 use crate::agent::AgentEvent;
 use crate::agent::protocol::event::NoticeLevel;
 use crate::agent::protocol::query::{HistoryPage, QueryAnswer};
@@ -39,6 +39,10 @@ pub(super) fn take(model: &mut Model, event: &AgentEvent, effects: &mut Vec<Effe
             model.transcript.history_available(*left, &rows);
         }
         AgentEvent::Answered { ticket, answer } => answered(model, Ticket(*ticket), answer, effects),
+        AgentEvent::FilesRestored { .. } => {
+            changes::restored(model, effects);
+            model.ask(ShellRequest::Branch {}, effects);
+        }
         AgentEvent::BashEnd { .. } => drop(model.ask(ShellRequest::Branch {}, effects)),
         AgentEvent::AgentSettled { aborted } => {
             approval::forget(model);
@@ -84,6 +88,10 @@ fn answered(
             | QueryAnswer::Titles(_)
             | QueryAnswer::Text(_),
         ) => {}
+        Ok(QueryAnswer::Checkpoints(checkpoints)) => undo::list(model, ticket, checkpoints),
+        Ok(QueryAnswer::Changes(changes)) => changes::fill(model, ticket, changes),
+        Ok(QueryAnswer::UndoPlan(plan)) => undo::planned(model, ticket, plan, effects),
+        Err(error) if undo::failed(model, ticket, error) || changes::failed(model, ticket, error) => {}
         Err(error) => session::export_failed(model, ticket, error),
     }
 }

@@ -20,6 +20,7 @@ use crate::app::status::Status;
 use crate::app::status_line::StatusLine;
 use crate::app::terminal_facts::TerminalFacts;
 use crate::app::transcript::{EntryBody, Transcript};
+use crate::app::undo::UndoDialog;
 
 /// The model of the first frame, and what is asked for at once.
 pub fn boot(boot: Boot) -> (Model, Vec<Effect>) {
@@ -91,6 +92,7 @@ fn blank(boot: Boot, keymap: Keymap) -> Model {
         laid: Laid::default(),
         requests: BTreeMap::new(),
         exports: BTreeMap::new(),
+        undo: UndoDialog::default(),
         tickets: 0,
         boot: Arc::new(boot),
     }

@@ -10,6 +10,7 @@ mod actions;
 mod agent;
 mod approval;
 mod boot;
+mod changes;
 mod completion;
 mod composing;
 mod context;
@@ -42,6 +43,7 @@ mod themes;
 mod thinking;
 mod tree;
 mod trust;
+mod undo;
 mod vim;
 
 use super::effect::Effect;

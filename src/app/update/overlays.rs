@@ -1,8 +1,8 @@
 //! Keys and pastes of the overlay on top, and where a choice in it goes.
 
 use super::{
-    actions, approval, key_list, login, models, pickers, plan, queue, sessions, settings, slash, themes,
-    thinking, tree, trust,
+    actions, approval, changes, key_list, login, models, pickers, plan, queue, sessions, settings, slash,
+    themes, thinking, tree, trust, undo,
 };
 use crate::agent::AgentCommand;
 use crate::app::action;
@@ -71,6 +71,11 @@ fn press(model: &mut Model, key: Key, page: usize, effects: &mut Vec<Effect>) {
             Closed => {}
             Ignored | Handled => model.overlays.push(Overlay::Keys(view)),
         },
+        Overlay::Changes(mut view) => match view.key(key, page) {
+            Done(choice) => changes::chosen(model, view, choice, effects),
+            Closed => {}
+            Ignored | Handled => model.overlays.push(Overlay::Changes(view)),
+        },
         Overlay::Queue(mut view) => match view.key(key, &model.status, page) {
             Done(choice) => queue::chosen(model, view, choice, effects),
             Closed => {}
@@ -106,7 +111,14 @@ pub(super) fn paste(model: &mut Model, text: &str, effects: &mut Vec<Effect>) {
         Some(Overlay::Settings(view)) => view.paste(text),
         Some(Overlay::Keys(view)) => view.paste(text),
         Some(Overlay::Plan(view)) => view.paste(text),
-        Some(Overlay::Trust(_) | Overlay::Queue(_) | Overlay::Mode(_) | Overlay::Asked { .. }) | None => {}
+        Some(
+            Overlay::Trust(_)
+            | Overlay::Queue(_)
+            | Overlay::Mode(_)
+            | Overlay::Changes(_)
+            | Overlay::Asked { .. },
+        )
+        | None => {}
     }
     sessions::follow(model, &before, effects);
 }
@@ -148,6 +160,9 @@ fn picked(model: &mut Model, kind: PickerKind, key: &str, effects: &mut Vec<Effe
         PickerKind::Providers => login::ask_for_key(model, key),
         PickerKind::Prompts => model.composer.set_text(key),
         PickerKind::Palette => run(model, key, effects),
+        PickerKind::Checkpoints => undo::picked(model, key),
+        PickerKind::UndoScope => undo::scope_picked(model, key, effects),
+        PickerKind::UndoConflict => undo::conflict_picked(model, key, effects),
     }
 }
 

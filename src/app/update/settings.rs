@@ -44,6 +44,7 @@ pub(super) fn listed(
         | Overlay::Trust(_)
         | Overlay::Tree(_)
         | Overlay::Queue(_)
+        | Overlay::Changes(_)
         | Overlay::Keys(_)
         | Overlay::Plan(_)
         | Overlay::Mode(_)

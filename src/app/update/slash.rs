@@ -1,8 +1,8 @@
 //! What each slash command does: a route for each command.
 
 use super::{
-    approval, context, copy, key_list, login, models, session, sessions, settings, themes, thinking, tree,
-    trust,
+    approval, changes, context, copy, key_list, login, models, session, sessions, settings, themes, thinking,
+    tree, trust, undo,
 };
 use crate::agent::AgentCommand;
 use crate::agent::protocol::command::SessionCommand;
@@ -29,6 +29,9 @@ pub(super) fn run(model: &mut Model, command: Slash, arguments: &str, effects: &
             let instructions = Some(arguments.to_owned()).filter(|text| !text.is_empty());
             effects.push(Effect::Agent(AgentCommand::Compact { instructions }));
         }
+        Slash::Diff => changes::open(model, effects),
+        Slash::Undo => undo::open(model, effects),
+        Slash::Redo => undo::redo(model, effects),
         Slash::Copy => copy::answer(model, effects),
         Slash::Export => session::export(model, arguments, effects),
         Slash::Session => session::show(model),

@@ -46,6 +46,7 @@ pub(super) fn fill(model: &mut Model, outline: &Outline) {
             | Overlay::Login { .. }
             | Overlay::Trust(_)
             | Overlay::Queue(_)
+            | Overlay::Changes(_)
             | Overlay::Keys(_)
             | Overlay::Settings(_)
             | Overlay::Plan(_)

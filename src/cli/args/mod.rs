@@ -13,6 +13,7 @@ pub(crate) mod sandbox;
 pub(crate) mod setting_flags;
 pub(crate) mod subcommand;
 pub mod theme;
+pub mod undo;
 
 use std::path::PathBuf;
 
@@ -27,7 +28,7 @@ const HELP: &str = "\
 {about}
 
 Usage: tau [OPTIONS] [PROMPT]...      (@FILE attaches a file or an image)
-       tau models | auth | export | doctor | sandbox | completions | man --help
+       tau models | auth | export | diff | undo | doctor | sandbox | completions | man
 
 {all-args}{after-help}";
 

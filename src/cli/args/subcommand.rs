@@ -9,6 +9,7 @@ use super::generate::{CompletionsArgs, ManArgs};
 use super::models::ModelsArgs;
 use super::sandbox::SandboxArgs;
 use super::theme::ThemeArgs;
+use super::undo::{DiffArgs, UndoArgs};
 
 /// A command that is not a conversation. Only the first word is one, exactly written; anywhere
 /// else, and after `--`, the same word is a prompt.
@@ -26,6 +27,10 @@ pub(crate) enum Subcommand {
     Export(ExportArgs),
     /// `tau doctor`.
     Doctor(DoctorArgs),
+    /// `tau diff`.
+    Diff(DiffArgs),
+    /// `tau undo`.
+    Undo(UndoArgs),
     /// `tau theme`.
     Theme(ThemeArgs),
     /// `tau sandbox`.
@@ -43,6 +48,8 @@ impl Subcommand {
             Some("models") => Subcommand::Models(ModelsArgs::try_parse_from(rest)?),
             Some("export") => Subcommand::Export(ExportArgs::try_parse_from(rest)?),
             Some("auth") => Subcommand::Auth(AuthArgs::try_parse_from(rest)?),
+            Some("diff") => Subcommand::Diff(DiffArgs::try_parse_from(rest)?),
+            Some("undo") => Subcommand::Undo(UndoArgs::try_parse_from(rest)?),
             Some("doctor") => Subcommand::Doctor(DoctorArgs::try_parse_from(rest)?),
             Some("sandbox") => Subcommand::Sandbox(SandboxArgs::try_parse_from(rest)?),
             Some("theme") => Subcommand::Theme(ThemeArgs::try_parse_from(rest)?),
@@ -72,6 +79,9 @@ mod tests {
             ("tau mankind", ""),
             ("tau export 0199 x.md", "Export"),
             ("tau doctor --json", "Doctor"),
+            ("tau diff", "Diff"),
+            ("tau undo 0199 --to 2 --yes", "Undo"),
+            ("tau -p undo", ""),
             ("tau -p export x", ""),
             ("tau -- models", ""),
             ("tau -p models", ""),
@@ -95,6 +105,8 @@ mod tests {
             (AuthArgs::command(), "Usage: tau auth"),
             (ExportArgs::command(), "Usage: tau export"),
             (DoctorArgs::command(), "Usage: tau doctor"),
+            (DiffArgs::command(), "Usage: tau diff"),
+            (UndoArgs::command(), "Usage: tau undo"),
             (CompletionsArgs::command(), "Usage: tau completions"),
             (ManArgs::command(), "Usage: tau man"),
             (ThemeArgs::command(), "Usage: tau theme"),

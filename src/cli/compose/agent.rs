@@ -114,6 +114,7 @@ impl Setup {
             hooks: Hooks::default().system_prompt(system_prompt),
             tools: self.tool_registry(),
             sandbox: sandbox::sandboxing(&self.settings, &self.paths, cwd),
+            undo: Some(environment::undo_options(&self.settings, &self.paths)),
             ..Behavior::default()
         }
     }

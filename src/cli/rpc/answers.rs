@@ -26,6 +26,9 @@ pub fn text(command: &str, answer: &QueryAnswer) -> String {
         QueryAnswer::Stats(found) => json(&stats(found)),
         QueryAnswer::Titles(titles) => json(&json!({ "titles": titles })),
         QueryAnswer::Text(text) => json(&json!({ "text": text })),
+        QueryAnswer::Checkpoints(found) => json(&json!({ "checkpoints": found })),
+        QueryAnswer::Changes(found) => json(found),
+        QueryAnswer::UndoPlan(found) => json(found),
         QueryAnswer::Done
         | QueryAnswer::Messages(_)
         | QueryAnswer::HistoryPage(_)

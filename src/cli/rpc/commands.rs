@@ -80,6 +80,10 @@ fn run_command(state: &mut RpcState, call: RpcCall, command: RpcCommand) {
                 size: None,
             });
         }
+        RpcCommand::Restore(command) => {
+            state.waiting.restores.push_back(call);
+            state.commands.push_back(command);
+        }
         RpcCommand::AbortBash => send(state, &call, AgentCommand::AbortBash),
         RpcCommand::Session(command) => change(state, call, command),
         RpcCommand::Name(name) => {

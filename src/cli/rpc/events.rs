@@ -84,6 +84,11 @@ pub(crate) fn apply(state: &mut RpcState, event: AgentEvent, now: Instant) {
                 state.refuse(&change.call, &protocol::capital(&error));
             }
         }
+        AgentEvent::FilesRestored { report, error } => match (state.waiting.restores.pop_front(), error) {
+            (Some(call), Some(error)) => state.refuse(&call, &protocol::capital(&error)),
+            (Some(call), None) => state.give(&call, &json!(report)),
+            (None, _) => {}
+        },
         AgentEvent::Answered { ticket, answer } => answered(state, ticket, answer),
         AgentEvent::Stopped => {
             state.stopped = true;

@@ -7,6 +7,7 @@ use std::path::PathBuf;
 use serde_json::{Map, Value};
 
 use super::lines::InputLine;
+use crate::agent::AgentCommand;
 use crate::agent::protocol::approval::{ApprovalAnswer, PermissionMode};
 use crate::agent::protocol::command::{QuestionAnswer, Queue, SessionCommand};
 use crate::agent::protocol::message::Block;
@@ -54,6 +55,8 @@ pub(crate) enum RpcCommand {
     Abort,
     ClearQueue,
     Query(Query),
+    /// `AgentCommand::Undo`, `Redo` or `Revert`.
+    Restore(AgentCommand),
     Commands,
     SetModel {
         provider: String,
@@ -196,6 +199,25 @@ fn command(kind: &str, fields: &Fields<'_>) -> Result<RpcCommand, String> {
         }
         "get_rule_coverage" => RpcCommand::Query(Query::RuleCoverage { rule: fields.text("rule")? }),
         "get_proposed_text" => RpcCommand::Query(Query::ProposedText { id: fields.text("approvalId")? }),
+        other => return restore(other, fields),
+    })
+}
+
+/// Changes of files, and taking them back.
+fn restore(name: &str, fields: &Fields<'_>) -> Result<RpcCommand, String> {
+    Ok(match name {
+        "get_checkpoints" => RpcCommand::Query(Query::Checkpoints),
+        "get_changes" => RpcCommand::Query(Query::Changes),
+        "get_undo_plan" => RpcCommand::Query(Query::UndoPlan { entry_id: fields.maybe_text("entryId")? }),
+        "undo" => {
+            fields.text("entryId")?;
+            RpcCommand::Restore(AgentCommand::Undo { order: fields.whole()? })
+        }
+        "redo" => RpcCommand::Restore(AgentCommand::Redo { order: fields.whole()? }),
+        "revert" => {
+            fields.text("path")?;
+            RpcCommand::Restore(AgentCommand::Revert { order: fields.whole()? })
+        }
         other => return Err(format!("Unknown command: {other}")),
     })
 }
@@ -250,6 +272,11 @@ impl Fields<'_> {
     /// A field that is there; null counts as not.
     fn given(&self, name: &str) -> Option<&Value> {
         self.0.get(name).filter(|value| !value.is_null())
+    }
+
+    /// All fields as one order; those that it does not know are passed over.
+    fn whole<T: serde::de::DeserializeOwned>(&self) -> Result<T, String> {
+        serde_json::from_value(Value::Object(self.0.clone())).map_err(|error| error.to_string())
     }
 
     fn text(&self, name: &str) -> Result<String, String> {

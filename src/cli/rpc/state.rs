@@ -58,6 +58,8 @@ pub(crate) struct PendingCalls {
     /// Commands of the user, by the id that the agent has for them.
     pub shells: HashMap<String, RpcCall>,
     pub compactions: VecDeque<RpcCall>,
+    /// Undo, redo and revert.
+    pub restores: VecDeque<RpcCall>,
     pub changes: VecDeque<PendingSessionChange>,
     /// A fork whose session is open and whose text has not come.
     pub forked: Option<RpcCall>,
@@ -155,6 +157,7 @@ impl RpcState {
         self.phase == RunPhase::Ended
             || !self.waiting.compactions.is_empty()
             || !self.waiting.changes.is_empty()
+            || !self.waiting.restores.is_empty()
             || !self.held.is_empty()
     }
 
@@ -235,6 +238,7 @@ impl RpcState {
         calls.extend(waiting.exports.into_values().map(|(call, _)| call));
         calls.extend(waiting.shells.into_values());
         calls.extend(waiting.compactions);
+        calls.extend(waiting.restores);
         calls.extend(waiting.changes.into_iter().map(|change| change.call));
         calls.extend(waiting.forked);
         calls.extend(waiting.takes);

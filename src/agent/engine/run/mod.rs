@@ -55,6 +55,9 @@ fn prepare(engine: &mut Engine) {
     announce::repair(engine);
     record_settings(engine);
     engine.meters = Default::default();
+    if engine.config.tools.specs().iter().any(|tool| !tool.read_only) {
+        engine.undo.warm();
+    }
     engine.meters.deadline = engine.config.limits.time.map(|time| Instant::now() + time);
 }
 
@@ -218,6 +221,7 @@ impl Loop<'_> {
             announce::record_pending(engine);
         }
         engine.meters.deadline = None;
+        engine.undo.settle();
         engine.flush();
         engine.current.phase = Phase::Idle;
         engine.emit(AgentEvent::AgentSettled { aborted });

@@ -1,0 +1,57 @@
+//! Which prompts the session can go back to, and questions about what it changed. The answers are
+//! found on other threads.
+
+use super::state::Engine;
+use super::undo_place::{CallUndo, UndoNews};
+use crate::agent::protocol::event::{AgentEvent, NoticeLevel};
+use crate::agent::protocol::message::ToolCall;
+use crate::agent::protocol::query::{Query, QueryAnswer};
+use crate::agent::undo::{CallStart, last_prompt, prompts};
+
+/// What is to be kept of a call.
+pub(crate) fn of_call(engine: &Engine, call: &ToolCall) -> Option<CallUndo> {
+    let place = engine.undo.place.clone()?;
+    let checkpoint = last_prompt(engine.config.session.tree());
+    Some(CallUndo { place, start: CallStart { id: call.id.clone(), tool: call.name.clone(), checkpoint } })
+}
+
+/// Starts to answer a query about changes; `false` if it is about something else.
+pub(crate) fn answer(engine: &mut Engine, ticket: u64, query: &Query) -> bool {
+    match query {
+        Query::Changes => engine.undo.answer(ticket, |undo| Ok(QueryAnswer::Changes(undo.changes()))),
+        Query::Checkpoints => {
+            engine.load_all();
+            let prompts = prompts(engine.config.session.tree());
+            engine.undo.answer(ticket, move |undo| Ok(QueryAnswer::Checkpoints(undo.checkpoints(&prompts))));
+        }
+        Query::UndoPlan { entry_id } => {
+            engine.load_all();
+            let prompts = prompts(engine.config.session.tree());
+            let entry_id = entry_id.clone();
+            engine.undo.answer(ticket, move |undo| {
+                let plan = match &entry_id {
+                    Some(entry_id) => undo.plan(&prompts, entry_id).ok_or("no such prompt on this branch"),
+                    None => undo.redo_plan().ok_or("there is nothing to redo"),
+                };
+                Ok(QueryAnswer::UndoPlan(plan?))
+            });
+        }
+        _ => return false,
+    }
+    true
+}
+
+/// Reports what was found out.
+pub(crate) fn report(engine: &mut Engine, news: UndoNews) {
+    match news {
+        UndoNews::Answer { ticket, answer } => engine.emit(AgentEvent::Answered { ticket, answer: *answer }),
+        UndoNews::Notices(notices) => tell(engine, notices),
+    }
+}
+
+/// Tells the user what is not covered.
+pub(crate) fn tell(engine: &mut Engine, notices: Vec<String>) {
+    for notice in notices {
+        engine.notice(NoticeLevel::Warning, notice, None);
+    }
+}

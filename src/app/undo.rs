@@ -1,0 +1,29 @@
+//! Going back, step by step: to which prompt, with what, and what becomes of files that the user
+//! changed as well.
+
+use std::collections::VecDeque;
+
+use super::request::Ticket;
+use crate::agent::protocol::undo::{Checkpoint, UndoConflict, UndoOrder};
+
+/// What was decided so far.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct UndoDialog {
+    /// The list of prompts, or the plan, that is awaited.
+    pub(crate) waiting: Option<Ticket>,
+    /// The prompts, in order.
+    pub(crate) checkpoints: Vec<Checkpoint>,
+    /// What is to be done.
+    pub(crate) order: UndoOrder,
+    /// True if the last undo is to be taken back.
+    pub(crate) redo: bool,
+    /// What nobody decided on yet, the next first.
+    pub(crate) conflicts: VecDeque<UndoConflict>,
+}
+
+impl UndoDialog {
+    /// Whether this is the answer that is awaited, which then no longer is.
+    pub(crate) fn takes(&mut self, ticket: Ticket) -> bool {
+        self.waiting.take_if(|waiting| *waiting == ticket).is_some()
+    }
+}

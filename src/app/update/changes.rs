@@ -1,0 +1,74 @@
+//! The list of changes: opened, filled, filled again when something was restored, and what is done
+//! with a change.
+
+use crate::agent::AgentCommand;
+use crate::agent::protocol::query::Query;
+use crate::agent::protocol::undo::SessionChanges;
+use crate::app::changes::{ChangesChoice, ChangesView};
+use crate::app::effect::Effect;
+use crate::app::model::Model;
+use crate::app::overlay::Overlay;
+use crate::app::request::{EditorSource, ShellRequest, Ticket};
+
+/// Opens the list.
+pub(super) fn open(model: &mut Model, effects: &mut Vec<Effect>) {
+    let ticket = ask(model, effects);
+    model.overlays.push(Overlay::Changes(Box::new(ChangesView::waiting(ticket))));
+}
+
+fn ask(model: &mut Model, effects: &mut Vec<Effect>) -> Ticket {
+    let ticket = model.next_ticket();
+    effects.push(Effect::Agent(AgentCommand::Query { ticket: ticket.0, query: Query::Changes }));
+    ticket
+}
+
+fn view(model: &mut Model) -> Option<&mut ChangesView> {
+    model
+        .overlays
+        .iter_mut()
+        .find_map(|overlay| if let Overlay::Changes(view) = overlay { Some(&mut **view) } else { None })
+}
+
+/// Takes the changes.
+pub(super) fn fill(model: &mut Model, ticket: Ticket, changes: &SessionChanges) {
+    if let Some(view) = view(model).filter(|view| view.ticket == Some(ticket)) {
+        view.fill(changes.clone());
+    }
+}
+
+/// Something was restored: what is listed is out of date.
+pub(super) fn restored(model: &mut Model, effects: &mut Vec<Effect>) {
+    if view(model).is_some() {
+        let ticket = ask(model, effects);
+        if let Some(view) = view(model) {
+            view.ticket = Some(ticket);
+        }
+    }
+}
+
+/// The query failed; whether it was one of these.
+pub(super) fn failed(model: &mut Model, ticket: Ticket, error: &str) -> bool {
+    let ours = view(model).is_some_and(|view| view.ticket == Some(ticket));
+    if ours {
+        model.overlays.retain(|overlay| !matches!(overlay, Overlay::Changes(_)));
+        model.remark(error);
+    }
+    ours
+}
+
+/// What the user does with a change.
+pub(super) fn chosen(
+    model: &mut Model,
+    view: Box<ChangesView>,
+    choice: ChangesChoice,
+    effects: &mut Vec<Effect>,
+) {
+    model.overlays.push(Overlay::Changes(view));
+    match choice {
+        ChangesChoice::Revert(order) => effects.push(Effect::Agent(AgentCommand::Revert { order })),
+        ChangesChoice::Edit { path, line } => {
+            let source = EditorSource::File { path, line };
+            model.ask(ShellRequest::OpenInEditor { source }, effects);
+        }
+    }
+}

@@ -1,0 +1,218 @@
+//! Going back and forward again: the prompts, what of them, the conflicts, and the order that comes of
+//! it.
+
+use super::pickers;
+use crate::agent::AgentCommand;
+use crate::agent::protocol::event::NoticeLevel;
+use crate::agent::protocol::query::Query;
+use crate::agent::protocol::undo::{
+    Checkpoint, ConflictChoice, NotCovered, UndoConflict, UndoOrder, UndoPlan, UndoScope,
+};
+use crate::app::effect::Effect;
+use crate::app::model::Model;
+use crate::app::overlay::Overlay;
+use crate::app::picker::{Picker, PickerKind, PickerRow};
+use crate::app::printable::Printable;
+use crate::app::request::Ticket;
+use crate::app::time_format::age;
+use crate::app::undo::UndoDialog;
+
+/// Opens the list of prompts.
+pub(super) fn open(model: &mut Model, effects: &mut Vec<Effect>) {
+    let picker = Picker::new(PickerKind::Checkpoints, "Go back to before", "you have not sent a message yet");
+    model.undo = UndoDialog::default();
+    ask(model, Query::Checkpoints, effects);
+    model.overlays.push(Overlay::Picker { picker, ticket: None });
+}
+
+/// Asks for what taking the last undo back would do.
+pub(super) fn redo(model: &mut Model, effects: &mut Vec<Effect>) {
+    model.undo = UndoDialog { redo: true, ..UndoDialog::default() };
+    ask(model, Query::UndoPlan { entry_id: None }, effects);
+}
+
+fn ask(model: &mut Model, query: Query, effects: &mut Vec<Effect>) {
+    let ticket = model.next_ticket();
+    model.undo.waiting = Some(ticket);
+    effects.push(Effect::Agent(AgentCommand::Query { ticket: ticket.0, query }));
+}
+
+/// A query failed; whether it was one of these.
+pub(super) fn failed(model: &mut Model, ticket: Ticket, error: &str) -> bool {
+    if !model.undo.takes(ticket) {
+        return false;
+    }
+    model.overlays.retain(
+        |overlay| !matches!(overlay, Overlay::Picker { picker, .. } if picker.kind == PickerKind::Checkpoints),
+    );
+    model.transcript.notice(NoticeLevel::Warning, error, None);
+    true
+}
+
+/// Takes the prompts.
+pub(super) fn list(model: &mut Model, ticket: Ticket, checkpoints: &[Checkpoint]) {
+    if !model.undo.takes(ticket) {
+        return;
+    }
+    let now = model.now;
+    let rows: Vec<PickerRow> = checkpoints.iter().rev().map(|one| row(one, now)).collect();
+    model.undo.checkpoints = checkpoints.to_vec();
+    for overlay in &mut model.overlays {
+        if let Overlay::Picker { picker, .. } = overlay
+            && picker.kind == PickerKind::Checkpoints
+        {
+            picker.clear();
+            picker.loading = false;
+            picker.add(rows);
+            return;
+        }
+    }
+}
+
+fn row(checkpoint: &Checkpoint, now: i64) -> PickerRow {
+    let files = match checkpoint.files.as_slice() {
+        [] => "no files".to_owned(),
+        [one] => one.clone(),
+        several => files_of(several.len()),
+    };
+    PickerRow {
+        key: checkpoint.entry_id.clone(),
+        title: Printable::line(&checkpoint.text),
+        note: Printable::line(&format!("{files} · {}", age(now - checkpoint.timestamp))),
+        ..PickerRow::default()
+    }
+}
+
+fn files_of(count: usize) -> String {
+    match count {
+        1 => "1 file".to_owned(),
+        count => format!("{count} files"),
+    }
+}
+
+/// A prompt was chosen: what of it goes back?
+pub(super) fn picked(model: &mut Model, entry_id: &str) {
+    let Some(checkpoint) = model.undo.checkpoints.iter().find(|one| one.entry_id == entry_id) else { return };
+    let files = match checkpoint.restores {
+        0 => "no file changed".to_owned(),
+        count => files_of(count),
+    };
+    let none = checkpoint.restores == 0;
+    let title = format!("Before “{}”", Printable::line(&checkpoint.text).as_str());
+    model.undo.order = UndoOrder { entry_id: entry_id.to_owned(), ..UndoOrder::default() };
+    let row = |key: &str, title: &str, note: &str, dimmed: bool| PickerRow {
+        key: key.to_owned(),
+        title: Printable::line(title),
+        note: Printable::line(note),
+        dimmed,
+        ..PickerRow::default()
+    };
+    let rows = vec![
+        row("both", "Files and conversation", &files, false),
+        row("files", "Files only", &files, none),
+        row("conversation", "Conversation only", "files stay as they are", false),
+    ];
+    let mut picker = Picker::new(PickerKind::UndoScope, "", "");
+    picker.title = title.into();
+    pickers::open(model, picker, rows);
+}
+
+/// It was chosen what goes back.
+pub(super) fn scope_picked(model: &mut Model, key: &str, effects: &mut Vec<Effect>) {
+    model.undo.order.scope = match key {
+        "files" => UndoScope::Files,
+        "conversation" => UndoScope::Conversation,
+        _ => UndoScope::Both,
+    };
+    if model.undo.order.scope.files() {
+        let entry_id = Some(model.undo.order.entry_id.clone());
+        ask(model, Query::UndoPlan { entry_id }, effects);
+    } else {
+        send(model, effects);
+    }
+}
+
+/// It is known what would be restored.
+pub(super) fn planned(model: &mut Model, ticket: Ticket, plan: &UndoPlan, effects: &mut Vec<Effect>) {
+    if !model.undo.takes(ticket) {
+        return;
+    }
+    if let Some(NotCovered { path, reason }) = plan.not_covered.first() {
+        let more = match plan.not_covered.len() {
+            1 => String::new(),
+            count => format!(", and {} more", count - 1),
+        };
+        let text = format!("cannot be restored: {path} ({reason}){more}");
+        model.transcript.notice(NoticeLevel::Warning, &text, Some("/diff lists all of it"));
+    }
+    model.undo.conflicts = plan.conflicts.iter().cloned().collect();
+    next(model, effects);
+}
+
+/// Asks about the next conflict; without one, does what was decided.
+fn next(model: &mut Model, effects: &mut Vec<Effect>) {
+    let Some(conflict) = model.undo.conflicts.front() else { return send(model, effects) };
+    let (rows, title) = (conflict_rows(conflict, model.undo.conflicts.len()), conflict_title(conflict));
+    let mut picker = Picker::new(PickerKind::UndoConflict, "", "");
+    picker.title = title.into();
+    pickers::open(model, picker, rows);
+}
+
+fn conflict_title(conflict: &UndoConflict) -> String {
+    format!("{}: {}", Printable::line(&conflict.path).as_str(), conflict.reason)
+}
+
+fn conflict_rows(conflict: &UndoConflict, left: usize) -> Vec<PickerRow> {
+    let row = |key: &str, title: String, note: &str, dimmed: bool| PickerRow {
+        key: key.to_owned(),
+        title: Printable::line(&title),
+        note: Printable::line(note),
+        dimmed,
+        ..PickerRow::default()
+    };
+    let overlaps = if conflict.mergeable {
+        "yours stays, the agent's goes"
+    } else {
+        "not possible: the changes overlap"
+    };
+    let mut rows = vec![row("keep", "Keep yours".to_owned(), "the file stays as it is", false)];
+    let merge = row("merge", "Merge".to_owned(), overlaps, !conflict.mergeable);
+    let old = row("old", "Take the old".to_owned(), "your change of it is lost", false);
+    // What cannot be chosen is listed last in any case.
+    rows.extend([merge, old]);
+    if left > 1 {
+        let all = format!("Keep yours in all {left} files that are left");
+        rows.push(row("keep-all", all, "", false));
+        let all = format!("Merge all {left} where possible, keep the others");
+        rows.push(row("merge-all", all, "", false));
+    }
+    rows
+}
+
+/// It was decided what becomes of a file.
+pub(super) fn conflict_picked(model: &mut Model, key: &str, effects: &mut Vec<Effect>) {
+    let Some(conflict) = model.undo.conflicts.front().cloned() else { return };
+    let choice = match key {
+        "merge" | "merge-all" => ConflictChoice::Merge,
+        "old" => ConflictChoice::Old,
+        _ => ConflictChoice::Keep,
+    };
+    if key == "merge" && !conflict.mergeable {
+        model.remark("the changes overlap; keep yours or take the old");
+        return next(model, effects);
+    }
+    if key.ends_with("-all") {
+        model.undo.order.otherwise = choice;
+        model.undo.conflicts.clear();
+    } else {
+        model.undo.order.choices.insert(conflict.path, choice);
+        model.undo.conflicts.pop_front();
+    }
+    next(model, effects);
+}
+
+fn send(model: &mut Model, effects: &mut Vec<Effect>) {
+    let UndoDialog { order, redo, .. } = std::mem::take(&mut model.undo);
+    let command = if redo { AgentCommand::Redo { order } } else { AgentCommand::Undo { order } };
+    effects.push(Effect::Agent(command));
+}

@@ -1,0 +1,74 @@
+//! The arguments of `tau diff` and `tau undo`.
+
+use std::path::PathBuf;
+
+use clap::Parser;
+
+use crate::agent::protocol::undo::ConflictChoice;
+
+const AFTER_DIFF: &str = "\
+Lists what the session changed in files and is still changed, as a patch. What tau could not keep is
+listed on standard error.
+
+Exit codes: 0 done, 1 the output could not be written, 2 usage, 3 no such session
+To send the word as a prompt: tau -- diff";
+
+/// The arguments of `tau diff`.
+#[derive(Clone, Debug, Parser)]
+#[command(name = "tau diff", bin_name = "tau diff", about = "Show what a session changed in files", after_help = AFTER_DIFF)]
+pub struct DiffArgs {
+    /// An id, the beginning of one, or a path; by default the last session of this directory
+    #[arg(value_name = "SESSION")]
+    pub session: Option<String>,
+    /// Directory of the session files
+    #[arg(long, value_name = "DIR")]
+    pub session_dir: Option<PathBuf>,
+}
+
+const AFTER_UNDO: &str = "\
+Without --to the prompts are listed, with what each changed. Files are restored as they were before
+prompt N. A file that something else has changed as well stays as it is, unless --conflicts says
+otherwise: `old` restores it, `merge` takes out only what the agent changed where that is possible.
+The conversation stays as it is; /undo in tau takes it back too.
+
+Exit codes: 0 done, 1 a file could not be restored, 2 usage, 3 no such session, or it is in use
+To send the word as a prompt: tau -- undo";
+
+/// The arguments of `tau undo`.
+#[derive(Clone, Debug, Parser)]
+#[command(name = "tau undo", bin_name = "tau undo", about = "Restore files as they were before a prompt", after_help = AFTER_UNDO)]
+pub struct UndoArgs {
+    /// An id, the beginning of one, or a path; by default the last session of this directory
+    #[arg(value_name = "SESSION")]
+    pub session: Option<String>,
+    /// The prompt to go back to, as numbered in the list
+    #[arg(long, value_name = "N")]
+    pub to: Option<usize>,
+    /// Do not ask
+    #[arg(long)]
+    pub yes: bool,
+    /// Files that were changed since: keep, old or merge
+    #[arg(long, value_name = "CHOICE", value_enum, default_value = "keep", hide_possible_values = true)]
+    pub conflicts: ConflictFlag,
+    /// Directory of the session files
+    #[arg(long, value_name = "DIR")]
+    pub session_dir: Option<PathBuf>,
+}
+
+/// What is done with files that something else has changed as well.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, clap::ValueEnum)]
+pub enum ConflictFlag {
+    Keep,
+    Old,
+    Merge,
+}
+
+impl From<ConflictFlag> for ConflictChoice {
+    fn from(flag: ConflictFlag) -> Self {
+        match flag {
+            ConflictFlag::Keep => ConflictChoice::Keep,
+            ConflictFlag::Old => ConflictChoice::Old,
+            ConflictFlag::Merge => ConflictChoice::Merge,
+        }
+    }
+}

@@ -1,0 +1,72 @@
+//! What the engine keeps of calls: of those that are aborted, and beside commands of the user.
+
+use tau::agent::protocol::query::{Query, QueryAnswer};
+use tau::agent::protocol::undo::SessionChanges;
+use tau::agent::undo::UndoOptions;
+
+use super::*;
+
+/// An agent that keeps what it changes, and the directory where.
+fn keeping(answers: Vec<Vec<Step>>) -> (Bench, tempfile::TempDir) {
+    let kept = tempfile::tempdir().unwrap();
+    let bench = Bench::with(Player::new(answers), |config| {
+        config.tools = Toolbox::all();
+        config.behavior.undo = Some(UndoOptions { dir: kept.path().into(), quota: 1 << 30 });
+    });
+    (bench, kept)
+}
+
+async fn changes(bench: &mut Bench) -> SessionChanges {
+    bench.send(AgentCommand::Query { ticket: 77, query: Query::Changes }).await;
+    let events = bench.until(|event| matches!(event, AgentEvent::Answered { ticket: 77, .. })).await;
+    match events.last() {
+        Some(AgentEvent::Answered { answer: Ok(QueryAnswer::Changes(changes)), .. }) => changes.clone(),
+        other => panic!("{other:?}"),
+    }
+}
+
+fn bash(command: &str) -> Step {
+    Call("a", "bash", json!({ "command": command }))
+}
+
+#[tokio::test]
+async fn a_command_that_was_aborted_can_be_undone() {
+    let (mut bench, _kept) = keeping(vec![vec![bash("echo half >a; echo started; sleep 60; echo >b"), USE]]);
+    bench.prompt("go").await;
+    bench.until(|event| matches!(event, AgentEvent::ToolExecutionUpdate { .. })).await;
+    bench.send(AgentCommand::Abort).await;
+    bench.settled().await;
+    let paths: Vec<String> = changes(&mut bench).await.files.into_iter().map(|file| file.path).collect();
+    assert_eq!(paths, ["a"]);
+}
+
+#[tokio::test]
+async fn what_a_command_of_the_user_changes_is_not_the_agents() {
+    let answers = vec![
+        vec![bash("echo agent >a"), USE],
+        vec![Say("ok"), STOP],
+        vec![bash("echo agent >c"), USE],
+        vec![Say("ok"), STOP],
+    ];
+    let (mut bench, _kept) = keeping(answers);
+    bench.prompt("go").await;
+    bench.settled().await;
+    let command = "echo mine >b".to_owned();
+    bench.send(AgentCommand::Bash { id: None, command, exclude_from_context: false, size: None }).await;
+    bench.until(|event| matches!(event, AgentEvent::BashEnd { .. })).await;
+    bench.prompt("again").await;
+    bench.settled().await;
+    let paths: Vec<String> = changes(&mut bench).await.files.into_iter().map(|file| file.path).collect();
+    assert_eq!(paths, ["a", "c"]);
+}
+
+#[tokio::test]
+async fn nothing_is_kept_of_calls_that_read() {
+    let call = Call("a", "ls", json!({}));
+    let (mut bench, kept) = keeping(vec![vec![call, USE], vec![Say("ok"), STOP]]);
+    bench.prompt("go").await;
+    bench.settled().await;
+    assert!(changes(&mut bench).await.files.is_empty());
+    let journals = std::fs::read_dir(kept.path()).unwrap().flatten();
+    assert!(journals.into_iter().all(|folder| !folder.path().join("journal.jsonl").exists()));
+}

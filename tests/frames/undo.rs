@@ -1,0 +1,154 @@
+//! Golden frames of going back, and of what was changed.
+
+use tau::agent::AgentEvent;
+use tau::agent::protocol::command::AgentCommand;
+use tau::agent::protocol::query::QueryAnswer;
+use tau::agent::protocol::undo::{
+    ChangeKind, ChangedFile, Checkpoint, NotCovered, SessionChanges, UndoConflict, UndoPlan,
+};
+use tau::app::Effect;
+use tau::tools::{FileDiff, Hunk};
+
+use crate::harness::{START, Screen, frames};
+
+/// A screen with something behind the overlay.
+fn talked() -> Screen {
+    let mut screen = Screen::new();
+    screen.user("explain the parser");
+    screen.answer("It reads **tokens** and makes a tree of them.", 3);
+    screen.take_effects();
+    screen
+}
+
+/// Answers the query that was sent last.
+fn answer(screen: &mut Screen, answer: Result<QueryAnswer, String>) {
+    let ticket = screen.take_effects().into_iter().rev().find_map(|effect| match effect {
+        Effect::Agent(AgentCommand::Query { ticket, .. }) => Some(ticket),
+        _ => None,
+    });
+    screen.agent(AgentEvent::Answered { ticket: ticket.expect("a query"), answer });
+}
+
+fn checkpoint(id: &str, text: &str, files: &[&str], minutes: i64) -> Checkpoint {
+    Checkpoint {
+        entry_id: id.into(),
+        text: text.into(),
+        timestamp: START - minutes * 60_000,
+        files: files.iter().map(|path| (*path).to_owned()).collect(),
+        restores: 3,
+    }
+}
+
+#[test]
+fn going_back() {
+    let mut screen = talked();
+    screen.keys("/undo<enter>");
+    frames(&mut screen, "undo-loading");
+    let checkpoints = vec![
+        checkpoint("1", "write a parser\nfor the grammar", &["src/parser.rs", "src/lib.rs"], 125),
+        checkpoint("2", "explain the 漢字 in it", &[], 60),
+        checkpoint("3", "rename it", &["src/grammar.rs"], 2),
+    ];
+    answer(&mut screen, Ok(QueryAnswer::Checkpoints(checkpoints)));
+    frames(&mut screen, "undo");
+    screen.keys("<down><down><enter>");
+    frames(&mut screen, "undo-scope");
+    screen.keys("<enter>");
+    let conflict =
+        |path: &str, mergeable| UndoConflict { path: path.into(), reason: "changed since".into(), mergeable };
+    let plan = UndoPlan {
+        entry_id: Some("1".into()),
+        files: vec!["src/lib.rs".into()],
+        conflicts: vec![conflict("src/parser.rs", true), conflict("src/grammar.rs", false)],
+        not_covered: vec![NotCovered { path: "data.bin".into(), reason: "too large (64 MB)".into() }],
+    };
+    answer(&mut screen, Ok(QueryAnswer::UndoPlan(plan)));
+    frames(&mut screen, "undo-conflict");
+    screen.keys("merge<enter>");
+    frames(&mut screen, "undo-conflict-overlap");
+    screen.keys("<enter>");
+    let sent = screen.take_effects().into_iter().find_map(|effect| match effect {
+        Effect::Agent(AgentCommand::Undo { order }) => Some(order),
+        _ => None,
+    });
+    let order = sent.expect("an order");
+    assert_eq!(order.entry_id, "1");
+    let choices = serde_json::to_value(&order.choices).unwrap();
+    assert_eq!(choices, serde_json::json!({"src/parser.rs": "merge", "src/grammar.rs": "keep"}));
+}
+
+#[test]
+fn a_redo_that_is_not_there_says_so() {
+    let mut screen = talked();
+    screen.keys("/redo<enter>");
+    answer(&mut screen, Err("there is nothing to redo".into()));
+    frames(&mut screen, "redo-nothing");
+}
+
+fn changes() -> SessionChanges {
+    let hunk = |at: u32, lines: &[&str]| Hunk {
+        old_start: at,
+        new_start: at,
+        lines: lines.iter().map(|line| (*line).to_owned()).collect(),
+    };
+    let hunks = vec![
+        hunk(3, &[" fn main() {", "-    old();", "+    new();", " }"]),
+        hunk(40, &[" // the end", "+// 漢字"]),
+    ];
+    let diff = FileDiff { path: "src/main.rs".into(), added: 2, removed: 1, hunks, cut: false };
+    let plain = |path: &str| FileDiff { path: path.into(), ..FileDiff::default() };
+    SessionChanges {
+        files: vec![
+            ChangedFile {
+                path: "logo.png".into(),
+                kind: ChangeKind::Created,
+                note: Some("binary, 0 to 1024 bytes".into()),
+                diff: plain("logo.png"),
+                ..ChangedFile::default()
+            },
+            ChangedFile {
+                path: "src/main.rs".into(),
+                version: "1".into(),
+                diff,
+                changed_since: true,
+                ..ChangedFile::default()
+            },
+            ChangedFile {
+                path: "src/old.rs".into(),
+                kind: ChangeKind::Removed,
+                diff: plain("src/old.rs"),
+                ..ChangedFile::default()
+            },
+        ],
+        not_covered: vec![NotCovered { path: "target".into(), reason: "ignored by .gitignore".into() }],
+        redo: false,
+    }
+}
+
+#[test]
+fn what_was_changed() {
+    let mut screen = talked();
+    screen.keys("/diff<enter>");
+    frames(&mut screen, "changes-loading");
+    answer(&mut screen, Ok(QueryAnswer::Changes(changes())));
+    frames(&mut screen, "changes");
+    screen.keys("<down><down><down>");
+    frames(&mut screen, "changes-hunk");
+    screen.keys("r");
+    let reverted = screen.take_effects().into_iter().find_map(|effect| match effect {
+        Effect::Agent(AgentCommand::Revert { order }) => Some(order),
+        _ => None,
+    });
+    let order = reverted.expect("an order");
+    assert_eq!((&*order.path, &*order.version, order.hunk), ("src/main.rs", "1", Some(1)));
+    screen.keys("<up><enter>");
+    frames(&mut screen, "changes-folded");
+}
+
+#[test]
+fn nothing_was_changed() {
+    let mut screen = talked();
+    screen.keys("/diff<enter>");
+    answer(&mut screen, Ok(QueryAnswer::Changes(SessionChanges::default())));
+    frames(&mut screen, "changes-none");
+}

@@ -1,0 +1,74 @@
+//! What was changed, and taking it back.
+
+use tau::agent::undo::UndoOptions;
+use tau::tools::Toolbox;
+
+use super::*;
+
+#[tokio::test]
+async fn a_client_lists_changes_and_takes_them_back() {
+    let kept = tempfile::tempdir().unwrap();
+    let call = |command: &str| vec![Call("c", "bash", json!({ "command": command })), USE];
+    let command = "printf 'one\\ntwo\\n' >a; echo b >b";
+    let answers = vec![call(command), vec![Say("done"), STOP], call("echo more >>a"), vec![Say("ok"), STOP]];
+    let mut client = Client::with(Player::new(answers), RpcEvents::Auto, |config| {
+        config.tools = Toolbox::all();
+        config.behavior.undo = Some(UndoOptions { dir: kept.path().into(), quota: 1 << 30 });
+    });
+    for message in ["first", "second"] {
+        client.ask(json!({"type": "prompt", "message": message})).await;
+        client.settled().await;
+    }
+    let path = |name: &str| client.dir.path().join(name);
+    let (a, b) = (path("a"), path("b"));
+    let found = client.ask(json!({"type": "get_checkpoints"})).await["data"]["checkpoints"].clone();
+    assert_eq!((&found[0]["text"], &found[0]["files"]), (&json!("first"), &json!(["a", "b"])));
+    assert_eq!((&found[1]["text"], &found[1]["restores"]), (&json!("second"), &json!(1)));
+    let changes = client.ask(json!({"type": "get_changes"})).await["data"].clone();
+    assert_eq!(changes["files"][0]["kind"], "created");
+    assert_eq!(changes["files"][0]["diff"]["hunks"][0]["lines"], json!(["+one", "+two", "+more"]));
+
+    std::fs::write(&a, "zero\none\ntwo\nmore\n").unwrap();
+    let second = &found[1]["entryId"];
+    let plan = client.ask(json!({"type": "get_undo_plan", "entryId": second})).await["data"].clone();
+    assert_eq!(plan["conflicts"], json!([{"path": "a", "reason": "changed since", "mergeable": true}]));
+    let undo = json!({"type": "undo", "entryId": second, "scope": "files", "choices": {"a": "merge"}});
+    let undone = client.ask(undo).await["data"].clone();
+    assert_eq!(undone["merged"], json!(["a"]));
+    assert_eq!(std::fs::read_to_string(&a).unwrap(), "zero\none\ntwo\n");
+    let redone = client.ask(json!({"type": "redo"})).await;
+    assert_eq!(redone["data"]["restored"], json!(["a"]), "{redone}");
+    assert_eq!(std::fs::read_to_string(&a).unwrap(), "zero\none\ntwo\nmore\n");
+
+    let changes = client.ask(json!({"type": "get_changes"})).await["data"].clone();
+    let version = changes["files"][1]["version"].clone();
+    let stale = client.ask(json!({"type": "revert", "path": "b", "version": "x"})).await;
+    assert!(stale["error"].as_str().unwrap().contains("list it again"), "{stale}");
+    client.ask(json!({"type": "revert", "path": "b", "version": version})).await;
+    assert!(!b.exists());
+    let nowhere = client.ask(json!({"type": "undo", "entryId": "nosuch"})).await;
+    assert_eq!(nowhere["success"], false);
+}
+
+#[tokio::test]
+async fn the_conversation_goes_back_with_the_files() {
+    let kept = tempfile::tempdir().unwrap();
+    let call = vec![Call("c", "write", json!({ "path": "new/a", "content": "text" })), USE];
+    let answers = vec![call, vec![Say("done"), STOP]];
+    let mut client = Client::with(Player::new(answers), RpcEvents::Auto, |config| {
+        config.tools = Toolbox::all();
+        config.behavior.undo = Some(UndoOptions { dir: kept.path().into(), quota: 1 << 30 });
+    });
+    client.ask(json!({"type": "prompt", "message": "first"})).await;
+    client.settled().await;
+    assert!(client.dir.path().join("new/a").exists());
+    let found = client.ask(json!({"type": "get_checkpoints"})).await["data"]["checkpoints"].clone();
+    client.ask(json!({"type": "undo", "entryId": found[0]["entryId"]})).await;
+    let messages = client.ask(json!({"type": "get_messages"})).await["data"]["messages"].clone();
+    assert_eq!(messages, json!([]));
+    assert!(!client.dir.path().join("new").exists());
+    client.ask(json!({"type": "redo"})).await;
+    let messages = client.ask(json!({"type": "get_messages"})).await["data"]["messages"].clone();
+    assert_eq!(messages.as_array().unwrap().len(), 4);
+    assert!(client.dir.path().join("new/a").exists());
+}

@@ -1,0 +1,140 @@
+//! Undo in the real program: the agent changes twenty files with a command, the user changes one of
+//! them meanwhile, and all of it goes back. On the screen, and with `tau diff` and `tau undo`.
+
+use serde_json::json;
+
+use crate::faults::server::{Act, Server, stream};
+use crate::screen::Screen;
+
+const SED: &str = "sed -i 's/line 3/LINE 3/' f*.txt && rm gone.txt && mkdir made && echo new >made/new.txt";
+const FILES: &str = "for n in $(seq 1 20); do seq -f 'line %g' 9 >f$n.txt; done; echo gone >gone.txt; \
+    echo 'build/' >.gitignore; mkdir build; sleep 0.1";
+
+/// A server that has the agent run a command, then say something.
+async fn server() -> Server {
+    let arguments = serde_json::to_string(&json!({ "command": SED }).to_string()).unwrap();
+    let call = format!(
+        "data: {{\"choices\":[{{\"delta\":{{\"tool_calls\":[{{\"index\":0,\"id\":\"c1\",\"function\":{{\"name\":\"bash\",\"arguments\":{arguments}}}}}]}}}}]}}\n\n\
+         data: {{\"choices\":[{{\"delta\":{{}},\"finish_reason\":\"tool_calls\"}}]}}\n\ndata: [DONE]\n\n"
+    );
+    let done = "data: {\"choices\":[{\"delta\":{\"content\":\"Finished.\"}}]}\n\n\
+        data: {\"choices\":[{\"delta\":{},\"finish_reason\":\"stop\"}]}\n\ndata: [DONE]\n\n";
+    let acts = [call.as_str(), done].map(|body| Act::Send(stream(body)));
+    Server::start(acts.into()).await
+}
+
+/// The program in a directory with files, after the agent has changed them.
+fn changed(url: &str, rest: &str) -> Screen {
+    let script = format!(
+        "{FILES}; \"$TAU_BIN\" --base-url {url} --api-key x --model m; {rest}; printf 'all %s\\n' over; read line"
+    );
+    let screen = Screen::program(std::path::Path::new("/bin/bash"), &["-c", &script], 100, 30);
+    screen.wait_for("ask for something");
+    screen.type_keys("change the files\r");
+    screen.wait_for("Finished.");
+    screen
+}
+
+fn at(screen: &Screen, path: &str) -> std::path::PathBuf {
+    screen.home().join("work").join(path)
+}
+
+fn text(screen: &Screen, path: &str) -> String {
+    std::fs::read_to_string(at(screen, path)).unwrap()
+}
+
+/// The user changes a file.
+fn mine(screen: &Screen) {
+    let changed = text(screen, "f7.txt").replace("line 9", "mine");
+    std::fs::write(at(screen, "f7.txt"), changed).unwrap();
+}
+
+fn type_line(screen: &Screen, line: &str) {
+    screen.type_keys(line);
+    screen.wait_for_composer(line);
+    screen.type_keys("\r");
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_command_over_twenty_files_goes_back_and_asks_about_the_one_that_you_changed() {
+    let server = server().await;
+    let url = server.url();
+    tokio::task::spawn_blocking(move || {
+        let screen = changed(&url, "true");
+        mine(&screen);
+        type_line(&screen, "/undo");
+        screen.wait_for("23 files");
+        screen.type_keys("\r");
+        screen.wait_for("Files and conversation");
+        screen.type_keys("\r");
+        screen.wait_for("f7.txt: changed since");
+        screen.type_keys("\x1b[B\r");
+        screen.wait_for("restored 22 files, merged f7.txt");
+        screen.wait_for_composer("change the files");
+        for n in 1..=20 {
+            let end = if n == 7 { "mine" } else { "line 9" };
+            let expected: String = (1..9).map(|line| format!("line {line}\n")).collect();
+            assert_eq!(text(&screen, &format!("f{n}.txt")), format!("{expected}{end}\n"), "{n}");
+        }
+        assert!(at(&screen, "gone.txt").exists() && !at(&screen, "made").exists());
+
+        screen.type_keys("\x03");
+        screen.wait_for_composer("ask for something, or !command");
+        type_line(&screen, "/redo");
+        screen.wait_for("restored 23 files");
+        screen.wait_for("Finished.");
+        assert!(text(&screen, "f7.txt").contains("LINE 3") && text(&screen, "f7.txt").contains("mine"));
+        assert!(!at(&screen, "gone.txt").exists() && at(&screen, "made/new.txt").exists());
+    })
+    .await
+    .unwrap();
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn changes_are_listed_and_reverted_hunk_by_hunk() {
+    let server = server().await;
+    let url = server.url();
+    tokio::task::spawn_blocking(move || {
+        let screen = changed(&url, "true");
+        type_line(&screen, "/diff");
+        screen.wait_for("Changes of this session: 23 files, +21 -21");
+        screen.wait_for("A made/new.txt");
+        // The first is f1.txt: unfold it, and take its only hunk back.
+        screen.type_keys("\r");
+        screen.wait_for("LINE 3");
+        screen.type_keys("\x1b[B");
+        screen.type_keys("r");
+        screen.wait_for("Changes of this session: 22 files, +20 -20");
+        assert!(!text(&screen, "f1.txt").contains("LINE"));
+        assert!(text(&screen, "f2.txt").contains("LINE"));
+    })
+    .await
+    .unwrap();
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_finished_session_is_listed_and_undone_from_the_shell() {
+    let server = server().await;
+    let url = server.url();
+    tokio::task::spawn_blocking(move || {
+        let rest = "\"$TAU_BIN\" diff >patch; \"$TAU_BIN\" undo >list; \
+            \"$TAU_BIN\" undo --to 1 </dev/null; echo code $?; \
+            \"$TAU_BIN\" undo --to 1 --yes; echo \"then $?\"; \"$TAU_BIN\" undo --to 9 --yes; echo \"none $?\"";
+        let screen = changed(&url, rest);
+        mine(&screen);
+        type_line(&screen, "/quit");
+        screen.wait_for("all over");
+        let shown = screen.text();
+        for words in ["code 2", "restored 22 files, left as they are: f7.txt", "then 0", "none 2"] {
+            assert!(shown.contains(words), "no {words:?} in\n{shown}");
+        }
+        let patch = text(&screen, "patch");
+        for words in ["diff --tau a/f1.txt b/f1.txt\n", "-line 3\n+LINE 3\n", "a/f7.txt b/f7.txt (changed since)"] {
+            assert!(patch.contains(words), "no {words:?} in\n{patch}");
+        }
+        assert!(text(&screen, "list").contains("1  change the files"), "{}", text(&screen, "list"));
+        assert!(!text(&screen, "f6.txt").contains("LINE") && text(&screen, "f7.txt").contains("mine"));
+    })
+    .await
+    .unwrap();
+}
