@@ -137,16 +137,18 @@ async fn esc_stops_the_run() {
 
 #[tokio::test(flavor = "multi_thread")]
 async fn always_adds_a_rule_and_the_next_call_is_not_asked() {
-    let acts =
-        vec![touch(), calling(&[("bash", json!({"command": "echo two > two.txt"}))]), saying("Finished.")];
-    play(acts, "", "", (80, 24), |screen| {
+    let makes = |name: &str| calling(&[("bash", json!({ "command": format!("mkdir {name}") }))]);
+    play(vec![makes("one"), makes("two"), saying("Finished.")], "", "", (80, 24), |screen| {
         screen.type_keys("go\r");
         screen.wait_for("Run this command?");
         press(screen, "a", "rule: ");
         screen.wait_for("‹this session›");
-        screen.type_keys("\x15bash\r");
+        screen.type_keys("\x15bash(mkdir *)");
+        screen.wait_for("rule: bash(mkdir *)");
+        screen.wait_for("covered 1 earlier call: mkdir one");
+        screen.type_keys("\r");
         screen.wait_for("Finished.");
-        assert_eq!(file(screen, "two.txt").as_deref(), Some("two\n"));
+        assert!(screen.home().join("work/two").is_dir());
     })
     .await;
 }
@@ -190,6 +192,8 @@ async fn a_hunk_is_rejected_and_the_rest_applied() {
         screen.wait_for("[ ] hunk 2 of 2 · not applied");
         screen.type_keys("y");
         screen.wait_for("Finished.");
+        screen.wait_for("rejected part of this change (hunk 2 of 2)");
+        assert!(!screen.text().contains("@@"), "the diff is shown once:\n{}", screen.text());
         let text = file(screen, "a.txt").unwrap();
         assert!(text.contains("second\n") && text.contains("line 30\n"), "{text}");
     })

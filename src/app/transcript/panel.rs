@@ -138,7 +138,8 @@ fn notes(result: &ToolOutput, failed: bool) -> Arc<[Printable]> {
             text.first().map(|line| line.trim_end_matches(" What changed:")).into_iter().collect()
         }
         // The first line is what the head says; others say how the place was found.
-        Details::Diff(_) => text.into_iter().skip(1).collect(),
+        // What was applied of a change that was approved in part is the diff itself.
+        Details::Diff(_) => text.into_iter().skip(1).take_while(|line| !line.starts_with("@@ ")).collect(),
         Details::Paths { paths, .. } => text.into_iter().skip(paths.len()).collect(),
         Details::Terminal(_) => {
             let ours = |line: &&str| {
