@@ -49,6 +49,7 @@ mod onboarding;
 mod panels;
 mod pasting;
 mod path_completion;
+mod permission_rules;
 mod permissions;
 mod pictures;
 mod providers;

@@ -498,7 +498,10 @@ fn opening_a_session_of_another_directory_brings_its_settings() {
     let mut started = Started::new("", "bash_timeout = 9\ntools = ['read']\n");
     started.answer("sub", true);
     let other = tempfile::tempdir().unwrap();
-    write(&other.path().join(".tau/config.toml"), "compact_reserve = 7000\nhide_thinking = true\n");
+    write(
+        &other.path().join(".tau/config.toml"),
+        "compact_reserve = 7000\nhide_thinking = true\n[permissions]\ndeny = ['bash(x)']\n",
+    );
     write(&other.path().join(".tau/SYSTEM.md"), "The role over there.");
     Project::of(other.path()).unwrap().answer(&started.setup.paths.trust_file(), true).unwrap();
     let (there, applied) =
@@ -506,9 +509,12 @@ fn opening_a_session_of_another_directory_brings_its_settings() {
     assert!(applied.commands.contains(&AgentCommand::Tune(Tuning::BashTimeout { seconds: None })));
     assert!(applied.commands.contains(&AgentCommand::Tune(Tuning::CompactReserve { tokens: 7000 })));
     assert!(applied.commands.iter().any(|command| matches!(command, AgentCommand::SetTools { .. })));
+    assert!(applied.commands.contains(&AgentCommand::Tune(Tuning::Rules)), "the rules over there hold");
     assert_eq!(applied.hide_thinking, Some(true));
     let config = there.agent(Session::begin(None, other.path(), None)).unwrap().config;
     assert!(config.system.starts_with("The role over there."), "{}", config.system);
+    let rules = config.behavior.permissions.rules();
+    assert_eq!(rules.iter().map(|rule| rule.rule.to_string()).collect::<Vec<_>>(), ["bash(x)"]);
     assert!(applied.text.starts_with("settings of "), "{}", applied.text);
     let again = reload::in_directory(&there, &started.prompt, other.path()).unwrap();
     assert!(again.is_none(), "nothing new");

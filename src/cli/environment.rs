@@ -8,6 +8,7 @@ use std::sync::Arc;
 
 use super::args::CliArgs;
 use super::exit::Refusal;
+use super::permission_rules;
 use super::project_settings::ProjectSettings;
 use crate::agent::catalogue::keys::{EnvLookup, KeySource, Keys};
 use crate::agent::catalogue::user::{AdHoc, UserFile};
@@ -85,6 +86,8 @@ impl Environment {
                 Err(error) => on_bad_config.tolerate(error.to_string(), &mut notices)?,
             }
         }
+        let (_, wrong) = permission_rules::read(&paths, &projects, None);
+        on_bad_config.tolerate_all(wrong, &mut notices)?;
         // Files are named as they are seen from where tau was started.
         let here = std::env::current_dir().ok();
         let ignored = (on_bad_config == OnBadConfig::Refuse).then(|| projects.notice(here.as_deref()));

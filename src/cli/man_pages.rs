@@ -11,6 +11,7 @@ use super::args::doctor::DoctorArgs;
 use super::args::export::ExportArgs;
 use super::args::generate::{CompletionsArgs, ManArgs};
 use super::args::models::ModelsArgs;
+use super::args::permissions::PermissionsArgs;
 use super::args::sandbox::SandboxArgs;
 use super::args::theme::ThemeArgs;
 use super::args::undo::{DiffArgs, UndoArgs};
@@ -27,6 +28,7 @@ fn definition() -> Command {
         named(UndoArgs::command(), "undo"),
         named(DoctorArgs::command(), "doctor"),
         named(ThemeArgs::command(), "theme"),
+        named(PermissionsArgs::command(), "permissions"),
         named(SandboxArgs::command(), "sandbox"),
         named(CompletionsArgs::command(), "completions"),
         named(ManArgs::command(), "man"),
@@ -65,6 +67,7 @@ fn sections() -> String {
         ("export", "Export a session as HTML, Markdown or JSONL."),
         ("doctor", "Check the terminal, the clipboard, models, files and limits."),
         ("theme", "Check a theme file."),
+        ("permissions", "List the rules for calls, or explain what they say of one."),
         ("sandbox", "Run a command in the sandbox."),
         ("completions", "Print the completion script of a shell."),
         ("man", "Print this page."),

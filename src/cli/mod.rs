@@ -23,6 +23,8 @@ pub(crate) mod local_servers;
 pub mod log;
 pub(crate) mod man_pages;
 pub mod models;
+pub mod permission_rules;
+pub(crate) mod permissions;
 pub mod plain;
 pub mod print;
 pub(crate) mod profile;
@@ -69,6 +71,7 @@ fn run() -> Exit {
         Ok(Some(Subcommand::Diff(args))) => return crash::or_crash(undo::diff(&args)),
         Ok(Some(Subcommand::Undo(args))) => return crash::or_crash(undo::undo(&args)),
         Ok(Some(Subcommand::Doctor(args))) => return crash::or_crash(doctor::run(&args)),
+        Ok(Some(Subcommand::Permissions(args))) => return crash::or_crash(permissions::run(&args)),
         Ok(Some(Subcommand::Theme(args))) => return crash::or_crash(theme::run(&args)),
         Ok(Some(Subcommand::Sandbox(args))) => return crash::or_crash(sandbox::run(&args)),
         Ok(Some(Subcommand::Auth(args))) => return crash::or_crash(auth::run(args)),

@@ -8,6 +8,7 @@ use std::path::Path;
 
 use super::compose::{AgentPrompt, Setup};
 use super::exit::Refusal;
+use super::permission_rules;
 use crate::agent::AgentCommand;
 use crate::agent::protocol::command::Tuning;
 use crate::agent::settings::table::{SettingRow, TABLE};
@@ -140,6 +141,10 @@ fn model(old: &Setup, new: &Setup, changes: &mut Changes) {
 }
 
 fn compaction_and_tools(old: &Setup, new: &Setup, changes: &mut Changes) {
+    let rules = |setup: &Setup| permission_rules::sources(&setup.project);
+    if old.settings.permissions != new.settings.permissions || rules(old) != rules(new) {
+        changes.now(AgentCommand::Tune(Tuning::Rules), "permission rules".to_owned());
+    }
     let (before, now) = (old.settings.compaction(), new.settings.compaction());
     let mut tune = |tuning, words| changes.now(AgentCommand::Tune(tuning), words);
     if before.auto != now.auto {

@@ -2,6 +2,10 @@
 
 use tau::agent::api::OnAsk;
 use tau::agent::protocol::approval::PermissionMode;
+use tau::agent::settings::Paths;
+use tau::agent::settings::trust::{Project, Trust};
+use tau::cli::args::CliArgs;
+use tau::cli::permission_rules;
 use tau::tools::Toolbox;
 
 use super::*;
@@ -43,4 +47,40 @@ async fn a_client_decides_on_calls() {
         .collect();
     assert_eq!(outcomes, ["denied", "allowed", "allowed"]);
     assert!(client.seen.iter().any(|record| record["type"] == "permission_mode_changed"));
+}
+
+#[tokio::test]
+async fn new_rules_are_written_where_they_hold_and_hold_at_once() {
+    let call = |command: &str| vec![Call("c", "bash", json!({ "command": command })), USE];
+    let commands = ["touch one", "touch one", "mkdir two", "mkdir three", "touch four"];
+    let mut answers: Vec<Vec<Step>> = commands.into_iter().map(call).collect();
+    answers.push(vec![Say("ok"), STOP]);
+    let home = tempfile::tempdir().unwrap();
+    let paths = Paths::under(home.path());
+    let save = permission_rules::saving(&CliArgs::read(["tau"]).unwrap(), &paths);
+    let mut client = Client::with(Player::new(answers), RpcEvents::Auto, |config| {
+        config.tools = Toolbox::all();
+        config.behavior.permission_mode = PermissionMode::Ask;
+        config.behavior.on_ask = OnAsk::Ask;
+        config.behavior.save_rule = Some(save);
+    });
+    client.ask(json!({"type": "prompt", "message": "go"})).await;
+    let always = |id: &Value, rule: &str, scope: &str| json!({"type": "answer_approval", "approvalId": id, "decision": "allow_always", "rule": rule, "scope": scope});
+    let request = client.until("approval_requested").await["request"].clone();
+    assert_eq!(request["suggestedRule"], "bash(touch one)");
+    client.ask(always(&request["id"], "bash(touch one)", "project")).await;
+    // The second call of the same is not asked any more.
+    let request = client.until("approval_requested").await["request"].clone();
+    assert_eq!(request["title"], "mkdir two");
+    client.ask(always(&request["id"], "bash(mkdir *)", "user")).await;
+    let request = client.until("approval_requested").await["request"].clone();
+    assert_eq!(request["title"], "touch four");
+    client.ask(always(&request["id"], "bash(touch four)", "session")).await;
+    client.settled().await;
+    let read = |path: PathBuf| std::fs::read_to_string(path).unwrap();
+    let project = read(client.dir.path().join(".tau/config.toml"));
+    assert_eq!(project, "[permissions]\nallow = [\"bash(touch one)\"]\n");
+    assert_eq!(read(paths.config_file()), "[permissions]\nallow = [\"bash(mkdir *)\"]\n");
+    let trust = Project::of(client.dir.path()).unwrap().trust(&paths.trust_file()).unwrap();
+    assert_eq!(trust, Trust::Trusted, "what tau wrote for the user is trusted");
 }

@@ -37,6 +37,8 @@ pub struct Behavior {
     /// What is asked before a call is run.
     pub permission_mode: PermissionMode,
     pub on_ask: OnAsk,
+    /// Reads the rules of all files again; without it they stay as they are.
+    pub read_rules: Option<ReadRules>,
     /// Writes a new rule where it holds; without it rules hold for the session only.
     pub save_rule: Option<SaveRule>,
     /// Where what tools change is kept; without it nothing can be undone.
@@ -79,6 +81,29 @@ pub enum OnAsk {
     Allow,
     /// A front end is asked.
     Ask,
+}
+
+type Read = dyn Fn(&Path) -> Permissions + Send + Sync;
+
+/// Reads the rules that hold in a directory.
+#[derive(Clone)]
+pub struct ReadRules(Arc<Read>);
+
+impl ReadRules {
+    /// Calls `read` with the directory of the session.
+    pub fn new(read: impl Fn(&Path) -> Permissions + Send + Sync + 'static) -> Self {
+        ReadRules(Arc::new(read))
+    }
+
+    pub(crate) fn of(&self, cwd: &Path) -> Permissions {
+        (self.0)(cwd)
+    }
+}
+
+impl std::fmt::Debug for ReadRules {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("ReadRules").finish_non_exhaustive()
+    }
 }
 
 type Save = dyn Fn(&Rule, RuleScope, &Path) -> Result<(), String> + Send + Sync;

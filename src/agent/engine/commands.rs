@@ -235,6 +235,7 @@ fn tune(engine: &mut Engine, tuning: Tuning) {
         Tuning::AutoCompaction { enabled } => engine.config.compaction.auto = enabled,
         Tuning::CompactReserve { tokens } => engine.config.compaction.reserve = tokens,
         Tuning::BashTimeout { seconds } => engine.config.bash_timeout = seconds,
+        Tuning::Rules => gate::read_rules(engine),
         Tuning::AutoRetry { enabled } => engine.auto_retry = enabled,
     }
 }

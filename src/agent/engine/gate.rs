@@ -246,6 +246,15 @@ pub(crate) fn set_mode(engine: &mut Engine, mode: PermissionMode) {
     judge_again(engine);
 }
 
+/// Reads the files with rules again, and applies them also to the calls that wait.
+pub(crate) fn read_rules(engine: &mut Engine) {
+    let Some(files) = engine.config.behavior.read_rules.as_ref().map(|read| read.of(engine.cwd())) else {
+        return;
+    };
+    engine.config.behavior.permissions.replace_files(files);
+    judge_again(engine);
+}
+
 /// What the model is to be told of the mode before its next answer: that plan mode begins, or is over.
 pub(crate) fn mode_note(engine: &Engine) -> Option<Message> {
     let messages = engine.config.session.context().messages;

@@ -152,6 +152,8 @@ pub enum Tuning {
     CompactReserve { tokens: u64 },
     /// Timeout in seconds of the model's commands without one of their own; `None` for no timeout.
     BashTimeout { seconds: Option<u64> },
+    /// The files with permission rules have changed, or which of them count: they are read again.
+    Rules,
     /// Whether a request that failed for a transient reason is sent again.
     AutoRetry { enabled: bool },
 }

@@ -10,6 +10,7 @@ pub(crate) mod images;
 mod network;
 pub mod notify;
 pub mod paths;
+pub mod permission_rules;
 pub mod private_files;
 pub mod sandbox;
 pub mod status_template;

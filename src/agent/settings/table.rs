@@ -172,6 +172,8 @@ settings! {
         default: "`auto`", env: Some("TAU_PERMISSION_MODE"), flag: flag("permission-mode", "MODE", "Model"), live: true,
         ..COLUMNS
     };
+    /// Rules for calls: lists `allow`, `ask` and `deny`; `unprotected` names protected paths that are not asked
+    permissions: BTreeMap<String, Vec<String>>, Columns { project: true, live: true, ..COLUMNS };
     /// Tools that the model may use
     tools: Vec<String>, Columns {
         default: "`read`, `bash`, `edit`, `write`", env: None, flag: flag("tools", "A,B", "Model"),

@@ -25,7 +25,7 @@ pub(crate) fn read_toml<T: DeserializeOwned>(path: &Path) -> Result<Option<T>, S
 }
 
 /// The text of a file; `None` without a file.
-fn read_file(path: &Path) -> Result<Option<String>, SettingsError> {
+pub(super) fn read_file(path: &Path) -> Result<Option<String>, SettingsError> {
     let bytes = match read_capped(path, MAX_BYTES) {
         Ok(bytes) => bytes,
         Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(None),

@@ -57,7 +57,8 @@ fn typed(kind: ValueKind, text: &str) -> Value {
     }
 }
 
-fn change(path: &Path, apply: impl FnOnce(&mut Table)) -> Result<(), SettingsError> {
+/// Changes the file; what does not fit the settings afterwards is refused.
+pub(super) fn change(path: &Path, apply: impl FnOnce(&mut Table)) -> Result<(), SettingsError> {
     let failed = |error: io::Error| SettingsError(format!("{}: {error}", path.display()));
     let _lock = LockFile::take(&path.with_extension("toml.lock")).map_err(failed)?;
     let text = match read_capped(path, MAX_BYTES) {

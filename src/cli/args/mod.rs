@@ -9,6 +9,7 @@ pub mod export;
 pub mod front_end;
 pub(crate) mod generate;
 pub mod models;
+pub(crate) mod permissions;
 pub(crate) mod sandbox;
 pub(crate) mod setting_flags;
 pub(crate) mod subcommand;
@@ -28,7 +29,7 @@ const HELP: &str = "\
 {about}
 
 Usage: tau [OPTIONS] [PROMPT]...      (@FILE attaches a file or an image)
-       tau models | auth | export | diff | undo | doctor | sandbox | completions | man
+       tau models|auth|export|diff|undo|doctor|permissions|sandbox|completions|man
 
 {all-args}{after-help}";
 

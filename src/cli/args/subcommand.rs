@@ -7,6 +7,7 @@ use super::doctor::DoctorArgs;
 use super::export::ExportArgs;
 use super::generate::{CompletionsArgs, ManArgs};
 use super::models::ModelsArgs;
+use super::permissions::PermissionsArgs;
 use super::sandbox::SandboxArgs;
 use super::theme::ThemeArgs;
 use super::undo::{DiffArgs, UndoArgs};
@@ -31,6 +32,8 @@ pub(crate) enum Subcommand {
     Diff(DiffArgs),
     /// `tau undo`.
     Undo(UndoArgs),
+    /// `tau permissions`.
+    Permissions(PermissionsArgs),
     /// `tau theme`.
     Theme(ThemeArgs),
     /// `tau sandbox`.
@@ -53,6 +56,7 @@ impl Subcommand {
             Some("doctor") => Subcommand::Doctor(DoctorArgs::try_parse_from(rest)?),
             Some("sandbox") => Subcommand::Sandbox(SandboxArgs::try_parse_from(rest)?),
             Some("theme") => Subcommand::Theme(ThemeArgs::try_parse_from(rest)?),
+            Some("permissions") => Subcommand::Permissions(PermissionsArgs::try_parse_from(rest)?),
             Some("completions") => Subcommand::Completions(CompletionsArgs::try_parse_from(rest)?),
             Some("man") => Subcommand::Man(ManArgs::try_parse_from(rest)?),
             _ => return Ok(None),
@@ -73,6 +77,8 @@ mod tests {
             ("tau auth check", "Auth"),
             ("tau completions fish", "Completions"),
             ("tau theme check x.toml", "Theme"),
+            ("tau permissions", "Permissions"),
+            ("tau permissions test --tool edit x", "Permissions"),
             ("tau -p theme", ""),
             ("tau sandbox -- ls -l", "Sandbox"),
             ("tau man", "Man"),
@@ -110,6 +116,7 @@ mod tests {
             (CompletionsArgs::command(), "Usage: tau completions"),
             (ManArgs::command(), "Usage: tau man"),
             (ThemeArgs::command(), "Usage: tau theme"),
+            (PermissionsArgs::command(), "Usage: tau permissions"),
             (SandboxArgs::command(), "Usage: tau sandbox"),
         ];
         for (mut command, usage) in pages {

@@ -11,6 +11,7 @@ use crate::agent::engine::behavior::{Behavior, OnAsk};
 use crate::agent::engine::config::{AgentConfig, SessionPlace};
 use crate::agent::engine::hooks::Hooks;
 use crate::agent::engine::tool_registry::ToolRegistry;
+use crate::agent::permissions::Permissions;
 use crate::agent::protocol::run::RunLimits;
 use crate::agent::provider::key_refresh::KeyRefresh;
 use crate::agent::provider::scripted::Router;
@@ -18,6 +19,7 @@ use crate::agent::session::Session;
 use crate::cli::args::CliArgs;
 use crate::cli::environment::{self, Environment, OnBadConfig};
 use crate::cli::exit::Refusal;
+use crate::cli::permission_rules;
 use crate::cli::project_settings::ProjectSettings;
 use crate::tools::Toolbox;
 use crate::tools::bash::Bash;
@@ -111,12 +113,20 @@ impl Setup {
             on_repeat: self.profile.on_repeat,
             permission_mode: self.settings.permission_mode.unwrap_or_default(),
             on_ask: if self.settings.permission_mode.is_some() { OnAsk::Ask } else { self.profile.on_ask },
+            permissions: self.permissions(),
+            read_rules: Some(permission_rules::reading(&self.args, &self.paths, self.session_dir())),
+            save_rule: Some(permission_rules::saving(&self.args, &self.paths)),
             hooks: Hooks::default().system_prompt(system_prompt),
             tools: self.tool_registry(),
             sandbox: sandbox::sandboxing(&self.settings, &self.paths, cwd),
             undo: Some(environment::undo_options(&self.settings, &self.paths)),
             ..Behavior::default()
         }
+    }
+
+    /// The rules of all files. What is wrong in them was reported when the settings were read.
+    fn permissions(&self) -> Permissions {
+        permission_rules::read(&self.paths, &self.project, self.session_dir().as_deref()).0
     }
 
     /// The tools that may be turned on later.

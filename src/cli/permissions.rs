@@ -1,0 +1,102 @@
+//! `tau permissions`: the rules in force, and what they say of a call.
+
+use std::fmt::Write;
+use std::path::Path;
+
+use super::args::CliArgs;
+use super::args::permissions::{PermissionsAction, PermissionsArgs};
+use super::environment::{Environment, OnBadConfig};
+use super::exit::{Exit, Refusal, say, warn};
+use super::{permission_rules, plain, table};
+use crate::agent::permissions::{CallFacts, Finding, Permissions};
+use crate::agent::protocol::approval::PermissionMode;
+use crate::tools::access::Access;
+use crate::tools::paths;
+
+/// Runs the command; how the program ends.
+pub fn run(args: &PermissionsArgs) -> Exit {
+    work(args).unwrap_or_else(|refusal| refusal.fail())
+}
+
+fn work(args: &PermissionsArgs) -> Result<Exit, Refusal> {
+    let cwd = std::env::current_dir().map_err(Refusal::config)?;
+    let mut all = CliArgs::without_arguments();
+    if let Some(PermissionsAction::Test { trust, .. }) = &args.action {
+        all.trust = *trust;
+    }
+    let (environment, project) = Environment::read_in(&all, OnBadConfig::Warn, &cwd)?;
+    let sessions = environment.settings.session_dir.as_deref();
+    let (permissions, _) = permission_rules::read(&environment.paths, &project, sessions);
+    environment.notices.iter().chain(&project.notice(Some(&cwd))).for_each(|notice| warn(notice));
+    let text = match &args.action {
+        None => listed(&permissions),
+        Some(PermissionsAction::Test { tool, mode, call, .. }) => {
+            let mode = mode.or(environment.settings.permission_mode).unwrap_or(PermissionMode::Ask);
+            explained(&permissions, mode, tool, call, &cwd)
+        }
+    };
+    Ok(match say(&text) {
+        Exit::Ok if !environment.notices.is_empty() => Exit::Config,
+        exit => exit,
+    })
+}
+
+/// The rules with their sources.
+fn listed(permissions: &Permissions) -> String {
+    let rows: Vec<[String; 3]> = permissions
+        .rules()
+        .iter()
+        .map(|rule| {
+            [rule.list.name().to_owned(), plain::line(&rule.rule.to_string()), plain::line(&rule.source)]
+        })
+        .collect();
+    let mut text = if rows.is_empty() {
+        "no rules; see tau permissions --help\n".to_owned()
+    } else {
+        table::columns(&rows)
+    };
+    let unprotected = permission_rules::unprotected(permissions);
+    if !unprotected.is_empty() {
+        let _ = writeln!(text, "not asked although protected: {unprotected}");
+    }
+    text
+}
+
+/// What is said of a call, part by part.
+fn explained(permissions: &Permissions, mode: PermissionMode, tool: &str, call: &str, cwd: &Path) -> String {
+    let path = || paths::resolve(cwd, call);
+    let (access, read_only) = match tool {
+        "bash" => (Access::command(call), false),
+        "edit" | "write" => (Access::change(path()), false),
+        "read" | "grep" | "find" | "ls" => (Access::read(path()), true),
+        _ => (Access::unknown(), false),
+    };
+    let home = std::env::home_dir();
+    let facts =
+        CallFacts { mode, tool, access: &access, read_only, cwd, home: home.as_deref(), sandboxed: false };
+    let judgement = permissions.judge(&facts);
+    let mut text = String::new();
+    for finding in permissions.explain(&facts) {
+        let part = plain::line(&finding.part.replace('\n', " ⏎ "));
+        let _ = writeln!(
+            text,
+            "{:5}  {part}\n         {}",
+            finding.verdict.name(),
+            reason(&finding, permissions)
+        );
+    }
+    let _ = writeln!(text, "\nin mode {}: {}", mode.name(), judgement.verdict.name());
+    if let Some(rule) = judgement.suggested_rule {
+        let _ = writeln!(text, "this rule would allow it: {}", plain::line(&rule));
+    }
+    text
+}
+
+/// Why, with the rule and where it is written.
+fn reason(finding: &Finding, permissions: &Permissions) -> String {
+    let text = plain::line(&finding.reason.text);
+    let Some(rule) = &finding.reason.rule else { return text };
+    let source = permissions.rules().iter().find(|known| known.rule.to_string() == *rule);
+    let source = source.map(|known| format!(", {}", known.source)).unwrap_or_default();
+    format!("{text}: {}{}", plain::line(rule), plain::line(&source))
+}

@@ -1,0 +1,102 @@
+//! Rules in files: through `tau permissions`, with their lines, trust and mistakes.
+
+use std::path::Path;
+use std::process::{Command, Output};
+
+use tau::agent::permissions::{Rule, Verdict};
+use tau::agent::settings::permission_rules;
+
+struct Place {
+    folder: tempfile::TempDir,
+}
+
+impl Place {
+    fn new(user: &str, project: &str) -> Self {
+        let folder = tempfile::tempdir().unwrap();
+        for name in ["home", "work/.tau"] {
+            std::fs::create_dir_all(folder.path().join(name)).unwrap();
+        }
+        std::fs::write(folder.path().join("home/config.toml"), user).unwrap();
+        if !project.is_empty() {
+            std::fs::write(folder.path().join("work/.tau/config.toml"), project).unwrap();
+        }
+        Place { folder }
+    }
+
+    fn path(&self, name: &str) -> std::path::PathBuf {
+        self.folder.path().join(name)
+    }
+
+    fn tau(&self, arguments: &[&str]) -> (String, String, i32) {
+        let Output { stdout, stderr, status } = Command::new(env!("CARGO_BIN_EXE_tau"))
+            .args(arguments)
+            .env_clear()
+            .env("PATH", "/usr/bin:/bin")
+            .env("HOME", self.path("home"))
+            .env("TAU_HOME", self.path("home"))
+            .current_dir(self.path("work"))
+            .output()
+            .unwrap();
+        let text = |bytes: Vec<u8>| String::from_utf8(bytes).unwrap();
+        (text(stdout), text(stderr), status.code().unwrap())
+    }
+}
+
+#[test]
+fn the_rules_in_force_are_listed_with_their_lines() {
+    let user = "theme = \"dark\"\n[permissions]\nallow = [\"bash(make *)\"]\nunprotected = [\"git\"]\n";
+    let place = Place::new(user, "[permissions]\ndeny = [\"bash(git push *)\"]\n");
+    let (text, errors, code) = place.tau(&["permissions"]);
+    assert!(text.contains("allow  bash(make *)") && text.contains("config.toml:3"), "{text}");
+    assert!(text.contains("protected: git") && !text.contains("git push"), "{text}");
+    assert!(errors.contains("not trusted") && code == 0, "{code} {errors}");
+    let (text, ..) = place.tau(&["permissions", "test", "--trust", "git push"]);
+    assert!(text.contains("deny") && text.contains("bash(git push *)"), "{text}");
+    assert!(text.contains("work/.tau/config.toml:2"), "{text}");
+}
+
+#[test]
+fn a_verdict_is_explained_part_by_part() {
+    let place = Place::new("[permissions]\nallow = [\"bash(cargo test *)\"]\n", "");
+    let (text, _, code) = place.tau(&["permissions", "test", "cargo test --all && rm x | ls > out"]);
+    for expected in [
+        "allow  cargo test --all\n         a rule allows it: bash(cargo test *), ",
+        "config.toml:2",
+        "ask    rm x\n         rm may change something",
+        "ask    ls > out\n         it writes out",
+        "in mode ask: ask",
+    ] {
+        assert!(text.contains(expected), "{expected} is missing:\n{text}");
+    }
+    assert_eq!(code, 0);
+    let (text, ..) = place.tau(&["permissions", "test", "--mode", "plan", "cargo test"]);
+    assert!(text.contains("in mode plan: deny"), "{text}");
+    let (text, ..) = place.tau(&["permissions", "test", "--tool", "edit", "src/a.rs"]);
+    assert!(text.contains("this rule would allow it: edit(src/**)"), "{text}");
+    let (text, ..) = place.tau(&["permissions", "test", "--mode", "auto", "--tool", "write", ".git/hooks/x"]);
+    assert!(text.contains("is protected") && text.contains("in mode auto: ask"), "{text}");
+    let (_, errors, code) = place.tau(&["permissions", "test", "--mode", "never", "ls"]);
+    assert!(errors.contains("use ask, auto or plan") && code == 2, "{code} {errors}");
+}
+
+#[test]
+fn a_rule_that_is_not_understood_is_reported_with_its_line_and_the_others_hold() {
+    let place = Place::new("[permissions]\nallow = [\n  \"bash(ls\",\n  \"bash(make *)\",\n]\n", "");
+    let (text, errors, code) = place.tau(&["permissions"]);
+    assert!(text.contains("bash(make *)") && code == 3, "{code} {text}");
+    assert!(errors.contains("config.toml:3: `bash(ls` is not a rule"), "{errors}");
+    let (_, errors, code) = place.tau(&["-p", "hello"]);
+    assert!(errors.contains("config.toml:3") && code == 3, "{code} {errors}");
+}
+
+#[test]
+fn rules_are_added_and_removed_in_a_file() {
+    let place = Place::new("# mine\n[permissions]\ndeny = [\"bash(rm *)\"] # no\n", "");
+    let (path, rule) = (place.path("home/config.toml"), "bash(make *)".parse::<Rule>().unwrap());
+    let listed = || place.tau(&["permissions"]).0;
+    permission_rules::add(Path::new(&path), Verdict::Allow, &rule).unwrap();
+    assert!(listed().contains("allow  bash(make *)"), "{}", listed());
+    permission_rules::remove(Path::new(&path), Verdict::Allow, &rule).unwrap();
+    assert!(!listed().contains("make") && listed().contains("bash(rm *)"), "{}", listed());
+    assert!(std::fs::read_to_string(&path).unwrap().contains("# mine"));
+}
