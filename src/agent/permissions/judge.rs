@@ -280,7 +280,7 @@ impl Judge<'_> {
                 }
             }
         }
-        self.redirects(part, directories, findings);
+        self.redirects(part, bare, directories, findings);
         let name =
             part.words.first().and_then(crate::agent::permissions::shell::Word::literal).unwrap_or_default();
         let Some(why) = objection else {
@@ -352,7 +352,13 @@ impl Judge<'_> {
         self.allow.iter().find(allows).copied()
     }
 
-    fn redirects(&self, part: &Part, directories: &Directories, findings: &mut Vec<Finding>) {
+    fn redirects(
+        &self,
+        part: &Part,
+        bare: Option<&Rule>,
+        directories: &Directories,
+        findings: &mut Vec<Finding>,
+    ) {
         for redirect in &part.redirects {
             let is_used = match redirect.direction {
                 Direction::Read => Use::Read,
@@ -370,7 +376,7 @@ impl Judge<'_> {
                     let rules: Option<Vec<&Rule>> =
                         paths.iter().map(|path| self.allows_write(path, None)).collect();
                     if is_used == Use::Write {
-                        let allowing = rules.and_then(|rules| rules.first().copied());
+                        let allowing = bare.or_else(|| rules.and_then(|rules| rules.first().copied()));
                         let path = paths.first().map(|path| path.plain.clone()).unwrap_or_default();
                         let mut finding = match allowing {
                             Some(rule) => of_rule(Verdict::Allow, "a rule allows writing there", rule),
