@@ -29,7 +29,7 @@ const HELP: &str = "\
 {about}
 
 Usage: tau [OPTIONS] [PROMPT]...      (@FILE attaches a file or an image)
-       tau models|auth|export|diff|undo|doctor|permissions|sandbox|man (try --help)
+       tau models|auth|export|diff|undo|doctor|permissions|sandbox|man
 
 {all-args}{after-help}";
 
