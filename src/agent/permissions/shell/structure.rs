@@ -13,6 +13,9 @@ use brush_parser::{ParserOptions, SourceSpan};
 
 use super::words::{self, DEEPEST, Doubt, Token, Word};
 
+/// Most operators in a text that is parsed: the time for it grows with them.
+const MOST_OPERATORS: usize = 1_500;
+
 /// How a file is redirected.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(in crate::agent::permissions) enum Direction {
@@ -58,6 +61,10 @@ pub(super) fn read(text: &str, depth: usize) -> Found {
         return found;
     }
     let whole = 0..text.len();
+    if tokens.iter().filter(|token| matches!(token, Token::Operator(_))).count() > MOST_OPERATORS {
+        found.doubts.push(Doubt::new(whole, "too many commands to be analysed"));
+        return found;
+    }
     if depth + nesting(text, &tokens) > DEEPEST {
         found.doubts.push(Doubt::new(whole, "nested too deeply"));
         return found;
