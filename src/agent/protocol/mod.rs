@@ -11,6 +11,7 @@ pub mod message;
 pub mod model;
 pub(crate) mod needle;
 pub mod outline;
+pub mod placeholder;
 pub mod query;
 pub mod run;
 pub mod title;

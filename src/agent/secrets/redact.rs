@@ -4,8 +4,7 @@
 //! shapes in which providers write their keys. Errors and logs lose the first kind, text that is
 //! handed to others loses both. A word is redacted entirely or not at all.
 
-use super::patterns::{before_key, is_of_word};
-use super::{Secret, Secrets};
+use super::{Secret, Secrets, recognise};
 
 /// What replaces a secret.
 const MARK: &str = "[redacted]";
@@ -49,8 +48,7 @@ impl Redactor {
     pub fn text(&mut self, text: &str) -> String {
         let (masked, times) = replace_values(self.secrets.iter(), text);
         self.found += times;
-        let masked = self.private_keys(&masked);
-        self.words(&masked)
+        self.recognised(&masked)
     }
 
     /// A line of JSON without secrets. It stays JSON: only the contents of its strings change.
@@ -73,45 +71,17 @@ impl Redactor {
         }
     }
 
-    /// Words that look like keys.
-    fn words(&mut self, text: &str) -> String {
+    /// What looks like a secret.
+    fn recognised(&mut self, text: &str) -> String {
         let mut out = String::with_capacity(text.len());
-        for piece in text.split_inclusive(|c| !is_of_word(c)) {
-            let word = piece.strip_suffix(|c| !is_of_word(c)).unwrap_or(piece);
-            match before_key(word) {
-                Some(before) => {
-                    self.found += 1;
-                    out.push_str(before);
-                    out.push_str(MARK);
-                    out.extend(piece.strip_prefix(word));
-                }
-                None => out.push_str(piece),
-            }
-        }
-        out
-    }
-
-    fn private_keys(&mut self, text: &str) -> String {
-        const BEGIN: &str = "-----BEGIN ";
-        const END: &str = "PRIVATE KEY-----";
-        let mut out = String::new();
-        let mut rest = text;
-        while let Some((before, begun)) = rest.split_once(BEGIN) {
-            let inner = begun.split_once(END).filter(|(kind, _)| kind.len() < 40);
-            let Some((kind, key)) = inner else {
-                out.push_str(before);
-                out.push_str(BEGIN);
-                rest = begun;
-                continue;
-            };
-            out.push_str(before);
+        let mut from = 0;
+        for found in recognise::find(text) {
+            out.push_str(text.get(from..found.start).unwrap_or_default());
             out.push_str(MARK);
+            from = found.end;
             self.found += 1;
-            // A key without an end is redacted up to the end of the text.
-            let end = format!("-----END {kind}{END}");
-            rest = key.split_once(end.as_str()).map_or("", |(_, after)| after);
         }
-        out + rest
+        out + text.get(from..).unwrap_or_default()
     }
 }
 
@@ -141,7 +111,9 @@ mod tests {
             "sk-short risk-management-of-the-whole-thing",
             0,
         );
-        check("AKIAIOSFODNN7EXAMPLE", "[redacted]", 1);
+        check("AKIAY34FZKBOKMUTVV7A", "[redacted]", 1);
+        // The one in the documents of AWS.
+        check("AKIAIOSFODNN7EXAMPLE", "AKIAIOSFODNN7EXAMPLE", 0);
         let pem = "x\n-----BEGIN RSA PRIVATE KEY-----\nabc\n-----END RSA PRIVATE KEY-----\ny";
         check(pem, "x\n[redacted]\ny", 1);
         check("-----BEGIN CERTIFICATE-----\nabc", "-----BEGIN CERTIFICATE-----\nabc", 0);

@@ -1,0 +1,333 @@
+//! Masks what tools answer and what commands write, and gives tools that write files the values back.
+
+use std::collections::HashMap;
+
+use serde_json::Value;
+
+use super::recognise;
+use super::vault::Vault;
+use super::visible::{self, Visible};
+use crate::agent::protocol::message::BashExecution;
+use crate::agent::protocol::placeholder;
+use crate::tools::{Content, Details, FileDiff, ToolOutput};
+
+/// Tools that write what they are given to files: a placeholder in their arguments becomes the value.
+const WRITERS: [&str; 2] = ["write", "edit"];
+
+/// The secrets of an agent, and the output of commands that waits until it is clear what it is.
+#[derive(Debug, Default)]
+pub(crate) struct Masking {
+    pub(crate) vault: Vault,
+    streams: HashMap<Option<String>, Stream>,
+}
+
+impl Masking {
+    pub(crate) fn new(vault: Vault) -> Self {
+        Masking { vault, streams: HashMap::new() }
+    }
+
+    /// Masks the answer of a tool.
+    pub(crate) fn answer(&mut self, output: &mut ToolOutput) {
+        for content in &mut output.content {
+            if let Content::Text { text } = content {
+                self.text(text);
+            }
+        }
+        self.details(&mut output.details);
+    }
+
+    /// Masks the answer of a tool so far. What may be the beginning of a secret is held back.
+    pub(crate) fn partial_answer(&mut self, output: &mut ToolOutput) {
+        if self.vault.is_on {
+            for content in &mut output.content {
+                if let Content::Text { text } = content {
+                    cut(text);
+                }
+            }
+            if let Details::Terminal(terminal) = &mut output.details {
+                cut(&mut terminal.text);
+            }
+        }
+        self.answer(output);
+    }
+
+    fn text(&mut self, text: &mut String) {
+        if let Some(masked) = self.vault.mask(text) {
+            *text = masked;
+        }
+    }
+
+    pub(crate) fn details(&mut self, details: &mut Details) {
+        match details {
+            Details::None | Details::Image { .. } => {}
+            Details::Text { text } => self.text(text),
+            Details::Diff(diff) => self.diff(diff),
+            Details::Terminal(terminal) => self.text(&mut terminal.text),
+            Details::Paths { paths, .. } => paths.iter_mut().for_each(|path| self.text(path)),
+        }
+    }
+
+    /// Masks a change. Its hunks keep their lines.
+    pub(crate) fn diff(&mut self, diff: &mut FileDiff) {
+        self.text(&mut diff.path);
+        for hunk in &mut diff.hunks {
+            let split = |line: &String| line.chars().next().map_or(0, char::len_utf8);
+            let bodies: Vec<&str> =
+                hunk.lines.iter().map(|line| line.get(split(line)..).unwrap_or_default()).collect();
+            let Some(masked) = self.vault.mask_lines(&bodies.join("\n")) else { continue };
+            for (line, body) in hunk.lines.iter_mut().zip(masked.split('\n')) {
+                line.truncate(split(line));
+                line.push_str(body);
+            }
+        }
+    }
+
+    /// What a command wrote, without what may be the beginning of a secret: that comes later.
+    pub(crate) fn command_output(&mut self, id: &Option<String>, delta: String) -> String {
+        if !self.vault.is_on && self.streams.is_empty() {
+            return delta;
+        }
+        self.streams.entry(id.clone()).or_default().push(&mut self.vault, &delta)
+    }
+
+    /// The user types into a command, which shows it.
+    pub(crate) fn typed(&mut self, id: &Option<String>) {
+        self.streams.entry(id.clone()).or_default().is_echo = true;
+    }
+
+    /// Masks what is kept of a command that has ended; what was still held back of its output.
+    pub(crate) fn command_ended(&mut self, id: &Option<String>, message: &mut BashExecution) -> String {
+        self.text(&mut message.output);
+        self.text(&mut message.command);
+        let stream = self.streams.remove(id);
+        stream.map(|stream| self.vault.mask_from(&stream.text, stream.shown)).unwrap_or_default()
+    }
+
+    /// The arguments with which a call is carried out: with values for placeholders if the tool writes
+    /// files.
+    ///
+    /// # Errors
+    /// What the model is to know: the tool takes no placeholders, or there is no value for one.
+    pub(crate) fn arguments(&self, tool: &str, arguments: &Value) -> Result<Option<Value>, String> {
+        let Some(first) = first_placeholder(arguments) else { return Ok(None) };
+        if !WRITERS.contains(&tool) {
+            return Err(refusal(tool, &first));
+        }
+        let mut arguments = arguments.clone();
+        self.fill(&mut arguments)?;
+        Ok(Some(arguments))
+    }
+
+    fn fill(&self, value: &mut Value) -> Result<(), String> {
+        match value {
+            Value::String(text) => {
+                if let Some(filled) = self.vault.unmask(text).map_err(|unknown| lost(&unknown))? {
+                    *text = filled;
+                }
+                Ok(())
+            }
+            Value::Array(items) => items.iter_mut().try_for_each(|item| self.fill(item)),
+            Value::Object(fields) => fields.values_mut().try_for_each(|field| self.fill(field)),
+            Value::Null | Value::Bool(_) | Value::Number(_) => Ok(()),
+        }
+    }
+}
+
+/// The first placeholder in arguments.
+fn first_placeholder(value: &Value) -> Option<String> {
+    match value {
+        Value::String(text) => placeholder::find(text).next().map(|(_, placeholder)| placeholder.to_string()),
+        Value::Array(items) => items.iter().find_map(first_placeholder),
+        Value::Object(fields) => fields.values().find_map(first_placeholder),
+        Value::Null | Value::Bool(_) | Value::Number(_) => None,
+    }
+}
+
+fn refusal(tool: &str, placeholder: &str) -> String {
+    let instead = match tool {
+        "bash" => {
+            "a command line can be seen by other programs. Let the command read the value itself, for example \
+             from the file it is in (`set -a; . ./.env; set +a`) or from an environment variable"
+        }
+        _ => "only write and edit take placeholders",
+    };
+    format!("not run: {placeholder} stands for a secret that you have not seen, and {instead}")
+}
+
+fn lost(placeholder: &str) -> String {
+    format!(
+        "not written: there is no value for {placeholder}. It is from an earlier run of tau, or was changed. \
+         Read the file that has the secret again to get a placeholder that works, or ask the user to write it"
+    )
+}
+
+/// Cuts what may turn out to be a secret once its rest is there.
+fn cut(text: &mut String) {
+    text.truncate(settled(text));
+}
+
+/// How much of a text that goes on can be shown.
+fn settled(text: &str) -> usize {
+    let settled = match Visible::of(text) {
+        Some(visible) => visible.raw_at(recognise::settled(&visible.text), text.len()),
+        None => recognise::settled(text),
+    };
+    settled.min(visible::incomplete(text))
+}
+
+/// Most that is held back of the output of a command, in bytes.
+const HELD: usize = 64 * 1024;
+/// Most of a line that is remembered because what follows depends on it, in bytes.
+const LINE: usize = 4 * 1024;
+
+/// The output of a running command: the line that is not complete, and what is held back.
+#[derive(Debug, Default)]
+struct Stream {
+    text: String,
+    /// How much of `text` was passed on.
+    shown: usize,
+    /// Whether what comes, up to the end of the line, is what the user types.
+    is_echo: bool,
+}
+
+impl Stream {
+    fn push(&mut self, vault: &mut Vault, delta: &str) -> String {
+        self.text.push_str(delta);
+        let mut out = String::new();
+        if self.is_echo {
+            let rest = self.text.get(self.shown..).unwrap_or_default();
+            let end = rest.find('\n');
+            let echo = end.map_or(rest.len(), |end| end + 1);
+            out.push_str(rest.get(..echo).unwrap_or_default());
+            self.is_echo = end.is_none();
+            self.shown += echo;
+        }
+        let mut ready = settled(&self.text).max(self.shown);
+        if self.text.len() - ready > HELD {
+            ready = self.text.len();
+        }
+        out.push_str(&vault.mask_from(self.text.get(..ready).unwrap_or_default(), self.shown));
+        self.shown = ready;
+        self.forget();
+        out
+    }
+
+    /// Forgets complete lines, and the beginning of a very long one.
+    fn forget(&mut self) {
+        let shown = self.text.get(..self.shown).unwrap_or_default();
+        let line = shown.rfind('\n').map_or(0, |at| at + 1);
+        let from = line.max(self.text.floor_char_boundary(self.shown.saturating_sub(LINE)));
+        self.text.drain(..from);
+        self.shown -= from;
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::tools::{Hunk, TerminalOutput};
+
+    const TOKEN: &str = "ghp_A1b2C3d4E5f6G7h8I9j0K1l2M3n4O5p6Q7r8";
+
+    fn plain(text: &str) -> String {
+        let found: Vec<_> = placeholder::find(text).map(|(_, found)| found).collect();
+        found.iter().fold(text.to_owned(), |text, found| {
+            text.replace(&found.to_string(), &format!("<{}>", found.kind))
+        })
+    }
+
+    #[test]
+    fn output_cut_anywhere_shows_no_part_of_a_secret() {
+        let key =
+            "-----BEGIN PRIVATE KEY-----\r\nMIIEvQIBADANBgkqhkiG9w0BAQEFAASC\r\n-----END PRIVATE KEY-----";
+        let whole = format!(
+            "start\r\nAPI_TOKEN=zx81-Q7rr-99aB\r\nx \u{1b}[31m{TOKEN}\u{1b}[0m y\r\n{key}\r\nhttps://u:p4ssw0rd!@h/\r\nend"
+        );
+        let expected = "start\r\nAPI_TOKEN=<token>\r\nx \u{1b}[31m<github token>\u{1b}[0m y\r\n<private key>\r\nhttps://u:<password>@h/\r\nend";
+        for size in 1..40 {
+            let mut masking = Masking::default();
+            let id = Some("1".to_owned());
+            let mut out = String::new();
+            let chars: Vec<char> = whole.chars().collect();
+            for piece in chars.chunks(size) {
+                out.push_str(&masking.command_output(&id, piece.iter().collect()));
+                let leaked = ["zx81", "A1b2", "MIIE", "p4ss"].into_iter().find(|part| out.contains(part));
+                assert_eq!(leaked, None, "in pieces of {size}: {out:?}");
+            }
+            out.push_str(&masking.command_ended(&id, &mut message("")));
+            // A letter alone is shown before it is known what it begins.
+            let out = plain(&out).replace("g<github", "<github").replace("-<private", "<private");
+            assert_eq!(out, expected, "in pieces of {size}");
+        }
+    }
+
+    #[test]
+    fn prompts_and_what_is_typed_appear_at_once() {
+        let mut masking = Masking::default();
+        let id = None;
+        for prompt in
+            ["[sudo] password for me: ", "Password: ", "Enter passphrase for key '/a/b': ", "50% ", "sk"]
+        {
+            assert_eq!(masking.command_output(&id, prompt.to_owned()), prompt);
+            masking.command_output(&id, "\n".to_owned());
+        }
+        assert_eq!(masking.command_output(&id, "token: ".to_owned()), "token: ");
+        masking.typed(&id);
+        assert_eq!(masking.command_output(&id, "a".to_owned()), "a");
+        assert_eq!(masking.command_output(&id, "b\r\nAPI_TOKEN=zx81".to_owned()), "b\r\nAPI_TOKEN=");
+    }
+
+    #[test]
+    fn every_part_of_an_answer_is_masked() {
+        let mut masking = Masking::default();
+        let terminal = TerminalOutput { text: format!("a\n{TOKEN}"), ..TerminalOutput::default() };
+        let mut output = ToolOutput::new(format!("x {TOKEN}"), Details::Terminal(terminal));
+        let mut partial = output.clone();
+        masking.partial_answer(&mut partial);
+        assert_eq!(partial.content, [Content::text("x ")]);
+        masking.answer(&mut output);
+        let lines = [
+            "-A=1",
+            "+API_TOKEN=zx81-Q7rr-99aB",
+            " -----BEGIN PRIVATE KEY-----",
+            " MIIEvQIBADANBgkqhkiG",
+            " -----END PRIVATE KEY-----",
+            " z",
+        ];
+        let hunk = Hunk { old_start: 1, new_start: 1, lines: lines.map(str::to_owned).to_vec() };
+        let mut diff = Details::Diff(FileDiff { hunks: vec![hunk], ..FileDiff::default() });
+        masking.details(&mut diff);
+        let Details::Diff(diff) = diff else { unreachable!() };
+        let lines: Vec<String> = diff.hunks[0].lines.iter().map(|line| plain(line)).collect();
+        assert_eq!(lines, ["-A=1", "+API_TOKEN=<token>", " <private key>", " …", " …", " z"]);
+        let Details::Terminal(terminal) = output.details else { unreachable!() };
+        assert_eq!((plain(&terminal.text).as_str(), output.content.len()), ("a\n<github token>", 1));
+    }
+
+    #[test]
+    fn writers_get_values_and_others_a_reason() {
+        let mut masking = Masking::default();
+        let placeholder = masking.vault.mask(TOKEN).unwrap_or_default();
+        let args = serde_json::json!({"path": "a", "edits": [{"new": format!("x={placeholder}")}]});
+        let filled = masking.arguments("edit", &args);
+        let expected = serde_json::json!({"path": "a", "edits": [{"new": format!("x={TOKEN}")}]});
+        assert_eq!(filled, Ok(Some(expected)));
+        assert!(masking.arguments("bash", &args).is_err_and(|why| why.contains("command line")));
+        let unknown = serde_json::json!({"content": "[secret 7-zzzz: token]"});
+        assert!(masking.arguments("write", &unknown).is_err_and(|why| why.contains("earlier run")));
+        assert_eq!(masking.arguments("bash", &serde_json::json!({"command": "ls"})), Ok(None));
+    }
+
+    fn message(output: &str) -> BashExecution {
+        BashExecution {
+            command: String::new(),
+            output: output.to_owned(),
+            exit_code: Some(0),
+            cancelled: false,
+            truncated: false,
+            full_output_path: None,
+            exclude_from_context: false,
+            timestamp: 0,
+        }
+    }
+}

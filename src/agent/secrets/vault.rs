@@ -1,0 +1,293 @@
+//! The secrets that were seen: placeholders for them, and their values.
+//!
+//! The values stay in the memory of this process. A placeholder has the tag of this vault, so one of
+//! another run is never taken for one of this.
+
+use std::collections::HashMap;
+use std::fmt;
+
+use aho_corasick::{AhoCorasick, MatchKind};
+
+use super::Secret;
+use super::recognise::{self, Found};
+use super::visible::{self, Visible};
+use crate::agent::protocol::placeholder::{self, Placeholder, SecretValue};
+use crate::tools::ids;
+
+/// Most secrets that are numbered. Further ones are masked, and nobody knows their value.
+const MOST: usize = 10_000;
+/// What a value is that was known before it was seen.
+const OWN: &str = "secret of your environment";
+
+/// The secrets of one agent.
+pub(crate) struct Vault {
+    /// Whether anything is masked.
+    pub(crate) is_on: bool,
+    tag: String,
+    /// In the order of their numbers.
+    seen: Vec<(Secret, &'static str)>,
+    numbers: HashMap<String, usize>,
+    /// Values that are looked for although nothing near them says what they are.
+    known: Vec<(Secret, &'static str)>,
+    automaton: Option<AhoCorasick>,
+}
+
+impl fmt::Debug for Vault {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "Vault({} secrets)", self.seen.len())
+    }
+}
+
+impl Default for Vault {
+    fn default() -> Self {
+        Vault::new(true, &[])
+    }
+}
+
+/// How secrets of several lines are replaced.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Lines {
+    /// By one placeholder.
+    Join,
+    /// By as many lines as they had.
+    Keep,
+}
+
+impl Vault {
+    /// A vault that also looks for `own`: values that are secret on this machine.
+    pub(crate) fn new(is_on: bool, own: &[String]) -> Self {
+        let mut vault = Vault {
+            is_on,
+            tag: tag(),
+            seen: Vec::new(),
+            numbers: HashMap::new(),
+            known: Vec::new(),
+            automaton: None,
+        };
+        let own = own.iter().filter(|value| recognise::is_own_secret(value));
+        vault.known = own.map(|value| (Secret::new(value), OWN)).collect();
+        vault.build();
+        vault
+    }
+
+    /// The text with placeholders for its secrets; `None` if it has none.
+    pub(crate) fn mask(&mut self, text: &str) -> Option<String> {
+        self.replace(text, 0, text.len(), Lines::Join)
+    }
+
+    /// As [`Vault::mask`]; where a secret has several lines, the text keeps their number.
+    pub(crate) fn mask_lines(&mut self, text: &str) -> Option<String> {
+        self.replace(text, 0, text.len(), Lines::Keep)
+    }
+
+    /// The part of the text that begins at `from`, with placeholders. Secrets may begin before it.
+    pub(super) fn mask_from(&mut self, text: &str, from: usize) -> String {
+        let rest = || text.get(from..).unwrap_or_default().to_owned();
+        self.replace(text, from, text.len(), Lines::Join).unwrap_or_else(rest)
+    }
+
+    fn replace(&mut self, text: &str, from: usize, to: usize, lines: Lines) -> Option<String> {
+        if !self.is_on {
+            return None;
+        }
+        let visible = Visible::of(text);
+        let seen = visible.as_ref().map_or(text, |visible| visible.text.as_str());
+        let secrets = self.find(seen);
+        if secrets.is_empty() {
+            return None;
+        }
+        let mut out = String::with_capacity(text.len());
+        let mut at = from;
+        for secret in secrets {
+            let there = seen.get(secret.start..secret.end).unwrap_or_default();
+            let range = match &visible {
+                Some(visible) => visible.raw(secret.start..secret.end),
+                None => secret.start..secret.end,
+            };
+            if range.end <= from {
+                continue;
+            }
+            out.push_str(text.get(at..range.start.max(at)).unwrap_or_default());
+            let value = secret.value.as_deref().unwrap_or(there);
+            out.push_str(&self.placeholder(value, secret.kind));
+            if lines == Lines::Keep {
+                out.push_str(&"\n…".repeat(there.matches('\n').count()));
+            }
+            if visible.is_some() {
+                out.push_str(&visible::sequences(text.get(range.clone()).unwrap_or_default()));
+            }
+            at = range.end;
+        }
+        out.push_str(text.get(at..to).unwrap_or_default());
+        Some(out)
+    }
+
+    /// What is recognised, and what is known.
+    fn find(&self, text: &str) -> Vec<Found> {
+        let mut found = recognise::find(text);
+        let Some(automaton) = &self.automaton else { return found };
+        let alnum = |byte: Option<&u8>| byte.is_some_and(u8::is_ascii_alphanumeric);
+        let bytes = text.as_bytes();
+        let whole = |start: usize, end: usize| {
+            let before = start.checked_sub(1).and_then(|at| bytes.get(at));
+            !(alnum(before) && alnum(bytes.get(start)))
+                && !(alnum(bytes.get(end)) && alnum(end.checked_sub(1).and_then(|at| bytes.get(at))))
+        };
+        let hits = automaton.find_iter(text).filter(|hit| whole(hit.start(), hit.end()));
+        let known = hits.filter_map(|hit| {
+            let (_, kind) = self.known.get(hit.pattern().as_usize())?;
+            Some(Found { start: hit.start(), end: hit.end(), kind, value: None })
+        });
+        let count = found.len();
+        found.extend(known);
+        if found.len() == count { found } else { recognise::joined(found) }
+    }
+
+    /// The placeholder of a value, the same as before if it was seen before.
+    fn placeholder(&mut self, value: &str, kind: &'static str) -> String {
+        let number = match self.numbers.get(value) {
+            Some(number) => *number,
+            None if self.seen.len() >= MOST => 0,
+            None => {
+                self.seen.push((Secret(value.to_owned()), kind));
+                self.numbers.insert(value.to_owned(), self.seen.len());
+                if recognise::is_telling(value) && !self.known.iter().any(|(known, _)| known.0 == value) {
+                    self.known.push((Secret(value.to_owned()), kind));
+                    self.build();
+                }
+                self.seen.len()
+            }
+        };
+        let kind = self.kind(number).unwrap_or(kind);
+        Placeholder { number: u32::try_from(number).unwrap_or(0), tag: &self.tag, kind }.to_string()
+    }
+
+    fn kind(&self, number: usize) -> Option<&'static str> {
+        self.seen.get(number.checked_sub(1)?).map(|(_, kind)| *kind)
+    }
+
+    /// The values that are looked for have changed.
+    fn build(&mut self) {
+        let values = self.known.iter().map(|(value, _)| value.0.as_str());
+        let automaton = AhoCorasick::builder().match_kind(MatchKind::LeftmostLongest).build(values);
+        self.automaton = automaton.ok().filter(|_| !self.known.is_empty());
+    }
+
+    /// The value of a placeholder of this vault.
+    pub(crate) fn value(&self, placeholder: Placeholder<'_>) -> Option<&Secret> {
+        let number = usize::try_from(placeholder.number).ok()?;
+        let (value, kind) = self.seen.get(number.checked_sub(1)?)?;
+        (placeholder.tag == self.tag && placeholder.kind == *kind).then_some(value)
+    }
+
+    /// The values of placeholders, for the user to see.
+    pub(crate) fn reveal(&self, placeholders: &[String]) -> Vec<SecretValue> {
+        let value = |text: &String| {
+            let (_, placeholder) = placeholder::find(text).next()?;
+            self.value(placeholder).map(|value| SecretValue::new(value.expose()))
+        };
+        placeholders.iter().map(|text| value(text).unwrap_or_default()).collect()
+    }
+
+    /// The text with values for its placeholders; `None` if it has none.
+    ///
+    /// # Errors
+    /// The first placeholder whose value is not known.
+    pub(crate) fn unmask(&self, text: &str) -> Result<Option<String>, String> {
+        let mut out = String::new();
+        let mut at = 0;
+        for (range, placeholder) in placeholder::find(text) {
+            let value = self.value(placeholder).ok_or_else(|| placeholder.to_string())?;
+            out.push_str(text.get(at..range.start).unwrap_or_default());
+            out.push_str(value.expose());
+            at = range.end;
+        }
+        Ok((at > 0).then(|| out + text.get(at..).unwrap_or_default()))
+    }
+}
+
+/// Some characters that no other run has.
+fn tag() -> String {
+    const LETTERS: &[u8; 32] = b"abcdefghijkmnpqrstuvwxyz23456789";
+    let id = ids::id();
+    let random = id.as_bytes().iter().rev().take(placeholder::TAG);
+    random.filter_map(|byte| LETTERS.get(usize::from(byte % 32))).map(|byte| char::from(*byte)).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const TOKEN: &str = "ghp_A1b2C3d4E5f6G7h8I9j0K1l2M3n4O5p6Q7r8";
+
+    #[test]
+    fn the_same_value_gets_the_same_placeholder() {
+        let mut vault = Vault::default();
+        let tag = vault.tag.clone();
+        let masked =
+            vault.mask(&format!("a {TOKEN}\nPASSWORD=hunter2-x\n{TOKEN} hunter2-x")).unwrap_or_default();
+        let expected = format!(
+            "a [secret 1-{tag}: github token]\nPASSWORD=[secret 2-{tag}: password]\n\
+             [secret 1-{tag}: github token] hunter2-x"
+        );
+        assert_eq!(masked, expected, "a value is found alone once it is known");
+        let again = vault.mask("hunter2-x").unwrap_or_default();
+        assert_eq!(again, format!("[secret 2-{tag}: password]"));
+        assert_eq!(vault.mask(&masked), Some(expected.replace(" hunter2-x", &format!(" {again}"))));
+        assert_eq!(vault.unmask(&again), Ok(Some("hunter2-x".to_owned())));
+        assert_eq!(vault.unmask("[secret 1]"), Ok(None));
+        assert_eq!(format!("{vault:?}"), "Vault(2 secrets)");
+    }
+
+    #[test]
+    fn a_placeholder_of_another_run_has_no_value() {
+        let mut earlier = Vault::default();
+        let mut vault = Vault::default();
+        (earlier.tag, vault.tag) = ("aaaa".to_owned(), "bbbb".to_owned());
+        let masked = earlier.mask(TOKEN).unwrap_or_default();
+        vault.mask(&TOKEN.replace('A', "B"));
+        assert_eq!(vault.unmask(&masked), Err("[secret 1-aaaa: github token]".to_owned()));
+        assert!(vault.reveal(&[masked])[0].is_empty());
+    }
+
+    #[test]
+    fn colours_within_a_secret_do_not_hide_it() {
+        let mut vault = Vault::default();
+        vault.tag = "aaaa".to_owned();
+        let (one, two) = TOKEN.split_at(4);
+        let coloured = format!("x \u{1b}[31m{one}\u{1b}[0m\u{1b}[1m{two}\u{1b}[0m y");
+        let expected = "x \u{1b}[31m[secret 1-aaaa: github token]\u{1b}[0m\u{1b}[1m\u{1b}[0m y";
+        assert_eq!(vault.mask(&coloured).as_deref(), Some(expected));
+    }
+
+    #[test]
+    fn a_key_file_is_one_secret_however_it_is_read() {
+        let mut vault = Vault::default();
+        vault.tag = "aaaa".to_owned();
+        let body = "MIIEvQIBADANBgkqhkiG9w0BAQEFAASCBKcwggSjAgEAAoIBAQC7";
+        let key = format!("-----BEGIN PRIVATE KEY-----\n{body}\n{body}\n-----END PRIVATE KEY-----");
+        let numbered: String =
+            key.lines().enumerate().map(|(at, line)| format!("{:6}  {line}\n", at + 1)).collect();
+        assert_eq!(vault.mask(&numbered).as_deref(), Some("     1  [secret 1-aaaa: private key]\n"));
+        assert_eq!(vault.mask(&key).as_deref(), Some("[secret 1-aaaa: private key]"));
+        assert_eq!(vault.mask_lines(&key).as_deref(), Some("[secret 1-aaaa: private key]\n…\n…\n…"));
+        let cut = format!("{body}\n-----END PRIVATE KEY-----\nx");
+        assert_eq!(vault.mask(&cut).as_deref(), Some("[secret 2-aaaa: private key]\nx"));
+        let code = "const A: &str = \"-----BEGIN PRIVATE KEY-----\";\nconst B: &str = \"-----END PRIVATE KEY-----\";";
+        assert_eq!(vault.mask(code), None);
+    }
+
+    #[test]
+    fn nothing_is_masked_when_it_is_off() {
+        let mut vault = Vault::new(false, &[]);
+        assert_eq!(vault.mask(TOKEN), None);
+    }
+
+    #[test]
+    fn values_of_the_environment_are_known_from_the_start() {
+        let mut vault = Vault::new(true, &["zq81-kk2m-44xx".to_owned(), "/home/u/key1".to_owned()]);
+        vault.tag = "aaaa".to_owned();
+        let masked = vault.mask("is zq81-kk2m-44xx, /home/u/key1");
+        assert_eq!(masked.as_deref(), Some("is [secret 1-aaaa: secret of your environment], /home/u/key1"));
+    }
+}
