@@ -155,6 +155,10 @@ fn compaction_and_tools(old: &Setup, new: &Setup, changes: &mut Changes) {
         let tokens = now.reserve;
         tune(Tuning::CompactReserve { tokens }, format!("compact_reserve {tokens}"));
     }
+    let enabled = new.settings.mask_secrets.unwrap_or(true);
+    if old.settings.mask_secrets.unwrap_or(true) != enabled {
+        tune(Tuning::MaskSecrets { enabled }, format!("mask_secrets {enabled}"));
+    }
     let seconds = new.settings.bash_timeout;
     if old.settings.bash_timeout != seconds {
         let words = seconds.map_or("no bash_timeout".to_owned(), |seconds| format!("bash_timeout {seconds}"));

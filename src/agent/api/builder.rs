@@ -239,6 +239,13 @@ impl AgentBuilder {
         self
     }
 
+    /// Whether secrets in the output of tools and commands are masked before they reach the model, the
+    /// session and events; on by default.
+    pub fn mask_secrets(mut self, masked: bool) -> Self {
+        self.behavior.masking.vault.is_on = masked;
+        self
+    }
+
     /// Changes how the agent behaves where there is a choice.
     pub fn behavior(mut self, change: impl FnOnce(&mut Behavior)) -> Self {
         change(&mut self.behavior);

@@ -12,6 +12,7 @@ use crate::agent::protocol::approval::{PermissionMode, RuleScope};
 use crate::agent::protocol::model::ThinkingBudgets;
 use crate::agent::protocol::run::{OnRepeat, QueueMode, SteerMode};
 use crate::agent::undo::UndoOptions;
+use crate::agent::secrets::masking::Masking;
 use crate::tools::sandbox::SandboxPolicy;
 
 /// How an agent behaves where there is a choice.
@@ -43,6 +44,8 @@ pub struct Behavior {
     pub save_rule: Option<SaveRule>,
     /// Where what tools change is kept; without it nothing can be undone.
     pub undo: Option<UndoOptions>,
+    /// The secrets in what tools and commands write, and whether they are masked.
+    pub(crate) masking: Masking,
     /// The tools that `AgentCommand::SetTools` can name, besides those the agent starts with.
     pub tools: ToolRegistry,
     /// What commands may do.

@@ -30,6 +30,7 @@ pub(crate) fn receive(engine: &mut Engine, command: AgentCommand) {
         AgentCommand::AbortRetry => engine.current.retry_wait.cancel(),
         AgentCommand::AbortBash => engine.shells.cancel(),
         AgentCommand::BashInput { id, data } => {
+            engine.config.behavior.masking.typed(&id);
             engine.shells.input(id.as_deref(), PtyInput::Typed(data.into_bytes()));
         }
         AgentCommand::BashResize { id, size } => {
@@ -236,6 +237,7 @@ fn tune(engine: &mut Engine, tuning: Tuning) {
         Tuning::CompactReserve { tokens } => engine.config.compaction.reserve = tokens,
         Tuning::BashTimeout { seconds } => engine.config.bash_timeout = seconds,
         Tuning::Rules => gate::read_rules(engine),
+        Tuning::MaskSecrets { enabled } => engine.config.behavior.masking.vault.is_on = enabled,
         Tuning::AutoRetry { enabled } => engine.auto_retry = enabled,
     }
 }
@@ -345,10 +347,19 @@ pub(crate) fn shell_event(engine: &mut Engine, event: ShellEvent) {
             let hint = "it runs without one, so it cannot prompt you and may show no colors";
             engine.notice(NoticeLevel::Warning, text, Some(hint));
         }
-        ShellEvent::Output { id, delta } => engine.emit(AgentEvent::BashExecutionUpdate { id, delta }),
-        ShellEvent::Ended { id, message } => {
+        ShellEvent::Output { id, delta } => {
+            let delta = engine.config.behavior.masking.command_output(&id, delta);
+            if !delta.is_empty() {
+                engine.emit(AgentEvent::BashExecutionUpdate { id, delta });
+            }
+        }
+        ShellEvent::Ended { id, mut message } => {
             if let Some(undo) = &engine.undo.place {
                 undo.user_command_ended();
+            }
+            let delta = engine.config.behavior.masking.command_ended(&id, &mut message);
+            if !delta.is_empty() {
+                engine.emit(AgentEvent::BashExecutionUpdate { id: id.clone(), delta });
             }
             let recorded = Arc::new(Message::BashExecution(message.clone()));
             append(engine, recorded);

@@ -117,7 +117,11 @@ async fn await_decision(
 
 /// Judges a call: it may run, it may not, or the user is asked.
 pub(crate) fn review(engine: &mut Engine, call: &ToolCall, read_only: bool, review: Review) {
-    let Review { access, preview, proposed_text, blocked, again, decide } = review;
+    let Review { access, mut preview, proposed_text, blocked, again, decide } = review;
+    // Placeholders in the arguments were replaced by values, which the request must not show.
+    if let Preview::Change { change } = &mut preview {
+        engine.config.behavior.masking.diff(change);
+    }
     let title =
         engine.config.tools.get(&call.name).map(|tool| tool.title(&call.arguments)).unwrap_or_default();
     let judgement = judge(engine, &call.name, &access, read_only);
@@ -197,6 +201,10 @@ pub(crate) fn answer(engine: &mut Engine, id: &str, answer: ApprovalAnswer) {
     let stops = matches!(answer, ApprovalAnswer::Deny { stop: true, .. });
     let decision = match answer {
         ApprovalAnswer::Allow { hunks, edited } => {
+            let edited = match edited.as_deref().map(|text| fill(engine, text)).transpose() {
+                Ok(filled) => filled.flatten().or(edited),
+                Err(why) => return engine.notice(NoticeLevel::Warning, why, Some("the call still waits")),
+            };
             let command = edited.as_ref().filter(|_| !waiting.request.access.commands.is_empty());
             let edited_access = command.map(|command| Access::command(command.clone()));
             let judged = edited_access
@@ -236,6 +244,12 @@ pub(crate) fn answer(engine: &mut Engine, id: &str, answer: ApprovalAnswer) {
         engine.current.stop.cancel();
     }
     judge_again(engine);
+}
+
+/// The text that the user wrote in place of a call's, with values for its placeholders.
+fn fill(engine: &Engine, text: &str) -> Result<Option<String>, String> {
+    let filled = engine.config.behavior.masking.vault.unmask(text);
+    filled.map_err(|unknown| format!("your text has {unknown}, and there is no value for it"))
 }
 
 /// Applies another mode, also to the calls that wait.
@@ -349,12 +363,13 @@ pub(crate) fn coverage(engine: &Engine, rule: &str) -> Result<Vec<String>, Strin
     Ok(covered.collect())
 }
 
-/// The whole new text of the file that a waiting call would write.
+/// The whole new text of the file that a waiting call would write, without its secrets.
 ///
 /// # Errors
 /// When there is none.
-pub(crate) fn proposed_text(engine: &Engine, id: &str) -> Result<String, String> {
+pub(crate) fn proposed_text(engine: &mut Engine, id: &str) -> Result<String, String> {
     let waiting = engine.approvals.get(id).ok_or("this call does not wait any more")?;
     let text = waiting.proposed_text.as_deref().ok_or("this call writes no file")?;
-    String::from_utf8(text.clone()).map_err(|_| "the new content is not text".to_owned())
+    let text = String::from_utf8(text.clone()).map_err(|_| "the new content is not text".to_owned())?;
+    Ok(engine.config.behavior.masking.vault.mask(&text).unwrap_or(text))
 }

@@ -38,6 +38,7 @@ pub(crate) fn answer(engine: &mut Engine, ticket: u64, query: &Query) {
             | Query::Outline
             | Query::RuleCoverage { .. }
             | Query::ProposedText { .. }
+            | Query::Reveal { .. }
     );
     if needs_all {
         engine.load_all();
@@ -58,11 +59,16 @@ fn outline(engine: &mut Engine) -> Outline {
     outline
 }
 
-fn find(engine: &Engine, query: &Query) -> Result<QueryAnswer, String> {
+fn find(engine: &mut Engine, query: &Query) -> Result<QueryAnswer, String> {
+    if let Query::ProposedText { id } = query {
+        return gate::proposed_text(engine, id).map(QueryAnswer::Text);
+    }
     let session = &engine.config.session;
     let tree = session.tree();
     Ok(match query {
-        Query::Sync | Query::Idle | Query::HistoryPage { .. } => QueryAnswer::Done,
+        Query::Sync | Query::Idle | Query::HistoryPage { .. } | Query::ProposedText { .. } => {
+            QueryAnswer::Done
+        }
         Query::State => QueryAnswer::State(state(engine)),
         Query::Messages => QueryAnswer::Messages(session.context().messages),
         Query::MessageRecords => QueryAnswer::MessageRecords(session.context_json()),
@@ -75,9 +81,11 @@ fn find(engine: &Engine, query: &Query) -> Result<QueryAnswer, String> {
         Query::Source => QueryAnswer::Source(session.source().ok_or(EMPTY)?),
         Query::ContextUsage => QueryAnswer::ContextUsage(context_usage::by_kind(engine)),
         Query::RuleCoverage { rule } => QueryAnswer::Titles(gate::coverage(engine, rule)?),
-        Query::ProposedText { id } => QueryAnswer::Text(gate::proposed_text(engine, id)?),
         // Answered on a thread.
         Query::Checkpoints | Query::Changes | Query::UndoPlan { .. } => QueryAnswer::Done,
+        Query::Reveal { placeholders } => {
+            QueryAnswer::Secrets(engine.config.behavior.masking.vault.reveal(placeholders))
+        }
     })
 }
 

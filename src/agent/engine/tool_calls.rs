@@ -283,8 +283,12 @@ impl ToolRunner<'_, '_> {
         let Some(Slot { call, tool: Ok(tool), .. }) = self.slots.get(index) else {
             return;
         };
+        let arguments = match self.run.engine.config.behavior.masking.arguments(&call.name, &call.arguments) {
+            Ok(filled) => filled.unwrap_or_else(|| call.arguments.clone()),
+            Err(reason) => return self.end(index, Outcome::unrun(&reason)),
+        };
         let (progress, updates) = ToolProgress::channel();
-        let (tool, arguments, context) = (tool.clone(), call.arguments.clone(), self.context(progress));
+        let (tool, context) = (tool.clone(), self.context(progress));
         let reviews = (index, batch.reviews.sender.clone());
         let undo = undo_queries::of_call(self.run.engine, call);
         let task = batch.tasks.spawn(gate::carry_out(tool, arguments, context, reviews, undo));
@@ -402,8 +406,9 @@ impl ToolRunner<'_, '_> {
         }
     }
 
-    fn report_progress(&mut self, index: usize, partial_result: ToolOutput) {
+    fn report_progress(&mut self, index: usize, mut partial_result: ToolOutput) {
         if let Some(slot) = self.slots.get(index).filter(|slot| slot.outcome.is_none()) {
+            self.run.engine.config.behavior.masking.partial_answer(&mut partial_result);
             self.run.engine.emit(AgentEvent::ToolExecutionUpdate {
                 tool_call_id: slot.call.id.clone(),
                 tool_name: slot.call.name.clone(),
@@ -413,11 +418,12 @@ impl ToolRunner<'_, '_> {
         }
     }
 
-    /// Keeps the outcome of a call and reports it, with a warning for the model if it repeats itself.
+    /// Keeps the outcome of a call without its secrets and reports it, with a warning for the model if it repeats itself.
     fn end(&mut self, index: usize, mut outcome: Outcome) {
         let Some(slot) = self.slots.get_mut(index) else {
             return;
         };
+        self.run.engine.config.behavior.masking.answer(&mut outcome.output);
         if !self.run.engine.current.stop.is_cancelled() {
             let repeat = self.run.loop_guard.note(&slot.call, &outcome.output);
             outcome.output.content.extend(repeat.warning().map(Content::text));

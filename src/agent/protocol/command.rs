@@ -154,6 +154,8 @@ pub enum Tuning {
     BashTimeout { seconds: Option<u64> },
     /// The files with permission rules have changed, or which of them count: they are read again.
     Rules,
+    /// Whether secrets in the output of tools and commands are masked.
+    MaskSecrets { enabled: bool },
     /// Whether a request that failed for a transient reason is sent again.
     AutoRetry { enabled: bool },
 }

@@ -14,6 +14,7 @@ use serde_json::Value;
 use super::message::{Message, Usage};
 use super::model::ThinkingLevel;
 use super::outline::Outline;
+use super::placeholder::SecretValue;
 use super::run::QueueMode;
 use super::undo::{Checkpoint, SessionChanges, UndoPlan};
 
@@ -70,6 +71,8 @@ pub enum Query {
     /// [`QueryAnswer::UndoPlan`]: what going back to a prompt would restore; without one, what taking
     /// the last undo back would. An error if there is no such prompt, or nothing to take back.
     UndoPlan { entry_id: Option<String> },
+    /// [`QueryAnswer::Secrets`]: the values of these placeholders, for the user to see.
+    Reveal { placeholders: Vec<String> },
 }
 
 /// Where a page of the history is to be looked for. Positions are those of pages sent before, and hold
@@ -122,6 +125,9 @@ pub enum QueryAnswer {
     Stats(SessionStats),
     Source(SessionSource),
     ContextUsage(ContextUsage),
+    /// In the order of the placeholders; empty where the value is not known. Never written: as data
+    /// they are `null`.
+    Secrets(Vec<SecretValue>),
     /// Titles of calls, oldest first.
     Titles(Vec<String>),
     Text(String),

@@ -1,6 +1,7 @@
 //! Masks what tools answer and what commands write, and gives tools that write files the values back.
 
 use std::collections::HashMap;
+use std::fmt;
 
 use serde_json::Value;
 
@@ -15,7 +16,7 @@ use crate::tools::{Content, Details, FileDiff, ToolOutput};
 const WRITERS: [&str; 2] = ["write", "edit"];
 
 /// The secrets of an agent, and the output of commands that waits until it is clear what it is.
-#[derive(Debug, Default)]
+#[derive(Clone, Debug, Default)]
 pub(crate) struct Masking {
     pub(crate) vault: Vault,
     streams: HashMap<Option<String>, Stream>,
@@ -181,13 +182,19 @@ const HELD: usize = 64 * 1024;
 const LINE: usize = 4 * 1024;
 
 /// The output of a running command: the line that is not complete, and what is held back.
-#[derive(Debug, Default)]
+#[derive(Clone, Default)]
 struct Stream {
     text: String,
     /// How much of `text` was passed on.
     shown: usize,
     /// Whether what comes, up to the end of the line, is what the user types.
     is_echo: bool,
+}
+
+impl fmt::Debug for Stream {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "Stream({} bytes)", self.text.len())
+    }
 }
 
 impl Stream {

@@ -20,6 +20,7 @@ const MOST: usize = 10_000;
 const OWN: &str = "secret of your environment";
 
 /// The secrets of one agent.
+#[derive(Clone)]
 pub(crate) struct Vault {
     /// Whether anything is masked.
     pub(crate) is_on: bool,

@@ -85,6 +85,7 @@ fn answered(
             | QueryAnswer::Entries(_)
             | QueryAnswer::ForkMessages(_)
             | QueryAnswer::Stats(_)
+            | QueryAnswer::Secrets(_)
             | QueryAnswer::Titles(_)
             | QueryAnswer::Text(_),
         ) => {}

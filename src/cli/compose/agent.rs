@@ -12,9 +12,12 @@ use crate::agent::engine::config::{AgentConfig, SessionPlace};
 use crate::agent::engine::hooks::Hooks;
 use crate::agent::engine::tool_registry::ToolRegistry;
 use crate::agent::permissions::Permissions;
+use crate::agent::export::own_secrets;
 use crate::agent::protocol::run::RunLimits;
 use crate::agent::provider::key_refresh::KeyRefresh;
 use crate::agent::provider::scripted::Router;
+use crate::agent::secrets::masking::Masking;
+use crate::agent::secrets::vault::Vault;
 use crate::agent::session::Session;
 use crate::cli::args::CliArgs;
 use crate::cli::environment::{self, Environment, OnBadConfig};
@@ -120,6 +123,7 @@ impl Setup {
             tools: self.tool_registry(),
             sandbox: sandbox::sandboxing(&self.settings, &self.paths, cwd),
             undo: Some(environment::undo_options(&self.settings, &self.paths)),
+            masking: self.masking(),
             ..Behavior::default()
         }
     }
@@ -127,6 +131,13 @@ impl Setup {
     /// The rules of all files. What is wrong in them was reported when the settings were read.
     fn permissions(&self) -> Permissions {
         permission_rules::read(&self.paths, &self.project, self.session_dir().as_deref()).0
+    }
+
+    /// What masks secrets in output: it knows the keys and the secret variables from the start.
+    fn masking(&self) -> Masking {
+        let keys = self.keys.known_values().into_iter().map(|key| key.expose().to_owned());
+        let own: Vec<String> = keys.chain(own_secrets()).collect();
+        Masking::new(Vault::new(self.settings.mask_secrets.unwrap_or(true), &own))
     }
 
     /// The tools that may be turned on later.

@@ -34,6 +34,7 @@ pub fn text(command: &str, answer: &QueryAnswer) -> String {
         | QueryAnswer::HistoryPage(_)
         | QueryAnswer::Outline(_)
         | QueryAnswer::Source(_)
+        | QueryAnswer::Secrets(_)
         | QueryAnswer::ContextUsage(_) => "null".to_owned(),
     }
 }
