@@ -64,6 +64,7 @@ mod rpc;
 mod sandbox;
 mod screen;
 mod scrolled;
+mod secrets;
 mod selected_panel;
 mod session_back;
 mod session_disk;

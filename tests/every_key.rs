@@ -131,6 +131,7 @@ fn check(action: Action, key: &str) {
         | Action::PanelCopy
         | Action::PanelCopyCommand
         | Action::PanelOpen
+        | Action::PanelReveal
         | Action::PanelLeave => panels::check(action, key),
         Action::Find => finding(key),
         Action::PreviousPrompt | Action::NextPrompt => prompts(action, key),

@@ -7,6 +7,7 @@ mod ends;
 mod inputs;
 mod recorded;
 mod robust;
+mod secrets;
 
 use std::path::Path;
 use std::process::Stdio;

@@ -63,6 +63,7 @@ pub enum Action {
     PanelCopy,
     PanelCopyCommand,
     PanelOpen,
+    PanelReveal,
     PanelLeave,
     Help,
     Palette,
@@ -134,9 +135,8 @@ impl Action {
             Models | Thinking | NextModel | PreviousModel => ActionGroup::Models,
             ToggleTools | ToggleThinking | ToggleDiff | CopyAnswer | PageUp | PageDown | RowUp | RowDown
             | Find | PreviousPrompt | NextPrompt | Top | Tail | SelectPanel => ActionGroup::Transcript,
-            PanelUp | PanelDown | PanelFold | PanelCopy | PanelCopyCommand | PanelOpen | PanelLeave => {
-                ActionGroup::Panel
-            }
+            PanelUp | PanelDown | PanelFold | PanelCopy | PanelCopyCommand | PanelOpen | PanelReveal
+            | PanelLeave => ActionGroup::Panel,
             Undo | Redo | Yank | KillToEnd | KillToStart | KillWordBack | KillWordForward | DeleteBack
             | DeleteForward | WordLeft | WordRight | LineStart | LineEnd => ActionGroup::Editing,
         }
@@ -309,6 +309,7 @@ pub const TABLE: &[ActionRow] = &[
     row(Action::PanelCopy, "panel-copy", &["c"], Panel, "copy its output, diff, code or text"),
     row(Action::PanelCopyCommand, "panel-copy-command", &["y"], Panel, "copy its command or path"),
     row(Action::PanelOpen, "panel-open", &["e", "o"], Panel, "open its file or text in an editor"),
+    row(Action::PanelReveal, "panel-reveal", &["r"], Panel, "show or hide the secrets in it"),
     row(Action::PanelLeave, "panel-leave", &["esc", "ctrl+c", "tab"], Panel, "back to the composer"),
     row(Action::Help, "help", &["f1"], Screen, "show keys and commands"),
     row(Action::Palette, "palette", &["alt+x"], Screen, "choose any action or command"),

@@ -94,6 +94,7 @@ pub(crate) fn label(action: Action) -> &'static str {
         Action::PanelCopy => "copy it",
         Action::PanelCopyCommand => "copy its command",
         Action::PanelOpen => "open in $EDITOR",
+        Action::PanelReveal => "show its secrets",
         Action::PanelLeave => "leave it",
         Action::Cancel => "stop; twice: tree",
         Action::Clear => "clear; twice: quit",

@@ -117,11 +117,15 @@ fn panel_keys(model: &Model) -> Option<String> {
     let fold = hint(Action::PanelFold, fold).filter(|_| entry.body.folds());
     let made = matches!(entry.body, EntryBody::Tool(_) | EntryBody::Command(_));
     let command = hint(Action::PanelCopyCommand, "its command").filter(|_| made);
+    let secrets = model.transcript.selected_secrets().and_then(|secrets| {
+        hint(Action::PanelReveal, if secrets.shown().is_empty() { "secrets" } else { "hides secrets" })
+    });
     let keys = [
         fold,
         hint(Action::PanelCopy, "copies"),
         command,
         hint(Action::PanelOpen, "opens"),
+        secrets,
         hint(Action::PanelLeave, "leaves"),
     ];
     Some(keys.into_iter().flatten().collect::<Vec<_>>().join(" · "))

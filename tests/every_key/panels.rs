@@ -22,6 +22,9 @@ pub fn check(action: Action, key: &str) {
         screen.type_keys(&sent_for("alt+o"));
         screen.wait_for(first);
     }
+    if action == Action::PanelReveal {
+        return reveals(&screen, key);
+    }
     screen.type_keys(key);
     let copied = |text: &str, count: &str| {
         screen.wait_for(&format!("copied {count}"));
@@ -76,4 +79,25 @@ pub fn check(action: Action, key: &str) {
         }
         other => panic!("{other:?}"),
     }
+}
+
+/// Without secrets it says so; with some it shows their values, and hides them again.
+fn reveals(screen: &Screen, key: &str) {
+    screen.type_keys(key);
+    screen.wait_for("no secrets in it are hidden");
+    screen.type_keys("\x1b");
+    screen.wait_until("the composer", |cells| !cells.contents().contains("esc leaves"));
+    // The command has only the parts of the value, so that it stands nowhere else.
+    let value = "zq81-Kk2m-44xx";
+    screen.type_keys("!printf 'API_TOKEN=%s-44xx\\n' zq81-Kk2m\r");
+    screen.wait_for("API_TOKEN=[secret 1-");
+    screen.wait_for("1 secret hidden");
+    assert!(!screen.text().contains(value));
+    screen.type_keys(&sent_for("alt+o"));
+    screen.wait_for("r secrets");
+    screen.type_keys(key);
+    screen.wait_for(&format!("token: {value}"));
+    screen.type_keys(key);
+    screen.wait_for("1 secret hidden");
+    assert!(!screen.text().contains(value));
 }

@@ -11,6 +11,9 @@ use tokio::net::{TcpListener, TcpStream};
 pub enum Act {
     /// Sends these bytes and closes.
     Send(Vec<u8>),
+    /// Sends these bytes with the last placeholder of a secret in the request in place of PLACEHOLDER,
+    /// and closes.
+    Quote(Vec<u8>),
     /// Sends these bytes and resets the connection.
     Reset(Vec<u8>),
     /// Sends these bytes, then nothing for ever.
@@ -40,6 +43,10 @@ impl Server {
                 let requests = Arc::clone(&requests);
                 tokio::spawn(async move {
                     let request = read_request(&mut socket).await;
+                    let act = match act {
+                        Act::Quote(bytes) => Act::Send(quoting(&bytes, &request)),
+                        act => act,
+                    };
                     requests.lock().unwrap().push(request);
                     perform(socket, act).await;
                 });
@@ -76,10 +83,15 @@ async fn read_request(socket: &mut (impl AsyncRead + Unpin)) -> String {
     String::from_utf8_lossy(&bytes).into_owned()
 }
 
+fn quoting(bytes: &[u8], request: &str) -> Vec<u8> {
+    let placeholder = request.rfind("[secret ").and_then(|at| request[at..].split_inclusive(']').next());
+    String::from_utf8_lossy(bytes).replace("PLACEHOLDER", placeholder.unwrap_or_default()).into_bytes()
+}
+
 async fn perform(mut socket: TcpStream, act: Act) {
     let _ = socket.set_nodelay(true);
     match act {
-        Act::Send(bytes) => {
+        Act::Send(bytes) | Act::Quote(bytes) => {
             let _ = socket.write_all(&bytes).await;
             let _ = socket.shutdown().await;
             // Closing with unread bytes would be a reset.

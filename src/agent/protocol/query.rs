@@ -14,7 +14,7 @@ use serde_json::Value;
 use super::message::{Message, Usage};
 use super::model::ThinkingLevel;
 use super::outline::Outline;
-use super::placeholder::SecretValue;
+use super::placeholder::RevealedSecret;
 use super::run::QueueMode;
 use super::undo::{Checkpoint, SessionChanges, UndoPlan};
 
@@ -125,9 +125,8 @@ pub enum QueryAnswer {
     Stats(SessionStats),
     Source(SessionSource),
     ContextUsage(ContextUsage),
-    /// In the order of the placeholders; empty where the value is not known. Never written: as data
-    /// they are `null`.
-    Secrets(Vec<SecretValue>),
+    /// In the order of the placeholders. Values are never written: as data they are `null`.
+    Secrets(Vec<RevealedSecret>),
     /// Titles of calls, oldest first.
     Titles(Vec<String>),
     Text(String),

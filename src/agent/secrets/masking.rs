@@ -167,7 +167,7 @@ fn cut(text: &mut String) {
     text.truncate(settled(text));
 }
 
-/// How much of a text that goes on can be shown.
+/// How much of a text that continues can be shown.
 fn settled(text: &str) -> usize {
     let settled = match Visible::of(text) {
         Some(visible) => visible.raw_at(recognise::settled(&visible.text), text.len()),
@@ -273,7 +273,7 @@ mod tests {
         let mut masking = Masking::default();
         let id = None;
         for prompt in
-            ["[sudo] password for me: ", "Password: ", "Enter passphrase for key '/a/b': ", "50% ", "sk"]
+            ["[sudo] password for me: ", "Password: ", "Enter passphrase for key '/a/b': ", "50% ", "a gs"]
         {
             assert_eq!(masking.command_output(&id, prompt.to_owned()), prompt);
             masking.command_output(&id, "\n".to_owned());

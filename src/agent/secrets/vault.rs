@@ -11,7 +11,7 @@ use aho_corasick::{AhoCorasick, MatchKind};
 use super::Secret;
 use super::recognise::{self, Found};
 use super::visible::{self, Visible};
-use crate::agent::protocol::placeholder::{self, Placeholder, SecretValue};
+use crate::agent::protocol::placeholder::{self, Placeholder, RevealedSecret, SecretValue};
 use crate::tools::ids;
 
 /// Most secrets that are numbered. Further ones are masked, and nobody knows their value.
@@ -182,12 +182,16 @@ impl Vault {
     }
 
     /// The values of placeholders, for the user to see.
-    pub(crate) fn reveal(&self, placeholders: &[String]) -> Vec<SecretValue> {
+    pub(crate) fn reveal(&self, placeholders: &[String]) -> Vec<RevealedSecret> {
         let value = |text: &String| {
             let (_, placeholder) = placeholder::find(text).next()?;
             self.value(placeholder).map(|value| SecretValue::new(value.expose()))
         };
-        placeholders.iter().map(|text| value(text).unwrap_or_default()).collect()
+        let revealed = |text: &String| RevealedSecret {
+            placeholder: text.clone(),
+            value: value(text).unwrap_or_default(),
+        };
+        placeholders.iter().map(revealed).collect()
     }
 
     /// The text with values for its placeholders; `None` if it has none.
@@ -248,7 +252,7 @@ mod tests {
         let masked = earlier.mask(TOKEN).unwrap_or_default();
         vault.mask(&TOKEN.replace('A', "B"));
         assert_eq!(vault.unmask(&masked), Err("[secret 1-aaaa: github token]".to_owned()));
-        assert!(vault.reveal(&[masked])[0].is_empty());
+        assert!(vault.reveal(&[masked])[0].value.is_empty());
     }
 
     #[test]

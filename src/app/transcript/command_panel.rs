@@ -1,5 +1,6 @@
 //! Panels of the user's commands. The terminal of a running one is in [`crate::app::jobs`].
 
+use super::hidden_secrets::HiddenSecrets;
 use super::panel::PanelOutput;
 use super::{EntryBody, Transcript, arguments};
 use crate::agent::protocol::message::BashExecution;
@@ -23,6 +24,8 @@ pub struct CommandPanel {
     /// True for `!!`: the model never sees it.
     pub private: bool,
     pub output: PanelOutput,
+    /// The secrets in its output.
+    pub secrets: HiddenSecrets,
     pub since: Millis,
     /// How long it ran, in milliseconds; unknown for commands of earlier runs.
     pub took: Option<Millis>,
@@ -39,6 +42,7 @@ impl CommandPanel {
             command: arguments::command(command),
             private,
             output: PanelOutput::None,
+            secrets: HiddenSecrets::default(),
             since,
             took: None,
             end: None,
@@ -67,6 +71,7 @@ impl CommandPanel {
             let lines = ansi::lines(&message.output).into();
             self.output = PanelOutput::Terminal { lines, hidden: 0, status: None };
         }
+        self.secrets = HiddenSecrets::of([message.output.as_str()]);
     }
 }
 

@@ -9,6 +9,7 @@ use serde_json::Value;
 use super::arguments::CallArguments;
 use super::call_end::CallEnd;
 pub use super::call_end::CallState;
+use super::hidden_secrets::HiddenSecrets;
 use crate::app::ansi::{self, AnsiLine};
 use crate::app::msg::Millis;
 use crate::app::picture::MessagePicture;
@@ -54,6 +55,8 @@ pub struct ToolPanel {
     pub pictures: Vec<MessagePicture>,
     /// What the result says beyond its output: a refusal, a cut, a timeout.
     pub notes: Arc<[Printable]>,
+    /// The secrets in its output.
+    pub secrets: HiddenSecrets,
     /// When the call began to run.
     pub since: Option<Millis>,
     /// How long it ran, in milliseconds.
@@ -74,6 +77,7 @@ impl ToolPanel {
             output: PanelOutput::None,
             pictures: Vec::new(),
             notes: Arc::default(),
+            secrets: HiddenSecrets::default(),
             since: None,
             duration: None,
         }
@@ -82,6 +86,7 @@ impl ToolPanel {
     /// Shows a result, complete or so far.
     pub fn show(&mut self, content: &[Content], details: &Details) {
         self.output = output(content, details);
+        self.secrets = secrets(content, details);
     }
 
     /// Shows the end of the call.
@@ -125,6 +130,20 @@ fn output(content: &[Content], details: &Details) -> PanelOutput {
             let texts: Vec<&str> = content.iter().filter_map(text_of).collect();
             lines(&texts.join("\n"))
         }
+    }
+}
+
+/// The secrets that are hidden in what people see of a result.
+fn secrets(content: &[Content], details: &Details) -> HiddenSecrets {
+    match details {
+        Details::Text { text } | Details::Terminal(TerminalOutput { text, .. }) => {
+            HiddenSecrets::of([text.as_str()])
+        }
+        Details::Diff(diff) => {
+            HiddenSecrets::of(diff.hunks.iter().flat_map(|hunk| &hunk.lines).map(String::as_str))
+        }
+        Details::Paths { paths, .. } => HiddenSecrets::of(paths.iter().map(String::as_str)),
+        Details::None | Details::Image { .. } => HiddenSecrets::of(content.iter().filter_map(text_of)),
     }
 }
 

@@ -68,6 +68,7 @@ pub(super) fn run(model: &mut Model, action: Action, effects: &mut Vec<Effect>) 
         Action::PanelCopy => panels::copy(model, effects),
         Action::PanelCopyCommand => panels::copy_command(model, effects),
         Action::PanelOpen => panels::open(model, effects),
+        Action::PanelReveal => panels::reveal(model, effects),
         Action::PanelLeave => model.transcript.leave_panel(),
         // The text being written.
         Action::Editor => composing::open_editor(model, effects),

@@ -75,6 +75,7 @@ fn answered(
         Ok(QueryAnswer::ContextUsage(usage)) => context::show(model, usage),
         Ok(QueryAnswer::HistoryPage(page)) => take_page(model, page),
         Ok(QueryAnswer::Source(source)) => session::export_from(model, ticket, source, effects),
+        Ok(QueryAnswer::Secrets(secrets)) => model.transcript.show_secrets(secrets),
         // Answers to queries that only other front ends send.
         Ok(
             QueryAnswer::Done
@@ -85,7 +86,6 @@ fn answered(
             | QueryAnswer::Entries(_)
             | QueryAnswer::ForkMessages(_)
             | QueryAnswer::Stats(_)
-            | QueryAnswer::Secrets(_)
             | QueryAnswer::Titles(_)
             | QueryAnswer::Text(_),
         ) => {}

@@ -1,11 +1,13 @@
 //! The selected panel: its keys, copying it, opening it in an editor.
 
 use super::{copy, find};
+use crate::agent::AgentCommand;
+use crate::agent::protocol::query::Query;
 use crate::app::action::Action;
 use crate::app::effect::Effect;
 use crate::app::key::Key;
 use crate::app::model::Model;
-use crate::app::request::ShellRequest;
+use crate::app::request::{NO_TICKET, ShellRequest};
 
 /// Selects the panel nearest to the end of the screen.
 pub(super) fn select(model: &mut Model) {
@@ -40,6 +42,18 @@ pub(super) fn copy_command(model: &mut Model, effects: &mut Vec<Effect>) {
     match model.transcript.panel_command() {
         Some(text) => copy::put(model, text, effects),
         None => model.remark("no command or path to copy"),
+    }
+}
+
+/// Asks for the values of the secrets in the panel, or hides them again.
+pub(super) fn reveal(model: &mut Model, effects: &mut Vec<Effect>) {
+    match model.transcript.selected_secrets() {
+        Some(secrets) if secrets.shown().is_empty() => {
+            let query = Query::Reveal { placeholders: model.transcript.selected_placeholders() };
+            effects.push(Effect::Agent(AgentCommand::Query { ticket: NO_TICKET, query }));
+        }
+        Some(_) => model.transcript.show_secrets(&[]),
+        None => model.remark("no secrets in it are hidden"),
     }
 }
 

@@ -14,9 +14,11 @@ use super::row::Row;
 use super::theme::{Theme, ThemeToken};
 use super::wrap;
 use crate::app::msg::Millis;
+use crate::app::printable::Printable;
 use crate::app::time_format::{noticeable, seconds};
 use crate::app::transcript::call_end;
 use crate::app::transcript::command_panel::{CommandEnd, CommandPanel};
+use crate::app::transcript::hidden_secrets::HiddenSecrets;
 use crate::app::transcript::panel::{CallState, PanelOutput, ToolPanel};
 
 /// Output lines of a folded call.
@@ -155,6 +157,7 @@ pub(crate) fn command_body(
     if let Some(path) = command.full_output.as_ref().filter(|_| open) {
         rows.extend(note(&format!("full output: {}", path.as_str()), ThemeToken::Muted, width, theme));
     }
+    rows.extend(secret_rows(&command.secrets, width, theme));
     rows
 }
 
@@ -202,7 +205,23 @@ pub(crate) fn tool_body(
         let words = if open { words.as_str() } else { call_end::brief(words) };
         rows.extend(note(words, token, width, theme));
     }
+    rows.extend(secret_rows(&tool.secrets, width, theme));
     rows
+}
+
+/// How many secrets are hidden, or their values if the user asked for them.
+fn secret_rows(secrets: &HiddenSecrets, width: u16, theme: &Theme) -> Vec<Row> {
+    match secrets.count() {
+        0 => Vec::new(),
+        count if secrets.shown().is_empty() => {
+            let words = if count == 1 { "secret" } else { "secrets" };
+            note(&format!("{count} {words} hidden"), ThemeToken::Muted, width, theme)
+        }
+        _ => {
+            let row = |line: &Printable| note(line.as_str(), ThemeToken::Warning, width, theme);
+            secrets.shown().iter().flat_map(row).collect()
+        }
+    }
 }
 
 /// Width of a body without its bar and the column on the right.

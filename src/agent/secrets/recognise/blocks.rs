@@ -100,7 +100,7 @@ pub(super) fn block(text: &str, at: usize) -> Option<Block> {
 }
 
 /// Whether the `-----BEGIN ` at `at` may be that of a key of which the rest has not arrived yet.
-pub(super) fn may_go_on(text: &str, at: usize) -> bool {
+pub(super) fn may_continue(text: &str, at: usize) -> bool {
     let rest = text.get(at..).unwrap_or_default();
     let label_cut = rest.len() < 60 && !rest.contains('\n');
     let begun =

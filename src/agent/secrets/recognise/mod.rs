@@ -147,6 +147,9 @@ fn of_block(block: blocks::Block) -> Found {
     Found { start: block.start, end: block.end, kind: "private key", value: Some(block.value) }
 }
 
+/// Kinds that say only what the name of a value says.
+const VAGUE: [&str; 5] = ["password", "token", "secret", "api key", "key"];
+
 /// In order, and those that overlap as one, which has the kind that says more.
 pub(super) fn joined(mut found: Vec<Found>) -> Vec<Found> {
     found.sort_by_key(|found| (found.start, std::cmp::Reverse(found.end)));
@@ -156,9 +159,11 @@ pub(super) fn joined(mut found: Vec<Found>) -> Vec<Found> {
             Some(last) if next.end > last.end => {
                 (last.end, last.value) = (next.end, None);
             }
-            Some(last) if last.value.is_none() => {
-                let vague = ["password", "token", "secret", "api key", "key"].contains(&last.kind);
-                last.kind = if vague { next.kind } else { last.kind };
+            Some(last) if last.value.is_none() && VAGUE.contains(&last.kind) => {
+                // A sign behind a key belongs to the sentence.
+                let trimmed = next.start == last.start && last.end - next.end == 1;
+                last.end = if trimmed { next.end } else { last.end };
+                last.kind = next.kind;
             }
             Some(_) => {}
             None => out.push(next),
@@ -187,7 +192,7 @@ fn password(text: &str, at: usize) -> Option<(usize, usize, &'static str)> {
     secret.then_some((start, start + password.len(), "password"))
 }
 
-/// How much of a text that goes on can be shown: from there on something may turn out to be a secret
+/// How much of a text that continues can be shown: from there on something may turn out to be a secret
 /// once its rest has arrived.
 pub(crate) fn settled(text: &str) -> usize {
     let line = text.rfind('\n').map_or(0, |at| at + 1);
@@ -195,7 +200,7 @@ pub(crate) fn settled(text: &str) -> usize {
     let mut first = text.len();
     for (at, end, anchor) in hits(text) {
         match anchor {
-            Anchor::Block if blocks::may_go_on(text, at) => open_block = open_block.or(Some(at)),
+            Anchor::Block if blocks::may_continue(text, at) => open_block = open_block.or(Some(at)),
             Anchor::Block | Anchor::BlockEnd => {}
             _ if at < line => {}
             // A name alone says nothing: what is held back begins with its value.
@@ -216,7 +221,10 @@ fn begun_word(text: &str) -> usize {
     let begins = |length: &usize| {
         let Some(end) = text.len().checked_sub(*length).and_then(|at| text.get(at..)) else { return false };
         let keys = SHAPES.iter().map(|shape| shape.begin).chain(["-----BEGIN "]);
-        keys.into_iter().any(|begin| begin.starts_with(end)) && begins_word(text, text.len() - length)
+        let at = text.len() - length;
+        // Dashes may as well be the end of a mark.
+        let ends_mark = end.starts_with('-') && before(text, at) == Some(b'-');
+        keys.into_iter().any(|begin| begin.starts_with(end)) && begins_word(text, at) && !ends_mark
     };
     text.len() - (2..24).rev().find(begins).unwrap_or(0)
 }

@@ -229,7 +229,12 @@ fn is_code(value: &str) -> bool {
             && part.chars().all(|c| c.is_alphanumeric() || c == '_' || c == '$')
     };
     let chain = value.split('.').count() >= 2 && value.split('.').all(|part| name(part) && part.len() < 24);
+    // `SHARED_KEY_2`, `0x8004400a`
+    let capitals = |c: char| c.is_ascii_uppercase() || c.is_ascii_digit() || c == '_';
+    let constant = value.contains('_') && value.chars().all(capitals);
     marks
+        || constant
+        || value.starts_with("0x")
         || chain
         || value.contains(['(', '<', '>', '`', '|'])
         || matches!(first, '&' | '*' | '!' | '@' | '\\' | '-')

@@ -1,0 +1,121 @@
+//! The secrets that are hidden in a panel, and their values while the user looks at them.
+
+use std::fmt;
+
+use super::{EntryBody, Transcript};
+use crate::agent::protocol::placeholder::{self, RevealedSecret};
+use crate::app::printable::Printable;
+
+/// The secrets that are hidden in a panel.
+#[derive(Clone, Default, PartialEq)]
+pub struct HiddenSecrets {
+    /// What stands for them, each once.
+    placeholders: Vec<String>,
+    /// What is shown of them; empty while they are hidden.
+    shown: Vec<Printable>,
+}
+
+impl fmt::Debug for HiddenSecrets {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "HiddenSecrets({})", self.placeholders.len())
+    }
+}
+
+impl HiddenSecrets {
+    /// Those in the texts that a panel shows.
+    pub(super) fn of<'t>(texts: impl IntoIterator<Item = &'t str>) -> Self {
+        let mut placeholders: Vec<String> = Vec::new();
+        for (_, found) in texts.into_iter().flat_map(placeholder::find) {
+            let found = found.to_string();
+            if !placeholders.contains(&found) {
+                placeholders.push(found);
+            }
+        }
+        HiddenSecrets { placeholders, shown: Vec::new() }
+    }
+
+    /// How many there are.
+    pub fn count(&self) -> usize {
+        self.placeholders.len()
+    }
+
+    /// The lines with their values, if they are shown.
+    pub fn shown(&self) -> &[Printable] {
+        &self.shown
+    }
+
+    /// Shows these values, if they are those of these secrets.
+    fn show(&mut self, secrets: &[RevealedSecret]) {
+        if self.placeholders.iter().eq(secrets.iter().map(|secret| &secret.placeholder)) {
+            self.shown = secrets.iter().flat_map(lines).collect();
+        }
+    }
+}
+
+/// A secret as lines: what it is, and its value.
+fn lines(secret: &RevealedSecret) -> Vec<Printable> {
+    let name = secret.placeholder.trim_matches(['[', ']']);
+    let value = secret.value.expose();
+    if secret.value.is_empty() {
+        return vec![Printable::line(&format!(
+            "{name}: not known any more, it is from an earlier run of tau"
+        ))];
+    }
+    if value.contains('\n') {
+        let head = std::iter::once(format!("{name}:"));
+        return head.chain(value.lines().map(str::to_owned)).map(|line| Printable::line(&line)).collect();
+    }
+    vec![Printable::line(&format!("{name}: {value}"))]
+}
+
+/// The secrets of an entry, if it is a panel that can have some.
+fn secrets_of(body: &EntryBody) -> Option<&HiddenSecrets> {
+    match body {
+        EntryBody::Tool(tool) => Some(&tool.secrets),
+        EntryBody::Command(command) => Some(&command.secrets),
+        EntryBody::Welcome
+        | EntryBody::Earlier { .. }
+        | EntryBody::User { .. }
+        | EntryBody::Answer(_)
+        | EntryBody::Thinking { .. }
+        | EntryBody::Summary { .. }
+        | EntryBody::RunEnd(_)
+        | EntryBody::Notice { .. } => None,
+    }
+}
+
+impl Transcript {
+    /// The secrets in the selected panel, if there are any.
+    pub fn selected_secrets(&self) -> Option<&HiddenSecrets> {
+        secrets_of(&self.selected_entry()?.body).filter(|secrets| secrets.count() > 0)
+    }
+
+    /// What stands for the secrets in the selected panel.
+    pub(crate) fn selected_placeholders(&self) -> Vec<String> {
+        self.selected_secrets().map(|secrets| secrets.placeholders.clone()).unwrap_or_default()
+    }
+
+    /// Shows the secrets of the selected panel, or hides them again if there are none to show.
+    pub(crate) fn show_secrets(&mut self, secrets: &[RevealedSecret]) {
+        let Some(id) = self.selected_entry().map(|entry| entry.id) else { return };
+        self.edit(id, |body| {
+            let hidden = match body {
+                EntryBody::Tool(tool) => &mut tool.secrets,
+                EntryBody::Command(command) => &mut command.secrets,
+                EntryBody::Welcome
+                | EntryBody::Earlier { .. }
+                | EntryBody::User { .. }
+                | EntryBody::Answer(_)
+                | EntryBody::Thinking { .. }
+                | EntryBody::Summary { .. }
+                | EntryBody::RunEnd(_)
+                | EntryBody::Notice { .. } => return,
+            };
+            match secrets.is_empty() {
+                true => hidden.shown.clear(),
+                false => hidden.show(secrets),
+            }
+        });
+        self.show_selected();
+    }
+}
