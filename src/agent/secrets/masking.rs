@@ -273,7 +273,7 @@ mod tests {
         let mut masking = Masking::default();
         let id = None;
         for prompt in
-            ["[sudo] password for me: ", "Password: ", "Enter passphrase for key '/a/b': ", "50% ", "a gs"]
+            ["[sudo] password for me: ", "Password: ", "Enter passphrase for key '/a/b': ", "50% ", "a x"]
         {
             assert_eq!(masking.command_output(&id, prompt.to_owned()), prompt);
             masking.command_output(&id, "\n".to_owned());

@@ -243,8 +243,7 @@ settings! {
     pass_env: Vec<String>, Columns { ..COLUMNS };
     /// `false`: secrets in the output of tools and commands are not masked
     mask_secrets: bool, Columns {
-        default: "`true`", env: Some("TAU_MASK_SECRETS"), flag: rare_flag("mask-secrets", "BOOL"), live: true,
-        ..COLUMNS
+        default: "`true`", flag: rare_flag("mask-secrets", "BOOL"), live: true, ..COLUMNS
     };
     /// Summarize the earlier conversation when the context window fills up
     auto_compact: bool, Columns { default: "`true`", project: true, live: true, ..COLUMNS };
