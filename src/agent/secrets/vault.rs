@@ -130,9 +130,9 @@ impl Vault {
         let alnum = |byte: Option<&u8>| byte.is_some_and(u8::is_ascii_alphanumeric);
         let bytes = text.as_bytes();
         let whole = |start: usize, end: usize| {
-            let before = start.checked_sub(1).and_then(|at| bytes.get(at));
-            !(alnum(before) && alnum(bytes.get(start)))
-                && !(alnum(bytes.get(end)) && alnum(end.checked_sub(1).and_then(|at| bytes.get(at))))
+            let at = |index: Option<usize>| alnum(index.and_then(|index| bytes.get(index)));
+            let goes_on = |last: Option<usize>, next: usize| at(last) && at(Some(next));
+            !goes_on(start.checked_sub(1), start) && !goes_on(end.checked_sub(1), end)
         };
         let hits = automaton.find_iter(text).filter(|hit| whole(hit.start(), hit.end()));
         let known = hits.filter_map(|hit| {
@@ -257,8 +257,7 @@ mod tests {
 
     #[test]
     fn colours_within_a_secret_do_not_hide_it() {
-        let mut vault = Vault::default();
-        vault.tag = "aaaa".to_owned();
+        let mut vault = Vault { tag: "aaaa".to_owned(), ..Vault::default() };
         let (one, two) = TOKEN.split_at(4);
         let coloured = format!("x \u{1b}[31m{one}\u{1b}[0m\u{1b}[1m{two}\u{1b}[0m y");
         let expected = "x \u{1b}[31m[secret 1-aaaa: github token]\u{1b}[0m\u{1b}[1m\u{1b}[0m y";
@@ -267,8 +266,7 @@ mod tests {
 
     #[test]
     fn a_key_file_is_one_secret_however_it_is_read() {
-        let mut vault = Vault::default();
-        vault.tag = "aaaa".to_owned();
+        let mut vault = Vault { tag: "aaaa".to_owned(), ..Vault::default() };
         let body = "MIIEvQIBADANBgkqhkiG9w0BAQEFAASCBKcwggSjAgEAAoIBAQC7";
         let key = format!("-----BEGIN PRIVATE KEY-----\n{body}\n{body}\n-----END PRIVATE KEY-----");
         let numbered: String =

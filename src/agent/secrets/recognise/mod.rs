@@ -208,7 +208,7 @@ pub(crate) fn settled(text: &str) -> usize {
             Anchor::Address => first = first.min(end),
             Anchor::Shape(_) | Anchor::WebToken if begins_word(text, at) => first = first.min(at),
             Anchor::Marked(_) => {
-                first = first.min(at - Run::backward(text, at, 90, |byte| byte > b' ').text.len())
+                first = first.min(at - Run::backward(text, at, 90, |byte| byte > b' ').text.len());
             }
             Anchor::Shape(_) | Anchor::WebToken => {}
         }
