@@ -131,8 +131,8 @@ impl Vault {
         let bytes = text.as_bytes();
         let whole = |start: usize, end: usize| {
             let at = |index: Option<usize>| alnum(index.and_then(|index| bytes.get(index)));
-            let goes_on = |last: Option<usize>, next: usize| at(last) && at(Some(next));
-            !goes_on(start.checked_sub(1), start) && !goes_on(end.checked_sub(1), end)
+            let continues = |last: Option<usize>, next: usize| at(last) && at(Some(next));
+            !continues(start.checked_sub(1), start) && !continues(end.checked_sub(1), end)
         };
         let hits = automaton.find_iter(text).filter(|hit| whole(hit.start(), hit.end()));
         let known = hits.filter_map(|hit| {
