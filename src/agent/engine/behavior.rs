@@ -11,8 +11,8 @@ use crate::agent::permissions::{Permissions, Rule};
 use crate::agent::protocol::approval::{PermissionMode, RuleScope};
 use crate::agent::protocol::model::ThinkingBudgets;
 use crate::agent::protocol::run::{OnRepeat, QueueMode, SteerMode};
-use crate::agent::undo::UndoOptions;
 use crate::agent::secrets::masking::Masking;
+use crate::agent::undo::UndoOptions;
 use crate::tools::sandbox::SandboxPolicy;
 
 /// How an agent behaves where there is a choice.

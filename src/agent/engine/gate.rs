@@ -25,7 +25,7 @@ use crate::agent::protocol::approval::{
 use crate::agent::protocol::event::{AgentEvent, NoticeLevel};
 use crate::agent::protocol::message::{CustomMessage, Message, ToolCall, UserContent};
 use crate::tools::sandbox::SandboxLevel;
-use crate::tools::{Access, AnyTool, Approved, ToolContext, ToolError, ToolOutput};
+use crate::tools::{Access, AnyTool, Approved, Preview, ToolContext, ToolError, ToolOutput};
 
 /// The type of the session entry that says that a call waits.
 pub(crate) const WAITING_ENTRY: &str = "tau.approval";
