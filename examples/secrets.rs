@@ -1,6 +1,8 @@
 //! What would be masked in files, and how fast: `cargo run --release --example secrets -- FILE…`.
 //! Without files it measures text of its own: a megabyte without secrets, and hostile text.
 
+#![allow(clippy::print_stdout, clippy::disallowed_methods, reason = "a program that measures and prints")]
+
 use std::time::Instant;
 
 use tau::agent::export::Redactor;
