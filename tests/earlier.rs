@@ -297,10 +297,14 @@ fn the_first_message_of_a_large_session_is_reached_in_a_terminal() {
         screen.wait_for("message number 70.");
         screen.type_keys("\r\x1b");
         screen.wait_until("the end of the search", |cells| !cells.contents().contains("── find"));
-        screen.type_keys(PREVIOUS_PROMPT);
+        // The place of the match may still be looked for: each frame is answered with another press.
         screen.wait_until("a prompt at the top", |cells| {
             let shown = cells.contents();
-            shown.lines().next().is_some_and(|line| line.contains("message number "))
+            let at_top = shown.lines().next().is_some_and(|line| line.contains("message number "));
+            if !at_top {
+                screen.type_keys(PREVIOUS_PROMPT);
+            }
+            at_top
         });
         screen.type_keys(END);
         screen.wait_for("message number 139.");

@@ -6,6 +6,8 @@ use std::process::{Command, Output};
 use tau::agent::permissions::{Rule, Verdict};
 use tau::agent::settings::permission_rules;
 
+use crate::time_limit::RunInTime;
+
 struct Place {
     folder: tempfile::TempDir,
 }
@@ -35,8 +37,7 @@ impl Place {
             .env("HOME", self.path("home"))
             .env("TAU_HOME", self.path("home"))
             .current_dir(self.path("work"))
-            .output()
-            .unwrap();
+            .output_in_time();
         let text = |bytes: Vec<u8>| String::from_utf8(bytes).unwrap();
         (text(stdout), text(stderr), status.code().unwrap())
     }

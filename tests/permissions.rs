@@ -22,6 +22,7 @@ use tau::tools::access::Access;
 
 use crate::laws::Dice;
 use crate::tidy::report;
+use crate::time_limit::EndInTime;
 use generate::PROGRAMS;
 
 /// Longest wait for a generated command. What it has run until then counts.
@@ -88,7 +89,7 @@ impl Stage {
         });
         let _ = ended.recv_timeout(PATIENCE);
         let _ = rustix::process::kill_process_group(group, rustix::process::Signal::KILL);
-        bash.wait().unwrap();
+        bash.wait_in_time("the end of bash");
         let notes = std::fs::read_dir(at("notes")).unwrap();
         let paths: Vec<PathBuf> = notes.map(|entry| entry.unwrap().path()).collect();
         let calls = paths.iter().map(|path| {

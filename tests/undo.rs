@@ -14,6 +14,8 @@ use tau::agent::protocol::undo::{ConflictChoice, RestoreReport, UndoOrder, UndoS
 use tau::agent::undo::{CallStart, Prompt, SessionUndo, UndoOptions};
 use tau::tools::access::Access;
 
+use crate::time_limit::RunInTime;
+
 /// A session that changes files in a directory of its own.
 pub(crate) struct Work {
     folder: tempfile::TempDir,
@@ -112,7 +114,7 @@ impl Work {
         let script = format!("set -e; {git}\n{command}");
         let mut bash = Command::new("bash");
         bash.args(["-c", &script]).current_dir(self.at("")).env("GIT_CONFIG_GLOBAL", "/dev/null");
-        assert!(bash.status().unwrap().success(), "{command}");
+        assert!(bash.status_in_time().success(), "{command}");
     }
 
     /// The agent writes a file.

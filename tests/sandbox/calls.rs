@@ -11,6 +11,8 @@ use std::path::Path;
 use nix::libc;
 use tau::tools::sandbox::support::Support;
 
+use crate::time_limit::EndInTime;
+
 use super::{Place, has_landlock, run, text};
 
 /// A system call with arguments that it refuses in its own way where it is allowed.
@@ -204,7 +206,7 @@ fn other_processes_and_abstract_sockets_are_out_of_reach() {
     let free = attack(&["--sandbox", "off", "--network", "on"]);
     let confined = attack(&["--sandbox", "workspace-write", "--network", "on"]);
     victim.kill().unwrap();
-    victim.wait().unwrap();
+    victim.wait_in_time("the end of the victim");
     // Whether a process may trace one that is not its child is up to the machine.
     assert!(free[1..].iter().all(|works| *works), "{free:?}");
     let [traced, signalled, environment, memory, root, connected] = confined[..] else {

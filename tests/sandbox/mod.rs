@@ -12,6 +12,8 @@ use std::time::{Duration, Instant};
 
 use tau::tools::sandbox::support::Support;
 
+use crate::time_limit::RunInTime;
+
 /// Longest that anything here may take.
 const PATIENCE: Duration = Duration::from_secs(60);
 
@@ -75,14 +77,7 @@ impl Place {
 
 /// Runs a command to its end, within limits.
 pub(crate) fn run(mut command: Command) -> Output {
-    let child = command.stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap();
-    let (pid, begun) = (child.id(), Instant::now());
-    let waiting = std::thread::spawn(move || child.wait_with_output().unwrap());
-    while !waiting.is_finished() {
-        assert!(begun.elapsed() < PATIENCE, "process {pid} does not end");
-        std::thread::sleep(Duration::from_millis(2));
-    }
-    waiting.join().unwrap()
+    command.output_in_time()
 }
 
 /// Whether a program is on this machine; says so if not.
