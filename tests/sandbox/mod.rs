@@ -37,12 +37,13 @@ pub(crate) struct Place {
 
 impl Place {
     pub(crate) fn new() -> Self {
-        // Not in the temporary directory, where everything can be written.
-        let base = Path::new(env!("CARGO_TARGET_TMPDIR")).canonicalize().unwrap();
-        assert!(
-            !base.starts_with("/tmp"),
-            "the folder for builds is in /tmp, which is writable in the sandbox"
-        );
+        // Not in a temporary directory of the sandbox, where everything can be written.
+        let writable = ["/tmp".into(), std::env::temp_dir()].map(|folder| folder.canonicalize().unwrap());
+        let base = [env!("CARGO_TARGET_TMPDIR"), "/var/tmp", env!("CARGO_MANIFEST_DIR")]
+            .into_iter()
+            .filter_map(|folder| Path::new(folder).canonicalize().ok())
+            .find(|folder| !writable.iter().any(|temporary| folder.starts_with(temporary)))
+            .expect("a folder outside of the temporary directories");
         let folder = tempfile::tempdir_in(base).unwrap();
         let path = |name: &str| folder.path().join(name);
         let place =
