@@ -153,7 +153,11 @@ fn ended(model: &Model, memo: &Memo, tool: &ToolPanel) -> String {
     let outcome: String =
         panel::came_of(tool, model.clock(), memo.theme()).iter().map(|span| &*span.content).collect();
     let failed = if tool.state == CallState::Failed { "failed" } else { "" };
-    let parts = [call(tool), failed.to_owned(), outcome.trim().replace(" · ", ", ")];
+    let parts = [
+        call(tool),
+        failed.to_owned(),
+        outcome.trim().trim_start_matches("✗ ").replace(" ✗ ", ", ").replace(" · ", ", "),
+    ];
     parts.into_iter().filter(|part| !part.is_empty()).collect::<Vec<_>>().join(", ")
 }
 
