@@ -20,9 +20,14 @@ const FAST: &str = "export TAU_DEMO_SPEED=max";
 
 /// Waits until the run that was begun is over: the line of its cost is there so many times.
 fn wait_for_runs(terminal: &Terminal, count: usize) {
+    wait_for_rows(terminal, "the end of the run", count, |row| row.contains("↑") && row.starts_with("  "));
+}
+
+/// Waits for that many rows of a kind, on the screen or above it.
+fn wait_for_rows(terminal: &Terminal, what: &str, count: usize, is_one: impl Fn(&str) -> bool) {
     let end = std::time::Instant::now() + crate::screen::PATIENCE;
-    while terminal.rows().iter().filter(|row| row.contains("↑") && row.starts_with("  ")).count() < count {
-        assert!(std::time::Instant::now() < end, "no end of the run:\n{}", terminal.rows().join("\n"));
+    while terminal.rows().iter().filter(|row| is_one(row.trim_end())).count() < count {
+        assert!(std::time::Instant::now() < end, "no {what}:\n{}", terminal.rows().join("\n"));
         std::thread::sleep(std::time::Duration::from_millis(10));
     }
 }
@@ -229,7 +234,9 @@ fn keys_that_move_in_the_transcript_say_whose_business_that_is() {
 fn unfolding_prints_what_came_since_the_last_prompt_again() {
     let terminal = Terminal::inline(FAST, "", 80, 24);
     terminal.type_keys("!seq 40\r");
-    terminal.wait_until("the end of the command", |cells| cells.contents().contains("ask for something"));
+    wait_for_rows(&terminal, "the end of the command", 1, |row| {
+        row.starts_with("$ seq 40") && row.ends_with('✓')
+    });
     terminal.type_keys("table\r");
     wait_for_runs(&terminal, 1);
     terminal.type_keys("\x0f");
@@ -240,7 +247,9 @@ fn unfolding_prints_what_came_since_the_last_prompt_again() {
     assert_eq!(prompts, 2, "{}", rows.join("\n"));
     terminal.type_keys("\x0f");
     terminal.wait_for("folded from here on");
-    assert_eq!(terminal.rows().iter().filter(|row| row.contains("▌ table")).count(), 2);
+    let rows = terminal.rows();
+    let prompts = rows.iter().filter(|row| row.contains("▌ table")).count();
+    assert_eq!(prompts, 2, "{}", rows.join("\n"));
 }
 
 #[test]

@@ -213,7 +213,9 @@ impl Model {
     /// Whether folding what a frame found out would change anything. It also ends scrolling that
     /// led nowhere, and copies the selection.
     pub fn learns_from(&self, laid: &Laid) -> bool {
-        *laid != self.laid || self.transcript.is_unsettled() || self.copying
+        // What is to be printed again is at its end as before.
+        let prints = laid.printed != self.transcript.printed;
+        *laid != self.laid || prints || self.transcript.is_unsettled() || self.copying
     }
 
     /// Shows a remark for a moment.
