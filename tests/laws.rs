@@ -5,6 +5,7 @@
 
 use std::sync::Arc;
 
+use ratatui::layout::Rect;
 use tau::agent::AgentEvent;
 use tau::agent::protocol::approval::{ApprovalOutcome, ApprovalReason, ApprovalRequest, PermissionMode};
 use tau::agent::protocol::event::{Delta, NoticeLevel, Question};
@@ -18,6 +19,8 @@ use tau::app::request::{FoundSessions, SessionRows, ShellReply, Ticket};
 use tau::app::{Model, Msg, Stamped, update};
 use tau::tools::access::{Access, Preview};
 use tau::tools::{Details, FileDiff, Hunk, TerminalOutput, ToolOutput};
+use tau::view::frame::Frame;
+use tau::view::view;
 
 use crate::harness::{Screen, assistant, boot, call, draw, memo, user};
 
@@ -425,6 +428,33 @@ fn cold_and_warm_memo_draw_the_same() {
                 let cold = draw(&model, &mut memo(), model.size);
                 assert_eq!(warm, cold, "seed {seed}, step {step}");
             }
+        }
+    }
+}
+
+/// Law 3 beside it: a frame that is drawn over an older one looks like one on a blank screen.
+#[test]
+fn a_frame_over_an_older_one_looks_like_a_new_one() {
+    for seed in 12..14 {
+        let mut dice = Dice::new(seed);
+        let mut screen = Screen::new();
+        let mut frames = [Frame::default(), Frame::default()];
+        for step in 0..steps(1_000) {
+            let msg = fact(&mut dice, screen.model());
+            screen.fold(msg);
+            screen.draw();
+            let model = screen.model().clone();
+            let area = Rect::new(0, 0, model.size.width, model.size.height);
+            let mut new = Frame::blank(area);
+            view(&model, &mut screen.memo, &mut new);
+            // In turns, as the terminal has one that is shown and one that is drawn.
+            let older = &mut frames[step % 2];
+            if older.cells.area != area {
+                older.resize(area);
+                older.reset();
+            }
+            view(&model, &mut screen.memo, older);
+            assert!(*older == new, "seed {seed}, step {step}");
         }
     }
 }

@@ -36,7 +36,7 @@ fn rows(source: &str, width: u16) -> Vec<Row> {
 fn shown(source: &str, width: u16) -> Vec<String> {
     let text = |row: &Row| {
         let mut frame = Frame::blank(Rect::new(0, 0, width, 1));
-        row.draw(frame.cells.area, &mut frame);
+        frame.put_row(frame.cells.area, row);
         let mut text = String::new();
         for x in 0..width {
             for placed in frame.links.row(0) {

@@ -52,6 +52,8 @@ impl Terminal {
             .env("HOME", home.path())
             .env("TAU_HOME", home.path().join("tau"))
             .env("TAU_DEMO_SPEED", "max")
+            // With a real model the first start would ask for it.
+            .env("TAU_PERMISSION_MODE", "auto")
             .env("BENCH_KEY", "x")
             .env("TERM", "xterm-256color")
             .env("COLORTERM", "truecolor")

@@ -116,8 +116,12 @@ fn rule(theme: &Theme, token: ThemeToken, label: &str, y: u16, area: Rect, buffe
         label if label.len() + 6 < width => format!("── {label} "),
         _ => String::new(),
     };
-    let rest = "─".repeat(width.saturating_sub(start.chars().count()));
-    buffer.set_line(area.x, y, &Line::styled(format!("{start}{rest}"), style), area.width);
+    let (rest, _) = buffer.set_stringn(area.x, y, start, width, style);
+    for x in rest..area.right() {
+        if let Some(cell) = buffer.cell_mut((x, y)) {
+            cell.set_char('─').set_style(style);
+        }
+    }
 }
 
 fn text_of(

@@ -1,22 +1,39 @@
 //! A frame: its cells, and what some of them are besides their text.
+//!
+//! A frame may be drawn over an older one: it knows which row of the transcript each of its rows shows
+//! ([`DrawnRow`]), and a row that is there already is not drawn again.
+
+mod rows;
 
 use std::ops::Range;
 
-use ratatui::buffer::Buffer;
+use ratatui::buffer::{Buffer, Cell};
 use ratatui::layout::Rect;
 use ratatui::widgets::{Clear, Widget};
 
 use super::link::Link;
 use super::picture::PictureRow;
+pub(crate) use rows::DrawnRow;
 
 /// What is on the screen.
-#[derive(Clone, Debug, Default, PartialEq)]
+#[derive(Clone, Debug, Default)]
 pub struct Frame {
     pub cells: Buffer,
     /// Text that leads somewhere.
     pub links: Layer<Link>,
     /// Pictures, or where the terminal draws them.
     pub pictures: Layer<PictureRow>,
+    /// What each row shows, where it is a row of the transcript and nothing else.
+    drawn: Vec<Option<DrawnRow>>,
+    /// A cell on which nothing was drawn.
+    blank: Cell,
+}
+
+impl PartialEq for Frame {
+    /// Whether both look the same, however they came about.
+    fn eq(&self, other: &Self) -> bool {
+        self.cells == other.cells && self.links == other.links && self.pictures == other.pictures
+    }
 }
 
 impl Frame {
@@ -29,12 +46,14 @@ impl Frame {
     pub fn reset(&mut self) {
         self.cells.reset();
         self.clear_layers();
+        self.forget_rows();
     }
 
     /// Makes it so large, and its layers empty.
     pub fn resize(&mut self, area: Rect) {
         self.cells.resize(area);
         self.clear_layers();
+        self.forget_rows();
     }
 
     /// Takes away its first rows; those that are left move up.
@@ -44,6 +63,7 @@ impl Frame {
         self.cells.content.drain(..usize::from(rows) * usize::from(width));
         self.cells.area.height = height - rows;
         self.shift_layers(0..usize::from(height), isize::try_from(rows).unwrap_or_default());
+        self.forget_rows();
     }
 
     /// Makes it cells alone, without pictures, as it is when something is drawn over it.
@@ -55,6 +75,7 @@ impl Frame {
             }
         }
         self.clear_layers();
+        self.forget_rows();
     }
 
     fn clear_layers(&mut self) {
@@ -73,6 +94,7 @@ impl Frame {
     pub(crate) fn flatten_area(&mut self, area: Rect) {
         self.links.cut(area);
         self.pictures.cut(area);
+        self.touch(area.top()..area.bottom());
     }
 }
 

@@ -71,8 +71,7 @@ pub(super) fn draw(model: &Model, memo: &mut Memo, frame: &mut Frame) -> Drawing
 pub(super) fn fit(frame: &mut Frame, memo: &Memo, rows: u16) {
     let area = Rect { height: rows, ..frame.cells.area };
     frame.resize(area);
-    frame.reset();
-    frame.cells.set_style(area, memo.theme().style(ThemeToken::Text));
+    frame.begin(memo.theme().style(ThemeToken::Text), 0..0);
 }
 
 /// The rows of an overlay that was drawn on a blank screen.

@@ -78,7 +78,8 @@ impl Memo {
             depth,
             custom,
             name: String::new(),
-            theme: Theme::default(),
+            // Each frame begins with its theme.
+            theme: Theme::plain(),
             highlighter: Highlighter::default(),
             parts: HashMap::new(),
             held: 0,

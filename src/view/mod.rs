@@ -78,8 +78,8 @@ pub struct Drawing {
     pub more: bool,
 }
 
-/// Draws the model on the kind of screen that it is on. The frame is blank and as large as the screen;
-/// where only the rows that are in use are drawn, it is given as many.
+/// Draws the model on the kind of screen that it is on. The frame is as large as the screen, and blank or
+/// as it was drawn before; where only the rows that are in use are drawn, it is given as many.
 pub fn draw(model: &Model, memo: &mut Memo, frame: &mut Frame) -> Drawing {
     match model.boot.screen {
         ScreenKind::Full => Drawing { laid: view(model, memo, frame), ..Drawing::default() },
@@ -88,20 +88,23 @@ pub fn draw(model: &Model, memo: &mut Memo, frame: &mut Frame) -> Drawing {
     }
 }
 
-/// Draws the model into a frame that is blank; what was found out on the way.
+/// Draws the model into a frame that is blank or was drawn before; what was found out on the way.
 pub fn view(model: &Model, memo: &mut Memo, frame: &mut Frame) -> Laid {
     let area = frame.cells.area;
     memo.begin(model.shown_theme());
-    frame.cells.set_style(area, memo.theme().style(ThemeToken::Text));
+    let style = memo.theme().style(ThemeToken::Text);
     if area.width < LEAST.0 || area.height < LEAST.1 {
+        frame.begin(style, 0..0);
         return too_small(model, memo, area, &mut frame.cells);
     }
     if console::is_full(model) {
+        frame.begin(style, 0..0);
         let cursor = console::draw_full(model, memo.theme(), area, &mut frame.cells);
         let composer_width = layout::composer_width(area);
         return Laid { position: model.transcript.position, composer_width, cursor, ..Laid::default() };
     }
     let regions = layout::regions(model, area);
+    frame.begin(style, regions.transcript.top()..regions.transcript.bottom());
     let mut laid = transcript::draw(model, memo, regions.transcript, frame);
     let buffer = &mut frame.cells;
     let below = draw_below(model, memo.theme(), &regions, buffer);

@@ -8,11 +8,9 @@ use std::borrow::Cow;
 use std::ops::{Deref, Range};
 use std::sync::Arc;
 
-use ratatui::layout::Rect;
 use ratatui::text::{Line, Span};
 use unicode_segmentation::UnicodeSegmentation;
 
-use super::frame::Frame;
 use super::link::Link;
 use super::picture::PictureRow;
 use super::width;
@@ -94,39 +92,14 @@ impl Row {
         &self.links
     }
 
+    /// The row of a picture that lies on the row, and its columns.
+    pub(crate) fn picture_row(&self) -> Option<&(Range<u16>, PictureRow)> {
+        self.picture.as_ref()
+    }
+
     /// The row as what continues the row above; `glue` is what wrapping left out between them.
     pub(crate) fn joined(self, glue: Cow<'static, str>) -> Self {
         Row { glue: Some(glue), ..self }
-    }
-
-    /// Draws the row. Most text is ASCII, whose cells need no segmentation.
-    #[allow(clippy::disallowed_methods, reason = "only printable ASCII is set cell by cell")]
-    pub fn draw(&self, area: Rect, frame: &mut Frame) {
-        let column = |column: u16| area.x.saturating_add(column).min(area.right());
-        let within = |columns: &Range<u16>| column(columns.start)..column(columns.end);
-        for RowLink { columns, link } in &self.links {
-            frame.links.place(area.y, within(columns), link.clone());
-        }
-        if let Some((columns, picture)) = &self.picture {
-            frame.pictures.place(area.y, within(columns), picture.clone());
-        }
-        let buffer = &mut frame.cells;
-        let mut x = area.x;
-        for span in &self.line.spans {
-            let left = area.right().saturating_sub(x);
-            let style = self.line.style.patch(span.style);
-            let text = &*span.content;
-            if text.bytes().all(|byte| matches!(byte, b' '..=b'~')) {
-                for at in 0..text.len().min(usize::from(left)) {
-                    if let (Some(cell), Some(symbol)) = (buffer.cell_mut((x, area.y)), text.get(at..=at)) {
-                        cell.set_symbol(symbol).set_style(style);
-                    }
-                    x += 1;
-                }
-            } else {
-                (x, _) = buffer.set_stringn(x, area.y, text, usize::from(left), style);
-            }
-        }
     }
 
     /// The row as it is drawn.

@@ -178,11 +178,16 @@ pub struct Theme {
 impl Default for Theme {
     /// The dark theme, in full colour.
     fn default() -> Self {
-        Theme::builtin("dark").unwrap_or_else(|| Theme::made(Arc::new(Looks::default()), ColorDepth::True))
+        Theme::builtin("dark").unwrap_or_else(Theme::plain)
     }
 }
 
 impl Theme {
+    /// No style for anything.
+    pub(crate) fn plain() -> Theme {
+        Theme::made(Arc::new(Looks::default()), ColorDepth::True)
+    }
+
     /// The built-in theme of that name.
     pub fn builtin(name: &str) -> Option<Theme> {
         let (_, source) = BUILTIN.iter().find(|(known, _)| *known == name)?;

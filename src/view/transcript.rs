@@ -13,7 +13,7 @@ mod selection;
 use ratatui::buffer::Buffer;
 use ratatui::layout::Rect;
 
-use super::frame::Frame;
+use super::frame::{DrawnRow, Frame};
 use super::memo::Memo;
 use super::parts;
 use super::row::Rows;
@@ -48,9 +48,13 @@ pub fn draw(model: &Model, memo: &mut Memo, area: Rect, frame: &mut Frame) -> La
     };
     let mut laid = Laid { position, page: area.height, top: area.y, ..Laid::default() };
     let rows = walk.screen_rows(top, usize::from(area.height));
-    for (y, place) in (area.top()..area.bottom()).zip(&rows) {
+    let wanted: Vec<DrawnRow> = rows.iter().map(|place| walk.row_at(*place)).collect();
+    frame.move_rows(area, &wanted);
+    for ((y, place), wanted) in (area.top()..area.bottom()).zip(&rows).zip(wanted) {
+        let area = Rect { y, height: 1, ..area };
+        frame.draw_row(area, wanted);
         match place {
-            Some(at) => walk.draw_row(*at, Rect { y, height: 1, ..area }, frame, &mut laid),
+            Some(at) => walk.mark_row(*at, area, frame, &mut laid),
             None => laid.rows.push(None),
         }
     }
@@ -247,18 +251,28 @@ impl<'a> Walk<'a> {
         Anchor { entry, part: place.part, row: place.row }
     }
 
-    fn draw_row(&mut self, at: Place, area: Rect, frame: &mut Frame, laid: &mut Laid) {
+    /// What is on the row of a place; beyond the last one it is blank.
+    fn row_at(&mut self, place: Option<Place>) -> DrawnRow {
+        let found = place.and_then(|at| Some((at, self.rows(at.index, at.part)?)));
+        let row = found.and_then(|(at, (gap, rows))| {
+            Some(DrawnRow::of(&rows, at.row.checked_sub(u32::from(gap))? as usize))
+        });
+        row.unwrap_or(DrawnRow::BLANK)
+    }
+
+    /// Marks what is selected or sought on a row that was drawn, and reports what is there.
+    fn mark_row(&mut self, at: Place, area: Rect, frame: &mut Frame, laid: &mut Laid) {
         let anchor = self.anchor(at);
         let Some((gap, rows)) = self.rows(at.index, at.part) else { return };
         laid.rows.push(Some(anchor));
         let Some(row) = at.row.checked_sub(u32::from(gap)) else { return };
-        if let Some(line) = rows.get(row as usize) {
-            line.draw(area, frame);
-        }
         if let Some(entry) =
             self.entries().get(at.index).filter(|entry| row == 0 && parts::is_head(entry, at.part))
         {
             laid.hits.push((area.y, Hit::Fold(entry.id)));
+        }
+        if self.panel.is_some() || self.needle.is_some() || self.selection.is_some() {
+            frame.touch(area.top()..area.bottom());
         }
         let buffer = &mut frame.cells;
         self.mark_panel(at, row, area, buffer);

@@ -33,7 +33,7 @@ pub(super) fn encode(shown: &mut Frame, next: &Frame, out: &mut Vec<u8>) {
         shift.apply(shown);
         let (old, new) = (Rows::of(shown), Rows::of(next));
         for (y, changed) in changed.iter_mut().enumerate().take(shift.bottom).skip(shift.top) {
-            *changed = !same_row(old.row(y), new.row(y));
+            *changed = !same_row(&old, y, &new, y);
         }
     }
     let mut pen = Pen::new(out, &next.cells, Origin::Screen);
@@ -85,14 +85,17 @@ pub(super) fn encode_region(
 /// Which rows differ.
 fn changed_rows(shown: &Frame, next: &Frame) -> Vec<bool> {
     let (old, new) = (Rows::of(shown), Rows::of(next));
-    (0..usize::from(next.cells.area.height)).map(|y| !same_row(old.row(y), new.row(y))).collect()
+    (0..usize::from(next.cells.area.height)).map(|y| !same_row(&old, y, &new, y)).collect()
 }
 
-fn same_row(old: Row<'_>, new: Row<'_>) -> bool {
-    old.cells.len() == new.cells.len()
-        && old.cells.iter().zip(new.cells).all(|(old, new)| same(old, new))
-        && same_layer(old.links, new.links)
-        && same_layer(old.pictures, new.pictures)
+/// Whether a row of one frame looks like one of another. Mostly that is known without their cells.
+fn same_row(old: &Rows<'_>, old_y: usize, new: &Rows<'_>, new_y: usize) -> bool {
+    let known = new.frame.shows_row_of(new_y, old.frame, old_y);
+    let (old, new) = (old.row(old_y), new.row(new_y));
+    let same_cells = || {
+        old.cells.len() == new.cells.len() && old.cells.iter().zip(new.cells).all(|(old, new)| same(old, new))
+    };
+    (known || same_cells()) && same_layer(old.links, new.links) && same_layer(old.pictures, new.pictures)
 }
 
 /// Whether the same lies on two rows, wherever they are.

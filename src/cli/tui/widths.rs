@@ -71,10 +71,6 @@ impl Kind {
             matches!(first, '\u{1100}'..='\u{115F}').then_some(Kind::Jamo)
         }
     }
-
-    fn index(self) -> usize {
-        KINDS.iter().position(|(kind, ..)| *kind == self).unwrap_or_default()
-    }
 }
 
 fn is_emoji(c: char) -> bool {
@@ -118,44 +114,53 @@ impl Widths {
 
     /// Whether arrows and lines take two cells.
     pub(crate) fn has_wide_ambiguous(&self) -> bool {
-        self.is_wider(Kind::Ambiguous)
+        self.wider().contains(&Kind::Ambiguous)
     }
 
-    fn is_wider(&self, kind: Kind) -> bool {
-        let index = kind.index();
+    /// The kinds that the terminal draws wider than the layout counts.
+    fn wider(&self) -> Vec<Kind> {
         let unicode = Widths::default();
-        self.0.get(index) > unicode.0.get(index)
+        let cells = KINDS.iter().zip(self.0).zip(unicode.0);
+        cells.filter(|((_, own), unicode)| own > unicode).map(|(((kind, ..), _), _)| *kind).collect()
     }
 
     /// Replaces what the terminal would draw wider than the frame has room for.
     pub(super) fn fit(&self, frame: &mut Buffer) {
-        if KINDS.iter().all(|(kind, ..)| !self.is_wider(*kind)) {
+        let wider = self.wider();
+        if wider.is_empty() {
             return;
         }
-        for cell in &mut frame.content {
-            if let Some(other) = self.stand_in(cell.symbol()) {
-                cell.set_symbol(&other);
+        // Lines are made of many cells that are alike.
+        let (mut known, mut instead) = (String::new(), None);
+        for cell in frame.content.iter_mut().filter(|cell| !cell.symbol().is_ascii()) {
+            if known != cell.symbol() {
+                cell.symbol().clone_into(&mut known);
+                instead = stand_in(&known, &wider);
+            }
+            if let Some(other) = &instead {
+                cell.set_symbol(other);
             }
         }
     }
+}
 
-    /// What is written instead of a cluster; `None` where it fits, and where nothing is near.
-    fn stand_in(&self, cluster: &str) -> Option<String> {
-        if cluster.is_ascii() {
-            return None;
+/// What is written instead of a cluster of one of the kinds that are drawn too wide; `None` where it fits,
+/// and where nothing is near.
+fn stand_in(cluster: &str, wider: &[Kind]) -> Option<String> {
+    if cluster.is_ascii() {
+        return None;
+    }
+    let kind = Kind::of(cluster).filter(|kind| wider.contains(kind))?;
+    match kind {
+        Kind::Joined => {
+            let first = cluster.split(JOINER).next()?;
+            Some(stand_in(first, wider).unwrap_or_else(|| first.to_owned()))
         }
-        let kind = Kind::of(cluster).filter(|kind| self.is_wider(*kind))?;
-        match kind {
-            Kind::Joined => {
-                let first = cluster.split(JOINER).next()?;
-                Some(self.stand_in(first).unwrap_or_else(|| first.to_owned()))
-            }
-            Kind::Toned => Some(cluster.chars().filter(|c| !is_tone(*c)).collect()),
-            Kind::Flag => Some(cluster.chars().filter_map(letter).collect()),
-            Kind::Jamo => syllable(cluster).map(String::from),
-            Kind::Ambiguous => cluster.chars().next().and_then(narrow).map(String::from),
-            Kind::Emoji | Kind::Styled | Kind::Keycap => None,
-        }
+        Kind::Toned => Some(cluster.chars().filter(|c| !is_tone(*c)).collect()),
+        Kind::Flag => Some(cluster.chars().filter_map(letter).collect()),
+        Kind::Jamo => syllable(cluster).map(String::from),
+        Kind::Ambiguous => cluster.chars().next().and_then(narrow).map(String::from),
+        Kind::Emoji | Kind::Styled | Kind::Keycap => None,
     }
 }
 
@@ -229,13 +234,13 @@ mod tests {
             ("日", None),
             ("a", None),
         ] {
-            assert_eq!(wide.stand_in(cluster).as_deref(), expected, "{cluster}");
-            assert_eq!(Widths::default().stand_in(cluster), None, "{cluster}");
+            assert_eq!(stand_in(cluster, &wide.wider()).as_deref(), expected, "{cluster}");
+            assert_eq!(stand_in(cluster, &Widths::default().wider()), None, "{cluster}");
             let other = expected.unwrap_or(cluster);
             assert_eq!(other.cell_width(), cluster.cell_width(), "{cluster} keeps its cells");
         }
         let narrow = Widths::measured(&[1; KINDS.len()]).unwrap();
-        assert_eq!(narrow.stand_in("👩\u{200D}💻"), None);
+        assert_eq!(stand_in("👩\u{200D}💻", &narrow.wider()), None);
         assert_eq!(Widths::measured(&[2; 3]), None);
         assert_eq!(Widths::measured(&[0; KINDS.len()]), None);
     }

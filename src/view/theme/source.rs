@@ -74,20 +74,22 @@ impl Looks {
 }
 
 /// A file that was read.
-pub(super) struct ReadTheme {
+pub(super) struct ReadTheme<'a> {
     pub theme: Theme,
-    /// The line on which each token gets its style.
-    lines: BTreeMap<usize, usize>,
+    source: &'a str,
+    /// Where in the source each token gets its style.
+    places: BTreeMap<usize, usize>,
 }
 
-impl ReadTheme {
+impl ReadTheme<'_> {
     /// Text that would be hard to read, if this file (not one that it inherits) is the cause.
     pub(crate) fn hard_to_read(&self) -> Vec<ThemeError> {
         let mut faults = Vec::new();
         for depth in [ColorDepth::True, ColorDepth::Ansi256] {
             let theme = self.theme.at_depth(depth);
             for pair in contrast::pairs(&theme).into_iter().filter(|pair| pair.ratio < theme.contrast()) {
-                let line = |token: ThemeToken| self.lines.get(&(token as usize)).copied();
+                let place = |token: ThemeToken| self.places.get(&(token as usize));
+                let line = |token: ThemeToken| place(token).map(|place| line_of(self.source, *place));
                 let line = line(pair.token).or(pair.on.and_then(line)).unwrap_or(1);
                 let fault = format!("{pair}; it needs {}:1", theme.contrast());
                 let text = match depth {
@@ -102,8 +104,8 @@ impl ReadTheme {
 }
 
 /// Parses a theme file; on failure, all its faults.
-pub(super) fn read(source: &str) -> Result<ReadTheme, Vec<ThemeError>> {
-    let mut reading = Reading { source, faults: Vec::new(), lines: BTreeMap::new() };
+pub(super) fn read(source: &str) -> Result<ReadTheme<'_>, Vec<ThemeError>> {
+    let mut reading = Reading { source, faults: Vec::new(), places: BTreeMap::new() };
     let file: ThemeFile = toml::from_str(source).map_err(|error| {
         let text = match error.message().strip_prefix("unknown field ") {
             Some(rest) => {
@@ -117,7 +119,7 @@ pub(super) fn read(source: &str) -> Result<ReadTheme, Vec<ThemeError>> {
     let looks = reading.looks(&file);
     if reading.faults.is_empty() {
         let theme = Theme::made(Arc::new(looks), ColorDepth::True);
-        Ok(ReadTheme { theme, lines: reading.lines })
+        Ok(ReadTheme { theme, source, places: reading.places })
     } else {
         reading.faults.sort_by_key(|fault| fault.line);
         Err(reading.faults)
@@ -128,7 +130,7 @@ pub(super) fn read(source: &str) -> Result<ReadTheme, Vec<ThemeError>> {
 struct Reading<'a> {
     source: &'a str,
     faults: Vec<ThemeError>,
-    lines: BTreeMap<usize, usize>,
+    places: BTreeMap<usize, usize>,
 }
 
 impl Reading<'_> {
@@ -206,7 +208,7 @@ impl Reading<'_> {
             };
             match palette.style(&word(value)) {
                 Ok(style) => {
-                    self.lines.entry(token as usize).or_insert(line_of(self.source, key.span().start));
+                    self.places.entry(token as usize).or_insert(key.span().start);
                     if let Some(slot) = to.at_mut(depth).get_mut(token as usize) {
                         *slot = reduced(token, style, depth);
                     }

@@ -79,7 +79,8 @@ impl Unprinted {
             area.y += 1;
         }
         for place in self.finished.iter().chain(&self.live) {
-            walk.draw_row(*place, area, frame, &mut Laid::default());
+            frame.draw_row(area, walk.row_at(Some(*place)));
+            walk.mark_row(*place, area, frame, &mut Laid::default());
             area.y += 1;
         }
         let mut laid = Laid::default();

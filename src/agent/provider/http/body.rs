@@ -40,7 +40,7 @@ impl ResponseBody {
     }
 
     /// The next bytes; `None` at the end. Of an answer in many small pieces those of up to
-    /// 32 milliseconds come together.
+    /// 48 milliseconds come together.
     ///
     /// # Errors
     /// When the connection is lost or the encoding of the body is damaged.

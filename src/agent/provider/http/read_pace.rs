@@ -6,10 +6,9 @@ use std::time::Duration;
 const UNPACED: u32 = 8;
 /// Bytes from which on a piece is not small: the answer comes as fast as it is read.
 const LARGE: usize = 4 * 1024;
-/// The first pause, and the longest: a little less than a frame of the screen, which is
-/// drawn 25 times a second while an answer streams.
+/// The first pause, and the longest: that of the screen's frames while an answer streams.
 const FIRST: Duration = Duration::from_millis(4);
-const LONGEST: Duration = Duration::from_millis(32);
+const LONGEST: Duration = Duration::from_millis(48);
 
 /// Grows from no pause to [`LONGEST`] while pieces are small.
 #[derive(Clone, Copy, Debug, Default)]
@@ -44,13 +43,13 @@ mod tests {
     #[test]
     fn pauses_grow_while_pieces_are_small() {
         let mut pace = ReadPace::default();
-        let pauses: Vec<u64> = (0..13)
+        let pauses: Vec<u64> = (0..14)
             .map(|_| {
                 pace.took(200);
                 pace.pause().map_or(0, |pause| pause.as_millis() as u64)
             })
             .collect();
-        assert_eq!(pauses, [0, 0, 0, 0, 0, 0, 0, 0, 4, 8, 16, 32, 32]);
+        assert_eq!(pauses, [0, 0, 0, 0, 0, 0, 0, 0, 4, 8, 16, 32, 48, 48]);
     }
 
     #[test]

@@ -34,6 +34,7 @@ impl Shift {
 
     pub(super) fn apply(self, shown: &mut Frame) {
         shown.shift_layers(self.top..self.bottom, self.by);
+        shown.shift_drawn(self.top..self.bottom, self.by);
         let width = usize::from(shown.cells.area.width);
         let by = self.by.unsigned_abs() * width;
         let Some(cells) = shown.cells.content.get_mut(self.top * width..self.bottom * width) else { return };
@@ -69,7 +70,7 @@ pub(super) fn find_shift(shown: &Frame, next: &Frame, changed: &[bool]) -> Optio
             let range = if up { first..last + 1 - distance } else { first + distance..last + 1 };
             let moved = |y: usize| {
                 let from = if up { y + distance } else { y - distance };
-                same_row(old.row(from), new.row(y))
+                same_row(&old, from, &new, y)
             };
             for (start, end) in runs(range, moved) {
                 let (top, bottom) = if up { (start, end + distance) } else { (start - distance, end) };

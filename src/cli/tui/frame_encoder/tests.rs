@@ -286,3 +286,51 @@ proptest! {
         }
     }
 }
+
+#[test]
+fn rows_that_are_kept_reach_the_screen_as_all_others() {
+    use std::sync::Arc;
+
+    use ratatui::text::Line;
+
+    use crate::view::frame::DrawnRow;
+    use crate::view::row::{Row as TextRow, Rows as TextRows};
+
+    let rows = |texts: std::ops::Range<usize>| -> TextRows {
+        texts.map(|at| TextRow::from(Line::raw(format!("row {at}")))).collect::<Vec<_>>().into()
+    };
+    let area = Rect::new(0, 0, WIDTH, HEIGHT);
+    let text = rows(0..40);
+    let mut frames = [blank(), blank()];
+    let mut terminal = terminal();
+    // The first row on the screen; whether the rows are rendered again; a row that is marked.
+    for (top, again, marked) in [
+        (0, false, None),
+        (0, false, Some(3)),
+        (1, false, None),
+        (1, true, None),
+        (5, true, Some(0)),
+        (4, false, None),
+        (36, false, None),
+        (2, false, Some(11)),
+        (3, false, None),
+    ] {
+        let text = if again { rows(0..40) } else { Arc::clone(&text) };
+        let [shown, next] = &mut frames;
+        next.begin(Style::new(), 0..HEIGHT);
+        let wanted: Vec<DrawnRow> = (0..usize::from(HEIGHT)).map(|y| DrawnRow::of(&text, top + y)).collect();
+        next.move_rows(area, &wanted);
+        for (y, row) in wanted.into_iter().enumerate() {
+            next.draw_row(Rect { y: y as u16, height: 1, ..area }, row);
+        }
+        if let Some(y) = marked {
+            next.touch(y..y + 1);
+            next.cells.set_style(Rect { y, height: 1, ..area }, Style::new().bg(Color::Red));
+        }
+        let mut out = Vec::new();
+        encode(shown, next, &mut out);
+        terminal.process(&out);
+        check(terminal.screen(), next).unwrap();
+        frames.swap(0, 1);
+    }
+}

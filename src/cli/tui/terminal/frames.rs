@@ -43,8 +43,8 @@ pub struct Painted {
 }
 
 impl Tty {
-    /// Draws one frame. `fill` fills it, which is blank and of the terminal's present size; on the
-    /// shell's screen it may change its height.
+    /// Draws one frame. `fill` fills it; it is of the terminal's present size, and blank or as it was filled
+    /// before. On the shell's screen its height may change.
     ///
     /// # Errors
     /// The terminal is gone.
@@ -60,7 +60,6 @@ impl Tty {
         match &mut self.surface {
             Surface::Full(screen) => {
                 screen.fit(size());
-                screen.next.reset();
                 let painted = fill(&mut screen.next);
                 self.widths.fit(&mut screen.next.cells);
                 screen.compose(painted.cursor, &mut self.scratch)?;
@@ -135,6 +134,7 @@ impl FullScreen {
         }
         if self.stale {
             self.shown.reset();
+            self.next.reset();
         }
     }
 

@@ -45,20 +45,29 @@ pub struct ScreenLine {
 
 impl ScreenLine {
     pub(super) fn push(&mut self, row: &ScreenRow) {
-        for cell in &row.cells {
-            if cell.character == COVERED {
-                continue;
-            }
+        self.text.reserve(row.cells.len());
+        for run in row.cells.chunk_by(|one, next| one.style == next.style) {
             let before = self.text.len();
-            self.text.push(cell.character);
-            self.text.push_str(cell.marks.as_deref().unwrap_or(""));
-            let added = self.text.len() - before;
-            match self.runs.last_mut() {
-                Some((length, style)) if *style == cell.style => *length += added,
-                None if cell.style == SgrStyle::default() => {}
-                None => self.runs.extend([(before, SgrStyle::default()), (added, cell.style)]),
-                Some(_) => self.runs.push((added, cell.style)),
+            for cell in run.iter().filter(|cell| cell.character != COVERED) {
+                self.text.push(cell.character);
+                if let Some(marks) = &cell.marks {
+                    self.text.push_str(marks);
+                }
             }
+            let added = self.text.len() - before;
+            if let Some(cell) = run.first().filter(|_| added > 0) {
+                self.note_run(before, added, cell.style);
+            }
+        }
+    }
+
+    /// Notes the style of text that was added behind `before` bytes.
+    fn note_run(&mut self, before: usize, added: usize, style: SgrStyle) {
+        match self.runs.last_mut() {
+            Some((length, known)) if *known == style => *length += added,
+            None if style == SgrStyle::default() => {}
+            None => self.runs.extend([(before, SgrStyle::default()), (added, style)]),
+            Some(_) => self.runs.push((added, style)),
         }
     }
 }
