@@ -7,7 +7,8 @@
 //! listed and restored, also when the session has ended.
 //!
 //! - `state`, `content`, `journal`: what is stored, and how
-//! - `entry`, `scan`, `ignore_rules`, `git_index`, `git_objects`, `baseline`: what the workspace holds
+//! - `entry`, `scan`, `names`, `scan_order`, `ignore_rules`, `git_index`, `git_objects`, `baseline`: what
+//!   the workspace holds
 //! - `recorder`: before and after a call
 //! - `net`, `merge`: what changed in all, and taking a part of it out
 //! - `review`, `going_back`, `restore`: listing, deciding, restoring
@@ -25,6 +26,7 @@ mod going_back;
 mod ignore_rules;
 mod journal;
 mod merge;
+mod names;
 mod net;
 mod prompts;
 mod quota;
@@ -32,6 +34,7 @@ mod recorder;
 mod restore;
 mod review;
 pub mod scan;
+mod scan_order;
 mod session;
 mod state;
 

@@ -1,13 +1,14 @@
 //! What is in the workspace: every file with what the file system says of it.
 //!
 //! Reads no content. A few threads share the directories; each file is asked for relative to its
-//! open directory, which is most of what makes it fast. Two scans are compared to find out what a
-//! command has changed. Directories that rules leave out are named, not entered; other file systems
+//! open directory, which is most of what makes it fast, and nearly all that is left is the kernel's
+//! work. Two scans are compared to find out what a command has changed. Directories that rules leave out are named, not entered; other file systems
 //! that are mounted within the workspace are not entered either.
 
 use std::ffi::CStr;
 use std::io;
 use std::os::fd::{AsFd, OwnedFd};
+use std::os::unix::ffi::OsStrExt;
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Condvar, Mutex, PoisonError};
 use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
@@ -16,7 +17,9 @@ use rustix::fs::{AtFlags, Dir, FileType, Mode, OFlags, openat, readlinkat, stata
 
 use super::entry::{Entry, Kind};
 use super::git_index::GitIndex;
-use super::ignore_rules::{self, RuleBook, Rules, as_path, is_internal};
+use super::ignore_rules::{self, RuleBook, Rules, as_path};
+use super::names::Names;
+use super::scan_order::{Block, in_order};
 use super::state::Stamp;
 
 /// Most files that are looked at.
@@ -78,6 +81,15 @@ struct Task {
     rules: Option<Arc<Rules>>,
 }
 
+/// What a thread has found.
+#[derive(Default)]
+struct Found {
+    entries: Vec<Block>,
+    ignored: Vec<Block>,
+    skipped: Vec<Box<[u8]>>,
+    rules: u64,
+}
+
 #[derive(Default)]
 struct Shared {
     open: Vec<Task>,
@@ -118,22 +130,21 @@ impl Scanner {
         let (shared, until) = (Mutex::new(shared), Instant::now() + PATIENCE);
         let walk = Walk { root, device, scanner: self, tracked, shared, more: Condvar::new(), until };
         let threads = std::thread::available_parallelism().map_or(2, usize::from).clamp(1, THREADS);
-        let parts: Vec<Snapshot> = std::thread::scope(|scope| {
+        let parts: Vec<Found> = std::thread::scope(|scope| {
             let others: Vec<_> = (1..threads).map(|_| scope.spawn(|| walk.work())).collect();
             let own = walk.work();
             others.into_iter().filter_map(|other| other.join().ok()).chain([own]).collect()
         });
         let mut all = Snapshot { started: i64::try_from(started).unwrap_or(i64::MAX), ..Snapshot::default() };
-        all.entries.reserve(parts.iter().map(|part| part.entries.len()).sum());
+        let (mut entries, mut ignored) = (Vec::new(), Vec::new());
         for part in parts {
-            all.entries.extend(part.entries);
-            all.ignored.extend(part.ignored);
+            entries.extend(part.entries);
+            ignored.extend(part.ignored);
             all.skipped.extend(part.skipped);
             all.rules ^= part.rules;
         }
+        (all.entries, all.ignored) = (in_order(entries), in_order(ignored));
         all.incomplete = walk.shared.into_inner().unwrap_or_else(PoisonError::into_inner).stop;
-        all.entries.sort_unstable_by(|one, other| one.path.cmp(&other.path));
-        all.ignored.sort_unstable_by(|one, other| one.path.cmp(&other.path));
         self.add_tracked(&mut all, tracked);
         Ok(all)
     }
@@ -166,7 +177,6 @@ pub(crate) fn entry_at(root: &Path, path: &[u8]) -> Option<Entry> {
     let stat = rustix::fs::lstat(&full).ok()?;
     let mut entry = entry(path.into(), &stat);
     if entry.kind == Kind::Link {
-        use std::os::unix::ffi::OsStrExt;
         entry.target = full.read_link().ok().map(|target| target.as_os_str().as_bytes().into());
     }
     Some(entry)
@@ -197,13 +207,13 @@ fn entry(path: Box<[u8]>, stat: &rustix::fs::Stat) -> Entry {
 
 impl Walk<'_> {
     /// Looks at directories until there are no more.
-    fn work(&self) -> Snapshot {
-        let mut found = Snapshot::default();
+    fn work(&self) -> Found {
+        let mut found = Found::default();
+        let mut names = Names::default();
         while let Some(task) = self.next() {
-            let before = found.entries.len();
-            let inner = self.look(&task, &mut found);
+            let (inner, count) = self.look(task, &mut names, &mut found);
             let mut shared = self.shared.lock().unwrap_or_else(PoisonError::into_inner);
-            shared.count = shared.count.saturating_add(found.entries.len().saturating_sub(before));
+            shared.count = shared.count.saturating_add(count);
             if shared.count > MOST {
                 shared.stop = Some(format!("it has more than {MOST} files"));
             } else if Instant::now() > self.until {
@@ -229,34 +239,39 @@ impl Walk<'_> {
         }
     }
 
-    /// Takes what is in a directory; returns the directories in it.
-    fn look(&self, task: &Task, found: &mut Snapshot) -> Vec<Task> {
+    /// Takes what is in a directory; returns the directories in it, and how many entries it has.
+    fn look(&self, task: Task, names: &mut Names, found: &mut Found) -> (Vec<Task>, usize) {
         let name: &[u8] = if task.path.is_empty() { b"." } else { &task.path };
         let flags = OFlags::RDONLY | OFlags::DIRECTORY | OFlags::NOFOLLOW | OFlags::CLOEXEC;
         let opened = openat(&self.root, name, flags, Mode::empty()).and_then(Dir::new);
         let Ok(mut dir) = opened else {
-            found.skipped.push(task.path.as_slice().into());
-            return Vec::new();
+            found.skipped.push(task.path.into());
+            return (Vec::new(), 0);
         };
-        let mut names = Vec::new();
-        let mut has_rules = false;
-        while let Some(Ok(entry)) = dir.read() {
-            let name = entry.file_name();
-            has_rules |= name.to_bytes() == ignore_rules::FILE.as_bytes();
-            if !matches!(name.to_bytes(), b"." | b"..") {
-                names.push(name.to_owned());
-            }
+        let has_rules = names.read(&mut dir);
+        let Ok(fd) = dir.fd() else { return (Vec::new(), 0) };
+        let rules = if has_rules { self.rules_in(fd, &task, found) } else { task.rules.clone() };
+        let mut full = self.scanner.root.join(as_path(&task.path)).into_os_string().into_encoded_bytes();
+        if full.last() != Some(&b'/') {
+            full.push(b'/');
         }
-        let Ok(fd) = dir.fd() else { return Vec::new() };
-        let rules = if has_rules { self.rules_in(fd, task, found) } else { task.rules.clone() };
-        let mut inner = Vec::new();
-        for name in names {
-            self.take(fd, &task.path, &name, rules.as_ref(), found, &mut inner);
+        let mut directory = Directory {
+            path: task.path,
+            full,
+            rules,
+            entries: Vec::with_capacity(names.len()),
+            ..Directory::default()
+        };
+        for name in names.iter() {
+            self.take(fd, name, &mut directory, found);
         }
-        inner
+        let count = directory.entries.len();
+        found.entries.push((directory.path.clone(), directory.entries));
+        found.ignored.push((directory.path, directory.ignored));
+        (directory.inner, count)
     }
 
-    fn rules_in(&self, fd: impl AsFd, task: &Task, found: &mut Snapshot) -> Option<Arc<Rules>> {
+    fn rules_in(&self, fd: impl AsFd, task: &Task, found: &mut Found) -> Option<Arc<Rules>> {
         let above = task.rules.clone();
         let Ok(stat) = statat(fd, ignore_rules::FILE, AtFlags::SYMLINK_NOFOLLOW) else { return above };
         let file = entry(Box::default(), &stat);
@@ -268,43 +283,58 @@ impl Walk<'_> {
         self.scanner.book.inside(&dir, file.stamp, above)
     }
 
-    fn take(
-        &self,
-        fd: impl AsFd,
-        dir: &[u8],
-        name: &CStr,
-        rules: Option<&Arc<Rules>>,
-        found: &mut Snapshot,
-        inner: &mut Vec<Task>,
-    ) {
-        if is_internal(name.to_bytes()) {
-            return;
-        }
+    fn take(&self, fd: impl AsFd, name: &CStr, within: &mut Directory, found: &mut Found) {
         // Something may have been removed since its name was read.
         let Ok(stat) = statat(&fd, name, AtFlags::SYMLINK_NOFOLLOW) else { return };
-        let path = [dir, name.to_bytes()].concat();
-        let mut entry = entry(path.clone().into(), &stat);
+        let path: Box<[u8]> = [&*within.path, name.to_bytes()].concat().into();
+        let mut entry = entry(path, &stat);
         let directory = entry.kind == Kind::Directory;
-        let ignored = rules.is_some_and(|rules| {
-            let tracked = !directory && self.tracked.is_some_and(|tracked| tracked.get(&path).is_some());
-            !tracked && rules.ignore(&self.scanner.root.join(as_path(&path)), directory)
-        });
-        if ignored {
-            found.ignored.push(entry);
-            return;
+        if within.leaves_out(name, directory) {
+            // Most files are not left out, and to ask the rules takes less time than to ask the index.
+            let tracked =
+                !directory && self.tracked.is_some_and(|tracked| tracked.get(&entry.path).is_some());
+            if !tracked {
+                within.ignored.push(entry);
+                return;
+            }
         }
         if directory && device(&stat) != self.device {
-            found.skipped.push(path.into());
+            found.skipped.push(entry.path);
             return;
         }
         if entry.kind == Kind::Link {
             entry.target = readlinkat(&fd, name, Vec::new()).ok().map(|target| target.into_bytes().into());
         }
-        found.entries.push(entry);
         if directory {
-            let path = [&*path, b"/"].concat();
-            inner.push(Task { path, rules: rules.cloned() });
+            let path = [&*entry.path, b"/"].concat();
+            within.inner.push(Task { path, rules: within.rules.clone() });
         }
+        within.entries.push(entry);
+    }
+}
+
+/// A directory that is being looked at.
+#[derive(Default)]
+struct Directory {
+    /// As in [`Task`].
+    path: Vec<u8>,
+    /// Its path with a slash at its end, absolute; names are put there to be compared with rules.
+    full: Vec<u8>,
+    rules: Option<Arc<Rules>>,
+    entries: Vec<Entry>,
+    ignored: Vec<Entry>,
+    inner: Vec<Task>,
+}
+
+impl Directory {
+    /// Whether the rules leave out what has this name.
+    fn leaves_out(&mut self, name: &CStr, directory: bool) -> bool {
+        let Some(rules) = &self.rules else { return false };
+        let length = self.full.len();
+        self.full.extend_from_slice(name.to_bytes());
+        let ignored = rules.ignore(as_path(&self.full), directory);
+        self.full.truncate(length);
+        ignored
     }
 }
 

@@ -1,0 +1,51 @@
+//! The names in a directory, read without an allocation for each.
+
+use std::ffi::CStr;
+use std::ops::Range;
+
+use rustix::fs::Dir;
+
+use super::ignore_rules::{self, is_internal};
+
+/// The names in a directory; used again for the next one.
+#[derive(Default)]
+pub(super) struct Names {
+    /// One after the other, each with a zero at its end.
+    bytes: Vec<u8>,
+    /// Where each is.
+    places: Vec<Range<usize>>,
+}
+
+impl Names {
+    /// Reads those in `dir`, and puts them in order. Whether there is one of a file with rules.
+    pub(super) fn read(&mut self, dir: &mut Dir) -> bool {
+        self.bytes.clear();
+        self.places.clear();
+        let mut has_rules = false;
+        while let Some(Ok(entry)) = dir.read() {
+            let name = entry.file_name().to_bytes();
+            has_rules |= name == ignore_rules::FILE.as_bytes();
+            if !matches!(name, b"." | b"..") && !is_internal(name) {
+                let start = self.bytes.len();
+                self.bytes.extend_from_slice(entry.file_name().to_bytes_with_nul());
+                self.places.push(start..self.bytes.len());
+            }
+        }
+        let bytes = &self.bytes;
+        self.places.sort_unstable_by_key(|place| bytes.get(place.clone()));
+        // A directory that changes meanwhile may name something twice.
+        self.places.dedup_by_key(|place| bytes.get(place.clone()));
+        has_rules
+    }
+
+    /// How many there are.
+    pub(super) fn len(&self) -> usize {
+        self.places.len()
+    }
+
+    /// All of them, in order.
+    pub(super) fn iter(&self) -> impl Iterator<Item = &CStr> {
+        let name = |place: &Range<usize>| CStr::from_bytes_with_nul(self.bytes.get(place.clone())?).ok();
+        self.places.iter().filter_map(name)
+    }
+}
