@@ -68,7 +68,7 @@ fn may_assign(text: &str, end: usize) -> bool {
 fn kind_of(text: &str, start: usize, name: &str) -> Option<Kind> {
     if name.eq_ignore_ascii_case("key") && before(text, start) == Some(b' ') {
         let word = Run::backward(text, start - 1, 16, |byte| byte.is_ascii_alphabetic()).text;
-        return names::kind(&format!("{word}_key").to_ascii_lowercase());
+        return names::kind(&(word.to_ascii_lowercase() + "_key"));
     }
     // npm writes `//registry/:_authToken=…`, escapes are written `\npassword=…`.
     let name = match before(text, start) {

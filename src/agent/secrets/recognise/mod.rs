@@ -64,9 +64,11 @@ fn anchors() -> Vec<(&'static str, Anchor)> {
     shapes.chain(marked).chain(names).chain(marks).collect()
 }
 
+type Words = (AhoCorasick, Vec<Anchor>);
+
 /// The words, and the automaton that finds them. Without it nothing would be found, and a test holds
 /// that it can be built.
-static WORDS: LazyLock<Option<(AhoCorasick, Vec<Anchor>)>> = LazyLock::new(|| {
+static WORDS: LazyLock<Option<Words>> = LazyLock::new(|| {
     let anchors = anchors();
     let automaton = AhoCorasick::builder()
         .ascii_case_insensitive(true)
@@ -78,21 +80,22 @@ static WORDS: LazyLock<Option<(AhoCorasick, Vec<Anchor>)>> = LazyLock::new(|| {
 });
 
 /// The words in `text`, in order, with their place.
-fn hits(text: &str) -> impl Iterator<Item = (usize, usize, Anchor)> {
-    let words = WORDS.as_ref();
-    words.into_iter().flat_map(move |(automaton, anchors)| {
-        automaton.find_iter(text).filter_map(move |found| {
-            anchors.get(found.pattern().as_usize()).map(|anchor| (found.start(), found.end(), *anchor))
-        })
+fn hits<'t>(
+    (automaton, anchors): &'t Words,
+    text: &'t str,
+) -> impl Iterator<Item = (usize, usize, Anchor)> + 't {
+    automaton.find_iter(text).filter_map(|found| {
+        anchors.get(found.pattern().as_usize()).map(|anchor| (found.start(), found.end(), *anchor))
     })
 }
 
 /// The secrets in `text`, in order and without overlaps.
 pub(crate) fn find(text: &str) -> Vec<Found> {
+    let Some(words) = WORDS.as_ref() else { return Vec::new() };
     let mut found: Vec<Found> = Vec::new();
     // Words before this place belong to something that was looked at.
     let (mut named, mut block_end, mut no_token) = (0, 0, 0);
-    for (at, end, anchor) in hits(text) {
+    for (at, end, anchor) in hits(words, text) {
         if at < block_end {
             continue;
         }
@@ -195,10 +198,11 @@ fn password(text: &str, at: usize) -> Option<(usize, usize, &'static str)> {
 /// How much of a text that continues can be shown: from there on something may turn out to be a secret
 /// once its rest has arrived.
 pub(crate) fn settled(text: &str) -> usize {
+    let Some(words) = WORDS.as_ref() else { return text.len() };
     let line = text.rfind('\n').map_or(0, |at| at + 1);
     let mut open_block = None;
     let mut first = text.len();
-    for (at, end, anchor) in hits(text) {
+    for (at, end, anchor) in hits(words, text) {
         match anchor {
             Anchor::Block if blocks::may_continue(text, at) => open_block = open_block.or(Some(at)),
             Anchor::Block | Anchor::BlockEnd => {}

@@ -105,16 +105,20 @@ pub(super) fn kind(name: &str) -> Option<Kind> {
     let letters = name.bytes().filter(u8::is_ascii_alphanumeric).map(|byte| byte.to_ascii_lowercase());
     let length = buffer.iter_mut().zip(letters).map(|(to, from)| *to = from).count();
     let lower = std::str::from_utf8(buffer.get(..length)?).ok()?;
-    if INNOCENT.iter().any(|end| lower.ends_with(end)) {
-        return None;
-    }
+    said(name, lower).filter(|_| !INNOCENT.iter().any(|end| lower.ends_with(end)))
+}
+
+/// What the end of the name says; `lower` are its letters and digits.
+fn said(name: &str, lower: &str) -> Option<Kind> {
     if lower == "pass" || ["_pass", "-pass", ".pass", "_PASS", "Pass"].iter().any(|end| name.ends_with(end)) {
         return Some(Kind::Password);
     }
     if lower == "sig" || lower == "xamzsignature" {
         return Some(Kind::Generic);
     }
-    let named = ENDS.iter().filter(|(end, _)| lower.ends_with(end));
+    let last = lower.bytes().next_back();
+    // Most are told apart by their last letter.
+    let named = ENDS.iter().filter(|(end, _)| end.bytes().next_back() == last && lower.ends_with(end));
     let named = named.max_by_key(|(end, _)| end.len()).map(|(_, kind)| *kind);
     let capitals = !name.bytes().any(|b| b.is_ascii_lowercase());
     let generic =
