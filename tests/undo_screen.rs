@@ -11,7 +11,7 @@ const FILES: &str = "for n in $(seq 1 20); do seq -f 'line %g' 9 >f$n.txt; done;
     echo 'build/' >.gitignore; mkdir build; sleep 0.1";
 
 /// A server that has the agent run a command, then say something.
-async fn server() -> Server {
+pub(crate) async fn server() -> Server {
     let arguments = serde_json::to_string(&json!({ "command": SED }).to_string()).unwrap();
     let call = format!(
         "data: {{\"choices\":[{{\"delta\":{{\"tool_calls\":[{{\"index\":0,\"id\":\"c1\",\"function\":{{\"name\":\"bash\",\"arguments\":{arguments}}}}}]}}}}]}}\n\n\

@@ -38,6 +38,12 @@ fn confined(args: &SandboxArgs) -> Result<ExitStatus, Refusal> {
     let settings = with_flags(environment.settings, args).map_err(Refusal::usage)?;
     let policy = sandbox::policy(&settings, &environment.paths, &cwd);
     if let Some(text) = Support::here().shortfall(&policy) {
+        if Support::here().is_missing(&policy) {
+            return Err(Refusal::config(format!(
+                "the command was not run: {text}. Run it without tau, or with what this machine has: \
+                 `--sandbox off`, `--network on`"
+            )));
+        }
         warn(&format!("sandbox: {text}"));
     }
     let (program, arguments) = args.command.split_first().ok_or_else(|| Refusal::usage("no command"))?;

@@ -7,7 +7,7 @@ use std::path::Path;
 use tau::tools::sandbox::confinement::{Confinement, Guard, Surroundings};
 use tau::tools::sandbox::{SandboxLevel, SandboxPolicy};
 
-use super::{Place, has_landlock, has_program, run, text, wait_for};
+use super::{Place, has_landlock, has_mounts, has_program, run, text, wait_for};
 
 /// A script, and how to see that it did what it wanted.
 struct Attack {
@@ -64,6 +64,12 @@ const OUTSIDE: &[Attack] = &[
         script: "echo evil > $TAU_HOME/sessions/x.jsonl",
         worked: |place| place.home.join("sessions/x.jsonl").exists(),
     },
+    // What undo would put back is not made by the command.
+    Attack {
+        script: "echo evil >> $TAU_HOME/undo/journal.jsonl",
+        worked: |place| fs::metadata(place.home.join("undo/journal.jsonl")).unwrap().len() > 0,
+    },
+    Attack { script: "rm -r $TAU_HOME/undo", worked: |place| !place.home.join("undo").exists() },
 ];
 
 /// Ways to have git run something.
@@ -160,7 +166,7 @@ fn without_namespaces_they_are_not_changed_either() {
 /// What is allowed works: else it would be easy.
 #[test]
 fn the_workspace_the_temporary_directory_and_what_is_added_can_be_changed() {
-    if !has_landlock() {
+    if !has_mounts() {
         return;
     }
     let script =
@@ -185,7 +191,7 @@ fn the_workspace_the_temporary_directory_and_what_is_added_can_be_changed() {
 
 #[test]
 fn git_itself_works() {
-    if !has_landlock() || !has_program("git") {
+    if !has_mounts() || !has_program("git") {
         return;
     }
     let place = Place::new();
@@ -228,7 +234,7 @@ fn tau_s_files_in_the_workspace_are_not_changed() {
 
 #[test]
 fn a_child_that_outlives_the_call_stays_confined() {
-    if !has_landlock() {
+    if !has_mounts() {
         return;
     }
     // It waits until the command that started it has been gone for a while.
@@ -269,7 +275,7 @@ fn no_file_gets_the_setuid_bit_and_no_program_gets_powers() {
     let mode = |path: &Path| fs::metadata(path).unwrap().permissions().mode() & 0o7777;
     for (level, expected) in [("off", 0o4755), ("workspace-write", 0o755)] {
         let place = Place::new();
-        if level != "off" && !has_landlock() {
+        if level != "off" && !has_mounts() {
             return;
         }
         let script = "echo > f; chmod 755 f; chmod u+s f; grep NoNewPrivs /proc/self/status";

@@ -3,6 +3,7 @@
 mod attacks;
 mod calls;
 mod commands;
+mod other_kernels;
 
 use std::ffi::OsStr;
 use std::fs;
@@ -10,6 +11,7 @@ use std::path::{Path, PathBuf};
 use std::process::{Command, Output, Stdio};
 use std::time::{Duration, Instant};
 
+use tau::tools::sandbox::confinement::Guard;
 use tau::tools::sandbox::support::Support;
 
 use crate::time_limit::RunInTime;
@@ -22,6 +24,16 @@ pub(crate) fn has_landlock() -> bool {
     let has = Support::here().landlock > 0;
     if !has {
         eprintln!("not tested: this kernel has no Landlock");
+    }
+    has
+}
+
+/// Whether everything but the protected files of a repository can be changed, for which namespaces are
+/// needed; says so if not.
+pub(crate) fn has_mounts() -> bool {
+    let has = has_landlock() && Guard::here() == Guard::Mounts;
+    if !has {
+        eprintln!("not tested: without namespaces nothing can be made in the top directory of a repository");
     }
     has
 }
@@ -39,22 +51,31 @@ impl Place {
     pub(crate) fn new() -> Self {
         // Not in a temporary directory of the sandbox, where everything can be written.
         let writable = ["/tmp".into(), std::env::temp_dir()].map(|folder| folder.canonicalize().unwrap());
-        let base = [env!("CARGO_TARGET_TMPDIR"), "/var/tmp", env!("CARGO_MANIFEST_DIR")]
+        let folder = [env!("CARGO_TARGET_TMPDIR"), "/var/tmp", env!("CARGO_MANIFEST_DIR")]
             .into_iter()
             .filter_map(|folder| Path::new(folder).canonicalize().ok())
-            .find(|folder| !writable.iter().any(|temporary| folder.starts_with(temporary)))
+            .filter(|folder| !writable.iter().any(|temporary| folder.starts_with(temporary)))
+            // The folder of the build may be another user's.
+            .find_map(|folder| tempfile::tempdir_in(folder).ok())
             .expect("a folder outside of the temporary directories");
-        let folder = tempfile::tempdir_in(base).unwrap();
         let path = |name: &str| folder.path().join(name);
         let place =
             Place { work: path("work"), outside: path("outside"), home: path("home"), _folder: folder };
-        for folder in ["work/.git/hooks", "work/.git/objects", "work/.git/refs", "outside", "home/sessions"] {
+        for folder in [
+            "work/.git/hooks",
+            "work/.git/objects",
+            "work/.git/refs",
+            "outside",
+            "home/sessions",
+            "home/undo",
+        ] {
             fs::create_dir_all(place._folder.path().join(folder)).unwrap();
         }
         fs::write(place.work.join(".git/HEAD"), "ref: refs/heads/main\n").unwrap();
         fs::write(place.work.join(".git/config"), "[core]\n").unwrap();
         fs::write(place.outside.join("secret"), "secret").unwrap();
         fs::write(place.home.join("config.toml"), "").unwrap();
+        fs::write(place.home.join("undo/journal.jsonl"), "").unwrap();
         place
     }
 

@@ -56,6 +56,12 @@ impl Support {
         }
     }
 
+    /// Whether the policy asks for something of which nothing is enforced here.
+    pub fn is_missing(self, policy: &SandboxPolicy) -> bool {
+        let enforced = self.enforced(policy);
+        policy.level != enforced.level || policy.network == enforced.no_network
+    }
+
     /// Why a policy is not, or not wholly, enforced, and what is: a sentence for the user.
     pub fn shortfall(self, policy: &SandboxPolicy) -> Option<String> {
         let enforced = self.enforced(policy);
@@ -129,11 +135,14 @@ mod tests {
             assert_eq!(kernel(landlock).enforced(&policy).to_string(), words);
             let shortfall = kernel(landlock).shortfall(&policy);
             assert_eq!(shortfall.is_some(), lacks, "{shortfall:?}");
+            assert_eq!(kernel(landlock).is_missing(&policy), landlock == 0, "{words}");
             assert!(shortfall.is_none_or(|text| text.contains(words)), "{words}");
         }
         let nothing = Support::default();
         let policy = policy(SandboxLevel::ReadOnly, false);
         assert_eq!(nothing.enforced(&policy).to_string(), "no sandbox");
         assert!(nothing.shortfall(&policy).unwrap().contains("cannot keep commands off the network"));
+        assert!(nothing.is_missing(&SandboxPolicy { level: SandboxLevel::Off, ..policy }));
+        assert!(!nothing.is_missing(&SandboxPolicy::off()));
     }
 }

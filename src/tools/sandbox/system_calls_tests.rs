@@ -1,0 +1,119 @@
+//! What the filters answer, for every kind of processor: run as the kernel runs them, by a small machine
+//! for the instructions that they use (linux/filter.h, linux/seccomp.h).
+
+use super::*;
+
+const ALLOW: u32 = 0x7fff_0000;
+const KILL: u32 = 0x8000_0000;
+const EPERM: u32 = 0x0005_0000 | libc::EPERM as u32;
+const ENOSYS: u32 = 0x0005_0000 | libc::ENOSYS as u32;
+/// Every kind of processor that there are filters for, and what its calls are marked with (linux/audit.h).
+const MACHINES: [(TargetArch, u32); 3] = [
+    (TargetArch::x86_64, 0xC000_003E),
+    (TargetArch::aarch64, 0xC000_00B7),
+    (TargetArch::riscv64, 0xC000_00F3),
+];
+/// 32-bit programs: x86, ARM.
+const NARROW: [u32; 2] = [0x4000_0003, 0x4000_0028];
+
+/// What one filter answers.
+fn run(program: &BpfProgram, machine: u32, call: i64, args: [u64; 6]) -> u32 {
+    let word = |offset: u32| match offset {
+        0 => u32::try_from(call).unwrap(),
+        4 => machine,
+        offset => {
+            let arg = args[usize::try_from((offset - 16) / 8).unwrap()];
+            if offset % 8 == 0 { arg as u32 } else { (arg >> 32) as u32 }
+        }
+    };
+    let (mut at, mut a) = (0, 0_u32);
+    loop {
+        let step = &program[at];
+        at += 1;
+        let mut jump = |is: bool| at += usize::from(if is { step.jt } else { step.jf });
+        match step.code {
+            0x20 => a = word(step.k),
+            0x54 => a &= step.k,
+            0x05 => at += usize::try_from(step.k).unwrap(),
+            0x15 => jump(a == step.k),
+            0x25 => jump(a > step.k),
+            0x35 => jump(a >= step.k),
+            0x06 => return step.k,
+            code => panic!("an instruction that is not known: {code:#x}"),
+        }
+    }
+}
+
+/// What the kernel makes of all answers: the strictest, which is the lowest number with a sign.
+fn answer(programs: &[BpfProgram], machine: u32, call: i64, args: [u64; 6]) -> u32 {
+    let all = programs.iter().map(|program| run(program, machine, call, args));
+    all.min_by_key(|answer| *answer as i32).unwrap()
+}
+
+#[test]
+fn each_kind_of_processor_gets_filters_for_its_own_calls_only() {
+    for (target, machine) in MACHINES {
+        let programs = filters_for(target, true).unwrap();
+        let ask = |machine, call| answer(&programs, machine, call, [0; 6]);
+        assert_eq!(ask(machine, libc::SYS_getpid), ALLOW);
+        for call in REFUSED {
+            assert_eq!(ask(machine, *call), EPERM, "{target:?} {call}");
+        }
+        for call in MISSING {
+            assert_eq!(ask(machine, *call), ENOSYS, "{target:?} {call}");
+        }
+        let others = MACHINES.iter().map(|(_, other)| *other).filter(|other| *other != machine);
+        for other in others.chain(NARROW) {
+            for call in [libc::SYS_getpid, libc::SYS_ptrace, libc::SYS_clone3, 0, 20] {
+                assert_eq!(ask(other, call), KILL, "{target:?} {other:#x} {call}");
+            }
+        }
+    }
+}
+
+#[test]
+fn no_call_goes_through_the_table_of_x32() {
+    let (target, machine) = MACHINES[0];
+    let programs = filters_for(target, true).unwrap();
+    for call in REFUSED.iter().chain(MISSING).chain(&[libc::SYS_getpid, libc::SYS_socket]) {
+        let call = i64::from(X32) | call;
+        assert_eq!(answer(&programs, machine, call, [0; 6]), ENOSYS, "{call:#x}");
+    }
+}
+
+#[test]
+fn arguments_are_looked_at() {
+    let (create, suid) = (u64::from(libc::O_CREAT.unsigned_abs()), 0o4755);
+    let cases = [
+        (libc::SYS_clone, [17, 0, 0, 0, 0, 0], ALLOW),
+        (libc::SYS_clone, [17 | 0x1000_0000, 0, 0, 0, 0, 0], EPERM),
+        (libc::SYS_clone, [17 | 0x0002_0000, 0, 0, 0, 0, 0], EPERM),
+        (libc::SYS_unshare, [0x400, 0, 0, 0, 0, 0], ALLOW),
+        (libc::SYS_unshare, [0x80, 0, 0, 0, 0, 0], EPERM),
+        (libc::SYS_ioctl, [0, 0x5401, 0, 0, 0, 0], ALLOW),
+        (libc::SYS_ioctl, [0, 0x5412, 0, 0, 0, 0], EPERM),
+        // Bits above those that the kernel reads change nothing.
+        (libc::SYS_ioctl, [0, 0xFFFF_FFFF_0000_5412, 0, 0, 0, 0], EPERM),
+        (libc::SYS_fchmod, [3, 0o2755, 0, 0, 0, 0], ALLOW),
+        (libc::SYS_fchmod, [3, suid, 0, 0, 0, 0], EPERM),
+        (libc::SYS_openat, [0, 0, 0, suid, 0, 0], ALLOW),
+        (libc::SYS_openat, [0, 0, create, 0o644, 0, 0], ALLOW),
+        (libc::SYS_openat, [0, 0, create, suid, 0, 0], EPERM),
+        (libc::SYS_socketpair, [1, 1, 0, 0, 0, 0], ALLOW),
+        (libc::SYS_socketpair, [2, 1, 0, 0, 0, 0], EPERM),
+    ];
+    for (target, machine) in MACHINES {
+        for network in [true, false] {
+            let programs = filters_for(target, network).unwrap();
+            for (call, args, expected) in cases {
+                assert_eq!(answer(&programs, machine, call, args), expected, "{call} {args:?}");
+            }
+            for family in 0..50 {
+                let internet = [libc::AF_INET, libc::AF_INET6, libc::AF_NETLINK].contains(&family);
+                let expected = if network && internet { ALLOW } else { EPERM };
+                let args = [u64::from(family.unsigned_abs()), 1, 0, 0, 0, 0];
+                assert_eq!(answer(&programs, machine, libc::SYS_socket, args), expected, "{family}");
+            }
+        }
+    }
+}
