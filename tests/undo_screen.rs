@@ -6,7 +6,8 @@ use serde_json::json;
 use crate::faults::server::{Act, Server, stream};
 use crate::screen::Screen;
 
-const SED: &str = "sed -i 's/line 3/LINE 3/' f*.txt && rm gone.txt && mkdir made && echo new >made/new.txt";
+const SED: &str = "sed -i 's/line 3/LINE 3/' f*.txt && rm gone.txt && mkdir made && \
+    echo GITHUB_TOKEN=ghp_$(printf x8Kq2Vb7Lm4Zt9Rw3Ys6Nd1Hf5Gj0Pc2TaQe) >made/new.txt";
 const FILES: &str = "for n in $(seq 1 20); do seq -f 'line %g' 9 >f$n.txt; done; echo gone >gone.txt; \
     echo 'build/' >.gitignore; mkdir build; sleep 0.1";
 
@@ -99,6 +100,10 @@ async fn changes_are_listed_and_reverted_hunk_by_hunk() {
         type_line(&screen, "/diff");
         screen.wait_for("Changes of this session: 23 files, +21 -21");
         screen.wait_for("A made/new.txt");
+        screen.type_keys("\x1b[F\r\x1b[B");
+        screen.wait_for("GITHUB_TOKEN=[secret 1-");
+        assert!(!screen.text().contains("ghp_x8"), "{}", screen.text());
+        screen.type_keys("\x1b[H");
         // The first is f1.txt: unfold it, and take its only hunk back.
         screen.type_keys("\r");
         screen.wait_for("LINE 3");
@@ -117,7 +122,9 @@ async fn a_finished_session_is_listed_and_undone_from_the_shell() {
     let server = server().await;
     let url = server.url();
     tokio::task::spawn_blocking(move || {
-        let rest = "\"$TAU_BIN\" diff >patch; \"$TAU_BIN\" undo >list; \
+        let rest = "\"$TAU_BIN\" diff >patch 2>masked; \
+            mkdir -p $TAU_HOME; echo mask_secrets=false >>$TAU_HOME/config.toml; \"$TAU_BIN\" diff >plain; \
+            \"$TAU_BIN\" undo >list; \
             \"$TAU_BIN\" undo --to 1 </dev/null; echo code $?; \
             \"$TAU_BIN\" undo --to 1 --yes; echo \"then $?\"; \"$TAU_BIN\" undo --to 9 --yes; echo \"none $?\"";
         let screen = changed(&url, rest);
@@ -132,6 +139,10 @@ async fn a_finished_session_is_listed_and_undone_from_the_shell() {
         for words in ["diff --tau a/f1.txt b/f1.txt\n", "-line 3\n+LINE 3\n", "a/f7.txt b/f7.txt (changed since)"] {
             assert!(patch.contains(words), "no {words:?} in\n{patch}");
         }
+        assert!(patch.contains("+GITHUB_TOKEN=[secret 1-") && !patch.contains("ghp_"), "{patch}");
+        let masked = text(&screen, "masked");
+        assert!(masked.contains("masked 1 secret in standard output"), "{masked}");
+        assert!(text(&screen, "plain").contains("+GITHUB_TOKEN=ghp_x8Kq"), "it can be switched off");
         assert!(text(&screen, "list").contains("1  change the files"), "{}", text(&screen, "list"));
         assert!(!text(&screen, "f6.txt").contains("LINE") && text(&screen, "f7.txt").contains("mine"));
     })

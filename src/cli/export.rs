@@ -50,7 +50,7 @@ fn work(args: &ExportArgs) -> Result<Exit, Refusal> {
     Ok(say(&format!("{}\n", plain::line(&file.display().to_string()))))
 }
 
-fn report_masked(masked: usize, place: &str) {
+pub(in crate::cli) fn report_masked(masked: usize, place: &str) {
     match masked {
         0 => {}
         1 => warn(&format!("masked 1 secret in {place}")),

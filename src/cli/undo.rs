@@ -8,15 +8,18 @@ use super::args::CliArgs;
 use super::args::undo::{DiffArgs, UndoArgs};
 use super::environment::{self, Environment, OnBadConfig};
 use super::exit::{Exit, Refusal, say, warn};
-use super::{plain, session_lookup, table};
+use super::{export, plain, session_lookup, table};
 use crate::agent::protocol::undo::{
     ChangeKind, ChangedFile, NotCovered, SessionChanges, UndoOrder, UndoPlan, UndoScope,
 };
+use crate::agent::secrets::masking::Masking;
+use crate::agent::secrets::vault::Vault;
 use crate::agent::session::{Access, Session, list};
 use crate::agent::undo::{Prompt, SessionUndo, prompts};
 
 /// A session that has ended: its prompts, and what was kept of it.
 struct Finished {
+    masking: Masking,
     prompts: Vec<Prompt>,
     undo: Option<SessionUndo>,
 }
@@ -40,16 +43,20 @@ fn find(wanted: Option<&str>, session_dir: Option<&Path>) -> Result<Finished, Re
     let session = Session::open_as(&file, Access::Read).map_err(Refusal::config)?;
     let options = environment::undo_options(&environment.settings, &environment.paths);
     let undo = SessionUndo::of_finished(&options, &session.info().id);
-    Ok(Finished { prompts: prompts(session.tree()), undo })
+    let own = export::secrets(&environment.keys);
+    let masking = Masking::new(Vault::new(environment.settings.mask_secrets.unwrap_or(true), &own));
+    Ok(Finished { masking, prompts: prompts(session.tree()), undo })
 }
 
 /// Runs `tau diff`; how the program ends.
 pub fn diff(args: &DiffArgs) -> Exit {
     let found = find(args.session.as_deref(), args.session_dir.as_deref());
     match found {
-        Ok(Finished { undo, .. }) => {
-            let changes = undo.map(|mut undo| undo.changes()).unwrap_or_default();
+        Ok(Finished { undo, mut masking, .. }) => {
+            let mut changes = undo.map(|mut undo| undo.changes()).unwrap_or_default();
+            changes.files.iter_mut().for_each(|file| masking.diff(&mut file.diff));
             let exit = say(&patch(&changes));
+            export::report_masked(masking.vault.count(), "standard output");
             if let Some(text) = not_covered(&changes.not_covered) {
                 warn(&text);
             }
@@ -105,7 +112,7 @@ pub fn undo(args: &UndoArgs) -> Exit {
 }
 
 fn back(args: &UndoArgs) -> Result<Exit, Refusal> {
-    let Finished { prompts, undo } = find(args.session.as_deref(), args.session_dir.as_deref())?;
+    let Finished { prompts, undo, .. } = find(args.session.as_deref(), args.session_dir.as_deref())?;
     let Some(mut undo) = undo else { return Ok(say("this session changed no file\n")) };
     let Some(number) = args.to else { return Ok(say(&listed(&mut undo, &prompts))) };
     let prompt = number

@@ -51,6 +51,31 @@ async fn a_client_lists_changes_and_takes_them_back() {
 }
 
 #[tokio::test]
+async fn secrets_in_changes_are_masked() {
+    let kept = tempfile::tempdir().unwrap();
+    // The value is not in what the model wrote, so it is seen here first.
+    let command = "echo API_TOKEN=zx81-Q7rr$(echo -99aB) >.env";
+    let call = vec![Call("c", "bash", json!({ "command": command })), USE];
+    let mut client =
+        Client::with(Player::new(vec![call, vec![Say("done"), STOP]]), RpcEvents::Auto, |config| {
+            config.tools = Toolbox::all();
+            config.behavior.undo = Some(UndoOptions { dir: kept.path().into(), quota: 1 << 30 });
+        });
+    client.ask(json!({"type": "prompt", "message": "first"})).await;
+    client.settled().await;
+    let changes = client.ask(json!({"type": "get_changes"})).await["data"].clone();
+    let line = changes["files"][0]["diff"]["hunks"][0]["lines"][0].as_str().unwrap().to_owned();
+    assert!(line.starts_with("+API_TOKEN=[secret 1-") && !changes.to_string().contains("zx81"), "{changes}");
+    // What is kept is the content itself.
+    let version = &changes["files"][0]["version"];
+    client.ask(json!({"type": "revert", "path": ".env", "version": version})).await;
+    assert!(!client.dir.path().join(".env").exists());
+    client.ask(json!({"type": "redo"})).await;
+    let text = std::fs::read_to_string(client.dir.path().join(".env")).unwrap();
+    assert_eq!(text, "API_TOKEN=zx81-Q7rr-99aB\n");
+}
+
+#[tokio::test]
 async fn the_conversation_goes_back_with_the_files() {
     let kept = tempfile::tempdir().unwrap();
     let call = vec![Call("c", "write", json!({ "path": "new/a", "content": "text" })), USE];

@@ -75,7 +75,8 @@ async fn carry_out<T: Send + 'static>(
     }
 }
 
-/// Reports how it went; what the user is told of it. If the conversation stays, so is the model.
+/// Reports how it went and returns the text for the user. If the conversation stays, the model gets a
+/// note too.
 fn report(
     engine: &mut Engine,
     restored: Result<RestoreReport, String>,
@@ -104,7 +105,7 @@ fn report(
     said
 }
 
-/// What the model is told.
+/// The note to the model about files that were restored.
 fn note(changed: &[&str]) -> String {
     let files = match changed {
         [one] => format!("{one} is"),

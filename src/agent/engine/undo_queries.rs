@@ -44,7 +44,13 @@ pub(crate) fn answer(engine: &mut Engine, ticket: u64, query: &Query) -> bool {
 /// Reports what was found out.
 pub(crate) fn report(engine: &mut Engine, news: UndoNews) {
     match news {
-        UndoNews::Answer { ticket, answer } => engine.emit(AgentEvent::Answered { ticket, answer: *answer }),
+        UndoNews::Answer { ticket, mut answer } => {
+            if let Ok(QueryAnswer::Changes(changes)) = answer.as_mut() {
+                let masking = &mut engine.config.behavior.masking;
+                changes.files.iter_mut().for_each(|file| masking.diff(&mut file.diff));
+            }
+            engine.emit(AgentEvent::Answered { ticket, answer: *answer });
+        }
         UndoNews::Notices(notices) => tell(engine, notices),
     }
 }

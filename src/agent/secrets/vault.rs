@@ -71,6 +71,11 @@ impl Vault {
         vault
     }
 
+    /// How many different secrets were masked so far.
+    pub(crate) fn count(&self) -> usize {
+        self.seen.len()
+    }
+
     /// The text with placeholders for its secrets; `None` if it has none.
     pub(crate) fn mask(&mut self, text: &str) -> Option<String> {
         self.replace(text, 0, text.len(), Lines::Join)
