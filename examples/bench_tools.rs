@@ -1,8 +1,8 @@
 //! Figures of the tools, each beside what it is measured against.
 //!
-//! `cargo run --release --example bench_tools`; `rg` in the path, or at `RG`, is measured too.
-//! Every figure is the best of several runs. Makes about 1.5 GB of files in the temporary folder
-//! and removes them.
+//! `cargo run --release --example bench_tools -- PART…`; `rg` in the path, or at `RG`, is measured too.
+//! The parts are `output`, `sandbox`, `files`, `search` and `undo`; without one, all. Every figure is the
+//! best of several runs. Makes about 1.5 GB of files in the temporary folder and removes them.
 
 #![allow(clippy::print_stdout, clippy::disallowed_methods, reason = "a program that measures and prints")]
 
@@ -18,6 +18,8 @@ use serde_json::{Value, json};
 use tau::agent::undo::scan::Scanner;
 use tau::tools::file_versions::FileVersions;
 use tau::tools::process::ChildEnv;
+use tau::tools::sandbox::support::Support;
+use tau::tools::sandbox::{SandboxLevel, SandboxPolicy};
 use tau::tools::scratch::Scratch;
 use tau::tools::{OutputLimits, ToolContext, ToolProgress, Toolbox};
 use tokio_util::sync::CancellationToken;
@@ -27,6 +29,9 @@ type Outcome<T> = Result<T, Box<dyn Error>>;
 /// Folders of the tree and files in each.
 const TREE: (usize, usize) = (1_000, 100);
 const RUNS: usize = 7;
+const SCANS: u32 = 20;
+/// Commands that are run with and without the sandbox.
+const COMMANDS: usize = 300;
 
 struct Bench {
     context: ToolContext,
@@ -96,6 +101,15 @@ fn tell(what: &str, ours: Duration, beside: Option<(&str, Duration)>, promised: 
     println!("{what:<44} {:>11}   {beside} (promised: {promised})", ms(ours));
 }
 
+/// CPU time of this process so far, in steps of 10 ms; zero where that cannot be known.
+fn cpu() -> Duration {
+    let stat = fs::read_to_string("/proc/self/stat").unwrap_or_default();
+    let after = stat.rsplit(") ").next().unwrap_or_default();
+    // proc_pid_stat(5): utime and stime, in ticks.
+    let ticks: u64 = after.split(' ').skip(11).take(2).filter_map(|ticks| ticks.parse::<u64>().ok()).sum();
+    Duration::from_millis(ticks * 10)
+}
+
 fn make_tree(folder: &Path) -> Outcome<()> {
     fs::create_dir_all(folder.join(".git"))?;
     fs::write(folder.join(".gitignore"), "*.log\nbuild/\n")?;
@@ -118,18 +132,20 @@ fn scanning(folder: &Path) -> Outcome<()> {
     let scanner = Scanner::new(folder, None);
     let mut best = Duration::MAX;
     let mut files = 0;
-    for _ in 0..RUNS {
+    let before = cpu();
+    for _ in 0..SCANS {
         let started = Instant::now();
         let snapshot = scanner.scan(None)?;
         best = best.min(started.elapsed());
         files = snapshot.entries.len() + snapshot.ignored.len();
     }
+    let each = (cpu() - before) / SCANS;
     tell(&format!("undo: look at {files} paths"), best, None, "150 ms");
+    println!("    CPU time of each, of all threads: {:.0} ms", each.as_secs_f64() * 1000.0);
     Ok(())
 }
 
 async fn searching(bench: &Bench, folder: &Path) -> Outcome<()> {
-    make_tree(folder)?;
     let rg = std::env::var("RG").unwrap_or_else(|_| "rg".into());
     let path = folder.display().to_string();
     let cases = [
@@ -228,13 +244,75 @@ async fn output(bench: &Bench, folder: &Path) -> Outcome<()> {
     Ok(())
 }
 
+/// The same command with and without the sandbox, by turns, in a repository.
+async fn sandboxed(folder: &Path) -> Outcome<()> {
+    let work = folder.join("repository");
+    for part in ["hooks", "objects"] {
+        fs::create_dir_all(work.join(".git").join(part))?;
+    }
+    for file in ["HEAD", "config"] {
+        fs::write(work.join(".git").join(file), "")?;
+    }
+    let bench = Bench::new(&work)?;
+    let policy = SandboxPolicy {
+        level: SandboxLevel::WorkspaceWrite,
+        network: false,
+        workspace: work.clone(),
+        temporary: vec!["/tmp".into()],
+        own: vec![folder.join("own")],
+        ..SandboxPolicy::off()
+    };
+    let in_force = Support::here().enforced(&policy);
+    let confined = Bench {
+        context: ToolContext { sandbox: Arc::new(policy), ..bench.context.clone() },
+        tools: Toolbox::all(),
+    };
+    let (mut free, mut bound) = (Vec::new(), Vec::new());
+    for _ in 0..COMMANDS {
+        free.push(bench.call("bash", json!({"command": "true"})).await?);
+        bound.push(confined.call("bash", json!({"command": "true"})).await?);
+    }
+    for times in [&mut free, &mut bound] {
+        times.sort();
+    }
+    for (part, at) in [("the best", 0), ("half of them within", COMMANDS / 2)] {
+        let more = bound[at].saturating_sub(free[at]);
+        tell(
+            &format!("sandbox ({in_force}): {part}"),
+            bound[at],
+            Some(("without it", free[at])),
+            "1 ms more",
+        );
+        println!("    more: {:.2} ms", more.as_secs_f64() * 1000.0);
+    }
+    Ok(())
+}
+
 #[tokio::main]
 async fn main() -> Outcome<()> {
+    let wanted: Vec<String> = std::env::args().skip(1).collect();
+    let is_wanted = |part: &str| wanted.is_empty() || wanted.iter().any(|name| name == part);
     let folder = tempfile::tempdir()?;
     let bench = Bench::new(folder.path())?;
+    let tree = folder.path().join("tree");
     // What is measured for memory comes first: the rest makes large texts of its own.
-    output(&bench, folder.path()).await?;
-    files(&bench, folder.path()).await?;
-    searching(&bench, &folder.path().join("tree")).await?;
-    scanning(&folder.path().join("tree"))
+    if is_wanted("output") {
+        output(&bench, folder.path()).await?;
+    }
+    if is_wanted("sandbox") {
+        sandboxed(folder.path()).await?;
+    }
+    if is_wanted("files") {
+        files(&bench, folder.path()).await?;
+    }
+    if is_wanted("search") || is_wanted("undo") {
+        make_tree(&tree)?;
+    }
+    if is_wanted("search") {
+        searching(&bench, &tree).await?;
+    }
+    if is_wanted("undo") {
+        scanning(&tree)?;
+    }
+    Ok(())
 }

@@ -19,6 +19,8 @@ use crate::panels::{asks, has, shown, starts};
 mod elsewhere;
 mod looks;
 mod modes;
+mod rules;
+mod sandboxed;
 mod terminal;
 
 /// Longer than a prompt has to be on the screen before a key counts.
@@ -224,7 +226,7 @@ fn a_rule_is_shown_edited_and_looked_up() {
     screen.keys("a");
     let asked = |screen: &mut Screen| -> Vec<(u64, String)> {
         let query = |effect| match effect {
-            Effect::Agent(AgentCommand::Query { ticket, query: Query::RuleCoverage { rule } }) => {
+            Effect::Agent(AgentCommand::Query { ticket, query: Query::RuleCoverage { rule, .. } }) => {
                 Some((ticket, rule))
             }
             _ => None,
@@ -499,6 +501,31 @@ fn what_is_typed_into_a_prompt_that_goes_away_is_not_sent() {
     screen.keys("y");
     assert_eq!(answers(&mut screen), []);
     assert_eq!(screen.model().composer.expanded().0, "y");
+}
+
+#[test]
+fn a_path_is_said_once() {
+    let reason = |text: &str, path: &str| ApprovalReason {
+        text: text.into(),
+        path: Some(path.into()),
+        ..ApprovalReason::default()
+    };
+    for (text, path, drawn) in [
+        ("edit changes a.txt", "/full/a.txt", "! edit changes a.txt\n"),
+        ("edit changes src/a.txt", "/full/src/a.txt", "! edit changes src/a.txt\n"),
+        (
+            "it writes /full/a.txt: it is protected",
+            "/full/a.txt",
+            "! it writes /full/a.txt: it is protected\n",
+        ),
+        ("edit changes data.txt", "/full/a.txt", "! edit changes data.txt · /full/a.txt\n"),
+        ("it is protected", "/full/a.txt", "! it is protected · /full/a.txt\n"),
+    ] {
+        let reasons = vec![reason(text, path)];
+        let mut screen = waiting(ApprovalRequest { reasons, ..command_request("c1", "ls", (0, 2)) });
+        let rows: String = shown(&mut screen).lines().map(|row| format!("{}\n", row.trim())).collect();
+        assert!(rows.contains(drawn), "{drawn}:\n{rows}");
+    }
 }
 
 #[test]

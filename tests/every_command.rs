@@ -73,7 +73,15 @@ fn check(command: Slash, name: &str, takes_argument: bool) {
             told(command, &typed, with);
         }
         Slash::Diff | Slash::Undo | Slash::Redo => undo(command, &typed),
-        Slash::Logout | Slash::Reload | Slash::Settings | Slash::Keys => files(command, &typed, with),
+        Slash::Logout
+        | Slash::Reload
+        | Slash::Settings
+        | Slash::Keys
+        | Slash::Extensions
+        | Slash::Permissions => {
+            files(command, &typed, with);
+        }
+        Slash::Prompt => panic!("the table has only built-in commands"),
         Slash::Hotkeys | Slash::Help | Slash::Quit => rest(command, &typed),
     }
 }
@@ -156,7 +164,25 @@ fn files(command: Slash, typed: &str, with: impl Fn(&str) -> String) {
             screen.wait_for("no key for openai in auth.json");
         }
         Slash::Settings => settings(typed),
+        Slash::Permissions => {
+            let screen = Screen::prepared("", "", 80, 24);
+            enter(&screen, typed);
+            screen.wait_for("Permission rules");
+            screen.wait_for("add a rule");
+            screen.type_keys("\r");
+            screen.wait_for("Add a rule");
+            screen.type_keys("bash(make *)");
+            screen.wait_for("would have covered no earlier call");
+            screen.type_keys("\r");
+            screen.wait_for("saved: allow bash(make *)");
+            screen.wait_for("this session");
+        }
         Slash::Keys => keys(typed),
+        Slash::Extensions => {
+            let screen = Screen::prepared(KEYED, HAIKU, 100, 24);
+            enter(&screen, typed);
+            screen.wait_for("● on      init");
+        }
         Slash::Reload => {
             let screen = Screen::prepared(KEYED, HAIKU, 100, 30);
             enter(&screen, typed);

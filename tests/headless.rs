@@ -28,10 +28,10 @@ struct Place {
 
 /// How a process ended and what it wrote.
 #[derive(Debug)]
-struct Ended {
-    code: i32,
-    out: String,
-    err: String,
+pub struct Ended {
+    pub code: i32,
+    pub out: String,
+    pub err: String,
 }
 
 impl Ended {
@@ -78,7 +78,7 @@ pub fn bare(dir: &Path) -> Command {
 }
 
 /// Runs it to its end, with this as its input.
-async fn run(command: &mut Command, input: Option<&str>) -> Ended {
+pub async fn run(command: &mut Command, input: Option<&str>) -> Ended {
     if input.is_some() {
         command.stdin(Stdio::piped());
     }

@@ -11,10 +11,11 @@ const WITHOUT_CIRCLES: [&str; 4] = ["agent", "app", "view", "cli"];
 const IN_A_CIRCLE: [&str; 0] = [];
 
 /// The rooms of the agent. A room imports only rooms before it, or beside it in the same row.
-const ROOMS: [&[&str]; 6] = [
+const ROOMS: [&[&str]; 7] = [
     &["protocol", "secrets"],
     &["permissions"],
     &["provider", "session", "settings", "catalogue", "export"],
+    &["extensions"],
     &["context", "undo"],
     &["engine"],
     &["api", "demo"],

@@ -65,10 +65,11 @@ fn printing_on_a_terminal_can_do_without_the_moving_line() {
 fn the_setting_applies_at_once() {
     let screen = Terminal::prepared("", "", 100, 30);
     screen.type_keys("/settings\r");
-    screen.wait_for("animations");
+    screen.wait_for("permission_mode");
     for _ in 0..tau::agent::settings::table::TABLE.iter().position(|row| row.key == "animations").unwrap() {
         screen.type_keys("\x1b[B");
     }
+    screen.wait_for("animations");
     screen.type_keys("\r");
     screen.wait_for("true");
     screen.type_keys("\x1b[A\r");

@@ -81,6 +81,36 @@ fn a_verdict_is_explained_part_by_part() {
 }
 
 #[test]
+fn what_undo_keeps_is_protected() {
+    let place = Place::new("", "");
+    let tau = |path: &str| {
+        let output = Command::new(env!("CARGO_BIN_EXE_tau"))
+            .args(["permissions", "test", "--mode", "auto", "--tool", "write", path])
+            .env_clear()
+            .env("HOME", place.path("home"))
+            .current_dir(place.path("work"))
+            .output_in_time();
+        String::from_utf8(output.stdout).unwrap()
+    };
+    for path in ["~/.local/share/tau/undo/s/journal.jsonl", "~/.local/share/tau/sessions/s.jsonl"] {
+        let text = tau(path);
+        assert!(
+            text.contains("tau's own settings or sessions") && text.contains("in mode auto: ask"),
+            "{text}"
+        );
+    }
+    assert!(tau("~/.local/share/other/x").contains("in mode auto: allow"));
+}
+
+#[test]
+fn a_redirection_to_a_file_that_is_not_known_is_asked_although_bash_is_allowed() {
+    let place = Place::new("[permissions]\nallow = [\"bash\"]\n", "");
+    let verdict = |command: &str| place.tau(&["permissions", "test", "--mode", "ask", command]).0;
+    assert!(verdict("echo a > b; make").contains("in mode ask: allow"), "{}", verdict("echo a > b; make"));
+    assert!(verdict("echo a > $x").contains("in mode ask: ask"), "{}", verdict("echo a > $x"));
+}
+
+#[test]
 fn a_rule_that_is_not_understood_is_reported_with_its_line_and_the_others_hold() {
     let place = Place::new("[permissions]\nallow = [\n  \"bash(ls\",\n  \"bash(make *)\",\n]\n", "");
     let (text, errors, code) = place.tau(&["permissions"]);

@@ -16,7 +16,7 @@ use std::sync::Mutex;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::Duration;
 
-use tau::agent::permissions::{CallFacts, Options, Permissions, RuleInForce, Verdict};
+use tau::agent::permissions::{CallFacts, Options, Permissions, RuleInForce, RuleSource, Verdict};
 use tau::agent::protocol::approval::PermissionMode;
 use tau::tools::access::Access;
 
@@ -105,8 +105,7 @@ impl Stage {
         let cwd = self.folder.path().join("work");
         let access = Access::command(command);
         let (tool, home) = ("bash", Some(cwd.as_path()));
-        let facts =
-            CallFacts { mode, tool, access: &access, read_only: false, cwd: &cwd, home, sandboxed: false };
+        let facts = CallFacts { mode, tool, access: &access, read_only: false, cwd: &cwd, home };
         permissions.judge(&facts).verdict
     }
 
@@ -125,7 +124,7 @@ impl Stage {
             let rule =
                 format!("bash({})", words.iter().map(|word| escaped(word)).collect::<Vec<_>>().join(" "));
             let Ok(rule) = rule.parse() else { continue };
-            let rule = RuleInForce { rule, list: Verdict::Deny, source: "test".to_owned() };
+            let rule = RuleInForce { rule, list: Verdict::Deny, source: RuleSource::Session };
             let permissions = Permissions::new(vec![rule.clone()], Options::default());
             let verdict = self.judge(&permissions, PermissionMode::Auto, command);
             if verdict == Verdict::Allow {

@@ -91,10 +91,10 @@ fn text_that_streams_in_is_said_by_the_sentence() {
     check_plain(&screen);
     screen.type_keys("\x1b");
     screen.wait_for("Notice: stopped");
-    check_order(
-        &said(&screen),
-        &["You: slow", "working", "This answer is slow on purpose.", "Notice: stopped"],
-    );
+    let said = said(&screen);
+    check_order(&said, &["You: slow", "This answer is slow on purpose.", "Notice: stopped"]);
+    // The run may begin before the prompt has come back from the agent.
+    check_order(&said, &["working", "This answer is slow on purpose."]);
 }
 
 #[test]

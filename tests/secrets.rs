@@ -4,6 +4,7 @@
 mod innocent;
 mod random;
 mod secret;
+mod shown;
 
 use tau::agent::export::Redactor;
 

@@ -10,6 +10,7 @@ pub mod context;
 pub mod demo;
 pub(crate) mod engine;
 pub mod export;
+pub mod extensions;
 pub mod permissions;
 pub mod protocol;
 pub mod provider;

@@ -66,6 +66,8 @@ pub struct Boot {
     pub folders: Vec<Folder>,
     /// Files whose text is sent to the model with every request.
     pub instructions: Vec<String>,
+    /// The agent is asked for further commands: those of prompt templates and skills.
+    pub more_commands: bool,
     /// Open the session picker first.
     pub pick_session: bool,
 }

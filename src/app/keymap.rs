@@ -86,7 +86,9 @@ impl Keymap {
             .collect();
         let place =
             |key: &Key| row.and_then(|row| row.keys.iter().position(|name| name.parse().as_ref() == Ok(key)));
-        keys.sort_by_key(|key| place(key).unwrap_or(usize::MAX));
+        if keys.len() > 1 {
+            keys.sort_by_key(|key| place(key).unwrap_or(usize::MAX));
+        }
         keys.iter().map(Key::to_string).collect()
     }
 

@@ -24,7 +24,7 @@ use super::status_line::StatusLine;
 use super::terminal_facts::TerminalFacts;
 use super::transcript::Transcript;
 use super::undo::UndoDialog;
-use crate::agent::protocol::command::QueuedMessage;
+use crate::agent::protocol::command::{Queue, QueuedMessage};
 use crate::agent::protocol::model::Model as AiModel;
 
 /// How long a remark is shown, in milliseconds.
@@ -55,12 +55,18 @@ pub struct Model {
     pub(super) plan: Option<String>,
     /// The user is still to be asked for the permission mode.
     pub(super) asks_mode: bool,
+    /// What commands are confined by, in words for the status line.
+    pub sandbox: String,
     /// The last one is on top and takes keys.
     pub overlays: Vec<Overlay>,
     pub status: Status,
     pub keymap: Arc<Keymap>,
     /// The slash commands of this run.
     pub commands: Arc<Commands>,
+    /// Further commands are on their way.
+    pub(crate) commands_follow: bool,
+    /// A command that was sent before they were known, and where it was to wait.
+    pub(crate) early_command: Option<(Queue, String)>,
     /// Name of the theme that is set.
     pub theme: String,
     /// What is known of the terminal.

@@ -1,6 +1,7 @@
 //! Overlays: drawn over the transcript, and the first to take keys.
 
 use super::changes::ChangesView;
+use super::extension_list::ExtensionsView;
 use super::help::HelpView;
 use super::key::{Key, KeyCode, Mods};
 use super::key_list::KeysView;
@@ -12,6 +13,7 @@ use super::plan::PlanView;
 use super::printable::Printable;
 use super::queue_list::QueueView;
 use super::request::{Hidden, Ticket};
+use super::rule_list::RulesView;
 use super::settings_list::SettingsView;
 use super::tree::TreeView;
 use super::trust::TrustView;
@@ -33,8 +35,12 @@ pub enum Overlay {
     Tree(Box<TreeView>),
     /// The settings.
     Settings(Box<SettingsView>),
+    /// Skills and other extensions.
+    Extensions(Box<ExtensionsView>),
     /// Actions and their keys.
     Keys(KeysView),
+    /// The permission rules.
+    Rules(Box<RulesView>),
     /// The queued messages.
     Queue(QueueView),
     /// What becomes of a plan.
@@ -58,6 +64,8 @@ impl Overlay {
             | Overlay::Trust(_)
             | Overlay::Tree(_)
             | Overlay::Keys(_)
+            | Overlay::Extensions(_)
+            | Overlay::Rules(_)
             | Overlay::Queue(_)
             | Overlay::Plan(_)
             | Overlay::Mode(_)

@@ -128,6 +128,8 @@ requests! {
     SetSetting { key: String, value: Option<Hidden> } => set_setting -> Settings(SettingList);
     /// Change keys of actions.
     SetKeys { keys: KeyChanges } => set_keys -> Applied(Applied);
+    /// Turn an extension on or off, by its name in the setting `extensions_off`.
+    TurnExtension { id: String, on: bool } => turn_extension -> Applied(Applied);
     /// Run the user's command for the status line.
     StatusCommand { facts: Box<StatusFacts> } => status_command -> Done(String);
     /// The folders that have project settings, as they are now.
@@ -326,6 +328,8 @@ pub struct Applied {
     /// The template of the status line, and whether a command has a part in it, where one of them has
     /// changed.
     pub status_line: Option<(StatusTemplate, bool)>,
+    /// What commands are confined by, in words for the status line, where that has changed.
+    pub sandbox: Option<String>,
     /// Keys of actions, where they have changed.
     pub keys: Option<BTreeMap<String, Vec<String>>>,
     /// What is wrong in the files that were read.

@@ -29,12 +29,16 @@ pub enum Slash {
     Logout,
     Trust,
     Mode,
+    Permissions,
     Settings,
+    Extensions,
     Keys,
     Reload,
     Hotkeys,
     Help,
     Quit,
+    /// A prompt template or a skill: its line is sent, and the agent replaces it.
+    Prompt,
 }
 
 /// A command of the list.
@@ -81,7 +85,9 @@ pub const TABLE: &[CommandRow] = &[
     row(Slash::Logout, "logout", "[provider]", "remove a stored API key"),
     row(Slash::Trust, "trust", "", "trust or ignore this folder's .tau/ settings"),
     row(Slash::Mode, "mode", "[ask|auto|plan]", "switch the permission mode"),
+    row(Slash::Permissions, "permissions", "", "show and change the permission rules"),
     row(Slash::Settings, "settings", "", "show and change settings"),
+    row(Slash::Extensions, "extensions", "", "show skills and other extensions, and turn them on or off"),
     row(Slash::Keys, "keys", "", "show and change keys"),
     row(Slash::Reload, "reload", "", "read settings, models, keys and instruction files again"),
     row(Slash::Hotkeys, "hotkeys", "", "show keys and commands"),
@@ -125,7 +131,7 @@ impl Commands {
         let rest = line.strip_prefix('/')?;
         let (word, arguments) = rest.split_once(char::is_whitespace).unwrap_or((rest, ""));
         let looks_like_a_command =
-            !word.is_empty() && word.chars().all(|c| c.is_ascii_alphanumeric() || c == '-' || c == ':');
+            !word.is_empty() && word.chars().all(|c| c.is_ascii_alphanumeric() || "-:_.".contains(c));
         if !looks_like_a_command {
             return None;
         }

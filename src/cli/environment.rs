@@ -8,8 +8,8 @@ use std::sync::Arc;
 
 use super::args::CliArgs;
 use super::exit::Refusal;
-use super::permission_rules;
 use super::project_settings::ProjectSettings;
+use super::{hook_files, mcp_servers, permission_rules};
 use crate::agent::catalogue::keys::{EnvLookup, KeySource, Keys};
 use crate::agent::catalogue::user::{AdHoc, UserFile};
 use crate::agent::catalogue::{Catalogue, listing};
@@ -88,12 +88,23 @@ impl Environment {
         }
         let (_, wrong) = permission_rules::read(&paths, &projects, None);
         on_bad_config.tolerate_all(wrong, &mut notices)?;
+        let (_, wrong) = mcp_servers::read(&paths, &projects);
+        on_bad_config.tolerate_all(wrong, &mut notices)?;
+        if settings.hooks.is_some() {
+            on_bad_config.tolerate_all(hook_files::faults(&paths, &projects), &mut notices)?;
+        }
         // Files are named as they are seen from where tau was started.
         let here = std::env::current_dir().ok();
         let ignored = (on_bad_config == OnBadConfig::Refuse).then(|| projects.notice(here.as_deref()));
         notices.extend(ignored.flatten());
-        let (settings, wrong) = settings.with_env_leniently(&|name| std::env::var(name).ok());
+        let env = |name: &str| std::env::var(name).ok();
+        let (mut settings, wrong) = settings.with_env_leniently(&env);
         on_bad_config.tolerate_all(wrong, &mut notices)?;
+        let of_run = Settings::default().with_env_leniently(&env).0.overlaid(args.settings.0.clone());
+        if of_run.permission_mode.is_some() {
+            // A mode for this run goes before the usual one of the screen.
+            settings.screen_permission_mode = None;
+        }
         let environment = Self::with(paths, with_flags(settings, args), args, on_bad_config, notices)?;
         Ok((environment, projects))
     }

@@ -13,7 +13,7 @@ use tracing_subscriber::EnvFilter;
 
 /// A log larger than this is renamed to `tau.log.1` when the program starts, in bytes.
 const ROTATE_BYTES: u64 = 10 << 20;
-const VERBOSE: &str = "info,tau=debug";
+const VERBOSE: &str = "info,rmcp=warn,tau=debug";
 
 /// The filter to log with: `TAU_LOG` before `--verbose`; `None` means no log.
 pub fn wanted(filter: Option<&str>, verbose: bool) -> Option<String> {

@@ -9,7 +9,9 @@ use super::args::CliArgs;
 use super::args::auth::AuthArgs;
 use super::args::doctor::DoctorArgs;
 use super::args::export::ExportArgs;
+use super::args::extensions::ExtensionsArgs;
 use super::args::generate::{CompletionsArgs, ManArgs};
+use super::args::mcp::McpArgs;
 use super::args::models::ModelsArgs;
 use super::args::permissions::PermissionsArgs;
 use super::args::sandbox::SandboxArgs;
@@ -28,6 +30,8 @@ fn definition() -> Command {
         named(UndoArgs::command(), "undo"),
         named(DoctorArgs::command(), "doctor"),
         named(ThemeArgs::command(), "theme"),
+        named(McpArgs::command(), "mcp"),
+        named(ExtensionsArgs::command(), "extensions"),
         named(PermissionsArgs::command(), "permissions"),
         named(SandboxArgs::command(), "sandbox"),
         named(CompletionsArgs::command(), "completions"),
@@ -67,6 +71,7 @@ fn sections() -> String {
         ("export", "Export a session as HTML, Markdown or JSONL."),
         ("doctor", "Check the terminal, the clipboard, models, files and limits."),
         ("theme", "Check a theme file."),
+        ("extensions", "List skills and other extensions, and what is wrong with them."),
         ("permissions", "List the rules for calls, or explain what they say of one."),
         ("sandbox", "Run a command in the sandbox."),
         ("completions", "Print the completion script of a shell."),

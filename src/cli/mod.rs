@@ -14,7 +14,9 @@ pub(crate) mod doctor;
 pub mod environment;
 pub mod exit;
 pub mod export;
+pub(crate) mod extensions;
 pub mod headless;
+pub(crate) mod hook_files;
 pub(crate) mod image_support;
 pub mod json;
 pub(crate) mod keycheck;
@@ -22,7 +24,9 @@ pub(crate) mod link_support;
 pub(crate) mod local_servers;
 pub mod log;
 pub(crate) mod man_pages;
-pub mod models;
+mod mcp;
+pub(crate) mod mcp_servers;
+mod models;
 pub mod permission_rules;
 pub(crate) mod permissions;
 pub mod plain;
@@ -71,7 +75,9 @@ fn run() -> Exit {
         Ok(Some(Subcommand::Diff(args))) => return crash::or_crash(undo::diff(&args)),
         Ok(Some(Subcommand::Undo(args))) => return crash::or_crash(undo::undo(&args)),
         Ok(Some(Subcommand::Doctor(args))) => return crash::or_crash(doctor::run(&args)),
+        Ok(Some(Subcommand::Extensions(args))) => return crash::or_crash(extensions::run(&args)),
         Ok(Some(Subcommand::Permissions(args))) => return crash::or_crash(permissions::run(&args)),
+        Ok(Some(Subcommand::Mcp(args))) => return crash::or_crash(mcp::run(&args)),
         Ok(Some(Subcommand::Theme(args))) => return crash::or_crash(theme::run(&args)),
         Ok(Some(Subcommand::Sandbox(args))) => return crash::or_crash(sandbox::run(&args)),
         Ok(Some(Subcommand::Auth(args))) => return crash::or_crash(auth::run(args)),

@@ -1,11 +1,11 @@
-//! The rules in force: those of the user's `config.toml` and of the trusted projects; adding one.
+//! The rules in force: those of the user's `config.toml` and of the trusted projects; changing them.
 
 use std::path::{Path, PathBuf};
 
 use super::args::CliArgs;
 use super::project_settings::ProjectSettings;
 use crate::agent::engine::behavior::{ReadRules, SaveRule};
-use crate::agent::permissions::{Options, Permissions, Protected, Rule, Verdict};
+use crate::agent::permissions::{Options, Permissions, Protected, Rule, RuleSource, Verdict};
 use crate::agent::protocol::approval::RuleScope;
 use crate::agent::settings::permission_rules;
 use crate::agent::settings::trust::{FOLDER, Project, Trust};
@@ -21,7 +21,7 @@ pub(crate) fn read(
     let mut rules = user.rules;
     for project in project.trusted() {
         let Some((path, text)) = project.file("config.toml") else { continue };
-        let (found, errors) = permission_rules::of_text(&path, text);
+        let (found, errors) = permission_rules::of_text(&path, text, true);
         wrong.extend(errors);
         if !found.unprotected.is_empty() {
             let text = "a project cannot set `unprotected`; set it in your own config.toml";
@@ -29,9 +29,12 @@ pub(crate) fn read(
         }
         rules.extend(found.rules);
     }
-    let own = [Some(paths.config.clone()), Some(paths.sessions()), session_dir.map(PathBuf::from)];
+    // Sessions, and what undo keeps, are in the data folder.
+    let own = [Some(paths.config.clone()), Some(paths.data.clone()), session_dir.map(PathBuf::from)];
     let options = Options { unprotected: user.unprotected, own: own.into_iter().flatten().collect() };
-    (Permissions::new(rules, options), wrong)
+    let untrusted = project.untrusted().filter_map(|project| project.file("config.toml"));
+    let untrusted = untrusted.flat_map(|(path, text)| permission_rules::of_text(&path, text, true).0.rules);
+    (Permissions::new(rules, options).with_untrusted(untrusted.collect()), wrong)
 }
 
 /// Reads the rules again, for the directory that the session runs in.
@@ -54,31 +57,72 @@ pub(crate) fn sources(project: &ProjectSettings) -> Vec<(PathBuf, String)> {
     project.trusted().filter_map(text).collect()
 }
 
-/// Writes new rules to the file of their scope. A project's stays trusted if it was.
+/// Changes rules in the files of their scopes. A project stays trusted if it was.
 pub fn saving(args: &CliArgs, paths: &Paths) -> SaveRule {
     let (trusts_all, paths) = (args.trust, paths.clone());
-    SaveRule::new(move |rule, scope, cwd| match scope {
-        RuleScope::Session => Ok(()),
-        RuleScope::User => add(&paths.config_file(), rule),
-        RuleScope::Project => {
-            let file = paths.trust_file();
-            let trust = |project: Project| project.trust(&file);
-            let trust = Project::of(cwd).map(trust).transpose().map_err(|error| error.to_string())?;
-            if trusts_all || trust.is_none_or(|trust| trust == Trust::Trusted) {
-                add(&cwd.join(FOLDER).join("config.toml"), rule)?;
-                // It was trusted as it was before.
-                let project = Project::of(cwd).ok_or("the rule was written, but it cannot be read again")?;
-                project.answer(&file, true).map_err(|error| error.to_string())
-            } else {
-                Err("this directory has settings that you do not trust; add the rule for the session or everywhere"
-                    .to_owned())
+    SaveRule::new(move |edit, cwd| {
+        let files = Files { trusts_all, paths: &paths };
+        let removed = edit.remove.as_ref().and_then(|removed| match &removed.source {
+            RuleSource::File { path, is_project, .. } => Some((path.clone(), *is_project, removed)),
+            RuleSource::Session | RuleSource::Granted(_) => None,
+        });
+        let added = edit.add.as_ref().and_then(|(list, rule, scope)| match (scope, &removed) {
+            (RuleScope::Session, _) => None,
+            (RuleScope::User, _) => Some((paths.config_file(), false, (*list, rule))),
+            // It stays in its file, which may be in a directory above.
+            (RuleScope::Project, Some((path, true, _))) => Some((path.clone(), true, (*list, rule))),
+            (RuleScope::Project, _) => Some((cwd.join(FOLDER).join("config.toml"), true, (*list, rule))),
+        });
+        let removed = removed.map(|(path, is_project, rule)| (path, is_project, (rule.list, &rule.rule)));
+        match (removed, added) {
+            (Some((from, is_project, old)), Some((to, _, new))) if from == to => {
+                files.change(&to, is_project, Some(old), Some(new))
+            }
+            // What is added holds before what it replaces is gone.
+            (removed, added) => {
+                if let Some((path, is_project, rule)) = added {
+                    files.change(&path, is_project, None, Some(rule))?;
+                }
+                match removed {
+                    Some((path, is_project, rule)) => files.change(&path, is_project, Some(rule), None),
+                    None => Ok(()),
+                }
             }
         }
     })
 }
 
-fn add(path: &Path, rule: &Rule) -> Result<(), String> {
-    permission_rules::add(path, Verdict::Allow, rule).map_err(|error| error.to_string())
+/// The files with rules.
+struct Files<'a> {
+    /// `--trust`: projects are used as they are.
+    trusts_all: bool,
+    paths: &'a Paths,
+}
+
+impl Files<'_> {
+    /// Changes a file.
+    fn change(
+        &self,
+        path: &Path,
+        is_project: bool,
+        remove: Option<(Verdict, &Rule)>,
+        add: Option<(Verdict, &Rule)>,
+    ) -> Result<(), String> {
+        let write = || permission_rules::change(path, remove, add).map_err(|error| error.to_string());
+        let root = path.parent().and_then(Path::parent).filter(|_| is_project);
+        let Some(root) = root else { return write() };
+        let file = self.paths.trust_file();
+        let trust = |project: Project| project.trust(&file);
+        let trust = Project::of(root).map(trust).transpose().map_err(|error| error.to_string())?;
+        if !self.trusts_all && trust.is_some_and(|trust| trust != Trust::Trusted) {
+            return Err("this directory has settings that you do not trust; add the rule for the session or everywhere"
+                .to_owned());
+        }
+        write()?;
+        // It was trusted as it was before.
+        let project = Project::of(root).ok_or("the rule was written, but it cannot be read again")?;
+        project.answer(&file, true).map_err(|error| error.to_string())
+    }
 }
 
 /// The kinds of protected paths that are switched off, for people.

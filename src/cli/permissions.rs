@@ -31,7 +31,9 @@ fn work(args: &PermissionsArgs) -> Result<Exit, Refusal> {
     let text = match &args.action {
         None => listed(&permissions),
         Some(PermissionsAction::Test { tool, mode, call, .. }) => {
-            let mode = mode.or(environment.settings.permission_mode).unwrap_or(PermissionMode::Ask);
+            let settings = &environment.settings;
+            let set = settings.screen_permission_mode.or(settings.permission_mode);
+            let mode = mode.or(set).unwrap_or(PermissionMode::Ask);
             explained(&permissions, mode, tool, call, &cwd)
         }
     };
@@ -47,7 +49,11 @@ fn listed(permissions: &Permissions) -> String {
         .rules()
         .iter()
         .map(|rule| {
-            [rule.list.name().to_owned(), plain::line(&rule.rule.to_string()), plain::line(&rule.source)]
+            [
+                rule.list.name().to_owned(),
+                plain::line(&rule.rule.to_string()),
+                plain::line(&rule.source.to_string()),
+            ]
         })
         .collect();
     let mut text = if rows.is_empty() {
@@ -72,8 +78,7 @@ fn explained(permissions: &Permissions, mode: PermissionMode, tool: &str, call: 
         _ => (Access::unknown(), false),
     };
     let home = std::env::home_dir();
-    let facts =
-        CallFacts { mode, tool, access: &access, read_only, cwd, home: home.as_deref(), sandboxed: false };
+    let facts = CallFacts { mode, tool, access: &access, read_only, cwd, home: home.as_deref() };
     let judgement = permissions.judge(&facts);
     let mut text = String::new();
     for finding in permissions.explain(&facts) {

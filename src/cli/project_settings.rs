@@ -51,6 +51,11 @@ impl ProjectSettings {
         self.projects.iter().filter(|(_, trust)| *trust == Trust::Trusted).map(|(project, _)| project)
     }
 
+    /// The projects whose settings are not used, the nearest last.
+    pub(crate) fn untrusted(&self) -> impl Iterator<Item = &Project> {
+        self.projects.iter().filter(|(_, trust)| *trust != Trust::Trusted).map(|(project, _)| project)
+    }
+
     /// The texts of the trusted projects that go into the prompt, the nearest first.
     pub(crate) fn prompt_files(&self) -> Vec<(PathBuf, String)> {
         let files = |project: &Project| PROMPT_FILES.map(|name| project.file(name).map(owned));

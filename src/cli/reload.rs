@@ -6,15 +6,16 @@
 
 use std::path::Path;
 
-use super::compose::{AgentPrompt, Setup};
+use super::compose::{self, AgentPrompt, Setup};
 use super::exit::Refusal;
 use super::permission_rules;
 use crate::agent::AgentCommand;
 use crate::agent::protocol::command::Tuning;
-use crate::agent::settings::table::{SettingRow, TABLE};
+use crate::agent::protocol::query::Query;
+use crate::agent::settings::table::{SettingRow, TABLE, row};
 use crate::app::background::AUTO;
 use crate::app::geometry::Motion;
-use crate::app::request::Applied;
+use crate::app::request::{Applied, NO_TICKET};
 use crate::view::theme::Theme;
 
 /// The setup with what is trusted now, and what that changes for the agent with this prompt.
@@ -26,7 +27,9 @@ pub fn reload(old: &Setup, agent: &AgentPrompt) -> Result<(Setup, Applied), Refu
     let mut changes = Changes::default();
     model(old, &new, &mut changes);
     compaction_and_tools(old, &new, &mut changes);
+    sandbox(old, &new, &mut changes);
     screen(old, &new, &mut changes);
+    extensions(old, &new, &mut changes);
     prompt(old, &new, agent, &mut changes)?;
     changes.applied.text = changes.words(&new, old);
     Ok((new, changes.applied))
@@ -42,7 +45,9 @@ pub(crate) fn reload_everything(old: &Setup, agent: &AgentPrompt) -> Result<(Set
     let mut changes = Changes { everything: true, ..Changes::default() };
     model(old, &new, &mut changes);
     compaction_and_tools(old, &new, &mut changes);
+    sandbox(old, &new, &mut changes);
     screen(old, &new, &mut changes);
+    extensions(old, &new, &mut changes);
     if old.settings.keys != new.settings.keys {
         changes.applied.keys = Some(new.settings.keys.clone().unwrap_or_default());
         changes.now.push("keys".to_owned());
@@ -55,7 +60,7 @@ pub(crate) fn reload_everything(old: &Setup, agent: &AgentPrompt) -> Result<(Set
     let changed = TABLE.iter().filter(starts_with).filter(|row| !row.is_same(&old.settings, &new.settings));
     changes.later.extend(changed.map(|row| row.key.to_owned()));
     changes.applied.text = changes.changed().join("; ");
-    changes.applied.warnings.clone_from(&new.notices);
+    changes.applied.warnings.extend(new.notices.iter().cloned());
     Ok((new, changes.applied))
 }
 
@@ -77,6 +82,7 @@ pub fn in_directory(
     let mut changes = Changes::default();
     compaction_and_tools(old, &new, &mut changes);
     screen(old, &new, &mut changes);
+    extensions(old, &new, &mut changes);
     prompt(old, &new, agent, &mut changes)?;
     if !changes.now.is_empty() || !changes.later.is_empty() {
         changes.applied.text = format!("settings of {}: {}", dir.display(), changes.words(&new, old));
@@ -133,8 +139,8 @@ fn model(old: &Setup, new: &Setup, changes: &mut Changes) {
         let level = new.thinking;
         changes.now(AgentCommand::SetThinking { level }, format!("thinking {}", level.name()));
     }
-    if let Some(mode) = new.settings.permission_mode
-        && old.settings.permission_mode != Some(mode)
+    if let Some(mode) = new.permission_mode()
+        && old.permission_mode() != Some(mode)
     {
         changes.now(AgentCommand::SetPermissionMode { mode }, format!("permission mode {}", mode.name()));
     }
@@ -144,6 +150,9 @@ fn compaction_and_tools(old: &Setup, new: &Setup, changes: &mut Changes) {
     let rules = |setup: &Setup| permission_rules::sources(&setup.project);
     if old.settings.permissions != new.settings.permissions || rules(old) != rules(new) {
         changes.now(AgentCommand::Tune(Tuning::Rules), "permission rules".to_owned());
+    }
+    if new.has_servers() || old.has_servers() {
+        changes.applied.commands.push(AgentCommand::Tune(Tuning::McpServers));
     }
     let (before, now) = (old.settings.compaction(), new.settings.compaction());
     let mut tune = |tuning, words| changes.now(AgentCommand::Tune(tuning), words);
@@ -164,6 +173,33 @@ fn compaction_and_tools(old: &Setup, new: &Setup, changes: &mut Changes) {
         let words = seconds.map_or("no bash_timeout".to_owned(), |seconds| format!("bash_timeout {seconds}"));
         tune(Tuning::BashTimeout { seconds }, words);
     }
+}
+
+fn sandbox(old: &Setup, new: &Setup, changes: &mut Changes) {
+    let mut words = Vec::new();
+    let (before, now) = (&old.settings, &new.settings);
+    if before.sandbox != now.sandbox {
+        words.push(format!("sandbox {}", now.sandbox.unwrap_or_default().name()));
+    }
+    if before.network != now.network {
+        words.push(format!("network {}", now.network.unwrap_or_default().name()));
+    }
+    if before.sandbox_writable != now.sandbox_writable {
+        words.push("sandbox_writable".to_owned());
+    }
+    let user_commands = now.sandbox_user_commands.unwrap_or(false);
+    if before.sandbox_user_commands.unwrap_or(false) != user_commands {
+        words.push(format!("sandbox_user_commands {user_commands}"));
+    }
+    if words.is_empty() {
+        return;
+    }
+    let cwd = &new.project_dir;
+    let policy = compose::sandbox::policy(now, &new.paths, cwd).into();
+    changes.now(AgentCommand::Tune(Tuning::Sandbox { policy, user_commands }), words.join(", "));
+    let in_force = compose::sandbox::in_force(now, &new.paths, cwd);
+    changes.applied.sandbox = Some(in_force.unwrap_or_default());
+    changes.applied.warnings.extend(compose::sandbox::shortfall(now, &new.paths, cwd));
 }
 
 fn screen(old: &Setup, new: &Setup, changes: &mut Changes) {
@@ -218,6 +254,15 @@ fn screen(old: &Setup, new: &Setup, changes: &mut Changes) {
     }
 }
 
+/// Settings of extensions: the prompt follows them.
+fn extensions(old: &Setup, new: &Setup, changes: &mut Changes) {
+    for key in ["extensions_off", "skill_budget", "hooks", "claude_hooks"] {
+        let Some(row) = row(key).filter(|row| !row.is_same(&old.settings, &new.settings)) else { continue };
+        let value = row.text(&new.settings);
+        changes.now.push(value.map_or_else(|| format!("no {key}"), |value| format!("{key} {value}")));
+    }
+}
+
 /// Tools, and the prompt, which names them.
 fn prompt(old: &Setup, new: &Setup, agent: &AgentPrompt, changes: &mut Changes) -> Result<(), Refusal> {
     let names = |setup: &Setup| -> Result<Vec<String>, Refusal> {
@@ -229,7 +274,15 @@ fn prompt(old: &Setup, new: &Setup, agent: &AgentPrompt, changes: &mut Changes) 
         changes.now(AgentCommand::SetTools { names: after.clone() }, words);
     }
     let files = new.project.prompt_files();
-    if let Some(text) = agent.replace(new)? {
+    // The prompt loads the extensions, so commands may have come or gone.
+    let loaded = new.extensions.loaded();
+    let replaced = agent.replace(new)?;
+    if new.extensions.loaded().commands() != loaded.commands() {
+        let query = AgentCommand::Query { ticket: NO_TICKET, query: Query::Commands };
+        changes.applied.commands.push(query);
+        changes.now.push("skills and prompt templates".to_owned());
+    }
+    if let Some(text) = replaced {
         let words = match files.iter().map(|(path, _)| path.display().to_string()).collect::<Vec<_>>() {
             files if files.is_empty() => "the system prompt without files of this directory".to_owned(),
             files => format!("the system prompt with {}", files.join(" and ")),

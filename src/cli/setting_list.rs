@@ -50,10 +50,12 @@ fn shown(setup: &Setup, row: &SettingRow) -> SettingShown {
             | ValueKind::Number
             | ValueKind::Seconds
             | ValueKind::List
-            | ValueKind::Table => Vec::new(),
+            | ValueKind::Table
+            | ValueKind::Servers
+            | ValueKind::Hooks => Vec::new(),
         },
         secret: row.is_secret(),
-        is_table: matches!(row.kind, ValueKind::Table),
+        is_table: matches!(row.kind, ValueKind::Table | ValueKind::Servers | ValueKind::Hooks),
     }
 }
 

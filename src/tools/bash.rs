@@ -5,11 +5,12 @@
 
 use std::path::{Path, PathBuf};
 
+use super::prepared::with_note;
 use super::process::{self, CommandIo, FinishedCommand, Flow, ShellCommand};
 use super::sandbox::SandboxRule;
 use super::scratch::Scratch;
 use super::{
-    Access, Content, Details, OutputLimits, Prepared, Preview, TerminalOutput, Tool, ToolContext, ToolError,
+    Access, Details, OutputLimits, Prepared, Preview, TerminalOutput, Tool, ToolContext, ToolError,
     ToolOutput, ToolSpec, args, budget, line_output, paths,
 };
 
@@ -79,7 +80,7 @@ impl Tool for Bash {
             let note = format!("The user changed the command to:\n{command}\nIts output:");
             let args = BashArgs { command, ..args };
             check(&args, &context)?;
-            noted(&note, self.execute(args, context).await)
+            with_note(&note, self.execute(args, context).await)
         });
         Ok(prepared.preview(Preview::Command { command }))
     }
@@ -111,22 +112,6 @@ impl Bash {
                     ))
                 })?;
         answer(finished, args.timeout.or(context.default_timeout), &context.limits, &context.scratch).await
-    }
-}
-
-/// The answer with a note for the model in front.
-fn noted(note: &str, answer: Result<ToolOutput, ToolError>) -> Result<ToolOutput, ToolError> {
-    match answer {
-        Ok(mut output) => {
-            output.content.insert(0, Content::text(note));
-            Ok(output)
-        }
-        Err(ToolError::Refused { message, details }) => {
-            Err(ToolError::Refused { message: format!("{note}\n{message}"), details })
-        }
-        Err(ToolError::Aborted { message, details }) => {
-            Err(ToolError::Aborted { message: format!("{note}\n{message}"), details })
-        }
     }
 }
 

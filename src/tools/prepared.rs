@@ -9,7 +9,7 @@ use std::sync::Arc;
 
 use super::access::{Access, Preview};
 use super::sandbox::SandboxPolicy;
-use super::{RunningCall, ToolError, ToolOutput};
+use super::{Content, RunningCall, ToolError, ToolOutput};
 
 /// What of a prepared call is to be applied.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -75,5 +75,22 @@ impl<'a> Prepared<'a> {
     /// Carries the call out. Dropping the future cancels it.
     pub fn apply(self, approved: Approved) -> RunningCall<'a> {
         (self.apply)(approved)
+    }
+}
+
+/// The answer of a call with a note for the model in front.
+pub(crate) fn with_note(note: &str, answer: Result<ToolOutput, ToolError>) -> Result<ToolOutput, ToolError> {
+    let noted = |message: String| format!("{note}\n{message}");
+    match answer {
+        Ok(mut output) => {
+            output.content.insert(0, Content::text(note));
+            Ok(output)
+        }
+        Err(ToolError::Refused { message, details }) => {
+            Err(ToolError::Refused { message: noted(message), details })
+        }
+        Err(ToolError::Aborted { message, details }) => {
+            Err(ToolError::Aborted { message: noted(message), details })
+        }
     }
 }

@@ -7,7 +7,7 @@
 //! `environment.rs` (its variables), `pty.rs` (the terminal), `screen_lines.rs` (what is kept of
 //! what is drawn in it), `capture.rs` (output in bounded memory), `report.rs` (reporting it),
 //! `spill.rs` (all of it in a file), `process_tree.rs` (all processes of a command, and their
-//! end). The result for the model is written in `bash.rs`.
+//! end), `server.rs` (programs that run as long as tau wants them). The result for the model is written in `bash.rs`.
 
 pub(crate) mod capture;
 pub mod environment;
@@ -15,6 +15,7 @@ pub(crate) mod process_tree;
 pub mod pty;
 pub mod report;
 pub(crate) mod screen_lines;
+pub mod server;
 mod signals;
 mod spawn;
 pub(crate) mod spill;

@@ -15,6 +15,7 @@ use crate::app::Model;
 use crate::app::action::{self, ActionGroup};
 use crate::app::help::{self, HelpView};
 use crate::app::printable::printable_line;
+use crate::app::slash::Slash;
 use columns::Group;
 
 /// Cells for the keys of neighbours that share an entry.
@@ -72,7 +73,13 @@ fn overview(model: &Model, theme: &Theme, width: u16) -> Vec<Line<'static>> {
     groups.push(Group { title: "In the composer", entries: notes });
     let mut rows = columns::rows(&groups, theme, width);
     rows.push(Line::styled("Commands", theme.style(ThemeToken::Heading)));
-    let names: Vec<String> = model.commands.rows().iter().map(|row| format!("/{}", row.name)).collect();
+    let names: Vec<String> = model
+        .commands
+        .rows()
+        .iter()
+        .filter(|row| row.slash != Slash::Prompt)
+        .map(|row| format!("/{}", row.name))
+        .collect();
     let names = Line::styled(format!(" {}", names.join("  ")), theme.style(ThemeToken::Accent));
     rows.extend(wrap::wrap(&names, width, 1));
     rows

@@ -59,7 +59,7 @@ fn rows(
         return rows;
     }
     let mut notes = Vec::new();
-    let confined = printable_line(&model.boot.sandbox);
+    let confined = printable_line(&model.sandbox);
     notes.push(match &*confined {
         "" => "No sandbox is set: commands can reach whatever you can.".to_owned(),
         words => format!("Sandbox: {words}."),

@@ -7,7 +7,10 @@ use ratatui::text::{Line, Span};
 use super::dialog::{OverlayLayout, frame, inner_width};
 use super::memo::Memo;
 use super::theme::{Theme, ThemeToken};
-use super::{changes, help, key_list, mode_question, picker, plan, queue, settings, tree, trust, wrap};
+use super::{
+    changes, extensions, help, key_list, mode_question, picker, plan, queue, rule_list, settings, tree,
+    trust, wrap,
+};
 use crate::agent::protocol::event::Question;
 use crate::app::Model;
 use crate::app::line_edit::LineEdit;
@@ -30,8 +33,10 @@ pub fn draw(
         Overlay::Login { provider, line, ticket, failed } => {
             (login(provider, line, ticket.is_some(), failed.as_ref(), theme, area, buffer), 0)
         }
+        Overlay::Extensions(view) => extensions::draw(view, theme, area, buffer),
         Overlay::Keys(view) => key_list::draw(model, view, theme, area, buffer),
         Overlay::Settings(view) => settings::draw(view, theme, area, buffer),
+        Overlay::Rules(view) => rule_list::draw(model, view, theme, area, buffer),
         Overlay::Changes(view) => changes::draw(view, (theme, highlighter), area, buffer),
         Overlay::Queue(view) => queue::draw_list(model, view, theme, area, buffer),
         Overlay::Trust(view) => trust::draw(view, theme, area, buffer),

@@ -12,7 +12,7 @@ use crate::app::printable::printable_line;
 use crate::app::settings_list::SettingsView;
 
 /// Cells for the names.
-const NAMES: usize = 21;
+const NAMES: usize = 23;
 /// Rows below the list: what the setting is for, and what a change has led to.
 const BELOW: u16 = 3;
 

@@ -154,7 +154,7 @@ fn text(model: &Model, part: StatusPart, name: usize) -> Option<String> {
             None => "? ctx".to_owned(),
         }),
         StatusPart::Mode => model.composer.vim_mode().map(|(name, _)| name.to_owned()),
-        StatusPart::Sandbox => Some(model.boot.sandbox.clone()).filter(|words| !words.is_empty()),
+        StatusPart::Sandbox => Some(model.sandbox.clone()).filter(|words| !words.is_empty()),
         StatusPart::Permissions | StatusPart::Command => None,
     }
 }

@@ -8,6 +8,7 @@ use tau::agent::protocol::approval::{
 };
 use tau::agent::protocol::message::{Message, ToolResultMessage};
 use tau::agent::protocol::query::{Query, QueryAnswer};
+use tau::agent::protocol::rules::{ListedRule, NewRule, RuleChange, Verdict};
 use tau::tools::Preview;
 use tau::tools::sandbox::{SandboxLevel, SandboxPolicy};
 
@@ -175,7 +176,7 @@ async fn a_rule_for_the_session_answers_the_next_question() {
     let events = bench.until(|event| matches!(event, AgentEvent::Notice { .. })).await;
     let Some(AgentEvent::Notice { text, .. }) = events.last() else { panic!() };
     assert!(text.contains("cannot add the rule"), "{text}");
-    let query = Query::RuleCoverage { rule: "bash".into() };
+    let query = Query::RuleCoverage { rule: "bash".into(), list: Verdict::Allow };
     bench.send(AgentCommand::Query { ticket: 2, query }).await;
     let events = bench.until(|event| matches!(event, AgentEvent::Answered { .. })).await;
     let titles = QueryAnswer::Titles(vec!["touch one".into()]);
@@ -185,6 +186,66 @@ async fn a_rule_for_the_session_answers_the_next_question() {
     let events = bench.settled().await;
     assert!(!events.iter().any(|event| matches!(event, AgentEvent::ApprovalRequested { .. })));
     assert!(bench.dir.path().join("one").exists() && bench.dir.path().join("two").exists());
+}
+
+/// The rules after a change, or why there was none.
+async fn changed(bench: &mut Bench, change: RuleChange) -> Result<Vec<(Verdict, String)>, String> {
+    bench.send(AgentCommand::ChangeRules { ticket: 7, change }).await;
+    let events = bench.until(|event| matches!(event, AgentEvent::Answered { .. })).await;
+    match events.last() {
+        Some(AgentEvent::Answered { ticket: 7, answer: Ok(QueryAnswer::PermissionRules(all)) }) => {
+            Ok(all.rules.iter().map(|rule| (rule.list, rule.rule.clone())).collect())
+        }
+        Some(AgentEvent::Answered { ticket: 7, answer: Err(error) }) => Err(error.clone()),
+        other => panic!("{other:?}"),
+    }
+}
+
+#[tokio::test]
+async fn a_rule_that_is_added_decides_on_a_call_that_waits() {
+    let calls =
+        vec![vec![bash("a", "touch one"), USE], vec![bash("b", "touch two"), USE], vec![Say("ok"), STOP]];
+    let mut bench = asking(PermissionMode::Ask, calls);
+    bench.prompt("go").await;
+    asked(&mut bench).await;
+    let new = |list, rule: &str, scope| RuleChange {
+        remove: None,
+        add: Some(NewRule { list, rule: rule.into(), scope }),
+    };
+    let wrong = changed(&mut bench, new(Verdict::Allow, "bash(", RuleScope::Session)).await;
+    assert!(wrong.unwrap_err().contains("is not a rule"));
+    let nowhere = changed(&mut bench, new(Verdict::Allow, "bash", RuleScope::User)).await;
+    assert_eq!(nowhere.unwrap_err(), "here rules can be added to the session only");
+    let listed = |list, rule: &str| ListedRule {
+        list,
+        rule: rule.into(),
+        scope: RuleScope::Session,
+        place: None,
+        in_force: true,
+    };
+    let gone = RuleChange { remove: Some(listed(Verdict::Allow, "bash")), add: None };
+    assert!(changed(&mut bench, gone).await.unwrap_err().contains("is not in force any more"));
+    let ask = new(Verdict::Ask, "bash(touch two)", RuleScope::Session);
+    let both =
+        vec![(Verdict::Ask, "bash(touch two)".to_owned()), (Verdict::Allow, "bash(touch *)".to_owned())];
+    assert_eq!(changed(&mut bench, ask).await.unwrap(), both[..1]);
+    let allow = new(Verdict::Allow, "bash(touch *)", RuleScope::Session);
+    assert_eq!(changed(&mut bench, allow).await.unwrap(), both);
+    // The first call runs with it; the second is asked, until it is denied by its rule.
+    let request = asked(&mut bench).await;
+    assert_eq!(request.title, "touch two");
+    assert!(bench.dir.path().join("one").exists());
+    let query = Query::RuleCoverage { rule: "bash(touch one)".into(), list: Verdict::Deny };
+    bench.send(AgentCommand::Query { ticket: 2, query }).await;
+    let events = bench.until(|event| matches!(event, AgentEvent::Answered { .. })).await;
+    let titles = QueryAnswer::Titles(vec!["touch one".into()]);
+    assert_eq!(events.last(), Some(&AgentEvent::Answered { ticket: 2, answer: Ok(titles) }));
+    let deny = NewRule { list: Verdict::Deny, rule: "bash(touch two)".into(), scope: RuleScope::Session };
+    let change = RuleChange { remove: Some(listed(Verdict::Ask, "bash(touch two)")), add: Some(deny) };
+    let left = changed(&mut bench, change).await.unwrap();
+    assert_eq!(left, [both[1].clone(), (Verdict::Deny, "bash(touch two)".to_owned())]);
+    bench.settled().await;
+    assert!(!bench.dir.path().join("two").exists());
 }
 
 #[tokio::test]
@@ -320,6 +381,20 @@ async fn the_commands_of_an_answer_are_asked_about_together_and_run_in_order() {
     let log = std::fs::read_to_string(bench.dir.path().join("log")).unwrap();
     let said: Vec<&str> = log.lines().filter(|line| ["one", "two", "three"].contains(line)).collect();
     assert_eq!(said, ["one", "three"]);
+}
+
+#[tokio::test]
+async fn a_command_that_cannot_run_does_not_hold_up_those_after_it() {
+    let secret = bash("a", "echo [secret 1-k7qd: github token]");
+    let calls = vec![vec![secret, bash("b", "touch b"), USE], vec![Say("ok"), STOP]];
+    let mut bench = asking(PermissionMode::Ask, calls);
+    bench.prompt("go").await;
+    let request = asked(&mut bench).await;
+    assert_eq!(request.tool_call_id, "b");
+    answer(&bench, &request, ALLOW).await;
+    let ended = results(&bench.settled().await);
+    assert!(ended[0].is_error && !ended[1].is_error, "{ended:?}");
+    assert!(bench.dir.path().join("b").exists());
 }
 
 #[tokio::test]

@@ -151,7 +151,7 @@ fn the_first_start_asks_for_the_mode_once() {
     let effects = screen.take_effects();
     let stored = |effect: &Effect| {
         matches!(effect, Effect::Ask(_, ShellRequest::SetSetting { key, value: Some(value) })
-            if key == "permission_mode" && value.0 == "auto")
+            if key == "screen_permission_mode" && value.0 == "auto")
     };
     assert!(effects.iter().any(stored), "{effects:?}");
     let auto = Effect::Agent(AgentCommand::SetPermissionMode { mode: PermissionMode::Auto });

@@ -9,10 +9,10 @@ use crate::faults::server::{Act, Server, stream};
 use crate::screen::{PATIENCE, Screen as Terminal, composer};
 
 /// Longer than a prompt has to be on the screen before a key counts.
-const SEEN: Duration = Duration::from_millis(450);
+pub(super) const SEEN: Duration = Duration::from_millis(450);
 
 /// An answer that makes these calls: tool and arguments.
-fn calling(calls: &[(&str, Value)]) -> Act {
+pub(super) fn calling(calls: &[(&str, Value)]) -> Act {
     let call = |(index, (name, arguments)): (usize, &(&str, Value))| json!({"index": index, "id": format!("c{index}"), "function": {"name": name, "arguments": arguments.to_string()}});
     let calls: Vec<Value> = calls.iter().enumerate().map(call).collect();
     let delta = json!({"choices": [{"delta": {"tool_calls": calls}}]});
@@ -20,14 +20,14 @@ fn calling(calls: &[(&str, Value)]) -> Act {
     Act::Send(stream(&format!("data: {delta}\n\ndata: {end}\n\ndata: [DONE]\n\n")))
 }
 
-fn saying(text: &str) -> Act {
+pub(super) fn saying(text: &str) -> Act {
     let delta = json!({"choices": [{"delta": {"content": text}}]});
     let end = json!({"choices": [{"delta": {}, "finish_reason": "stop"}]});
     Act::Send(stream(&format!("data: {delta}\n\ndata: {end}\n\ndata: [DONE]\n\n")))
 }
 
 /// Plays a session in ask mode: the script makes files, the acts are the model's, `play` is the user.
-async fn play(
+pub(super) async fn play(
     acts: Vec<Act>,
     script: &'static str,
     args: &'static str,
@@ -51,7 +51,7 @@ async fn play(
 }
 
 /// Presses a key of the prompt once it counts, until it has led to `effect`.
-fn press(screen: &Terminal, key: &str, effect: &str) {
+pub(super) fn press(screen: &Terminal, key: &str, effect: &str) {
     let end = Instant::now() + PATIENCE;
     while !screen.text().contains(effect) {
         assert!(Instant::now() < end, "{key:?} does not lead to {effect:?}:\n{}", screen.text());
@@ -64,11 +64,11 @@ fn press(screen: &Terminal, key: &str, effect: &str) {
     }
 }
 
-fn file(screen: &Terminal, name: &str) -> Option<String> {
+pub(super) fn file(screen: &Terminal, name: &str) -> Option<String> {
     std::fs::read_to_string(screen.home().join("work").join(name)).ok()
 }
 
-fn touch() -> Act {
+pub(super) fn touch() -> Act {
     calling(&[("bash", json!({"command": "echo made > made.txt"}))])
 }
 
@@ -229,6 +229,29 @@ async fn the_mode_is_switched_while_a_call_waits() {
     .await;
 }
 
+/// Both calls of an answer wait; one key decides on all calls of the tool.
+#[tokio::test(flavor = "multi_thread")]
+async fn all_calls_of_a_tool_are_decided_at_once() {
+    let make = |name: &str| ("bash", json!({ "command": format!("mkdir {name}") }));
+    let acts = vec![
+        calling(&[make("one"), make("two")]),
+        calling(&[make("three"), make("four")]),
+        saying("Finished."),
+    ];
+    let requests = play(acts, "", "", (80, 24), |screen| {
+        screen.type_keys("go\r");
+        screen.wait_for("Y allow all 2 bash calls · N deny all 2");
+        press(screen, "Y", "mkdir three");
+        let made = |name: &str| screen.home().join("work").join(name).is_dir();
+        assert!(made("one") && made("two"));
+        screen.wait_for("Y allow all 2 bash calls · N deny all 2");
+        press(screen, "N", "Finished.");
+        assert!(!made("three") && !made("four"));
+    })
+    .await;
+    assert_eq!(requests[2].matches("the user denied this call, it was not run").count(), 2);
+}
+
 /// When facts of a recording became known: the first frame with a prompt, keys, the end of the request.
 fn recorded(path: &Path) -> (Option<i64>, Vec<i64>, bool) {
     let (mut seen, mut keys, mut ended) = (None, Vec::new(), false);
@@ -309,7 +332,7 @@ async fn the_first_start_asks_for_the_mode_and_stores_it() {
         screen.wait_for("◇ plan");
         let config = screen.tau_home().join("config.toml");
         let end = Instant::now() + PATIENCE;
-        while !std::fs::read_to_string(&config).is_ok_and(|text| text.contains("permission_mode = \"plan\""))
+        while !std::fs::read_to_string(&config).is_ok_and(|text| text == "screen_permission_mode = \"plan\"\n")
         {
             assert!(Instant::now() < end, "not stored");
             std::thread::sleep(Duration::from_millis(10));

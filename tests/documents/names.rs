@@ -7,12 +7,16 @@ use std::time::Duration;
 
 use clap::CommandFactory;
 use serde_json::{Value, json};
+use tau::agent::extensions::ExtensionOptions;
+use tau::agent::extensions::places::Places;
+use tau::agent::extensions::registry::Loaded;
 use tau::agent::settings::Settings;
 use tau::agent::settings::table::TABLE;
 use tau::agent::settings::trust::Project;
 use tau::app::slash;
 use tau::cli::args::CliArgs;
 use tau::cli::args::export::ExportArgs;
+use tau::cli::args::mcp::McpArgs;
 use tau::cli::args::models::ModelsArgs;
 use tau::cli::args::undo::{DiffArgs, UndoArgs};
 use tokio::io::AsyncWriteExt;
@@ -145,6 +149,7 @@ fn every_flag_in_the_documents_exists() {
         ExportArgs::command(),
         DiffArgs::command(),
         UndoArgs::command(),
+        McpArgs::command().find_subcommand("add").unwrap().clone(),
     ];
     let known: BTreeSet<&str> =
         commands.iter().flat_map(|command| command.get_arguments().filter_map(|it| it.get_long())).collect();
@@ -170,12 +175,15 @@ fn every_flag_in_the_documents_exists() {
 #[test]
 fn every_slash_command_in_the_documents_exists() {
     let mut faults = Vec::new();
+    let brought_along = Loaded::from_places(&Places::default(), &ExtensionOptions::default()).commands();
     for document in documents() {
         for span in document.code_spans() {
             let word = span.split(' ').next().unwrap_or_default();
             let Some(command) = word.strip_prefix('/').filter(|word| word.len() > 1) else { continue };
             let is_one = command.chars().all(|c| c.is_ascii_lowercase()) && command != "command";
-            if is_one && !slash::TABLE.iter().any(|row| row.name == command) {
+            let is_known = slash::TABLE.iter().any(|row| row.name == command)
+                || brought_along.iter().any(|known| known.name == command);
+            if is_one && !is_known {
                 faults.push(format!("{}: there is no {word}", document.path));
             }
         }

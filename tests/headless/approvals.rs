@@ -37,6 +37,20 @@ async fn without_a_mode_scripts_work_as_ever_and_a_setting_changes_that() {
     }
 }
 
+/// The answer of the first start is about the screen: scripts work as before.
+#[tokio::test]
+async fn the_mode_of_the_screen_is_not_that_of_scripts() {
+    for (config, code) in [("screen_permission_mode = \"ask\"\n", 0), ("permission_mode = \"ask\"\n", 4)] {
+        let place = Place::new(touches()).await;
+        let home = place.dir.path().join("config");
+        std::fs::create_dir_all(&home).unwrap();
+        std::fs::write(home.join("config.toml"), config).unwrap();
+        let ended = run(place.tau(&["-p", "make it"]).env("TAU_HOME", &home), None).await;
+        assert_eq!(ended.code, code, "{config}: {ended:?}");
+        assert_eq!(place.dir.path().join("made").exists(), code == 0, "{config}");
+    }
+}
+
 #[tokio::test]
 async fn a_line_of_input_decides_in_json_mode() {
     for (decision, made) in [("allow", true), ("deny", false)] {

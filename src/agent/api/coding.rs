@@ -197,6 +197,7 @@ impl CodingAgentBuilder {
             append: self.append.as_deref(),
             workspace: Workspace::find(&self.cwd, None),
             instructions,
+            skills: "",
         })
     }
 }

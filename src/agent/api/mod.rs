@@ -20,7 +20,7 @@ use std::sync::{Arc, Mutex, MutexGuard};
 
 use tokio::sync::{mpsc, oneshot, watch};
 
-pub use super::engine::behavior::{Behavior, OnAsk, SaveRule};
+pub use super::engine::behavior::{Behavior, OnAsk, RuleEdit, SaveRule};
 pub use super::engine::config::{AgentConfig, FindModel, SessionPlace};
 pub use super::engine::hooks::Hooks;
 pub use super::engine::task::{AgentHandle, spawn};

@@ -4,10 +4,12 @@
 //! cache is lost anyway, so the files are read again and the prompt follows what changed in them.
 
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
 
 use super::instruction_files::{InstructionFiles, MAX_INSTRUCTION_FILE, cleaned, read};
 use super::system_prompt::{PromptInputs, system_prompt};
 use super::workspace::Workspace;
+use crate::agent::extensions::Extensions;
 
 /// Whether instruction files are read.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -37,6 +39,8 @@ pub struct PromptSource {
     /// the files hold when the prompt is made again.
     pub project: Vec<(PathBuf, String)>,
     pub instructions: InstructionMode,
+    /// Loaded again whenever the prompt is made; without them the prompt has no skills.
+    pub extensions: Option<Arc<Extensions>>,
 }
 
 /// A prompt and what it was made from.
@@ -50,17 +54,34 @@ pub struct SystemPrompt {
 }
 
 impl PromptSource {
+    /// The files that the prompt is made from, as far as they exist, without making it.
+    pub fn files(&self) -> Vec<PathBuf> {
+        let mut prompt = SystemPrompt::default();
+        if self.role.is_none() {
+            self.setting("SYSTEM.md", &mut prompt);
+        }
+        self.setting("APPEND_SYSTEM.md", &mut prompt);
+        prompt.files.extend(self.instruction_files().files.into_iter().map(|file| file.path));
+        prompt.files
+    }
+
+    fn instruction_files(&self) -> InstructionFiles {
+        match self.instructions {
+            InstructionMode::Read => InstructionFiles::find(&self.cwd, &self.config),
+            InstructionMode::Skip => InstructionFiles::default(),
+        }
+    }
+
     /// Reads the files and makes the prompt.
     pub fn read(&self) -> SystemPrompt {
         let mut prompt = SystemPrompt::default();
-        let found = match self.instructions {
-            InstructionMode::Read => InstructionFiles::find(&self.cwd, &self.config),
-            InstructionMode::Skip => InstructionFiles::default(),
-        };
+        let found = self.instruction_files();
         let role = self.role.clone().or_else(|| self.setting("SYSTEM.md", &mut prompt));
         let file = self.setting("APPEND_SYSTEM.md", &mut prompt);
         let append: Vec<String> = file.into_iter().chain(self.append.clone()).collect();
         let append = append.join("\n\n");
+        let loaded =
+            self.extensions.as_ref().map(|extensions| extensions.load(&self.cwd)).unwrap_or_default();
         prompt.text = system_prompt(&PromptInputs {
             tools: &self.tools,
             cwd: &self.cwd.display().to_string(),
@@ -69,6 +90,7 @@ impl PromptSource {
             role: role.as_deref(),
             append: (!append.is_empty()).then_some(append.as_str()),
             instructions: &found.files,
+            skills: &loaded.listing.text,
         });
         prompt.files.extend(found.files.into_iter().map(|file| file.path));
         prompt.notices.extend(found.notices);

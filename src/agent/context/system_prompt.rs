@@ -24,6 +24,8 @@ pub struct PromptInputs<'a> {
     pub append: Option<&'a str>,
     /// The instruction files, the one that counts most last.
     pub instructions: &'a [InstructionFile],
+    /// The section about skills; empty without any.
+    pub skills: &'a str,
 }
 
 /// The system prompt.
@@ -40,6 +42,11 @@ pub fn system_prompt(inputs: &PromptInputs<'_>) -> String {
             text.push_str(&format!("\n<file path=\"{path}\">\n{content}\n</file>\n"));
         }
         sections.push(text.trim_end().to_owned());
+    }
+    // Skills are files, which a model without these tools could not read.
+    let reads = inputs.tools.iter().any(|tool| tool == "read" || tool == "bash");
+    if reads && !inputs.skills.is_empty() {
+        sections.push(inputs.skills.to_owned());
     }
     sections.extend(inputs.append.map(|text| text.trim().to_owned()));
     sections.push(environment(inputs));

@@ -6,11 +6,11 @@ use std::sync::Arc;
 use super::behavior::Restore;
 use super::call_titles::titles_of;
 use super::clock::now;
-use super::gate;
 use super::history_cursor::HistoryRead;
 use super::history_paging;
 use super::session_usage;
 use super::state::Engine;
+use super::{call_task, gate};
 use crate::agent::protocol::event::{AgentEvent, NoticeLevel};
 use crate::agent::protocol::message::{
     Block, Message, ToolCall, ToolResultMessage, UserContent, UserMessage,
@@ -178,7 +178,8 @@ fn missing_results(messages: &[Arc<Message>], unanswered: &HashSet<String>) -> V
             Message::Assistant(answer) => {
                 let open = answer.tool_calls().filter(|call| !answered.contains(call.id.as_str()));
                 let result = |call: &ToolCall| {
-                    let text = if unanswered.contains(&call.id) { gate::UNANSWERED } else { INTERRUPTED };
+                    let text =
+                        if unanswered.contains(&call.id) { call_task::UNANSWERED } else { INTERRUPTED };
                     without_result(&call.id, &call.name, text)
                 };
                 return open.map(result).collect();

@@ -3,8 +3,10 @@
 use std::collections::VecDeque;
 use std::sync::Arc;
 
+use serde_json::Value;
 use tokio::sync::oneshot;
 
+use crate::agent::extensions::hooks::HookPermission;
 use crate::agent::protocol::approval::ApprovalRequest;
 use crate::tools::sandbox::SandboxDenial;
 use crate::tools::{Access, Approved, Preview, ToolError};
@@ -25,6 +27,10 @@ pub(crate) struct Review {
     pub(crate) blocked: Option<SandboxDenial>,
     /// Whether it has run, and is to run once more.
     pub(crate) again: bool,
+    /// Its arguments, if a hook changed them.
+    pub(crate) changed: Option<Value>,
+    /// What hooks say of it.
+    pub(crate) permission: HookPermission,
     pub(crate) decide: oneshot::Sender<Decision>,
 }
 
@@ -38,6 +44,8 @@ pub(crate) struct WaitingCall {
     pub(crate) proposed_text: Option<Arc<Vec<u8>>>,
     /// What the sandbox refuses or refused, if that is why it is asked.
     pub(crate) blocked: Option<SandboxDenial>,
+    /// What hooks say of it.
+    pub(crate) permission: HookPermission,
     pub(crate) decide: oneshot::Sender<Decision>,
 }
 

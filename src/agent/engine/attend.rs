@@ -60,6 +60,7 @@ pub(crate) async fn serve(engine: &mut Engine) {
         event = engine.shells.next(), if calm => commands::shell_event(engine, event),
         read = engine.history.next() => announce::history_read(engine, read),
         news = engine.undo.next() => undo_queries::report(engine, news),
+        news = engine.mcp.next(), if calm => commands::mcp_news(engine, news),
     }
 }
 

@@ -2,15 +2,19 @@
 //!
 //! The defaults suit a program that embeds the agent and has no user to ask.
 
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::sync::Arc;
+use std::time::Duration;
 
 use super::hooks::Hooks;
 use super::tool_registry::ToolRegistry;
-use crate::agent::permissions::{Permissions, Rule};
+use crate::agent::extensions::Extensions;
+use crate::agent::extensions::mcp::{ReadServers, names};
+use crate::agent::permissions::{Permissions, Rule, RuleInForce, Verdict};
 use crate::agent::protocol::approval::{PermissionMode, RuleScope};
-use crate::agent::protocol::model::ThinkingBudgets;
+use crate::agent::protocol::model::{Model, ThinkingBudgets};
 use crate::agent::protocol::run::{OnRepeat, QueueMode, SteerMode};
+use crate::agent::provider::http::Network;
 use crate::agent::secrets::masking::Masking;
 use crate::agent::undo::UndoOptions;
 use crate::tools::sandbox::SandboxPolicy;
@@ -40,7 +44,7 @@ pub struct Behavior {
     pub on_ask: OnAsk,
     /// Reads the rules of all files again; without it they stay as they are.
     pub read_rules: Option<ReadRules>,
-    /// Writes a new rule where it holds; without it rules hold for the session only.
+    /// Changes rules in their files; without it new rules hold for the session only.
     pub save_rule: Option<SaveRule>,
     /// Where what tools change is kept; without it nothing can be undone.
     pub undo: Option<UndoOptions>,
@@ -50,6 +54,34 @@ pub struct Behavior {
     pub tools: ToolRegistry,
     /// What commands may do.
     pub sandbox: Sandboxing,
+    /// Finds the model that a prompt template names; without it the present one answers.
+    pub named_model: Option<NamedModel>,
+    /// Skills and what else is loaded from files.
+    pub extensions: Arc<Extensions>,
+    /// The MCP servers that are started.
+    pub mcp: McpBehavior,
+}
+
+/// Which MCP servers there are, and how they are used.
+#[derive(Clone, Debug, Default)]
+pub struct McpBehavior {
+    /// Finds the servers; without it there are none.
+    pub read: Option<ReadServers>,
+    /// Longest wait of the first prompt for servers that are starting.
+    pub wait: Duration,
+    /// The names of the tools that are offered, with `*` for any part; all without it.
+    pub only: Option<Vec<String>>,
+    /// How servers at an address are reached.
+    pub network: Network,
+    /// Percent of the context window that the schemas of their tools may take.
+    pub schema_share: u64,
+}
+
+impl Behavior {
+    /// Whether a tool of an MCP server is offered to the model.
+    pub(crate) fn offers(&self, tool: &str) -> bool {
+        self.mcp.only.as_ref().is_none_or(|only| only.iter().any(|name| names::matches(name, tool)))
+    }
 }
 
 /// What commands may do.
@@ -60,6 +92,10 @@ pub struct Sandboxing {
     pub policy: Arc<SandboxPolicy>,
     /// Whether it holds for the user's own commands, too.
     pub user_commands: bool,
+    /// Paths that the user has added to the policy since the start.
+    pub granted: Vec<PathBuf>,
+    /// Whether it holds for hooks, too.
+    pub hooks: bool,
     /// Adds a path to the user's setting `sandbox_writable`; `None` where nothing is saved.
     pub save_writable: Option<SaveWritable>,
 }
@@ -68,6 +104,11 @@ impl Sandboxing {
     /// The policy for a session that works in `cwd`.
     pub(crate) fn in_directory(&self, cwd: &Path) -> Arc<SandboxPolicy> {
         if self.policy.workspace == cwd { self.policy.clone() } else { self.policy.in_workspace(cwd).into() }
+    }
+
+    /// The policy for hooks in `cwd`.
+    pub(crate) fn of_hooks(&self, cwd: &Path) -> Arc<SandboxPolicy> {
+        if self.hooks { self.in_directory(cwd) } else { Arc::default() }
     }
 
     /// The policy for the user's own commands in `cwd`.
@@ -109,20 +150,30 @@ impl std::fmt::Debug for ReadRules {
     }
 }
 
-type Save = dyn Fn(&Rule, RuleScope, &Path) -> Result<(), String> + Send + Sync;
+/// A change of the rules in files. What holds for the session only is not among it.
+#[derive(Clone, Debug, Default)]
+pub struct RuleEdit {
+    /// The rule that is removed from its file.
+    pub remove: Option<RuleInForce>,
+    /// The rule that is added to a list, and where it is to hold. One that takes the place of a project's
+    /// rule goes into the file of that.
+    pub add: Option<(Verdict, Rule, RuleScope)>,
+}
 
-/// Writes a new rule to the file of its scope; the path is the directory of the session.
+type Save = dyn Fn(&RuleEdit, &Path) -> Result<(), String> + Send + Sync;
+
+/// Changes rules in their files; the path is the directory of the session.
 #[derive(Clone)]
 pub struct SaveRule(Arc<Save>);
 
 impl SaveRule {
-    /// Calls `save` for each new rule. Its error is a sentence for the user.
-    pub fn new(save: impl Fn(&Rule, RuleScope, &Path) -> Result<(), String> + Send + Sync + 'static) -> Self {
+    /// Calls `save` for each change. Its error is a sentence for the user.
+    pub fn new(save: impl Fn(&RuleEdit, &Path) -> Result<(), String> + Send + Sync + 'static) -> Self {
         SaveRule(Arc::new(save))
     }
 
-    pub(crate) fn save(&self, rule: &Rule, scope: RuleScope, cwd: &Path) -> Result<(), String> {
-        (self.0)(rule, scope, cwd)
+    pub(crate) fn save(&self, edit: &RuleEdit, cwd: &Path) -> Result<(), String> {
+        (self.0)(edit, cwd)
     }
 }
 
@@ -137,6 +188,29 @@ impl std::fmt::Debug for SaveRule {
 pub(crate) struct Restore {
     pub(crate) model: bool,
     pub(crate) thinking: bool,
+}
+
+type FindNamed = dyn Fn(&str) -> Result<Arc<Model>, String> + Send + Sync;
+
+/// Finds a model by whatever name users give it.
+#[derive(Clone)]
+pub struct NamedModel(Arc<FindNamed>);
+
+impl NamedModel {
+    /// Calls `find` with the name. Its error says why there is no such model, or what it needs.
+    pub fn new(find: impl Fn(&str) -> Result<Arc<Model>, String> + Send + Sync + 'static) -> Self {
+        NamedModel(Arc::new(find))
+    }
+
+    pub(crate) fn find(&self, name: &str) -> Result<Arc<Model>, String> {
+        (self.0)(name)
+    }
+}
+
+impl std::fmt::Debug for NamedModel {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("NamedModel").finish_non_exhaustive()
+    }
 }
 
 type SavePath = dyn Fn(&Path) -> Result<(), String> + Send + Sync;

@@ -10,8 +10,10 @@ use super::clock::now;
 use super::gate;
 use super::queries;
 use super::queue::QueueChangeOutcome;
+use super::sandbox_gate;
 use super::shell::{ShellEvent, UserCommand};
 use super::state::{Engine, Phase};
+use crate::agent::extensions::mcp::McpNews;
 use crate::agent::protocol::command::{
     AgentCommand, Queue, QueueChange, QueuedMessage, SessionCommand, Tuning,
 };
@@ -41,6 +43,7 @@ pub(crate) fn receive(engine: &mut Engine, command: AgentCommand) {
         AgentCommand::Answer { id, answer } => engine.questions.answer(&id, answer),
         AgentCommand::AnswerApproval { id, answer } => gate::answer(engine, &id, answer),
         AgentCommand::SetPermissionMode { mode } => gate::set_mode(engine, mode),
+        AgentCommand::ChangeRules { ticket, change } => gate::change_rules(engine, ticket, &change),
         AgentCommand::Query { ticket, query: Query::Idle } => engine.pending.idle_queries.push(ticket),
         // Whatever follows a command that waits must wait too, or it would apply to the wrong session.
         command if session_changes(engine) => engine.pending.commands.push_back(command),
@@ -107,6 +110,7 @@ pub(crate) fn apply(engine: &mut Engine, command: AgentCommand) {
         | AgentCommand::Shutdown
         | AgentCommand::Answer { .. }
         | AgentCommand::AnswerApproval { .. }
+        | AgentCommand::ChangeRules { .. }
         | AgentCommand::SetPermissionMode { .. } => receive(engine, command),
     }
 }
@@ -215,7 +219,8 @@ pub(crate) fn has_content(engine: &mut Engine, text: &str, images: &[Block]) -> 
 /// Offers other tools from the next request on.
 fn set_tools(engine: &mut Engine, names: &[String]) {
     let (tools, missing) = engine.config.behavior.tools.select(names);
-    engine.config.tools = tools;
+    engine.own_tools = tools;
+    engine.refresh_tools();
     if !missing.is_empty() {
         let text = format!("unknown tools: {}", missing.join(", "));
         engine.notice(NoticeLevel::Warning, text, Some("the other tools are enabled"));
@@ -236,7 +241,11 @@ fn tune(engine: &mut Engine, tuning: Tuning) {
         Tuning::AutoCompaction { enabled } => engine.config.compaction.auto = enabled,
         Tuning::CompactReserve { tokens } => engine.config.compaction.reserve = tokens,
         Tuning::BashTimeout { seconds } => engine.config.bash_timeout = seconds,
+        Tuning::Sandbox { policy, user_commands } => {
+            sandbox_gate::set_policy(engine, &policy, user_commands);
+        }
         Tuning::Rules => gate::read_rules(engine),
+        Tuning::McpServers => engine.restart_servers(),
         Tuning::MaskSecrets { enabled } => engine.config.behavior.masking.vault.is_on = enabled,
         Tuning::AutoRetry { enabled } => engine.auto_retry = enabled,
     }
@@ -287,13 +296,14 @@ fn take_queue(engine: &mut Engine) {
 }
 
 /// Uses `model` from the next request on, and records that in the session.
-fn set_model(engine: &mut Engine, model: Arc<Model>) {
+/// Answers with this model from the next request on.
+pub(crate) fn set_model(engine: &mut Engine, model: Arc<Model>) {
     let saved = engine.config.session.set_model(&model.provider, &model.id);
     engine.saved(saved);
     announce::use_model(engine, model);
 }
 
-fn set_thinking(engine: &mut Engine, level: ThinkingLevel) {
+pub(crate) fn set_thinking(engine: &mut Engine, level: ThinkingLevel) {
     engine.config.thinking = level;
     let level = engine.thinking();
     let saved = engine.config.session.set_thinking(level);
@@ -321,6 +331,15 @@ fn set_label(engine: &mut Engine, entry_id: &str, label: Option<String>) {
     let body = Body::Label { target_id: entry_id.to_owned(), label };
     let saved = engine.config.session.append_aside(body);
     engine.saved(saved);
+}
+
+/// Reports what an MCP server did. Its tools are offered from the next turn on.
+pub(crate) fn mcp_news(engine: &mut Engine, news: Option<McpNews>) {
+    match news {
+        Some(news) => engine.notice(NoticeLevel::Warning, news.text, news.hint.as_deref()),
+        None if engine.current.phase != Phase::Running => engine.refresh_tools(),
+        None => {}
+    }
 }
 
 fn window((columns, rows): (u16, u16)) -> WindowSize {

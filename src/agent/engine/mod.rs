@@ -7,9 +7,12 @@
 //! - `run`: the loop of a run
 //! - `turn`, `compact`, `session_commands`, `branch`
 //! - `tool_calls`, `open_session`, `retry_wait`, `exchange`: what awaits a tool, a file, the model
+//! - `event_hooks`: the user's hooks at prompts and other moments
 //! - `attend`: serving commands while something is awaited
 //! - `commands`: what takes effect immediately
 //! - `gate`: whether a call may run, and what is asked before
+//! - `call_task`, `sandbox_gate`: a call being prepared and applied, also a second time
+//! - `call_hooks`: the user's hooks around a call
 //! - `announce`, `history_paging`, `session_usage`, `queries`, `context_usage`: what is reported
 //! - `state`: the struct
 //! - `config`, `behavior`, `shell`, and the pure parts: queues, retries, limits, loop guard
@@ -19,6 +22,8 @@ mod approvals;
 mod attend;
 pub mod behavior;
 mod branch;
+mod call_hooks;
+mod call_task;
 mod call_titles;
 mod call_turns;
 mod clock;
@@ -26,13 +31,17 @@ mod commands;
 mod compact;
 pub mod config;
 mod context_usage;
+mod event_hooks;
 mod exchange;
+mod expand;
 mod gate;
+mod grants;
 mod history_cursor;
 mod history_paging;
 pub mod hooks;
 mod loop_guard;
 mod meter;
+mod mode_note;
 mod open_session;
 mod outbox;
 mod panics;
@@ -41,6 +50,7 @@ mod questions;
 mod queue;
 mod retry;
 mod retry_wait;
+mod rule_list;
 mod run;
 mod sandbox_gate;
 mod session_commands;

@@ -7,7 +7,7 @@ use std::collections::HashMap;
 use std::sync::Arc;
 
 use super::state::Engine;
-use super::{context_usage, gate, history_paging, undo_queries};
+use super::{context_usage, gate, history_paging, rule_list, undo_queries};
 use crate::agent::context::compaction::size;
 use crate::agent::protocol::event::AgentEvent;
 use crate::agent::protocol::message::{Message, ToolCall};
@@ -37,8 +37,11 @@ pub(crate) fn answer(engine: &mut Engine, ticket: u64, query: &Query) {
             | Query::ContextUsage
             | Query::Outline
             | Query::RuleCoverage { .. }
+            | Query::PermissionRules
             | Query::ProposedText { .. }
             | Query::Reveal { .. }
+            | Query::Extensions
+            | Query::Commands
     );
     if needs_all {
         engine.load_all();
@@ -80,7 +83,10 @@ fn find(engine: &mut Engine, query: &Query) -> Result<QueryAnswer, String> {
         Query::Stats => QueryAnswer::Stats(stats(engine)),
         Query::Source => QueryAnswer::Source(session.source().ok_or(EMPTY)?),
         Query::ContextUsage => QueryAnswer::ContextUsage(context_usage::by_kind(engine)),
-        Query::RuleCoverage { rule } => QueryAnswer::Titles(gate::coverage(engine, rule)?),
+        Query::Extensions => QueryAnswer::Extensions(engine.config.behavior.extensions.rows()),
+        Query::RuleCoverage { rule, list } => QueryAnswer::Titles(rule_list::coverage(engine, *list, rule)?),
+        Query::PermissionRules => QueryAnswer::PermissionRules(rule_list::listed(engine)),
+        Query::Commands => QueryAnswer::Commands(engine.config.behavior.extensions.loaded().commands()),
         // Answered on a thread.
         Query::Checkpoints | Query::Changes | Query::UndoPlan { .. } => QueryAnswer::Done,
         Query::Reveal { placeholders } => {

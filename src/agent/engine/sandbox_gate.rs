@@ -10,11 +10,13 @@ use tokio::sync::oneshot;
 
 use super::approvals::{Decision, Review};
 use super::state::Engine;
+use crate::agent::extensions::hooks::HookPermission;
 use crate::agent::permissions::{Judgement, Verdict};
 use crate::agent::protocol::approval::{ApprovalReason, RuleScope};
+use crate::tools::prepared::with_note;
 use crate::tools::sandbox::support::{Enforced, Support};
 use crate::tools::sandbox::{SandboxDenial, SandboxPolicy};
-use crate::tools::{Access, Content, Details, Preview, ToolError, ToolOutput};
+use crate::tools::{Access, Details, Preview, ToolError, ToolOutput};
 
 /// The name before the path in the rule that lets a path be changed.
 const RULE: &str = "sandbox_writable";
@@ -40,7 +42,7 @@ pub(super) fn judge(judgement: Judgement, blocked: Option<&SandboxDenial>) -> Ju
     Judgement { verdict: Verdict::Ask, reasons, suggested_rule }
 }
 
-/// What the model is told of a write that the sandbox refuses, where nobody is asked.
+/// The result of a write that the sandbox refuses, where nobody is asked.
 pub(super) fn refusal(denial: &SandboxDenial) -> ToolError {
     ToolError::refused(format!("not run: tau's sandbox blocks {denial}. Do not try to get around it"))
 }
@@ -68,25 +70,23 @@ pub(super) fn again(
         Some(command) => Preview::Command { command: command.clone() },
         None => Preview::None,
     };
-    Review { access, preview, proposed_text: None, blocked: Some(blocked), again: true, decide }
+    Review {
+        access,
+        preview,
+        proposed_text: None,
+        blocked: Some(blocked),
+        again: true,
+        changed: None,
+        permission: HookPermission::None,
+        decide,
+    }
 }
 
 /// The result of the second run, with a note that it was one.
 pub(super) fn ran_again(result: Result<ToolOutput, ToolError>) -> Result<ToolOutput, ToolError> {
     const NOTE: &str = "The sandbox refused a part of this command. The user allowed it, and it was run a second \
         time, from its beginning:";
-    match result {
-        Ok(mut output) => {
-            output.content.insert(0, Content::text(NOTE));
-            Ok(output)
-        }
-        Err(ToolError::Refused { message, details }) => {
-            Err(ToolError::Refused { message: format!("{NOTE}\n{message}"), details })
-        }
-        Err(ToolError::Aborted { message, details }) => {
-            Err(ToolError::Aborted { message: format!("{NOTE}\n{message}"), details })
-        }
-    }
+    with_note(NOTE, result)
 }
 
 /// The result of the only run, with what the user said.
@@ -105,6 +105,14 @@ pub(super) fn not_run_again(
 /// The path in a rule of the sandbox: `sandbox_writable(/srv/data)`.
 pub(super) fn path_of(rule: &str) -> Option<&str> {
     rule.trim().strip_prefix(RULE)?.strip_prefix('(')?.strip_suffix(')').map(str::trim)
+}
+
+/// Applies another policy. What the user has added in this session stays writable.
+pub(super) fn set_policy(engine: &mut Engine, policy: &SandboxPolicy, user_commands: bool) {
+    let sandbox = &mut engine.config.behavior.sandbox;
+    let policy = sandbox.granted.iter().fold(policy.clone(), |policy, path| policy.with_writable(path));
+    sandbox.policy = Arc::new(policy);
+    sandbox.user_commands = user_commands;
 }
 
 /// Lets a path be changed from now on; the policy for the session's directory with it.
@@ -133,6 +141,7 @@ pub(super) fn add_writable(
         }
     }
     sandbox.policy = Arc::new(sandbox.policy.with_writable(&path));
+    sandbox.granted.push(path);
     Ok(engine.config.behavior.sandbox.in_directory(engine.cwd()))
 }
 

@@ -4,7 +4,7 @@
 //! session and reading the settings in force.
 
 use std::collections::VecDeque;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use tokio::sync::mpsc;
@@ -20,14 +20,20 @@ use super::questions::Questions;
 use super::queue::Queues;
 use super::shell::Shells;
 use super::undo_place::{Undo, UndoPlace};
+use crate::agent::extensions::mcp::{Mcp, search};
 use crate::agent::protocol::command::AgentCommand;
 use crate::agent::protocol::event::{AgentEvent, NoticeLevel};
 use crate::agent::protocol::message::Message;
-use crate::agent::protocol::model::ThinkingLevel;
+use crate::agent::protocol::model::{Model, ThinkingLevel};
 use crate::agent::protocol::run::RunEnd;
 use crate::agent::session::SessionError;
 use crate::agent::session::usage::UsageSum;
 use crate::tools::file_versions::FileVersions;
+use crate::tools::sandbox::SandboxPolicy;
+use crate::tools::{AnyTool, Toolbox};
+
+/// Stands for the context window of a model whose window is not known, in tokens.
+const USUAL_WINDOW: u64 = 128_000;
 
 /// What the agent is doing.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -52,8 +58,17 @@ pub(crate) struct Current {
     pub(crate) stop: CancellationToken,
     /// Cancelled to end a wait before a retry.
     pub(crate) retry_wait: CancellationToken,
+    /// The model and level from before a prompt template changed them for its run.
+    pub(crate) restore: Option<Restored>,
     /// True once the task is to end.
     pub(crate) shutting_down: bool,
+}
+
+/// A model and a level, and what a prompt template uses in their place.
+pub(crate) struct Restored {
+    pub(crate) model: Option<Arc<Model>>,
+    pub(crate) thinking: ThinkingLevel,
+    pub(crate) used: (Option<Arc<Model>>, ThinkingLevel),
 }
 
 /// Work that waits until the run has ended.
@@ -62,6 +77,8 @@ pub(crate) struct Pending {
     pub(crate) commands: VecDeque<AgentCommand>,
     /// Messages that arrived during a run and are not part of it.
     pub(crate) messages: Vec<Arc<Message>>,
+    /// What hooks added when the session began, for its first prompt.
+    pub(crate) hook_context: Vec<String>,
     /// Tickets of `Query::Idle`.
     pub(crate) idle_queries: Vec<u64>,
 }
@@ -91,6 +108,11 @@ pub(crate) struct Engine {
     /// What the session had used before, as far as it is known, until the rest is and it is reported.
     pub(crate) usage: Option<UsageSum>,
     pub(crate) undo: Undo,
+    pub(crate) mcp: Mcp,
+    /// The tools besides those of MCP servers.
+    pub(crate) own_tools: Toolbox,
+    /// Those of MCP servers that the model finds with `tool_search`, because they are many.
+    found_tools: Toolbox,
     pub(crate) current: Current,
     pub(crate) pending: Pending,
     pub(crate) meters: RunMeters,
@@ -105,6 +127,15 @@ impl Engine {
         let queues = Queues::with_modes(config.behavior.steering, config.behavior.follow_up);
         config.behavior.tools.extend(&config.tools);
         let undo = Undo::of(undo_place(&config));
+        let mcp = Mcp::new(
+            Arc::clone(&config.env),
+            Arc::clone(&config.scratch),
+            config.behavior.mcp.network.clone(),
+        );
+        if config.behavior.mcp.read.is_some() {
+            config.behavior.extensions.add_rows(mcp.rows());
+        }
+        let own_tools = config.tools.clone();
         Engine {
             config,
             outbox,
@@ -117,6 +148,9 @@ impl Engine {
             history: HistoryCursor::default(),
             usage: None,
             undo,
+            mcp,
+            own_tools,
+            found_tools: Toolbox::empty(),
             current: Current::default(),
             pending: Pending::default(),
             meters: RunMeters::default(),
@@ -194,8 +228,58 @@ impl Engine {
     /// Where tools and the user's commands run: the session's directory, which never changes, or,
     /// if that is gone, the directory the agent was started in.
     pub(crate) fn cwd(&self) -> &Path {
-        let own = &self.config.session.info().cwd;
-        if own.is_dir() { own } else { &self.config.place.cwd }
+        directory(&self.config)
+    }
+
+    /// Starts the MCP servers.
+    pub(crate) fn start_servers(&mut self) {
+        if let Some(read) = self.config.behavior.mcp.read.clone() {
+            let (cwd, sandbox) = self.place_of_servers();
+            self.mcp.start(read, cwd, sandbox);
+        }
+    }
+
+    /// Starts the MCP servers that there are now, and ends those that there are no more.
+    pub(crate) fn restart_servers(&mut self) {
+        if let Some(read) = self.config.behavior.mcp.read.clone() {
+            let (cwd, sandbox) = self.place_of_servers();
+            self.mcp.restart(&read, cwd, sandbox);
+        }
+    }
+
+    fn place_of_servers(&self) -> (PathBuf, Arc<SandboxPolicy>) {
+        let cwd = self.cwd();
+        (cwd.to_owned(), self.config.behavior.sandbox.in_directory(cwd))
+    }
+
+    /// Offers the tools that there are now: its own, and those of MCP servers. Not called within a turn, so
+    /// that a call finds the tool that the model saw.
+    pub(crate) fn refresh_tools(&mut self) {
+        let own = &self.own_tools;
+        let is_offered = |tool: &Arc<dyn AnyTool>| {
+            let name = &tool.spec().name;
+            self.config.behavior.offers(name) && own.get(name).is_none()
+        };
+        let of_servers: Vec<Arc<dyn AnyTool>> = self.mcp.tools().into_iter().filter(is_offered).collect();
+        let window =
+            self.config.model.as_ref().map(|model| model.context_window).filter(|window| *window > 0);
+        let share = u128::from(self.config.behavior.mcp.schema_share);
+        let most = u128::from(window.unwrap_or(USUAL_WINDOW)) * share / 100;
+        let is_much = !of_servers.is_empty() && u128::from(search::tokens(&of_servers)) > most;
+        let with =
+            |tools: Toolbox, more: &[Arc<dyn AnyTool>]| more.iter().cloned().fold(tools, Toolbox::with);
+        if is_much {
+            self.config.tools = with(own.clone(), &search::in_place_of(&of_servers));
+            self.found_tools = with(Toolbox::empty(), &of_servers);
+        } else {
+            self.config.tools = with(own.clone(), &of_servers);
+            self.found_tools = Toolbox::empty();
+        }
+    }
+
+    /// The tool of that name, also if the model has to find it first.
+    pub(crate) fn tool(&self, name: &str) -> Option<&Arc<dyn AnyTool>> {
+        self.config.tools.get(name).or_else(|| self.found_tools.get(name))
     }
 
     /// Updates the system prompt, if a hook provides it.
@@ -226,6 +310,12 @@ impl Engine {
         self.current.stop.cancel();
         self.shells.cancel();
     }
+}
+
+/// The session's directory, or, if that is gone, the one the agent was started in.
+fn directory(config: &AgentConfig) -> &Path {
+    let own = &config.session.info().cwd;
+    if own.is_dir() { own } else { &config.place.cwd }
 }
 
 /// Where the changes of the open session are kept, if they are.

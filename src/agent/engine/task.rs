@@ -12,6 +12,7 @@ use super::attend::{end_shells, serve};
 use super::commands;
 use super::compact;
 use super::config::AgentConfig;
+use super::event_hooks;
 use super::open_session;
 use super::outbox::Outbox;
 use super::panics::guarded;
@@ -20,7 +21,7 @@ use super::session_commands;
 use super::state::{Engine, Phase};
 use super::undo_commands;
 use crate::agent::context::request;
-use crate::agent::protocol::command::AgentCommand;
+use crate::agent::protocol::command::{AgentCommand, SessionCommand};
 use crate::agent::protocol::event::{AgentEvent, NoticeLevel};
 use crate::agent::protocol::message::Block;
 
@@ -30,6 +31,12 @@ const COMMANDS: usize = 64;
 const EVENTS: usize = 256;
 /// How long the end of the task may take after the end of a run: together less than a second.
 const TASK_END: Duration = Duration::from_millis(400);
+
+/// How long MCP servers have to end by themselves.
+const SERVERS_END: Duration = Duration::from_millis(300);
+
+/// How long the hooks at the end of the session may take.
+const HOOKS_END: Duration = Duration::from_millis(1_200);
 
 /// A running agent. Dropping it ends the agent and everything it started.
 pub struct AgentHandle {
@@ -66,6 +73,8 @@ pub fn spawn(config: AgentConfig) -> AgentHandle {
 async fn run_until_shutdown(mut engine: Engine) {
     let engine = &mut engine;
     announce::initial_state(engine);
+    engine.start_servers();
+    event_hooks::agent_started(engine).await;
     while !engine.current.shutting_down {
         match engine.pending.commands.pop_front() {
             Some(command) => start(engine, command).await,
@@ -75,8 +84,11 @@ async fn run_until_shutdown(mut engine: Engine) {
             }
         }
     }
-    let deadline = Instant::now() + TASK_END;
+    let ending = event_hooks::ending(engine);
+    event_hooks::session_ended(engine, ending, "exit", Instant::now() + HOOKS_END).await;
+    let (deadline, servers_end) = (Instant::now() + TASK_END, Instant::now() + SERVERS_END);
     end_shells(engine, deadline).await;
+    engine.mcp.end(servers_end).await;
     engine.flush();
     if engine.config.session.has_unsaved() {
         let text = "the end of this session could not be saved and is lost";
@@ -98,7 +110,15 @@ async fn start(engine: &mut Engine, command: AgentCommand) {
         AgentCommand::ReplaceMessages { messages } => session_commands::replace_messages(engine, messages),
         AgentCommand::Session(command) => {
             engine.current.phase = Phase::SwitchingSession;
+            let (before, ending) = (engine.config.session.info().id.clone(), event_hooks::ending(engine));
+            let is_new = matches!(command, SessionCommand::New | SessionCommand::Continued { .. });
             session_commands::session(engine, command).await;
+            if engine.config.session.info().id != before {
+                let (reason, source) = if is_new { ("clear", "clear") } else { ("other", "resume") };
+                engine.pending.hook_context.clear();
+                event_hooks::session_ended(engine, ending, reason, Instant::now() + HOOKS_END).await;
+                event_hooks::session_started(engine, source).await;
+            }
             engine.current.phase = Phase::Idle;
         }
         AgentCommand::Undo { order } => {

@@ -18,12 +18,18 @@ use tokio::time::{Instant, sleep, timeout_at};
 
 use super::approvals::{Decision, Review};
 use super::attend::{attend, attend_unless_stopped};
+use super::call_hooks;
+use super::call_task::{self, CarriedOut};
 use super::call_turns::CallTurns;
 use super::clock::{millis_since, now};
-use super::gate::{self, CarriedOut};
+use super::event_hooks;
+use super::gate;
+use super::grants;
 use super::panics;
 use super::run::log::Run;
+use super::state::Engine;
 use super::undo_queries;
+use crate::agent::extensions::mcp::search;
 use crate::agent::protocol::event::{AgentEvent, NoticeLevel};
 use crate::agent::protocol::message::{AssistantMessage, Message, StopReason, ToolCall, ToolResultMessage};
 use crate::agent::protocol::run::SteerMode;
@@ -72,6 +78,8 @@ pub(crate) async fn run_all(run: &mut Run<'_>, answer: &AssistantMessage) -> Vec
 /// A call, its tool (or why it cannot run), and its outcome.
 struct Slot {
     call: ToolCall,
+    /// The name in the model's call, which its result must have.
+    asked_name: String,
     tool: Result<Arc<dyn AnyTool>, String>,
     outcome: Option<Outcome>,
 }
@@ -93,7 +101,8 @@ impl Outcome {
 fn plan(run: &Run<'_>, answer: &AssistantMessage) -> Vec<Slot> {
     let last = answer.tool_calls().count().saturating_sub(1);
     let cut = answer.stop_reason == StopReason::Length;
-    let slot = |(index, call): (usize, &ToolCall)| {
+    let slot = |(index, asked): (usize, &ToolCall)| {
+        let call = &target(run, asked);
         let tool = if answer.stop_reason == StopReason::Error {
             Err(CUT_OFF.to_owned())
         } else if cut && index == last {
@@ -103,14 +112,24 @@ fn plan(run: &Run<'_>, answer: &AssistantMessage) -> Vec<Slot> {
         } else {
             find(run, call)
         };
-        Slot { call: call.clone(), tool, outcome: None }
+        Slot { call: call.clone(), asked_name: asked.name.clone(), tool, outcome: None }
     };
     answer.tool_calls().enumerate().map(slot).collect()
 }
 
+/// The call that is meant by one: that of the tool which is named in a call of `tool_call`.
+fn target(run: &Run<'_>, call: &ToolCall) -> ToolCall {
+    let named = (call.name == search::TOOL_CALL && run.engine.config.tools.get(&call.name).is_some())
+        .then(|| search::target(&call.arguments));
+    match named.flatten() {
+        Some((name, arguments)) => ToolCall { name, arguments, ..call.clone() },
+        None => call.clone(),
+    }
+}
+
 fn find(run: &Run<'_>, call: &ToolCall) -> Result<Arc<dyn AnyTool>, String> {
     let tools = &run.engine.config.tools;
-    let Some(tool) = tools.get(&call.name) else {
+    let Some(tool) = run.engine.tool(&call.name) else {
         let names: Vec<String> = tools.specs().into_iter().map(|spec| spec.name).collect();
         let names = if names.is_empty() {
             "no tools are enabled".to_owned()
@@ -285,32 +304,21 @@ impl ToolRunner<'_, '_> {
         };
         let arguments = match self.run.engine.config.behavior.masking.arguments(&call.name, &call.arguments) {
             Ok(filled) => filled.unwrap_or_else(|| call.arguments.clone()),
-            Err(reason) => return self.end(index, Outcome::unrun(&reason)),
+            Err(reason) => {
+                if batch.turns.ended(index) {
+                    self.report_start(index);
+                }
+                return self.end(index, Outcome::unrun(&reason));
+            }
         };
         let (progress, updates) = ToolProgress::channel();
-        let (tool, context) = (tool.clone(), self.context(progress));
+        let (tool, context) = (tool.clone(), context(self.run.engine, progress));
         let reviews = (index, batch.reviews.sender.clone());
         let undo = undo_queries::of_call(self.run.engine, call);
-        let task = batch.tasks.spawn(gate::carry_out(tool, arguments, context, reviews, undo));
+        let hooks = call_hooks::of_call(self.run.engine, call);
+        let task = batch.tasks.spawn(call_task::carry_out(tool, arguments, context, reviews, undo, hooks));
         batch.started.insert(task.id(), (index, Instant::now()));
         batch.updates.push(changes(index, updates));
-    }
-
-    fn context(&self, progress: ToolProgress) -> ToolContext {
-        let engine = &self.run.engine;
-        let images = engine.config.model.as_ref().is_some_and(|model| model.sees());
-        let window = engine.config.model.as_ref().map_or(0, |model| model.context_window);
-        ToolContext {
-            cwd: engine.cwd().into(),
-            cancel: engine.current.stop.child_token(),
-            progress,
-            file_versions: engine.file_versions.clone(),
-            scratch: engine.config.scratch.clone(),
-            env: engine.config.env.clone(),
-            sandbox: engine.config.behavior.sandbox.in_directory(engine.cwd()),
-            limits: OutputLimits { images, ..OutputLimits::default() }.within_window(window),
-            default_timeout: engine.config.bash_timeout,
-        }
     }
 
     fn step(&mut self, batch: &mut Batch, step: Step) {
@@ -364,8 +372,9 @@ impl ToolRunner<'_, '_> {
     /// The outcome of a task that ended `ms` milliseconds after it started.
     fn outcome(&mut self, ended: Result<CarriedOut, JoinError>, ms: u64) -> Outcome {
         let (result, waited) = match ended {
-            Ok(CarriedOut { result, waited, notices }) => {
+            Ok(CarriedOut { result, waited, notices, hooks }) => {
                 undo_queries::tell(self.run.engine, notices);
+                event_hooks::after_call(self.run.engine, hooks);
                 (result, waited)
             }
             Err(error) => {
@@ -424,6 +433,9 @@ impl ToolRunner<'_, '_> {
             return;
         };
         self.run.engine.config.behavior.masking.answer(&mut outcome.output);
+        if !outcome.is_error {
+            grants::skill_read(self.run.engine, &slot.call);
+        }
         if !self.run.engine.current.stop.is_cancelled() {
             let repeat = self.run.loop_guard.note(&slot.call, &outcome.output);
             outcome.output.content.extend(repeat.warning().map(Content::text));
@@ -445,7 +457,7 @@ impl ToolRunner<'_, '_> {
             let outcome = slot.outcome.unwrap_or_else(|| Outcome::unrun("aborted"));
             run.commit(Message::ToolResult(ToolResultMessage {
                 tool_call_id: slot.call.id,
-                tool_name: slot.call.name,
+                tool_name: slot.asked_name,
                 content: outcome.output.content,
                 details: outcome.output.details,
                 is_error: outcome.is_error,
@@ -454,6 +466,23 @@ impl ToolRunner<'_, '_> {
             }))
         };
         slots.into_iter().map(message).collect()
+    }
+}
+
+/// What a call works with.
+pub(crate) fn context(engine: &Engine, progress: ToolProgress) -> ToolContext {
+    let images = engine.config.model.as_ref().is_some_and(|model| model.sees());
+    let window = engine.config.model.as_ref().map_or(0, |model| model.context_window);
+    ToolContext {
+        cwd: engine.cwd().into(),
+        cancel: engine.current.stop.child_token(),
+        progress,
+        file_versions: engine.file_versions.clone(),
+        scratch: engine.config.scratch.clone(),
+        env: engine.config.env.clone(),
+        sandbox: engine.config.behavior.sandbox.in_directory(engine.cwd()),
+        limits: OutputLimits { images, ..OutputLimits::default() }.within_window(window),
+        default_timeout: engine.config.bash_timeout,
     }
 }
 

@@ -13,9 +13,12 @@ mod shell;
 mod suggest;
 mod words_as_paths;
 
+use std::fmt;
 use std::path::{Path, PathBuf};
 
-use crate::agent::protocol::approval::{ApprovalReason, PermissionMode};
+use crate::agent::protocol::approval::{ApprovalReason, PermissionMode, RuleScope};
+pub use crate::agent::protocol::rules::Verdict;
+use crate::agent::protocol::rules::{BuiltInRule, ListedRule, PermissionRules};
 use crate::tools::access::Access;
 pub use judge::Finding;
 pub use protected::Protected;
@@ -23,29 +26,6 @@ pub use rule::{InvalidRule, Rule};
 
 use judge::Judge;
 use path_pattern::Places;
-
-/// What is done about a call, from the mildest to the strictest.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord)]
-pub enum Verdict {
-    /// It runs.
-    #[default]
-    Allow,
-    /// The user decides.
-    Ask,
-    /// It does not run.
-    Deny,
-}
-
-impl Verdict {
-    /// The name of the list of rules that leads to it, as in `config.toml`.
-    pub fn name(self) -> &'static str {
-        match self {
-            Verdict::Allow => "allow",
-            Verdict::Ask => "ask",
-            Verdict::Deny => "deny",
-        }
-    }
-}
 
 /// What is known of a call before it runs.
 #[derive(Clone, Copy, Debug)]
@@ -60,8 +40,6 @@ pub struct CallFacts<'a> {
     pub cwd: &'a Path,
     /// What `~` means.
     pub home: Option<&'a Path>,
-    /// Whether a sandbox confines the call to the workspace.
-    pub sandboxed: bool,
 }
 
 /// What is done about a call, and why.
@@ -80,8 +58,39 @@ pub struct RuleInForce {
     pub rule: Rule,
     /// The list it is in.
     pub list: Verdict,
-    /// A file and a line, or `session`.
-    pub source: String,
+    pub source: RuleSource,
+}
+
+/// Where a rule comes from.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum RuleSource {
+    /// It was added in this session, and holds until tau ends.
+    Session,
+    /// A prompt template or a skill of this name has it, and it holds to the end of the run.
+    Granted(String),
+    /// A line of a `config.toml`, from 1: the user's, or that of a project.
+    File { path: PathBuf, line: usize, is_project: bool },
+}
+
+impl RuleSource {
+    /// Where the rule holds.
+    pub fn scope(&self) -> RuleScope {
+        match self {
+            RuleSource::Session | RuleSource::Granted(_) => RuleScope::Session,
+            RuleSource::File { is_project: true, .. } => RuleScope::Project,
+            RuleSource::File { is_project: false, .. } => RuleScope::User,
+        }
+    }
+}
+
+impl fmt::Display for RuleSource {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            RuleSource::Session => f.write_str("session"),
+            RuleSource::Granted(of) => write!(f, "granted by {of}"),
+            RuleSource::File { path, line, .. } => write!(f, "{}:{line}", path.display()),
+        }
+    }
 }
 
 /// What is set besides the rules.
@@ -97,6 +106,8 @@ pub struct Options {
 #[derive(Clone, Debug, Default)]
 pub struct Permissions {
     rules: Vec<RuleInForce>,
+    /// Those of directories that are not trusted. They do not hold.
+    untrusted: Vec<RuleInForce>,
     options: Options,
 }
 
@@ -106,7 +117,14 @@ impl Permissions {
         // Folders are compared as they are named and as they are found.
         let real = options.own.iter().map(|folder| crate::tools::paths::identity(folder));
         let own: Vec<PathBuf> = real.chain(options.own.iter().cloned()).collect();
-        Permissions { rules, options: Options { own, ..options } }
+        Permissions { rules, untrusted: Vec::new(), options: Options { own, ..options } }
+    }
+
+    /// With the rules of directories that are not trusted: they are listed, and do not hold.
+    #[must_use]
+    pub fn with_untrusted(mut self, rules: Vec<RuleInForce>) -> Self {
+        self.untrusted = rules;
+        self
     }
 
     /// The rules in force, in the order of their sources.
@@ -117,6 +135,50 @@ impl Permissions {
     /// What is set besides the rules.
     pub fn options(&self) -> &Options {
         &self.options
+    }
+
+    /// All rules for people, with what is done without any.
+    pub fn listed(&self) -> PermissionRules {
+        let listed = |rule: &RuleInForce, in_force: bool| ListedRule {
+            list: rule.list,
+            rule: rule.rule.to_string(),
+            scope: rule.source.scope(),
+            place: match &rule.source {
+                RuleSource::Session | RuleSource::Granted(_) => None,
+                RuleSource::File { path, line, .. } => Some((path.clone(), *line)),
+            },
+            in_force,
+        };
+        let rules = self.rules.iter().map(|rule| listed(rule, true));
+        let untrusted = self.untrusted.iter().map(|rule| listed(rule, false));
+        PermissionRules { rules: rules.chain(untrusted).collect(), built_in: self.built_in() }
+    }
+
+    fn built_in(&self) -> Vec<BuiltInRule> {
+        let protected = Protected::TABLE.iter().map(|(kind, name, what)| {
+            let in_force = !self.options.unprotected.contains(kind);
+            let help = match in_force {
+                true => format!("asked in every mode; `unprotected = [\"{name}\"]` in config.toml ends that"),
+                false => format!("not asked: `unprotected` in config.toml names \"{name}\""),
+            };
+            BuiltInRule { verdict: Verdict::Ask, about: (*what).to_owned(), help, in_force }
+        });
+        let reading = [
+            BuiltInRule {
+                verdict: Verdict::Allow,
+                about: "tools that only read".to_owned(),
+                help: "read, grep, find and ls run without a question".to_owned(),
+                in_force: true,
+            },
+            BuiltInRule {
+                verdict: Verdict::Allow,
+                about: "commands known to only read".to_owned(),
+                help: "such as ls, cat, grep and git status, without the options with which they write"
+                    .to_owned(),
+                in_force: true,
+            },
+        ];
+        protected.chain(reading).collect()
     }
 
     /// What is done about a call.
@@ -161,7 +223,7 @@ impl Permissions {
 
     /// Lets what `rule` covers run until tau ends.
     pub fn allow_for_session(&mut self, rule: Rule) {
-        self.add(RuleInForce { rule, list: Verdict::Allow, source: "session".to_owned() });
+        self.add(RuleInForce { rule, list: Verdict::Allow, source: RuleSource::Session });
     }
 
     /// Adds a rule, as from a file that has been written.
@@ -171,9 +233,28 @@ impl Permissions {
         }
     }
 
+    /// Removes a rule, as from a file that has been written.
+    pub fn remove(&mut self, rule: &RuleInForce) {
+        self.rules.retain(|known| known != rule);
+    }
+
+    /// Adds a rule that holds until [`Permissions::end_grants`]; `of` is the prompt or skill it comes from.
+    pub(crate) fn grant(&mut self, rule: Rule, list: Verdict, of: &str) {
+        self.add(RuleInForce { rule, list, source: RuleSource::Granted(of.to_owned()) });
+    }
+
+    /// Removes the rules that prompts and skills brought along.
+    pub(crate) fn end_grants(&mut self) {
+        self.rules.retain(|rule| !matches!(rule.source, RuleSource::Granted(_)));
+    }
+
     /// Puts the rules and options of files in the place of those there were; those of the session stay.
     pub fn replace_files(&mut self, files: Permissions) {
-        let session = self.rules.drain(..).filter(|rule| rule.source == "session").collect::<Vec<_>>();
+        let stays = |rule: &RuleInForce| match rule.source {
+            RuleSource::Session | RuleSource::Granted(_) => true,
+            RuleSource::File { .. } => false,
+        };
+        let session = self.rules.drain(..).filter(stays).collect::<Vec<_>>();
         *self = files;
         session.into_iter().for_each(|rule| self.add(rule));
     }
@@ -183,9 +264,30 @@ impl Permissions {
 pub fn covers(rule: &Rule, tool: &str, access: &Access, cwd: &Path, home: Option<&Path>) -> bool {
     let mut alone = Permissions::default();
     alone.allow_for_session(rule.clone());
-    let (mode, read_only, sandboxed) = (PermissionMode::Ask, false, false);
-    let call = CallFacts { mode, tool, access, read_only, cwd, home, sandboxed };
+    let (mode, read_only) = (PermissionMode::Ask, false);
+    let call = CallFacts { mode, tool, access, read_only, cwd, home };
     alone.explain(&call).iter().all(|finding| finding.verdict == Verdict::Allow)
+}
+
+/// Whether a rule in this list decides on the call: it allows what would be asked without it, or it is
+/// the reason why the call is asked or denied.
+pub fn decides(
+    (list, rule): (Verdict, &Rule),
+    tool: &str,
+    access: &Access,
+    cwd: &Path,
+    home: Option<&Path>,
+) -> bool {
+    let (mode, read_only) = (PermissionMode::Ask, false);
+    let call = CallFacts { mode, tool, access, read_only, cwd, home };
+    if list == Verdict::Allow {
+        let is_asked = Permissions::default().judge(&call).verdict != Verdict::Allow;
+        return is_asked && covers(rule, tool, access, cwd, home);
+    }
+    let alone = RuleInForce { rule: rule.clone(), list, source: RuleSource::Session };
+    let findings = Permissions::new(vec![alone], Options::default()).explain(&call);
+    let text = rule.to_string();
+    findings.iter().any(|finding| finding.verdict == list && finding.reason.rule.as_deref() == Some(&*text))
 }
 
 #[cfg(test)]

@@ -6,7 +6,7 @@ fn permissions(rules: &[(&str, Verdict)]) -> Permissions {
     let rule = |(text, list): &(&str, Verdict)| RuleInForce {
         rule: text.parse().unwrap(),
         list: *list,
-        source: "test".to_owned(),
+        source: RuleSource::Session,
     };
     let own = vec![PathBuf::from("/home/me/.config/tau")];
     Permissions::new(rules.iter().map(rule).collect(), Options { own, ..Options::default() })
@@ -14,7 +14,7 @@ fn permissions(rules: &[(&str, Verdict)]) -> Permissions {
 
 fn judged(permissions: &Permissions, mode: PermissionMode, access: &Access, tool: &str) -> Judgement {
     let (cwd, home) = (Path::new("/work"), Some(Path::new("/home/me")));
-    permissions.judge(&CallFacts { mode, tool, access, read_only: false, cwd, home, sandboxed: false })
+    permissions.judge(&CallFacts { mode, tool, access, read_only: false, cwd, home })
 }
 
 fn command(permissions: &Permissions, mode: PermissionMode, command: &str) -> Judgement {
@@ -385,7 +385,6 @@ fn files_follow_rules_modes_and_links() {
         read_only: true,
         cwd: Path::new("/work"),
         home: None,
-        sandboxed: false,
     };
     assert_eq!(rules.judge(&own).verdict, Allow, "a tool that says it only reads");
 }
@@ -478,8 +477,13 @@ fn suggested_rules_are_sound_and_cover_the_call() {
 
 #[test]
 fn session_rules_hold_and_survive_a_reload() {
-    let mut permissions = permissions(&[("bash(git push *)", Verdict::Deny)]);
-    permissions.allow_for_session("bash(make *)".parse().unwrap());
+    let mut permissions = permissions(&[("bash(make *)", Verdict::Allow)]);
+    permissions.add(RuleInForce {
+        rule: "bash(git push *)".parse().unwrap(),
+        list: Verdict::Deny,
+        source: RuleSource::File { path: PathBuf::from("c.toml"), line: 1, is_project: false },
+    });
+    check(&permissions, PermissionMode::Ask, Verdict::Deny, &["git push"]);
     check(&permissions, PermissionMode::Ask, Verdict::Allow, &["make x"]);
     permissions.replace_files(Permissions::default());
     check(&permissions, PermissionMode::Ask, Verdict::Allow, &["make x"]);

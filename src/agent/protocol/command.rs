@@ -9,8 +9,10 @@ use super::approval::{ApprovalAnswer, PermissionMode};
 use super::message::{Block, Message};
 use super::model::{Model, ThinkingBudgets, ThinkingLevel};
 use super::query::Query;
+use super::rules::RuleChange;
 use super::run::{QueueMode, RunLimits, SteerMode};
 use super::undo::{RevertOrder, UndoOrder};
+use crate::tools::sandbox::SandboxPolicy;
 
 /// A command to the agent task. Commands take effect in the order in which they are sent.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
@@ -46,6 +48,10 @@ pub enum AgentCommand {
     AnswerApproval { id: String, answer: ApprovalAnswer },
     /// Apply this permission mode from the next call on. Calls that wait are judged again.
     SetPermissionMode { mode: PermissionMode },
+    /// Change a rule of permissions, in its file if it is in one. `AgentEvent::Answered` with the same
+    /// ticket follows: all rules as they are then, or why nothing was changed. Calls that wait are
+    /// judged again.
+    ChangeRules { ticket: u64, change: RuleChange },
     /// Use this model from the next request on.
     SetModel { model: Arc<Model> },
     /// Use this thinking level from the next request on.
@@ -150,10 +156,16 @@ pub enum Tuning {
     AutoCompaction { enabled: bool },
     /// Tokens of the context window that compaction keeps free.
     CompactReserve { tokens: u64 },
+    /// What commands may do from the next one on, and whether that holds for the user's own, too. Paths that
+    /// the user has added in the session stay writable.
+    Sandbox { policy: Box<SandboxPolicy>, user_commands: bool },
     /// Timeout in seconds of the model's commands without one of their own; `None` for no timeout.
     BashTimeout { seconds: Option<u64> },
     /// The files with permission rules have changed, or which of them count: they are read again.
     Rules,
+    /// The files with MCP servers have changed, or which of them count: they are read again, and servers that
+    /// are different are started or ended.
+    McpServers,
     /// Whether secrets in the output of tools and commands are masked.
     MaskSecrets { enabled: bool },
     /// Whether a request that failed for a transient reason is sent again.

@@ -1,4 +1,4 @@
-//! What stands in a text in place of a secret: `[secret 1-k7qd: github token]`.
+//! Placeholders for secrets in texts: `[secret 1-k7qd: github token]`.
 //!
 //! The number counts the secrets of one run of tau, and the tag names that run. So a placeholder of
 //! an earlier run, as a resumed session has them, is never taken for one of this run, and text that

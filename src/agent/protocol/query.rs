@@ -11,10 +11,12 @@ use std::sync::Arc;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
+use super::extension::{ExtensionRow, PromptCommand};
 use super::message::{Message, Usage};
 use super::model::ThinkingLevel;
 use super::outline::Outline;
 use super::placeholder::RevealedSecret;
+use super::rules::{PermissionRules, Verdict};
 use super::run::QueueMode;
 use super::undo::{Checkpoint, SessionChanges, UndoPlan};
 
@@ -59,8 +61,14 @@ pub enum Query {
     /// [`QueryAnswer::ContextUsage`]
     ContextUsage,
     /// [`QueryAnswer::Titles`]: the earlier calls of this session that a permission rule would have
-    /// allowed. An error if it is no rule.
-    RuleCoverage { rule: String },
+    /// allowed; or asked or denied, if that is its list. An error if it is no rule.
+    RuleCoverage {
+        rule: String,
+        #[serde(default)]
+        list: Verdict,
+    },
+    /// [`QueryAnswer::PermissionRules`]
+    PermissionRules,
     /// [`QueryAnswer::Text`]: the whole new text of the file that a call waiting for approval would
     /// write. An error if none of this id waits, or its change is not text.
     ProposedText { id: String },
@@ -73,6 +81,10 @@ pub enum Query {
     UndoPlan { entry_id: Option<String> },
     /// [`QueryAnswer::Secrets`]: the values of these placeholders, for the user to see.
     Reveal { placeholders: Vec<String> },
+    /// [`QueryAnswer::Extensions`]: skills and what else extends the agent.
+    Extensions,
+    /// [`QueryAnswer::Commands`]: the commands that stand for prompt templates and skills.
+    Commands,
 }
 
 /// Where a page of the history is to be looked for. Positions are those of pages sent before, and hold
@@ -129,11 +141,16 @@ pub enum QueryAnswer {
     Secrets(Vec<RevealedSecret>),
     /// Titles of calls, oldest first.
     Titles(Vec<String>),
+    PermissionRules(PermissionRules),
     Text(String),
     /// In the order in which they were sent.
     Checkpoints(Vec<Checkpoint>),
     Changes(SessionChanges),
     UndoPlan(UndoPlan),
+    /// By kind and name.
+    Extensions(Vec<ExtensionRow>),
+    /// By name, prompt templates first.
+    Commands(Vec<PromptCommand>),
 }
 
 /// Session, queues and modes.

@@ -9,6 +9,7 @@ mod client;
 mod read_pace;
 mod worker;
 
+use std::collections::HashMap;
 use std::sync::OnceLock;
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
@@ -41,6 +42,9 @@ pub struct Http {
     plain: OnceLock<Result<Client, Failure>>,
     worker: Worker,
 }
+
+/// The error of a client from [`Http::bare`].
+pub(crate) type ClientError = reqwest::Error;
 
 /// The method of a request.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -99,6 +103,20 @@ impl Http {
             }
         }
         Ok(String::from_utf8_lossy(&bytes).into_owned())
+    }
+
+    /// The client for an address and its headers, for a protocol that is spoken elsewhere.
+    ///
+    /// # Errors
+    /// When the address or a header is not valid, or the client cannot be set up.
+    pub(crate) fn bare(
+        &self,
+        url: &str,
+        headers: &Headers,
+    ) -> Result<(Client, HashMap<HeaderName, HeaderValue>), Failure> {
+        let parsed = address(url)?;
+        let named = header_map(headers)?.into_iter().filter_map(|(name, value)| Some((name?, value)));
+        Ok((self.client(&parsed)?.clone(), named.collect()))
     }
 
     async fn perform(

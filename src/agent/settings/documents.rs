@@ -5,6 +5,7 @@ use std::fmt::Write;
 
 use serde_json::{Map, Value, json};
 
+use super::hooks::HookEvent;
 use super::table::TABLE;
 use super::value::ValueKind;
 
@@ -49,6 +50,44 @@ pub fn schema() -> String {
         ValueKind::Table => json!({
             "type": "object",
             "additionalProperties": {"type": "array", "items": {"type": "string"}},
+        }),
+        ValueKind::Servers => json!({
+            "type": "object",
+            "additionalProperties": {
+                "type": "object",
+                "properties": {
+                    "command": {"type": "string"},
+                    "args": {"type": "array", "items": {"type": "string"}},
+                    "env": {"type": "object", "additionalProperties": {"type": "string"}},
+                    "cwd": {"type": "string"},
+                    "url": {"type": "string"},
+                    "headers": {"type": "object", "additionalProperties": {"type": "string"}},
+                    "enabled": {"type": "boolean"},
+                    "allow_tools": {"type": "array", "items": {"type": "string"}},
+                    "deny_tools": {"type": "array", "items": {"type": "string"}},
+                    "timeout": {"type": "integer", "minimum": 0},
+                    "start_timeout": {"type": "integer", "minimum": 0},
+                    "sandbox": {"type": "boolean"},
+                },
+                "additionalProperties": false,
+            },
+        }),
+        ValueKind::Hooks => json!({
+            "type": "object",
+            "propertyNames": {"enum": HookEvent::ALL.map(HookEvent::name)},
+            "additionalProperties": {
+                "type": "array",
+                "items": {
+                    "type": "object",
+                    "properties": {
+                        "command": {"type": "string"},
+                        "matcher": {"type": "string"},
+                        "timeout": {"type": "integer", "minimum": 1},
+                    },
+                    "required": ["command"],
+                    "additionalProperties": false,
+                },
+            },
         }),
     };
     let mut properties = Map::new();

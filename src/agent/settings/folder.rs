@@ -10,7 +10,7 @@ use std::path::{Path, PathBuf};
 use serde::{Deserialize, Serialize};
 
 use super::SettingsError;
-use super::trust::{FOLDER, Project, Trust};
+use super::trust::{Project, Trust, shown_name};
 use crate::tools::diff;
 
 /// How many lines of a file's changes are shown, and how many characters of each.
@@ -73,7 +73,7 @@ impl Folder {
                 (Some(_), Some(_)) => ChangeKind::Changed,
             };
             let lines = difference(old.map_or("", String::as_str), new.map_or("", String::as_str));
-            Some(FileChange { file: format!("{FOLDER}/{name}"), kind, lines })
+            Some(FileChange { file: shown_name(name), kind, lines })
         };
         let here = cwd.canonicalize().is_ok_and(|cwd| cwd == project.root());
         Ok(Folder {

@@ -6,7 +6,10 @@
 pub mod documents;
 pub mod editing_mode;
 pub mod folder;
+pub mod hooks;
 pub(crate) mod images;
+pub mod mcp_edit;
+pub mod mcp_servers;
 mod network;
 pub mod notify;
 pub mod paths;

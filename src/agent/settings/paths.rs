@@ -77,6 +77,11 @@ impl Paths {
         self.cache.join("sessions.index")
     }
 
+    /// The MCP servers of the user, as other agents write them.
+    pub fn mcp_file(&self) -> PathBuf {
+        self.config.join("mcp.json")
+    }
+
     /// The settings of the user.
     pub fn config_file(&self) -> PathBuf {
         self.config.join("config.toml")

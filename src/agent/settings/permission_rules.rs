@@ -1,4 +1,4 @@
-//! The rules of a `config.toml`, each with its line; adding one to the file.
+//! The rules of a `config.toml`, each with its line; changing them in the file.
 
 use std::collections::BTreeMap;
 use std::path::Path;
@@ -8,7 +8,7 @@ use toml_edit::{Array, Item, Table};
 
 use super::toml_file::{line_of, read_file};
 use super::{SettingsError, write};
-use crate::agent::permissions::{Protected, Rule, RuleInForce, Verdict};
+use crate::agent::permissions::{Protected, Rule, RuleInForce, RuleSource, Verdict};
 
 /// The lists of `[permissions]`.
 const LISTS: [(&str, Verdict); 3] =
@@ -31,14 +31,15 @@ struct File {
     permissions: BTreeMap<toml::Spanned<String>, Vec<toml::Spanned<String>>>,
 }
 
-/// What a file sets, and what is wrong in it. What is no table of lists is reported by the settings.
+/// What the user's file sets, and what is wrong in it. What is no table of lists is reported by the
+/// settings.
 pub fn of_file(path: &Path) -> (FileRules, Vec<SettingsError>) {
     let text = read_file(path).ok().flatten().unwrap_or_default();
-    of_text(path, &text)
+    of_text(path, &text, false)
 }
 
-/// As [`of_file`], for a text that came from `path`.
-pub fn of_text(path: &Path, text: &str) -> (FileRules, Vec<SettingsError>) {
+/// As [`of_file`], for a text that came from `path`, which may be that of a project.
+pub fn of_text(path: &Path, text: &str, is_project: bool) -> (FileRules, Vec<SettingsError>) {
     let text = text.strip_prefix('\u{feff}').unwrap_or(text);
     let file: File = toml::from_str(text).unwrap_or_default();
     let (mut found, mut wrong) = (FileRules::default(), Vec::new());
@@ -54,7 +55,7 @@ pub fn of_text(path: &Path, text: &str) -> (FileRules, Vec<SettingsError>) {
         }
         for entry in entries {
             let line = line_of(text, entry.span().start);
-            let source = format!("{}:{line}", path.display());
+            let source = RuleSource::File { path: path.to_owned(), line, is_project };
             match (kind, entry.get_ref().parse::<Rule>(), Protected::from_name(entry.get_ref())) {
                 (Some(list), Ok(rule), _) => found.rules.push(RuleInForce { rule, list, source }),
                 (Some(_), Err(error), _) => wrong.push((line, error.to_string())),
@@ -69,8 +70,10 @@ pub fn of_text(path: &Path, text: &str) -> (FileRules, Vec<SettingsError>) {
         }
     }
     // The lists come by name; people read files from the top.
-    let line = |source: &str| source.rsplit(':').next().and_then(|line| line.parse::<usize>().ok());
-    found.rules.sort_by_key(|rule| line(&rule.source));
+    found.rules.sort_by_key(|rule| match rule.source {
+        RuleSource::File { line, .. } => line,
+        RuleSource::Session | RuleSource::Granted(_) => 0,
+    });
     wrong.sort();
     let place = path.display();
     let wrong = wrong.into_iter().map(|(line, text)| SettingsError(format!("{place}:{line}: {text}")));
@@ -82,30 +85,80 @@ pub fn of_text(path: &Path, text: &str) -> (FileRules, Vec<SettingsError>) {
 /// # Errors
 /// When the file cannot be read or written, or is not understood.
 pub fn add(path: &Path, list: Verdict, rule: &Rule) -> Result<(), SettingsError> {
-    write::change(path, |file| {
-        let Some(rules) = list_in(file, list) else { return };
-        let text = rule.to_string();
-        if !rules.iter().any(|given| given.as_str() == Some(text.as_str())) {
-            push(rules, &text);
-        }
-    })
+    change(path, None, Some((list, rule)))
 }
 
-/// Takes a rule out of a list of the file.
+/// Takes a rule out of a list of the file, with the comment in its line.
 ///
 /// # Errors
 /// As [`add`].
 pub fn remove(path: &Path, list: Verdict, rule: &Rule) -> Result<(), SettingsError> {
+    change(path, Some((list, rule)), None)
+}
+
+/// Removes a rule and adds another in one go; in the same list the new one takes the place of the old.
+///
+/// # Errors
+/// As [`add`].
+pub fn change(
+    path: &Path,
+    remove: Option<(Verdict, &Rule)>,
+    add: Option<(Verdict, &Rule)>,
+) -> Result<(), SettingsError> {
     write::change(path, |file| {
-        if !file.contains_key("permissions") {
+        if let (Some((from, old)), Some((to, new))) = (remove, add)
+            && from == to
+            && let Some(rules) = list_in(file, to)
+            && !rules.iter().any(|given| is_rule(given, new))
+            && let Some(given) = rules.iter_mut().find(|given| is_rule(given, old))
+        {
+            let decor = given.decor().clone();
+            *given = toml_edit::Value::from(new.to_string());
+            *given.decor_mut() = decor;
             return;
         }
-        let Some(rules) = list_in(file, list) else { return };
-        let is_it = |given: &toml_edit::Value| {
-            given.as_str().and_then(|given| given.parse::<Rule>().ok()).is_some_and(|given| given == *rule)
-        };
-        rules.retain(|given| !is_it(given));
+        if let Some((list, rule)) = add
+            && let Some(rules) = list_in(file, list)
+            && !rules.iter().any(|given| is_rule(given, rule))
+        {
+            push(rules, &rule.to_string());
+        }
+        if let Some((list, rule)) = remove.filter(|removed| Some(*removed) != add)
+            && file.contains_key("permissions")
+            && let Some(rules) = list_in(file, list)
+        {
+            let place = |rules: &Array| rules.iter().position(|given| is_rule(given, rule));
+            while let Some(at) = place(rules) {
+                take_out(rules, at);
+            }
+        }
     })
+}
+
+fn is_rule(given: &toml_edit::Value, rule: &Rule) -> bool {
+    given.as_str().and_then(|given| given.parse::<Rule>().ok()).is_some_and(|given| given == *rule)
+}
+
+/// Takes an entry out of a list. The comment behind it in its line goes with it; the others stay where
+/// they are.
+fn take_out(rules: &mut Array, at: usize) {
+    let taken = rules.remove(at);
+    let before = raw(taken.decor().prefix());
+    let behind = match rules.get(at) {
+        Some(next) => raw(next.decor().prefix()),
+        None => raw(taken.decor().suffix()) + &raw(Some(rules.trailing())),
+    };
+    let between = match (before.rsplit_once('\n'), behind.split_once('\n')) {
+        (Some((before, _)), Some((_, behind))) => format!("{before}\n{behind}"),
+        (None, Some((_, behind))) => format!("\n{behind}"),
+        (Some(_), None) => before,
+        (None, None) if at < rules.len() => before,
+        (None, None) => behind,
+    };
+    match rules.get_mut(at) {
+        Some(next) => next.decor_mut().set_prefix(between),
+        None => rules.set_trailing(between),
+    }
 }
 
 /// A list of rules in a file. What is no list is left alone, and refused when the file is checked.
@@ -115,15 +168,25 @@ fn list_in(file: &mut Table, list: Verdict) -> Option<&mut Array> {
     table.entry(list.name()).or_insert_with(|| Item::Value(Array::new().into())).as_array_mut()
 }
 
-/// Adds a text in the way in which the list is written: on a line of its own if the others are.
+/// Adds a text in the way in which the list is written: on a line of its own if the others are. A comment
+/// behind the last entry stays in its line.
 fn push(rules: &mut Array, text: &str) {
-    let first = rules.iter().last().and_then(|last| last.decor().prefix()).and_then(|prefix| prefix.as_str());
-    let indent = first.filter(|prefix| prefix.contains('\n')).and_then(|prefix| prefix.rsplit('\n').next());
-    let indent = indent.map(|indent| format!("\n{indent}"));
-    match indent {
-        Some(indent) => rules.push_formatted(toml_edit::Value::from(text).decorated(indent, "")),
-        None => rules.push(text),
-    }
+    let trailing = raw(Some(rules.trailing()));
+    let Some(last) = rules.len().checked_sub(1).and_then(|last| rules.get_mut(last)) else {
+        return rules.push(text);
+    };
+    let before = raw(last.decor().prefix());
+    let Some((_, indent)) = before.rsplit_once('\n') else { return rules.push(text) };
+    let behind = raw(last.decor().suffix()) + &trailing;
+    last.decor_mut().set_suffix("");
+    let (comments, end) = behind.rsplit_once('\n').unwrap_or_default();
+    let added = toml_edit::Value::from(text).decorated(format!("{comments}\n{indent}"), "");
+    rules.push_formatted(added);
+    rules.set_trailing(if behind.contains('\n') { format!("\n{end}") } else { behind.clone() });
+}
+
+fn raw(text: Option<&toml_edit::RawString>) -> String {
+    text.and_then(toml_edit::RawString::as_str).unwrap_or_default().to_owned()
 }
 
 #[cfg(test)]
@@ -134,7 +197,7 @@ mod tests {
     fn rules_are_read_with_their_lines_and_mistakes_reported() {
         let text = "theme = \"x\"\n[permissions]\ndeny = [\"bash(git push *)\"]\nallow = [\n  \"bash(cargo test *)\",\n  \
                     \"bash(\",\n]\nalow = []\nunprotected = [\"git\", \"gti\"]\n";
-        let (found, wrong) = of_text(Path::new("c.toml"), text);
+        let (found, wrong) = of_text(Path::new("c.toml"), text, false);
         let rules: Vec<String> = found
             .rules
             .iter()
@@ -172,9 +235,69 @@ mod tests {
             assert!(read().contains(kept), "{}", read());
         }
         remove(&path, Verdict::Allow, &rule("bash(make *)")).unwrap();
-        let (found, _) = of_file(&path);
-        assert_eq!(found.rules.len(), 1, "{}", read());
+        assert_eq!(read(), text);
         std::fs::write(&path, "[permissions]\nallow = 1\n").unwrap();
         assert!(add(&path, Verdict::Allow, &rule("bash(make *)")).is_err());
+    }
+
+    #[test]
+    fn a_new_rule_leaves_every_comment_with_its_own() {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("config.toml");
+        for (list, longer) in [
+            ("[\n  \"bash(a)\", # a\n]", "[\n  \"bash(a)\", # a\n  \"bash(x)\",\n]"),
+            ("[\n  \"bash(a)\" # a\n]", "[\n  \"bash(a)\", # a\n  \"bash(x)\"\n]"),
+            ("[\n  \"bash(a)\",\n  # end\n]", "[\n  \"bash(a)\",\n  # end\n  \"bash(x)\",\n]"),
+            ("[\n  \"bash(a)\"]", "[\n  \"bash(a)\",\n  \"bash(x)\"]"),
+            ("[\"bash(a)\"]", "[\"bash(a)\", \"bash(x)\"]"),
+            ("[]", "[\"bash(x)\"]"),
+        ] {
+            std::fs::write(&path, format!("[permissions]\nallow = {list}\n")).unwrap();
+            add(&path, Verdict::Allow, &"bash(x)".parse().unwrap()).unwrap();
+            let text = std::fs::read_to_string(&path).unwrap();
+            assert_eq!(text, format!("[permissions]\nallow = {longer}\n"));
+        }
+    }
+
+    #[test]
+    fn a_rule_goes_with_the_comment_in_its_line_and_no_other() {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("config.toml");
+        let rule = |text: &str| text.parse::<Rule>().unwrap();
+        let without = |list: &str, gone: &str| {
+            std::fs::write(&path, format!("[permissions]\nallow = {list}\n")).unwrap();
+            remove(&path, Verdict::Allow, &rule(gone)).unwrap();
+            let text = std::fs::read_to_string(&path).unwrap();
+            assert_eq!(of_file(&path).1, [], "{text}");
+            text.trim_start_matches("[permissions]\nallow = ").trim_end().to_owned()
+        };
+        let long = "[\n  \"bash(a)\", # a\n  # from here on\n  \"bash(b)\", # b\n  \"bash(c)\" # c\n]";
+        for (list, gone, left) in [
+            (long, "bash(a)", "[\n  # from here on\n  \"bash(b)\", # b\n  \"bash(c)\" # c\n]"),
+            (long, "bash(b)", "[\n  \"bash(a)\", # a\n  # from here on\n  \"bash(c)\" # c\n]"),
+            (long, "bash(c)", "[\n  \"bash(a)\", # a\n  # from here on\n  \"bash(b)\" # b\n]"),
+            ("[\"bash(a)\", \"bash(b)\"]", "bash(a)", "[\"bash(b)\"]"),
+            ("[\"bash(a)\", \"bash(b)\"]", "bash(b)", "[\"bash(a)\"]"),
+            ("[\"bash(a)\"]", "bash(a)", "[]"),
+            ("[\"bash(a)\"]", "bash(x)", "[\"bash(a)\"]"),
+        ] {
+            assert_eq!(without(list, gone), left, "{gone} of {list}");
+        }
+    }
+
+    #[test]
+    fn a_rule_takes_the_place_of_another_or_goes_to_another_list() {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("config.toml");
+        let rule = |text: &str| text.parse::<Rule>().unwrap();
+        std::fs::write(&path, "[permissions]\nallow = [\"bash(a)\", \"bash(b)\"] # mine\n").unwrap();
+        let read = || std::fs::read_to_string(&path).unwrap();
+        let (a, b, c) = (rule("bash(a)"), rule("bash(b)"), rule("bash(c)"));
+        change(&path, Some((Verdict::Allow, &a)), Some((Verdict::Allow, &c))).unwrap();
+        assert_eq!(read(), "[permissions]\nallow = [\"bash(c)\", \"bash(b)\"] # mine\n");
+        change(&path, Some((Verdict::Allow, &c)), Some((Verdict::Deny, &c))).unwrap();
+        assert_eq!(read(), "[permissions]\nallow = [\"bash(b)\"] # mine\ndeny = [\"bash(c)\"]\n");
+        change(&path, Some((Verdict::Allow, &b)), Some((Verdict::Allow, &b))).unwrap();
+        assert_eq!(read(), "[permissions]\nallow = [\"bash(b)\"] # mine\ndeny = [\"bash(c)\"]\n");
     }
 }

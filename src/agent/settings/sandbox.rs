@@ -34,13 +34,18 @@ pub enum NetworkAccess {
 
 impl NetworkAccess {
     const NAMES: [(&str, NetworkAccess); 2] = [("on", NetworkAccess::On), ("off", NetworkAccess::Off)];
+
+    /// Its name in settings.
+    pub(crate) fn name(self) -> &'static str {
+        Self::NAMES.iter().find(|(_, access)| *access == self).map_or("", |(name, _)| name)
+    }
 }
 
 impl SettingValue for NetworkAccess {
     const KIND: ValueKind = ValueKind::Choice(|| NetworkAccess::NAMES.map(|(name, _)| name).to_vec());
 
     fn show(&self) -> String {
-        Self::NAMES.iter().find(|(_, access)| access == self).map_or("", |(name, _)| name).to_owned()
+        self.name().to_owned()
     }
 
     fn parse(value: &OsStr) -> Result<Self, String> {

@@ -12,7 +12,9 @@ use std::path::PathBuf;
 use serde::Deserialize;
 
 use super::editing_mode::EditingMode;
+use super::hooks::HookTable;
 use super::images::ImageProtocol;
+use super::mcp_servers::McpTable;
 use super::notify::Notify;
 use super::sandbox::NetworkAccess;
 use super::status_template::StatusTemplate;
@@ -172,6 +174,8 @@ settings! {
         default: "`auto`", env: Some("TAU_PERMISSION_MODE"), flag: flag("permission-mode", "MODE", "Model"), live: true,
         ..COLUMNS
     };
+    /// As `permission_mode`, but only for the screen, where somebody can be asked: the answer of the first start
+    screen_permission_mode: PermissionMode, Columns { default: "`permission_mode`", live: true, ..COLUMNS };
     /// Rules for calls: lists `allow`, `ask` and `deny`; `unprotected` names protected paths that are not asked
     permissions: BTreeMap<String, Vec<String>>, Columns { project: true, live: true, ..COLUMNS };
     /// Tools that the model may use
@@ -179,6 +183,18 @@ settings! {
         default: "`read`, `bash`, `edit`, `write`", env: None, flag: flag("tools", "A,B", "Model"),
         project: true, live: true,
     };
+    /// MCP servers: a table for each, as `[mcp.NAME]`
+    mcp: McpTable, Columns { project: true, ..COLUMNS };
+    /// Longest wait of the first prompt for MCP servers that are starting, in seconds
+    mcp_wait: u64, Columns { default: "`5`", ..COLUMNS };
+    /// Percent of the context window that the schemas of MCP tools may take; with more, the model finds them with `tool_search`
+    mcp_schema_share: u64, Columns { default: "`10`", ..COLUMNS };
+    /// MCP servers run in the sandbox of the model's commands, unless theirs say otherwise
+    sandbox_mcp: bool, Columns { default: "`false`", ..COLUMNS };
+    /// Commands of yours that run at certain moments: a list for each event, as `[[hooks.PreToolUse]]`
+    hooks: HookTable, Columns { project: true, live: true, ..COLUMNS };
+    /// Also run the hooks in `~/.claude/settings.json`
+    claude_hooks: bool, Columns { default: "`false`", live: true, ..COLUMNS };
     /// Folder for session files
     session_dir: PathBuf, Columns {
         default: "`sessions/` in the data folder", env: Some("TAU_SESSION_DIR"),
@@ -223,22 +239,28 @@ settings! {
     screen_reader: bool, Columns {
         default: "`false`", flag: flag("screen-reader", "BOOL", "Other"), ..COLUMNS
     };
+    /// Skills and other extensions that are off: `skill:name`
+    extensions_off: Vec<String>, Columns { live: true, ..COLUMNS };
+    /// Tokens that the list of skills may take of the system prompt
+    skill_budget: u64, Columns { default: "`6000`", live: true, ..COLUMNS };
     /// Shell that runs commands
     shell: PathBuf, Columns { default: "`bash`", ..COLUMNS };
     /// Time limit for commands of the model that set none themselves
     bash_timeout: u64, Columns { default: "none", project: true, live: true, ..COLUMNS };
     /// What commands may change: anything, the workspace, or nothing
     sandbox: SandboxLevel, Columns {
-        default: "`off`", env: Some("TAU_SANDBOX"), flag: flag("sandbox", "LEVEL", "Other"), ..COLUMNS
+        default: "`off`", env: Some("TAU_SANDBOX"), flag: flag("sandbox", "LEVEL", "Other"), live: true, ..COLUMNS
     };
     /// Whether commands can use the network
     network: NetworkAccess, Columns {
-        default: "`on`", env: Some("TAU_NETWORK"), flag: flag("network", "ON|OFF", "Other"), ..COLUMNS
+        default: "`on`", env: Some("TAU_NETWORK"), flag: flag("network", "ON|OFF", "Other"), live: true, ..COLUMNS
     };
     /// Further files and directories that sandboxed commands may change
-    sandbox_writable: Vec<String>, Columns { ..COLUMNS };
+    sandbox_writable: Vec<String>, Columns { live: true, ..COLUMNS };
     /// The sandbox holds for your own `!` commands, too
-    sandbox_user_commands: bool, Columns { default: "`false`", ..COLUMNS };
+    sandbox_user_commands: bool, Columns { default: "`false`", live: true, ..COLUMNS };
+    /// The sandbox holds for hooks, too
+    sandbox_hooks: bool, Columns { default: "`false`", ..COLUMNS };
     /// Environment variables that commands may see although their names look secret
     pass_env: Vec<String>, Columns { ..COLUMNS };
     /// `false`: secrets in the output of tools and commands are not masked

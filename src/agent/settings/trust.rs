@@ -21,7 +21,25 @@ use super::{Settings, SettingsError, read_toml_text, table};
 /// The folder of a project's own settings.
 pub const FOLDER: &str = ".tau";
 /// The files in it that have an effect.
-const ACTING: [&str; 3] = ["config.toml", "SYSTEM.md", "APPEND_SYSTEM.md"];
+const ACTING: [&str; 4] = ["config.toml", "SYSTEM.md", "APPEND_SYSTEM.md", MCP_FILE];
+/// The MCP servers of a project, where other agents have them.
+pub(crate) const MCP_FILE: &str = "../.mcp.json";
+/// The folders of a project, besides those files, that have an effect, and what the user is shown of them.
+/// They are not opened before they are trusted; what is in them may change later.
+const EXTENSIONS: [(&str, &str); 7] = [
+    (".tau/skills", SKILLS),
+    (".agents/skills", SKILLS),
+    (".claude/skills", SKILLS),
+    (".tau/prompts", PROMPTS),
+    (".claude/commands", PROMPTS),
+    (".codex/prompts", PROMPTS),
+    (".pi/prompts", PROMPTS),
+];
+const PROMPTS: &str = "a folder of prompt templates: they become slash commands, and may run commands and read \
+                       files when you send them";
+const SKILLS: &str = "a folder of skills: the model is told what they are for, and reads and follows them";
+/// Before the names of what is not in `.tau/`.
+const BESIDE: &str = "../";
 /// Those of them that go into the system prompt.
 pub(crate) const PROMPT_FILES: [&str; 2] = ["SYSTEM.md", "APPEND_SYSTEM.md"];
 /// Largest file of a project that is read, in bytes.
@@ -64,14 +82,14 @@ impl Project {
     /// its own.
     pub fn of(cwd: &Path) -> Option<Self> {
         let root = cwd.canonicalize().ok()?;
-        let folder = root.join(FOLDER);
         let text = |name: &&str| {
-            let path = folder.join(name);
+            let path = place(&root, name);
             let inside = path.canonicalize().ok()?.starts_with(&root);
             let bytes = read_capped(&path, LARGEST).ok().filter(|_| inside)?;
             Some(((*name).to_owned(), String::from_utf8_lossy(&bytes).into_owned()))
         };
-        let files: BTreeMap<String, String> = ACTING.iter().filter_map(text).collect();
+        let mut files: BTreeMap<String, String> = ACTING.iter().filter_map(text).collect();
+        files.extend(extensions(&root));
         (!files.is_empty()).then_some(Project { root, files })
     }
 
@@ -95,7 +113,7 @@ impl Project {
 
     /// A file's place and its text, as it was when it was looked at.
     pub fn file(&self, name: &str) -> Option<(PathBuf, &str)> {
-        Some((self.folder().join(name), self.files.get(name)?))
+        Some((place(&self.root, name), self.files.get(name)?))
     }
 
     /// The files by name, with their texts.
@@ -116,7 +134,13 @@ impl Project {
 
     /// The files, as people know them.
     pub fn names(&self) -> Vec<String> {
-        self.files.keys().map(|name| format!("{FOLDER}/{name}")).collect()
+        self.files.keys().map(|name| shown_name(name)).collect()
+    }
+
+    /// The folders of extensions in it, as `.claude/skills`.
+    pub(crate) fn extension_folders(&self) -> Vec<&str> {
+        let folders = EXTENSIONS.iter().map(|(folder, _)| *folder);
+        folders.filter(|folder| self.files.contains_key(&format!("{BESIDE}{folder}"))).collect()
     }
 
     /// The folder they are in.
@@ -182,6 +206,31 @@ impl Project {
         }
         write_private(file, &text).map_err(failed)
     }
+}
+
+/// Where a file of a project is.
+fn place(root: &Path, name: &str) -> PathBuf {
+    match name.strip_prefix(BESIDE) {
+        Some(beside) => root.join(beside),
+        None => root.join(FOLDER).join(name),
+    }
+}
+
+/// A file or folder of a project, as people know it.
+pub(super) fn shown_name(name: &str) -> String {
+    name.strip_prefix(BESIDE).map_or_else(|| format!("{FOLDER}/{name}"), str::to_owned)
+}
+
+/// The folders of extensions in a directory, which are not opened. Those in the user's home directory are
+/// the user's own.
+fn extensions(root: &Path) -> Vec<(String, String)> {
+    let home = directories::BaseDirs::new().and_then(|dirs| dirs.home_dir().canonicalize().ok());
+    let is_home = home.as_deref() == Some(root);
+    let found = EXTENSIONS.iter().filter(|_| !is_home).filter_map(|(folder, text)| {
+        let real = root.join(folder).canonicalize().ok()?;
+        (real.starts_with(root) && real.is_dir()).then(|| (format!("{BESIDE}{folder}"), (*text).to_owned()))
+    });
+    found.collect()
 }
 
 fn load(file: &Path) -> Result<Kept, SettingsError> {

@@ -33,6 +33,10 @@ pub enum ValueKind {
     Choice(fn() -> Vec<&'static str>),
     /// A table from names to lists of texts.
     Table,
+    /// A table from names to MCP servers.
+    Servers,
+    /// Lists of hooks, by the name of their event.
+    Hooks,
 }
 
 impl ValueKind {
@@ -47,7 +51,7 @@ impl ValueKind {
             ValueKind::Seconds => "seconds".to_owned(),
             ValueKind::List => "list of text".to_owned(),
             ValueKind::Choice(names) => names().join(", "),
-            ValueKind::Table => "table".to_owned(),
+            ValueKind::Table | ValueKind::Servers | ValueKind::Hooks => "table".to_owned(),
         }
     }
 }

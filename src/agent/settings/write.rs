@@ -51,9 +51,13 @@ fn typed(kind: ValueKind, text: &str) -> Value {
             let items = text.split(',').map(str::trim).filter(|item| !item.is_empty());
             Value::Array(items.collect::<Array>())
         }
-        ValueKind::Text | ValueKind::Path | ValueKind::Address | ValueKind::Choice(_) | ValueKind::Table => {
-            Value::from(text)
-        }
+        ValueKind::Text
+        | ValueKind::Path
+        | ValueKind::Address
+        | ValueKind::Choice(_)
+        | ValueKind::Table
+        | ValueKind::Servers
+        | ValueKind::Hooks => Value::from(text),
     }
 }
 

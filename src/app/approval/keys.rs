@@ -216,7 +216,7 @@ impl Approval {
                 let rule = draft.line.text().trim().to_owned();
                 return match &draft.coverage {
                     _ if rule.is_empty() => Remark("type a rule, such as bash(cargo test *)"),
-                    Coverage::Wrong(_) => Remark("this is no rule yet"),
+                    Coverage::Wrong(_) => Remark("not a rule yet"),
                     Coverage::Asked(_) | Coverage::Known(_) => {
                         Answer(ApprovalAnswer::AllowAlways { rule, scope: draft.scope })
                     }

@@ -7,6 +7,7 @@ mod keys;
 mod marked;
 
 use std::collections::BTreeSet;
+use std::path::{Component, Path, PathBuf};
 use std::sync::Arc;
 
 pub(crate) use self::keys::{PromptStep, SCOPES};
@@ -18,6 +19,7 @@ use super::printable::Printable;
 use super::request::Ticket;
 use super::transcript::panel::printable_diff;
 use crate::agent::protocol::approval::{ApprovalReason, ApprovalRequest, RuleScope};
+use crate::agent::protocol::query::QueryAnswer;
 use crate::tools::access::{Access, Preview};
 use crate::tools::details::FileDiff;
 
@@ -99,6 +101,19 @@ pub(crate) enum Coverage {
     Known(Vec<Printable>),
     /// The rule is none; why.
     Wrong(Printable),
+}
+
+impl Coverage {
+    /// What the agent has answered.
+    pub(crate) fn of(answer: &Result<QueryAnswer, String>) -> Self {
+        match answer {
+            Ok(QueryAnswer::Titles(titles)) => {
+                Coverage::Known(titles.iter().map(|title| Printable::line(title)).collect())
+            }
+            Ok(_) => Coverage::Known(Vec::new()),
+            Err(error) => Coverage::Wrong(Printable::line(error)),
+        }
+    }
 }
 
 impl Approval {
@@ -301,11 +316,26 @@ fn reason(reason: &ApprovalReason) -> Printable {
     if let Some(rule) = reason.rule.as_ref().filter(|rule| !reason.text.contains(rule.as_str())) {
         text.push_str(&format!(" · rule {rule}"));
     }
-    let path = reason.path.as_ref().map(|path| path.to_string_lossy().into_owned());
-    if let Some(path) = path.filter(|path| !reason.text.contains(path.as_str())) {
-        text.push_str(&format!(" · {path}"));
+    if let Some(path) = reason.path.as_ref().filter(|path| !names(&reason.text, path)) {
+        text.push_str(&format!(" · {}", path.display()));
     }
     Printable::line(text.trim_start_matches(" · "))
+}
+
+/// Whether a text names a path: in full, or as it is seen from a directory above it.
+fn names(text: &str, path: &Path) -> bool {
+    let parts: Vec<Component<'_>> = path.components().collect();
+    (0..parts.len()).any(|from| {
+        let shown: PathBuf = parts.iter().skip(from).collect();
+        let shown = shown.to_string_lossy();
+        let mut found = text.match_indices(&*shown);
+        found.any(|(at, _)| {
+            let before = text.get(..at).and_then(|text| text.chars().next_back());
+            let after = text.get(at + shown.len()..).and_then(|text| text.chars().next());
+            let ends = |c: Option<char>| c.is_none_or(|c| c.is_whitespace() || ":;,'\"`()".contains(c));
+            ends(before) && ends(after)
+        })
+    })
 }
 
 /// What a call without a preview would touch, each in a line.

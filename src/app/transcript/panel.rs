@@ -55,6 +55,8 @@ pub struct ToolPanel {
     pub pictures: Vec<MessagePicture>,
     /// What the result says beyond its output: a refusal, a cut, a timeout.
     pub notes: Arc<[Printable]>,
+    /// What the sandbox refused it, and by which rule.
+    pub blocked: Option<Printable>,
     /// The secrets in its output.
     pub secrets: HiddenSecrets,
     /// When the call began to run.
@@ -77,6 +79,7 @@ impl ToolPanel {
             output: PanelOutput::None,
             pictures: Vec::new(),
             notes: Arc::default(),
+            blocked: None,
             secrets: HiddenSecrets::default(),
             since: None,
             duration: None,
@@ -93,6 +96,12 @@ impl ToolPanel {
     pub fn finish(&mut self, result: &ToolOutput, failed: bool, duration: Option<u64>) {
         self.show(&result.content, &result.details);
         self.notes = notes(result, failed);
+        self.blocked = match &result.details {
+            Details::Terminal(TerminalOutput { blocked: Some(denial), .. }) => {
+                Some(Printable::line(&format!("the sandbox probably blocked {denial}")))
+            }
+            _ => None,
+        };
         self.duration = duration;
         let text: Vec<&str> = result.content.iter().filter_map(text_of).collect();
         let end = CallEnd::of(&self.name, &text.join("\n"), failed, duration);

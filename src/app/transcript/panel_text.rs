@@ -110,7 +110,7 @@ fn made_with(call: &ToolPanel) -> &str {
 
 /// What is said about a call without output.
 fn said(call: &ToolPanel) -> String {
-    let words = call.reason.iter().chain(call.notes.iter()).chain(&call.outcome);
+    let words = call.reason.iter().chain(call.notes.iter()).chain(&call.blocked).chain(&call.outcome);
     words.map(|words| words.as_str()).collect::<Vec<_>>().join("\n")
 }
 

@@ -1,6 +1,9 @@
 //! Events of the agent: folded into the state, and where the others go.
 
-use super::{approval, changes, context, notify, plan, queue, session, tree, undo};
+use super::{
+    approval, changes, context, extensions, notify, plan, prompt_commands, queue, rule_list, session, tree,
+    undo,
+};
 use crate::agent::AgentEvent;
 use crate::agent::protocol::event::NoticeLevel;
 use crate::agent::protocol::query::{HistoryPage, QueryAnswer};
@@ -67,7 +70,9 @@ fn answered(
     answer: &Result<QueryAnswer, String>,
     effects: &mut Vec<Effect>,
 ) {
-    if approval::answered(model, ticket, answer, effects) {
+    if approval::answered(model, ticket, answer, effects)
+        || rule_list::answered(model, ticket, answer, effects)
+    {
         return;
     }
     match answer {
@@ -87,10 +92,13 @@ fn answered(
             | QueryAnswer::ForkMessages(_)
             | QueryAnswer::Stats(_)
             | QueryAnswer::Titles(_)
+            | QueryAnswer::PermissionRules(_)
             | QueryAnswer::Text(_),
         ) => {}
         Ok(QueryAnswer::Checkpoints(checkpoints)) => undo::list(model, ticket, checkpoints),
         Ok(QueryAnswer::Changes(changes)) => changes::fill(model, ticket, changes),
+        Ok(QueryAnswer::Commands(found)) => prompt_commands::listed(model, found, effects),
+        Ok(QueryAnswer::Extensions(rows)) => extensions::fill(model, ticket, rows),
         Ok(QueryAnswer::UndoPlan(plan)) => undo::planned(model, ticket, plan, effects),
         Err(error) if undo::failed(model, ticket, error) || changes::failed(model, ticket, error) => {}
         Err(error) => session::export_failed(model, ticket, error),

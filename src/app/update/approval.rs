@@ -5,6 +5,7 @@ use crate::agent::AgentCommand;
 use crate::agent::protocol::approval::{ApprovalAnswer, ApprovalOutcome, ApprovalRequest, PermissionMode};
 use crate::agent::protocol::model::Api;
 use crate::agent::protocol::query::{Query, QueryAnswer};
+use crate::agent::protocol::rules::Verdict;
 use crate::app::action::Action;
 use crate::app::approval::{Approval, Coverage, PromptStage, PromptStep};
 use crate::app::effect::Effect;
@@ -14,7 +15,6 @@ use crate::app::mode_question::ModeQuestion;
 use crate::app::model::Model;
 use crate::app::msg::Millis;
 use crate::app::overlay::Overlay;
-use crate::app::printable::Printable;
 use crate::app::request::{EditorSource, EditorUse, Hidden, ShellRequest, Ticket};
 use crate::tools::access::Preview;
 
@@ -206,8 +206,8 @@ fn ask_coverage(model: &mut Model, rule: String, effects: &mut Vec<Effect>) {
     if let Some(open) = model.approvals.open_mut() {
         open.coverage_asked(ticket);
     }
-    effects
-        .push(Effect::Agent(AgentCommand::Query { ticket: ticket.0, query: Query::RuleCoverage { rule } }));
+    let query = Query::RuleCoverage { rule, list: Verdict::Allow };
+    effects.push(Effect::Agent(AgentCommand::Query { ticket: ticket.0, query }));
 }
 
 /// Edits the call: a command of one line in the prompt, anything else in the user's editor.
@@ -250,15 +250,7 @@ pub(super) fn answered(
 ) -> bool {
     let Some(approval) = model.approvals.waiting_for(ticket) else { return false };
     match (&mut approval.stage, answer) {
-        (PromptStage::Rule(draft), answer) => {
-            draft.coverage = match answer {
-                Ok(QueryAnswer::Titles(titles)) => {
-                    Coverage::Known(titles.iter().map(|title| Printable::line(title)).collect())
-                }
-                Ok(_) => Coverage::Known(Vec::new()),
-                Err(error) => Coverage::Wrong(Printable::line(error)),
-            };
-        }
+        (PromptStage::Rule(draft), answer) => draft.coverage = Coverage::of(answer),
         (stage, Ok(QueryAnswer::Text(text))) => {
             let path = approval.request.access.writes.first().and_then(|path| path.extension());
             let ending = path.map_or(".txt".to_owned(), |ending| format!(".{}", ending.to_string_lossy()));
@@ -364,7 +356,7 @@ pub(super) fn ask_for_mode(model: &mut Model) {
 /// The mode was chosen: it applies, and is stored.
 pub(super) fn mode_chosen(model: &mut Model, mode: PermissionMode, effects: &mut Vec<Effect>) {
     set_mode(mode, effects);
-    let (key, value) = ("permission_mode".to_owned(), Some(Hidden(mode.name().to_owned())));
+    let (key, value) = ("screen_permission_mode".to_owned(), Some(Hidden(mode.name().to_owned())));
     model.ask(ShellRequest::SetSetting { key, value }, effects);
 }
 

@@ -1,8 +1,8 @@
 //! Keys and pastes of the overlay on top, and where a choice in it goes.
 
 use super::{
-    actions, approval, changes, key_list, login, models, pickers, plan, queue, sessions, settings, slash,
-    themes, thinking, tree, trust, undo,
+    actions, approval, changes, extensions, key_list, login, models, pickers, plan, queue, rule_list,
+    sessions, settings, slash, themes, thinking, tree, trust, undo,
 };
 use crate::agent::AgentCommand;
 use crate::app::action;
@@ -13,6 +13,7 @@ use crate::app::outcome::KeyOutcome;
 use crate::app::overlay::{self, Overlay};
 use crate::app::picker::{Picker, PickerChoice, PickerKind};
 use crate::app::request::Ticket;
+use crate::app::slash::Slash;
 
 /// The overlay on top takes a key.
 pub(super) fn key(model: &mut Model, key: Key, effects: &mut Vec<Effect>) {
@@ -66,10 +67,20 @@ fn press(model: &mut Model, key: Key, page: usize, effects: &mut Vec<Effect>) {
             Closed => {}
             Ignored | Handled => model.overlays.push(Overlay::Settings(view)),
         },
+        Overlay::Extensions(mut view) => match view.key(key, page) {
+            Done(choice) => extensions::chosen(model, view, choice, effects),
+            Closed => {}
+            Ignored | Handled => model.overlays.push(Overlay::Extensions(view)),
+        },
         Overlay::Keys(mut view) => match view.key(key, &model.keymap, page) {
             Done(keys) => key_list::chosen(model, view, keys, effects),
             Closed => {}
             Ignored | Handled => model.overlays.push(Overlay::Keys(view)),
+        },
+        Overlay::Rules(mut view) => match view.key(key, page) {
+            Done(choice) => rule_list::chosen(model, view, choice, effects),
+            Closed => {}
+            Ignored | Handled => model.overlays.push(Overlay::Rules(view)),
         },
         Overlay::Changes(mut view) => match view.key(key, page) {
             Done(choice) => changes::chosen(model, view, choice, effects),
@@ -110,12 +121,14 @@ pub(super) fn paste(model: &mut Model, text: &str, effects: &mut Vec<Effect>) {
         Some(Overlay::Help(view)) => view.paste(text),
         Some(Overlay::Settings(view)) => view.paste(text),
         Some(Overlay::Keys(view)) => view.paste(text),
+        Some(Overlay::Rules(_)) => rule_list::paste(model, text, effects),
         Some(Overlay::Plan(view)) => view.paste(text),
         Some(
             Overlay::Trust(_)
             | Overlay::Queue(_)
             | Overlay::Mode(_)
             | Overlay::Changes(_)
+            | Overlay::Extensions(_)
             | Overlay::Asked { .. },
         )
         | None => {}
@@ -169,7 +182,9 @@ fn picked(model: &mut Model, kind: PickerKind, key: &str, effects: &mut Vec<Effe
 /// Runs what was chosen in the palette.
 fn run(model: &mut Model, key: &str, effects: &mut Vec<Effect>) {
     let command = |name: &str| model.commands.rows().iter().find(|row| row.name == name).map(|row| row.slash);
-    if let Some(command) = key.strip_prefix('/').and_then(command) {
+    if key.strip_prefix('/').and_then(command) == Some(Slash::Prompt) {
+        model.composer.set_text(&format!("{key} "));
+    } else if let Some(command) = key.strip_prefix('/').and_then(command) {
         slash::run(model, command, "", effects);
     } else if let Some(row) = action::of(key) {
         actions::run(model, row.action, effects);

@@ -3,8 +3,8 @@
 use std::path::PathBuf;
 
 use super::{
-    approval, completion, copy, key_list, keys, login, models, pictures, plan, sessions, settings,
-    status_line, trust,
+    approval, completion, copy, extensions, key_list, keys, login, models, pictures, plan, sessions,
+    settings, status_line, trust,
 };
 use crate::agent::protocol::event::NoticeLevel;
 use crate::agent::protocol::query::SessionSource;
@@ -139,6 +139,10 @@ impl TakeReply for Replies<'_> {
 
     fn set_keys(&mut self, _keys: KeyChanges, answer: Result<Applied, String>) {
         key_list::saved(self.model, self.ticket, answer, self.effects);
+    }
+
+    fn turn_extension(&mut self, _id: String, _on: bool, answer: Result<Applied, String>) {
+        extensions::turned(self.model, self.ticket, answer, self.effects);
     }
 
     fn status_command(&mut self, _facts: Box<StatusFacts>, answer: Result<String, String>) {

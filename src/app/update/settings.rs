@@ -46,6 +46,8 @@ pub(super) fn listed(
         | Overlay::Queue(_)
         | Overlay::Changes(_)
         | Overlay::Keys(_)
+        | Overlay::Extensions(_)
+        | Overlay::Rules(_)
         | Overlay::Plan(_)
         | Overlay::Mode(_)
         | Overlay::Asked { .. } => None,

@@ -1,8 +1,8 @@
 //! What each slash command does: a route for each command.
 
 use super::{
-    approval, changes, context, copy, key_list, login, models, session, sessions, settings, themes, thinking,
-    tree, trust, undo,
+    approval, changes, context, copy, extensions, key_list, login, models, rule_list, session, sessions,
+    settings, themes, thinking, tree, trust, undo,
 };
 use crate::agent::AgentCommand;
 use crate::agent::protocol::command::SessionCommand;
@@ -39,13 +39,17 @@ pub(super) fn run(model: &mut Model, command: Slash, arguments: &str, effects: &
         Slash::Login => login::open(model, arguments, effects),
         Slash::Logout => login::open_stored(model, arguments, effects),
         Slash::Settings => settings::open(model, effects),
+        Slash::Extensions => extensions::open(model, effects),
         Slash::Keys => key_list::open(model),
         Slash::Reload => {
             model.ask(ShellRequest::Reload {}, effects);
         }
+        Slash::Permissions => rule_list::open(model, effects),
         Slash::Mode => approval::named_mode(model, arguments, effects),
         Slash::Trust => trust::look(model, effects),
         Slash::Hotkeys | Slash::Help => model.overlays.push(Overlay::Help(HelpView::default())),
         Slash::Quit => effects.push(Effect::Quit),
+        // Sent as a message.
+        Slash::Prompt => {}
     }
 }

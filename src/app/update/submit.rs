@@ -10,6 +10,7 @@ use crate::app::action::Action;
 use crate::app::composer::InputMode;
 use crate::app::effect::Effect;
 use crate::app::model::Model;
+use crate::app::slash::Slash;
 
 /// A line that ends in a backslash gets a line break; everything else is sent.
 pub(super) fn enter(model: &mut Model, queue: Queue, effects: &mut Vec<Effect>) {
@@ -36,9 +37,14 @@ fn send(model: &mut Model, queue: Queue, effects: &mut Vec<Effect>) {
     }
     let commands = Arc::clone(&model.commands);
     match commands.parse(text.trim_end()) {
+        Some(Ok((row, _))) if row.slash == Slash::Prompt => {}
         Some(Ok((row, arguments))) => {
             model.composer.reset(Some(text.trim_end().to_owned()));
             slash::run(model, row.slash, arguments, effects);
+            return;
+        }
+        Some(Err(_)) if model.commands_follow => {
+            model.early_command = Some((queue, text));
             return;
         }
         Some(Err(word)) => {

@@ -48,6 +48,8 @@ pub(super) fn fill(model: &mut Model, outline: &Outline) {
             | Overlay::Queue(_)
             | Overlay::Changes(_)
             | Overlay::Keys(_)
+            | Overlay::Extensions(_)
+            | Overlay::Rules(_)
             | Overlay::Settings(_)
             | Overlay::Plan(_)
             | Overlay::Mode(_)

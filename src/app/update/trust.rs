@@ -61,6 +61,9 @@ pub(super) fn applied(model: &mut Model, applied: Applied, effects: &mut Vec<Eff
     if let Some(mode) = applied.editing_mode {
         model.composer.set_vim(mode == EditingMode::Vim);
     }
+    if let Some(sandbox) = applied.sandbox {
+        model.sandbox = sandbox;
+    }
     let mut warnings = applied.warnings;
     if let Some(keys) = applied.keys {
         let (keymap, wrong) = Keymap::new(&keys);

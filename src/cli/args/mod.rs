@@ -6,8 +6,10 @@
 pub mod auth;
 pub mod doctor;
 pub mod export;
+pub(crate) mod extensions;
 pub mod front_end;
 pub(crate) mod generate;
+pub mod mcp;
 pub mod models;
 pub(crate) mod permissions;
 pub(crate) mod sandbox;

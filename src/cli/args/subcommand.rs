@@ -5,7 +5,9 @@ use clap::Parser;
 use super::auth::AuthArgs;
 use super::doctor::DoctorArgs;
 use super::export::ExportArgs;
+use super::extensions::ExtensionsArgs;
 use super::generate::{CompletionsArgs, ManArgs};
+use super::mcp::McpArgs;
 use super::models::ModelsArgs;
 use super::permissions::PermissionsArgs;
 use super::sandbox::SandboxArgs;
@@ -34,6 +36,10 @@ pub(crate) enum Subcommand {
     Undo(UndoArgs),
     /// `tau permissions`.
     Permissions(PermissionsArgs),
+    /// `tau mcp`.
+    Mcp(McpArgs),
+    /// `tau extensions`.
+    Extensions(ExtensionsArgs),
     /// `tau theme`.
     Theme(ThemeArgs),
     /// `tau sandbox`.
@@ -55,7 +61,9 @@ impl Subcommand {
             Some("undo") => Subcommand::Undo(UndoArgs::try_parse_from(rest)?),
             Some("doctor") => Subcommand::Doctor(DoctorArgs::try_parse_from(rest)?),
             Some("sandbox") => Subcommand::Sandbox(SandboxArgs::try_parse_from(rest)?),
+            Some("mcp") => Subcommand::Mcp(McpArgs::try_parse_from(rest)?),
             Some("theme") => Subcommand::Theme(ThemeArgs::try_parse_from(rest)?),
+            Some("extensions") => Subcommand::Extensions(ExtensionsArgs::try_parse_from(rest)?),
             Some("permissions") => Subcommand::Permissions(PermissionsArgs::try_parse_from(rest)?),
             Some("completions") => Subcommand::Completions(CompletionsArgs::try_parse_from(rest)?),
             Some("man") => Subcommand::Man(ManArgs::try_parse_from(rest)?),
@@ -79,7 +87,11 @@ mod tests {
             ("tau theme check x.toml", "Theme"),
             ("tau permissions", "Permissions"),
             ("tau permissions test --tool edit x", "Permissions"),
+            ("tau extensions --json", "Extensions"),
             ("tau -p theme", ""),
+            ("tau mcp list", "Mcp"),
+            ("tau mcp add x -e A=b npx -y z", "Mcp"),
+            ("tau -p mcp", ""),
             ("tau sandbox -- ls -l", "Sandbox"),
             ("tau man", "Man"),
             ("tau mankind", ""),
@@ -116,6 +128,8 @@ mod tests {
             (CompletionsArgs::command(), "Usage: tau completions"),
             (ManArgs::command(), "Usage: tau man"),
             (ThemeArgs::command(), "Usage: tau theme"),
+            (McpArgs::command(), "Usage: tau mcp"),
+            (ExtensionsArgs::command(), "Usage: tau extensions"),
             (PermissionsArgs::command(), "Usage: tau permissions"),
             (SandboxArgs::command(), "Usage: tau sandbox"),
         ];

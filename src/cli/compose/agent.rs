@@ -2,16 +2,18 @@
 
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
+use std::time::Duration;
 
 use super::Setup;
 use super::prompt::AgentPrompt;
 use super::sandbox;
 use crate::agent::demo::{DemoTransport, Pace};
-use crate::agent::engine::behavior::{Behavior, OnAsk};
+use crate::agent::engine::behavior::{Behavior, McpBehavior, OnAsk};
 use crate::agent::engine::config::{AgentConfig, SessionPlace};
 use crate::agent::engine::hooks::Hooks;
 use crate::agent::engine::tool_registry::ToolRegistry;
 use crate::agent::export::own_secrets;
+use crate::agent::extensions::mcp::names::PREFIX;
 use crate::agent::permissions::Permissions;
 use crate::agent::protocol::run::RunLimits;
 use crate::agent::provider::key_refresh::KeyRefresh;
@@ -19,9 +21,11 @@ use crate::agent::provider::scripted::Router;
 use crate::agent::secrets::masking::Masking;
 use crate::agent::secrets::vault::Vault;
 use crate::agent::session::Session;
+use crate::agent::settings::trust::MCP_FILE;
 use crate::cli::args::CliArgs;
 use crate::cli::environment::{self, Environment, OnBadConfig};
 use crate::cli::exit::Refusal;
+use crate::cli::mcp_servers;
 use crate::cli::permission_rules;
 use crate::cli::project_settings::ProjectSettings;
 use crate::tools::Toolbox;
@@ -29,6 +33,10 @@ use crate::tools::bash::Bash;
 use crate::tools::process::ChildEnv;
 use crate::tools::scratch::Scratch;
 
+/// Longest wait of the first prompt for MCP servers, in seconds, if nothing else is set.
+const MCP_WAIT: u64 = 5;
+/// Percent of the context window that schemas of MCP tools may take, if nothing else is set.
+const MCP_SCHEMA_SHARE: u64 = 10;
 /// Retries of one request.
 const RETRIES: u32 = 4;
 
@@ -114,8 +122,8 @@ impl Setup {
         Behavior {
             steer: self.profile.steer,
             on_repeat: self.profile.on_repeat,
-            permission_mode: self.settings.permission_mode.unwrap_or_default(),
-            on_ask: if self.settings.permission_mode.is_some() { OnAsk::Ask } else { self.profile.on_ask },
+            permission_mode: self.permission_mode().unwrap_or_default(),
+            on_ask: if self.permission_mode().is_some() { OnAsk::Ask } else { self.profile.on_ask },
             permissions: self.permissions(),
             read_rules: Some(permission_rules::reading(&self.args, &self.paths, self.session_dir())),
             save_rule: Some(permission_rules::saving(&self.args, &self.paths)),
@@ -124,6 +132,9 @@ impl Setup {
             sandbox: sandbox::sandboxing(&self.settings, &self.paths, cwd),
             undo: Some(environment::undo_options(&self.settings, &self.paths)),
             masking: self.masking(),
+            named_model: Some(self.named_model()),
+            extensions: Arc::clone(&self.extensions),
+            mcp: self.mcp(),
             ..Behavior::default()
         }
     }
@@ -138,6 +149,29 @@ impl Setup {
         let keys = self.keys.known_values().into_iter().map(|key| key.expose().to_owned());
         let own: Vec<String> = keys.chain(own_secrets()).collect();
         Masking::new(Vault::new(self.settings.mask_secrets.unwrap_or(true), &own))
+    }
+
+    /// Whether a file names MCP servers.
+    pub(crate) fn has_servers(&self) -> bool {
+        self.settings.mcp.is_some()
+            || self.paths.mcp_file().exists()
+            || self.project.trusted().any(|project| project.file(MCP_FILE).is_some())
+    }
+
+    /// The MCP servers. Flags that say which tools there are mean their tools, too.
+    fn mcp(&self) -> McpBehavior {
+        let named = self.args.settings.0.tools.as_ref();
+        let only = named.map(|names| names.iter().filter(|name| is_mcp(name)).cloned().collect::<Vec<_>>());
+        let is_wanted = !self.args.no_tools && only.as_ref().is_none_or(|only| !only.is_empty());
+        McpBehavior {
+            read: is_wanted.then(|| {
+                mcp_servers::reading(&self.args, &self.paths, self.settings.sandbox_mcp.unwrap_or(false))
+            }),
+            wait: Duration::from_secs(self.settings.mcp_wait.unwrap_or(MCP_WAIT)),
+            only,
+            network: self.settings.network(),
+            schema_share: self.settings.mcp_schema_share.unwrap_or(MCP_SCHEMA_SHARE),
+        }
     }
 
     /// The tools that may be turned on later.
@@ -159,7 +193,8 @@ impl Setup {
         }
         let tools = match (&self.args.settings.0.tools, &self.settings.tools) {
             (Some(names), _) => {
-                Toolbox::named(names).map_err(|text| Refusal::usage(format!("--tools: {text}")))?
+                let own: Vec<String> = names.iter().filter(|name| !is_mcp(name)).cloned().collect();
+                Toolbox::named(&own).map_err(|text| Refusal::usage(format!("--tools: {text}")))?
             }
             (None, Some(names)) => Toolbox::named(names).map_err(Refusal::config)?,
             (None, None) => Toolbox::standard(),
@@ -174,6 +209,11 @@ impl Setup {
             None => tools,
         }
     }
+}
+
+/// Whether a name of a tool is one of an MCP server.
+fn is_mcp(name: &str) -> bool {
+    name.starts_with(PREFIX)
 }
 
 /// Tolerates tools that settings name and that do not exist, where somebody can see a notice.

@@ -6,6 +6,7 @@
 
 mod agent;
 mod choose_model;
+mod extensions;
 mod prompt;
 pub(crate) mod sandbox;
 mod server_model;
@@ -22,6 +23,9 @@ use super::project_settings::ProjectSettings;
 use super::session_lookup;
 use crate::agent::catalogue::keys::Keys;
 use crate::agent::catalogue::{self, Catalogue};
+use crate::agent::engine::behavior::OnAsk;
+use crate::agent::extensions::Extensions;
+use crate::agent::protocol::approval::PermissionMode;
 use crate::agent::protocol::model::{Model, ThinkingLevel};
 use crate::agent::settings::folder::Folder;
 use crate::agent::settings::{Paths, Settings};
@@ -31,6 +35,7 @@ use crate::cli::{image_support, link_support};
 
 pub use agent::ComposedAgent;
 use choose_model::LevelFlags;
+pub(crate) use extensions::of as extensions_of;
 pub use prompt::AgentPrompt;
 
 /// The default theme.
@@ -63,6 +68,8 @@ pub struct Setup {
     pub notices: Vec<String>,
     /// The settings of directories, and whether they are trusted.
     pub project: ProjectSettings,
+    /// Skills and what else is loaded from files: the same as long as tau runs.
+    pub extensions: Arc<Extensions>,
 }
 
 impl Setup {
@@ -95,7 +102,14 @@ impl Setup {
         let project_dir = self.project_dir.clone();
         let (environment, project) = Environment::read_in(&self.args, OnBadConfig::Warn, &project_dir)?;
         let new = Self::choose(self.args.clone(), self.profile, environment, self.cwd.clone(), project)?;
-        Ok(Setup { project_dir, ..new })
+        self.extensions.set_options(extensions::options(&new.settings));
+        Ok(Setup { project_dir, extensions: Arc::clone(&self.extensions), ..new })
+    }
+
+    /// The permission mode that is set. One for the screen counts only where somebody can be asked.
+    pub(crate) fn permission_mode(&self) -> Option<PermissionMode> {
+        let screen = self.settings.screen_permission_mode;
+        screen.filter(|_| self.profile.on_ask == OnAsk::Ask).or(self.settings.permission_mode)
     }
 
     /// The directories with settings as they are now, for the user to look at; what is in use
@@ -121,6 +135,7 @@ impl Setup {
         agent::check_tools(&args, profile.on_bad_config, &mut environment, &project)?;
         let Environment { paths, settings, catalogue, keys, notices } = environment;
         let demo = false;
+        let extensions = extensions::of(&args, &paths, &settings);
         Ok(Setup {
             args,
             profile,
@@ -137,6 +152,7 @@ impl Setup {
             demo,
             notices,
             project,
+            extensions,
         })
     }
 

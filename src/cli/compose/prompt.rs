@@ -56,8 +56,22 @@ impl AgentPrompt {
 impl Setup {
     /// The files that make up the system prompt, as far as they exist.
     pub fn instructions(&self) -> Vec<PathBuf> {
-        let source = self.tools().and_then(|tools| self.prompt_source(&tools));
-        source.map(|source| source.read().files).unwrap_or_default()
+        self.prompt_files().files()
+    }
+
+    /// Where the files of the system prompt are.
+    fn prompt_files(&self) -> PromptSource {
+        PromptSource {
+            cwd: self.cwd.clone(),
+            role: self.args.system_prompt.clone(),
+            config: self.paths.config.clone(),
+            project: self.project.prompt_files(),
+            instructions: match self.args.no_context_files {
+                true => InstructionMode::Skip,
+                false => InstructionMode::Read,
+            },
+            ..PromptSource::default()
+        }
     }
 
     /// What the system prompt is made of.
@@ -67,17 +81,12 @@ impl Setup {
             self.args.append_system_prompt.iter().map(text).collect::<Result<Vec<_>, _>>()?.join("\n\n");
         Ok(PromptSource {
             tools: tools.specs().into_iter().map(|spec| spec.name).collect(),
-            cwd: self.cwd.clone(),
             date: jiff::Zoned::now().strftime("%Y-%m-%d").to_string(),
             shell: self.settings.shell.clone(),
             role: self.args.system_prompt.as_ref().map(text).transpose()?,
             append: (!append.is_empty()).then_some(append),
-            config: self.paths.config.clone(),
-            project: self.project.prompt_files(),
-            instructions: match self.args.no_context_files {
-                true => InstructionMode::Skip,
-                false => InstructionMode::Read,
-            },
+            extensions: Some(Arc::clone(&self.extensions)),
+            ..self.prompt_files()
         })
     }
 }

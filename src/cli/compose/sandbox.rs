@@ -33,6 +33,8 @@ pub(crate) fn sandboxing(settings: &Settings, paths: &Paths, cwd: &Path) -> Sand
     Sandboxing {
         policy: policy(settings, paths, cwd).into(),
         user_commands: settings.sandbox_user_commands.unwrap_or(false),
+        granted: Vec::new(),
+        hooks: settings.sandbox_hooks.unwrap_or(false),
         save_writable: Some(save_writable(paths.clone())),
     }
 }

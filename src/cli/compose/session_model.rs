@@ -5,7 +5,7 @@ use std::sync::Arc;
 use super::Setup;
 use crate::agent::catalogue::keys::Keys;
 use crate::agent::catalogue::{Catalogue, is_loopback};
-use crate::agent::engine::behavior::{Behavior, Restore};
+use crate::agent::engine::behavior::{Behavior, NamedModel, Restore};
 use crate::agent::engine::config::{AgentConfig, FindModel};
 use crate::agent::protocol::model::{Api, Model};
 use crate::agent::session::Session;
@@ -86,6 +86,16 @@ impl Setup {
     }
 
     /// Finds the models that sessions name, for as long as the agent runs.
+    /// Finds the model that a prompt template names.
+    pub(super) fn named_model(&self) -> NamedModel {
+        let keys = Arc::clone(&self.keys);
+        NamedModel::new(move |name| {
+            let catalogue = keys.catalogue();
+            let model = catalogue.find(name).map_err(|error| error.to_string())?;
+            find_usable(&catalogue, &keys, &model.provider, &model.id)
+        })
+    }
+
     pub(super) fn find_model(&self) -> Arc<FindModel> {
         let keys = Arc::clone(&self.keys);
         Arc::new(move |provider, id| find_usable(&keys.catalogue(), &keys, provider, id))

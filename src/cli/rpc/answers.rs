@@ -8,6 +8,7 @@ use std::collections::HashMap;
 use serde::Serialize;
 use serde_json::{Value, json};
 
+use crate::agent::protocol::extension::{ExtensionKind, ExtensionSource, PromptCommand};
 use crate::agent::protocol::query::{
     QueryAnswer, SessionEntries, SessionEntry, SessionState, SessionStats, WindowUsage,
 };
@@ -29,12 +30,17 @@ pub fn text(command: &str, answer: &QueryAnswer) -> String {
         QueryAnswer::Checkpoints(found) => json(&json!({ "checkpoints": found })),
         QueryAnswer::Changes(found) => json(found),
         QueryAnswer::UndoPlan(found) => json(found),
+        QueryAnswer::Commands(found) => {
+            json(&json!({ "commands": found.iter().map(command_row).collect::<Vec<_>>() }))
+        }
+        QueryAnswer::Extensions(found) => json(&json!({ "extensions": found })),
         QueryAnswer::Done
         | QueryAnswer::Messages(_)
         | QueryAnswer::HistoryPage(_)
         | QueryAnswer::Outline(_)
         | QueryAnswer::Source(_)
         | QueryAnswer::Secrets(_)
+        | QueryAnswer::PermissionRules(_)
         | QueryAnswer::ContextUsage(_) => "null".to_owned(),
     }
 }
@@ -42,6 +48,23 @@ pub fn text(command: &str, answer: &QueryAnswer) -> String {
 fn json(value: &impl Serialize) -> String {
     // Nothing in a session can fail to become JSON: keys are strings, numbers finite.
     serde_json::to_string(value).unwrap_or_default()
+}
+
+fn command_row(found: &PromptCommand) -> Value {
+    let source = if found.kind == ExtensionKind::Skill { "skill" } else { "prompt" };
+    let scope = match found.source {
+        ExtensionSource::User => "user",
+        ExtensionSource::Project => "project",
+        ExtensionSource::Session => "temporary",
+    };
+    let info = json!({ "path": found.path, "source": "local", "scope": scope, "origin": "top-level" });
+    json!({
+        "name": found.name,
+        "description": found.description,
+        "argumentHint": found.argument_hint,
+        "source": source,
+        "sourceInfo": info,
+    })
 }
 
 /// The agent's part of the state, with nulls.

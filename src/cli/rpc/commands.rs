@@ -38,7 +38,6 @@ fn run_command(state: &mut RpcState, call: RpcCall, command: RpcCommand) {
         }
         RpcCommand::Query(query) => state.ask(call, query),
         // tau has no templates, skills or extensions to list.
-        RpcCommand::Commands => state.give(&call, &json!({ "commands": [] })),
         RpcCommand::SetModel { provider, id } => set_model(state, call, &provider, &id),
         RpcCommand::CycleModel => cycle_model(state, call),
         RpcCommand::Models => {

@@ -13,6 +13,7 @@ use crate::agent::protocol::command::{QuestionAnswer, Queue, SessionCommand};
 use crate::agent::protocol::message::Block;
 use crate::agent::protocol::model::ThinkingLevel;
 use crate::agent::protocol::query::Query;
+use crate::agent::protocol::rules::Verdict;
 use crate::agent::protocol::run::QueueMode;
 
 /// A command with what its answer needs.
@@ -57,7 +58,6 @@ pub(crate) enum RpcCommand {
     Query(Query),
     /// `AgentCommand::Undo`, `Redo` or `Revert`.
     Restore(AgentCommand),
-    Commands,
     SetModel {
         provider: String,
         id: String,
@@ -153,7 +153,7 @@ fn command(kind: &str, fields: &Fields<'_>) -> Result<RpcCommand, String> {
         "get_tree" => RpcCommand::Query(Query::Entries { since: None }),
         "get_fork_messages" => RpcCommand::Query(Query::ForkMessages),
         "get_session_stats" => RpcCommand::Query(Query::Stats),
-        "get_commands" => RpcCommand::Commands,
+        "get_commands" => RpcCommand::Query(Query::Commands),
         "set_model" => {
             RpcCommand::SetModel { provider: fields.text("provider")?, id: fields.text("modelId")? }
         }
@@ -197,7 +197,10 @@ fn command(kind: &str, fields: &Fields<'_>) -> Result<RpcCommand, String> {
             let names = PermissionMode::ALL.map(|mode| (mode.name(), mode));
             RpcCommand::SetPermissionMode(fields.one_of("mode", &names)?)
         }
-        "get_rule_coverage" => RpcCommand::Query(Query::RuleCoverage { rule: fields.text("rule")? }),
+        "get_extensions" => RpcCommand::Query(Query::Extensions),
+        "get_rule_coverage" => {
+            RpcCommand::Query(Query::RuleCoverage { rule: fields.text("rule")?, list: Verdict::Allow })
+        }
         "get_proposed_text" => RpcCommand::Query(Query::ProposedText { id: fields.text("approvalId")? }),
         other => return restore(other, fields),
     })

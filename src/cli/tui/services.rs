@@ -211,6 +211,11 @@ impl PerformRequest for Arc<Services> {
         blocking(move || services.change_keys(&keys)).await
     }
 
+    async fn turn_extension(&self, _: &Call, id: String, on: bool) -> Result<Applied, String> {
+        let services = Arc::clone(self);
+        blocking(move || services.switch_extension(&id, on)).await
+    }
+
     async fn status_command(&self, _: &Call, facts: Box<StatusFacts>) -> Result<String, String> {
         let (command, env) = {
             let setup = locked(&self.setup);

@@ -28,6 +28,21 @@ impl Services {
         self.apply_saved(&mut setup)
     }
 
+    /// Turns an extension on or off.
+    pub(super) fn switch_extension(&self, id: &str, on: bool) -> Result<Applied, String> {
+        let mut setup = self.locked_setup();
+        let mut off = setup.settings.extensions_off.clone().unwrap_or_default();
+        off.retain(|known| known != id);
+        if !on {
+            off.push(id.to_owned());
+        }
+        let value = off.join(",");
+        setting_list::change(&setup, "extensions_off", (!off.is_empty()).then_some(value.as_str()))?;
+        let applied = self.apply_saved(&mut setup)?;
+        let text = format!("{id} is {} (extensions_off in config.toml)", if on { "on" } else { "off" });
+        Ok(Applied { text, ..applied })
+    }
+
     /// Reads everything again after a change; what was wrong before is not reported again.
     fn apply_saved(&self, setup: &mut Setup) -> Result<Applied, String> {
         let (renewed, mut applied) = reload::reload_everything(setup, &self.prompt)

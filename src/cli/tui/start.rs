@@ -29,6 +29,7 @@ use crate::agent::engine::behavior::OnAsk;
 use crate::agent::engine::task;
 use crate::agent::protocol::command::SessionCommand;
 use crate::agent::protocol::event::{AgentEvent, NoticeLevel};
+use crate::agent::protocol::query::Query;
 use crate::agent::protocol::run::RetryMode;
 use crate::agent::protocol::run::{OnRepeat, SteerMode};
 use crate::agent::provider::http::RuntimeThread;
@@ -38,6 +39,7 @@ use crate::agent::settings::folder::Folder;
 use crate::app::background::{AUTO, Background};
 use crate::app::boot::Boot;
 use crate::app::geometry::{Motion, ScreenKind, Size};
+use crate::app::request::NO_TICKET;
 use crate::app::{self, Msg};
 use crate::cli::compose::{AgentPrompt, ComposedAgent, DEFAULT_THEME, Setup, sandbox};
 use crate::cli::environment::{Connections, OnBadConfig};
@@ -163,6 +165,9 @@ async fn connect(
         let command = AgentCommand::Session(SessionCommand::Offer { path });
         screen.effects.push_back(crate::app::Effect::Agent(command));
     }
+    // The commands of prompt templates and skills, which were loaded with the system prompt.
+    let query = Query::Commands;
+    screen.effects.push_back(crate::app::Effect::Agent(AgentCommand::Query { ticket: NO_TICKET, query }));
     for prompt in prompts {
         let streaming = crate::agent::protocol::command::Queue::FollowUp;
         let command = AgentCommand::Prompt { text: prompt.text, images: prompt.images, streaming };
@@ -249,8 +254,8 @@ fn first_frame(setup: &Setup) -> (Boot, Memo) {
         place: in_short(&setup.cwd),
         model: setup.model.clone(),
         thinking: setup.thinking,
-        permission_mode: settings.permission_mode.unwrap_or_default(),
-        ask_permission_mode: settings.permission_mode.is_none(),
+        permission_mode: setup.permission_mode().unwrap_or_default(),
+        ask_permission_mode: setup.permission_mode().is_none(),
         demo: setup.demo,
         theme,
         themes,
@@ -268,6 +273,7 @@ fn first_frame(setup: &Setup) -> (Boot, Memo) {
         folders: folders(setup),
         instructions: setup.instructions().iter().map(|path| in_short(path)).collect(),
         sandbox: sandbox::in_force(&setup.settings, &setup.paths, &setup.cwd).unwrap_or_default(),
+        more_commands: true,
         pick_session: setup.args.resume,
     };
     (boot, Memo::new(depth, custom))

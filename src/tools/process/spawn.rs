@@ -84,7 +84,8 @@ pub(super) fn spawn(
         }
     };
     shell.stdin(stdin).stdout(stdout).stderr(stderr);
-    own_session(&mut shell, matches!(output, Output::Terminal(_)));
+    let life = if matches!(output, Output::Terminal(_)) { Life::InTerminal } else { Life::Command };
+    own_session(&mut shell, life);
     let child = shell.spawn()?;
     let leader = child.id().and_then(|id| Pid::from_raw(i32::try_from(id).ok()?));
     let leader = leader.ok_or_else(|| io::Error::other("the shell ended before it started"))?;
@@ -114,28 +115,50 @@ fn confinement(
 }
 
 /// Names a run: unique among the processes of this machine and the runs of this process.
-fn run_id() -> String {
+pub(super) fn run_id() -> String {
     static NEXT: AtomicU64 = AtomicU64::new(0);
     format!("{}-{}", crate::tools::ids::id().simple(), NEXT.fetch_add(1, Ordering::Relaxed))
 }
 
+/// What a child is started for.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Life {
+    /// A command, which may leave processes running on purpose.
+    Command,
+    /// The same, in the terminal that is its standard input.
+    InTerminal,
+    /// A program that is of use to tau only: the kernel kills it when the thread that started it ends.
+    Program,
+}
+
 #[allow(unsafe_code, reason = "the only way to have a child leave the terminal's session before exec")]
-fn own_session(shell: &mut Command, has_terminal: bool) {
+pub(super) fn own_session(child: &mut Command, life: Life) {
+    #[cfg(target_os = "linux")]
+    let parent = rustix::process::getpid();
     let prepare = move || {
         // Whatever this process blocks is nothing that the command asked for.
         SigSet::empty().thread_set_mask()?;
         rustix::process::setsid()?;
-        if has_terminal {
+        if life == Life::InTerminal {
             rustix::process::ioctl_tiocsctty(rustix::stdio::stdin())?;
         }
-        // Orphans of the shell become its children, so that they are found when it has to end.
         #[cfg(target_os = "linux")]
-        rustix::process::set_child_subreaper(Some(rustix::process::getpid()))?;
+        {
+            // Orphans of the child become its children, so that they are found when it has to end.
+            rustix::process::set_child_subreaper(Some(rustix::process::getpid()))?;
+            if life == Life::Program {
+                rustix::process::set_parent_process_death_signal(Some(rustix::process::Signal::KILL))?;
+                if rustix::process::getppid() != Some(parent) {
+                    // tau ended in between.
+                    return Err(rustix::io::Errno::SRCH.into());
+                }
+            }
+        }
         Ok(())
     };
     // SAFETY: between fork and exec only system calls are made; nothing is allocated and no
     // lock is taken, so the state of other threads at the fork does not matter.
     unsafe {
-        shell.pre_exec(prepare);
+        child.pre_exec(prepare);
     }
 }

@@ -58,7 +58,8 @@ impl SandboxLevel {
 }
 
 /// What commands may do. Plain data; nothing is enforced by making one.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase", default)]
 pub struct SandboxPolicy {
     /// How much may be changed.
     pub level: SandboxLevel,

@@ -4,14 +4,14 @@
 //! The hunks and the prompt are parts of the entry, after those that every call has.
 
 mod prompt;
-mod typed;
+pub(crate) mod typed;
 
 use std::ops::Range;
 
 use ratatui::style::{Modifier, Style};
 use ratatui::text::{Line, Span};
 
-pub(crate) use self::prompt::{Prompt, lines as spoken};
+pub(crate) use self::prompt::{Prompt, coverage_words, lines as spoken};
 use super::diff;
 use super::highlight::Highlighter;
 use super::markdown::code;

@@ -134,20 +134,25 @@ const NO_RULE: &str = "No rule is suggested: none would cover just calls like th
 
 /// What a rule would have covered, in words.
 fn coverage(draft: &RuleDraft) -> (String, ThemeToken) {
-    match &draft.coverage {
+    if matches!(draft.coverage, Coverage::Known(_)) && draft.line.text().trim().is_empty() {
+        return ("for example bash(cargo test *) or edit(src/**)".to_owned(), ThemeToken::Muted);
+    }
+    coverage_words(&draft.coverage, "covered")
+}
+
+/// Which earlier calls a rule would have decided on, in words: it would have `verb` them.
+pub(crate) fn coverage_words(coverage: &Coverage, verb: &str) -> (String, ThemeToken) {
+    match coverage {
         Coverage::Asked(_) => ("looking up earlier calls…".to_owned(), ThemeToken::Muted),
         Coverage::Wrong(why) => (why.as_str().to_owned(), ThemeToken::Error),
-        Coverage::Known(_) if draft.line.text().trim().is_empty() => {
-            ("for example bash(cargo test *) or edit(src/**)".to_owned(), ThemeToken::Muted)
-        }
         Coverage::Known(titles) => {
             let first: Vec<&str> = titles.iter().take(COVERED).map(Printable::as_str).collect();
             let more = titles.len().saturating_sub(COVERED);
             let more = if more > 0 { format!(" and {more} more") } else { String::new() };
             let text = match titles.len() {
-                0 => "would have covered no earlier call of this session".to_owned(),
-                1 => format!("would have covered 1 earlier call: {}", first.join("")),
-                count => format!("would have covered {count} earlier calls: {}{more}", first.join(" · ")),
+                0 => format!("would have {verb} no earlier call of this session"),
+                1 => format!("would have {verb} 1 earlier call: {}", first.join("")),
+                count => format!("would have {verb} {count} earlier calls: {}{more}", first.join(" · ")),
             };
             (text, ThemeToken::Muted)
         }

@@ -7,7 +7,7 @@ use crate::app::printable::printable_line;
 use crate::view::wrap;
 
 /// The text behind `label`, each row at most `width` cells wide, and the cursor's row and column.
-pub(super) fn rows(label: &str, line: &LineEdit, width: u16) -> (Vec<String>, (usize, u16)) {
+pub(crate) fn rows(label: &str, line: &LineEdit, width: u16) -> (Vec<String>, (usize, u16)) {
     let width = usize::from(width.max(1));
     let (before, after) = line.at_cursor();
     let (before, after) = (printable_line(before), printable_line(after));

@@ -205,6 +205,9 @@ pub(crate) fn tool_body(
         let words = if open { words.as_str() } else { call_end::brief(words) };
         rows.extend(note(words, token, width, theme));
     }
+    if let Some(blocked) = &tool.blocked {
+        rows.extend(note(blocked.as_str(), ThemeToken::Warning, width, theme));
+    }
     rows.extend(secret_rows(&tool.secrets, width, theme));
     rows
 }

@@ -13,6 +13,7 @@ use tokio_util::sync::CancellationToken;
 
 use super::announce;
 use super::context_usage::{UNKNOWN, limit, overhead, total};
+use super::event_hooks;
 use super::state::{Engine, Phase};
 use crate::agent::context::compaction::cut_point::Keep;
 use crate::agent::context::compaction::plan::{Attempt, Plan, has_user_message, plan};
@@ -89,7 +90,11 @@ fn truncate_results(engine: &mut Engine, model: &Model) -> bool {
 /// One compaction with its events.
 async fn compact(engine: &mut Engine, reason: CompactionReason, instructions: Option<&str>) -> CompactionEnd {
     engine.emit(AgentEvent::CompactionStart { reason });
-    let (result, end) = match try_twice(engine, reason, instructions).await {
+    let tried = match event_hooks::blocks_compaction(engine, reason, instructions).await {
+        Some(why) => Err(CompactionEnd::Failed(why)),
+        None => try_twice(engine, reason, instructions).await,
+    };
+    let (result, end) = match tried {
         Ok(result) => (Some(result), CompactionEnd::Done),
         Err(end) => (None, end),
     };

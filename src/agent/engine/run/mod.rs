@@ -9,7 +9,7 @@ use tokio::time::Instant;
 use tokio_util::sync::CancellationToken;
 
 use super::state::{Engine, Phase};
-use super::{announce, attend, commands, compact, gate, tool_calls, turn};
+use super::{announce, attend, commands, compact, event_hooks, expand, grants, mode_note, tool_calls, turn};
 use crate::agent::context::request;
 use crate::agent::protocol::command::{QuestionAnswer, Queue};
 use crate::agent::protocol::event::{AgentEvent, NoticeLevel, Question};
@@ -17,6 +17,9 @@ use crate::agent::protocol::message::{AssistantMessage, Message, StopReason, Use
 use crate::agent::protocol::model::Api;
 use crate::agent::protocol::run::{OnRepeat, RunEnd};
 use log::Run;
+
+/// How often hooks may keep a run from ending.
+const MOST_HELD: u32 = 10;
 
 /// Runs from `first`, or from the history as it is. Steering messages that are left from an
 /// aborted run go before `first`, because they were sent before it; without `first` they start the
@@ -63,7 +66,8 @@ fn prepare(engine: &mut Engine) {
 
 /// Takes turns until nothing is left to do.
 async fn run_turns(engine: &mut Engine, messages: Vec<UserMessage>) {
-    let mut looped = Loop { run: Run::new(engine), compaction_failed: false };
+    let mut looped =
+        Loop { run: Run::new(engine), compaction_failed: false, from_hooks: Vec::new(), held: 0 };
     looped.take_turns(messages).await;
     looped.settle().await;
 }
@@ -93,6 +97,10 @@ struct Loop<'a> {
     run: Run<'a>,
     /// True once a compaction has failed: it is not tried again at every turn.
     compaction_failed: bool,
+    /// What hooks want done before the run ends, for the next turn.
+    from_hooks: Vec<Message>,
+    /// How often hooks have kept the run from ending.
+    held: u32,
 }
 
 impl Loop<'_> {
@@ -101,11 +109,24 @@ impl Loop<'_> {
         commands::answer_sync_queries(self.run.engine);
         self.warn_of_unknown_price();
         // A session that is resumed with a smaller model may be too large from the start.
+        self.await_servers().await;
         self.compaction_failed = compact::if_full(self.run.engine).await;
+        let mut begun = false;
         loop {
+            self.run.engine.refresh_tools();
+            let waiting = !messages.is_empty();
+            let (added, prompts) = event_hooks::admit(self.run.engine, std::mem::take(&mut messages)).await;
+            messages = expand::all(self.run.engine, prompts).await;
+            if waiting && messages.is_empty() && !(begun && self.can_continue()) {
+                return;
+            }
+            begun = true;
             self.run.open_turn();
-            if let Some(note) = gate::mode_note(self.run.engine) {
+            if let Some(note) = mode_note::before_answer(self.run.engine) {
                 self.run.commit(note);
+            }
+            for message in std::mem::take(&mut self.from_hooks).into_iter().chain(added) {
+                self.run.commit(message);
             }
             for message in messages.drain(..) {
                 self.run.commit(Message::User(message));
@@ -129,6 +150,21 @@ impl Loop<'_> {
         }
     }
 
+    /// Gives MCP servers that are starting a moment, so that their tools are known from the first turn on.
+    async fn await_servers(&mut self) {
+        let engine = &mut *self.run.engine;
+        if !engine.mcp.is_settled() {
+            let ready = engine.mcp.ready(engine.config.behavior.mcp.wait);
+            // A run that was stopped notices that itself.
+            let _ = attend::attend_unless_stopped(engine, ready).await;
+        }
+        engine.refresh_tools();
+    }
+
+    fn can_continue(&self) -> bool {
+        request::can_continue(&self.run.engine.config.session.context().messages)
+    }
+
     /// The messages that the next turn starts with; `None` if there is no further turn.
     async fn next(&mut self, answer: &AssistantMessage, called: bool) -> Option<Vec<UserMessage>> {
         let failed = matches!(answer.stop_reason, StopReason::Error | StopReason::Aborted);
@@ -139,14 +175,21 @@ impl Loop<'_> {
             return None;
         }
         if !called && self.run.engine.queues.is_empty() {
-            return None;
+            if self.held < MOST_HELD
+                && let Some(message) = event_hooks::before_end(self.run.engine, self.held > 0).await
+            {
+                self.held += 1;
+                self.from_hooks.push(message);
+            } else if self.run.engine.queues.is_empty() {
+                return None;
+            }
         }
         if let Some(end) = self.run.exceeded() {
             self.run.engine.meters.ended_by = Some(end);
             return None;
         }
         let steering = deliver(self.run.engine, Queue::Steer);
-        if called || !steering.is_empty() {
+        if called || !steering.is_empty() || !self.from_hooks.is_empty() {
             return Some(steering);
         }
         Some(deliver(self.run.engine, Queue::FollowUp)).filter(|messages| !messages.is_empty())
@@ -220,6 +263,7 @@ impl Loop<'_> {
             compact::if_full(engine).await;
             announce::record_pending(engine);
         }
+        grants::end(engine);
         engine.meters.deadline = None;
         engine.undo.settle();
         engine.flush();

@@ -287,7 +287,7 @@ impl Reader {
     }
 }
 
-/// The first argument that is an excluded option, or may be one. What is behind `--` is none.
+/// The first argument that is an excluded option, or may be one. Arguments behind `--` are not options.
 fn excluded(arguments: &[Word], short: &str, long: &[&str]) -> Option<String> {
     for word in arguments {
         let Some(text) = word.literal() else {

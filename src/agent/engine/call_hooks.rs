@@ -1,0 +1,190 @@
+//! The user's hooks around a call: before it is prepared, and after it has run.
+//!
+//! Hooks see secrets as the model does, as placeholders. What they decide is passed on to the gate, which
+//! never lets it weaken a rule that denies, the mode `plan`, or the question about a protected path.
+
+use serde_json::{Value, json};
+use tokio_util::sync::CancellationToken;
+
+use super::state::Engine;
+use crate::agent::extensions::hooks::names;
+use crate::agent::extensions::hooks::{HookFacts, HookNote, HookOutcome, HookPermission, HookRunner};
+use crate::agent::protocol::message::ToolCall;
+use crate::agent::secrets::masking::Masking;
+use crate::agent::settings::hooks::HookEvent;
+use crate::tools::{Content, Details, ToolError, ToolOutput};
+
+/// What runs the hooks of these events; `None` if there are none.
+pub(crate) fn runner(engine: &Engine, events: &[HookEvent]) -> Option<HookRunner> {
+    let behavior = &engine.config.behavior;
+    let loaded = behavior.extensions.loaded();
+    HookRunner::new(&loaded.hooks, events, || {
+        let session = engine.config.session.info();
+        HookFacts {
+            session_id: session.id.clone(),
+            transcript: session.file.clone(),
+            cwd: engine.cwd().to_owned(),
+            mode: behavior.permission_mode,
+            shell: engine.config.shell.clone(),
+            env: engine.config.env.clone(),
+            scratch: engine.config.scratch.clone(),
+            sandbox: behavior.sandbox.of_hooks(engine.cwd()),
+        }
+    })
+}
+
+/// Runs the hooks that tell the user that something waits, beside everything else: nobody waits for them.
+pub(crate) fn notify(engine: &Engine, kind: &'static str, message: String) {
+    let Some(runner) = runner(engine, &[HookEvent::Notification]) else { return };
+    tokio::spawn(async move {
+        let fields = json!({ "message": message, "notification_type": kind });
+        let outcome = runner.run(HookEvent::Notification, &[kind], fields).await;
+        for note in outcome.notes {
+            tracing::info!("{}", note.text);
+        }
+    });
+}
+
+/// The hooks around one call.
+pub(crate) struct CallHooks {
+    runner: HookRunner,
+    /// As the model said it.
+    call: ToolCall,
+    masking: Masking,
+}
+
+/// What hooks did that others need to know.
+#[derive(Debug, Default)]
+pub(crate) struct HookEffects {
+    pub(crate) notes: Vec<HookNote>,
+    /// Why the run must end.
+    pub(crate) stop: Option<String>,
+}
+
+impl HookEffects {
+    fn take(&mut self, outcome: &mut HookOutcome) {
+        self.notes.append(&mut outcome.notes);
+        self.stop = self.stop.take().or(outcome.stop.clone());
+    }
+}
+
+/// A call that hooks let through.
+#[derive(Debug, Default)]
+pub(crate) struct CheckedCall {
+    /// The arguments to run it with.
+    pub(crate) arguments: Value,
+    /// The same without secrets, if a hook changed them.
+    pub(crate) changed: Option<Value>,
+    pub(crate) permission: HookPermission,
+    /// For the model, with the result.
+    notes: Vec<String>,
+}
+
+impl CheckedCall {
+    /// A call that no hook has anything to say about.
+    pub(crate) fn unchanged(arguments: Value) -> Self {
+        CheckedCall { arguments, ..CheckedCall::default() }
+    }
+}
+
+/// The hooks around a call; `None` if there are none.
+pub(crate) fn of_call(engine: &Engine, call: &ToolCall) -> Option<CallHooks> {
+    let runner = runner(engine, &[HookEvent::PreToolUse, HookEvent::PostToolUse])?;
+    Some(CallHooks { runner, call: call.clone(), masking: engine.config.behavior.masking.clone() })
+}
+
+impl CallHooks {
+    /// Runs the hooks before a call with these arguments.
+    ///
+    /// # Errors
+    /// The result of the call if a hook blocks it, or it is stopped.
+    pub(crate) async fn before(
+        &self,
+        arguments: Value,
+        stop: &CancellationToken,
+        effects: &mut HookEffects,
+    ) -> Result<CheckedCall, ToolError> {
+        let said = &self.call.arguments;
+        let fields = self.fields(said);
+        let run = self.run(HookEvent::PreToolUse, said, fields);
+        let mut outcome = stop.run_until_cancelled(run).await.ok_or_else(ToolError::aborted)?;
+        effects.take(&mut outcome);
+        if let Some(why) = outcome.block.or(outcome.stop) {
+            return Err(ToolError::refused(format!(
+                "denied by a hook of the user, the call was not run: {why}"
+            )));
+        }
+        let mut checked = CheckedCall::unchanged(arguments);
+        checked.permission = outcome.permission;
+        checked.notes = outcome.context;
+        if let Some(input) = &outcome.updated_input {
+            let changed = names::from_hook(&self.call.name, input);
+            checked.notes.push(format!("it changed the arguments of this call to {changed}"));
+            let filled = self.masking.arguments(&self.call.name, &changed).map_err(ToolError::refused)?;
+            checked.arguments = filled.unwrap_or_else(|| changed.clone());
+            checked.changed = Some(changed);
+        }
+        Ok(checked)
+    }
+
+    /// Runs the hooks after a call that went well, and adds what all hooks have to say to its result.
+    pub(crate) async fn after(
+        &mut self,
+        checked: &CheckedCall,
+        result: Result<ToolOutput, ToolError>,
+        stop: &CancellationToken,
+        effects: &mut HookEffects,
+    ) -> Result<ToolOutput, ToolError> {
+        let mut output = result?;
+        let mut notes = checked.notes.clone();
+        let mut seen = output.clone();
+        self.masking.answer(&mut seen);
+        let said = checked.changed.as_ref().unwrap_or(&self.call.arguments);
+        let mut fields = self.fields(said);
+        if let Value::Object(fields) = &mut fields {
+            fields.insert("tool_response".to_owned(), response(&self.call.name, said, &seen));
+        }
+        let run = self.run(HookEvent::PostToolUse, said, fields);
+        if let Some(mut outcome) = stop.run_until_cancelled(run).await {
+            effects.take(&mut outcome);
+            notes.extend(outcome.block);
+            notes.extend(outcome.context);
+        }
+        output
+            .content
+            .extend(notes.into_iter().map(|note| Content::text(format!("A hook of the user: {note}"))));
+        Ok(output)
+    }
+
+    async fn run(&self, event: HookEvent, said: &Value, fields: Value) -> HookOutcome {
+        let name = &self.call.name;
+        self.runner.run(event, &[name, names::of_tool(name, said)], fields).await
+    }
+
+    fn fields(&self, said: &Value) -> Value {
+        let name = &self.call.name;
+        json!({
+            "tool_name": names::of_tool(name, said),
+            "tool_input": names::to_hook(name, said, self.runner.cwd()),
+            "tool_use_id": self.call.id,
+        })
+    }
+}
+
+/// The result of a call as hooks know it.
+fn response(tool: &str, said: &Value, output: &ToolOutput) -> Value {
+    let texts = output.content.iter().filter_map(|content| match content {
+        Content::Text { text } => Some(text.as_str()),
+        Content::Image { .. } => None,
+    });
+    let text = texts.collect::<Vec<_>>().join("\n");
+    match (&output.details, tool) {
+        (Details::Terminal(terminal), _) => json!({
+            "stdout": text, "stderr": "", "interrupted": false, "exit_code": terminal.exit_code,
+        }),
+        (_, "write" | "edit" | "read") => {
+            json!({ "filePath": said.get("path"), "success": true, "content": text })
+        }
+        _ => json!({ "content": text }),
+    }
+}

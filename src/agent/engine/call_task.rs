@@ -1,0 +1,136 @@
+//! The task of a call: prepares it, has it judged, and applies what was approved.
+//!
+//! Everything that has to happen around a call belongs here, and not in a tool: what undo keeps, and
+//! the second run of a command that the sandbox refused something.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use serde_json::Value;
+use tokio::sync::{mpsc, oneshot};
+use tokio::time::Instant;
+use tokio_util::sync::CancellationToken;
+
+use super::approvals::{Decision, Review};
+use super::call_hooks::{CallHooks, CheckedCall, HookEffects};
+use super::sandbox_gate;
+use super::undo_place::CallUndo;
+use crate::tools::{AnyTool, Approved, ToolContext, ToolError, ToolOutput};
+
+/// The result of a call that nobody decided on.
+pub(crate) const UNANSWERED: &str =
+    "denied: the run was stopped or the session closed before the user decided; the call was not run";
+
+/// How a call ended.
+pub(crate) struct CarriedOut {
+    pub(crate) result: Result<ToolOutput, ToolError>,
+    /// How long it waited for the decision, which is not the tool's time.
+    pub(crate) waited: Duration,
+    /// What the user should be told of what it changed.
+    pub(crate) notices: Vec<String>,
+    /// What hooks did.
+    pub(crate) hooks: HookEffects,
+}
+
+/// The task of a call: prepares it, sends it to be judged, and applies what was approved. The number in
+/// `reviews` names it among the calls of its answer.
+pub(crate) async fn carry_out(
+    tool: Arc<dyn AnyTool>,
+    arguments: Value,
+    context: ToolContext,
+    reviews: (usize, mpsc::UnboundedSender<(usize, Review)>),
+    undo: Option<CallUndo>,
+    hooks: Option<CallHooks>,
+) -> CarriedOut {
+    let stop = context.cancel.clone();
+    let mut effects = HookEffects::default();
+    let checked = match &hooks {
+        Some(hooks) => hooks.before(arguments, &stop, &mut effects).await,
+        None => Ok(CheckedCall::unchanged(arguments)),
+    };
+    let checked = match checked {
+        Ok(checked) => checked,
+        Err(error) => {
+            let (waited, notices) = (Duration::ZERO, Vec::new());
+            return CarriedOut { result: Err(error), waited, notices, hooks: effects };
+        }
+    };
+    let mut carried = carry_out_checked(tool, &checked, context, reviews, undo).await;
+    if let Some(mut hooks) = hooks {
+        carried.result = hooks.after(&checked, carried.result, &stop, &mut effects).await;
+    }
+    CarriedOut { hooks: effects, ..carried }
+}
+
+/// The same after the hooks before it.
+async fn carry_out_checked(
+    tool: Arc<dyn AnyTool>,
+    checked: &CheckedCall,
+    context: ToolContext,
+    (index, reviews): (usize, mpsc::UnboundedSender<(usize, Review)>),
+    undo: Option<CallUndo>,
+) -> CarriedOut {
+    let (mut waited, mut notices) = (Duration::ZERO, Vec::new());
+    let run = async {
+        let (stop, sandbox) = (context.cancel.clone(), context.sandbox.clone());
+        let arguments = checked.arguments.clone();
+        let prepared = tool.prepare(arguments.clone(), context.clone()).await?;
+        let blocked = prepared.access.writes.iter().find_map(|path| sandbox.check_write(path).err());
+        let (access, preview) = (prepared.access.clone(), prepared.preview.clone());
+        let proposed_text = prepared.proposed_text.clone();
+        let (decide, decided) = oneshot::channel();
+        let review = Review {
+            access: access.clone(),
+            preview,
+            proposed_text,
+            blocked,
+            again: false,
+            changed: checked.changed.clone(),
+            permission: checked.permission.clone(),
+            decide,
+        };
+        // If nobody takes it, nobody decides either.
+        let _ = reviews.send((index, review));
+        let decision = await_decision(decided, &stop, &mut waited).await;
+        let approved = decision.unwrap_or_else(|| Err(ToolError::refused(UNANSWERED)))?;
+        let edited = approved.edited.clone();
+        let work = prepared.apply(approved);
+        let (result, told) = CallUndo::around(undo.clone(), access.clone(), work).await;
+        notices.extend(told);
+        let Some(blocked) = sandbox_gate::blocked(&result) else { return result };
+        let (decide, decided) = oneshot::channel();
+        let review = sandbox_gate::again(access, edited.clone(), blocked, decide);
+        let _ = reviews.send((index, review));
+        match await_decision(decided, &stop, &mut waited).await {
+            Some(Ok(approved)) => {
+                let edited = approved.edited.clone().or(edited);
+                let again = tool.prepare(arguments, context).await?;
+                let access = again.access.clone();
+                let work = again.apply(Approved { edited, ..approved });
+                let (result, told) = CallUndo::around(undo, access, work).await;
+                notices.extend(told);
+                sandbox_gate::ran_again(result)
+            }
+            Some(Err(refusal)) => sandbox_gate::not_run_again(result, &refusal),
+            None => result,
+        }
+    };
+    let result = run.await;
+    CarriedOut { result, waited, notices, hooks: HookEffects::default() }
+}
+
+/// Waits for a decision, and counts the time; `None` if the call is stopped.
+async fn await_decision(
+    decided: oneshot::Receiver<Decision>,
+    stop: &CancellationToken,
+    waited: &mut Duration,
+) -> Option<Decision> {
+    let asked = Instant::now();
+    let decision = tokio::select! {
+        biased;
+        decision = decided => decision.ok(),
+        () = stop.cancelled() => None,
+    };
+    *waited += asked.elapsed();
+    decision
+}

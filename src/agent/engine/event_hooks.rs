@@ -1,0 +1,143 @@
+//! The user's hooks at the moments of a session besides calls: a prompt, a compaction, the end of a run.
+
+use serde_json::{Value, json};
+use tokio::time::{Instant, timeout_at};
+
+use super::announce;
+use super::attend::{attend, attend_unless_stopped};
+use super::call_hooks::{HookEffects, runner};
+use super::clock::now;
+use super::state::Engine;
+use crate::agent::extensions::hooks::{HookNote, HookOutcome, HookRunner};
+use crate::agent::protocol::event::{CompactionReason, NoticeLevel};
+use crate::agent::protocol::message::{CustomMessage, Message, UserContent, UserMessage};
+use crate::agent::settings::hooks::HookEvent;
+
+/// The type of the message with what hooks tell the model.
+const CONTEXT: &str = "tau.hook";
+
+/// Tells the user what hooks did.
+pub(crate) fn report(engine: &mut Engine, notes: Vec<HookNote>) {
+    for HookNote { text, is_warning } in notes {
+        let level = if is_warning { NoticeLevel::Warning } else { NoticeLevel::Info };
+        engine.notice(level, text, None);
+    }
+}
+
+/// Tells the user what the hooks around a call did, and ends the run if one of them says so.
+pub(crate) fn after_call(engine: &mut Engine, effects: HookEffects) {
+    report(engine, effects.notes);
+    if let Some(why) = effects.stop {
+        stop(engine, &why);
+    }
+}
+
+fn stop(engine: &mut Engine, why: &str) {
+    engine.notice(NoticeLevel::Warning, format!("a hook stopped the run: {why}"), None);
+    engine.current.stop.cancel();
+}
+
+/// Runs the hooks of an event and reports what they did. Nothing is blocked by hooks that there are not, or if
+/// the run is stopped meanwhile.
+async fn run(engine: &mut Engine, event: HookEvent, names: &[&str], fields: Value) -> HookOutcome {
+    let Some(runner) = runner(engine, &[event]) else { return HookOutcome::default() };
+    let outcome = attend_unless_stopped(engine, runner.run(event, names, fields)).await;
+    let mut outcome = outcome.unwrap_or_default();
+    report(engine, std::mem::take(&mut outcome.notes));
+    outcome
+}
+
+/// What hooks add to these prompts for the model, and the prompts that they let through. Those that are blocked
+/// go back to the user.
+pub(crate) async fn admit(
+    engine: &mut Engine,
+    prompts: Vec<UserMessage>,
+) -> (Vec<Message>, Vec<UserMessage>) {
+    let (mut added, mut admitted) = (Vec::new(), Vec::new());
+    for prompt in prompts {
+        let fields = json!({ "prompt": prompt.content.text() });
+        let outcome = run(engine, HookEvent::UserPromptSubmit, &[], fields).await;
+        match outcome.block.or(outcome.stop) {
+            Some(why) => {
+                let text = format!("a hook blocked the prompt: {why}");
+                engine.notice(NoticeLevel::Warning, text, None);
+                announce::return_messages(engine, vec![prompt]);
+            }
+            None => {
+                added.extend(outcome.context);
+                admitted.push(prompt);
+            }
+        }
+    }
+    if !admitted.is_empty() {
+        added.splice(0..0, std::mem::take(&mut engine.pending.hook_context));
+    }
+    (added.into_iter().map(context).collect(), admitted)
+}
+
+/// The hooks at the start of the session that is open from the start.
+pub(crate) async fn agent_started(engine: &mut Engine) {
+    // To know whether it is empty, a part of its file has to be read.
+    if runner(engine, &[HookEvent::SessionStart]).is_some() {
+        let is_empty = engine.config.session.context().messages.is_empty();
+        session_started(engine, if is_empty { "startup" } else { "resume" }).await;
+    }
+}
+
+/// The hooks at the start of a session. What they add is sent with its first prompt.
+pub(crate) async fn session_started(engine: &mut Engine, source: &str) {
+    let fields = json!({ "source": source });
+    let outcome = run(engine, HookEvent::SessionStart, &[source], fields).await;
+    engine.pending.hook_context.extend(outcome.context);
+}
+
+/// The hooks at the end of a session, for `reason`; they may take until `deadline`.
+pub(crate) async fn session_ended(
+    engine: &mut Engine,
+    ending: Option<HookRunner>,
+    reason: &str,
+    deadline: Instant,
+) {
+    let Some(runner) = ending else { return };
+    let names = [reason];
+    let run = runner.run(HookEvent::SessionEnd, &names, json!({ "reason": reason }));
+    match attend(engine, timeout_at(deadline, run)).await {
+        Ok(outcome) => report(engine, outcome.notes),
+        Err(_) => engine.notice(NoticeLevel::Warning, "a SessionEnd hook took too long and was killed", None),
+    }
+}
+
+/// What runs the hooks at the end of the session that is open now.
+pub(crate) fn ending(engine: &Engine) -> Option<HookRunner> {
+    runner(engine, &[HookEvent::SessionEnd])
+}
+
+/// Why hooks do not allow a compaction, if they do not.
+pub(crate) async fn blocks_compaction(
+    engine: &mut Engine,
+    reason: CompactionReason,
+    instructions: Option<&str>,
+) -> Option<String> {
+    let trigger = if reason == CompactionReason::Manual { "manual" } else { "auto" };
+    let fields = json!({ "trigger": trigger, "custom_instructions": instructions.unwrap_or_default() });
+    let outcome = run(engine, HookEvent::PreCompact, &[trigger], fields).await;
+    outcome.block.or(outcome.stop).map(|why| format!("a hook blocked it: {why}"))
+}
+
+/// What hooks want done before a run ends, as a message for the model. `again` is true if the run continues
+/// because of such a message already.
+pub(crate) async fn before_end(engine: &mut Engine, again: bool) -> Option<Message> {
+    let outcome = run(engine, HookEvent::Stop, &[], json!({ "stop_hook_active": again })).await;
+    outcome.block.filter(|_| outcome.stop.is_none()).map(context)
+}
+
+/// What a hook tells the model, as a message.
+fn context(text: String) -> Message {
+    Message::Custom(CustomMessage {
+        custom_type: CONTEXT.to_owned(),
+        content: UserContent::Text(format!("[tau] A hook of the user adds: {text}")),
+        display: false,
+        details: None,
+        timestamp: now(),
+    })
+}

@@ -1,0 +1,290 @@
+//! Prompts that begin with a slash: the text of the prompt template or skill that they name.
+//!
+//! What a template runs or reads goes through the same gate as the calls of the model, is shown as they
+//! are, and is not recorded as one of them: its output becomes part of the message.
+
+use std::collections::VecDeque;
+use std::sync::Arc;
+
+use serde_json::{Value, json};
+use tokio::sync::{mpsc, oneshot};
+use tokio::task::{JoinSet, spawn_blocking};
+use tokio::time::Instant;
+
+use super::approvals::{Decision, Review};
+use super::attend::{attend, attend_unless_stopped};
+use super::call_task::{self, CarriedOut};
+use super::clock::millis_since;
+use super::state::Engine;
+use super::{announce, call_hooks, event_hooks, gate, grants, tool_calls, undo_queries};
+use crate::agent::extensions::prompt::{self, Meant};
+use crate::agent::extensions::registry::Loaded;
+use crate::agent::extensions::templates::Template;
+use crate::agent::extensions::templates::arguments::Arguments;
+use crate::agent::extensions::templates::parts::{Part, parts};
+use crate::agent::protocol::event::{AgentEvent, NoticeLevel};
+use crate::agent::protocol::message::{Block, ToolCall, UserContent, UserMessage};
+use crate::tools::{Content, Details, TerminalOutput, ToolError, ToolOutput, ToolProgress, ids, paths};
+
+/// Most templates that stand for one another.
+const DEEPEST: usize = 8;
+/// Most commands and files of one template.
+const MOST_CALLS: usize = 32;
+
+/// The messages with what their commands stand for. What cannot be sent is returned to the user.
+pub(crate) async fn all(engine: &mut Engine, messages: Vec<UserMessage>) -> Vec<UserMessage> {
+    let mut expanded = Vec::with_capacity(messages.len());
+    let mut waiting: VecDeque<UserMessage> = messages.into();
+    while let Some(message) = waiting.pop_front() {
+        match one(engine, &message).await {
+            Ok(None) => expanded.push(message),
+            Ok(Some(text)) => expanded.push(with_text(message, text)),
+            Err(why) => {
+                engine.notice(NoticeLevel::Error, format!("not sent: {why}"), None);
+                announce::return_messages(engine, vec![message]);
+            }
+        }
+    }
+    expanded
+}
+
+fn with_text(message: UserMessage, text: String) -> UserMessage {
+    let content = match message.content {
+        UserContent::Text(_) => UserContent::Text(text),
+        UserContent::Blocks(blocks) => {
+            let others = blocks.into_iter().filter(|block| block.as_text().is_none());
+            UserContent::Blocks(std::iter::once(Block::text(text)).chain(others).collect())
+        }
+    };
+    UserMessage { content, ..message }
+}
+
+/// What the message stands for; `None` if it is a plain message.
+async fn one(engine: &mut Engine, message: &UserMessage) -> Result<Option<String>, String> {
+    let given = message.content.text();
+    let loaded = engine.config.behavior.extensions.loaded();
+    let mut text = given;
+    let mut names: Vec<String> = Vec::new();
+    while let Some((meant, name, arguments)) = named(&loaded, &text) {
+        let again = names.contains(&name);
+        names.push(name.clone());
+        if again || names.len() > DEEPEST {
+            let way = names.iter().map(|name| format!("/{name}")).collect::<Vec<_>>().join(" \u{2192} ");
+            return Err(format!("the prompt template /{name} includes itself: {way}"));
+        }
+        text = match meant {
+            Meant::Skill(skill) => {
+                grants::allow(engine, &skill.allowed_tools, skill.source, &format!("skill {}", skill.name));
+                blocking(engine, move || skill.read(&arguments)).await?
+            }
+            Meant::Template(template) => expand(engine, &loaded, &template, &arguments).await?,
+        };
+    }
+    Ok((!names.is_empty()).then_some(text))
+}
+
+/// What a text begins with: what it stands for, its name and its arguments.
+fn named(loaded: &Loaded, text: &str) -> Option<(Meant, String, String)> {
+    let (name, arguments) = prompt::command(text)?;
+    Some((loaded.meant(name)?, name.to_owned(), arguments.to_owned()))
+}
+
+async fn blocking(
+    engine: &mut Engine,
+    work: impl FnOnce() -> Result<String, String> + Send + 'static,
+) -> Result<String, String> {
+    let done = attend(engine, spawn_blocking(work)).await;
+    done.unwrap_or_else(|error| Err(format!("internal error: {error}")))
+}
+
+/// The text of a template with its arguments, the output of its commands, and its files at the end.
+async fn expand(
+    engine: &mut Engine,
+    loaded: &Arc<Loaded>,
+    template: &Template,
+    arguments: &str,
+) -> Result<String, String> {
+    let of = &template.name;
+    grants::answer_with(engine, template.model.as_deref(), template.thinking, of);
+    grants::allow(engine, &template.allowed_tools, template.source, &format!("/{of}"));
+    grants::ask(engine, &template.ask_tools, &format!("/{of}"));
+    let reading = template.clone();
+    let body = blocking(engine, move || reading.read()).await?;
+    let arguments = Arguments::of(arguments);
+    let (mut text, mut files, mut used, mut calls) = (String::new(), String::new(), false, 0_usize);
+    for part in parts(&body) {
+        let (Part::Text(raw) | Part::Command(raw) | Part::File(raw)) = part;
+        let (filled, has_arguments) = arguments.fill(raw);
+        used |= has_arguments;
+        match part {
+            Part::Text(_) => text.push_str(&filled),
+            Part::Command(_) => {
+                calls += 1;
+                let output = call(engine, of, "bash", json!({ "command": filled })).await?;
+                text.push_str(output.trim_end());
+            }
+            Part::File(_) => {
+                text.push_str(&format!("@{filled}"));
+                let path = paths::resolve(engine.cwd(), &filled);
+                if is_template(loaded, template, &path) {
+                    return Err(format!("the prompt template /{of} includes itself: it names its own file"));
+                }
+                if path.is_file() {
+                    calls += 1;
+                    let content = call(engine, of, "read", json!({ "path": filled })).await?;
+                    files.push_str(&format!("\n\n<file path=\"{filled}\">\n{content}\n</file>"));
+                }
+            }
+        }
+        if calls > MOST_CALLS {
+            return Err(format!("/{of} has more than {MOST_CALLS} commands and files"));
+        }
+    }
+    if !used && !arguments.whole().is_empty() {
+        text.push_str(&format!("\n\n{}", arguments.whole()));
+    }
+    Ok(text.trim().to_owned() + &files)
+}
+
+/// Whether a path leads to the file of the template.
+fn is_template(loaded: &Loaded, template: &Template, path: &std::path::Path) -> bool {
+    let own = loaded.templates.iter().find(|known| known.name == template.name);
+    let own = own.and_then(|own| own.path.as_ref()).and_then(|own| own.canonicalize().ok());
+    own.is_some() && own == path.canonicalize().ok()
+}
+
+/// What happens while a call of a template runs.
+enum Step {
+    Prepared(Review),
+    Decided(Result<Decision, oneshot::error::RecvError>),
+    Ended(Option<Result<CarriedOut, tokio::task::JoinError>>),
+}
+
+/// Runs a tool for a template and gives its output; an error if it was denied or stopped.
+async fn call(engine: &mut Engine, of: &str, name: &str, arguments: Value) -> Result<String, String> {
+    let Some(tool) = engine.config.tools.get(name).cloned() else {
+        return Err(format!("/{of} needs the tool {name}, which is off"));
+    };
+    let call = ToolCall {
+        id: format!("prompt-{}", ids::id()),
+        name: name.to_owned(),
+        arguments: arguments.clone(),
+        thought_signature: None,
+    };
+    let read_only = tool.spec().read_only;
+    engine.emit(AgentEvent::ToolExecutionStart {
+        tool_call_id: call.id.clone(),
+        tool_name: call.name.clone(),
+        args: arguments.clone(),
+    });
+    let since = Instant::now();
+    let (progress, _updates) = ToolProgress::channel();
+    let (sender, mut reviews) = mpsc::unbounded_channel();
+    let undo = undo_queries::of_call(engine, &call);
+    let context = tool_calls::context(engine, progress);
+    let mut task = JoinSet::new();
+    let hooks = call_hooks::of_call(engine, &call);
+    task.spawn(call_task::carry_out(tool, arguments, context, (0, sender), undo, hooks));
+    let mut deciding: Option<(oneshot::Receiver<Decision>, oneshot::Sender<Decision>)> = None;
+    let mut denied = false;
+    let ended = loop {
+        let step = async {
+            tokio::select! {
+                biased;
+                Some((_, review)) = reviews.recv() => Step::Prepared(review),
+                decided = decision(&mut deciding) => Step::Decided(decided),
+                ended = task.join_next() => Step::Ended(ended),
+            }
+        };
+        match attend_unless_stopped(engine, step).await {
+            Some(Step::Prepared(review)) => {
+                let (decide, decided) = oneshot::channel();
+                deciding = Some((decided, review.decide));
+                gate::review(engine, &call, read_only, Review { decide, ..review });
+            }
+            Some(Step::Decided(decided)) => {
+                if let (Some((_, task)), Ok(decision)) = (deciding.take(), decided) {
+                    denied = decision.is_err();
+                    let _ = task.send(decision);
+                }
+            }
+            Some(Step::Ended(ended)) => break ended,
+            None => {
+                gate::withdraw_all(engine);
+                break None;
+            }
+        }
+    };
+    let result = match ended {
+        Some(Ok(CarriedOut { result, notices, hooks, .. })) => {
+            undo_queries::tell(engine, notices);
+            event_hooks::after_call(engine, hooks);
+            result
+        }
+        Some(Err(error)) => Err(ToolError::refused(format!("the tool crashed: {error}"))),
+        None => {
+            denied = true;
+            Err(ToolError::refused("aborted"))
+        }
+    };
+    let text = end(engine, call, result, millis_since(since));
+    if denied { Err(format!("/{of}: {text}")) } else { Ok(text) }
+}
+
+/// Reports the end of a call; its output.
+fn end(
+    engine: &mut Engine,
+    call: ToolCall,
+    result: Result<ToolOutput, ToolError>,
+    milliseconds: u64,
+) -> String {
+    let is_error = result.is_err();
+    let mut output = match result {
+        Ok(output) => output,
+        Err(ToolError::Refused { message, details } | ToolError::Aborted { message, details }) => {
+            ToolOutput::new(message, *details)
+        }
+    };
+    engine.config.behavior.masking.answer(&mut output);
+    let text = text_of(&output);
+    engine.emit(AgentEvent::ToolExecutionEnd {
+        tool_call_id: call.id,
+        tool_name: call.name,
+        result: output,
+        is_error,
+        duration_ms: Some(milliseconds),
+    });
+    text
+}
+
+/// The decision that is awaited; never without one.
+async fn decision(
+    deciding: &mut Option<(oneshot::Receiver<Decision>, oneshot::Sender<Decision>)>,
+) -> Result<Decision, oneshot::error::RecvError> {
+    match deciding {
+        Some((decided, _)) => decided.await,
+        None => std::future::pending().await,
+    }
+}
+
+fn text_of(output: &ToolOutput) -> String {
+    let texts: Vec<&str> = output
+        .content
+        .iter()
+        .filter_map(|content| match content {
+            Content::Text { text } => Some(text.as_str()),
+            Content::Image { .. } => None,
+        })
+        .collect();
+    let text = texts.join("\n");
+    // That a command succeeded is nothing that a template has to say.
+    let is_ending = |line: &str| line.starts_with("exit code 0 (");
+    match &output.details {
+        Details::Terminal(TerminalOutput { exit_code: Some(0), .. }) => match text.rsplit_once('\n') {
+            Some((before, ending)) if is_ending(ending) => before.to_owned(),
+            None if is_ending(&text) => String::new(),
+            Some(_) | None => text,
+        },
+        _ => text,
+    }
+}

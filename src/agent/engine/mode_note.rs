@@ -1,0 +1,36 @@
+//! Tells the model when plan mode begins and ends.
+
+use serde_json::json;
+
+use super::clock::now;
+use super::state::Engine;
+use crate::agent::protocol::approval::PermissionMode;
+use crate::agent::protocol::message::{CustomMessage, Message, UserContent};
+
+/// The type of the message that tells the model of plan mode.
+const NOTE: &str = "tau.permission_mode";
+const PLAN: &str = "[tau] Plan mode is on. You can read and search, but nothing that changes anything is \
+    run: such calls are denied. Find out what is needed, ask if something is unclear, and finish with a \
+    plan: what you would change, file by file, and how you would check it. The user accepts, edits or \
+    rejects the plan.";
+const NO_PLAN: &str = "[tau] Plan mode is off: you can make changes again.";
+
+/// The message before the next answer: that plan mode has begun, or is over. `None` if the model knows.
+pub(crate) fn before_answer(engine: &Engine) -> Option<Message> {
+    let messages = engine.config.session.context().messages;
+    let told = messages.iter().rev().find_map(|message| match message.as_ref() {
+        Message::Custom(note) if note.custom_type == NOTE => note.details.as_ref()?.get("plan")?.as_bool(),
+        _ => None,
+    });
+    let plan = engine.config.behavior.permission_mode == PermissionMode::Plan;
+    if plan == told.unwrap_or_default() {
+        return None;
+    }
+    Some(Message::Custom(CustomMessage {
+        custom_type: NOTE.to_owned(),
+        content: UserContent::Text(if plan { PLAN } else { NO_PLAN }.to_owned()),
+        display: false,
+        details: Some(json!({ "plan": plan })),
+        timestamp: now(),
+    }))
+}

@@ -1,0 +1,74 @@
+//! `allowed-tools` of skills and prompt templates as permission rules.
+//!
+//! They hold while the skill or template is in use and only ever allow: what the user's rules deny or ask
+//! for stays denied or asked, and so do protected paths.
+
+use crate::agent::permissions::Rule;
+use crate::agent::protocol::extension::ExtensionSource;
+
+/// What other agents call our tools.
+const NAMES: [(&str, &str); 14] = [
+    ("bash", "bash"),
+    ("read", "read"),
+    ("notebookread", "read"),
+    ("edit", "edit"),
+    ("multiedit", "edit"),
+    ("notebookedit", "edit"),
+    ("write", "write"),
+    ("grep", "grep"),
+    ("search", "grep"),
+    ("glob", "find"),
+    ("find", "find"),
+    ("ls", "ls"),
+    ("webfetch", "web_fetch"),
+    ("web_fetch", "web_fetch"),
+];
+/// Tools that a project's files cannot open for all calls.
+const NARROW: [&str; 3] = ["bash", "edit", "write"];
+
+/// The rules, and what is not granted. Names of tools that tau does not have are left out.
+pub(crate) fn rules(allowed: &[String], source: ExtensionSource) -> (Vec<Rule>, Vec<String>) {
+    let (mut rules, mut problems) = (Vec::new(), Vec::new());
+    for text in allowed {
+        let (name, pattern) = text
+            .split_once('(')
+            .map_or((text.as_str(), ""), |(name, _)| (name, text.get(name.len()..).unwrap_or_default()));
+        let lower = name.trim().to_ascii_lowercase();
+        let known = NAMES.iter().find(|(theirs, _)| *theirs == lower).map(|(_, ours)| *ours);
+        let Some(tool) = known.or_else(|| lower.starts_with("mcp__").then_some(lower.as_str())) else {
+            continue;
+        };
+        match format!("{tool}{pattern}").parse::<Rule>() {
+            Ok(rule) if rule.is_bare() && source == ExtensionSource::Project && NARROW.contains(&tool) => {
+                problems.push(format!(
+                    "allowed-tools: a project cannot allow all calls of {tool}; name some of them"
+                ));
+            }
+            Ok(rule) => rules.push(rule),
+            Err(error) => problems.push(format!("allowed-tools: {error}")),
+        }
+    }
+    (rules, problems)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn texts(allowed: &[&str], source: ExtensionSource) -> (Vec<String>, usize) {
+        let allowed: Vec<String> = allowed.iter().map(|text| (*text).to_owned()).collect();
+        let (rules, problems) = rules(&allowed, source);
+        (rules.iter().map(Rule::to_string).collect(), problems.len())
+    }
+
+    #[test]
+    fn names_of_other_agents_become_rules() {
+        let allowed =
+            ["Bash(git add:*)", "Bash", "MultiEdit(src/**)", "Glob", "TodoWrite", "mcp__a__b", "Edit(["];
+        let (rules, problems) = texts(&allowed, ExtensionSource::User);
+        assert_eq!(rules, ["bash(git add:*)", "bash", "edit(src/**)", "find", "mcp__a__b"]);
+        assert_eq!(problems, 1);
+        let (rules, problems) = texts(&["Bash", "Bash(*)", "Write", "Read"], ExtensionSource::Project);
+        assert_eq!((rules, problems), (vec!["read".to_owned()], 3));
+    }
+}

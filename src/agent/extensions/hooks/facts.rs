@@ -1,0 +1,27 @@
+//! What hooks are told of the session, and what they run in.
+
+use std::path::PathBuf;
+use std::sync::Arc;
+
+use crate::agent::protocol::approval::PermissionMode;
+use crate::tools::process::ChildEnv;
+use crate::tools::sandbox::SandboxPolicy;
+use crate::tools::scratch::Scratch;
+
+/// What hooks are told of the session, and what they run in.
+#[derive(Clone, Debug)]
+pub struct HookFacts {
+    pub session_id: String,
+    /// The file of the session; `None` while it has none.
+    pub transcript: Option<PathBuf>,
+    /// The directory of the session. Absolute.
+    pub cwd: PathBuf,
+    pub mode: PermissionMode,
+    /// The shell that runs them.
+    pub shell: PathBuf,
+    /// Their environment, without keys.
+    pub env: Arc<ChildEnv>,
+    pub scratch: Arc<Scratch>,
+    /// What they may do.
+    pub sandbox: Arc<SandboxPolicy>,
+}

@@ -1,0 +1,125 @@
+//! Tools and their arguments under the names that hooks of other agents know.
+//!
+//! Scripts look at `tool_input.command` of `Bash` and at `tool_input.file_path` of `Edit`, `Write` and `Read`,
+//! so that is what every hook gets. What a hook changes is turned back.
+
+use std::path::Path;
+
+use serde_json::{Map, Value, json};
+
+use crate::tools::paths;
+
+/// A tool of tau, its name for hooks, and its arguments: ours, theirs.
+struct Known {
+    own: &'static str,
+    other: &'static str,
+    fields: &'static [(&'static str, &'static str)],
+}
+
+const KNOWN: [Known; 7] = [
+    Known { own: "bash", other: "Bash", fields: &[] },
+    Known { own: "read", other: "Read", fields: &[("path", "file_path")] },
+    Known { own: "write", other: "Write", fields: &[("path", "file_path")] },
+    Known { own: "edit", other: "Edit", fields: &[("path", "file_path")] },
+    Known { own: "grep", other: "Grep", fields: &[("ignore_case", "-i"), ("context", "-C")] },
+    Known { own: "find", other: "Glob", fields: &[] },
+    Known { own: "ls", other: "LS", fields: &[] },
+];
+
+fn known(tool: &str) -> Option<&'static Known> {
+    KNOWN.iter().find(|known| known.own == tool)
+}
+
+/// The name of a tool for hooks; `edit` with several replacements has its own.
+pub(crate) fn of_tool<'a>(tool: &'a str, arguments: &Value) -> &'a str {
+    match known(tool) {
+        Some(known) if known.own == "edit" && arguments.get("edits").is_some() => "MultiEdit",
+        Some(known) => known.other,
+        None => tool,
+    }
+}
+
+/// The arguments as hooks know them: with absolute paths, and times in milliseconds.
+pub(crate) fn to_hook(tool: &str, arguments: &Value, cwd: &Path) -> Value {
+    let (Some(known), Some(given)) = (known(tool), arguments.as_object()) else { return arguments.clone() };
+    let field = |(name, value): (&String, &Value)| {
+        let other =
+            known.fields.iter().find(|(own, _)| own == name).map_or(name.as_str(), |(_, other)| other);
+        let value = match (name.as_str(), value) {
+            ("path", Value::String(path)) => json!(paths::resolve(cwd, path)),
+            ("timeout", Value::Number(_)) if tool == "bash" => {
+                json!(value.as_u64().map(|seconds| seconds.saturating_mul(1_000)))
+            }
+            _ => value.clone(),
+        };
+        (other.to_owned(), value)
+    };
+    Value::Object(given.iter().map(field).collect())
+}
+
+/// The arguments of the tool from those that a hook answered.
+pub(crate) fn from_hook(tool: &str, arguments: &Value) -> Value {
+    let (Some(known), Some(given)) = (known(tool), arguments.as_object()) else { return arguments.clone() };
+    let mut own = Map::new();
+    for (name, value) in given {
+        let field =
+            known.fields.iter().find(|(_, other)| other == name).map_or(name.as_str(), |(own, _)| own);
+        // Arguments that only other agents have.
+        if tool == "bash" && !matches!(field, "command" | "timeout") {
+            continue;
+        }
+        let value = match value.as_u64() {
+            Some(milliseconds) if tool == "bash" && field == "timeout" => {
+                json!(milliseconds.div_ceil(1_000))
+            }
+            _ => value.clone(),
+        };
+        own.insert(field.to_owned(), value);
+    }
+    Value::Object(own)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn arguments_come_back_as_they_were() {
+        let cwd = Path::new("/w");
+        for (tool, arguments, name, theirs) in [
+            (
+                "bash",
+                json!({"command": "ls", "timeout": 2}),
+                "Bash",
+                json!({"command": "ls", "timeout": 2000}),
+            ),
+            (
+                "edit",
+                json!({"path": "/a", "old_string": "x", "new_string": "y"}),
+                "Edit",
+                json!({"file_path": "/a", "old_string": "x", "new_string": "y"}),
+            ),
+            (
+                "write",
+                json!({"path": "/a", "content": ""}),
+                "Write",
+                json!({"file_path": "/a", "content": ""}),
+            ),
+            (
+                "grep",
+                json!({"pattern": "x", "ignore_case": true}),
+                "Grep",
+                json!({"pattern": "x", "-i": true}),
+            ),
+            ("mcp__a__b", json!({"path": "x"}), "mcp__a__b", json!({"path": "x"})),
+        ] {
+            assert_eq!(of_tool(tool, &arguments), name);
+            assert_eq!(to_hook(tool, &arguments, cwd), theirs);
+            assert_eq!(from_hook(tool, &theirs), arguments);
+        }
+        assert_eq!(to_hook("read", &json!({"path": "a/b"}), cwd), json!({"file_path": "/w/a/b"}));
+        let described = json!({"command": "ls", "description": "lists"});
+        assert_eq!(from_hook("bash", &described), json!({"command": "ls"}));
+        assert_eq!(of_tool("edit", &json!({"edits": []})), "MultiEdit");
+    }
+}

@@ -1,0 +1,106 @@
+//! One hook as a process: its input, its output as far as it is kept, and its end.
+
+use std::ffi::{OsStr, OsString};
+use std::io;
+use std::time::Duration;
+
+use tokio::io::{AsyncRead, AsyncReadExt, AsyncWriteExt};
+use tokio::time::{Instant, sleep_until};
+
+use super::Hook;
+use super::answer::HookEnd;
+use super::facts::HookFacts;
+use crate::tools::process::server::{ServerCommand, ServerProcess};
+
+/// Most that a hook may write to either of its streams, in bytes.
+const LARGEST: usize = 256 * 1024;
+/// How long the streams are read after the hook has ended.
+const GRACE: Duration = Duration::from_millis(200);
+/// The variables that name the directory of the session.
+const DIRECTORY: [&str; 2] = ["TAU_PROJECT_DIR", "CLAUDE_PROJECT_DIR"];
+
+/// Runs a hook with this on its standard input. Everything that it started ends with it.
+pub(super) async fn run(hook: &Hook, input: &[u8], facts: &HookFacts) -> HookEnd {
+    let variables = DIRECTORY.map(|name| (name.to_owned(), OsString::from(&facts.cwd)));
+    let arguments = ["-c".to_owned(), hook.command.clone()];
+    let command = ServerCommand {
+        program: OsStr::new(&facts.shell),
+        arguments: &arguments,
+        cwd: &facts.cwd,
+        variables: &variables,
+        sandbox: &facts.sandbox,
+    };
+    let (mut process, pipes) = match ServerProcess::spawn(command, &facts.env, &facts.scratch) {
+        Ok(started) => started,
+        Err(error) => return HookEnd::trouble(format!("cannot be started: {error}")),
+    };
+    let mut stdin = pipes.stdin;
+    let write = async move {
+        // One that does not read its input has closed it, which is no fault.
+        let _ = stdin.write_all(input).await;
+        drop(stdin);
+    };
+    let mut write = std::pin::pin!(write);
+    let (mut out, mut err) = (Stream::new(pipes.stdout), Stream::new(pipes.stderr));
+    let deadline = Instant::now().checked_add(hook.timeout);
+    let (mut written, mut status, mut grace) = (false, None, Instant::now());
+    let mut trouble = None;
+    while trouble.is_none() && (status.is_none() || out.is_open || err.is_open) {
+        tokio::select! {
+            biased;
+            () = at(deadline) => {
+                trouble = Some(format!("did not end within {} seconds and was killed", hook.timeout.as_secs()));
+            }
+            ended = process.wait(), if status.is_none() => match ended {
+                Ok(ended) => {
+                    status = Some(ended);
+                    grace = Instant::now() + GRACE;
+                }
+                Err(error) => trouble = Some(format!("cannot be waited for: {error}")),
+            },
+            () = sleep_until(grace), if status.is_some() => break,
+            () = &mut write, if !written => written = true,
+            () = out.read(), if out.is_open => {}
+            () = err.read(), if err.is_open => {}
+        }
+        if out.is_full() || err.is_full() {
+            trouble = Some(format!("wrote more than {} KB and was killed", LARGEST / 1024));
+        }
+    }
+    process.end(Duration::ZERO).await;
+    HookEnd { code: status.and_then(|status| status.code()), out: out.text(), err: err.text(), trouble }
+}
+
+async fn at(deadline: Option<Instant>) {
+    match deadline {
+        Some(deadline) => sleep_until(deadline).await,
+        None => std::future::pending().await,
+    }
+}
+
+/// A stream of a hook and what was read from it.
+struct Stream<R> {
+    from: R,
+    bytes: Vec<u8>,
+    is_open: bool,
+}
+
+impl<R: AsyncRead + Unpin> Stream<R> {
+    fn new(from: R) -> Self {
+        Stream { from, bytes: Vec::new(), is_open: true }
+    }
+
+    /// Reads the next piece. Cancel safe.
+    async fn read(&mut self) {
+        let read: io::Result<usize> = self.from.read_buf(&mut self.bytes).await;
+        self.is_open = read.is_ok_and(|length| length > 0);
+    }
+
+    fn is_full(&self) -> bool {
+        self.bytes.len() > LARGEST
+    }
+
+    fn text(&self) -> String {
+        String::from_utf8_lossy(&self.bytes).into_owned()
+    }
+}

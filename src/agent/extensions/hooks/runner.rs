@@ -1,0 +1,170 @@
+//! All hooks of an event, one after another, and what they say together.
+
+use std::path::Path;
+
+use serde_json::{Map, Value, json};
+
+use super::Hook;
+use super::answer::{Answer, Said};
+use super::facts::HookFacts;
+use super::run::run;
+use crate::agent::protocol::approval::PermissionMode;
+use crate::agent::settings::hooks::HookEvent;
+
+/// Longest text of a hook for the model, in bytes.
+const LONGEST_TEXT: usize = 32 * 1024;
+
+/// What hooks say about a call.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub enum HookPermission {
+    /// Nothing.
+    #[default]
+    None,
+    /// Where the user would be asked, it may run.
+    Allow,
+    /// The user is to be asked, for this reason.
+    Ask(String),
+}
+
+/// Something that the user should be told of a hook.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct HookNote {
+    pub text: String,
+    /// Whether something is wrong with the hook.
+    pub is_warning: bool,
+}
+
+/// What the hooks of an event say together.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct HookOutcome {
+    /// Why what is about to happen must not; after a call, and at the end, what the model is to do.
+    pub block: Option<String>,
+    pub permission: HookPermission,
+    /// Other arguments for the call, as hooks know them.
+    pub updated_input: Option<Value>,
+    /// Texts for the model.
+    pub context: Vec<String>,
+    /// What the user is told.
+    pub notes: Vec<HookNote>,
+    /// Why the run must end.
+    pub stop: Option<String>,
+}
+
+/// Runs hooks.
+#[derive(Clone, Debug)]
+pub struct HookRunner {
+    hooks: Vec<Hook>,
+    facts: HookFacts,
+}
+
+impl HookRunner {
+    /// Runs those of `hooks` that are about one of these events.
+    pub fn new(hooks: &[Hook], events: &[HookEvent], facts: impl FnOnce() -> HookFacts) -> Option<Self> {
+        let hooks: Vec<Hook> = hooks.iter().filter(|hook| events.contains(&hook.event)).cloned().collect();
+        if hooks.is_empty() { None } else { Some(HookRunner { hooks, facts: facts() }) }
+    }
+
+    /// The directory that they run in.
+    pub(crate) fn cwd(&self) -> &Path {
+        &self.facts.cwd
+    }
+
+    /// Runs the hooks of an event that are about something with one of these names, in their order, with these
+    /// fields on their standard input besides those that every event has. The first that blocks is the last.
+    pub async fn run(&self, event: HookEvent, names: &[&str], fields: Value) -> HookOutcome {
+        let mut outcome = HookOutcome::default();
+        let mut input = self.input(event, fields);
+        for hook in &self.hooks {
+            if hook.event != event || !hook.matcher.matches(names) {
+                continue;
+            }
+            let end = run(hook, &serde_json::to_vec(&input).unwrap_or_default(), &self.facts).await;
+            let answer = Answer::of(event, &end);
+            if let Some(updated) = &answer.updated_input {
+                input.insert("tool_input".to_owned(), updated.clone());
+            }
+            outcome.take(hook, event, answer);
+            if outcome.block.is_some() || outcome.stop.is_some() {
+                break;
+            }
+        }
+        outcome
+    }
+
+    fn input(&self, event: HookEvent, fields: Value) -> Map<String, Value> {
+        let HookFacts { session_id, transcript, cwd, mode, .. } = &self.facts;
+        let mode = match mode {
+            PermissionMode::Auto => "bypassPermissions",
+            PermissionMode::Ask => "default",
+            PermissionMode::Plan => "plan",
+        };
+        let common = json!({
+            "session_id": session_id,
+            "transcript_path": transcript.as_deref().unwrap_or(Path::new("")),
+            "cwd": cwd,
+            "permission_mode": mode,
+            "hook_event_name": event.name(),
+        });
+        let parts = [common, fields].into_iter().filter_map(|part| match part {
+            Value::Object(fields) => Some(fields),
+            _ => None,
+        });
+        parts.flatten().collect()
+    }
+}
+
+impl HookOutcome {
+    fn take(&mut self, hook: &Hook, event: HookEvent, answer: Answer) {
+        let Answer { block, permission, updated_input, context, message, stop, trouble } = answer;
+        let short = |text: String| cut(&text, LONGEST_TEXT);
+        let mut note = |text: String, is_warning| {
+            self.notes.push(HookNote { text: format!("hook {}: {text}", hook.name), is_warning });
+        };
+        if let Some(trouble) = trouble {
+            note(trouble, true);
+        }
+        if let Some(message) = message {
+            note(short(message), false);
+        }
+        if updated_input.is_some() && event == HookEvent::PreToolUse {
+            note("changed the call".to_owned(), false);
+            self.updated_input = updated_input;
+        }
+        match permission {
+            Some((Said::Deny, why)) => self.block = Some(short(why)),
+            Some((Said::Ask, why)) => self.permission = HookPermission::Ask(short(why)),
+            Some((Said::Allow, _)) if self.permission == HookPermission::None => {
+                note("allowed the call".to_owned(), false);
+                self.permission = HookPermission::Allow;
+            }
+            Some((Said::Allow, _)) | None => {}
+        }
+        if let Some(context) = context {
+            note("added context for the model".to_owned(), false);
+            self.context.push(short(context));
+        }
+        self.stop = self.stop.take().or(stop.map(short));
+        if let Some(block) = block.map(short) {
+            self.block = Some(block);
+        }
+        if let Some(why) = &self.block {
+            let what = match event {
+                HookEvent::PreToolUse | HookEvent::UserPromptSubmit | HookEvent::PreCompact => "blocked it",
+                HookEvent::PostToolUse | HookEvent::Stop => "told the model",
+                HookEvent::SessionStart | HookEvent::SessionEnd | HookEvent::Notification => "said",
+            };
+            let first = why.lines().next().unwrap_or_default();
+            self.notes
+                .push(HookNote { text: format!("hook {}: {what}: {first}", hook.name), is_warning: false });
+        }
+    }
+}
+
+/// The beginning of a text, with a note if that is not all.
+fn cut(text: &str, most: usize) -> String {
+    let end = (0..=most.min(text.len())).rev().find(|end| text.is_char_boundary(*end)).unwrap_or(0);
+    match text.get(..end) {
+        Some(start) if end < text.len() => format!("{start}\n[the rest is left out]"),
+        _ => text.to_owned(),
+    }
+}

@@ -1,0 +1,155 @@
+//! Our side of a connection: what a server may ask and tell.
+
+#![allow(deprecated, reason = "the newest protocol drops roots, but servers in use ask for them")]
+
+use std::collections::HashMap;
+use std::path::Path;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+
+use rmcp::ClientHandler;
+use rmcp::model::{
+    ClientCapabilities, ClientConfig, ErrorData, Implementation, ListRootsResult, ProgressNotificationParam,
+    ProgressToken, Root,
+};
+use rmcp::service::{NotificationContext, RequestContext, RoleClient};
+use serde_json::json;
+use tokio::sync::Notify;
+
+use crate::tools::{Content, Details, ToolOutput, ToolProgress};
+
+/// Longest message of a progress that is shown, in characters.
+const LONGEST_PROGRESS: usize = 500;
+
+/// What the handler of a connection shares with those who use it.
+#[derive(Clone)]
+pub(super) struct Client(Arc<Shared>);
+
+struct Shared {
+    /// Where the progress of each call is shown.
+    progress: Mutex<HashMap<ProgressToken, ToolProgress>>,
+    /// Told when the server says that its tools are others now.
+    tools_changed: Notify,
+    /// The directory that the session works in, as an address.
+    root: String,
+}
+
+impl Client {
+    pub(super) fn new(cwd: &Path) -> Self {
+        let shared =
+            Shared { progress: Mutex::default(), tools_changed: Notify::new(), root: file_address(cwd) };
+        Client(Arc::new(shared))
+    }
+
+    /// Shows the progress of a call from now on until the guard is dropped.
+    pub(super) fn show_progress(&self, token: ProgressToken, progress: ToolProgress) -> Shown {
+        self.progress().insert(token.clone(), progress);
+        Shown { client: self.clone(), token }
+    }
+
+    /// Waits until the server says that its tools are others. Cancel safe.
+    pub(super) async fn tools_changed(&self) {
+        self.0.tools_changed.notified().await;
+    }
+
+    fn progress(&self) -> MutexGuard<'_, HashMap<ProgressToken, ToolProgress>> {
+        self.0.progress.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+/// A call whose progress is shown.
+pub(super) struct Shown {
+    client: Client,
+    token: ProgressToken,
+}
+
+impl Drop for Shown {
+    fn drop(&mut self) {
+        self.client.progress().remove(&self.token);
+    }
+}
+
+impl ClientHandler for Client {
+    fn get_info(&self) -> ClientConfig {
+        // What is offered here is answered below.
+        let offered = json!({ "roots": { "listChanged": false } });
+        let capabilities: ClientCapabilities = serde_json::from_value(offered).unwrap_or_default();
+        ClientConfig::new(capabilities, Implementation::new("tau", env!("CARGO_PKG_VERSION")))
+    }
+
+    async fn list_roots(&self, _: RequestContext<RoleClient>) -> Result<ListRootsResult, ErrorData> {
+        Ok(ListRootsResult::new(vec![Root::new(self.0.root.clone())]))
+    }
+
+    async fn on_progress(&self, news: ProgressNotificationParam, _: NotificationContext<RoleClient>) {
+        let progress = self.progress().get(&news.progress_token).cloned();
+        if let Some(progress) = progress {
+            let text = progress_text(&news);
+            progress.show(ToolOutput {
+                content: vec![Content::text(text.clone())],
+                details: Details::Text { text },
+            });
+        }
+    }
+
+    async fn on_tool_list_changed(&self, _: NotificationContext<RoleClient>) {
+        self.0.tools_changed.notify_one();
+    }
+}
+
+/// What is shown of a progress: how far it is, and what the server says.
+fn progress_text(news: &ProgressNotificationParam) -> String {
+    let far = match news.total.filter(|total| total.is_finite() && *total > 0.0) {
+        Some(total) => {
+            let percent = (news.progress / total * 100.0).clamp(0.0, 100.0);
+            format!("{percent:.0} % ({} of {total})", news.progress)
+        }
+        None => format!("{}", news.progress),
+    };
+    match news.message.as_deref().map(str::trim).filter(|message| !message.is_empty()) {
+        Some(message) => format!("{far}: {}", message.chars().take(LONGEST_PROGRESS).collect::<String>()),
+        None => far,
+    }
+}
+
+/// The `file:` address of a path.
+fn file_address(path: &Path) -> String {
+    use std::fmt::Write;
+    use std::os::unix::ffi::OsStrExt;
+
+    let mut address = String::from("file://");
+    for byte in path.as_os_str().as_bytes() {
+        match byte {
+            b'a'..=b'z' | b'A'..=b'Z' | b'0'..=b'9' | b'/' | b'-' | b'.' | b'_' | b'~' => {
+                address.push(char::from(*byte));
+            }
+            // Writing to a string does not fail.
+            other => drop(write!(address, "%{other:02X}")),
+        }
+    }
+    address
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn progress_is_said_in_a_line() {
+        let token = ProgressToken(rmcp::model::NumberOrString::Number(1));
+        let news = |progress, total: Option<f64>, message: Option<&str>| {
+            let mut news = ProgressNotificationParam::new(token.clone(), progress);
+            news.total = total;
+            news.message = message.map(str::to_owned);
+            progress_text(&news)
+        };
+        assert_eq!(news(2.0, Some(8.0), Some(" half ")), "25 % (2 of 8): half");
+        assert_eq!(news(3.5, None, None), "3.5");
+        assert_eq!(news(9.0, Some(0.0), None), "9");
+        assert_eq!(news(9.0, Some(3.0), None), "100 % (9 of 3)");
+    }
+
+    #[test]
+    fn paths_as_addresses() {
+        assert_eq!(file_address(Path::new("/a b/ü%")), "file:///a%20b/%C3%BC%25");
+    }
+}

@@ -1,0 +1,379 @@
+//! A connection to a server that runs: from its start to its end.
+
+use std::ffi::OsString;
+use std::io;
+use std::path::Path;
+use std::process::ExitStatus;
+use std::sync::Arc;
+use std::time::Duration;
+
+use rmcp::model::{CancelledNotificationParam, ClientRequest, RequestId, ServerPeerInfo, ServerResult, Tool};
+use rmcp::service::{
+    ClientInitializeError, Peer, PeerRequestOptions, RoleClient, RunningService, ServiceError, serve_client,
+};
+use tokio::time::timeout;
+use tokio_util::sync::CancellationToken;
+
+use super::client::Client;
+use super::http::{self, innermost};
+use super::stdio::StdioTransport;
+use super::trouble::Trouble;
+use super::variables::{Forms, expand};
+use super::{Place, Surroundings};
+use crate::agent::settings::mcp_servers::{McpServer, McpTransport};
+use crate::tools::ToolProgress;
+use crate::tools::process::server::{ServerCommand, ServerProcess};
+use crate::tools::sandbox::{SandboxLevel, SandboxPolicy};
+
+/// Longest wait for a server to be ready, if nothing else is set: the first start of one may download it.
+const START_TIMEOUT: Duration = Duration::from_secs(60);
+/// How long a server may take to end by itself once its input is closed.
+const END_GRACE: Duration = Duration::from_millis(150);
+/// What is said of a server that wants to know who asks.
+const LOG_IN: &str = "it asks you to log in; get a token from its provider and set it as `headers = { Authorization = \"Bearer …\" }`";
+/// Most pages of a list that are asked for.
+const MOST_PAGES: usize = 100;
+
+/// A connection to a server that runs.
+pub(super) struct Connection {
+    peer: Peer<RoleClient>,
+    is_process: bool,
+    pub(super) client: Client,
+    pub(super) trouble: Arc<Trouble>,
+    /// Cancelled once the server has ended, for whatever reason.
+    pub(super) ended: CancellationToken,
+    /// Cancelled to end the server.
+    stop: CancellationToken,
+}
+
+impl Drop for Connection {
+    fn drop(&mut self) {
+        self.stop.cancel();
+    }
+}
+
+/// Why there is no answer.
+#[derive(Debug)]
+pub(super) enum CallFailure {
+    /// The server answered with an error.
+    Refused(String),
+    /// There was no answer in time.
+    TimedOut(Duration),
+    /// The server has ended.
+    Ended,
+}
+
+impl Connection {
+    /// Starts a server, and waits until it is ready.
+    ///
+    /// # Errors
+    /// A part of a sentence that says why it is not.
+    pub(super) async fn open(
+        server: &McpServer,
+        place: &Place,
+        around: &Arc<Surroundings>,
+    ) -> Result<Arc<Self>, String> {
+        let trouble = Arc::new(Trouble::default());
+        let seconds = server.start_timeout.filter(|seconds| *seconds > 0);
+        let limit = seconds.map_or(START_TIMEOUT, Duration::from_secs);
+        let opening = Self::open_within(server, place, around, &trouble);
+        match timeout(limit, opening).await {
+            Ok(opened) => opened,
+            Err(_) => {
+                let said = trouble.text().map(|text| format!("; it wrote: {text}")).unwrap_or_default();
+                Err(format!("it was not ready within {} seconds{said}", limit.as_secs()))
+            }
+        }
+    }
+
+    async fn open_within(
+        server: &McpServer,
+        place: &Place,
+        around: &Arc<Surroundings>,
+        trouble: &Arc<Trouble>,
+    ) -> Result<Arc<Self>, String> {
+        let client = Client::new(&place.cwd);
+        let (service, process) = match &server.transport {
+            McpTransport::Stdio { command, args, env, cwd } => {
+                let program = Program::expanded(command, args, env, cwd.as_deref(), &place.cwd)?;
+                let sandbox = sandbox(server, place);
+                let (process, transport) = program.start(&sandbox, around, trouble)?;
+                match serve_client(client.clone(), transport).await {
+                    Ok(served) => (served, Some(process)),
+                    Err(error) => {
+                        trouble.settled().await;
+                        return Err(start_error(&error, trouble));
+                    }
+                }
+            }
+            McpTransport::Http { url, headers } => {
+                let transport = http::transport(url, headers, &around.http)?;
+                let served = serve_client(client.clone(), transport).await;
+                (served.map_err(|error| start_error(&error, trouble))?, None)
+            }
+        };
+        let connection = Arc::new(Connection {
+            peer: service.peer().clone(),
+            is_process: process.is_some(),
+            client,
+            trouble: Arc::clone(trouble),
+            ended: CancellationToken::new(),
+            stop: around.stop.child_token(),
+        });
+        let (ended, stop) = (connection.ended.clone(), connection.stop.clone());
+        around.tasks.spawn(watch(service, process, ended, stop, around.kill.clone(), Arc::clone(trouble)));
+        Ok(connection)
+    }
+
+    /// What the server said of itself.
+    pub(super) fn info(&self) -> Option<Arc<ServerPeerInfo>> {
+        self.peer.peer_info()
+    }
+
+    /// The tools of the server.
+    ///
+    /// # Errors
+    /// Why they could not be listed.
+    pub(super) async fn tools(&self) -> Result<Vec<Tool>, String> {
+        if self.info().is_some_and(|info| info.capabilities.tools.is_none()) {
+            return Ok(Vec::new());
+        }
+        let (mut tools, mut cursor) = (Vec::new(), None);
+        for _ in 0..MOST_PAGES {
+            let mut params = rmcp::model::PaginatedRequestParams::default();
+            params.cursor = cursor;
+            let page = self.peer.list_tools(Some(params)).await;
+            let page = page.map_err(|error| format!("its tools cannot be listed: {}", self.said(&error)))?;
+            tools.extend(page.tools);
+            cursor = page.next_cursor.filter(|cursor| !cursor.is_empty());
+            if cursor.is_none() || tools.len() >= super::MOST_TOOLS {
+                break;
+            }
+        }
+        Ok(tools)
+    }
+
+    /// Sends a request and waits for its answer, which every progress gives more time. Dropping the future
+    /// tells the server that nobody waits any more.
+    ///
+    /// # Errors
+    /// Why there is no answer.
+    pub(super) async fn request(
+        &self,
+        request: ClientRequest,
+        limit: Duration,
+        progress: &ToolProgress,
+    ) -> Result<ServerResult, CallFailure> {
+        let options = PeerRequestOptions::with_timeout(limit).reset_timeout_on_progress();
+        let sent = self.peer.send_cancellable_request(request, options).await;
+        let handle = sent.map_err(|error| self.failure(error))?;
+        let mut waiting = Waiting { peer: self.peer.clone(), id: Some(handle.id.clone()) };
+        let _shown = self.client.show_progress(handle.progress_token.clone(), progress.clone());
+        let answer = handle.await_response().await;
+        waiting.id = None;
+        answer.map_err(|error| self.failure(error))
+    }
+
+    fn failure(&self, error: ServiceError) -> CallFailure {
+        match error {
+            ServiceError::Timeout { timeout } => CallFailure::TimedOut(timeout),
+            ServiceError::TransportSend(_) if !self.is_process => CallFailure::Refused(self.said(&error)),
+            ServiceError::TransportClosed | ServiceError::TransportSend(_) => CallFailure::Ended,
+            other => CallFailure::Refused(self.said(&other)),
+        }
+    }
+
+    /// What an error says, for people.
+    fn said(&self, error: &ServiceError) -> String {
+        match error {
+            ServiceError::McpError(error) => error.message.to_string(),
+            ServiceError::TransportSend(_) if error.is_authorization_required() => LOG_IN.to_owned(),
+            ServiceError::TransportSend(sent) if !self.is_process => {
+                format!("the request failed: {}", innermost(sent.error.as_ref()))
+            }
+            ServiceError::TransportClosed | ServiceError::TransportSend(_) => match self.trouble.text() {
+                Some(text) => format!("the server has ended: {text}"),
+                None => "the server has ended".to_owned(),
+            },
+            other => other.to_string(),
+        }
+    }
+
+    /// Ends the server, on purpose.
+    pub(super) fn retire(&self) {
+        self.stop.cancel();
+    }
+
+    /// Whether it was ended on purpose.
+    pub(super) fn is_retired(&self) -> bool {
+        self.stop.is_cancelled()
+    }
+
+    /// Why the server ended, as a part of a sentence.
+    pub(super) fn end_reason(&self) -> String {
+        self.trouble.text().map(|text| format!(": {text}")).unwrap_or_default()
+    }
+}
+
+/// A request that is waited for.
+struct Waiting {
+    peer: Peer<RoleClient>,
+    id: Option<RequestId>,
+}
+
+impl Drop for Waiting {
+    fn drop(&mut self) {
+        let (Some(id), Ok(runtime)) = (self.id.take(), tokio::runtime::Handle::try_current()) else { return };
+        let (peer, reason) = (self.peer.clone(), "the user aborted the call".to_owned());
+        runtime.spawn(async move {
+            // A server that has ended needs not be told.
+            let _ = peer.notify_cancelled(CancelledNotificationParam::new(Some(id), Some(reason))).await;
+        });
+    }
+}
+
+/// Waits for the end of a server, or ends it.
+async fn watch(
+    service: RunningService<RoleClient, Client>,
+    process: Option<ServerProcess>,
+    ended: CancellationToken,
+    stop: CancellationToken,
+    kill: CancellationToken,
+    trouble: Arc<Trouble>,
+) {
+    let close = service.cancellation_token();
+    let work = async {
+        let mut process = process;
+        let mut closed = std::pin::pin!(service.waiting());
+        let mut is_closed = false;
+        tokio::select! {
+            () = stop.cancelled() => {}
+            _ = &mut closed => is_closed = true,
+            status = wait(&mut process) => {
+                if let Ok(status) = status {
+                    trouble.ended_with(status.to_string());
+                }
+            }
+        }
+        close.cancel();
+        if !is_closed {
+            let _ = timeout(END_GRACE, closed).await;
+        }
+        if let Some(process) = process
+            && let Some(status) = process.end(END_GRACE).await
+        {
+            trouble.ended_with(status.to_string());
+            trouble.settled().await;
+        }
+    };
+    // Dropping the work kills the process.
+    kill.run_until_cancelled(work).await;
+    ended.cancel();
+}
+
+/// Waits for the end of a process; for ever without one.
+async fn wait(process: &mut Option<ServerProcess>) -> io::Result<ExitStatus> {
+    match process {
+        Some(process) => process.wait().await,
+        None => std::future::pending().await,
+    }
+}
+
+/// What a start failed with, as a part of a sentence.
+fn start_error(error: &ClientInitializeError, trouble: &Trouble) -> String {
+    match error {
+        ClientInitializeError::JsonRpcError(error) => format!("it refused the connection: {}", error.message),
+        error if error.is_authorization_required() => LOG_IN.to_owned(),
+        ClientInitializeError::TransportError { error, .. } if !error.error.is::<io::Error>() => {
+            innermost(error.error.as_ref())
+        }
+        ClientInitializeError::ConnectionClosed(_) | ClientInitializeError::TransportError { .. } => {
+            match trouble.text() {
+                Some(text) => format!("it ended before it was ready: {text}"),
+                None => "it ended before it was ready".to_owned(),
+            }
+        }
+        ClientInitializeError::ExpectedInitResponse(_) | ClientInitializeError::ExpectedInitResult(_) => {
+            "its first answer is not that of an MCP server".to_owned()
+        }
+        other => other.to_string(),
+    }
+}
+
+/// What a server may do: what the model's commands may, if it is sandboxed. Where those may do anything, it
+/// can change the workspace.
+fn sandbox(server: &McpServer, place: &Place) -> SandboxPolicy {
+    if server.sandbox != Some(true) {
+        return SandboxPolicy::off();
+    }
+    let policy = &*place.sandbox;
+    let level = if policy.level == SandboxLevel::Off { SandboxLevel::WorkspaceWrite } else { policy.level };
+    SandboxPolicy { level, ..policy.clone() }
+}
+
+/// A program with its variables replaced.
+struct Program {
+    command: OsString,
+    arguments: Vec<String>,
+    variables: Vec<(String, OsString)>,
+    cwd: std::path::PathBuf,
+}
+
+impl Program {
+    fn expanded<'a>(
+        command: &str,
+        args: &[String],
+        env: impl IntoIterator<Item = (&'a String, &'a String)>,
+        cwd: Option<&Path>,
+        session: &Path,
+    ) -> Result<Self, String> {
+        let lookup = |name: &str| std::env::var(name).ok();
+        let unset = |name: String| format!("the variable {name} is not set");
+        let braces = |text: &str| expand(text, Forms::Braces, &lookup).map_err(unset);
+        let command = braces(command)?;
+        let command = match (command.strip_prefix("~/"), std::env::home_dir()) {
+            (Some(rest), Some(home)) => home.join(rest).into_os_string(),
+            _ => command.into(),
+        };
+        let arguments = args.iter().map(|arg| braces(arg)).collect::<Result<_, String>>()?;
+        let variable = |(name, value): (&String, &String)| {
+            Ok((name.clone(), OsString::from(expand(value, Forms::All, &lookup).map_err(unset)?)))
+        };
+        let variables = env.into_iter().map(variable).collect::<Result<_, String>>()?;
+        let cwd = match cwd {
+            Some(cwd) => crate::tools::paths::resolve(session, &braces(&cwd.to_string_lossy())?),
+            None => session.to_owned(),
+        };
+        Ok(Program { command, arguments, variables, cwd })
+    }
+
+    fn start(
+        &self,
+        sandbox: &SandboxPolicy,
+        around: &Surroundings,
+        trouble: &Arc<Trouble>,
+    ) -> Result<(ServerProcess, StdioTransport), String> {
+        let command = ServerCommand {
+            program: &self.command,
+            arguments: &self.arguments,
+            cwd: &self.cwd,
+            variables: &self.variables,
+            sandbox,
+        };
+        let name = self.command.to_string_lossy();
+        let (process, pipes) = ServerProcess::spawn(command, &around.env, &around.scratch).map_err(
+            |error| match error.kind() {
+                io::ErrorKind::NotFound if self.cwd.is_dir() => {
+                    format!(
+                        "the program `{name}` does not exist; check `command`, and whether it is installed"
+                    )
+                }
+                io::ErrorKind::NotFound => format!("the directory {} does not exist", self.cwd.display()),
+                _ => format!("`{name}` cannot be started: {}", crate::tools::paths::reason(&error)),
+            },
+        )?;
+        let said = Arc::clone(trouble);
+        tokio::spawn(async move { said.read(pipes.stderr).await });
+        Ok((process, StdioTransport::new(pipes.stdin, pipes.stdout, Arc::clone(trouble))))
+    }
+}

@@ -1,0 +1,306 @@
+//! MCP servers: started in the background, their tools offered to the model, ended with tau.
+//!
+//! A server is not trusted: its tools may do anything and are judged like any call, what it says is text that
+//! may lie, and what it sends is bounded in size and pace. The protocol is that of the crate `rmcp`; the
+//! processes are ours (`tools/process/server`). Parts: `stdio` (messages over a process's streams), `client`
+//! (what a server may ask and tell), `http` (servers at an
+//! address), `connection` (one life of a server), `server` (a configured one: starts
+//! it, and again after its end), `tool`, `schema`, `valid`, `result` (a tool,
+//! its arguments, its answers), `search` (many
+//! tools), `names`, `variables`, `trouble` (why a server ended).
+
+mod client;
+mod connection;
+mod http;
+pub mod names;
+mod result;
+mod schema;
+pub(crate) mod search;
+mod server;
+mod stdio;
+mod tool;
+mod trouble;
+mod valid;
+mod variables;
+
+use std::collections::HashSet;
+use std::path::{Path, PathBuf};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::time::Duration;
+
+use tokio::sync::{Notify, mpsc, watch};
+use tokio::time::{Instant, timeout_at};
+use tokio_util::sync::CancellationToken;
+use tokio_util::task::TaskTracker;
+
+pub use server::ConfiguredServer;
+
+use crate::agent::protocol::extension::ExtensionRow;
+use crate::agent::provider::http::{Http, Network};
+use crate::tools::AnyTool;
+use crate::tools::process::ChildEnv;
+use crate::tools::sandbox::SandboxPolicy;
+use crate::tools::scratch::Scratch;
+use server::Server;
+
+/// Most tools of a server.
+const MOST_TOOLS: usize = 512;
+/// News that wait to be reported; further ones are dropped.
+const NEWS: usize = 64;
+/// Longest time that a server is tried; its own time limits are shorter.
+const TRY_TIME: Duration = Duration::from_secs(3_600);
+/// How long processes may take to be gone once they were killed.
+const KILL_TIME: Duration = Duration::from_millis(150);
+
+type Read = dyn Fn(&Path) -> Vec<ConfiguredServer> + Send + Sync;
+
+/// Finds the servers of a directory. Blocks.
+#[derive(Clone)]
+pub struct ReadServers(Arc<Read>);
+
+impl ReadServers {
+    /// Calls `read` with the directory of the session.
+    pub fn new(read: impl Fn(&Path) -> Vec<ConfiguredServer> + Send + Sync + 'static) -> Self {
+        ReadServers(Arc::new(read))
+    }
+}
+
+impl std::fmt::Debug for ReadServers {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("ReadServers").finish_non_exhaustive()
+    }
+}
+
+/// Something that the user should be told.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) struct McpNews {
+    pub(crate) text: String,
+    pub(crate) hint: Option<String>,
+}
+
+/// What servers run in, and who is told of them.
+struct Surroundings {
+    env: Arc<ChildEnv>,
+    scratch: Arc<Scratch>,
+    http: Http,
+    news: mpsc::Sender<McpNews>,
+    /// Told when the tools of any server are others.
+    changed: Notify,
+    /// Cancelled to end all servers.
+    stop: CancellationToken,
+    /// Cancelled to kill those that have not ended.
+    kill: CancellationToken,
+    /// Everything that has to end with them.
+    tasks: TaskTracker,
+}
+
+impl Surroundings {
+    fn tell(&self, news: McpNews) {
+        if self.news.try_send(news).is_err() {
+            tracing::debug!("news of MCP servers are dropped: there are too many");
+        }
+    }
+}
+
+/// Where servers run.
+#[derive(Clone, Debug, PartialEq, Eq)]
+struct Place {
+    /// The directory of the session. Absolute.
+    cwd: PathBuf,
+    /// What sandboxed servers may do.
+    sandbox: Arc<SandboxPolicy>,
+}
+
+/// The servers of an agent. Dropping it ends them.
+pub(crate) struct Mcp {
+    around: Arc<Surroundings>,
+    news: mpsc::Receiver<McpNews>,
+    servers: Arc<Mutex<Vec<Arc<Server>>>>,
+    /// True once every server is ready or has failed.
+    settled: watch::Sender<bool>,
+    started: Instant,
+}
+
+impl Mcp {
+    /// No servers yet.
+    pub(crate) fn new(env: Arc<ChildEnv>, scratch: Arc<Scratch>, network: Network) -> Self {
+        let (sender, news) = mpsc::channel(NEWS);
+        let around = Surroundings {
+            env,
+            scratch,
+            http: Http::new(network),
+            news: sender,
+            changed: Notify::new(),
+            stop: CancellationToken::new(),
+            kill: CancellationToken::new(),
+            tasks: TaskTracker::new(),
+        };
+        Mcp {
+            around: Arc::new(around),
+            news,
+            servers: Arc::default(),
+            settled: watch::channel(true).0,
+            started: Instant::now(),
+        }
+    }
+
+    /// Starts the servers that `read` finds for a session that works in `cwd`, in the background.
+    pub(crate) fn start(&mut self, read: ReadServers, cwd: PathBuf, sandbox: Arc<SandboxPolicy>) {
+        self.settled.send_replace(false);
+        self.started = Instant::now();
+        let (fleet, settled) = (self.fleet(), self.settled.clone());
+        self.around.tasks.spawn(async move {
+            let place = Place { cwd: cwd.clone(), sandbox };
+            let found = tokio::task::spawn_blocking(move || (read.0)(&cwd)).await.unwrap_or_default();
+            fleet.adopt(found, &place);
+            fleet.start_all().await;
+            settled.send_replace(true);
+        });
+    }
+
+    /// The same after files have changed, which are read at once. Servers that run stay, if they are
+    /// configured as before, and the others are ended.
+    pub(crate) fn restart(&mut self, read: &ReadServers, cwd: PathBuf, sandbox: Arc<SandboxPolicy>) {
+        let found = (read.0)(&cwd);
+        let fleet = self.fleet();
+        fleet.adopt(found, &Place { cwd, sandbox });
+        self.around.tasks.spawn(async move { fleet.start_all().await });
+    }
+
+    fn fleet(&self) -> Fleet {
+        Fleet { around: Arc::clone(&self.around), servers: Arc::clone(&self.servers) }
+    }
+
+    /// What lists the servers for users. Never waits.
+    pub(crate) fn rows(&self) -> impl Fn() -> Vec<ExtensionRow> + Send + Sync + 'static {
+        let servers = Arc::clone(&self.servers);
+        move || lock(&servers).iter().map(|server| server.row()).collect()
+    }
+
+    /// Waits until every server is ready or has failed, at most `limit` after they were started.
+    pub(crate) fn ready(&self, limit: Duration) -> impl Future<Output = ()> + Send + 'static {
+        let (mut settled, deadline) = (self.settled.subscribe(), self.started + limit);
+        async move {
+            // Who waits too long continues without.
+            let _ = timeout_at(deadline, settled.wait_for(|settled| *settled)).await;
+        }
+    }
+
+    /// Whether every server is ready or has failed.
+    pub(crate) fn is_settled(&self) -> bool {
+        *self.settled.borrow()
+    }
+
+    /// The tools of all servers, always in the same order.
+    pub(crate) fn tools(&self) -> Vec<Arc<dyn AnyTool>> {
+        let servers = lock(&self.servers);
+        let mut taken = HashSet::new();
+        let used = servers.iter().filter(|server| server.configured.server.enabled);
+        let all = used.flat_map(|server| server.tools());
+        all.filter(|tool| taken.insert(tool.spec().name.clone())).collect()
+    }
+
+    /// The next news; `None` when tools have changed. Cancel safe.
+    pub(crate) async fn next(&mut self) -> Option<McpNews> {
+        tokio::select! {
+            news = self.news.recv() => news,
+            () = self.around.changed.notified() => None,
+        }
+    }
+
+    /// Ends all servers, those that take longer than until `deadline` at once.
+    pub(crate) async fn end(&mut self, deadline: Instant) {
+        self.around.stop.cancel();
+        self.around.tasks.close();
+        if timeout_at(deadline, self.around.tasks.wait()).await.is_err() {
+            self.around.kill.cancel();
+            // Who cannot be killed is not waited for.
+            let _ = tokio::time::timeout(KILL_TIME, self.around.tasks.wait()).await;
+        }
+    }
+}
+
+/// The servers and what they run in.
+struct Fleet {
+    around: Arc<Surroundings>,
+    servers: Arc<Mutex<Vec<Arc<Server>>>>,
+}
+
+impl Fleet {
+    /// Puts these servers in the place of those there are. Those that are configured as before stay, and the
+    /// others are ended.
+    fn adopt(&self, found: Vec<ConfiguredServer>, place: &Place) {
+        let mut servers = lock(&self.servers);
+        let same = |configured: &ConfiguredServer| {
+            servers.iter().find(|old| old.configured == *configured && old.is_at(place)).cloned()
+        };
+        let new: Vec<Arc<Server>> = found
+            .into_iter()
+            .map(|found| same(&found).unwrap_or_else(|| Server::new(found, place, &self.around)))
+            .collect();
+        for old in servers.iter().filter(|old| !new.iter().any(|new| Arc::ptr_eq(new, old))) {
+            let old = Arc::clone(old);
+            self.around.tasks.spawn(async move { old.retire().await });
+        }
+        *servers = new;
+        self.around.changed.notify_one();
+    }
+
+    /// Starts those that do not run.
+    async fn start_all(&self) {
+        let servers = lock(&self.servers).clone();
+        let starts = servers.into_iter().filter(|server| server.configured.server.enabled).map(|server| {
+            let stop = self.around.stop.clone();
+            self.around.tasks.spawn(async move { stop.run_until_cancelled(server.start()).await })
+        });
+        for start in starts.collect::<Vec<_>>() {
+            // A start that panicked has failed.
+            let _ = start.await;
+        }
+    }
+}
+
+impl Drop for Mcp {
+    fn drop(&mut self) {
+        self.around.stop.cancel();
+        self.around.kill.cancel();
+    }
+}
+
+/// What a server that was tried has.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Tried {
+    /// What it says it is.
+    pub description: String,
+    /// The names and descriptions of its tools that are offered.
+    pub tools: Vec<(String, String)>,
+    /// Why it cannot be used.
+    pub problem: Option<String>,
+}
+
+/// Starts a server, asks it for its tools, and ends it.
+pub async fn try_server(
+    server: ConfiguredServer,
+    env: Arc<ChildEnv>,
+    scratch: Arc<Scratch>,
+    network: Network,
+    (cwd, sandbox): (PathBuf, Arc<SandboxPolicy>),
+) -> Tried {
+    let mut mcp = Mcp::new(env, scratch, network);
+    mcp.start(ReadServers::new(move |_| vec![server.clone()]), cwd, sandbox);
+    mcp.ready(TRY_TIME).await;
+    let row = mcp.rows()().into_iter().next();
+    let spec = |tool: &Arc<dyn AnyTool>| (tool.spec().name.clone(), tool.spec().description.clone());
+    let tools = mcp.tools().iter().map(spec).collect();
+    let is_ready = mcp.is_settled();
+    mcp.end(Instant::now() + Duration::from_secs(2)).await;
+    let (description, mut problems) = row.map(|row| (row.description, row.problems)).unwrap_or_default();
+    if !is_ready {
+        problems.push("it is not ready".to_owned());
+    }
+    Tried { description, tools, problem: problems.into_iter().next() }
+}
+
+fn lock(servers: &Mutex<Vec<Arc<Server>>>) -> MutexGuard<'_, Vec<Arc<Server>>> {
+    servers.lock().unwrap_or_else(PoisonError::into_inner)
+}

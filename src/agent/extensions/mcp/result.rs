@@ -1,0 +1,156 @@
+//! The result of a call as tau keeps it: text and pictures for the model, all of it for the user.
+
+use rmcp::model::{CallToolResult, ContentBlock, Resource, ResourceContents};
+use serde_json::Value;
+
+use crate::tools::scratch::Scratch;
+use crate::tools::{Content, Details, OutputLimits, ToolError, ToolOutput, budget};
+
+/// The most of a result that the model gets, as it is for commands.
+const MOST_WEIGHT: usize = 48 * 1024;
+/// Largest picture that is kept, in bytes of base64.
+const LARGEST_PICTURE: usize = 8 * 1024 * 1024;
+/// Most pictures of a result.
+const MOST_PICTURES: usize = 8;
+
+/// The answer for the model and the user.
+///
+/// # Errors
+/// When the server says that the call failed.
+pub(super) fn of_call(
+    result: CallToolResult,
+    limits: OutputLimits,
+    scratch: &Scratch,
+) -> Result<ToolOutput, ToolError> {
+    let mut parts = Parts { text: String::new(), pictures: Vec::new(), limits };
+    let has_content = !result.content.is_empty();
+    for block in result.content {
+        parts.add(block);
+    }
+    if let Some(structured) = result.structured_content.filter(|value| !value.is_null()) {
+        parts.structured(&structured, has_content);
+    }
+    let whole = std::mem::take(&mut parts.text);
+    let text = within(&whole, limits, scratch);
+    let details = Details::Text { text: text.clone() };
+    if result.is_error == Some(true) {
+        let message =
+            if text.trim().is_empty() { "the server says that the call failed".to_owned() } else { text };
+        return Err(ToolError::Refused { message, details: Box::new(details) });
+    }
+    let mut content = Vec::new();
+    if !text.is_empty() || parts.pictures.is_empty() {
+        let text = if text.is_empty() { "(no content)".to_owned() } else { text };
+        content.push(Content::text(text));
+    }
+    let has_pictures = !parts.pictures.is_empty();
+    content.extend(parts.pictures);
+    // With pictures, the panel shows what the model gets.
+    Ok(ToolOutput { content, details: if has_pictures { Details::None } else { details } })
+}
+
+struct Parts {
+    text: String,
+    pictures: Vec<Content>,
+    limits: OutputLimits,
+}
+
+impl Parts {
+    fn line(&mut self, text: &str) {
+        if !self.text.is_empty() && !self.text.ends_with('\n') {
+            self.text.push('\n');
+        }
+        self.text.push_str(text);
+    }
+
+    fn add(&mut self, block: ContentBlock) {
+        match block {
+            ContentBlock::Text(text) => self.line(&text.text),
+            ContentBlock::Image(image) => self.picture(image.data, image.mime_type),
+            ContentBlock::Audio(audio) => {
+                let bytes = audio.data.len() / 4 * 3;
+                self.line(&format!("[audio, {}, {bytes} bytes: not shown to the model]", audio.mime_type));
+            }
+            ContentBlock::ResourceLink(link) => self.line(&link_text(&link)),
+            ContentBlock::Resource(embedded) => match embedded.resource {
+                ResourceContents::TextResourceContents { uri, text, .. } => {
+                    self.line(&format!("[resource {uri}]\n{text}"));
+                }
+                ResourceContents::BlobResourceContents { uri, mime_type, blob, .. } => {
+                    let kind = mime_type.unwrap_or_else(|| "application/octet-stream".to_owned());
+                    if kind.starts_with("image/") {
+                        self.line(&format!("[resource {uri}]"));
+                        self.picture(blob, kind);
+                    } else {
+                        self.line(&format!("[resource {uri}, {kind}, {} bytes]", blob.len() / 4 * 3));
+                    }
+                }
+                _ => self.line("[a resource of an unknown kind]"),
+            },
+            _ => self.line("[content of an unknown kind]"),
+        }
+    }
+
+    fn picture(&mut self, data: String, mime_type: String) {
+        let shown = matches!(mime_type.as_str(), "image/png" | "image/jpeg" | "image/gif" | "image/webp");
+        let note = if !self.limits.images {
+            Some("this model does not take pictures")
+        } else if !shown {
+            Some("pictures of this kind cannot be sent")
+        } else if data.len() > LARGEST_PICTURE || self.pictures.len() >= MOST_PICTURES {
+            Some("too large, or one too many")
+        } else {
+            None
+        };
+        match note {
+            Some(note) => self.line(&format!("[picture, {mime_type}, {} bytes: {note}]", data.len() / 4 * 3)),
+            None => self.pictures.push(Content::Image { data, mime_type }),
+        }
+    }
+
+    /// Structured content, unless its text was sent as well, as servers do for older clients.
+    fn structured(&mut self, value: &Value, has_content: bool) {
+        let said =
+            serde_json::from_str::<Value>(&self.text).unwrap_or_else(|_| Value::from(self.text.as_str()));
+        let only =
+            value.as_object().filter(|fields| fields.len() == 1).and_then(|fields| fields.values().next());
+        let is_said = || said == *value || only.is_some_and(|only| said == *only);
+        if has_content && is_said() {
+            return;
+        }
+        let text = serde_json::to_string_pretty(value).unwrap_or_default();
+        self.line(&text);
+    }
+}
+
+fn link_text(link: &Resource) -> String {
+    let mut text = format!("[resource {}", link.uri);
+    for part in [Some(&link.name), link.title.as_ref(), link.mime_type.as_ref(), link.description.as_ref()] {
+        if let Some(part) = part.filter(|part| !part.trim().is_empty() && **part != link.uri) {
+            text.push_str(", ");
+            text.push_str(part);
+        }
+    }
+    text.push(']');
+    text
+}
+
+/// The text, or its start and end, and where all of it is.
+fn within(text: &str, limits: OutputLimits, scratch: &Scratch) -> String {
+    let most = limits.token_weight().min(MOST_WEIGHT);
+    if budget::token_weight(text) <= most {
+        return text.to_owned();
+    }
+    let head = text.get(..budget::start_within(text, most / 4 * 3)).unwrap_or_default();
+    let tail = text.get(budget::end_within(text, most / 4)..).unwrap_or_default();
+    let kept = scratch.create("mcp").and_then(|mut file| {
+        file.append(text.as_bytes())?;
+        Ok(file.path().to_path_buf())
+    });
+    let place = match kept {
+        Ok(path) => format!("all of it is in {}", path.display()),
+        Err(error) => format!("all of it could not be saved: {}", crate::tools::paths::reason(&error)),
+    };
+    let left_out = text.len().saturating_sub(head.len() + tail.len());
+    format!("{head}\n[… {left_out} bytes are left out; {place} …]\n{tail}")
+}

@@ -1,0 +1,190 @@
+//! `tool_search` and `tool_call`: for tools of servers whose schemas together are too large to be sent with
+//! every request.
+//!
+//! The model sees their names, each with a line, in the description of `tool_search`; what it finds are the
+//! schemas, as text. It calls what it has found with `tool_call`. So the tools of a request stay the same,
+//! whatever is found, and what a provider has cached of the request stays valid. The engine puts the call of
+//! the tool itself in the place of one of `tool_call`, before anything is decided about it.
+
+use std::sync::Arc;
+
+use serde_json::{Value, json};
+
+use crate::tools::{
+    Access, AnyTool, Details, Prepared, PreparingCall, ToolContext, ToolError, ToolOutput, ToolSpec, Toolbox,
+    budget,
+};
+
+/// The name of the tool that finds others.
+pub(crate) const TOOL_SEARCH: &str = "tool_search";
+/// The name of the tool that calls others.
+pub(crate) const TOOL_CALL: &str = "tool_call";
+/// Longest description of a tool in the list, in characters.
+const LONGEST_LINE: usize = 100;
+/// Most tools that a search finds.
+const MOST_FOUND: usize = 10;
+/// The largest weight of the list; with more tools it has their names only.
+const LARGEST_LIST: usize = 64 * 1024;
+
+/// About how many tokens the schemas of tools take of a request.
+pub(crate) fn tokens(tools: &[Arc<dyn AnyTool>]) -> u64 {
+    let weight = |tool: &Arc<dyn AnyTool>| {
+        let spec = tool.spec();
+        let schema = spec.parameters.to_string();
+        [&spec.name, &spec.description, &schema].map(|text| budget::token_weight(text)).iter().sum::<usize>()
+    };
+    u64::try_from(tools.iter().map(weight).sum::<usize>() / budget::TOKEN).unwrap_or(u64::MAX)
+}
+
+/// `tool_search` and `tool_call` for these tools.
+pub(crate) fn in_place_of(tools: &[Arc<dyn AnyTool>]) -> [Arc<dyn AnyTool>; 2] {
+    let all = tools.iter().fold(Toolbox::empty(), |all, tool| all.with(Arc::clone(tool)));
+    [Arc::new(Search::new(all.clone())), Arc::new(Call::new(all))]
+}
+
+/// The name and the arguments in a call of `tool_call`.
+pub(crate) fn target(arguments: &Value) -> Option<(String, Value)> {
+    let name = arguments.get("name")?.as_str()?.to_owned();
+    let given = match arguments.get("arguments") {
+        // Some models write an object as text.
+        Some(Value::String(text)) => serde_json::from_str(text).unwrap_or_else(|_| json!(text)),
+        Some(given) => given.clone(),
+        None => json!({}),
+    };
+    Some((name, given))
+}
+
+/// The first line of a description, shortened.
+fn line(text: &str) -> String {
+    let first = text.lines().find(|line| !line.trim().is_empty()).unwrap_or_default().trim();
+    let short: String = first.chars().take(LONGEST_LINE).collect();
+    if short.len() < first.len() { format!("{short}…") } else { short }
+}
+
+struct Search {
+    spec: ToolSpec,
+    tools: Toolbox,
+}
+
+impl Search {
+    fn new(tools: Toolbox) -> Self {
+        let with_lines =
+            |tool: &Arc<dyn AnyTool>| format!("{}: {}", tool.spec().name, line(&tool.spec().description));
+        let mut list: Vec<String> = tools.iter().map(with_lines).collect();
+        if list.iter().map(String::len).sum::<usize>() > LARGEST_LIST {
+            list = tools.iter().map(|tool| tool.spec().name.clone()).collect();
+        }
+        let description = format!(
+            "Find tools of MCP servers and load the schemas of their arguments. They are not in the list of your \
+             tools: search for one, then call it with {TOOL_CALL}. The query is one or more names, or words; at \
+             most {MOST_FOUND} tools are found. These can be found:\n{}",
+            list.join("\n")
+        );
+        let parameters = json!({
+            "type": "object",
+            "properties": { "query": { "type": "string", "description": "Names of tools, or words to look for." } },
+            "required": ["query"],
+        });
+        Search {
+            spec: ToolSpec { name: TOOL_SEARCH.to_owned(), description, parameters, read_only: true },
+            tools,
+        }
+    }
+
+    /// The tools that fit best, the best first.
+    fn find(&self, query: &str) -> Vec<&Arc<dyn AnyTool>> {
+        let query = query.to_lowercase();
+        let words: Vec<&str> = query
+            .split(|c: char| !(c.is_alphanumeric() || matches!(c, '_' | '-')))
+            .filter(|word| !word.is_empty())
+            .collect();
+        let score = |tool: &Arc<dyn AnyTool>| -> usize {
+            let name = tool.spec().name.to_lowercase();
+            let said = tool.spec().description.to_lowercase();
+            let of_word = |word: &&str| match () {
+                () if name == *word => 100,
+                () if name.contains(*word) => 10,
+                () if said.contains(*word) => 1,
+                () => 0,
+            };
+            words.iter().map(of_word).sum()
+        };
+        let mut found: Vec<(usize, &Arc<dyn AnyTool>)> =
+            self.tools.iter().map(|tool| (score(tool), tool)).filter(|(score, _)| *score > 0).collect();
+        found.sort_by_key(|(score, _)| std::cmp::Reverse(*score));
+        found.into_iter().map(|(_, tool)| tool).take(MOST_FOUND).collect()
+    }
+}
+
+impl AnyTool for Search {
+    fn spec(&self) -> &ToolSpec {
+        &self.spec
+    }
+
+    fn title(&self, args: &Value) -> String {
+        args.get("query").and_then(Value::as_str).unwrap_or_default().to_owned()
+    }
+
+    fn prepare(&self, args: Value, _: ToolContext) -> PreparingCall<'_> {
+        Box::pin(async move {
+            let query = args.get("query").and_then(Value::as_str).unwrap_or_default().to_owned();
+            Ok(Prepared::new(Access::default(), move |_| async move {
+                let found = self.find(&query);
+                if found.is_empty() {
+                    let hint = "no tool fits; use words of the names in the description of this tool";
+                    return Err(ToolError::refused(hint));
+                }
+                let one = |tool: &&Arc<dyn AnyTool>| {
+                    let ToolSpec { name, description, parameters, .. } = tool.spec();
+                    json!({ "name": name, "description": description, "arguments": parameters }).to_string()
+                };
+                let names: Vec<&str> = found.iter().map(|tool| tool.spec().name.as_str()).collect();
+                let details = Details::Text { text: names.join("\n") };
+                let schemas: Vec<String> = found.iter().map(one).collect();
+                let text = format!("Call these with {TOOL_CALL}:\n{}", schemas.join("\n"));
+                Ok(ToolOutput::new(text, details))
+            }))
+        })
+    }
+}
+
+struct Call {
+    spec: ToolSpec,
+    tools: Toolbox,
+}
+
+impl Call {
+    fn new(tools: Toolbox) -> Self {
+        let description = format!("Call a tool that {TOOL_SEARCH} has found.");
+        let parameters = json!({
+            "type": "object",
+            "properties": {
+                "name": { "type": "string", "description": "The name of the tool." },
+                "arguments": { "type": "object", "description": "Its arguments, as its schema says." },
+            },
+            "required": ["name", "arguments"],
+        });
+        Call {
+            spec: ToolSpec { name: TOOL_CALL.to_owned(), description, parameters, read_only: false },
+            tools,
+        }
+    }
+}
+
+impl AnyTool for Call {
+    fn spec(&self) -> &ToolSpec {
+        &self.spec
+    }
+
+    fn title(&self, args: &Value) -> String {
+        let Some((name, given)) = target(args) else { return String::new() };
+        let inner = self.tools.get(&name).map(|tool| tool.title(&given)).unwrap_or_default();
+        format!("{name} {inner}").trim_end().to_owned()
+    }
+
+    fn prepare(&self, _: Value, _: ToolContext) -> PreparingCall<'_> {
+        // The engine replaces calls of it that name a tool.
+        let why = format!("name a tool that {TOOL_SEARCH} has found, and its arguments as an object");
+        Box::pin(async move { Err(ToolError::refused(why)) })
+    }
+}

@@ -1,0 +1,207 @@
+//! A configured server: started when it is needed, and again after it has ended.
+
+use std::path::PathBuf;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::time::Duration;
+
+use tokio::sync::Mutex as AsyncMutex;
+use tokio::time::sleep;
+
+use super::connection::Connection;
+use super::tool::{Callee, McpTool};
+use super::{McpNews, Place, Surroundings, names, search};
+use crate::agent::protocol::extension::{ExtensionKind, ExtensionRow, ExtensionSource, ExtensionState};
+use crate::agent::settings::mcp_servers::{McpServer, McpTransport};
+use crate::tools::{Access, AnyTool};
+
+/// Shortest time between two times that a server is asked for its tools again.
+const RELIST_PAUSE: Duration = Duration::from_millis(500);
+
+/// A server, and where it is configured.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct ConfiguredServer {
+    pub server: McpServer,
+    /// The file that names it.
+    pub path: PathBuf,
+    /// Whether that file belongs to a directory that the user trusts.
+    pub is_project: bool,
+}
+
+/// A server that can be started.
+pub(super) struct Server {
+    pub(super) configured: ConfiguredServer,
+    place: Place,
+    around: Arc<Surroundings>,
+    /// Held while it is being started, so that it is started once.
+    connection: AsyncMutex<Option<Arc<Connection>>>,
+    known: Mutex<Known>,
+}
+
+/// What is known of a server.
+struct Known {
+    tools: Vec<Arc<dyn AnyTool>>,
+    state: ExtensionState,
+    /// What the server says it is.
+    description: String,
+    problem: Option<String>,
+}
+
+impl Server {
+    pub(super) fn new(configured: ConfiguredServer, place: &Place, around: &Arc<Surroundings>) -> Arc<Self> {
+        let state = if configured.server.enabled { ExtensionState::Starting } else { ExtensionState::Off };
+        let known = Known { tools: Vec::new(), state, description: String::new(), problem: None };
+        Arc::new(Server {
+            configured,
+            place: place.clone(),
+            around: Arc::clone(around),
+            connection: AsyncMutex::default(),
+            known: Mutex::new(known),
+        })
+    }
+
+    /// Its tools, as it named them last.
+    pub(super) fn tools(&self) -> Vec<Arc<dyn AnyTool>> {
+        self.known().tools.clone()
+    }
+
+    /// Whether it runs, or would run, in this place.
+    pub(super) fn is_at(&self, place: &Place) -> bool {
+        self.place == *place
+    }
+
+    /// How it is listed for users.
+    pub(super) fn row(&self) -> ExtensionRow {
+        let known = self.known();
+        let tokens = search::tokens(&known.tools);
+        let description = match (known.tools.len(), known.description.as_str()) {
+            (0, description) => description.to_owned(),
+            (1, description) => format!("1 tool · {description}"),
+            (count, description) => format!("{count} tools · {description}"),
+        };
+        let is_project = self.configured.is_project;
+        ExtensionRow {
+            kind: ExtensionKind::McpServer,
+            name: self.configured.server.name.clone(),
+            description: description.trim_end_matches(" · ").to_owned(),
+            source: if is_project { ExtensionSource::Project } else { ExtensionSource::User },
+            path: Some(self.configured.path.clone()),
+            state: known.state,
+            problems: known.problem.iter().cloned().collect(),
+            tokens: (tokens > 0).then_some(tokens),
+        }
+    }
+
+    /// Ends it for good.
+    pub(super) async fn retire(&self) {
+        if let Some(connection) = self.connection.lock().await.take() {
+            connection.retire();
+        }
+    }
+
+    /// Starts it, and reports if that fails.
+    pub(super) async fn start(self: &Arc<Self>) {
+        if let Err(why) = self.connection().await {
+            let mut known = self.known();
+            (known.state, known.problem) = (ExtensionState::Failed, Some(why.clone()));
+            drop(known);
+            let text = format!("MCP server {} cannot be used: {why}", self.configured.server.name);
+            self.around.tell(McpNews { text, hint: Some("it is tried again at the next start".to_owned()) });
+        }
+    }
+
+    /// The connection to it; it is started if it does not run.
+    ///
+    /// # Errors
+    /// A part of a sentence that says why it cannot be started.
+    pub(super) async fn connection(self: &Arc<Self>) -> Result<Arc<Connection>, String> {
+        let mut current = self.connection.lock().await;
+        if let Some(connection) = current.as_ref().filter(|connection| !connection.ended.is_cancelled()) {
+            return Ok(Arc::clone(connection));
+        }
+        let connection = Connection::open(&self.configured.server, &self.place, &self.around).await?;
+        self.list_tools(&connection).await?;
+        *current = Some(Arc::clone(&connection));
+        let (server, followed) = (Arc::clone(self), Arc::clone(&connection));
+        self.around.tasks.spawn(async move { server.follow(followed).await });
+        Ok(connection)
+    }
+
+    async fn list_tools(self: &Arc<Self>, connection: &Connection) -> Result<(), String> {
+        let listed = connection.tools().await?;
+        let McpServer { name, allow_tools, deny_tools, .. } = &self.configured.server;
+        let is_in = |list: &[String], tool: &str| list.iter().any(|pattern| names::matches(pattern, tool));
+        let is_offered = |tool: &&rmcp::model::Tool| {
+            allow_tools.as_ref().is_none_or(|list| is_in(list, &tool.name)) && !is_in(deny_tools, &tool.name)
+        };
+        let mut offered: Vec<&rmcp::model::Tool> = listed.iter().filter(is_offered).collect();
+        // Always the same order, so that the start of what is sent stays the same.
+        offered.sort_by(|one, other| one.name.cmp(&other.name));
+        offered.dedup_by(|one, other| one.name == other.name);
+        offered.truncate(super::MOST_TOOLS);
+        let plain: Vec<&str> = offered.iter().map(|tool| tool.name.as_ref()).collect();
+        let callee = Arc::new(self.callee());
+        let named = names::of_tools(name, &plain).into_iter().zip(offered);
+        let tools = named.map(|(name, tool)| Arc::new(McpTool::new(name, tool, &callee)) as Arc<dyn AnyTool>);
+        let tools: Vec<Arc<dyn AnyTool>> = tools.collect();
+        let info = connection.info();
+        let said = info.and_then(|info| Some(info.server_info.as_ref()?.clone()));
+        let mut known = self.known();
+        known.description = said.map(|said| said.title.unwrap_or(said.name)).unwrap_or_default();
+        (known.state, known.problem, known.tools) = (ExtensionState::On, None, tools);
+        drop(known);
+        self.around.changed.notify_one();
+        Ok(())
+    }
+
+    /// What a call of one of its tools needs to know of it.
+    fn callee(self: &Arc<Self>) -> Callee {
+        let McpServer { name, timeout, transport, .. } = &self.configured.server;
+        let server = Arc::downgrade(self);
+        let connect = move || {
+            let server = server.upgrade();
+            let connecting = async move { server.ok_or("it is not used any more")?.connection().await };
+            Box::pin(connecting) as _
+        };
+        Callee {
+            name: name.clone(),
+            timeout: timeout.filter(|seconds| *seconds > 0).map(Duration::from_secs),
+            access: match transport {
+                // The program may do anything.
+                McpTransport::Stdio { .. } => Access::unknown(),
+                McpTransport::Http { url, .. } => Access { network: vec![host(url)], ..Access::unknown() },
+            },
+            connect: Box::new(connect),
+        }
+    }
+
+    /// Takes part in what a server does by itself, until it ends.
+    async fn follow(self: Arc<Self>, connection: Arc<Connection>) {
+        loop {
+            tokio::select! {
+                () = connection.ended.cancelled() => break,
+                () = connection.client.tools_changed() => {
+                    if let Err(why) = self.list_tools(&connection).await {
+                        tracing::debug!(server = self.configured.server.name, why, "cannot list the tools again");
+                    }
+                    sleep(RELIST_PAUSE).await;
+                }
+            }
+        }
+        if !self.around.stop.is_cancelled() && !connection.is_retired() {
+            self.known().problem = Some(format!("it has ended{}", connection.end_reason()));
+            let text =
+                format!("MCP server {} has ended{}", self.configured.server.name, connection.end_reason());
+            self.around.tell(McpNews { text, hint: Some("it is started again at the next call".to_owned()) });
+        }
+    }
+
+    fn known(&self) -> MutexGuard<'_, Known> {
+        self.known.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+/// The host of an address.
+fn host(url: &str) -> String {
+    let rest = url.split_once("://").map_or(url, |(_, rest)| rest);
+    rest.split(['/', '?', '#']).next().unwrap_or(rest).to_owned()
+}

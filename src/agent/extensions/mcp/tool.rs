@@ -1,0 +1,138 @@
+//! A tool of a server as the agent sees it.
+
+use std::pin::Pin;
+use std::sync::Arc;
+use std::time::Duration;
+
+use rmcp::model::{CallToolRequest, CallToolRequestParams, ClientRequest, ServerResult};
+use serde_json::Value;
+use tokio::time::timeout;
+
+use super::connection::{CallFailure, Connection};
+use super::{result, schema};
+use crate::tools::{
+    Access, AnyTool, Approved, Details, Prepared, PreparingCall, ToolContext, ToolError, ToolOutput, ToolSpec,
+};
+
+/// Longest wait for the result of a call without progress, if nothing else is set.
+const CALL_TIMEOUT: Duration = Duration::from_secs(600);
+/// Longest wait for the end of a process whose streams are closed.
+const END_TIME: Duration = Duration::from_secs(3);
+/// Longest description that is kept, in characters.
+const LONGEST_DESCRIPTION: usize = 8_000;
+/// Longest value of an argument in a title, in characters.
+const LONGEST_VALUE: usize = 120;
+
+type Connecting = Pin<Box<dyn Future<Output = Result<Arc<Connection>, String>> + Send>>;
+
+/// The server of a tool, as far as a call needs to know it.
+pub(super) struct Callee {
+    /// Its name.
+    pub(super) name: String,
+    /// Longest wait for a result without progress; `None` for the usual one.
+    pub(super) timeout: Option<Duration>,
+    /// What its tools may touch.
+    pub(super) access: Access,
+    /// Connects to it; it is started if it does not run. An error is a part of a sentence.
+    pub(super) connect: Box<dyn Fn() -> Connecting + Send + Sync>,
+}
+
+/// A tool of a server.
+pub(super) struct McpTool {
+    spec: ToolSpec,
+    /// Its name as the server knows it.
+    name: String,
+    callee: Arc<Callee>,
+}
+
+impl McpTool {
+    /// The tool that models call `name`.
+    pub(super) fn new(name: String, tool: &rmcp::model::Tool, callee: &Arc<Callee>) -> Self {
+        let said = tool.description.as_deref().or(tool.title.as_deref()).unwrap_or_default();
+        let spec = ToolSpec {
+            name,
+            description: said.trim().chars().take(LONGEST_DESCRIPTION).collect(),
+            parameters: schema::of_arguments(&tool.input_schema),
+            // What a server says of its tools is a claim.
+            read_only: false,
+        };
+        McpTool { spec, name: tool.name.to_string(), callee: Arc::clone(callee) }
+    }
+
+    async fn call(&self, args: Value, context: ToolContext) -> Result<ToolOutput, ToolError> {
+        let work = self.call_to_its_end(args, &context);
+        match context.cancel.run_until_cancelled(work).await {
+            Some(result) => result,
+            None => Err(ToolError::aborted()),
+        }
+    }
+
+    async fn call_to_its_end(&self, args: Value, context: &ToolContext) -> Result<ToolOutput, ToolError> {
+        let name = &self.callee.name;
+        let connection = (self.callee.connect)().await;
+        let connection = connection
+            .map_err(|why| ToolError::refused(format!("the MCP server {name} cannot be started: {why}")))?;
+        let mut params = CallToolRequestParams::new(self.name.clone());
+        if let Value::Object(fields) = args {
+            params = params.with_arguments(fields);
+        }
+        let request = ClientRequest::CallToolRequest(CallToolRequest::new(params));
+        let limit = self.callee.timeout.unwrap_or(CALL_TIMEOUT);
+        match connection.request(request, limit, &context.progress).await {
+            Ok(answer) => self.answer(answer, context),
+            Err(CallFailure::Refused(why)) => Err(ToolError::refused(why)),
+            Err(CallFailure::TimedOut(limit)) => Err(ToolError::refused(format!(
+                "the MCP server {name} did not answer within {} seconds",
+                limit.as_secs()
+            ))),
+            Err(CallFailure::Ended) => {
+                // Why it ended is known a little later.
+                let _ = timeout(END_TIME, connection.ended.cancelled()).await;
+                Err(ToolError::refused(format!(
+                    "the MCP server {name} ended during the call{}; it is started again at the next call",
+                    connection.end_reason()
+                )))
+            }
+        }
+    }
+
+    fn answer(&self, answer: ServerResult, context: &ToolContext) -> Result<ToolOutput, ToolError> {
+        match answer {
+            ServerResult::CallToolResult(result) => result::of_call(result, context.limits, &context.scratch),
+            ServerResult::EmptyResult(_) => Ok(ToolOutput::new("(no content)", Details::None)),
+            ServerResult::InputRequiredResult(_) => {
+                Err(ToolError::refused("the server asks for input in a way that tau does not support"))
+            }
+            _ => Err(ToolError::refused("the server's answer is not the result of a call")),
+        }
+    }
+}
+
+impl AnyTool for McpTool {
+    fn spec(&self) -> &ToolSpec {
+        &self.spec
+    }
+
+    fn title(&self, args: &Value) -> String {
+        let value = |value: &Value| {
+            let text = match value {
+                Value::String(text) => text.clone(),
+                other => other.to_string(),
+            };
+            let line = text.split_whitespace().collect::<Vec<_>>().join(" ");
+            let short: String = line.chars().take(LONGEST_VALUE).collect();
+            if short.len() < line.len() { format!("{short}…") } else { short }
+        };
+        let fields = args.as_object().into_iter().flatten();
+        fields.map(|(name, given)| format!("{name}={}", value(given))).collect::<Vec<_>>().join(" ")
+    }
+
+    fn prepares_from_arguments(&self) -> bool {
+        true
+    }
+
+    fn prepare(&self, args: Value, context: ToolContext) -> PreparingCall<'_> {
+        let access = self.callee.access.clone();
+        Box::pin(async move { Ok(Prepared::new(access, move |_: Approved| self.call(args, context))) })
+    }
+}

@@ -1,0 +1,27 @@
+//! What the user and trusted projects add to the agent, loaded from files: skills, prompt templates
+//! and MCP servers.
+//!
+//! Loading is a function of places (which folders there are is the caller's decision; folders of
+//! directories that are not trusted never become places) and blocks. [`Extensions`] keeps what was loaded
+//! last. What is over a limit or not understood is a problem in its row, never an error of the whole.
+
+pub(crate) mod allowed_tools;
+mod builtin;
+pub mod front_matter;
+pub mod hooks;
+pub mod mcp;
+pub mod places;
+pub mod prompt;
+pub mod registry;
+pub mod skills;
+pub mod templates;
+mod walk;
+
+pub use registry::{ExtensionOptions, Extensions};
+
+/// Largest file of an extension that is used, in bytes.
+pub const MAX_EXTENSION_FILE: u64 = 256 * 1024;
+/// Before the names of skills in commands.
+pub const SKILL_PREFIX: &str = "skill:";
+/// Most extensions of a kind that are loaded.
+pub const MAX_EXTENSIONS: usize = 4096;

@@ -1,0 +1,65 @@
+//! The folders that extensions are loaded from.
+
+use std::path::{Path, PathBuf};
+
+use super::hooks::HookFile;
+use crate::agent::protocol::extension::ExtensionSource;
+
+/// Folders of skills in the user's home directory, besides `skills/` in the folder of settings.
+const USER_SKILLS: [&str; 2] = [".agents/skills", ".claude/skills"];
+/// Folders of skills in a project, the first that counts most.
+const PROJECT_SKILLS: [&str; 3] = [".tau/skills", ".agents/skills", ".claude/skills"];
+
+/// Folders of prompt templates in the user's home directory, besides `prompts/` in the folder of settings.
+const USER_PROMPTS: [&str; 4] = [".claude/commands", ".codex/prompts", ".pi/agent/prompts", ".pi/prompts"];
+/// Folders of prompt templates in a project, the first that counts most.
+const PROJECT_PROMPTS: [&str; 4] = [".tau/prompts", ".claude/commands", ".codex/prompts", ".pi/prompts"];
+
+/// A folder that is looked through.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Place {
+    pub folder: PathBuf,
+    pub source: ExtensionSource,
+    /// The directory that links in a project must not leave, without links itself.
+    pub within: Option<PathBuf>,
+}
+
+/// Where extensions are loaded from, the places that count most first, and what of them is used.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Places {
+    pub skills: Vec<Place>,
+    pub prompts: Vec<Place>,
+    /// Files that may name hooks, in the order in which their hooks run.
+    pub hooks: Vec<HookFile>,
+}
+
+impl Places {
+    /// The user's own folders: in `config`, the folder of settings, and in the home directory.
+    pub fn of_user(config: &Path, home: Option<&Path>) -> Self {
+        let places = |own: &str, others: &[&str]| {
+            let others = others.iter().filter_map(|folder| Some(home?.join(folder)));
+            let all = std::iter::once(config.join(own)).chain(others);
+            all.map(|folder| Place { folder, source: ExtensionSource::User, within: None }).collect()
+        };
+        Places {
+            skills: places("skills", &USER_SKILLS),
+            prompts: places("prompts", &USER_PROMPTS),
+            hooks: Vec::new(),
+        }
+    }
+
+    /// With folders of a directory that the user trusts, which count more than those before. `root` has no
+    /// links in it, and `folders` are those that were trusted, as `.claude/skills`.
+    pub fn add_project(&mut self, root: &Path, folders: &[&str]) {
+        let places = |known: &[&str]| {
+            let place = |folder: &&str| Place {
+                folder: root.join(folder),
+                source: ExtensionSource::Project,
+                within: Some(root.to_owned()),
+            };
+            known.iter().filter(|known| folders.contains(known)).map(place).collect::<Vec<_>>()
+        };
+        self.skills.splice(0..0, places(&PROJECT_SKILLS));
+        self.prompts.splice(0..0, places(&PROJECT_PROMPTS));
+    }
+}

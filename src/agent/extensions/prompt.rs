@@ -1,0 +1,78 @@
+//! What a prompt that begins with a slash stands for: a prompt template, or a skill that the user asks for.
+
+use std::path::{Path, PathBuf};
+
+use super::front_matter::FrontMatter;
+use super::registry::Loaded;
+use super::skills::Skill;
+use super::templates::Template;
+use super::{MAX_EXTENSION_FILE, SKILL_PREFIX, builtin};
+use crate::agent::settings::private_files::read_capped;
+
+/// What a command stands for.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) enum Meant {
+    Template(Template),
+    Skill(Skill),
+}
+
+/// A prompt as a command: its name, and what follows.
+pub(crate) fn command(text: &str) -> Option<(&str, &str)> {
+    let rest = text.strip_prefix('/')?;
+    let (name, arguments) = rest.split_once(char::is_whitespace).unwrap_or((rest, ""));
+    (!name.is_empty()).then_some((name, arguments))
+}
+
+impl Loaded {
+    /// What a command of this name stands for.
+    pub(crate) fn meant(&self, name: &str) -> Option<Meant> {
+        if let Some(template) = self.templates.iter().find(|template| template.name == name) {
+            return Some(Meant::Template(template.clone()));
+        }
+        let skill = self.skill(name.strip_prefix(SKILL_PREFIX)?)?;
+        Some(Meant::Skill(skill.clone()))
+    }
+}
+
+impl Template {
+    /// Its text, without the front matter. Blocks.
+    ///
+    /// # Errors
+    /// Why it cannot be read.
+    pub(crate) fn read(&self) -> Result<String, String> {
+        match &self.path {
+            Some(path) => body(path),
+            None => builtin::text(&self.name).map(str::to_owned).ok_or_else(|| "it is gone".to_owned()),
+        }
+    }
+}
+
+impl Skill {
+    /// Its text for the model, with what the user wrote behind its name. Blocks.
+    ///
+    /// # Errors
+    /// Why it cannot be read.
+    pub(crate) fn read(&self, arguments: &str) -> Result<String, String> {
+        let folder = self.path.parent().map(PathBuf::from).unwrap_or_default();
+        let folder = folder.display();
+        let text = body(&self.path)?;
+        let mut text = format!(
+            "<skill name=\"{}\" folder=\"{folder}\">\nPaths in this skill are relative to {folder}.\n\n{}\n</skill>",
+            self.name,
+            text.trim()
+        );
+        if !arguments.trim().is_empty() {
+            text.push_str(&format!("\n\n{}", arguments.trim()));
+        }
+        Ok(text)
+    }
+}
+
+/// The text of a file behind its front matter.
+fn body(path: &Path) -> Result<String, String> {
+    let bytes =
+        read_capped(path, MAX_EXTENSION_FILE).map_err(|error| format!("{}: {error}", path.display()))?;
+    let text = String::from_utf8_lossy(&bytes).replace('\0', "\u{fffd}");
+    let length = FrontMatter::parse(&text).map_err(|error| format!("{}: {error}", path.display()))?.length;
+    Ok(text.get(length..).unwrap_or_default().trim().to_owned())
+}

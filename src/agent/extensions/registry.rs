@@ -1,0 +1,249 @@
+//! What is loaded: found in the places of a directory, sorted, and shared by all who use it.
+
+use std::collections::HashMap;
+use std::path::{Path, PathBuf};
+use std::sync::{Arc, Mutex, PoisonError};
+
+use super::hooks::{self, Hook};
+use super::places::Places;
+use super::skills::listing::{SKILL_BUDGET, SkillListing, listing};
+use super::skills::{self, Skill};
+use super::templates::{self, Template};
+use super::{MAX_EXTENSIONS, SKILL_PREFIX, builtin};
+use crate::agent::protocol::extension::{ExtensionKind, ExtensionRow, ExtensionState, PromptCommand};
+
+/// What was loaded from files.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Loaded {
+    /// Those that can be used, by name.
+    pub skills: Vec<Skill>,
+    /// The skills as they are in the system prompt.
+    pub listing: SkillListing,
+    /// Those that can be used, by name.
+    pub templates: Vec<Template>,
+    /// The hooks that run, in their order.
+    pub hooks: Vec<Hook>,
+    /// Everything that was found, used or not.
+    pub rows: Vec<ExtensionRow>,
+    /// What is wrong with folders.
+    pub problems: Vec<String>,
+}
+
+impl Loaded {
+    /// Loads what the places have. Blocks.
+    pub fn from_places(places: &Places, options: &ExtensionOptions) -> Self {
+        let mut loaded = Loaded::default();
+        let mut found = Vec::new();
+        for place in &places.skills {
+            let (skills, problems) = skills::find(place);
+            found.extend(skills);
+            loaded.problems.extend(problems);
+        }
+        loaded.take_skills(found, options);
+        let mut found = Vec::new();
+        for place in &places.prompts {
+            let (templates, problems) = templates::find(place);
+            found.extend(templates);
+            loaded.problems.extend(problems);
+        }
+        found.truncate(MAX_EXTENSIONS);
+        loaded.take_templates(found.into_iter().chain(builtin::templates()), options);
+        for file in &places.hooks {
+            let (hooks, problems) = hooks::find(file);
+            loaded.take_hooks(hooks, options);
+            loaded.problems.extend(problems);
+        }
+        loaded
+    }
+
+    /// Sorts out which templates are used. Those that count most come first.
+    fn take_templates(&mut self, found: impl Iterator<Item = Template>, options: &ExtensionOptions) {
+        let mut used: HashMap<String, Option<PathBuf>> = HashMap::new();
+        for mut template in found {
+            let mut state = ExtensionState::On;
+            if template.is_broken {
+                state = ExtensionState::Failed;
+            } else if let Some(other) = used.get(&template.name) {
+                let other = other.as_ref().map(|path| path.display().to_string()).unwrap_or_default();
+                template.problems.push(format!("{other} has the same name and is used instead"));
+                state = ExtensionState::Off;
+            } else {
+                used.insert(template.name.clone(), template.path.clone());
+            }
+            let row = ExtensionRow {
+                kind: ExtensionKind::PromptTemplate,
+                name: template.name.clone(),
+                description: template.description.clone(),
+                source: template.source,
+                path: template.path.clone(),
+                state,
+                problems: template.problems.clone(),
+                tokens: None,
+            };
+            let is_off = state == ExtensionState::On && options.off.contains(&row.id());
+            let row = if is_off { off(row) } else { row };
+            if row.state == ExtensionState::On {
+                self.templates.push(template);
+            }
+            self.rows.push(row);
+        }
+        self.templates.sort_by(|one, other| one.name.cmp(&other.name));
+    }
+
+    /// The commands that stand for templates and skills, by name.
+    pub fn commands(&self) -> Vec<PromptCommand> {
+        let templates = self.templates.iter().map(|template| PromptCommand {
+            name: template.name.clone(),
+            description: template.description.clone(),
+            argument_hint: template.argument_hint.clone(),
+            kind: ExtensionKind::PromptTemplate,
+            source: template.source,
+            path: template.path.clone(),
+        });
+        let skills = self.skills.iter().map(|skill| PromptCommand {
+            name: format!("{SKILL_PREFIX}{}", skill.name),
+            description: skill.description.clone(),
+            argument_hint: skill.argument_hint.clone(),
+            kind: ExtensionKind::Skill,
+            source: skill.source,
+            path: Some(skill.path.clone()),
+        });
+        templates.chain(skills).collect()
+    }
+
+    /// Sorts out which skills are used. Those that count most come first.
+    fn take_skills(&mut self, found: Vec<Skill>, options: &ExtensionOptions) {
+        let mut used: HashMap<String, PathBuf> = HashMap::new();
+        for mut skill in found {
+            let mut state = ExtensionState::On;
+            if skill.is_broken {
+                state = ExtensionState::Failed;
+            } else if let Some(other) = used.get(&skill.name) {
+                skill.problems.push(format!("{} has the same name and is used instead", other.display()));
+                state = ExtensionState::Off;
+            } else {
+                used.insert(skill.name.clone(), skill.path.clone());
+            }
+            let row = ExtensionRow {
+                kind: ExtensionKind::Skill,
+                name: skill.name.clone(),
+                description: skill.description.clone(),
+                source: skill.source,
+                path: Some(skill.path.clone()),
+                state,
+                problems: skill.problems.clone(),
+                tokens: None,
+            };
+            let is_off = options.off.contains(&row.id());
+            let row = if is_off && state == ExtensionState::On { off(row) } else { row };
+            if row.state == ExtensionState::On {
+                self.skills.push(skill);
+            }
+            self.rows.push(row);
+        }
+        self.skills.sort_by(|one, other| one.name.cmp(&other.name));
+        self.listing = listing(&self.skills, options.skill_budget.unwrap_or(SKILL_BUDGET));
+        let tokens: HashMap<&Path, u64> = self
+            .skills
+            .iter()
+            .zip(&self.listing.tokens)
+            .filter_map(|(skill, tokens)| Some((skill.path.as_path(), (*tokens)?)))
+            .collect();
+        for row in &mut self.rows {
+            row.tokens = row.path.as_deref().and_then(|path| tokens.get(path)).copied();
+        }
+        self.problems.extend(self.listing.problem.clone());
+    }
+
+    fn take_hooks(&mut self, hooks: Vec<Hook>, options: &ExtensionOptions) {
+        for hook in hooks {
+            let row = hook.row();
+            if options.off.contains(&row.id()) {
+                self.rows.push(off(row));
+            } else {
+                self.rows.push(row);
+                self.hooks.push(hook);
+            }
+        }
+    }
+
+    /// The skill of this name.
+    pub fn skill(&self, name: &str) -> Option<&Skill> {
+        self.skills.iter().find(|skill| skill.name == name)
+    }
+}
+
+fn off(row: ExtensionRow) -> ExtensionRow {
+    ExtensionRow { state: ExtensionState::Off, ..row }
+}
+
+/// What the user sets about extensions.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct ExtensionOptions {
+    /// Those that are off, as `skill:name`.
+    pub off: Vec<String>,
+    /// Tokens that the list of skills may take of the system prompt; `None` for the usual number.
+    pub skill_budget: Option<u64>,
+}
+
+type FindPlaces = dyn Fn(&Path) -> Places + Send + Sync;
+type MoreRows = dyn Fn() -> Vec<ExtensionRow> + Send + Sync;
+
+/// What is loaded now, shared by the agent and its front end.
+#[derive(Default)]
+pub struct Extensions {
+    options: Mutex<ExtensionOptions>,
+    places: Option<Box<FindPlaces>>,
+    loaded: Mutex<Arc<Loaded>>,
+    more: Mutex<Vec<Box<MoreRows>>>,
+}
+
+impl std::fmt::Debug for Extensions {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("Extensions").field("loaded", &self.loaded()).finish_non_exhaustive()
+    }
+}
+
+impl Extensions {
+    /// Extensions from the places that `places` gives for the directory of a session. Nothing is loaded
+    /// yet.
+    pub fn new(places: impl Fn(&Path) -> Places + Send + Sync + 'static) -> Self {
+        Extensions { places: Some(Box::new(places)), ..Extensions::default() }
+    }
+
+    /// Uses these options from the next time on that something is loaded.
+    pub fn set_options(&self, options: ExtensionOptions) {
+        *self.options.lock().unwrap_or_else(PoisonError::into_inner) = options;
+    }
+
+    /// Loads what there is for a session that works in `cwd`. Blocks.
+    pub fn load(&self, cwd: &Path) -> Arc<Loaded> {
+        let Some(places) = &self.places else { return self.loaded() };
+        let options = self.options.lock().unwrap_or_else(PoisonError::into_inner).clone();
+        let loaded = Arc::new(Loaded::from_places(&places(cwd), &options));
+        *self.loaded.lock().unwrap_or_else(PoisonError::into_inner) = Arc::clone(&loaded);
+        loaded
+    }
+
+    /// What was loaded last.
+    pub fn loaded(&self) -> Arc<Loaded> {
+        Arc::clone(&self.loaded.lock().unwrap_or_else(PoisonError::into_inner))
+    }
+
+    /// Also lists rows that do not come from these places. `rows` must not block.
+    pub fn add_rows(&self, rows: impl Fn() -> Vec<ExtensionRow> + Send + Sync + 'static) {
+        self.more.lock().unwrap_or_else(PoisonError::into_inner).push(Box::new(rows));
+    }
+
+    /// Everything there is, by kind and name.
+    pub fn rows(&self) -> Vec<ExtensionRow> {
+        let mut rows = self.loaded().rows.clone();
+        for more in self.more.lock().unwrap_or_else(PoisonError::into_inner).iter() {
+            rows.extend(more());
+        }
+        rows.sort_by(|one, other| {
+            (one.kind, &one.name, &one.path).cmp(&(other.kind, &other.name, &other.path))
+        });
+        rows
+    }
+}

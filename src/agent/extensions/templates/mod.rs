@@ -1,0 +1,149 @@
+//! Prompt templates: markdown files that become slash commands, as other agents have them.
+//!
+//! `git/commit.md` is `/git:commit`. Only the front matter and the first line are read when they are
+//! listed; the text is read when the command is sent.
+
+pub(crate) mod arguments;
+pub(crate) mod parts;
+
+use std::io;
+use std::path::{Path, PathBuf};
+
+use super::front_matter::FrontMatter;
+use super::places::Place;
+use super::skills::{can_be_typed, head, tools};
+use super::walk::{Entry, Walk};
+use super::{MAX_EXTENSIONS, allowed_tools};
+use crate::agent::protocol::extension::ExtensionSource;
+use crate::agent::protocol::model::ThinkingLevel;
+
+/// How a template's file ends.
+const ENDING: &str = "md";
+/// Longest description that is made from the first line, in characters.
+const LONGEST_FIRST_LINE: usize = 100;
+
+/// A prompt template.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Template {
+    /// Its command, without the slash.
+    pub name: String,
+    pub description: String,
+    /// What may follow its command, for people.
+    pub argument_hint: String,
+    /// Its file; `None` for one that tau has built in.
+    pub path: Option<PathBuf>,
+    pub source: ExtensionSource,
+    /// The model that is to answer.
+    pub model: Option<String>,
+    pub thinking: Option<ThinkingLevel>,
+    /// What may be done without being asked, as it is written: `Bash(git:*)`.
+    pub allowed_tools: Vec<String>,
+    /// What is asked even where nothing else is: `edit(AGENTS.md)`.
+    pub ask_tools: Vec<String>,
+    /// It cannot be used.
+    pub is_broken: bool,
+    pub problems: Vec<String>,
+}
+
+/// The templates of a place, and what is wrong with the place.
+pub(super) fn find(place: &Place) -> (Vec<Template>, Vec<String>) {
+    let mut walk = Walk::new(place);
+    let mut found = Vec::new();
+    if let Some(folder) = walk.start() {
+        look_in(&mut walk, &folder, &mut Vec::new(), &mut found, place.source);
+    }
+    (found, walk.problems)
+}
+
+fn look_in(
+    walk: &mut Walk<'_>,
+    folder: &Path,
+    above: &mut Vec<String>,
+    found: &mut Vec<Template>,
+    source: ExtensionSource,
+) {
+    for entry in walk.entries(folder, above.len()) {
+        if found.len() >= MAX_EXTENSIONS {
+            return walk.problems.push(format!("only the first {MAX_EXTENSIONS} prompt templates are used"));
+        }
+        match entry {
+            Entry::Folder(inner) => {
+                above.push(inner.file_name().unwrap_or_default().to_string_lossy().into_owned());
+                look_in(walk, &inner, above, found, source);
+                above.pop();
+            }
+            Entry::File(path) if path.extension().is_some_and(|ending| ending == ENDING) => {
+                let last = path.file_stem().unwrap_or_default().to_string_lossy().into_owned();
+                let name = above.iter().cloned().chain([last]).collect::<Vec<_>>().join(":");
+                let head = head(&path);
+                found.push(template(name, Some(path), source, head));
+            }
+            Entry::File(_) => {}
+        }
+    }
+}
+
+/// A template of this name, with what is wrong with it.
+pub(super) fn template(
+    name: String,
+    path: Option<PathBuf>,
+    source: ExtensionSource,
+    head: io::Result<String>,
+) -> Template {
+    let mut template = Template {
+        name,
+        description: String::new(),
+        argument_hint: String::new(),
+        path,
+        source,
+        model: None,
+        thinking: None,
+        allowed_tools: Vec::new(),
+        ask_tools: Vec::new(),
+        is_broken: true,
+        problems: Vec::new(),
+    };
+    let parsed = head.map_err(|error| error.to_string()).and_then(|head| {
+        let found = FrontMatter::parse(&head)?;
+        let text = head.get(found.length..).unwrap_or_default().to_owned();
+        Ok((found, text))
+    });
+    let (found, text) = match parsed {
+        Ok(parsed) => parsed,
+        Err(problem) => {
+            template.problems.push(problem);
+            return template;
+        }
+    };
+    template.is_broken = false;
+    if !template.name.split(':').all(can_be_typed) {
+        template.problems.push("its name has other characters than a-z, A-Z, 0-9, - _ and .".to_owned());
+        template.is_broken = true;
+    }
+    template.problems.extend(found.problem.clone());
+    template.description = found.text("description").map_or_else(|| first_line(&text), str::to_owned);
+    template.argument_hint = found.line("argument-hint").map(unquoted).unwrap_or_default().to_owned();
+    template.model = found.text("model").filter(|model| *model != "inherit").map(str::to_owned);
+    if let Some(level) = found.text("thinking").or_else(|| found.text("effort")) {
+        template.thinking = ThinkingLevel::named(&level.to_ascii_lowercase());
+        if template.thinking.is_none() {
+            template.problems.push(format!("\"{level}\" is not a thinking level"));
+        }
+    }
+    template.allowed_tools = found.get("allowed-tools").map(tools).unwrap_or_default();
+    template.ask_tools = found.get("ask-tools").map(tools).unwrap_or_default();
+    template.problems.extend(allowed_tools::rules(&template.allowed_tools, source).1);
+    template.problems.extend(allowed_tools::rules(&template.ask_tools, ExtensionSource::User).1);
+    template
+}
+
+fn unquoted(text: &str) -> &str {
+    let inner = |mark| text.strip_prefix(mark).and_then(|text| text.strip_suffix(mark));
+    inner('"').or_else(|| inner('\'')).unwrap_or(text)
+}
+
+/// The first line with text, without the marks of a heading.
+fn first_line(text: &str) -> String {
+    let line = text.lines().map(|line| line.trim_start_matches('#').trim()).find(|line| !line.is_empty());
+    line.unwrap_or_default().chars().take(LONGEST_FIRST_LINE).collect()
+}

@@ -1,0 +1,114 @@
+//! Looking through a folder of extensions: bounded in depth and number, through links as far as they
+//! may lead, and never twice into the same directory.
+
+use std::collections::HashSet;
+use std::io;
+use std::path::{Path, PathBuf};
+
+use super::MAX_EXTENSIONS;
+use super::places::Place;
+
+/// Deepest folder that is looked into, below the place.
+const DEEPEST: usize = 5;
+/// Most directories that are looked into.
+const MOST_FOLDERS: usize = 2 * MAX_EXTENSIONS;
+/// Most names of one directory that are looked at.
+const MOST_NAMES: usize = 4 * MAX_EXTENSIONS;
+
+/// An entry of a directory, after links.
+pub(super) enum Entry {
+    Folder(PathBuf),
+    File(PathBuf),
+}
+
+/// A walk through one place.
+pub(super) struct Walk<'a> {
+    place: &'a Place,
+    /// The folder of the place, without links.
+    start: PathBuf,
+    /// Directories that links led to, without links.
+    linked: HashSet<PathBuf>,
+    folders: usize,
+    pub(super) problems: Vec<String>,
+}
+
+impl<'a> Walk<'a> {
+    pub(super) fn new(place: &'a Place) -> Self {
+        Walk { place, start: PathBuf::new(), linked: HashSet::new(), folders: 0, problems: Vec::new() }
+    }
+
+    /// The folder of the place, if it may be looked through.
+    pub(super) fn start(&mut self) -> Option<PathBuf> {
+        self.start = self.place.folder.canonicalize().ok()?;
+        if self.place.within.as_ref().is_some_and(|root| !self.start.starts_with(root)) {
+            self.problems.push(format!("{} leads out of the project", self.place.folder.display()));
+            return None;
+        }
+        Some(self.place.folder.clone())
+    }
+
+    /// What is in `folder`, which is `depth` folders below the place, by name. Hidden files, and what
+    /// cannot be reached or may not, is left out.
+    pub(super) fn entries(&mut self, folder: &Path, depth: usize) -> Vec<Entry> {
+        self.folders += 1;
+        if depth > DEEPEST || self.folders > MOST_FOLDERS {
+            if self.folders <= MOST_FOLDERS + 1 {
+                self.problems.push(format!("{} is too deep or too large to look through", folder.display()));
+            }
+            return Vec::new();
+        }
+        let found = match std::fs::read_dir(folder) {
+            Ok(found) => found,
+            Err(error) => {
+                if error.kind() != io::ErrorKind::NotFound {
+                    self.problems.push(format!("{}: {error}", folder.display()));
+                }
+                return Vec::new();
+            }
+        };
+        let mut names: Vec<(PathBuf, std::fs::FileType)> = found
+            .take(MOST_NAMES)
+            .filter_map(|entry| {
+                let entry = entry.ok()?;
+                let is_hidden = entry.file_name().as_encoded_bytes().starts_with(b".");
+                if is_hidden || entry.file_name() == "node_modules" {
+                    return None;
+                }
+                Some((entry.path(), entry.file_type().ok()?))
+            })
+            .collect();
+        names.sort_by(|(one, _), (other, _)| one.cmp(other));
+        names.into_iter().filter_map(|(path, kind)| self.entry(path, kind)).collect()
+    }
+
+    fn entry(&mut self, path: PathBuf, kind: std::fs::FileType) -> Option<Entry> {
+        if kind.is_dir() {
+            return Some(Entry::Folder(path));
+        }
+        if !kind.is_symlink() {
+            return Some(Entry::File(path));
+        }
+        let target = self.target(&path)?;
+        if !target.is_dir() {
+            return Some(Entry::File(path));
+        }
+        let leads_back = self.start.starts_with(&target);
+        (!leads_back && self.linked.insert(target)).then_some(Entry::Folder(path))
+    }
+
+    /// Where a link leads, if it may lead there.
+    fn target(&mut self, link: &Path) -> Option<PathBuf> {
+        let target = link.canonicalize().ok()?;
+        if self.place.within.as_ref().is_some_and(|root| !target.starts_with(root)) {
+            self.problems.push(format!("{} leads out of the project", link.display()));
+            return None;
+        }
+        Some(target)
+    }
+
+    /// Whether a file may be read: what is no link, and a link that may lead where it leads.
+    pub(super) fn may_read(&mut self, file: &Path) -> bool {
+        let is_link = file.symlink_metadata().is_ok_and(|found| found.is_symlink());
+        !is_link || self.target(file).is_some()
+    }
+}

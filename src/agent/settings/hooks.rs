@@ -1,0 +1,340 @@
+//! The hooks that files name: `[[hooks.EVENT]]` of a `config.toml`, and `hooks` of a `settings.json` in the
+//! format that other agents use.
+//!
+//! Each hook is read by itself, so that a mistake in one does not take the others away.
+
+use std::collections::BTreeMap;
+use std::ffi::OsStr;
+use std::path::Path;
+
+use grep_matcher::Matcher;
+use grep_regex::RegexMatcher;
+use serde::{Deserialize, Deserializer};
+use serde_json::Value;
+
+use super::SettingsError;
+use super::toml_errors::explain;
+use super::toml_file::line_of;
+use super::value::{SettingValue, ValueKind};
+
+/// When a hook runs.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub enum HookEvent {
+    SessionStart,
+    UserPromptSubmit,
+    PreToolUse,
+    PostToolUse,
+    PreCompact,
+    Notification,
+    Stop,
+    SessionEnd,
+}
+
+impl HookEvent {
+    /// Every event, in the order of a session.
+    pub const ALL: [HookEvent; 8] = [
+        HookEvent::SessionStart,
+        HookEvent::UserPromptSubmit,
+        HookEvent::PreToolUse,
+        HookEvent::PostToolUse,
+        HookEvent::PreCompact,
+        HookEvent::Notification,
+        HookEvent::Stop,
+        HookEvent::SessionEnd,
+    ];
+
+    /// Its name in files and in what hooks are given.
+    pub fn name(self) -> &'static str {
+        match self {
+            HookEvent::SessionStart => "SessionStart",
+            HookEvent::UserPromptSubmit => "UserPromptSubmit",
+            HookEvent::PreToolUse => "PreToolUse",
+            HookEvent::PostToolUse => "PostToolUse",
+            HookEvent::PreCompact => "PreCompact",
+            HookEvent::Notification => "Notification",
+            HookEvent::Stop => "Stop",
+            HookEvent::SessionEnd => "SessionEnd",
+        }
+    }
+
+    /// The event of that name.
+    ///
+    /// # Errors
+    /// That there is none, and the nearest one.
+    fn named(name: &str) -> Result<Self, String> {
+        HookEvent::ALL.into_iter().find(|event| event.name() == name).ok_or_else(|| {
+            let known = HookEvent::ALL.map(HookEvent::name);
+            match similar::get_close_matches(name, &known, 1, 0.6).first() {
+                Some(near) => format!("there is no event `{name}`; did you mean `{near}`?"),
+                None => format!("there is no event `{name}`; the events are {}", known.join(", ")),
+            }
+        })
+    }
+}
+
+/// What a hook is about: tools for calls, `manual` or `auto` for a compaction, and so on.
+#[derive(Clone, Debug, Default)]
+pub enum HookMatcher {
+    #[default]
+    All,
+    /// One of these names.
+    Names(Vec<String>),
+    /// A regular expression that is found in the name.
+    Pattern(String, RegexMatcher),
+}
+
+impl PartialEq for HookMatcher {
+    fn eq(&self, other: &Self) -> bool {
+        self.text() == other.text()
+    }
+}
+
+impl Eq for HookMatcher {}
+
+impl HookMatcher {
+    /// Reads `Edit|Write`, `mcp__.*`, or `*` for all.
+    ///
+    /// # Errors
+    /// What is wrong with the regular expression.
+    pub fn new(text: &str) -> Result<Self, String> {
+        let plain = |c: char| c.is_ascii_alphanumeric() || matches!(c, '_' | '|');
+        match text.trim() {
+            "" | "*" => Ok(HookMatcher::All),
+            text if text.chars().all(plain) => {
+                Ok(HookMatcher::Names(text.split('|').map(str::to_owned).collect()))
+            }
+            text => {
+                let wrong = |error| format!("the matcher `{text}` is not understood: {error}");
+                RegexMatcher::new(text)
+                    .map(|matcher| HookMatcher::Pattern(text.to_owned(), matcher))
+                    .map_err(wrong)
+            }
+        }
+    }
+
+    /// Whether it is about something with one of these names.
+    pub fn matches(&self, names: &[&str]) -> bool {
+        match self {
+            HookMatcher::All => true,
+            HookMatcher::Names(known) => known.iter().any(|known| names.contains(&known.as_str())),
+            HookMatcher::Pattern(_, matcher) => {
+                names.iter().any(|name| matcher.is_match(name.as_bytes()).unwrap_or(false))
+            }
+        }
+    }
+
+    /// As it is written.
+    pub fn text(&self) -> String {
+        match self {
+            HookMatcher::All => "*".to_owned(),
+            HookMatcher::Names(names) => names.join("|"),
+            HookMatcher::Pattern(text, _) => text.clone(),
+        }
+    }
+}
+
+/// A hook as a file names it.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct HookEntry {
+    pub event: HookEvent,
+    pub matcher: HookMatcher,
+    /// A command for the shell.
+    pub command: String,
+    /// How long it may run, in seconds; `None` for the usual time.
+    pub timeout: Option<u64>,
+}
+
+/// The table `hooks` as a setting: how many hooks there are. What they are is read by [`of_toml`].
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct HookTable(BTreeMap<String, Vec<toml::Value>>);
+
+impl SettingValue for HookTable {
+    const KIND: ValueKind = ValueKind::Hooks;
+
+    fn show(&self) -> String {
+        let shown = self.0.iter().map(|(event, hooks)| format!("{event} ({})", hooks.len()));
+        shown.collect::<Vec<_>>().join(", ")
+    }
+
+    fn parse(_: &OsStr) -> Result<Self, String> {
+        Err("hooks can only be set in config.toml".to_owned())
+    }
+
+    fn from_file<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        BTreeMap::deserialize(deserializer).map(HookTable)
+    }
+}
+
+#[derive(Default, Deserialize)]
+#[serde(default)]
+struct TomlFile {
+    hooks: BTreeMap<toml::Spanned<String>, Vec<toml::Spanned<toml::Value>>>,
+}
+
+/// What a `config.toml` says of a hook.
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+struct TomlHook {
+    command: String,
+    matcher: Option<String>,
+    timeout: Option<u64>,
+}
+
+/// The hooks in the text of a `config.toml` that came from `path`, in its order, and what is wrong with the
+/// others.
+pub fn of_toml(path: &Path, text: &str) -> (Vec<HookEntry>, Vec<SettingsError>) {
+    let text = text.strip_prefix('\u{feff}').unwrap_or(text);
+    let file: TomlFile = toml::from_str(text).unwrap_or_default();
+    let (mut hooks, mut wrong) = (Vec::new(), Vec::new());
+    for (name, entries) in file.hooks {
+        let event = match HookEvent::named(name.get_ref()) {
+            Ok(event) => event,
+            Err(error) => {
+                wrong.push((line_of(text, name.span().start), error));
+                continue;
+            }
+        };
+        for entry in entries {
+            let line = line_of(text, entry.span().start);
+            let read: Result<TomlHook, String> =
+                entry.into_inner().try_into().map_err(|error: toml::de::Error| explain(error.message()));
+            let read = read.and_then(|hook| entry_of(event, &hook.command, hook.matcher, hook.timeout));
+            match read {
+                Ok(hook) => hooks.push(hook),
+                Err(error) => wrong.push((line, format!("hook {}: {error}", event.name()))),
+            }
+        }
+    }
+    wrong.sort();
+    let place = path.display();
+    let wrong = wrong.into_iter().map(|(line, text)| SettingsError(format!("{place}:{line}: {text}")));
+    (hooks, wrong.collect())
+}
+
+#[derive(Default, Deserialize)]
+#[serde(default)]
+struct JsonFile {
+    hooks: BTreeMap<String, Value>,
+}
+
+/// Hooks of an event with one matcher.
+#[derive(Deserialize)]
+struct JsonGroup {
+    matcher: Option<String>,
+    #[serde(default)]
+    hooks: Vec<JsonHook>,
+}
+
+#[derive(Deserialize)]
+struct JsonHook {
+    r#type: Option<String>,
+    command: Option<String>,
+    timeout: Option<f64>,
+}
+
+/// The hooks in the text of a `settings.json` that came from `path`, and what is not used of them.
+pub fn of_json(path: &Path, text: &str) -> (Vec<HookEntry>, Vec<SettingsError>) {
+    let place = path.display();
+    let file: JsonFile = match serde_json::from_str(text) {
+        Ok(file) => file,
+        Err(error) => return (Vec::new(), vec![SettingsError(format!("{place}: {error}"))]),
+    };
+    let (mut hooks, mut wrong) = (Vec::new(), Vec::new());
+    for (name, groups) in file.hooks {
+        let read = HookEvent::named(&name).and_then(|event| {
+            let groups: Vec<JsonGroup> = serde_json::from_value(groups).map_err(|error| error.to_string())?;
+            Ok((event, groups))
+        });
+        let (event, groups) = match read {
+            Ok(read) => read,
+            Err(error) => {
+                wrong.push(SettingsError(format!("{place}: hooks of {name}: {error}")));
+                continue;
+            }
+        };
+        for JsonGroup { matcher, hooks: found } in groups {
+            for hook in found {
+                match json_entry(event, matcher.clone(), hook) {
+                    Ok(hook) => hooks.push(hook),
+                    Err(error) => wrong.push(SettingsError(format!("{place}: hook {name}: {error}"))),
+                }
+            }
+        }
+    }
+    (hooks, wrong)
+}
+
+fn json_entry(event: HookEvent, matcher: Option<String>, hook: JsonHook) -> Result<HookEntry, String> {
+    let kind = hook.r#type.unwrap_or_else(|| "command".to_owned());
+    if kind != "command" {
+        return Err(format!("tau runs hooks of the type `command`, and not `{kind}`"));
+    }
+    let seconds = hook.timeout.map(|seconds| std::time::Duration::try_from_secs_f64(seconds.ceil()));
+    let timeout = seconds.and_then(Result::ok).map(|time| time.as_secs());
+    entry_of(event, hook.command.as_deref().unwrap_or_default(), matcher, timeout)
+}
+
+fn entry_of(
+    event: HookEvent,
+    command: &str,
+    matcher: Option<String>,
+    timeout: Option<u64>,
+) -> Result<HookEntry, String> {
+    if command.trim().is_empty() {
+        return Err("the `command` is empty".to_owned());
+    }
+    if timeout == Some(0) {
+        return Err("the `timeout` needs at least 1 second".to_owned());
+    }
+    let matcher = HookMatcher::new(&matcher.unwrap_or_default())?;
+    Ok(HookEntry { event, matcher, command: command.to_owned(), timeout })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn hooks_are_read_one_by_one() {
+        let text = "theme = \"x\"\n[[hooks.PreToolUse]]\nmatcher = \"Bash\"\ncommand = \"a\"\ntimeout = 5\n\
+                    [[hooks.PreToolUse]]\ncommand = \"b\"\n[[hooks.PreToolUse]]\ncomand = \"c\"\n\
+                    [[hooks.Stop]]\ncommand = \" \"\n[[hooks.PretoolUse]]\ncommand = \"d\"\n\
+                    [[hooks.Notification]]\ncommand = \"e\"\nmatcher = \"(\"\n";
+        let (hooks, wrong) = of_toml(Path::new("c.toml"), text);
+        let found: Vec<_> =
+            hooks.iter().map(|hook| (hook.event, hook.command.as_str(), hook.timeout)).collect();
+        assert_eq!(found, [(HookEvent::PreToolUse, "a", Some(5)), (HookEvent::PreToolUse, "b", None)]);
+        let wrong: Vec<String> = wrong.into_iter().map(|error| error.0).collect();
+        assert_eq!(wrong.len(), 4, "{wrong:?}");
+        assert!(wrong[0].starts_with("c.toml:8: hook PreToolUse: "), "{wrong:?}");
+        assert!(wrong[0].contains("did you mean `command`?"), "{wrong:?}");
+        assert_eq!(wrong[1], "c.toml:10: hook Stop: the `command` is empty");
+        assert_eq!(wrong[2], "c.toml:12: there is no event `PretoolUse`; did you mean `PreToolUse`?");
+        assert!(
+            wrong[3].starts_with("c.toml:14: hook Notification: the matcher `(` is not understood"),
+            "{wrong:?}"
+        );
+    }
+
+    #[test]
+    fn hooks_of_other_agents_are_read() {
+        let text = r#"{"model": "x", "hooks": {"PreToolUse": [
+            {"matcher": "Edit|Write", "hooks": [{"type": "command", "command": "a", "timeout": 1.5},
+                                                {"type": "prompt", "prompt": "b"}]}],
+            "Stop": [{"hooks": [{"type": "command", "command": "c"}]}], "Other": []}}"#;
+        let (hooks, wrong) = of_json(Path::new("s.json"), text);
+        let found: Vec<_> = hooks.iter().map(|hook| (hook.command.as_str(), hook.timeout)).collect();
+        assert_eq!(found, [("a", Some(2)), ("c", None)]);
+        assert_eq!(wrong.len(), 2, "{wrong:?}");
+        assert!(of_json(Path::new("s.json"), "{").1[0].0.starts_with("s.json: "));
+    }
+
+    #[test]
+    fn matchers_are_names_or_patterns() {
+        let matches = |text: &str, name: &str| HookMatcher::new(text).unwrap().matches(&[name]);
+        assert!(matches("", "Bash") && matches("*", "Bash") && matches("Edit|Bash", "Bash"));
+        assert!(!matches("Edit", "MultiEdit"), "plain words are whole names");
+        assert!(matches("mcp__.*__write", "mcp__files__write") && matches("^Bas.$", "Bash"));
+        assert!(!matches("mcp__.*", "Bash"));
+    }
+}

@@ -1,0 +1,94 @@
+//! Adding an MCP server to a `config.toml`, and taking one out of it.
+
+use std::collections::BTreeMap;
+use std::path::Path;
+
+use toml_edit::{Array, InlineTable, Item, Table, TableLike, value};
+
+use super::mcp_servers::{McpServer, McpTransport, check_name};
+use super::{SettingsError, write};
+
+/// Adds a server to a `config.toml`, in place of one of that name; the rest stays as it is written.
+///
+/// # Errors
+/// When the server is not one, or the file cannot be read or written, or is not understood.
+pub fn add(path: &Path, server: &McpServer) -> Result<(), SettingsError> {
+    check_name(&server.name).map_err(SettingsError)?;
+    write::change(path, |file| {
+        let Some(servers) = table_in(file, "mcp") else { return };
+        let mut table = Table::new();
+        match &server.transport {
+            McpTransport::Stdio { command, args, env, .. } => {
+                table.insert("command", value(command.as_str()));
+                if !args.is_empty() {
+                    table.insert("args", value(args.iter().collect::<Array>()));
+                }
+                insert_texts(&mut table, "env", env);
+            }
+            McpTransport::Http { url, headers } => {
+                table.insert("url", value(url.as_str()));
+                insert_texts(&mut table, "headers", headers);
+            }
+        }
+        servers.insert(&server.name, Item::Table(table));
+    })
+}
+
+/// Takes a server out of a `config.toml`. Whether there was one.
+///
+/// # Errors
+/// As [`add`].
+pub fn remove(path: &Path, name: &str) -> Result<bool, SettingsError> {
+    let mut is_removed = false;
+    write::change(path, |file| {
+        let servers = file.get_mut("mcp").and_then(Item::as_table_like_mut);
+        is_removed = servers.is_some_and(|servers| servers.remove(name).is_some());
+    })?;
+    Ok(is_removed)
+}
+
+/// A table of the file, which is made when missing and has no line of its own then.
+fn table_in<'a>(file: &'a mut Table, name: &str) -> Option<&'a mut dyn TableLike> {
+    let implicit = || {
+        let mut table = Table::new();
+        table.set_implicit(true);
+        Item::Table(table)
+    };
+    file.entry(name).or_insert_with(implicit).as_table_like_mut()
+}
+
+fn insert_texts(table: &mut Table, name: &str, texts: &BTreeMap<String, String>) {
+    if !texts.is_empty() {
+        let pairs = texts.iter().map(|(name, text)| (name.as_str(), text.as_str()));
+        table.insert(name, value(pairs.collect::<InlineTable>()));
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::mcp_servers::{of_file, of_text};
+    use super::*;
+
+    #[test]
+    fn servers_are_added_and_removed_and_comments_stay() {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("config.toml");
+        let read = || std::fs::read_to_string(&path).unwrap();
+        let (servers, _) = of_text(
+            Path::new("c.toml"),
+            "[mcp.a]\ncommand = \"x\"\nargs = [\"-y\", \"z\"]\nenv = { A = \"$B\" }\n[mcp.b]\nurl = \"http://h\"\n",
+        );
+        std::fs::write(&path, "mouse = false # no\n\n# mine\n[mcp.own] # why\ncommand = \"o\"\n").unwrap();
+        for server in servers.iter().chain(&servers) {
+            add(&path, server).unwrap();
+        }
+        let text = "mouse = false # no\n\n# mine\n[mcp.own] # why\ncommand = \"o\"\n\n[mcp.a]\ncommand = \"x\"\n\
+                    args = [\"-y\", \"z\"]\nenv = { A = \"$B\" }\n\n[mcp.b]\nurl = \"http://h\"\n";
+        assert_eq!(read(), text);
+        assert_eq!(of_file(&path).0.len(), 3);
+        assert!(remove(&path, "a").unwrap() && remove(&path, "b").unwrap() && !remove(&path, "a").unwrap());
+        assert_eq!(read(), "mouse = false # no\n\n# mine\n[mcp.own] # why\ncommand = \"o\"\n");
+        let odd = McpServer { name: "a/b".to_owned(), ..servers[0].clone() };
+        assert!(add(&path, &odd).is_err());
+    }
+}

@@ -1,0 +1,263 @@
+//! The MCP servers that files name: `[mcp.NAME]` of a `config.toml`, and `mcpServers` of an `mcp.json` as
+//! other agents have it.
+//!
+//! Each server is read by itself, so that a mistake in one does not take the others away.
+
+use std::collections::BTreeMap;
+use std::ffi::OsStr;
+use std::path::{Path, PathBuf};
+
+use serde::{Deserialize, Deserializer};
+
+use super::SettingsError;
+use super::toml_errors::explain;
+use super::toml_file::{line_of, read_file};
+use super::value::{BaseUrl, SettingValue, ValueKind};
+
+/// The table `mcp` as a setting: which servers it names. What they are is read by [`of_file`].
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct McpTable(BTreeMap<String, toml::Value>);
+
+impl SettingValue for McpTable {
+    const KIND: ValueKind = ValueKind::Servers;
+
+    fn show(&self) -> String {
+        self.0.keys().cloned().collect::<Vec<_>>().join(", ")
+    }
+
+    fn parse(_: &OsStr) -> Result<Self, String> {
+        Err("MCP servers can only be set in config.toml".to_owned())
+    }
+
+    fn from_file<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        BTreeMap::deserialize(deserializer).map(McpTable)
+    }
+}
+
+/// A server as a file names it.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct McpServer {
+    /// The name that its tools are called by.
+    pub name: String,
+    /// How it is reached.
+    pub transport: McpTransport,
+    /// Whether it is used.
+    pub enabled: bool,
+    /// The tools that are offered, with `*` for any part of a name; all without it.
+    pub allow_tools: Option<Vec<String>>,
+    /// Tools that are not offered, whatever `allow_tools` says.
+    pub deny_tools: Vec<String>,
+    /// Longest wait for the result of a call without progress, in seconds.
+    pub timeout: Option<u64>,
+    /// Longest wait for the server to be ready, in seconds.
+    pub start_timeout: Option<u64>,
+    /// Whether its process is sandboxed; `None` for what the setting `sandbox_mcp` says.
+    pub sandbox: Option<bool>,
+}
+
+/// How a server is reached. Texts may hold `${NAME}` for variables of the environment.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum McpTransport {
+    /// A program that is started, and spoken to over its standard streams.
+    Stdio { command: String, args: Vec<String>, env: BTreeMap<String, String>, cwd: Option<PathBuf> },
+    /// An address (streamable HTTP).
+    Http { url: String, headers: BTreeMap<String, String> },
+}
+
+/// What a file says of a server.
+#[derive(Debug, Default, Deserialize)]
+#[serde(default, deny_unknown_fields)]
+struct Entry {
+    command: Option<String>,
+    args: Vec<String>,
+    env: BTreeMap<String, String>,
+    cwd: Option<PathBuf>,
+    url: Option<String>,
+    headers: BTreeMap<String, String>,
+    enabled: Option<bool>,
+    allow_tools: Option<Vec<String>>,
+    deny_tools: Vec<String>,
+    timeout: Option<u64>,
+    start_timeout: Option<u64>,
+    sandbox: Option<bool>,
+}
+
+impl Entry {
+    /// The server of that name.
+    ///
+    /// # Errors
+    /// What is missing or does not fit together.
+    fn server(self, name: &str) -> Result<McpServer, String> {
+        check_name(name)?;
+        let transport = match (self.command, self.url) {
+            (Some(command), None) if !command.trim().is_empty() => {
+                McpTransport::Stdio { command, args: self.args, env: self.env, cwd: self.cwd }
+            }
+            (None, Some(url)) => {
+                // An address may come from a variable as a whole.
+                if !url.contains("${") {
+                    BaseUrl::new(&url)?;
+                }
+                McpTransport::Http { url, headers: self.headers }
+            }
+            (Some(_), Some(_)) => {
+                return Err(format!("server `{name}` has a `command` and a `url`; keep one"));
+            }
+            (_, None) => return Err(format!("server `{name}` needs a `command` or a `url`")),
+        };
+        Ok(McpServer {
+            name: name.to_owned(),
+            transport,
+            enabled: self.enabled.unwrap_or(true),
+            allow_tools: self.allow_tools,
+            deny_tools: self.deny_tools,
+            timeout: self.timeout,
+            start_timeout: self.start_timeout,
+            sandbox: self.sandbox,
+        })
+    }
+}
+
+/// The name becomes part of the names of tools and of permission rules.
+pub(super) fn check_name(name: &str) -> Result<(), String> {
+    let plain = |c: char| c.is_ascii_alphanumeric() || matches!(c, '_' | '-' | '.' | ' ');
+    let fits = !name.trim().is_empty() && name.len() <= 64 && name.chars().all(plain);
+    let hint = "use up to 64 letters, digits, `-`, `_` and `.`";
+    if fits { Ok(()) } else { Err(format!("`{name}` cannot be the name of a server; {hint}")) }
+}
+
+#[derive(Default, Deserialize)]
+#[serde(default)]
+struct File {
+    mcp: BTreeMap<toml::Spanned<String>, toml::Value>,
+}
+
+/// The servers of a file in the order of their names, and what is wrong with the others.
+pub fn of_file(path: &Path) -> (Vec<McpServer>, Vec<SettingsError>) {
+    let text = read_file(path).ok().flatten().unwrap_or_default();
+    of_text(path, &text)
+}
+
+/// As [`of_file`], for a text that came from `path`.
+pub fn of_text(path: &Path, text: &str) -> (Vec<McpServer>, Vec<SettingsError>) {
+    let text = text.strip_prefix('\u{feff}').unwrap_or(text);
+    let file: File = toml::from_str(text).unwrap_or_default();
+    let (mut servers, mut wrong) = (Vec::new(), Vec::new());
+    for (name, value) in file.mcp {
+        let entry: Result<Entry, String> = value.try_into().map_err(|error: toml::de::Error| {
+            format!("server `{}`: {}", name.get_ref(), explain(error.message()))
+        });
+        match entry.and_then(|entry| entry.server(name.get_ref())) {
+            Ok(server) => servers.push(server),
+            Err(error) => wrong.push((line_of(text, name.span().start), error)),
+        }
+    }
+    wrong.sort();
+    let place = path.display();
+    let wrong = wrong.into_iter().map(|(line, text)| SettingsError(format!("{place}:{line}: {text}")));
+    (servers, wrong.collect())
+}
+
+/// The part of an `mcp.json` that is read. What other agents put beside it is left alone.
+#[derive(Default, Deserialize)]
+#[serde(default)]
+struct JsonFile {
+    #[serde(rename = "mcpServers")]
+    servers: BTreeMap<String, serde_json::Value>,
+}
+
+/// A server as other agents write it: names that are not known are left alone.
+#[derive(Default, Deserialize)]
+#[serde(default, rename_all = "camelCase")]
+struct JsonEntry {
+    command: Option<String>,
+    args: Vec<String>,
+    env: BTreeMap<String, String>,
+    cwd: Option<PathBuf>,
+    url: Option<String>,
+    headers: BTreeMap<String, String>,
+    disabled: bool,
+}
+
+/// The servers of an `mcp.json` in the order of their names, and what is wrong with the others.
+pub fn of_json_file(path: &Path) -> (Vec<McpServer>, Vec<SettingsError>) {
+    match read_file(path) {
+        Ok(Some(text)) => of_json_text(path, &text),
+        Ok(None) => (Vec::new(), Vec::new()),
+        Err(error) => (Vec::new(), vec![error]),
+    }
+}
+
+/// As [`of_json_file`], for a text that came from `path`.
+pub fn of_json_text(path: &Path, text: &str) -> (Vec<McpServer>, Vec<SettingsError>) {
+    let place = path.display();
+    let file: JsonFile = match serde_json::from_str(text.strip_prefix('\u{feff}').unwrap_or(text)) {
+        Ok(file) => file,
+        Err(error) => return (Vec::new(), vec![SettingsError(format!("{place}:{}: {error}", error.line()))]),
+    };
+    let (mut servers, mut wrong) = (Vec::new(), Vec::new());
+    for (name, value) in file.servers {
+        let entry: Result<JsonEntry, String> =
+            serde_json::from_value(value).map_err(|error| format!("server `{name}`: {error}"));
+        let entry = entry.map(|entry| Entry {
+            command: entry.command,
+            args: entry.args,
+            env: entry.env,
+            cwd: entry.cwd,
+            url: entry.url,
+            headers: entry.headers,
+            enabled: Some(!entry.disabled),
+            ..Entry::default()
+        });
+        match entry.and_then(|entry| entry.server(&name)) {
+            Ok(server) => servers.push(server),
+            Err(error) => wrong.push(SettingsError(format!("{place}: {error}"))),
+        }
+    }
+    (servers, wrong)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn files_of_other_agents_are_read() {
+        let text = r#"{"other": 1, "mcpServers": {
+            "files": {"type": "stdio", "command": "npx", "args": ["a"], "alwaysAllow": ["x"], "disabled": true},
+            "web": {"type": "http", "url": "https://h/mcp", "headers": {"A": "b"}},
+            "none": {"args": []}, "odd": {"command": 7}}}"#;
+        let (servers, wrong) = of_json_text(Path::new("m.json"), text);
+        let found: Vec<_> = servers.iter().map(|server| (server.name.as_str(), server.enabled)).collect();
+        assert_eq!(found, [("files", false), ("web", true)]);
+        let wrong: Vec<String> = wrong.into_iter().map(|error| error.0).collect();
+        assert_eq!(wrong[0], "m.json: server `none` needs a `command` or a `url`");
+        assert!(wrong[1].starts_with("m.json: server `odd`: invalid type"), "{wrong:?}");
+        let (servers, wrong) = of_json_text(Path::new("m.json"), "{\n  nonsense");
+        assert!(servers.is_empty() && wrong[0].0.starts_with("m.json:2: "), "{wrong:?}");
+    }
+
+    #[test]
+    fn servers_are_read_one_by_one() {
+        let text = "theme = \"x\"\n[mcp.files]\ncommand = \"npx\"\nargs = [\"-y\", \"a\"]\nenv = { A = \"$B\" }\n\
+                    deny_tools = [\"write_*\"]\n[mcp.web]\nurl = \"https://h/mcp\"\ntimeout = 5\n\
+                    [mcp.typo]\ncomand = \"x\"\n[mcp.both]\ncommand = \"x\"\nurl = \"http://h\"\n[mcp.none]\n\
+                    [mcp.\"a b/c\"]\ncommand = \"x\"\n[mcp.address]\nurl = \"h\"\n";
+        let (servers, wrong) = of_text(Path::new("c.toml"), text);
+        let names: Vec<&str> = servers.iter().map(|server| server.name.as_str()).collect();
+        assert_eq!(names, ["files", "web"]);
+        assert_eq!(servers[0].deny_tools, ["write_*"]);
+        assert_eq!(servers[1].timeout, Some(5));
+        let wrong: Vec<String> = wrong.into_iter().map(|error| error.0).collect();
+        assert_eq!(
+            wrong,
+            [
+                "c.toml:10: server `typo`: unknown name `comand`; did you mean `command`?",
+                "c.toml:12: server `both` has a `command` and a `url`; keep one",
+                "c.toml:15: server `none` needs a `command` or a `url`",
+                "c.toml:16: `a b/c` cannot be the name of a server; use up to 64 letters, digits, `-`, `_` and `.`",
+                "c.toml:18: `h` is not a URL of a server; write http://HOST or https://HOST",
+            ]
+        );
+    }
+}

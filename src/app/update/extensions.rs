@@ -1,0 +1,93 @@
+//! The list of extensions: opened, filled, one of them turned on or off or opened in an editor.
+
+use super::trust;
+use crate::agent::AgentCommand;
+use crate::agent::protocol::event::NoticeLevel;
+use crate::agent::protocol::extension::ExtensionRow;
+use crate::agent::protocol::query::Query;
+use crate::app::effect::Effect;
+use crate::app::extension_list::{ExtensionChoice, ExtensionsView};
+use crate::app::model::Model;
+use crate::app::overlay::Overlay;
+use crate::app::printable::Printable;
+use crate::app::request::{Applied, EditorSource, ShellRequest, Ticket};
+
+/// Opens the list.
+pub(super) fn open(model: &mut Model, effects: &mut Vec<Effect>) {
+    let ticket = Some(ask(model, effects));
+    model
+        .overlays
+        .push(Overlay::Extensions(Box::new(ExtensionsView { ticket, ..ExtensionsView::default() })));
+}
+
+fn ask(model: &mut Model, effects: &mut Vec<Effect>) -> Ticket {
+    let ticket = model.next_ticket();
+    effects.push(Effect::Agent(AgentCommand::Query { ticket: ticket.0, query: Query::Extensions }));
+    ticket
+}
+
+fn view(model: &mut Model) -> Option<&mut ExtensionsView> {
+    model
+        .overlays
+        .iter_mut()
+        .find_map(|overlay| if let Overlay::Extensions(view) = overlay { Some(&mut **view) } else { None })
+}
+
+/// Takes the extensions as they are now.
+pub(super) fn fill(model: &mut Model, ticket: Ticket, rows: &[ExtensionRow]) {
+    if let Some(view) = view(model).filter(|view| view.ticket == Some(ticket)) {
+        view.fill(rows.to_vec());
+    }
+}
+
+/// What the user does with an extension; the list stays open.
+pub(super) fn chosen(
+    model: &mut Model,
+    mut view: Box<ExtensionsView>,
+    choice: ExtensionChoice,
+    effects: &mut Vec<Effect>,
+) {
+    match choice {
+        ExtensionChoice::Turn { id, on } => {
+            view.change = Some(model.ask(ShellRequest::TurnExtension { id, on }, effects));
+        }
+        ExtensionChoice::Edit { path } => {
+            let source = EditorSource::File { path: path.display().to_string(), line: None };
+            model.ask(ShellRequest::OpenInEditor { source }, effects);
+        }
+    }
+    model.overlays.push(Overlay::Extensions(view));
+}
+
+/// One was turned on or off, or could not be.
+pub(super) fn turned(
+    model: &mut Model,
+    ticket: Ticket,
+    answer: Result<Applied, String>,
+    effects: &mut Vec<Effect>,
+) {
+    let applied = match answer {
+        Ok(applied) => applied,
+        Err(error) => {
+            return match view(model).filter(|view| view.change == Some(ticket)) {
+                Some(view) => {
+                    view.change = None;
+                    view.said = Some(Err(Printable::line(&error)));
+                }
+                None => model.transcript.notice(NoticeLevel::Warning, &error, None),
+            };
+        }
+    };
+    if let Some(view) = view(model).filter(|view| view.change == Some(ticket)) {
+        view.change = None;
+        view.said = Some(Ok(Printable::line(&applied.text)));
+    }
+    // What it says is in the list.
+    trust::applied(model, Applied { text: String::new(), ..applied }, effects);
+    if view(model).is_some() {
+        let ticket = ask(model, effects);
+        if let Some(view) = view(model) {
+            view.ticket = Some(ticket);
+        }
+    }
+}

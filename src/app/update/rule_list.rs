@@ -1,0 +1,110 @@
+//! The list of permission rules: opened, filled, a rule looked up or changed.
+
+use crate::agent::AgentCommand;
+use crate::agent::protocol::query::{Query, QueryAnswer};
+use crate::agent::protocol::rules::RuleChange;
+use crate::app::approval::Coverage;
+use crate::app::effect::Effect;
+use crate::app::model::Model;
+use crate::app::overlay::Overlay;
+use crate::app::printable::Printable;
+use crate::app::request::Ticket;
+use crate::app::rule_list::{RuleChoice, RuleStage, RulesView};
+
+/// Opens the list.
+pub(super) fn open(model: &mut Model, effects: &mut Vec<Effect>) {
+    let ticket = model.next_ticket();
+    let query = Query::PermissionRules;
+    effects.push(Effect::Agent(AgentCommand::Query { ticket: ticket.0, query }));
+    model.overlays.push(Overlay::Rules(Box::new(RulesView::waiting(ticket))));
+}
+
+/// What a key has led to; the list stays open.
+pub(super) fn chosen(
+    model: &mut Model,
+    mut view: Box<RulesView>,
+    choice: RuleChoice,
+    effects: &mut Vec<Effect>,
+) {
+    match choice {
+        RuleChoice::Look => look_up(model, &mut view, effects),
+        RuleChoice::Change(change) => {
+            let ticket = model.next_ticket();
+            view.ticket = Some(ticket);
+            view.said = None;
+            effects
+                .push(Effect::Agent(AgentCommand::ChangeRules { ticket: ticket.0, change: change.clone() }));
+            view.change = Some(change);
+        }
+    }
+    model.overlays.push(Overlay::Rules(view));
+}
+
+/// A paste.
+pub(super) fn paste(model: &mut Model, text: &str, effects: &mut Vec<Effect>) {
+    if let Some(Overlay::Rules(mut view)) = model.overlays.pop() {
+        view.paste(text);
+        look_up(model, &mut view, effects);
+        model.overlays.push(Overlay::Rules(view));
+    }
+}
+
+/// Asks which earlier calls the rule would have decided on, if that is not known.
+fn look_up(model: &mut Model, view: &mut RulesView, effects: &mut Vec<Effect>) {
+    let Some((rule, list)) = view.sought() else { return };
+    if rule.is_empty() {
+        return view.set_coverage(Coverage::Known(Vec::new()));
+    }
+    let ticket = model.next_ticket();
+    view.set_coverage(Coverage::Asked(ticket));
+    let query = Query::RuleCoverage { rule, list };
+    effects.push(Effect::Agent(AgentCommand::Query { ticket: ticket.0, query }));
+}
+
+/// The agent has answered. True when the list waited for it.
+pub(super) fn answered(
+    model: &mut Model,
+    ticket: Ticket,
+    answer: &Result<QueryAnswer, String>,
+    effects: &mut Vec<Effect>,
+) -> bool {
+    let waits = |overlay: &Overlay| matches!(overlay, Overlay::Rules(view) if view.ticket == Some(ticket) || view.looks_up(ticket));
+    let Some(at) = model.overlays.iter().position(waits) else { return false };
+    // Taken out while the model is changed with it.
+    let Overlay::Rules(mut view) = model.overlays.remove(at) else { return false };
+    if view.looks_up(ticket) {
+        view.set_coverage(Coverage::of(answer));
+    } else {
+        filled(&mut view, answer);
+        look_up(model, &mut view, effects);
+    }
+    model.overlays.insert(at, Overlay::Rules(view));
+    true
+}
+
+/// All rules as they are now, after a change or without one.
+fn filled(view: &mut RulesView, answer: &Result<QueryAnswer, String>) {
+    view.ticket = None;
+    let change = view.change.take();
+    match answer {
+        Ok(QueryAnswer::PermissionRules(rules)) => {
+            view.fill(rules.clone());
+            if let Some(change) = change {
+                view.stage = RuleStage::Choosing;
+                view.said = Some(Ok(Printable::line(&said(&change))));
+                view.select(&change);
+            }
+        }
+        Ok(_) => {}
+        Err(error) => view.said = Some(Err(Printable::line(error))),
+    }
+}
+
+/// What was done, in words.
+fn said(change: &RuleChange) -> String {
+    match (&change.remove, &change.add) {
+        (_, Some(new)) => format!("saved: {} {}", new.list.name(), new.rule),
+        (Some(old), None) => format!("removed: {} {}", old.list.name(), old.rule),
+        (None, None) => String::new(),
+    }
+}

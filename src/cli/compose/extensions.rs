@@ -1,0 +1,39 @@
+//! Where the extensions of an agent are loaded from: the user's folders, and those of trusted projects.
+
+use std::path::Path;
+use std::sync::Arc;
+
+use crate::agent::extensions::places::Places;
+use crate::agent::extensions::{ExtensionOptions, Extensions};
+use crate::agent::settings::{Paths, Settings};
+use crate::cli::args::CliArgs;
+use crate::cli::hook_files;
+use crate::cli::project_settings::ProjectSettings;
+
+/// The extensions of a run; nothing is loaded yet.
+pub(crate) fn of(args: &CliArgs, paths: &Paths, settings: &Settings) -> Arc<Extensions> {
+    let (args, own) = (args.clone(), paths.clone());
+    let extensions = Extensions::new(move |cwd| places(&args, &own, cwd));
+    extensions.set_options(options(settings));
+    Arc::new(extensions)
+}
+
+/// What the settings say about extensions.
+pub(super) fn options(settings: &Settings) -> ExtensionOptions {
+    ExtensionOptions {
+        off: settings.extensions_off.clone().unwrap_or_default(),
+        skill_budget: settings.skill_budget,
+    }
+}
+
+/// The folders for a session that works in `cwd`. What is not trusted is not among them.
+fn places(args: &CliArgs, paths: &Paths, cwd: &Path) -> Places {
+    let home = directories::BaseDirs::new();
+    let mut places = Places::of_user(&paths.config, home.as_ref().map(|dirs| dirs.home_dir()));
+    let projects = ProjectSettings::read(args, paths, Some(cwd)).unwrap_or_default();
+    places.hooks = hook_files::all(paths, home.as_ref().map(|dirs| dirs.home_dir()), &projects);
+    for project in projects.trusted() {
+        places.add_project(project.root(), &project.extension_folders());
+    }
+    places
+}

@@ -1,0 +1,131 @@
+//! A program that serves over its standard streams as long as tau wants it: started without a shell, and
+//! ended with everything that it started.
+//!
+//! It runs in a session of its own, as commands do, and its processes carry the same marks
+//! (`process_tree.rs`). Should tau be killed, the kernel kills the program with it.
+
+use std::ffi::{OsStr, OsString};
+use std::io;
+use std::path::Path;
+use std::process::{ExitStatus, Stdio};
+use std::time::Duration;
+
+use rustix::process::Pid;
+use tokio::process::{Child, ChildStderr, ChildStdin, ChildStdout, Command};
+use tokio::time::timeout;
+
+use super::process_tree::{MARK, ProcessTree};
+use super::spawn::{Life, own_session, run_id};
+use super::{ChildEnv, signals};
+use crate::tools::sandbox::SandboxPolicy;
+use crate::tools::sandbox::confinement::{Confinement, Surroundings};
+use crate::tools::scratch::Scratch;
+
+/// A program to start.
+#[derive(Clone, Copy, Debug)]
+pub struct ServerCommand<'a> {
+    /// A name that is looked for in `PATH`, or a path.
+    pub program: &'a OsStr,
+    pub arguments: &'a [String],
+    /// The directory it starts in. Absolute.
+    pub cwd: &'a Path,
+    /// Variables besides those of the [`ChildEnv`].
+    pub variables: &'a [(String, OsString)],
+    /// What it and everything it starts may do.
+    pub sandbox: &'a SandboxPolicy,
+}
+
+/// Its standard streams.
+pub struct ServerPipes {
+    pub stdin: ChildStdin,
+    pub stdout: ChildStdout,
+    pub stderr: ChildStderr,
+}
+
+/// A program that runs. Dropping it kills all of its processes.
+#[derive(Debug)]
+pub struct ServerProcess {
+    child: Child,
+    tree: Option<ProcessTree>,
+}
+
+impl ServerProcess {
+    /// Starts the program. Has to be called on a thread that lives as long as tau does, as those of the
+    /// runtime that run tasks: the kernel ends the program when the thread that started it ends.
+    ///
+    /// # Errors
+    /// When it cannot be started, or the sandbox cannot be set up.
+    pub fn spawn(
+        command: ServerCommand<'_>,
+        env: &ChildEnv,
+        scratch: &Scratch,
+    ) -> io::Result<(Self, ServerPipes)> {
+        signals::stop_ignoring();
+        let id = run_id();
+        let mut program = Command::new(command.program);
+        program
+            .args(command.arguments)
+            .current_dir(command.cwd)
+            .env_clear()
+            .envs(env.variables().iter().map(|(name, value)| (name, value)))
+            .envs(command.variables.iter().map(|(name, value)| (name, value)))
+            .env(MARK, &id)
+            .stdin(Stdio::piped())
+            .stdout(Stdio::piped())
+            .stderr(Stdio::piped());
+        if let Some(mut confinement) = confinement(command, scratch)? {
+            confinement.apply(program.as_std_mut());
+        }
+        own_session(&mut program, Life::Program);
+        let mut child = program.spawn()?;
+        let ended = || io::Error::other("it ended before it started");
+        let leader = child.id().and_then(|id| Pid::from_raw(i32::try_from(id).ok()?)).ok_or_else(ended)?;
+        let pipes = ServerPipes {
+            stdin: child.stdin.take().ok_or_else(ended)?,
+            stdout: child.stdout.take().ok_or_else(ended)?,
+            stderr: child.stderr.take().ok_or_else(ended)?,
+        };
+        Ok((ServerProcess { child, tree: Some(ProcessTree::new(leader, &id)) }, pipes))
+    }
+
+    /// Waits for its end, and says how it ended. Cancel safe.
+    ///
+    /// # Errors
+    /// Those of the system.
+    pub async fn wait(&mut self) -> io::Result<ExitStatus> {
+        self.child.wait().await
+    }
+
+    /// Ends it: its input is closed already, so it has `grace` to end by itself. Then all of its processes
+    /// get TERM, and KILL at most a second later. How it ended, if it did so by itself.
+    pub async fn end(mut self, grace: Duration) -> Option<ExitStatus> {
+        let status = timeout(grace, self.child.wait()).await.ok().and_then(Result::ok);
+        if let Some(tree) = self.tree.clone() {
+            let ended = tokio::task::spawn_blocking(move || tree.end()).await;
+            if ended.is_ok() {
+                self.tree = None;
+            }
+        }
+        // Not to leave an entry in the table of processes.
+        self.child.try_wait().ok();
+        status
+    }
+}
+
+impl Drop for ServerProcess {
+    fn drop(&mut self) {
+        if let Some(tree) = self.tree.take() {
+            tree.kill_now();
+        }
+    }
+}
+
+fn confinement(command: ServerCommand<'_>, scratch: &Scratch) -> io::Result<Option<Confinement>> {
+    if command.sandbox.is_off() {
+        return Ok(None);
+    }
+    let folder = scratch.folder();
+    let around = Surroundings { cwd: command.cwd, terminal: None, scratch: folder.as_deref() };
+    let failed = |error| io::Error::other(format!("the sandbox cannot be set up: {error}"));
+    Confinement::prepare(command.sandbox, around).map(Some).map_err(failed)
+}

@@ -1,0 +1,364 @@
+//! Hooks, as users meet them: the real program, with hooks in its `config.toml`.
+
+use std::path::Path;
+use std::process::Stdio;
+
+use serde_json::{Value, json};
+use tokio::io::{AsyncBufReadExt, AsyncWriteExt, BufReader};
+use tokio::process::Command;
+
+use super::write;
+use crate::faults::server::{Act, Server};
+use crate::headless::{Ended, bare, calls, run, says};
+use crate::sandbox::has_landlock;
+use crate::screen::Screen;
+use crate::time_limit::InTime;
+
+/// A folder with settings, and the program that works in it.
+struct Place {
+    dir: tempfile::TempDir,
+    mode: &'static str,
+}
+
+impl Place {
+    fn new(config: &str) -> Self {
+        let dir = tempfile::tempdir().unwrap();
+        write(&dir.path().join("config/config.toml"), config);
+        Place { dir, mode: "auto" }
+    }
+
+    fn path(&self, name: &str) -> std::path::PathBuf {
+        self.dir.path().canonicalize().unwrap().join(name)
+    }
+
+    /// Runs `tau --print go` with a model that acts so; how it ended, and the bodies of the requests.
+    async fn prints(&self, acts: Vec<Act>, arguments: &[&str]) -> (Ended, Vec<Value>) {
+        let server = Server::start(acts).await;
+        let mut command = bare(self.dir.path());
+        command.env("TAU_HOME", self.path("config")).env("TAU_PERMISSION_MODE", self.mode);
+        command.env("OPENAI_API_KEY", "sk-of-another");
+        command.args([
+            "--base-url",
+            &server.url(),
+            "--api-key",
+            "sk-of-the-user",
+            "--model",
+            "m",
+            "-p",
+            "go",
+        ]);
+        let ended = run(command.args(arguments), None).await;
+        let body = |request: &String| {
+            let body = request.split_once("\r\n\r\n").map_or("", |(_, body)| body);
+            serde_json::from_str(body).unwrap_or_default()
+        };
+        (ended, server.requests().iter().map(body).collect())
+    }
+
+    /// The result of one call that the model makes, and what tau wrote besides.
+    async fn calls(&self, tool: &str, arguments: &Value) -> (String, String) {
+        let (ended, requests) = self.prints(vec![calls(tool, arguments), says("Finished.")], &[]).await;
+        let messages = requests.last().unwrap()["messages"].as_array().unwrap().clone();
+        let result = messages.iter().rfind(|message| message["role"] == "tool").expect("a result");
+        (result["content"].to_string(), ended.err)
+    }
+}
+
+/// A hook of this event that runs a script.
+fn hook(event: &str, matcher: &str, script: &str) -> String {
+    format!("[[hooks.{event}]]\nmatcher = '{matcher}'\ncommand = '''{script}'''\ntimeout = 30\n")
+}
+
+/// A hook before calls that answers so.
+fn decides(decision: &str) -> String {
+    let answer = json!({"hookSpecificOutput": {"hookEventName": "PreToolUse", "permissionDecision": decision,
+        "permissionDecisionReason": "because"}});
+    hook("PreToolUse", "", &format!("echo '{answer}'"))
+}
+
+fn json_file(path: &Path) -> Value {
+    serde_json::from_str(&std::fs::read_to_string(path).unwrap()).unwrap()
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_hook_blocks_a_call_and_tells_the_model_why() {
+    // The names that scripts for other agents look for.
+    let script = r#"case "$(cat)" in *'"command":"touch '*) echo "no files here" >&2; exit 2;; esac"#;
+    let place = Place::new(&hook("PreToolUse", "Bash|Edit", script));
+    let (result, _) = place.calls("bash", &json!({"command": "touch made"})).await;
+    assert!(result.contains("denied by a hook of the user") && result.contains("no files here"), "{result}");
+    assert!(!place.path("made").exists());
+    let (result, _) = place.calls("bash", &json!({"command": "echo fine"})).await;
+    assert!(result.contains("fine"), "{result}");
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn the_example_in_the_document_works() {
+    let document = include_str!("../../docs/extending.md");
+    let (_, example) = document.split_once("```toml\n# config.toml\n[[hooks.").unwrap();
+    let (example, _) = example.split_once("```\n").unwrap();
+    let place = Place::new(&format!("[[hooks.{example}"));
+    let (result, _) = place.calls("bash", &json!({"command": "git push origin"})).await;
+    assert!(result.contains("pushing is up to the user"), "{result}");
+    let (result, _) = place.calls("bash", &json!({"command": "echo git push"})).await;
+    assert!(!result.contains("pushing is up"), "{result}");
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_hook_changes_a_call() {
+    let script = r#"cat > /dev/null
+echo '{"hookSpecificOutput": {"hookEventName": "PreToolUse", "updatedInput": {"command": "echo changed"}}}'"#;
+    let place = Place::new(&hook("PreToolUse", "^Ba.h$", script));
+    let (result, _) = place.calls("bash", &json!({"command": "touch made"})).await;
+    assert!(
+        result.contains("changed the arguments of this call to") && result.contains("echo changed"),
+        "{result}"
+    );
+    assert!(!place.path("made").exists());
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn hooks_are_given_what_scripts_expect_and_no_keys() {
+    let config = hook("PreToolUse", "Write", "cat > before.json; env > env.txt")
+        + &hook("PostToolUse", "write", "cat > after.json; echo formatted >&2; exit 2");
+    let place = Place::new(&config);
+    let (result, _) = place.calls("write", &json!({"path": "a.txt", "content": "x\n"})).await;
+    assert!(result.contains("A hook of the user: formatted"), "{result}");
+    assert!(place.path("a.txt").exists());
+    let before = json_file(&place.path("before.json"));
+    assert_eq!(before["hook_event_name"], "PreToolUse");
+    assert_eq!(before["tool_name"], "Write");
+    assert_eq!(before["tool_input"], json!({"file_path": place.path("a.txt"), "content": "x\n"}));
+    assert_eq!(before["cwd"], json!(place.path("").to_string_lossy().trim_end_matches('/')));
+    assert_eq!(before["permission_mode"], "bypassPermissions");
+    assert!(before["session_id"].as_str().is_some_and(|id| !id.is_empty()));
+    assert!(before["transcript_path"].as_str().is_some_and(|path| path.ends_with(".jsonl")), "{before}");
+    let after = json_file(&place.path("after.json"));
+    assert_eq!(after["tool_response"]["success"], true, "{after}");
+    assert_eq!(after["tool_use_id"], before["tool_use_id"]);
+    let env = std::fs::read_to_string(place.path("env.txt")).unwrap();
+    assert!(env.contains("CLAUDE_PROJECT_DIR=/") && !env.contains("sk-of-"), "{env}");
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_hook_spares_a_question_and_nothing_more() {
+    let call = json!({"command": "touch made"});
+    let mut place = Place::new(&decides("allow"));
+    place.mode = "ask";
+    place.calls("bash", &call).await;
+    assert!(place.path("made").exists(), "nobody had to be asked");
+    for (mode, rules) in
+        [("ask", "deny = ['bash(touch *)']"), ("auto", "deny = ['bash(touch *)']"), ("plan", "")]
+    {
+        let mut place = Place::new(&format!("{}[permissions]\n{rules}\n", decides("allow")));
+        place.mode = mode;
+        let (result, _) = place.calls("bash", &call).await;
+        assert!(result.contains("denied") && !place.path("made").exists(), "{mode} {rules}: {result}");
+    }
+    let mut place = Place::new(&decides("allow"));
+    place.mode = "ask";
+    let (result, _) = place.calls("write", &json!({"path": ".git/hooks/x", "content": ""})).await;
+    assert!(!place.path(".git/hooks/x").exists(), "protected paths stay protected: {result}");
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_hook_denies_or_has_the_user_asked() {
+    for decision in ["deny", "ask"] {
+        let place = Place::new(&decides(decision));
+        let (result, _) = place.calls("bash", &json!({"command": "touch made"})).await;
+        assert!(!place.path("made").exists(), "{decision}: {result}");
+        assert_eq!(result.contains("because"), decision == "deny", "{result}");
+    }
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn prompts_are_blocked_or_get_context() {
+    let place = Place::new(&hook("UserPromptSubmit", "", "cat > prompt.json; echo not today >&2; exit 2"));
+    let (ended, requests) = place.prints(vec![says("Hello.")], &[]).await;
+    assert!(requests.is_empty(), "{requests:?}");
+    assert!(ended.err.contains("a hook blocked the prompt: not today"), "{}", ended.err);
+    assert_ne!(ended.code, 0);
+    assert_eq!(json_file(&place.path("prompt.json"))["prompt"], "go");
+    let place = Place::new(&hook("UserPromptSubmit", "", "echo it is raining"));
+    let (ended, requests) = place.prints(vec![says("Hello.")], &[]).await;
+    assert_eq!(ended.out.trim(), "Hello.", "{}", ended.err);
+    assert!(requests[0]["messages"].to_string().contains("it is raining"), "{}", requests[0]);
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn hooks_that_fail_hang_or_flood_do_not_keep_tau_from_working() {
+    for (script, why) in [
+        ("echo broken >&2; exit 1", "failed with exit code 1: broken"),
+        ("sleep 1000", "did not end within 1 seconds and was killed"),
+        ("trap '' TERM; sleep 1000 & while :; do :; done", "did not end within 1 seconds and was killed"),
+        ("exec no-such-program-anywhere", "failed with exit code 127"),
+        ("echo {", "answered JSON that"),
+    ] {
+        let place = Place::new(&hook("PreToolUse", "", script).replace("timeout = 30", "timeout = 1"));
+        let (result, err) = place.calls("bash", &json!({"command": "echo fine"})).await;
+        assert!(result.contains("fine"), "{script}: {result}");
+        assert!(err.contains(why), "{script}: {err}");
+    }
+    let place = Place::new(&hook("PreToolUse", "", "head -c 1000000000 /dev/zero"));
+    let (result, err) = place.calls("bash", &json!({"command": "echo fine"})).await;
+    assert!(
+        result.contains("fine") && err.contains("wrote more than 256 KB and was killed"),
+        "{result} {err}"
+    );
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn hooks_of_a_project_need_trust() {
+    let place = Place::new("");
+    write(&place.path(".tau/config.toml"), &hook("PreToolUse", "", "touch ran"));
+    place.calls("bash", &json!({"command": "echo"})).await;
+    assert!(!place.path("ran").exists());
+    let acts = vec![calls("bash", &json!({"command": "echo"})), says("Finished.")];
+    let (ended, _) = place.prints(acts, &["--trust"]).await;
+    assert!(place.path("ran").exists(), "{}", ended.err);
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn hooks_of_another_agent_run_if_that_is_set() {
+    let settings = json!({"hooks": {"PreToolUse": [
+        {"matcher": "Bash", "hooks": [{"type": "command", "command": "touch \"$CLAUDE_PROJECT_DIR\"/ran"}]}]}});
+    for (config, runs) in [("", false), ("claude_hooks = true", true)] {
+        let place = Place::new(config);
+        write(&place.path(".claude/settings.json"), &settings.to_string());
+        place.calls("bash", &json!({"command": "echo"})).await;
+        assert_eq!(place.path("ran").exists(), runs);
+    }
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn hooks_can_be_turned_off_and_mistakes_are_reported() {
+    let off =
+        format!("extensions_off = ['hook:PreToolUse touch ran']\n{}", hook("PreToolUse", "", "touch ran"));
+    let place = Place::new(&off);
+    place.calls("bash", &json!({"command": "echo"})).await;
+    assert!(!place.path("ran").exists());
+    let place = Place::new("[[hooks.PreToolUse]]\ncomand = \"x\"\n");
+    let (ended, requests) = place.prints(vec![says("Hello.")], &[]).await;
+    assert!(requests.is_empty() && ended.code != 0);
+    assert!(ended.err.contains("config.toml:1: hook PreToolUse: "), "{}", ended.err);
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn hooks_are_sandboxed_if_that_is_set() {
+    if !has_landlock() {
+        return;
+    }
+    let place = Place::new("");
+    let outside = crate::sandbox::Place::new();
+    let script = format!("touch {}/made", outside.outside.display());
+    let set = |sandboxed: bool| {
+        format!(
+            "sandbox = 'workspace-write'\nsandbox_hooks = {sandboxed}\n{}",
+            hook("PreToolUse", "", &script)
+        )
+    };
+    for sandboxed in [true, false] {
+        write(&place.path("config/config.toml"), &set(sandboxed));
+        place.calls("bash", &json!({"command": "echo"})).await;
+        assert_eq!(outside.outside.join("made").exists(), !sandboxed);
+    }
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn hooks_run_at_every_moment_of_a_session() {
+    let log = |event: &str| hook(event, "", &format!("cat > {event}.json; echo {event} >> events.txt"));
+    let mut config: String = ["SessionEnd", "PreToolUse", "PostToolUse"].map(log).concat();
+    config += &hook("SessionStart", "startup", "echo SessionStart >> events.txt; echo the sun shines");
+    config += &hook("UserPromptSubmit", "", "echo UserPromptSubmit >> events.txt");
+    let stop = r#"echo Stop >> events.txt
+case "$(cat)" in *'"stop_hook_active":false'*) echo "run the tests first" >&2; exit 2;; esac"#;
+    config += &hook("Stop", "", stop);
+    let place = Place::new(&config);
+    let acts = vec![calls("bash", &json!({"command": "echo"})), says("Done."), says("Tested.")];
+    let (ended, requests) = place.prints(acts, &[]).await;
+    assert_eq!(ended.out.trim(), "Tested.", "{}", ended.err);
+    let events = std::fs::read_to_string(place.path("events.txt")).unwrap();
+    let events: Vec<&str> = events.lines().collect();
+    let expected =
+        ["SessionStart", "UserPromptSubmit", "PreToolUse", "PostToolUse", "Stop", "Stop", "SessionEnd"];
+    assert_eq!(events, expected, "{}", ended.err);
+    assert!(requests[0]["messages"].to_string().contains("the sun shines"), "{}", requests[0]);
+    assert!(requests[2]["messages"].to_string().contains("run the tests first"), "{}", requests[2]);
+    assert_eq!(json_file(&place.path("SessionEnd.json"))["reason"], "exit");
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_hook_that_always_has_more_to_do_does_not_keep_a_run_for_ever() {
+    let place = Place::new(&hook("Stop", "", "echo more >&2; exit 2"));
+    let (ended, requests) = place.prints(vec![says("Done.")], &[]).await;
+    assert_eq!((ended.code, requests.len()), (0, 11), "{}", ended.err);
+}
+
+/// Lines on standard input, and what comes back until `until` is in it.
+async fn speaks(place: &Place, mut command: Command, lines: &[Value], until: &str) -> String {
+    let command = command.env("TAU_HOME", place.path("config")).stdin(Stdio::piped());
+    let mut child = command.spawn().unwrap();
+    let mut input = child.stdin.take().unwrap();
+    for line in lines {
+        input.write_all(format!("{line}\n").as_bytes()).await.unwrap();
+    }
+    let mut output = BufReader::new(child.stdout.take().unwrap()).lines();
+    let mut all = String::new();
+    while let Some(line) = output.next_line().in_time("a line").await.unwrap() {
+        all += &line;
+        if line.contains(until) {
+            break;
+        }
+    }
+    all
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_hook_blocks_a_compaction() {
+    let place = Place::new(&hook("PreCompact", "manual", "cat > compact.json; echo keep it all >&2; exit 2"));
+    let server = Server::start(vec![says("Hello.")]).await;
+    let mut command = bare(place.dir.path());
+    command.args(["--mode", "rpc", "--base-url", &server.url(), "--api-key", "x", "--model", "m"]);
+    let lines = [json!({"type": "compact", "customInstructions": "be short"})];
+    let all = speaks(&place, command, &lines, "compaction_end").await;
+    assert!(all.contains("hook blocked it: keep it all"), "{all}");
+    let given = json_file(&place.path("compact.json"));
+    assert_eq!((&given["trigger"], &given["custom_instructions"]), (&json!("manual"), &json!("be short")));
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_hook_is_told_that_a_call_waits() {
+    let script = "cat > waits.new; mv waits.new waits.json";
+    let place = Place::new(&hook("Notification", "permission_prompt", script));
+    let server = Server::start(vec![calls("bash", &json!({"command": "touch made"})), says("Done.")]).await;
+    let mut command = bare(place.dir.path());
+    command.args(["--json", "--permission-mode", "ask", "--base-url", &server.url()]);
+    command.args(["--api-key", "x", "--model", "m"]).env("TAU_HOME", place.path("config"));
+    let mut child = command.stdin(Stdio::piped()).spawn().unwrap();
+    let mut input = child.stdin.take().unwrap();
+    input.write_all(b"{\"type\":\"message\",\"content\":\"go\"}\n").await.unwrap();
+    let waits = place.path("waits.json");
+    let exists = async {
+        while !waits.exists() {
+            tokio::time::sleep(std::time::Duration::from_millis(20)).await;
+        }
+    };
+    exists.in_time("the hook").await;
+    assert_eq!(json_file(&waits)["message"], "tau needs your permission to use bash");
+}
+
+/// The user sees what hooks do, gets a blocked prompt back, and finds them in the list.
+#[test]
+fn hooks_are_shown_on_the_screen() {
+    let script = r#"mkdir -p $TAU_HOME; cat >$TAU_HOME/config.toml <<'END'
+[[hooks.UserPromptSubmit]]
+command = '''case "$(cat)" in *vault*) echo no vaults >&2; exit 2;; esac'''
+END
+"#;
+    let screen = Screen::prepared(script, "--model demo", 100, 30);
+    screen.type_keys("open the vault\r");
+    screen.wait_for("a hook blocked the prompt: no vaults");
+    screen.wait_until("the prompt back", |cells| cells.contents().matches("open the vault").count() == 1);
+    screen.type_keys("\x15/extensions\r");
+    screen.wait_for("● on      UserPromptSubmit case");
+}

@@ -1,0 +1,276 @@
+//! MCP servers, as users meet them: the real program, with servers in its `config.toml`.
+
+mod files;
+mod http;
+mod screen;
+mod search;
+mod server;
+
+use std::path::Path;
+
+use serde_json::{Value, json};
+
+use crate::faults::server::{Act, Server};
+use crate::headless::{Ended, bare, calls, run, says};
+
+/// Runs `tau --print` with this `config.toml`, a model that acts so, and further arguments; how it ended, and
+/// the requests that the model got.
+async fn printed(config: &str, acts: Vec<Act>, arguments: &[&str]) -> (Ended, Vec<Value>) {
+    let place = tempfile::tempdir().unwrap();
+    printed_in(place.path(), config, acts, arguments).await
+}
+
+async fn printed_in(place: &Path, config: &str, acts: Vec<Act>, arguments: &[&str]) -> (Ended, Vec<Value>) {
+    let server = Server::start(acts).await;
+    let folder = place.join("config");
+    std::fs::create_dir_all(&folder).unwrap();
+    std::fs::write(folder.join("config.toml"), config).unwrap();
+    let mut command = bare(place);
+    command.env("TAU_HOME", &folder).env("TAU_PERMISSION_MODE", "auto");
+    command.args(["--base-url", &server.url(), "--api-key", "sk-of-the-user", "--model", "m", "-p", "go"]);
+    let ended = run(command.args(arguments), None).await;
+    let requests = server.requests();
+    let body = |request: &String| request.split_once("\r\n\r\n").map_or("", |(_, body)| body).to_owned();
+    let parsed = requests.iter().map(|request| serde_json::from_str(&body(request)).unwrap_or_default());
+    (ended, parsed.collect())
+}
+
+/// The names of the tools in a request.
+fn tools(request: &Value) -> Vec<&str> {
+    let tools = request["tools"].as_array().map(Vec::as_slice).unwrap_or_default();
+    tools.iter().filter_map(|tool| tool["function"]["name"].as_str()).collect()
+}
+
+/// The result of the call in the last request.
+fn result(requests: &[Value]) -> String {
+    let messages = requests.last().and_then(|request| request["messages"].as_array()).unwrap();
+    let result = messages.iter().rfind(|message| message["role"] == "tool").expect("a result");
+    result["content"].as_str().map_or_else(|| result["content"].to_string(), str::to_owned)
+}
+
+/// The result of one call of a tool of a server called `demo`.
+async fn called(manner: &str, tool: &str, text: &str) -> String {
+    called_of(&server::config("demo", manner, ""), &format!("mcp__demo__{tool}"), &json!({"text": text}))
+        .await
+}
+
+/// The result of one call with this `config.toml`.
+async fn called_of(config: &str, tool: &str, arguments: &Value) -> String {
+    let (ended, requests) = printed(config, vec![calls(tool, arguments), says("Finished.")], &[]).await;
+    assert_eq!(ended.out.trim(), "Finished.", "{}", ended.err);
+    result(&requests)
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn the_tools_of_a_server_are_offered_and_called() {
+    let config = server::config("demo", "usual", "");
+    let acts = vec![calls("mcp__demo__echo", &json!({"text": "hello"})), says("Finished.")];
+    let (ended, requests) = printed(&config, acts, &[]).await;
+    assert_eq!((ended.code, ended.out.trim()), (0, "Finished."), "{}", ended.err);
+    let names = tools(&requests[0]);
+    assert_eq!(names[..4], ["read", "bash", "edit", "write"]);
+    assert!(names.contains(&"mcp__demo__echo"), "{names:?}");
+    let mut sorted = names[4..].to_vec();
+    sorted.sort_unstable();
+    assert_eq!(names[4..], sorted);
+    let echo = requests[0]["tools"].as_array().unwrap();
+    let echo = echo.iter().find(|tool| tool["function"]["name"] == "mcp__demo__echo").unwrap();
+    let schema = json!({"type": "object", "properties": {"text": {"type": "string"}}});
+    assert_eq!(echo["function"]["parameters"], schema, "references are replaced");
+    assert_eq!(result(&requests), "usual said: hello");
+    assert_eq!(requests[0]["tools"], requests[1]["tools"], "what is sent begins the same");
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn results_that_are_errors_are_errors() {
+    assert_eq!(called("usual", "fail", "").await, "the disk is full");
+    assert_eq!(called("usual", "refuse", "").await, "text must be a number");
+    let crashed = called("usual", "crash", "").await;
+    assert!(crashed.contains("the MCP server demo ended during the call"), "{crashed}");
+    assert!(crashed.contains("out of cheese") && crashed.contains("started again"), "{crashed}");
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn results_of_every_kind_reach_the_model() {
+    assert_eq!(called("usual", "steps", "").await, "all steps");
+    let mixed = called("usual", "mixed", "").await;
+    for part in [
+        "[audio, audio/wav, 6 bytes: not shown to the model]",
+        "[resource file:///a.txt, a.txt, the first]",
+        "[resource demo://1]\ninside",
+        "[resource demo://2, application/zip, 3 bytes]",
+        "\"answer\": 42",
+    ] {
+        assert!(mixed.contains(part), "{part}: {mixed}");
+    }
+    let picture = called("usual", "picture", "").await;
+    assert!(picture.contains("a dot") && picture.contains("[picture, image/png, "), "{picture}");
+    let large = called("usual", "large", "").await;
+    assert!(
+        large.len() < 60_000 && large.contains("bytes are left out; all of it is in /"),
+        "{}",
+        large.len()
+    );
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_model_that_sees_gets_pictures() {
+    let place = tempfile::tempdir().unwrap();
+    let acts = vec![calls("mcp__demo__picture", &json!({})), says("Finished.")];
+    let server = Server::start(acts).await;
+    let folder = place.path().join("config");
+    std::fs::create_dir_all(&folder).unwrap();
+    std::fs::write(folder.join("config.toml"), server::config("demo", "usual", "")).unwrap();
+    std::fs::write(folder.join("models.toml"), vision(&server.url())).unwrap();
+    let mut command = bare(place.path());
+    command.env("TAU_HOME", &folder).env("TAU_PERMISSION_MODE", "auto");
+    let ended = run(command.args(["--model", "own/m", "-p", "go"]), None).await;
+    assert_eq!(ended.out.trim(), "Finished.", "{}", ended.err);
+    let last = server.requests().pop().unwrap();
+    assert!(last.contains("data:image/png;base64,iVBORw0KGgo"), "{last}");
+}
+
+/// `models.toml` with a model that sees.
+fn vision(url: &str) -> String {
+    format!(
+        "[vendors.own]\nbase_url = \"{url}\"\napi = \"openai-completions\"\napi_key = \"x\"\n\
+         [[vendors.own.models]]\nid = \"m\"\ninput = [\"text\", \"image\"]\n"
+    )
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_server_that_ended_is_started_again() {
+    let config = server::config("demo", "usual", "");
+    let acts = vec![
+        calls("mcp__demo__crash", &json!({})),
+        calls("mcp__demo__echo", &json!({"text": "again"})),
+        says("Finished."),
+    ];
+    let (ended, requests) = printed(&config, acts, &[]).await;
+    assert_eq!(ended.out.trim(), "Finished.", "{}", ended.err);
+    assert_eq!(result(&requests), "usual said: again");
+    assert!(ended.err.contains("MCP server demo has ended: "), "{}", ended.err);
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn servers_that_cannot_be_used_do_not_keep_tau_from_working() {
+    for (manner, more, why) in [
+        ("dies", "", "it ended before it was ready: "),
+        ("hangs", "start_timeout = 1", "it was not ready within 1 seconds"),
+        ("garbage", "", "what it writes to its standard output is not MCP"),
+        ("endless", "", "it sent a message of more than 16 MB"),
+    ] {
+        let config = server::config("demo", manner, more) + &server::config("other", "usual", "");
+        let acts = vec![calls("mcp__other__echo", &json!({"text": "hi"})), says("Finished.")];
+        let (ended, requests) = printed(&config, acts, &[]).await;
+        assert_eq!((ended.code, ended.out.trim()), (0, "Finished."), "{manner}: {}", ended.err);
+        assert_eq!(result(&requests), "usual said: hi", "{manner}");
+        assert!(!tools(&requests[0]).iter().any(|name| name.contains("demo")), "{manner}");
+        let notice = ended.err.lines().find(|line| line.contains("MCP server demo cannot be used: "));
+        assert!(notice.is_some_and(|notice| notice.contains(why)), "{manner}: {}", ended.err);
+        assert!(manner != "dies" || ended.err.contains("no database at /srv/db"), "{}", ended.err);
+    }
+    let missing = "[mcp.demo]\ncommand = \"no-such-program-here\"\n[mcp.two]\ncommand = \"x\"\nenv = { A = \"$NOT_SET_HERE\" }\n";
+    let (ended, _) = printed(missing, vec![says("Finished.")], &[]).await;
+    assert!(ended.err.contains("the program `no-such-program-here` does not exist"), "{}", ended.err);
+    assert!(ended.err.contains("the variable NOT_SET_HERE is not set"), "{}", ended.err);
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn what_a_server_prints_before_the_protocol_is_left_out() {
+    assert_eq!(called("prints", "echo", "hello").await, "prints said: hello");
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn mistakes_in_the_file_are_reported_with_their_lines() {
+    let config = "[mcp.demo]\ncomand = \"x\"\n";
+    let (ended, _) = printed(config, vec![says("Finished.")], &[]).await;
+    assert_eq!(ended.code, 3, "{}", ended.err);
+    assert!(ended.err.contains("config.toml:1: server `demo`: unknown name `comand`"), "{}", ended.err);
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_server_gets_no_keys_but_what_it_is_given() {
+    // The key of the provider is in the environment of the tests' tau as a flag only; others are hidden by name.
+    let place = tempfile::tempdir().unwrap();
+    let config = server::config("demo", "usual", "");
+    let config = config + "MINE = \"${HOME}/x\"\nGIVEN = \"$SOME_TOKEN\"\n";
+    let mut seen = Vec::new();
+    for name in ["SOME_TOKEN", "GIVEN", "MINE"] {
+        let server =
+            Server::start(vec![calls("mcp__demo__env", &json!({"text": name})), says("Finished.")]).await;
+        let folder = place.path().join("config");
+        std::fs::create_dir_all(&folder).unwrap();
+        std::fs::write(folder.join("config.toml"), &config).unwrap();
+        let mut command = bare(place.path());
+        command.env("TAU_HOME", &folder).env("TAU_PERMISSION_MODE", "auto").env("SOME_TOKEN", "abc123");
+        command.args(["--mask-secrets=false", "--base-url", &server.url()]);
+        let ended = run(command.args(["--api-key", "x", "--model", "m", "-p", "go"]), None).await;
+        assert_eq!(ended.out.trim(), "Finished.", "{}", ended.err);
+        let last = server.requests().pop().unwrap();
+        let (_, after) = last.rsplit_once(&format!("{name}=")).unwrap();
+        seen.push(after.split('"').next().unwrap().to_owned());
+    }
+    let home = format!("{}/x", place.path().display());
+    assert_eq!(seen, ["(not set)", "abc123", home.as_str()]);
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn lists_and_flags_say_which_tools_are_offered() {
+    let config = server::config("demo", "usual", "allow_tools = [\"e*\", \"steps\"]\ndeny_tools = [\"env\"]");
+    let offered =
+        |requests: &[Value]| -> Vec<String> { tools(&requests[0]).into_iter().map(str::to_owned).collect() };
+    let (_, requests) = printed(&config, vec![says("Finished.")], &[]).await;
+    assert_eq!(offered(&requests)[4..], ["mcp__demo__echo", "mcp__demo__steps"]);
+    let (_, requests) = printed(&config, vec![says("Finished.")], &["--tools", "read"]).await;
+    assert_eq!(offered(&requests), ["read"]);
+    let (_, requests) = printed(&config, vec![says("Finished.")], &["--tools", "read,mcp__demo__s*"]).await;
+    assert_eq!(offered(&requests), ["read", "mcp__demo__steps"]);
+    let (_, requests) = printed(&config, vec![says("Finished.")], &["--no-tools"]).await;
+    assert_eq!(offered(&requests), [""; 0]);
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn rules_hold_for_the_tools_of_servers() {
+    let rules = "[permissions]\ndeny = [\"mcp__demo__e*\"]\n";
+    let config = server::config("demo", "usual", "") + rules;
+    let acts = vec![calls("mcp__demo__echo", &json!({"text": "hi"})), says("Finished.")];
+    let (_, requests) = printed(&config, acts, &[]).await;
+    let denied = result(&requests);
+    assert!(denied.contains("denied") && denied.contains("mcp__demo__e*"), "{denied}");
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_server_that_floods_is_still_of_use() {
+    let config = "mcp_wait = 60\n".to_owned() + &server::config("demo", "floods", "");
+    let said = called_of(&config, "mcp__demo__echo", &json!({"text": "hello"})).await;
+    assert_eq!(said, "floods said: hello");
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn tools_that_change_are_offered_from_the_next_turn_on() {
+    let config = server::config("demo", "changes", "");
+    let acts = vec![
+        calls("mcp__demo__rename", &json!({})),
+        calls("mcp__demo__echo", &json!({"text": "between"})),
+        calls("mcp__demo__new", &json!({"text": "hello"})),
+        says("Finished."),
+    ];
+    let (ended, requests) = printed(&config, acts, &[]).await;
+    assert_eq!(ended.out.trim(), "Finished.", "{}", ended.err);
+    assert!(
+        !tools(&requests[0]).contains(&"mcp__demo__new") && tools(&requests[2]).contains(&"mcp__demo__new")
+    );
+    assert_eq!(result(&requests), "changes said: hello");
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn an_odd_schema_is_written_as_every_provider_takes_it() {
+    let config = server::config("demo", "messy", "allow_tools = [\"messy\"]");
+    for api in ["openai-completions", "openai-responses", "anthropic-messages", "google-generative-ai"] {
+        let (_, requests) =
+            printed(&config, vec![says("Finished.")], &["--tools", "mcp__*", "--api", api]).await;
+        let written = serde_json::to_string_pretty(&requests[0]["tools"]).unwrap() + "\n";
+        crate::harness::golden(&format!("mcp/schema-{api}.json"), &written);
+    }
+}

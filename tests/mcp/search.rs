@@ -1,0 +1,64 @@
+//! Servers with so many tools that their schemas are not sent with every request.
+
+use serde_json::{Value, json};
+
+use super::{printed, result, server, tools};
+use crate::headless::{calls, says};
+
+fn description<'a>(request: &'a Value, name: &str) -> &'a str {
+    let tools = request["tools"].as_array().unwrap();
+    let tool = tools.iter().find(|tool| tool["function"]["name"] == name).expect(name);
+    tool["function"]["description"].as_str().unwrap()
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn many_tools_are_found_when_they_are_needed() {
+    let config = server::config("demo", "many", "");
+    let acts = vec![
+        calls("tool_search", &json!({"query": "tool that says"})),
+        calls("tool_call", &json!({"name": "mcp__demo__echo", "arguments": {"text": "hello"}})),
+        says("Finished."),
+    ];
+    let (ended, requests) = printed(&config, acts, &[]).await;
+    assert_eq!(ended.out.trim(), "Finished.", "{}", ended.err);
+    assert_eq!(tools(&requests[0]), ["read", "bash", "edit", "write", "tool_search", "tool_call"]);
+    let list = description(&requests[0], "tool_search");
+    assert!(
+        list.contains("\nmcp__demo__echo: Says what it is told\n")
+            && list.contains("\nmcp__demo__more_150: ")
+    );
+    let found = result(&requests[..2]);
+    assert!(
+        found.contains("\"name\":\"mcp__demo__echo\"") && found.contains("\"properties\":{\"text\":"),
+        "{found}"
+    );
+    assert_eq!(result(&requests), "many said: hello");
+    assert_eq!(requests[0]["tools"], requests[2]["tools"], "what is sent begins the same");
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn rules_are_about_the_tool_that_is_called() {
+    let config = server::config("demo", "many", "") + "[permissions]\ndeny = [\"mcp__demo__echo\"]\n";
+    let call = json!({"name": "mcp__demo__echo", "arguments": {"text": "hello"}});
+    let acts =
+        vec![calls("tool_call", &call), calls("mcp__demo__echo", &json!({"text": "x"})), says("Finished.")];
+    let (_, requests) = printed(&config, acts, &[]).await;
+    for requests in [&requests[..2], &requests] {
+        let denied = result(requests);
+        assert!(denied.contains("denied") && denied.contains("mcp__demo__echo"), "{denied}");
+    }
+    let acts = vec![calls("tool_call", &json!({"name": "nothing", "arguments": {}})), says("Finished.")];
+    let (_, requests) = printed(&server::config("demo", "many", ""), acts, &[]).await;
+    let unknown = result(&requests);
+    assert!(unknown.contains("unknown tool \"nothing\"") && unknown.contains("tool_search"), "{unknown}");
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn the_share_of_the_window_is_a_setting() {
+    let config = "mcp_schema_share = 100\n".to_owned() + &server::config("demo", "many", "");
+    let (_, requests) = printed(&config, vec![says("Finished.")], &[]).await;
+    assert!(tools(&requests[0]).len() > 200 && !tools(&requests[0]).contains(&"tool_search"));
+    let config = "mcp_schema_share = 0\n".to_owned() + &server::config("demo", "usual", "");
+    let (_, requests) = printed(&config, vec![says("Finished.")], &[]).await;
+    assert_eq!(tools(&requests[0])[4..], ["tool_search", "tool_call"]);
+}

@@ -1,0 +1,214 @@
+//! An MCP server for the tests: this test binary, started again. It speaks on descriptor 3, because the test
+//! runner has its own standard output.
+
+use std::fs::{File, OpenOptions};
+use std::io::{BufRead, Write};
+use std::sync::{Arc, Mutex};
+use std::time::Duration;
+
+use serde_json::{Value, json};
+
+/// What makes a start of the test binary a server; its value is how the server behaves.
+const MANNER: &str = "FAKE_MCP";
+
+/// `[mcp.NAME]` for a server that behaves so; `more` are further lines.
+pub fn config(name: &str, manner: &str, more: &str) -> String {
+    let binary = std::env::current_exe().unwrap();
+    let script = "exec 3>&1 1>/dev/null; exec \"$0\" --exact mcp::server::the_server --nocapture";
+    format!(
+        "[mcp.{name}]\ncommand = \"sh\"\nargs = [\"-c\", '{script}', '{}']\n{more}\n\
+         [mcp.{name}.env]\n{MANNER} = \"{manner}\"\n",
+        binary.display()
+    )
+}
+
+/// Not a test unless it was started by [`config`]: then it is the server.
+#[test]
+fn the_server() {
+    let Ok(manner) = std::env::var(MANNER) else { return };
+    let out = OpenOptions::new().write(true).open("/dev/fd/3").unwrap();
+    Server { out: Arc::new(Mutex::new(out)), manner, calls: 0 }.serve();
+}
+
+struct Server {
+    /// Locked for a whole line.
+    out: Arc<Mutex<File>>,
+    manner: String,
+    calls: u64,
+}
+
+impl Server {
+    fn serve(mut self) {
+        self.begin();
+        for line in std::io::stdin().lock().lines() {
+            let Ok(line) = line else { break };
+            let message: Value = serde_json::from_str(&line).unwrap();
+            let method = message["method"].as_str().unwrap_or_default().to_owned();
+            if let Some(log) = std::env::var_os("FAKE_LOG") {
+                let mut log = OpenOptions::new().create(true).append(true).open(log).unwrap();
+                writeln!(log, "{line}").unwrap();
+            }
+            let Some(id) = message.get("id").cloned() else { continue };
+            match method.as_str() {
+                "initialize" => self.initialize(&id, &message["params"]),
+                "tools/list" => {
+                    let tools = self.tools();
+                    self.answer(&id, json!({ "tools": tools }));
+                }
+                "tools/call" => self.call(&id, &message["params"]),
+                _ if method.is_empty() => {}
+                _ => self.say(&json!({"jsonrpc": "2.0", "id": id, "error": {"code": -32601, "message": "no such method"}})),
+            }
+        }
+    }
+
+    fn say(&mut self, message: &Value) {
+        // Nobody reads any more when the client has ended.
+        self.write(&format!("{message}\n"));
+    }
+
+    fn write(&self, text: &str) {
+        if self.out.lock().unwrap().write_all(text.as_bytes()).is_err() {
+            std::process::exit(0);
+        }
+    }
+
+    fn answer(&mut self, id: &Value, result: Value) {
+        self.say(&json!({"jsonrpc": "2.0", "id": id, "result": result}));
+    }
+
+    /// What it does before it is asked anything.
+    fn begin(&mut self) {
+        match self.manner.as_str() {
+            "prints" => self.write("Welcome!\nlistening on stdio…\n\n"),
+            "dies" => {
+                eprintln!("no database at /srv/db");
+                std::process::exit(3);
+            }
+            "hangs" => loop {
+                std::thread::sleep(Duration::from_secs(3600));
+            },
+            "garbage" => loop {
+                self.write(&("not a message ".repeat(100) + "\n"));
+            },
+            "endless" => loop {
+                self.write(&"x".repeat(65536));
+            },
+            "floods" => {
+                let out = Arc::clone(&self.out);
+                let line = "{\"jsonrpc\":\"2.0\",\"method\":\"notifications/message\",\"params\":{\"level\":\"info\",\"data\":\"x\"}}\n";
+                std::thread::spawn(move || while out.lock().unwrap().write_all(line.as_bytes()).is_ok() {});
+            }
+            _ => {}
+        }
+    }
+
+    fn initialize(&mut self, id: &Value, params: &Value) {
+        self.answer(
+            id,
+            json!({
+                "protocolVersion": params["protocolVersion"],
+                "capabilities": {"tools": {"listChanged": true}},
+                "serverInfo": {"name": "fake", "version": "1"},
+            }),
+        );
+    }
+
+    fn tools(&self) -> Vec<Value> {
+        let text = json!({"type": "object", "properties": {"text": {"$ref": "#/$defs/text"}}, "$defs": {"text": {"type": "string"}}});
+        let tool = |name: &str, description: &str| json!({"name": name, "description": description, "inputSchema": text});
+        let mut tools = vec![
+            tool("echo", "Says what it is told"),
+            tool("fail", "Always fails"),
+            tool("refuse", "Answers with an error of the protocol"),
+            tool("crash", "Ends the server"),
+            tool("wait", "Never answers"),
+            tool("steps", "Works in steps"),
+            tool("picture", "Draws"),
+            tool("mixed", "Everything else that a result may hold"),
+            tool("large", "Says a lot"),
+            tool("env", "Says the value of a variable"),
+            tool("write", "Writes a file"),
+            tool("rename", "Changes the list of tools"),
+        ];
+        if self.manner == "many" {
+            let more = |n: usize| {
+                tool(&format!("more_{n}"), &format!("Number {n} of a great many. {}", "x".repeat(300)))
+            };
+            tools.extend((0..200).map(more));
+        }
+        if self.manner == "messy" {
+            tools.push(json!({"name": "messy", "description": "An odd schema", "inputSchema": {
+                "$schema": "http://json-schema.org/draft-04/schema#", "required": true,
+                "properties": {
+                    "type": {"type": "any", "description": 7},
+                    "tree": {"$ref": "#/definitions/node"},
+                    "count": {"type": "integer", "minimum": 0, "exclusiveMinimum": true},
+                    "pair": {"type": "array", "items": [{"type": "string"}, {"type": "number"}]},
+                    "not a name": {"type": "string"},
+                },
+                "oneOf": [{"required": ["url"], "properties": {"url": {"type": "string", "format": "uri"}}},
+                          {"required": ["path"], "properties": {"path": {"type": "string"}}}],
+                "definitions": {"node": {"type": "object", "properties": {
+                    "label": {"type": "string"}, "children": {"type": "array", "items": {"$ref": "#/definitions/node"}}}}},
+            }}));
+        }
+        if self.calls > 0 && self.manner == "changes" {
+            tools.push(tool("new", "Was not there before"));
+        }
+        tools
+    }
+
+    fn call(&mut self, id: &Value, params: &Value) {
+        self.calls += 1;
+        let text = params["arguments"]["text"].as_str().unwrap_or_default().to_owned();
+        let said = |text: &str| json!({"content": [{"type": "text", "text": text}]});
+        let result = match params["name"].as_str().unwrap_or_default() {
+            "echo" | "new" => said(&format!("{} said: {text}", self.manner)),
+            "fail" => json!({"content": [{"type": "text", "text": "the disk is full"}], "isError": true}),
+            "refuse" => {
+                let error = json!({"code": -32602, "message": "text must be a number"});
+                return self.say(&json!({"jsonrpc": "2.0", "id": id, "error": error}));
+            }
+            "crash" => {
+                eprintln!("thread 'main' panicked: out of cheese");
+                std::process::exit(101);
+            }
+            "wait" => return,
+            "steps" => {
+                let token = params["_meta"]["progressToken"].clone();
+                for step in 1..=3 {
+                    let params = json!({"progressToken": token, "progress": step, "total": 4, "message": format!("step {step}")});
+                    self.say(
+                        &json!({"jsonrpc": "2.0", "method": "notifications/progress", "params": params}),
+                    );
+                }
+                if text == "and wait" {
+                    return;
+                }
+                said("all steps")
+            }
+            "picture" => {
+                json!({"content": [{"type": "text", "text": "a dot"}, {"type": "image", "mimeType": "image/png",
+                "data": "iVBORw0KGgoAAAANSUhEUgAAAAEAAAABCAYAAAAfFcSJAAAADUlEQVR42mNk+M9QDwADhgGAWjR9awAAAABJRU5ErkJggg=="}]})
+            }
+            "mixed" => json!({"content": [
+                {"type": "audio", "mimeType": "audio/wav", "data": "UklGRg=="},
+                {"type": "resource_link", "uri": "file:///a.txt", "name": "a.txt", "description": "the first"},
+                {"type": "resource", "resource": {"uri": "demo://1", "text": "inside"}},
+                {"type": "resource", "resource": {"uri": "demo://2", "mimeType": "application/zip", "blob": "AAAA"}},
+            ], "structuredContent": {"answer": 42}}),
+            "large" => said(&"a line of text\n".repeat(20_000)),
+            "env" => said(&format!("{text}={}", std::env::var(&text).unwrap_or_else(|_| "(not set)".into()))),
+            "write" => said(if std::fs::write(&text, "x").is_ok() { "written" } else { "refused" }),
+            "rename" => {
+                self.say(&json!({"jsonrpc": "2.0", "method": "notifications/tools/list_changed"}));
+                said("renamed")
+            }
+            other => {
+                json!({"content": [{"type": "text", "text": format!("no tool {other}")}], "isError": true})
+            }
+        };
+        self.answer(id, result);
+    }
+}
