@@ -67,6 +67,15 @@ fn the_search_goes_up_from_the_screen_and_counts() {
 }
 
 #[test]
+fn a_jump_before_the_match_was_drawn_counts() {
+    let mut screen = orchard();
+    shown(&mut screen);
+    screen.keys("<ctrl+f>apple<enter><ctrl+end>");
+    let last = shown(&mut screen);
+    assert!(last.contains("pear number 59") && !last.contains("Apple number 40"), "{last}");
+}
+
+#[test]
 fn escape_goes_back_while_the_query_is_typed() {
     let mut screen = orchard();
     let before = shown(&mut screen);

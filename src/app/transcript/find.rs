@@ -174,11 +174,6 @@ impl Transcript {
         self.go_to(found);
     }
 
-    fn look_from(&mut self, position: ScrollPosition) {
-        self.position = position;
-        self.pending = 0;
-    }
-
     pub(super) fn go_to(&mut self, place: Option<Occurrence>) {
         self.refold();
         let Some(find) = &mut self.find else { return };

@@ -279,11 +279,26 @@ impl Transcript {
 
     /// Goes to the tail.
     pub(crate) fn show_tail(&mut self) {
-        self.position = ScrollPosition::Tail;
+        self.look_from(ScrollPosition::Tail);
         self.panel = None;
-        self.pending = 0;
         self.paging.goal = None;
         self.seen = self.last_id();
+    }
+
+    /// Goes to a place, instead of where the next frame would have gone.
+    fn look_from(&mut self, position: ScrollPosition) {
+        self.position = position;
+        self.pending = 0;
+        self.forget_to_show();
+    }
+
+    fn forget_to_show(&mut self) {
+        if let Some(find) = &mut self.find {
+            find.to_show = false;
+        }
+        if let Some(panel) = &mut self.panel {
+            panel.to_show = false;
+        }
     }
 
     /// Takes what a frame found out.
@@ -291,12 +306,7 @@ impl Transcript {
         self.position = laid.position;
         self.pending = 0;
         self.printed = laid.printed;
-        if let Some(find) = &mut self.find {
-            find.to_show = false;
-        }
-        if let Some(panel) = &mut self.panel {
-            panel.to_show = false;
-        }
+        self.forget_to_show();
         if self.position == ScrollPosition::Tail {
             self.seen = self.last_id();
         }

@@ -77,8 +77,7 @@ impl Transcript {
     fn show_at_top(&mut self, index: usize) {
         let Some(entry) = self.entries.get(index) else { return };
         let row = if index == 0 { 0 } else { GAP_ROWS };
-        self.position = ScrollPosition::Top(Anchor { entry: entry.id, part: 0, row });
-        self.pending = 0;
+        self.look_from(ScrollPosition::Top(Anchor { entry: entry.id, part: 0, row }));
         self.look_earlier(0);
     }
 }
