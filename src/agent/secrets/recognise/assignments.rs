@@ -14,6 +14,17 @@ const VALUE: usize = 8 * 1024;
 /// From this length on, in bytes, a value is looked at once.
 const BLOB: usize = 200;
 
+/// Which bytes names consist of. As a table, since most of the time goes into finding where names end.
+static OF_NAME: [bool; 256] = {
+    let mut table = [false; 256];
+    let mut byte = 0u8;
+    while byte < 0x80 {
+        table[byte as usize] = byte.is_ascii_alphanumeric() || matches!(byte, b'_' | b'-' | b'.' | b'$');
+        byte += 1;
+    }
+    table
+};
+
 /// What was found at a word that may be part of a name.
 pub(super) struct Assigned {
     /// How far the text was looked at: words before that belong to the name.
@@ -24,7 +35,7 @@ pub(super) struct Assigned {
 
 /// The value of the name that the word at `at` is part of.
 pub(super) fn assigned(text: &str, at: usize) -> Assigned {
-    let of_name = |byte: u8| byte.is_ascii_alphanumeric() || matches!(byte, b'_' | b'-' | b'.' | b'$');
+    let of_name = |byte: u8| OF_NAME[usize::from(byte)];
     let tail = Run::forward(text, at, NAME, of_name).text;
     let name_end = at + tail.len();
     let none = Assigned { seen: name_end, value: None };
@@ -58,7 +69,9 @@ fn may_assign(text: &str, end: usize) -> bool {
             let word = |byte: &u8| byte.is_ascii_graphic() && !b"(){}[];,.&|+*/".contains(byte);
             after.get(blanks).is_some_and(word)
         }
-        Some(next) => b"=:>,!\"'`\\]?".contains(next),
+        Some(next) => {
+            matches!(next, b'=' | b':' | b'>' | b',' | b'!' | b'"' | b'\'' | b'`' | b'\\' | b']' | b'?')
+        }
         None => false,
     }
 }
@@ -68,7 +81,7 @@ fn may_assign(text: &str, end: usize) -> bool {
 fn kind_of(text: &str, start: usize, name: &str) -> Option<Kind> {
     if name.eq_ignore_ascii_case("key") && before(text, start) == Some(b' ') {
         let word = Run::backward(text, start - 1, 16, |byte| byte.is_ascii_alphabetic()).text;
-        return names::kind(&(word.to_ascii_lowercase() + "_key"));
+        return names::kind_of_key(word);
     }
     // npm writes `//registry/:_authToken=…`, escapes are written `\npassword=…`.
     let name = match before(text, start) {

@@ -36,7 +36,7 @@ struct Line<'t> {
 
 /// The next line from `at` on. Line ends may be written as `\n`.
 fn line(text: &str, at: usize) -> Option<Line<'_>> {
-    // A longer line is none of a key.
+    // No line of a key is longer.
     let most = text.floor_char_boundary(text.len().min(at + 8 * 1024));
     let rest = text.get(at..most).filter(|rest| !rest.is_empty())?;
     let real = memchr::memchr(b'\n', rest.as_bytes());

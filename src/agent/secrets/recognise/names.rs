@@ -24,36 +24,41 @@ impl Kind {
     }
 }
 
-/// Ends of names, without separators.
-const ENDS: &[(&str, Kind)] = &[
-    ("password", Kind::Password),
-    ("passwd", Kind::Password),
-    ("passphrase", Kind::Password),
-    ("passcode", Kind::Password),
-    ("pwd", Kind::Password),
-    ("secret", Kind::Secret),
-    ("secretkeybase", Kind::Secret),
-    ("signature", Kind::Generic),
-    ("token", Kind::Token),
-    ("apikey", Kind::ApiKey),
-    ("accesskey", Kind::ApiKey),
-    ("secretkey", Kind::Secret),
-    ("privatekey", Kind::Secret),
-    ("encryptionkey", Kind::Secret),
-    ("signingkey", Kind::Secret),
-    ("masterkey", Kind::Secret),
-    ("authkey", Kind::ApiKey),
-    ("accountkey", Kind::ApiKey),
-    ("sharedkey", Kind::Secret),
-    ("storagekey", Kind::Generic),
-    ("servicekey", Kind::Generic),
-    ("servicerolekey", Kind::ApiKey),
-    ("credential", Kind::Generic),
-    ("credentials", Kind::Generic),
-    ("authorization", Kind::Token),
-    ("auth", Kind::Generic),
-    ("bearer", Kind::Token),
-];
+/// Ends of names, without separators, that have this last letter. One table would be looked through for every
+/// name in a text.
+fn ends(last: u8) -> &'static [(&'static str, Kind)] {
+    match last {
+        b'd' => &[("password", Kind::Password), ("passwd", Kind::Password), ("pwd", Kind::Password)],
+        b'e' => &[
+            ("passphrase", Kind::Password),
+            ("passcode", Kind::Password),
+            ("secretkeybase", Kind::Secret),
+            ("signature", Kind::Generic),
+        ],
+        b't' => &[("secret", Kind::Secret)],
+        b'n' => &[("token", Kind::Token), ("authorization", Kind::Token)],
+        b'y' => &[
+            ("apikey", Kind::ApiKey),
+            ("accesskey", Kind::ApiKey),
+            ("secretkey", Kind::Secret),
+            ("privatekey", Kind::Secret),
+            ("encryptionkey", Kind::Secret),
+            ("signingkey", Kind::Secret),
+            ("masterkey", Kind::Secret),
+            ("authkey", Kind::ApiKey),
+            ("accountkey", Kind::ApiKey),
+            ("sharedkey", Kind::Secret),
+            ("storagekey", Kind::Generic),
+            ("servicekey", Kind::Generic),
+            ("servicerolekey", Kind::ApiKey),
+        ],
+        b'l' => &[("credential", Kind::Generic)],
+        b's' => &[("credentials", Kind::Generic)],
+        b'h' => &[("auth", Kind::Generic)],
+        b'r' => &[("bearer", Kind::Token)],
+        _ => &[],
+    }
+}
 
 /// Ends of names that only sound secret.
 const INNOCENT: &[&str] = &[
@@ -99,32 +104,77 @@ const INNOCENT: &[&str] = &[
 /// Longest name that is examined, in bytes.
 const LONGEST: usize = 96;
 
-/// What the name says, or `None` if it says nothing of secrets.
-pub(super) fn kind(name: &str) -> Option<Kind> {
-    let mut buffer = [0; LONGEST];
-    let letters = name.bytes().filter(u8::is_ascii_alphanumeric).map(|byte| byte.to_ascii_lowercase());
-    let length = buffer.iter_mut().zip(letters).map(|(to, from)| *to = from).count();
-    let lower = std::str::from_utf8(buffer.get(..length)?).ok()?;
-    said(name, lower).filter(|_| !INNOCENT.iter().any(|end| lower.ends_with(end)))
+/// The letters and digits of a name, in lower case.
+struct Letters {
+    buffer: [u8; LONGEST],
+    length: usize,
 }
 
-/// What the end of the name says; `lower` are its letters and digits.
-fn said(name: &str, lower: &str) -> Option<Kind> {
-    if lower == "pass" || ["_pass", "-pass", ".pass", "_PASS", "Pass"].iter().any(|end| name.ends_with(end)) {
+impl Letters {
+    fn of(name: &[u8]) -> Self {
+        let mut letters = Letters { buffer: [0; LONGEST], length: 0 };
+        letters.add(name);
+        letters
+    }
+
+    fn add(&mut self, name: &[u8]) {
+        for byte in name {
+            if let Some(to) = self.buffer.get_mut(self.length).filter(|_| byte.is_ascii_alphanumeric()) {
+                *to = byte.to_ascii_lowercase();
+                self.length += 1;
+            }
+        }
+    }
+
+    fn all(&self) -> &[u8] {
+        self.buffer.get(..self.length).unwrap_or_default()
+    }
+
+    /// The longest known end.
+    fn end(&self) -> Option<(&'static str, Kind)> {
+        let all = self.all();
+        let known = ends(*all.last()?).iter().filter(|(end, _)| all.ends_with(end.as_bytes()));
+        known.max_by_key(|(end, _)| end.len()).copied()
+    }
+
+    /// Whether the name only sounds secret.
+    fn is_innocent(&self) -> bool {
+        INNOCENT.iter().any(|end| self.all().ends_with(end.as_bytes()))
+    }
+}
+
+/// What the name says, or `None` if it says nothing of secrets.
+pub(super) fn kind(name: &str) -> Option<Kind> {
+    let letters = Letters::of(name.as_bytes());
+    said(name, &letters).filter(|_| !letters.is_innocent())
+}
+
+/// The same of a key that has this word before it: `Secret access key`.
+pub(super) fn kind_of_key(word: &str) -> Option<Kind> {
+    let mut letters = Letters::of(word.as_bytes());
+    letters.add(b"key");
+    letters.end().map(|(_, kind)| kind).filter(|_| !letters.is_innocent())
+}
+
+/// What the end of the name says; `letters` are those of the name.
+fn said(name: &str, letters: &Letters) -> Option<Kind> {
+    let lower = letters.all();
+    if lower == b"pass"
+        || (lower.ends_with(b"pass")
+            && ["_pass", "-pass", ".pass", "_PASS", "Pass"].iter().any(|end| name.ends_with(end)))
+    {
         return Some(Kind::Password);
     }
-    if lower == "sig" || lower == "xamzsignature" {
+    if lower == b"sig" || lower == b"xamzsignature" {
         return Some(Kind::Generic);
     }
-    let last = lower.bytes().next_back();
-    // Most are told apart by their last letter.
-    let named = ENDS.iter().filter(|(end, _)| end.bytes().next_back() == last && lower.ends_with(end));
-    let named = named.max_by_key(|(end, _)| end.len()).map(|(_, kind)| *kind);
-    let capitals = !name.bytes().any(|b| b.is_ascii_lowercase());
-    let generic =
-        capitals && (name.ends_with("_KEY") || name.ends_with("_DSN") || name.ends_with("_CREDENTIALS"));
     // A signature is secret in the parameters of addresses only.
-    named.filter(|_| !lower.ends_with("signature")).or(generic.then_some(Kind::Generic))
+    let named = letters.end().filter(|(end, _)| *end != "signature").map(|(_, kind)| kind);
+    named.or_else(|| {
+        let ends = name.ends_with("_KEY") || name.ends_with("_DSN") || name.ends_with("_CREDENTIALS");
+        let capitals = ends && !name.bytes().any(|byte| byte.is_ascii_lowercase());
+        capitals.then_some(Kind::Generic)
+    })
 }
 
 #[cfg(test)]

@@ -52,8 +52,8 @@ pub(super) fn line_before(text: &str, at: usize) -> Option<&str> {
     (run.text.len() < LINE - 4).then_some(run.text)
 }
 
-/// What stands in front of a line in the answers of `read`, `grep` and `git diff`, and in front of it
-/// in scripts: a number, a path with a number, a mark. The length of it, in bytes.
+/// The length, in bytes, of what `read`, `grep` and `git diff` put before a line: a number, a path with a
+/// number, a mark.
 pub(super) fn prefix_length(line: &str) -> usize {
     numbered(line).or_else(|| searched(line)).unwrap_or(0)
 }
