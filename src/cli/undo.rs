@@ -5,7 +5,7 @@ use std::io::{BufRead, IsTerminal};
 use std::path::Path;
 
 use super::args::CliArgs;
-use super::args::undo::{DiffArgs, UndoArgs};
+use super::args::undo::{DiffArgs, SessionArgs, UndoArgs};
 use super::environment::{self, Environment, OnBadConfig};
 use super::exit::{Exit, Refusal, say, warn};
 use super::{export, plain, session_lookup, table};
@@ -25,12 +25,12 @@ struct Finished {
 }
 
 /// Finds a session, or the last one of this directory.
-fn find(wanted: Option<&str>, session_dir: Option<&Path>) -> Result<Finished, Refusal> {
+fn find(of: &SessionArgs) -> Result<Finished, Refusal> {
     let mut flags = CliArgs::without_arguments();
-    flags.settings.0.session_dir = session_dir.map(Path::to_owned);
+    flags.settings.0.session_dir = of.session_dir.clone();
     let environment = Environment::read(&flags, OnBadConfig::Refuse)?;
     let root = environment.settings.session_root(&environment.paths);
-    let file = match wanted {
+    let file = match of.session.as_deref() {
         Some(wanted) => session_lookup::file_of(&root, wanted)?,
         None => {
             let cwd = std::env::current_dir().map_err(Refusal::config)?;
@@ -50,7 +50,7 @@ fn find(wanted: Option<&str>, session_dir: Option<&Path>) -> Result<Finished, Re
 
 /// Runs `tau diff`; how the program ends.
 pub fn diff(args: &DiffArgs) -> Exit {
-    let found = find(args.session.as_deref(), args.session_dir.as_deref());
+    let found = find(&args.of);
     match found {
         Ok(Finished { undo, mut masking, .. }) => {
             let mut changes = undo.map(|mut undo| undo.changes()).unwrap_or_default();
@@ -112,7 +112,7 @@ pub fn undo(args: &UndoArgs) -> Exit {
 }
 
 fn back(args: &UndoArgs) -> Result<Exit, Refusal> {
-    let Finished { prompts, undo, .. } = find(args.session.as_deref(), args.session_dir.as_deref())?;
+    let Finished { prompts, undo, .. } = find(&args.of)?;
     let Some(mut undo) = undo else { return Ok(say("this session changed no file\n")) };
     let Some(number) = args.to else { return Ok(say(&listed(&mut undo, &prompts))) };
     let prompt = number

@@ -13,16 +13,23 @@ listed on standard error.
 Exit codes: 0 done, 1 the output could not be written, 2 usage, 3 no such session
 To send the word as a prompt: tau -- diff";
 
-/// The arguments of `tau diff`.
-#[derive(Clone, Debug, Parser)]
-#[command(name = "tau diff", bin_name = "tau diff", about = "Show what a session changed in files", after_help = AFTER_DIFF)]
-pub struct DiffArgs {
+/// Which session is meant.
+#[derive(Clone, Debug, clap::Args)]
+pub struct SessionArgs {
     /// An id, the beginning of one, or a path; by default the last session of this directory
     #[arg(value_name = "SESSION")]
     pub session: Option<String>,
     /// Directory of the session files
     #[arg(long, value_name = "DIR")]
     pub session_dir: Option<PathBuf>,
+}
+
+/// The arguments of `tau diff`.
+#[derive(Clone, Debug, Parser)]
+#[command(name = "tau diff", bin_name = "tau diff", about = "Show what a session changed in files", after_help = AFTER_DIFF)]
+pub struct DiffArgs {
+    #[command(flatten)]
+    pub of: SessionArgs,
 }
 
 const AFTER_UNDO: &str = "\
@@ -38,9 +45,8 @@ To send the word as a prompt: tau -- undo";
 #[derive(Clone, Debug, Parser)]
 #[command(name = "tau undo", bin_name = "tau undo", about = "Restore files as they were before a prompt", after_help = AFTER_UNDO)]
 pub struct UndoArgs {
-    /// An id, the beginning of one, or a path; by default the last session of this directory
-    #[arg(value_name = "SESSION")]
-    pub session: Option<String>,
+    #[command(flatten)]
+    pub of: SessionArgs,
     /// The prompt to go back to, as numbered in the list
     #[arg(long, value_name = "N")]
     pub to: Option<usize>,
@@ -50,9 +56,6 @@ pub struct UndoArgs {
     /// Files that were changed since: keep, old or merge
     #[arg(long, value_name = "CHOICE", value_enum, default_value = "keep", hide_possible_values = true)]
     pub conflicts: ConflictFlag,
-    /// Directory of the session files
-    #[arg(long, value_name = "DIR")]
-    pub session_dir: Option<PathBuf>,
 }
 
 /// What is done with files that something else has changed as well.
