@@ -17,6 +17,7 @@ use crate::harness::{Screen, frame, frames, text};
 use crate::panels::{asks, has, shown, starts};
 
 mod elsewhere;
+mod kinds;
 mod looks;
 mod modes;
 mod rules;
@@ -42,6 +43,8 @@ pub fn command_request(id: &str, command: &str, span: (usize, usize)) -> Approva
         }],
         suggested_rule: Some("bash(rm -rf build)".into()),
         sandbox: "no sandbox".into(),
+        blocked: None,
+        ran: false,
     }
 }
 
@@ -76,6 +79,8 @@ pub fn change_request(id: &str, change: FileDiff) -> ApprovalRequest {
         }],
         suggested_rule: Some("edit(src/**)".into()),
         sandbox: "workspace-write, no network".into(),
+        blocked: None,
+        ran: false,
     }
 }
 
@@ -124,7 +129,7 @@ pub fn deny(reason: Option<&str>, stop: bool) -> ApprovalAnswer {
 }
 
 #[track_caller]
-fn check(screen: &mut Screen, keys: &str, answer: ApprovalAnswer) {
+pub fn check(screen: &mut Screen, keys: &str, answer: ApprovalAnswer) {
     screen.keys(keys);
     let id = screen.model().approvals.pending()[0].request.id.clone();
     assert_eq!(answers(screen), [(id, answer)], "{keys}");
@@ -255,10 +260,18 @@ fn a_rule_is_shown_edited_and_looked_up() {
     assert_eq!(answers(&mut screen), [], "what is no rule is not added");
     screen.keys("<backspace>");
     let rule = "bash(rm -rf *)".to_owned();
-    check(&mut screen, "<tab><enter>", ApprovalAnswer::AllowAlways { rule, scope: RuleScope::Project });
+    check(
+        &mut screen,
+        "<tab><enter>",
+        ApprovalAnswer::AllowAlways { rule, scope: RuleScope::Project, hunks: None },
+    );
     let mut screen = waiting(command_request("c1", COMMAND, (11, 26)));
     let rule = "bash(rm -rf build)".to_owned();
-    check(&mut screen, "a<up><enter>", ApprovalAnswer::AllowAlways { rule, scope: RuleScope::User });
+    check(
+        &mut screen,
+        "a<up><enter>",
+        ApprovalAnswer::AllowAlways { rule, scope: RuleScope::User, hunks: None },
+    );
 }
 
 #[test]
@@ -273,7 +286,11 @@ fn without_a_suggestion_a_rule_can_be_typed() {
     let rule = "bash(x)".to_owned();
     screen.keys("bash(x)");
     screen.take_effects();
-    check(&mut screen, "<enter>", ApprovalAnswer::AllowAlways { rule, scope: RuleScope::Session });
+    check(
+        &mut screen,
+        "<enter>",
+        ApprovalAnswer::AllowAlways { rule, scope: RuleScope::Session, hunks: None },
+    );
 }
 
 /// The request for the user's editor, and its ticket.

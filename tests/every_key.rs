@@ -132,6 +132,7 @@ fn check(action: Action, key: &str) {
         | Action::PanelCopyCommand
         | Action::PanelOpen
         | Action::PanelReveal
+        | Action::PanelRerun
         | Action::PanelLeave => panels::check(action, key),
         Action::Find => finding(key),
         Action::PreviousPrompt | Action::NextPrompt => prompts(action, key),

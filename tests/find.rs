@@ -150,7 +150,13 @@ fn what_a_running_command_writes_is_found_as_it_comes() {
     let mut screen = Screen::new();
     let id = Some("1".to_owned());
     let (command, exclude_from_context, size) = ("make".to_owned(), false, Some((77, 24)));
-    screen.agent(AgentEvent::BashStart { id: id.clone(), command, exclude_from_context, size });
+    screen.agent(AgentEvent::BashStart {
+        id: id.clone(),
+        command,
+        exclude_from_context,
+        size,
+        without_sandbox: false,
+    });
     let write = |screen: &mut Screen, delta: String| {
         screen.agent(AgentEvent::BashExecutionUpdate { id: id.clone(), delta });
     };

@@ -45,7 +45,13 @@ fn prompt(text: &str, streaming: Queue) -> AgentCommand {
 
 fn bash(id: &str, command: &str, exclude_from_context: bool) -> AgentCommand {
     let size = Some((77, 24));
-    AgentCommand::Bash { id: Some(id.into()), command: command.into(), exclude_from_context, size }
+    AgentCommand::Bash {
+        id: Some(id.into()),
+        command: command.into(),
+        exclude_from_context,
+        size,
+        without_sandbox: false,
+    }
 }
 
 #[test]
@@ -235,6 +241,7 @@ fn a_shell_command_shows_its_output_and_its_end() {
         command,
         exclude_from_context: false,
         size: Some((77, 24)),
+        without_sandbox: false,
     });
     screen
         .agent(AgentEvent::BashExecutionUpdate { id: id.clone(), delta: "\u{1b}[31mred\u{1b}[0m\n".into() });
@@ -249,6 +256,7 @@ fn a_shell_command_shows_its_output_and_its_end() {
         truncated: false,
         full_output_path: None,
         exclude_from_context: false,
+        blocked: None,
         timestamp: 0,
     };
     screen.agent(AgentEvent::BashEnd { id, message });

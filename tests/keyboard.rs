@@ -15,7 +15,13 @@ fn begun(command: &str) -> Screen {
     let mut screen = Screen::new();
     let (id, command) = (Some(ID.to_owned()), command.to_owned());
     let size = Some((77, 24));
-    screen.agent(AgentEvent::BashStart { id, command, exclude_from_context: false, size });
+    screen.agent(AgentEvent::BashStart {
+        id,
+        command,
+        exclude_from_context: false,
+        size,
+        without_sandbox: false,
+    });
     screen.take_effects();
     screen
 }
@@ -33,6 +39,7 @@ fn ends(screen: &mut Screen) {
         truncated: false,
         full_output_path: None,
         exclude_from_context: false,
+        blocked: None,
         timestamp: 0,
     };
     screen.agent(AgentEvent::BashEnd { id: Some(ID.into()), message });

@@ -279,6 +279,7 @@ fn event(dice: &mut Dice) -> AgentEvent {
             command: text,
             exclude_from_context: false,
             size: Some((77, 24)),
+            without_sandbox: false,
         },
         17 => AgentEvent::BashExecutionUpdate { id: Some(id), delta: text.repeat(dice.below(90)) },
         18 => AgentEvent::BashEnd { id: Some(id), message: execution(text) },
@@ -358,6 +359,8 @@ fn approval(dice: &mut Dice, id: String, text: String) -> ApprovalRequest {
         reasons: vec![reason; dice.below(4)],
         suggested_rule: (dice.below(2) == 0).then(|| text.clone()),
         sandbox: text,
+        blocked: None,
+        ran: dice.below(4) == 0,
     }
 }
 
@@ -380,6 +383,7 @@ fn execution(output: String) -> BashExecution {
         truncated: false,
         full_output_path: None,
         exclude_from_context: false,
+        blocked: None,
         timestamp: 0,
     }
 }

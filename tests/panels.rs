@@ -96,6 +96,7 @@ fn of_a_long_command_eight_rows_are_shown_and_all_with_a_key() {
         command: command.clone(),
         exclude_from_context: false,
         size: None,
+        without_sandbox: false,
     };
     screen.agent(start);
     has(&mut screen, &["$ echo line-1 ", "  echo line-7\n  ⋯ 23 hidden lines · ctrl+o to expand\n"]);
@@ -107,6 +108,7 @@ fn of_a_long_command_eight_rows_are_shown_and_all_with_a_key() {
         truncated: false,
         full_output_path: None,
         exclude_from_context: false,
+        blocked: None,
         timestamp: screen.at + 4_200,
     };
     screen.agent(AgentEvent::BashEnd { id: Some("user-3".into()), message });

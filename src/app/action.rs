@@ -64,6 +64,7 @@ pub enum Action {
     PanelCopyCommand,
     PanelOpen,
     PanelReveal,
+    PanelRerun,
     PanelLeave,
     Help,
     Palette,
@@ -136,7 +137,7 @@ impl Action {
             ToggleTools | ToggleThinking | ToggleDiff | CopyAnswer | PageUp | PageDown | RowUp | RowDown
             | Find | PreviousPrompt | NextPrompt | Top | Tail | SelectPanel => ActionGroup::Transcript,
             PanelUp | PanelDown | PanelFold | PanelCopy | PanelCopyCommand | PanelOpen | PanelReveal
-            | PanelLeave => ActionGroup::Panel,
+            | PanelRerun | PanelLeave => ActionGroup::Panel,
             Undo | Redo | Yank | KillToEnd | KillToStart | KillWordBack | KillWordForward | DeleteBack
             | DeleteForward | WordLeft | WordRight | LineStart | LineEnd => ActionGroup::Editing,
         }
@@ -310,6 +311,13 @@ pub const TABLE: &[ActionRow] = &[
     row(Action::PanelCopyCommand, "panel-copy-command", &["y"], Panel, "copy its command or path"),
     row(Action::PanelOpen, "panel-open", &["e", "o"], Panel, "open its file or text in an editor"),
     row(Action::PanelReveal, "panel-reveal", &["r"], Panel, "show or hide the secrets in it"),
+    row(
+        Action::PanelRerun,
+        "panel-rerun",
+        &["s"],
+        Panel,
+        "run a `!` command in which the sandbox blocked something again, without the sandbox",
+    ),
     row(Action::PanelLeave, "panel-leave", &["esc", "ctrl+c", "tab"], Panel, "back to the composer"),
     row(Action::Help, "help", &["f1"], Screen, "show keys and commands"),
     row(Action::Palette, "palette", &["alt+x"], Screen, "choose any action or command"),

@@ -95,6 +95,7 @@ pub(crate) fn label(action: Action) -> &'static str {
         Action::PanelCopyCommand => "copy its command",
         Action::PanelOpen => "open in $EDITOR",
         Action::PanelReveal => "show its secrets",
+        Action::PanelRerun => "without sandbox",
         Action::PanelLeave => "leave it",
         Action::Cancel => "stop; twice: tree",
         Action::Clear => "clear; twice: quit",

@@ -110,8 +110,12 @@ impl Jobs {
     /// Takes an event. The panels of commands are entries of the transcript.
     pub fn fold(&mut self, event: &AgentEvent, transcript: &mut Transcript, now: Millis) {
         match event {
-            AgentEvent::BashStart { id, command, exclude_from_context, size } => {
-                let entry = transcript.push_command(CommandPanel::new(command, *exclude_from_context, now));
+            AgentEvent::BashStart { id, command, exclude_from_context, size, without_sandbox } => {
+                let panel = CommandPanel {
+                    without_sandbox: *without_sandbox,
+                    ..CommandPanel::new(command, *exclude_from_context, now)
+                };
+                let entry = transcript.push_command(panel);
                 self.running.push(Job { id: id.clone(), entry, terminal: JobTerminal::new(*size) });
             }
             AgentEvent::BashExecutionUpdate { id, delta } => {

@@ -74,12 +74,29 @@ impl RulesView {
         RulesView { ticket: Some(ticket), ..RulesView::default() }
     }
 
-    /// Takes the rules; the selection stays where it was as far as there are rows.
+    /// Takes the rules; the selection stays at its rule, or where it was if that is gone. What is about a
+    /// rule that is gone ends.
     pub(crate) fn fill(&mut self, rules: PermissionRules) {
+        let selected = self.rule().cloned();
         self.rules = Some(rules);
         self.ticket = None;
         self.coverage = None;
-        self.selected = self.selected.min(self.rows().len().saturating_sub(1));
+        let is_it =
+            |row: &RuleRow<'_>, old: &ListedRule| matches!(row, RuleRow::Rule(rule) if is_same(rule, old));
+        let found = selected.and_then(|old| self.rows().iter().position(|row| is_it(row, &old)));
+        match &mut self.stage {
+            RuleStage::Removing if found.is_none() => self.stage = RuleStage::Choosing,
+            RuleStage::Writing(RuleForm { replaces: Some(replaces), .. }) => {
+                // Its line may be another one now.
+                let rules = self.rules.iter().flat_map(|all| &all.rules);
+                if let Some(now) = rules.into_iter().find(|rule| is_same(rule, replaces)) {
+                    *replaces = now.clone();
+                }
+            }
+            RuleStage::Choosing | RuleStage::Removing | RuleStage::Writing(_) => {}
+        }
+        let last = self.rows().len().saturating_sub(1);
+        self.selected = found.unwrap_or(self.selected).min(last);
     }
 
     /// What has been typed to filter the list.
@@ -90,6 +107,11 @@ impl RulesView {
     /// Whether the rules are known.
     pub fn is_loaded(&self) -> bool {
         self.rules.is_some()
+    }
+
+    /// Whether the rules are not known yet, or being changed. While they are only read again, keys work.
+    fn is_busy(&self) -> bool {
+        self.rules.is_none() || self.change.is_some()
     }
 
     /// How many rows there are without a filter.
@@ -117,7 +139,8 @@ impl RulesView {
     fn matches_rule(&self, rule: &ListedRule) -> bool {
         let file = rule.place.as_ref().map(|(path, _)| path.display().to_string()).unwrap_or_default();
         let scope = SCOPES.iter().find(|(scope, _)| *scope == rule.scope).map_or("", |(_, name)| *name);
-        self.query.matches(&[rule.list.name(), &rule.rule, scope, &file])
+        let granted_by = rule.granted_by.as_deref().unwrap_or_default();
+        self.query.matches(&[rule.list.name(), &rule.rule, scope, &file, granted_by])
     }
 
     /// The selected row.
@@ -137,7 +160,10 @@ impl RulesView {
     pub(crate) fn select(&mut self, change: &RuleChange) {
         let Some(new) = &change.add else { return };
         let is_it = |row: &RuleRow<'_>| match row {
-            RuleRow::Rule(rule) => rule.list == new.list && rule.rule == new.rule && rule.scope == new.scope,
+            RuleRow::Rule(rule) => {
+                let is_own = rule.granted_by.is_none() && rule.scope == new.scope;
+                is_own && rule.list == new.list && rule.rule == new.rule
+            }
             RuleRow::New | RuleRow::BuiltIn(_) => false,
         };
         self.selected = self.rows().iter().position(is_it).unwrap_or(self.selected);
@@ -175,7 +201,7 @@ impl RulesView {
             (KeyCode::PageDown, _) => self.step(page),
             (KeyCode::Home, _) => self.step(isize::MIN),
             (KeyCode::End, _) => self.step(isize::MAX),
-            _ if self.ticket.is_some() => return KeyOutcome::Handled,
+            _ if self.is_busy() => return KeyOutcome::Handled,
             (KeyCode::Enter, _) => return self.open(),
             (KeyCode::Delete, _) => self.ask_to_remove(),
             _ if self.query.key(key) => self.filtered(),
@@ -267,7 +293,7 @@ impl RulesView {
         let why = match &form.coverage {
             _ if rule.is_empty() => "type a rule, such as bash(cargo test *)",
             Coverage::Wrong(_) => "not a rule yet",
-            Coverage::Asked(_) | Coverage::Known(_) if self.ticket.is_some() => return KeyOutcome::Handled,
+            Coverage::Asked(_) | Coverage::Known(_) if self.is_busy() => return KeyOutcome::Handled,
             Coverage::Asked(_) | Coverage::Known(_) => {
                 let add = NewRule { list: form.list, rule, scope: form.scope };
                 let remove = form.replaces.clone();
@@ -308,6 +334,13 @@ impl RulesView {
         };
         coverage.is_some_and(|coverage| *coverage == Coverage::Asked(ticket))
     }
+}
+
+/// Whether two rows are about one rule, which may have moved in its file.
+fn is_same(one: &ListedRule, other: &ListedRule) -> bool {
+    let file = |rule: &ListedRule| rule.place.as_ref().map(|(path, _)| path.clone());
+    let key = |rule: &ListedRule| (rule.list, rule.scope, rule.granted_by.clone(), rule.in_force, file(rule));
+    one.rule == other.rule && key(one) == key(other)
 }
 
 const UNTRUSTED: &str = "not in force: you do not trust the settings of this directory; /trust changes that";

@@ -34,11 +34,11 @@ pub enum TrustLine {
 #[derive(Clone, Debug, PartialEq)]
 pub struct TrustView {
     pub folder: Folder,
-    /// The answer that is marked.
+    /// The index of the selected answer.
     pub selected: usize,
     /// The first row of the files' contents that is shown.
     pub scroll: usize,
-    /// By how many rows it was scrolled last.
+    /// How many rows the last key scrolled.
     step: usize,
 }
 

@@ -38,7 +38,7 @@ pub(crate) fn read(
 }
 
 /// Reads the rules again, for the directory that the session runs in.
-pub(crate) fn reading(args: &CliArgs, paths: &Paths, session_dir: Option<PathBuf>) -> ReadRules {
+pub fn reading(args: &CliArgs, paths: &Paths, session_dir: Option<PathBuf>) -> ReadRules {
     let (args, paths) = (args.clone(), paths.clone());
     ReadRules::new(move |cwd| {
         let project = ProjectSettings::read(&args, &paths, Some(cwd)).unwrap_or_default();

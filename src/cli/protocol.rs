@@ -61,6 +61,7 @@ pub fn event(event: &AgentEvent) -> Option<Value> {
         | AgentEvent::ApprovalRequested { .. }
         | AgentEvent::ApprovalEnded { .. }
         | AgentEvent::PermissionModeChanged { .. }
+        | AgentEvent::RulesChanged
         | AgentEvent::SessionInfoChanged { .. } => plain(event),
         AgentEvent::BashStart { .. }
         | AgentEvent::BashExecutionUpdate { .. }
@@ -137,6 +138,9 @@ pub(crate) fn bash_result(run: &BashExecution) -> Value {
     set(&mut record, "truncated", json!(run.truncated));
     if let Some(path) = &run.full_output_path {
         set(&mut record, "fullOutputPath", json!(path));
+    }
+    if let Some(denial) = &run.blocked {
+        set(&mut record, "blocked", json!(denial));
     }
     record
 }

@@ -191,12 +191,16 @@ fn sandbox(old: &Setup, new: &Setup, changes: &mut Changes) {
     if before.sandbox_user_commands.unwrap_or(false) != user_commands {
         words.push(format!("sandbox_user_commands {user_commands}"));
     }
+    let hooks = now.sandbox_hooks.unwrap_or(false);
+    if before.sandbox_hooks.unwrap_or(false) != hooks {
+        words.push(format!("sandbox_hooks {hooks}"));
+    }
     if words.is_empty() {
         return;
     }
     let cwd = &new.project_dir;
     let policy = compose::sandbox::policy(now, &new.paths, cwd).into();
-    changes.now(AgentCommand::Tune(Tuning::Sandbox { policy, user_commands }), words.join(", "));
+    changes.now(AgentCommand::Tune(Tuning::Sandbox { policy, user_commands, hooks }), words.join(", "));
     let in_force = compose::sandbox::in_force(now, &new.paths, cwd);
     changes.applied.sandbox = Some(in_force.unwrap_or_default());
     changes.applied.warnings.extend(compose::sandbox::shortfall(now, &new.paths, cwd));

@@ -65,7 +65,7 @@ pub(crate) struct Proposal {
 struct Chosen {
     text: Arc<Vec<u8>>,
     change: FileDiff,
-    /// What the model is told if that is not what it proposed.
+    /// A note for the model if this is not what it proposed.
     note: Option<String>,
 }
 

@@ -120,7 +120,10 @@ fn panel_keys(model: &Model) -> Option<String> {
     let secrets = model.transcript.selected_secrets().and_then(|secrets| {
         hint(Action::PanelReveal, if secrets.shown().is_empty() { "secrets" } else { "hides secrets" })
     });
+    let blocked = matches!(&entry.body, EntryBody::Command(command) if command.blocked.is_some());
+    let again = hint(Action::PanelRerun, "without the sandbox").filter(|_| blocked);
     let keys = [
+        again,
         fold,
         hint(Action::PanelCopy, "copies"),
         command,

@@ -121,6 +121,9 @@ fn row_line(view: &RulesView, row: RuleRow<'_>, theme: &Theme, width: u16) -> Li
 /// Where a rule is written, in short.
 fn source(rule: &ListedRule) -> String {
     let line = rule.place.as_ref().map_or(0, |(_, line)| *line);
+    if let Some(of) = &rule.granted_by {
+        return printable_line(of).into_owned();
+    }
     match rule.scope {
         _ if !rule.in_force => "not trusted".to_owned(),
         RuleScope::Session => "this session".to_owned(),
@@ -161,12 +164,13 @@ fn otherwise(mode: PermissionMode) -> String {
 }
 
 fn about_rule(view: &RulesView, rule: &ListedRule) -> Vec<(String, ThemeToken)> {
-    let place = match &rule.place {
-        Some((path, line)) => {
+    let place = match (&rule.place, &rule.granted_by) {
+        (Some((path, line)), _) => {
             let place = format!("{}:{line}", path.display());
             printable_line(&place).into_owned()
         }
-        None => "this session: it ends with tau".to_owned(),
+        (None, Some(of)) => format!("granted by {} until the end of the run", printable_line(of)),
+        (None, None) => "this session: it ends with tau".to_owned(),
     };
     if !rule.in_force {
         let text = "not in force: you do not trust the settings of this directory (/trust)".to_owned();

@@ -171,7 +171,7 @@ async fn a_rule_for_the_session_answers_the_next_question() {
     let mut bench = asking(PermissionMode::Ask, calls);
     bench.prompt("go").await;
     let request = asked(&mut bench).await;
-    let wrong = ApprovalAnswer::AllowAlways { rule: "bash(".into(), scope: RuleScope::Session };
+    let wrong = ApprovalAnswer::AllowAlways { rule: "bash(".into(), scope: RuleScope::Session, hunks: None };
     answer(&bench, &request, wrong).await;
     let events = bench.until(|event| matches!(event, AgentEvent::Notice { .. })).await;
     let Some(AgentEvent::Notice { text, .. }) = events.last() else { panic!() };
@@ -181,7 +181,7 @@ async fn a_rule_for_the_session_answers_the_next_question() {
     let events = bench.until(|event| matches!(event, AgentEvent::Answered { .. })).await;
     let titles = QueryAnswer::Titles(vec!["touch one".into()]);
     assert_eq!(events.last(), Some(&AgentEvent::Answered { ticket: 2, answer: Ok(titles) }));
-    let always = ApprovalAnswer::AllowAlways { rule: "bash".into(), scope: RuleScope::Session };
+    let always = ApprovalAnswer::AllowAlways { rule: "bash".into(), scope: RuleScope::Session, hunks: None };
     answer(&bench, &request, always).await;
     let events = bench.settled().await;
     assert!(!events.iter().any(|event| matches!(event, AgentEvent::ApprovalRequested { .. })));
@@ -221,6 +221,7 @@ async fn a_rule_that_is_added_decides_on_a_call_that_waits() {
         rule: rule.into(),
         scope: RuleScope::Session,
         place: None,
+        granted_by: None,
         in_force: true,
     };
     let gone = RuleChange { remove: Some(listed(Verdict::Allow, "bash")), add: None };
@@ -461,7 +462,7 @@ fn confined(on_ask: OnAsk, answers: Vec<Vec<Step>>) -> Option<Bench> {
 async fn what_the_sandbox_refuses_a_command_is_asked_and_runs_again() {
     let allowed = |request: &ApprovalRequest| {
         let rule = request.suggested_rule.clone().unwrap();
-        ApprovalAnswer::AllowAlways { rule, scope: RuleScope::Session }
+        ApprovalAnswer::AllowAlways { rule, scope: RuleScope::Session, hunks: None }
     };
     let denied = |_: &ApprovalRequest| ApprovalAnswer::Deny { reason: Some("no".into()), stop: false };
     let once = |_: &ApprovalRequest| ALLOW;

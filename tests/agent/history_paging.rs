@@ -75,8 +75,13 @@ async fn all_pages_arrive_in_order_also_during_a_run() {
     let (mut all, left) = first(&mut bench).await;
     assert_eq!(left, Some((count - all.len()) as u64));
     // A command of the user runs at the same time.
-    let bash =
-        AgentCommand::Bash { id: None, command: "sleep 30".into(), exclude_from_context: false, size: None };
+    let bash = AgentCommand::Bash {
+        id: None,
+        command: "sleep 30".into(),
+        exclude_from_context: false,
+        size: None,
+        without_sandbox: false,
+    };
     bench.send(bash).await;
     let mut page = ask(&mut bench, PageFrom::default(), PageGoal::Next).await;
     let mut steps = 0;

@@ -6,7 +6,7 @@ use super::*;
 
 fn bash(id: &str, command: &str) -> AgentCommand {
     let (id, command) = (Some(id.into()), command.into());
-    AgentCommand::Bash { id, command, exclude_from_context: false, size: None }
+    AgentCommand::Bash { id, command, exclude_from_context: false, size: None, without_sandbox: false }
 }
 
 /// Events until this many commands have ended.
@@ -120,7 +120,15 @@ async fn the_next_prompt_tells_the_model_unless_it_is_excluded() {
     bench.send(bash("a", "echo seen")).await;
     ended(&mut bench, 1).await;
     let (id, command) = (Some("b".to_owned()), "echo hidden".to_owned());
-    bench.send(AgentCommand::Bash { id, command, exclude_from_context: true, size: None }).await;
+    bench
+        .send(AgentCommand::Bash {
+            id,
+            command,
+            exclude_from_context: true,
+            size: None,
+            without_sandbox: false,
+        })
+        .await;
     ended(&mut bench, 1).await;
     bench.prompt("go").await;
     bench.settled().await;

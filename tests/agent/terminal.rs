@@ -8,7 +8,7 @@ const SIZE: (u16, u16) = (91, 17);
 
 fn bash(command: &str) -> AgentCommand {
     let (id, command) = (Some("b".into()), command.into());
-    AgentCommand::Bash { id, command, exclude_from_context: false, size: Some(SIZE) }
+    AgentCommand::Bash { id, command, exclude_from_context: false, size: Some(SIZE), without_sandbox: false }
 }
 
 fn typed(data: &str) -> AgentCommand {

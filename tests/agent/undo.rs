@@ -52,7 +52,15 @@ async fn what_a_command_of_the_user_changes_is_not_the_agents() {
     bench.prompt("go").await;
     bench.settled().await;
     let command = "echo mine >b".to_owned();
-    bench.send(AgentCommand::Bash { id: None, command, exclude_from_context: false, size: None }).await;
+    bench
+        .send(AgentCommand::Bash {
+            id: None,
+            command,
+            exclude_from_context: false,
+            size: None,
+            without_sandbox: false,
+        })
+        .await;
     bench.until(|event| matches!(event, AgentEvent::BashEnd { .. })).await;
     bench.prompt("again").await;
     bench.settled().await;

@@ -14,7 +14,7 @@ use crate::screen::Screen as Terminal;
 
 fn listed(list: Verdict, rule: &str, scope: RuleScope, place: Option<(&str, usize)>) -> ListedRule {
     let place = place.map(|(path, line)| (path.into(), line));
-    ListedRule { list, rule: rule.into(), scope, place, in_force: true }
+    ListedRule { list, rule: rule.into(), scope, place, granted_by: None, in_force: true }
 }
 
 fn some_rules() -> PermissionRules {
@@ -34,6 +34,10 @@ fn some_rules() -> PermissionRules {
             listed(Verdict::Deny, "read(**/.env)", User, Some((user, 6))),
             listed(Verdict::Allow, "edit(src/漢字/**)", Project, Some((project, 2))),
             listed(Verdict::Allow, "mcp__docs__*", Session, None),
+            ListedRule {
+                granted_by: Some("skill notes".into()),
+                ..listed(Verdict::Allow, "bash(git log *)", Session, None)
+            },
             ListedRule {
                 in_force: false,
                 ..listed(Verdict::Allow, "bash(make *)", Project, Some(("/home/me/.tau/config.toml", 9)))
@@ -177,6 +181,48 @@ fn what_is_not_in_force_or_built_in_is_left_alone() {
     assert!(!sent(&mut screen).iter().any(|it| matches!(it, AgentCommand::ChangeRules { .. })));
     screen.keys("<esc>");
     assert!(!text(&screen.draw()).contains("Permission rules"));
+}
+
+#[test]
+fn an_open_list_follows_changes_from_elsewhere() {
+    let mut screen = opened();
+    screen.keys("<down>");
+    look_up(&mut screen, "read(**/.env)", Verdict::Deny, &[]);
+    screen.agent(AgentEvent::RulesChanged);
+    let asked = sent(&mut screen);
+    let [AgentCommand::Query { ticket, query: Query::PermissionRules }] = asked.as_slice() else {
+        panic!("{asked:?}");
+    };
+    let ticket = *ticket;
+    // Keys work meanwhile; another change does not ask twice.
+    screen.keys("<delete>");
+    screen.agent(AgentEvent::RulesChanged);
+    assert_eq!(sent(&mut screen), []);
+    let mut rules = some_rules();
+    rules.rules.insert(0, listed(Verdict::Deny, "bash(curl *)", RuleScope::Session, None));
+    // The rule has another line now.
+    for rule in &mut rules.rules {
+        rule.place.iter_mut().for_each(|(_, line)| *line += 1);
+    }
+    answer(&mut screen, ticket, Ok(QueryAnswer::PermissionRules(rules.clone())));
+    has(&mut screen, &["bash(curl *)", "remove this rule? deny read(**/.env)", "config.toml:7"]);
+    // It is gone: what Enter would remove is not another one.
+    rules.rules.retain(|rule| rule.rule != "read(**/.env)");
+    screen.agent(AgentEvent::RulesChanged);
+    let asked = sent(&mut screen);
+    let Some(AgentCommand::Query { ticket, .. }) = asked.last() else { panic!("{asked:?}") };
+    let ticket = *ticket;
+    answer(&mut screen, ticket, Ok(QueryAnswer::PermissionRules(rules)));
+    let drawn = text(&screen.draw());
+    assert!(!drawn.contains("remove this rule?") && !drawn.contains("read(**/.env)"), "{drawn}");
+}
+
+#[test]
+fn a_rule_of_a_skill_says_so() {
+    let mut screen = opened();
+    screen.keys("skill");
+    look_up(&mut screen, "bash(git log *)", Verdict::Allow, &[]);
+    has(&mut screen, &["bash(git log *)", "skill notes", "granted by skill notes until the end of the run"]);
 }
 
 /// Types `/permissions` once the composer is there.

@@ -1,6 +1,8 @@
 //! What the sandbox refuses, in a real terminal: what the panel says, what the prompt saves, and settings
 //! that change while tau runs.
 
+use std::path::Path;
+
 use serde_json::json;
 
 use super::terminal::{calling, play, press, saying};
@@ -14,8 +16,9 @@ fn joined(screen: &Terminal) -> String {
     screen.text().split_whitespace().map(|word| word.trim_matches(['│', '┃', '└'])).collect()
 }
 
-#[tokio::test(flavor = "multi_thread")]
-async fn a_panel_says_what_the_sandbox_blocked_and_by_which_rule() {
+/// Plays a session in which the model's command writes a file outside of the workspace, up to the question
+/// whether it runs again; `then` continues from there.
+async fn blocked(then: impl FnOnce(&Terminal, &Path) + Send + 'static) {
     if !has_landlock() {
         return;
     }
@@ -23,43 +26,92 @@ async fn a_panel_says_what_the_sandbox_blocked_and_by_which_rule() {
     let target = place.outside.join("made");
     let command = format!("echo x > {}", target.display());
     let acts = vec![calling(&[("bash", json!({ "command": command }))]), saying("Finished.")];
-    let named = format!("thesandboxprobablyblockedwriting{}:itisoutsidetheworkspace", target.display());
     play(acts, AUTO, "", (120, 40), move |screen| {
         screen.type_keys("go\r");
         screen.wait_for("the sandbox blocks writing");
-        press(screen, "n", "why not:");
-        screen.type_keys("\r");
-        screen.wait_for("Finished.");
-        screen.wait_for("the sandbox probably blocked writing");
-        assert!(joined(screen).contains(&named), "{}", screen.text());
-        assert!(!target.exists());
+        screen.wait_for("Run it again without the sandbox?");
+        screen.wait_for("y again, without it · n leave it · a add the path");
+        then(screen, &target);
         drop(place);
     })
     .await;
 }
 
 #[tokio::test(flavor = "multi_thread")]
+async fn a_panel_says_what_the_sandbox_blocked_and_by_which_rule() {
+    blocked(|screen, target| {
+        press(screen, "n", "why not:");
+        screen.type_keys("\r");
+        screen.wait_for("Finished.");
+        screen.wait_for("the sandbox probably blocked writing");
+        let named = format!("thesandboxprobablyblockedwriting{}:itisoutsidetheworkspace", target.display());
+        assert!(joined(screen).contains(&named), "{}", screen.text());
+        assert!(!target.exists());
+    })
+    .await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_command_runs_again_without_the_sandbox() {
+    blocked(|screen, target| {
+        assert!(!target.exists());
+        press(screen, "y", "Finished.");
+        assert_eq!(std::fs::read_to_string(target).unwrap(), "x\n");
+    })
+    .await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
 async fn a_path_is_added_everywhere_from_the_prompt() {
-    if !has_landlock() {
-        return;
-    }
-    let place = Place::new();
-    let target = place.outside.join("made");
-    let command = format!("echo x > {}", target.display());
-    let acts = vec![calling(&[("bash", json!({ "command": command }))]), saying("Finished.")];
-    play(acts, AUTO, "", (120, 40), move |screen| {
-        screen.type_keys("go\r");
-        screen.wait_for("the sandbox blocks writing");
+    blocked(|screen, target| {
         press(screen, "a", "rule: sandbox_writable(");
         screen.type_keys("\t\t");
         screen.wait_for("‹everywhere›");
         screen.type_keys("\r");
         screen.wait_for("Finished.");
-        assert_eq!(std::fs::read_to_string(&target).unwrap(), "x\n");
+        assert_eq!(std::fs::read_to_string(target).unwrap(), "x\n");
         let config = std::fs::read_to_string(screen.tau_home().join("config.toml")).unwrap();
-        assert_eq!(config, format!("sandbox_writable = [{:?}]\n", place.outside));
+        assert_eq!(config, format!("sandbox_writable = [{:?}]\n", target.parent().unwrap()));
     })
     .await;
+}
+
+const USER_COMMANDS: &str = "mkdir -p $TAU_HOME; \
+    printf 'sandbox = \"workspace-write\"\\nsandbox_user_commands = true\\n' > $TAU_HOME/config.toml; \
+    \"$TAU_BIN\" --model demo; echo again in a moment; read go";
+
+#[test]
+fn a_command_of_the_user_says_what_was_blocked_and_runs_without_the_sandbox_on_a_key() {
+    if !has_landlock() {
+        return;
+    }
+    let place = Place::new();
+    let target = place.outside.join("made");
+    let screen = Terminal::prepared(USER_COMMANDS, "--model demo --continue", 120, 40);
+    screen.type_keys(&format!("!echo x > {}\r", target.display()));
+    screen.wait_for("the sandbox probably blocked writing");
+    let named = format!("thesandboxprobablyblockedwriting{}:itisoutsidetheworkspace", target.display());
+    assert!(joined(&screen).contains(&named), "{}", screen.text());
+    screen.wait_for("alt+o, then s runs it again without the sandbox");
+    screen.type_keys("\x1bo");
+    screen.wait_for("s without the sandbox");
+    assert!(!target.exists());
+    screen.type_keys("s");
+    screen.wait_for("· without the sandbox");
+    screen.wait_until("the file", |_| target.exists());
+    screen.type_keys("\x1bo");
+    screen.wait_for("esc leaves");
+    screen.type_keys("s");
+    screen.wait_for("the sandbox has not blocked a `!` command here");
+    screen.type_keys("\t");
+    screen.type_keys("hello\r");
+    screen.wait_until("the end of the run", |cells| cells.contents().contains("ask for something"));
+    // What was blocked is in the session.
+    screen.type_keys("\x04");
+    screen.wait_for("again in a moment");
+    screen.type_keys("\r");
+    screen.wait_for("the sandbox probably blocked writing");
+    assert!(joined(&screen).contains(&named), "{}", screen.text());
 }
 
 #[test]
@@ -69,13 +121,6 @@ fn a_sandbox_that_is_set_while_tau_runs_holds_for_commands_too() {
     }
     let place = Place::new();
     let screen = Terminal::prepared("unset TAU_PERMISSION_MODE; mkdir -p $TAU_HOME", "--model demo", 120, 40);
-    let reload = |config: &str, says: &str| {
-        std::fs::write(screen.tau_home().join("config.toml"), config).unwrap();
-        screen.type_keys("/reload");
-        screen.wait_for_composer("/reload");
-        screen.type_keys("\r");
-        screen.wait_for(says);
-    };
     let run = |name: &str, ends: &str| {
         let command = format!("!echo x > {}/{name}; echo {name} ends $?", place.outside.display());
         screen.type_keys(&format!("{command}\r"));
@@ -84,15 +129,18 @@ fn a_sandbox_that_is_set_while_tau_runs_holds_for_commands_too() {
     };
     assert!(run("one", "0"), "without a sandbox");
     let config = "sandbox = \"workspace-write\"\n";
-    reload(config, "now in effect: sandbox workspace-write");
+    screen.reload(config, "now in effect: sandbox workspace-write");
     screen.wait_until("the status line", |cells| {
         cells.contents().lines().last().is_some_and(|line| line.contains("workspace-write"))
     });
     assert!(run("two", "0"), "it does not hold for the user's commands");
-    reload(&format!("{config}sandbox_user_commands = true\n"), "now in effect: sandbox_user_commands true");
+    screen.reload(
+        &format!("{config}sandbox_user_commands = true\n"),
+        "now in effect: sandbox_user_commands true",
+    );
     assert!(!run("three", "1"), "it holds for them");
     let writable =
         format!("{config}sandbox_user_commands = true\nsandbox_writable = [{:?}]\n", place.outside);
-    reload(&writable, "now in effect: sandbox_writable");
+    screen.reload(&writable, "now in effect: sandbox_writable");
     assert!(run("four", "0"), "a path was added");
 }

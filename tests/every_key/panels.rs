@@ -72,6 +72,8 @@ pub fn check(action: Action, key: &str) {
             let opened = format!("{}\n", work.join("ed").display());
             screen.wait_until("the file", |_| std::fs::read_to_string(work.join("args")).unwrap() == opened);
         }
+        // What was blocked runs again in `approvals::sandboxed`.
+        Action::PanelRerun => screen.wait_for("the sandbox has not blocked a `!` command here"),
         Action::PanelLeave => {
             screen.wait_until("the composer", |cells| !cells.contents().contains("esc leaves"));
             screen.type_keys("text");

@@ -362,3 +362,30 @@ END
     screen.type_keys("\x15/extensions\r");
     screen.wait_for("● on      UserPromptSubmit case");
 }
+
+/// `sandbox_hooks` holds from the next hook on.
+#[test]
+fn hooks_are_sandboxed_while_tau_runs_if_that_is_set() {
+    if !has_landlock() {
+        return;
+    }
+    let outside = crate::sandbox::Place::new();
+    let path = |name: &str| outside.outside.join(name);
+    let screen = Screen::prepared("mkdir -p $TAU_HOME", "--model demo", 100, 30);
+    let script = format!("echo x >> {}; echo x >> $HOME/ran", path("made").display());
+    let config = |sandboxed: bool| {
+        let hook = hook("UserPromptSubmit", "", &script);
+        format!("sandbox = 'workspace-write'\nsandbox_writable = ['~']\nsandbox_hooks = {sandboxed}\n{hook}")
+    };
+    let lines = |path: &Path| std::fs::read_to_string(path).map_or(0, |text| text.lines().count());
+    screen.reload(&config(false), "now in effect");
+    for (count, sandboxed, made) in [(1, false, 1), (2, true, 1), (3, false, 2)] {
+        if count > 1 {
+            screen.reload(&config(sandboxed), &format!("now in effect: sandbox_hooks {sandboxed}"));
+        }
+        screen.type_keys(&format!("hello {count}\r"));
+        screen.wait_until("the hook", |_| lines(&screen.home().join("ran")) == count);
+        screen.wait_until("the end of the run", |cells| cells.contents().contains("ask for something"));
+        assert_eq!(lines(&path("made")), made, "run {count}");
+    }
+}

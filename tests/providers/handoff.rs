@@ -113,6 +113,10 @@ fn what_people_did() {
     check("excluded", &model, bash(json!({"excludeFromContext": true})), &[]);
     let cut = bash(json!({"exitCode": 0, "truncated": true, "fullOutputPath": "/t/x"}));
     check("truncated", &model, cut, &[&format!("{ran}\n\n[Output truncated. Full output: /t/x]")]);
+    let blocked = bash(json!({"exitCode": 1, "blocked": {"rule": "network"}}));
+    let said =
+        "[Not the program but tau's sandbox probably refused this. It blocked the network: it is off.]";
+    check("blocked", &model, blocked, &[&format!("{ran}\n\nCommand exited with code 1\n\n{said}")]);
     let summaries = json!([
         {"role": "compactionSummary", "summary": "s1", "tokensBefore": 9, "timestamp": 1},
         {"role": "branchSummary", "summary": "s2", "fromId": "x", "timestamp": 1},

@@ -7,6 +7,7 @@ use tau::agent::settings::trust::{Project, Trust};
 use tau::cli::args::CliArgs;
 use tau::cli::permission_rules;
 use tau::tools::Toolbox;
+use tau::tools::sandbox::{SandboxLevel, SandboxPolicy};
 
 use super::*;
 
@@ -83,4 +84,83 @@ async fn new_rules_are_written_where_they_hold_and_hold_at_once() {
     assert_eq!(read(paths.config_file()), "[permissions]\nallow = [\"bash(mkdir *)\"]\n");
     let trust = Project::of(client.dir.path()).unwrap().trust(&paths.trust_file()).unwrap();
     assert_eq!(trust, Trust::Trusted, "what tau wrote for the user is trusted");
+}
+
+#[tokio::test]
+async fn rules_are_listed_changed_and_removed() {
+    let call = vec![Call("c", "bash", json!({ "command": "touch one" })), USE];
+    let home = tempfile::tempdir().unwrap();
+    let paths = Paths::under(home.path());
+    let args = CliArgs::read(["tau"]).unwrap();
+    let save = permission_rules::saving(&args, &paths);
+    let read = permission_rules::reading(&args, &paths, None);
+    let mut client =
+        Client::with(Player::new(vec![call, vec![Say("ok"), STOP]]), RpcEvents::Auto, |config| {
+            config.tools = Toolbox::all();
+            config.behavior.permission_mode = PermissionMode::Ask;
+            config.behavior.on_ask = OnAsk::Ask;
+            config.behavior.save_rule = Some(save);
+            config.behavior.read_rules = Some(read);
+        });
+    let listed = client.ask(json!({"type": "get_permission_rules"})).await["data"].clone();
+    assert_eq!(listed["rules"], json!([]));
+    assert!(listed["builtIn"].as_array().unwrap().iter().any(|row| row["verdict"] == "ask"), "{listed}");
+    let change = |change: Value| {
+        let mut command = json!({"type": "change_permission_rules"});
+        command.as_object_mut().unwrap().extend(change.as_object().unwrap().clone());
+        command
+    };
+    let add = |list: &str, rule: &str, scope: &str| {
+        change(json!({"add": {"list": list, "rule": rule, "scope": scope}}))
+    };
+    for (wrong, why) in [
+        (change(json!({})), "name a rule"),
+        (add("maybe", "bash", "session"), "unknown variant"),
+        (add("allow", "bash(", "session"), "is not a rule"),
+        (
+            change(json!({"remove": {"list": "deny", "rule": "bash", "scope": "user", "inForce": true}})),
+            "not in force",
+        ),
+    ] {
+        let answer = client.ask(wrong).await;
+        assert!(answer["success"] == false && answer["error"].as_str().unwrap().contains(why), "{answer}");
+    }
+    // A rule decides on a call that waits.
+    client.ask(json!({"type": "prompt", "message": "go"})).await;
+    client.until("approval_requested").await;
+    let denied =
+        client.ask(json!({"type": "get_rule_coverage", "rule": "bash(touch *)", "list": "deny"})).await;
+    assert_eq!(denied["data"]["titles"], json!(["touch one"]));
+    let now = client.ask(add("deny", "bash(touch *)", "user")).await["data"].clone();
+    let rule = &now["rules"][0];
+    assert_eq!(
+        (&rule["list"], &rule["rule"], &rule["scope"]),
+        (&json!("deny"), &json!("bash(touch *)"), &json!("user"))
+    );
+    client.settled().await;
+    assert!(!client.dir.path().join("one").exists());
+    let written = std::fs::read_to_string(paths.config_file()).unwrap();
+    assert_eq!(written, "[permissions]\ndeny = [\"bash(touch *)\"]\n");
+    let now = client.ask(change(json!({ "remove": rule }))).await["data"].clone();
+    assert_eq!(now["rules"], json!([]));
+    assert!(client.seen.iter().any(|record| record["type"] == "rules_changed"));
+}
+
+#[tokio::test]
+async fn a_command_of_the_client_says_what_the_sandbox_blocked() {
+    if !crate::sandbox::has_landlock() {
+        return;
+    }
+    let place = crate::sandbox::Place::new();
+    let policy = SandboxPolicy { level: SandboxLevel::WorkspaceWrite, ..SandboxPolicy::off() };
+    let mut client = Client::with(Player::new(Vec::new()), RpcEvents::Auto, |config| {
+        config.behavior.sandbox.policy = policy.into();
+        config.behavior.sandbox.user_commands = true;
+    });
+    let target = place.outside.join("made");
+    let command = format!("echo x > {}", target.display());
+    let answer = client.ask(json!({"type": "bash", "command": command})).await;
+    assert_eq!(answer["data"]["blocked"], json!({"rule": "outside", "path": target}), "{answer}");
+    let messages = client.ask(json!({"type": "get_messages"})).await;
+    assert_eq!(messages["data"]["messages"][0]["blocked"]["rule"], "outside", "{messages}");
 }

@@ -179,6 +179,15 @@ impl Screen {
         self.wait_until(&format!("composer with {text:?}"), |cells| composer(cells).as_deref() == Some(text));
     }
 
+    /// Replaces tau's config.toml, has it read, and waits for what tau says then.
+    pub fn reload(&self, config: &str, says: &str) {
+        std::fs::write(self.tau_home().join("config.toml"), config).unwrap();
+        self.type_keys("/reload");
+        self.wait_for_composer("/reload");
+        self.type_keys("\r");
+        self.wait_for(says);
+    }
+
     /// Waits until `text` is on the screen, and says where: column and row, from 0.
     pub fn find(&self, text: &str) -> (u16, u16) {
         let mut found = None;

@@ -40,21 +40,14 @@ fn a_secret_that_is_shown_is_not_recorded() {
 #[test]
 fn masking_is_switched_off_and_on_by_reload() {
     let screen = Screen::prepared("mkdir -p $TAU_HOME", "--model demo", 100, 30);
-    let reload = |config: &str, says: &str| {
-        std::fs::write(screen.tau_home().join("config.toml"), config).unwrap();
-        screen.type_keys("/reload");
-        screen.wait_for_composer("/reload");
-        screen.type_keys("\r");
-        screen.wait_for(says);
-    };
     print_secret(&screen);
     screen.wait_for("1 secret hidden");
-    reload("mask_secrets = false\n", "now in effect: mask_secrets false");
+    screen.reload("mask_secrets = false\n", "now in effect: mask_secrets false");
     print_secret(&screen);
     screen.wait_for(&format!("API_TOKEN={VALUE}"));
     screen.type_keys("/new\r");
     screen.wait_until("a new session", |cells| !cells.contents().contains("API_TOKEN="));
-    reload("", "now in effect: mask_secrets true");
+    screen.reload("", "now in effect: mask_secrets true");
     print_secret(&screen);
     screen.wait_for("API_TOKEN=[secret ");
     screen.wait_for("1 secret hidden");

@@ -124,7 +124,7 @@ fn without_a_terminal_a_command_of_the_user_runs_with_a_pipe() {
         let mut rack = Rack::new();
         let command = "test -t 1 || echo piped; read line || echo no input; seq 3; exit 4".to_owned();
         let id = Some("b".to_owned());
-        let bash = AgentCommand::Bash { id, command, exclude_from_context: false, size: Some((80, 24)) };
+        let bash = AgentCommand::Bash { id, command, exclude_from_context: false, size: Some((80, 24)), without_sandbox: false };
         rack.bench.send(bash).await;
         let events = rack.bench.until(|event| matches!(event, AgentEvent::BashEnd { .. })).await;
         let warned = events.iter().any(|event| {
@@ -149,7 +149,9 @@ fn without_a_terminal_a_command_of_the_user_runs_with_a_pipe() {
 async fn in_terminal(rack: &mut Rack, command: &str) -> BashExecution {
     let (id, command) = (Some("b".to_owned()), command.to_owned());
     let size = Some((80, 24));
-    rack.bench.send(AgentCommand::Bash { id, command, exclude_from_context: false, size }).await;
+    rack.bench
+        .send(AgentCommand::Bash { id, command, exclude_from_context: false, size, without_sandbox: false })
+        .await;
     let events = rack.bench.until(|event| matches!(event, AgentEvent::BashEnd { .. })).await;
     match events.into_iter().last() {
         Some(AgentEvent::BashEnd { message, .. }) => message,

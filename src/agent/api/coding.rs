@@ -59,7 +59,14 @@ impl CodingAgent {
     /// When the agent has ended.
     pub async fn bash(&self, command: impl Into<String>) -> Result<(), AgentError> {
         let command = command.into();
-        self.act(AgentCommand::Bash { id: None, command, exclude_from_context: false, size: None }).await
+        self.act(AgentCommand::Bash {
+            id: None,
+            command,
+            exclude_from_context: false,
+            size: None,
+            without_sandbox: false,
+        })
+        .await
     }
 
     /// Like [`CodingAgent::bash`], but the model never sees it.
@@ -68,7 +75,14 @@ impl CodingAgent {
     /// When the agent has ended.
     pub async fn bash_hidden(&self, command: impl Into<String>) -> Result<(), AgentError> {
         let command = command.into();
-        self.act(AgentCommand::Bash { id: None, command, exclude_from_context: true, size: None }).await
+        self.act(AgentCommand::Bash {
+            id: None,
+            command,
+            exclude_from_context: true,
+            size: None,
+            without_sandbox: false,
+        })
+        .await
     }
 
     /// Ends the user's commands.

@@ -30,6 +30,7 @@ use super::protocol::command::{AgentCommand, QuestionAnswer};
 use super::protocol::message::Message;
 use super::protocol::model::{Model, ThinkingBudgets, ThinkingLevel};
 use super::protocol::query::{Query, QueryAnswer};
+use super::protocol::rules::{PermissionRules, RuleChange};
 use super::protocol::run::RunLimits;
 use crate::tools::Toolbox;
 use board::{AgentEnd, Board, PendingQuery, fold, open};
@@ -249,6 +250,19 @@ impl Agent {
         self.act(AgentCommand::SetPermissionMode { mode }).await
     }
 
+    /// Changes a rule of permissions, in its file if it is in one; all rules as they are then. Calls that
+    /// wait are judged again. `Query::PermissionRules` lists the rules without a change.
+    ///
+    /// # Errors
+    /// What is wrong with the change, or why it cannot be kept; or the agent has ended.
+    pub async fn change_rules(&self, change: RuleChange) -> Result<PermissionRules, AgentError> {
+        let answer = self.answered(false, |ticket| AgentCommand::ChangeRules { ticket, change }).await?;
+        match answer {
+            QueryAnswer::PermissionRules(rules) => Ok(rules),
+            _ => Ok(PermissionRules::default()),
+        }
+    }
+
     /// Answers a question (`AgentEvent::Asked`).
     ///
     /// # Errors
@@ -301,13 +315,22 @@ impl Agent {
     }
 
     async fn ask(&self, query: Query, loads_history: bool) -> Result<QueryAnswer, AgentError> {
+        self.answered(loads_history, |ticket| AgentCommand::Query { ticket, query }).await
+    }
+
+    /// Sends a command with a ticket, and waits for its answer.
+    async fn answered(
+        &self,
+        loads_history: bool,
+        command: impl FnOnce(u64) -> AgentCommand,
+    ) -> Result<QueryAnswer, AgentError> {
         let ticket = self.inner.tickets.fetch_add(1, Ordering::Relaxed);
         let (sender, answer) = oneshot::channel();
         self.board().queries.insert(ticket, PendingQuery { answer: sender, loads_history });
         if *self.inner.ended.borrow() {
             return Err(AgentError::Ended);
         }
-        self.command(AgentCommand::Query { ticket, query }).await?;
+        self.command(command(ticket)).await?;
         answer.await.map_err(|_| AgentError::Ended)?.map_err(AgentError::Failed)
     }
 

@@ -42,8 +42,6 @@ pub(crate) struct WaitingCall {
     pub(crate) read_only: bool,
     /// The whole new text of the file that it writes.
     pub(crate) proposed_text: Option<Arc<Vec<u8>>>,
-    /// What the sandbox refuses or refused, if that is why it is asked.
-    pub(crate) blocked: Option<SandboxDenial>,
     /// What hooks say of it.
     pub(crate) permission: HookPermission,
     pub(crate) decide: oneshot::Sender<Decision>,

@@ -80,9 +80,10 @@ pub(crate) fn apply(engine: &mut Engine, command: AgentCommand) {
         AgentCommand::Query { ticket, query } => queries::answer(engine, ticket, &query),
         AgentCommand::SetModel { model } => set_model(engine, model),
         AgentCommand::SetThinking { level } => set_thinking(engine, level),
-        AgentCommand::Bash { id, command, exclude_from_context, size } => {
+        AgentCommand::Bash { id, command, exclude_from_context, size, without_sandbox } => {
             let window = size.map(window);
-            start_shell(engine, UserCommand { id, command, hidden: exclude_from_context, window });
+            let hidden = exclude_from_context;
+            start_shell(engine, UserCommand { id, command, hidden, window, without_sandbox });
         }
         AgentCommand::Label { entry_id, label } => set_label(engine, &entry_id, label),
         AgentCommand::Session(SessionCommand::Name { name }) => set_name(engine, &name),
@@ -241,8 +242,8 @@ fn tune(engine: &mut Engine, tuning: Tuning) {
         Tuning::AutoCompaction { enabled } => engine.config.compaction.auto = enabled,
         Tuning::CompactReserve { tokens } => engine.config.compaction.reserve = tokens,
         Tuning::BashTimeout { seconds } => engine.config.bash_timeout = seconds,
-        Tuning::Sandbox { policy, user_commands } => {
-            sandbox_gate::set_policy(engine, &policy, user_commands);
+        Tuning::Sandbox { policy, user_commands, hooks } => {
+            sandbox_gate::set_policy(engine, &policy, user_commands, hooks);
         }
         Tuning::Rules => gate::read_rules(engine),
         Tuning::McpServers => engine.restart_servers(),
@@ -347,9 +348,9 @@ fn window((columns, rows): (u16, u16)) -> WindowSize {
 }
 
 fn start_shell(engine: &mut Engine, shell: UserCommand) {
-    let UserCommand { id, command, hidden, window } = shell.clone();
+    let UserCommand { id, command, hidden, window, without_sandbox } = shell.clone();
     let size = window.map(|window| (window.columns, window.rows));
-    engine.emit(AgentEvent::BashStart { id, command, exclude_from_context: hidden, size });
+    engine.emit(AgentEvent::BashStart { id, command, exclude_from_context: hidden, size, without_sandbox });
     let cwd = engine.cwd().to_owned();
     if let Some(undo) = &engine.undo.place {
         undo.user_command_started();

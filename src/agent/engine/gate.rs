@@ -59,6 +59,8 @@ pub(crate) fn review(engine: &mut Engine, call: &ToolCall, read_only: bool, revi
                 reasons: judgement.reasons,
                 suggested_rule: judgement.suggested_rule,
                 sandbox: sandbox_gate::in_force(engine).to_string(),
+                blocked,
+                ran: again,
             };
             // Should tau be killed while it waits, the call is known not to have run.
             let waiting =
@@ -67,14 +69,7 @@ pub(crate) fn review(engine: &mut Engine, call: &ToolCall, read_only: bool, revi
             let message = format!("tau needs your permission to use {}", call.name);
             call_hooks::notify(engine, "permission_prompt", message);
             engine.emit(AgentEvent::ApprovalRequested { request: Box::new(request.clone()) });
-            engine.approvals.add(WaitingCall {
-                request,
-                read_only,
-                proposed_text,
-                blocked,
-                permission,
-                decide,
-            });
+            engine.approvals.add(WaitingCall { request, read_only, proposed_text, permission, decide });
             return;
         }
     };
@@ -170,13 +165,15 @@ pub(crate) fn answer(engine: &mut Engine, id: &str, answer: ApprovalAnswer) {
             match judged.filter(|judged| judged.verdict == Verdict::Deny) {
                 Some(judged) => Err(denial(&judged.reasons)),
                 // Allowed although the sandbox refuses it: so without the sandbox.
-                None => {
-                    Ok(Approved { hunks, edited, sandbox: waiting.blocked.as_ref().map(|_| Arc::default()) })
-                }
+                None => Ok(Approved {
+                    hunks,
+                    edited,
+                    sandbox: waiting.request.blocked.as_ref().map(|_| Arc::default()),
+                }),
             }
         }
-        ApprovalAnswer::AllowAlways { rule, scope } => match allow_always(engine, id, &rule, scope) {
-            Ok(approved) => Ok(approved),
+        ApprovalAnswer::AllowAlways { rule, scope, hunks } => match allow_always(engine, id, &rule, scope) {
+            Ok(approved) => Ok(Approved { hunks, ..approved }),
             Err(why) => {
                 let hint = "the call still waits; change the rule, or allow it once";
                 return engine.notice(
@@ -189,7 +186,7 @@ pub(crate) fn answer(engine: &mut Engine, id: &str, answer: ApprovalAnswer) {
         ApprovalAnswer::Deny { reason, .. } => {
             let reason = reason.filter(|reason| !reason.trim().is_empty());
             let reason = reason.map(|reason| format!(": {}", reason.trim())).unwrap_or_default();
-            let what = match waiting.blocked {
+            let what = match waiting.request.blocked {
                 Some(_) => "the user was asked and did not allow it without the sandbox",
                 None => "the user denied this call, it was not run",
             };
@@ -221,12 +218,16 @@ pub(crate) fn set_mode(engine: &mut Engine, mode: PermissionMode) {
 /// Reads the files with rules again, and applies them also to the calls that wait.
 pub(crate) fn read_rules(engine: &mut Engine) {
     rule_list::read(engine);
+    engine.emit(AgentEvent::RulesChanged);
     judge_again(engine);
 }
 
 /// Changes a rule, and applies that also to the calls that wait.
 pub(crate) fn change_rules(engine: &mut Engine, ticket: u64, change: &RuleChange) {
     let changed = rule_list::change(engine, change);
+    if changed.is_ok() {
+        engine.emit(AgentEvent::RulesChanged);
+    }
     let answer = changed.map(|()| QueryAnswer::PermissionRules(rule_list::listed(engine)));
     engine.emit(AgentEvent::Answered { ticket, answer });
     judge_again(engine);
@@ -259,7 +260,8 @@ fn judge_again(engine: &mut Engine) {
         .collect();
     for (id, judgement) in calls {
         match judgement.verdict {
-            Verdict::Allow if engine.approvals.get(&id).is_some_and(|call| call.blocked.is_some()) => {}
+            Verdict::Allow
+                if engine.approvals.get(&id).is_some_and(|call| call.request.blocked.is_some()) => {}
             Verdict::Allow => decide(engine, &id, Ok(Approved::all())),
             Verdict::Deny => decide(engine, &id, Err(denial(&judgement.reasons))),
             Verdict::Ask => {}
@@ -267,12 +269,14 @@ fn judge_again(engine: &mut Engine) {
     }
 }
 
-/// Adds the rule, or the path to what the sandbox lets be changed, and says how the call runs now.
+/// Adds the rule, or makes the path writable in the sandbox; how the call runs now.
 fn allow_always(engine: &mut Engine, id: &str, rule: &str, scope: RuleScope) -> Result<Approved, String> {
-    if engine.approvals.get(id).is_none_or(|call| call.blocked.is_none()) {
+    if engine.approvals.get(id).is_none_or(|call| call.request.blocked.is_none()) {
         let add = NewRule { list: Verdict::Allow, rule: rule.to_owned(), scope };
         let change = RuleChange { remove: None, add: Some(add) };
-        return rule_list::change(engine, &change).map(|()| Approved::all());
+        rule_list::change(engine, &change)?;
+        engine.emit(AgentEvent::RulesChanged);
+        return Ok(Approved::all());
     }
     let sandbox = Some(sandbox_gate::add_writable(engine, rule, scope)?);
     Ok(Approved { sandbox, ..Approved::all() })

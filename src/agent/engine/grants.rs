@@ -3,8 +3,8 @@
 use super::commands;
 use super::state::{Engine, Restored};
 use crate::agent::extensions::allowed_tools;
-use crate::agent::permissions::Verdict;
-use crate::agent::protocol::event::NoticeLevel;
+use crate::agent::permissions::{Rule, Verdict};
+use crate::agent::protocol::event::{AgentEvent, NoticeLevel};
 use crate::agent::protocol::extension::ExtensionSource;
 use crate::agent::protocol::message::ToolCall;
 use crate::agent::protocol::model::ThinkingLevel;
@@ -12,16 +12,22 @@ use crate::tools::paths;
 
 /// Allows what a skill or template says, as far as nothing else forbids it.
 pub(crate) fn allow(engine: &mut Engine, allowed: &[String], source: ExtensionSource, of: &str) {
-    for rule in allowed_tools::rules(allowed, source).0 {
-        engine.config.behavior.permissions.grant(rule, Verdict::Allow, of);
-    }
+    grant(engine, allowed_tools::rules(allowed, source).0, Verdict::Allow, of);
 }
 
 /// Asks for what a template says, also where nothing else is asked.
 pub(crate) fn ask(engine: &mut Engine, asked: &[String], of: &str) {
-    for rule in allowed_tools::rules(asked, ExtensionSource::User).0 {
-        engine.config.behavior.permissions.grant(rule, Verdict::Ask, of);
+    grant(engine, allowed_tools::rules(asked, ExtensionSource::User).0, Verdict::Ask, of);
+}
+
+fn grant(engine: &mut Engine, rules: Vec<Rule>, list: Verdict, of: &str) {
+    if rules.is_empty() {
+        return;
     }
+    for rule in rules {
+        engine.config.behavior.permissions.grant(rule, list, of);
+    }
+    engine.emit(AgentEvent::RulesChanged);
 }
 
 /// A skill whose file the model has read is in use.
@@ -72,7 +78,9 @@ pub(crate) fn answer_with(
 
 /// Ends all of it with the run. What the user chose in the meantime stays.
 pub(crate) fn end(engine: &mut Engine) {
-    engine.config.behavior.permissions.end_grants();
+    if engine.config.behavior.permissions.end_grants() {
+        engine.emit(AgentEvent::RulesChanged);
+    }
     let Some(Restored { model, thinking, used }) = engine.current.restore.take() else { return };
     if engine.config.model == used.0
         && engine.config.model != model

@@ -57,12 +57,14 @@ fn parsed(rule: &str) -> Result<Rule, String> {
 /// The rule in force that was listed like this.
 fn known(engine: &Engine, listed: &ListedRule) -> Result<RuleInForce, String> {
     let is_it = |rule: &&RuleInForce| {
-        let place = match &rule.source {
-            RuleSource::Session | RuleSource::Granted(_) => None,
-            RuleSource::File { path, line, .. } => Some((path, *line)),
+        let (place, granted_by) = match &rule.source {
+            RuleSource::Session => (None, None),
+            RuleSource::Granted(of) => (None, Some(of)),
+            RuleSource::File { path, line, .. } => (Some((path, *line)), None),
         };
         let listed_place = listed.place.as_ref().map(|(path, line)| (path, *line));
-        rule.list == listed.list && rule.rule.to_string() == listed.rule && place == listed_place
+        let is_there = place == listed_place && granted_by == listed.granted_by.as_ref();
+        is_there && rule.list == listed.list && rule.rule.to_string() == listed.rule
     };
     let found = engine.config.behavior.permissions.rules().iter().find(is_it).cloned();
     found.ok_or_else(|| format!("the rule {} is not in force any more", listed.rule))

@@ -108,11 +108,12 @@ pub(super) fn path_of(rule: &str) -> Option<&str> {
 }
 
 /// Applies another policy. What the user has added in this session stays writable.
-pub(super) fn set_policy(engine: &mut Engine, policy: &SandboxPolicy, user_commands: bool) {
+pub(super) fn set_policy(engine: &mut Engine, policy: &SandboxPolicy, user_commands: bool, hooks: bool) {
     let sandbox = &mut engine.config.behavior.sandbox;
     let policy = sandbox.granted.iter().fold(policy.clone(), |policy, path| policy.with_writable(path));
     sandbox.policy = Arc::new(policy);
     sandbox.user_commands = user_commands;
+    sandbox.hooks = hooks;
 }
 
 /// Lets a path be changed from now on; the policy for the session's directory with it.

@@ -52,6 +52,8 @@ pub(crate) struct UserCommand {
     pub(crate) hidden: bool,
     /// The size of its terminal; `None` for a pipe.
     pub(crate) window: Option<WindowSize>,
+    /// True if it is not confined, whatever the settings say.
+    pub(crate) without_sandbox: bool,
 }
 
 /// Something that a command did.
@@ -103,7 +105,10 @@ impl Shells {
         self.inputs.retain(|(_, sender)| !sender.is_closed());
         self.inputs.push((order.id.clone(), sender));
         let (env, scratch) = (config.env.clone(), config.scratch.clone());
-        let sandbox = config.behavior.sandbox.of_user(&cwd);
+        let sandbox = match order.without_sandbox {
+            true => Arc::default(),
+            false => config.behavior.sandbox.of_user(&cwd),
+        };
         let job = Job { order, shell: config.shell.clone(), cwd, env, scratch, sandbox };
         self.running.push(Box::pin(job.run(input, self.cancel.child_token(), self.sender.clone())));
     }
@@ -186,7 +191,7 @@ impl Job {
         output: mpsc::UnboundedSender<ShellEvent>,
     ) -> ShellEvent {
         let Job { order, shell, cwd, env, scratch, sandbox } = self;
-        let UserCommand { id, command, hidden, window } = order;
+        let UserCommand { id, command, hidden, window, without_sandbox: _ } = order;
         let mut line_end = "\n";
         let place = match window.map(|window| Pty::open(window, input)) {
             None => CommandIo::Pipe(Flow::All),
@@ -232,6 +237,7 @@ fn message(finished: FinishedCommand, scratch: &Scratch) -> BashExecution {
         output: kept.to_owned(),
         exit_code: finished.output.exit_code.filter(|_| !finished.cancelled),
         cancelled: finished.cancelled,
+        blocked: finished.output.blocked,
         ..failed(String::new())
     }
 }
@@ -256,6 +262,7 @@ fn failed(output: String) -> BashExecution {
         truncated: false,
         full_output_path: None,
         exclude_from_context: false,
+        blocked: None,
         timestamp: now(),
     }
 }

@@ -190,7 +190,7 @@ fn of_message(message: &Message, calls: &Calls<'_>, pen: &mut Pen<'_, '_>, out: 
                 Some(code) => format!(" ✗{code}"),
             };
             fold(&format!("your command: {}{end}", pen.text(&run.command)), "call", out);
-            code(&pen.text(&run.output), out);
+            code(&pen.text(&run.noted_output()), out);
             out.push_str("</details>");
         }
         Message::Custom(custom) => said("note", &custom.content.text(), pen, out),

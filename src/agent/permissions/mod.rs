@@ -147,6 +147,10 @@ impl Permissions {
                 RuleSource::Session | RuleSource::Granted(_) => None,
                 RuleSource::File { path, line, .. } => Some((path.clone(), *line)),
             },
+            granted_by: match &rule.source {
+                RuleSource::Granted(of) => Some(of.clone()),
+                RuleSource::Session | RuleSource::File { .. } => None,
+            },
             in_force,
         };
         let rules = self.rules.iter().map(|rule| listed(rule, true));
@@ -243,9 +247,11 @@ impl Permissions {
         self.add(RuleInForce { rule, list, source: RuleSource::Granted(of.to_owned()) });
     }
 
-    /// Removes the rules that prompts and skills brought along.
-    pub(crate) fn end_grants(&mut self) {
+    /// Removes the rules that prompts and skills brought along; whether there were any.
+    pub(crate) fn end_grants(&mut self) -> bool {
+        let before = self.rules.len();
         self.rules.retain(|rule| !matches!(rule.source, RuleSource::Granted(_)));
+        self.rules.len() < before
     }
 
     /// Puts the rules and options of files in the place of those there were; those of the session stay.

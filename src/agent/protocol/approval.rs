@@ -9,6 +9,7 @@ use std::path::PathBuf;
 use serde::{Deserialize, Serialize};
 
 use crate::tools::access::{Access, Preview};
+use crate::tools::sandbox::SandboxDenial;
 
 /// What is asked before a call is run.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash, Serialize, Deserialize)]
@@ -63,6 +64,12 @@ pub struct ApprovalRequest {
     pub suggested_rule: Option<String>,
     /// What the call is confined to, in words.
     pub sandbox: String,
+    /// What the sandbox refuses of it. Allowed once, it runs without the sandbox.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub blocked: Option<SandboxDenial>,
+    /// True if it has run, and the sandbox refused it that: allowed, it runs a second time.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub ran: bool,
 }
 
 /// Why a call is asked.
@@ -96,7 +103,13 @@ pub enum ApprovalAnswer {
         edited: Option<String>,
     },
     /// Run it, and let calls that this rule covers run without a question from now on.
-    AllowAlways { rule: String, scope: RuleScope },
+    AllowAlways {
+        rule: String,
+        scope: RuleScope,
+        /// Of this call only these hunks, by index; without it all of them.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        hunks: Option<Vec<usize>>,
+    },
     /// Do not run it. The model gets the reason. `stop` ends the run as well.
     Deny {
         #[serde(default, skip_serializing_if = "Option::is_none")]

@@ -86,6 +86,9 @@ pub enum AgentCommand {
         exclude_from_context: bool,
         #[serde(default, skip_serializing_if = "Option::is_none")]
         size: Option<(u16, u16)>,
+        /// Run it without the sandbox, also where the user's commands are confined.
+        #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+        without_sandbox: bool,
     },
     /// Type into the terminal of a running command: what a terminal sends for the keys. Ignored
     /// when the command has ended or has no terminal.
@@ -156,9 +159,9 @@ pub enum Tuning {
     AutoCompaction { enabled: bool },
     /// Tokens of the context window that compaction keeps free.
     CompactReserve { tokens: u64 },
-    /// What commands may do from the next one on, and whether that holds for the user's own, too. Paths that
-    /// the user has added in the session stay writable.
-    Sandbox { policy: Box<SandboxPolicy>, user_commands: bool },
+    /// What commands may do from the next one on, and whether that holds for the user's own and for hooks,
+    /// too. Paths that the user has added in the session stay writable.
+    Sandbox { policy: Box<SandboxPolicy>, user_commands: bool, hooks: bool },
     /// Timeout in seconds of the model's commands without one of their own; `None` for no timeout.
     BashTimeout { seconds: Option<u64> },
     /// The files with permission rules have changed, or which of them count: they are read again.

@@ -94,6 +94,9 @@ pub enum AgentEvent {
         exclude_from_context: bool,
         #[serde(default, skip_serializing_if = "Option::is_none")]
         size: Option<(u16, u16)>,
+        /// True if it is run without the sandbox because the user wanted that.
+        #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+        without_sandbox: bool,
     },
     /// A command of the user has ended.
     BashEnd {
@@ -147,6 +150,8 @@ pub enum AgentEvent {
     ApprovalEnded { id: String, outcome: ApprovalOutcome },
     /// *Own.* Another permission mode applies.
     PermissionModeChanged { mode: PermissionMode },
+    /// *Own.* Rules of permissions were added, changed or removed: `Query::PermissionRules` lists them.
+    RulesChanged,
     /// *Own.* Something the user should know that is not part of the conversation.
     Notice { level: NoticeLevel, text: String, hint: Option<String> },
     /// *Own.* The run was ended before the model had finished; a notice with the reason in words

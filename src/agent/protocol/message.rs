@@ -3,6 +3,8 @@
 //! Times are milliseconds since 1970. These types are plain data; what a provider wants sent
 //! is made from them in `agent::provider`.
 
+use std::borrow::Cow;
+
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
@@ -10,6 +12,7 @@ use super::model::Api;
 pub use super::usage::{Cost, Usage};
 use crate::tools::Content;
 use crate::tools::details::{self, Details};
+use crate::tools::sandbox::SandboxDenial;
 
 /// One message of a conversation.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
@@ -247,9 +250,28 @@ pub struct BashExecution {
     /// True for `!!`: the model never sees it.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub exclude_from_context: bool,
+    /// What the sandbox probably refused, if it ran in one and failed.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub blocked: Option<SandboxDenial>,
     /// When it ended.
     #[serde(default)]
     pub timestamp: i64,
+}
+
+impl BashExecution {
+    /// What the sandbox refused, for whoever reads the output.
+    pub(crate) fn sandbox_note(&self) -> Option<String> {
+        let denial = self.blocked.as_ref()?;
+        Some(format!("[Not the program but tau's sandbox probably refused this. It blocked {denial}.]"))
+    }
+
+    /// The output, with what the sandbox refused.
+    pub(crate) fn noted_output(&self) -> Cow<'_, str> {
+        match self.sandbox_note() {
+            None => Cow::Borrowed(&self.output),
+            Some(note) => Cow::Owned(format!("{}\n{note}", self.output.trim_end())),
+        }
+    }
 }
 
 /// Extension data.

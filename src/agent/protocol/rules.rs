@@ -54,6 +54,10 @@ pub struct ListedRule {
     /// The file it is in, and on which line; absent if it holds for the session only.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub place: Option<(PathBuf, usize)>,
+    /// The skill or the prompt template that brought it along, if one did. It then holds to the end of
+    /// the run.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub granted_by: Option<String>,
     /// False for a rule of a directory that is not trusted: it does not hold.
     pub in_force: bool,
 }

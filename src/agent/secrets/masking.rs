@@ -10,6 +10,7 @@ use super::vault::Vault;
 use super::visible::{self, Visible};
 use crate::agent::protocol::message::BashExecution;
 use crate::agent::protocol::placeholder;
+use crate::tools::sandbox::SandboxDenial;
 use crate::tools::{Content, Details, FileDiff, ToolOutput};
 
 /// Tools that write what they are given to files: a placeholder in their arguments becomes the value.
@@ -63,8 +64,17 @@ impl Masking {
             Details::None | Details::Image { .. } => {}
             Details::Text { text } => self.text(text),
             Details::Diff(diff) => self.diff(diff),
-            Details::Terminal(terminal) => self.text(&mut terminal.text),
+            Details::Terminal(terminal) => {
+                self.text(&mut terminal.text);
+                self.denial(&mut terminal.blocked);
+            }
             Details::Paths { paths, .. } => paths.iter_mut().for_each(|path| self.text(path)),
+        }
+    }
+
+    fn denial(&mut self, denial: &mut Option<SandboxDenial>) {
+        if let Some(path) = denial.as_mut().and_then(|denial| denial.path.as_mut()) {
+            self.text(path);
         }
     }
 
@@ -100,6 +110,7 @@ impl Masking {
     pub(crate) fn command_ended(&mut self, id: &Option<String>, message: &mut BashExecution) -> String {
         self.text(&mut message.output);
         self.text(&mut message.command);
+        self.denial(&mut message.blocked);
         let stream = self.streams.remove(id);
         stream.map(|stream| self.vault.mask_from(&stream.text, stream.shown)).unwrap_or_default()
     }
@@ -334,6 +345,7 @@ mod tests {
             truncated: false,
             full_output_path: None,
             exclude_from_context: false,
+            blocked: None,
             timestamp: 0,
         }
     }

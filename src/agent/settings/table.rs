@@ -260,7 +260,7 @@ settings! {
     /// The sandbox holds for your own `!` commands, too
     sandbox_user_commands: bool, Columns { default: "`false`", live: true, ..COLUMNS };
     /// The sandbox holds for hooks, too
-    sandbox_hooks: bool, Columns { default: "`false`", ..COLUMNS };
+    sandbox_hooks: bool, Columns { default: "`false`", live: true, ..COLUMNS };
     /// Environment variables that commands may see although their names look secret
     pass_env: Vec<String>, Columns { ..COLUMNS };
     /// `false`: secrets in the output of tools and commands are not masked

@@ -149,15 +149,19 @@ impl Approval {
 
     /// Allows what was not rejected.
     fn allow(&self) -> PromptStep {
-        let count = self.hunks();
+        match self.kept_hunks() {
+            None => Remark(NO_HUNK),
+            Some(hunks) => Answer(ApprovalAnswer::Allow { hunks, edited: None }),
+        }
+    }
+
+    /// The hunks that are to be applied, where not all are; `None` if every one was rejected.
+    pub(crate) fn kept_hunks(&self) -> Option<Option<Vec<usize>>> {
         if self.rejected.is_empty() {
-            return Answer(ApprovalAnswer::Allow { hunks: None, edited: None });
+            return Some(None);
         }
-        let kept: Vec<usize> = (0..count).filter(|hunk| !self.rejected.contains(hunk)).collect();
-        match kept.is_empty() {
-            true => Remark("no hunk is left to apply; n denies the call"),
-            false => Answer(ApprovalAnswer::Allow { hunks: Some(kept), edited: None }),
-        }
+        let kept: Vec<usize> = (0..self.hunks()).filter(|hunk| !self.rejected.contains(hunk)).collect();
+        (!kept.is_empty()).then_some(Some(kept))
     }
 
     fn toggle_hunk(&mut self) -> PromptStep {
@@ -207,6 +211,7 @@ impl Approval {
     }
 
     fn type_rule(&mut self, key: Key) -> PromptStep {
+        let hunks = self.kept_hunks();
         let PromptStage::Rule(draft) = &mut self.stage else { return Ignored };
         let scope = SCOPES.iter().position(|(scope, _)| *scope == draft.scope).unwrap_or(0);
         let scoped =
@@ -217,9 +222,12 @@ impl Approval {
                 return match &draft.coverage {
                     _ if rule.is_empty() => Remark("type a rule, such as bash(cargo test *)"),
                     Coverage::Wrong(_) => Remark("not a rule yet"),
-                    Coverage::Asked(_) | Coverage::Known(_) => {
-                        Answer(ApprovalAnswer::AllowAlways { rule, scope: draft.scope })
-                    }
+                    Coverage::Asked(_) | Coverage::Known(_) => match hunks {
+                        None => Remark(NO_HUNK),
+                        Some(hunks) => {
+                            Answer(ApprovalAnswer::AllowAlways { rule, scope: draft.scope, hunks })
+                        }
+                    },
                 };
             }
             (KeyCode::Tab, Mods::NONE) | (KeyCode::Down, _) => draft.scope = scoped(1),
@@ -255,6 +263,9 @@ impl Approval {
         }
     }
 }
+
+/// Said where every hunk of a change was rejected.
+const NO_HUNK: &str = "no hunk is left to apply; n denies the call";
 
 /// What a key did to a line.
 enum Typed {

@@ -99,7 +99,7 @@ pub(crate) enum Coverage {
     Asked(Ticket),
     /// The titles of those calls.
     Known(Vec<Printable>),
-    /// The rule is none; why.
+    /// Why the text is not a rule.
     Wrong(Printable),
 }
 
@@ -153,6 +153,13 @@ impl Approval {
         }
     }
 
+    /// Whether it waits and can be answered together with `other`: it is a call of the same tool, and
+    /// allowing it means the same for the sandbox.
+    pub(crate) fn is_like(&self, other: &Approval) -> bool {
+        let kind = |it: &Approval| (it.request.blocked.is_some(), it.request.ran);
+        !self.is_answered && self.request.tool_name == other.request.tool_name && kind(self) == kind(other)
+    }
+
     /// The line that is being typed.
     pub(crate) fn line(&self) -> Option<&LineEdit> {
         match &self.stage {
@@ -197,11 +204,10 @@ impl Approvals {
         self.revision
     }
 
-    /// Others of the same tool that wait, the open one included.
-    pub(crate) fn same_tool(&self) -> usize {
+    /// Others of the same kind that wait, the open one included.
+    pub(crate) fn same_kind(&self) -> usize {
         let Some(open) = self.open() else { return 0 };
-        let same = |other: &&Approval| other.request.tool_name == open.request.tool_name;
-        self.pending.iter().filter(same).filter(|other| !other.is_answered).count()
+        self.pending.iter().filter(|other| other.is_like(open)).count()
     }
 
     /// A call waits. One that is known already is asked again.

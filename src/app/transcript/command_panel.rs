@@ -23,6 +23,10 @@ pub struct CommandPanel {
     pub command: Printable,
     /// True for `!!`: the model never sees it.
     pub private: bool,
+    /// True if the user wanted it to run without the sandbox.
+    pub without_sandbox: bool,
+    /// The command as it was given, which is what runs again.
+    pub(crate) source: String,
     pub output: PanelOutput,
     /// The secrets in its output.
     pub secrets: HiddenSecrets,
@@ -33,6 +37,8 @@ pub struct CommandPanel {
     pub end: Option<CommandEnd>,
     /// The file with the complete output, when the message has only a part of it.
     pub full_output: Option<Printable>,
+    /// What the sandbox refused, and by which rule.
+    pub blocked: Option<Printable>,
 }
 
 impl CommandPanel {
@@ -41,12 +47,15 @@ impl CommandPanel {
         CommandPanel {
             command: arguments::command(command),
             private,
+            without_sandbox: false,
+            source: command.to_owned(),
             output: PanelOutput::None,
             secrets: HiddenSecrets::default(),
             since,
             took: None,
             end: None,
             full_output: None,
+            blocked: None,
         }
     }
 
@@ -66,6 +75,7 @@ impl CommandPanel {
             None => CommandEnd::Killed,
         });
         self.full_output = message.full_output_path.as_deref().map(Printable::line);
+        self.blocked = message.blocked.as_ref().map(super::panel::blocked);
         self.output = seen;
         if self.output == PanelOutput::None && !message.output.is_empty() {
             let lines = ansi::lines(&message.output).into();

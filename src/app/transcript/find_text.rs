@@ -40,6 +40,9 @@ pub(super) fn place_texts(body: &EntryBody) -> Vec<PlaceText<'_>> {
             let mut text = command.command.as_str().trim_end().to_owned();
             let shown = text.lines().next().map_or(0, str::len);
             output_text(&command.output, &mut text);
+            if let Some(words) = &command.blocked {
+                let _ = write!(text, "\n{words}");
+            }
             vec![PlaceText { part: 0, text: Cow::Owned(text), is_prose: false, shown }]
         }
     }

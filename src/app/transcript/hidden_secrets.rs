@@ -23,7 +23,7 @@ impl fmt::Debug for HiddenSecrets {
 
 impl HiddenSecrets {
     /// Those in the texts that a panel shows.
-    pub(super) fn of<'t>(texts: impl IntoIterator<Item = &'t str>) -> Self {
+    pub(crate) fn of<'t>(texts: impl IntoIterator<Item = &'t str>) -> Self {
         let mut placeholders: Vec<String> = Vec::new();
         for (_, found) in texts.into_iter().flat_map(placeholder::find) {
             let found = found.to_string();

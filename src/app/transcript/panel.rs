@@ -2,6 +2,7 @@
 //!
 //! Details become printable here, once, when they arrive.
 
+use std::fmt::Display;
 use std::sync::Arc;
 
 use serde_json::Value;
@@ -97,9 +98,7 @@ impl ToolPanel {
         self.show(&result.content, &result.details);
         self.notes = notes(result, failed);
         self.blocked = match &result.details {
-            Details::Terminal(TerminalOutput { blocked: Some(denial), .. }) => {
-                Some(Printable::line(&format!("the sandbox probably blocked {denial}")))
-            }
+            Details::Terminal(TerminalOutput { blocked: Some(denial), .. }) => Some(blocked(denial)),
             _ => None,
         };
         self.duration = duration;
@@ -116,6 +115,11 @@ impl ToolPanel {
             }
         }
     }
+}
+
+/// What the sandbox refused a command, and by which rule.
+pub(super) fn blocked(denial: &impl Display) -> Printable {
+    Printable::line(&format!("the sandbox probably blocked {denial}"))
 }
 
 /// A head line for a call whose tool gave none: its first argument that is text.

@@ -45,7 +45,10 @@ impl Transcript {
                     PanelText::new(&calls.iter().map(text).collect::<Vec<_>>().join("\n\n"), "txt")
                 }
             },
-            EntryBody::Command(command) => output(&command.output),
+            EntryBody::Command(command) => {
+                let blocked = || PanelText::new(command.blocked.as_ref()?, "txt");
+                output(&command.output).or_else(blocked)
+            }
             EntryBody::Welcome
             | EntryBody::Earlier { .. }
             | EntryBody::RunEnd(_)

@@ -60,7 +60,6 @@ pub(super) fn run(model: &mut Model, action: Action, effects: &mut Vec<Effect>) 
         Action::NextPrompt => model.transcript.show_next_prompt(&model.laid),
         Action::Top => model.transcript.scroll(i32::MIN),
         Action::Tail => model.transcript.show_tail(),
-        // The selected panel.
         Action::SelectPanel => panels::select(model),
         Action::PanelUp => model.transcript.select_above(),
         Action::PanelDown => model.transcript.select_below(),
@@ -69,6 +68,7 @@ pub(super) fn run(model: &mut Model, action: Action, effects: &mut Vec<Effect>) 
         Action::PanelCopyCommand => panels::copy_command(model, effects),
         Action::PanelOpen => panels::open(model, effects),
         Action::PanelReveal => panels::reveal(model, effects),
+        Action::PanelRerun => panels::run_unconfined(model, effects),
         Action::PanelLeave => model.transcript.leave_panel(),
         // The text being written.
         Action::Editor => composing::open_editor(model, effects),

@@ -1,8 +1,8 @@
 //! Events of the agent: folded into the state, and where the others go.
 
 use super::{
-    approval, changes, context, extensions, notify, plan, prompt_commands, queue, rule_list, session, tree,
-    undo,
+    approval, changes, context, extensions, notify, panels, plan, prompt_commands, queue, rule_list, session,
+    tree, undo,
 };
 use crate::agent::AgentEvent;
 use crate::agent::protocol::event::NoticeLevel;
@@ -34,6 +34,7 @@ pub(super) fn take(model: &mut Model, event: &AgentEvent, effects: &mut Vec<Effe
         AgentEvent::ApprovalRequested { request } => approval::requested(model, request, effects),
         AgentEvent::ApprovalEnded { id, outcome } => approval::ended(model, id, *outcome),
         AgentEvent::PermissionModeChanged { mode } => approval::mode_changed(model, *mode),
+        AgentEvent::RulesChanged => rule_list::changed(model, effects),
         AgentEvent::ModelChanged { .. } => approval::ask_for_mode(model),
         AgentEvent::AgentEnd { messages, .. } => plan::run_ended(model, messages),
         AgentEvent::SessionOpened { .. } => approval::forget(model),
@@ -46,7 +47,12 @@ pub(super) fn take(model: &mut Model, event: &AgentEvent, effects: &mut Vec<Effe
             changes::restored(model, effects);
             model.ask(ShellRequest::Branch {}, effects);
         }
-        AgentEvent::BashEnd { .. } => drop(model.ask(ShellRequest::Branch {}, effects)),
+        AgentEvent::BashEnd { message, .. } => {
+            if message.blocked.is_some() {
+                panels::offer_unconfined(model);
+            }
+            model.ask(ShellRequest::Branch {}, effects);
+        }
         AgentEvent::AgentSettled { aborted } => {
             approval::forget(model);
             settled(model, effects);

@@ -117,7 +117,7 @@ pub(super) fn step_aside(model: &mut Model) {
     }
 }
 
-/// A key that is none of the prompt: what only looks around, or leads somewhere else, works as always.
+/// A key that the prompt does not use: what only looks around, or leads somewhere else, works as always.
 fn other(model: &mut Model, key: Key, action: Option<Action>) -> Option<Action> {
     let elsewhere = [
         Action::Suspend,
@@ -171,17 +171,18 @@ fn answer_open(model: &mut Model, answer: ApprovalAnswer, effects: &mut Vec<Effe
     send(model, &id, answer, effects);
 }
 
-/// Answers all that wait with the tool of the open one. A reason is asked for single calls only.
+/// Answers all that wait and are like the open one. A reason is asked for single calls only, and one of
+/// which every hunk is rejected keeps waiting.
 fn answer_kind(model: &mut Model, allow: bool, effects: &mut Vec<Effect>) {
-    let Some(tool) = model.approvals.open().map(|open| open.request.tool_name.clone()) else { return };
-    let same = |approval: &&Approval| approval.request.tool_name == tool && !approval.is_answered;
-    let waiting = model.approvals.pending().iter().filter(same);
-    let ids: Vec<String> = waiting.map(|approval| approval.request.id.clone()).collect();
-    for id in ids {
-        let answer = match allow {
-            true => ApprovalAnswer::Allow { hunks: None, edited: None },
-            false => ApprovalAnswer::Deny { reason: None, stop: false },
-        };
+    let Some(open) = model.approvals.open() else { return };
+    let waiting = model.approvals.pending().iter().filter(|other| other.is_like(open));
+    let answer = |approval: &Approval| match allow {
+        true => Some(ApprovalAnswer::Allow { hunks: approval.kept_hunks()?, edited: None }),
+        false => Some(ApprovalAnswer::Deny { reason: None, stop: false }),
+    };
+    let answers: Vec<(String, ApprovalAnswer)> =
+        waiting.filter_map(|it| Some((it.request.id.clone(), answer(it)?))).collect();
+    for (id, answer) in answers {
         send(model, &id, answer, effects);
     }
 }

@@ -1,6 +1,6 @@
 //! The selected panel: its keys, copying it, opening it in an editor.
 
-use super::{copy, find};
+use super::{copy, find, submit};
 use crate::agent::AgentCommand;
 use crate::agent::protocol::query::Query;
 use crate::app::action::Action;
@@ -8,6 +8,7 @@ use crate::app::effect::Effect;
 use crate::app::key::Key;
 use crate::app::model::Model;
 use crate::app::request::{NO_TICKET, ShellRequest};
+use crate::app::transcript::hidden_secrets::HiddenSecrets;
 
 /// Selects the panel nearest to the end of the screen.
 pub(super) fn select(model: &mut Model) {
@@ -55,6 +56,30 @@ pub(super) fn reveal(model: &mut Model, effects: &mut Vec<Effect>) {
         Some(_) => model.transcript.show_secrets(&[]),
         None => model.remark("no secrets in it are hidden"),
     }
+}
+
+/// Says with which keys a command is run without the sandbox that has just refused a part of it.
+pub(super) fn offer_unconfined(model: &mut Model) {
+    let select = model.keymap.hint(Action::SelectPanel);
+    if let Some((select, again)) = select.zip(model.keymap.hint(Action::PanelRerun)) {
+        model.remark(&format!("{select}, then {again} runs it again without the sandbox"));
+    }
+}
+
+/// Runs the command in the panel again, without the sandbox that refused a part of it.
+pub(super) fn run_unconfined(model: &mut Model, effects: &mut Vec<Effect>) {
+    let command = model.transcript.selected_entry().and_then(|entry| model.transcript.command(entry.id));
+    let blocked = command.filter(|command| command.blocked.is_some());
+    let Some((command, private)) = blocked.map(|command| (command.source.clone(), command.private)) else {
+        return model.remark("the sandbox has not blocked a `!` command here");
+    };
+    // Of an earlier run only the masked text is known, which is another command.
+    if HiddenSecrets::of([command.as_str()]).count() > 0 {
+        return model.remark("a secret in this command is hidden: type it again");
+    }
+    model.transcript.leave_panel();
+    submit::run(model, command, private, true, effects);
+    model.transcript.show_tail();
 }
 
 /// Opens the file of a call in an editor, at the line it is about; otherwise what the panel holds.

@@ -19,6 +19,24 @@ pub(super) fn open(model: &mut Model, effects: &mut Vec<Effect>) {
     model.overlays.push(Overlay::Rules(Box::new(RulesView::waiting(ticket))));
 }
 
+/// The rules have changed elsewhere: an open list asks for them again, unless an answer is on its way.
+pub(super) fn changed(model: &mut Model, effects: &mut Vec<Effect>) {
+    let ticket = model.next_ticket();
+    for overlay in &mut model.overlays {
+        if let Overlay::Rules(view) = overlay
+            && view.ticket.is_none()
+        {
+            list_again(view, ticket, effects);
+        }
+    }
+}
+
+fn list_again(view: &mut RulesView, ticket: Ticket, effects: &mut Vec<Effect>) {
+    view.ticket = Some(ticket);
+    let query = Query::PermissionRules;
+    effects.push(Effect::Agent(AgentCommand::Query { ticket: ticket.0, query }));
+}
+
 /// What a key has led to; the list stays open.
 pub(super) fn chosen(
     model: &mut Model,
@@ -75,7 +93,12 @@ pub(super) fn answered(
     if view.looks_up(ticket) {
         view.set_coverage(Coverage::of(answer));
     } else {
+        let is_refused = view.change.is_some() && answer.is_err();
         filled(&mut view, answer);
+        if is_refused {
+            // The rule may have been changed elsewhere.
+            list_again(&mut view, model.next_ticket(), effects);
+        }
         look_up(model, &mut view, effects);
     }
     model.overlays.insert(at, Overlay::Rules(view));

@@ -71,10 +71,26 @@ fn shell(model: &mut Model, text: &str, effects: &mut Vec<Effect>) {
         return model.remark("type a command after the !");
     }
     sent(model, text, effects);
+    run(model, command.to_owned(), private, false, effects);
+}
+
+/// Runs a command of the user's; `private` ones are not for the model.
+pub(super) fn run(
+    model: &mut Model,
+    command: String,
+    private: bool,
+    without_sandbox: bool,
+    effects: &mut Vec<Effect>,
+) {
     let id = Some(format!("user-{}", model.next_ticket().0));
-    let command = command.to_owned();
     let size = Some(terminal_focus::panel_size(model.size));
-    effects.push(Effect::Agent(AgentCommand::Bash { id, command, exclude_from_context: private, size }));
+    effects.push(Effect::Agent(AgentCommand::Bash {
+        id,
+        command,
+        exclude_from_context: private,
+        size,
+        without_sandbox,
+    }));
 }
 
 fn sent(model: &mut Model, text: &str, effects: &mut Vec<Effect>) {

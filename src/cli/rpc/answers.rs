@@ -33,6 +33,7 @@ pub fn text(command: &str, answer: &QueryAnswer) -> String {
         QueryAnswer::Commands(found) => {
             json(&json!({ "commands": found.iter().map(command_row).collect::<Vec<_>>() }))
         }
+        QueryAnswer::PermissionRules(found) => json(found),
         QueryAnswer::Extensions(found) => json(&json!({ "extensions": found })),
         QueryAnswer::Done
         | QueryAnswer::Messages(_)
@@ -40,7 +41,6 @@ pub fn text(command: &str, answer: &QueryAnswer) -> String {
         | QueryAnswer::Outline(_)
         | QueryAnswer::Source(_)
         | QueryAnswer::Secrets(_)
-        | QueryAnswer::PermissionRules(_)
         | QueryAnswer::ContextUsage(_) => "null".to_owned(),
     }
 }

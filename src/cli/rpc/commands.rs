@@ -65,6 +65,7 @@ fn run_command(state: &mut RpcState, call: RpcCall, command: RpcCommand) {
         RpcCommand::SetPermissionMode(mode) => {
             send(state, &call, AgentCommand::SetPermissionMode { mode });
         }
+        RpcCommand::ChangeRules(change) => state.change_rules(call, change),
         RpcCommand::AbortRetry => send(state, &call, AgentCommand::AbortRetry),
         RpcCommand::Compact { instructions } => {
             state.waiting.compactions.push_back(call);
@@ -77,6 +78,7 @@ fn run_command(state: &mut RpcState, call: RpcCall, command: RpcCommand) {
                 command,
                 exclude_from_context: hidden,
                 size: None,
+                without_sandbox: false,
             });
         }
         RpcCommand::Restore(command) => {

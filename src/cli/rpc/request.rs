@@ -13,7 +13,7 @@ use crate::agent::protocol::command::{QuestionAnswer, Queue, SessionCommand};
 use crate::agent::protocol::message::Block;
 use crate::agent::protocol::model::ThinkingLevel;
 use crate::agent::protocol::query::Query;
-use crate::agent::protocol::rules::Verdict;
+use crate::agent::protocol::rules::{RuleChange, Verdict};
 use crate::agent::protocol::run::QueueMode;
 
 /// A command with what its answer needs.
@@ -101,6 +101,7 @@ pub(crate) enum RpcCommand {
         answer: ApprovalAnswer,
     },
     SetPermissionMode(PermissionMode),
+    ChangeRules(RuleChange),
     /// An answer that names no question: passed over.
     Nothing,
 }
@@ -198,12 +199,35 @@ fn command(kind: &str, fields: &Fields<'_>) -> Result<RpcCommand, String> {
             RpcCommand::SetPermissionMode(fields.one_of("mode", &names)?)
         }
         "get_extensions" => RpcCommand::Query(Query::Extensions),
+        other => return rules(other, fields),
+    })
+}
+
+/// Permission rules, and what waits for approval.
+fn rules(name: &str, fields: &Fields<'_>) -> Result<RpcCommand, String> {
+    Ok(match name {
         "get_rule_coverage" => {
-            RpcCommand::Query(Query::RuleCoverage { rule: fields.text("rule")?, list: Verdict::Allow })
+            let names = Verdict::ALL.map(|list| (list.name(), list));
+            let list = match fields.given("list") {
+                Some(_) => fields.one_of("list", &names)?,
+                None => Verdict::Allow,
+            };
+            RpcCommand::Query(Query::RuleCoverage { rule: fields.text("rule")?, list })
         }
+        "get_permission_rules" => RpcCommand::Query(Query::PermissionRules),
+        "change_permission_rules" => rule_change(fields)?,
         "get_proposed_text" => RpcCommand::Query(Query::ProposedText { id: fields.text("approvalId")? }),
         other => return restore(other, fields),
     })
+}
+
+/// A change of the permission rules.
+fn rule_change(fields: &Fields<'_>) -> Result<RpcCommand, String> {
+    let change: RuleChange = fields.whole()?;
+    match change == RuleChange::default() {
+        true => Err("name a rule to add, to remove, or both".to_owned()),
+        false => Ok(RpcCommand::ChangeRules(change)),
+    }
 }
 
 /// Changes of files, and taking them back.

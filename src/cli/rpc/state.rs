@@ -16,6 +16,7 @@ use crate::agent::protocol::event::SessionInfo;
 use crate::agent::protocol::message::Block;
 use crate::agent::protocol::model::{Model, ThinkingLevel};
 use crate::agent::protocol::query::Query;
+use crate::agent::protocol::rules::RuleChange;
 use crate::cli::args::front_end::RpcEvents;
 use crate::cli::protocol;
 
@@ -195,6 +196,13 @@ impl RpcState {
         let ticket = self.ticket();
         self.waiting.tickets.insert(ticket, (call, None));
         self.commands.push_back(AgentCommand::Query { ticket, query });
+    }
+
+    /// Has the agent change the permission rules; the answer is all of them.
+    pub(crate) fn change_rules(&mut self, call: RpcCall, change: RuleChange) {
+        let ticket = self.ticket();
+        self.waiting.tickets.insert(ticket, (call, None));
+        self.commands.push_back(AgentCommand::ChangeRules { ticket, change });
     }
 
     /// Asks the agent where the session can be read, and writes it to `file` then.

@@ -78,6 +78,7 @@ impl Prompt {
 /// What is asked.
 fn question(approval: &Approval) -> &'static str {
     match (&approval.command, &approval.change) {
+        _ if approval.request.ran => "Run it again without the sandbox?",
         (Some(_), _) => "Run this command?",
         (None, Some(_)) => "Make this change?",
         (None, None) => "Allow this call?",
@@ -96,6 +97,7 @@ fn sandbox(approval: &Approval) -> Option<String> {
 /// The keys where the decision is asked for, with what they do.
 fn choice_keys(model: &Model, approval: &Approval) -> Vec<(String, &'static str)> {
     let fixed = |key: &str, word| Some((key.to_owned(), word));
+    let ran = approval.request.ran;
     let can_edit = approval.command.is_some() || approval.change.is_some();
     let is_cut = approval.change.as_ref().is_some_and(|change| change.cut);
     let lines = approval.command.as_ref().map_or(0, |command| command.text.lines().count());
@@ -103,9 +105,13 @@ fn choice_keys(model: &Model, approval: &Approval) -> Vec<(String, &'static str)
     let is_long = is_full && lines + BESIDE > usize::from(model.size.height);
     let views = can_edit && (is_cut || !is_full);
     let keys = [
-        fixed("y", "once"),
-        fixed("n", "deny"),
-        fixed("a", "always"),
+        fixed("y", if ran { "again, without it" } else { "once" }),
+        fixed("n", if ran { "leave it" } else { "deny" }),
+        match approval.request.suggested_rule {
+            None if ran => None,
+            Some(_) if ran => fixed("a", "add the path"),
+            Some(_) | None => fixed("a", "always"),
+        },
         fixed("e", "edit").filter(|_| can_edit),
         fixed("v", "view").filter(|_| views),
         fixed("↑↓", "scroll").filter(|_| is_long),
@@ -119,7 +125,7 @@ fn choice_keys(model: &Model, approval: &Approval) -> Vec<(String, &'static str)
 
 /// What can be done with all calls of the tool at once.
 fn kind_keys(model: &Model, approval: &Approval) -> Option<[(&'static str, String); 2]> {
-    let same = model.approvals.same_tool();
+    let same = model.approvals.same_kind();
     let name = approval.name.as_str();
     (same > 1).then(|| [("Y", format!("allow all {same} {name} calls")), ("N", format!("deny all {same}"))])
 }
@@ -136,6 +142,9 @@ const NO_RULE: &str = "No rule is suggested: none would cover just calls like th
 fn coverage(draft: &RuleDraft) -> (String, ThemeToken) {
     if matches!(draft.coverage, Coverage::Known(_)) && draft.line.text().trim().is_empty() {
         return ("for example bash(cargo test *) or edit(src/**)".to_owned(), ThemeToken::Muted);
+    }
+    if draft.line.text().trim_start().starts_with("sandbox_writable(") {
+        return ("commands can change everything in it from then on".to_owned(), ThemeToken::Muted);
     }
     coverage_words(&draft.coverage, "covered")
 }
@@ -237,7 +246,11 @@ impl Writer<'_> {
         self.wrapped(spans);
         let (text, token) = coverage(draft);
         self.text(&text, token);
-        self.keys(&[("enter", "adds it and runs the call"), ("tab", "where it holds"), ("esc", "goes back")]);
+        let adds = match approval.request.ran {
+            true => "adds it and runs the call again, in the sandbox",
+            false => "adds it and runs the call",
+        };
+        self.keys(&[("enter", adds), ("tab", "where it holds"), ("esc", "goes back")]);
     }
 
     fn wrapped(&mut self, spans: Vec<Span<'static>>) {

@@ -119,8 +119,11 @@ pub(crate) fn command_head(
         Some(CommandEnd::Cancelled) => (format!("■ stopped after {took}"), ThemeToken::Muted),
         Some(CommandEnd::Killed) => (after("✗ killed"), ThemeToken::ToolError),
     };
-    if command.private {
-        note.push_str(if note.is_empty() { "hidden from the model" } else { " · hidden from the model" });
+    let remarks =
+        [(command.private, "hidden from the model"), (command.without_sandbox, "without the sandbox")];
+    for (_, remark) in remarks.iter().filter(|(holds, _)| *holds) {
+        note.push_str(if note.is_empty() { "" } else { " · " });
+        note.push_str(remark);
     }
     let room = width.saturating_sub(1).max(1);
     let mut rows = arguments::command_rows(&command.command, open, expand, room, theme, highlighter);
@@ -156,6 +159,9 @@ pub(crate) fn command_body(
     let mut rows = barred(output::rows(&command.output, &shown, theme, highlighter), theme);
     if let Some(path) = command.full_output.as_ref().filter(|_| open) {
         rows.extend(note(&format!("full output: {}", path.as_str()), ThemeToken::Muted, width, theme));
+    }
+    if let Some(blocked) = &command.blocked {
+        rows.extend(note(blocked.as_str(), ThemeToken::Warning, width, theme));
     }
     rows.extend(secret_rows(&command.secrets, width, theme));
     rows

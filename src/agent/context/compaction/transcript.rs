@@ -56,7 +56,7 @@ fn part(message: &Message, result: usize) -> String {
         }
         Message::BashExecution(run) if run.exclude_from_context => String::new(),
         Message::BashExecution(run) => {
-            said("command by the user", &format!("$ {}\n{}", run.command, ends(&run.output, result)))
+            said("command by the user", &format!("$ {}\n{}", run.command, ends(&run.noted_output(), result)))
         }
         Message::BranchSummary(branch) => said("summary of a branch that was left", &branch.summary),
         Message::CompactionSummary(summary) => said("earlier summary", &summary.summary),

@@ -79,6 +79,9 @@ fn command(bash: &BashExecution) -> String {
         Some(code) if code != 0 => text.push_str(&format!("\n\nCommand exited with code {code}")),
         _ => {}
     }
+    if let Some(note) = bash.sandbox_note() {
+        text.push_str(&format!("\n\n{note}"));
+    }
     if bash.truncated {
         match &bash.full_output_path {
             Some(path) => text.push_str(&format!("\n\n[Output truncated. Full output: {path}]")),
