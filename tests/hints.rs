@@ -58,6 +58,7 @@ fn a_command_from_elsewhere_is_completed_listed_and_run() {
         name: "zap".into(),
         arguments: "".into(),
         help: "a command from a file".into(),
+        completes_arguments: false,
     };
     let mut screen = Screen::new().with_commands(Arc::new(Commands::new(vec![row])));
     screen.keys("/za");

@@ -1,7 +1,10 @@
 //! MCP servers, as users meet them: the real program, with servers in its `config.toml`.
 
+mod client;
 mod files;
 mod http;
+mod prompts;
+mod resources;
 mod screen;
 mod search;
 mod server;
@@ -21,13 +24,17 @@ async fn printed(config: &str, acts: Vec<Act>, arguments: &[&str]) -> (Ended, Ve
 }
 
 async fn printed_in(place: &Path, config: &str, acts: Vec<Act>, arguments: &[&str]) -> (Ended, Vec<Value>) {
+    printed_with(place, config, acts, &[&["-p", "go"], arguments].concat()).await
+}
+
+async fn printed_with(place: &Path, config: &str, acts: Vec<Act>, arguments: &[&str]) -> (Ended, Vec<Value>) {
     let server = Server::start(acts).await;
     let folder = place.join("config");
     std::fs::create_dir_all(&folder).unwrap();
     std::fs::write(folder.join("config.toml"), config).unwrap();
     let mut command = bare(place);
     command.env("TAU_HOME", &folder).env("TAU_PERMISSION_MODE", "auto");
-    command.args(["--base-url", &server.url(), "--api-key", "sk-of-the-user", "--model", "m", "-p", "go"]);
+    command.args(["--base-url", &server.url(), "--api-key", "sk-of-the-user", "--model", "m"]);
     let ended = run(command.args(arguments), None).await;
     let requests = server.requests();
     let body = |request: &String| request.split_once("\r\n\r\n").map_or("", |(_, body)| body).to_owned();

@@ -1,4 +1,4 @@
-//! Completion of what is being typed: `/` commands, `@` files, paths.
+//! Completion of what is being typed: `/` commands and their arguments, `@` files, paths.
 //!
 //! What is to be completed is read off the text before the cursor; rows come from the list
 //! of commands at once or from outside by ticket.
@@ -8,6 +8,7 @@ use super::fuzzy;
 use super::printable::Printable;
 use super::request::Ticket;
 use super::slash::Commands;
+use crate::agent::protocol::extension::McpResource;
 
 /// Rows shown at most.
 const ROWS: usize = 8;
@@ -16,7 +17,11 @@ const ROWS: usize = 8;
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum CompletionKind {
     Command,
+    /// A value for an argument of a command.
+    Argument,
     File,
+    /// A resource of an MCP server.
+    Resource,
     /// A path in a message.
     Path,
     /// A path in a shell command.
@@ -33,7 +38,8 @@ impl CompletionKind {
     fn written(self, path: &str) -> String {
         match self {
             CompletionKind::Command | CompletionKind::Path => path.to_owned(),
-            CompletionKind::File => format!("@{path}"),
+            CompletionKind::Argument => quoted(path),
+            CompletionKind::File | CompletionKind::Resource => format!("@{path}"),
             CompletionKind::ShellPath => shell_escaped(path),
         }
     }
@@ -88,6 +94,16 @@ fn shell_escaped(path: &str) -> String {
         escaped.push(c);
     }
     escaped
+}
+
+/// A value as one word of a command of tau.
+fn quoted(value: &str) -> String {
+    let has = |wanted: &[char]| value.contains(wanted);
+    match () {
+        () if !value.contains(char::is_whitespace) && !has(&['"', '\'']) => value.to_owned(),
+        () if !has(&['"']) => format!("\"{value}\""),
+        () => format!("'{value}'"),
+    }
 }
 
 /// What all paths begin with.
@@ -178,6 +194,59 @@ impl Completion {
         })
     }
 
+    /// The resources that match, once the name of their server is written: `@server:query`. `None` if it is
+    /// no server or nothing matches.
+    pub fn resources(resources: &[McpResource], word: &str) -> Option<Self> {
+        let (server, query) = word.strip_prefix('@')?.split_once(':')?;
+        let of_server: Vec<&McpResource> =
+            resources.iter().filter(|resource| resource.server == server).collect();
+        let texts: Vec<String> =
+            of_server.iter().map(|resource| format!("{} {}", resource.uri, resource.name)).collect();
+        let row = |resource: &&McpResource| {
+            let uri = Printable::line(&resource.uri);
+            let parts = [
+                resource.is_template.then_some("template"),
+                Some(&resource.name),
+                Some(&resource.description),
+            ];
+            let parts = parts.into_iter().flatten().filter(|part| !part.is_empty());
+            let start = uri.as_str().split('{').next().unwrap_or_default();
+            let end = if resource.is_template { "" } else { " " };
+            CompletionRow {
+                insert: CompletionKind::Resource.written(&format!("{server}:{start}{end}")),
+                title: uri.clone(),
+                help: Printable::line(&parts.collect::<Vec<_>>().join(" · ")),
+            }
+        };
+        let found = fuzzy::rank(query, &texts);
+        let rows: Vec<CompletionRow> =
+            found.iter().filter_map(|found| of_server.get(found.index)).map(row).collect();
+        let count = rows.len();
+        let (kind, word) = (CompletionKind::Resource, word.to_owned());
+        (count > 0).then_some(Completion { kind, word, rows, selected: 0, count, ticket: None })
+    }
+
+    /// Adds the servers with resources whose names match, before the files if what is written is how one
+    /// begins.
+    pub fn add_servers(&mut self, resources: &[McpResource]) {
+        let query = self.word.trim_start_matches('@');
+        let mut names: Vec<&str> = resources.iter().map(|resource| resource.server.as_str()).collect();
+        names.dedup();
+        for found in fuzzy::rank(query, &names) {
+            let Some(name) = names.get(found.index) else { continue };
+            let count = resources.iter().filter(|resource| resource.server == *name).count();
+            let noun = if count == 1 { "resource" } else { "resources" };
+            let row = CompletionRow {
+                insert: format!("@{name}:"),
+                title: Printable::line(&format!("{name}:")),
+                help: Printable::line(&format!("MCP server · {count} {noun}")),
+            };
+            let is_start = !query.is_empty() && name.starts_with(query);
+            self.rows.insert(if is_start { 0 } else { self.rows.len() }, row);
+            self.count += 1;
+        }
+    }
+
     /// A list that waits for paths; rows of `before` stay until they come.
     pub fn paths(kind: CompletionKind, word: &str, ticket: Ticket, before: Option<Completion>) -> Self {
         let (rows, count) =
@@ -200,6 +269,28 @@ impl Completion {
         self.selected = 0;
         self.ticket = None;
         self.kind.written(common_start(paths))
+    }
+
+    /// Leaves out the values that do not begin with what is typed now.
+    pub fn keep_values(&mut self, word: &str) {
+        let typed = word.split_once('=').map_or(word, |(_, value)| value).to_lowercase();
+        self.rows.retain(|row| row.title.as_str().to_lowercase().starts_with(&typed));
+        self.count = self.rows.len();
+    }
+
+    /// Takes values of an argument, and its name.
+    pub fn fill_values(&mut self, argument: &str, values: &[String]) {
+        let name = Some(argument).filter(|name| self.word.starts_with(&format!("{name}=")));
+        let prefix = name.map(|name| format!("{name}=")).unwrap_or_default();
+        let row = |value: &String| CompletionRow {
+            insert: format!("{prefix}{} ", self.kind.written(Printable::line(value).as_str())),
+            title: Printable::line(value),
+            help: Printable::line(argument),
+        };
+        self.rows = values.iter().map(row).collect();
+        self.count = values.len();
+        self.selected = 0;
+        self.ticket = None;
     }
 
     /// Rows on the screen: one that says so when nothing matches.

@@ -25,6 +25,7 @@ use super::terminal_facts::TerminalFacts;
 use super::transcript::Transcript;
 use super::undo::UndoDialog;
 use crate::agent::protocol::command::{Queue, QueuedMessage};
+use crate::agent::protocol::extension::McpResource;
 use crate::agent::protocol::model::Model as AiModel;
 
 /// How long a remark is shown, in milliseconds.
@@ -67,6 +68,8 @@ pub struct Model {
     pub(crate) commands_follow: bool,
     /// A command that was sent before they were known, and where it was to wait.
     pub(crate) early_command: Option<(Queue, String)>,
+    /// The resources of MCP servers.
+    pub resources: Arc<[McpResource]>,
     /// Name of the theme that is set.
     pub theme: String,
     /// What is known of the terminal.

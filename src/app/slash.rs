@@ -37,7 +37,7 @@ pub enum Slash {
     Hotkeys,
     Help,
     Quit,
-    /// A prompt template or a skill: its line is sent, and the agent replaces it.
+    /// A prompt template, a skill or a prompt of an MCP server: its line is sent, and the agent replaces it.
     Prompt,
 }
 
@@ -51,6 +51,8 @@ pub struct CommandRow {
     pub arguments: Cow<'static, str>,
     /// One line for people.
     pub help: Cow<'static, str>,
+    /// Whether the agent can be asked for values of its arguments.
+    pub completes_arguments: bool,
 }
 
 const fn row(slash: Slash, name: &'static str, arguments: &'static str, help: &'static str) -> CommandRow {
@@ -59,6 +61,7 @@ const fn row(slash: Slash, name: &'static str, arguments: &'static str, help: &'
         name: Cow::Borrowed(name),
         arguments: Cow::Borrowed(arguments),
         help: Cow::Borrowed(help),
+        completes_arguments: false,
     }
 }
 

@@ -37,6 +37,11 @@ pub(crate) fn gather(arguments: &[String], piped: Option<String>) -> Result<Vec<
     let mut texts = Vec::new();
     for argument in arguments {
         match argument.strip_prefix('@').filter(|path| !path.is_empty()) {
+            // A resource of an MCP server, which the agent attaches.
+            Some(name) if name.contains("://") && name.contains(char::is_whitespace) => {
+                texts.push(argument.clone());
+            }
+            Some(name) if name.contains("://") => parts.push(argument.clone()),
             Some(path) => match attach(Path::new(path))? {
                 Attached::Text(text) => parts.push(text),
                 Attached::Image(block) => first.images.push(block),
@@ -167,6 +172,8 @@ mod tests {
         check(&["a"], Some(" \n"), &["a"]);
         check(&["@"], None, &["@"]);
         check(&["a@b.c"], None, &["a@b.c"]);
+        check(&["say", "@s:a://b"], None, &["@s:a://b\n\nsay"]);
+        check(&["@s:a://b say"], None, &["@s:a://b say"]);
     }
 
     #[test]

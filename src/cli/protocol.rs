@@ -47,6 +47,9 @@ pub fn event(event: &AgentEvent) -> Option<Value> {
             set(&mut record, "errorMessage", json!(format!("Compaction failed: {}", capital(error))));
             record
         }
+        // What there is now is asked for.
+        AgentEvent::ResourcesChanged { .. } => json!({ "type": "resources_changed" }),
+        AgentEvent::CommandsChanged { .. } => json!({ "type": "commands_changed" }),
         AgentEvent::Asked { id, question } => asked(id, question),
         AgentEvent::AgentStart
         | AgentEvent::AgentSettled { .. }

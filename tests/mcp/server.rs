@@ -1,6 +1,8 @@
 //! An MCP server for the tests: this test binary, started again. It speaks on descriptor 3, because the test
 //! runner has its own standard output.
 
+mod offers;
+
 use std::fs::{File, OpenOptions};
 use std::io::{BufRead, Write};
 use std::sync::{Arc, Mutex};
@@ -57,7 +59,10 @@ impl Server {
                 }
                 "tools/call" => self.call(&id, &message["params"]),
                 _ if method.is_empty() => {}
-                _ => self.say(&json!({"jsonrpc": "2.0", "id": id, "error": {"code": -32601, "message": "no such method"}})),
+                _ => match offers::answer(&method, &message["params"], self.calls > 0) {
+                    Ok(result) => self.answer(&id, result),
+                    Err(error) => self.say(&json!({"jsonrpc": "2.0", "id": id, "error": error})),
+                },
             }
         }
     }
@@ -108,7 +113,10 @@ impl Server {
             id,
             json!({
                 "protocolVersion": params["protocolVersion"],
-                "capabilities": {"tools": {"listChanged": true}},
+                "capabilities": match self.manner.as_str() {
+                    "offers" => offers::capabilities(),
+                    _ => json!({"tools": {"listChanged": true}}),
+                },
                 "serverInfo": {"name": "fake", "version": "1"},
             }),
         );
@@ -202,7 +210,10 @@ impl Server {
             "env" => said(&format!("{text}={}", std::env::var(&text).unwrap_or_else(|_| "(not set)".into()))),
             "write" => said(if std::fs::write(&text, "x").is_ok() { "written" } else { "refused" }),
             "rename" => {
-                self.say(&json!({"jsonrpc": "2.0", "method": "notifications/tools/list_changed"}));
+                for list in ["tools", "prompts", "resources"] {
+                    let method = format!("notifications/{list}/list_changed");
+                    self.say(&json!({"jsonrpc": "2.0", "method": method}));
+                }
                 said("renamed")
             }
             other => {

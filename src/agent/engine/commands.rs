@@ -335,11 +335,18 @@ fn set_label(engine: &mut Engine, entry_id: &str, label: Option<String>) {
 }
 
 /// Reports what an MCP server did. Its tools are offered from the next turn on.
-pub(crate) fn mcp_news(engine: &mut Engine, news: Option<McpNews>) {
+pub(crate) fn mcp_news(engine: &mut Engine, news: McpNews) {
     match news {
-        Some(news) => engine.notice(NoticeLevel::Warning, news.text, news.hint.as_deref()),
-        None if engine.current.phase != Phase::Running => engine.refresh_tools(),
-        None => {}
+        McpNews::Changed => {
+            if engine.current.phase != Phase::Running {
+                engine.refresh_tools();
+            }
+            engine.report_offers();
+        }
+        McpNews::Notice { text, hint } => engine.notice(NoticeLevel::Warning, text, hint.as_deref()),
+        McpNews::Completed { ticket, answer } => {
+            engine.emit(AgentEvent::Answered { ticket, answer: Ok(QueryAnswer::ArgumentValues(answer)) });
+        }
     }
 }
 

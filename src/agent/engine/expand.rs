@@ -1,4 +1,5 @@
-//! Prompts that begin with a slash: the text of the prompt template or skill that they name.
+//! What stands in a message for something else: prompts that begin with a slash (prompt templates, skills,
+//! prompts of MCP servers), and the resources of MCP servers that it names.
 //!
 //! What a template runs or reads goes through the same gate as the calls of the model, is shown as they
 //! are, and is not recorded as one of them: its output becomes part of the message.
@@ -36,9 +37,9 @@ pub(crate) async fn all(engine: &mut Engine, messages: Vec<UserMessage>) -> Vec<
     let mut expanded = Vec::with_capacity(messages.len());
     let mut waiting: VecDeque<UserMessage> = messages.into();
     while let Some(message) = waiting.pop_front() {
-        match one(engine, &message).await {
+        match attached(engine, &message).await {
             Ok(None) => expanded.push(message),
-            Ok(Some(text)) => expanded.push(with_text(message, text)),
+            Ok(Some(found)) => expanded.push(with(message, found)),
             Err(why) => {
                 engine.notice(NoticeLevel::Error, format!("not sent: {why}"), None);
                 announce::return_messages(engine, vec![message]);
@@ -48,19 +49,53 @@ pub(crate) async fn all(engine: &mut Engine, messages: Vec<UserMessage>) -> Vec<
     expanded
 }
 
-fn with_text(message: UserMessage, text: String) -> UserMessage {
+/// What a message stands for.
+struct Expanded {
+    text: String,
+    pictures: Vec<Block>,
+}
+
+fn with(message: UserMessage, found: Expanded) -> UserMessage {
+    let Expanded { text, pictures } = found;
     let content = match message.content {
-        UserContent::Text(_) => UserContent::Text(text),
-        UserContent::Blocks(blocks) => {
-            let others = blocks.into_iter().filter(|block| block.as_text().is_none());
-            UserContent::Blocks(std::iter::once(Block::text(text)).chain(others).collect())
+        UserContent::Text(_) if pictures.is_empty() => UserContent::Text(text),
+        content => {
+            let others = content.blocks().into_iter().filter(|block| block.as_text().is_none());
+            UserContent::Blocks(std::iter::once(Block::text(text)).chain(others).chain(pictures).collect())
         }
     };
     UserMessage { content, ..message }
 }
 
+/// What the message stands for, with the resources of MCP servers that the user names in it.
+async fn attached(engine: &mut Engine, message: &UserMessage) -> Result<Option<Expanded>, String> {
+    let typed = match &message.content {
+        UserContent::Text(text) => text.clone(),
+        // What follows are attachments.
+        UserContent::Blocks(blocks) => blocks.iter().find_map(Block::as_text).unwrap_or_default().to_owned(),
+    };
+    let limits = tool_calls::context(engine, ToolProgress::none()).limits;
+    let (resources, unknown) = engine.mcp.mentioned(&typed, limits);
+    let mut found = Box::pin(one(engine, message)).await?;
+    for written in unknown {
+        let text = format!("{written} is not a resource of that MCP server; it is sent as text");
+        engine.notice(NoticeLevel::Warning, text, Some("type @ to list what there is"));
+    }
+    for resource in resources {
+        let answered = attend_unless_stopped(engine, resource).await;
+        let mut output = answered.unwrap_or_else(|| Err("aborted".to_owned()))?;
+        engine.config.behavior.masking.answer(&mut output);
+        let Expanded { text, pictures } = expanded(output);
+        let plain = || Expanded { text: message.content.text(), pictures: Vec::new() };
+        let message = found.get_or_insert_with(plain);
+        message.text.push_str(&format!("\n\n{text}"));
+        message.pictures.extend(pictures);
+    }
+    Ok(found)
+}
+
 /// What the message stands for; `None` if it is a plain message.
-async fn one(engine: &mut Engine, message: &UserMessage) -> Result<Option<String>, String> {
+async fn one(engine: &mut Engine, message: &UserMessage) -> Result<Option<Expanded>, String> {
     let given = message.content.text();
     let loaded = engine.config.behavior.extensions.loaded();
     let mut text = given;
@@ -80,7 +115,34 @@ async fn one(engine: &mut Engine, message: &UserMessage) -> Result<Option<String
             Meant::Template(template) => expand(engine, &loaded, &template, &arguments).await?,
         };
     }
-    Ok((!names.is_empty()).then_some(text))
+    if let Some(found) = Box::pin(of_server(engine, &text)).await? {
+        return Ok(Some(found));
+    }
+    Ok((!names.is_empty()).then_some(Expanded { text, pictures: Vec::new() }))
+}
+
+/// What a text that begins with a prompt of an MCP server stands for. What the server answers is not
+/// expanded further.
+async fn of_server(engine: &mut Engine, text: &str) -> Result<Option<Expanded>, String> {
+    let Some((name, arguments)) = prompt::command(text) else { return Ok(None) };
+    let limits = tool_calls::context(engine, ToolProgress::none()).limits;
+    let Some(asked) = engine.mcp.prompt(name, arguments, limits) else { return Ok(None) };
+    let answered = attend_unless_stopped(engine, asked).await;
+    let mut output = answered.unwrap_or_else(|| Err(format!("/{name} was aborted")))?;
+    engine.config.behavior.masking.answer(&mut output);
+    Ok(Some(expanded(output)))
+}
+
+fn expanded(output: ToolOutput) -> Expanded {
+    let mut found = Expanded { text: String::new(), pictures: Vec::new() };
+    for content in output.content {
+        match content {
+            Content::Text { text } if found.text.is_empty() => found.text = text,
+            Content::Text { text } => found.text.push_str(&format!("\n\n{text}")),
+            Content::Image { data, mime_type } => found.pictures.push(Block::Image { data, mime_type }),
+        }
+    }
+    found
 }
 
 /// What a text begins with: what it stands for, its name and its arguments.

@@ -27,6 +27,9 @@ pub(crate) fn answer(engine: &mut Engine, ticket: u64, query: &Query) {
     if let Query::HistoryPage { from, goal } = query {
         return history_paging::request(engine, ticket, *from, goal.clone());
     }
+    if let Query::CompleteArgument { command, typed } = query {
+        return engine.mcp.complete(ticket, command, typed);
+    }
     if undo_queries::answer(engine, ticket, query) {
         return;
     }
@@ -42,6 +45,7 @@ pub(crate) fn answer(engine: &mut Engine, ticket: u64, query: &Query) {
             | Query::Reveal { .. }
             | Query::Extensions
             | Query::Commands
+            | Query::Resources
     );
     if needs_all {
         engine.load_all();
@@ -86,9 +90,12 @@ fn find(engine: &mut Engine, query: &Query) -> Result<QueryAnswer, String> {
         Query::Extensions => QueryAnswer::Extensions(engine.config.behavior.extensions.rows()),
         Query::RuleCoverage { rule, list } => QueryAnswer::Titles(rule_list::coverage(engine, *list, rule)?),
         Query::PermissionRules => QueryAnswer::PermissionRules(rule_list::listed(engine)),
-        Query::Commands => QueryAnswer::Commands(engine.config.behavior.extensions.loaded().commands()),
-        // Answered on a thread.
-        Query::Checkpoints | Query::Changes | Query::UndoPlan { .. } => QueryAnswer::Done,
+        Query::Commands => QueryAnswer::Commands(engine.commands()),
+        Query::Resources => QueryAnswer::Resources(engine.mcp.resources()),
+        // Answered elsewhere.
+        Query::Checkpoints | Query::Changes | Query::UndoPlan { .. } | Query::CompleteArgument { .. } => {
+            QueryAnswer::Done
+        }
         Query::Reveal { placeholders } => {
             QueryAnswer::Secrets(engine.config.behavior.masking.vault.reveal(placeholders))
         }

@@ -3,7 +3,7 @@
 //! No feature lives here and nothing awaits: emitting an event, recording a message, saving the
 //! session and reading the settings in force.
 
-use std::collections::VecDeque;
+use std::collections::{HashSet, VecDeque};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
@@ -23,6 +23,7 @@ use super::undo_place::{Undo, UndoPlace};
 use crate::agent::extensions::mcp::{Mcp, search};
 use crate::agent::protocol::command::AgentCommand;
 use crate::agent::protocol::event::{AgentEvent, NoticeLevel};
+use crate::agent::protocol::extension::{McpResource, PromptCommand};
 use crate::agent::protocol::message::Message;
 use crate::agent::protocol::model::{Model, ThinkingLevel};
 use crate::agent::protocol::run::RunEnd;
@@ -113,6 +114,10 @@ pub(crate) struct Engine {
     pub(crate) own_tools: Toolbox,
     /// Those of MCP servers that the model finds with `tool_search`, because they are many.
     found_tools: Toolbox,
+    /// The prompts of MCP servers as they were last reported.
+    reported_commands: Vec<PromptCommand>,
+    /// Their resources, likewise.
+    reported_resources: Vec<McpResource>,
     pub(crate) current: Current,
     pub(crate) pending: Pending,
     pub(crate) meters: RunMeters,
@@ -151,6 +156,8 @@ impl Engine {
             mcp,
             own_tools,
             found_tools: Toolbox::empty(),
+            reported_commands: Vec::new(),
+            reported_resources: Vec::new(),
             current: Current::default(),
             pending: Pending::default(),
             meters: RunMeters::default(),
@@ -274,6 +281,31 @@ impl Engine {
         } else {
             self.config.tools = with(own.clone(), &of_servers);
             self.found_tools = Toolbox::empty();
+        }
+    }
+
+    /// The commands that stand for prompt templates, skills and prompts of MCP servers. Of one name, the
+    /// first counts.
+    pub(crate) fn commands(&self) -> Vec<PromptCommand> {
+        let mut commands = self.config.behavior.extensions.loaded().commands();
+        commands.extend(self.mcp.commands());
+        let mut taken = HashSet::new();
+        commands.retain(|command| taken.insert(command.name.clone()));
+        commands
+    }
+
+    /// Reports what MCP servers offer besides tools, if it is different from before.
+    pub(crate) fn report_offers(&mut self) {
+        let resources = self.mcp.resources();
+        if resources != self.reported_resources {
+            self.reported_resources = resources.clone();
+            self.emit(AgentEvent::ResourcesChanged { resources });
+        }
+        let of_servers = self.mcp.commands();
+        if of_servers != self.reported_commands {
+            self.reported_commands = of_servers;
+            let commands = self.commands();
+            self.emit(AgentEvent::CommandsChanged { commands });
         }
     }
 

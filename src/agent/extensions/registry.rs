@@ -99,6 +99,7 @@ impl Loaded {
             kind: ExtensionKind::PromptTemplate,
             source: template.source,
             path: template.path.clone(),
+            arguments: Vec::new(),
         });
         let skills = self.skills.iter().map(|skill| PromptCommand {
             name: format!("{SKILL_PREFIX}{}", skill.name),
@@ -107,6 +108,7 @@ impl Loaded {
             kind: ExtensionKind::Skill,
             source: skill.source,
             path: Some(skill.path.clone()),
+            arguments: Vec::new(),
         });
         templates.chain(skills).collect()
     }

@@ -14,6 +14,7 @@ use serde_json::Value;
 
 use super::approval::{ApprovalOutcome, ApprovalRequest, PermissionMode};
 use super::command::{QueueChange, QueuedMessage};
+use super::extension::{McpResource, PromptCommand};
 use super::message::{BashExecution, Block, Message, ToolCall, Usage};
 use super::model::{Model, ThinkingLevel};
 use super::query::QueryAnswer;
@@ -148,6 +149,10 @@ pub enum AgentEvent {
     ApprovalRequested { request: Box<ApprovalRequest> },
     /// *Own.* A request for approval no longer waits.
     ApprovalEnded { id: String, outcome: ApprovalOutcome },
+    /// *Own.* MCP servers offer other prompts than before: the commands that there are now.
+    CommandsChanged { commands: Vec<PromptCommand> },
+    /// *Own.* MCP servers have other resources than before: those that there are now.
+    ResourcesChanged { resources: Vec<McpResource> },
     /// *Own.* Another permission mode applies.
     PermissionModeChanged { mode: PermissionMode },
     /// *Own.* Rules of permissions were added, changed or removed: `Query::PermissionRules` lists them.

@@ -123,12 +123,12 @@ impl ExtensionRow {
     }
 }
 
-/// A command that stands for a prompt template or a skill. Its texts come from files and are not safe to
-/// print as they are; its name is.
+/// A command that stands for a prompt template, a skill or a prompt of an MCP server. Its texts come from
+/// files and servers and are not safe to print as they are; its name is.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub struct PromptCommand {
-    /// Without the slash: `git:commit`, `skill:pdf`.
+    /// Without the slash: `git:commit`, `skill:pdf`, `server:prompt`.
     pub name: String,
     pub description: String,
     /// What may follow, for people.
@@ -136,7 +136,48 @@ pub struct PromptCommand {
     pub argument_hint: String,
     pub kind: ExtensionKind,
     pub source: ExtensionSource,
-    /// The file it was read from.
+    /// The file it was read from, or that names its server.
     #[serde(skip_serializing_if = "Option::is_none", default)]
     pub path: Option<PathBuf>,
+    /// The arguments of a prompt of an MCP server.
+    #[serde(skip_serializing_if = "Vec::is_empty", default)]
+    pub arguments: Vec<PromptArgument>,
+}
+
+/// An argument of a prompt of an MCP server. Its texts come from the server and are not safe to print.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub struct PromptArgument {
+    pub name: String,
+    #[serde(skip_serializing_if = "String::is_empty", default)]
+    pub description: String,
+    /// Whether the prompt needs it.
+    #[serde(default)]
+    pub required: bool,
+}
+
+/// A resource of an MCP server, which a message names as `@server:uri`. Its texts come from the server and are
+/// not safe to print; the name of the server is.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub struct McpResource {
+    pub server: String,
+    /// Its address, without blanks; of a template, one with names in braces (RFC 6570).
+    pub uri: String,
+    pub name: String,
+    #[serde(skip_serializing_if = "String::is_empty", default)]
+    pub description: String,
+    /// Whether it stands for all resources whose addresses look like this.
+    #[serde(default)]
+    pub is_template: bool,
+}
+
+/// Values that an argument of a prompt can have.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase", default)]
+pub struct ArgumentValues {
+    /// The name of the argument.
+    pub argument: String,
+    /// What the server suggests, the best first; not safe to print.
+    pub values: Vec<String>,
 }

@@ -11,7 +11,7 @@ use std::sync::Arc;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
-use super::extension::{ExtensionRow, PromptCommand};
+use super::extension::{ArgumentValues, ExtensionRow, McpResource, PromptCommand};
 use super::message::{Message, Usage};
 use super::model::ThinkingLevel;
 use super::outline::Outline;
@@ -83,8 +83,15 @@ pub enum Query {
     Reveal { placeholders: Vec<String> },
     /// [`QueryAnswer::Extensions`]: skills and what else extends the agent.
     Extensions,
-    /// [`QueryAnswer::Commands`]: the commands that stand for prompt templates and skills.
+    /// [`QueryAnswer::Commands`]: the commands that stand for prompt templates, skills and prompts of MCP
+    /// servers.
     Commands,
+    /// [`QueryAnswer::Resources`]: the resources of MCP servers.
+    Resources,
+    /// [`QueryAnswer::ArgumentValues`]: what an MCP server suggests for the argument of one of its prompts
+    /// that is being typed. `typed` is what follows the name of the command, up to the cursor. The answer
+    /// arrives when the server has given it, later than the answers to later queries.
+    CompleteArgument { command: String, typed: String },
 }
 
 /// Where a page of the history is to be looked for. Positions are those of pages sent before, and hold
@@ -149,8 +156,11 @@ pub enum QueryAnswer {
     UndoPlan(UndoPlan),
     /// By kind and name.
     Extensions(Vec<ExtensionRow>),
-    /// By name, prompt templates first.
+    /// By name: prompt templates first, then skills, then prompts of MCP servers.
     Commands(Vec<PromptCommand>),
+    /// By server, templates last.
+    Resources(Vec<McpResource>),
+    ArgumentValues(ArgumentValues),
 }
 
 /// Session, queues and modes.

@@ -1,8 +1,10 @@
 //! Events of the agent: folded into the state, and where the others go.
 
+use std::sync::Arc;
+
 use super::{
-    approval, changes, context, extensions, notify, panels, plan, prompt_commands, queue, rule_list, session,
-    tree, undo,
+    approval, changes, completion, context, extensions, notify, panels, plan, prompt_commands, queue,
+    rule_list, session, tree, undo,
 };
 use crate::agent::AgentEvent;
 use crate::agent::protocol::event::NoticeLevel;
@@ -31,6 +33,8 @@ pub(super) fn take(model: &mut Model, event: &AgentEvent, effects: &mut Vec<Effe
             model.overlays.push(Overlay::Asked { id: id.clone(), question: question.clone(), selected: 0 });
             notify::waits(model, effects);
         }
+        AgentEvent::CommandsChanged { commands } => prompt_commands::changed(model, commands, effects),
+        AgentEvent::ResourcesChanged { resources } => model.resources = Arc::from(resources.as_slice()),
         AgentEvent::ApprovalRequested { request } => approval::requested(model, request, effects),
         AgentEvent::ApprovalEnded { id, outcome } => approval::ended(model, id, *outcome),
         AgentEvent::PermissionModeChanged { mode } => approval::mode_changed(model, *mode),
@@ -99,11 +103,13 @@ fn answered(
             | QueryAnswer::Stats(_)
             | QueryAnswer::Titles(_)
             | QueryAnswer::PermissionRules(_)
+            | QueryAnswer::Resources(_)
             | QueryAnswer::Text(_),
         ) => {}
         Ok(QueryAnswer::Checkpoints(checkpoints)) => undo::list(model, ticket, checkpoints),
         Ok(QueryAnswer::Changes(changes)) => changes::fill(model, ticket, changes),
         Ok(QueryAnswer::Commands(found)) => prompt_commands::listed(model, found, effects),
+        Ok(QueryAnswer::ArgumentValues(found)) => completion::fill_values(model, ticket, found),
         Ok(QueryAnswer::Extensions(rows)) => extensions::fill(model, ticket, rows),
         Ok(QueryAnswer::UndoPlan(plan)) => undo::planned(model, ticket, plan, effects),
         Err(error) if undo::failed(model, ticket, error) || changes::failed(model, ticket, error) => {}

@@ -1,12 +1,15 @@
 //! The completion list: when it opens, what its keys do.
 
 use super::panels;
+use crate::agent::AgentCommand;
+use crate::agent::protocol::extension::ArgumentValues;
+use crate::agent::protocol::query::Query;
 use crate::app::action::Action;
 use crate::app::completion::{self, Completion, CompletionKind, PathWord, Wanted};
 use crate::app::effect::Effect;
 use crate::app::key::{Key, KeyCode};
 use crate::app::model::Model;
-use crate::app::request::{FileMatches, ShellRequest};
+use crate::app::request::{FileMatches, ShellRequest, Ticket};
 
 /// Takes a key while the list is open; false when the key is not for it.
 pub(super) fn key(model: &mut Model, key: Key, action: Option<Action>, effects: &mut Vec<Effect>) -> bool {
@@ -31,9 +34,16 @@ fn enter(model: &mut Model, effects: &mut Vec<Effect>) -> bool {
         Some(Ok((row, _))) if list.kind == CompletionKind::Command => {
             row.arguments.is_empty() || chosen == list.word
         }
+        // What was typed is a value already, or an argument that nothing was chosen for.
+        _ if list.kind == CompletionKind::Argument => {
+            chosen == list.word || (list.word.is_empty() && list.selected == 0)
+        }
+        _ if list.kind == CompletionKind::Resource => chosen == list.word,
         _ => false,
     };
-    accept(model, effects);
+    if !complete || model.completion.as_ref().is_some_and(|list| !list.word.is_empty()) {
+        accept(model, effects);
+    }
     if complete {
         close(model, effects);
     }
@@ -65,6 +75,9 @@ pub(super) fn refresh(model: &mut Model, effects: &mut Vec<Effect>) {
         return;
     }
     let first = model.composer.cursor().0 == 0;
+    if let Some((command, typed)) = argument(model).filter(|_| first) {
+        return refresh_argument(model, command, typed, effects);
+    }
     match completion::wanted(model.composer.before_cursor(), first) {
         Wanted::Nothing => close(model, effects),
         Wanted::Command(word) => {
@@ -77,10 +90,52 @@ pub(super) fn refresh(model: &mut Model, effects: &mut Vec<Effect>) {
         }
         Wanted::File(query) => {
             let word = format!("@{query}");
-            if model.completion.as_ref().is_none_or(|list| list.word != word) {
+            if let Some(found) = Completion::resources(&model.resources, &word) {
+                let is_same = model.completion.as_ref().is_some_and(|list| list.word == word);
+                if !is_same {
+                    close(model, effects);
+                    model.completion = Some(found);
+                }
+            } else if model.completion.as_ref().is_none_or(|list| list.word != word) {
                 ask(model, CompletionKind::File, &word, ShellRequest::Files { query }, effects);
             }
         }
+    }
+}
+
+/// The command whose argument is being typed, and what follows its name up to the cursor. `None` if its
+/// arguments cannot be completed, or the word is a file.
+fn argument(model: &Model) -> Option<(String, String)> {
+    let before = model.composer.before_cursor();
+    let (name, typed) = before.strip_prefix('/')?.split_once(char::is_whitespace)?;
+    let row = model.commands.rows().iter().find(|row| row.name == name)?;
+    let is_file = completion::last_word(typed).starts_with('@');
+    (row.completes_arguments && !is_file).then(|| (name.to_owned(), typed.to_owned()))
+}
+
+/// Asks the agent for values of the argument that is being typed.
+fn refresh_argument(model: &mut Model, command: String, typed: String, effects: &mut Vec<Effect>) {
+    let (kind, word) = (CompletionKind::Argument, completion::last_word(&typed).to_owned());
+    if model.completion.as_ref().is_some_and(|list| list.kind == kind && list.word == word) {
+        return;
+    }
+    let mut before = model.completion.take();
+    model.forget(before.as_ref().and_then(|list| list.ticket), effects);
+    if let Some(list) = &mut before {
+        list.keep_values(&word);
+    }
+    let ticket = model.next_ticket();
+    let query = Query::CompleteArgument { command, typed };
+    effects.push(Effect::Agent(AgentCommand::Query { ticket: ticket.0, query }));
+    model.completion = Some(Completion::paths(kind, &word, ticket, before));
+}
+
+/// Takes values for the argument that is being typed.
+pub(super) fn fill_values(model: &mut Model, ticket: Ticket, found: &ArgumentValues) {
+    let Some(list) = model.completion.as_mut().filter(|list| list.ticket == Some(ticket)) else { return };
+    list.fill_values(&found.argument, &found.values);
+    if found.values.is_empty() {
+        model.completion = None;
     }
 }
 
@@ -122,6 +177,7 @@ pub(super) fn fill_files(model: &mut Model, matches: &FileMatches) {
     if let Some(list) = model.completion.as_mut() {
         list.fill(&matches.paths);
         list.count = matches.count;
+        list.add_servers(&model.resources);
     }
 }
 

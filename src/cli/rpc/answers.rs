@@ -34,6 +34,8 @@ pub fn text(command: &str, answer: &QueryAnswer) -> String {
             json(&json!({ "commands": found.iter().map(command_row).collect::<Vec<_>>() }))
         }
         QueryAnswer::PermissionRules(found) => json(found),
+        QueryAnswer::ArgumentValues(found) => json(found),
+        QueryAnswer::Resources(found) => json(&json!({ "resources": found })),
         QueryAnswer::Extensions(found) => json(&json!({ "extensions": found })),
         QueryAnswer::Done
         | QueryAnswer::Messages(_)
@@ -51,20 +53,28 @@ fn json(value: &impl Serialize) -> String {
 }
 
 fn command_row(found: &PromptCommand) -> Value {
-    let source = if found.kind == ExtensionKind::Skill { "skill" } else { "prompt" };
+    let source = match found.kind {
+        ExtensionKind::Skill => "skill",
+        ExtensionKind::McpServer => "mcp",
+        ExtensionKind::PromptTemplate | ExtensionKind::Hook | ExtensionKind::CustomTool => "prompt",
+    };
     let scope = match found.source {
         ExtensionSource::User => "user",
         ExtensionSource::Project => "project",
         ExtensionSource::Session => "temporary",
     };
     let info = json!({ "path": found.path, "source": "local", "scope": scope, "origin": "top-level" });
-    json!({
+    let mut row = json!({
         "name": found.name,
         "description": found.description,
         "argumentHint": found.argument_hint,
         "source": source,
         "sourceInfo": info,
-    })
+    });
+    if let (false, Some(fields)) = (found.arguments.is_empty(), row.as_object_mut()) {
+        fields.insert("arguments".to_owned(), json!(found.arguments));
+    }
+    row
 }
 
 /// The agent's part of the state, with nulls.

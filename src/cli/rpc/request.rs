@@ -155,6 +155,11 @@ fn command(kind: &str, fields: &Fields<'_>) -> Result<RpcCommand, String> {
         "get_fork_messages" => RpcCommand::Query(Query::ForkMessages),
         "get_session_stats" => RpcCommand::Query(Query::Stats),
         "get_commands" => RpcCommand::Query(Query::Commands),
+        "get_resources" => RpcCommand::Query(Query::Resources),
+        "complete_argument" => RpcCommand::Query(Query::CompleteArgument {
+            command: fields.text("command")?,
+            typed: fields.maybe_text("typed")?.unwrap_or_default(),
+        }),
         "set_model" => {
             RpcCommand::SetModel { provider: fields.text("provider")?, id: fields.text("modelId")? }
         }

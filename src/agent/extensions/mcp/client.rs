@@ -27,8 +27,8 @@ pub(super) struct Client(Arc<Shared>);
 struct Shared {
     /// Where the progress of each call is shown.
     progress: Mutex<HashMap<ProgressToken, ToolProgress>>,
-    /// Told when the server says that its tools are others now.
-    tools_changed: Notify,
+    /// Notified when the server says that a list of it has changed.
+    changed: [Notify; ServerList::ALL.len()],
     /// The directory that the session works in, as an address.
     root: String,
 }
@@ -36,7 +36,7 @@ struct Shared {
 impl Client {
     pub(super) fn new(cwd: &Path) -> Self {
         let shared =
-            Shared { progress: Mutex::default(), tools_changed: Notify::new(), root: file_address(cwd) };
+            Shared { progress: Mutex::default(), changed: Default::default(), root: file_address(cwd) };
         Client(Arc::new(shared))
     }
 
@@ -46,14 +46,35 @@ impl Client {
         Shown { client: self.clone(), token }
     }
 
-    /// Waits until the server says that its tools are others. Cancel safe.
-    pub(super) async fn tools_changed(&self) {
-        self.0.tools_changed.notified().await;
+    /// Waits until the server says that this list of it has changed. Cancel safe.
+    pub(super) async fn changed(&self, list: ServerList) {
+        match self.0.changed.get(list as usize) {
+            Some(changed) => changed.notified().await,
+            None => std::future::pending().await,
+        }
+    }
+
+    fn has_changed(&self, list: ServerList) {
+        if let Some(changed) = self.0.changed.get(list as usize) {
+            changed.notify_one();
+        }
     }
 
     fn progress(&self) -> MutexGuard<'_, HashMap<ProgressToken, ToolProgress>> {
         self.0.progress.lock().unwrap_or_else(PoisonError::into_inner)
     }
+}
+
+/// What a server has lists of.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum ServerList {
+    Tools,
+    Prompts,
+    Resources,
+}
+
+impl ServerList {
+    pub(super) const ALL: [ServerList; 3] = [ServerList::Tools, ServerList::Prompts, ServerList::Resources];
 }
 
 /// A call whose progress is shown.
@@ -92,7 +113,15 @@ impl ClientHandler for Client {
     }
 
     async fn on_tool_list_changed(&self, _: NotificationContext<RoleClient>) {
-        self.0.tools_changed.notify_one();
+        self.has_changed(ServerList::Tools);
+    }
+
+    async fn on_prompt_list_changed(&self, _: NotificationContext<RoleClient>) {
+        self.has_changed(ServerList::Prompts);
+    }
+
+    async fn on_resource_list_changed(&self, _: NotificationContext<RoleClient>) {
+        self.has_changed(ServerList::Resources);
     }
 }
 

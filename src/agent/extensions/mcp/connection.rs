@@ -7,7 +7,11 @@ use std::process::ExitStatus;
 use std::sync::Arc;
 use std::time::Duration;
 
-use rmcp::model::{CancelledNotificationParam, ClientRequest, RequestId, ServerPeerInfo, ServerResult, Tool};
+use rmcp::model::{
+    CancelledNotificationParam, ClientRequest, CompleteRequest, CompleteRequestParams,
+    PaginatedRequestParams, Prompt, RequestId, Resource, ResourceTemplate, ServerPeerInfo, ServerResult,
+    Tool,
+};
 use rmcp::service::{
     ClientInitializeError, Peer, PeerRequestOptions, RoleClient, RunningService, ServiceError, serve_client,
 };
@@ -31,6 +35,10 @@ const START_TIMEOUT: Duration = Duration::from_secs(60);
 const END_GRACE: Duration = Duration::from_millis(150);
 /// What is said of a server that wants to know who asks.
 const LOG_IN: &str = "it asks you to log in; get a token from its provider and set it as `headers = { Authorization = \"Bearer …\" }`";
+/// How long the lists that a server can do without may take.
+const LIST_TIME: Duration = Duration::from_secs(10);
+/// How long values for an argument that is being typed may take.
+const COMPLETION_TIME: Duration = Duration::from_secs(5);
 /// Most pages of a list that are asked for.
 const MOST_PAGES: usize = 100;
 
@@ -138,19 +146,88 @@ impl Connection {
         if self.info().is_some_and(|info| info.capabilities.tools.is_none()) {
             return Ok(Vec::new());
         }
-        let (mut tools, mut cursor) = (Vec::new(), None);
+        let page = |params| async {
+            let page = self.peer.list_tools(Some(params)).await?;
+            Ok((page.tools, page.next_cursor))
+        };
+        self.pages("tools", page).await
+    }
+
+    /// The prompts of the server.
+    ///
+    /// # Errors
+    /// Why they could not be listed.
+    pub(super) async fn prompts(&self) -> Result<Vec<Prompt>, String> {
+        if self.info().is_none_or(|info| info.capabilities.prompts.is_none()) {
+            return Ok(Vec::new());
+        }
+        let page = |params| async {
+            let page = self.peer.list_prompts(Some(params)).await?;
+            Ok((page.prompts, page.next_cursor))
+        };
+        within_list_time("prompts", self.pages("prompts", page)).await
+    }
+
+    /// The resources of the server, and its templates of resources.
+    ///
+    /// # Errors
+    /// Why they could not be listed.
+    pub(super) async fn resources(&self) -> Result<(Vec<Resource>, Vec<ResourceTemplate>), String> {
+        if self.info().is_none_or(|info| info.capabilities.resources.is_none()) {
+            return Ok(Default::default());
+        }
+        let page = |params| async {
+            let page = self.peer.list_resources(Some(params)).await?;
+            Ok((page.resources, page.next_cursor))
+        };
+        let listed = within_list_time("resources", self.pages("resources", page)).await?;
+        let page = |params| async {
+            let page = self.peer.list_resource_templates(Some(params)).await?;
+            Ok((page.resource_templates, page.next_cursor))
+        };
+        // Servers without templates may not know the request.
+        let templates = within_list_time("templates", self.pages("templates", page)).await;
+        Ok((listed, templates.unwrap_or_default()))
+    }
+
+    /// A list that is sent in pages. `what` names it for people.
+    async fn pages<T, P>(
+        &self,
+        what: &str,
+        page: impl Fn(PaginatedRequestParams) -> P,
+    ) -> Result<Vec<T>, String>
+    where
+        P: Future<Output = Result<(Vec<T>, Option<String>), ServiceError>>,
+    {
+        let (mut all, mut cursor) = (Vec::new(), None);
         for _ in 0..MOST_PAGES {
-            let mut params = rmcp::model::PaginatedRequestParams::default();
+            let mut params = PaginatedRequestParams::default();
             params.cursor = cursor;
-            let page = self.peer.list_tools(Some(params)).await;
-            let page = page.map_err(|error| format!("its tools cannot be listed: {}", self.said(&error)))?;
-            tools.extend(page.tools);
-            cursor = page.next_cursor.filter(|cursor| !cursor.is_empty());
-            if cursor.is_none() || tools.len() >= super::MOST_TOOLS {
+            let found = page(params).await;
+            let (items, next) =
+                found.map_err(|error| format!("its {what} cannot be listed: {}", self.said(&error)))?;
+            all.extend(items);
+            cursor = next.filter(|cursor| !cursor.is_empty());
+            if cursor.is_none() || all.len() >= super::MOST_LISTED {
                 break;
             }
         }
-        Ok(tools)
+        Ok(all)
+    }
+
+    /// Asks the server for values of an argument; none if it does not offer that.
+    ///
+    /// # Errors
+    /// Why there is no answer.
+    pub(super) async fn complete(&self, params: CompleteRequestParams) -> Result<Vec<String>, CallFailure> {
+        if self.info().is_none_or(|info| info.capabilities.completions.is_none()) {
+            return Ok(Vec::new());
+        }
+        let request = ClientRequest::CompleteRequest(CompleteRequest::new(params));
+        match self.request(request, COMPLETION_TIME, &ToolProgress::none()).await? {
+            ServerResult::CompleteResult(result) => Ok(result.completion.values),
+            _ => Ok(Vec::new()),
+        }
     }
 
     /// Sends a request and waits for its answer, which every progress gives more time. Dropping the future
@@ -213,6 +290,16 @@ impl Connection {
     pub(super) fn end_reason(&self) -> String {
         self.trouble.text().map(|text| format!(": {text}")).unwrap_or_default()
     }
+}
+
+/// A list, or that it took too long.
+async fn within_list_time<T>(
+    what: &str,
+    listing: impl Future<Output = Result<Vec<T>, String>>,
+) -> Result<Vec<T>, String> {
+    let listed = timeout(LIST_TIME, listing).await;
+    listed
+        .unwrap_or_else(|_| Err(format!("it did not list its {what} within {} seconds", LIST_TIME.as_secs())))
 }
 
 /// A request that is waited for.

@@ -7,12 +7,16 @@
 //! address), `connection` (one life of a server), `server` (a configured one: starts
 //! it, and again after its end), `tool`, `schema`, `valid`, `result` (a tool,
 //! its arguments, its answers), `search` (many
-//! tools), `names`, `variables`, `trouble` (why a server ended).
+//! tools), `offers`, `prompts` and `resources` (what users
+//! ask for), `names`, `variables`, `trouble` (why a server ended).
 
 mod client;
 mod connection;
 mod http;
 pub mod names;
+mod offers;
+mod prompts;
+mod resources;
 mod result;
 mod schema;
 pub(crate) mod search;
@@ -35,7 +39,7 @@ use tokio_util::task::TaskTracker;
 
 pub use server::ConfiguredServer;
 
-use crate::agent::protocol::extension::ExtensionRow;
+use crate::agent::protocol::extension::{ArgumentValues, ExtensionRow};
 use crate::agent::provider::http::{Http, Network};
 use crate::tools::AnyTool;
 use crate::tools::process::ChildEnv;
@@ -43,8 +47,8 @@ use crate::tools::sandbox::SandboxPolicy;
 use crate::tools::scratch::Scratch;
 use server::Server;
 
-/// Most tools of a server.
-const MOST_TOOLS: usize = 512;
+/// Most tools of a server, and most of anything else that it lists.
+const MOST_LISTED: usize = 512;
 /// News that wait to be reported; further ones are dropped.
 const NEWS: usize = 64;
 /// Longest time that a server is tried; its own time limits are shorter.
@@ -71,20 +75,24 @@ impl std::fmt::Debug for ReadServers {
     }
 }
 
-/// Something that the user should be told.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub(crate) struct McpNews {
-    pub(crate) text: String,
-    pub(crate) hint: Option<String>,
+/// What servers did by themselves, or the answer to what they were asked.
+#[derive(Debug)]
+pub(crate) enum McpNews {
+    /// What servers offer has changed.
+    Changed,
+    /// Something to report to the user.
+    Notice { text: String, hint: Option<String> },
+    /// The answer to [`Mcp::complete`] with this ticket.
+    Completed { ticket: u64, answer: ArgumentValues },
 }
 
-/// What servers run in, and who is told of them.
+/// What servers run in, and where their news go.
 struct Surroundings {
     env: Arc<ChildEnv>,
     scratch: Arc<Scratch>,
     http: Http,
     news: mpsc::Sender<McpNews>,
-    /// Told when the tools of any server are others.
+    /// Notified when what any server offers has changed.
     changed: Notify,
     /// Cancelled to end all servers.
     stop: CancellationToken,
@@ -95,7 +103,8 @@ struct Surroundings {
 }
 
 impl Surroundings {
-    fn tell(&self, news: McpNews) {
+    fn report(&self, text: String, hint: &str) {
+        let news = McpNews::Notice { text, hint: Some(hint.to_owned()) };
         if self.news.try_send(news).is_err() {
             tracing::debug!("news of MCP servers are dropped: there are too many");
         }
@@ -200,11 +209,11 @@ impl Mcp {
         all.filter(|tool| taken.insert(tool.spec().name.clone())).collect()
     }
 
-    /// The next news; `None` when tools have changed. Cancel safe.
-    pub(crate) async fn next(&mut self) -> Option<McpNews> {
+    /// The next news. Cancel safe.
+    pub(crate) async fn next(&mut self) -> McpNews {
         tokio::select! {
-            news = self.news.recv() => news,
-            () = self.around.changed.notified() => None,
+            Some(news) = self.news.recv() => news,
+            () = self.around.changed.notified() => McpNews::Changed,
         }
     }
 

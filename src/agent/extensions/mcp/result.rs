@@ -1,6 +1,8 @@
 //! The result of a call as tau keeps it: text and pictures for the model, all of it for the user.
 
-use rmcp::model::{CallToolResult, ContentBlock, Resource, ResourceContents};
+use rmcp::model::{
+    CallToolResult, ContentBlock, GetPromptResult, ReadResourceResult, Resource, ResourceContents, Role,
+};
 use serde_json::Value;
 
 use crate::tools::scratch::Scratch;
@@ -22,7 +24,7 @@ pub(super) fn of_call(
     limits: OutputLimits,
     scratch: &Scratch,
 ) -> Result<ToolOutput, ToolError> {
-    let mut parts = Parts { text: String::new(), pictures: Vec::new(), limits };
+    let mut parts = Parts::within(limits);
     let has_content = !result.content.is_empty();
     for block in result.content {
         parts.add(block);
@@ -30,23 +32,74 @@ pub(super) fn of_call(
     if let Some(structured) = result.structured_content.filter(|value| !value.is_null()) {
         parts.structured(&structured, has_content);
     }
-    let whole = std::mem::take(&mut parts.text);
-    let text = within(&whole, limits, scratch);
-    let details = Details::Text { text: text.clone() };
     if result.is_error == Some(true) {
+        let text = within(&parts.text, limits, scratch);
+        let details = Details::Text { text: text.clone() };
         let message =
             if text.trim().is_empty() { "the server says that the call failed".to_owned() } else { text };
         return Err(ToolError::Refused { message, details: Box::new(details) });
     }
-    let mut content = Vec::new();
-    if !text.is_empty() || parts.pictures.is_empty() {
-        let text = if text.is_empty() { "(no content)".to_owned() } else { text };
-        content.push(Content::text(text));
+    Ok(parts.output(scratch))
+}
+
+/// The messages of a prompt as one message of the user. If the model has a part in them, each begins with
+/// who says it.
+pub(super) fn of_prompt(result: GetPromptResult, limits: OutputLimits, scratch: &Scratch) -> ToolOutput {
+    let mut parts = Parts::within(limits);
+    let is_dialog = result.messages.iter().any(|message| message.role == Role::Assistant);
+    for message in result.messages {
+        if is_dialog {
+            let who = if message.role == Role::Assistant { "Assistant" } else { "User" };
+            parts.line(&format!("{who}:"));
+        } else if !parts.text.is_empty() {
+            parts.text.push_str("\n\n");
+        }
+        parts.add(message.content);
     }
-    let has_pictures = !parts.pictures.is_empty();
-    content.extend(parts.pictures);
-    // With pictures, the panel shows what the model gets.
-    Ok(ToolOutput { content, details: if has_pictures { Details::None } else { details } })
+    parts.output(scratch)
+}
+
+/// A resource as an attachment of a message.
+///
+/// # Errors
+/// What it is, if it can be attached neither as text nor as a picture.
+pub(super) fn of_resource(
+    found: ReadResourceResult,
+    (server, uri): (&str, &str),
+    limits: OutputLimits,
+    scratch: &Scratch,
+) -> Result<ToolOutput, String> {
+    let mut parts = Parts::within(limits);
+    for content in found.contents {
+        match content {
+            ResourceContents::TextResourceContents { text, .. } => parts.line(&text),
+            ResourceContents::BlobResourceContents { mime_type, blob, .. } => {
+                let kind = mime_type.unwrap_or_else(|| "application/octet-stream".to_owned());
+                if kind.starts_with("image/") {
+                    parts.picture(blob, kind);
+                } else if let Some(text) = text_of(&kind, &blob) {
+                    parts.line(&text);
+                } else {
+                    return Err(format!("it is {kind}, which models do not take"));
+                }
+            }
+            _ => return Err("it is of an unknown kind".to_owned()),
+        }
+    }
+    let text = within(parts.text.trim_end(), limits, scratch);
+    let name = format!("<resource server=\"{server}\" uri=\"{uri}\"");
+    let text = if text.is_empty() { format!("{name} />") } else { format!("{name}>\n{text}\n</resource>") };
+    let content = std::iter::once(Content::text(text)).chain(parts.pictures).collect();
+    Ok(ToolOutput { content, details: Details::None })
+}
+
+/// The text in base64, if it is text.
+fn text_of(kind: &str, blob: &str) -> Option<String> {
+    use base64::Engine;
+
+    let is_text = kind.starts_with("text/") || matches!(kind, "application/json" | "application/xml");
+    let bytes = is_text.then(|| base64::engine::general_purpose::STANDARD.decode(blob).ok()).flatten()?;
+    String::from_utf8(bytes).ok()
 }
 
 struct Parts {
@@ -56,6 +109,24 @@ struct Parts {
 }
 
 impl Parts {
+    fn within(limits: OutputLimits) -> Self {
+        Parts { text: String::new(), pictures: Vec::new(), limits }
+    }
+
+    fn output(self, scratch: &Scratch) -> ToolOutput {
+        let text = within(&self.text, self.limits, scratch);
+        let details = Details::Text { text: text.clone() };
+        let mut content = Vec::new();
+        if !text.is_empty() || self.pictures.is_empty() {
+            let text = if text.is_empty() { "(no content)".to_owned() } else { text };
+            content.push(Content::text(text));
+        }
+        let has_pictures = !self.pictures.is_empty();
+        content.extend(self.pictures);
+        // With pictures, the panel shows what the model gets.
+        ToolOutput { content, details: if has_pictures { Details::None } else { details } }
+    }
+
     fn line(&mut self, text: &str) {
         if !self.text.is_empty() && !self.text.ends_with('\n') {
             self.text.push('\n');

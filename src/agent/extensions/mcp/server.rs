@@ -4,13 +4,18 @@ use std::path::PathBuf;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
+use futures_util::future::join_all;
 use tokio::sync::Mutex as AsyncMutex;
 use tokio::time::sleep;
 
+use super::client::ServerList;
 use super::connection::Connection;
+use super::prompts::{self, McpPrompt};
 use super::tool::{Callee, McpTool};
-use super::{McpNews, Place, Surroundings, names, search};
-use crate::agent::protocol::extension::{ExtensionKind, ExtensionRow, ExtensionSource, ExtensionState};
+use super::{Place, Surroundings, names, resources, search};
+use crate::agent::protocol::extension::{
+    ExtensionKind, ExtensionRow, ExtensionSource, ExtensionState, McpResource, PromptCommand,
+};
 use crate::agent::settings::mcp_servers::{McpServer, McpTransport};
 use crate::tools::{Access, AnyTool};
 
@@ -40,6 +45,8 @@ pub(super) struct Server {
 /// What is known of a server.
 struct Known {
     tools: Vec<Arc<dyn AnyTool>>,
+    prompts: Vec<McpPrompt>,
+    resources: Vec<McpResource>,
     state: ExtensionState,
     /// What the server says it is.
     description: String,
@@ -49,7 +56,14 @@ struct Known {
 impl Server {
     pub(super) fn new(configured: ConfiguredServer, place: &Place, around: &Arc<Surroundings>) -> Arc<Self> {
         let state = if configured.server.enabled { ExtensionState::Starting } else { ExtensionState::Off };
-        let known = Known { tools: Vec::new(), state, description: String::new(), problem: None };
+        let known = Known {
+            tools: Vec::new(),
+            prompts: Vec::new(),
+            resources: Vec::new(),
+            state,
+            description: String::new(),
+            problem: None,
+        };
         Arc::new(Server {
             configured,
             place: place.clone(),
@@ -64,6 +78,35 @@ impl Server {
         self.known().tools.clone()
     }
 
+    /// Its prompts as commands, as it named them last.
+    pub(super) fn commands(&self) -> Vec<PromptCommand> {
+        let source = self.source();
+        let command = |prompt: &McpPrompt| PromptCommand {
+            name: prompt.command.clone(),
+            description: prompt.description.clone(),
+            argument_hint: prompt.hint(),
+            kind: ExtensionKind::McpServer,
+            source,
+            path: Some(self.configured.path.clone()),
+            arguments: prompt.arguments.clone(),
+        };
+        self.known().prompts.iter().map(command).collect()
+    }
+
+    /// The prompt that a command stands for.
+    pub(super) fn prompt(&self, command: &str) -> Option<McpPrompt> {
+        self.known().prompts.iter().find(|prompt| prompt.command == command).cloned()
+    }
+
+    /// Its resources, as it named them last.
+    pub(super) fn resources(&self) -> Vec<McpResource> {
+        self.known().resources.clone()
+    }
+
+    fn source(&self) -> ExtensionSource {
+        if self.configured.is_project { ExtensionSource::Project } else { ExtensionSource::User }
+    }
+
     /// Whether it runs, or would run, in this place.
     pub(super) fn is_at(&self, place: &Place) -> bool {
         self.place == *place
@@ -73,17 +116,18 @@ impl Server {
     pub(super) fn row(&self) -> ExtensionRow {
         let known = self.known();
         let tokens = search::tokens(&known.tools);
-        let description = match (known.tools.len(), known.description.as_str()) {
-            (0, description) => description.to_owned(),
-            (1, description) => format!("1 tool · {description}"),
-            (count, description) => format!("{count} tools · {description}"),
-        };
-        let is_project = self.configured.is_project;
+        let counts = [
+            counted(known.tools.len(), "tool"),
+            counted(known.prompts.len(), "prompt"),
+            counted(known.resources.len(), "resource"),
+        ];
+        let parts = counts.into_iter().flatten().chain([known.description.clone()]);
+        let parts: Vec<String> = parts.filter(|part| !part.is_empty()).collect();
         ExtensionRow {
             kind: ExtensionKind::McpServer,
             name: self.configured.server.name.clone(),
-            description: description.trim_end_matches(" · ").to_owned(),
-            source: if is_project { ExtensionSource::Project } else { ExtensionSource::User },
+            description: parts.join(" · "),
+            source: self.source(),
             path: Some(self.configured.path.clone()),
             state: known.state,
             problems: known.problem.iter().cloned().collect(),
@@ -105,7 +149,7 @@ impl Server {
             (known.state, known.problem) = (ExtensionState::Failed, Some(why.clone()));
             drop(known);
             let text = format!("MCP server {} cannot be used: {why}", self.configured.server.name);
-            self.around.tell(McpNews { text, hint: Some("it is tried again at the next start".to_owned()) });
+            self.around.report(text, "it is tried again at the next start");
         }
     }
 
@@ -120,6 +164,8 @@ impl Server {
         }
         let connection = Connection::open(&self.configured.server, &self.place, &self.around).await?;
         self.list_tools(&connection).await?;
+        self.list_prompts(&connection).await;
+        self.list_resources(&connection).await;
         *current = Some(Arc::clone(&connection));
         let (server, followed) = (Arc::clone(self), Arc::clone(&connection));
         self.around.tasks.spawn(async move { server.follow(followed).await });
@@ -137,7 +183,7 @@ impl Server {
         // Always the same order, so that the start of what is sent stays the same.
         offered.sort_by(|one, other| one.name.cmp(&other.name));
         offered.dedup_by(|one, other| one.name == other.name);
-        offered.truncate(super::MOST_TOOLS);
+        offered.truncate(super::MOST_LISTED);
         let plain: Vec<&str> = offered.iter().map(|tool| tool.name.as_ref()).collect();
         let callee = Arc::new(self.callee());
         let named = names::of_tools(name, &plain).into_iter().zip(offered);
@@ -151,6 +197,30 @@ impl Server {
         drop(known);
         self.around.changed.notify_one();
         Ok(())
+    }
+
+    /// Takes its prompts. Without them it can still be used.
+    async fn list_prompts(&self, connection: &Connection) {
+        match connection.prompts().await {
+            Ok(listed) => {
+                let listed = prompts::of_server(&self.configured.server.name, listed);
+                self.known().prompts = listed;
+                self.around.changed.notify_one();
+            }
+            Err(why) => self.known().problem = Some(why),
+        }
+    }
+
+    /// Takes its resources. Without them it can still be used.
+    async fn list_resources(&self, connection: &Connection) {
+        match connection.resources().await {
+            Ok((listed, templates)) => {
+                let listed = resources::of_server(&self.configured.server.name, listed, templates);
+                self.known().resources = listed;
+                self.around.changed.notify_one();
+            }
+            Err(why) => self.known().problem = Some(why),
+        }
     }
 
     /// What a call of one of its tools needs to know of it.
@@ -176,27 +246,48 @@ impl Server {
 
     /// Takes part in what a server does by itself, until it ends.
     async fn follow(self: Arc<Self>, connection: Arc<Connection>) {
-        loop {
-            tokio::select! {
-                () = connection.ended.cancelled() => break,
-                () = connection.client.tools_changed() => {
-                    if let Err(why) = self.list_tools(&connection).await {
-                        tracing::debug!(server = self.configured.server.name, why, "cannot list the tools again");
-                    }
-                    sleep(RELIST_PAUSE).await;
-                }
-            }
-        }
+        let lists = ServerList::ALL.map(|list| self.keep_listed(list, &connection));
+        connection.ended.run_until_cancelled(join_all(lists)).await;
         if !self.around.stop.is_cancelled() && !connection.is_retired() {
             self.known().problem = Some(format!("it has ended{}", connection.end_reason()));
             let text =
                 format!("MCP server {} has ended{}", self.configured.server.name, connection.end_reason());
-            self.around.tell(McpNews { text, hint: Some("it is started again at the next call".to_owned()) });
+            self.around.report(text, "it is started again at the next call");
+        }
+    }
+
+    /// Takes a list again whenever the server says that it has changed.
+    async fn keep_listed(self: &Arc<Self>, list: ServerList, connection: &Connection) {
+        loop {
+            connection.client.changed(list).await;
+            self.list_again(list, connection).await;
+            sleep(RELIST_PAUSE).await;
+        }
+    }
+
+    async fn list_again(self: &Arc<Self>, list: ServerList, connection: &Connection) {
+        match list {
+            ServerList::Tools => {
+                if let Err(why) = self.list_tools(connection).await {
+                    tracing::debug!(server = self.configured.server.name, why, "cannot list the tools again");
+                }
+            }
+            ServerList::Prompts => self.list_prompts(connection).await,
+            ServerList::Resources => self.list_resources(connection).await,
         }
     }
 
     fn known(&self) -> MutexGuard<'_, Known> {
         self.known.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+/// How many there are of something; `None` without any.
+fn counted(count: usize, what: &str) -> Option<String> {
+    match count {
+        0 => None,
+        1 => Some(format!("1 {what}")),
+        count => Some(format!("{count} {what}s")),
     }
 }
 

@@ -37,6 +37,11 @@ impl Arguments {
         &self.whole
     }
 
+    /// Them one by one.
+    pub(crate) fn words(&self) -> &[String] {
+        &self.words
+    }
+
     /// The text with arguments in the place of what stands for them, and whether anything stood for any.
     pub(crate) fn fill(&self, text: &str) -> (String, bool) {
         let (mut filled, mut used) = (String::with_capacity(text.len()), false);

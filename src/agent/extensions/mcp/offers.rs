@@ -1,0 +1,170 @@
+//! What servers offer besides tools, to those who ask for it by name.
+
+use std::sync::Arc;
+
+use futures_util::future::BoxFuture;
+use rmcp::model::{
+    ClientRequest, CompleteRequestParams, GetPromptRequest, GetPromptRequestParams, ReadResourceRequest,
+    ReadResourceRequestParams, ServerResult,
+};
+use tokio::time::Duration;
+
+use super::connection::CallFailure;
+use super::prompts::{McpPrompt, suggested};
+use super::resources::{self, Mention};
+use super::server::Server;
+use super::{Mcp, McpNews, lock, names, result};
+use crate::agent::protocol::extension::{ArgumentValues, McpResource, PromptCommand};
+use crate::tools::scratch::Scratch;
+use crate::tools::{Content, OutputLimits, ToolOutput, ToolProgress};
+
+/// Longest wait for a prompt or a resource.
+const ANSWER_TIME: Duration = Duration::from_secs(60);
+
+/// What is attached to a message, once a server has answered.
+pub(crate) type Attaching = BoxFuture<'static, Result<ToolOutput, String>>;
+
+impl Mcp {
+    /// The prompts of all servers as commands, by server and name.
+    pub(crate) fn commands(&self) -> Vec<PromptCommand> {
+        self.used().iter().flat_map(|server| server.commands()).collect()
+    }
+
+    /// What a command with these arguments stands for: the message of a prompt, once the server has
+    /// answered. `None` if no server has such a prompt. An error is a sentence.
+    pub(crate) fn prompt(
+        &self,
+        command: &str,
+        typed: &str,
+        limits: OutputLimits,
+    ) -> Option<BoxFuture<'static, Result<ToolOutput, String>>> {
+        let (server, prompt) = self.find_prompt(command)?;
+        let (typed, scratch) = (typed.to_owned(), Arc::clone(&self.around.scratch));
+        Some(Box::pin(async move { fetch(&server, &prompt, &typed, limits, &scratch).await }))
+    }
+
+    /// The resources of all servers.
+    pub(crate) fn resources(&self) -> Vec<McpResource> {
+        self.used().iter().flat_map(|server| server.resources()).collect()
+    }
+
+    /// The resources that a text of the user names: what is attached for each, once the server has answered,
+    /// and what looks like one but is none. An error is a sentence.
+    pub(crate) fn mentioned(&self, text: &str, limits: OutputLimits) -> (Vec<Attaching>, Vec<String>) {
+        let (mut attached, mut unknown) = (Vec::new(), Vec::new());
+        // Most texts name none.
+        let listed = if text.contains('@') { self.resources() } else { Vec::new() };
+        for mention in resources::mentions(text, &listed) {
+            let Mention { server: written, uri, is_known } = mention;
+            let server = self.used().into_iter().find(|server| {
+                names::plain(&server.configured.server.name) == written && !server.resources().is_empty()
+            });
+            match server.filter(|_| is_known) {
+                Some(server) => {
+                    let scratch = Arc::clone(&self.around.scratch);
+                    attached.push(Box::pin(async move {
+                        let read = read(&server, (&written, &uri), limits, &scratch).await;
+                        read.map_err(|why| format!("@{written}:{uri}: {why}"))
+                    }) as Attaching);
+                }
+                None => unknown.push(format!("@{written}:{uri}")),
+            }
+        }
+        (attached, unknown)
+    }
+
+    /// Asks for values of the argument that is being typed behind a command. [`McpNews::Completed`] follows.
+    pub(crate) fn complete(&self, ticket: u64, command: &str, typed: &str) {
+        let wanted = self.find_prompt(command).and_then(|(server, prompt)| {
+            let (argument, params) = prompt.completion(typed)?;
+            Some((server, argument, params))
+        });
+        let (news, stop) = (self.around.news.clone(), self.around.stop.clone());
+        let work = async move {
+            let answer = match wanted {
+                Some((server, argument, params)) => {
+                    ArgumentValues { argument, values: values(&server, params).await }
+                }
+                None => ArgumentValues::default(),
+            };
+            // Nobody waits for it when the agent has ended.
+            let _ = news.send(McpNews::Completed { ticket, answer }).await;
+        };
+        self.around.tasks.spawn(async move { stop.run_until_cancelled(work).await });
+    }
+
+    fn find_prompt(&self, command: &str) -> Option<(Arc<Server>, McpPrompt)> {
+        self.used().into_iter().find_map(|server| {
+            let prompt = server.prompt(command)?;
+            Some((server, prompt))
+        })
+    }
+
+    /// The servers that are not off.
+    fn used(&self) -> Vec<Arc<Server>> {
+        let servers = lock(&self.servers);
+        servers.iter().filter(|server| server.configured.server.enabled).cloned().collect()
+    }
+}
+
+/// What a server suggests for an argument; nothing if it fails, since it is only a help.
+async fn values(server: &Arc<Server>, params: CompleteRequestParams) -> Vec<String> {
+    let Ok(connection) = server.connection().await else { return Vec::new() };
+    connection.complete(params).await.map(suggested).unwrap_or_default()
+}
+
+async fn fetch(
+    server: &Arc<Server>,
+    prompt: &McpPrompt,
+    typed: &str,
+    limits: OutputLimits,
+    scratch: &Scratch,
+) -> Result<ToolOutput, String> {
+    let command = &prompt.command;
+    let filled = prompt.fill(typed)?;
+    let mut params = GetPromptRequestParams::new(prompt.name.clone());
+    params.arguments = filled.json();
+    let request = ClientRequest::GetPromptRequest(GetPromptRequest::new(params));
+    let failed = |why: String| format!("/{command}: {why}");
+    let mut output = match answer(server, request).await.map_err(failed)? {
+        ServerResult::GetPromptResult(found) => result::of_prompt(found, limits, scratch),
+        _ => return Err(failed("the server's answer is no prompt".to_owned())),
+    };
+    if !filled.rest.is_empty() {
+        output.content.push(Content::text(filled.rest));
+    }
+    Ok(output)
+}
+
+async fn read(
+    server: &Arc<Server>,
+    (written, uri): (&str, &str),
+    limits: OutputLimits,
+    scratch: &Scratch,
+) -> Result<ToolOutput, String> {
+    let params = ReadResourceRequestParams::new(uri);
+    let request = ClientRequest::ReadResourceRequest(ReadResourceRequest::new(params));
+    match answer(server, request).await? {
+        ServerResult::ReadResourceResult(found) => {
+            result::of_resource(found, (written, uri), limits, scratch)
+        }
+        _ => Err("the server's answer is no resource".to_owned()),
+    }
+}
+
+/// Sends a request to a server, which is started if it does not run.
+///
+/// # Errors
+/// Why there is no answer, as a part of a sentence.
+async fn answer(server: &Arc<Server>, request: ClientRequest) -> Result<ServerResult, String> {
+    let name = &server.configured.server.name;
+    let connection = server.connection().await;
+    let connection = connection.map_err(|why| format!("the MCP server {name} cannot be started: {why}"))?;
+    connection.request(request, ANSWER_TIME, &ToolProgress::none()).await.map_err(|failure| match failure {
+        CallFailure::Refused(why) => why,
+        CallFailure::TimedOut(limit) => {
+            format!("the MCP server {name} did not answer within {} seconds", limit.as_secs())
+        }
+        CallFailure::Ended => format!("the MCP server {name} has ended{}", connection.end_reason()),
+    })
+}

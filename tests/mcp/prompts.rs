@@ -1,0 +1,135 @@
+//! Prompts of servers as slash commands: without a screen, over RPC, and typed.
+
+use serde_json::{Value, json};
+
+use super::client::Client;
+use super::{server, vision};
+use crate::faults::server::Server;
+use crate::headless::{bare, calls, run, says};
+use crate::screen::Screen as Terminal;
+
+/// The user's message in the last request.
+fn asked(requests: &[Value]) -> String {
+    let messages = requests.last().and_then(|request| request["messages"].as_array()).unwrap();
+    let message = messages.iter().rfind(|message| message["role"] == "user").expect("a message");
+    message["content"].as_str().map_or_else(|| message["content"].to_string(), str::to_owned)
+}
+
+/// What the model gets of a prompt in print mode.
+pub async fn sent(prompt: &str) -> Result<String, String> {
+    let config = server::config("demo", "offers", "");
+    let place = tempfile::tempdir().unwrap();
+    let (ended, requests) =
+        super::printed_with(place.path(), &config, vec![says("Finished.")], &["-p", prompt]).await;
+    if requests.is_empty() { Err(ended.err) } else { Ok(asked(&requests)) }
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_prompt_of_a_server_is_what_its_command_stands_for() {
+    assert_eq!(sent("/demo:greet Ada").await.unwrap(), "Greet \"Ada\" in a null way.");
+    assert_eq!(
+        sent("/demo:greet 'Grace Hopper' very formal").await.unwrap(),
+        "Greet \"Grace Hopper\" in a \"very formal\" way."
+    );
+    assert_eq!(sent("/demo:greet style=odd Ada").await.unwrap(), "Greet \"Ada\" in a \"odd\" way.");
+    assert_eq!(sent("/demo:dialog").await.unwrap(), "User:\none\nAssistant:\ntwo");
+    assert_eq!(sent("/demo:dialog and then?").await.unwrap(), "User:\none\nAssistant:\ntwo\n\nand then?");
+    assert_eq!(sent("/demo:nothing x").await.unwrap(), "/demo:nothing x", "not a command");
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_prompt_without_what_it_needs_is_not_sent() {
+    let why = sent("/demo:greet").await.unwrap_err();
+    assert!(
+        why.contains("not sent: /demo:greet needs a value for name; type /demo:greet <name> [style]"),
+        "{why}"
+    );
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_prompt_with_a_resource_and_a_picture_is_one_message() {
+    let text = sent("/demo:look_at").await.unwrap();
+    let expected =
+        "What do you see? @demo:demo://notes\n\n[resource demo://7]\nseven\n\n[picture, image/png, ";
+    assert!(text.starts_with(expected), "{text}");
+    let place = tempfile::tempdir().unwrap();
+    let model = Server::start(vec![says("Finished.")]).await;
+    let folder = place.path().join("config");
+    std::fs::create_dir_all(&folder).unwrap();
+    std::fs::write(folder.join("config.toml"), server::config("demo", "offers", "")).unwrap();
+    std::fs::write(folder.join("models.toml"), vision(&model.url())).unwrap();
+    let mut command = bare(place.path());
+    let ended = run(command.env("TAU_HOME", &folder).args(["--model", "own/m", "-p", "/demo:look_at"]), None);
+    let ended = ended.await;
+    assert_eq!(ended.out.trim(), "Finished.", "{}", ended.err);
+    let last = model.requests().pop().unwrap();
+    assert!(last.contains("data:image/png;base64,iVBORw0KGgo") && last.contains("seven"), "{last}");
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_client_lists_completes_and_sends_prompts() {
+    let model = Server::start(vec![calls("mcp__demo__rename", &json!({})), says("Finished.")]).await;
+    let place = tempfile::tempdir().unwrap();
+    let config = server::config("demo", "offers", "");
+    let mut client = Client::start(place.path(), &config, &model.url());
+    client.event("commands_changed").await;
+    let listed = client.ask(json!({"type": "get_commands"})).await;
+    let row = |listed: &Value, name: &str| {
+        let rows = listed["data"]["commands"].as_array().unwrap();
+        rows.iter().find(|row| row["name"] == name).cloned()
+    };
+    let greet = row(&listed, "demo:greet").unwrap();
+    assert_eq!((&greet["source"], &greet["argumentHint"]), (&json!("mcp"), &json!("<name> [style]")));
+    assert_eq!(greet["arguments"][0], json!({"name": "name", "description": "whom", "required": true}));
+    assert_eq!(row(&listed, "demo:late"), None);
+    let complete = json!({"type": "complete_argument", "command": "demo:greet", "typed": "Ada "});
+    let found = client.ask(complete).await;
+    assert_eq!(found["data"], json!({"argument": "style", "values": ["formal", "as Ada likes it"]}));
+    let nothing = client.ask(json!({"type": "complete_argument", "command": "demo:none"})).await;
+    assert_eq!(nothing["data"], json!({"argument": "", "values": []}));
+    client.ask(json!({"type": "prompt", "message": "/demo:greet Ada"})).await;
+    client.event("commands_changed").await;
+    client.event("agent_settled").await;
+    assert!(row(&client.ask(json!({"type": "get_commands"})).await, "demo:late").is_some());
+    assert!(model.requests()[0].contains("Greet \\\"Ada\\\""), "{}", model.requests()[0]);
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_prompt_is_typed_with_the_menu() {
+    let model = Server::start(vec![says("Finished.")]).await;
+    let url = model.url();
+    tokio::task::spawn_blocking(move || {
+        let folder = tempfile::tempdir().unwrap();
+        let file = folder.path().join("config.toml");
+        std::fs::write(&file, server::config("demo", "offers", "")).unwrap();
+        let script = format!("mkdir -p \"$TAU_HOME\"; cp {} \"$TAU_HOME/config.toml\"", file.display());
+        let screen = Terminal::prepared(&script, &format!("--base-url {url} --api-key x --model m"), 100, 30);
+        screen.type_keys("/demo:");
+        screen.wait_for("/demo:greet <name> [style]");
+        screen.wait_for("Talks");
+        assert!(screen.text().contains("Greets somebody"), "{}", screen.text());
+        // Enter takes the command, and the values of its first argument follow.
+        screen.type_keys("gre\r");
+        screen.wait_for("Grace Hopper");
+        screen.type_keys("Gr");
+        screen.wait_until("one value", |cells| !cells.contents().contains("Ada"));
+        screen.type_keys("\t");
+        screen.wait_for_composer("/demo:greet \"Grace Hopper\"");
+        screen.wait_for("as Grace Hopper likes it");
+        screen.type_keys("style=f");
+        screen.wait_until("one value", |cells| {
+            let text = cells.contents();
+            text.contains("formal") && !text.contains("likes it")
+        });
+        screen.type_keys("\t");
+        screen.wait_for_composer("/demo:greet \"Grace Hopper\" style=formal");
+        screen.type_keys("\r");
+        screen.wait_for("Greet \"Grace Hopper\" in a \"formal\" way.");
+        screen.wait_for("Finished.");
+        screen.type_keys("/extensions\r");
+        screen.wait_for("12 tools · 3 prompts · 5 resources · fake");
+    })
+    .await
+    .unwrap();
+    assert_eq!(model.requests().len(), 1);
+}

@@ -1,0 +1,103 @@
+//! Resources of servers in messages: `@server:uri`.
+
+use serde_json::json;
+
+use super::client::Client;
+use super::prompts::sent;
+use super::{server, vision};
+use crate::faults::server::Server;
+use crate::headless::{bare, calls, run, says};
+use crate::screen::Screen as Terminal;
+
+#[tokio::test(flavor = "multi_thread")]
+async fn resources_that_a_message_names_are_attached() {
+    let notes = "<resource server=\"demo\" uri=\"demo://notes\">\nwhat was noted\n</resource>";
+    let check = async |prompt: &str, attached: &str| {
+        assert_eq!(sent(prompt).await.unwrap(), format!("{prompt}\n\n{attached}"));
+    };
+    check("see @demo:demo://notes, twice @demo:demo://notes", notes).await;
+    let lines = "<resource server=\"demo\" uri=\"demo://lines/3\">\n1\n2\n3\n</resource>";
+    check("(@demo:demo://lines/3)", lines).await;
+    let table = "<resource server=\"demo\" uri=\"demo://table\">\na,b\n</resource>";
+    check("@demo:demo://table", table).await;
+    // What a command stands for has them too, but what a server says names none.
+    let greeted = format!("Greet \"@demo:demo://notes\" in a null way.\n\n{notes}");
+    assert_eq!(sent("/demo:greet @demo:demo://notes").await.unwrap(), greeted);
+    for plain in ["@other:demo://notes", "mail a@demo:demo://notes", "see @demo: x", "@demo:demo://unknown"] {
+        assert_eq!(sent(plain).await.unwrap(), plain);
+    }
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_resource_that_cannot_be_attached_is_an_error() {
+    let why = sent("@demo:demo://archive").await.unwrap_err();
+    let expected = "not sent: @demo:demo://archive: it is application/zip, which models do not take";
+    assert!(why.contains(expected), "{why}");
+    let why = sent("@demo:demo://lines/4").await.unwrap_err();
+    assert!(why.contains("not sent: @demo:demo://lines/4: there is no such resource"), "{why}");
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn pictures_are_attached_as_pictures() {
+    let place = tempfile::tempdir().unwrap();
+    let model = Server::start(vec![says("Finished.")]).await;
+    let folder = place.path().join("config");
+    std::fs::create_dir_all(&folder).unwrap();
+    std::fs::write(folder.join("config.toml"), server::config("demo", "offers", "")).unwrap();
+    std::fs::write(folder.join("models.toml"), vision(&model.url())).unwrap();
+    let mut command = bare(place.path());
+    command.env("TAU_HOME", &folder).args(["--model", "own/m", "-p", "look at @demo:demo://picture"]);
+    let ended = run(&mut command, None).await;
+    assert_eq!(ended.out.trim(), "Finished.", "{}", ended.err);
+    let last = model.requests().pop().unwrap();
+    assert!(last.contains("data:image/png;base64,iVBORw0KGgo"), "{last}");
+    assert!(last.contains("uri=\\\"demo://picture\\\" />"), "{last}");
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_client_lists_resources() {
+    let model = Server::start(vec![calls("mcp__demo__rename", &json!({})), says("Finished.")]).await;
+    let place = tempfile::tempdir().unwrap();
+    let mut client = Client::start(place.path(), &server::config("demo", "offers", ""), &model.url());
+    client.event("resources_changed").await;
+    let listed = client.ask(json!({"type": "get_resources"})).await;
+    let listed = listed["data"]["resources"].as_array().unwrap().clone();
+    assert_eq!(listed.len(), 5);
+    let notes = json!({"server": "demo", "uri": "demo://notes", "name": "notes", "description": "What was noted", "isTemplate": false});
+    assert_eq!(listed[0], notes);
+    assert_eq!((&listed[4]["uri"], &listed[4]["isTemplate"]), (&json!("demo://lines/{n}"), &json!(true)));
+    client.ask(json!({"type": "prompt", "message": "go"})).await;
+    client.event("resources_changed").await;
+    let listed = client.ask(json!({"type": "get_resources"})).await;
+    assert_eq!(listed["data"]["resources"][4]["uri"], "demo://late");
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_resource_is_chosen_from_the_list() {
+    let model = Server::start(vec![says("Finished.")]).await;
+    let url = model.url();
+    tokio::task::spawn_blocking(move || {
+        let folder = tempfile::tempdir().unwrap();
+        let file = folder.path().join("config.toml");
+        std::fs::write(&file, server::config("demo", "offers", "")).unwrap();
+        let script = format!("mkdir -p \"$TAU_HOME\"; cp {} \"$TAU_HOME/config.toml\"", file.display());
+        let screen = Terminal::prepared(&script, &format!("--base-url {url} --api-key x --model m"), 100, 30);
+        screen.type_keys("/demo:");
+        screen.wait_for("/demo:greet");
+        screen.type_keys("\x15see @dem");
+        screen.wait_for("MCP server · 5 resources");
+        screen.type_keys("\t");
+        screen.wait_for_composer("see @demo:");
+        screen.wait_for("notes · What was noted");
+        screen.wait_for("template · lines · A number of lines");
+        screen.type_keys("note\r");
+        screen.wait_for_composer("see @demo:demo://notes");
+        screen.type_keys("\r");
+        screen.wait_for("what was noted");
+        screen.wait_for("Finished.");
+    })
+    .await
+    .unwrap();
+    let requests = model.requests();
+    assert!(requests[0].contains("what was noted"), "{}", requests[0]);
+}
