@@ -7,7 +7,7 @@ use crate::agent::protocol::approval::PermissionMode;
 /// The modes, in the order in which they are shown, and what each means.
 pub const ANSWERS: [(PermissionMode, &str); 3] = [
     (PermissionMode::Ask, "tau asks before a command runs or a file changes; reading is free"),
-    (PermissionMode::Auto, "nothing is asked, except for protected paths and by your rules"),
+    (PermissionMode::Auto, "tau asks only where protected paths or your rules say so"),
     (PermissionMode::Plan, "nothing can change; the model ends with a plan that you accept"),
 ];
 

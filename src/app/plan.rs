@@ -10,8 +10,8 @@ use crate::agent::protocol::approval::PermissionMode;
 
 /// The answers, in the order in which they are shown.
 pub const ANSWERS: [(PlanAnswer, &str); 5] = [
-    (PlanAnswer::Accept(PermissionMode::Auto), "accept it, and continue in auto: nothing is asked"),
-    (PlanAnswer::Accept(PermissionMode::Ask), "accept it, and continue in ask: every change is asked"),
+    (PlanAnswer::Accept(PermissionMode::Auto), "accept it, and continue in auto: tau does not ask"),
+    (PlanAnswer::Accept(PermissionMode::Ask), "accept it, and continue in ask: tau asks before every change"),
     (PlanAnswer::Edit, "edit it in $EDITOR first"),
     (PlanAnswer::Reject, "reject it, with a comment"),
     (PlanAnswer::Close, "close this, and keep talking about it"),
