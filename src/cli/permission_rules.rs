@@ -67,7 +67,7 @@ pub fn saving(args: &CliArgs, paths: &Paths) -> SaveRule {
             RuleSource::Session | RuleSource::Granted(_) => None,
         });
         let added = edit.add.as_ref().and_then(|(list, rule, scope)| match (scope, &removed) {
-            (RuleScope::Session, _) => None,
+            (RuleScope::Session | RuleScope::Once, _) => None,
             (RuleScope::User, _) => Some((paths.config_file(), false, (*list, rule))),
             // It stays in its file, which may be in a directory above.
             (RuleScope::Project, Some((path, true, _))) => Some((path.clone(), true, (*list, rule))),

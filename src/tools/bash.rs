@@ -5,7 +5,7 @@
 
 use std::path::{Path, PathBuf};
 
-use super::prepared::with_note;
+use super::prepared::{with_note, with_terminal};
 use super::process::{self, CommandIo, FinishedCommand, Flow, ShellCommand};
 use super::sandbox::SandboxRule;
 use super::scratch::Scratch;
@@ -78,9 +78,10 @@ impl Tool for Bash {
             let context = ToolContext { sandbox, ..context };
             let Some(command) = approved.edited else { return self.execute(args, context).await };
             let note = format!("The user changed the command to:\n{command}\nIts output:");
-            let args = BashArgs { command, ..args };
+            let args = BashArgs { command: command.clone(), ..args };
             check(&args, &context)?;
-            with_note(&note, self.execute(args, context).await)
+            let answer = with_note(&note, self.execute(args, context).await);
+            with_terminal(answer, |output| output.edited = Some(command))
         });
         Ok(prepared.preview(Preview::Command { command }))
     }

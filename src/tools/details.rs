@@ -149,4 +149,10 @@ pub struct TerminalOutput {
     /// What the sandbox probably refused, if the command failed in one.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub blocked: Option<SandboxDenial>,
+    /// The command that ran, if the user put it in the place of the call's.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub edited: Option<String>,
+    /// True if the command ran a second time, because the sandbox had refused a part of it.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub ran_again: bool,
 }

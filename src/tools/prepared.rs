@@ -9,7 +9,7 @@ use std::sync::Arc;
 
 use super::access::{Access, Preview};
 use super::sandbox::SandboxPolicy;
-use super::{Content, RunningCall, ToolError, ToolOutput};
+use super::{Content, Details, RunningCall, TerminalOutput, ToolError, ToolOutput};
 
 /// What of a prepared call is to be applied.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -93,4 +93,19 @@ pub(crate) fn with_note(note: &str, answer: Result<ToolOutput, ToolError>) -> Re
             Err(ToolError::Aborted { message: noted(message), details })
         }
     }
+}
+
+/// The answer of a call, with something changed in what it says of its command.
+pub(crate) fn with_terminal(
+    mut answer: Result<ToolOutput, ToolError>,
+    change: impl FnOnce(&mut TerminalOutput),
+) -> Result<ToolOutput, ToolError> {
+    let details = match &mut answer {
+        Ok(output) => &mut output.details,
+        Err(ToolError::Refused { details, .. } | ToolError::Aborted { details, .. }) => details.as_mut(),
+    };
+    if let Details::Terminal(output) = details {
+        change(output);
+    }
+    answer
 }

@@ -126,7 +126,7 @@ fn source(rule: &ListedRule) -> String {
     }
     match rule.scope {
         _ if !rule.in_force => "not trusted".to_owned(),
-        RuleScope::Session => "this session".to_owned(),
+        RuleScope::Session | RuleScope::Once => "this session".to_owned(),
         RuleScope::Project => format!(".tau/config.toml:{line}"),
         RuleScope::User => format!("config.toml:{line}"),
     }
@@ -157,7 +157,7 @@ fn about(model: &Model, view: &RulesView) -> Vec<(String, ThemeToken)> {
 fn otherwise(mode: PermissionMode) -> String {
     let what = match mode {
         PermissionMode::Auto => "runs",
-        PermissionMode::Ask => "is asked if it changes something",
+        PermissionMode::Ask => "needs your permission if it changes something",
         PermissionMode::Plan => "is denied if it changes something",
     };
     format!("mode {}: everything else {what}", mode.name())

@@ -216,6 +216,8 @@ async fn a_rule_that_is_added_decides_on_a_call_that_waits() {
     assert!(wrong.unwrap_err().contains("is not a rule"));
     let nowhere = changed(&mut bench, new(Verdict::Allow, "bash", RuleScope::User)).await;
     assert_eq!(nowhere.unwrap_err(), "here rules can be added to the session only");
+    let fleeting = changed(&mut bench, new(Verdict::Allow, "bash", RuleScope::Once)).await;
+    assert!(fleeting.unwrap_err().contains("for this session at least"));
     let listed = |list, rule: &str| ListedRule {
         list,
         rule: rule.into(),
@@ -464,10 +466,14 @@ async fn what_the_sandbox_refuses_a_command_is_asked_and_runs_again() {
         let rule = request.suggested_rule.clone().unwrap();
         ApprovalAnswer::AllowAlways { rule, scope: RuleScope::Session, hunks: None }
     };
+    let this_time = |request: &ApprovalRequest| {
+        let rule = request.suggested_rule.clone().unwrap();
+        ApprovalAnswer::AllowAlways { rule, scope: RuleScope::Once, hunks: None }
+    };
     let denied = |_: &ApprovalRequest| ApprovalAnswer::Deny { reason: Some("no".into()), stop: false };
     let once = |_: &ApprovalRequest| ALLOW;
     type Decide = fn(&ApprovalRequest) -> ApprovalAnswer;
-    for (decide, works) in [(allowed as Decide, true), (denied, false), (once, true)] {
+    for (decide, works) in [(allowed as Decide, true), (this_time, true), (denied, false), (once, true)] {
         let folder = tempfile::tempdir_in(env!("CARGO_TARGET_TMPDIR")).unwrap();
         let target = folder.path().join("f");
         let command = format!("echo ran >> runs; echo x > {}", target.display());
@@ -480,9 +486,10 @@ async fn what_the_sandbox_refuses_a_command_is_asked_and_runs_again() {
         assert!(request.reasons[0].text.contains("the sandbox blocks writing"), "{request:?}");
         assert_eq!(request.reasons[0].path.as_deref(), Some(target.as_path()));
         assert_eq!(request.sandbox, "workspace-write");
+        assert!(request.ran && request.blocked.is_some(), "{request:?}");
         assert_eq!(request.suggested_rule, Some(format!("sandbox_writable({})", folder.path().display())));
         let decision = decide(&request);
-        let always = matches!(decision, ApprovalAnswer::AllowAlways { .. });
+        let always = matches!(decision, ApprovalAnswer::AllowAlways { scope: RuleScope::Session, .. });
         answer(&bench, &request, decision).await;
         // A path that was added is asked about no more.
         let mut events = Vec::new();
@@ -506,6 +513,19 @@ async fn what_the_sandbox_refuses_a_command_is_asked_and_runs_again() {
             );
         }
     }
+}
+
+#[tokio::test]
+async fn a_call_that_ran_is_denied_a_second_run() {
+    let folder = tempfile::tempdir_in(env!("CARGO_TARGET_TMPDIR")).unwrap();
+    let command = format!("echo x > {}", folder.path().join("f").display());
+    let answers = vec![vec![bash("a", &command), USE], vec![Say("ok"), STOP]];
+    let Some(mut bench) = confined(OnAsk::Ask, answers) else { return };
+    bench.prompt("go").await;
+    asked(&mut bench).await;
+    bench.send(AgentCommand::SetPermissionMode { mode: PermissionMode::Plan }).await;
+    let results = results(&bench.settled().await);
+    assert!(said(&results[0]).contains("denied, the call was not run again: plan mode"), "{results:?}");
 }
 
 #[tokio::test]

@@ -56,7 +56,22 @@ async fn a_command_runs_again_without_the_sandbox() {
     blocked(|screen, target| {
         assert!(!target.exists());
         press(screen, "y", "Finished.");
+        screen.wait_for("run a second time, because the sandbox had refused a part of it");
         assert_eq!(std::fs::read_to_string(target).unwrap(), "x\n");
+    })
+    .await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_path_is_added_once_from_the_prompt() {
+    blocked(|screen, target| {
+        press(screen, "a", "rule: sandbox_writable(");
+        screen.wait_for("‹this time›");
+        screen.wait_for("this call can change everything in it");
+        screen.type_keys("\r");
+        screen.wait_for("Finished.");
+        assert_eq!(std::fs::read_to_string(target).unwrap(), "x\n");
+        assert!(!screen.tau_home().join("config.toml").exists());
     })
     .await;
 }

@@ -162,6 +162,7 @@ async fn a_command_is_edited_before_it_runs() {
         press(screen, "e", "enter runs it as it is here");
         screen.type_keys("\x17other.txt\r");
         screen.wait_for("Finished.");
+        screen.wait_for("you changed the command to: echo made > other.txt");
         assert_eq!(file(screen, "made.txt"), None);
         assert_eq!(file(screen, "other.txt").as_deref(), Some("made\n"));
     })

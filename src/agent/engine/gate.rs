@@ -40,9 +40,9 @@ pub(crate) fn review(engine: &mut Engine, call: &ToolCall, read_only: bool, revi
     engine.approvals.note(earlier);
     let decision = match judgement.verdict {
         Verdict::Allow => Ok(Approved::all()),
-        Verdict::Deny => Err(denial(&judgement.reasons)),
+        Verdict::Deny => Err(denial(&judgement.reasons, again)),
         Verdict::Ask if engine.config.behavior.on_ask == OnAsk::Allow => match &blocked {
-            None if matches!(permission, HookPermission::Ask(_)) => Err(denial(&judgement.reasons)),
+            None if matches!(permission, HookPermission::Ask(_)) => Err(denial(&judgement.reasons, again)),
             // Nobody can be asked: it stays as it is.
             Some(_) if again => return,
             Some(denial) => Err(sandbox_gate::refusal(denial)),
@@ -135,15 +135,17 @@ fn judge_in(
     })
 }
 
-/// The result of a call that a rule or the mode denies: why, and what not to do.
-fn denial(reasons: &[ApprovalReason]) -> ToolError {
+/// The result of a call that a rule or the mode denies, before it runs or before it runs a second time: why,
+/// and what not to do.
+fn denial(reasons: &[ApprovalReason], ran: bool) -> ToolError {
+    let again = if ran { " again" } else { "" };
     let reason = |reason: &ApprovalReason| match &reason.rule {
         Some(rule) => format!("{} ({rule})", reason.text),
         None => reason.text.clone(),
     };
     let reasons: Vec<String> = reasons.iter().map(reason).collect();
     ToolError::refused(format!(
-        "denied, the call was not run: {}; do not try to reach the same another way",
+        "denied, the call was not run{again}: {}; do not try to reach the same another way",
         reasons.join("; ")
     ))
 }
@@ -163,7 +165,7 @@ pub(crate) fn answer(engine: &mut Engine, id: &str, answer: ApprovalAnswer) {
             let judged = edited_access
                 .map(|access| judge(engine, &waiting.request.tool_name, &access, waiting.read_only));
             match judged.filter(|judged| judged.verdict == Verdict::Deny) {
-                Some(judged) => Err(denial(&judged.reasons)),
+                Some(judged) => Err(denial(&judged.reasons, waiting.request.ran)),
                 // Allowed although the sandbox refuses it: so without the sandbox.
                 None => Ok(Approved {
                     hunks,
@@ -250,20 +252,21 @@ fn decide(engine: &mut Engine, id: &str, decision: Decision) {
 
 /// Judges the calls that wait by what holds now.
 fn judge_again(engine: &mut Engine) {
-    let calls: Vec<(String, Judgement)> = engine
+    let calls: Vec<(String, bool, Judgement)> = engine
         .approvals
         .iter()
         .map(|call| {
-            let ApprovalRequest { id, tool_name, access, .. } = &call.request;
-            (id.clone(), judge_hooked(engine, tool_name, access, call.read_only, &call.permission))
+            let ApprovalRequest { id, tool_name, access, ran, .. } = &call.request;
+            let judgement = judge_hooked(engine, tool_name, access, call.read_only, &call.permission);
+            (id.clone(), *ran, judgement)
         })
         .collect();
-    for (id, judgement) in calls {
+    for (id, ran, judgement) in calls {
         match judgement.verdict {
             Verdict::Allow
                 if engine.approvals.get(&id).is_some_and(|call| call.request.blocked.is_some()) => {}
             Verdict::Allow => decide(engine, &id, Ok(Approved::all())),
-            Verdict::Deny => decide(engine, &id, Err(denial(&judgement.reasons))),
+            Verdict::Deny => decide(engine, &id, Err(denial(&judgement.reasons, ran))),
             Verdict::Ask => {}
         }
     }

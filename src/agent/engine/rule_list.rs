@@ -26,6 +26,9 @@ pub(super) fn read(engine: &mut Engine) -> bool {
 /// What is wrong with it, or why it cannot be kept; nothing is changed then.
 pub(super) fn change(engine: &mut Engine, change: &RuleChange) -> Result<(), String> {
     let add = match &change.add {
+        Some(new) if new.scope == RuleScope::Once => {
+            return Err("a rule holds for this session at least; allow the call once instead".to_owned());
+        }
         Some(new) => Some((new.list, parsed(&new.rule)?, new.scope)),
         None => None,
     };

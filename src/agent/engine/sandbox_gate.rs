@@ -13,7 +13,7 @@ use super::state::Engine;
 use crate::agent::extensions::hooks::HookPermission;
 use crate::agent::permissions::{Judgement, Verdict};
 use crate::agent::protocol::approval::{ApprovalReason, RuleScope};
-use crate::tools::prepared::with_note;
+use crate::tools::prepared::{with_note, with_terminal};
 use crate::tools::sandbox::support::{Enforced, Support};
 use crate::tools::sandbox::{SandboxDenial, SandboxPolicy};
 use crate::tools::{Access, Details, Preview, ToolError, ToolOutput};
@@ -86,7 +86,7 @@ pub(super) fn again(
 pub(super) fn ran_again(result: Result<ToolOutput, ToolError>) -> Result<ToolOutput, ToolError> {
     const NOTE: &str = "The sandbox refused a part of this command. The user allowed it, and it was run a second \
         time, from its beginning:";
-    with_note(NOTE, result)
+    with_terminal(with_note(NOTE, result), |output| output.ran_again = true)
 }
 
 /// The result of the only run, with what the user said.
@@ -116,7 +116,7 @@ pub(super) fn set_policy(engine: &mut Engine, policy: &SandboxPolicy, user_comma
     sandbox.hooks = hooks;
 }
 
-/// Lets a path be changed from now on; the policy for the session's directory with it.
+/// Lets a path be changed, from now on or once; the policy for the session's directory with it.
 ///
 /// # Errors
 /// What is wrong with the rule, or why it cannot be kept.
@@ -132,6 +132,10 @@ pub(super) fn add_writable(
     }
     let sandbox = &mut engine.config.behavior.sandbox;
     match scope {
+        RuleScope::Once => {
+            let policy = sandbox.policy.with_writable(&path);
+            return Ok(Arc::new(policy.in_workspace(engine.cwd())));
+        }
         RuleScope::Session => {}
         RuleScope::Project => {
             return Err("a project cannot change the sandbox; choose this session or everywhere".to_owned());

@@ -128,6 +128,8 @@ pub enum RuleScope {
     Session,
     /// In this directory: its `.tau/config.toml`.
     Project,
+    /// For this call only: a path that the sandbox lets it change. Rules have no such scope.
+    Once,
     /// Everywhere: the user's config.toml.
     User,
 }

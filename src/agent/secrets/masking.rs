@@ -67,6 +67,7 @@ impl Masking {
             Details::Terminal(terminal) => {
                 self.text(&mut terminal.text);
                 self.denial(&mut terminal.blocked);
+                terminal.edited.iter_mut().for_each(|command| self.text(command));
             }
             Details::Paths { paths, .. } => paths.iter_mut().for_each(|path| self.text(path)),
         }

@@ -41,6 +41,10 @@ pub(crate) const SCOPES: [(RuleScope, &str); 3] = [
     (RuleScope::User, "everywhere"),
 ];
 
+/// For how long a path can be changed in the sandbox. A project cannot allow that.
+const WRITABLE_SCOPES: [(RuleScope, &str); 3] =
+    [(RuleScope::Once, "this time"), (RuleScope::Session, "this session"), (RuleScope::User, "everywhere")];
+
 impl Approvals {
     /// A key while the prompt takes them. Typing never answers: a key that comes too early is dropped
     /// and puts off the next.
@@ -125,7 +129,7 @@ impl Approval {
                 let rule = self.request.suggested_rule.clone().unwrap_or_default();
                 self.stage = PromptStage::Rule(RuleDraft {
                     line: LineEdit::new(rule.clone()),
-                    scope: RuleScope::Session,
+                    scope: self.scopes()[0].0,
                     coverage: Coverage::Known(Vec::new()),
                 });
                 PromptStep::Coverage(rule)
@@ -162,6 +166,11 @@ impl Approval {
         }
         let kept: Vec<usize> = (0..self.hunks()).filter(|hunk| !self.rejected.contains(hunk)).collect();
         (!kept.is_empty()).then_some(Some(kept))
+    }
+
+    /// Where a rule can hold that is added here, with the words for it.
+    pub(crate) fn scopes(&self) -> &'static [(RuleScope, &'static str); 3] {
+        if self.request.blocked.is_some() { &WRITABLE_SCOPES } else { &SCOPES }
     }
 
     fn toggle_hunk(&mut self) -> PromptStep {
@@ -211,11 +220,11 @@ impl Approval {
     }
 
     fn type_rule(&mut self, key: Key) -> PromptStep {
-        let hunks = self.kept_hunks();
+        let (hunks, scopes) = (self.kept_hunks(), self.scopes());
         let PromptStage::Rule(draft) = &mut self.stage else { return Ignored };
-        let scope = SCOPES.iter().position(|(scope, _)| *scope == draft.scope).unwrap_or(0);
+        let scope = scopes.iter().position(|(scope, _)| *scope == draft.scope).unwrap_or(0);
         let scoped =
-            |by: usize| SCOPES.get((scope + by) % SCOPES.len()).map_or(draft.scope, |(scope, _)| *scope);
+            |by: usize| scopes.get((scope + by) % scopes.len()).map_or(draft.scope, |(scope, _)| *scope);
         match (key.code, key.mods) {
             (KeyCode::Enter, _) => {
                 let rule = draft.line.text().trim().to_owned();
@@ -231,7 +240,7 @@ impl Approval {
                 };
             }
             (KeyCode::Tab, Mods::NONE) | (KeyCode::Down, _) => draft.scope = scoped(1),
-            (KeyCode::Tab, _) | (KeyCode::Up, _) => draft.scope = scoped(SCOPES.len() - 1),
+            (KeyCode::Tab, _) | (KeyCode::Up, _) => draft.scope = scoped(scopes.len() - 1),
             _ => match edit(&mut draft.line, key) {
                 Typed::Changed => return PromptStep::Coverage(draft.line.text().trim().to_owned()),
                 typed => return self.typed(typed),

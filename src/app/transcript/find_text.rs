@@ -80,7 +80,7 @@ fn tool_text(tool: &ToolPanel) -> (String, usize) {
         let _ = write!(text, "\n{}:\n{}", argument.name, argument.text);
     }
     output_text(&tool.output, &mut text);
-    for words in tool.reason.iter().chain(tool.notes.iter()).chain(&tool.blocked) {
+    for words in tool.reason.iter().chain(tool.notes.iter()).chain(tool.remarks.iter()).chain(&tool.blocked) {
         let _ = write!(text, "\n{words}");
     }
     (text, shown)

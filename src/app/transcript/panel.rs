@@ -58,6 +58,8 @@ pub struct ToolPanel {
     pub notes: Arc<[Printable]>,
     /// What the sandbox refused it, and by which rule.
     pub blocked: Option<Printable>,
+    /// How the command that ran differs from that of the call.
+    pub remarks: Arc<[Printable]>,
     /// The secrets in its output.
     pub secrets: HiddenSecrets,
     /// When the call began to run.
@@ -81,6 +83,7 @@ impl ToolPanel {
             pictures: Vec::new(),
             notes: Arc::default(),
             blocked: None,
+            remarks: Arc::default(),
             secrets: HiddenSecrets::default(),
             since: None,
             duration: None,
@@ -97,10 +100,10 @@ impl ToolPanel {
     pub fn finish(&mut self, result: &ToolOutput, failed: bool, duration: Option<u64>) {
         self.show(&result.content, &result.details);
         self.notes = notes(result, failed);
-        self.blocked = match &result.details {
-            Details::Terminal(TerminalOutput { blocked: Some(denial), .. }) => Some(blocked(denial)),
-            _ => None,
-        };
+        if let Details::Terminal(terminal) = &result.details {
+            self.blocked = terminal.blocked.as_ref().map(blocked);
+            self.remarks = remarks(terminal);
+        }
         self.duration = duration;
         let text: Vec<&str> = result.content.iter().filter_map(text_of).collect();
         let end = CallEnd::of(&self.name, &text.join("\n"), failed, duration);
@@ -120,6 +123,14 @@ impl ToolPanel {
 /// What the sandbox refused a command, and by which rule.
 pub(super) fn blocked(denial: &impl Display) -> Printable {
     Printable::line(&format!("the sandbox probably blocked {denial}"))
+}
+
+/// How the command that ran differs from that of the call.
+fn remarks(terminal: &TerminalOutput) -> Arc<[Printable]> {
+    let edited = terminal.edited.as_ref().map(|command| format!("you changed the command to: {command}"));
+    let again = "run a second time, because the sandbox had refused a part of it".to_owned();
+    let all = [edited, terminal.ran_again.then_some(again)];
+    all.iter().flatten().map(|remark| Printable::line(remark)).collect()
 }
 
 /// A head line for a call whose tool gave none: its first argument that is text.

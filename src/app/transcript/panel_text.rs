@@ -113,7 +113,8 @@ fn made_with(call: &ToolPanel) -> &str {
 
 /// What is said about a call without output.
 fn said(call: &ToolPanel) -> String {
-    let words = call.reason.iter().chain(call.notes.iter()).chain(&call.blocked).chain(&call.outcome);
+    let notes = call.notes.iter().chain(call.remarks.iter());
+    let words = call.reason.iter().chain(notes).chain(&call.blocked).chain(&call.outcome);
     words.map(|words| words.as_str()).collect::<Vec<_>>().join("\n")
 }
 

@@ -339,7 +339,7 @@ pub(super) fn mode_changed(model: &mut Model, mode: PermissionMode) {
 /// What a mode means, in a few words.
 fn mode_meaning(mode: PermissionMode) -> &'static str {
     match mode {
-        PermissionMode::Auto => "nothing is asked, except what rules and protected paths say",
+        PermissionMode::Auto => "tau asks only where rules and protected paths say so",
         PermissionMode::Ask => "tau asks before anything changes",
         PermissionMode::Plan => "nothing can change; the model makes a plan",
     }

@@ -3,9 +3,10 @@
 use ratatui::text::{Line, Span};
 
 use super::typed;
+use crate::agent::protocol::approval::RuleScope;
 use crate::app::Model;
 use crate::app::action::Action;
-use crate::app::approval::{Approval, Coverage, PromptStage, RuleDraft, SCOPES};
+use crate::app::approval::{Approval, Coverage, PromptStage, RuleDraft};
 use crate::app::geometry::ScreenKind;
 use crate::app::line_edit::LineEdit;
 use crate::app::printable::Printable;
@@ -144,7 +145,13 @@ fn coverage(draft: &RuleDraft) -> (String, ThemeToken) {
         return ("for example bash(cargo test *) or edit(src/**)".to_owned(), ThemeToken::Muted);
     }
     if draft.line.text().trim_start().starts_with("sandbox_writable(") {
-        return ("commands can change everything in it from then on".to_owned(), ThemeToken::Muted);
+        let text = match draft.scope {
+            RuleScope::Once => "this call can change everything in it",
+            RuleScope::Session | RuleScope::Project | RuleScope::User => {
+                "commands can change everything in it from then on"
+            }
+        };
+        return (text.to_owned(), ThemeToken::Muted);
     }
     coverage_words(&draft.coverage, "covered")
 }
@@ -236,7 +243,7 @@ impl Writer<'_> {
         }
         self.typed("rule: ", &draft.line);
         let mut spans = vec![Span::styled("for: ", self.theme.style(ThemeToken::Muted))];
-        for (at, (scope, name)) in SCOPES.iter().enumerate() {
+        for (at, (scope, name)) in approval.scopes().iter().enumerate() {
             let is_chosen = *scope == draft.scope;
             let token = if is_chosen { ThemeToken::OverlaySelected } else { ThemeToken::Muted };
             let between = if at == 0 { "" } else { " " };
@@ -353,7 +360,11 @@ pub(crate) fn lines(model: &Model, approval: &Approval) -> (Vec<String>, String)
         PromptStage::Reason(line) => typed("why not, then enter", line),
         PromptStage::Command(line) => typed("the command, then enter", line),
         PromptStage::Rule(draft) => {
-            let scope = SCOPES.iter().find(|(scope, _)| *scope == draft.scope).map_or("", |(_, name)| *name);
+            let scope = approval
+                .scopes()
+                .iter()
+                .find(|(scope, _)| *scope == draft.scope)
+                .map_or("", |(_, name)| *name);
             if approval.request.suggested_rule.is_none() {
                 said.push(NO_RULE.to_owned());
             }

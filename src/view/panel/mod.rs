@@ -211,6 +211,9 @@ pub(crate) fn tool_body(
         let words = if open { words.as_str() } else { call_end::brief(words) };
         rows.extend(note(words, token, width, theme));
     }
+    for remark in tool.remarks.iter() {
+        rows.extend(note(remark.as_str(), ThemeToken::Muted, width, theme));
+    }
     if let Some(blocked) = &tool.blocked {
         rows.extend(note(blocked.as_str(), ThemeToken::Warning, width, theme));
     }
