@@ -1,5 +1,6 @@
 //! MCP servers, as users meet them: the real program, with servers in its `config.toml`.
 
+mod asking;
 mod client;
 mod files;
 mod http;

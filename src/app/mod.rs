@@ -21,6 +21,7 @@ pub mod completion;
 pub mod composer;
 pub mod effect;
 pub mod extension_list;
+pub mod form;
 pub(crate) mod fuzzy;
 pub mod geometry;
 pub mod help;

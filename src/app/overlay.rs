@@ -2,6 +2,7 @@
 
 use super::changes::ChangesView;
 use super::extension_list::ExtensionsView;
+use super::form::FormView;
 use super::help::HelpView;
 use super::key::{Key, KeyCode, Mods};
 use super::key_list::KeysView;
@@ -49,11 +50,34 @@ pub enum Overlay {
     Mode(ModeQuestion),
     /// What the session changed.
     Changes(Box<ChangesView>),
+    /// An MCP server asks for values.
+    Form(Box<FormView>),
     /// The agent asks; `selected` is an option.
     Asked { id: String, question: Question, selected: usize },
 }
 
 impl Overlay {
+    /// The dialog of a question.
+    pub(crate) fn of_question(id: &str, question: &Question) -> Self {
+        match question {
+            Question::Form { server, message, fields } => {
+                Overlay::Form(Box::new(FormView::new(id.to_owned(), server, message, fields)))
+            }
+            Question::Select { .. } | Question::Confirm { .. } | Question::Url { .. } => {
+                Overlay::Asked { id: id.to_owned(), question: question.clone(), selected: 0 }
+            }
+        }
+    }
+
+    /// The id of the question, if it is the dialog of one.
+    pub(crate) fn question(&self) -> Option<&str> {
+        match self {
+            Overlay::Form(form) => Some(&form.id),
+            Overlay::Asked { id, .. } => Some(id),
+            _ => None,
+        }
+    }
+
     /// True while what is typed must not be recorded or shown.
     pub(crate) fn is_secret(&self) -> bool {
         match self {
@@ -70,6 +94,7 @@ impl Overlay {
             | Overlay::Plan(_)
             | Overlay::Mode(_)
             | Overlay::Changes(_)
+            | Overlay::Form(_)
             | Overlay::Asked { .. } => false,
         }
     }
@@ -99,6 +124,9 @@ pub fn options(question: &Question) -> Vec<String> {
     match question {
         Question::Select { options, .. } => options.clone(),
         Question::Confirm { .. } => vec!["Yes".to_owned(), "No".to_owned()],
+        // The address may be anything, so yes is not what Enter says at once.
+        Question::Url { .. } => vec!["No".to_owned(), "Yes, I open it in my browser".to_owned()],
+        Question::Form { .. } => Vec::new(),
     }
 }
 
@@ -114,6 +142,8 @@ pub(crate) fn asked_key(question: &Question, selected: &mut usize, key: Key) -> 
         (KeyCode::Enter, _) => {
             return KeyOutcome::Done(match question {
                 Question::Confirm { .. } => QuestionAnswer::Confirmed(*selected == 0),
+                Question::Url { .. } => QuestionAnswer::Confirmed(*selected == 1),
+                Question::Form { .. } => QuestionAnswer::Cancelled,
                 Question::Select { .. } => {
                     options.get(*selected).cloned().map_or(QuestionAnswer::Cancelled, QuestionAnswer::Value)
                 }

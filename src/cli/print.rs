@@ -227,10 +227,19 @@ impl<S: AsyncFnMut() -> Caught> PrintRun<S> {
 
     /// Nobody is here to be asked.
     fn decline(&mut self, id: String, question: &Question) {
-        self.refused = true;
-        let (Question::Select { title, .. } | Question::Confirm { title, .. }) = question;
-        self.say(&format!("refused: there is nobody to ask: {title}"));
-        let answer = AgentCommand::Answer { id, answer: QuestionAnswer::Cancelled };
+        let answer = match question {
+            Question::Select { title, .. } | Question::Confirm { title, .. } => {
+                self.refused = true;
+                self.say(&format!("refused: there is nobody to ask: {title}"));
+                QuestionAnswer::Cancelled
+            }
+            // What a server makes of that is its business.
+            Question::Form { server, .. } | Question::Url { server, .. } => {
+                self.say(&format!("declined a question of MCP server {server}: there is nobody to ask"));
+                QuestionAnswer::Declined
+            }
+        };
+        let answer = AgentCommand::Answer { id, answer };
         // An agent that takes no commands any more asks nothing either.
         let _ = self.driver.agent.commands.try_send(answer);
     }

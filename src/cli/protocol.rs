@@ -51,6 +51,7 @@ pub fn event(event: &AgentEvent) -> Option<Value> {
         AgentEvent::ResourcesChanged { .. } => json!({ "type": "resources_changed" }),
         AgentEvent::CommandsChanged { .. } => json!({ "type": "commands_changed" }),
         AgentEvent::Asked { id, question } => asked(id, question),
+        AgentEvent::AskWithdrawn { id } => json!({ "type": "extension_ui_withdrawn", "id": id }),
         AgentEvent::AgentStart
         | AgentEvent::AgentSettled { .. }
         | AgentEvent::TurnStart
@@ -99,6 +100,20 @@ fn asked(id: &str, question: &Question) -> Value {
         Question::Confirm { title, message } => {
             let mut record = common("confirm", title);
             set(&mut record, "message", json!(message));
+            record
+        }
+        Question::Form { server, message, fields } => {
+            let mut record = common("form", &format!("{server} asks"));
+            set(&mut record, "server", json!(server));
+            set(&mut record, "message", json!(message));
+            set(&mut record, "fields", json!(fields));
+            record
+        }
+        Question::Url { server, message, url } => {
+            let mut record = common("url", &format!("{server} asks you to open an address"));
+            set(&mut record, "server", json!(server));
+            set(&mut record, "message", json!(message));
+            set(&mut record, "url", json!(url));
             record
         }
     }

@@ -22,6 +22,7 @@ pub mod diff;
 mod extensions;
 pub(crate) mod find;
 pub(crate) mod footer;
+pub(crate) mod form;
 pub mod frame;
 pub mod help;
 pub mod highlight;

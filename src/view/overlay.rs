@@ -8,7 +8,7 @@ use super::dialog::{OverlayLayout, frame, inner_width};
 use super::memo::Memo;
 use super::theme::{Theme, ThemeToken};
 use super::{
-    changes, extensions, help, key_list, mode_question, picker, plan, queue, rule_list, settings, tree,
+    changes, extensions, form, help, key_list, mode_question, picker, plan, queue, rule_list, settings, tree,
     trust, wrap,
 };
 use crate::agent::protocol::event::Question;
@@ -42,6 +42,7 @@ pub fn draw(
         Overlay::Trust(view) => trust::draw(view, theme, area, buffer),
         Overlay::Plan(view) => plan::draw(model, view, (theme, highlighter), area, buffer),
         Overlay::Mode(question) => mode_question::draw(model, question, theme, area, buffer),
+        Overlay::Form(view) => form::draw(view, theme, area, buffer),
         Overlay::Asked { question, selected, .. } => {
             ask(asked_title(question), question, *selected, theme, area, buffer);
             (None, 0)
@@ -81,13 +82,18 @@ fn asked_title(question: &Question) -> &'static str {
     match question {
         Question::Select { .. } => "Open session",
         Question::Confirm { .. } => "Confirm",
+        Question::Form { .. } | Question::Url { .. } => "An MCP server asks",
     }
 }
 
 fn ask(heading: &str, question: &Question, selected: usize, theme: &Theme, area: Rect, buffer: &mut Buffer) {
     let (title, text) = match question {
-        Question::Select { title, .. } => (title, ""),
-        Question::Confirm { title, message } => (title, message.as_str()),
+        Question::Select { title, .. } => (title.clone(), String::new()),
+        Question::Confirm { title, message } => (title.clone(), message.clone()),
+        Question::Url { server, message, url } => {
+            (format!("{server} asks you to open an address. {message}"), url.clone())
+        }
+        Question::Form { server, message, .. } => (server.clone(), message.clone()),
     };
     let width = inner_width(area);
     let mut rows: Vec<Line<'static>> = Vec::new();

@@ -127,7 +127,7 @@ async fn a_prompt_is_typed_with_the_menu() {
         screen.wait_for("Greet \"Grace Hopper\" in a \"formal\" way.");
         screen.wait_for("Finished.");
         screen.type_keys("/extensions\r");
-        screen.wait_for("12 tools · 3 prompts · 5 resources · fake");
+        screen.wait_for("15 tools · 3 prompts · 5 resources · fake");
     })
     .await
     .unwrap();

@@ -29,7 +29,7 @@ pub fn config(name: &str, manner: &str, more: &str) -> String {
 fn the_server() {
     let Ok(manner) = std::env::var(MANNER) else { return };
     let out = OpenOptions::new().write(true).open("/dev/fd/3").unwrap();
-    Server { out: Arc::new(Mutex::new(out)), manner, calls: 0 }.serve();
+    Server { out: Arc::new(Mutex::new(out)), manner, calls: 0, asking: None }.serve();
 }
 
 struct Server {
@@ -37,6 +37,8 @@ struct Server {
     out: Arc<Mutex<File>>,
     manner: String,
     calls: u64,
+    /// The call that waits for an answer of the user.
+    asking: Option<Value>,
 }
 
 impl Server {
@@ -58,7 +60,13 @@ impl Server {
                     self.answer(&id, json!({ "tools": tools }));
                 }
                 "tools/call" => self.call(&id, &message["params"]),
-                _ if method.is_empty() => {}
+                // The answer to what it asked is the result of the call that made it ask.
+                _ if method.is_empty() => {
+                    if let Some(call) = self.asking.take() {
+                        let text = json!([{"type": "text", "text": message["result"].to_string()}]);
+                        self.answer(&call, json!({ "content": text }));
+                    }
+                }
                 _ => match offers::answer(&method, &message["params"], self.calls > 0) {
                     Ok(result) => self.answer(&id, result),
                     Err(error) => self.say(&json!({"jsonrpc": "2.0", "id": id, "error": error})),
@@ -139,6 +147,9 @@ impl Server {
             tool("write", "Writes a file"),
             tool("rename", "Changes the list of tools"),
         ];
+        if self.manner == "offers" {
+            tools.extend([tool("ask", "Asks"), tool("open", "Asks to open"), tool("complain", "Logs")]);
+        }
         if self.manner == "many" {
             let more = |n: usize| {
                 tool(&format!("more_{n}"), &format!("Number {n} of a great many. {}", "x".repeat(300)))
@@ -209,6 +220,20 @@ impl Server {
             "large" => said(&"a line of text\n".repeat(20_000)),
             "env" => said(&format!("{text}={}", std::env::var(&text).unwrap_or_else(|_| "(not set)".into()))),
             "write" => said(if std::fs::write(&text, "x").is_ok() { "written" } else { "refused" }),
+            name @ ("ask" | "open") => {
+                let params = if name == "ask" { offers::form() } else { offers::address() };
+                self.asking = Some(id.clone());
+                let method = "elicitation/create";
+                return self
+                    .say(&json!({"jsonrpc": "2.0", "id": "asks", "method": method, "params": params}));
+            }
+            "complain" => {
+                for (level, data) in offers::complaints() {
+                    let params = json!({"level": level, "logger": "disk", "data": data});
+                    self.say(&json!({"jsonrpc": "2.0", "method": "notifications/message", "params": params}));
+                }
+                said("complained")
+            }
             "rename" => {
                 for list in ["tools", "prompts", "resources"] {
                     let method = format!("notifications/{list}/list_changed");

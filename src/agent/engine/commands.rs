@@ -344,6 +344,14 @@ pub(crate) fn mcp_news(engine: &mut Engine, news: McpNews) {
             engine.report_offers();
         }
         McpNews::Notice { text, hint } => engine.notice(NoticeLevel::Warning, text, hint.as_deref()),
+        McpNews::Ask { id, question, answer } => {
+            engine.questions.open_as(id.clone(), answer);
+            engine.emit(AgentEvent::Asked { id, question });
+        }
+        McpNews::AskWithdrawn { id } => {
+            engine.questions.close(&id);
+            engine.emit(AgentEvent::AskWithdrawn { id });
+        }
         McpNews::Completed { ticket, answer } => {
             engine.emit(AgentEvent::Answered { ticket, answer: Ok(QueryAnswer::ArgumentValues(answer)) });
         }

@@ -93,7 +93,10 @@ async fn choose(engine: &mut Engine, title: String, mut options: Vec<String>) ->
     engine.current.stop = CancellationToken::new();
     match ask(engine, Question::Select { title, options }).await {
         QuestionAnswer::Value(choice) => choice,
-        QuestionAnswer::Confirmed(_) | QuestionAnswer::Cancelled => CANCEL.to_owned(),
+        QuestionAnswer::Confirmed(_)
+        | QuestionAnswer::Form(_)
+        | QuestionAnswer::Declined
+        | QuestionAnswer::Cancelled => CANCEL.to_owned(),
     }
 }
 

@@ -23,6 +23,18 @@ impl Questions {
         (id, answer)
     }
 
+    /// Opens a question that has an id already.
+    pub(crate) fn open_as(&mut self, id: String, answer: oneshot::Sender<QuestionAnswer>) {
+        self.open.insert(id, answer);
+    }
+
+    /// Drops all questions that are open; their ids.
+    pub(crate) fn close_all(&mut self) -> Vec<String> {
+        let mut ids: Vec<String> = self.open.drain().map(|(id, _)| id).collect();
+        ids.sort();
+        ids
+    }
+
     /// Drops a question that is no longer waiting.
     pub(crate) fn close(&mut self, id: &str) {
         self.open.remove(id);

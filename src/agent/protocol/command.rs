@@ -4,6 +4,7 @@ use std::path::PathBuf;
 use std::sync::Arc;
 
 use serde::{Deserialize, Serialize};
+use serde_json::{Map, Value};
 
 use super::approval::{ApprovalAnswer, PermissionMode};
 use super::message::{Block, Message};
@@ -183,6 +184,10 @@ pub enum QuestionAnswer {
     Value(String),
     /// Yes or no.
     Confirmed(bool),
+    /// The values of a form, by the names of its fields.
+    Form(Map<String, Value>),
+    /// The user does not want to answer.
+    Declined,
     Cancelled,
 }
 

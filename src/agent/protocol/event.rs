@@ -15,6 +15,7 @@ use serde_json::Value;
 use super::approval::{ApprovalOutcome, ApprovalRequest, PermissionMode};
 use super::command::{QueueChange, QueuedMessage};
 use super::extension::{McpResource, PromptCommand};
+use super::form::FormField;
 use super::message::{BashExecution, Block, Message, ToolCall, Usage};
 use super::model::{Model, ThinkingLevel};
 use super::query::QueryAnswer;
@@ -145,6 +146,8 @@ pub enum AgentEvent {
     BranchSummary { running: bool },
     /// *Own.* The agent needs an answer.
     Asked { id: String, question: Question },
+    /// *Own.* A question of an MCP server no longer waits, and was not answered.
+    AskWithdrawn { id: String },
     /// *Own.* A call waits for the user's decision: `AgentCommand::AnswerApproval`.
     ApprovalRequested { request: Box<ApprovalRequest> },
     /// *Own.* A request for approval no longer waits.
@@ -279,6 +282,10 @@ pub enum Question {
     Select { title: String, options: Vec<String> },
     /// Yes or no.
     Confirm { title: String, message: String },
+    /// An MCP server asks for values. Its texts are not safe to print.
+    Form { server: String, message: String, fields: Vec<FormField> },
+    /// An MCP server asks the user to open an address. Its texts are not safe to print.
+    Url { server: String, message: String, url: String },
 }
 
 /// How important a notice is.

@@ -8,6 +8,7 @@ pub mod attachment;
 pub mod command;
 pub mod event;
 pub mod extension;
+pub mod form;
 pub mod message;
 pub mod model;
 pub(crate) mod needle;

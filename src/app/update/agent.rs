@@ -30,8 +30,11 @@ pub(super) fn take(model: &mut Model, event: &AgentEvent, effects: &mut Vec<Effe
         AgentEvent::QueueUpdate { .. } => queue::follow(model),
         AgentEvent::QueueChangeFailed { change, .. } => queue::failed(model, change),
         AgentEvent::Asked { id, question } => {
-            model.overlays.push(Overlay::Asked { id: id.clone(), question: question.clone(), selected: 0 });
+            model.overlays.push(Overlay::of_question(id, question));
             notify::waits(model, effects);
+        }
+        AgentEvent::AskWithdrawn { id } => {
+            model.overlays.retain(|overlay| overlay.question() != Some(id.as_str()));
         }
         AgentEvent::CommandsChanged { commands } => prompt_commands::changed(model, commands, effects),
         AgentEvent::ResourcesChanged { resources } => model.resources = Arc::from(resources.as_slice()),
@@ -124,6 +127,6 @@ fn take_page(model: &mut Model, page: &HistoryPage) {
 }
 
 fn settled(model: &mut Model, effects: &mut Vec<Effect>) {
-    model.overlays.retain(|overlay| !matches!(overlay, Overlay::Asked { .. }));
+    model.overlays.retain(|overlay| overlay.question().is_none());
     model.ask(ShellRequest::Branch {}, effects);
 }

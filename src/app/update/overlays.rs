@@ -7,6 +7,7 @@ use super::{
 use crate::agent::AgentCommand;
 use crate::app::action;
 use crate::app::effect::Effect;
+use crate::app::form::FormView;
 use crate::app::key::{Key, KeyCode};
 use crate::app::model::Model;
 use crate::app::outcome::KeyOutcome;
@@ -102,11 +103,21 @@ fn press(model: &mut Model, key: Key, page: usize, effects: &mut Vec<Effect>) {
             Closed => approval::mode_postponed(effects),
             Ignored | Handled => model.overlays.push(Overlay::Mode(question)),
         },
+        Overlay::Form(form) => form_key(model, form, key, effects),
         Overlay::Asked { id, question, mut selected } => {
             match overlay::asked_key(&question, &mut selected, key) {
                 Done(answer) => effects.push(Effect::Agent(AgentCommand::Answer { id, answer })),
                 Closed | Ignored | Handled => model.overlays.push(Overlay::Asked { id, question, selected }),
             }
+        }
+    }
+}
+
+fn form_key(model: &mut Model, mut form: Box<FormView>, key: Key, effects: &mut Vec<Effect>) {
+    match form.key(key) {
+        KeyOutcome::Done(answer) => effects.push(Effect::Agent(AgentCommand::Answer { id: form.id, answer })),
+        KeyOutcome::Closed | KeyOutcome::Ignored | KeyOutcome::Handled => {
+            model.overlays.push(Overlay::Form(form));
         }
     }
 }
@@ -123,6 +134,7 @@ pub(super) fn paste(model: &mut Model, text: &str, effects: &mut Vec<Effect>) {
         Some(Overlay::Keys(view)) => view.paste(text),
         Some(Overlay::Rules(_)) => rule_list::paste(model, text, effects),
         Some(Overlay::Plan(view)) => view.paste(text),
+        Some(Overlay::Form(form)) => form.paste(text),
         Some(
             Overlay::Trust(_)
             | Overlay::Queue(_)

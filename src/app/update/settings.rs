@@ -50,6 +50,7 @@ pub(super) fn listed(
         | Overlay::Rules(_)
         | Overlay::Plan(_)
         | Overlay::Mode(_)
+        | Overlay::Form(_)
         | Overlay::Asked { .. } => None,
     });
     let SettingList { rows, applied } = match answer {

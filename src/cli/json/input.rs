@@ -3,11 +3,12 @@
 use serde_json::Value;
 
 use crate::agent::protocol::approval::ApprovalAnswer;
+use crate::agent::protocol::command::QuestionAnswer;
 use crate::cli::rpc::lines::InputLine;
 use crate::cli::rpc::request;
 
 /// What a line of input asks for.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq)]
 pub enum InputCommand {
     /// `{"type":"message","content":…}`
     Message(String),
@@ -15,6 +16,8 @@ pub enum InputCommand {
     Interrupt,
     /// `{"type":"approval","id":…,"decision":…}`: the decision on a call that waits.
     Approval(String, ApprovalAnswer),
+    /// `{"type":"answer","id":…}`: the answer to a question of an MCP server.
+    Answer(String, QuestionAnswer),
 }
 
 /// Reads a line.
@@ -38,6 +41,11 @@ pub fn parse(line: &InputLine) -> Result<InputCommand, String> {
             let id = fields.get("id").and_then(Value::as_str).ok_or("id must be a string")?;
             Ok(InputCommand::Approval(id.to_owned(), request::approval_answer(fields)?))
         }
-        _ => Err("type must be message, interrupt or approval".into()),
+        Some("answer") => {
+            let Value::Object(fields) = &value else { return Err("not an object".into()) };
+            let id = fields.get("id").and_then(Value::as_str).ok_or("id must be a string")?;
+            Ok(InputCommand::Answer(id.to_owned(), request::question_answer(fields)))
+        }
+        _ => Err("type must be message, interrupt, approval or answer".into()),
     }
 }

@@ -27,7 +27,7 @@ use super::signals::Caught;
 use crate::agent::engine::task::AgentHandle;
 use crate::agent::protocol::approval::ApprovalAnswer;
 use crate::agent::protocol::command::{AgentCommand, QuestionAnswer, Queue};
-use crate::agent::protocol::event::{AgentEvent, NoticeLevel};
+use crate::agent::protocol::event::{AgentEvent, NoticeLevel, Question};
 use crate::agent::protocol::message::{Message, StopReason};
 use crate::agent::protocol::run::RunEnd;
 use crate::agent::session::entry;
@@ -70,6 +70,7 @@ pub async fn run<R: AsyncRead + Unpin>(
         error: None,
         refused: false,
         waiting: Vec::new(),
+        asked: Vec::new(),
         limited: false,
         unwritable: false,
     };
@@ -100,6 +101,8 @@ struct JsonRun<R, W, S> {
     refused: bool,
     /// The calls that wait for a decision.
     waiting: Vec<String>,
+    /// The questions of MCP servers that wait for an answer.
+    asked: Vec<String>,
     /// True when the run was ended and the notice that says why comes next.
     limited: bool,
     /// True once a record could not be written although somebody may want it.
@@ -204,6 +207,7 @@ impl<R: AsyncRead + Unpin, W: AsyncWrite + Unpin, S: AsyncFnMut() -> Caught> Jso
             Wake::Line(None) => {
                 self.lines = None;
                 self.deny_waiting();
+                self.decline_asked();
             }
             Wake::Batch(BatchEvent::Stop(Stop::Begin)) => {
                 self.driver.abort();
@@ -238,6 +242,10 @@ impl<R: AsyncRead + Unpin, W: AsyncWrite + Unpin, S: AsyncFnMut() -> Caught> Jso
                 self.answer_approval(id, answer);
                 true
             }
+            Ok(InputCommand::Answer(id, answer)) => {
+                self.answer_question(id, answer);
+                true
+            }
             Err(error) => self.record(json!({ "type": "error", "error": error })).await,
         }
     }
@@ -245,6 +253,19 @@ impl<R: AsyncRead + Unpin, W: AsyncWrite + Unpin, S: AsyncFnMut() -> Caught> Jso
     fn answer_approval(&mut self, id: String, answer: ApprovalAnswer) {
         // An agent that takes no commands any more asks nothing either.
         let _ = self.driver.agent.commands.try_send(AgentCommand::AnswerApproval { id, answer });
+    }
+
+    fn answer_question(&mut self, id: String, answer: QuestionAnswer) {
+        self.asked.retain(|asked| *asked != id);
+        // An agent that takes no commands any more asks nothing either.
+        let _ = self.driver.agent.commands.try_send(AgentCommand::Answer { id, answer });
+    }
+
+    /// Nobody can answer the questions of MCP servers.
+    fn decline_asked(&mut self) {
+        for id in std::mem::take(&mut self.asked) {
+            self.answer_question(id, QuestionAnswer::Declined);
+        }
     }
 
     /// Nobody can decide on the calls that wait.
@@ -294,6 +315,13 @@ impl<R: AsyncRead + Unpin, W: AsyncWrite + Unpin, S: AsyncFnMut() -> Caught> Jso
                 }
             }
             AgentEvent::ApprovalEnded { id, .. } => self.waiting.retain(|waiting| waiting != id),
+            AgentEvent::Asked { id, question: Question::Form { .. } | Question::Url { .. } } => {
+                self.asked.push(id.clone());
+                if self.lines.is_none() {
+                    self.decline_asked();
+                }
+            }
+            AgentEvent::AskWithdrawn { id } => self.asked.retain(|asked| asked != id),
             AgentEvent::Asked { id, .. } => {
                 (self.refused, self.error) = (true, Some("there is nobody to ask".into()));
                 let answer = AgentCommand::Answer { id: id.clone(), answer: QuestionAnswer::Cancelled };

@@ -271,13 +271,22 @@ fn prompt(fields: &Fields<'_>) -> Result<RpcCommand, String> {
 /// nobody waits for ever.
 fn answer(fields: &Fields<'_>) -> RpcCommand {
     let Ok(id) = fields.text("id") else { return RpcCommand::Nothing };
-    let cancelled = fields.maybe_flag("cancelled") == Ok(Some(true));
-    let answer = match (fields.maybe_text("value"), fields.maybe_flag("confirmed")) {
-        (Ok(Some(value)), _) if !cancelled => QuestionAnswer::Value(value),
-        (_, Ok(Some(confirmed))) if !cancelled => QuestionAnswer::Confirmed(confirmed),
+    RpcCommand::Answer { id, answer: question_answer(fields.0) }
+}
+
+/// What a record answers to a question.
+pub(crate) fn question_answer(fields: &Map<String, Value>) -> QuestionAnswer {
+    let flag = |name: &str| fields.get(name).and_then(Value::as_bool);
+    if flag("cancelled") == Some(true) {
+        return QuestionAnswer::Cancelled;
+    }
+    match (fields.get("value"), fields.get("values"), flag("confirmed")) {
+        (Some(Value::String(value)), _, _) => QuestionAnswer::Value(value.clone()),
+        (_, Some(Value::Object(values)), _) => QuestionAnswer::Form(values.clone()),
+        (_, _, Some(confirmed)) => QuestionAnswer::Confirmed(confirmed),
+        _ if flag("declined") == Some(true) => QuestionAnswer::Declined,
         _ => QuestionAnswer::Cancelled,
-    };
-    RpcCommand::Answer { id, answer }
+    }
 }
 
 /// The decision in a record.

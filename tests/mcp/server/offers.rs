@@ -101,3 +101,24 @@ fn prompts(params: &Value, again: bool) -> Value {
     let greet = json!({"name": "greet", "description": "Greets somebody", "arguments": arguments});
     json!({"prompts": [greet], "nextCursor": "2"})
 }
+
+/// A form with a field of each kind.
+pub fn form() -> Value {
+    json!({"message": "Who are \u{1b}[31myou?", "requestedSchema": {"type": "object", "properties": {
+        "name": {"type": "string", "title": "Your name", "minLength": 2},
+        "age": {"type": "integer", "minimum": 1, "default": 7, "description": "in years"},
+        "news": {"type": "boolean", "default": true},
+        "color": {"type": "string", "enum": ["red", "blue"], "enumNames": ["Red", "Blue"]},
+    }, "required": ["name"]}})
+}
+
+pub fn address() -> Value {
+    let url = "https://example.com/consent?id=7";
+    json!({"mode": "url", "message": "Please agree.", "url": url, "elicitationId": "7"})
+}
+
+/// Levels and texts of what it logs: one that is too small, and too many.
+pub fn complaints() -> Vec<(&'static str, String)> {
+    let many = (0..20).map(|n| ("error", format!("full {n}")));
+    std::iter::once(("notice", "all is well".to_owned())).chain(many).collect()
+}

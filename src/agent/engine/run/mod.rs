@@ -256,6 +256,10 @@ impl Loop<'_> {
         engine.current.phase = Phase::Settling;
         engine.emit(AgentEvent::AgentEnd { messages, will_retry: false });
         let aborted = engine.current.stop.is_cancelled();
+        // Front ends drop what was asked during the run.
+        for id in engine.questions.close_all() {
+            engine.emit(AgentEvent::AskWithdrawn { id });
+        }
         announce::record_pending(engine);
         // What changed during the run; otherwise its last answer would decide what a resume uses.
         record_settings(engine);

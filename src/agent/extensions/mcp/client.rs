@@ -8,13 +8,16 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use rmcp::ClientHandler;
 use rmcp::model::{
-    ClientCapabilities, ClientConfig, ErrorData, Implementation, ListRootsResult, ProgressNotificationParam,
+    ClientCapabilities, ClientConfig, ElicitRequestParams, ElicitResult, ElicitationAction, ErrorData,
+    Implementation, ListRootsResult, LoggingMessageNotificationParam, ProgressNotificationParam,
     ProgressToken, Root,
 };
 use rmcp::service::{NotificationContext, RequestContext, RoleClient};
 use serde_json::json;
 use tokio::sync::Notify;
 
+use super::logging::Messages;
+use super::{Surroundings, elicitation};
 use crate::tools::{Content, Details, ToolOutput, ToolProgress};
 
 /// Longest message of a progress that is shown, in characters.
@@ -25,6 +28,10 @@ const LONGEST_PROGRESS: usize = 500;
 pub(super) struct Client(Arc<Shared>);
 
 struct Shared {
+    /// The name of the server.
+    server: String,
+    around: Arc<Surroundings>,
+    messages: Messages,
     /// Where the progress of each call is shown.
     progress: Mutex<HashMap<ProgressToken, ToolProgress>>,
     /// Notified when the server says that a list of it has changed.
@@ -34,9 +41,15 @@ struct Shared {
 }
 
 impl Client {
-    pub(super) fn new(cwd: &Path) -> Self {
-        let shared =
-            Shared { progress: Mutex::default(), changed: Default::default(), root: file_address(cwd) };
+    pub(super) fn new(server: &str, cwd: &Path, around: &Arc<Surroundings>) -> Self {
+        let shared = Shared {
+            server: server.to_owned(),
+            around: Arc::clone(around),
+            messages: Messages::default(),
+            progress: Mutex::default(),
+            changed: Default::default(),
+            root: file_address(cwd),
+        };
         Client(Arc::new(shared))
     }
 
@@ -92,13 +105,34 @@ impl Drop for Shown {
 impl ClientHandler for Client {
     fn get_info(&self) -> ClientConfig {
         // What is offered here is answered below.
-        let offered = json!({ "roots": { "listChanged": false } });
+        let offered = json!({
+            "roots": { "listChanged": false },
+            "elicitation": { "form": {}, "url": {} },
+        });
         let capabilities: ClientCapabilities = serde_json::from_value(offered).unwrap_or_default();
         ClientConfig::new(capabilities, Implementation::new("tau", env!("CARGO_PKG_VERSION")))
     }
 
     async fn list_roots(&self, _: RequestContext<RoleClient>) -> Result<ListRootsResult, ErrorData> {
         Ok(ListRootsResult::new(vec![Root::new(self.0.root.clone())]))
+    }
+
+    async fn create_elicitation(
+        &self,
+        request: ElicitRequestParams,
+        context: RequestContext<RoleClient>,
+    ) -> Result<ElicitResult, ErrorData> {
+        let asking = elicitation::ask(&self.0.server, request, &self.0.around);
+        let asked = context.ct.run_until_cancelled(asking).await;
+        Ok(asked.unwrap_or_else(|| ElicitResult::new(ElicitationAction::Cancel)))
+    }
+
+    async fn on_logging_message(
+        &self,
+        message: LoggingMessageNotificationParam,
+        _: NotificationContext<RoleClient>,
+    ) {
+        self.0.messages.take(&self.0.server, &message, &self.0.around);
     }
 
     async fn on_progress(&self, news: ProgressNotificationParam, _: NotificationContext<RoleClient>) {

@@ -1,5 +1,7 @@
 //! A connection to a server that runs: from its start to its end.
 
+#![allow(deprecated, reason = "the newest protocol drops logging levels, but servers in use have them")]
+
 use std::ffi::OsString;
 use std::io;
 use std::path::Path;
@@ -10,7 +12,7 @@ use std::time::Duration;
 use rmcp::model::{
     CancelledNotificationParam, ClientRequest, CompleteRequest, CompleteRequestParams,
     PaginatedRequestParams, Prompt, RequestId, Resource, ResourceTemplate, ServerPeerInfo, ServerResult,
-    Tool,
+    SetLevelRequestParams, Tool,
 };
 use rmcp::service::{
     ClientInitializeError, Peer, PeerRequestOptions, RoleClient, RunningService, ServiceError, serve_client,
@@ -20,6 +22,7 @@ use tokio_util::sync::CancellationToken;
 
 use super::client::Client;
 use super::http::{self, innermost};
+use super::logging;
 use super::stdio::StdioTransport;
 use super::trouble::Trouble;
 use super::variables::{Forms, expand};
@@ -100,7 +103,7 @@ impl Connection {
         around: &Arc<Surroundings>,
         trouble: &Arc<Trouble>,
     ) -> Result<Arc<Self>, String> {
-        let client = Client::new(&place.cwd);
+        let client = Client::new(&server.name, &place.cwd, around);
         let (service, process) = match &server.transport {
             McpTransport::Stdio { command, args, env, cwd } => {
                 let program = Program::expanded(command, args, env, cwd.as_deref(), &place.cwd)?;
@@ -129,6 +132,8 @@ impl Connection {
             stop: around.stop.child_token(),
         });
         let (ended, stop) = (connection.ended.clone(), connection.stop.clone());
+        let quiet = Arc::clone(&connection);
+        around.tasks.spawn(async move { quiet.ended.run_until_cancelled(quiet.ask_for_warnings()).await });
         around.tasks.spawn(watch(service, process, ended, stop, around.kill.clone(), Arc::clone(trouble)));
         Ok(connection)
     }
@@ -188,6 +193,15 @@ impl Connection {
         // Servers without templates may not know the request.
         let templates = within_list_time("templates", self.pages("templates", page)).await;
         Ok((listed, templates.unwrap_or_default()))
+    }
+
+    /// Asks a server that logs for no more than is shown.
+    async fn ask_for_warnings(&self) {
+        if self.info().is_some_and(|info| info.capabilities.logging.is_some()) {
+            let params = SetLevelRequestParams::new(logging::LEAST);
+            // What is below that is left out anyway.
+            let _ = timeout(LIST_TIME, self.peer.set_level(params)).await;
+        }
     }
 
     /// A list that is sent in pages. `what` names it for people.

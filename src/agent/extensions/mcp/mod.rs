@@ -2,7 +2,7 @@
 //!
 //! A server is not trusted: its tools may do anything and are judged like any call, what it says is text that
 //! may lie, and what it sends is bounded in size and pace. The protocol is that of the crate `rmcp`; the
-//! processes are ours (`tools/process/server`). Parts: `stdio` (messages over a process's streams), `client`
+//! processes are ours (`tools/process/server`). Parts: `stdio` (messages over a process's streams), `client`, `elicitation` and `logging`
 //! (what a server may ask and tell), `http` (servers at an
 //! address), `connection` (one life of a server), `server` (a configured one: starts
 //! it, and again after its end), `tool`, `schema`, `valid`, `result` (a tool,
@@ -12,7 +12,9 @@
 
 mod client;
 mod connection;
+mod elicitation;
 mod http;
+mod logging;
 pub mod names;
 mod offers;
 mod prompts;
@@ -29,16 +31,19 @@ mod variables;
 
 use std::collections::HashSet;
 use std::path::{Path, PathBuf};
+use std::sync::atomic::AtomicU64;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
-use tokio::sync::{Notify, mpsc, watch};
+use tokio::sync::{Notify, mpsc, oneshot, watch};
 use tokio::time::{Instant, timeout_at};
 use tokio_util::sync::CancellationToken;
 use tokio_util::task::TaskTracker;
 
 pub use server::ConfiguredServer;
 
+use crate::agent::protocol::command::QuestionAnswer;
+use crate::agent::protocol::event::Question;
 use crate::agent::protocol::extension::{ArgumentValues, ExtensionRow};
 use crate::agent::provider::http::{Http, Network};
 use crate::tools::AnyTool;
@@ -82,6 +87,10 @@ pub(crate) enum McpNews {
     Changed,
     /// Something to report to the user.
     Notice { text: String, hint: Option<String> },
+    /// A server asks the user. Without an answer, the question is cancelled.
+    Ask { id: String, question: Question, answer: oneshot::Sender<QuestionAnswer> },
+    /// The server does not wait for the answer any more.
+    AskWithdrawn { id: String },
     /// The answer to [`Mcp::complete`] with this ticket.
     Completed { ticket: u64, answer: ArgumentValues },
 }
@@ -92,6 +101,8 @@ struct Surroundings {
     scratch: Arc<Scratch>,
     http: Http,
     news: mpsc::Sender<McpNews>,
+    /// How many questions there were so far.
+    asked: AtomicU64,
     /// Notified when what any server offers has changed.
     changed: Notify,
     /// Cancelled to end all servers.
@@ -103,8 +114,8 @@ struct Surroundings {
 }
 
 impl Surroundings {
-    fn report(&self, text: String, hint: &str) {
-        let news = McpNews::Notice { text, hint: Some(hint.to_owned()) };
+    fn report(&self, text: String, hint: Option<&str>) {
+        let news = McpNews::Notice { text, hint: hint.map(str::to_owned) };
         if self.news.try_send(news).is_err() {
             tracing::debug!("news of MCP servers are dropped: there are too many");
         }
@@ -139,6 +150,7 @@ impl Mcp {
             scratch,
             http: Http::new(network),
             news: sender,
+            asked: AtomicU64::new(0),
             changed: Notify::new(),
             stop: CancellationToken::new(),
             kill: CancellationToken::new(),

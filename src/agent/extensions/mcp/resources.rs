@@ -84,9 +84,9 @@ pub(super) fn mentions(text: &str, resources: &[McpResource]) -> Vec<Mention> {
             of_server.iter().any(|known| known.is_template == is_template && is_at(known, uri))
         };
         // Punctuation belongs to the sentence unless an address ends like this.
-        let ways = [(rest, false), (bare, false), (bare, true), (rest, true)];
-        let known = ways.into_iter().find(|(uri, is_template)| is_known(uri, *is_template));
-        let known = known.map(|(uri, _)| uri);
+        let mut ways = std::iter::successors(Some(rest), |longer| longer.strip_suffix(PUNCTUATION));
+        let listed = ways.find(|uri| is_known(uri, false));
+        let known = listed.or_else(|| [bare, rest].into_iter().find(|uri| is_known(uri, true)));
         let mention = Mention {
             server: server.to_owned(),
             uri: known.unwrap_or(bare).to_owned(),

@@ -149,7 +149,7 @@ impl Server {
             (known.state, known.problem) = (ExtensionState::Failed, Some(why.clone()));
             drop(known);
             let text = format!("MCP server {} cannot be used: {why}", self.configured.server.name);
-            self.around.report(text, "it is tried again at the next start");
+            self.around.report(text, Some("it is tried again at the next start"));
         }
     }
 
@@ -252,7 +252,7 @@ impl Server {
             self.known().problem = Some(format!("it has ended{}", connection.end_reason()));
             let text =
                 format!("MCP server {} has ended{}", self.configured.server.name, connection.end_reason());
-            self.around.report(text, "it is started again at the next call");
+            self.around.report(text, Some("it is started again at the next call"));
         }
     }
 

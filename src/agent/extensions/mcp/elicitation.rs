@@ -1,0 +1,107 @@
+//! What servers ask the user: a form, or an address to open. Nothing is answered without the user.
+
+use std::sync::Arc;
+use std::sync::atomic::Ordering;
+
+use rmcp::model::{ElicitRequestParams, ElicitResult, ElicitationAction, ElicitationSchema};
+use serde_json::Value;
+use tokio::sync::oneshot;
+
+use super::{McpNews, Surroundings};
+use crate::agent::protocol::command::QuestionAnswer;
+use crate::agent::protocol::event::Question;
+use crate::agent::protocol::form::{self, FormField};
+
+/// Longest message that is shown, in characters.
+const LONGEST: usize = 2_000;
+/// Most fields of a form.
+const MOST_FIELDS: usize = 64;
+
+/// Asks the user. Dropping the future withdraws the question.
+pub(super) async fn ask(
+    server: &str,
+    request: ElicitRequestParams,
+    around: &Arc<Surroundings>,
+) -> ElicitResult {
+    let Some(question) = question(server, request) else {
+        return ElicitResult::new(ElicitationAction::Decline);
+    };
+    let fields = match &question {
+        Question::Form { fields, .. } => fields.clone(),
+        Question::Url { .. } | Question::Select { .. } | Question::Confirm { .. } => Vec::new(),
+    };
+    let id = format!("e{}", around.asked.fetch_add(1, Ordering::Relaxed) + 1);
+    let (answer, answered) = oneshot::channel();
+    let mut waiting = Waiting { id: Some(id.clone()), around };
+    if around.news.send(McpNews::Ask { id, question, answer }).await.is_err() {
+        return ElicitResult::new(ElicitationAction::Cancel);
+    }
+    let answer = answered.await.unwrap_or(QuestionAnswer::Cancelled);
+    waiting.id = None;
+    match answer {
+        QuestionAnswer::Form(values) => match form::check(&fields, &values) {
+            Ok(()) => ElicitResult::new(ElicitationAction::Accept).with_content(Value::Object(values)),
+            Err(why) => {
+                let text = format!("the answer to MCP server {server} was not sent: {why}");
+                around.report(text, Some("its question was cancelled"));
+                ElicitResult::new(ElicitationAction::Cancel)
+            }
+        },
+        QuestionAnswer::Confirmed(true) if fields.is_empty() => ElicitResult::new(ElicitationAction::Accept),
+        QuestionAnswer::Confirmed(_) | QuestionAnswer::Declined => {
+            ElicitResult::new(ElicitationAction::Decline)
+        }
+        QuestionAnswer::Value(_) | QuestionAnswer::Cancelled => ElicitResult::new(ElicitationAction::Cancel),
+    }
+}
+
+/// A question that waits.
+struct Waiting<'a> {
+    id: Option<String>,
+    around: &'a Surroundings,
+}
+
+impl Drop for Waiting<'_> {
+    fn drop(&mut self) {
+        if let Some(id) = self.id.take() {
+            // With very many news, the question stays until the run ends.
+            let _ = self.around.news.try_send(McpNews::AskWithdrawn { id });
+        }
+    }
+}
+
+/// The question for the user; `None` if it cannot be asked.
+fn question(server: &str, request: ElicitRequestParams) -> Option<Question> {
+    let server = server.to_owned();
+    let short = |text: String| text.chars().take(LONGEST).collect::<String>();
+    match request {
+        ElicitRequestParams::FormElicitationParams { message, requested_schema, .. } => {
+            let fields = fields(&requested_schema)?;
+            Some(Question::Form { server, message: short(message), fields })
+        }
+        ElicitRequestParams::UrlElicitationParams { message, url, .. } => {
+            let is_web = url.starts_with("https://") || url.starts_with("http://");
+            let fits = is_web && url.len() <= LONGEST && !url.contains(|c: char| c.is_control() || c == ' ');
+            fits.then(|| Question::Url { server, message: short(message), url })
+        }
+        _ => None,
+    }
+}
+
+/// The fields of a form in their order; `None` if one that is required cannot be shown.
+fn fields(schema: &ElicitationSchema) -> Option<Vec<FormField>> {
+    let required = schema.required.as_deref().unwrap_or_default();
+    let names = schema.property_order.clone();
+    let names = names.unwrap_or_else(|| schema.properties.keys().cloned().collect());
+    let mut fields = Vec::new();
+    for name in names.iter().take(MOST_FIELDS) {
+        let described = serde_json::to_value(schema.properties.get(name)?).ok()?;
+        let is_required = required.contains(name);
+        match FormField::of_schema(name, is_required, &described) {
+            Some(field) => fields.push(field),
+            None if is_required => return None,
+            None => {}
+        }
+    }
+    Some(fields)
+}

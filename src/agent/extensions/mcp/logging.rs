@@ -1,0 +1,90 @@
+//! What servers log: warnings and errors are reported, a few of them, and written to the log.
+
+#![allow(deprecated, reason = "the newest protocol drops logging, but servers in use have it")]
+
+use std::sync::{Mutex, PoisonError};
+
+use rmcp::model::{LoggingLevel, LoggingMessageNotificationParam};
+use serde_json::Value;
+use tokio::time::{Duration, Instant};
+
+use super::Surroundings;
+
+/// The least important messages that are taken.
+pub(super) const LEAST: LoggingLevel = LoggingLevel::Warning;
+/// Most messages of a server that are reported in [`WINDOW`].
+const MOST: u32 = 5;
+const WINDOW: Duration = Duration::from_secs(60);
+/// Longest message that is reported, in characters.
+const LONGEST: usize = 500;
+
+/// The messages of a server so far.
+#[derive(Default)]
+pub(super) struct Messages(Mutex<Option<(Instant, u32)>>);
+
+impl Messages {
+    /// Takes a message: writes it to the log, and reports it unless there are too many.
+    pub(super) fn take(
+        &self,
+        server: &str,
+        message: &LoggingMessageNotificationParam,
+        around: &Surroundings,
+    ) {
+        if !is_important(message.level) {
+            return;
+        }
+        let text = text(message);
+        match self.count(Instant::now()) {
+            count if count < MOST => {
+                tracing::warn!(server, text, "an MCP server logged");
+                around.report(format!("MCP server {server}: {text}"), None);
+            }
+            count if count == MOST => {
+                around.report(format!("further messages of MCP server {server} are left out"), None);
+            }
+            _ => {}
+        }
+    }
+
+    /// How many messages there were before this one, lately.
+    fn count(&self, now: Instant) -> u32 {
+        let mut window = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        let (start, count) =
+            window.filter(|(start, _)| now.duration_since(*start) < WINDOW).unwrap_or((now, 0));
+        *window = Some((start, count.saturating_add(1)));
+        count
+    }
+}
+
+/// Whether it is at least a warning. What is below was not asked for, but may come.
+fn is_important(level: LoggingLevel) -> bool {
+    !matches!(level, LoggingLevel::Debug | LoggingLevel::Info | LoggingLevel::Notice)
+}
+
+/// The message in a line.
+fn text(message: &LoggingMessageNotificationParam) -> String {
+    let said = match &message.data {
+        Value::String(text) => text.clone(),
+        other => other.to_string(),
+    };
+    let logger = message.logger.as_ref().filter(|logger| !logger.trim().is_empty());
+    let said = logger.map_or_else(|| said.clone(), |logger| format!("{logger}: {said}"));
+    let line = said.split_whitespace().collect::<Vec<_>>().join(" ");
+    line.chars().take(LONGEST).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn messages_are_lines_and_counted() {
+        let mut message =
+            LoggingMessageNotificationParam::new(LoggingLevel::Error, Value::from("two\nlines"));
+        message.logger = Some("db".to_owned());
+        assert_eq!(text(&message), "db: two lines");
+        let (messages, now) = (Messages::default(), Instant::now());
+        assert_eq!([messages.count(now), messages.count(now)], [0, 1]);
+        assert_eq!(messages.count(now + WINDOW), 0);
+    }
+}
