@@ -96,6 +96,7 @@ mod trust_screen;
 mod undo;
 mod undo_screen;
 mod vim;
+mod web;
 mod widths;
 mod wire;
 mod wording;

@@ -15,7 +15,7 @@ const ROOMS: [&[&str]; 7] = [
     &["protocol", "secrets"],
     &["permissions"],
     &["provider", "session", "settings", "catalogue", "export"],
-    &["extensions"],
+    &["extensions", "web"],
     &["context", "undo"],
     &["engine"],
     &["api", "demo"],

@@ -18,6 +18,7 @@ pub mod secrets;
 pub mod session;
 pub mod settings;
 pub mod undo;
+pub mod web;
 
 pub use protocol::command::AgentCommand;
 pub use protocol::event::AgentEvent;

@@ -13,6 +13,7 @@ use super::keycheck::{KeyCheck, check_key};
 use super::{plain, secret_prompt, table};
 use crate::agent::catalogue::keys::KeySource;
 use crate::agent::catalogue::providers::{PROVIDERS, named};
+use crate::agent::catalogue::search_services::{SERVICES, service};
 
 /// Runs the command; how the program ends.
 pub fn run(args: AuthArgs) -> Exit {
@@ -37,10 +38,13 @@ fn list(environment: &Environment) -> Exit {
     let stored = environment.keys.stored_providers();
     providers
         .extend(stored.into_iter().filter(|provider| !PROVIDERS.iter().any(|known| known.id == provider)));
+    providers.extend(services_with_keys().map(str::to_owned));
     let mut seen = std::collections::HashSet::new();
     providers.retain(|provider| seen.insert(provider.clone()));
     let row = |provider: &String| {
-        let name = named(provider).map_or_else(String::new, |provider| provider.name.to_owned());
+        let name = named(provider).map(|provider| provider.name.to_owned());
+        let name = name.or_else(|| service(provider).map(|service| format!("{} (web_search)", service.name)));
+        let name = name.unwrap_or_default();
         let (key, place) = match environment.keys.place(provider) {
             Some(place) => ("yes", place.to_string()),
             None if environment.catalogue.is_keyless(provider) => ("not needed", String::new()),
@@ -59,12 +63,18 @@ fn list(environment: &Environment) -> Exit {
     say(&table::columns(&rows))
 }
 
+/// The services that search the web with a key.
+fn services_with_keys() -> impl Iterator<Item = &'static str> {
+    SERVICES.iter().filter(|service| service.env.is_some()).map(|service| service.id)
+}
+
 /// The provider of that name; else an error with the names that are near.
 fn provider<'a>(environment: &Environment, name: &'a str) -> Result<&'a str, Refusal> {
-    let providers = environment.catalogue.providers();
-    if providers.iter().any(|provider| provider == name) {
+    let mut providers = environment.catalogue.providers();
+    if providers.iter().any(|provider| provider == name) || service(name).is_some() {
         return Ok(name);
     }
+    providers.extend(services_with_keys().map(str::to_owned));
     let possible: Vec<&str> = providers.iter().map(String::as_str).collect();
     let near = similar::get_close_matches(name, &possible, 3, 0.5);
     let hint = match near.as_slice() {
@@ -90,8 +100,11 @@ fn set(environment: &Environment, name: &str) -> Result<Exit, Refusal> {
         .keys
         .store(name, &key)
         .map_err(|error| Refusal::config(format!("cannot write auth.json: {error}")))?;
-    let said =
-        say(&format!("saved the key for {name} to auth.json; check it with `tau auth check {name}`\n"));
+    let check = match service(name) {
+        Some(_) => String::new(),
+        None => format!("; check it with `tau auth check {name}`"),
+    };
+    let said = say(&format!("saved the key for {name} to auth.json{check}\n"));
     if let Some(place) = environment.keys.place(name).filter(|place| place.to_string() != "auth.json") {
         warn(&format!("{place} also has a key for {name}, which takes precedence"));
     }
@@ -145,6 +158,10 @@ fn check(environment: &Environment, name: Option<&str>) -> Result<Exit, Refusal>
 }
 
 async fn check_one(environment: &Environment, provider: &str) -> Result<KeyCheck, Refusal> {
+    if let Some(service) = service(provider) {
+        let text = format!("{} is no provider of models; its key is tried by the next search", service.name);
+        return Ok(KeyCheck::Unknown(text));
+    }
     let Some(model) = environment.catalogue.default_model(provider) else {
         let text =
             format!("no model of {provider} is known to try it with; `tau models --refresh` asks for them");

@@ -258,9 +258,11 @@ fn screen(old: &Setup, new: &Setup, changes: &mut Changes) {
     }
 }
 
-/// Settings of extensions: the prompt follows them.
+/// Settings that others read: the prompt follows those of extensions, and the tools of the web have theirs.
 fn extensions(old: &Setup, new: &Setup, changes: &mut Changes) {
-    for key in ["extensions_off", "skill_budget", "hooks", "claude_hooks"] {
+    let extensions = ["extensions_off", "skill_budget", "hooks", "claude_hooks"];
+    let web = ["web_fetch", "web_allow_private", "web_search", "web_search_url"];
+    for key in extensions.into_iter().chain(web) {
         let Some(row) = row(key).filter(|row| !row.is_same(&old.settings, &new.settings)) else { continue };
         let value = row.text(&new.settings);
         changes.now.push(value.map_or_else(|| format!("no {key}"), |value| format!("{key} {value}")));

@@ -89,7 +89,8 @@ fn read(task: &FileTask, offset: Option<u64>, limit: Option<u64>) -> Result<Tool
     let whole = start.len() as u64 <= WHOLE;
     if let Some(format) = picture::format(&start) {
         let bytes = rest_of(task, start, &mut file, &metadata).map_err(failed)?;
-        return picture::answer(task, format, &bytes);
+        let images = task.context.limits.images;
+        return picture::answer(&task.given, images, format, &bytes, &|| task.check_wanted());
     }
     let request = request(task, offset, limit);
     let (window, notes) = match encoding::probe(&start) {

@@ -295,15 +295,8 @@ impl Keys {
         }
         let provider = &model.provider;
         let written = self.specs(provider, &self.stored());
-        for (_, spec) in &written {
-            let key = match spec {
-                KeySpec::Literal(secret) => Some(secret.clone()),
-                KeySpec::Variable(name) => self.variable(name),
-                KeySpec::Command(command) => Some(self.printed(command).await?),
-            };
-            if let Some(key) = key.filter(|key| !key.is_empty()) {
-                return Ok(Some(key));
-            }
+        if let Some(key) = self.first(&written).await? {
+            return Ok(Some(key));
         }
         self.readable()?;
         match self.catalogue().key_variable(provider) {
@@ -316,6 +309,42 @@ impl Keys {
             }
             // A server of the user, for which nothing says that it wants a key.
             None => Ok(None),
+        }
+    }
+
+    /// The key of a service that is no provider of models; `None` if it has none.
+    ///
+    /// # Errors
+    /// When `auth.json` cannot be read, or a command that prints the key fails.
+    pub(crate) async fn of_service(&self, id: &str) -> Result<Option<Secret>, Failure> {
+        let key = self.first(&self.specs(id, &self.stored())).await?;
+        match &key {
+            Some(key) => self.remember(key),
+            None => self.readable()?,
+        }
+        Ok(key)
+    }
+
+    /// The first of these that holds a key.
+    async fn first(&self, written: &[(KeyPlace, KeySpec)]) -> Result<Option<Secret>, Failure> {
+        for (_, spec) in written {
+            let key = match spec {
+                KeySpec::Literal(secret) => Some(secret.clone()),
+                KeySpec::Variable(name) => self.variable(name),
+                KeySpec::Command(command) => Some(self.printed(command).await?),
+            };
+            if let Some(key) = key.filter(|key| !key.is_empty()) {
+                return Ok(Some(key));
+            }
+        }
+        Ok(None)
+    }
+
+    /// Remembers a key that is given out, for redaction.
+    fn remember(&self, key: &Secret) {
+        let mut given = self.given.lock().unwrap_or_else(PoisonError::into_inner);
+        if !given.contains(key) {
+            given.push(key.clone());
         }
     }
 
@@ -336,10 +365,7 @@ impl KeySource for Keys {
         Box::pin(async move {
             let key = self.find(model).await?;
             if let Some(key) = &key {
-                let mut given = self.given.lock().unwrap_or_else(PoisonError::into_inner);
-                if !given.contains(key) {
-                    given.push(key.clone());
-                }
+                self.remember(key);
             }
             Ok(key)
         })

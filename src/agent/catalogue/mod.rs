@@ -11,6 +11,7 @@ mod key_command;
 pub mod keys;
 pub mod listing;
 pub mod providers;
+pub mod search_services;
 pub mod user;
 
 use std::sync::{Arc, OnceLock};
@@ -267,13 +268,15 @@ impl Catalogue {
     /// The environment variable of a provider's key.
     pub(crate) fn key_variable(&self, provider: &str) -> Option<String> {
         let own = self.user.providers.get(provider).and_then(|provider| provider.env.clone());
-        own.or_else(|| providers::named(provider).map(|provider| provider.env.to_owned()))
+        let known = || providers::named(provider).map(|provider| provider.env);
+        own.or_else(|| known().or_else(|| search_services::service(provider)?.env).map(str::to_owned))
     }
 
-    /// The environment variables of all providers' keys.
+    /// The environment variables of all keys: those of providers, and of services that search the web.
     pub(crate) fn key_variables(&self) -> Vec<String> {
         let own = self.user.providers.values().filter_map(|provider| provider.env.clone());
-        own.chain(PROVIDERS.iter().map(|provider| provider.env.to_owned())).collect()
+        let services = search_services::SERVICES.iter().filter_map(|service| service.env);
+        own.chain(PROVIDERS.iter().map(|provider| provider.env).chain(services).map(str::to_owned)).collect()
     }
 
     /// A provider's key as `models.toml` writes it: literal, `$VARIABLE` or `!command`.

@@ -7,7 +7,7 @@ use crate::agent::permissions::Rule;
 use crate::agent::protocol::extension::ExtensionSource;
 
 /// What other agents call our tools.
-const NAMES: [(&str, &str); 14] = [
+const NAMES: [(&str, &str); 16] = [
     ("bash", "bash"),
     ("read", "read"),
     ("notebookread", "read"),
@@ -22,6 +22,8 @@ const NAMES: [(&str, &str); 14] = [
     ("ls", "ls"),
     ("webfetch", "web_fetch"),
     ("web_fetch", "web_fetch"),
+    ("websearch", "web_search"),
+    ("web_search", "web_search"),
 ];
 /// Tools that a project's files cannot open for all calls.
 const NARROW: [&str; 3] = ["bash", "edit", "write"];

@@ -55,8 +55,12 @@ impl Judge<'_> {
         for path in reads.iter().filter(|path| !writes.contains(path)) {
             self.file(path, Use::Read, call, &mut findings);
         }
+        let only_contacts = commands.is_empty() && writes.is_empty() && !unknown;
+        if only_contacts {
+            network.iter().for_each(|host| self.host(host, call, &mut findings));
+        }
         let is_free = call.read_only && commands.is_empty() && writes.is_empty();
-        let is_hidden = (*unknown || !network.is_empty()) && !is_free;
+        let is_hidden = *unknown && !is_free || !network.is_empty() && !only_contacts;
         if is_hidden || findings.is_empty() && !call.read_only && !call.access.only_reads() {
             findings.push(self.opaque(call));
         }
@@ -89,15 +93,42 @@ impl Judge<'_> {
         Finding { suggestion: call.tool.parse().ok(), ..self.by_mode(text, call.tool) }
     }
 
+    /// What is said of a host that a call contacts, and does nothing else.
+    fn host(&self, host: &str, call: &CallFacts<'_>, findings: &mut Vec<Finding>) {
+        let is_about = |rule: &&&Rule| {
+            rule.names_tool(call.tool)
+                && matches!(rule.pattern(), Pattern::Host(pattern) if pattern.matches(host))
+        };
+        for (rules, verdict, what) in
+            [(&self.deny, Verdict::Deny, "denies"), (&self.ask, Verdict::Ask, "asks for")]
+        {
+            let found = rules
+                .iter()
+                .find(is_about)
+                .map(|rule| of_rule(verdict, &format!("a rule {what} {host}"), rule));
+            findings.extend(found.map(|finding| Finding { part: host.to_owned(), ..finding }));
+        }
+        // In plan mode a rule may allow what changes nothing.
+        let allows = |rule: &&&Rule| is_about(rule) || rule.is_bare() && rule.names_tool(call.tool);
+        let may_allow = call.read_only || self.mode != PermissionMode::Plan;
+        if let Some(rule) = self.allow.iter().find(|rule| may_allow && allows(rule)) {
+            let finding = of_rule(Verdict::Allow, "a rule allows it", rule);
+            findings.push(Finding { part: host.to_owned(), ..finding });
+            return;
+        }
+        let text = format!("it contacts {host}");
+        let is_harmless_plan = self.mode == PermissionMode::Plan && call.read_only;
+        let mode = if is_harmless_plan { PermissionMode::Ask } else { self.mode };
+        let mut finding = by_mode(mode, text, host);
+        if finding.verdict == Verdict::Ask {
+            finding.suggestion = suggest::for_host(call.tool, host);
+        }
+        findings.push(finding);
+    }
+
     /// What the mode says of something that may change something.
     fn by_mode(&self, text: String, part: &str) -> Finding {
-        let (verdict, text) = match self.mode {
-            PermissionMode::Auto => (Verdict::Allow, "the mode auto allows it".to_owned()),
-            PermissionMode::Ask => (Verdict::Ask, text),
-            PermissionMode::Plan => (Verdict::Deny, format!("plan mode: {text}")),
-        };
-        let reason = ApprovalReason { text, ..ApprovalReason::default() };
-        Finding { verdict, reason, part: part.to_owned(), suggestion: None }
+        by_mode(self.mode, text, part)
     }
 
     /// What is said of a file that a tool touches.
@@ -150,7 +181,7 @@ impl Judge<'_> {
                     governs(rule, is_used, tool) && pattern.concerns(path, &self.places)
                 }
                 Pattern::All => tool.is_none() && governs(rule, is_used, None),
-                Pattern::Command(_) => false,
+                Pattern::Command(_) | Pattern::Host(_) => false,
             });
             if let Some(rule) = found {
                 let mut finding =
@@ -183,7 +214,7 @@ impl Judge<'_> {
         let allows = |rule: &&&Rule| match rule.pattern() {
             Pattern::Path(pattern) => governs(rule, Use::Write, tool) && pattern.allows(path, &self.places),
             Pattern::All => tool.is_none() && governs(rule, Use::Write, None),
-            Pattern::Command(_) => false,
+            Pattern::Command(_) | Pattern::Host(_) => false,
         };
         let rules = if self.mode == PermissionMode::Plan { &[] } else { self.allow.as_slice() };
         rules.iter().find(allows).copied()
@@ -411,6 +442,17 @@ impl Judge<'_> {
             findings.iter_mut().skip(before).for_each(|finding| finding.reason.span = span);
         }
     }
+}
+
+/// What a mode says of something that is not free.
+fn by_mode(mode: PermissionMode, text: String, part: &str) -> Finding {
+    let (verdict, text) = match mode {
+        PermissionMode::Auto => (Verdict::Allow, "the mode auto allows it".to_owned()),
+        PermissionMode::Ask => (Verdict::Ask, text),
+        PermissionMode::Plan => (Verdict::Deny, format!("plan mode: {text}")),
+    };
+    let reason = ApprovalReason { text, ..ApprovalReason::default() };
+    Finding { verdict, reason, part: part.to_owned(), suggestion: None }
 }
 
 /// Whether what is written there is lost or shown.

@@ -4,6 +4,7 @@
 //! and runs nothing. The only thing it reads is where symbolic links lead.
 
 mod command_pattern;
+mod host_pattern;
 mod judge;
 mod path_pattern;
 mod protected;

@@ -4,6 +4,7 @@ use std::fmt;
 use std::str::FromStr;
 
 use super::command_pattern::CommandPattern;
+use super::host_pattern::HostPattern;
 use super::path_pattern::PathPattern;
 
 /// A rule: which calls it is about. Whether those are allowed, asked or denied is said by the list it is in.
@@ -21,6 +22,7 @@ pub(super) enum Pattern {
     All,
     Command(CommandPattern),
     Path(Box<PathPattern>),
+    Host(HostPattern),
 }
 
 impl PartialEq for Rule {
@@ -93,6 +95,12 @@ impl FromStr for Rule {
             None | Some("*" | "**") => Pattern::All,
             Some("") => return Err(wrong("the pattern is empty; leave out `()` for all calls of the tool")),
             Some(inner) if tool == "bash" => Pattern::Command(CommandPattern::new(inner)),
+            Some(inner) if tool == "web_fetch" => {
+                Pattern::Host(HostPattern::new(inner).map_err(|why| wrong(&why))?)
+            }
+            Some(_) if tool == "web_search" => {
+                return Err(wrong("searches have no patterns; write the name of the tool"));
+            }
             Some(_) if tool.starts_with("mcp__") => {
                 return Err(wrong("tools of MCP servers have no patterns; write the name of the tool"));
             }
@@ -117,9 +125,15 @@ mod tests {
 
     #[test]
     fn rules_are_read_and_written() {
-        for text in
-            ["bash", "bash(cargo test *)", "edit(src/**)", "mcp__server__*", "bash(echo (x))", "read(~/a b)"]
-        {
+        for text in [
+            "bash",
+            "bash(cargo test *)",
+            "edit(src/**)",
+            "mcp__server__*",
+            "bash(echo (x))",
+            "read(~/a b)",
+            "web_fetch(*.example.com)",
+        ] {
             assert_eq!(text.parse::<Rule>().map(|rule| rule.to_string()).as_deref(), Ok(text));
         }
         assert_eq!("Bash(ls)".parse::<Rule>().unwrap().to_string(), "bash(ls)");
@@ -133,6 +147,8 @@ mod tests {
             "edit(a[)",
             "edit(../x)",
             "mcp__a(b)",
+            "web_fetch(https://example.com/)",
+            "web_search(rust)",
         ] {
             let error = text.parse::<Rule>().unwrap_err().to_string();
             assert!(error.contains("is not a rule"), "{text}: {error}");

@@ -164,6 +164,12 @@ pub(super) fn for_file(path: &JudgedPath, places: &Places) -> Option<Rule> {
     format!("edit({}/**)", plain(Path::new(first))?).parse().ok()
 }
 
+/// The rule for a host: the host itself where a tool's rules name hosts, else the tool.
+pub(super) fn for_host(tool: &str, host: &str) -> Option<Rule> {
+    let rule = if tool == "web_fetch" { format!("{tool}({host})") } else { tool.to_owned() };
+    rule.parse().ok()
+}
+
 /// The words of a part in the forms in which rules that ask or deny look at it: as they are, without the
 /// directory of the program, and without the options before a subcommand.
 pub(super) fn forms(part: &Part) -> Vec<Vec<Word>> {

@@ -6,6 +6,7 @@
 
 mod body;
 mod client;
+pub(crate) mod guarded;
 mod read_pace;
 mod worker;
 
@@ -93,16 +94,20 @@ impl Http {
         limit: usize,
         cancel: &CancellationToken,
     ) -> Result<String, Failure> {
-        let mut body = self.perform(Method::Get, url, headers, Vec::new(), cancel).await?;
-        let mut bytes = Vec::new();
-        while let Some(part) = body.chunk().await? {
-            bytes.extend_from_slice(&part);
-            if bytes.len() > limit {
-                let message = format!("the answer is larger than {limit} bytes");
-                return Err(Failure::new(FailureKind::Protocol, message));
-            }
-        }
-        Ok(String::from_utf8_lossy(&bytes).into_owned())
+        text(self.perform(Method::Get, url, headers, Vec::new(), cancel).await?, limit).await
+    }
+
+    /// Sends a POST and reads the whole answer, up to `limit` bytes.
+    ///
+    /// # Errors
+    /// As [`Http::send`], and when the answer is larger.
+    pub(crate) async fn post(
+        &self,
+        request: &HttpRequest,
+        limit: usize,
+        cancel: &CancellationToken,
+    ) -> Result<String, Failure> {
+        text(self.send(request, cancel).await?, limit).await
     }
 
     /// The client for an address and its headers, for a protocol that is spoken elsewhere.
@@ -156,6 +161,19 @@ impl Http {
         };
         cell.get_or_init(|| client::build(&self.network, proxy, roots)).as_ref().map_err(Clone::clone)
     }
+}
+
+/// A whole body of at most `limit` bytes.
+async fn text(mut body: ResponseBody, limit: usize) -> Result<String, Failure> {
+    let mut bytes = Vec::new();
+    while let Some(part) = body.chunk().await? {
+        bytes.extend_from_slice(&part);
+        if bytes.len() > limit {
+            let message = format!("the answer is larger than {limit} bytes");
+            return Err(Failure::new(FailureKind::Protocol, message));
+        }
+    }
+    Ok(String::from_utf8_lossy(&bytes).into_owned())
 }
 
 /// The failure of a request that the user stopped.

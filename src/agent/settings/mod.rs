@@ -23,6 +23,7 @@ mod toml_errors;
 mod toml_file;
 pub mod trust;
 pub mod value;
+pub mod web;
 pub mod write;
 
 use std::ffi::OsStr;

@@ -20,6 +20,7 @@ use super::sandbox::NetworkAccess;
 use super::status_template::StatusTemplate;
 use super::support::Support;
 use super::value::{self, BaseUrl, DiffLayout, SettingValue, ValueKind};
+use super::web::{PrivateHosts, WebSearch};
 use crate::agent::protocol::approval::PermissionMode;
 use crate::agent::protocol::model::{Api, ThinkingLevel};
 use crate::agent::secrets::Secret;
@@ -183,6 +184,16 @@ settings! {
         default: "`read`, `bash`, `edit`, `write`", env: None, flag: flag("tools", "A,B", "Model"),
         project: true, live: true,
     };
+    /// The model may fetch web pages
+    web_fetch: bool, Columns {
+        default: "`false`", flag: flag("web-fetch", "BOOL", "Other"), live: true, ..COLUMNS
+    };
+    /// Hosts outside the public internet that may be fetched: names, addresses and ranges such as 10.0.0.0/8
+    web_allow_private: PrivateHosts, Columns { live: true, ..COLUMNS };
+    /// Service with which the model may search the web
+    web_search: WebSearch, Columns { default: "`off`", flag: rare_flag("web-search", "SERVICE"), live: true, ..COLUMNS };
+    /// Address of the service that searches, in place of its usual one; SearXNG has none
+    web_search_url: BaseUrl, Columns { live: true, ..COLUMNS };
     /// MCP servers: a table for each, as `[mcp.NAME]`
     mcp: McpTable, Columns { project: true, ..COLUMNS };
     /// Longest wait of the first prompt for MCP servers that are starting, in seconds

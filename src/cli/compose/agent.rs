@@ -6,7 +6,7 @@ use std::time::Duration;
 
 use super::Setup;
 use super::prompt::AgentPrompt;
-use super::sandbox;
+use super::{sandbox, web};
 use crate::agent::demo::{DemoTransport, Pace};
 use crate::agent::engine::behavior::{Behavior, McpBehavior, OnAsk};
 use crate::agent::engine::config::{AgentConfig, SessionPlace};
@@ -177,7 +177,8 @@ impl Setup {
     /// The tools that may be turned on later.
     fn tool_registry(&self) -> ToolRegistry {
         let registry = ToolRegistry::default();
-        for tool in self.with_shell(Toolbox::all()).iter() {
+        let built_in = self.with_shell(Toolbox::all());
+        for tool in built_in.iter().chain(&self.web.all()) {
             registry.register(Arc::clone(tool));
         }
         registry
@@ -191,15 +192,18 @@ impl Setup {
         if self.args.no_tools {
             return Ok(Toolbox::empty());
         }
-        let tools = match (&self.args.settings.0.tools, &self.settings.tools) {
+        let flag = self.args.settings.0.tools.as_ref();
+        let tools = match (flag, &self.settings.tools) {
             (Some(names), _) => {
                 let own: Vec<String> = names.iter().filter(|name| !is_mcp(name)).cloned().collect();
-                Toolbox::named(&own).map_err(|text| Refusal::usage(format!("--tools: {text}")))?
+                let named = web::built_in(&own, &self.settings);
+                named.map_err(|text| Refusal::usage(format!("--tools: {text}")))?
             }
-            (None, Some(names)) => Toolbox::named(names).map_err(Refusal::config)?,
+            (None, Some(names)) => web::built_in(names, &self.settings).map_err(Refusal::config)?,
             (None, None) => Toolbox::standard(),
         };
-        Ok(self.with_shell(tools))
+        let is_wanted = |name: &str| flag.is_none_or(|names| names.iter().any(|wanted| wanted == name));
+        Ok(self.web.add_to(self.with_shell(tools), is_wanted))
     }
 
     /// The configured shell replaces the usual one, if there is a shell at all.
@@ -226,7 +230,9 @@ pub(super) fn check_tools(
     if args.no_tools || args.settings.0.tools.is_some() {
         return Ok(());
     }
-    let Some(Err(error)) = environment.settings.tools.as_deref().map(Toolbox::named) else { return Ok(()) };
+    let named =
+        environment.settings.tools.as_deref().map(|names| web::built_in(names, &environment.settings));
+    let Some(Err(error)) = named else { return Ok(()) };
     let origin = environment::origin(&environment.paths, project, "tools");
     on_bad_config.tolerate(format!("{origin}: {error}"), &mut environment.notices)?;
     environment.settings.tools = None;

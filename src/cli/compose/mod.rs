@@ -11,6 +11,7 @@ mod prompt;
 pub(crate) mod sandbox;
 mod server_model;
 mod session_model;
+mod web;
 
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -29,6 +30,7 @@ use crate::agent::protocol::approval::PermissionMode;
 use crate::agent::protocol::model::{Model, ThinkingLevel};
 use crate::agent::settings::folder::Folder;
 use crate::agent::settings::{Paths, Settings};
+use crate::agent::web::Web;
 use crate::app::background::AUTO;
 use crate::app::geometry::{Addresses, TextLayout};
 use crate::cli::{image_support, link_support};
@@ -70,6 +72,8 @@ pub struct Setup {
     pub project: ProjectSettings,
     /// Skills and what else is loaded from files: the same as long as tau runs.
     pub extensions: Arc<Extensions>,
+    /// The tools for the web: the same as long as tau runs.
+    pub web: Web,
 }
 
 impl Setup {
@@ -103,7 +107,8 @@ impl Setup {
         let (environment, project) = Environment::read_in(&self.args, OnBadConfig::Warn, &project_dir)?;
         let new = Self::choose(self.args.clone(), self.profile, environment, self.cwd.clone(), project)?;
         self.extensions.set_options(extensions::options(&new.settings));
-        Ok(Setup { project_dir, extensions: Arc::clone(&self.extensions), ..new })
+        self.web.set_options(web::options(&new.settings));
+        Ok(Setup { project_dir, extensions: Arc::clone(&self.extensions), web: self.web.clone(), ..new })
     }
 
     /// The permission mode that is set. One for the screen counts only where somebody can be asked.
@@ -136,6 +141,7 @@ impl Setup {
         let Environment { paths, settings, catalogue, keys, notices } = environment;
         let demo = false;
         let extensions = extensions::of(&args, &paths, &settings);
+        let web = web::of(&settings, &keys);
         Ok(Setup {
             args,
             profile,
@@ -153,6 +159,7 @@ impl Setup {
             notices,
             project,
             extensions,
+            web,
         })
     }
 

@@ -1,4 +1,5 @@
-//! Images for models that take them: decoded as a check, and made small enough for all providers.
+//! Images for models that take them: decoded as a check, and made small enough for all providers. Where
+//! they come from is up to the caller.
 //!
 //! A broken picture in a request fails it, and every later request with it, so a picture is
 //! decoded before it is let in. Decoding is bounded in memory.
@@ -11,7 +12,6 @@ use image::codecs::jpeg::JpegEncoder;
 use image::imageops::FilterType;
 use image::{DynamicImage, ImageFormat, ImageReader, Limits};
 
-use crate::tools::file_task::FileTask;
 use crate::tools::{Content, Details, ToolError, ToolOutput};
 
 /// Longest side that all providers take without scaling it themselves, in pixels.
@@ -32,12 +32,18 @@ pub fn format(start: &[u8]) -> Option<ImageFormat> {
     }
 }
 
-/// The answer for a picture file.
+/// The answer for a picture that is called `given`, for a model that takes pictures or not. `check` says
+/// whether the answer is still wanted; it is asked before what takes long.
 ///
 /// # Errors
-/// A refusal when it is broken or too large.
-pub fn answer(task: &FileTask, format: ImageFormat, bytes: &[u8]) -> Result<ToolOutput, ToolError> {
-    let given = &task.given;
+/// A refusal when it is broken or too large, and what `check` says.
+pub fn answer(
+    given: &str,
+    takes_images: bool,
+    format: ImageFormat,
+    bytes: &[u8],
+    check: &dyn Fn() -> Result<(), ToolError>,
+) -> Result<ToolOutput, ToolError> {
     let broken = |error: image::ImageError| {
         let kind = format.to_mime_type();
         ToolError::refused(format!(
@@ -49,14 +55,14 @@ pub fn answer(task: &FileTask, format: ImageFormat, bytes: &[u8]) -> Result<Tool
     let mime_type = format.to_mime_type().to_owned();
     let details = Details::Image { mime_type: mime_type.clone(), width, height, bytes: bytes.len() as u64 };
     let what = format!("{given} is an image ({mime_type}, {width}x{height} pixels, {} bytes)", bytes.len());
-    if !task.context.limits.images {
+    if !takes_images {
         return Ok(ToolOutput::new(format!("{what}; this model does not support images"), details));
     }
     let small = width.max(height) <= MAX_SIDE && base64_length(bytes.len()) <= MAX_BASE64;
     let (note, data, mime_type) = if small {
         (what, bytes.to_vec(), mime_type)
     } else {
-        task.check_wanted()?;
+        check()?;
         let shrunk = shrink(&picture).map_err(broken)?;
         let note = format!("{what}, shown at {}x{}", shrunk.width, shrunk.height);
         (note, shrunk.data, shrunk.format.to_mime_type().to_owned())

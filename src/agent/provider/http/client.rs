@@ -72,6 +72,19 @@ pub(super) enum Roots {
 /// # Errors
 /// When the certificates cannot be read, or the address of the proxy is invalid.
 pub(super) fn build(network: &Network, proxy: &ProxyChoice, roots: Roots) -> Result<Client, Failure> {
+    build_with(network, proxy, roots, &|builder| builder)
+}
+
+/// The same with what `more` sets.
+///
+/// # Errors
+/// As [`build`].
+pub(super) fn build_with(
+    network: &Network,
+    proxy: &ProxyChoice,
+    roots: Roots,
+    more: &dyn Fn(ClientBuilder) -> ClientBuilder,
+) -> Result<Client, Failure> {
     // An error means that a provider is installed already, which serves as well.
     let _ = rustls::crypto::ring::default_provider().install_default();
     let own = network.ca_file.as_deref().map(certificates).transpose()?.unwrap_or_default();
@@ -81,11 +94,11 @@ pub(super) fn build(network: &Network, proxy: &ProxyChoice, roots: Roots) -> Res
             .redirect(redirect::Policy::none())
             .tcp_keepalive(Duration::from_secs(30))
             .user_agent(concat!("tau/", env!("CARGO_PKG_VERSION")));
-        Ok(match proxy {
+        Ok(more(match proxy {
             ProxyChoice::Environment => builder,
             ProxyChoice::Never => builder.no_proxy(),
             ProxyChoice::At(address) => builder.proxy(at(address)?),
-        })
+        }))
     };
     if roots == Roots::None {
         return settings()?.tls_certs_only(own).build().map_err(|error| unusable(&error));

@@ -1,0 +1,270 @@
+//! Requests to addresses that somebody else chose, such as a model: [`GuardedHttp`].
+//!
+//! A guard sees every address before it is connected to. It is asked within the resolution of names, so
+//! that what is checked is what is connected to: a name that is resolved a second time cannot lead
+//! elsewhere. An address in a URL is never resolved, so whoever calls checks it before.
+//!
+//! A proxy resolves names itself, and only the proxy knows where they lead. The guard sees the names, and
+//! is not asked about the address of the proxy, which the user has chosen.
+
+use std::fmt;
+use std::future::Future;
+use std::net::{IpAddr, SocketAddr};
+use std::pin::Pin;
+use std::sync::{Arc, OnceLock};
+
+use reqwest::dns::{Addrs, Name, Resolve, Resolving};
+use reqwest::{Client, Response};
+use url::Url;
+
+use super::client::{Roots, build_with};
+use super::{Network, ProxyChoice, authority, is_loopback, transport_failure};
+use crate::agent::provider::Failure;
+
+/// Most header lines of an answer.
+const MAX_HEADERS: usize = 200;
+
+/// The variables that name a proxy.
+const PROXY_VARIABLES: [&str; 6] =
+    ["HTTP_PROXY", "http_proxy", "HTTPS_PROXY", "https_proxy", "ALL_PROXY", "all_proxy"];
+
+/// Whether a connection to this host, at this address, may be made.
+pub(crate) type Guard = Arc<dyn Fn(&str, IpAddr) -> bool + Send + Sync>;
+
+/// Finds the addresses of a host.
+pub(crate) type Lookup = Arc<dyn Fn(String) -> LookupResult + Send + Sync>;
+
+/// The future of a [`Lookup`].
+pub(crate) type LookupResult = Pin<Box<dyn Future<Output = std::io::Result<Vec<IpAddr>>> + Send>>;
+
+/// The resolver of the system.
+pub(crate) fn system_lookup() -> Lookup {
+    Arc::new(|host| {
+        Box::pin(async move {
+            let found = tokio::net::lookup_host((host.as_str(), 0)).await?;
+            Ok(found.map(|address| address.ip()).collect())
+        })
+    })
+}
+
+/// Why there is no answer.
+#[derive(Clone, Debug, PartialEq)]
+pub(crate) enum GuardedFailure {
+    /// The guard refused all addresses of the host; the first of them.
+    Refused(IpAddr),
+    /// Anything else.
+    Failed(Failure),
+}
+
+/// GET requests behind a guard. Redirects are answers like any other, there are no cookies and no keys.
+pub(crate) struct GuardedHttp {
+    network: Network,
+    resolver: Arc<Resolver>,
+    outside: OnceLock<Result<Client, Failure>>,
+    loopback: OnceLock<Result<Client, Failure>>,
+    /// For plain HTTP to this machine, where no certificates are needed.
+    plain: OnceLock<Result<Client, Failure>>,
+}
+
+impl fmt::Debug for GuardedHttp {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("GuardedHttp").field("network", &self.network).finish_non_exhaustive()
+    }
+}
+
+impl GuardedHttp {
+    /// Requests over connections that are made like this, to addresses that `guard` admits.
+    pub(crate) fn new(network: Network, guard: Guard, lookup: Lookup) -> Self {
+        let exempt = proxy_hosts(&network.proxy, |name| std::env::var(name).ok());
+        GuardedHttp {
+            network,
+            resolver: Arc::new(Resolver { guard, lookup, exempt }),
+            outside: OnceLock::new(),
+            loopback: OnceLock::new(),
+            plain: OnceLock::new(),
+        }
+    }
+
+    /// Sends a GET and waits for the head of its answer, whatever its status. The only time limit is that
+    /// for the connection.
+    ///
+    /// # Errors
+    /// When the guard refuses the host, or there is no answer.
+    pub(crate) async fn get(&self, url: &Url, accept: &str) -> Result<GuardedAnswer, GuardedFailure> {
+        let host = authority(url);
+        let name = url.host_str().unwrap_or_default();
+        if self.resolver.exempt.iter().any(|exempt| exempt == name) {
+            // The resolver lets the name of the proxy through.
+            self.resolver.check(name).await?;
+        }
+        let client = self.client(url).map_err(GuardedFailure::Failed)?;
+        let sending = client.get(url.clone()).header("accept", accept).send();
+        let response = sending.await.map_err(|error| failure(&error, &host))?;
+        Ok(GuardedAnswer { response, host })
+    }
+
+    fn client(&self, url: &Url) -> Result<&Client, Failure> {
+        let (cell, proxy, roots) = match (is_loopback(url), url.scheme()) {
+            (true, "http") => (&self.plain, &ProxyChoice::Never, Roots::None),
+            (true, _) => (&self.loopback, &ProxyChoice::Never, Roots::System),
+            (false, _) => (&self.outside, &self.network.proxy, Roots::System),
+        };
+        let built = cell.get_or_init(|| {
+            build_with(&self.network, proxy, roots, &|builder| {
+                builder
+                    .dns_resolver(Arc::clone(&self.resolver))
+                    .http1_max_headers(MAX_HEADERS)
+                    .referer(false)
+                    // A connection that is kept was made when another answer of the guard held.
+                    .pool_max_idle_per_host(0)
+            })
+        });
+        built.as_ref().map_err(Clone::clone)
+    }
+}
+
+/// The head of an answer; its body is read from it.
+#[derive(Debug)]
+pub(crate) struct GuardedAnswer {
+    response: Response,
+    host: String,
+}
+
+impl GuardedAnswer {
+    /// The status code.
+    pub(crate) fn status(&self) -> u16 {
+        self.response.status().as_u16()
+    }
+
+    /// A header, if it is text.
+    pub(crate) fn header(&self, name: &str) -> Option<&str> {
+        self.response.headers().get(name)?.to_str().ok()
+    }
+
+    /// How many bytes the body has, as far as the server says.
+    pub(crate) fn length(&self) -> Option<u64> {
+        self.response.content_length()
+    }
+
+    /// The next bytes of the body, decompressed; `None` at the end.
+    ///
+    /// # Errors
+    /// When the connection is lost, or the body is damaged.
+    pub(crate) async fn chunk(&mut self) -> Result<Option<Vec<u8>>, Failure> {
+        let chunk = self.response.chunk().await.map_err(|error| transport_failure(&error, &self.host))?;
+        Ok(chunk.map(Vec::from))
+    }
+}
+
+/// Resolves names to the addresses that the guard admits.
+struct Resolver {
+    guard: Guard,
+    lookup: Lookup,
+    /// The names of proxies.
+    exempt: Vec<String>,
+}
+
+impl Resolver {
+    /// Whether the guard admits any address of a host.
+    async fn check(&self, host: &str) -> Result<(), GuardedFailure> {
+        let found = (self.lookup)(host.to_owned()).await.unwrap_or_default();
+        match found.iter().find(|address| !(self.guard)(host, **address)) {
+            Some(refused) => Err(GuardedFailure::Refused(*refused)),
+            None => Ok(()),
+        }
+    }
+}
+
+impl Resolve for Resolver {
+    fn resolve(&self, name: Name) -> Resolving {
+        let host = name.as_str().to_owned();
+        let is_exempt = self.exempt.contains(&host);
+        let (guard, found) = (Arc::clone(&self.guard), (self.lookup)(host.clone()));
+        Box::pin(async move {
+            let found = found.await?;
+            let admits = |address: &IpAddr| is_exempt || guard(&host, *address);
+            let admitted: Vec<SocketAddr> =
+                found.iter().filter(|address| admits(address)).map(|ip| SocketAddr::new(*ip, 0)).collect();
+            match (admitted.is_empty(), found.first()) {
+                (true, Some(refused)) => Err(RefusedAddress(*refused).into()),
+                _ => Ok(Box::new(admitted.into_iter()) as Addrs),
+            }
+        })
+    }
+}
+
+/// The guard refused the address of a name; in the chain of an error of the client.
+#[derive(Debug, thiserror::Error)]
+#[error("the address {0} is refused")]
+struct RefusedAddress(IpAddr);
+
+fn failure(error: &reqwest::Error, host: &str) -> GuardedFailure {
+    let mut cause: Option<&(dyn std::error::Error + 'static)> = Some(error);
+    while let Some(current) = cause {
+        if let Some(RefusedAddress(address)) = current.downcast_ref() {
+            return GuardedFailure::Refused(*address);
+        }
+        cause = current.source();
+    }
+    let mut failure = transport_failure(error, host);
+    // It is about providers.
+    failure.hint = None;
+    GuardedFailure::Failed(failure)
+}
+
+/// The hosts of the proxies that may be used.
+fn proxy_hosts(proxy: &ProxyChoice, variable: impl Fn(&str) -> Option<String>) -> Vec<String> {
+    let addresses: Vec<String> = match proxy {
+        ProxyChoice::Never => Vec::new(),
+        ProxyChoice::At(address) => vec![address.clone()],
+        ProxyChoice::Environment => PROXY_VARIABLES.into_iter().filter_map(variable).collect(),
+    };
+    let host = |address: &String| {
+        let whole = if address.contains("://") { address.clone() } else { format!("http://{address}") };
+        Some(Url::parse(&whole).ok()?.host_str()?.to_owned())
+    };
+    addresses.iter().filter_map(host).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn proxies_are_found_by_name() {
+        let variable = |name: &str| match name {
+            "http_proxy" => Some("proxy.example:3128".to_owned()),
+            "HTTPS_PROXY" => Some("http://u:p@Other.example".to_owned()),
+            _ => None,
+        };
+        assert_eq!(proxy_hosts(&ProxyChoice::Environment, variable), ["proxy.example", "other.example"]);
+        assert_eq!(proxy_hosts(&ProxyChoice::At("http://p:1".to_owned()), variable), ["p"]);
+        assert!(proxy_hosts(&ProxyChoice::Never, variable).is_empty());
+    }
+
+    #[tokio::test]
+    async fn a_name_leads_to_admitted_addresses_only() {
+        let addresses: Vec<IpAddr> = ["10.0.0.1", "192.0.2.1"].map(|text| text.parse().unwrap()).into();
+        let lookup: Lookup = Arc::new(move |_| {
+            let addresses = addresses.clone();
+            Box::pin(async move { Ok(addresses) })
+        });
+        let guard: Guard =
+            Arc::new(|host, address| host == "both.example" && address.to_string() != "10.0.0.1");
+        let resolver = Resolver { guard, lookup, exempt: vec!["proxy.example".to_owned()] };
+        let resolved = async |name: &str| {
+            let found = resolver.resolve(name.parse().unwrap()).await;
+            found.map(|found| found.map(|address| address.ip().to_string()).collect::<Vec<_>>())
+        };
+        assert_eq!(resolved("both.example").await.unwrap(), ["192.0.2.1"]);
+        assert_eq!(resolved("proxy.example").await.unwrap().len(), 2);
+        assert_eq!(
+            resolved("evil.example").await.unwrap_err().to_string(),
+            "the address 10.0.0.1 is refused"
+        );
+        assert_eq!(
+            resolver.check("proxy.example").await,
+            Err(GuardedFailure::Refused("10.0.0.1".parse().unwrap()))
+        );
+    }
+}

@@ -1,0 +1,166 @@
+//! The settings of the web: which private hosts may be fetched, and which service searches.
+
+use std::ffi::OsStr;
+use std::net::IpAddr;
+use std::str::FromStr;
+
+use ipnet::IpNet;
+use serde::de::Error as _;
+use serde::{Deserialize, Deserializer};
+
+use super::value::{SettingValue, ValueKind};
+use crate::agent::catalogue::search_services::{SERVICES, SearchService, service};
+
+/// Hosts and addresses outside the public internet that may be fetched.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct PrivateHosts(Vec<(String, PrivateHost)>);
+
+#[derive(Clone, Debug, PartialEq, Eq)]
+enum PrivateHost {
+    All,
+    /// Exactly this name.
+    Name(String),
+    /// All names below this one.
+    Below(String),
+    Addresses(IpNet),
+}
+
+impl PrivateHosts {
+    /// Whether this host may be fetched at this address. A name is in lower case.
+    pub(crate) fn allows(&self, host: &str, address: IpAddr) -> bool {
+        self.0.iter().any(|(_, allowed)| match allowed {
+            PrivateHost::Addresses(range) => range.contains(&address),
+            named => named.names(host),
+        })
+    }
+
+    /// Whether a name may be fetched, if it leads to the right address.
+    pub(crate) fn may_allow(&self, host: &str) -> bool {
+        self.0.iter().any(|(_, allowed)| matches!(allowed, PrivateHost::Addresses(_)) || allowed.names(host))
+    }
+
+    fn read(texts: impl IntoIterator<Item = String>) -> Result<Self, String> {
+        texts
+            .into_iter()
+            .map(|text| PrivateHost::parse(&text).map(|host| (text, host)))
+            .collect::<Result<_, _>>()
+            .map(Self)
+    }
+}
+
+impl PrivateHost {
+    fn parse(text: &str) -> Result<Self, String> {
+        let text = text.trim();
+        let wrong = || {
+            format!("`{text}` is not a host; write a name, *.NAME, an address or a range such as 10.0.0.0/8")
+        };
+        if text == "*" {
+            return Ok(PrivateHost::All);
+        }
+        let bare = text.trim_start_matches('[').trim_end_matches(']');
+        if let Ok(address) = bare.parse::<IpAddr>() {
+            return Ok(PrivateHost::Addresses(IpNet::from(address)));
+        }
+        if let Ok(range) = bare.parse::<IpNet>() {
+            return Ok(PrivateHost::Addresses(range));
+        }
+        let (name, below) = text.strip_prefix("*.").map_or((text, false), |rest| (rest, true));
+        let parsed = url::Host::parse(name.trim_end_matches('.')).map_err(|_| wrong())?;
+        match parsed {
+            url::Host::Domain(name) if !name.contains('*') && below => Ok(PrivateHost::Below(name)),
+            url::Host::Domain(name) if !name.contains('*') => Ok(PrivateHost::Name(name)),
+            _ => Err(wrong()),
+        }
+    }
+
+    fn names(&self, host: &str) -> bool {
+        match self {
+            PrivateHost::All => true,
+            PrivateHost::Name(name) => host == name,
+            PrivateHost::Below(name) => {
+                host.strip_suffix(name.as_str()).is_some_and(|rest| rest.ends_with('.'))
+            }
+            PrivateHost::Addresses(_) => false,
+        }
+    }
+}
+
+impl FromStr for PrivateHosts {
+    type Err = String;
+
+    fn from_str(text: &str) -> Result<Self, String> {
+        Self::read(text.split(',').filter(|part| !part.trim().is_empty()).map(|part| part.trim().to_owned()))
+    }
+}
+
+impl SettingValue for PrivateHosts {
+    const KIND: ValueKind = ValueKind::List;
+
+    fn show(&self) -> String {
+        self.0.iter().map(|(text, _)| text.as_str()).collect::<Vec<_>>().join(",")
+    }
+
+    fn parse(value: &OsStr) -> Result<Self, String> {
+        value.to_str().ok_or("the value is not UTF-8 text")?.parse()
+    }
+
+    fn from_file<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        Self::read(Vec::<String>::deserialize(deserializer)?).map_err(D::Error::custom)
+    }
+}
+
+/// The service that searches, if there is one.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct WebSearch(pub Option<&'static SearchService>);
+
+/// The name for no service.
+const OFF: &str = "off";
+
+impl WebSearch {
+    fn names() -> Vec<&'static str> {
+        std::iter::once(OFF).chain(SERVICES.iter().map(|service| service.id)).collect()
+    }
+
+    fn named(name: &str) -> Result<Self, String> {
+        match service(name) {
+            Some(service) => Ok(WebSearch(Some(service))),
+            None if name == OFF => Ok(WebSearch(None)),
+            None => Err(format!("`{name}` is not known; use one of {}", Self::names().join(", "))),
+        }
+    }
+}
+
+impl SettingValue for WebSearch {
+    const KIND: ValueKind = ValueKind::Choice(WebSearch::names);
+
+    fn show(&self) -> String {
+        self.0.map_or(OFF, |service| service.id).to_owned()
+    }
+
+    fn parse(value: &OsStr) -> Result<Self, String> {
+        Self::named(value.to_str().ok_or("the value is not UTF-8 text")?)
+    }
+
+    fn from_file<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        Self::named(&String::deserialize(deserializer)?).map_err(D::Error::custom)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn hosts_are_read() {
+        for text in ["*", "localhost", "*.corp.example", "10.0.0.0/8", "::1", "[::1]", "Wiki.Example"] {
+            let hosts: PrivateHosts = text.parse().unwrap();
+            assert_eq!(hosts.show(), text);
+        }
+        for text in ["a b", "10.0.0.0/99", "*x", "a.*.b", "http://x"] {
+            let error = text.parse::<PrivateHosts>().unwrap_err();
+            assert!(error.contains("is not a host"), "{text}: {error}");
+        }
+        let error = WebSearch::named("altavista").unwrap_err();
+        assert_eq!(error, "`altavista` is not known; use one of off, brave, tavily, searxng");
+    }
+}

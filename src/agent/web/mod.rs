@@ -1,0 +1,140 @@
+//! The web for models: `web_fetch` reads a page, `web_search` asks a service.
+//!
+//! Both are off unless the user turns them on. What they may reach is decided three times: by the
+//! permissions, which see the host (`agent/permissions`); by [`address`], which refuses what is not on the
+//! public internet; and when a connection is made, by the guard of `provider/http/guarded`.
+
+mod address;
+mod body;
+mod cache;
+mod fetch;
+mod markdown;
+mod page;
+mod parse;
+mod search;
+
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+
+use super::catalogue::keys::Keys;
+use super::provider::http::guarded::{Guard, GuardedHttp, Lookup, system_lookup};
+use super::provider::http::{Http, Network};
+use super::settings::value::BaseUrl;
+use super::settings::web::{PrivateHosts, WebSearch};
+use crate::tools::{AnyTool, Toolbox};
+use cache::PageCache;
+use fetch::WebFetch;
+use page::Limits;
+use search::WebSearchTool;
+
+/// The names of the tools, in the order in which models see them.
+pub const NAMES: [&str; 2] = [fetch::NAME, search::NAME];
+
+/// What the user has set.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct WebOptions {
+    /// Whether pages may be fetched.
+    pub fetch: bool,
+    /// Hosts outside the public internet that may be fetched.
+    pub allow_private: PrivateHosts,
+    /// The service that searches.
+    pub search: WebSearch,
+    /// Its address, if it is not the usual one.
+    pub search_url: Option<BaseUrl>,
+}
+
+impl WebOptions {
+    /// Whether the tool of that name is on.
+    pub fn is_on(&self, name: &str) -> bool {
+        match name {
+            fetch::NAME => self.fetch,
+            search::NAME => self.search.0.is_some(),
+            _ => false,
+        }
+    }
+}
+
+/// The tools for the web, and what their calls share.
+#[derive(Clone)]
+pub struct Web(Arc<Shared>);
+
+impl std::fmt::Debug for Web {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_tuple("Web").field(&*self.0.options()).finish()
+    }
+}
+
+/// What calls share.
+struct Shared {
+    options: Arc<Mutex<WebOptions>>,
+    limits: Limits,
+    /// For pages: at any address that is allowed.
+    http: GuardedHttp,
+    /// For the service that searches: at the address that the user has set.
+    service: Http,
+    keys: Option<Arc<Keys>>,
+    cache: Mutex<PageCache>,
+}
+
+impl Shared {
+    fn new(
+        options: WebOptions,
+        network: Network,
+        keys: Option<Arc<Keys>>,
+        lookup: Lookup,
+        limits: Limits,
+    ) -> Self {
+        let options = Arc::new(Mutex::new(options));
+        let current = Arc::clone(&options);
+        let guard: Guard =
+            Arc::new(move |host, address| address::admits(&lock(&current).allow_private, host, address));
+        Shared {
+            options,
+            limits,
+            http: GuardedHttp::new(network.clone(), guard, lookup),
+            service: Http::new(network),
+            keys,
+            cache: Mutex::default(),
+        }
+    }
+
+    fn options(&self) -> MutexGuard<'_, WebOptions> {
+        lock(&self.options)
+    }
+
+    fn cache(&self) -> MutexGuard<'_, PageCache> {
+        lock(&self.cache)
+    }
+}
+
+fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
+    mutex.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+impl Web {
+    /// The tools for what is set, over connections that are made like this.
+    pub fn new(options: WebOptions, network: Network, keys: Arc<Keys>) -> Self {
+        Web(Arc::new(Shared::new(options, network, Some(keys), system_lookup(), Limits::default())))
+    }
+
+    /// Takes over what is set now, also for calls to come of tools that models have already.
+    pub fn set_options(&self, options: WebOptions) {
+        *self.0.options() = options;
+    }
+
+    /// All tools, whether they are on or not. A call of one that is off is refused.
+    pub fn all(&self) -> Vec<Arc<dyn AnyTool>> {
+        vec![Arc::new(WebFetch::new(Arc::clone(&self.0))), Arc::new(WebSearchTool::new(Arc::clone(&self.0)))]
+    }
+
+    /// Adds the tools that are on, if `is_wanted` says so of their names.
+    pub fn add_to(&self, tools: Toolbox, is_wanted: impl Fn(&str) -> bool) -> Toolbox {
+        let on = self.all().into_iter().filter(|tool| {
+            let name = &tool.spec().name;
+            is_wanted(name) && self.0.options().is_on(name)
+        });
+        on.fold(tools, Toolbox::with)
+    }
+}
+
+#[cfg(test)]
+mod tests;

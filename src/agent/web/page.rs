@@ -1,0 +1,204 @@
+//! Fetching one page: redirects, limits, and what becomes of its body.
+
+use std::time::Duration;
+
+use url::Url;
+
+use super::body::{ContentType, Kind};
+use super::markdown;
+use super::{Shared, address};
+use crate::agent::provider::http::guarded::{GuardedAnswer, GuardedFailure};
+
+/// What tau can use, the best first.
+const ACCEPT: &str = "text/markdown, text/html, application/xhtml+xml, text/*;q=0.9, application/json;q=0.9, \
+    image/png, image/jpeg, image/webp, image/gif, */*;q=0.5";
+/// Most redirects that are followed.
+const MAX_REDIRECTS: usize = 10;
+/// How much of the page of an error is shown, in characters.
+const ERROR_TEXT: usize = 1_500;
+/// How much of the page of an error is read, in bytes.
+const ERROR_BYTES: usize = 64 * 1024;
+/// Longest address of another host that is shown, in characters.
+const SHOWN_URL: usize = 2_000;
+
+/// What a fetch may cost.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Limits {
+    /// Longest time from the first request to the last byte.
+    pub(super) time: Duration,
+    /// Largest body, in bytes after decompression.
+    pub(super) bytes: usize,
+}
+
+impl Default for Limits {
+    fn default() -> Self {
+        Limits { time: Duration::from_secs(60), bytes: 5 * 1024 * 1024 }
+    }
+}
+
+/// A page that was fetched.
+#[derive(Debug, PartialEq)]
+pub(super) struct Page {
+    /// Where it was, after redirects.
+    pub(super) url: Url,
+    pub(super) status: u16,
+    /// What the server says it is.
+    pub(super) content_type: String,
+    pub(super) title: Option<String>,
+    pub(super) body: PageBody,
+    /// What is missing of it, as a part of a sentence.
+    pub(super) note: Option<&'static str>,
+}
+
+/// What of a page is kept.
+#[derive(Debug, PartialEq)]
+pub(super) enum PageBody {
+    Text(String),
+    Picture(Vec<u8>),
+}
+
+impl Page {
+    /// The bytes that it takes.
+    pub(super) fn size(&self) -> usize {
+        match &self.body {
+            PageBody::Text(text) => text.len(),
+            PageBody::Picture(bytes) => bytes.len(),
+        }
+    }
+}
+
+/// How a fetch ended.
+#[derive(Debug, PartialEq)]
+pub(super) enum Fetched {
+    Page(Page),
+    /// Another host, which the user may not have allowed: the model has to ask for it.
+    Elsewhere {
+        status: u16,
+        to: Url,
+        why: &'static str,
+    },
+}
+
+/// Fetches a page, within the limits.
+///
+/// # Errors
+/// Why there is none, as a sentence for the model.
+pub(super) async fn fetch(url: Url, shared: &Shared) -> Result<Fetched, String> {
+    let limits = shared.limits;
+    match tokio::time::timeout(limits.time, follow(url, shared)).await {
+        Ok(fetched) => fetched,
+        Err(_) => Err(format!("the page was not complete within {:?}", limits.time)),
+    }
+}
+
+async fn follow(mut url: Url, shared: &Shared) -> Result<Fetched, String> {
+    for _ in 0..=MAX_REDIRECTS {
+        address::check_host(&url, &shared.options().allow_private)?;
+        let answer = shared.http.get(&url, ACCEPT).await.map_err(|failure| describe(failure, &url))?;
+        let Some(target) = redirect(&answer, &url)? else { return complete(answer, url, shared).await };
+        let why = if address::host(&target) != address::host(&url) {
+            "which is another host"
+        } else if url.scheme() == "https" && target.scheme() == "http" {
+            "which is not encrypted"
+        } else {
+            url = target;
+            continue;
+        };
+        address::check_host(&target, &shared.options().allow_private)
+            .map_err(|refusal| format!("{} redirects to {}: {refusal}", short(&url), short(&target)))?;
+        return Ok(Fetched::Elsewhere { status: answer.status(), to: target, why });
+    }
+    Err(format!("it redirects more than {MAX_REDIRECTS} times"))
+}
+
+/// Where an answer redirects to.
+fn redirect(answer: &GuardedAnswer, from: &Url) -> Result<Option<Url>, String> {
+    if !matches!(answer.status(), 301 | 302 | 303 | 307 | 308) {
+        return Ok(None);
+    }
+    let Some(location) = answer.header("location") else { return Ok(None) };
+    let target = from.join(location).map_err(|error| error.to_string()).and_then(address::checked);
+    target
+        .map(Some)
+        .map_err(|why| format!("{} redirects to an address that cannot be used: {why}", short(from)))
+}
+
+/// A URL as it can be shown to the model.
+pub(super) fn short(url: &Url) -> String {
+    let text: String = url.as_str().chars().take(SHOWN_URL).collect();
+    if text.len() < url.as_str().len() { format!("{text}…") } else { text }
+}
+
+fn describe(failure: GuardedFailure, url: &Url) -> String {
+    match failure {
+        GuardedFailure::Refused(address) => address::refusal(&address::host(url), Some(address)),
+        GuardedFailure::Failed(failure) => failure.to_string(),
+    }
+}
+
+/// Reads the body, and makes of it what models understand.
+async fn complete(mut answer: GuardedAnswer, url: Url, shared: &Shared) -> Result<Fetched, String> {
+    let said = ContentType::parse(answer.header("content-type"));
+    let status = answer.status();
+    if !(200..300).contains(&status) {
+        return Err(refused(answer, &said, url).await);
+    }
+    let body = read(&mut answer, shared.limits.bytes).await?;
+    let kind = said.kind(&body);
+    let (title, body, note) = match kind {
+        Kind::Html => {
+            let page = markdown::convert(said.decode(&body, kind), url.clone()).await;
+            let page = page.ok_or("the page cannot be converted to markdown")?;
+            (page.title, PageBody::Text(page.text), page.note)
+        }
+        Kind::Text => (None, PageBody::Text(said.decode(&body, kind)), None),
+        Kind::Picture => (None, PageBody::Picture(body), None),
+        Kind::Other => {
+            let name = if said.name.is_empty() { "a binary file" } else { &said.name };
+            return Err(format!(
+                "it is {name} ({} bytes); only web pages, text and pictures (PNG, JPEG, GIF, WebP) are fetched",
+                body.len()
+            ));
+        }
+    };
+    Ok(Fetched::Page(Page { url, status, content_type: said.name, title, body, note }))
+}
+
+async fn read(answer: &mut GuardedAnswer, most: usize) -> Result<Vec<u8>, String> {
+    let too_large = || format!("it is larger than {} KB, which is the most that is fetched", most / 1024);
+    if answer.length().is_some_and(|length| length > most as u64) {
+        return Err(too_large());
+    }
+    let mut body = Vec::new();
+    while let Some(bytes) = answer.chunk().await.map_err(|failure| failure.message)? {
+        body.extend_from_slice(&bytes);
+        if body.len() > most {
+            return Err(too_large());
+        }
+    }
+    Ok(body)
+}
+
+/// What an answer with a bad status says.
+async fn refused(mut answer: GuardedAnswer, said: &ContentType, url: Url) -> String {
+    let status = answer.status();
+    let mut body = Vec::new();
+    while let Ok(Some(bytes)) = answer.chunk().await {
+        body.extend_from_slice(&bytes);
+        if body.len() > ERROR_BYTES {
+            break;
+        }
+    }
+    let kind = said.kind(&body);
+    let text = match kind {
+        Kind::Html => markdown::convert(said.decode(&body, kind), url).await.map(|page| page.text),
+        Kind::Text => Some(said.decode(&body, kind)),
+        Kind::Picture | Kind::Other => None,
+    };
+    let text: String = text.unwrap_or_default().trim().chars().take(ERROR_TEXT).collect();
+    if text.is_empty() {
+        format!("the server answers HTTP {status}")
+    } else {
+        format!("the server answers HTTP {status}:\n{text}")
+    }
+}

@@ -1,0 +1,40 @@
+//! The tools for the web that the settings turn on.
+
+use std::sync::Arc;
+
+use crate::agent::catalogue::keys::Keys;
+use crate::agent::settings::Settings;
+use crate::agent::web::{NAMES, Web, WebOptions};
+use crate::tools::Toolbox;
+
+/// The tools for the web of a run.
+pub(super) fn of(settings: &Settings, keys: &Arc<Keys>) -> Web {
+    Web::new(options(settings), settings.network(), Arc::clone(keys))
+}
+
+/// What the settings say of the web.
+pub(super) fn options(settings: &Settings) -> WebOptions {
+    WebOptions {
+        fetch: settings.web_fetch.unwrap_or(false),
+        allow_private: settings.web_allow_private.clone().unwrap_or_default(),
+        search: settings.web_search.unwrap_or_default(),
+        search_url: settings.web_search_url.clone(),
+    }
+}
+
+/// The built-in tools among these names. Tools for the web may be named if they are on.
+///
+/// # Errors
+/// A sentence, if a name is unknown, or names a tool that is off.
+pub(super) fn built_in(names: &[String], settings: &Settings) -> Result<Toolbox, String> {
+    let options = options(settings);
+    let (web, own): (Vec<String>, Vec<String>) =
+        names.iter().cloned().partition(|name| NAMES.contains(&name.as_str()));
+    match web.iter().find(|name| !options.is_on(name)) {
+        Some(off) if off == "web_fetch" => {
+            Err("web_fetch is off; set web_fetch = true in config.toml, or pass --web-fetch".to_owned())
+        }
+        Some(off) => Err(format!("{off} is off; name a service in config.toml, as in {off} = \"brave\"")),
+        None => Toolbox::named(&own),
+    }
+}
