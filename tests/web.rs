@@ -342,7 +342,7 @@ async fn the_screen_asks_and_shows_the_page() {
         screen.type_keys("go\r");
         screen.wait_for("y once");
         let asked = screen.text();
-        assert!(asked.contains(&url) && asked.contains("it contacts 127.0.0.1"), "{asked}");
+        assert!(asked.contains(&url) && asked.contains("no rule allows 127.0.0.1"), "{asked}");
         // What is typed at once does not count.
         std::thread::sleep(Duration::from_millis(450));
         screen.type_keys("y");

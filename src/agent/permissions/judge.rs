@@ -116,10 +116,13 @@ impl Judge<'_> {
             findings.push(Finding { part: host.to_owned(), ..finding });
             return;
         }
-        let text = format!("it contacts {host}");
-        let is_harmless_plan = self.mode == PermissionMode::Plan && call.read_only;
-        let mode = if is_harmless_plan { PermissionMode::Ask } else { self.mode };
-        let mut finding = by_mode(mode, text, host);
+        let mut finding = match (call.read_only, self.mode) {
+            // It changes nothing, so plan mode asks as well.
+            (true, PermissionMode::Plan | PermissionMode::Ask) => {
+                by_mode(PermissionMode::Ask, format!("no rule allows {host}"), host)
+            }
+            (true, PermissionMode::Auto) | (false, _) => self.by_mode(format!("it contacts {host}"), host),
+        };
         if finding.verdict == Verdict::Ask {
             finding.suggestion = suggest::for_host(call.tool, host);
         }

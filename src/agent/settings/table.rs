@@ -186,7 +186,7 @@ settings! {
     };
     /// The model may fetch web pages
     web_fetch: bool, Columns {
-        default: "`false`", flag: flag("web-fetch", "BOOL", "Other"), live: true, ..COLUMNS
+        default: "`false`", flag: rare_flag("web-fetch", "BOOL"), live: true, ..COLUMNS
     };
     /// Hosts outside the public internet that may be fetched: names, addresses and ranges such as 10.0.0.0/8
     web_allow_private: PrivateHosts, Columns { live: true, ..COLUMNS };

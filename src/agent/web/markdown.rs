@@ -8,7 +8,7 @@ use htmd::options::{BrStyle, BulletListMarker, HrStyle, Options};
 use htmd::{Element, HtmlToMarkdown};
 use html5ever::{Attribute, local_name};
 use markup5ever_rcdom::{Node, NodeData};
-use url::Url;
+use url::{Position, Url};
 
 use super::parse::{self, name};
 
@@ -22,6 +22,8 @@ const MAX_CHILDREN: usize = 20_000;
 const MAX_INDENT: usize = 8 * 1024 * 1024;
 /// The stack for a page of [`MAX_DEPTH`].
 const STACK: usize = 32 * 1024 * 1024;
+/// Parts of a link that are looked at for text.
+const MANY_PARTS: usize = 50;
 /// Longest title, in characters.
 const LONGEST_TITLE: usize = 300;
 
@@ -92,7 +94,8 @@ fn convert_here(html: &str, base: &Url, time: Duration) -> MarkdownPage {
     MarkdownPage { title: shape.title, text: plain_text(&page.root), note }
 }
 
-/// What is found in one walk over a tree, in which links become absolute.
+/// What is found in one walk over a tree. On the way, what readers do not see is taken out of it, and
+/// links become absolute.
 #[derive(Default)]
 struct Shape {
     title: Option<String>,
@@ -110,6 +113,7 @@ impl Shape {
         let mut open = vec![(Rc::clone(root), 0, 0)];
         while let Some((node, depth, indents)) = open.pop() {
             let indents = indents + usize::from(matches!(name(&node), Some("ul" | "ol" | "blockquote")));
+            node.children.borrow_mut().retain(is_seen);
             shape.depth = shape.depth.max(depth);
             shape.indents = shape.indents.max(indents);
             match &node.data {
@@ -145,13 +149,47 @@ fn base_of(root: &Rc<Node>) -> Option<String> {
     Some(href.value.to_string())
 }
 
-/// Links lead to the web, or nowhere: a script, or a picture that is written out, is of no use.
+/// Whether readers see an element. Text that only models see is what somebody who wants to mislead them writes.
+fn is_seen(node: &Rc<Node>) -> bool {
+    let NodeData::Element { attrs, .. } = &node.data else { return true };
+    let is_hidden = attrs.borrow().iter().any(|attribute| match &*attribute.name.local {
+        "hidden" => true,
+        "aria-hidden" => attribute.value.trim().eq_ignore_ascii_case("true"),
+        "style" => {
+            let style: String = attribute.value.chars().filter(|c| !c.is_whitespace()).collect();
+            let style = style.to_ascii_lowercase();
+            ["display:none", "visibility:hidden"].iter().any(|hiding| style.contains(hiding))
+        }
+        _ => false,
+    });
+    let is_empty_link = name(node) == Some("a") && is_empty(node);
+    !is_hidden && !is_empty_link
+}
+
+/// Whether nothing within an element can be read; one with many parts counts as not empty.
+fn is_empty(node: &Rc<Node>) -> bool {
+    let mut open = vec![Rc::clone(node)];
+    for _ in 0..MANY_PARTS {
+        let Some(node) = open.pop() else { return true };
+        let is_text =
+            matches!(&node.data, NodeData::Text { contents } if !contents.borrow().trim().is_empty());
+        if is_text || name(&node) == Some("img") {
+            return false;
+        }
+        open.extend(node.children.borrow().iter().take(MANY_PARTS).cloned());
+    }
+    false
+}
+
+/// Links lead to the web, or nowhere: a script, a picture that is written out, or another place of the same
+/// page is of no use.
 fn make_absolute(attributes: &mut Vec<Attribute>, base: &Url) {
     attributes.retain_mut(|attribute| {
         if !matches!(&*attribute.name.local, "href" | "src") {
             return true;
         }
         match base.join(attribute.value.trim()) {
+            Ok(url) if url.fragment().is_some() && is_same_page(&url, base) => false,
             Ok(url) if matches!(url.scheme(), "http" | "https" | "mailto") => {
                 attribute.value = url.as_str().into();
                 true
@@ -159,6 +197,10 @@ fn make_absolute(attributes: &mut Vec<Attribute>, base: &Url) {
             _ => false,
         }
     });
+}
+
+fn is_same_page(one: &Url, other: &Url) -> bool {
+    one[..Position::AfterQuery] == other[..Position::AfterQuery]
 }
 
 fn title(node: &Rc<Node>) -> Option<String> {
@@ -330,6 +372,11 @@ mod tests {
             (
                 "<style>p{}</style><script>x()</script><p>t<noscript>n</noscript><svg><title>s</title></svg>",
                 "t",
+            ),
+            ("<p hidden>a</p><p style='Display : NONE'>b</p><i aria-hidden=true>c</i><p>d</p>", "d"),
+            (
+                "<a href=/x title=y><i></i> </a><h2><a href='#z'>Z</a></h2><a href='/guide/#t'>t</a>",
+                "## Z\n\nt",
             ),
             ("<button>Copy</button>x<select><option>o</select><iframe>i</iframe>", "x"),
             ("&amp;lt; &lt;b&gt; &copy; &#x1b;[31m", "&lt; \\<b> © \u{1b}\\[31m"),

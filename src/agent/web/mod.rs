@@ -9,6 +9,7 @@ mod body;
 mod cache;
 mod fetch;
 mod markdown;
+mod marks;
 mod page;
 mod parse;
 mod search;

@@ -6,6 +6,7 @@ use url::Url;
 
 use super::body::{ContentType, Kind};
 use super::markdown;
+use super::marks::untrusted;
 use super::{Shared, address};
 use crate::agent::provider::http::guarded::{GuardedAnswer, GuardedFailure};
 
@@ -196,9 +197,8 @@ async fn refused(mut answer: GuardedAnswer, said: &ContentType, url: Url) -> Str
         Kind::Picture | Kind::Other => None,
     };
     let text: String = text.unwrap_or_default().trim().chars().take(ERROR_TEXT).collect();
-    if text.is_empty() {
-        format!("the server answers HTTP {status}")
-    } else {
-        format!("the server answers HTTP {status}:\n{text}")
+    match text.is_empty() {
+        true => format!("the server answers HTTP {status}"),
+        false => format!("the server answers HTTP {status}. {}", untrusted("web_page", &text)),
     }
 }

@@ -6,7 +6,8 @@ use std::time::Duration;
 use serde_json::{Map, Value, json};
 use url::Url;
 
-use super::fetch::{check_network, untrusted};
+use super::fetch::check_network;
+use super::marks::untrusted;
 use super::{Shared, address};
 use crate::agent::catalogue::search_services::{Question, SearchService};
 use crate::agent::provider::{Failure, Headers, HttpRequest};
