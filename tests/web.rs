@@ -179,6 +179,22 @@ async fn a_page_reaches_the_model() {
     assert_eq!(site.seen().len(), 1, "nothing else was asked for");
 }
 
+/// The example in the document lets pages of this machine be fetched, without a question.
+#[tokio::test(flavor = "multi_thread")]
+async fn the_example_of_the_document_works() {
+    let document = include_str!("../docs/extending.md");
+    let (_, section) = document.split_once("\n## The web\n").unwrap();
+    let (_, block) = section.split_once("```toml\n").unwrap();
+    let (example, _) = block.split_once("```").unwrap();
+    let site = Site::start().await;
+    let config = format!("permission_mode = \"ask\"\n{example}");
+    let (_, requests) = printed(&config, fetches(&site.url("/x")), &[]).await;
+    assert!(result(&requests).contains("# Start here"), "{}", result(&requests));
+    assert!(tools(&requests[0]).contains(&"web_search"));
+    let (_, requests) = printed(&config, fetches("https://example.com/"), &[]).await;
+    assert!(result(&requests).contains("it was not run"), "{}", result(&requests));
+}
+
 #[tokio::test(flavor = "multi_thread")]
 async fn rules_name_hosts() {
     let site = Site::start().await;
