@@ -1,24 +1,18 @@
 //! bash: one command of the model in a shell.
 //!
-//! Owns the tool's arguments and the words of its result. Processes, output and their end are
-//! `process.rs`; what escapes and carriage returns mean is `line_output.rs`.
+//! Owns the tool's arguments. Processes, output and their end are `process.rs`; the words of the result are
+//! `command_result.rs`; what escapes and carriage returns mean is `line_output.rs`.
 
 use std::path::{Path, PathBuf};
 
+use super::command_result::{self, Wording};
 use super::prepared::{with_note, with_terminal};
-use super::process::{self, CommandIo, FinishedCommand, Flow, ShellCommand};
-use super::sandbox::SandboxRule;
-use super::scratch::Scratch;
+use super::process::{self, CommandIo, CommandLine, Flow};
 use super::{
-    Access, Details, OutputLimits, Prepared, Preview, TerminalOutput, Tool, ToolContext, ToolError,
-    ToolOutput, ToolSpec, args, budget, line_output, paths,
+    Access, Details, Prepared, Preview, TerminalOutput, Tool, ToolContext, ToolError, ToolOutput, ToolSpec,
+    args, line_output, paths,
 };
 
-/// The largest weight of output in one answer. Output is less often worth reading in full than a
-/// file is.
-const MAX_BYTES: usize = 48 * 1024;
-/// Most lines of output in one answer.
-const MAX_LINES: usize = 2_000;
 /// One argument of a program cannot be longer (Linux: 128 KB with its NUL).
 const MAX_COMMAND: usize = 127 * 1024;
 
@@ -89,11 +83,13 @@ impl Tool for Bash {
 
 impl Bash {
     async fn execute(&self, args: BashArgs, context: ToolContext) -> Result<ToolOutput, ToolError> {
-        let command = ShellCommand {
-            shell: &self.shell,
-            command: &args.command,
+        let timeout = args.timeout.or(context.default_timeout).filter(|seconds| *seconds > 0);
+        let command = CommandLine {
+            program: self.shell.as_os_str(),
+            arguments: &["-c", &args.command],
+            variables: &[],
             cwd: &context.cwd,
-            timeout: args.timeout.or(context.default_timeout).filter(|seconds| *seconds > 0),
+            timeout,
             sandbox: &context.sandbox,
         };
         let progress = context.progress.clone();
@@ -112,7 +108,12 @@ impl Bash {
                         paths::reason(&error)
                     ))
                 })?;
-        answer(finished, args.timeout.or(context.default_timeout), &context.limits, &context.scratch).await
+        let wording = Wording {
+            timeout: args.timeout.or(context.default_timeout),
+            on_timeout: "; set a longer `timeout` if it needs more time",
+            says_success: true,
+        };
+        command_result::answer(finished, wording, &context.limits, &context.scratch).await
     }
 }
 
@@ -138,191 +139,4 @@ fn check(args: &BashArgs, context: &ToolContext) -> Result<(), ToolError> {
         )));
     }
     Ok(())
-}
-
-async fn answer(
-    mut finished: FinishedCommand,
-    timeout: Option<u64>,
-    limits: &OutputLimits,
-    scratch: &Scratch,
-) -> Result<ToolOutput, ToolError> {
-    let mut message = output_text(&mut finished, limits, scratch).await;
-    let how = outcome(&finished, timeout);
-    for line in survivors(&finished).into_iter().chain([how]).chain(blocked(&finished)) {
-        if !message.is_empty() && !message.ends_with('\n') {
-            message.push('\n');
-        }
-        message.push_str(&line);
-    }
-    let fine = finished.output.exit_code == Some(0) && !finished.timed_out;
-    let cancelled = finished.cancelled;
-    let details = Details::Terminal(finished.output);
-    match () {
-        () if cancelled => Err(ToolError::Aborted { message, details: Box::new(details) }),
-        () if fine => Ok(ToolOutput::new(message, details)),
-        () => Err(ToolError::Refused { message, details: Box::new(details) }),
-    }
-}
-
-/// The last line of the result.
-fn outcome(finished: &FinishedCommand, timeout: Option<u64>) -> String {
-    let time = format!("{:.1} s", finished.duration_ms as f64 / 1000.0);
-    match (finished.output.exit_code, finished.output.signal) {
-        _ if finished.cancelled => format!("aborted by the user after {time}"),
-        _ if finished.timed_out => {
-            format!(
-                "timed out after {} s and was killed; set a longer `timeout` if it needs more time",
-                timeout.unwrap_or(0)
-            )
-        }
-        (Some(code), _) => format!("exit code {code} ({time})"),
-        (None, Some(signal)) => format!("ended by signal {signal}{} ({time})", signal_name(signal)),
-        (None, None) => format!("ended for an unknown reason ({time})"),
-    }
-}
-
-fn signal_name(signal: i32) -> &'static str {
-    match signal {
-        1 => " (SIGHUP)",
-        2 => " (SIGINT)",
-        3 => " (SIGQUIT)",
-        4 => " (SIGILL)",
-        6 => " (SIGABRT)",
-        8 => " (SIGFPE)",
-        9 => " (SIGKILL)",
-        11 => " (SIGSEGV)",
-        13 => " (SIGPIPE)",
-        15 => " (SIGTERM)",
-        _ => "",
-    }
-}
-
-/// What the sandbox refused, in the words for the model.
-fn blocked(finished: &FinishedCommand) -> Option<String> {
-    let denial = finished.output.blocked.as_ref()?;
-    let advice = match denial.rule {
-        SandboxRule::Protected => "leave that file as it is",
-        SandboxRule::Outside
-        | SandboxRule::ReadOnly
-        | SandboxRule::NewEntries
-        | SandboxRule::Network
-        | SandboxRule::LocalServices
-        | SandboxRule::OtherProcesses
-        | SandboxRule::SystemCalls => "do without it, or ask the user to allow it",
-    };
-    Some(format!(
-        "sandbox: not the program but tau's sandbox probably refused this. It blocked {denial}. Do not try \
-         to get around it; {advice}."
-    ))
-}
-
-fn survivors(finished: &FinishedCommand) -> Vec<String> {
-    let later = match &finished.spilled.path {
-        Some(path) => format!("its later output goes to {}", path.display()),
-        None => "its later output is lost".into(),
-    };
-    let line = |member: &process::process_tree::TreeMember| {
-        format!("process {} ({}) is still running in the background; {later}", member.pid, member.name)
-    };
-    finished.survivors.iter().map(line).collect()
-}
-
-/// The output for the model, cut to the limits. All of it is in a file, which is created now if
-/// memory held it so far.
-async fn output_text(finished: &mut FinishedCommand, limits: &OutputLimits, scratch: &Scratch) -> String {
-    let (weight, lines) = (limits.token_weight().min(MAX_BYTES), limits.max_lines.min(MAX_LINES));
-    let (head, tail) = finished.capture.plain();
-    if finished.capture.total_bytes() == 0 {
-        return "(no output)".into();
-    }
-    if finished.capture.whole().is_some() {
-        if budget::token_weight(&head) <= weight && head.lines().count() <= lines {
-            return head;
-        }
-        if finished.spilled.path.is_none() {
-            let mut spill = process::spill::Spill::default();
-            spill.begin(scratch, &finished.capture).await;
-            finished.spilled = spill.finish().await;
-            finished.output.full_output_path =
-                finished.spilled.path.as_ref().map(|path| path.display().to_string());
-        }
-    }
-    let tail_source = if tail.is_empty() { &head } else { &tail };
-    let first = first_lines(&head, weight / 5, lines / 5);
-    let last = last_lines(tail_source, weight - weight / 5, lines - lines / 5);
-    let shown = (first.lines().count() + last.lines().count()) as u64;
-    let left_out = finished.capture.total_lines().saturating_sub(shown);
-    let mark = left_out_mark(left_out, finished);
-    format!("{first}{}{mark}\n{last}", if first.is_empty() || first.ends_with('\n') { "" } else { "\n" })
-}
-
-fn left_out_mark(lines: u64, finished: &FinishedCommand) -> String {
-    let amount = match lines {
-        0 => "a part".to_owned(),
-        1 => "1 line".to_owned(),
-        lines => format!("{lines} lines"),
-    };
-    let total = size(finished.capture.total_bytes());
-    let place = match (&finished.spilled.path, &finished.spilled.trouble) {
-        (Some(path), None) => format!("the full output ({total}) is in {}", path.display()),
-        (Some(path), Some(trouble)) => {
-            format!("only the first part of the output ({total}) is in {}: {trouble}", path.display())
-        }
-        (None, trouble) => {
-            let trouble = trouble.as_deref().unwrap_or("no space left");
-            format!("the full output ({total}) could not be saved: {trouble}")
-        }
-    };
-    format!("[… {amount} omitted here; {place} …]")
-}
-
-fn size(bytes: u64) -> String {
-    match bytes {
-        0..1_024 => format!("{bytes} bytes"),
-        1_024..1_048_576 => format!("{} KB", bytes / 1_024),
-        _ => format!("{:.1} MB", bytes as f64 / 1_048_576.0),
-    }
-}
-
-/// As many whole lines from the start as fit; a part of the first if not even that one does.
-fn first_lines(text: &str, weight: usize, lines: usize) -> &str {
-    let (mut end, mut weighs) = (0, 0);
-    for line in text.split_inclusive('\n').take(lines) {
-        weighs += budget::token_weight(line);
-        if weighs > weight {
-            break;
-        }
-        end += line.len();
-    }
-    let end = if end == 0 { budget::start_within(text, weight) } else { end };
-    text.split_at_checked(end).map_or(text, |(first, _)| first)
-}
-
-/// As many whole lines from the end as fit; a part of the last if not even that one does.
-pub(crate) fn last_lines(text: &str, weight: usize, lines: usize) -> &str {
-    let (mut start, mut weighs) = (text.len(), 0);
-    for line in text.split_inclusive('\n').rev().take(lines) {
-        weighs += budget::token_weight(line);
-        if weighs > weight {
-            break;
-        }
-        start -= line.len();
-    }
-    let start = if start == text.len() { budget::end_within(text, weight) } else { start };
-    text.split_at_checked(start).map_or(text, |(_, last)| last)
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn cuts_fall_on_lines_and_characters() {
-        assert_eq!(first_lines("a\nb\nc\n", 100, 2), "a\nb\n");
-        assert_eq!(first_lines("aaa\nbbb\n", 5, 9), "aaa\n");
-        assert_eq!(first_lines("ééé", 3, 9), "é");
-        assert_eq!(last_lines("a\nb\nc\n", 100, 2), "b\nc\n");
-        assert_eq!(last_lines("aaa\nbbb", 5, 9), "bbb");
-        assert_eq!(last_lines("ééé", 3, 9), "é");
-    }
 }

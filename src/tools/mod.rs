@@ -12,6 +12,7 @@ pub mod access;
 pub mod args;
 pub mod bash;
 pub mod budget;
+pub(crate) mod command_result;
 pub mod details;
 pub mod diff;
 pub mod edit;

@@ -1,9 +1,9 @@
 //! Runs commands: their session, environment and output, and the end of all their processes.
 //!
 //! A command runs in its own session: without a terminal, with stdin from /dev/null and both
-//! output streams in one pipe, so that the order of what it writes is kept; or, for a user, in a
-//! terminal of its own. The call ends when the shell exits, plus a short grace for the pipe. Parts:
-//! `process/spawn.rs` (starting the shell), `signals.rs` (what it must not inherit),
+//! output streams in one pipe, so that the order of what it writes is kept, or with streams of the
+//! caller's; or, for a user, in a terminal of its own. The call ends when the command exits, plus a short
+//! grace for the pipe. Parts: `process/spawn.rs` (starting it), `signals.rs` (what it must not inherit),
 //! `environment.rs` (its variables), `pty.rs` (the terminal), `screen_lines.rs` (what is kept of
 //! what is drawn in it), `capture.rs` (output in bounded memory), `report.rs` (reporting it),
 //! `spill.rs` (all of it in a file), `process_tree.rs` (all processes of a command, and their
@@ -21,7 +21,9 @@ mod spawn;
 pub(crate) mod spill;
 
 use std::borrow::Cow;
+use std::ffi::OsStr;
 use std::io;
+use std::os::fd::OwnedFd;
 use std::os::unix::process::ExitStatusExt;
 use std::path::Path;
 use std::process::ExitStatus;
@@ -77,10 +79,13 @@ pub struct FinishedCommand {
 
 /// What to run.
 #[derive(Clone, Debug)]
-pub struct ShellCommand<'a> {
-    /// The shell; `bash` by default.
-    pub shell: &'a Path,
-    pub command: &'a str,
+pub struct CommandLine<'a> {
+    /// A name that is looked for in `PATH`, or a path.
+    pub program: &'a OsStr,
+    pub arguments: &'a [&'a str],
+    /// Variables besides those of the [`ChildEnv`].
+    pub variables: &'a [(String, String)],
+    /// The directory it runs in. Absolute.
     pub cwd: &'a Path,
     /// In seconds.
     pub timeout: Option<u64>,
@@ -93,6 +98,8 @@ pub struct ShellCommand<'a> {
 pub enum CommandIo {
     /// No input, and one pipe for both streams.
     Pipe(Flow),
+    /// Input from here, and one pipe for both streams; with `stdout`, for errors only.
+    Streams { flow: Flow, stdin: OwnedFd, stdout: Option<OwnedFd> },
     /// A terminal of its own.
     Terminal(Box<Pty>),
 }
@@ -103,10 +110,10 @@ pub enum CommandIo {
 /// command: TERM, then KILL (a drop kills at once).
 ///
 /// # Errors
-/// When the shell cannot be started.
+/// When the program cannot be started.
 pub async fn run(
     io: CommandIo,
-    command: ShellCommand<'_>,
+    command: CommandLine<'_>,
     env: &ChildEnv,
     scratch: &Scratch,
     cancel: CancellationToken,
@@ -114,12 +121,12 @@ pub async fn run(
 ) -> io::Result<FinishedCommand> {
     let started = Instant::now();
     let flow = match &io {
-        CommandIo::Pipe(flow) => *flow,
+        CommandIo::Pipe(flow) | CommandIo::Streams { flow, .. } => *flow,
         // A screen needs everything that was written, so a flood has to wait.
         CommandIo::Terminal(_) => Flow::All,
     };
     let screen = match &io {
-        CommandIo::Pipe(_) => None,
+        CommandIo::Pipe(_) | CommandIo::Streams { .. } => None,
         CommandIo::Terminal(pty) => Some(ScreenLines::new(pty.window())),
     };
     let (child, output, tree, confinement) = spawn(io, &command, env, scratch)?;
@@ -144,7 +151,7 @@ pub async fn run(
 }
 
 /// Finds out what the sandbox refused the command, if it failed.
-fn find_blocked(finished: &mut FinishedCommand, command: &ShellCommand<'_>, confinement: &Confinement) {
+fn find_blocked(finished: &mut FinishedCommand, command: &CommandLine<'_>, confinement: &Confinement) {
     let removed = confinement.clear_away();
     let failed = finished.output.exit_code != Some(0) && !finished.cancelled && !finished.timed_out;
     let probably = || {

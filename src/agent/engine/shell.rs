@@ -25,11 +25,11 @@ use super::clock::now;
 use super::config::AgentConfig;
 use super::panics::guarded;
 use crate::agent::protocol::message::BashExecution;
-use crate::tools::bash::last_lines;
+use crate::tools::command_result::last_lines;
 use crate::tools::paths;
 use crate::tools::process::capture::Capture;
 use crate::tools::process::pty::{Pty, PtyInput, WindowSize};
-use crate::tools::process::{self, ChildEnv, CommandIo, FinishedCommand, Flow, ShellCommand};
+use crate::tools::process::{self, ChildEnv, CommandIo, CommandLine, FinishedCommand, Flow};
 use crate::tools::sandbox::SandboxPolicy;
 use crate::tools::scratch::Scratch;
 
@@ -210,9 +210,15 @@ impl Job {
                 output.send(ShellEvent::Output { id: id.clone(), delta }).ok();
             }
         };
-        let shell_command =
-            ShellCommand { shell: &shell, command: &command, cwd: &cwd, timeout: None, sandbox: &sandbox };
-        let running = process::run(place, shell_command, &env, &scratch, cancel, &mut report);
+        let line = CommandLine {
+            program: shell.as_os_str(),
+            arguments: &["-c", &command],
+            variables: &[],
+            cwd: &cwd,
+            timeout: None,
+            sandbox: &sandbox,
+        };
+        let running = process::run(place, line, &env, &scratch, cancel, &mut report);
         let mut message = match guarded(running).await {
             Ok(Ok(finished)) => message(finished, &scratch),
             Ok(Err(error)) => failed(format!("cannot start {}: {error}", shell.display())),

@@ -1,4 +1,4 @@
-//! Starting the shell of a command: its session, its signals, and the end of its output.
+//! Starting a command: its session, its signals, and the end of its output.
 
 use std::io;
 use std::os::fd::{AsFd, OwnedFd};
@@ -14,7 +14,7 @@ use tokio::process::{Child, Command};
 
 use super::process_tree::{self, ProcessTree};
 use super::pty::Pty;
-use super::{ChildEnv, CommandIo, ShellCommand, signals};
+use super::{ChildEnv, CommandIo, CommandLine, signals};
 use crate::tools::sandbox::confinement::{Confinement, Surroundings};
 use crate::tools::scratch::Scratch;
 
@@ -47,55 +47,65 @@ impl Output {
     }
 }
 
-/// Starts the shell, confined if it is to be. Its end of the pipe or terminal is closed here when this
+/// Starts the program, confined if it is to be. Its end of the pipe or terminal is closed here when this
 /// returns.
 pub(super) fn spawn(
     io: CommandIo,
-    command: &ShellCommand<'_>,
+    command: &CommandLine<'_>,
     env: &ChildEnv,
     scratch: &Scratch,
 ) -> io::Result<(Child, Output, ProcessTree, Option<Confinement>)> {
     signals::stop_ignoring();
     let id = run_id();
-    let mut shell = Command::new(command.shell);
-    shell
-        .arg("-c")
-        .arg(command.command)
+    let mut program = Command::new(command.program);
+    program
+        .args(command.arguments)
         .current_dir(command.cwd)
         .env_clear()
         .envs(env.variables().iter().map(|(name, value)| (name, value)))
+        .envs(command.variables.iter().map(|(name, value)| (name, value)))
         .env(process_tree::MARK, &id);
     let mut confinement = confinement(&io, command, scratch)?;
     if let Some(confinement) = &mut confinement {
-        confinement.apply(shell.as_std_mut());
+        confinement.apply(program.as_std_mut());
     }
     let (output, [stdin, stdout, stderr]) = match io {
         CommandIo::Pipe(_) => {
-            let (reader, writer) = io::pipe()?;
-            // A larger pipe is only faster; a limit on the pipes of a user is no reason to fail.
-            rustix::pipe::fcntl_setpipe_size(&reader, PIPE_SIZE).ok();
-            let ends = [Stdio::null(), Stdio::from(writer.try_clone()?), Stdio::from(writer)];
-            (Output::Pipe(pipe::Receiver::from_owned_fd(OwnedFd::from(reader))?), ends)
+            let (output, writer) = output_pipe()?;
+            (output, [Stdio::null(), Stdio::from(writer.try_clone()?), Stdio::from(writer)])
+        }
+        CommandIo::Streams { stdin, stdout, .. } => {
+            let (output, writer) = output_pipe()?;
+            let stdout = stdout.map_or_else(|| writer.try_clone().map(Stdio::from), |own| Ok(own.into()))?;
+            (output, [Stdio::from(stdin), stdout, Stdio::from(writer)])
         }
         CommandIo::Terminal(pty) => {
-            shell.env("TERM", "xterm-256color");
+            program.env("TERM", "xterm-256color");
             let ends = pty.ends()?;
             (Output::Terminal(pty), ends)
         }
     };
-    shell.stdin(stdin).stdout(stdout).stderr(stderr);
+    program.stdin(stdin).stdout(stdout).stderr(stderr);
     let life = if matches!(output, Output::Terminal(_)) { Life::InTerminal } else { Life::Command };
-    own_session(&mut shell, life);
-    let child = shell.spawn()?;
+    own_session(&mut program, life);
+    let child = program.spawn()?;
     let leader = child.id().and_then(|id| Pid::from_raw(i32::try_from(id).ok()?));
-    let leader = leader.ok_or_else(|| io::Error::other("the shell ended before it started"))?;
+    let leader = leader.ok_or_else(|| io::Error::other("it ended before it started"))?;
     Ok((child, output, ProcessTree::new(leader, &id), confinement))
+}
+
+/// A pipe for output, and the end that is written to.
+fn output_pipe() -> io::Result<(Output, io::PipeWriter)> {
+    let (reader, writer) = io::pipe()?;
+    // A larger pipe is only faster; a limit on the pipes of a user is no reason to fail.
+    rustix::pipe::fcntl_setpipe_size(&reader, PIPE_SIZE).ok();
+    Ok((Output::Pipe(pipe::Receiver::from_owned_fd(OwnedFd::from(reader))?), writer))
 }
 
 /// What the command is confined by; `None` if by nothing.
 fn confinement(
     io: &CommandIo,
-    command: &ShellCommand<'_>,
+    command: &CommandLine<'_>,
     scratch: &Scratch,
 ) -> io::Result<Option<Confinement>> {
     if command.sandbox.is_off() {
@@ -105,7 +115,7 @@ fn confinement(
     let around = Surroundings {
         cwd: command.cwd,
         terminal: match io {
-            CommandIo::Pipe(_) => None,
+            CommandIo::Pipe(_) | CommandIo::Streams { .. } => None,
             CommandIo::Terminal(pty) => Some(Path::new(pty.name())),
         },
         scratch: folder.as_deref(),
