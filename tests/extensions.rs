@@ -3,6 +3,8 @@
 mod hooks;
 mod skills;
 mod templates;
+mod tools;
+mod tools_screen;
 
 use std::path::Path;
 

@@ -16,6 +16,7 @@ use super::args::models::ModelsArgs;
 use super::args::permissions::PermissionsArgs;
 use super::args::sandbox::SandboxArgs;
 use super::args::theme::ThemeArgs;
+use super::args::tools::ToolsArgs;
 use super::args::undo::{DiffArgs, UndoArgs};
 use super::exit::Exit;
 
@@ -30,6 +31,7 @@ fn definition() -> Command {
         named(UndoArgs::command(), "undo"),
         named(DoctorArgs::command(), "doctor"),
         named(ThemeArgs::command(), "theme"),
+        named(ToolsArgs::command(), "tools"),
         named(McpArgs::command(), "mcp"),
         named(ExtensionsArgs::command(), "extensions"),
         named(PermissionsArgs::command(), "permissions"),
@@ -71,6 +73,7 @@ fn sections() -> String {
         ("export", "Export a session as HTML, Markdown or JSONL."),
         ("doctor", "Check the terminal, the clipboard, models, files and limits."),
         ("theme", "Check a theme file."),
+        ("tools", "List tools, check files of your own, and run one."),
         ("extensions", "List skills and other extensions, and what is wrong with them."),
         ("permissions", "List the rules for calls, or explain what they say of one."),
         ("sandbox", "Run a command in the sandbox."),

@@ -48,6 +48,7 @@ pub mod stderr;
 pub(crate) mod stdin_prompts;
 pub mod table;
 pub(crate) mod theme;
+mod tools;
 pub mod tui;
 pub(crate) mod undo;
 
@@ -78,6 +79,7 @@ fn run() -> Exit {
         Ok(Some(Subcommand::Extensions(args))) => return crash::or_crash(extensions::run(&args)),
         Ok(Some(Subcommand::Permissions(args))) => return crash::or_crash(permissions::run(&args)),
         Ok(Some(Subcommand::Mcp(args))) => return crash::or_crash(mcp::run(&args)),
+        Ok(Some(Subcommand::Tools(args))) => return crash::or_crash(tools::run(&args)),
         Ok(Some(Subcommand::Theme(args))) => return crash::or_crash(theme::run(&args)),
         Ok(Some(Subcommand::Sandbox(args))) => return crash::or_crash(sandbox::run(&args)),
         Ok(Some(Subcommand::Auth(args))) => return crash::or_crash(auth::run(args)),

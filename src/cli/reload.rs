@@ -288,6 +288,9 @@ fn prompt(old: &Setup, new: &Setup, agent: &AgentPrompt, changes: &mut Changes) 
         changes.applied.commands.push(query);
         changes.now.push("skills and prompt templates".to_owned());
     }
+    if new.extensions.loaded().tools != loaded.tools {
+        changes.now.push("custom tools".to_owned());
+    }
     if let Some(text) = replaced {
         let words = match files.iter().map(|(path, _)| path.display().to_string()).collect::<Vec<_>>() {
             files if files.is_empty() => "the system prompt without files of this directory".to_owned(),

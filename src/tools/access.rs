@@ -26,6 +26,10 @@ pub struct Access {
     /// Hosts that are contacted.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub network: Vec<String>,
+    /// True if a program carries the call out, which may change more than the call says: undo looks for it
+    /// in the whole workspace.
+    #[serde(skip_serializing_if = "std::ops::Not::not")]
+    pub program: bool,
     /// True if the tool cannot say what it touches: it may be anything.
     #[serde(skip_serializing_if = "std::ops::Not::not")]
     pub unknown: bool,

@@ -112,6 +112,7 @@ impl Bash {
             timeout: args.timeout.or(context.default_timeout),
             on_timeout: "; set a longer `timeout` if it needs more time",
             says_success: true,
+            success: &[0],
         };
         command_result::answer(finished, wording, &context.limits, &context.scratch).await
     }

@@ -14,13 +14,21 @@ const MAX_LINES: usize = 2_000;
 
 /// What differs between the results of tools.
 #[derive(Clone, Copy, Debug)]
-pub(crate) struct Wording {
+pub(crate) struct Wording<'a> {
     /// The time limit of the command, in seconds.
     pub timeout: Option<u64>,
     /// What follows the sentence that it timed out.
     pub on_timeout: &'static str,
     /// Whether the end of a command that succeeded is part of the result.
     pub says_success: bool,
+    /// The exit codes of a command that succeeded.
+    pub success: &'a [i32],
+}
+
+/// Whether a command succeeded.
+pub(crate) fn is_fine(finished: &FinishedCommand, wording: &Wording<'_>) -> bool {
+    let is_success = finished.output.exit_code.is_some_and(|code| wording.success.contains(&code));
+    is_success && !finished.timed_out
 }
 
 /// The answer of a command that has ended.
@@ -29,12 +37,12 @@ pub(crate) struct Wording {
 /// When the command failed, timed out or was aborted; with its output.
 pub(crate) async fn answer(
     mut finished: FinishedCommand,
-    wording: Wording,
+    wording: Wording<'_>,
     limits: &OutputLimits,
     scratch: &Scratch,
 ) -> Result<ToolOutput, ToolError> {
     let mut message = output_text(&mut finished, limits, scratch).await;
-    let fine = finished.output.exit_code == Some(0) && !finished.timed_out;
+    let fine = is_fine(&finished, &wording);
     let how = (!fine || wording.says_success).then(|| outcome(&finished, wording));
     for line in survivors(&finished).into_iter().chain(how).chain(blocked(&finished)) {
         if !message.is_empty() && !message.ends_with('\n') {
@@ -52,7 +60,7 @@ pub(crate) async fn answer(
 }
 
 /// How it ended.
-fn outcome(finished: &FinishedCommand, wording: Wording) -> String {
+fn outcome(finished: &FinishedCommand, wording: Wording<'_>) -> String {
     let time = format!("{:.1} s", finished.duration_ms as f64 / 1000.0);
     match (finished.output.exit_code, finished.output.signal) {
         _ if finished.cancelled => format!("aborted by the user after {time}"),

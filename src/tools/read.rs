@@ -90,7 +90,9 @@ fn read(task: &FileTask, offset: Option<u64>, limit: Option<u64>) -> Result<Tool
     if let Some(format) = picture::format(&start) {
         let bytes = rest_of(task, start, &mut file, &metadata).map_err(failed)?;
         let images = task.context.limits.images;
-        return picture::answer(&task.given, images, format, &bytes, &|| task.check_wanted());
+        return picture::answer((&task.given, "try bash with `file`"), images, format, &bytes, &|| {
+            task.check_wanted()
+        });
     }
     let request = request(task, offset, limit);
     let (window, notes) = match encoding::probe(&start) {

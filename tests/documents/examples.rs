@@ -4,6 +4,8 @@ use std::path::Path;
 
 use serde_json::Value;
 use tau::agent::catalogue::Catalogue;
+use tau::agent::extensions::custom_tools;
+use tau::agent::protocol::extension::ExtensionSource;
 use tau::agent::session::Session;
 use tau::agent::session::entry::Body;
 use tau::agent::settings::trust::Project;
@@ -40,6 +42,11 @@ fn trouble(text: &str) -> Option<String> {
             write("models.toml");
             Catalogue::load(&paths, &Settings::default(), None).err().map(|error| error.to_string())
         }
+        name if name.starts_with("tools/") => {
+            write(name);
+            let found = custom_tools::read(&home.path().join(name), ExtensionSource::User, None);
+            found.tool.err().map(|problems| format!("{problems:?}"))
+        }
         name if name.starts_with("themes/") => Theme::parse(text).err().map(|error| error.to_string()),
         other => Some(format!("the first line names no file: {other}")),
     }
@@ -60,6 +67,7 @@ fn files_of_settings_are_understood() {
     assert!(trouble("# config.toml\nmodle = 'x'").is_some_and(|fault| fault.contains("modle")));
     assert!(trouble("# config.toml\n[keys]\nmodels = ['hyper+x']").is_some());
     assert!(trouble("# .tau/config.toml\nshell = 'x'").is_some());
+    assert!(trouble("# tools/x.toml\ndescription = 'x'").is_some_and(|fault| fault.contains("command")));
     assert!(trouble("# models.toml\n[vendor.x]").is_some());
     assert!(trouble("# themes/x.toml\n[colors]\nnothing = 'red'").is_some());
 }

@@ -18,6 +18,7 @@ use tau::cli::args::CliArgs;
 use tau::cli::args::export::ExportArgs;
 use tau::cli::args::mcp::McpArgs;
 use tau::cli::args::models::ModelsArgs;
+use tau::cli::args::tools::ToolsArgs;
 use tau::cli::args::undo::{DiffArgs, UndoArgs};
 use tokio::io::AsyncWriteExt;
 
@@ -133,7 +134,7 @@ fn every_variable_is_documented_and_exists() {
 }
 
 /// Flags of programs that are not tau.
-const OTHERS: [&str; 5] = ["alone", "release", "runs", "tau", "writable"];
+const OTHERS: [&str; 6] = ["alone", "grep", "release", "runs", "tau", "writable"];
 
 /// The flags in a text, without their dashes.
 fn flags(text: &str) -> impl Iterator<Item = &str> {
@@ -150,6 +151,7 @@ fn every_flag_in_the_documents_exists() {
         DiffArgs::command(),
         UndoArgs::command(),
         McpArgs::command().find_subcommand("add").unwrap().clone(),
+        ToolsArgs::command().find_subcommand("run").unwrap().clone(),
     ];
     let known: BTreeSet<&str> =
         commands.iter().flat_map(|command| command.get_arguments().filter_map(|it| it.get_long())).collect();

@@ -15,24 +15,24 @@ use crate::screen::Screen;
 use crate::time_limit::InTime;
 
 /// A folder with settings, and the program that works in it.
-struct Place {
-    dir: tempfile::TempDir,
-    mode: &'static str,
+pub(super) struct Place {
+    pub(super) dir: tempfile::TempDir,
+    pub(super) mode: &'static str,
 }
 
 impl Place {
-    fn new(config: &str) -> Self {
+    pub(super) fn new(config: &str) -> Self {
         let dir = tempfile::tempdir().unwrap();
         write(&dir.path().join("config/config.toml"), config);
         Place { dir, mode: "auto" }
     }
 
-    fn path(&self, name: &str) -> std::path::PathBuf {
+    pub(super) fn path(&self, name: &str) -> std::path::PathBuf {
         self.dir.path().canonicalize().unwrap().join(name)
     }
 
     /// Runs `tau --print go` with a model that acts so; how it ended, and the bodies of the requests.
-    async fn prints(&self, acts: Vec<Act>, arguments: &[&str]) -> (Ended, Vec<Value>) {
+    pub(super) async fn prints(&self, acts: Vec<Act>, arguments: &[&str]) -> (Ended, Vec<Value>) {
         let server = Server::start(acts).await;
         let mut command = bare(self.dir.path());
         command.env("TAU_HOME", self.path("config")).env("TAU_PERMISSION_MODE", self.mode);
@@ -56,7 +56,7 @@ impl Place {
     }
 
     /// The result of one call that the model makes, and what tau wrote besides.
-    async fn calls(&self, tool: &str, arguments: &Value) -> (String, String) {
+    pub(super) async fn calls(&self, tool: &str, arguments: &Value) -> (String, String) {
         let (ended, requests) = self.prints(vec![calls(tool, arguments), says("Finished.")], &[]).await;
         let messages = requests.last().unwrap()["messages"].as_array().unwrap().clone();
         let result = messages.iter().rfind(|message| message["role"] == "tool").expect("a result");

@@ -69,7 +69,7 @@ pub struct McpBehavior {
     pub read: Option<ReadServers>,
     /// Longest wait of the first prompt for servers that are starting.
     pub wait: Duration,
-    /// The names of the tools that are offered, with `*` for any part; all without it.
+    /// The names of the tools besides built-in ones that are offered, with `*` for any part; all without it.
     pub only: Option<Vec<String>>,
     /// How servers at an address are reached.
     pub network: Network,
@@ -78,7 +78,7 @@ pub struct McpBehavior {
 }
 
 impl Behavior {
-    /// Whether a tool of an MCP server is offered to the model.
+    /// Whether a custom tool or one of an MCP server is offered to the model.
     pub(crate) fn offers(&self, tool: &str) -> bool {
         self.mcp.only.as_ref().is_none_or(|only| only.iter().any(|name| names::matches(name, tool)))
     }

@@ -110,7 +110,7 @@ pub(crate) struct Engine {
     pub(crate) usage: Option<UsageSum>,
     pub(crate) undo: Undo,
     pub(crate) mcp: Mcp,
-    /// The tools besides those of MCP servers.
+    /// The tools besides custom ones and those of MCP servers.
     pub(crate) own_tools: Toolbox,
     /// Those of MCP servers that the model finds with `tool_search`, because they are many.
     found_tools: Toolbox,
@@ -259,14 +259,21 @@ impl Engine {
         (cwd.to_owned(), self.config.behavior.sandbox.in_directory(cwd))
     }
 
-    /// Offers the tools that there are now: its own, and those of MCP servers. Not called within a turn, so
+    /// Offers the tools that there are now: its own, custom ones, and those of MCP servers. Not called within a turn, so
     /// that a call finds the tool that the model saw.
     pub(crate) fn refresh_tools(&mut self) {
-        let own = &self.own_tools;
-        let is_offered = |tool: &Arc<dyn AnyTool>| {
+        let is_new = |own: &Toolbox, tool: &Arc<dyn AnyTool>| {
             let name = &tool.spec().name;
             self.config.behavior.offers(name) && own.get(name).is_none()
         };
+        let mut own = self.own_tools.clone();
+        for tool in &self.config.behavior.extensions.loaded().tools {
+            let tool: Arc<dyn AnyTool> = Arc::clone(tool) as _;
+            if is_new(&self.own_tools, &tool) {
+                own = own.with(tool);
+            }
+        }
+        let is_offered = |tool: &Arc<dyn AnyTool>| is_new(&own, tool);
         let of_servers: Vec<Arc<dyn AnyTool>> = self.mcp.tools().into_iter().filter(is_offered).collect();
         let window =
             self.config.model.as_ref().map(|model| model.context_window).filter(|window| *window > 0);

@@ -15,6 +15,9 @@ const USER_PROMPTS: [&str; 4] = [".claude/commands", ".codex/prompts", ".pi/agen
 /// Folders of prompt templates in a project, the first that counts most.
 const PROJECT_PROMPTS: [&str; 4] = [".tau/prompts", ".claude/commands", ".codex/prompts", ".pi/prompts"];
 
+/// The folder of custom tools in a project.
+const PROJECT_TOOLS: [&str; 1] = [".tau/tools"];
+
 /// A folder that is looked through.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Place {
@@ -29,6 +32,7 @@ pub struct Place {
 pub struct Places {
     pub skills: Vec<Place>,
     pub prompts: Vec<Place>,
+    pub tools: Vec<Place>,
     /// Files that may name hooks, in the order in which their hooks run.
     pub hooks: Vec<HookFile>,
 }
@@ -44,12 +48,14 @@ impl Places {
         Places {
             skills: places("skills", &USER_SKILLS),
             prompts: places("prompts", &USER_PROMPTS),
+            tools: places("tools", &[]),
             hooks: Vec::new(),
         }
     }
 
-    /// With folders of a directory that the user trusts, which count more than those before. `root` has no
-    /// links in it, and `folders` are those that were trusted, as `.claude/skills`.
+    /// With folders of a directory that the user trusts, which count more than those before; only tools of the
+    /// user count more than those of a project. `root` has no links in it, and `folders` are those that were
+    /// trusted, as `.claude/skills`.
     pub fn add_project(&mut self, root: &Path, folders: &[&str]) {
         let places = |known: &[&str]| {
             let place = |folder: &&str| Place {
@@ -61,5 +67,7 @@ impl Places {
         };
         self.skills.splice(0..0, places(&PROJECT_SKILLS));
         self.prompts.splice(0..0, places(&PROJECT_PROMPTS));
+        let own = self.tools.iter().take_while(|place| place.source == ExtensionSource::User).count();
+        self.tools.splice(own..own, places(&PROJECT_TOOLS));
     }
 }

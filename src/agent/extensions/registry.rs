@@ -4,12 +4,14 @@ use std::collections::HashMap;
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, PoisonError};
 
+use super::custom_tools::{self, CustomTool, FoundTool};
 use super::hooks::{self, Hook};
+use super::mcp::search;
 use super::places::Places;
 use super::skills::listing::{SKILL_BUDGET, SkillListing, listing};
 use super::skills::{self, Skill};
 use super::templates::{self, Template};
-use super::{MAX_EXTENSIONS, SKILL_PREFIX, builtin};
+use super::{MAX_CUSTOM_TOOLS, MAX_EXTENSIONS, SKILL_PREFIX, builtin};
 use crate::agent::protocol::extension::{ExtensionKind, ExtensionRow, ExtensionState, PromptCommand};
 
 /// What was loaded from files.
@@ -23,6 +25,8 @@ pub struct Loaded {
     pub templates: Vec<Template>,
     /// The hooks that run, in their order.
     pub hooks: Vec<Hook>,
+    /// Those that the model can call, by name.
+    pub tools: Vec<Arc<CustomTool>>,
     /// Everything that was found, used or not.
     pub rows: Vec<ExtensionRow>,
     /// What is wrong with folders.
@@ -53,6 +57,12 @@ impl Loaded {
             loaded.take_hooks(hooks, options);
             loaded.problems.extend(problems);
         }
+        for place in &places.tools {
+            let (tools, problems) = custom_tools::find(place, options.shell.as_deref());
+            tools.into_iter().for_each(|found| loaded.take_tool(found, options));
+            loaded.problems.extend(problems);
+        }
+        loaded.tools.sort_by(|one, other| one.name().cmp(other.name()));
         loaded
     }
 
@@ -169,6 +179,32 @@ impl Loaded {
         }
     }
 
+    /// Sorts out whether a tool is used. Those that count most come first.
+    fn take_tool(&mut self, found: FoundTool, options: &ExtensionOptions) {
+        let mut row = found.row();
+        if let Ok(tool) = found.tool {
+            let same = |row: &&ExtensionRow| {
+                row.kind == ExtensionKind::CustomTool
+                    && row.name == tool.name()
+                    && row.state != ExtensionState::Failed
+            };
+            let other = self.rows.iter().find(same).and_then(|row| row.path.as_ref());
+            if let Some(other) = other {
+                row.problems.push(format!("{} has the same name and is used instead", other.display()));
+                row.state = ExtensionState::Off;
+            } else if options.off.contains(&row.id()) {
+                row.state = ExtensionState::Off;
+            } else if self.tools.len() >= MAX_CUSTOM_TOOLS {
+                row.problems.push(format!("only {MAX_CUSTOM_TOOLS} tools are used"));
+                row.state = ExtensionState::Off;
+            } else {
+                row.tokens = Some(search::tokens(&[Arc::clone(&tool) as _]));
+                self.tools.push(tool);
+            }
+        }
+        self.rows.push(row);
+    }
+
     /// The skill of this name.
     pub fn skill(&self, name: &str) -> Option<&Skill> {
         self.skills.iter().find(|skill| skill.name == name)
@@ -186,6 +222,8 @@ pub struct ExtensionOptions {
     pub off: Vec<String>,
     /// Tokens that the list of skills may take of the system prompt; `None` for the usual number.
     pub skill_budget: Option<u64>,
+    /// The shell that runs the commands of custom tools, where one is configured.
+    pub shell: Option<PathBuf>,
 }
 
 type FindPlaces = dyn Fn(&Path) -> Places + Send + Sync;

@@ -38,7 +38,7 @@ impl Judge<'_> {
     /// Every part of a call with its verdict; at least one.
     pub(super) fn findings(&self, call: &CallFacts<'_>) -> Vec<Finding> {
         let mut findings = Vec::new();
-        let Access { reads, writes, commands, network, unknown } = call.access;
+        let Access { reads, writes, commands, network, unknown, program: _ } = call.access;
         for (rules, verdict, what) in
             [(&self.deny, Verdict::Deny, "denies"), (&self.ask, Verdict::Ask, "asks for")]
         {

@@ -33,7 +33,7 @@ use super::protocol::run::CompactionSettings;
 pub use paths::Paths;
 pub use table::Settings;
 pub(crate) use toml_file::line_of_key;
-pub(super) use toml_file::{read_toml, read_toml_text};
+pub(super) use toml_file::{line_of, read_toml, read_toml_text};
 
 /// Largest settings file that is read, in bytes.
 pub const MAX_BYTES: u64 = 1024 * 1024;

@@ -11,7 +11,7 @@ use super::toml_errors::explain;
 use super::{MAX_BYTES, SettingsError};
 
 /// The line that a byte of a text is on, from 1.
-pub(super) fn line_of(text: &str, byte: usize) -> usize {
+pub(crate) fn line_of(text: &str, byte: usize) -> usize {
     let before = text.as_bytes().get(..byte.min(text.len())).unwrap_or_default();
     before.iter().filter(|byte| **byte == b'\n').count().saturating_add(1)
 }

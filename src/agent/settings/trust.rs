@@ -26,7 +26,7 @@ const ACTING: [&str; 4] = ["config.toml", "SYSTEM.md", "APPEND_SYSTEM.md", MCP_F
 pub(crate) const MCP_FILE: &str = "../.mcp.json";
 /// The folders of a project, besides those files, that have an effect, and what the user is shown of them.
 /// They are not opened before they are trusted; what is in them may change later.
-const EXTENSIONS: [(&str, &str); 7] = [
+const EXTENSIONS: [(&str, &str); 8] = [
     (".tau/skills", SKILLS),
     (".agents/skills", SKILLS),
     (".claude/skills", SKILLS),
@@ -34,9 +34,11 @@ const EXTENSIONS: [(&str, &str); 7] = [
     (".claude/commands", PROMPTS),
     (".codex/prompts", PROMPTS),
     (".pi/prompts", PROMPTS),
+    (".tau/tools", TOOLS),
 ];
 const PROMPTS: &str = "a folder of prompt templates: they become slash commands, and may run commands and read \
                        files when you send them";
+const TOOLS: &str = "a folder of tools: commands that the model may run when your permissions let it";
 const SKILLS: &str = "a folder of skills: the model is told what they are for, and reads and follows them";
 /// Before the names of what is not in `.tau/`.
 const BESIDE: &str = "../";

@@ -76,7 +76,7 @@ impl SessionUndo {
         if access.only_reads() || !self.prepare() {
             return;
         }
-        let any = !access.commands.is_empty() || access.unknown;
+        let any = !access.commands.is_empty() || access.unknown || access.program;
         if any && self.blind.is_none() {
             self.look();
             self.copy(Instant::now() + PATIENCE);

@@ -160,6 +160,11 @@ impl Approval {
         !self.is_answered && self.request.tool_name == other.request.tool_name && kind(self) == kind(other)
     }
 
+    /// Whether another command or text can be given. The command of a custom tool is made from its arguments.
+    pub(crate) fn can_edit(&self) -> bool {
+        self.change.is_some() || self.command.is_some() && !self.request.access.commands.is_empty()
+    }
+
     /// The line that is being typed.
     pub(crate) fn line(&self) -> Option<&LineEdit> {
         match &self.stage {

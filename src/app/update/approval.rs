@@ -213,7 +213,7 @@ fn ask_coverage(model: &mut Model, rule: String, effects: &mut Vec<Effect>) {
 
 /// Edits the call: a command of one line in the prompt, anything else in the user's editor.
 fn edit(model: &mut Model, effects: &mut Vec<Effect>) {
-    let Some(open) = model.approvals.open_mut() else { return };
+    let Some(open) = model.approvals.open_mut().filter(|open| open.can_edit()) else { return };
     match open.request.preview.clone() {
         Preview::Command { command } if !command.trim_end().contains(['\n', '\r']) => {
             open.edit_command(command.trim_end());

@@ -16,6 +16,7 @@ pub(crate) mod sandbox;
 pub(crate) mod setting_flags;
 pub(crate) mod subcommand;
 pub mod theme;
+pub mod tools;
 pub mod undo;
 
 use std::path::PathBuf;
@@ -31,7 +32,7 @@ const HELP: &str = "\
 {about}
 
 Usage: tau [OPTIONS] [PROMPT]...      (@FILE attaches a file or an image)
-       tau models|auth|export|diff|undo|doctor|permissions|sandbox|man
+       tau models|auth|tools|export|diff|undo|doctor|permissions|sandbox|man
 
 {all-args}{after-help}";
 

@@ -12,6 +12,7 @@ use super::models::ModelsArgs;
 use super::permissions::PermissionsArgs;
 use super::sandbox::SandboxArgs;
 use super::theme::ThemeArgs;
+use super::tools::ToolsArgs;
 use super::undo::{DiffArgs, UndoArgs};
 
 /// A command that is not a conversation. Only the first word is one, exactly written; anywhere
@@ -40,6 +41,8 @@ pub(crate) enum Subcommand {
     Mcp(McpArgs),
     /// `tau extensions`.
     Extensions(ExtensionsArgs),
+    /// `tau tools`.
+    Tools(ToolsArgs),
     /// `tau theme`.
     Theme(ThemeArgs),
     /// `tau sandbox`.
@@ -62,6 +65,7 @@ impl Subcommand {
             Some("doctor") => Subcommand::Doctor(DoctorArgs::try_parse_from(rest)?),
             Some("sandbox") => Subcommand::Sandbox(SandboxArgs::try_parse_from(rest)?),
             Some("mcp") => Subcommand::Mcp(McpArgs::try_parse_from(rest)?),
+            Some("tools") => Subcommand::Tools(ToolsArgs::try_parse_from(rest)?),
             Some("theme") => Subcommand::Theme(ThemeArgs::try_parse_from(rest)?),
             Some("extensions") => Subcommand::Extensions(ExtensionsArgs::try_parse_from(rest)?),
             Some("permissions") => Subcommand::Permissions(PermissionsArgs::try_parse_from(rest)?),
@@ -89,6 +93,9 @@ mod tests {
             ("tau permissions test --tool edit x", "Permissions"),
             ("tau extensions --json", "Extensions"),
             ("tau -p theme", ""),
+            ("tau tools --json", "Tools"),
+            ("tau tools run x --arg a=b", "Tools"),
+            ("tau -p tools", ""),
             ("tau mcp list", "Mcp"),
             ("tau mcp add x -e A=b npx -y z", "Mcp"),
             ("tau -p mcp", ""),
@@ -128,6 +135,7 @@ mod tests {
             (CompletionsArgs::command(), "Usage: tau completions"),
             (ManArgs::command(), "Usage: tau man"),
             (ThemeArgs::command(), "Usage: tau theme"),
+            (ToolsArgs::command(), "Usage: tau tools"),
             (McpArgs::command(), "Usage: tau mcp"),
             (ExtensionsArgs::command(), "Usage: tau extensions"),
             (PermissionsArgs::command(), "Usage: tau permissions"),

@@ -28,10 +28,10 @@ use crate::cli::exit::Refusal;
 use crate::cli::mcp_servers;
 use crate::cli::permission_rules;
 use crate::cli::project_settings::ProjectSettings;
-use crate::tools::Toolbox;
 use crate::tools::bash::Bash;
 use crate::tools::process::ChildEnv;
 use crate::tools::scratch::Scratch;
+use crate::tools::{Toolbox, toolbox};
 
 /// Longest wait of the first prompt for MCP servers, in seconds, if nothing else is set.
 const MCP_WAIT: u64 = 5;
@@ -158,11 +158,12 @@ impl Setup {
             || self.project.trusted().any(|project| project.file(MCP_FILE).is_some())
     }
 
-    /// The MCP servers. Flags that say which tools there are mean their tools, too.
+    /// The MCP servers. Flags that say which tools there are mean their tools and custom ones, too.
     fn mcp(&self) -> McpBehavior {
         let named = self.args.settings.0.tools.as_ref();
-        let only = named.map(|names| names.iter().filter(|name| is_mcp(name)).cloned().collect::<Vec<_>>());
-        let is_wanted = !self.args.no_tools && only.as_ref().is_none_or(|only| !only.is_empty());
+        let others = |names: &Vec<String>| names.iter().filter(|name| !is_built_in(name)).cloned().collect();
+        let only: Option<Vec<String>> = if self.args.no_tools { Some(Vec::new()) } else { named.map(others) };
+        let is_wanted = only.as_ref().is_none_or(|only| only.iter().any(|name| is_mcp(name)));
         McpBehavior {
             read: is_wanted.then(|| {
                 mcp_servers::reading(&self.args, &self.paths, self.settings.sandbox_mcp.unwrap_or(false))
@@ -195,7 +196,9 @@ impl Setup {
         let flag = self.args.settings.0.tools.as_ref();
         let tools = match (flag, &self.settings.tools) {
             (Some(names), _) => {
-                let own: Vec<String> = names.iter().filter(|name| !is_mcp(name)).cloned().collect();
+                let custom = self.custom_tools(names);
+                let is_own = |name: &&String| !is_mcp(name) && !custom.contains(*name);
+                let own: Vec<String> = names.iter().filter(is_own).cloned().collect();
                 let named = web::built_in(&own, &self.settings);
                 named.map_err(|text| Refusal::usage(format!("--tools: {text}")))?
             }
@@ -206,6 +209,16 @@ impl Setup {
         Ok(self.web.add_to(self.with_shell(tools), is_wanted))
     }
 
+    /// Those of these names that are custom tools.
+    fn custom_tools(&self, names: &[String]) -> Vec<String> {
+        if names.iter().all(|name| is_built_in(name) || is_mcp(name)) {
+            return Vec::new();
+        }
+        let loaded = self.extensions.load(&self.project_dir);
+        let is_custom = |name: &&String| loaded.tools.iter().any(|tool| tool.name() == name.as_str());
+        names.iter().filter(is_custom).cloned().collect()
+    }
+
     /// The configured shell replaces the usual one, if there is a shell at all.
     fn with_shell(&self, tools: Toolbox) -> Toolbox {
         match self.settings.shell.as_ref().filter(|_| tools.get("bash").is_some()) {
@@ -213,6 +226,11 @@ impl Setup {
             None => tools,
         }
     }
+}
+
+/// Whether a name is that of a built-in tool.
+fn is_built_in(name: &str) -> bool {
+    toolbox::TABLE.iter().any(|row| row.name == name)
 }
 
 /// Whether a name of a tool is one of an MCP server.

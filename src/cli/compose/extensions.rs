@@ -23,6 +23,7 @@ pub(super) fn options(settings: &Settings) -> ExtensionOptions {
     ExtensionOptions {
         off: settings.extensions_off.clone().unwrap_or_default(),
         skill_budget: settings.skill_budget,
+        shell: settings.shell.clone(),
     }
 }
 

@@ -32,13 +32,14 @@ pub fn format(start: &[u8]) -> Option<ImageFormat> {
     }
 }
 
-/// The answer for a picture that is called `given`, for a model that takes pictures or not. `check` says
-/// whether the answer is still wanted; it is asked before what takes long.
+/// The answer for a picture that is called `given`, for a model that takes pictures or not. `hint` says what
+/// to do about a broken one. `check` says whether the answer is still wanted; it is asked before what takes
+/// long.
 ///
 /// # Errors
 /// A refusal when it is broken or too large, and what `check` says.
 pub fn answer(
-    given: &str,
+    (given, hint): (&str, &str),
     takes_images: bool,
     format: ImageFormat,
     bytes: &[u8],
@@ -46,9 +47,7 @@ pub fn answer(
 ) -> Result<ToolOutput, ToolError> {
     let broken = |error: image::ImageError| {
         let kind = format.to_mime_type();
-        ToolError::refused(format!(
-            "{given} looks like {kind} but cannot be decoded: {error}; try bash with `file`"
-        ))
+        ToolError::refused(format!("{given} looks like {kind} but cannot be decoded: {error}; {hint}"))
     };
     let picture = decode(bytes, format).map_err(broken)?;
     let (width, height) = (picture.width(), picture.height());

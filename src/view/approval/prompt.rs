@@ -99,12 +99,13 @@ fn sandbox(approval: &Approval) -> Option<String> {
 fn choice_keys(model: &Model, approval: &Approval) -> Vec<(String, &'static str)> {
     let fixed = |key: &str, word| Some((key.to_owned(), word));
     let ran = approval.request.ran;
-    let can_edit = approval.command.is_some() || approval.change.is_some();
+    let can_edit = approval.can_edit();
+    let has_more = approval.command.is_some() || approval.change.is_some();
     let is_cut = approval.change.as_ref().is_some_and(|change| change.cut);
     let lines = approval.command.as_ref().map_or(0, |command| command.text.lines().count());
     let is_full = model.boot.screen == ScreenKind::Full;
     let is_long = is_full && lines + BESIDE > usize::from(model.size.height);
-    let views = can_edit && (is_cut || !is_full);
+    let views = has_more && (is_cut || !is_full);
     let keys = [
         fixed("y", if ran { "again, without it" } else { "once" }),
         fixed("n", if ran { "leave it" } else { "deny" }),

@@ -5,11 +5,10 @@ use rmcp::model::{
 };
 use serde_json::Value;
 
+use crate::agent::extensions::long_text::within;
 use crate::tools::scratch::Scratch;
-use crate::tools::{Content, Details, OutputLimits, ToolError, ToolOutput, budget};
+use crate::tools::{Content, Details, OutputLimits, ToolError, ToolOutput};
 
-/// The most of a result that the model gets, as it is for commands.
-const MOST_WEIGHT: usize = 48 * 1024;
 /// Largest picture that is kept, in bytes of base64.
 const LARGEST_PICTURE: usize = 8 * 1024 * 1024;
 /// Most pictures of a result.
@@ -33,7 +32,7 @@ pub(super) fn of_call(
         parts.structured(&structured, has_content);
     }
     if result.is_error == Some(true) {
-        let text = within(&parts.text, limits, scratch);
+        let text = within(&parts.text, "mcp", limits, scratch);
         let details = Details::Text { text: text.clone() };
         let message =
             if text.trim().is_empty() { "the server says that the call failed".to_owned() } else { text };
@@ -86,7 +85,7 @@ pub(super) fn of_resource(
             _ => return Err("it is of an unknown kind".to_owned()),
         }
     }
-    let text = within(parts.text.trim_end(), limits, scratch);
+    let text = within(parts.text.trim_end(), "mcp", limits, scratch);
     let name = format!("<resource server=\"{server}\" uri=\"{uri}\"");
     let text = if text.is_empty() { format!("{name} />") } else { format!("{name}>\n{text}\n</resource>") };
     let content = std::iter::once(Content::text(text)).chain(parts.pictures).collect();
@@ -114,7 +113,7 @@ impl Parts {
     }
 
     fn output(self, scratch: &Scratch) -> ToolOutput {
-        let text = within(&self.text, self.limits, scratch);
+        let text = within(&self.text, "mcp", self.limits, scratch);
         let details = Details::Text { text: text.clone() };
         let mut content = Vec::new();
         if !text.is_empty() || self.pictures.is_empty() {
@@ -204,24 +203,4 @@ fn link_text(link: &Resource) -> String {
     }
     text.push(']');
     text
-}
-
-/// The text, or its start and end, and where all of it is.
-fn within(text: &str, limits: OutputLimits, scratch: &Scratch) -> String {
-    let most = limits.token_weight().min(MOST_WEIGHT);
-    if budget::token_weight(text) <= most {
-        return text.to_owned();
-    }
-    let head = text.get(..budget::start_within(text, most / 4 * 3)).unwrap_or_default();
-    let tail = text.get(budget::end_within(text, most / 4)..).unwrap_or_default();
-    let kept = scratch.create("mcp").and_then(|mut file| {
-        file.append(text.as_bytes())?;
-        Ok(file.path().to_path_buf())
-    });
-    let place = match kept {
-        Ok(path) => format!("all of it is in {}", path.display()),
-        Err(error) => format!("all of it could not be saved: {}", crate::tools::paths::reason(&error)),
-    };
-    let left_out = text.len().saturating_sub(head.len() + tail.len());
-    format!("{head}\n[… {left_out} bytes are left out; {place} …]\n{tail}")
 }

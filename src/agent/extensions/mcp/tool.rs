@@ -10,6 +10,7 @@ use tokio::time::timeout;
 
 use super::connection::{CallFailure, Connection};
 use super::{result, schema};
+use crate::agent::extensions::call_title;
 use crate::tools::{
     Access, AnyTool, Approved, Details, Prepared, PreparingCall, ToolContext, ToolError, ToolOutput, ToolSpec,
 };
@@ -20,8 +21,6 @@ const CALL_TIMEOUT: Duration = Duration::from_secs(600);
 const END_TIME: Duration = Duration::from_secs(3);
 /// Longest description that is kept, in characters.
 const LONGEST_DESCRIPTION: usize = 8_000;
-/// Longest value of an argument in a title, in characters.
-const LONGEST_VALUE: usize = 120;
 
 type Connecting = Pin<Box<dyn Future<Output = Result<Arc<Connection>, String>> + Send>>;
 
@@ -114,17 +113,7 @@ impl AnyTool for McpTool {
     }
 
     fn title(&self, args: &Value) -> String {
-        let value = |value: &Value| {
-            let text = match value {
-                Value::String(text) => text.clone(),
-                other => other.to_string(),
-            };
-            let line = text.split_whitespace().collect::<Vec<_>>().join(" ");
-            let short: String = line.chars().take(LONGEST_VALUE).collect();
-            if short.len() < line.len() { format!("{short}…") } else { short }
-        };
-        let fields = args.as_object().into_iter().flatten();
-        fields.map(|(name, given)| format!("{name}={}", value(given))).collect::<Vec<_>>().join(" ")
+        call_title::of_arguments(args)
     }
 
     fn prepares_from_arguments(&self) -> bool {

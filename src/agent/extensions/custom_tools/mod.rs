@@ -1,0 +1,150 @@
+//! Custom tools: commands of the user that models call like built-in tools, each described by a file
+//! `tools/NAME.toml`.
+//!
+//! Values that a model gives never reach a shell as text: they are words of a program, variables, and JSON
+//! on standard input. What a tool says it touches is believed if the file is the user's own. Parts:
+//! `definition` (the file), `arguments` (their types and values), `words` (texts with placeholders), `tool` (a
+//! call), `run` (its process), `output` (what the user sees of it), `unified` (diffs).
+
+mod arguments;
+mod definition;
+mod output;
+mod run;
+mod tool;
+mod unified;
+mod words;
+
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+
+pub use definition::Problem;
+pub use tool::CustomTool;
+
+use super::places::Place;
+use super::walk::{Entry, Walk};
+use super::{MAX_CUSTOM_TOOLS, MAX_EXTENSION_FILE};
+use crate::agent::protocol::extension::{ExtensionKind, ExtensionRow, ExtensionSource, ExtensionState};
+use crate::agent::settings::private_files::read_capped;
+use crate::tools::{AnyTool, toolbox};
+use tool::ToolPlace;
+
+/// How the file of a tool ends.
+const ENDING: &str = "toml";
+/// Longest name, in characters; providers take no longer ones.
+const LONGEST_NAME: usize = 64;
+/// Names that tau itself uses, besides its built-in tools, now or when something is set.
+const OWN_NAMES: [&str; 4] = ["tool_search", "tool_call", "web_fetch", "web_search"];
+/// Before the names of tools of MCP servers.
+const OF_SERVERS: &str = "mcp__";
+
+/// A file that describes a tool.
+#[derive(Clone, Debug)]
+pub struct FoundTool {
+    /// That of the file.
+    pub name: String,
+    pub path: PathBuf,
+    pub source: ExtensionSource,
+    /// The tool, or what is wrong with its file.
+    pub tool: Result<Arc<CustomTool>, Vec<Problem>>,
+}
+
+/// The tools of a place, and what is wrong with the place.
+pub(super) fn find(place: &Place, shell: Option<&Path>) -> (Vec<FoundTool>, Vec<String>) {
+    let mut walk = Walk::new(place);
+    let mut found = Vec::new();
+    if let Some(folder) = walk.start() {
+        for entry in walk.entries(&folder, 0) {
+            let Entry::File(path) = entry else { continue };
+            if path.extension().is_none_or(|ending| ending != ENDING) {
+                continue;
+            }
+            if found.len() >= MAX_CUSTOM_TOOLS {
+                let text = format!("{}: only the first {MAX_CUSTOM_TOOLS} tools are used", folder.display());
+                walk.problems.push(text);
+                break;
+            }
+            found.push(read(&path, place.source, shell));
+        }
+    }
+    (found, walk.problems)
+}
+
+/// Reads the file of a tool; `shell` runs its command if it is a text. Blocks.
+pub fn read(path: &Path, source: ExtensionSource, shell: Option<&Path>) -> FoundTool {
+    let name = path.file_stem().unwrap_or_default().to_string_lossy().into_owned();
+    let of_file = |text: String| vec![Problem { line: None, text }];
+    let text =
+        read_capped(path, MAX_EXTENSION_FILE).map_err(|error| of_file(error.to_string())).and_then(|bytes| {
+            String::from_utf8(bytes).map_err(|_| of_file("it is not UTF-8; save it as UTF-8 text".to_owned()))
+        });
+    let tool = text.and_then(|text| {
+        let parsed = definition::parse(path, &text);
+        match (parsed, name_problem(&name)) {
+            (Ok(definition), None) => {
+                let place = ToolPlace { path: path.to_owned(), source, shell: shell.map(Path::to_owned) };
+                Ok(Arc::new(CustomTool::new(&name, place, definition)))
+            }
+            (parsed, problem) => {
+                let mut problems = parsed.err().unwrap_or_default();
+                problems.extend(problem.map(|text| Problem { line: None, text }));
+                Err(problems)
+            }
+        }
+    });
+    FoundTool { name, path: path.to_owned(), source, tool }
+}
+
+impl FoundTool {
+    /// The row that lists it.
+    pub fn row(&self) -> ExtensionRow {
+        let (state, problems) = match &self.tool {
+            Ok(_) => (ExtensionState::On, Vec::new()),
+            Err(problems) => (ExtensionState::Failed, problems.iter().map(Problem::to_string).collect()),
+        };
+        ExtensionRow {
+            kind: ExtensionKind::CustomTool,
+            name: self.name.clone(),
+            description: self.tool.as_ref().map(|tool| tool.spec().description.clone()).unwrap_or_default(),
+            source: self.source,
+            path: Some(self.path.clone()),
+            state,
+            problems,
+            tokens: None,
+        }
+    }
+}
+
+/// Why no tool can have this name.
+fn name_problem(name: &str) -> Option<String> {
+    let plain = |c: char| c.is_ascii_lowercase() || c.is_ascii_digit() || matches!(c, '_' | '-');
+    if !name.starts_with(|c: char| c.is_ascii_lowercase())
+        || !name.chars().all(plain)
+        || name.len() > LONGEST_NAME
+    {
+        return Some(format!(
+            "a tool cannot be called `{name}`: use up to {LONGEST_NAME} of a-z, 0-9, `_` and `-`, with a letter first"
+        ));
+    }
+    let is_own = toolbox::TABLE.iter().any(|row| row.name == name) || OWN_NAMES.contains(&name);
+    if is_own || name.starts_with(OF_SERVERS) {
+        return Some(format!("`{name}` is a name of tau's own tools; give the file another name"));
+    }
+    None
+}
+
+#[cfg(test)]
+mod tests {
+    use super::name_problem;
+
+    #[test]
+    fn names_are_those_that_providers_take_and_tau_does_not_use() {
+        for name in ["count", "a", "git-log_2", &"x".repeat(64)] {
+            assert_eq!(name_problem(name), None);
+        }
+        for name in
+            ["", "Count", "1st", "-a", "a b", "ä", "read", "bash", "web_fetch", "mcp__a", &"x".repeat(65)]
+        {
+            assert!(name_problem(name).is_some(), "{name}");
+        }
+    }
+}

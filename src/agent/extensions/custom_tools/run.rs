@@ -1,0 +1,157 @@
+//! The process of a call: started, given its arguments as JSON, and ended with everything it started.
+
+use std::ffi::OsStr;
+use std::io;
+use std::os::fd::OwnedFd;
+use std::path::PathBuf;
+use std::time::Duration;
+
+use tokio::io::{AsyncReadExt, AsyncWriteExt};
+use tokio::net::unix::pipe;
+use tokio::time::timeout;
+
+use super::definition::OutputKind;
+use super::output;
+use crate::tools::command_result::{self, Wording};
+use crate::tools::process::{self, CommandIo, CommandLine, FinishedCommand, Flow};
+use crate::tools::{Details, TerminalOutput, ToolContext, ToolError, ToolOutput, line_output, paths};
+
+/// The most that is kept of output that has to be complete, in bytes.
+const LARGEST: usize = 16 * 1024 * 1024;
+/// How long output is still read after the program has ended.
+const GRACE: Duration = Duration::from_millis(200);
+
+/// What runs.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(super) enum Program {
+    /// A program with its words.
+    Words { program: String, words: Vec<String>, variables: Vec<(String, String)> },
+    /// A text for the user's shell.
+    Shell { shell: PathBuf, text: String, variables: Vec<(String, String)> },
+}
+
+/// A call that can be carried out.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(super) struct Call {
+    pub(super) name: String,
+    pub(super) program: Program,
+    /// For standard input.
+    pub(super) input: Vec<u8>,
+    /// In seconds.
+    pub(super) timeout: Option<u64>,
+    pub(super) output: OutputKind,
+    /// The exit codes of a call that went well.
+    pub(super) success: Vec<i32>,
+}
+
+/// Carries out a call.
+///
+/// # Errors
+/// When the program cannot be started, fails, or is ended.
+pub(super) async fn carry_out(call: Call, context: ToolContext) -> Result<ToolOutput, ToolError> {
+    if context.cancel.is_cancelled() {
+        return Err(ToolError::aborted());
+    }
+    if !context.cwd.is_dir() {
+        let gone = format!("the working directory {} no longer exists", context.cwd.display());
+        return Err(ToolError::refused(gone));
+    }
+    let failed = |error: &io::Error| {
+        let program = match &call.program {
+            Program::Words { program, .. } => program.clone(),
+            Program::Shell { shell, .. } => shell.display().to_string(),
+        };
+        ToolError::refused(format!("{}: cannot start {program}: {}", call.name, paths::reason(error)))
+    };
+    let (finished, stdout) = run(&call, &context).await.map_err(|error| failed(&error))?;
+    let wording =
+        Wording { timeout: call.timeout, on_timeout: "", says_success: false, success: &call.success };
+    if stdout.is_over && !context.cancel.is_cancelled() {
+        let message = format!("{}: it wrote more than {} MB and was killed", call.name, LARGEST >> 20);
+        return Err(ToolError::Refused { message, details: Box::new(Details::Terminal(finished.output)) });
+    }
+    if call.output == OutputKind::Text || !command_result::is_fine(&finished, &wording) {
+        let answer = command_result::answer(finished, wording, &context.limits, &context.scratch).await;
+        return output::with_stdout(answer, &stdout.bytes, &context);
+    }
+    let notes = finished.capture.plain().0;
+    output::answer((call.output, call.name), stdout.bytes, &notes, &context).await
+}
+
+/// What a program wrote to standard output, if that is kept apart.
+#[derive(Default)]
+struct Stdout {
+    bytes: Vec<u8>,
+    /// It was too much.
+    is_over: bool,
+}
+
+async fn run(call: &Call, context: &ToolContext) -> io::Result<(FinishedCommand, Stdout)> {
+    let (stdin, input) = io::pipe()?;
+    let mut input = pipe::Sender::from_owned_fd(OwnedFd::from(input))?;
+    let write = async move {
+        // A program that does not read its input has closed it, which is no fault.
+        let _ = input.write_all(&call.input).await;
+        drop(input);
+    };
+    let (own, reader) = match call.output {
+        OutputKind::Text => (None, None),
+        OutputKind::Diff | OutputKind::Image => {
+            let (reader, writer) = io::pipe()?;
+            (Some(OwnedFd::from(writer)), Some(pipe::Receiver::from_owned_fd(OwnedFd::from(reader))?))
+        }
+    };
+    let streams = CommandIo::Streams { flow: Flow::LITTLE, stdin: OwnedFd::from(stdin), stdout: own };
+    let (program, arguments, variables): (&OsStr, Vec<&str>, _) = match &call.program {
+        Program::Words { program, words, variables } => {
+            (OsStr::new(program), words.iter().map(String::as_str).collect(), variables)
+        }
+        Program::Shell { shell, text, variables } => (shell.as_os_str(), vec!["-c", text], variables),
+    };
+    let line = CommandLine {
+        program,
+        arguments: &arguments,
+        variables,
+        cwd: &context.cwd,
+        timeout: call.timeout,
+        sandbox: &context.sandbox,
+    };
+    let cancel = context.cancel.child_token();
+    let progress = context.progress.clone();
+    let mut show = |_: &str, so_far: &TerminalOutput| {
+        let text = line_output::plain(&so_far.text);
+        progress.show(ToolOutput::new(text, Details::Terminal(so_far.clone())));
+    };
+    let mut stdout = Stdout::default();
+    let finished = {
+        let stop = cancel.clone();
+        let running = process::run(streams, line, &context.env, &context.scratch, cancel, &mut show);
+        let read = async {
+            if let Some(mut reader) = reader {
+                let mut most = (&mut reader).take(LARGEST as u64 + 1);
+                // What was read until an error is what there is.
+                let _ = most.read_to_end(&mut stdout.bytes).await;
+                stdout.is_over = stdout.bytes.len() > LARGEST;
+                if stdout.is_over {
+                    stop.cancel();
+                }
+            }
+        };
+        let (mut running, mut read, mut write) =
+            (std::pin::pin!(running), std::pin::pin!(read), std::pin::pin!(write));
+        let (mut is_read, mut is_written) = (false, false);
+        let finished = loop {
+            tokio::select! {
+                finished = &mut running => break finished?,
+                () = &mut read, if !is_read => is_read = true,
+                () = &mut write, if !is_written => is_written = true,
+            }
+        };
+        if !is_read {
+            // Somebody it left in the background may hold it open.
+            let _ = timeout(GRACE, read).await;
+        }
+        finished
+    };
+    Ok((finished, stdout))
+}

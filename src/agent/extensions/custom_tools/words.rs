@@ -1,0 +1,211 @@
+//! Texts with placeholders: `{name}` stands for an argument of the call, `{tool_dir}` for the folder that the
+//! tool's file is in, `{{` and `}}` for the braces themselves.
+//!
+//! A placeholder is a name of letters, digits and `_`; other braces are text, so a word of awk stays as it is.
+//! What is filled in becomes a part of one word and is never looked at again.
+
+use serde_json::{Map, Value};
+
+/// The placeholder of the folder that the tool's file is in.
+pub(super) const TOOL_DIR: &str = "tool_dir";
+
+/// A text with placeholders.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub(super) struct Text(Vec<Piece>);
+
+#[derive(Clone, Debug, PartialEq, Eq)]
+enum Piece {
+    Plain(String),
+    /// The value of an argument.
+    Argument(String),
+    ToolDir,
+}
+
+impl Text {
+    /// Reads a text; `is_known` says whether there is an argument of a name.
+    ///
+    /// # Errors
+    /// A sentence, for a placeholder without an argument.
+    pub(super) fn parse(text: &str, is_known: impl Fn(&str) -> bool) -> Result<Self, String> {
+        let mut pieces = Vec::new();
+        let (mut plain, mut rest) = (String::new(), text);
+        while let Some(at) = rest.find(['{', '}']) {
+            let (before, from) = rest.split_at(at);
+            plain.push_str(before);
+            if let Some(after) = from.strip_prefix("{{") {
+                plain.push('{');
+                rest = after;
+                continue;
+            }
+            if let Some(after) = from.strip_prefix("}}") {
+                plain.push('}');
+                rest = after;
+                continue;
+            }
+            let Some((name, after)) = placeholder(from) else {
+                plain.extend(from.chars().next());
+                rest = from.get(1..).unwrap_or_default();
+                continue;
+            };
+            let piece = match name {
+                TOOL_DIR => Piece::ToolDir,
+                name if is_known(name) => Piece::Argument(name.to_owned()),
+                name => {
+                    return Err(format!(
+                        "no argument is called `{name}`; write {{{{{name}}}}} if the text itself is meant"
+                    ));
+                }
+            };
+            if !plain.is_empty() {
+                pieces.push(Piece::Plain(std::mem::take(&mut plain)));
+            }
+            pieces.push(piece);
+            rest = after;
+        }
+        plain.push_str(rest);
+        if !plain.is_empty() {
+            pieces.push(Piece::Plain(plain));
+        }
+        Ok(Text(pieces))
+    }
+
+    /// The argument that this is, if it is nothing else.
+    pub(super) fn only_argument(&self) -> Option<&str> {
+        match self.0.as_slice() {
+            [Piece::Argument(name)] => Some(name),
+            _ => None,
+        }
+    }
+
+    /// The arguments in it.
+    pub(super) fn arguments(&self) -> impl Iterator<Item = &str> {
+        self.0.iter().filter_map(|piece| match piece {
+            Piece::Argument(name) => Some(name.as_str()),
+            Piece::Plain(_) | Piece::ToolDir => None,
+        })
+    }
+
+    /// The text with these values: nothing without a value for one of its arguments, one word for each value
+    /// of a list, otherwise one.
+    pub(super) fn fill(&self, values: &Map<String, Value>, tool_dir: &str) -> Vec<String> {
+        if let Some(name) = self.only_argument() {
+            return match values.get(name) {
+                None => Vec::new(),
+                Some(Value::Array(list)) => list.iter().map(word).collect(),
+                Some(value) => vec![word(value)],
+            };
+        }
+        let filled: Option<String> = self
+            .0
+            .iter()
+            .map(|piece| match piece {
+                Piece::Plain(text) => Some(text.clone()),
+                Piece::ToolDir => Some(tool_dir.to_owned()),
+                Piece::Argument(name) => values.get(name).map(word),
+            })
+            .collect();
+        filled.into_iter().collect()
+    }
+
+    /// The text for people: an argument without a value leaves a gap, the values of a list are joined.
+    pub(super) fn shown(&self, values: &Map<String, Value>) -> String {
+        let piece = |piece: &Piece| match piece {
+            Piece::Plain(text) => text.clone(),
+            Piece::ToolDir => String::new(),
+            Piece::Argument(name) => match values.get(name) {
+                None => String::new(),
+                Some(Value::Array(list)) => list.iter().map(word).collect::<Vec<_>>().join(" "),
+                Some(value) => word(value),
+            },
+        };
+        self.0.iter().map(piece).collect()
+    }
+}
+
+/// The name of the placeholder that `text` begins with, and what follows it.
+fn placeholder(text: &str) -> Option<(&str, &str)> {
+    let (name, after) = text.strip_prefix('{')?.split_once('}')?;
+    is_name(name).then_some((name, after))
+}
+
+/// Whether an argument can have this name.
+pub(super) fn is_name(name: &str) -> bool {
+    let starts = name.starts_with(|c: char| c.is_ascii_alphabetic() || c == '_');
+    starts && name.len() <= 64 && name.chars().all(|c| c.is_ascii_alphanumeric() || c == '_')
+}
+
+/// The first placeholder of one of `names` in a text for a shell, which has none.
+pub(super) fn placeholder_in_shell_text(text: &str, is_known: impl Fn(&str) -> bool) -> Option<&str> {
+    let mut before = None;
+    for (at, c) in text.char_indices() {
+        if c == '{'
+            && before != Some('$')
+            && let Some((name, _)) = text.get(at..).and_then(placeholder)
+            && (is_known(name) || name == TOOL_DIR)
+        {
+            return Some(name);
+        }
+        before = Some(c);
+    }
+    None
+}
+
+/// A value as one word.
+pub(super) fn word(value: &Value) -> String {
+    match value {
+        Value::String(text) => text.clone(),
+        other => other.to_string(),
+    }
+}
+
+/// Words as a shell would read them, for people.
+pub(super) fn quoted(words: &[String]) -> String {
+    words.iter().map(|word| quoted_word(word)).collect::<Vec<_>>().join(" ")
+}
+
+/// A word as a shell would read it.
+pub(super) fn quoted_word(word: &str) -> String {
+    let plain = |c: char| c.is_ascii_alphanumeric() || "_-./:=,+@%".contains(c);
+    if !word.is_empty() && word.chars().all(plain) {
+        return word.to_owned();
+    }
+    format!("'{}'", word.replace('\'', r"'\''"))
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::*;
+
+    fn fill(text: &str, values: &Value) -> Vec<String> {
+        let text = Text::parse(text, |name| ["a", "list", "n", "gone"].contains(&name)).unwrap();
+        text.fill(values.as_object().unwrap(), "/tools")
+    }
+
+    #[test]
+    fn values_become_parts_of_one_word() {
+        let values = json!({"a": "x; rm -rf {n} $(id) '\"", "list": ["1 2", "{a}"], "n": 3});
+        assert_eq!(fill("{a}", &values), ["x; rm -rf {n} $(id) '\""]);
+        assert_eq!(fill("--max={n}", &values), ["--max=3"]);
+        assert_eq!(fill("{list}", &values), ["1 2", "{a}"]);
+        assert_eq!(fill("{tool_dir}/run", &values), ["/tools/run"]);
+        assert_eq!(fill("--x={gone}", &values), [""; 0]);
+        assert_eq!(fill("{gone}", &values), [""; 0]);
+        for text in ["{print $1}", "{}", "}{", "{ a }", "{a"] {
+            assert_eq!(fill(text, &values), [text]);
+        }
+        assert_eq!(fill("{{a}} {{", &values), ["{a} {"]);
+        assert!(Text::parse("{other}", |_| false).unwrap_err().contains("no argument is called `other`"));
+    }
+
+    #[test]
+    fn words_are_quoted_for_people() {
+        let words = ["git", "log", "it's", "", "a b", "--x=1"].map(str::to_owned);
+        assert_eq!(quoted(&words), r"git log 'it'\''s' '' 'a b' --x=1");
+        let known = |name: &str| name == "a";
+        assert_eq!(placeholder_in_shell_text("echo ${a} {b} {a,b} { a; }", known), None);
+        assert_eq!(placeholder_in_shell_text("echo \"{a}\"", known), Some("a"));
+        assert_eq!(placeholder_in_shell_text("{tool_dir}/x", known), Some("tool_dir"));
+    }
+}

@@ -1,0 +1,27 @@
+//! Results that are too long for the model: cut in the middle, with all of it in a file.
+
+use crate::tools::scratch::Scratch;
+use crate::tools::{OutputLimits, budget, paths};
+
+/// The most of a result that the model gets, as it is for commands.
+const MOST_WEIGHT: usize = 48 * 1024;
+
+/// The text, or its start and end, and where all of it is: in a file whose name begins with `stem`.
+pub(super) fn within(text: &str, stem: &str, limits: OutputLimits, scratch: &Scratch) -> String {
+    let most = limits.token_weight().min(MOST_WEIGHT);
+    if budget::token_weight(text) <= most {
+        return text.to_owned();
+    }
+    let head = text.get(..budget::start_within(text, most / 4 * 3)).unwrap_or_default();
+    let tail = text.get(budget::end_within(text, most / 4)..).unwrap_or_default();
+    let kept = scratch.create(stem).and_then(|mut file| {
+        file.append(text.as_bytes())?;
+        Ok(file.path().to_path_buf())
+    });
+    let place = match kept {
+        Ok(path) => format!("all of it is in {}", path.display()),
+        Err(error) => format!("all of it could not be saved: {}", paths::reason(&error)),
+    };
+    let left_out = text.len().saturating_sub(head.len() + tail.len());
+    format!("{head}\n[… {left_out} bytes are left out; {place} …]\n{tail}")
+}
