@@ -4,6 +4,7 @@ mod asking;
 mod client;
 mod files;
 mod http;
+mod login;
 mod prompts;
 mod resources;
 mod screen;

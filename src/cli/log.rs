@@ -13,6 +13,8 @@ use tracing_subscriber::EnvFilter;
 
 /// A log larger than this is renamed to `tau.log.1` when the program starts, in bytes.
 const ROTATE_BYTES: u64 = 10 << 20;
+/// Whatever the filter says: the library logs the codes of logins when it debugs.
+const WITHOUT_CODES: &str = "rmcp::transport::auth=warn";
 const VERBOSE: &str = "info,rmcp=warn,tau=debug";
 
 /// The filter to log with: `TAU_LOG` before `--verbose`; `None` means no log.
@@ -28,6 +30,8 @@ pub fn wanted(filter: Option<&str>, verbose: bool) -> Option<String> {
 pub fn start(state: &Path, filter: &str) -> Result<PathBuf, String> {
     let filter = EnvFilter::try_new(filter)
         .map_err(|error| format!("TAU_LOG is invalid: {error} (try TAU_LOG=debug)"))?;
+    let without = WITHOUT_CODES.parse().map_err(|error| format!("cannot start the log: {error}"))?;
+    let filter = filter.add_directive(without);
     let path = state.join("logs").join("tau.log");
     let file = open(&path).map_err(|error| format!("cannot write the log {}: {error}", path.display()))?;
     let log =

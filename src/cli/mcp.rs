@@ -1,4 +1,4 @@
-//! `tau mcp`: which servers there are, adding and removing one, and trying one.
+//! `tau mcp`: which servers there are, adding and removing one, and trying one. Logins are in `mcp_login`.
 
 use std::collections::BTreeMap;
 use std::path::Path;
@@ -9,11 +9,12 @@ use super::args::mcp::{McpAction, McpArgs};
 use super::compose::sandbox;
 use super::environment::{Environment, OnBadConfig};
 use super::exit::{Exit, Refusal, fail, say, warn};
-use super::{mcp_servers, plain, table};
+use super::{mcp_login, mcp_servers, plain, table};
+use crate::agent::extensions::mcp::oauth::{LoginState, LoginStore, login_command};
 use crate::agent::extensions::mcp::{ConfiguredServer, Tried, try_server};
 use crate::agent::settings::Settings;
 use crate::agent::settings::mcp_edit::{add, remove};
-use crate::agent::settings::mcp_servers::{McpServer, McpTransport};
+use crate::agent::settings::mcp_servers::{McpServer, McpTransport, OauthClient};
 use crate::tools::process::ChildEnv;
 use crate::tools::scratch::Scratch;
 
@@ -25,15 +26,20 @@ pub fn run(args: &McpArgs) -> Exit {
 fn work(args: &McpArgs) -> Result<Exit, Refusal> {
     let cwd = std::env::current_dir().map_err(Refusal::config)?;
     let mut all = CliArgs::without_arguments();
-    if let McpAction::List { trust: true } | McpAction::Test { trust: true, .. } = &args.action {
-        all.trust = true;
-    }
+    all.trust = match &args.action {
+        McpAction::List { trust }
+        | McpAction::Test { trust, .. }
+        | McpAction::Login { trust, .. }
+        | McpAction::Logout { trust, .. } => *trust,
+        McpAction::Add { .. } | McpAction::Remove { .. } => false,
+    };
     let (environment, project) = Environment::read_in(&all, OnBadConfig::Warn, &cwd)?;
     environment.notices.iter().chain(&project.notice(Some(&cwd))).for_each(|notice| warn(notice));
     let (servers, _) = mcp_servers::read(&environment.paths, &project);
     let file = environment.paths.config_file();
+    let logins = LoginStore::new(environment.paths.mcp_logins());
     let exit = match &args.action {
-        McpAction::List { .. } => say(&listed(&servers, &environment.settings)),
+        McpAction::List { .. } => say(&listed(&servers, &environment.settings, &logins)),
         McpAction::Add { name, variables, headers, command } => {
             let server = new_server(name, variables, headers, command).map_err(Refusal::usage)?;
             add(&file, &server).map_err(Refusal::config)?;
@@ -41,7 +47,10 @@ fn work(args: &McpArgs) -> Result<Exit, Refusal> {
         }
         McpAction::Remove { name } => {
             if remove(&file, name).map_err(Refusal::config)? {
-                say(&format!("removed {name} from {}\n", file.display()))
+                let known = servers.iter().find(|known| known.server.name == *name && known.path == file);
+                let is_forgotten = known.is_some_and(|known| logins.forget(&known.server) == Ok(true));
+                let login = if is_forgotten { " and forgot its login" } else { "" };
+                say(&format!("removed {name} from {}{login}\n", file.display()))
             } else {
                 let elsewhere = servers.iter().find(|known| known.server.name == *name);
                 let hint = match elsewhere {
@@ -51,10 +60,18 @@ fn work(args: &McpArgs) -> Result<Exit, Refusal> {
                 return Ok(fail(Exit::Usage, &format!("{name} is not in {}: {hint}", file.display())));
             }
         }
-        McpAction::Test { name, .. } => match servers.iter().find(|known| known.server.name == *name) {
-            Some(server) => test(server.clone(), &environment, &cwd)?,
-            None => return Ok(fail(Exit::Usage, &unknown(name, &servers))),
-        },
+        McpAction::Test { name, .. } | McpAction::Login { name, .. } | McpAction::Logout { name, .. } => {
+            let Some(server) = servers.iter().find(|known| known.server.name == *name) else {
+                return Ok(fail(Exit::Usage, &unknown(name, &servers)));
+            };
+            match &args.action {
+                McpAction::Login { no_browser, .. } => {
+                    mcp_login::login(&server.server, &logins, &environment, !no_browser)?
+                }
+                McpAction::Logout { .. } => mcp_login::logout(&server.server, &logins),
+                _ => test(server.clone(), &environment, &cwd)?,
+            }
+        }
     };
     Ok(match exit {
         Exit::Ok if !environment.notices.is_empty() => Exit::Config,
@@ -71,7 +88,7 @@ fn unknown(name: &str, servers: &[ConfiguredServer]) -> String {
 }
 
 /// The servers with what they are and where they are written.
-fn listed(servers: &[ConfiguredServer], settings: &Settings) -> String {
+fn listed(servers: &[ConfiguredServer], settings: &Settings, logins: &LoginStore) -> String {
     if servers.is_empty() {
         return "no servers; see tau mcp add --help\n".to_owned();
     }
@@ -85,11 +102,25 @@ fn listed(servers: &[ConfiguredServer], settings: &Settings) -> String {
             McpTransport::Http { url, .. } => url.clone(),
         };
         let is_on = known.server.enabled && !off.contains(&format!("mcp:{}", known.server.name));
-        let state = if is_on { "on" } else { "off" };
+        let state = match (is_on, logins.state(&known.server)) {
+            (false, _) => "off",
+            (true, LoginState::Needed) => "needs login",
+            (true, LoginState::LoggedIn) => "logged in",
+            (true, LoginState::Unknown) => "on",
+        };
         let path = known.path.display().to_string();
         [known.server.name.as_str(), state, &what, &path].map(plain::line)
     };
-    table::columns(&servers.iter().map(row).collect::<Vec<_>>())
+    let rows: Vec<[String; 4]> = servers.iter().map(row).collect();
+    let needing = servers.iter().zip(&rows).filter(|(_, [_, state, ..])| state == "needs login");
+    let hints = needing.map(|(known, _)| {
+        format!(
+            "{} needs login: run `{}`\n",
+            plain::line(&known.server.name),
+            login_command(&known.server.name)
+        )
+    });
+    table::columns(&rows) + &hints.collect::<String>()
 }
 
 /// The server that the arguments describe.
@@ -113,7 +144,11 @@ fn new_server(
         true if !rest.is_empty() || !variables.is_empty() => {
             return Err("a server with a URL takes no arguments and no --env".to_owned());
         }
-        true => McpTransport::Http { url: first.clone(), headers: pairs(headers, ':', "header")? },
+        true => McpTransport::Http {
+            url: first.clone(),
+            headers: pairs(headers, ':', "header")?,
+            oauth: OauthClient::default(),
+        },
         false if !headers.is_empty() => return Err("--header is for servers with a URL".to_owned()),
         false => McpTransport::Stdio {
             command: first.clone(),
@@ -151,7 +186,7 @@ fn test(server: ConfiguredServer, environment: &Environment, cwd: &Path) -> Resu
         server,
         Arc::new(env),
         Arc::new(scratch),
-        settings.network(),
+        (settings.network(), Some(LoginStore::new(paths.mcp_logins()))),
         (cwd.to_owned(), Arc::new(policy)),
     );
     let Tried { description, tools, problem } = runtime.block_on(trying);

@@ -152,6 +152,7 @@ fn every_flag_in_the_documents_exists() {
         UndoArgs::command(),
         McpArgs::command().find_subcommand("add").unwrap().clone(),
         ToolsArgs::command().find_subcommand("run").unwrap().clone(),
+        McpArgs::command().find_subcommand("login").unwrap().clone(),
     ];
     let known: BTreeSet<&str> =
         commands.iter().flat_map(|command| command.get_arguments().filter_map(|it| it.get_long())).collect();

@@ -77,7 +77,7 @@ async fn an_address_that_cannot_be_used_is_reported() {
     let (url, _) = server().await;
     let gone = tokio::net::TcpListener::bind("127.0.0.1:0").await.unwrap().local_addr().unwrap();
     for (url, header, why) in [
-        (url.as_str(), "Bearer wrong", "it asks you to log in"),
+        (url.as_str(), "Bearer wrong", "it does not accept the Authorization in its `headers`"),
         (&format!("http://{gone}/mcp"), "x", "Connection refused"),
         ("http://127.0.0.1:1/${NOT_SET_HERE}", "x", "the variable NOT_SET_HERE is not set"),
     ] {

@@ -9,6 +9,7 @@ use std::time::Duration;
 use super::hooks::Hooks;
 use super::tool_registry::ToolRegistry;
 use crate::agent::extensions::Extensions;
+use crate::agent::extensions::mcp::oauth::LoginStore;
 use crate::agent::extensions::mcp::{ReadServers, names};
 use crate::agent::permissions::{Permissions, Rule, RuleInForce, Verdict};
 use crate::agent::protocol::approval::{PermissionMode, RuleScope};
@@ -73,6 +74,8 @@ pub struct McpBehavior {
     pub only: Option<Vec<String>>,
     /// How servers at an address are reached.
     pub network: Network,
+    /// The logins at such servers; without it there are none.
+    pub logins: Option<LoginStore>,
     /// Percent of the context window that the schemas of their tools may take.
     pub schema_share: u64,
 }

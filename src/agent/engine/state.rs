@@ -136,6 +136,7 @@ impl Engine {
             Arc::clone(&config.env),
             Arc::clone(&config.scratch),
             config.behavior.mcp.network.clone(),
+            config.behavior.mcp.logins.clone(),
         );
         if config.behavior.mcp.read.is_some() {
             config.behavior.extensions.add_rows(mcp.rows());

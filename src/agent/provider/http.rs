@@ -6,6 +6,7 @@
 
 mod body;
 mod client;
+mod exchange;
 pub(crate) mod guarded;
 mod read_pace;
 mod worker;

@@ -35,6 +35,20 @@ pub fn markdown_table() -> String {
     text
 }
 
+/// The table `oauth` of an MCP server.
+fn oauth() -> Value {
+    json!({
+        "type": "object",
+        "properties": {
+            "client_id": {"type": "string"},
+            "client_secret": {"type": "string"},
+            "scopes": {"type": "array", "items": {"type": "string"}},
+            "callback_port": {"type": "integer", "minimum": 0, "maximum": 65535},
+        },
+        "additionalProperties": false,
+    })
+}
+
 /// A JSON Schema of `config.toml`, with which editors complete and check it.
 pub fn schema() -> String {
     let property = |kind: ValueKind| match kind {
@@ -62,6 +76,7 @@ pub fn schema() -> String {
                     "cwd": {"type": "string"},
                     "url": {"type": "string"},
                     "headers": {"type": "object", "additionalProperties": {"type": "string"}},
+                    "oauth": oauth(),
                     "enabled": {"type": "boolean"},
                     "allow_tools": {"type": "array", "items": {"type": "string"}},
                     "deny_tools": {"type": "array", "items": {"type": "string"}},

@@ -25,7 +25,7 @@ pub fn add(path: &Path, server: &McpServer) -> Result<(), SettingsError> {
                 }
                 insert_texts(&mut table, "env", env);
             }
-            McpTransport::Http { url, headers } => {
+            McpTransport::Http { url, headers, .. } => {
                 table.insert("url", value(url.as_str()));
                 insert_texts(&mut table, "headers", headers);
             }

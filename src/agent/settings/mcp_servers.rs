@@ -61,7 +61,24 @@ pub enum McpTransport {
     /// A program that is started, and spoken to over its standard streams.
     Stdio { command: String, args: Vec<String>, env: BTreeMap<String, String>, cwd: Option<PathBuf> },
     /// An address (streamable HTTP).
-    Http { url: String, headers: BTreeMap<String, String> },
+    Http { url: String, headers: BTreeMap<String, String>, oauth: OauthClient },
+}
+
+/// What tau is to an authorization server that registers no clients by itself, and what it asks for there.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Deserialize)]
+#[serde(default, deny_unknown_fields)]
+pub struct OauthClient {
+    /// The id under which tau was registered; without it tau registers itself.
+    #[serde(alias = "clientId")]
+    pub client_id: Option<String>,
+    /// The secret of that client, if it has one; may hold `$NAME`.
+    #[serde(alias = "clientSecret")]
+    pub client_secret: Option<String>,
+    /// The scopes to ask for; without them those that the server names.
+    pub scopes: Option<Vec<String>>,
+    /// The port on this machine that the browser comes back to; any free one without it.
+    #[serde(alias = "callbackPort")]
+    pub callback_port: Option<u16>,
 }
 
 /// What a file says of a server.
@@ -74,6 +91,7 @@ struct Entry {
     cwd: Option<PathBuf>,
     url: Option<String>,
     headers: BTreeMap<String, String>,
+    oauth: OauthClient,
     enabled: Option<bool>,
     allow_tools: Option<Vec<String>>,
     deny_tools: Vec<String>,
@@ -98,7 +116,10 @@ impl Entry {
                 if !url.contains("${") {
                     BaseUrl::new(&url)?;
                 }
-                McpTransport::Http { url, headers: self.headers }
+                if self.oauth.client_secret.is_some() && self.oauth.client_id.is_none() {
+                    return Err(format!("server `{name}` has a `client_secret` but no `client_id`"));
+                }
+                McpTransport::Http { url, headers: self.headers, oauth: self.oauth }
             }
             (Some(_), Some(_)) => {
                 return Err(format!("server `{name}` has a `command` and a `url`; keep one"));
@@ -176,6 +197,7 @@ struct JsonEntry {
     cwd: Option<PathBuf>,
     url: Option<String>,
     headers: BTreeMap<String, String>,
+    oauth: OauthClient,
     disabled: bool,
 }
 
@@ -206,6 +228,7 @@ pub fn of_json_text(path: &Path, text: &str) -> (Vec<McpServer>, Vec<SettingsErr
             cwd: entry.cwd,
             url: entry.url,
             headers: entry.headers,
+            oauth: entry.oauth,
             enabled: Some(!entry.disabled),
             ..Entry::default()
         });

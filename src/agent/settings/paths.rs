@@ -9,7 +9,7 @@ use std::path::{Path, PathBuf};
 pub struct Paths {
     /// `config.toml`, `models.toml`, `auth.json`, `themes/`.
     pub config: PathBuf,
-    /// `sessions/`, prompt history, `undo/`.
+    /// `sessions/`, prompt history, `undo/`, `mcp-logins/`.
     pub data: PathBuf,
     /// Logs and crash reports.
     pub state: PathBuf,
@@ -80,6 +80,11 @@ impl Paths {
     /// The MCP servers of the user, as other agents write them.
     pub fn mcp_file(&self) -> PathBuf {
         self.config.join("mcp.json")
+    }
+
+    /// The logins at MCP servers: a file for each, with its tokens.
+    pub fn mcp_logins(&self) -> PathBuf {
+        self.data.join("mcp-logins")
     }
 
     /// The settings of the user.

@@ -4,7 +4,7 @@
 //! What is read here is somebody else's: it can be a pipe, a folder or a hundred megabytes. What
 //! is written here is private to the user. It knows nothing of what the files hold.
 
-use std::fs::{DirBuilder, File, OpenOptions};
+use std::fs::{DirBuilder, File, OpenOptions, TryLockError};
 use std::io::{self, Read, Write};
 use std::os::unix::fs::{DirBuilderExt, OpenOptionsExt};
 use std::path::Path;
@@ -83,13 +83,30 @@ impl LockFile {
     /// # Errors
     /// Those of the file system.
     pub fn take(path: &Path) -> io::Result<Self> {
+        let file = Self::open(path)?;
+        file.lock()?;
+        Ok(LockFile(file))
+    }
+
+    /// The lock `path` if nobody holds it, as [`LockFile::take`].
+    ///
+    /// # Errors
+    /// Those of the file system.
+    pub fn try_take(path: &Path) -> io::Result<Option<Self>> {
+        let file = Self::open(path)?;
+        match file.try_lock() {
+            Ok(()) => Ok(Some(LockFile(file))),
+            Err(TryLockError::WouldBlock) => Ok(None),
+            Err(TryLockError::Error(error)) => Err(error),
+        }
+    }
+
+    fn open(path: &Path) -> io::Result<File> {
         if let Some(dir) = path.parent() {
             private_dir(dir)?;
         }
         let mut options = OpenOptions::new();
         options.read(true).write(true).create(true).truncate(false).mode(0o600);
-        let file = open_with(&mut options, path)?;
-        file.lock()?;
-        Ok(LockFile(file))
+        open_with(&mut options, path)
     }
 }

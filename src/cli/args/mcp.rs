@@ -6,12 +6,16 @@ const AFTER: &str = "\
 Servers are tables [mcp.NAME] in config.toml, and mcpServers in mcp.json beside it; in projects you
 trust, .tau/config.toml and .mcp.json. See docs/mcp.md.
 
+A login opens your browser, waits for it to come back, and saves the tokens, which are renewed as long
+as the server allows. Only your user can read them.
+
 Exit codes: 0 done, 1 the server cannot be used, 2 usage, 3 something is wrong in a file
 To send the word as a prompt: tau -- mcp";
 
 /// The arguments of `tau mcp`.
 #[derive(Clone, Debug, Parser)]
-#[command(name = "tau mcp", bin_name = "tau mcp", about = "List, add, remove and test MCP servers")]
+#[command(name = "tau mcp", bin_name = "tau mcp")]
+#[command(about = "List, add, remove and test MCP servers, and log in to them")]
 #[command(after_help = AFTER, disable_help_subcommand = true)]
 pub struct McpArgs {
     #[command(subcommand)]
@@ -50,6 +54,25 @@ pub enum McpAction {
     },
     /// Start a server, and list its tools
     Test {
+        #[arg(value_name = "NAME")]
+        name: String,
+        /// Use the servers of this directory
+        #[arg(long)]
+        trust: bool,
+    },
+    /// Log in to a server at a URL, in your browser
+    Login {
+        #[arg(value_name = "NAME")]
+        name: String,
+        /// Only print the address to open, as on a machine without a browser
+        #[arg(long)]
+        no_browser: bool,
+        /// Use the servers of this directory
+        #[arg(long)]
+        trust: bool,
+    },
+    /// Forget the login at a server
+    Logout {
         #[arg(value_name = "NAME")]
         name: String,
         /// Use the servers of this directory

@@ -14,6 +14,7 @@ use crate::agent::engine::hooks::Hooks;
 use crate::agent::engine::tool_registry::ToolRegistry;
 use crate::agent::export::own_secrets;
 use crate::agent::extensions::mcp::names::PREFIX;
+use crate::agent::extensions::mcp::oauth::LoginStore;
 use crate::agent::permissions::Permissions;
 use crate::agent::protocol::run::RunLimits;
 use crate::agent::provider::key_refresh::KeyRefresh;
@@ -171,6 +172,7 @@ impl Setup {
             wait: Duration::from_secs(self.settings.mcp_wait.unwrap_or(MCP_WAIT)),
             only,
             network: self.settings.network(),
+            logins: Some(LoginStore::new(self.paths.mcp_logins())),
             schema_share: self.settings.mcp_schema_share.unwrap_or(MCP_SCHEMA_SHARE),
         }
     }

@@ -26,7 +26,7 @@ use super::logging;
 use super::stdio::StdioTransport;
 use super::trouble::Trouble;
 use super::variables::{Forms, expand};
-use super::{Place, Surroundings};
+use super::{Place, Surroundings, oauth};
 use crate::agent::settings::mcp_servers::{McpServer, McpTransport};
 use crate::tools::ToolProgress;
 use crate::tools::process::server::{ServerCommand, ServerProcess};
@@ -36,8 +36,10 @@ use crate::tools::sandbox::{SandboxLevel, SandboxPolicy};
 const START_TIMEOUT: Duration = Duration::from_secs(60);
 /// How long a server may take to end by itself once its input is closed.
 const END_GRACE: Duration = Duration::from_millis(150);
-/// What is said of a server that wants to know who asks.
-const LOG_IN: &str = "it asks you to log in; get a token from its provider and set it as `headers = { Authorization = \"Bearer …\" }`";
+/// What is said of a server that wants to know who asks, where there are no logins.
+const WANTS_TOKEN: &str = "it asks who you are; get a token from its provider and set it as `headers = { Authorization = \"Bearer …\" }`";
+/// What is said of a server that does not accept the token in its headers.
+const WRONG_TOKEN: &str = "it does not accept the Authorization in its `headers`";
 /// How long the lists that a server can do without may take.
 const LIST_TIME: Duration = Duration::from_secs(10);
 /// How long values for an argument that is being typed may take.
@@ -49,6 +51,8 @@ const MOST_PAGES: usize = 100;
 pub(super) struct Connection {
     peer: Peer<RoleClient>,
     is_process: bool,
+    /// What is said when the server wants to know who asks.
+    log_in: String,
     pub(super) client: Client,
     pub(super) trouble: Arc<Trouble>,
     /// Cancelled once the server has ended, for whatever reason.
@@ -104,6 +108,7 @@ impl Connection {
         trouble: &Arc<Trouble>,
     ) -> Result<Arc<Self>, String> {
         let client = Client::new(&server.name, &place.cwd, around);
+        let log_in = log_in(server, around);
         let (service, process) = match &server.transport {
             McpTransport::Stdio { command, args, env, cwd } => {
                 let program = Program::expanded(command, args, env, cwd.as_deref(), &place.cwd)?;
@@ -113,19 +118,20 @@ impl Connection {
                     Ok(served) => (served, Some(process)),
                     Err(error) => {
                         trouble.settled().await;
-                        return Err(start_error(&error, trouble));
+                        return Err(start_error(&error, trouble, &log_in));
                     }
                 }
             }
-            McpTransport::Http { url, headers } => {
-                let transport = http::transport(url, headers, &around.http)?;
+            McpTransport::Http { url, headers, oauth } => {
+                let transport = http::transport(url, headers, oauth, around)?;
                 let served = serve_client(client.clone(), transport).await;
-                (served.map_err(|error| start_error(&error, trouble))?, None)
+                (served.map_err(|error| start_error(&error, trouble, &log_in))?, None)
             }
         };
         let connection = Arc::new(Connection {
             peer: service.peer().clone(),
             is_process: process.is_some(),
+            log_in,
             client,
             trouble: Arc::clone(trouble),
             ended: CancellationToken::new(),
@@ -278,7 +284,7 @@ impl Connection {
     fn said(&self, error: &ServiceError) -> String {
         match error {
             ServiceError::McpError(error) => error.message.to_string(),
-            ServiceError::TransportSend(_) if error.is_authorization_required() => LOG_IN.to_owned(),
+            ServiceError::TransportSend(_) if error.is_authorization_required() => self.log_in.clone(),
             ServiceError::TransportSend(sent) if !self.is_process => {
                 format!("the request failed: {}", innermost(sent.error.as_ref()))
             }
@@ -380,11 +386,20 @@ async fn wait(process: &mut Option<ServerProcess>) -> io::Result<ExitStatus> {
     }
 }
 
+/// What the user can do when the server wants to know who asks.
+fn log_in(server: &McpServer, around: &Surroundings) -> String {
+    match &server.transport {
+        McpTransport::Http { headers, .. } if http::has_authorization(headers) => WRONG_TOKEN.to_owned(),
+        McpTransport::Http { .. } if around.logins.is_some() => oauth::needs_login(&server.name),
+        McpTransport::Http { .. } | McpTransport::Stdio { .. } => WANTS_TOKEN.to_owned(),
+    }
+}
+
 /// What a start failed with, as a part of a sentence.
-fn start_error(error: &ClientInitializeError, trouble: &Trouble) -> String {
+fn start_error(error: &ClientInitializeError, trouble: &Trouble, log_in: &str) -> String {
     match error {
         ClientInitializeError::JsonRpcError(error) => format!("it refused the connection: {}", error.message),
-        error if error.is_authorization_required() => LOG_IN.to_owned(),
+        error if error.is_authorization_required() => log_in.to_owned(),
         ClientInitializeError::TransportError { error, .. } if !error.error.is::<io::Error>() => {
             innermost(error.error.as_ref())
         }

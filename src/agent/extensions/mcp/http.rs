@@ -4,14 +4,18 @@
 use std::collections::BTreeMap;
 use std::error::Error;
 
+use rmcp::transport::auth::AuthError;
 use rmcp::transport::streamable_http_client::{
     StreamableHttpClient, StreamableHttpClientTransportConfig, StreamableHttpError,
 };
 use rmcp::transport::{StreamableHttpClientTransport, WorkerTransport};
 
+use super::Surroundings;
+use super::oauth::client::{LoginClient, tokens};
 use super::variables::{Forms, expand};
 use crate::agent::provider::Headers;
-use crate::agent::provider::http::{ClientError, Http};
+use crate::agent::provider::http::ClientError;
+use crate::agent::settings::mcp_servers::OauthClient;
 
 /// A connection to the server at `url`. It is made when something is sent.
 ///
@@ -20,7 +24,8 @@ use crate::agent::provider::http::{ClientError, Http};
 pub(super) fn transport(
     url: &str,
     headers: &BTreeMap<String, String>,
-    http: &Http,
+    oauth: &OauthClient,
+    around: &Surroundings,
 ) -> Result<StreamableHttpClientTransport<impl StreamableHttpClient + use<>>, String> {
     let lookup = |name: &str| std::env::var(name).ok();
     let unset = |name: String| format!("the variable {name} is not set");
@@ -28,17 +33,33 @@ pub(super) fn transport(
     let header = |(name, value): (&String, &String)| {
         Ok((name.clone(), expand(value, Forms::All, &lookup).map_err(unset)?))
     };
+    // Who sets this header does without a login.
+    let logins = around.logins.as_ref().filter(|_| !has_authorization(headers));
+    let logins = logins.map(|store| tokens(&url, oauth, store, &around.http, &around.tasks)).transpose()?;
     let headers = Headers(headers.iter().map(header).collect::<Result<_, String>>()?);
-    let (client, headers) = http.bare(&url, &headers).map_err(|failure| failure.message)?;
+    let (client, headers) = around.http.bare(&url, &headers).map_err(|failure| failure.message)?;
     let config = StreamableHttpClientTransportConfig::with_uri(url)
         .custom_headers(headers)
         .reinit_on_expired_session(true);
-    Ok(WorkerTransport::with_client(client, config))
+    Ok(WorkerTransport::with_client(LoginClient::new(client, logins), config))
+}
+
+/// Whether the headers say who asks.
+pub(super) fn has_authorization(headers: &BTreeMap<String, String>) -> bool {
+    headers.keys().any(|name| name.eq_ignore_ascii_case("authorization"))
 }
 
 /// What lies at the bottom of an error: `Connection refused` rather than `error sending request`.
 pub(super) fn innermost(error: &(dyn Error + 'static)) -> String {
     let mut current = error;
+    match error.downcast_ref::<StreamableHttpError<ClientError>>() {
+        Some(StreamableHttpError::Auth(AuthError::TokenRefreshFailed(text))) => return text.clone(),
+        Some(StreamableHttpError::InsufficientScope(asked)) => {
+            let scope = asked.required_scope.as_deref().unwrap_or("another scope");
+            return format!("the login does not cover this: it takes {scope}; log in again");
+        }
+        _ => {}
+    }
     // It does not say what its source is.
     if let Some(StreamableHttpError::Client(error)) = error.downcast_ref::<StreamableHttpError<ClientError>>()
     {

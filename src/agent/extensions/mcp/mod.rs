@@ -5,7 +5,7 @@
 //! processes are ours (`tools/process/server`). Parts: `stdio` (messages over a process's streams), `client`, `elicitation` and `logging`
 //! (what a server may ask and tell), `http` (servers at an
 //! address), `connection` (one life of a server), `server` (a configured one: starts
-//! it, and again after its end), `tool`, `schema`, `valid`, `result` (a tool,
+//! it, and again after its end), `oauth` (logins), `tool`, `schema`, `valid`, `result` (a tool,
 //! its arguments, its answers), `search` (many
 //! tools), `offers`, `prompts` and `resources` (what users
 //! ask for), `names`, `variables`, `trouble` (why a server ended).
@@ -16,6 +16,7 @@ mod elicitation;
 mod http;
 mod logging;
 pub mod names;
+pub mod oauth;
 mod offers;
 mod prompts;
 mod resources;
@@ -50,6 +51,7 @@ use crate::tools::AnyTool;
 use crate::tools::process::ChildEnv;
 use crate::tools::sandbox::SandboxPolicy;
 use crate::tools::scratch::Scratch;
+use oauth::LoginStore;
 use server::Server;
 
 /// Most tools of a server, and most of anything else that it lists.
@@ -99,7 +101,9 @@ pub(crate) enum McpNews {
 struct Surroundings {
     env: Arc<ChildEnv>,
     scratch: Arc<Scratch>,
-    http: Http,
+    http: Arc<Http>,
+    /// The logins at servers at an address; without it there are none.
+    logins: Option<LoginStore>,
     news: mpsc::Sender<McpNews>,
     /// How many questions there were so far.
     asked: AtomicU64,
@@ -143,12 +147,18 @@ pub(crate) struct Mcp {
 
 impl Mcp {
     /// No servers yet.
-    pub(crate) fn new(env: Arc<ChildEnv>, scratch: Arc<Scratch>, network: Network) -> Self {
+    pub(crate) fn new(
+        env: Arc<ChildEnv>,
+        scratch: Arc<Scratch>,
+        network: Network,
+        logins: Option<LoginStore>,
+    ) -> Self {
         let (sender, news) = mpsc::channel(NEWS);
         let around = Surroundings {
             env,
             scratch,
-            http: Http::new(network),
+            http: Arc::new(Http::new(network)),
+            logins,
             news: sender,
             asked: AtomicU64::new(0),
             changed: Notify::new(),
@@ -304,10 +314,10 @@ pub async fn try_server(
     server: ConfiguredServer,
     env: Arc<ChildEnv>,
     scratch: Arc<Scratch>,
-    network: Network,
+    (network, logins): (Network, Option<LoginStore>),
     (cwd, sandbox): (PathBuf, Arc<SandboxPolicy>),
 ) -> Tried {
-    let mut mcp = Mcp::new(env, scratch, network);
+    let mut mcp = Mcp::new(env, scratch, network, logins);
     mcp.start(ReadServers::new(move |_| vec![server.clone()]), cwd, sandbox);
     mcp.ready(TRY_TIME).await;
     let row = mcp.rows()().into_iter().next();

@@ -12,7 +12,7 @@ use super::client::ServerList;
 use super::connection::Connection;
 use super::prompts::{self, McpPrompt};
 use super::tool::{Callee, McpTool};
-use super::{Place, Surroundings, names, resources, search};
+use super::{Place, Surroundings, names, oauth, resources, search};
 use crate::agent::protocol::extension::{
     ExtensionKind, ExtensionRow, ExtensionSource, ExtensionState, McpResource, PromptCommand,
 };
@@ -149,7 +149,11 @@ impl Server {
             (known.state, known.problem) = (ExtensionState::Failed, Some(why.clone()));
             drop(known);
             let text = format!("MCP server {} cannot be used: {why}", self.configured.server.name);
-            self.around.report(text, Some("it is tried again at the next start"));
+            let hint = match why == oauth::needs_login(&self.configured.server.name) {
+                true => "after that, /reload or the next start connects to it",
+                false => "it is tried again at the next start",
+            };
+            self.around.report(text, Some(hint));
         }
     }
 

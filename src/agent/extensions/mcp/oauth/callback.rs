@@ -1,0 +1,218 @@
+//! Where the browser comes back to after a login: an address on this machine that answers with a plain page.
+//!
+//! Whoever can reach it can send anything. Only what carries the state of this login counts, everything else
+//! gets a page that says so and changes nothing.
+
+use std::net::Ipv4Addr;
+use std::time::Duration;
+
+use tokio::io::{AsyncReadExt, AsyncWriteExt};
+use tokio::net::{TcpListener, TcpStream};
+use tokio::task::JoinSet;
+use tokio::time::timeout;
+use url::Url;
+
+/// The path of the address.
+const PATH: &str = "/callback";
+/// Largest head of a request, in bytes.
+const LARGEST: usize = 32 * 1024;
+/// Longest wait for a request once there is a connection; browsers open some that they never use.
+const WITHIN: Duration = Duration::from_secs(20);
+/// Most connections at once; further ones wait.
+const CONNECTIONS: usize = 32;
+
+/// What the authorization server lets the browser bring.
+#[derive(Debug, PartialEq, Eq)]
+pub(super) enum Arrival {
+    /// What tokens are given for, and who says so.
+    Code { code: String, issuer: Option<String> },
+    /// There are no tokens; why.
+    Refused(String),
+    /// It does not belong to this login.
+    Foreign,
+}
+
+impl Arrival {
+    /// What an address brings to the login of this state; `None` if it is another page.
+    pub(super) fn of(address: &Url, state: &str) -> Option<Self> {
+        if address.path() != PATH {
+            return None;
+        }
+        let value = |wanted: &str| {
+            let found = address.query_pairs().find(|(name, _)| name == wanted);
+            found.map(|(_, value)| value.into_owned()).filter(|value| !value.is_empty())
+        };
+        if value("state").as_deref() != Some(state) {
+            return Some(Arrival::Foreign);
+        }
+        Some(match (value("error"), value("code")) {
+            (Some(error), _) => Arrival::Refused(match value("error_description") {
+                Some(description) => format!("{error}: {description}"),
+                None => error,
+            }),
+            (None, Some(code)) => Arrival::Code { code, issuer: value("iss") },
+            (None, None) => Arrival::Foreign,
+        })
+    }
+}
+
+/// A page to answer with.
+pub(super) struct Page<'a> {
+    pub(super) status: &'static str,
+    pub(super) title: &'a str,
+    pub(super) text: &'a str,
+}
+
+/// Somebody who waits for a page.
+pub(super) struct Visitor(TcpStream);
+
+impl Visitor {
+    /// Shows a page; who has gone away does not see it.
+    pub(super) async fn show(mut self, page: Page<'_>) {
+        let _ = timeout(WITHIN, self.write(page)).await;
+    }
+
+    async fn write(&mut self, page: Page<'_>) -> std::io::Result<()> {
+        let (title, text) = (escaped(page.title), escaped(page.text));
+        let body = format!(
+            "<!doctype html><meta charset=\"utf-8\"><meta name=\"viewport\" content=\"width=device-width\">\
+             <title>{title}</title><style>body{{font:16px sans-serif;margin:4em auto;max-width:36em;\
+             padding:0 1em}}</style><h1>{title}</h1><p>{text}</p>\n"
+        );
+        let head = format!(
+            "HTTP/1.1 {}\r\ncontent-type: text/html; charset=utf-8\r\ncontent-length: {}\r\n\
+             cache-control: no-store\r\nreferrer-policy: no-referrer\r\nx-content-type-options: nosniff\r\n\
+             content-security-policy: default-src 'none'; style-src 'unsafe-inline'; frame-ancestors 'none'\r\n\
+             connection: close\r\n\r\n",
+            page.status,
+            body.len()
+        );
+        self.0.write_all(head.as_bytes()).await?;
+        self.0.write_all(body.as_bytes()).await?;
+        self.0.shutdown().await
+    }
+}
+
+/// The address on this machine.
+pub(super) struct Callback {
+    listener: TcpListener,
+    address: Url,
+    visits: JoinSet<Option<(Url, Visitor)>>,
+}
+
+impl Callback {
+    /// Listens at this port, or at any free one.
+    ///
+    /// # Errors
+    /// A part of a sentence.
+    pub(super) async fn listen(port: Option<u16>) -> Result<Self, String> {
+        let wanted = port.unwrap_or(0);
+        let failed = |error: std::io::Error| match port {
+            Some(port) => format!("tau cannot listen at 127.0.0.1:{port}: {error}; change `callback_port`"),
+            None => format!("tau cannot listen at 127.0.0.1: {error}"),
+        };
+        let listener = TcpListener::bind((Ipv4Addr::LOCALHOST, wanted)).await.map_err(failed)?;
+        let port = listener.local_addr().map_err(failed)?.port();
+        let address = Url::parse(&format!("http://127.0.0.1:{port}{PATH}"));
+        let address = address.map_err(|error| error.to_string())?;
+        Ok(Callback { listener, address, visits: JoinSet::new() })
+    }
+
+    /// The address.
+    pub(super) fn address(&self) -> &Url {
+        &self.address
+    }
+
+    /// Waits for the browser to bring something to the login of this state. Cancel safe.
+    pub(super) async fn arrival(&mut self, state: &str) -> (Arrival, Visitor) {
+        loop {
+            let is_full = self.visits.len() >= CONNECTIONS;
+            tokio::select! {
+                accepted = self.listener.accept(), if !is_full => match accepted {
+                    Ok((stream, _)) => drop(self.visits.spawn(request(stream, self.address.clone()))),
+                    // Out of descriptors: some are given back soon.
+                    Err(_) => tokio::time::sleep(Duration::from_millis(100)).await,
+                },
+                Some(visit) = self.visits.join_next() => {
+                    let Ok(Some((address, visitor))) = visit else { continue };
+                    let page = match Arrival::of(&address, state) {
+                        Some(Arrival::Foreign) => Page {
+                            status: "400 Bad Request",
+                            title: "This is not the login that tau waits for",
+                            text: "Open the address that tau has printed, and log in there.",
+                        },
+                        Some(arrival) => return (arrival, visitor),
+                        None => Page { status: "404 Not Found", title: "Not found", text: "" },
+                    };
+                    visitor.show(page).await;
+                }
+            }
+        }
+    }
+}
+
+/// The address that a browser asks for.
+async fn request(mut stream: TcpStream, base: Url) -> Option<(Url, Visitor)> {
+    let mut head = Vec::new();
+    let reading = async {
+        while !head.windows(4).any(|end| end == b"\r\n\r\n") {
+            let mut part = [0; 4096];
+            let count = stream.read(&mut part).await.ok().filter(|count| *count > 0)?;
+            head.extend_from_slice(part.get(..count)?);
+            if head.len() > LARGEST {
+                return None;
+            }
+        }
+        Some(())
+    };
+    timeout(WITHIN, reading).await.ok()??;
+    let line = String::from_utf8_lossy(&head);
+    let mut words = line.lines().next()?.split(' ');
+    let target = words.next().filter(|method| *method == "GET").and_then(|_| words.next())?;
+    let address = target.starts_with('/').then(|| base.join(target).ok())??;
+    Some((address, Visitor(stream)))
+}
+
+fn escaped(text: &str) -> String {
+    let mut out = String::with_capacity(text.len());
+    for c in text.chars() {
+        match c {
+            '&' => out.push_str("&amp;"),
+            '<' => out.push_str("&lt;"),
+            '>' => out.push_str("&gt;"),
+            '"' => out.push_str("&quot;"),
+            '\'' => out.push_str("&#39;"),
+            c if c.is_control() => out.push(' '),
+            c => out.push(c),
+        }
+    }
+    out
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn only_what_has_the_state_counts() {
+        let of = |text: &str| Arrival::of(&Url::parse(&format!("http://127.0.0.1:1{text}")).unwrap(), "s1");
+        let code =
+            |issuer: Option<&str>| Arrival::Code { code: "c d".into(), issuer: issuer.map(str::to_owned) };
+        assert_eq!(of("/callback?code=c+d&state=s1"), Some(code(None)));
+        assert_eq!(of("/callback?iss=https%3A%2F%2Fa&state=s1&code=c%20d"), Some(code(Some("https://a"))));
+        let refused = |text: &str| Some(Arrival::Refused(text.to_owned()));
+        assert_eq!(of("/callback?error=access_denied&state=s1&code=x"), refused("access_denied"));
+        assert_eq!(of("/callback?error=a&error_description=b+c&state=s1"), refused("a: b c"));
+        for foreign in ["?code=c", "?code=c&state=s2", "?state=s1", "", "?error=x", "?code=&state=s1"] {
+            assert_eq!(of(&format!("/callback{foreign}")), Some(Arrival::Foreign), "{foreign}");
+        }
+        for other in ["/favicon.ico", "/", "/callback/x?code=c&state=s1"] {
+            assert_eq!(of(other), None, "{other}");
+        }
+    }
+
+    #[test]
+    fn pages_hold_text_only() {
+        assert_eq!(escaped("<a href='x'>\u{1b}&\"\n"), "&lt;a href=&#39;x&#39;&gt; &amp;&quot; ");
+    }
+}

@@ -1,0 +1,215 @@
+//! A login: from what the server publishes, by way of the browser, to tokens on disk.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use oauth2::TokenResponse;
+use rmcp::transport::auth::{
+    AuthorizationManager, AuthorizationMetadata, CredentialStore, InMemoryCredentialStore, OAuthClientConfig,
+    StoredCredentials, VendorExtraTokenFields,
+};
+use tokio::sync::mpsc;
+use tokio::task::spawn_blocking;
+use tokio::time::timeout;
+use url::Url;
+
+use super::super::http::has_authorization;
+use super::callback::{Arrival, Callback, Page};
+use super::store::{LoginStore, Record, address};
+use super::{Login, OwnClient, addresses, requests, said, without};
+use crate::agent::provider::http::{Http, Network};
+use crate::agent::settings::mcp_servers::{McpServer, McpTransport, OauthClient};
+
+/// The name under which tau registers itself.
+const CLIENT_NAME: &str = "tau";
+/// How long the user may take in the browser.
+const WITHIN: Duration = Duration::from_secs(10 * 60);
+
+/// A login that waits for the user. Dropping it ends it.
+pub struct BrowserLogin {
+    server: Url,
+    /// The address that the user has to open.
+    page: Url,
+    /// What answers to this login carry.
+    state: String,
+    callback: Callback,
+    manager: AuthorizationManager,
+    /// Where the manager puts the tokens.
+    kept: InMemoryCredentialStore,
+    metadata: AuthorizationMetadata,
+    client_secret: Option<String>,
+    resource: String,
+    store: LoginStore,
+}
+
+/// Asks a server where to log in, registers tau there, and listens for the browser.
+///
+/// # Errors
+/// A part of a sentence that says why there can be no login.
+pub async fn begin(server: &McpServer, store: &LoginStore, network: Network) -> Result<BrowserLogin, String> {
+    let url = address(server)?;
+    let McpTransport::Http { headers, oauth, .. } = &server.transport else {
+        return Err("it is a program".to_owned());
+    };
+    if has_authorization(headers) {
+        return Err(
+            "its `headers` set Authorization, which is used in place of a login; remove it first".to_owned()
+        );
+    }
+    addresses::check_server(&url)?;
+    let own = OwnClient::new(oauth)?;
+    let mut manager = requests::manager(&url, &Arc::new(Http::new(network))).await?;
+    let kept = InMemoryCredentialStore::new();
+    manager.set_credential_store(kept.clone());
+    let found = manager.resolve_metadata().await.map_err(|error| said(&error, &[]))?;
+    if !found.source.is_discovered() {
+        return Err("it does not say where to log in; if it takes a token, set it in `headers`".to_owned());
+    }
+    let metadata = found.metadata;
+    let endpoints = [&metadata.authorization_endpoint, &metadata.token_endpoint];
+    for endpoint in endpoints.into_iter().chain(&metadata.registration_endpoint) {
+        addresses::checked(&url, endpoint)?;
+    }
+    manager.set_metadata(metadata.clone());
+    let callback = Callback::listen(oauth.callback_port).await?;
+    let client_secret = configure(&mut manager, oauth, own, &callback, &metadata).await?;
+    let scopes = scopes(&manager, oauth).await;
+    let scopes: Vec<&str> = scopes.iter().map(String::as_str).collect();
+    let page = manager.get_authorization_url(&scopes).await.map_err(|error| said(&error, &[]))?;
+    let page = addresses::checked(&url, &page)?;
+    let value = |wanted: &str| {
+        let found = page.query_pairs().filter(|(name, _)| name == wanted).last();
+        found.map(|(_, value)| value.into_owned()).unwrap_or_default()
+    };
+    let (state, resource) = (value("state"), value("resource"));
+    let store = store.clone();
+    Ok(BrowserLogin {
+        server: url,
+        page,
+        state,
+        callback,
+        manager,
+        kept,
+        metadata,
+        client_secret,
+        resource,
+        store,
+    })
+}
+
+/// The scopes to ask for.
+async fn scopes(manager: &AuthorizationManager, oauth: &OauthClient) -> Vec<String> {
+    match &oauth.scopes {
+        Some(scopes) => scopes.clone(),
+        None => manager.select_initial_scopes(&[]).await,
+    }
+}
+
+/// Makes tau a client of the authorization server: the one that the user has registered, or a new one. The
+/// secret of a new one, if it has one.
+async fn configure(
+    manager: &mut AuthorizationManager,
+    oauth: &OauthClient,
+    own: OwnClient,
+    callback: &Callback,
+    metadata: &AuthorizationMetadata,
+) -> Result<Option<String>, String> {
+    let redirect = callback.address().as_str();
+    if let Some(id) = own.id {
+        let mut config = OAuthClientConfig::new(id, redirect);
+        if let Some(secret) = own.secret {
+            config = config.with_client_secret(secret);
+        }
+        manager.configure_client(config).map_err(|error| said(&error, &[]))?;
+        return Ok(None);
+    }
+    if metadata.registration_endpoint.is_none() {
+        return Err("its authorization server takes registered clients only; register tau there, and set \
+                    `oauth = { client_id = \"…\" }`"
+            .to_owned());
+    }
+    let scopes = scopes(manager, oauth).await;
+    let scopes: Vec<&str> = scopes.iter().map(String::as_str).collect();
+    let registered = manager.register_client(CLIENT_NAME, redirect, &scopes).await;
+    Ok(registered.map_err(|error| said(&error, &[]))?.client_secret)
+}
+
+impl BrowserLogin {
+    /// The address that the user has to open in a browser.
+    pub fn page(&self) -> &str {
+        self.page.as_str()
+    }
+
+    /// Waits for the user to log in, and saves the tokens. `pasted` are addresses that the browser ended at on
+    /// another machine.
+    ///
+    /// # Errors
+    /// A part of a sentence that says why there are no tokens.
+    pub async fn finish(mut self, pasted: &mut mpsc::Receiver<String>) -> Result<(), String> {
+        let late = |_| format!("nobody has logged in within {} minutes", WITHIN.as_secs() / 60);
+        timeout(WITHIN, self.answered(pasted)).await.map_err(late)?
+    }
+
+    async fn answered(&mut self, pasted: &mut mpsc::Receiver<String>) -> Result<(), String> {
+        loop {
+            let (arrival, visitor) = tokio::select! {
+                (arrival, visitor) = self.callback.arrival(&self.state) => (arrival, Some(visitor)),
+                Some(text) = pasted.recv() => {
+                    let address = Url::parse(text.trim()).ok();
+                    (address.and_then(|address| Arrival::of(&address, &self.state)).unwrap_or(Arrival::Foreign), None)
+                }
+            };
+            let done = match arrival {
+                Arrival::Code { code, issuer } => self.exchange(&code, issuer.as_deref()).await,
+                Arrival::Refused(why) => Err(format!("the login was refused: {}", without(&why, &[]))),
+                Arrival::Foreign => match visitor {
+                    Some(_) => continue,
+                    None => Err("the address that was pasted does not belong to this login".to_owned()),
+                },
+            };
+            if let Some(visitor) = visitor {
+                let failed = done.as_ref().err().map(|why| format!("tau is not logged in: {why}."));
+                let page = match &failed {
+                    None => Page {
+                        status: "200 OK",
+                        title: "tau is logged in",
+                        text: "You can close this page and go back to the terminal.",
+                    },
+                    Some(text) => Page { status: "400 Bad Request", title: "The login has failed", text },
+                };
+                visitor.show(page).await;
+            }
+            return done;
+        }
+    }
+
+    /// Gets tokens for a code, and saves them.
+    async fn exchange(&self, code: &str, issuer: Option<&str>) -> Result<(), String> {
+        let exchanged = self.manager.exchange_code_for_token_with_issuer(code, &self.state, issuer).await;
+        let secrets = [code, self.client_secret.as_deref().unwrap_or_default()];
+        exchanged.map_err(|error| format!("there are no tokens: {}", said(&error, &secrets)))?;
+        let credentials = self.kept.load().await.map_err(|error| said(&error, &secrets))?;
+        let credentials = plain(credentials.ok_or("there are no tokens")?)?;
+        let login = Login {
+            resource: self.resource.clone(),
+            client_secret: self.client_secret.clone(),
+            metadata: self.metadata.clone(),
+            credentials,
+        };
+        let record = Record { url: self.server.to_string(), is_needed: false, login: Some(login) };
+        let _lock = self.store.lock(&self.server).await?;
+        let store = self.store.clone();
+        spawn_blocking(move || store.write(&record)).await.map_err(|error| error.to_string())?
+    }
+}
+
+/// What is saved of an answer: the tokens that tau uses, and nothing else that came with them.
+fn plain(mut credentials: StoredCredentials) -> Result<StoredCredentials, String> {
+    let tokens = credentials.token_response.as_mut().ok_or("there are no tokens")?;
+    tokens.set_extra_fields(VendorExtraTokenFields::default());
+    let access = tokens.access_token().secret();
+    if access.is_empty() || !access.bytes().all(|byte| byte.is_ascii_graphic()) {
+        return Err("the token that came cannot be used in a header".to_owned());
+    }
+    Ok(credentials)
+}

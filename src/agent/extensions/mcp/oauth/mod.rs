@@ -1,0 +1,123 @@
+//! Logins at servers (OAuth 2.1, as the authorization of MCP has it): once in the browser, then tokens that
+//! are renewed without the user.
+//!
+//! What a server and its authorization server publish is found and judged by the crate `rmcp` (RFC 9728, RFC
+//! 8414, OpenID), and so are registration (RFC 7591), PKCE, `resource` (RFC 8707) and `iss` (RFC 9207). Parts:
+//! `addresses` (which may take part), `requests` (over tau's own HTTP client), `login` (from the browser to
+//! tokens), `callback` (where the browser comes back to), `store` (the tokens on disk), `tokens` (using and
+//! renewing them), `client` (requests with them).
+
+mod addresses;
+mod callback;
+pub(super) mod client;
+pub(super) mod login;
+mod requests;
+mod store;
+mod tokens;
+
+pub use login::{BrowserLogin, begin};
+pub use store::{LoginState, LoginStore};
+pub(super) use tokens::Tokens;
+
+use oauth2::TokenResponse;
+use rmcp::transport::auth::{AuthError, AuthorizationMetadata, OAuthTokenResponse, StoredCredentials};
+use serde::{Deserialize, Serialize};
+
+use super::variables::{Forms, expand};
+use crate::agent::settings::mcp_servers::OauthClient;
+
+/// Longest text of a server in an error, in characters.
+const LONGEST_SAID: usize = 300;
+
+/// What a login has left behind: everything that renewing its tokens takes.
+#[derive(Clone, Serialize, Deserialize)]
+struct Login {
+    /// What the tokens are for, as it was sent to the authorization server.
+    resource: String,
+    /// The secret of the client that was registered for this login.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    client_secret: Option<String>,
+    /// What the authorization server published.
+    metadata: AuthorizationMetadata,
+    /// The client, the tokens, and when they came.
+    credentials: StoredCredentials,
+}
+
+impl Login {
+    fn tokens(&self) -> Option<&OAuthTokenResponse> {
+        self.credentials.token_response.as_ref()
+    }
+
+    /// The token for requests.
+    fn access(&self) -> Option<String> {
+        self.tokens().map(|tokens| tokens.access_token().secret().clone())
+    }
+}
+
+impl std::fmt::Debug for Login {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("Login").field("resource", &self.resource).finish_non_exhaustive()
+    }
+}
+
+/// The client that the user has registered, with the variables in it replaced.
+#[derive(Clone, Default)]
+struct OwnClient {
+    id: Option<String>,
+    secret: Option<String>,
+}
+
+impl OwnClient {
+    /// # Errors
+    /// A part of a sentence that names a variable that is not set.
+    fn new(oauth: &OauthClient) -> Result<Self, String> {
+        let expanded = |text: &String| {
+            expand(text, Forms::All, &|name| std::env::var(name).ok())
+                .map_err(|name| format!("the variable {name} is not set"))
+        };
+        Ok(OwnClient {
+            id: oauth.client_id.as_ref().map(expanded).transpose()?,
+            secret: oauth.client_secret.as_ref().map(expanded).transpose()?,
+        })
+    }
+}
+
+/// The command that logs in to a server.
+pub fn login_command(name: &str) -> String {
+    let name = if name.contains(' ') { format!("'{name}'") } else { name.to_owned() };
+    format!("tau mcp login {name}")
+}
+
+/// What is said of a server that wants a login: a part of a sentence.
+pub(super) fn needs_login(name: &str) -> String {
+    format!("it needs a login; run `{}`", login_command(name))
+}
+
+/// What an error says, as a part of a sentence without these secrets.
+fn said(error: &AuthError, secrets: &[&str]) -> String {
+    let text = match error {
+        AuthError::AuthorizationFailed(text)
+        | AuthError::TokenExchangeFailed(text)
+        | AuthError::TokenRefreshFailed(text)
+        | AuthError::TokenRefreshRejected(text)
+        | AuthError::MetadataError(text)
+        | AuthError::OAuthError(text) => text.clone(),
+        AuthError::RegistrationFailed(text) => format!("tau could not be registered as a client: {text}"),
+        AuthError::DiscoveryRequestFailed { url, source } => format!("{url} cannot be read: {source}"),
+        AuthError::PkceUnsupported => "its authorization server does not support PKCE with S256".to_owned(),
+        other => other.to_string(),
+    };
+    without(&text, secrets)
+}
+
+/// The text without these secrets, in one line that is not too long.
+fn without(text: &str, secrets: &[&str]) -> String {
+    let mut text = text.split_whitespace().collect::<Vec<_>>().join(" ");
+    for secret in secrets.iter().filter(|secret| !secret.is_empty()) {
+        text = text.replace(secret, "[redacted]");
+    }
+    match text.char_indices().nth(LONGEST_SAID) {
+        Some((end, _)) => format!("{}…", text.get(..end).unwrap_or_default()),
+        None => text,
+    }
+}

@@ -1,0 +1,163 @@
+//! Logins on disk: a file for each server, for its owner only, with a lock beside it, so that several tau
+//! renew a token once.
+
+use std::io;
+use std::path::{Path, PathBuf};
+use std::time::Duration;
+
+use ring::digest::{SHA256, digest};
+use serde::{Deserialize, Serialize};
+use tokio::time::{Instant, sleep};
+use url::Url;
+
+use super::super::variables::{Forms, expand};
+use super::Login;
+use crate::agent::settings::mcp_servers::{McpServer, McpTransport};
+use crate::agent::settings::private_files::{LockFile, read_capped, write_private};
+
+/// Largest file of a login, in bytes.
+const LARGEST: u64 = 1024 * 1024;
+/// Longest wait for another tau that renews the tokens; its requests have shorter limits.
+const LOCK_WAIT: Duration = Duration::from_secs(45);
+/// How often a lock that somebody holds is tried.
+const LOCK_PAUSE: Duration = Duration::from_millis(25);
+
+/// What is known of the login at a server without asking it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum LoginState {
+    /// Nothing: there was no login, and the server has not asked for one.
+    Unknown,
+    /// There are tokens.
+    LoggedIn,
+    /// The server asked for a login, or does not accept the tokens there were.
+    Needed,
+}
+
+/// A file of the store.
+#[derive(Clone, Debug, Serialize, Deserialize)]
+pub(super) struct Record {
+    /// The address of the server.
+    pub(super) url: String,
+    /// Whether the server asked for a login when it was used last.
+    #[serde(default)]
+    pub(super) is_needed: bool,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub(super) login: Option<Login>,
+}
+
+/// The folder of the logins.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct LoginStore {
+    folder: PathBuf,
+}
+
+impl LoginStore {
+    /// The logins in `folder`, which is made with the first one.
+    pub fn new(folder: PathBuf) -> Self {
+        LoginStore { folder }
+    }
+
+    /// What is known of the login at a server. Blocks.
+    pub fn state(&self, server: &McpServer) -> LoginState {
+        let record = address(server).ok().and_then(|url| self.read(&url).ok().flatten());
+        match record {
+            Some(Record { is_needed: true, .. }) => LoginState::Needed,
+            Some(Record { login: Some(_), .. }) => LoginState::LoggedIn,
+            Some(_) | None => LoginState::Unknown,
+        }
+    }
+
+    /// Forgets the login at a server; whether there was one. Blocks.
+    ///
+    /// # Errors
+    /// A part of a sentence.
+    pub fn forget(&self, server: &McpServer) -> Result<bool, String> {
+        let url = address(server)?;
+        let had = self.state(server) == LoginState::LoggedIn
+            || self.read(&url).is_ok_and(|record| record.is_some_and(|record| record.login.is_some()));
+        match std::fs::remove_file(self.file(&url)) {
+            Ok(()) => Ok(had),
+            Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(false),
+            Err(error) => Err(format!("{} cannot be removed: {error}", self.file(&url).display())),
+        }
+    }
+
+    /// What is saved for the server at `url`. Blocks.
+    ///
+    /// # Errors
+    /// A part of a sentence, when a file cannot be read or is damaged.
+    pub(super) fn read(&self, url: &Url) -> Result<Option<Record>, String> {
+        let path = self.file(url);
+        let unusable = |why: &dyn std::fmt::Display| {
+            format!(
+                "the saved login {} cannot be used: {why}; remove the file and log in again",
+                path.display()
+            )
+        };
+        let bytes = match read_capped(&path, LARGEST) {
+            Ok(bytes) => bytes,
+            Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(None),
+            Err(error) => return Err(unusable(&error)),
+        };
+        // Where in the file it is damaged; what is there would be shown by the error itself.
+        let record: Record = serde_json::from_slice(&bytes)
+            .map_err(|error| unusable(&format!("line {}, column {}", error.line(), error.column())))?;
+        // Two addresses can have one name of a file only on purpose.
+        Ok((record.url == url.as_str()).then_some(record))
+    }
+
+    /// Saves what is known of a server. Blocks.
+    ///
+    /// # Errors
+    /// A part of a sentence.
+    pub(super) fn write(&self, record: &Record) -> Result<(), String> {
+        let Ok(url) = Url::parse(&record.url) else { return Ok(()) };
+        let path = self.file(&url);
+        let bytes =
+            serde_json::to_vec_pretty(record).map_err(|_| "the login cannot be written".to_owned())?;
+        write_private(&path, &bytes).map_err(|error| format!("{} cannot be written: {error}", path.display()))
+    }
+
+    /// Waits for the lock of a server.
+    ///
+    /// # Errors
+    /// A part of a sentence, when another process holds it for too long.
+    pub(super) async fn lock(&self, url: &Url) -> Result<LockFile, String> {
+        let path = self.file(url).with_extension("lock");
+        let deadline = Instant::now() + LOCK_WAIT;
+        loop {
+            let taken = LockFile::try_take(&path);
+            if let Some(lock) =
+                taken.map_err(|error| format!("{} cannot be locked: {error}", path.display()))?
+            {
+                return Ok(lock);
+            }
+            if Instant::now() > deadline {
+                return Err(format!("another process keeps {} locked", path.display()));
+            }
+            sleep(LOCK_PAUSE).await;
+        }
+    }
+
+    /// The file of a server: its host for people, and a hash of its address.
+    fn file(&self, url: &Url) -> PathBuf {
+        let plain = |c: char| if c.is_ascii_alphanumeric() || c == '.' || c == '-' { c } else { '_' };
+        let host: String = url.host_str().unwrap_or_default().chars().map(plain).take(64).collect();
+        let hash = digest(&SHA256, url.as_str().as_bytes());
+        let hash: String = hash.as_ref().iter().take(8).map(|byte| format!("{byte:02x}")).collect();
+        self.folder.join(Path::new(&format!("{host}-{hash}.json")))
+    }
+}
+
+/// The address of a server, with the variables in it replaced.
+///
+/// # Errors
+/// A part of a sentence: the server is a program, or its address is not valid.
+pub(super) fn address(server: &McpServer) -> Result<Url, String> {
+    let McpTransport::Http { url, .. } = &server.transport else {
+        return Err("it is a program; only servers at a URL have logins".to_owned());
+    };
+    let url = expand(url, Forms::Braces, &|name| std::env::var(name).ok())
+        .map_err(|name| format!("the variable {name} is not set"))?;
+    Url::parse(&url).map_err(|error| format!("its URL is not valid: {error}"))
+}

@@ -1,0 +1,244 @@
+//! The tokens of a server: read when they are needed, renewed before they expire and when the server does not
+//! accept them.
+//!
+//! A token to renew with can often be used once only. So a lock is held from reading it to saving what came
+//! for it, whoever waited for the lock takes what the other has saved, and nothing aborts a renewal half-way.
+
+use std::sync::{Arc, Mutex, PoisonError};
+use std::time::{Duration, SystemTime, UNIX_EPOCH};
+
+use oauth2::TokenResponse;
+use rmcp::transport::auth::{AuthError, CredentialStore, InMemoryCredentialStore, OAuthClientConfig};
+use tokio::sync::Mutex as AsyncMutex;
+use tokio::task::spawn_blocking;
+use tokio_util::task::TaskTracker;
+use url::Url;
+
+use super::store::{LoginStore, Record};
+use super::{Login, OwnClient, requests, said};
+use crate::agent::provider::http::Http;
+
+/// How long before they expire tokens are renewed; half their life, if that is less.
+const BEFORE: Duration = Duration::from_secs(60);
+
+/// The tokens of one server.
+pub(in super::super) struct Tokens {
+    url: Url,
+    client: OwnClient,
+    store: LoginStore,
+    http: Arc<Http>,
+    /// Where renewals run, so that they end even if nobody waits for them any more.
+    tasks: TaskTracker,
+    /// The login that was read last.
+    held: AsyncMutex<Option<Login>>,
+    /// Whether a login was needed when the server was used last, as it is saved.
+    noted: Mutex<Option<bool>>,
+}
+
+/// Why tokens are renewed.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Why {
+    /// They expire soon, or have expired.
+    Expiring,
+    /// The server did not accept them.
+    Rejected,
+}
+
+/// What a renewal gave.
+enum Renewed {
+    /// New tokens.
+    Login(Box<Login>),
+    /// Only a new login gives tokens; those there are cannot be renewed.
+    NotRenewable,
+    /// Only a new login gives tokens: the authorization server has said so.
+    Refused,
+}
+
+impl Tokens {
+    pub(super) fn new(
+        url: Url,
+        client: OwnClient,
+        store: LoginStore,
+        http: Arc<Http>,
+        tasks: TaskTracker,
+    ) -> Arc<Self> {
+        let (held, noted) = (AsyncMutex::default(), Mutex::default());
+        Arc::new(Tokens { url, client, store, http, tasks, held, noted })
+    }
+
+    /// The token for the next request; `None` without a login.
+    ///
+    /// # Errors
+    /// A part of a sentence: the saved login cannot be used, or the token has expired and cannot be renewed
+    /// now.
+    pub(super) async fn access(self: &Arc<Self>) -> Result<Option<String>, String> {
+        let mut held = self.held.lock().await;
+        if held.is_none() {
+            *held = self.read().await?;
+        }
+        let Some(access) = held.as_ref().and_then(Login::access) else { return Ok(None) };
+        if !held.as_ref().is_some_and(|login| is_expiring(login, BEFORE)) {
+            return Ok(Some(access));
+        }
+        drop(held);
+        self.renew(access, Why::Expiring).await
+    }
+
+    /// Another token after the server did not accept this one; `None` if a new login is needed.
+    ///
+    /// # Errors
+    /// As [`Tokens::access`].
+    pub(super) async fn instead_of(self: &Arc<Self>, rejected: String) -> Result<Option<String>, String> {
+        self.renew(rejected, Why::Rejected).await
+    }
+
+    /// Saves whether the server needs a login, if that is news.
+    pub(super) async fn note(&self, is_needed: bool) {
+        let noted = || self.noted.lock().unwrap_or_else(PoisonError::into_inner);
+        if *noted() == Some(is_needed) {
+            return;
+        }
+        match self.save_note(is_needed).await {
+            Ok(()) => *noted() = Some(is_needed),
+            // It is only what lists show.
+            Err(error) => tracing::debug!(error, "cannot save whether a login is needed"),
+        }
+    }
+
+    async fn save_note(&self, is_needed: bool) -> Result<(), String> {
+        let is_news =
+            |record: &Option<Record>| record.as_ref().is_some_and(|record| record.is_needed) != is_needed;
+        // Servers that need no login leave nothing behind.
+        if !is_news(&self.record().await?) {
+            return Ok(());
+        }
+        let _lock = self.store.lock(&self.url).await?;
+        let record = self.record().await?;
+        if !is_news(&record) {
+            return Ok(());
+        }
+        self.save(Record {
+            url: self.url.to_string(),
+            is_needed,
+            login: record.and_then(|record| record.login),
+        })
+        .await
+    }
+
+    async fn record(&self) -> Result<Option<Record>, String> {
+        let (store, url) = (self.store.clone(), self.url.clone());
+        spawn_blocking(move || store.read(&url)).await.map_err(|error| error.to_string())?
+    }
+
+    async fn save(&self, record: Record) -> Result<(), String> {
+        let store = self.store.clone();
+        spawn_blocking(move || store.write(&record)).await.map_err(|error| error.to_string())?
+    }
+
+    async fn read(&self) -> Result<Option<Login>, String> {
+        Ok(self.record().await?.and_then(|record| record.login))
+    }
+
+    async fn write(&self, login: Option<Login>) -> Result<(), String> {
+        self.save(Record { url: self.url.to_string(), is_needed: login.is_none(), login }).await
+    }
+
+    async fn renew(self: &Arc<Self>, old: String, why: Why) -> Result<Option<String>, String> {
+        let this = Arc::clone(self);
+        let renewing = self.tasks.spawn(async move { this.renew_to_the_end(&old, why).await });
+        renewing.await.map_err(|_| "the renewal of its tokens was stopped".to_owned())?
+    }
+
+    async fn renew_to_the_end(&self, old: &str, why: Why) -> Result<Option<String>, String> {
+        let mut held = self.held.lock().await;
+        // A request that was sent at the same time may have done it.
+        if let Some(access) = held.as_ref().and_then(|login| another(login, old)) {
+            return Ok(Some(access));
+        }
+        let _lock = self.store.lock(&self.url).await?;
+        *held = self.read().await?;
+        let Some(login) = held.as_ref() else { return Ok(None) };
+        // So may another tau.
+        if let Some(access) = another(login, old) {
+            return Ok(Some(access));
+        }
+        match self.renewed(login).await {
+            Ok(Renewed::Login(login)) => {
+                let access = login.access();
+                *held = Some(*login.clone());
+                self.write(Some(*login)).await?;
+                Ok(access)
+            }
+            Ok(Renewed::NotRenewable) => {
+                *held = None;
+                Ok(None)
+            }
+            Ok(Renewed::Refused) => {
+                *held = None;
+                self.write(None).await?;
+                Ok(None)
+            }
+            // There is still some time to try it again.
+            Err(_) if why == Why::Expiring && !is_expiring(login, Duration::ZERO) => Ok(Some(old.to_owned())),
+            Err(error) => Err(error),
+        }
+    }
+
+    /// Asks the authorization server for new tokens.
+    async fn renewed(&self, login: &Login) -> Result<Renewed, String> {
+        let Some(renewal) = login.tokens().and_then(|tokens| tokens.refresh_token()) else {
+            return Ok(Renewed::NotRenewable);
+        };
+        let id = self.client.id.clone().unwrap_or_else(|| login.credentials.client_id.clone());
+        let client_secret = self.client.secret.clone().or_else(|| login.client_secret.clone());
+        let failed = |error: &AuthError| {
+            let secrets = [renewal.secret().as_str(), client_secret.as_deref().unwrap_or_default()];
+            format!("its tokens cannot be renewed: {}", said(error, &secrets))
+        };
+        let mut manager = requests::manager(&self.url, &self.http).await?;
+        if login.resource != self.url.as_str() {
+            // What the tokens are for is found out with the metadata, and cannot be given.
+            manager.resolve_metadata().await.map_err(|error| failed(&error))?;
+        }
+        manager.set_metadata(login.metadata.clone());
+        let mut config = OAuthClientConfig::new(id, self.url.as_str());
+        if let Some(secret) = &client_secret {
+            config = config.with_client_secret(secret);
+        }
+        manager.configure_client(config).map_err(|error| failed(&error))?;
+        let kept = InMemoryCredentialStore::new();
+        kept.save(login.credentials.clone()).await.map_err(|error| failed(&error))?;
+        manager.set_credential_store(kept.clone());
+        match manager.refresh_token().await {
+            Ok(_) => {}
+            Err(AuthError::TokenRefreshRejected(_) | AuthError::AuthorizationRequired) => {
+                return Ok(Renewed::Refused);
+            }
+            // The client that was registered for the login is not known any more.
+            Err(AuthError::TokenRefreshFailed(text)) if text.contains("invalid_client") => {
+                return Ok(Renewed::Refused);
+            }
+            Err(error) => return Err(failed(&error)),
+        }
+        let credentials = kept.load().await.map_err(|error| failed(&error))?;
+        let credentials = credentials.ok_or("its tokens cannot be renewed")?;
+        Ok(Renewed::Login(Box::new(Login { credentials, ..login.clone() })))
+    }
+}
+
+/// The token of a login, if it is not `old` and can be used for a while.
+fn another(login: &Login, old: &str) -> Option<String> {
+    let access = login.access()?;
+    (access != old && !is_expiring(login, BEFORE)).then_some(access)
+}
+
+/// Whether the tokens expire within that time; those without an end do not.
+fn is_expiring(login: &Login, within: Duration) -> bool {
+    let (Some(tokens), Some(received)) = (login.tokens(), login.credentials.token_received_at) else {
+        return false;
+    };
+    let Some(life) = tokens.expires_in() else { return false };
+    let now = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
+    let age = now.saturating_sub(Duration::from_secs(received));
+    life.saturating_sub(age) <= within.min(life / 2)
+}

@@ -1,0 +1,49 @@
+//! A whole answer to a whole request, for a protocol that is spoken elsewhere: whatever its status, bounded
+//! in size and time.
+
+use std::time::Duration;
+
+use tokio::time::timeout;
+
+use super::{Http, address, authority, transport_failure};
+use crate::agent::provider::{Failure, FailureKind};
+
+impl Http {
+    /// Sends the request and gives its answer, a redirect as well: none is followed. At most `limit` bytes of
+    /// the body are read, and everything takes at most `within`.
+    ///
+    /// # Errors
+    /// When there is no answer in time, or a larger one.
+    pub(crate) async fn exchange(
+        &self,
+        request: http::Request<Vec<u8>>,
+        limit: usize,
+        within: Duration,
+    ) -> Result<http::Response<Vec<u8>>, Failure> {
+        let url = address(&request.uri().to_string())?;
+        let host = authority(&url);
+        let client = self.client(&url)?;
+        let invalid =
+            |_| Failure::new(FailureKind::Protocol, format!("the request to {host} cannot be written"));
+        let request = reqwest::Request::try_from(request).map_err(invalid)?;
+        let exchanging = async {
+            let lost = |error: reqwest::Error| transport_failure(&error, &host);
+            let mut response = client.execute(request).await.map_err(lost)?;
+            let mut answer = http::Response::new(Vec::new());
+            *answer.status_mut() = response.status();
+            *answer.headers_mut() = std::mem::take(response.headers_mut());
+            while let Some(part) = response.chunk().await.map_err(lost)? {
+                if part.len() > limit.saturating_sub(answer.body().len()) {
+                    let text = format!("the answer of {host} is larger than {} KB", limit / 1024);
+                    return Err(Failure::new(FailureKind::Protocol, text));
+                }
+                answer.body_mut().extend_from_slice(&part);
+            }
+            Ok(answer)
+        };
+        match timeout(within, exchanging).await {
+            Ok(answer) => answer,
+            Err(_) => Err(Failure::new(FailureKind::Timeout, format!("timed out waiting for {host}"))),
+        }
+    }
+}

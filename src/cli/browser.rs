@@ -1,0 +1,44 @@
+//! Opens an address in the user's browser.
+//!
+//! The browser of `BROWSER`, else what the desktop opens addresses with. The crates for this hand the whole
+//! environment on; a browser gets none of the keys in it, as no program that tau starts does.
+
+use std::os::unix::process::CommandExt;
+use std::process::{Command, Stdio};
+
+use crate::tools::process::ChildEnv;
+
+/// Programs that open an address, as desktops name them.
+const OPENERS: [&str; 3] = ["xdg-open", "open", "wslview"];
+
+/// Starts a browser with `address`, and does not wait for it. Whether one could be started; what it does with
+/// the address is not known.
+pub fn open(address: &str, env: &ChildEnv) -> bool {
+    let named = std::env::var("BROWSER").unwrap_or_default();
+    let named = named.split(':').map(str::to_owned).filter(|command| !command.trim().is_empty());
+    named.chain(OPENERS.map(str::to_owned)).any(|command| start(&command, address, env))
+}
+
+/// `command` is words; `%s` among them stands for the address, which otherwise comes last.
+fn start(command: &str, address: &str, env: &ChildEnv) -> bool {
+    let mut words = command.split_whitespace();
+    let Some(program) = words.next() else { return false };
+    let mut arguments: Vec<String> = words.map(|word| word.replace("%s", address)).collect();
+    if !command.contains("%s") {
+        arguments.push(address.to_owned());
+    }
+    let started = Command::new(program)
+        .args(arguments)
+        .env_clear()
+        .envs(env.variables().iter().map(|(name, value)| (name, value)))
+        .stdin(Stdio::null())
+        .stdout(Stdio::null())
+        .stderr(Stdio::null())
+        // Ctrl+C is meant for tau.
+        .process_group(0)
+        .spawn();
+    let Ok(mut child) = started else { return false };
+    // It is waited for, so that nothing is left of it once it has ended.
+    std::thread::spawn(move || child.wait());
+    true
+}
