@@ -106,6 +106,7 @@ fn tools() -> Screen {
             result,
             is_error,
             duration_ms: Some(duration),
+            hooks: Vec::new(),
         });
     }
     start_call(&mut screen, &calls[3]);
@@ -175,6 +176,7 @@ fn refusals_cuts_and_timeouts_are_said() {
             result: ToolOutput::new(text, details),
             is_error,
             duration_ms: Some(5),
+            hooks: Vec::new(),
         });
     }
     frames(&mut screen, "said");

@@ -446,6 +446,7 @@ fn scenes(kind: ScreenKind) -> String {
             result: ToolOutput::new("exit code 101", Details::Terminal(failed)),
             is_error: true,
             duration_ms: Some(1_234),
+            hooks: Vec::new(),
         },
     );
     scene(&mut screen, "its result");

@@ -273,6 +273,7 @@ fn event(dice: &mut Dice) -> AgentEvent {
             result: output(text),
             is_error: dice.below(2) == 0,
             duration_ms: Some(dice.below(100_000) as u64),
+            hooks: Vec::new(),
         },
         16 => AgentEvent::BashStart {
             id: Some(id),

@@ -7,7 +7,7 @@ use serde_json::{Value, json};
 use tau::agent::AgentEvent;
 use tau::agent::protocol::event::Delta;
 use tau::agent::protocol::message::{
-    AssistantMessage, BashExecution, Block, Cost, Message, StopReason, ToolResultMessage, Usage,
+    AssistantMessage, BashExecution, Block, Cost, HookNote, Message, StopReason, ToolResultMessage, Usage,
 };
 use tau::agent::protocol::query::{HistoryPage, QueryAnswer};
 use tau::app::Msg;
@@ -40,7 +40,45 @@ pub fn starts(screen: &mut Screen, id: &str, name: &str, args: &Value) {
 
 pub fn ends(screen: &mut Screen, id: &str, result: ToolOutput, is_error: bool, duration_ms: Option<u64>) {
     let (tool_call_id, tool_name) = (id.into(), String::new());
-    screen.agent(AgentEvent::ToolExecutionEnd { tool_call_id, tool_name, result, is_error, duration_ms });
+    let hooks = Vec::new();
+    screen.agent(AgentEvent::ToolExecutionEnd {
+        tool_call_id,
+        tool_name,
+        result,
+        is_error,
+        duration_ms,
+        hooks,
+    });
+}
+
+/// What hooks did is shown below the call, which stands alone then.
+#[test]
+fn what_hooks_did_is_a_part_of_the_panel() {
+    let mut screen = Screen::new();
+    screen.user("go");
+    screen.run();
+    let path = json!({"path": "a.txt"});
+    asks(&mut screen, &[("one", "read", path.clone()), ("two", "read", path.clone())]);
+    for id in ["one", "two"] {
+        starts(&mut screen, id, "read", &path);
+        let note = |text: &str, is_warning| HookNote {
+            hook: "PreToolUse ./guard".into(),
+            text: text.into(),
+            is_warning,
+        };
+        screen.agent(AgentEvent::ToolExecutionEnd {
+            tool_call_id: id.into(),
+            tool_name: "read".into(),
+            result: output("x", 0),
+            is_error: false,
+            duration_ms: Some(1),
+            hooks: vec![note("changed the call\u{1b}[31m", false), note(&"failed\n".repeat(99), true)],
+        });
+    }
+    let shown = shown(&mut screen);
+    assert_eq!(shown.matches("└ hook PreToolUse ./guard: changed the call").count(), 2, "{shown}");
+    assert_eq!(shown.matches("failed").count(), 12, "{shown}");
+    assert!(!shown.contains('\u{1b}'));
 }
 
 /// An answer that makes these calls: id, name, arguments.
@@ -292,6 +330,7 @@ fn result(id: &str) -> Arc<Message> {
         is_error: false,
         timestamp: 0,
         duration_ms: None,
+        hooks: Vec::new(),
     }))
 }
 

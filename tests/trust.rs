@@ -383,7 +383,7 @@ fn folders_up_to_the_root_of_the_repository_count() {
         write(&root.join(folder).join(".tau/config.toml"), "theme = 'light'\n");
     }
     let around = |own: &Path| -> Vec<String> {
-        let roots = Project::around(&deep, own).into_iter();
+        let roots = Project::around(&deep, own, &|| false).into_iter();
         roots.map(|project| project.root().strip_prefix(&root).unwrap().display().to_string()).collect()
     };
     let none = root.join("none");

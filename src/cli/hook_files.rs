@@ -1,28 +1,34 @@
 //! The files with hooks that are in use: the user's `config.toml`, those of the trusted projects, and, where the
 //! user wants that, the hooks of other agents.
 
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
 use super::project_settings::ProjectSettings;
 use crate::agent::extensions::hooks::{self, HookFile, HookFormat};
 use crate::agent::protocol::extension::ExtensionSource;
 use crate::agent::settings::private_files::read_capped;
-use crate::agent::settings::{MAX_BYTES, Paths, Settings, SettingsError};
+use crate::agent::settings::trust::{OTHERS_HOOKS, uses_others_hooks};
+use crate::agent::settings::{MAX_BYTES, Paths, SettingsError};
 
 /// The user's hooks of another agent, in the home directory.
 const OTHERS: &str = ".claude/settings.json";
 
 /// All files, in the order in which their hooks run: those of the user before those of a project.
 pub(crate) fn all(paths: &Paths, home: Option<&Path>, projects: &ProjectSettings) -> Vec<HookFile> {
-    let (settings, _) = Settings::load_leniently(paths);
-    let others = home.filter(|_| settings.claude_hooks == Some(true)).map(|home| home.join(OTHERS));
-    let others = others.and_then(|path| of_user(&path, HookFormat::Json));
-    own(paths).into_iter().chain(others).chain(of_projects(projects)).collect()
+    let of_others = home.filter(|_| uses_others_hooks(paths)).map(others);
+    let of_others = of_others.and_then(|path| of_user(&path, HookFormat::Json));
+    own(paths).into_iter().chain(of_others).chain(of_projects(projects)).collect()
+}
+
+/// The file with hooks of another agent in the user's home directory.
+pub(crate) fn others(home: &Path) -> PathBuf {
+    home.join(OTHERS)
 }
 
 /// What is wrong with the hooks in `config.toml`, the user's and those of trusted projects.
 pub(crate) fn faults(paths: &Paths, projects: &ProjectSettings) -> Vec<SettingsError> {
-    let files = own(paths).into_iter().chain(of_projects(projects));
+    let is_own = |file: &HookFile| file.format == HookFormat::Toml;
+    let files = own(paths).into_iter().chain(of_projects(projects)).filter(is_own);
     files.flat_map(|file| hooks::find(&file).1).map(SettingsError).collect()
 }
 
@@ -37,9 +43,12 @@ fn of_user(path: &Path, format: HookFormat) -> Option<HookFile> {
 
 /// The texts that were trusted, and not what the files hold now.
 fn of_projects(projects: &ProjectSettings) -> impl Iterator<Item = HookFile> {
-    projects.trusted().filter_map(|project| {
-        let (path, text) = project.file("config.toml")?;
-        let (text, format) = (text.to_owned(), HookFormat::Toml);
-        Some(HookFile { path, text, format, source: ExtensionSource::Project })
+    let formats = [("config.toml", HookFormat::Toml)].into_iter();
+    let formats = formats.chain(OTHERS_HOOKS.map(|name| (name, HookFormat::Json)));
+    projects.trusted().flat_map(move |project| {
+        formats.clone().filter_map(|(name, format)| {
+            let (path, text) = project.file(name)?;
+            Some(HookFile { path, text: text.to_owned(), format, source: ExtensionSource::Project })
+        })
     })
 }

@@ -8,7 +8,7 @@ use crate::agent::engine::behavior::{ReadRules, SaveRule};
 use crate::agent::permissions::{Options, Permissions, Protected, Rule, RuleSource, Verdict};
 use crate::agent::protocol::approval::RuleScope;
 use crate::agent::settings::permission_rules;
-use crate::agent::settings::trust::{FOLDER, Project, Trust};
+use crate::agent::settings::trust::{FOLDER, Project, Trust, uses_others_hooks};
 use crate::agent::settings::{Paths, SettingsError};
 
 /// The rules of all files, and what is wrong in them.
@@ -113,14 +113,15 @@ impl Files<'_> {
         let Some(root) = root else { return write() };
         let file = self.paths.trust_file();
         let trust = |project: Project| project.trust(&file);
-        let trust = Project::of(root).map(trust).transpose().map_err(|error| error.to_string())?;
+        let project = || Project::with_others(root, &|| uses_others_hooks(self.paths));
+        let trust = project().map(trust).transpose().map_err(|error| error.to_string())?;
         if !self.trusts_all && trust.is_some_and(|trust| trust != Trust::Trusted) {
             return Err("this directory has settings that you do not trust; add the rule for the session or everywhere"
                 .to_owned());
         }
         write()?;
         // It was trusted as it was before.
-        let project = Project::of(root).ok_or("the rule was written, but it cannot be read again")?;
+        let project = project().ok_or("the rule was written, but it cannot be read again")?;
         project.answer(&file, true).map_err(|error| error.to_string())
     }
 }

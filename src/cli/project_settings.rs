@@ -4,7 +4,7 @@ use std::path::{Path, PathBuf};
 
 use super::args::CliArgs;
 use crate::agent::settings::folder::Folder;
-use crate::agent::settings::trust::{PROMPT_FILES, Project, Trust};
+use crate::agent::settings::trust::{PROMPT_FILES, Project, Trust, uses_others_hooks};
 use crate::agent::settings::{Paths, SettingsError};
 
 /// The settings that directories bring along, in their `.tau/`.
@@ -27,7 +27,8 @@ impl ProjectSettings {
             let trust = if args.trust { Trust::Trusted } else { project.trust(&paths.trust_file())? };
             Ok((project, trust))
         };
-        let projects = Project::around(cwd, &paths.config).into_iter().map(trust);
+        let projects =
+            Project::around(cwd, &paths.config, &|| uses_others_hooks(paths)).into_iter().map(trust);
         let projects: Vec<_> = projects.collect::<Result<_, SettingsError>>()?;
         Ok(ProjectSettings { shown: projects.clone(), projects })
     }

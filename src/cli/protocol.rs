@@ -84,6 +84,7 @@ pub fn event(event: &AgentEvent) -> Option<Value> {
         | AgentEvent::QueueChangeFailed { .. }
         | AgentEvent::Notice { .. }
         | AgentEvent::FilesRestored { .. }
+        | AgentEvent::ExtensionsChanged
         | AgentEvent::Stopped => return None,
     })
 }
@@ -246,6 +247,7 @@ mod tests {
             result: crate::tools::ToolOutput::new("x", crate::tools::Details::None),
             is_error: false,
             duration_ms: None,
+            hooks: Vec::new(),
         };
         let record = event(&end).unwrap();
         assert_eq!(record["result"], json!({"content": [{"type": "text", "text": "x"}], "details": {}}));

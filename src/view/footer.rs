@@ -39,7 +39,7 @@ pub(crate) fn draw_activity(model: &Model, theme: &Theme, area: Rect, buffer: &m
     let key = model.keymap.hint(Action::Cancel);
     let key = key.filter(|_| model.jobs.owner().is_none() && !model.takes_answer());
     let stops = key.map(|key| format!("{key} stops"));
-    // The time in which the user decides is none of the run.
+    // The time in which the user decides does not count as time of the run.
     let spent = (!waits).then(|| seconds(model.clock() - run.since));
     let total = spent.into_iter().chain(stops).collect::<Vec<_>>().join(" · ");
     let right = vec![Span::styled(total, theme.style(ThemeToken::Muted))];

@@ -140,6 +140,30 @@ async fn hooks_are_given_what_scripts_expect_and_no_keys() {
     assert!(env.contains("CLAUDE_PROJECT_DIR=/") && !env.contains("sk-of-"), "{env}");
 }
 
+/// What hooks did is kept with the result, without secrets; what is wrong with one is reported besides.
+#[tokio::test(flavor = "multi_thread")]
+async fn what_hooks_did_is_kept_with_the_call() {
+    let key = format!("ghp_{}", "x8Kq2Vb7Lm4Zt9Rw3Ys6Nd1Hf5Gj0Pc2TaQe");
+    let answer = json!({"systemMessage": format!("checked with {key}"),
+        "hookSpecificOutput": {"hookEventName": "PreToolUse", "updatedInput": {"command": "echo changed"}}});
+    let config = hook("PreToolUse", "", &format!("cat >facts.json; echo '{answer}'"))
+        + &hook("PostToolUse", "", "exit 3");
+    let place = Place::new(&config);
+    let (_, err) = place.calls("bash", &json!({"command": "echo"})).await;
+    assert!(err.contains("hook PostToolUse exit 3: failed with exit code 3"), "{err}");
+    assert!(!err.contains("changed the call"), "{err}");
+    let facts = json_file(&place.path("facts.json"));
+    let session = std::fs::read_to_string(facts["transcript_path"].as_str().unwrap()).unwrap();
+    let lines = session.lines().map(|line| serde_json::from_str::<Value>(line).unwrap());
+    let result = lines.into_iter().find(|line| line["message"]["role"] == "toolResult").expect("a result");
+    let hooks = result["message"]["hooks"].as_array().unwrap();
+    let texts: Vec<&str> = hooks.iter().map(|note| note["text"].as_str().unwrap()).collect();
+    assert!(texts[0].starts_with("checked with ") && !texts[0].contains(&key), "{texts:?}");
+    assert_eq!(texts[1..], ["changed the call", "failed with exit code 3"]);
+    assert!(hooks[0]["hook"].as_str().unwrap().starts_with("PreToolUse cat"), "{hooks:?}");
+    assert_eq!((&hooks[1]["isWarning"], &hooks[2]["isWarning"]), (&Value::Null, &json!(true)));
+}
+
 #[tokio::test(flavor = "multi_thread")]
 async fn a_hook_spares_a_question_and_nothing_more() {
     let call = json!({"command": "touch made"});
@@ -227,6 +251,36 @@ async fn hooks_of_another_agent_run_if_that_is_set() {
         write(&place.path(".claude/settings.json"), &settings.to_string());
         place.calls("bash", &json!({"command": "echo"})).await;
         assert_eq!(place.path("ran").exists(), runs);
+    }
+}
+
+/// The hooks of another agent in a project need both: trust, and the user's wish to run such hooks.
+#[tokio::test(flavor = "multi_thread")]
+async fn hooks_of_another_agent_in_a_project_need_trust() {
+    let hooks = |name: &str| {
+        let command = format!("touch \"$CLAUDE_PROJECT_DIR\"/{name}");
+        let hooks =
+            json!({"PreToolUse": [{"matcher": "*", "hooks": [{"type": "command", "command": command}]}]});
+        json!({"permissions": {"allow": ["Bash"]}, "hooks": hooks}).to_string()
+    };
+    for (config, trust, runs) in [
+        ("claude_hooks = true", &["--trust"][..], true),
+        ("claude_hooks = true", &[], false),
+        ("", &["--trust"], false),
+    ] {
+        let place = Place::new(config);
+        write(&place.path("work/.claude/settings.json"), &hooks("ran"));
+        write(&place.path("work/.claude/settings.local.json"), &hooks("ran-too"));
+        let acts = vec![calls("bash", &json!({"command": "echo"})), says("Finished.")];
+        let work = place.path("work").display().to_string();
+        let arguments = [trust, &["--cwd", &work]].concat();
+        let (ended, _) = place.prints(acts, &arguments).await;
+        assert_eq!(ended.code, 0, "{}", ended.err);
+        for name in ["ran", "ran-too"] {
+            assert_eq!(place.path("work").join(name).exists(), runs, "{config} {trust:?} {}", ended.err);
+        }
+        let is_ignored = ended.err.contains("ignoring .claude/settings.json, .claude/settings.local.json");
+        assert_eq!(is_ignored, config == "claude_hooks = true" && trust.is_empty(), "{}", ended.err);
     }
 }
 

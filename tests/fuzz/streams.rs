@@ -230,6 +230,7 @@ fn check_goes_back(api: Api, answer: &AssistantMessage) {
             is_error: false,
             timestamp: 0,
             duration_ms: None,
+            hooks: Vec::new(),
         }))
     });
     let mut conversation = vec![user("begin"), Arc::new(Message::Assistant(answer.clone()))];

@@ -65,6 +65,7 @@ fn result(id: &str, name: &str, content: Vec<Content>, is_error: bool) -> Messag
         is_error,
         timestamp: 0,
         duration_ms: None,
+        hooks: Vec::new(),
     })
 }
 

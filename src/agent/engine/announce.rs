@@ -213,6 +213,7 @@ fn without_result(id: &str, name: &str, text: &str) -> Arc<Message> {
         is_error: true,
         timestamp: now(),
         duration_ms: None,
+        hooks: Vec::new(),
     }))
 }
 

@@ -8,8 +8,8 @@ use tokio_util::sync::CancellationToken;
 
 use super::state::Engine;
 use crate::agent::extensions::hooks::names;
-use crate::agent::extensions::hooks::{HookFacts, HookNote, HookOutcome, HookPermission, HookRunner};
-use crate::agent::protocol::message::ToolCall;
+use crate::agent::extensions::hooks::{HookFacts, HookOutcome, HookPermission, HookRunner};
+use crate::agent::protocol::message::{HookNote, ToolCall};
 use crate::agent::secrets::masking::Masking;
 use crate::agent::settings::hooks::HookEvent;
 use crate::tools::{Content, Details, ToolError, ToolOutput};
@@ -40,7 +40,7 @@ pub(crate) fn notify(engine: &Engine, kind: &'static str, message: String) {
         let fields = json!({ "message": message, "notification_type": kind });
         let outcome = runner.run(HookEvent::Notification, &[kind], fields).await;
         for note in outcome.notes {
-            tracing::info!("{}", note.text);
+            tracing::info!("hook {}: {}", note.hook, note.text);
         }
     });
 }

@@ -336,6 +336,9 @@ fn set_label(engine: &mut Engine, entry_id: &str, label: Option<String>) {
 
 /// Reports what an MCP server did. Its tools are offered from the next turn on.
 pub(crate) fn mcp_news(engine: &mut Engine, news: McpNews) {
+    if matches!(news, McpNews::Changed | McpNews::Notice { .. }) {
+        engine.emit(AgentEvent::ExtensionsChanged);
+    }
     match news {
         McpNews::Changed => {
             if engine.current.phase != Phase::Running {

@@ -8,28 +8,41 @@ use super::attend::{attend, attend_unless_stopped};
 use super::call_hooks::{HookEffects, runner};
 use super::clock::now;
 use super::state::Engine;
-use crate::agent::extensions::hooks::{HookNote, HookOutcome, HookRunner};
+use crate::agent::extensions::hooks::{HookOutcome, HookRunner};
 use crate::agent::protocol::event::{CompactionReason, NoticeLevel};
-use crate::agent::protocol::message::{CustomMessage, Message, UserContent, UserMessage};
+use crate::agent::protocol::message::{CustomMessage, HookNote, Message, UserContent, UserMessage};
 use crate::agent::settings::hooks::HookEvent;
 
 /// The type of the message with what hooks tell the model.
 const CONTEXT: &str = "tau.hook";
 
+/// Longest text about a hook that is kept with a call, in characters.
+const LONGEST_NOTE: usize = 2_000;
+
 /// Tells the user what hooks did.
 pub(crate) fn report(engine: &mut Engine, notes: Vec<HookNote>) {
-    for HookNote { text, is_warning } in notes {
+    for HookNote { hook, text, is_warning } in notes {
         let level = if is_warning { NoticeLevel::Warning } else { NoticeLevel::Info };
-        engine.notice(level, text, None);
+        engine.notice(level, format!("hook {hook}: {text}"), None);
     }
 }
 
-/// Tells the user what the hooks around a call did, and ends the run if one of them says so.
-pub(crate) fn after_call(engine: &mut Engine, effects: HookEffects) {
-    report(engine, effects.notes);
-    if let Some(why) = effects.stop {
+/// What the hooks around a call did, without secrets, to be shown with its result. Ends the run if one of them
+/// says so. What is wrong with a hook is reported.
+pub(crate) fn after_call(engine: &mut Engine, effects: HookEffects) -> Vec<HookNote> {
+    let HookEffects { mut notes, stop: why } = effects;
+    for note in &mut notes {
+        note.text = note.text.chars().take(LONGEST_NOTE).collect();
+        if let Some(masked) = engine.config.behavior.masking.vault.mask(&note.text) {
+            note.text = masked;
+        }
+    }
+    let wrong = notes.iter().filter(|note| note.is_warning).cloned().collect();
+    report(engine, wrong);
+    if let Some(why) = why {
         stop(engine, &why);
     }
+    notes
 }
 
 fn stop(engine: &mut Engine, why: &str) {

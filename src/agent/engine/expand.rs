@@ -24,7 +24,7 @@ use crate::agent::extensions::templates::Template;
 use crate::agent::extensions::templates::arguments::Arguments;
 use crate::agent::extensions::templates::parts::{Part, parts};
 use crate::agent::protocol::event::{AgentEvent, NoticeLevel};
-use crate::agent::protocol::message::{Block, ToolCall, UserContent, UserMessage};
+use crate::agent::protocol::message::{Block, HookNote, ToolCall, UserContent, UserMessage};
 use crate::tools::{Content, Details, TerminalOutput, ToolError, ToolOutput, ToolProgress, ids, paths};
 
 /// Most templates that stand for one another.
@@ -277,10 +277,11 @@ async fn call(engine: &mut Engine, of: &str, name: &str, arguments: Value) -> Re
             }
         }
     };
+    let mut did = Vec::new();
     let result = match ended {
         Some(Ok(CarriedOut { result, notices, hooks, .. })) => {
             undo_queries::tell(engine, notices);
-            event_hooks::after_call(engine, hooks);
+            did = event_hooks::after_call(engine, hooks);
             result
         }
         Some(Err(error)) => Err(ToolError::refused(format!("the tool crashed: {error}"))),
@@ -289,7 +290,7 @@ async fn call(engine: &mut Engine, of: &str, name: &str, arguments: Value) -> Re
             Err(ToolError::refused("aborted"))
         }
     };
-    let text = end(engine, call, result, millis_since(since));
+    let text = end(engine, call, result, millis_since(since), did);
     if denied { Err(format!("/{of}: {text}")) } else { Ok(text) }
 }
 
@@ -299,6 +300,7 @@ fn end(
     call: ToolCall,
     result: Result<ToolOutput, ToolError>,
     milliseconds: u64,
+    hooks: Vec<HookNote>,
 ) -> String {
     let is_error = result.is_err();
     let mut output = match result {
@@ -315,6 +317,7 @@ fn end(
         result: output,
         is_error,
         duration_ms: Some(milliseconds),
+        hooks,
     });
     text
 }

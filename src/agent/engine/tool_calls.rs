@@ -31,7 +31,9 @@ use super::state::Engine;
 use super::undo_queries;
 use crate::agent::extensions::mcp::search;
 use crate::agent::protocol::event::{AgentEvent, NoticeLevel};
-use crate::agent::protocol::message::{AssistantMessage, Message, StopReason, ToolCall, ToolResultMessage};
+use crate::agent::protocol::message::{
+    AssistantMessage, HookNote, Message, StopReason, ToolCall, ToolResultMessage,
+};
 use crate::agent::protocol::run::SteerMode;
 use crate::tools::{
     AnyTool, Content, Details, OutputLimits, ToolContext, ToolError, ToolOutput, ToolProgress,
@@ -88,12 +90,15 @@ struct Outcome {
     output: ToolOutput,
     is_error: bool,
     duration_ms: Option<u64>,
+    /// What hooks did.
+    hooks: Vec<HookNote>,
 }
 
 impl Outcome {
     /// The result of a call that did not run.
     fn unrun(reason: &str) -> Self {
-        Outcome { output: ToolOutput::new(reason, Details::None), is_error: true, duration_ms: None }
+        let output = ToolOutput::new(reason, Details::None);
+        Outcome { output, is_error: true, duration_ms: None, hooks: Vec::new() }
     }
 }
 
@@ -371,11 +376,11 @@ impl ToolRunner<'_, '_> {
 
     /// The outcome of a task that ended `ms` milliseconds after it started.
     fn outcome(&mut self, ended: Result<CarriedOut, JoinError>, ms: u64) -> Outcome {
-        let (result, waited) = match ended {
+        let (result, waited, hooks) = match ended {
             Ok(CarriedOut { result, waited, notices, hooks }) => {
                 undo_queries::tell(self.run.engine, notices);
-                event_hooks::after_call(self.run.engine, hooks);
-                (result, waited)
+                let hooks = event_hooks::after_call(self.run.engine, hooks);
+                (result, waited, hooks)
             }
             Err(error) => {
                 let why = match error.try_into_panic() {
@@ -385,7 +390,7 @@ impl ToolRunner<'_, '_> {
                 let text = format!("the tool crashed: {why}");
                 let hint = "this is a bug in tau; please report it";
                 self.run.engine.notice(NoticeLevel::Error, text.clone(), Some(hint));
-                (Err(ToolError::refused(text)), Duration::ZERO)
+                (Err(ToolError::refused(text)), Duration::ZERO, Vec::new())
             }
         };
         let (output, is_error) = match result {
@@ -395,7 +400,7 @@ impl ToolRunner<'_, '_> {
             }
         };
         let waited = u64::try_from(waited.as_millis()).unwrap_or(u64::MAX);
-        Outcome { output, is_error, duration_ms: Some(ms.saturating_sub(waited)) }
+        Outcome { output, is_error, duration_ms: Some(ms.saturating_sub(waited)), hooks }
     }
 
     /// Has a call judged that is prepared.
@@ -446,6 +451,7 @@ impl ToolRunner<'_, '_> {
             result: outcome.output.clone(),
             is_error: outcome.is_error,
             duration_ms: outcome.duration_ms,
+            hooks: outcome.hooks.clone(),
         });
         slot.outcome = Some(outcome);
     }
@@ -463,6 +469,7 @@ impl ToolRunner<'_, '_> {
                 is_error: outcome.is_error,
                 timestamp: now(),
                 duration_ms: outcome.duration_ms,
+                hooks: outcome.hooks,
             }))
         };
         slots.into_iter().map(message).collect()

@@ -16,7 +16,7 @@ use super::approval::{ApprovalOutcome, ApprovalRequest, PermissionMode};
 use super::command::{QueueChange, QueuedMessage};
 use super::extension::{McpResource, PromptCommand};
 use super::form::FormField;
-use super::message::{BashExecution, Block, Message, ToolCall, Usage};
+use super::message::{BashExecution, Block, HookNote, Message, ToolCall, Usage};
 use super::model::{Model, ThinkingLevel};
 use super::query::QueryAnswer;
 use super::run::RunEnd;
@@ -55,6 +55,9 @@ pub enum AgentEvent {
         is_error: bool,
         #[serde(default, skip_serializing_if = "Option::is_none")]
         duration_ms: Option<u64>,
+        /// What hooks of the user did about it.
+        #[serde(default, skip_serializing_if = "Vec::is_empty")]
+        hooks: Vec<HookNote>,
     },
     /// The complete contents of both queues.
     QueueUpdate { steering: Vec<String>, follow_up: Vec<String> },
@@ -172,6 +175,8 @@ pub enum AgentEvent {
         #[serde(default, skip_serializing_if = "Option::is_none")]
         error: Option<String>,
     },
+    /// *Own.* What `Query::Extensions` answers is different now.
+    ExtensionsChanged,
     /// *Own.* The agent task has ended. This is the last event.
     Stopped,
 }

@@ -220,6 +220,22 @@ pub struct ToolResultMessage {
     /// How long the call ran, in milliseconds; absent when it did not run.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub duration_ms: Option<u64>,
+    /// What hooks of the user did about the call, for the user.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub hooks: Vec<HookNote>,
+}
+
+/// Something that a hook of the user did. Its texts are not safe to print as they are.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub struct HookNote {
+    /// Its event and the beginning of its command.
+    pub hook: String,
+    /// What it did, as a part of a sentence about it.
+    pub text: String,
+    /// Whether something is wrong with the hook.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub is_warning: bool,
 }
 
 fn is_none(details: &Details) -> bool {

@@ -97,7 +97,7 @@ impl<'de> Deserialize<'de> for SecretValue {
 /// A secret that the user asked to see.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct RevealedSecret {
-    /// What stands for it in texts.
+    /// How it is written in texts.
     pub placeholder: String,
     /// Empty if it is not known, as in a session of an earlier run.
     pub value: SecretValue,

@@ -204,7 +204,7 @@ settings! {
     sandbox_mcp: bool, Columns { default: "`false`", ..COLUMNS };
     /// Commands of yours that run at certain moments: a list for each event, as `[[hooks.PreToolUse]]`
     hooks: HookTable, Columns { project: true, live: true, ..COLUMNS };
-    /// Also run the hooks in `~/.claude/settings.json`
+    /// Also run the hooks in `~/.claude/settings.json`, and in `.claude/settings*.json` of trusted projects
     claude_hooks: bool, Columns { default: "`false`", live: true, ..COLUMNS };
     /// Folder for session files
     session_dir: PathBuf, Columns {

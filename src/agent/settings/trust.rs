@@ -16,7 +16,7 @@ use serde::{Deserialize, Serialize};
 use super::paths::lossless;
 use super::private_files::{LockFile, read_capped, write_private};
 use super::toml_file::line_of;
-use super::{Settings, SettingsError, read_toml_text, table};
+use super::{Paths, Settings, SettingsError, read_toml_text, table};
 
 /// The folder of a project's own settings.
 pub const FOLDER: &str = ".tau";
@@ -24,6 +24,8 @@ pub const FOLDER: &str = ".tau";
 const ACTING: [&str; 4] = ["config.toml", "SYSTEM.md", "APPEND_SYSTEM.md", MCP_FILE];
 /// The MCP servers of a project, where other agents have them.
 pub(crate) const MCP_FILE: &str = "../.mcp.json";
+/// The hooks of a project, where another agent has them; used if the user wants that.
+pub(crate) const OTHERS_HOOKS: [&str; 2] = ["../.claude/settings.json", "../.claude/settings.local.json"];
 /// The folders of a project, besides those files, that have an effect, and what the user is shown of them.
 /// They are not opened before they are trusted; what is in them may change later.
 const EXTENSIONS: [(&str, &str); 8] = [
@@ -83,6 +85,11 @@ impl Project {
     /// The files of a directory that have an effect; `None` without any, or if they are no plain files of
     /// its own.
     pub fn of(cwd: &Path) -> Option<Self> {
+        Project::with_others(cwd, &|| false)
+    }
+
+    /// The same with the hooks of another agent, if `uses_others` says that they are used.
+    pub(crate) fn with_others(cwd: &Path, uses_others: &dyn Fn() -> bool) -> Option<Self> {
         let root = cwd.canonicalize().ok()?;
         let text = |name: &&str| {
             let path = place(&root, name);
@@ -91,13 +98,19 @@ impl Project {
             Some(((*name).to_owned(), String::from_utf8_lossy(&bytes).into_owned()))
         };
         let mut files: BTreeMap<String, String> = ACTING.iter().filter_map(text).collect();
+        let hooks = |(name, text): (String, String)| Some((name, only_hooks(&text)?));
+        let others: Vec<_> = OTHERS_HOOKS.iter().filter_map(text).filter_map(hooks).collect();
+        if !others.is_empty() && uses_others() {
+            files.extend(others);
+        }
         files.extend(extensions(&root));
         (!files.is_empty()).then_some(Project { root, files })
     }
 
     /// The projects that count in a directory, the nearest last: its own and those above it up to
-    /// the folder that holds `.git`. The user's folder of settings, `own`, is not one of them.
-    pub fn around(cwd: &Path, own: &Path) -> Vec<Self> {
+    /// the folder that holds `.git`. The user's folder of settings, `own`, is not one of them. `uses_others`:
+    /// whether hooks of another agent are used.
+    pub fn around(cwd: &Path, own: &Path, uses_others: &dyn Fn() -> bool) -> Vec<Self> {
         let Ok(cwd) = cwd.canonicalize() else { return Vec::new() };
         let own = own.canonicalize().ok();
         let is_root = |folder: &Path| folder.join(".git").symlink_metadata().is_ok();
@@ -105,7 +118,12 @@ impl Project {
         let folders: Vec<&Path> = cwd.ancestors().take(depth.saturating_add(1)).collect();
         let not_own =
             |folder: &&&Path| folder.join(FOLDER).canonicalize().ok().is_none_or(|it| Some(it) != own);
-        folders.iter().rev().filter(not_own).filter_map(|folder| Project::of(folder)).collect()
+        folders
+            .iter()
+            .rev()
+            .filter(not_own)
+            .filter_map(|folder| Project::with_others(folder, uses_others))
+            .collect()
     }
 
     /// The directory whose settings they are, without links.
@@ -143,6 +161,13 @@ impl Project {
     pub(crate) fn extension_folders(&self) -> Vec<&str> {
         let folders = EXTENSIONS.iter().map(|(folder, _)| *folder);
         folders.filter(|folder| self.files.contains_key(&format!("{BESIDE}{folder}"))).collect()
+    }
+
+    /// Everything in the directory that has an effect once it is trusted, there or not.
+    pub(crate) fn known_paths(&self) -> impl Iterator<Item = PathBuf> {
+        let files = ACTING.iter().map(|name| place(&self.root, name));
+        let files = files.chain(OTHERS_HOOKS.iter().map(|name| place(&self.root, name)));
+        files.chain(EXTENSIONS.iter().map(|(folder, _)| self.root.join(folder)))
     }
 
     /// The folder they are in.
@@ -210,6 +235,11 @@ impl Project {
     }
 }
 
+/// Whether the user wants the hooks of another agent.
+pub(crate) fn uses_others_hooks(paths: &Paths) -> bool {
+    Settings::load_leniently(paths).0.claude_hooks == Some(true)
+}
+
 /// Where a file of a project is.
 fn place(root: &Path, name: &str) -> PathBuf {
     match name.strip_prefix(BESIDE) {
@@ -233,6 +263,14 @@ fn extensions(root: &Path) -> Vec<(String, String)> {
         (real.starts_with(root) && real.is_dir()).then(|| (format!("{BESIDE}{folder}"), (*text).to_owned()))
     });
     found.collect()
+}
+
+/// The hooks in settings of another agent. The rest of them has no effect here, and changes often.
+fn only_hooks(text: &str) -> Option<String> {
+    let mut settings: serde_json::Value = serde_json::from_str(text).ok()?;
+    let hooks = settings.get_mut("hooks").map(serde_json::Value::take)?;
+    let has_hooks = hooks.as_object().is_some_and(|events| !events.is_empty());
+    has_hooks.then(|| serde_json::to_string_pretty(&serde_json::json!({ "hooks": hooks })).ok())?
 }
 
 fn load(file: &Path) -> Result<Kept, SettingsError> {

@@ -45,8 +45,8 @@ impl Transcript {
                     panel.show(&partial_result.content, &partial_result.details);
                 });
             }
-            AgentEvent::ToolExecutionEnd { tool_call_id, result, is_error, duration_ms, .. } => {
-                self.on_call(tool_call_id, |panel| panel.finish(result, *is_error, *duration_ms));
+            AgentEvent::ToolExecutionEnd { tool_call_id, result, is_error, duration_ms, hooks, .. } => {
+                self.on_call(tool_call_id, |panel| panel.finish(result, *is_error, *duration_ms, hooks));
             }
             AgentEvent::Notice { level, text, hint } => self.notice(*level, text, hint.as_deref()),
             // Until a model is connected, the head says how to connect one.
@@ -364,7 +364,7 @@ impl Transcript {
         let output = ToolOutput { content: result.content.clone(), details: result.details.clone() };
         self.on_call(&result.tool_call_id, |panel| {
             if !panel.state.is_over() {
-                panel.finish(&output, result.is_error, result.duration_ms);
+                panel.finish(&output, result.is_error, result.duration_ms, &result.hooks);
             }
             panel.pictures = MessagePicture::all_of(message);
         });

@@ -1,5 +1,6 @@
 //! Calls that only look at files: one after another they are one row, until someone wants to see
-//! more. Calls that failed or were stopped stand alone, so that they are seen.
+//! more. Calls that failed or were stopped, or that hooks changed, stand alone, so that
+//! they are seen.
 
 use std::ops::Range;
 
@@ -72,5 +73,6 @@ fn looks(entry: &TranscriptEntry) -> bool {
                 CallState::Asked | CallState::Failed | CallState::Stopped | CallState::Skipped
             )
             && !matches!(panel.output, PanelOutput::Picture(_))
+            && panel.hooks.is_empty()
     })
 }

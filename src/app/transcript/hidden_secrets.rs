@@ -9,7 +9,7 @@ use crate::app::printable::Printable;
 /// The secrets that are hidden in a panel.
 #[derive(Clone, Default, PartialEq)]
 pub struct HiddenSecrets {
-    /// What stands for them, each once.
+    /// Their placeholders, each once.
     placeholders: Vec<String>,
     /// What is shown of them; empty while they are hidden.
     shown: Vec<Printable>,
@@ -90,7 +90,7 @@ impl Transcript {
         secrets_of(&self.selected_entry()?.body).filter(|secrets| secrets.count() > 0)
     }
 
-    /// What stands for the secrets in the selected panel.
+    /// The placeholders of the secrets in the selected panel.
     pub(crate) fn selected_placeholders(&self) -> Vec<String> {
         self.selected_secrets().map(|secrets| secrets.placeholders.clone()).unwrap_or_default()
     }

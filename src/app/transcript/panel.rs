@@ -11,6 +11,7 @@ use super::arguments::CallArguments;
 use super::call_end::CallEnd;
 pub use super::call_end::CallState;
 use super::hidden_secrets::HiddenSecrets;
+use crate::agent::protocol::message::HookNote;
 use crate::app::ansi::{self, AnsiLine};
 use crate::app::msg::Millis;
 use crate::app::picture::MessagePicture;
@@ -19,6 +20,8 @@ use crate::tools::details::{Content, Details, FileDiff, Hunk, TerminalOutput, To
 
 /// Most lines of a result that are shown in addition to its output.
 const MOST_NOTES: usize = 6;
+/// Most hooks that are shown of a call.
+const MOST_HOOKS: usize = 20;
 
 /// What people see of a result.
 #[derive(Clone, Debug, Default, PartialEq)]
@@ -60,6 +63,8 @@ pub struct ToolPanel {
     pub blocked: Option<Printable>,
     /// How the command that ran differs from that of the call.
     pub remarks: Arc<[Printable]>,
+    /// What hooks did about it, and whether something is wrong with the hook.
+    pub hooks: Vec<(Printable, bool)>,
     /// The secrets in its output.
     pub secrets: HiddenSecrets,
     /// When the call began to run.
@@ -84,6 +89,7 @@ impl ToolPanel {
             notes: Arc::default(),
             blocked: None,
             remarks: Arc::default(),
+            hooks: Vec::new(),
             secrets: HiddenSecrets::default(),
             since: None,
             duration: None,
@@ -96,8 +102,9 @@ impl ToolPanel {
         self.secrets = secrets(content, details);
     }
 
-    /// Shows the end of the call.
-    pub fn finish(&mut self, result: &ToolOutput, failed: bool, duration: Option<u64>) {
+    /// Shows the end of the call, and what hooks did about it.
+    pub fn finish(&mut self, result: &ToolOutput, failed: bool, duration: Option<u64>, hooks: &[HookNote]) {
+        self.hooks = hooks.iter().take(MOST_HOOKS).flat_map(hook_lines).collect();
         self.show(&result.content, &result.details);
         self.notes = notes(result, failed);
         if let Details::Terminal(terminal) = &result.details {
@@ -131,6 +138,14 @@ fn remarks(terminal: &TerminalOutput) -> Arc<[Printable]> {
     let again = "run a second time, because the sandbox had refused a part of it".to_owned();
     let all = [edited, terminal.ran_again.then_some(again)];
     all.iter().flatten().map(|remark| Printable::line(remark)).collect()
+}
+
+/// What a hook did, in lines.
+fn hook_lines(note: &HookNote) -> impl Iterator<Item = (Printable, bool)> {
+    let text = format!("hook {}: {}", note.hook, note.text);
+    let lines: Vec<Printable> = text.lines().take(MOST_NOTES).map(Printable::line).collect();
+    let is_warning = note.is_warning;
+    lines.into_iter().map(move |line| (line, is_warning))
 }
 
 /// A head line for a call whose tool gave none: its first argument that is text.

@@ -66,6 +66,7 @@ pub(super) fn take(model: &mut Model, event: &AgentEvent, effects: &mut Vec<Effe
             plan::settled(model, *aborted, effects);
             notify::finished(model, since, effects);
         }
+        AgentEvent::ExtensionsChanged => extensions::changed(model, effects),
         AgentEvent::Stopped => {
             approval::forget(model);
             let key = model.keymap.hint(Action::Exit).unwrap_or_else(|| "/quit".to_owned());

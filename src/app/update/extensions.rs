@@ -33,6 +33,17 @@ fn view(model: &mut Model) -> Option<&mut ExtensionsView> {
         .find_map(|overlay| if let Overlay::Extensions(view) = overlay { Some(&mut **view) } else { None })
 }
 
+/// The extensions are others now: an open list is filled again.
+pub(super) fn changed(model: &mut Model, effects: &mut Vec<Effect>) {
+    if view(model).is_some() {
+        // What was asked before may be answered with what there was.
+        let ticket = ask(model, effects);
+        if let Some(view) = view(model) {
+            view.ticket = Some(ticket);
+        }
+    }
+}
+
 /// Takes the extensions as they are now.
 pub(super) fn fill(model: &mut Model, ticket: Ticket, rows: &[ExtensionRow]) {
     if let Some(view) = view(model).filter(|view| view.ticket == Some(ticket)) {
@@ -84,10 +95,5 @@ pub(super) fn turned(
     }
     // What it says is in the list.
     trust::applied(model, Applied { text: String::new(), ..applied }, effects);
-    if view(model).is_some() {
-        let ticket = ask(model, effects);
-        if let Some(view) = view(model) {
-            view.ticket = Some(ticket);
-        }
-    }
+    changed(model, effects);
 }

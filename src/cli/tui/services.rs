@@ -23,7 +23,7 @@ use crate::agent::session::prompt_history::PromptHistory;
 use crate::agent::session::search;
 use crate::agent::session::search::LastExchange;
 use crate::agent::settings::folder::Folder;
-use crate::agent::settings::trust::Project;
+use crate::agent::settings::trust::{Project, uses_others_hooks};
 use crate::app::request::{
     Applied, EditorSource, EditorUse, FileMatches, FoundSessions, Hidden, KeyChanges, KeylessModel,
     LocalModelServer, LoginProvider, ModelList, ModelsFor, Pasted, PerformRequest, Picture, SessionRows,
@@ -336,7 +336,8 @@ impl Services {
         let Some(shown) = setup.project.shown(root) else {
             return Err("this folder has no settings any more".to_owned());
         };
-        if trusted && Project::of(root).as_ref() != Some(shown) {
+        let uses_others = || uses_others_hooks(&setup.paths);
+        if trusted && Project::with_others(root, &uses_others).as_ref() != Some(shown) {
             let text = "the settings have changed since they were shown; /trust shows the current ones";
             return Err(text.to_owned());
         }

@@ -217,6 +217,10 @@ pub(crate) fn tool_body(
     if let Some(blocked) = &tool.blocked {
         rows.extend(note(blocked.as_str(), ThemeToken::Warning, width, theme));
     }
+    for (words, is_warning) in &tool.hooks {
+        let token = if *is_warning { ThemeToken::Warning } else { ThemeToken::Muted };
+        rows.extend(note(words.as_str(), token, width, theme));
+    }
     rows.extend(secret_rows(&tool.secrets, width, theme));
     rows
 }

@@ -1,4 +1,4 @@
-//! What hooks are told of the session, and what they run in.
+//! What hooks learn of the session, and what they run in.
 
 use std::path::PathBuf;
 use std::sync::Arc;
@@ -8,7 +8,7 @@ use crate::tools::process::ChildEnv;
 use crate::tools::sandbox::SandboxPolicy;
 use crate::tools::scratch::Scratch;
 
-/// What hooks are told of the session, and what they run in.
+/// What hooks learn of the session, and what they run in.
 #[derive(Clone, Debug)]
 pub struct HookFacts {
     pub session_id: String,

@@ -14,7 +14,7 @@ use std::path::PathBuf;
 use std::time::Duration;
 
 pub use facts::HookFacts;
-pub use runner::{HookNote, HookOutcome, HookPermission, HookRunner};
+pub use runner::{HookOutcome, HookPermission, HookRunner};
 
 use crate::agent::protocol::extension::{ExtensionKind, ExtensionRow, ExtensionSource, ExtensionState};
 use crate::agent::settings::hooks::{self, HookEntry, HookEvent, HookMatcher};

@@ -9,6 +9,7 @@ use super::answer::{Answer, Said};
 use super::facts::HookFacts;
 use super::run::run;
 use crate::agent::protocol::approval::PermissionMode;
+use crate::agent::protocol::message::HookNote;
 use crate::agent::settings::hooks::HookEvent;
 
 /// Longest text of a hook for the model, in bytes.
@@ -26,14 +27,6 @@ pub enum HookPermission {
     Ask(String),
 }
 
-/// Something that the user should be told of a hook.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct HookNote {
-    pub text: String,
-    /// Whether something is wrong with the hook.
-    pub is_warning: bool,
-}
-
 /// What the hooks of an event say together.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct HookOutcome {
@@ -44,7 +37,7 @@ pub struct HookOutcome {
     pub updated_input: Option<Value>,
     /// Texts for the model.
     pub context: Vec<String>,
-    /// What the user is told.
+    /// What they did, for the user.
     pub notes: Vec<HookNote>,
     /// Why the run must end.
     pub stop: Option<String>,
@@ -118,7 +111,7 @@ impl HookOutcome {
         let Answer { block, permission, updated_input, context, message, stop, trouble } = answer;
         let short = |text: String| cut(&text, LONGEST_TEXT);
         let mut note = |text: String, is_warning| {
-            self.notes.push(HookNote { text: format!("hook {}: {text}", hook.name), is_warning });
+            self.notes.push(HookNote { hook: hook.name.clone(), text, is_warning });
         };
         if let Some(trouble) = trouble {
             note(trouble, true);
@@ -154,8 +147,8 @@ impl HookOutcome {
                 HookEvent::SessionStart | HookEvent::SessionEnd | HookEvent::Notification => "said",
             };
             let first = why.lines().next().unwrap_or_default();
-            self.notes
-                .push(HookNote { text: format!("hook {}: {what}: {first}", hook.name), is_warning: false });
+            let text = format!("{what}: {first}");
+            self.notes.push(HookNote { hook: hook.name.clone(), text, is_warning: false });
         }
     }
 }

@@ -42,7 +42,7 @@ impl Arguments {
         &self.words
     }
 
-    /// The text with arguments in the place of what stands for them, and whether anything stood for any.
+    /// The text with the arguments filled in, and whether there was a place for any.
     pub(crate) fn fill(&self, text: &str) -> (String, bool) {
         let (mut filled, mut used) = (String::with_capacity(text.len()), false);
         let mut rest = text;
@@ -64,7 +64,7 @@ impl Arguments {
         (filled, used)
     }
 
-    /// What stands behind a `$`: its value, and how many bytes it has.
+    /// The placeholder after a `$`: its value, and its length in bytes.
     fn value(&self, after: &str) -> Option<(String, usize)> {
         if after.starts_with('@') {
             return Some((self.whole.clone(), 1));

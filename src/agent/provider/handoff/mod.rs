@@ -167,6 +167,7 @@ impl Handoff<'_> {
             is_error: result.is_error,
             timestamp: result.timestamp,
             duration_ms: result.duration_ms,
+            hooks: Vec::new(),
         };
         waiting.result = Some(Arc::new(Message::ToolResult(message)));
         if self.turn.iter().all(|waiting| waiting.result.is_some()) {
@@ -186,6 +187,7 @@ impl Handoff<'_> {
                     is_error: true,
                     timestamp: waiting.timestamp,
                     duration_ms: None,
+                    hooks: Vec::new(),
                 }))
             };
             self.out.push(waiting.result.clone().unwrap_or_else(missing));
