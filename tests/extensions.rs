@@ -5,6 +5,7 @@ mod skills;
 mod templates;
 mod tools;
 mod tools_screen;
+mod watch;
 
 use std::path::Path;
 

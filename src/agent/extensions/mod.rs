@@ -8,6 +8,7 @@
 pub(crate) mod allowed_tools;
 mod builtin;
 mod call_title;
+pub mod changes;
 pub mod custom_tools;
 pub mod front_matter;
 pub mod hooks;
@@ -19,6 +20,7 @@ pub mod registry;
 pub mod skills;
 pub mod templates;
 mod walk;
+pub mod watched;
 
 pub use registry::{ExtensionOptions, Extensions};
 

@@ -35,6 +35,9 @@ pub struct Places {
     pub tools: Vec<Place>,
     /// Files that may name hooks, in the order in which their hooks run.
     pub hooks: Vec<HookFile>,
+    /// What else decides what is loaded, there or not: files of settings, and the folders of projects that are
+    /// trusted.
+    pub files: Vec<PathBuf>,
 }
 
 impl Places {
@@ -50,6 +53,7 @@ impl Places {
             prompts: places("prompts", &USER_PROMPTS),
             tools: places("tools", &[]),
             hooks: Vec::new(),
+            files: Vec::new(),
         }
     }
 

@@ -4,6 +4,9 @@ use std::collections::HashMap;
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, PoisonError};
 
+use tokio::sync::watch;
+
+use super::changes::{self, ExtensionChange, FileStamps};
 use super::custom_tools::{self, CustomTool, FoundTool};
 use super::hooks::{self, Hook};
 use super::mcp::search;
@@ -31,6 +34,8 @@ pub struct Loaded {
     pub rows: Vec<ExtensionRow>,
     /// What is wrong with folders.
     pub problems: Vec<String>,
+    /// The files of skills and prompt templates as they were.
+    stamps: FileStamps,
 }
 
 impl Loaded {
@@ -63,6 +68,7 @@ impl Loaded {
             loaded.problems.extend(problems);
         }
         loaded.tools.sort_by(|one, other| one.name().cmp(other.name()));
+        loaded.stamps = stamps(&loaded.rows);
         loaded
     }
 
@@ -211,6 +217,18 @@ impl Loaded {
     }
 }
 
+/// When the files that hold one extension each were changed.
+fn stamps(rows: &[ExtensionRow]) -> FileStamps {
+    use ExtensionKind::{CustomTool, PromptTemplate, Skill};
+    let is_own = |kind| matches!(kind, Skill | PromptTemplate | CustomTool);
+    let paths = rows.iter().filter(|row| is_own(row.kind)).filter_map(|row| row.path.as_ref());
+    let stamp = |path: &PathBuf| {
+        let file = std::fs::metadata(path).ok()?;
+        Some((path.clone(), (file.modified().ok()?, file.len())))
+    };
+    paths.filter_map(stamp).collect()
+}
+
 fn off(row: ExtensionRow) -> ExtensionRow {
     ExtensionRow { state: ExtensionState::Off, ..row }
 }
@@ -226,6 +244,14 @@ pub struct ExtensionOptions {
     pub shell: Option<PathBuf>,
 }
 
+/// Where extensions were loaded from.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Origin {
+    /// The directory of the session.
+    pub cwd: PathBuf,
+    pub places: Places,
+}
+
 type FindPlaces = dyn Fn(&Path) -> Places + Send + Sync;
 type MoreRows = dyn Fn() -> Vec<ExtensionRow> + Send + Sync;
 
@@ -235,6 +261,8 @@ pub struct Extensions {
     options: Mutex<ExtensionOptions>,
     places: Option<Box<FindPlaces>>,
     loaded: Mutex<Arc<Loaded>>,
+    /// Where it was loaded from.
+    origin: watch::Sender<Origin>,
     more: Mutex<Vec<Box<MoreRows>>>,
 }
 
@@ -260,9 +288,23 @@ impl Extensions {
     pub fn load(&self, cwd: &Path) -> Arc<Loaded> {
         let Some(places) = &self.places else { return self.loaded() };
         let options = self.options.lock().unwrap_or_else(PoisonError::into_inner).clone();
-        let loaded = Arc::new(Loaded::from_places(&places(cwd), &options));
+        let origin = Origin { cwd: cwd.to_owned(), places: places(cwd) };
+        let loaded = Arc::new(Loaded::from_places(&origin.places, &options));
+        self.origin.send_if_modified(|old| std::mem::replace(old, origin.clone()) != origin);
         *self.loaded.lock().unwrap_or_else(PoisonError::into_inner) = Arc::clone(&loaded);
         loaded
+    }
+
+    /// Loads everything again for the same directory: what is different. Blocks.
+    pub fn reload(&self) -> Vec<ExtensionChange> {
+        let (before, cwd) = (self.loaded(), self.origin.borrow().cwd.clone());
+        let after = self.load(&cwd);
+        changes::between((&before.rows, &before.stamps), (&after.rows, &after.stamps))
+    }
+
+    /// Where extensions are loaded from, now and whenever that is another place.
+    pub fn origin(&self) -> watch::Receiver<Origin> {
+        self.origin.subscribe()
     }
 
     /// What was loaded last.

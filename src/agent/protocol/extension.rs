@@ -37,6 +37,17 @@ impl ExtensionKind {
         }
     }
 
+    /// What one of this kind is called in sentences.
+    pub fn noun(self) -> &'static str {
+        match self {
+            ExtensionKind::McpServer => "MCP server",
+            ExtensionKind::Skill => "skill",
+            ExtensionKind::PromptTemplate => "prompt template",
+            ExtensionKind::Hook => "hook",
+            ExtensionKind::CustomTool => "custom tool",
+        }
+    }
+
     /// What several of this kind are called in lists.
     pub fn heading(self) -> &'static str {
         match self {

@@ -33,8 +33,11 @@ fn places(args: &CliArgs, paths: &Paths, cwd: &Path) -> Places {
     let mut places = Places::of_user(&paths.config, home.as_ref().map(|dirs| dirs.home_dir()));
     let projects = ProjectSettings::read(args, paths, Some(cwd)).unwrap_or_default();
     places.hooks = hook_files::all(paths, home.as_ref().map(|dirs| dirs.home_dir()), &projects);
+    places.files = vec![paths.config_file(), paths.mcp_file()];
+    places.files.extend(home.as_ref().map(|dirs| hook_files::others(dirs.home_dir())));
     for project in projects.trusted() {
         places.add_project(project.root(), &project.extension_folders());
+        places.files.extend(project.known_paths());
     }
     places
 }

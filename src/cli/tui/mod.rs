@@ -12,6 +12,7 @@ pub(crate) mod color_support;
 pub mod decode;
 pub mod editor;
 pub mod event;
+mod extension_watch;
 pub mod files;
 mod frame_encoder;
 pub mod input;

@@ -51,6 +51,11 @@ impl RequestRunner {
         }
     }
 
+    /// What requests work with.
+    pub(super) fn services(&self) -> Arc<Services> {
+        Arc::clone(&self.services)
+    }
+
     /// Starts a request.
     pub fn start(&mut self, ticket: Ticket, request: ShellRequest) {
         let services = Arc::clone(&self.services);

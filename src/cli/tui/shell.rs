@@ -9,6 +9,7 @@ use std::time::{Duration, Instant};
 use tokio::sync::mpsc;
 
 use super::event::TerminalEvent;
+use super::extension_watch::{ExtensionNews, ExtensionWatch};
 use super::input::TerminalInput;
 use super::live_screen::LiveScreen;
 use super::pacing::FramePacer;
@@ -46,6 +47,7 @@ pub struct Shell {
     agent_gone: bool,
     pacer: FramePacer,
     themes: ThemeFiles,
+    extensions: ExtensionWatch,
     /// What came from the terminal while only its answer was waited for.
     held: VecDeque<TerminalEvent>,
 }
@@ -60,6 +62,8 @@ enum Wake {
     /// A request needs the terminal's clipboard.
     ClipboardAsked(ClipboardAsk),
     Picture(PictureDone),
+    /// Extensions were loaded again.
+    Extensions(ExtensionNews),
     Tick,
     FrameDue,
     /// Events of the agent are taken again.
@@ -69,7 +73,7 @@ enum Wake {
 }
 
 impl Shell {
-    /// Connects a screen to an agent.
+    /// Connects a screen to an agent. Called in the runtime of the agent.
     pub fn new(
         screen: LiveScreen,
         input: TerminalInput,
@@ -80,6 +84,7 @@ impl Shell {
         themes: ThemeFiles,
     ) -> Self {
         let pacer = FramePacer::new(Instant::now());
+        let extensions = ExtensionWatch::start(requests.services());
         let (outbox, held) = (VecDeque::new(), VecDeque::new());
         Shell {
             screen,
@@ -92,6 +97,7 @@ impl Shell {
             agent_gone: false,
             pacer,
             themes,
+            extensions,
             held,
         }
     }
@@ -131,6 +137,7 @@ impl Shell {
             }
             let by_user = matches!(wake, Wake::Terminal(_));
             if by_user {
+                self.extensions.user_came();
                 self.themes.follow_folder(&mut self.screen)?;
             }
             if let Some(exit) = self.on_wake(wake)? {
@@ -176,6 +183,7 @@ impl Shell {
             Some((ticket, reply)) = self.replies.recv() => Wake::Reply(ticket, reply),
             Some(ask) = self.requests.next_ask() => Wake::ClipboardAsked(ask),
             done = self.screen.pictures.next() => Wake::Picture(done),
+            Some(news) = self.extensions.next() => Wake::Extensions(news),
             event = self.agent.events.recv(), if listens => Wake::Agent(event),
             _ = self.agent.commands.reserve(), if !self.outbox.is_empty() => Wake::AgentReady,
             wake = alarm => wake,
@@ -194,6 +202,7 @@ impl Shell {
             }
             Wake::ClipboardAsked(ask) => self.screen.tty.ask_for_clipboard(ask)?,
             Wake::Picture(done) => self.screen.add_picture(done),
+            Wake::Extensions(news) => self.on_extensions(news)?,
             Wake::Tick => {
                 self.screen.fold(Msg::Ticked)?;
                 self.take_events()?;
@@ -206,6 +215,13 @@ impl Shell {
             Wake::AgentReady => self.send_waiting(),
         }
         Ok(None)
+    }
+
+    fn on_extensions(&mut self, news: ExtensionNews) -> io::Result<()> {
+        let ExtensionNews { level, text, hint, commands } = news;
+        self.screen.effects.extend(commands.into_iter().map(Effect::Agent));
+        self.screen.fold(Msg::Agent(AgentEvent::Notice { level, text, hint }))?;
+        self.screen.fold(Msg::Agent(AgentEvent::ExtensionsChanged))
     }
 
     /// Takes the events that wait: they belong into the next frame.

@@ -146,8 +146,9 @@ impl Pty {
     }
 }
 
+/// A descriptor that can be awaited, in the runtime that this is called in.
 #[allow(unsafe_code, reason = "the only way left to await a descriptor that tokio has no type for")]
-fn watched(descriptor: OwnedFd) -> io::Result<AsyncFd<OwnedFd>> {
+pub(crate) fn watched(descriptor: OwnedFd) -> io::Result<AsyncFd<OwnedFd>> {
     // SAFETY: an owned descriptor names the same open file until it is dropped, and it is dropped
     // by the value made here, which takes it off the list first.
     unsafe { Ok(AsyncFd::register(descriptor)?) }

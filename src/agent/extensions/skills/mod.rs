@@ -16,7 +16,7 @@ use crate::agent::protocol::extension::ExtensionSource;
 use crate::agent::settings::private_files::open_regular;
 
 /// The file that makes a folder a skill.
-const FILE: &str = "SKILL.md";
+pub(super) const FILE: &str = "SKILL.md";
 /// Longest name, in characters.
 const LONGEST_NAME: usize = 64;
 /// Longest description, in characters.

@@ -1,0 +1,269 @@
+//! Extensions that change on disk are loaded again while the screen is open.
+//!
+//! Where the kernel reports changes of directories, it is the only one that wakes this: nothing runs while
+//! nothing changes. Elsewhere the files are looked at after a key was pressed, at most once in a while.
+
+#[cfg(target_os = "linux")]
+mod inotify;
+#[cfg(not(target_os = "linux"))]
+mod unsupported;
+
+use std::collections::BTreeSet;
+use std::path::PathBuf;
+use std::sync::Arc;
+use std::time::Duration;
+
+use tokio::sync::{Notify, mpsc};
+use tokio::time::{Instant, sleep, sleep_until};
+
+#[cfg(target_os = "linux")]
+use inotify::DirectoryWatch;
+#[cfg(not(target_os = "linux"))]
+use unsupported::DirectoryWatch;
+
+use super::services::Services;
+use crate::agent::AgentCommand;
+use crate::agent::extensions::changes::{Difference, ExtensionChange, summary};
+use crate::agent::extensions::mcp::ConfiguredServer;
+use crate::agent::extensions::places::Places;
+use crate::agent::extensions::registry::Origin;
+use crate::agent::extensions::watched;
+use crate::agent::protocol::command::Tuning;
+use crate::agent::protocol::event::NoticeLevel;
+use crate::agent::protocol::extension::ExtensionKind;
+use crate::agent::protocol::query::Query;
+use crate::app::request::NO_TICKET;
+use crate::cli::compose::Setup;
+use crate::cli::mcp_servers;
+use crate::cli::project_settings::ProjectSettings;
+
+/// How long nothing may change before files are read: an editor writes in several steps.
+const QUIET: Duration = Duration::from_millis(150);
+/// After this time they are read even if they still change.
+const LONGEST: Duration = Duration::from_secs(2);
+/// Shortest time between two looks at the files where no changes are reported.
+const PAUSE: Duration = Duration::from_secs(2);
+
+/// What a change of extensions means for the user and the agent.
+#[derive(Debug, PartialEq)]
+pub(super) struct ExtensionNews {
+    pub(super) level: NoticeLevel,
+    pub(super) text: String,
+    pub(super) hint: Option<String>,
+    pub(super) commands: Vec<AgentCommand>,
+}
+
+/// Follows the files of extensions until it is dropped.
+#[derive(Debug)]
+pub(super) struct ExtensionWatch {
+    news: mpsc::Receiver<ExtensionNews>,
+    user_is_here: Arc<Notify>,
+}
+
+impl ExtensionWatch {
+    /// Begins to follow the files of what was loaded, in the runtime that this is called in.
+    pub(super) fn start(services: Arc<Services>) -> Self {
+        let (sender, news) = mpsc::channel(1);
+        let user_is_here = Arc::new(Notify::new());
+        tokio::spawn(follow(services, sender, Arc::clone(&user_is_here)));
+        ExtensionWatch { news, user_is_here }
+    }
+
+    /// The next change that was taken over. Cancel safe.
+    pub(super) async fn next(&mut self) -> Option<ExtensionNews> {
+        self.news.recv().await
+    }
+
+    /// A key was pressed, or the window got the focus.
+    pub(super) fn user_came(&self) {
+        self.user_is_here.notify_one();
+    }
+}
+
+/// Watches the directories of what is loaded, and loads it again when something in them has changed.
+async fn follow(services: Arc<Services>, news: mpsc::Sender<ExtensionNews>, user_is_here: Arc<Notify>) {
+    let mut origin = services.locked_setup().extensions.origin();
+    let share = Arc::clone(&services);
+    let first = tokio::task::spawn_blocking(move || {
+        let mut known = Known::default();
+        known.look(&share.locked_setup().clone());
+        known
+    });
+    let Ok(mut known) = first.await else { return };
+    // The start of the program comes first. What was changed meanwhile is found below.
+    sleep(QUIET).await;
+    let mut by_others = false;
+    loop {
+        let from = origin.borrow_and_update().clone();
+        let (of, share) = (from.clone(), Arc::clone(&services));
+        let looked = tokio::task::spawn_blocking(move || {
+            let directories = watched::directories(&known.with_earlier(&of));
+            (known, DirectoryWatch::new(&directories), share)
+        });
+        let Ok((now_known, mut watch, share)) = looked.await else { return };
+        let read = tokio::task::spawn_blocking(move || {
+            let mut known = now_known;
+            let found = known.reload(&share, by_others);
+            (known, found)
+        });
+        let Ok((now_known, found)) = read.await else { return };
+        known = now_known;
+        if let Some(found) = found
+            && news.send(found).await.is_err()
+        {
+            return;
+        }
+        // If this has found other places, they are watched from now on, and looked at once more.
+        by_others = false;
+        if origin.has_changed().unwrap_or_default() {
+            continue;
+        }
+        tokio::select! {
+            () = news.closed() => return,
+            () = DirectoryWatch::changed(&mut watch) => settle(&mut watch).await,
+            () = user_is_here.notified(), if watch.is_none() => sleep(PAUSE).await,
+            moved = origin.changed() => match moved {
+                Ok(()) => by_others = true,
+                Err(_) => return,
+            },
+        }
+    }
+}
+
+/// Waits until nothing has changed for a moment.
+async fn settle(watch: &mut Option<DirectoryWatch>) {
+    let latest = Instant::now() + LONGEST;
+    loop {
+        tokio::select! {
+            () = DirectoryWatch::changed(watch) => {}
+            () = sleep(QUIET) => return,
+            () = sleep_until(latest) => return,
+        }
+    }
+}
+
+/// What is known of the files besides what is loaded.
+#[derive(Default)]
+struct Known {
+    cwd: PathBuf,
+    /// Paths that had an effect in this directory: they may come back.
+    earlier: BTreeSet<PathBuf>,
+    servers: Vec<ConfiguredServer>,
+    /// The directories whose settings are used.
+    trusted: Vec<PathBuf>,
+    /// What is wrong with folders and files of extensions.
+    problems: Vec<String>,
+}
+
+impl Known {
+    /// The places to watch: those of now, and of what is gone where it was.
+    fn with_earlier(&mut self, from: &Origin) -> Places {
+        let Places { skills, prompts, files, .. } = &from.places;
+        let folders = skills.iter().chain(prompts).map(|place| &place.folder);
+        self.earlier.extend(folders.chain(files).cloned());
+        let mut places = from.places.clone();
+        places.files = self.earlier.iter().cloned().collect();
+        places
+    }
+
+    /// Looks at everything there is besides what is loaded; what it was before.
+    fn look(&mut self, setup: &Setup) -> Known {
+        let origin = setup.extensions.origin().borrow().clone();
+        let is_elsewhere = self.cwd != origin.cwd;
+        let projects =
+            ProjectSettings::read(&setup.args, &setup.paths, Some(&origin.cwd)).unwrap_or_default();
+        let now = Known {
+            cwd: origin.cwd,
+            earlier: if is_elsewhere { BTreeSet::new() } else { std::mem::take(&mut self.earlier) },
+            servers: mcp_servers::read(&setup.paths, &projects).0,
+            trusted: projects.trusted().map(|project| project.root().to_owned()).collect(),
+            problems: setup.extensions.loaded().problems.clone(),
+        };
+        std::mem::replace(self, now)
+    }
+
+    /// Loads everything again: what is different. `by_others`: it was just loaded from other places, because
+    /// the user has changed what is trusted or set; what follows from that is known to the user and the agent.
+    fn reload(&mut self, services: &Services, by_others: bool) -> Option<ExtensionNews> {
+        let setup = services.locked_setup().clone();
+        let before = setup.extensions.loaded();
+        // It also takes over which extensions are off.
+        if let Err(refusal) = setup.reread() {
+            let text = format!("extensions are not reloaded: {}", refusal.text);
+            let level = NoticeLevel::Warning;
+            return Some(ExtensionNews { level, text, hint: None, commands: Vec::new() });
+        }
+        let mut changes = setup.extensions.reload();
+        let loaded = setup.extensions.loaded();
+        let mut old = self.look(&setup);
+        if by_others {
+            old.servers.clone_from(&self.servers);
+            old.trusted.clear();
+            old.problems.clone_from(&self.problems);
+        }
+        let mut commands = Vec::new();
+        if loaded.commands() != before.commands() {
+            commands.push(AgentCommand::Query { ticket: NO_TICKET, query: Query::Commands });
+        }
+        if self.servers != old.servers {
+            commands.push(AgentCommand::Tune(Tuning::McpServers));
+            changes.splice(0..0, server_changes(&old.servers, &self.servers));
+        }
+        let has_new_list = loaded.listing.text != before.listing.text;
+        self.news(&old, &changes, has_new_list, commands)
+    }
+
+    fn news(
+        &self,
+        old: &Known,
+        changes: &[ExtensionChange],
+        has_new_list: bool,
+        commands: Vec<AgentCommand>,
+    ) -> Option<ExtensionNews> {
+        let lost = old.trusted.iter().find(|root| !self.trusted.contains(root) && root.is_dir());
+        let problem = self.problems.iter().find(|problem| !old.problems.contains(problem));
+        if changes.is_empty() && commands.is_empty() && lost.is_none() && problem.is_none() {
+            return None;
+        }
+        let mut text = match summary(changes) {
+            text if text.is_empty() => "reloaded the extensions".to_owned(),
+            text => format!("reloaded: {text}"),
+        };
+        let mut hint = None;
+        if let Some(root) = lost {
+            let place = root.display();
+            text = format!("{text}; the settings in {place} have changed and are not trusted any more");
+            hint = Some("/trust shows what is different".to_owned());
+        } else if let Some(problem) = problem {
+            hint = Some(problem.clone());
+        } else if changes.iter().any(|change| change.has_failed) {
+            hint = Some("/extensions shows what is wrong".to_owned());
+        }
+        let level = if hint.is_some() { NoticeLevel::Warning } else { NoticeLevel::Info };
+        if hint.is_none() && has_new_list {
+            hint = Some("the model gets the new list of skills with /reload".to_owned());
+        }
+        Some(ExtensionNews { level, text, hint, commands })
+    }
+}
+
+/// The servers that files name now and did not before, and so on.
+fn server_changes(old: &[ConfiguredServer], new: &[ConfiguredServer]) -> Vec<ExtensionChange> {
+    let find = |servers: &[ConfiguredServer], name: &str| {
+        servers.iter().find(|found| found.server.name == name).cloned()
+    };
+    let change = |found: &ConfiguredServer, difference| ExtensionChange {
+        kind: ExtensionKind::McpServer,
+        name: found.server.name.clone(),
+        difference,
+        has_failed: false,
+    };
+    let removed = old.iter().filter(|found| find(new, &found.server.name).is_none());
+    let removed = removed.map(|found| change(found, Difference::Removed));
+    let others = new.iter().filter_map(|found| match find(old, &found.server.name) {
+        None => Some(change(found, Difference::Added)),
+        Some(then) if then != *found => Some(change(found, Difference::Changed)),
+        Some(_) => None,
+    });
+    others.chain(removed).collect()
+}

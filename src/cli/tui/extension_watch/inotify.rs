@@ -1,0 +1,95 @@
+//! Changes of directories, as Linux reports them (inotify).
+
+use std::collections::{BTreeMap, HashMap};
+use std::ffi::OsStr;
+use std::mem::MaybeUninit;
+use std::os::fd::OwnedFd;
+use std::os::unix::ffi::OsStrExt;
+use std::path::PathBuf;
+
+use rustix::fs::inotify::{CreateFlags, ReadFlags, Reader, WatchFlags, add_watch, init};
+use rustix::io::Errno;
+use tokio::io::unix::AsyncFd;
+
+use crate::agent::extensions::watched::Interest;
+use crate::tools::process::pty::watched;
+
+/// Events that are read at once, in bytes.
+const BUFFER: usize = 16 * 1024;
+/// What happens to the entries of a directory, and its own end.
+const COMING_AND_GOING: WatchFlags = WatchFlags::CREATE
+    .union(WatchFlags::DELETE)
+    .union(WatchFlags::MOVE)
+    .union(WatchFlags::DELETE_SELF)
+    .union(WatchFlags::MOVE_SELF)
+    .union(WatchFlags::ONLYDIR);
+
+/// Directories that are watched.
+#[derive(Debug)]
+pub(super) struct DirectoryWatch {
+    file: AsyncFd<OwnedFd>,
+    interests: HashMap<i32, Interest>,
+}
+
+impl DirectoryWatch {
+    /// Watches these directories, as many of them as the system allows. `None` if it allows none at all.
+    pub(super) fn new(directories: &BTreeMap<PathBuf, Interest>) -> Option<Self> {
+        let file = init(CreateFlags::NONBLOCK | CreateFlags::CLOEXEC);
+        let file = file.inspect_err(|error| tracing::warn!(%error, "extensions are not watched")).ok()?;
+        let mut interests: HashMap<i32, Interest> = HashMap::new();
+        for (directory, interest) in directories {
+            let has_contents = !matches!(interest, Interest::Names { contents: false, .. });
+            let more = if has_contents { WatchFlags::CLOSE_WRITE } else { WatchFlags::empty() };
+            match add_watch(&file, directory, COMING_AND_GOING | more | WatchFlags::MASK_ADD) {
+                // Two names of one directory have one number.
+                Ok(number) => match interests.get_mut(&number) {
+                    Some(known) => known.join(interest),
+                    None => drop(interests.insert(number, interest.clone())),
+                },
+                Err(Errno::NOSPC) => {
+                    tracing::warn!("only a part of the extensions is watched: fs.inotify.max_user_watches");
+                    break;
+                }
+                // It has gone since, which its parent tells.
+                Err(error) => tracing::debug!(%error, directory = %directory.display(), "not watched"),
+            }
+        }
+        let file = watched(file);
+        let file = file.inspect_err(|error| tracing::warn!(%error, "extensions are not watched")).ok()?;
+        (!interests.is_empty()).then_some(DirectoryWatch { file, interests })
+    }
+
+    /// Waits until something of interest has changed; for ever if nothing is watched. Cancel safe.
+    pub(super) async fn changed(watch: &mut Option<Self>) {
+        let Some(watch) = watch else { return std::future::pending().await };
+        loop {
+            let Ok(mut ready) = watch.file.readable().await else { return std::future::pending().await };
+            let (has_changed, is_empty) = watch.take();
+            if is_empty {
+                ready.clear_ready();
+            }
+            if has_changed {
+                return;
+            }
+        }
+    }
+
+    /// Takes the events that wait: whether one of them is of interest, and whether those were all.
+    fn take(&self) -> (bool, bool) {
+        let mut buffer = [MaybeUninit::uninit(); BUFFER];
+        let mut events = Reader::new(self.file.get_ref(), &mut buffer);
+        let mut has_changed = false;
+        loop {
+            match events.next() {
+                Ok(event) => {
+                    let name = event.file_name().map(|name| OsStr::from_bytes(name.to_bytes()));
+                    let interest = self.interests.get(&event.wd());
+                    let is_lost = event.events().contains(ReadFlags::QUEUE_OVERFLOW);
+                    has_changed |= is_lost || interest.is_some_and(|interest| interest.includes(name));
+                }
+                Err(Errno::INTR) => {}
+                Err(error) => return (has_changed, error == Errno::AGAIN),
+            }
+        }
+    }
+}
