@@ -63,9 +63,9 @@ fn a_page_has_a_row_for_each_call() {
             {"type": "toolCall", "id": "c1", "name": "bash", "arguments": {"command": "python3 -m unittest\necho $?"}},
             {"type": "toolCall", "id": "c2", "name": "read", "arguments": {"path": "src/a.rs"}}]}});
     let failed = json!({"message": {"role": "toolResult", "toolCallId": "c1", "toolName": "bash", "isError": true,
-        "content": [{"type": "text", "text": "E: no\nexit code 1"}], "durationMs": 240,
+        "content": [{"type": "text", "text": "E: no\nexit code 1"}], "durationMs": 1240,
         "details": {"kind": "terminal", "text": "E: no", "exitCode": 1}}});
-    let stray = json!({"message": {"role": "toolResult", "toolCallId": "c9", "toolName": "ls", "content": [], "isError": false}});
+    let stray = json!({"message": {"role": "toolResult", "toolCallId": "c9", "toolName": "ls", "content": [], "isError": false, "durationMs": 240}});
     let lines = [
         HEADER.to_owned(),
         line("a", None, "Look at\u{20}the tests. Then go."),
@@ -82,7 +82,7 @@ fn a_page_has_a_row_for_each_call() {
     for part in [
         "<title>Look at the tests</title>",
         "<details class=\"call failed\"><summary><b>bash</b> <code>python3 -m unittest…</code>\
-         <span class=\"end\"> ✗1 0.2s</span></summary><pre>python3 -m unittest\necho $?</pre><pre>E: no\nexit code 1</pre></details>",
+         <span class=\"end\"> ✗1 1.2s</span></summary><pre>python3 -m unittest\necho $?</pre><pre>E: no\nexit code 1</pre></details>",
         "<summary><b>read</b> <code>src/a.rs</code><span class=\"end\"></span></summary>",
         "<summary><b>ls</b><span class=\"end\"></span></summary></details>",
         "<a href=\"https://example.org/a_b\">https://example.org/a_b</a>, then",

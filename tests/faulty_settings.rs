@@ -59,7 +59,7 @@ fn a_model_a_tool_or_a_theme_that_is_not_there_is_a_warning() {
         &screen,
         &[
             "config.toml:1: no theme \"nope\"",
-            "config.toml:2: no model matches `nosuch/model`",
+            "config.toml:2: no model matches \"nosuch/model\"",
             "config.toml:3: unknown tool \"rm\"",
             "using auto",
         ],

@@ -136,6 +136,22 @@ fn links_and_images_show_their_target() {
     check("[x]: /target", 40, &["[x]: /target"]);
 }
 
+/// The blank of a line end that is joined does not belong to the link after it.
+#[test]
+fn the_blank_before_a_link_is_not_underlined() {
+    let rows = rows_of(
+        "see the\n[documents](http://x) and\n*more* of\n[it](http://y)",
+        80,
+        &Theme::default(),
+        &mut Highlighter::default(),
+    );
+    let underlined = |span: &&ratatui::text::Span<'_>| span.style.add_modifier.contains(Modifier::UNDERLINED);
+    let links: Vec<&str> =
+        rows[0].spans.iter().filter(underlined).map(|span| span.content.as_ref()).collect();
+    assert_eq!(links, ["documents", "it"]);
+    assert_eq!(text_of(&rows[0]).trim_end(), "see the documents (http://x) and more of it (http://y)");
+}
+
 #[test]
 fn addresses_without_markup_are_links() {
     let theme = Theme::default();

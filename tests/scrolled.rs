@@ -67,7 +67,7 @@ fn new_messages_are_counted_and_the_key_is_named() {
         let rows = shown(screen);
         assert!(rows.iter().any(|row| row.ends_with(text)), "{text}: {rows:#?}");
     };
-    last(&mut screen, "↓ ctrl+end");
+    last(&mut screen, "↓ end · ctrl+end");
     screen.answer("more", 10);
     last(&mut screen, "↓ 1 new message · ctrl+end");
     screen.user("and");

@@ -46,7 +46,7 @@ fn marked(screen: &mut Screen) -> Vec<String> {
 
 /// A row without the scroll bar.
 fn without_bar(row: &str) -> String {
-    row.trim_end_matches("↓ ctrl+end").trim_end_matches(['│', '┃', ' ']).to_owned()
+    row.trim_end_matches("↓ end · ctrl+end").trim_end_matches(['│', '┃', ' ']).to_owned()
 }
 
 #[track_caller]

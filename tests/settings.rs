@@ -398,7 +398,7 @@ fn queries_find_models() {
     assert!(many.ambiguous && many.near.len() == 8, "{many}");
     assert_eq!(
         near("zzzzzzzzzz").to_string(),
-        "no model matches `zzzzzzzzzz`; run `tau models` to list them"
+        "no model matches \"zzzzzzzzzz\"; run `tau models` to list them"
     );
     assert!(near("").near.is_empty());
 

@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use crate::harness::{Screen as Frame, boot, frame, root, text};
+use crate::harness::{Screen as Frame, boot, frames, root, text};
 use crate::screen::Screen;
 use tau::agent::AgentEvent;
 use tau::agent::protocol::event::SessionInfo;
@@ -28,7 +28,7 @@ fn opened(screen: &mut Frame) {
 
 #[test]
 fn parts_are_where_the_template_says() {
-    assert_eq!(shown("{model}/{thinking} in {path}", 80), " Coder/off in ~/work/parser");
+    assert_eq!(shown("{model}/{thinking} in {path}", 80), " Coder/thinking off in ~/work/parser");
     let row = shown("{session}{fill}{path}[ on {branch}] [[{context}]]", 80);
     assert_eq!(row, format!(" fix parser{:>68}", "~/work/parser [0% of 200k]"));
     assert_eq!(shown("{fill}{provider}", 40), format!("{:>39}", "local"));
@@ -92,7 +92,7 @@ fn the_command_runs_when_facts_change_one_at_a_time_and_not_too_often() {
     screen.send(Msg::Finished(ticket, ShellReply::Done(printed.into())));
     let (ticket, facts) = asked(&mut screen).expect("the run has begun meanwhile");
     assert_eq!(facts["running"], true);
-    frame(&mut screen, "status-command", 80, 24);
+    frames(&mut screen, "status-command");
     let row = text(&screen.draw());
     assert!(row.contains("red now · Coder") && !row.contains("second"), "{row}");
     screen.send(Msg::Finished(ticket, ShellReply::Failed("status_command failed".into())));

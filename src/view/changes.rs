@@ -84,7 +84,7 @@ fn rows(view: &ChangesView, width: u16, theme: &Theme, highlighter: &mut Highlig
     let Some(changes) = &view.changes else { return vec![text("loading…", ThemeToken::Muted)] };
     let mut rows = Vec::new();
     if changes.files.is_empty() {
-        rows.push(text("no file is changed", ThemeToken::Muted));
+        rows.push(text("no files changed", ThemeToken::Muted));
     }
     for (index, file) in changes.files.iter().enumerate() {
         let whole = ChangeItem { file: index, hunk: None };

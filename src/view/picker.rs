@@ -105,6 +105,9 @@ const CONFIRM_DELETE: &str = "ctrl+d again deletes it";
 /// Least width with room for it next to the title, not in its place.
 const BESIDE: u16 = 40;
 
+/// Least cells in which the beginning of a note says something.
+const LEAST_NOTE: usize = 8;
+
 /// What is at the end of a row.
 enum Note {
     Plain,
@@ -200,6 +203,7 @@ fn list_row(
     }
     let weight = if row.dimmed { theme.style(ThemeToken::Muted) } else { Style::new() };
     left.extend(marked(&row.title, marks, weight, theme));
+    let title = wrap::spans_cells(&left);
     let right = match note {
         Note::ConfirmDelete => Span::styled(CONFIRM_DELETE, theme.style(ThemeToken::Error)),
         Note::TextMatch => Span::styled(
@@ -210,7 +214,17 @@ fn list_row(
             Span::styled(aligned(&row.note, columns), theme.style(ThemeToken::Muted))
         }
     };
-    both_ends(left, vec![right], width)
+    both_ends(left, vec![beside_title(right, title, width)], width)
+}
+
+/// A note that takes more than half of a row is cut where the title would lose its end to it.
+fn beside_title(note: Span<'static>, title: usize, width: u16) -> Span<'static> {
+    let room = usize::from(width).saturating_sub(title + 3);
+    if note.width() <= room.max(usize::from(width / 2)) {
+        return note;
+    }
+    let most = if room < LEAST_NOTE { 0 } else { u16::try_from(room).unwrap_or(width) };
+    Span::styled(wrap::truncate(&note.content, most).into_owned(), note.style)
 }
 
 /// Text with the characters at these byte offsets marked.

@@ -7,6 +7,7 @@ use super::terminal_text;
 use super::theme::{Theme, ThemeToken};
 use super::wrap;
 use crate::agent::protocol::approval::PermissionMode;
+use crate::agent::protocol::model::ThinkingLevel;
 use crate::agent::settings::status_template::{StatusAtom, StatusGroup, StatusPart};
 use crate::app::Model;
 use crate::app::action::Action;
@@ -67,7 +68,12 @@ fn fitted(
     room: usize,
 ) -> Vec<Span<'static>> {
     let full = wrap::cells(&model_name(model));
-    let shown = |without: usize, name: usize| spans(model, theme, groups, without, name);
+    let spelled = spans(model, theme, groups, &Fit { without: 0, name: full, nouns: true });
+    if wrap::spans_cells(&spelled) <= room {
+        return spelled;
+    }
+    let shown =
+        |without: usize, name: usize| spans(model, theme, groups, &Fit { without, name, nouns: false });
     let cells = |without: usize, name: usize| wrap::spans_cells(&shown(without, name));
     let shortened = |without: usize| {
         let over = cells(without, full).saturating_sub(room);
@@ -78,21 +84,25 @@ fn fitted(
     shown(without, shortened(without))
 }
 
-/// The groups without the first of the parts that can be left out, and with a name of that many cells.
-fn spans(
-    model: &Model,
-    theme: &Theme,
-    groups: &[StatusGroup],
+/// How parts are fitted into the room there is.
+struct Fit {
+    /// How many of the parts that can be left out are.
     without: usize,
+    /// Most cells of the model's name.
     name: usize,
-) -> Vec<Span<'static>> {
-    let dropped = DROPPED.get(..without).unwrap_or(&[]);
+    /// `off` says what is off.
+    nouns: bool,
+}
+
+/// The groups as they fit.
+fn spans(model: &Model, theme: &Theme, groups: &[StatusGroup], fit: &Fit) -> Vec<Span<'static>> {
+    let dropped = DROPPED.get(..fit.without).unwrap_or(&[]);
     let atom = |atom: &StatusAtom| match atom {
         StatusAtom::Text(text) => Some(vec![plain(theme, text)]),
         StatusAtom::Part(part) if dropped.contains(part) => None,
         StatusAtom::Part(StatusPart::Command) => command(model, theme),
         StatusAtom::Part(StatusPart::Permissions) => Some(vec![permission_mode(model, theme)]),
-        StatusAtom::Part(part) => text(model, *part, name).map(|text| vec![plain(theme, &text)]),
+        StatusAtom::Part(part) => text(model, *part, fit).map(|text| vec![plain(theme, &text)]),
     };
     let group = |group: &StatusGroup| group.iter().map(atom).collect::<Option<Vec<_>>>();
     groups.iter().filter_map(group).flatten().flatten().collect()
@@ -121,8 +131,8 @@ fn command(model: &Model, theme: &Theme) -> Option<Vec<Span<'static>>> {
     (!spans.is_empty()).then(|| wrap::truncate_line(Line::from(spans), half).spans)
 }
 
-/// The text of a part, with a name of the model that takes `name` cells at most; `None` for nothing.
-fn text(model: &Model, part: StatusPart, name: usize) -> Option<String> {
+/// The text of a part; `None` for nothing.
+fn text(model: &Model, part: StatusPart, fit: &Fit) -> Option<String> {
     let status = &model.status;
     let counted = status.usage_known != UsageKnown::Counting;
     let total = &status.total;
@@ -132,11 +142,13 @@ fn text(model: &Model, part: StatusPart, name: usize) -> Option<String> {
         StatusPart::Session => status.session.name.clone(),
         StatusPart::Provider => status.model.as_ref().map(|ai| ai.provider.clone()),
         StatusPart::Model => {
-            Some(wrap::truncate(&model_name(model), u16::try_from(name).unwrap_or(u16::MAX)).into_owned())
+            let most = u16::try_from(fit.name).unwrap_or(u16::MAX);
+            Some(wrap::truncate(&model_name(model), most).into_owned())
         }
         StatusPart::Thinking => {
             let ai = status.model.as_ref().filter(|ai| ai.reasoning);
-            ai.map(|_| status.thinking.name().to_owned())
+            let noun = if fit.nouns && status.thinking == ThinkingLevel::Off { "thinking " } else { "" };
+            ai.map(|_| format!("{noun}{}", status.thinking.name()))
         }
         StatusPart::Tokens => (counted && total.input + total.output > 0).then(|| {
             let sent = total.input + total.cache_read + total.cache_write;

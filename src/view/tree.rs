@@ -16,7 +16,7 @@ use crate::app::tree::{TreeRow, TreeStep, TreeView, WAYS};
 
 /// Cells of the lines that lead to a row; deeper rows lose the start of them.
 const LEAD: usize = 24;
-const HINT: &str = "enter go · tab filter · ←→ fold · ctrl+l label · ctrl+t times · ctrl+f fork · esc";
+const HINT: &str = "enter go · tab filter · ctrl+f fork · ctrl+l label · ctrl+t times · ←→ fold · esc";
 
 /// Draws the tree; the cursor, and how many rows fit.
 pub fn draw(model: &Model, view: &TreeView, theme: &Theme, area: Rect, buffer: &mut Buffer) -> OverlayLayout {

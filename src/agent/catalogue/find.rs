@@ -22,8 +22,8 @@ impl NotFound {
     fn message(&self) -> String {
         let what = if self.ambiguous { "several models match" } else { "no model matches" };
         match self.near.as_slice() {
-            [] => format!("{what} `{}`; run `tau models` to list them", self.query),
-            near => format!("{what} `{}`; did you mean {}?", self.query, near.join(", ")),
+            [] => format!("{what} \"{}\"; run `tau models` to list them", self.query),
+            near => format!("{what} \"{}\"; did you mean {}?", self.query, near.join(", ")),
         }
     }
 }

@@ -40,6 +40,9 @@ pub(super) fn result(result: &ToolResultMessage, pen: &mut Pen<'_, '_>, out: &mu
     out.push_str("</details>");
 }
 
+/// Milliseconds that a call takes at least for its duration to be shown, as on the screen.
+const WORTH_SAYING: u64 = 500;
+
 fn begin(title: &str, result: Option<&ToolResultMessage>, out: &mut String) {
     let failed = result.is_some_and(|result| result.is_error);
     let class = if failed { "call failed" } else { "call" };
@@ -47,7 +50,7 @@ fn begin(title: &str, result: Option<&ToolResultMessage>, out: &mut String) {
     if let Some(Details::Diff(diff)) = result.map(|result| &result.details) {
         let _ = write!(end, " +{} −{}", diff.added, diff.removed);
     }
-    if let Some(took) = result.and_then(|result| result.duration_ms) {
+    if let Some(took) = result.and_then(|result| result.duration_ms).filter(|took| *took >= WORTH_SAYING) {
         let _ = write!(end, " {}", duration(took));
     }
     let _ = write!(

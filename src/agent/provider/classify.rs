@@ -88,6 +88,9 @@ fn hint(kind: FailureKind, value: &Value) -> Option<&'static str> {
         FailureKind::Auth => Some("check the API key of this provider"),
         FailureKind::NotFound => Some("check the model's name and the provider's base URL"),
         FailureKind::Overflow => Some("compact the session or start a new one"),
+        FailureKind::Request => {
+            Some("the provider refused this request: try another model or thinking level")
+        }
         FailureKind::Refused => Some("rephrase the prompt or choose another model"),
         _ => None,
     }

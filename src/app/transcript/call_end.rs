@@ -26,7 +26,7 @@ pub enum CallState {
     Failed,
     /// The user stopped it.
     Stopped,
-    /// It never ran: a message came in between, or the answer was cut off.
+    /// It never ran: the user denied it, a message came in between, or the answer was cut off.
     Skipped,
 }
 
@@ -74,6 +74,10 @@ impl CallEnd {
         }
         if let Some(why) = first.strip_prefix("not run: ") {
             return end(CallState::Skipped, Some("not run".to_owned()), Some(sentence(why)));
+        }
+        if let Some(rest) = first.strip_prefix("the user denied this call, it was not run") {
+            let why = rest.strip_prefix(": ").map(str::to_owned);
+            return end(CallState::Skipped, Some("not run: you denied it".to_owned()), why);
         }
         if first.starts_with("interrupted: ") {
             return end(CallState::Stopped, Some("interrupted".to_owned()), None);
@@ -180,6 +184,10 @@ mod tests {
         check("read", "skipped: not run, because the user sent a message", Skipped, skipped, "");
         check("read", "skipped: not run, since you sent a message in between", Skipped, skipped, "");
         check("read", "aborted", Skipped, "not run: you stopped", "");
+        let denied = "the user denied this call, it was not run";
+        check("bash", denied, Skipped, "not run: you denied it", "");
+        let why = format!("{denied}: use the staging host; not this one");
+        check("mcp", &why, Skipped, "not run: you denied it", "use the staging host; not this one");
         check(
             "write",
             "not run: the answer was cut off before it was complete",

@@ -84,7 +84,7 @@ pub(super) fn picked(model: &mut Model, reference: &str, effects: &mut Vec<Effec
 
 /// Switches the model and stores the choice.
 fn set(model: &mut Model, ai: Arc<AiModel>, effects: &mut Vec<Effect>) {
-    model.remark(&format!("model: {}", ai.reference()));
+    model.remark(&format!("model: {}", shown_name(&ai)));
     effects.push(Effect::Save(SavedSetting::Model(ai.reference())));
     effects.push(Effect::Agent(AgentCommand::SetModel { model: ai }));
 }
@@ -159,6 +159,11 @@ fn keyless_row(keyless: &KeylessModel) -> PickerRow {
     }
 }
 
+/// Provider and id. Servers of files have paths as ids; their names are what people know.
+fn shown_name(ai: &AiModel) -> String {
+    if ai.id.starts_with('/') { format!("{}/{}", ai.provider, ai.name) } else { ai.reference() }
+}
+
 fn model_row(ai: &Arc<AiModel>, current: Option<&str>) -> PickerRow {
     let window = match ai.context_window {
         0 => "window ?".to_owned(),
@@ -173,10 +178,8 @@ fn model_row(ai: &Arc<AiModel>, current: Option<&str>) -> PickerRow {
     };
     let key = ai.reference();
     let current = current == Some(key.as_str());
-    // Servers of files have paths as ids; their names are what people know.
-    let title = if ai.id.starts_with('/') { format!("{}/{}", ai.provider, ai.name) } else { key.clone() };
     PickerRow {
-        title: Printable::line(&title),
+        title: Printable::line(&shown_name(ai)),
         note: Printable::line(&format!("{window} · {price}")),
         key,
         current,

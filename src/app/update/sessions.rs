@@ -67,11 +67,11 @@ pub(super) fn listed(
         Ok(rows) => rows,
         Err(error) => return pickers::fill(model, ticket, Err(error)),
     };
-    let (now, before) = (model.now, Before::of(model));
+    let (now, before, open) = (model.now, Before::of(model), model.status.session.file.clone());
     if let Some(picker) = pickers::waiting(model, ticket) {
         let all = matches!(picker.kind, PickerKind::Sessions { all: true });
         picker.loading = !done;
-        picker.add(rows.iter().map(|row| session_row(row, all, now)).collect());
+        picker.add(rows.iter().map(|row| session_row(row, all, now, open.as_deref())).collect());
         follow(model, &before, effects);
     }
 }
@@ -192,7 +192,7 @@ pub(super) fn delete(model: &mut Model, key: &str, effects: &mut Vec<Effect>) {
     model.ask(ShellRequest::DeleteSession { path: PathBuf::from(key) }, effects);
 }
 
-fn session_row(row: &SessionRow, all: bool, now: Millis) -> PickerRow {
+fn session_row(row: &SessionRow, all: bool, now: Millis, open: Option<&Path>) -> PickerRow {
     let title = row.name.clone().or_else(|| title::of(&row.first_prompt));
     let title = title.filter(|title| !title.is_empty()).unwrap_or_else(|| "(no messages yet)".to_owned());
     let mut note = format!("{} · {} · {}", age(now - row.modified), counted(row.messages), size(row.size));
@@ -204,7 +204,7 @@ fn session_row(row: &SessionRow, all: bool, now: Millis) -> PickerRow {
         key,
         title: Printable::line(&title),
         note: Printable::line(&note),
-        current: false,
+        current: open == Some(row.path.as_path()),
         dimmed: false,
     }
 }

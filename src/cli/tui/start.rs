@@ -292,7 +292,7 @@ fn theme(setup: &Setup) -> Result<(String, HashMap<String, Theme>), String> {
     let path = theme_files(setup).path(&name);
     let theme = std::fs::read_to_string(&path).map_err(|error| match error.kind() {
         ErrorKind::NotFound => {
-            let known: Vec<&str> = Theme::names().collect();
+            let known: Vec<&str> = [AUTO].into_iter().chain(Theme::names()).collect();
             format!("no theme \"{name}\": no file {} and not one of {}", path.display(), known.join(", "))
         }
         _ => format!("{}: {error}", path.display()),

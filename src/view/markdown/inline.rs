@@ -223,10 +223,25 @@ impl<'a> Inline<'a> {
         before.is_some_and(|before| before != ' ') && !(unspaced(before) && unspaced(after.chars().next()))
     }
 
+    /// The blank of a joined line end. Before a link it belongs to the text around it, so that it is not
+    /// underlined.
+    fn blank(&mut self, bare: bool) {
+        let begins = |link: &OpenLink| link.text.is_empty();
+        let around = self.styles.len().checked_sub(2).and_then(|at| self.styles.get(at)).copied();
+        if self.links.last().is_some_and(begins) {
+            let (styles, links) = (self.styles.pop(), self.links.pop());
+            self.add(" ", around.unwrap_or(self.base), self.links.is_empty());
+            self.styles.extend(styles);
+            self.links.extend(links);
+        } else {
+            self.add(" ", self.style(), bare);
+        }
+    }
+
     fn add(&mut self, text: &str, style: Style, bare: bool) {
         let text: Cow<'_, str> = printable_line(text);
         if !text.is_empty() && std::mem::take(&mut self.is_broken) && self.needs_blank(&text) {
-            self.add(" ", self.style(), bare);
+            self.blank(bare);
         }
         self.links.iter_mut().for_each(|link| link.text.push_str(&text));
         let look = Look { style, bare, link: self.links.last().and_then(|link| link.link.clone()) };

@@ -90,11 +90,11 @@ impl Walk<'_> {
     fn more_below(&self, area: Rect, frame: &mut Frame, laid: &mut Laid) {
         let key = self.model.keymap.hint(Action::Tail);
         let news = match self.model.transcript.unseen() {
-            0 => None,
-            1 => Some("1 new message".to_owned()),
-            count => Some(format!("{count} new messages")),
+            0 => "end".to_owned(),
+            1 => "1 new message".to_owned(),
+            count => format!("{count} new messages"),
         };
-        let words: Vec<String> = news.into_iter().chain(key).collect();
+        let words: Vec<String> = [news].into_iter().chain(key).collect();
         let text = format!(" ↓ {} ", words.join(" · "));
         let width = u16::try_from(wrap::cells(&text)).unwrap_or(area.width);
         if area.height == 0 || width > area.width {
