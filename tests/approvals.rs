@@ -13,7 +13,7 @@ use tau::app::{Effect, Msg};
 use tau::tools::access::{Access, Preview};
 use tau::tools::{FileDiff, Hunk};
 
-use crate::harness::{Screen, frame, frames, text};
+use crate::harness::{Screen, frames, text};
 use crate::panels::{asks, has, shown, starts};
 
 mod elsewhere;
@@ -558,5 +558,5 @@ fn foreign_text_is_drawn_safely() {
     let drawn = shown(&mut screen);
     assert!(drawn.chars().all(|c| c == '\n' || !c.is_control()), "{drawn:?}");
     assert!(drawn.contains("<U+202E>"), "{drawn}");
-    frame(&mut screen, "approval-hostile", 80, 24);
+    frames(&mut screen, "approval-hostile");
 }

@@ -19,6 +19,7 @@ use tau::tools::{Content, Details, FileDiff, Hunk, TerminalOutput, ToolOutput};
 use crate::harness::{START, Screen, ai, assistant, boot, call, frames};
 
 mod overlays;
+mod states;
 mod undo;
 mod writing;
 
@@ -127,7 +128,7 @@ fn tool_panels() {
     let mut screen = tools();
     frames(&mut screen, "tools");
     screen.keys("<ctrl+o>");
-    crate::harness::frame(&mut screen, "tools-open", 80, 24);
+    frames(&mut screen, "tools-open");
 }
 
 /// What an answer says besides its details must be on the screen.
@@ -313,7 +314,7 @@ fn session_tree() {
     screen.keys("<ctrl+t><up><up>");
     frames(&mut screen, "tree");
     screen.keys("<enter><down>");
-    crate::harness::frame(&mut screen, "tree-leaving", 80, 24);
+    frames(&mut screen, "tree-leaving");
     crate::harness::frame(&mut screen, "tree-leaving", 30, 16);
     screen.send(Msg::Resized(tau::app::geometry::Size { width: 80, height: 24 }));
     // The same by the clock, and then not at all.
@@ -332,7 +333,7 @@ fn fork_picker() {
     let mut screen = Screen::new();
     screen.keys("/fork<enter>");
     screen.agent(AgentEvent::Answered { ticket: 0, answer: Ok(QueryAnswer::Outline(outline())) });
-    crate::harness::frame(&mut screen, "fork", 80, 24);
+    frames(&mut screen, "fork");
 }
 
 #[test]
@@ -362,5 +363,5 @@ fn command_completion() {
 fn light_theme() {
     let mut screen = Screen::boot(Boot { theme: "light".into(), ..boot() });
     screen.answer(ANSWER, 40);
-    crate::harness::frame(&mut screen, "light", 80, 24);
+    frames(&mut screen, "light");
 }

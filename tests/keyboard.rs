@@ -7,7 +7,7 @@ use tau::app::geometry::Size;
 use tau::app::request::ShellRequest;
 use tau::app::{Effect, Msg};
 
-use crate::harness::{Screen, frame, text};
+use crate::harness::{Screen, frame, frames, text};
 
 const ID: &str = "user-3";
 
@@ -98,14 +98,14 @@ fn the_command_with_the_keyboard_is_drawn_below_and_a_full_screen_one_everywhere
     );
     writes(&mut screen, "\x1b[1;34m(1/2) Stage this hunk [y,n,q,a,d,e,?]? \x1b[m");
     screen.keys("<f2>");
-    for (width, height) in [(120, 40), (80, 24)] {
-        frame(&mut screen, "console", width, height);
-    }
-    writes(
-        &mut screen,
-        "\x1b[?1049h\x1b[2J\x1b[1;1H# the message of the commit\x1b[23;1H\x1b[7m COMMIT_EDITMSG \x1b[m\x1b[2;1H",
-    );
-    for (width, height) in [(120, 40), (80, 24)] {
+    frames(&mut screen, "console");
+    // A full-screen program draws again when it is told another size.
+    for (width, height) in [(200, 50), (120, 40), (40, 12), (80, 24)] {
+        screen.send(Msg::Resized(Size { width, height }));
+        writes(
+            &mut screen,
+            "\x1b[?1049h\x1b[2J\x1b[1;1H# the message of the commit\x1b[23;1H\x1b[7m COMMIT_EDITMSG \x1b[m\x1b[2;1H",
+        );
         frame(&mut screen, "console-full", width, height);
     }
 }

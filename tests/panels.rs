@@ -220,8 +220,7 @@ fn stops_and_skips_are_neutral_and_failures_are_said_to_people() {
     for gone in ["signal", "list the directory", "because"] {
         assert!(!all.contains(gone), "{gone}: {all}");
     }
-    frame(&mut screen, "ends", 80, 24);
-    frame(&mut screen, "ends", 40, 12);
+    frames(&mut screen, "ends");
     screen.send(Msg::Resized(Size { width: 80, height: 40 }));
     screen.keys("<ctrl+o>");
     has(

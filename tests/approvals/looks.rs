@@ -47,7 +47,7 @@ fn several_calls() {
 fn a_command_longer_than_the_screen() {
     let script: String = (1..60).map(|n| format!("echo line {n}\n")).collect();
     let mut screen = waiting(command_request("c1", &script, (0, 11)));
-    frame(&mut screen, "approval-long", 80, 24);
+    frames(&mut screen, "approval-long");
     screen.keys("<pagedown>");
     has(&mut screen, &["echo line 25", "y once"]);
 }

@@ -21,7 +21,7 @@ fn talked() -> Screen {
 }
 
 /// Answers the query that was sent last.
-fn answer(screen: &mut Screen, answer: Result<QueryAnswer, String>) {
+pub(super) fn answer(screen: &mut Screen, answer: Result<QueryAnswer, String>) {
     let ticket = screen.take_effects().into_iter().rev().find_map(|effect| match effect {
         Effect::Agent(AgentCommand::Query { ticket, .. }) => Some(ticket),
         _ => None,

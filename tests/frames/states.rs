@@ -1,0 +1,280 @@
+//! Golden frames of what comes and goes: lists that load or have nothing, work that is under way or was
+//! stopped, remarks, a window that is too small; and whether each is drawn at every size.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use serde_json::json;
+use tau::agent::AgentEvent;
+use tau::agent::protocol::event::{CompactionReason, SessionInfo};
+use tau::agent::protocol::extension::{ExtensionKind, ExtensionRow, ExtensionSource, ExtensionState};
+use tau::agent::protocol::message::{Block, CompactionSummary, Message, StopReason};
+use tau::agent::protocol::query::QueryAnswer;
+use tau::agent::session::row::SessionRow;
+use tau::app::Msg;
+use tau::app::boot::Boot;
+use tau::app::key::{Mods, Mouse, MouseButton, MouseKind};
+use tau::app::request::{LocalModelServer, LoginProvider, SessionRows, ShellReply, ShellRequest};
+use tau::tools::{Details, ToolOutput};
+
+use super::overlays::reply;
+use super::undo::answer;
+use crate::harness::{START, Screen, assistant, boot, call, frames, root};
+
+#[test]
+fn sessions_that_load_and_change() {
+    let mut screen = Screen::new();
+    screen.keys("/resume<enter>");
+    frames(&mut screen, "sessions-loading");
+    let row = |n: i64, prompt: &str| SessionRow {
+        path: format!("/s/{n}.jsonl").into(),
+        first_prompt: prompt.into(),
+        modified: START - n * 3_700_000,
+        messages: 3,
+        size: 12_345,
+        ..SessionRow::default()
+    };
+    let rows = vec![row(1, "fix the failing test"), row(2, "write docs")];
+    let listed = screen.take_effects().into_iter().find_map(|effect| match effect {
+        tau::app::Effect::Ask(ticket, ShellRequest::Sessions { .. }) => Some(ticket),
+        _ => None,
+    });
+    let ticket = listed.expect("asked");
+    screen.send(Msg::Finished(ticket, ShellReply::Sessions(SessionRows { rows, done: true })));
+    screen.keys("<ctrl+r> today");
+    frames(&mut screen, "sessions-renaming");
+    screen.keys("<esc><ctrl+d>");
+    frames(&mut screen, "sessions-deleting");
+    screen.keys("<esc>/resume<enter>");
+    reply(&mut screen, ShellReply::Sessions(SessionRows { rows: Vec::new(), done: true }));
+    frames(&mut screen, "sessions-none");
+    screen.keys("<esc>");
+    let session = SessionInfo { file: Some("/s/2.jsonl".into()), ..SessionInfo::default() };
+    screen.agent(AgentEvent::SessionOpened { session, messages: Vec::new(), titles: BTreeMap::new() });
+    screen.take_effects();
+    screen.keys("/resume<enter>");
+    let rows = vec![row(1, "fix the failing test"), row(2, "write docs")];
+    reply(&mut screen, ShellReply::Sessions(SessionRows { rows, done: true }));
+    frames(&mut screen, "sessions-open");
+}
+
+#[test]
+fn a_tree_that_loads_and_gets_a_label() {
+    let mut screen = Screen::new();
+    screen.keys("/tree<enter>");
+    frames(&mut screen, "tree-loading");
+    screen.agent(AgentEvent::Answered { ticket: 0, answer: Ok(QueryAnswer::Outline(super::outline())) });
+    screen.keys("<ctrl+l>done");
+    frames(&mut screen, "tree-label");
+}
+
+#[test]
+fn extensions() {
+    let mut screen = Screen::new();
+    screen.keys("/extensions<enter>");
+    frames(&mut screen, "extensions-loading");
+    let row = |kind, name: &str, description: &str, source, state| ExtensionRow {
+        kind,
+        name: name.into(),
+        description: description.into(),
+        source,
+        path: None,
+        state,
+        problems: Vec::new(),
+        tokens: Some(420),
+    };
+    let (user, project) = (ExtensionSource::User, ExtensionSource::Project);
+    let mut broken = row(ExtensionKind::McpServer, "tickets", "14 tools", project, ExtensionState::Failed);
+    broken.problems = vec!["the server did not start: no such file \u{1b}[2J".into()];
+    let rows = vec![
+        broken,
+        row(ExtensionKind::Skill, "pdf", "reads and fills PDF forms", user, ExtensionState::On),
+        row(ExtensionKind::Skill, "漢字", "explains characters", user, ExtensionState::Off),
+        row(ExtensionKind::PromptTemplate, "review", "reviews a change", project, ExtensionState::On),
+    ];
+    answer(&mut screen, Ok(QueryAnswer::Extensions(rows)));
+    frames(&mut screen, "extensions");
+    screen.keys("<esc>/extensions<enter>");
+    answer(&mut screen, Ok(QueryAnswer::Extensions(Vec::new())));
+    frames(&mut screen, "extensions-none");
+}
+
+/// A question about a folder that was not answered yet.
+#[test]
+fn trust_of_a_new_folder() {
+    let folder = tau::agent::settings::folder::Folder {
+        trust: tau::agent::settings::trust::Trust::Unknown,
+        ..crate::trust::changed_folder()
+    };
+    frames(&mut Screen::boot(Boot { folders: vec![folder], ..boot() }), "trust-new");
+}
+
+#[test]
+fn lists_in_which_nothing_matches_or_that_wait() {
+    let mut screen = Screen::new();
+    screen.take_effects();
+    screen.keys("<ctrl+l>");
+    frames(&mut screen, "models-loading");
+    screen.keys("<esc><f1>nosuchkey");
+    frames(&mut screen, "help-none");
+}
+
+#[test]
+fn a_key_is_checked() {
+    let mut screen = Screen::new();
+    screen.keys("/login<enter>");
+    let provider =
+        LoginProvider { id: "acme".into(), name: "Acme".into(), env: "ACME_API_KEY".into(), has_key: false };
+    reply(&mut screen, ShellReply::Providers(vec![provider]));
+    screen.keys("<enter>secret<enter>");
+    frames(&mut screen, "login-checking");
+}
+
+/// Calls that wait, that were stopped, skipped and denied.
+#[test]
+fn calls_that_did_not_run() {
+    let mut screen = Screen::new();
+    screen.user("clean up");
+    screen.run();
+    let ends = [
+        ("sleep 60", Some("aborted by the user after 2.5 s")),
+        ("make clean", Some("skipped: not run, because the user sent a message")),
+        ("rm -rf build", Some("the user denied this call, it was not run: keep the cache")),
+        ("rm -rf target", Some("the user denied this call, it was not run")),
+        ("git status", None),
+    ];
+    let id = |at: usize| format!("c{at}");
+    let calls: Vec<Block> = (ends.iter().enumerate())
+        .map(|(at, (command, _))| Block::ToolCall(call(&id(at), "bash", json!({"command": command}))))
+        .collect();
+    let message = std::sync::Arc::new(assistant(calls, StopReason::ToolUse));
+    screen.agent(AgentEvent::MessageStart { message: std::sync::Arc::clone(&message) });
+    screen.agent(AgentEvent::MessageEnd { message });
+    for (at, (_, end)) in ends.iter().enumerate() {
+        let Some(end) = end else { continue };
+        screen.agent(AgentEvent::ToolExecutionEnd {
+            tool_call_id: id(at),
+            tool_name: "bash".into(),
+            result: ToolOutput::new(*end, Details::None),
+            is_error: true,
+            hooks: Vec::new(),
+            duration_ms: Some(if at == 0 { 2_500 } else { 0 }),
+        });
+    }
+    frames(&mut screen, "calls-not-run");
+}
+
+#[test]
+fn work_under_way() {
+    let mut screen = Screen::new();
+    screen.user("retry");
+    screen.run();
+    screen.agent(AgentEvent::Stalled { idle_ms: 12_000, limit_ms: 60_000 });
+    frames(&mut screen, "stalled");
+    screen.agent(AgentEvent::CompactionStart { reason: CompactionReason::Threshold });
+    screen.wait(1_000);
+    frames(&mut screen, "compacting");
+}
+
+#[test]
+fn a_summary_of_what_came_before() {
+    let summary = "## Goal\n\nFix the parser.\n\n<files>\nread:\n- a.rs\n</files>";
+    let message = Message::CompactionSummary(CompactionSummary {
+        summary: summary.into(),
+        tokens_before: 90_000,
+        timestamp: START,
+    });
+    let messages = vec![std::sync::Arc::new(message)];
+    let mut screen = Screen::new();
+    screen.agent(AgentEvent::SessionOpened {
+        session: SessionInfo::default(),
+        messages,
+        titles: BTreeMap::new(),
+    });
+    frames(&mut screen, "summary");
+    screen.keys("<ctrl+o>");
+    frames(&mut screen, "summary-open");
+}
+
+#[test]
+fn a_server_that_was_found() {
+    let mut screen = Screen::boot(Boot { demo: true, ..boot() });
+    let asked = screen.take_effects().into_iter().find_map(|effect| match effect {
+        tau::app::Effect::Ask(ticket, ShellRequest::Servers {}) => Some(ticket),
+        _ => None,
+    });
+    let found = LocalModelServer {
+        name: "llama.cpp".into(),
+        base_url: "http://127.0.0.1:8080/v1".into(),
+        models: vec!["coder".into()],
+    };
+    screen.send(Msg::Finished(asked.expect("asked"), ShellReply::Servers(vec![found])));
+    frames(&mut screen, "server-found");
+}
+
+#[test]
+fn a_composer_with_more_than_it_shows() {
+    let mut screen = Screen::new();
+    let lines: String = (0..200).map(|n| format!("line {n}\n")).collect();
+    screen.send(Msg::Paste(lines));
+    screen.keys(" is what I mean");
+    frames(&mut screen, "chip");
+    screen.keys("<ctrl+j>more".repeat(20).as_str());
+    frames(&mut screen, "composer-full");
+    screen.keys("<ctrl+s>");
+    frames(&mut screen, "stashed");
+}
+
+#[test]
+fn messages_below_and_selected_text() {
+    let mut screen = Screen::new();
+    screen.user("count, please");
+    let answer: String = (0..120).map(|at| format!("row {at}\n\n")).collect();
+    screen.answer(&answer, 500);
+    screen.keys("<ctrl+home><pagedown>");
+    screen.answer("One more.", 9);
+    frames(&mut screen, "new-messages");
+    let mouse = |kind, column, row| Msg::Mouse(Mouse { kind, column, row, mods: Mods::NONE });
+    screen.send(mouse(MouseKind::Down(MouseButton::Left), 3, 4));
+    screen.send(mouse(MouseKind::Drag(MouseButton::Left), 6, 8));
+    crate::harness::frame_as_it_is(&mut screen, "selection-80x24");
+}
+
+#[test]
+fn a_window_that_is_too_small() {
+    let mut screen = Screen::new();
+    screen.answer("There is no room for this.", 9);
+    for (width, height) in [(30, 12), (15, 4), (8, 2)] {
+        crate::harness::frame(&mut screen, "small", width, height);
+    }
+}
+
+/// Frames at other sizes than the four, and why.
+const OTHER_SIZES: [&str; 11] = [
+    "inline-60x16",        // the shell's screen, by what is written below each other
+    "inline-scenes-80x24", // the same
+    "reader-scenes-80x24", // plain lines
+    "picture-80x24",       // the size of the picture matters, not the window's
+    "selection-80x24",     // a new size ends a selection
+    "diff-split-140x24",   // where there is room for both sides
+    "diff-split-80x24",    // and where there is none
+    "tree-leaving-30x16",  // choices that begin alike
+    "trust-40x12",         // a long line, from its first row
+    "trust-end-40x12",     // to its last
+    "small",               // windows below the least size
+];
+
+#[test]
+fn everything_is_drawn_at_the_four_sizes() {
+    let mut sizes: BTreeMap<String, BTreeSet<String>> = BTreeMap::new();
+    for file in std::fs::read_dir(root().join("tests/golden/frames")).expect("the goldens") {
+        let file = file.expect("a golden").file_name().into_string().expect("a name");
+        let name = file.strip_suffix(".txt").expect("text");
+        let (state, size) = name.rsplit_once('-').expect("a size");
+        if !OTHER_SIZES.contains(&name) && !OTHER_SIZES.contains(&state) {
+            sizes.entry(state.to_owned()).or_default().insert(size.to_owned());
+        }
+    }
+    let four = ["120x40", "200x50", "40x12", "80x24"].map(str::to_owned).into();
+    let missing: Vec<_> = sizes.iter().filter(|(_, sizes)| **sizes != four).collect();
+    assert!(missing.is_empty(), "{missing:?}");
+}
