@@ -37,7 +37,10 @@ pub(super) fn take(model: &mut Model, event: &AgentEvent, effects: &mut Vec<Effe
             model.overlays.retain(|overlay| overlay.question() != Some(id.as_str()));
         }
         AgentEvent::CommandsChanged { commands } => prompt_commands::changed(model, commands, effects),
-        AgentEvent::ResourcesChanged { resources } => model.resources = Arc::from(resources.as_slice()),
+        AgentEvent::ResourcesChanged { resources } => {
+            model.resources = Arc::from(resources.as_slice());
+            completion::resources_changed(model, effects);
+        }
         AgentEvent::ApprovalRequested { request } => approval::requested(model, request, effects),
         AgentEvent::ApprovalEnded { id, outcome } => approval::ended(model, id, *outcome),
         AgentEvent::PermissionModeChanged { mode } => approval::mode_changed(model, *mode),

@@ -181,6 +181,15 @@ pub(super) fn fill_files(model: &mut Model, matches: &FileMatches) {
     }
 }
 
+/// Lists files and resources again, if they are listed.
+pub(super) fn resources_changed(model: &mut Model, effects: &mut Vec<Effect>) {
+    let kinds = [CompletionKind::File, CompletionKind::Resource];
+    if model.completion.as_ref().is_some_and(|list| kinds.contains(&list.kind)) {
+        close(model, effects);
+        refresh(model, effects);
+    }
+}
+
 /// Takes the paths that were found: a single one is inserted, of several what all begin with.
 pub(super) fn fill_paths(model: &mut Model, prefix: &str, paths: &[String], effects: &mut Vec<Effect>) {
     let Some(list) = model.completion.as_mut() else { return };
