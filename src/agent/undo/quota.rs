@@ -24,16 +24,27 @@ pub struct UndoOptions {
     pub quota: u64,
 }
 
+/// The lock of a session's folder, held until it is dropped.
+#[derive(Debug)]
+pub(super) struct FolderLock(File);
+
+impl Drop for FolderLock {
+    fn drop(&mut self) {
+        // A process that is being started has a copy of the descriptor for a moment, and with it the lock.
+        let _ = self.0.unlock();
+    }
+}
+
 /// The lock of a session's folder; `None` if somebody else has it.
 ///
 /// # Errors
 /// Those of the file system.
-pub(super) fn lock(folder: &Path) -> io::Result<Option<File>> {
+pub(super) fn lock(folder: &Path) -> io::Result<Option<FolderLock>> {
     let mut options = OpenOptions::new();
     options.read(true).write(true).create(true).truncate(false).mode(0o600);
     let file = open_with(&mut options, &folder.join(LOCK))?;
     match file.try_lock() {
-        Ok(()) => Ok(Some(file)),
+        Ok(()) => Ok(Some(FolderLock(file))),
         Err(fs::TryLockError::WouldBlock) => Ok(None),
         Err(fs::TryLockError::Error(error)) => Err(error),
     }
@@ -105,4 +116,20 @@ fn drop_calls(journal: &mut Journal, store: &ContentStore, excess: u64) -> (usiz
         journal.drop_first(dropped).ok();
     }
     (dropped.saturating_sub(before), freed)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_copy_of_the_descriptor_does_not_keep_the_lock() {
+        let folder = tempfile::tempdir().unwrap();
+        let first = lock(folder.path()).unwrap().unwrap();
+        let copy = first.0.try_clone().unwrap();
+        assert!(lock(folder.path()).unwrap().is_none(), "one at a time");
+        drop(first);
+        assert!(lock(folder.path()).unwrap().is_some());
+        drop(copy);
+    }
 }

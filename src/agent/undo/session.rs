@@ -1,13 +1,13 @@
 //! The undo of one session: its journal, its contents, and what is known of its workspace.
 
-use std::fs::{self, File};
+use std::fs;
 use std::path::{Path, PathBuf};
 use std::time::{SystemTime, UNIX_EPOCH};
 
 use super::baseline::Baseline;
 use super::content::ContentStore;
 use super::journal::{self, Change, Journal, Lost};
-use super::quota::{self, UndoOptions};
+use super::quota::{self, FolderLock, UndoOptions};
 use super::state::{FileState, StoredPath, observe};
 use crate::agent::settings::private_files::private_dir;
 use crate::tools::paths::identity;
@@ -37,7 +37,7 @@ pub struct SessionUndo {
     pub(super) blind: Option<String>,
     pub(super) open: Option<OpenCall>,
     /// Held while something may be written.
-    lock: Option<File>,
+    lock: Option<FolderLock>,
     /// True once a failure was reported.
     pub(super) failed: bool,
     /// True once it was said that commands are not covered.
