@@ -391,7 +391,7 @@ async fn a_tool_runs_from_the_shell() {
     for (arguments, code, why) in [
         (&["run", "say"][..], 1, "the argument `x` is missing"),
         (&["run", "sai"], 2, "no tool is called \"sai\""),
-        (&["run", "say", "{"], 2, "no JSON"),
+        (&["run", "say", "{"], 2, "are not JSON"),
         (&["run", "say", "[]"], 2, "not a JSON object"),
         (&["run", "say", "-a", "x"], 2, "has no `=`"),
         (&["run", "read", "{\"path\": \"none\"}"], 1, "none"),
