@@ -6,7 +6,7 @@
 mod calls;
 mod html;
 mod markdown;
-mod pen;
+pub(crate) mod pen;
 
 use std::path::Path;
 

@@ -55,7 +55,7 @@ impl Pen<'_, '_> {
 }
 
 /// Text that is nothing but text in a page; control characters are shown as what they are.
-pub(super) fn escaped(text: &str) -> String {
+pub(crate) fn escaped(text: &str) -> String {
     let mut out = String::with_capacity(text.len());
     for c in text.chars() {
         match c {

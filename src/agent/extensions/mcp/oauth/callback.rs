@@ -12,6 +12,8 @@ use tokio::task::JoinSet;
 use tokio::time::timeout;
 use url::Url;
 
+use crate::agent::export::pen;
+
 /// The path of the address.
 const PATH: &str = "/callback";
 /// Largest head of a request, in bytes.
@@ -173,20 +175,9 @@ async fn request(mut stream: TcpStream, base: Url) -> Option<(Url, Visitor)> {
     Some((address, Visitor(stream)))
 }
 
+/// Text for a page, on one line.
 fn escaped(text: &str) -> String {
-    let mut out = String::with_capacity(text.len());
-    for c in text.chars() {
-        match c {
-            '&' => out.push_str("&amp;"),
-            '<' => out.push_str("&lt;"),
-            '>' => out.push_str("&gt;"),
-            '"' => out.push_str("&quot;"),
-            '\'' => out.push_str("&#39;"),
-            c if c.is_control() => out.push(' '),
-            c => out.push(c),
-        }
-    }
-    out
+    pen::escaped(&text.replace(char::is_control, " "))
 }
 
 #[cfg(test)]
