@@ -41,7 +41,7 @@ impl FileTask {
     /// Waits until calls on the same file that came before are done.
     ///
     /// # Errors
-    /// A refusal when the path is none, and [`ToolError::Aborted`].
+    /// A refusal when the path is not valid, and [`ToolError::Aborted`].
     pub async fn begin(given: String, context: ToolContext) -> Result<Self, ToolError> {
         if given.trim().is_empty() || given.contains('\0') {
             return Err(ToolError::refused(

@@ -102,7 +102,7 @@ impl Memo {
         }
     }
 
-    /// The rows of a picture in its room; none while it is not ready, and where it is none.
+    /// The rows of a picture in its room; empty while it is not ready, and if it cannot be shown.
     pub(super) fn picture_rows(&mut self, picture: &MessagePicture, room: PictureRoom) -> Rows {
         self.pictures.rows(picture, room)
     }

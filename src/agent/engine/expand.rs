@@ -1,5 +1,5 @@
-//! What stands in a message for something else: prompts that begin with a slash (prompt templates, skills,
-//! prompts of MCP servers), and the resources of MCP servers that it names.
+//! Expands the references in a message: a prompt that begins with a slash (a prompt template, a skill, or a
+//! prompt of an MCP server), and the resources of MCP servers that it names.
 //!
 //! What a template runs or reads goes through the same gate as the calls of the model, is shown as they
 //! are, and is not recorded as one of them: its output becomes part of the message.

@@ -67,7 +67,7 @@ pub struct FormOption {
 }
 
 impl FormField {
-    /// The field that a JSON Schema describes; `None` if it is none of these kinds.
+    /// The field that a JSON Schema describes; `None` for any other kind.
     pub fn of_schema(name: &str, required: bool, schema: &Value) -> Option<Self> {
         let text = |key: &str| schema.get(key).and_then(Value::as_str).map(str::to_owned);
         let count = |key: &str| schema.get(key).and_then(Value::as_u64);

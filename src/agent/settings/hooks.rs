@@ -60,7 +60,7 @@ impl HookEvent {
     /// The event of that name.
     ///
     /// # Errors
-    /// That there is none, and the nearest one.
+    /// If no event has that name; the message suggests the nearest one.
     fn named(name: &str) -> Result<Self, String> {
         HookEvent::ALL.into_iter().find(|event| event.name() == name).ok_or_else(|| {
             let known = HookEvent::ALL.map(HookEvent::name);

@@ -41,7 +41,7 @@ const EXTENSIONS: [(&str, &str); 8] = [
 const PROMPTS: &str = "a folder of prompt templates: they become slash commands, and may run commands and read \
                        files when you send them";
 const TOOLS: &str = "a folder of tools: commands that the model may run when your permissions let it";
-const SKILLS: &str = "a folder of skills: the model is told what they are for, and reads and follows them";
+const SKILLS: &str = "a folder of skills: the model sees what each is for, and can read and follow it";
 /// Before the names of what is not in `.tau/`.
 const BESIDE: &str = "../";
 /// Those of them that go into the system prompt.

@@ -19,7 +19,7 @@ use crate::tools::{FileDiff, diff};
 /// After this, changes are listed without their lines.
 const PATIENCE: Duration = Duration::from_secs(2);
 
-/// A path that goes back, and what stands in its way.
+/// A path to be restored, and what conflicts with that.
 #[derive(Debug)]
 pub(super) struct Return {
     pub(super) net: NetChange,
@@ -154,7 +154,7 @@ impl SessionUndo {
         }
     }
 
-    /// What going back to a checkpoint would do; `None` if it is none of the prompts.
+    /// What going back to a checkpoint would do; `None` if no prompt has that id.
     pub fn plan(&mut self, prompts: &[Prompt], entry_id: &str) -> Option<UndoPlan> {
         self.complete_unless_open();
         let from = self.position(prompts, entry_id)?;

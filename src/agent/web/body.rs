@@ -86,8 +86,8 @@ impl ContentType {
         if is_html { Kind::Html } else { Kind::Text }
     }
 
-    /// The text of a body: by its byte order mark, by what the server says, by what the page says, and else
-    /// as UTF-8, or if it is none, as browsers read old pages.
+    /// Decodes a body. The encoding comes from its byte order mark, the server or the page, in that order.
+    /// Without any of them it is UTF-8 if it is valid, else Windows-1252, as in browsers.
     pub(super) fn decode(&self, body: &[u8], kind: Kind) -> String {
         let named = |name: &str| Encoding::for_label(name.trim().as_bytes());
         let said = self.charset.as_deref().and_then(named);

@@ -83,7 +83,7 @@ pub(super) enum Fetched {
 /// Fetches a page, within the limits.
 ///
 /// # Errors
-/// Why there is none, as a sentence for the model.
+/// Why the page could not be fetched, as a sentence for the model.
 pub(super) async fn fetch(url: Url, shared: &Shared) -> Result<Fetched, String> {
     let limits = shared.limits;
     match tokio::time::timeout(limits.time, follow(url, shared)).await {

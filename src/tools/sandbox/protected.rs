@@ -50,7 +50,7 @@ fn of_repository(root: &Path) -> Vec<PathBuf> {
         .flat_map(|folder| GIT.map(|name| folder.join(name)))
         .filter(|path| path.symlink_metadata().is_ok())
         .collect();
-    // A file or a link that says where the repository is, or a folder that is none yet.
+    // A file or a link that says where the repository is, or a folder that is not a repository yet.
     if inner.symlink_metadata().is_ok() && !is_repository(&inner) {
         paths.push(inner);
     }

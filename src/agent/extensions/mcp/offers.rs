@@ -48,8 +48,8 @@ impl Mcp {
         self.used().iter().flat_map(|server| server.resources()).collect()
     }
 
-    /// The resources that a text of the user names: what is attached for each, once the server has answered,
-    /// and what looks like one but is none. An error is a sentence.
+    /// The resources that the user's text names: what is attached for each, once the server has answered, and
+    /// the references that match no resource, each as an error message.
     pub(crate) fn mentioned(&self, text: &str, limits: OutputLimits) -> (Vec<Attaching>, Vec<String>) {
         let (mut attached, mut unknown) = (Vec::new(), Vec::new());
         // Most texts name none.

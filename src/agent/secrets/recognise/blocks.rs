@@ -13,7 +13,7 @@ const LONGEST: usize = 64 * 1024;
 pub(super) struct Block {
     pub(super) start: usize,
     pub(super) end: usize,
-    /// The key without what stands in front of its lines.
+    /// The key without the prefixes of its lines.
     pub(super) value: String,
     /// False if the text ends before the key does.
     pub(super) closed: bool,
@@ -48,8 +48,8 @@ fn line(text: &str, at: usize) -> Option<Line<'_>> {
     Some(Line { text: rest.get(..length)?, end: at + length + mark, broken: mark > 0 })
 }
 
-/// What of a line belongs to the block: base64 or a header, without what stands before and behind it.
-/// `None` if it is no line of a block.
+/// The part of a line that belongs to the block: base64 or a header, without what surrounds it. `None` if the
+/// line does not belong to a block.
 fn body(line: &str) -> Option<&str> {
     let line = line.get(prefix_length(line)..)?;
     let outer = |c: char| c.is_whitespace() || matches!(c, '"' | '\'' | ',' | '\\' | '|' | '>' | '#' | '*');

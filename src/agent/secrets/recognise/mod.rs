@@ -28,7 +28,7 @@ pub(crate) struct Found {
     pub(crate) end: usize,
     /// What kind of secret it is.
     pub(crate) kind: &'static str,
-    /// Its value, if that is not just what stands there.
+    /// Its value, if that differs from the text.
     pub(crate) value: Option<String>,
 }
 

@@ -180,7 +180,7 @@ fn wordy(value: &str) -> bool {
     let mut run = 0;
     let mut upper = 0;
     let mut end_of_run = |run: &mut usize, upper: &mut usize| {
-        // Capitals within a word are none of a word.
+        // Words have no capitals inside.
         if *run >= 3 && (*upper == 0 || *upper == *run) {
             in_words += *run;
         }
