@@ -17,6 +17,7 @@ use serde_json::{Value, json};
 
 use crate::faults::server::{Act, Server};
 use crate::headless::{Ended, bare, calls, run, says};
+use crate::screen::Screen;
 
 /// Runs `tau --print` with this `config.toml`, a model that acts so, and further arguments; how it ended, and
 /// the requests that the model got.
@@ -68,6 +69,18 @@ async fn called_of(config: &str, tool: &str, arguments: &Value) -> String {
     let (ended, requests) = printed(config, vec![calls(tool, arguments), says("Finished.")], &[]).await;
     assert_eq!(ended.out.trim(), "Finished.", "{}", ended.err);
     result(&requests)
+}
+
+/// A screen with a server called `demo` that offers prompts and resources, and asks.
+fn on_screen(url: &str) -> Screen {
+    let folder = tempfile::tempdir().unwrap();
+    let file = folder.path().join("config.toml");
+    std::fs::write(&file, server::config("demo", "offers", "")).unwrap();
+    let script = format!(
+        "mkdir -p \"$TAU_HOME\"; cp {} \"$TAU_HOME/config.toml\"; export TAU_PERMISSION_MODE=auto",
+        file.display()
+    );
+    Screen::prepared(&script, &format!("--base-url {url} --api-key x --model m"), 100, 30)
 }
 
 #[tokio::test(flavor = "multi_thread")]

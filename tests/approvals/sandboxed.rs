@@ -5,7 +5,7 @@ use std::path::Path;
 
 use serde_json::json;
 
-use super::terminal::{calling, play, press, saying};
+use super::terminal::{calling, play, saying};
 use crate::sandbox::{Place, has_landlock};
 use crate::screen::Screen as Terminal;
 
@@ -40,7 +40,7 @@ async fn blocked(then: impl FnOnce(&Terminal, &Path) + Send + 'static) {
 #[tokio::test(flavor = "multi_thread")]
 async fn a_panel_says_what_the_sandbox_blocked_and_by_which_rule() {
     blocked(|screen, target| {
-        press(screen, "n", "why not:");
+        screen.press_until("n", "why not:");
         screen.type_keys("\r");
         screen.wait_for("Finished.");
         screen.wait_for("the sandbox probably blocked writing");
@@ -55,7 +55,7 @@ async fn a_panel_says_what_the_sandbox_blocked_and_by_which_rule() {
 async fn a_command_runs_again_without_the_sandbox() {
     blocked(|screen, target| {
         assert!(!target.exists());
-        press(screen, "y", "Finished.");
+        screen.press_until("y", "Finished.");
         screen.wait_for("run a second time, because the sandbox had refused a part of it");
         assert_eq!(std::fs::read_to_string(target).unwrap(), "x\n");
     })
@@ -65,7 +65,7 @@ async fn a_command_runs_again_without_the_sandbox() {
 #[tokio::test(flavor = "multi_thread")]
 async fn a_path_is_added_once_from_the_prompt() {
     blocked(|screen, target| {
-        press(screen, "a", "rule: sandbox_writable(");
+        screen.press_until("a", "rule: sandbox_writable(");
         screen.wait_for("‹this time›");
         screen.wait_for("this call can change everything in it");
         screen.type_keys("\r");
@@ -79,7 +79,7 @@ async fn a_path_is_added_once_from_the_prompt() {
 #[tokio::test(flavor = "multi_thread")]
 async fn a_path_is_added_everywhere_from_the_prompt() {
     blocked(|screen, target| {
-        press(screen, "a", "rule: sandbox_writable(");
+        screen.press_until("a", "rule: sandbox_writable(");
         screen.type_keys("\t\t");
         screen.wait_for("‹everywhere›");
         screen.type_keys("\r");

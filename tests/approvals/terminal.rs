@@ -8,9 +8,6 @@ use serde_json::{Value, json};
 use crate::faults::server::{Act, Server, stream};
 use crate::screen::{PATIENCE, Screen as Terminal, composer};
 
-/// Longer than a prompt has to be on the screen before a key counts.
-pub(super) const SEEN: Duration = Duration::from_millis(450);
-
 /// An answer that makes these calls: tool and arguments.
 pub(super) fn calling(calls: &[(&str, Value)]) -> Act {
     let call = |(index, (name, arguments)): (usize, &(&str, Value))| json!({"index": index, "id": format!("c{index}"), "function": {"name": name, "arguments": arguments.to_string()}});
@@ -50,20 +47,6 @@ pub(super) async fn play(
     server.requests()
 }
 
-/// Presses a key of the prompt once it counts, until it has led to `effect`.
-pub(super) fn press(screen: &Terminal, key: &str, effect: &str) {
-    let end = Instant::now() + PATIENCE;
-    while !screen.text().contains(effect) {
-        assert!(Instant::now() < end, "{key:?} does not lead to {effect:?}:\n{}", screen.text());
-        std::thread::sleep(SEEN);
-        screen.type_keys(key);
-        let soon = Instant::now() + Duration::from_secs(5);
-        while Instant::now() < soon && !screen.text().contains(effect) {
-            std::thread::sleep(Duration::from_millis(10));
-        }
-    }
-}
-
 pub(super) fn file(screen: &Terminal, name: &str) -> Option<String> {
     std::fs::read_to_string(screen.home().join("work").join(name)).ok()
 }
@@ -96,7 +79,7 @@ async fn once_lets_the_call_run_and_the_draft_survives() {
         // A paste decides nothing.
         screen.type_keys("\x1b[200~y\x1b[201~");
         screen.wait_for("nothing pasted");
-        press(screen, "y", "Finished.");
+        screen.press_until("y", "Finished.");
         screen.wait_for_composer("my draft");
         assert_eq!(file(screen, "made.txt").as_deref(), Some("made\n"));
     })
@@ -110,7 +93,7 @@ async fn a_denial_has_a_reason_and_the_model_gets_it() {
     let requests = play(acts, "", "", (120, 40), |screen| {
         screen.type_keys("go\r");
         screen.wait_for("Run this command?");
-        press(screen, "n", "why not:");
+        screen.press_until("n", "why not:");
         screen.type_keys("use the makefile\r");
         screen.wait_for("Finished.");
         assert_eq!(file(screen, "made.txt"), None);
@@ -128,7 +111,7 @@ async fn esc_stops_the_run() {
     let requests = play(acts, "", "", (80, 24), |screen| {
         screen.type_keys("go\r");
         screen.wait_for("Run this command?");
-        press(screen, "\x1b", "ask for something");
+        screen.press_until("\x1b", "ask for something");
         assert_eq!(file(screen, "made.txt"), None);
     })
     .await;
@@ -141,7 +124,7 @@ async fn always_adds_a_rule_and_the_next_call_is_not_asked() {
     play(vec![makes("one"), makes("two"), saying("Finished.")], "", "", (80, 24), |screen| {
         screen.type_keys("go\r");
         screen.wait_for("Run this command?");
-        press(screen, "a", "rule: ");
+        screen.press_until("a", "rule: ");
         screen.wait_for("‹this session›");
         screen.type_keys("\x15bash(mkdir *)");
         screen.wait_for("rule: bash(mkdir *)");
@@ -159,7 +142,7 @@ async fn a_command_is_edited_before_it_runs() {
     let requests = play(acts, "", "", (80, 24), |screen| {
         screen.type_keys("go\r");
         screen.wait_for("Run this command?");
-        press(screen, "e", "enter runs it as it is here");
+        screen.press_until("e", "enter runs it as it is here");
         screen.type_keys("\x17other.txt\r");
         screen.wait_for("Finished.");
         screen.wait_for("you changed the command to: echo made > other.txt");
@@ -188,7 +171,7 @@ async fn a_hunk_is_rejected_and_the_rest_applied() {
         screen.type_keys("go\r");
         screen.wait_for("Make this change?");
         screen.wait_for("hunk 1 of 2");
-        press(screen, "\x1b[B", "› [x] hunk 2 of 2");
+        screen.press_until("\x1b[B", "› [x] hunk 2 of 2");
         screen.type_keys(" ");
         screen.wait_for("[ ] hunk 2 of 2 · not applied");
         screen.type_keys("y");
@@ -208,7 +191,7 @@ async fn a_change_is_edited_in_the_editor() {
     play(two_edits(), script, "", (80, 24), |screen| {
         screen.type_keys("go\r");
         screen.wait_for("Make this change?");
-        press(screen, "e", "Finished.");
+        screen.press_until("e", "Finished.");
         let text = file(screen, "a.txt").unwrap();
         assert!(text.contains("edited\n") && text.contains("thirtieth\n"), "{text}");
     })
@@ -242,11 +225,11 @@ async fn all_calls_of_a_tool_are_decided_at_once() {
     let requests = play(acts, "", "", (80, 24), |screen| {
         screen.type_keys("go\r");
         screen.wait_for("Y allow all 2 bash calls · N deny all 2");
-        press(screen, "Y", "mkdir three");
+        screen.press_until("Y", "mkdir three");
         let made = |name: &str| screen.home().join("work").join(name).is_dir();
         assert!(made("one") && made("two"));
         screen.wait_for("Y allow all 2 bash calls · N deny all 2");
-        press(screen, "N", "Finished.");
+        screen.press_until("N", "Finished.");
         assert!(!made("three") && !made("four"));
     })
     .await;
@@ -298,7 +281,7 @@ async fn a_key_that_comes_with_the_prompt_does_not_answer_it() {
             assert_eq!(file(screen, "made.txt"), None);
             assert_eq!(screen.screen(composer).as_deref(), Some("the call above waits for you"));
         }
-        press(screen, "y", "Finished.");
+        screen.press_until("y", "Finished.");
     })
     .await;
 }
@@ -310,7 +293,7 @@ async fn a_plan_is_made_and_carried_out() {
         screen.wait_for("◇ plan");
         screen.type_keys("go\r");
         screen.wait_for("accept it, and continue in ask");
-        press(screen, "\x1b[A\r", "Finished.");
+        screen.press_until("\x1b[A\r", "Finished.");
         screen.wait_for(" · auto");
         assert_eq!(file(screen, "made.txt").as_deref(), Some("made\n"));
     })

@@ -1,7 +1,5 @@
 //! Prompt templates and skills as slash commands: in print mode, over RPC, on the screen.
 
-use std::time::{Duration, Instant};
-
 use serde_json::{Value, json};
 use tau::agent::extensions::ExtensionOptions;
 use tau::agent::extensions::places::Places;
@@ -12,7 +10,7 @@ use tokio::process::Command;
 use super::{skill, write};
 use crate::faults::server::{Act, Server};
 use crate::headless::{bare, calls, says};
-use crate::screen::{PATIENCE, Screen};
+use crate::screen::Screen;
 use crate::time_limit::InTime;
 
 /// tau in a home directory with a server as its model.
@@ -303,25 +301,12 @@ async fn a_template_is_chosen_from_the_menu() {
         screen.type_keys("because\r");
         screen.wait_for("touch made");
         screen.wait_for("touch may change something");
-        press(&screen, "y", "all done");
+        screen.press_until("y", "all done");
         screen.wait_for("Why: because");
         assert!(screen.home().join("work/made").exists());
     });
     work.in_time("the screen").await.unwrap();
     assert!(user(&server.requests()[0]).starts_with("Why: because"));
-}
-
-/// Presses a key until it has an effect: nothing typed within 400 ms decides.
-fn press(screen: &Screen, key: &str, effect: &str) {
-    let end = Instant::now() + PATIENCE;
-    while !screen.text().contains(effect) {
-        assert!(Instant::now() < end, "no {effect:?}:\n{}", screen.text());
-        screen.type_keys(key);
-        let soon = Instant::now() + Duration::from_secs(5);
-        while Instant::now() < soon && !screen.text().contains(effect) {
-            std::thread::sleep(Duration::from_millis(10));
-        }
-    }
 }
 
 /// `/init` proposes: its one file is asked about even in the mode auto.
@@ -336,7 +321,7 @@ async fn init_proposes_a_file() {
         screen.wait_for("a rule asks for");
         screen.wait_for("Use tabs.");
         assert!(!screen.home().join("work/AGENTS.md").exists(), "it was written without being asked");
-        press(&screen, "y", "proposed");
+        screen.press_until("y", "proposed");
         assert!(screen.home().join("work/AGENTS.md").exists());
     });
     work.in_time("the screen").await.unwrap();

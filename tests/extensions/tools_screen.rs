@@ -20,19 +20,6 @@ fn on_screen(url: &str, tool: &str) -> Screen {
     )
 }
 
-/// Presses a key until it has an effect: nothing typed within 400 ms decides.
-fn press(screen: &Screen, key: &str, effect: &str) {
-    let end = Instant::now() + PATIENCE;
-    while !screen.text().contains(effect) {
-        assert!(Instant::now() < end, "no {effect:?}:\n{}", screen.text());
-        screen.type_keys(key);
-        let soon = Instant::now() + Duration::from_secs(5);
-        while Instant::now() < soon && !screen.text().contains(effect) {
-            std::thread::sleep(Duration::from_millis(10));
-        }
-    }
-}
-
 const MAKES: &str = "description = 'Makes a file'\ncommand = ['touch', '--', '{name}']\ntitle = 'the file {name}'\n\
                      [arguments.name]";
 
@@ -50,7 +37,7 @@ async fn a_call_is_asked_with_its_command() {
         }
         assert!(!shown.contains("e edit"), "its command is made from its arguments:\n{shown}");
         assert!(!screen.home().join("work/it's").exists());
-        press(&screen, "y", "all done");
+        screen.press_until("y", "all done");
         assert!(screen.home().join("work/it's").exists());
     });
     work.in_time("the screen").await.unwrap();
@@ -98,7 +85,7 @@ async fn a_mistake_is_listed_and_a_repaired_file_is_used_after_a_reload() {
         screen.type_keys("/reload\r");
         screen.wait_for("custom tools");
         screen.type_keys("go\r");
-        press(&screen, "y", "all done");
+        screen.press_until("y", "all done");
         assert!(screen.home().join("work/made").exists());
     });
     work.in_time("the screen").await.unwrap();

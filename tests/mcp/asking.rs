@@ -118,14 +118,7 @@ async fn on_screen(tool: &str, play: impl FnOnce(Terminal) + Send + 'static) -> 
     let model = Server::start(asks(tool)).await;
     let url = model.url();
     tokio::task::spawn_blocking(move || {
-        let folder = tempfile::tempdir().unwrap();
-        let file = folder.path().join("config.toml");
-        std::fs::write(&file, server::config("demo", "offers", "")).unwrap();
-        let script = format!(
-            "mkdir -p \"$TAU_HOME\"; cp {} \"$TAU_HOME/config.toml\"; export TAU_PERMISSION_MODE=auto",
-            file.display()
-        );
-        let screen = Terminal::prepared(&script, &format!("--base-url {url} --api-key x --model m"), 100, 30);
+        let screen = super::on_screen(&url);
         screen.type_keys("go\r");
         play(screen);
     })

@@ -6,7 +6,6 @@ use super::client::Client;
 use super::{server, vision};
 use crate::faults::server::Server;
 use crate::headless::{bare, calls, run, says};
-use crate::screen::Screen as Terminal;
 
 /// The user's message in the last request.
 fn asked(requests: &[Value]) -> String {
@@ -99,11 +98,7 @@ async fn a_prompt_is_typed_with_the_menu() {
     let model = Server::start(vec![says("Finished.")]).await;
     let url = model.url();
     tokio::task::spawn_blocking(move || {
-        let folder = tempfile::tempdir().unwrap();
-        let file = folder.path().join("config.toml");
-        std::fs::write(&file, server::config("demo", "offers", "")).unwrap();
-        let script = format!("mkdir -p \"$TAU_HOME\"; cp {} \"$TAU_HOME/config.toml\"", file.display());
-        let screen = Terminal::prepared(&script, &format!("--base-url {url} --api-key x --model m"), 100, 30);
+        let screen = super::on_screen(&url);
         screen.type_keys("/demo:");
         screen.wait_for("/demo:greet <name> [style]");
         screen.wait_for("Talks");

@@ -7,7 +7,6 @@ use super::prompts::sent;
 use super::{server, vision};
 use crate::faults::server::Server;
 use crate::headless::{bare, calls, run, says};
-use crate::screen::Screen as Terminal;
 
 #[tokio::test(flavor = "multi_thread")]
 async fn resources_that_a_message_names_are_attached() {
@@ -77,11 +76,7 @@ async fn a_resource_is_chosen_from_the_list() {
     let model = Server::start(vec![says("Finished.")]).await;
     let url = model.url();
     tokio::task::spawn_blocking(move || {
-        let folder = tempfile::tempdir().unwrap();
-        let file = folder.path().join("config.toml");
-        std::fs::write(&file, server::config("demo", "offers", "")).unwrap();
-        let script = format!("mkdir -p \"$TAU_HOME\"; cp {} \"$TAU_HOME/config.toml\"", file.display());
-        let screen = Terminal::prepared(&script, &format!("--base-url {url} --api-key x --model m"), 100, 30);
+        let screen = super::on_screen(&url);
         screen.type_keys("/demo:");
         screen.wait_for("/demo:greet");
         screen.type_keys("\x15see @dem");

@@ -23,6 +23,8 @@ use crate::time_limit::JoinInTime;
 const SCROLLBACK: usize = 5_000;
 /// The longest wait for anything.
 pub const PATIENCE: Duration = Duration::from_secs(30);
+/// Longer than a prompt has to be on the screen before a key counts.
+const SEEN: Duration = Duration::from_millis(450);
 
 /// What the terminal has shown so far.
 struct Shown {
@@ -186,6 +188,21 @@ impl Screen {
         self.wait_for_composer("/reload");
         self.type_keys("\r");
         self.wait_for(says);
+    }
+
+    /// Presses a key until it has led to `effect`. A key counts in a prompt that has been on the screen for a
+    /// while only.
+    pub fn press_until(&self, key: &str, effect: &str) {
+        let end = Instant::now() + PATIENCE;
+        while !self.text().contains(effect) {
+            assert!(Instant::now() < end, "{key:?} does not lead to {effect:?}:\n{}", self.text());
+            std::thread::sleep(SEEN);
+            self.type_keys(key);
+            let soon = Instant::now() + Duration::from_secs(5);
+            while Instant::now() < soon && !self.text().contains(effect) {
+                std::thread::sleep(Duration::from_millis(10));
+            }
+        }
     }
 
     /// Waits until `text` is on the screen, and says where: column and row, from 0.
