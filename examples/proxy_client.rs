@@ -1,5 +1,5 @@
-//! An agent whose requests go through `proxy_server`:
-//! `TAU_PROXY_TOKEN=secret cargo run --example proxy_client [prompt] [provider/model] [address]`.
+//! An agent whose requests go through `tau proxy`, where `tau proxy add me` has made the token:
+//! `TAU_PROXY_TOKEN=TOKEN cargo run --example proxy_client [prompt] [provider/model] [address]`.
 //!
 //! The loop and the tools run here; only requests to the model go through the server.
 

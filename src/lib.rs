@@ -28,7 +28,7 @@
 //! ```
 //!
 //! [`CodingAgent`] is one with the tools of the program. More is in `examples/`: `chat` (thirty
-//! lines), `custom_tool`, `custom_transport`, `sse_server`, `proxy_server` and `proxy_client`. What
+//! lines), `custom_tool`, `custom_transport`, `sse_server` and `proxy_client`. What
 //! an agent accepts and what it reports are two plain enums, [`agent::AgentCommand`] and
 //! [`agent::AgentEvent`]; below the handle, [`agent::api::spawn`] is all there is.
 //!

@@ -55,6 +55,7 @@ mod permission_rules;
 mod permissions;
 mod pictures;
 mod providers;
+mod proxy;
 mod pty;
 mod questions;
 mod queue_list;

@@ -13,9 +13,11 @@ use super::{hook_files, mcp_servers, permission_rules};
 use crate::agent::catalogue::keys::{EnvLookup, KeySource, Keys};
 use crate::agent::catalogue::user::{AdHoc, UserFile};
 use crate::agent::catalogue::{Catalogue, listing};
-use crate::agent::provider::Failure;
 use crate::agent::provider::direct::Direct;
 use crate::agent::provider::http::Http;
+use crate::agent::provider::key_refresh::KeyRefresh;
+use crate::agent::provider::proxy::Proxy;
+use crate::agent::provider::{Failure, Transport};
 use crate::agent::settings::{Paths, Settings, SettingsError, line_of_key, table};
 use crate::agent::undo::UndoOptions;
 
@@ -135,7 +137,8 @@ impl Environment {
             .api_key
             .clone()
             .and_then(|key| Some((provider_of_flag(&settings, &catalogue)?, key)));
-        let keys = Arc::new(Keys::new(&paths, &settings, Arc::clone(&catalogue), env, flag));
+        let keys = Keys::new(&paths, &settings, Arc::clone(&catalogue), env, flag);
+        let keys = Arc::new(keys.behind_proxy(args.proxy.as_ref().and(args.proxy_token.clone())));
         keys.check_flag().map_err(Refusal::usage)?;
         if let Err(failure) = keys.readable() {
             on_bad_config.tolerate(failure.to_string(), &mut notices)?;
@@ -160,12 +163,34 @@ pub enum Connections {
 
 /// The connection to the providers, as the settings want it.
 pub fn direct(settings: &Settings, connections: Connections) -> Direct {
+    Direct::new(Arc::new(http(settings, connections)), settings.limits())
+}
+
+fn http(settings: &Settings, connections: Connections) -> Http {
     let http = Http::new(settings.network());
-    let http = match connections {
+    match connections {
         Connections::WithAgent => http,
         Connections::OwnThread => http.on_own_thread(),
-    };
-    Direct::new(Arc::new(http), settings.limits())
+    }
+}
+
+/// What requests to models are sent through: the app server that flags name, or the providers themselves.
+pub(crate) fn transport(
+    args: &CliArgs,
+    settings: &Settings,
+    keys: &Arc<Keys>,
+    connections: Connections,
+) -> Arc<dyn Transport> {
+    match (&args.proxy, &args.proxy_token) {
+        (Some(base), Some(token)) => {
+            let proxy = Proxy::new(base, token.expose());
+            Arc::new(proxy.with_http(Arc::new(http(settings, connections)), settings.limits()))
+        }
+        _ => {
+            let direct = Arc::new(direct(settings, connections));
+            Arc::new(KeyRefresh::new(direct, Arc::clone(keys) as _))
+        }
+    }
 }
 
 /// Where what tools change is kept, and how much of it, as the settings want it.

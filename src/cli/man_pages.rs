@@ -14,6 +14,7 @@ use super::args::generate::{CompletionsArgs, ManArgs};
 use super::args::mcp::McpArgs;
 use super::args::models::ModelsArgs;
 use super::args::permissions::PermissionsArgs;
+use super::args::proxy::ProxyArgs;
 use super::args::sandbox::SandboxArgs;
 use super::args::theme::ThemeArgs;
 use super::args::tools::ToolsArgs;
@@ -36,6 +37,7 @@ fn definition() -> Command {
         named(ExtensionsArgs::command(), "extensions"),
         named(PermissionsArgs::command(), "permissions"),
         named(SandboxArgs::command(), "sandbox"),
+        named(ProxyArgs::command(), "proxy"),
         named(CompletionsArgs::command(), "completions"),
         named(ManArgs::command(), "man"),
     ])
@@ -77,6 +79,7 @@ fn sections() -> String {
         ("extensions", "List skills and other extensions, and what is wrong with them."),
         ("permissions", "List the rules for calls, or explain what they say of one."),
         ("sandbox", "Run a command in the sandbox."),
+        ("proxy", "Serve models to clients that have a token and no key."),
         ("completions", "Print the completion script of a shell."),
         ("man", "Print this page."),
     ];

@@ -38,6 +38,7 @@ pub mod progress;
 pub(crate) mod project_settings;
 pub mod prompts;
 pub mod protocol;
+pub mod proxy;
 pub mod reload;
 pub mod rpc;
 mod sandbox;
@@ -84,6 +85,7 @@ fn run() -> Exit {
         Ok(Some(Subcommand::Tools(args))) => return crash::or_crash(tools::run(&args)),
         Ok(Some(Subcommand::Theme(args))) => return crash::or_crash(theme::run(&args)),
         Ok(Some(Subcommand::Sandbox(args))) => return crash::or_crash(sandbox::run(&args)),
+        Ok(Some(Subcommand::Proxy(args))) => return crash::or_crash(proxy::run(&args)),
         Ok(Some(Subcommand::Auth(args))) => return crash::or_crash(auth::run(args)),
         Ok(Some(Subcommand::Completions(args))) => return say(&man_pages::completions(args.shell)),
         Ok(Some(Subcommand::Man(_))) => return say(&man_pages::man()),

@@ -11,6 +11,7 @@ use tau::agent::session::entry::Body;
 use tau::agent::settings::trust::Project;
 use tau::agent::settings::{Paths, Settings};
 use tau::app::keymap::Keymap;
+use tau::cli::proxy::tokens::TokenTable;
 use tau::view::theme::Theme;
 
 use super::{document, documents, report};
@@ -42,6 +43,7 @@ fn trouble(text: &str) -> Option<String> {
             write("models.toml");
             Catalogue::load(&paths, &Settings::default(), None).err().map(|error| error.to_string())
         }
+        "proxy.toml" => TokenTable::parse(text).err(),
         name if name.starts_with("tools/") => {
             write(name);
             let found = custom_tools::read(&home.path().join(name), ExtensionSource::User, None);
@@ -69,6 +71,7 @@ fn files_of_settings_are_understood() {
     assert!(trouble("# .tau/config.toml\nshell = 'x'").is_some());
     assert!(trouble("# tools/x.toml\ndescription = 'x'").is_some_and(|fault| fault.contains("command")));
     assert!(trouble("# models.toml\n[vendor.x]").is_some());
+    assert!(trouble("# proxy.toml\n[tokens.x]").is_some_and(|fault| fault.contains("sha256")));
     assert!(trouble("# themes/x.toml\n[colors]\nnothing = 'red'").is_some());
 }
 

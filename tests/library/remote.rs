@@ -1,24 +1,26 @@
-//! The servers of `examples/`, over loopback: the proxy pair, and events as SSE.
+//! Agents over loopback: behind `tau proxy`, and the example that sends events as SSE.
 
 use std::sync::Mutex;
 
 use axum::Router;
 use futures_util::stream;
-use tau::agent::api::EnvKeys;
+use tau::agent::catalogue::Catalogue;
+use tau::agent::catalogue::keys::Keys;
 use tau::agent::protocol::event::Delta;
 use tau::agent::protocol::model::Api;
 use tau::agent::provider::proxy::Proxy;
 use tau::agent::provider::scripted::Scripted;
 use tau::agent::provider::{EventStream, Failure, FailureKind, StreamEvent, Transport};
+use tau::agent::settings::{Paths, Settings};
+use tau::cli::proxy::ledger::Ledger;
+use tau::cli::proxy::server::{Accounts, Serving, routes};
+use tau::cli::proxy::tokens::{TokenFile, hash};
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::net::{TcpListener, TcpStream};
 use tokio_util::sync::CancellationToken;
 
 use super::*;
 
-#[allow(dead_code, reason = "only its routes are used here")]
-#[path = "../../examples/proxy_server.rs"]
-mod proxy_server;
 #[allow(dead_code, reason = "only its routes are used here")]
 #[path = "../../examples/sse_server.rs"]
 mod sse_server;
@@ -38,14 +40,25 @@ fn own() -> Arc<Model> {
 }
 
 async fn proxy(upstream: Arc<dyn Transport>) -> String {
-    let models = |provider: &str, id: &str| (provider == "fake" && id == "first").then(own);
-    let server = proxy_server::Server {
-        token: Secret::new("let-me-in-please"),
-        models: Arc::new(models),
-        keys: Arc::new(EnvKeys),
+    // The server reads its files when it starts.
+    let home = tempfile::tempdir().unwrap();
+    let write = |name: &str, text: String| std::fs::write(home.path().join(name), text).unwrap();
+    let provider = "[vendors.fake]\nbase_url = \"http://the.real.address\"\napi = \"anthropic-messages\"";
+    write("models.toml", format!("{provider}\n[[vendors.fake.models]]\nid = \"first\"\n"));
+    write("proxy.toml", format!("[tokens.me]\nsha256 = \"{}\"\n", hash("let-me-in-please")));
+    let (paths, settings) = (Paths::under(home.path()), Settings::default());
+    let catalogue = Arc::new(Catalogue::load(&paths, &settings, None).unwrap());
+    let keys = Keys::new(&paths, &settings, Arc::clone(&catalogue), Arc::new(|_| None), None);
+    let serving = Serving {
+        tokens: Mutex::new(TokenFile::open(home.path().join("proxy.toml")).unwrap()),
+        accounts: Accounts::new(Ledger::default(), home.path().join("used.json")),
+        catalogue,
+        keys: Arc::new(keys),
         upstream,
+        ending: CancellationToken::new(),
     };
-    format!("http://{}", serve(proxy_server::app(server)).await)
+    let _kept = home.keep();
+    format!("http://{}", serve(routes(Arc::new(serving))).await)
 }
 
 fn client(address: &str, token: &str) -> AgentBuilder {

@@ -28,6 +28,8 @@ pub struct Keys {
     env: EnvLookup,
     /// The key of the flag, for this provider only: a key never goes to another one.
     flag: Option<(String, KeySpec)>,
+    /// The token of an app server: it holds the keys of all providers, and this end needs none.
+    proxy_token: Option<Secret>,
     /// What commands printed; each is run once, and again when its key is refused.
     commands: tokio::sync::Mutex<HashMap<String, Secret>>,
     /// Every key that was given out, for redaction.
@@ -116,9 +118,15 @@ impl Keys {
             files: Mutex::new(KeyFiles { catalogue, config }),
             env,
             flag: flag.map(|(provider, key)| (provider, KeySpec::parse(key.expose()))),
+            proxy_token: None,
             commands: tokio::sync::Mutex::default(),
             given: Mutex::default(),
         }
+    }
+
+    /// The same behind an app server with this token: every model can be used, and none needs a key.
+    pub(crate) fn behind_proxy(self, token: Option<Secret>) -> Self {
+        Keys { proxy_token: token, ..self }
     }
 
     fn files(&self) -> KeyFiles {
@@ -144,6 +152,9 @@ impl Keys {
     /// Those of these providers for which a key is set somewhere. Runs no command.
     pub fn held<V: AsRef<str>>(&self, providers: impl IntoIterator<Item = V>) -> Vec<V> {
         let stored = self.stored();
+        if self.proxy_token.is_some() {
+            return providers.into_iter().collect();
+        }
         providers
             .into_iter()
             .filter(|provider| self.place_among(provider.as_ref(), &stored).is_some())
@@ -208,6 +219,7 @@ impl Keys {
             KeySpec::Variable(name) => self.variable(&name),
             KeySpec::Command(_) => None,
         }));
+        values.extend(self.proxy_token.iter().cloned());
         values.extend(catalogue.header_secrets().iter().cloned());
         values.extend(self.given.lock().unwrap_or_else(PoisonError::into_inner).iter().cloned());
         values.retain(|value| !value.is_empty());
@@ -290,7 +302,7 @@ impl Keys {
     }
 
     async fn find(&self, model: &Model) -> Result<Option<Secret>, Failure> {
-        if model.api == Api::Scripted {
+        if model.api == Api::Scripted || self.proxy_token.is_some() {
             return Ok(None);
         }
         let provider = &model.provider;

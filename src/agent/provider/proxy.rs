@@ -2,8 +2,8 @@
 //!
 //! `POST {base}/api/stream` with `authorization: Bearer …`; the body is a [`ProxyCall`]: model,
 //! context and options. The answer is an event stream of assistant events, deltas only, which
-//! [`wire`] reads and writes; messages are put together at this end. `examples/proxy_server.rs` is
-//! the other end. A server must look the model up in its own catalogue and never trust the
+//! [`wire`] reads and writes; messages are put together at this end. `tau proxy` (`cli/proxy`) is the
+//! other end. A server must look the model up in its own catalogue and never trust the
 //! address that a client sends: its keys would go there.
 
 pub mod wire;

@@ -12,6 +12,7 @@ pub(crate) mod generate;
 pub mod mcp;
 pub mod models;
 pub(crate) mod permissions;
+pub mod proxy;
 pub(crate) mod sandbox;
 pub(crate) mod setting_flags;
 pub(crate) mod subcommand;
@@ -24,6 +25,7 @@ use std::path::PathBuf;
 use clap::Parser;
 
 use super::exit::{Exit, fail, say};
+use crate::agent::secrets::Secret;
 use crate::agent::session::is_session_id;
 use front_end::{FrontEnd, OutputMode, RpcEvents, StandardStreams};
 use setting_flags::SettingFlags;
@@ -74,6 +76,12 @@ pub struct CliArgs {
     /// The flags that set settings.
     #[command(flatten)]
     pub settings: SettingFlags,
+    /// Ask models through the `tau proxy` at URL, which holds the keys
+    #[arg(long, value_name = "URL", help_heading = "Model", hide = true, value_parser = address_parser, conflicts_with_all = ["base_url", "api_key"])]
+    pub proxy: Option<String>,
+    /// Your token for --proxy; TAU_PROXY_TOKEN keeps it from other users
+    #[arg(long, value_name = "TOKEN", help_heading = "Model", hide = true, env = "TAU_PROXY_TOKEN", hide_env_values = true, value_parser = secret_parser)]
+    pub proxy_token: Option<Secret>,
     /// Replace the system prompt (@FILE reads it)
     #[arg(long, value_name = "TEXT", help_heading = "Model")]
     pub system_prompt: Option<String>,
@@ -151,6 +159,13 @@ impl CliArgs {
         T: Into<std::ffi::OsString> + Clone,
     {
         let args = CliArgs::try_parse_from(arguments)?;
+        if args.proxy.is_some() && args.proxy_token.as_ref().is_none_or(Secret::is_empty) {
+            let text = "--proxy needs a token: set TAU_PROXY_TOKEN, or pass --proxy-token";
+            return Err(clap::Error::raw(
+                clap::error::ErrorKind::MissingRequiredArgument,
+                format!("{text}\n"),
+            ));
+        }
         if args.resume && (args.print || args.json || args.mode.is_some()) {
             let text = "--resume needs the screen; with --print, use --continue or --session";
             return Err(clap::Error::raw(clap::error::ErrorKind::ArgumentConflict, format!("{text}\n")));
@@ -203,6 +218,17 @@ fn dollars_parser(value: &str) -> Result<f64, String> {
         Ok(dollars) if dollars.is_finite() && dollars > 0.0 => Ok(dollars),
         _ => Err("give an amount of US dollars above 0, for example 0.5".into()),
     }
+}
+
+fn address_parser(value: &str) -> Result<String, String> {
+    match url::Url::parse(value) {
+        Ok(url) if matches!(url.scheme(), "http" | "https") && url.has_host() => Ok(value.to_owned()),
+        _ => Err("give an address such as https://proxy.example:8302".to_owned()),
+    }
+}
+
+fn secret_parser(value: &str) -> Result<Secret, std::convert::Infallible> {
+    Ok(Secret::new(value))
 }
 
 fn count_parser<T: TryFrom<u64>>(value: &str) -> Result<T, String> {
@@ -265,6 +291,9 @@ mod tests {
             ("--resume --print hi", "--continue or --session"),
             ("--session-id x-", "a letter or digit at both ends"),
             ("--fork x --continue", "cannot be used with"),
+            ("--proxy example.com:1 --proxy-token x", "https://proxy.example:8302"),
+            ("--proxy http://h --proxy-token=", "set TAU_PROXY_TOKEN"),
+            ("--proxy http://h --proxy-token x --base-url http://i", "cannot be used with"),
             ("--model", "a value is required"),
         ];
         for (line, hint) in cases {
@@ -308,6 +337,8 @@ mod tests {
     #[test]
     fn a_key_is_not_shown() {
         let args = read("--api-key sk-secret-0123456789").unwrap();
+        assert!(!format!("{args:?}").contains("0123456789"));
+        let args = read("--proxy http://h --proxy-token tau_proxy_0123456789").unwrap();
         assert!(!format!("{args:?}").contains("0123456789"));
     }
 }

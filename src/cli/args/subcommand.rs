@@ -10,6 +10,7 @@ use super::generate::{CompletionsArgs, ManArgs};
 use super::mcp::McpArgs;
 use super::models::ModelsArgs;
 use super::permissions::PermissionsArgs;
+use super::proxy::ProxyArgs;
 use super::sandbox::SandboxArgs;
 use super::theme::ThemeArgs;
 use super::tools::ToolsArgs;
@@ -47,6 +48,8 @@ pub(crate) enum Subcommand {
     Theme(ThemeArgs),
     /// `tau sandbox`.
     Sandbox(SandboxArgs),
+    /// `tau proxy`.
+    Proxy(ProxyArgs),
 }
 
 impl Subcommand {
@@ -68,6 +71,7 @@ impl Subcommand {
             Some("tools") => Subcommand::Tools(ToolsArgs::try_parse_from(rest)?),
             Some("theme") => Subcommand::Theme(ThemeArgs::try_parse_from(rest)?),
             Some("extensions") => Subcommand::Extensions(ExtensionsArgs::try_parse_from(rest)?),
+            Some("proxy") => Subcommand::Proxy(ProxyArgs::try_parse_from(rest)?),
             Some("permissions") => Subcommand::Permissions(PermissionsArgs::try_parse_from(rest)?),
             Some("completions") => Subcommand::Completions(CompletionsArgs::try_parse_from(rest)?),
             Some("man") => Subcommand::Man(ManArgs::try_parse_from(rest)?),
@@ -100,6 +104,9 @@ mod tests {
             ("tau mcp add x -e A=b npx -y z", "Mcp"),
             ("tau -p mcp", ""),
             ("tau sandbox -- ls -l", "Sandbox"),
+            ("tau proxy --listen 127.0.0.1:0", "Proxy"),
+            ("tau proxy add me --at-once 2", "Proxy"),
+            ("tau -p proxy", ""),
             ("tau man", "Man"),
             ("tau mankind", ""),
             ("tau export 0199 x.md", "Export"),
@@ -140,6 +147,7 @@ mod tests {
             (ExtensionsArgs::command(), "Usage: tau extensions"),
             (PermissionsArgs::command(), "Usage: tau permissions"),
             (SandboxArgs::command(), "Usage: tau sandbox"),
+            (ProxyArgs::command(), "Usage: tau proxy"),
         ];
         for (mut command, usage) in pages {
             command.clone().debug_assert();

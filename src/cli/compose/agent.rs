@@ -17,7 +17,6 @@ use crate::agent::extensions::mcp::names::PREFIX;
 use crate::agent::extensions::mcp::oauth::LoginStore;
 use crate::agent::permissions::Permissions;
 use crate::agent::protocol::run::RunLimits;
-use crate::agent::provider::key_refresh::KeyRefresh;
 use crate::agent::provider::scripted::Router;
 use crate::agent::secrets::masking::Masking;
 use crate::agent::secrets::vault::Vault;
@@ -80,12 +79,10 @@ impl Setup {
         let cwd = source.cwd.clone();
         let prompt = AgentPrompt::new(source, &text.text);
         let env = self.child_env(&session.info().id);
-        let direct = Arc::new(environment::direct(&self.settings, self.profile.connections));
+        let transport =
+            environment::transport(&self.args, &self.settings, &self.keys, self.profile.connections);
         let config = AgentConfig {
-            transport: Arc::new(Router::new(
-                Arc::new(DemoTransport { pace: demo_pace() }),
-                Arc::new(KeyRefresh::new(direct, Arc::clone(&self.keys) as _)),
-            )),
+            transport: Arc::new(Router::new(Arc::new(DemoTransport { pace: demo_pace() }), transport)),
             keys: Arc::clone(&self.keys) as _,
             tools,
             model: self.model.clone(),

@@ -1,0 +1,232 @@
+//! `tau proxy`: an app server that holds the keys, and its tokens.
+//!
+//! `tokens` is the file of tokens, `ledger` what was used with them, `server` the HTTP side. Clients are
+//! `tau --proxy` and the library ([`crate::agent::provider::proxy::Proxy`]).
+
+pub mod ledger;
+pub mod server;
+pub mod tokens;
+
+use std::path::{Path, PathBuf};
+use std::sync::{Arc, Mutex};
+use std::time::Duration;
+
+use tokio_util::sync::CancellationToken;
+
+use super::args::CliArgs;
+use super::args::proxy::{LimitArgs, ProxyAction, ProxyArgs};
+use super::environment::{Environment, OnBadConfig};
+use super::exit::{Exit, Refusal, fail, say, warn};
+use super::signals::{Caught, Signals};
+use super::{log, plain, table};
+use crate::agent::demo::DemoTransport;
+use crate::agent::provider::key_refresh::KeyRefresh;
+use crate::agent::provider::scripted::Router;
+use crate::agent::settings::private_files::{LockFile, read_capped};
+use crate::app::token_count;
+use ledger::{Ledger, Tally};
+use server::{Accounts, Serving};
+use tokens::{TokenFile, TokenRow, TokenTable};
+
+/// Largest file of what was used, in bytes.
+const MAX_LEDGER: u64 = 64 * 1024 * 1024;
+/// How long answers may take to end once the server is to end.
+const GRACE: Duration = Duration::from_secs(10);
+/// What was used is saved at most this often.
+const SAVING: Duration = Duration::from_secs(1);
+
+/// Runs the command; how the program ends.
+pub fn run(args: &ProxyArgs) -> Exit {
+    work(args).unwrap_or_else(|refusal| refusal.fail())
+}
+
+fn work(args: &ProxyArgs) -> Result<Exit, Refusal> {
+    let environment = Environment::read(&CliArgs::without_arguments(), OnBadConfig::Refuse)?;
+    let file = args.tokens.clone().unwrap_or_else(|| environment.paths.config.join("proxy.toml"));
+    match &args.action {
+        None => serve(args, environment, file),
+        Some(ProxyAction::Add { name, limits }) => add(&file, name, limits),
+        Some(ProxyAction::Remove { name }) => {
+            tokens::change(&file, name, None).map_err(Refusal::config)?;
+            Ok(say(&format!("removed {name}\n")))
+        }
+        Some(ProxyAction::List) => {
+            let table = TokenTable::read(&file).map_err(Refusal::config)?;
+            let ledger = read_ledger(&used_file(&environment))?;
+            Ok(say(&listed(&table, &ledger)))
+        }
+    }
+}
+
+/// The file of what was used.
+fn used_file(environment: &Environment) -> PathBuf {
+    environment.paths.data.join("proxy-usage.json")
+}
+
+fn add(file: &Path, name: &str, limits: &LimitArgs) -> Result<Exit, Refusal> {
+    let is_plain = |c: char| c.is_ascii_alphanumeric() || ".-_@".contains(c);
+    if name.is_empty() || name.len() > 64 || !name.chars().all(is_plain) {
+        let text = "name the token with up to 64 letters, digits, `.`, `-`, `_` and `@`";
+        return Err(Refusal::usage(text));
+    }
+    if let Some(model) = limits.models.iter().find(|model| !model.contains('/')) {
+        return Err(Refusal::usage(format!("--allow {model}: write it as PROVIDER/MODEL or PROVIDER/*")));
+    }
+    let token = tokens::new_token().map_err(Refusal::config)?;
+    let LimitArgs { models, requests_per_minute, at_once, tokens_per_day, dollars_per_day } = limits.clone();
+    let sha256 = tokens::hash(token.expose());
+    let row = TokenRow { sha256, models, requests_per_minute, at_once, tokens_per_day, dollars_per_day };
+    tokens::change(file, name, Some(&row)).map_err(Refusal::config)?;
+    warn(&format!("added {name} to {}; this is its token, which is not shown again:", file.display()));
+    Ok(say(&format!("{}\n", token.expose())))
+}
+
+fn listed(table: &TokenTable, ledger: &Ledger) -> String {
+    if table.tokens.is_empty() {
+        return "no tokens; `tau proxy add NAME` makes one\n".to_owned();
+    }
+    let now = jiff::Timestamp::now().as_second();
+    let used = |tally: Tally| {
+        let (requests, tokens) = (tally.requests, token_count::tokens(tally.tokens()));
+        format!("{requests} requests, {tokens} tokens, ${:.2}", tally.dollars)
+    };
+    let row = |(name, row): (&String, &TokenRow)| {
+        let account = ledger.accounts.get(name).cloned().unwrap_or_default();
+        let models = if row.models.is_empty() { "all".to_owned() } else { row.models.join(" ") };
+        [plain::line(name), plain::line(&models), limits(row), used(account.today(now)), used(account.total)]
+    };
+    let head = ["NAME", "MODELS", "LIMITS", "TODAY", "TOTAL"].map(str::to_owned);
+    let rows: Vec<[String; 5]> = std::iter::once(head).chain(table.tokens.iter().map(row)).collect();
+    table::columns(&rows)
+}
+
+fn limits(row: &TokenRow) -> String {
+    let limits: Vec<String> = [
+        row.requests_per_minute.map(|most| format!("{most}/min")),
+        row.at_once.map(|most| format!("{most} at once")),
+        row.tokens_per_day.map(|most| format!("{} tokens/day", token_count::tokens(most))),
+        row.dollars_per_day.map(|most| format!("${most}/day")),
+    ]
+    .into_iter()
+    .flatten()
+    .collect();
+    if limits.is_empty() { "-".to_owned() } else { limits.join(", ") }
+}
+
+fn read_ledger(file: &Path) -> Result<Ledger, Refusal> {
+    let wrong = |error: &dyn std::fmt::Display| {
+        Refusal::config(format!("{}: {error}; repair it, or move it away", file.display()))
+    };
+    match read_capped(file, MAX_LEDGER) {
+        Ok(bytes) => serde_json::from_slice(&bytes).map_err(|error| wrong(&error)),
+        Err(error) if error.kind() == std::io::ErrorKind::NotFound => Ok(Ledger::default()),
+        Err(error) => Err(wrong(&error)),
+    }
+}
+
+fn serve(args: &ProxyArgs, environment: Environment, file: PathBuf) -> Result<Exit, Refusal> {
+    if let Some(filter) = log::wanted(std::env::var("TAU_LOG").ok().as_deref(), false) {
+        log::start(&environment.paths.state, &filter).map_err(Refusal::config)?;
+    }
+    let used = used_file(&environment);
+    let lock = LockFile::try_take(&used.with_extension("json.lock")).map_err(Refusal::config)?;
+    let Some(_lock) = lock else {
+        let text = format!("another tau proxy counts in {}; end it first", used.display());
+        return Err(Refusal::config(text));
+    };
+    let ledger = read_ledger(&used)?;
+    let mut tokens = TokenFile::open(file.clone()).map_err(Refusal::config)?;
+    if tokens.current().map_err(Refusal::config)?.tokens.is_empty() {
+        warn(&format!("no tokens in {}: `tau proxy add NAME` makes one", file.display()));
+    }
+    environment.notices.iter().for_each(|notice| warn(notice));
+    let direct = Arc::new(environment.direct());
+    let serving = Arc::new(Serving {
+        tokens: Mutex::new(tokens),
+        accounts: Accounts::new(ledger, used),
+        upstream: Arc::new(Router::new(
+            Arc::new(DemoTransport::default()),
+            Arc::new(KeyRefresh::new(direct, Arc::clone(&environment.keys) as _)),
+        )),
+        catalogue: environment.catalogue,
+        keys: environment.keys,
+        ending: CancellationToken::new(),
+    });
+    let runtime = tokio::runtime::Builder::new_multi_thread().enable_all().build();
+    let runtime = runtime.map_err(|error| Refusal::config(format!("cannot start: {error}")))?;
+    let exit = runtime.block_on(listen(args, Arc::clone(&serving)));
+    runtime.shutdown_background();
+    if let Err(error) = serving.accounts.save() {
+        return Ok(fail(Exit::Config, &error));
+    }
+    exit
+}
+
+/// Serves until a signal comes; answers that are on their way get [`GRACE`] to end.
+async fn listen(args: &ProxyArgs, serving: Arc<Serving>) -> Result<Exit, Refusal> {
+    let mut signals = Signals::for_batch()
+        .map_err(|error| Refusal::config(format!("cannot watch for signals: {error}")))?;
+    let listener = tokio::net::TcpListener::bind(args.listen).await.map_err(|error| {
+        Refusal::config(format!("cannot listen on {}: {error}; choose another with --listen", args.listen))
+    })?;
+    let address = listener.local_addr().map_err(Refusal::config)?;
+    let shown = say(&format!("listening on http://{address}\n"));
+    if shown != Exit::Ok {
+        return Ok(shown);
+    }
+    let saving = tokio::spawn(save_changes(Arc::clone(&serving)));
+    let ending = CancellationToken::new();
+    let app = server::routes(Arc::clone(&serving));
+    let server = axum::serve(listener, app).with_graceful_shutdown(ending.clone().cancelled_owned());
+    let mut server = std::pin::pin!(server.into_future());
+    let exit = tokio::select! {
+        exit = end(&mut signals) => exit,
+        ended = &mut server => {
+            ended.map_err(|error| Refusal::config(format!("the server has ended: {error}")))?;
+            Exit::Ok
+        }
+    };
+    ending.cancel();
+    let mut cut = std::pin::pin!(async {
+        tokio::select! {
+            () = tokio::time::sleep(GRACE) => {}
+            _ = end(&mut signals) => {}
+        }
+    });
+    tokio::select! {
+        _ = &mut server => {}
+        () = &mut cut => {
+            // Every answer ends with an error event, and is counted.
+            serving.ending.cancel();
+            let _ = tokio::time::timeout(SAVING, server).await;
+        }
+    }
+    saving.abort();
+    Ok(exit)
+}
+
+/// The end that a signal asks for.
+async fn end(signals: &mut Signals) -> Exit {
+    loop {
+        let caught: Caught = signals.next().await;
+        if let Some(exit) = caught.exit() {
+            return exit;
+        }
+    }
+}
+
+/// Saves what was used after it has changed.
+async fn save_changes(serving: Arc<Serving>) {
+    loop {
+        serving.accounts.changed().await;
+        let saved = {
+            let serving = Arc::clone(&serving);
+            tokio::task::spawn_blocking(move || serving.accounts.save()).await
+        };
+        if let Ok(Err(error)) = saved {
+            tracing::error!(error, "cannot save what was used");
+            warn(&error);
+        }
+        tokio::time::sleep(SAVING).await;
+    }
+}

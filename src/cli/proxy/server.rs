@@ -1,0 +1,329 @@
+//! The HTTP side of `tau proxy`: `POST /api/stream` as [`crate::agent::provider::proxy`] sends it,
+//! and what a client may know of its token.
+//!
+//! The model is looked up in the server's own catalogue. An address, a price or a header that a client
+//! sends is never used: a key would go there.
+
+use std::convert::Infallible;
+use std::path::PathBuf;
+use std::sync::{Arc, Mutex, PoisonError};
+
+use axum::extract::{DefaultBodyLimit, State};
+use axum::http::{HeaderMap, StatusCode, header};
+use axum::response::sse::{Event, KeepAlive, Sse};
+use axum::response::{IntoResponse, Response};
+use axum::routing::{get, post};
+use axum::{Json, Router};
+use futures_util::{Stream, StreamExt};
+use serde_json::{Value, json};
+use tokio::sync::Notify;
+use tokio_util::sync::CancellationToken;
+
+use super::ledger::{Denied, Ledger, Tally};
+use super::tokens::{TokenFile, TokenRow};
+use crate::agent::catalogue::Catalogue;
+use crate::agent::catalogue::keys::{KeySource, Keys};
+use crate::agent::protocol::event::Delta;
+use crate::agent::protocol::message::Usage;
+use crate::agent::protocol::model::{Api, Model};
+use crate::agent::provider::proxy::ProxyCall;
+use crate::agent::provider::proxy::wire::WireWriter;
+use crate::agent::provider::{StreamEvent, Transport};
+use crate::agent::settings::private_files::write_private;
+
+/// Largest request, in bytes: conversations hold pictures.
+const MAX_BODY: usize = 64 * 1024 * 1024;
+/// Bytes of text that count as a token where a provider did not say how many there were.
+const BYTES_PER_TOKEN: u64 = 4;
+
+/// What the server works with.
+pub struct Serving {
+    pub tokens: Mutex<TokenFile>,
+    pub accounts: Accounts,
+    pub catalogue: Arc<Catalogue>,
+    pub keys: Arc<Keys>,
+    /// Where requests are forwarded to.
+    pub upstream: Arc<dyn Transport>,
+    /// Cancelled when the server ends: answers are cut.
+    pub ending: CancellationToken,
+}
+
+/// The ledger, and the file it is saved in.
+pub struct Accounts {
+    ledger: Mutex<Ledger>,
+    file: PathBuf,
+    changed: Notify,
+}
+
+impl Accounts {
+    /// A ledger that was read from `file`.
+    pub fn new(ledger: Ledger, file: PathBuf) -> Self {
+        Accounts { ledger: Mutex::new(ledger), file, changed: Notify::new() }
+    }
+
+    fn with<T>(&self, work: impl FnOnce(&mut Ledger) -> T) -> T {
+        work(&mut self.ledger.lock().unwrap_or_else(PoisonError::into_inner))
+    }
+
+    /// Writes the file.
+    ///
+    /// # Errors
+    /// Those of the file system, with the name of the file.
+    pub fn save(&self) -> Result<(), String> {
+        let text = self.with(|ledger| serde_json::to_vec_pretty(ledger));
+        let saved = text.map_err(std::io::Error::from).and_then(|text| write_private(&self.file, &text));
+        saved.map_err(|error| format!("cannot save what was used to {}: {error}", self.file.display()))
+    }
+
+    /// Waits until something was counted.
+    pub async fn changed(&self) {
+        self.changed.notified().await;
+    }
+}
+
+/// The routes of the server.
+pub fn routes(serving: Arc<Serving>) -> Router {
+    Router::new()
+        .route("/api/stream", post(answer))
+        .route("/api/models", get(models))
+        .route("/api/usage", get(usage))
+        .route("/health", get(async || "ok\n"))
+        .layer(DefaultBodyLimit::max(MAX_BODY))
+        .with_state(serving)
+}
+
+/// An answer that is an error: the status, and a text for the user in the form that providers use.
+struct Refused {
+    status: StatusCode,
+    kind: &'static str,
+    text: String,
+    wait: Option<i64>,
+}
+
+impl Refused {
+    fn new(status: StatusCode, kind: &'static str, text: impl Into<String>) -> Self {
+        Refused { status, kind, text: text.into(), wait: None }
+    }
+}
+
+impl From<Denied> for Refused {
+    fn from(denied: Denied) -> Self {
+        let Denied { text, wait } = denied;
+        Refused { wait, ..Refused::new(StatusCode::TOO_MANY_REQUESTS, "rate_limit_error", text) }
+    }
+}
+
+impl IntoResponse for Refused {
+    fn into_response(self) -> Response {
+        tracing::info!(status = self.status.as_u16(), reason = self.text, "refused");
+        let body = Json(json!({ "error": { "type": self.kind, "message": self.text } }));
+        let mut response = (self.status, body).into_response();
+        if let Some(wait) = self.wait {
+            response.headers_mut().insert(header::RETRY_AFTER, wait.into());
+        }
+        if self.status == StatusCode::UNAUTHORIZED {
+            response
+                .headers_mut()
+                .insert(header::WWW_AUTHENTICATE, header::HeaderValue::from_static("Bearer"));
+        }
+        response
+    }
+}
+
+/// Whose token a request has.
+struct Client {
+    name: String,
+    limits: TokenRow,
+}
+
+impl Serving {
+    fn client(&self, headers: &HeaderMap) -> Result<Client, Refused> {
+        let given = headers.get(header::AUTHORIZATION).and_then(|value| value.to_str().ok());
+        let token = given.and_then(|value| value.split_once(' '));
+        let token = token.filter(|(scheme, _)| scheme.eq_ignore_ascii_case("bearer"));
+        let mut tokens = self.tokens.lock().unwrap_or_else(PoisonError::into_inner);
+        let table = tokens.current().map_err(|error| {
+            // What is in the file is not the client's business.
+            tracing::error!(error, "cannot read the tokens");
+            let text = "tau proxy cannot read its tokens; ask whoever runs it";
+            Refused::new(StatusCode::INTERNAL_SERVER_ERROR, "api_error", text)
+        })?;
+        let owner = token.and_then(|(_, token)| table.owner(token.trim()));
+        let (name, limits) = owner.ok_or_else(|| {
+            let text = match token {
+                Some(_) => "wrong token: tau proxy does not know it",
+                None => "no token: set TAU_PROXY_TOKEN, or pass --proxy-token",
+            };
+            Refused::new(StatusCode::UNAUTHORIZED, "authentication_error", text)
+        })?;
+        Ok(Client { name: name.clone(), limits: limits.clone() })
+    }
+
+    /// The model as this server knows it, if it is served to this client.
+    fn model(&self, wanted: &Model, client: &Client) -> Result<Arc<Model>, Refused> {
+        let missing = |text: String| Refused::new(StatusCode::NOT_FOUND, "not_found_error", text);
+        let known = self.catalogue.get(&wanted.provider, &wanted.id);
+        let model = known.ok_or_else(|| missing(format!("there is no model {} here", wanted.reference())))?;
+        if !client.limits.allows(&model) {
+            let text = format!("this token is not for {}", model.reference());
+            return Err(Refused::new(StatusCode::FORBIDDEN, "permission_error", text));
+        }
+        let has_key =
+            model.api == Api::Scripted || self.catalogue.usable(&self.keys).contains(&model.provider);
+        let text = || missing(format!("{} is not served: there is no key for it here", model.reference()));
+        has_key.then(|| Arc::clone(&model)).ok_or_else(text)
+    }
+}
+
+/// Seconds since 1970.
+fn now() -> i64 {
+    jiff::Timestamp::now().as_second()
+}
+
+/// Whether it is known what an answer costs. The demo costs nothing.
+fn is_priced(model: &Model) -> bool {
+    model.cost.is_some() || model.api == Api::Scripted
+}
+
+async fn answer(
+    State(serving): State<Arc<Serving>>,
+    headers: HeaderMap,
+    body: axum::body::Bytes,
+) -> Result<Response, Refused> {
+    let client = serving.client(&headers)?;
+    let call: ProxyCall = serde_json::from_slice(&body).map_err(|error| {
+        let text = format!("the request is not understood: {error}");
+        Refused::new(StatusCode::BAD_REQUEST, "invalid_request_error", text)
+    })?;
+    let model = serving.model(&call.model, &client)?;
+    let key = serving.keys.key(&model).await.map_err(|failure| {
+        tracing::error!(error = %failure, provider = model.provider, "no key");
+        let text = format!("the key for {} cannot be read here", model.provider);
+        Refused::new(StatusCode::SERVICE_UNAVAILABLE, "api_error", text)
+    })?;
+    let admitted = |ledger: &mut Ledger| ledger.admit(&client.name, &client.limits, is_priced(&model), now());
+    serving.accounts.with(admitted)?;
+    tracing::info!(token = client.name, model = model.reference(), bytes = body.len(), "request");
+    let counted = Counted {
+        serving: Arc::clone(&serving),
+        name: client.name,
+        model: Arc::clone(&model),
+        asked: u64::try_from(body.len()).unwrap_or(u64::MAX) / BYTES_PER_TOKEN,
+        said: 0,
+        usage: Usage::default(),
+        is_whole: false,
+    };
+    let request = call.into_request(model, key);
+    // The provider's stream ends when this one is dropped, which is when the client leaves.
+    let events = serving.upstream.stream(request, serving.ending.child_token());
+    Ok(Sse::new(lines(events, counted)).keep_alive(KeepAlive::default()).into_response())
+}
+
+/// The events as they are written, counted on their way.
+fn lines(
+    events: impl Stream<Item = StreamEvent> + Send + 'static,
+    mut counted: Counted,
+) -> impl Stream<Item = Result<Event, Infallible>> {
+    let mut writer = WireWriter::default();
+    events.filter_map(move |event| {
+        counted.note(&event);
+        let line = writer.data(event).map(|data| Ok(Event::default().data(data)));
+        std::future::ready(line)
+    })
+}
+
+/// An answer on its way; what it used is counted when it is dropped.
+struct Counted {
+    serving: Arc<Serving>,
+    name: String,
+    model: Arc<Model>,
+    /// About how many tokens the request has.
+    asked: u64,
+    /// Bytes of text that came.
+    said: u64,
+    /// What the provider reported last.
+    usage: Usage,
+    /// The provider has ended the answer, so what it reported is all.
+    is_whole: bool,
+}
+
+impl Counted {
+    fn note(&mut self, event: &StreamEvent) {
+        match event {
+            StreamEvent::Usage(usage) => self.usage = *usage,
+            StreamEvent::Delta(
+                Delta::TextDelta { delta, .. }
+                | Delta::ThinkingDelta { delta, .. }
+                | Delta::ToolCallDelta { delta, .. },
+            ) => self.said = self.said.saturating_add(u64::try_from(delta.len()).unwrap_or(u64::MAX)),
+            StreamEvent::Stop(_) => self.is_whole = true,
+            // What failed before anything came cost nothing.
+            StreamEvent::Failed(_) => self.is_whole = self.said == 0,
+            _ => {}
+        }
+    }
+
+    /// What was used. An answer that was cut before its provider said how much is counted by its size,
+    /// or clients could use models for nothing by leaving in time.
+    fn used(&self) -> Usage {
+        let mut usage = self.usage;
+        if !self.is_whole {
+            let asked = usage.input.saturating_add(usage.cache_read).saturating_add(usage.cache_write);
+            usage.input = if asked == 0 { self.asked } else { usage.input };
+            usage.output = usage.output.max(self.said.div_ceil(BYTES_PER_TOKEN));
+        }
+        usage
+    }
+}
+
+impl Drop for Counted {
+    fn drop(&mut self) {
+        let usage = self.used();
+        let dollars = self.model.cost.map_or(0.0, |price| price.of(&usage).total);
+        self.serving.accounts.with(|ledger| ledger.settle(&self.name, &usage, dollars, now()));
+        self.serving.accounts.changed.notify_one();
+        tracing::info!(
+            token = self.name,
+            model = self.model.reference(),
+            input = usage.input,
+            output = usage.output,
+            dollars,
+            whole = self.is_whole,
+            "answer"
+        );
+    }
+}
+
+/// The models that the token is for.
+async fn models(State(serving): State<Arc<Serving>>, headers: HeaderMap) -> Result<Json<Value>, Refused> {
+    let client = serving.client(&headers)?;
+    let models = serving.catalogue.configured(&serving.keys);
+    let rows = models.iter().filter(|model| client.limits.allows(model)).map(|model| {
+        json!({
+            "provider": model.provider,
+            "id": model.id,
+            "name": model.name,
+            "contextWindow": model.context_window,
+            "maxTokens": model.max_tokens,
+            "cost": model.cost,
+        })
+    });
+    Ok(Json(json!({ "models": rows.collect::<Vec<_>>() })))
+}
+
+/// What was used with the token, and what it allows.
+async fn usage(State(serving): State<Arc<Serving>>, headers: HeaderMap) -> Result<Json<Value>, Refused> {
+    let client = serving.client(&headers)?;
+    let account = serving.accounts.with(|ledger| ledger.accounts.get(&client.name).cloned());
+    let account = account.unwrap_or_default();
+    let shown = |tally: Tally| json!(tally);
+    let limits = TokenRow { sha256: String::new(), ..client.limits };
+    let mut limits = json!(limits);
+    limits.as_object_mut().map(|limits| limits.remove("sha256"));
+    Ok(Json(json!({
+        "name": client.name,
+        "limits": limits,
+        "today": shown(account.today(now())),
+        "total": shown(account.total),
+    })))
+}

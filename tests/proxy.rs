@@ -1,0 +1,292 @@
+//! `tau proxy` as a program, and `tau --proxy` as its client: the key stays on the server.
+
+use std::path::Path;
+use std::process::Stdio;
+use std::time::Duration;
+
+use serde_json::{Value, json};
+use tempfile::TempDir;
+use tokio::io::{AsyncBufReadExt, AsyncReadExt, AsyncWriteExt, BufReader};
+use tokio::net::TcpStream;
+use tokio::process::{Child, Command};
+
+use crate::faults::server::{Act, Server, stream};
+use crate::headless::{Ended, bare, calls, run, says, stalls};
+use crate::time_limit::{InTime, SOON};
+
+const KEY: &str = "the-real-key-of-the-provider";
+
+/// A server with a key, and what is behind it.
+struct Proxy {
+    home: TempDir,
+    upstream: Server,
+    process: Option<Child>,
+    url: String,
+}
+
+/// models.toml with a provider at `url`.
+fn models(url: &str, key: &str) -> String {
+    format!(
+        "[vendors.own]\nbase_url = \"{url}\"\napi = \"openai-completions\"\napi_key = \"{key}\"\n\
+         [[vendors.own.models]]\nid = \"m\"\ncost = {{ input = 1000.0, output = 2000.0 }}\n\
+         [[vendors.own.models]]\nid = \"free\"\n"
+    )
+}
+
+fn proxy_command(home: &Path) -> Command {
+    let mut command = bare(home);
+    command.env("TAU_HOME", home).arg("proxy");
+    command
+}
+
+impl Proxy {
+    async fn start(acts: Vec<Act>) -> Self {
+        let upstream = Server::start(acts).await;
+        let home = tempfile::tempdir().unwrap();
+        std::fs::write(home.path().join("models.toml"), models(&upstream.url(), KEY)).unwrap();
+        let mut proxy = Proxy { home, upstream, process: None, url: String::new() };
+        proxy.serve().await;
+        proxy
+    }
+
+    async fn serve(&mut self) {
+        let mut process = proxy_command(self.home.path()).args(["--listen", "127.0.0.1:0"]).spawn().unwrap();
+        let mut lines = BufReader::new(process.stdout.take().unwrap()).lines();
+        let line = lines.next_line().in_time("the address").await.unwrap().expect("an address");
+        self.url = line.strip_prefix("listening on ").expect("an address").to_owned();
+        self.process = Some(process);
+    }
+
+    /// Ends the server; its exit code.
+    async fn stop(&mut self) -> i32 {
+        let mut process = self.process.take().unwrap();
+        let pid = i32::try_from(process.id().unwrap()).unwrap();
+        rustix::process::kill_process(
+            rustix::process::Pid::from_raw(pid).unwrap(),
+            rustix::process::Signal::TERM,
+        )
+        .unwrap();
+        process.wait().in_time("the end of the server").await.unwrap().code().unwrap()
+    }
+
+    /// Runs `tau proxy` with these arguments.
+    async fn tau(&self, arguments: &[&str]) -> Ended {
+        run(proxy_command(self.home.path()).args(arguments), None).await
+    }
+
+    /// A new token.
+    async fn token(&self, arguments: &[&str]) -> String {
+        let ended = self.tau(&[&["add"][..], arguments].concat()).await;
+        assert_eq!(ended.code, 0, "{}", ended.err);
+        ended.out.trim().to_owned()
+    }
+
+    /// The program as a client, in a home of its own, whose models are elsewhere.
+    fn client(&self, home: &Path, token: &str, arguments: &[&str]) -> Command {
+        std::fs::write(home.join("models.toml"), models("http://127.0.0.1:1", "not-a-key")).unwrap();
+        let mut command = bare(home);
+        command.env("TAU_HOME", home).env("TAU_PROXY_TOKEN", token);
+        command.args(["--proxy", &self.url, "--model", "own/m"]).args(arguments);
+        command
+    }
+
+    async fn ask(&self, token: &str, arguments: &[&str]) -> Ended {
+        let home = tempfile::tempdir().unwrap();
+        run(&mut self.client(home.path(), token, arguments), None).await
+    }
+
+    /// Head and body of an answer.
+    async fn get(&self, path: &str, token: &str) -> (String, String) {
+        self.send(&format!("GET {path} HTTP/1.1\r\nauthorization: Bearer {token}\r\n"), "").await
+    }
+
+    async fn send(&self, head: &str, body: &str) -> (String, String) {
+        let address = self.url.strip_prefix("http://").unwrap();
+        let mut socket = TcpStream::connect(address).await.unwrap();
+        let length = body.len();
+        let request = format!(
+            "{head}host: x\r\nconnection: close\r\ncontent-type: application/json\r\n\
+             content-length: {length}\r\n\r\n{body}"
+        );
+        socket.write_all(request.as_bytes()).await.unwrap();
+        let mut answer = String::new();
+        socket.read_to_string(&mut answer).in_time("the answer").await.unwrap();
+        let (head, body) = answer.split_once("\r\n\r\n").expect("a head");
+        (head.to_owned(), body.to_owned())
+    }
+
+    /// What was used with the token.
+    async fn used(&self, token: &str) -> Value {
+        let (head, body) = self.get("/api/usage", token).await;
+        assert!(head.starts_with("HTTP/1.1 200"), "{head}");
+        serde_json::from_str(&body).unwrap()
+    }
+}
+
+/// An answer that says this, and what it used.
+fn uses(text: &str, input: u64, output: u64) -> Act {
+    let Act::Send(answer) = says(text) else { unreachable!() };
+    let usage = json!({"choices": [], "usage": {"prompt_tokens": input, "completion_tokens": output}});
+    let answer = String::from_utf8(answer).unwrap();
+    Act::Send(answer.replace("data: [DONE]", &format!("data: {usage}\n\ndata: [DONE]")).into_bytes())
+}
+
+#[tokio::test]
+async fn the_key_stays_on_the_server_and_the_token_on_the_way_to_it() {
+    let call = calls("bash", &json!({"command": "echo \"<$TAU_PROXY_TOKEN>\""}));
+    let proxy = Proxy::start(vec![call, uses("four", 30, 12)]).await;
+    let token = proxy.token(&["alice", "--allow", "own/*", "--tokens-per-day", "1000000"]).await;
+    assert!(token.starts_with("tau_proxy_"), "{token}");
+    let ended = proxy.ask(&token, &["-p", "two and two?"]).await;
+    assert_eq!((ended.code, ended.out.trim()), (0, "four"), "{}", ended.err);
+    let requests = proxy.upstream.requests();
+    assert_eq!(requests.len(), 2);
+    for request in &requests {
+        assert!(request.contains(&format!("authorization: Bearer {KEY}")), "{request}");
+        assert!(!request.contains(&token) && !request.contains("not-a-key"), "{request}");
+    }
+    assert!(requests[1].contains("<>"), "commands do not see the token: {}", requests[1]);
+    let file = std::fs::read_to_string(proxy.home.path().join("proxy.toml")).unwrap();
+    assert!(file.contains("[tokens.alice]") && !file.contains(&token), "{file}");
+    let used = proxy.used(&token).await;
+    assert_eq!((&used["name"], &used["limits"]["models"]), (&json!("alice"), &json!(["own/*"])), "{used}");
+    assert_eq!(used["today"]["requests"], 2, "{used}");
+    assert_eq!(used["today"]["output"], 12, "{used}");
+    // 30 tokens in at $1000 and 12 out at $2000 a million.
+    assert!((used["today"]["dollars"].as_f64().unwrap() - 0.054).abs() < 1e-9, "{used}");
+    let (_, models) = proxy.get("/api/models", &token).await;
+    assert!(models.contains("\"id\":\"m\"") && !models.contains("127.0.0.1"), "{models}");
+}
+
+#[tokio::test]
+async fn what_a_token_does_not_allow_is_refused_with_the_reason() {
+    let mut proxy = Proxy::start(vec![uses("yes", 600, 300)]).await;
+    let narrow = proxy.token(&["narrow", "--allow", "own/other"]).await;
+    let daily = proxy.token(&["daily", "--tokens-per-day", "900"]).await;
+    let dollars = proxy.token(&["dollars", "--dollars-per-day", "1"]).await;
+    let minute = proxy.token(&["minute", "--requests-per-minute", "1"]).await;
+    assert_eq!(proxy.ask(&daily, &["-p", "go"]).await.code, 0);
+    assert_eq!(proxy.ask(&minute, &["-p", "go"]).await.code, 0);
+    let unpriced = ["-p", "go", "--model", "own/free"];
+    let limited = "this token has used its 900 tokens per day (UTC)";
+    let cases: [(&str, &[&str], &str); 6] = [
+        ("tau_proxy_wrong", &["-p", "go"], "wrong token"),
+        (&narrow, &["-p", "go"], "this token is not for own/m"),
+        (&daily, &["-p", "go", "--timeout", "8"], limited),
+        (&dollars, &unpriced, "the price of this model is not known"),
+        (&minute, &["-p", "go", "--timeout", "8"], "this token allows 1 requests per minute"),
+        (&daily, &["-p", "go", "--model", "anthropic/claude-sonnet-4-5"], "no key for it here"),
+    ];
+    for (token, arguments, expected) in cases {
+        let ended = proxy.ask(token, arguments).await;
+        assert!(ended.code != 0 && ended.err.contains(expected), "{expected}: {ended:?}");
+        assert!(!ended.err.contains(token), "{}", ended.err);
+    }
+    let (head, body) = proxy.get("/api/usage", "").await;
+    assert!(head.starts_with("HTTP/1.1 401") && body.contains("TAU_PROXY_TOKEN"), "{head} {body}");
+    // A token that is removed is refused while the server runs; another one is not.
+    assert_eq!(proxy.tau(&["remove", "narrow"]).await.code, 0);
+    assert!(proxy.ask(&narrow, &["-p", "go"]).await.err.contains("wrong token"));
+    assert_eq!(proxy.stop().await, 143);
+    // What was used is known to the next server and to the list.
+    proxy.serve().await;
+    let used = proxy.used(&daily).await;
+    assert_eq!((&used["total"]["input"], &used["total"]["output"]), (&json!(600), &json!(300)), "{used}");
+    let listed = proxy.tau(&["list"]).await.out;
+    let row = listed.lines().find(|line| line.starts_with("daily ")).expect("a row");
+    let row = row.split_whitespace().collect::<Vec<_>>().join(" ");
+    assert!(row.starts_with("daily all 900 tokens/day 1 requests, 900 tokens, $1.20 1 requests"), "{row}");
+    assert!(!listed.contains("narrow"), "{listed}");
+}
+
+#[tokio::test]
+async fn an_answer_that_a_client_leaves_is_counted_by_its_size() {
+    let proxy = Proxy::start(vec![stalls("forty characters of text, more or less..")]).await;
+    let token = proxy.token(&["leaver", "--at-once", "1"]).await;
+    let home = tempfile::tempdir().unwrap();
+    let mut client = proxy.client(home.path(), &token, &["--json", "go"]);
+    let mut client = client.spawn().unwrap();
+    let mut lines = BufReader::new(client.stdout.take().unwrap()).lines();
+    loop {
+        let line = lines.next_line().in_time("the text").await.unwrap().expect("the text");
+        if line.contains("forty characters") {
+            break;
+        }
+    }
+    let (head, body) = {
+        let call = json!({"model": {"provider": "own", "id": "m"}, "context": {}});
+        let head = format!("POST /api/stream HTTP/1.1\r\nauthorization: Bearer {token}\r\n");
+        proxy.send(&head, &call.to_string()).await
+    };
+    assert!(
+        head.starts_with("HTTP/1.1 429") && body.contains("1 requests at the same time"),
+        "{head} {body}"
+    );
+    client.kill().await.unwrap();
+    let end = std::time::Instant::now() + SOON;
+    loop {
+        let used = proxy.used(&token).await;
+        if used["total"]["output"] == 10 {
+            assert!(used["total"]["input"].as_u64().unwrap() > 100, "{used}");
+            break;
+        }
+        assert!(std::time::Instant::now() < end, "{used}");
+        tokio::time::sleep(Duration::from_millis(20)).await;
+    }
+}
+
+#[tokio::test]
+async fn mistakes_at_the_start_say_what_to_do() {
+    let mut proxy = Proxy::start(vec![Act::Send(stream(""))]).await;
+    let cases: [(&[&str], i32, &str); 6] = [
+        (&["add", "a b"], 2, "up to 64 letters"),
+        (&["add", "x", "--allow", "m"], 2, "PROVIDER/*"),
+        (&["add", "x", "--at-once", "0"], 2, "0 is not in 1.."),
+        (&["remove", "nobody"], 3, "`tau proxy list`"),
+        (&["--listen", "nowhere"], 2, "--listen"),
+        (&[], 3, "another tau proxy"),
+    ];
+    for (arguments, code, expected) in cases {
+        let ended = proxy.tau(arguments).await;
+        assert!(ended.code == code && ended.err.contains(expected), "{arguments:?}: {ended:?}");
+    }
+    assert_eq!(proxy.tau(&["list"]).await.out, "no tokens; `tau proxy add NAME` makes one\n");
+    let taken = proxy.url.strip_prefix("http://").unwrap().to_owned();
+    let other = tempfile::tempdir().unwrap();
+    let ended = run(proxy_command(other.path()).args(["--listen", &taken]), None).await;
+    assert!(ended.code == 3 && ended.err.contains("choose another with --listen"), "{ended:?}");
+    // A file that has become wrong lets nobody in, and does not say why to strangers.
+    let token = proxy.token(&["me"]).await;
+    std::fs::write(proxy.home.path().join("proxy.toml"), "[tokens.me]\nsha = \"secret detail\"\n").unwrap();
+    let (head, body) = proxy.get("/api/usage", &token).await;
+    assert!(head.starts_with("HTTP/1.1 500") && !body.contains("sha"), "{head} {body}");
+    let mut command = bare(other.path());
+    let ended = run(command.stdin(Stdio::null()).args(["--proxy", &proxy.url, "-p", "x"]), None).await;
+    assert!(ended.code == 2 && ended.err.contains("set TAU_PROXY_TOKEN"), "{ended:?}");
+    assert_eq!(proxy.stop().await, 143);
+}
+
+#[tokio::test]
+async fn malformed_requests_are_refused_and_the_server_lives() {
+    let proxy = Proxy::start(vec![uses("alive", 1, 1)]).await;
+    let token = proxy.token(&["me"]).await;
+    let head = format!("POST /api/stream HTTP/1.1\r\nauthorization: Bearer {token}\r\n");
+    let whole = json!({
+        "model": {"provider": "own", "id": "m"},
+        "context": {"systemPrompt": "x", "messages": [{"role": "user", "content": "hi", "timestamp": 1}]},
+        "options": {"reasoning": "off", "sessionId": "s"},
+    })
+    .to_string();
+    for at in 0..whole.len() {
+        let cut = &whole[..at];
+        let (answer, body) = proxy.send(&head, cut).await;
+        assert!(answer.starts_with("HTTP/1.1 400") && body.contains("not understood"), "{cut}: {answer}");
+    }
+    for scheme in ["", "Basic x", "Bearer", "Bearer  ", "bearer\u{e9}x"] {
+        let head = format!("POST /api/stream HTTP/1.1\r\nauthorization: {scheme}\r\n");
+        let (answer, _) = proxy.send(&head, &whole).await;
+        assert!(answer.starts_with("HTTP/1.1 401"), "{scheme}: {answer}");
+    }
+    let (answer, body) = proxy.send(&head, &whole).await;
+    assert!(answer.starts_with("HTTP/1.1 200") && body.contains("alive"), "{answer} {body}");
+}
