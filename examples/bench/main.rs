@@ -19,6 +19,7 @@
     reason = "a measuring program: it runs programs, reads clocks and /proc, and prints"
 )]
 
+mod extensions;
 mod long;
 mod pipes;
 mod pressure;
@@ -56,6 +57,8 @@ enum Part {
     Sessions,
     /// Sessions of 10 to 100,000 entries: opening, going to the start, finding, memory.
     Long,
+    /// Many extensions: the first frame, calls of an MCP tool, the list of them, servers that wait.
+    Extensions,
     /// Help, the version, and a turn of print mode, from exec to the end.
     Pipes,
 }
@@ -92,6 +95,9 @@ struct Options {
     /// Be the command that floods the screen
     #[arg(long, hide = true)]
     flood: bool,
+    /// Be the MCP server that is called
+    #[arg(long, hide = true)]
+    mcp_server: bool,
     /// Leave other agents out
     #[arg(long)]
     alone: bool,
@@ -111,6 +117,9 @@ fn main() {
     }
     if options.flood {
         return pressure::flood();
+    }
+    if options.mcp_server {
+        return extensions::mcp_server();
     }
     if let (Some(count), Some(path)) = (options.write, &options.into) {
         return long::write(path, count);
@@ -133,6 +142,9 @@ fn main() {
     }
     if let Some(tau) = subjects.first().filter(|_| wanted(Part::Long)) {
         long::measure(tau);
+    }
+    if let Some(tau) = subjects.first().filter(|_| wanted(Part::Extensions)) {
+        extensions::measure(tau, options.runs, Duration::from_secs(options.idle));
     }
     if wanted(Part::Pipes)
         && let Some(tau) = subjects.first()

@@ -10,7 +10,7 @@ use super::changes::{self, ExtensionChange, FileStamps};
 use super::custom_tools::{self, CustomTool, FoundTool};
 use super::hooks::{self, Hook};
 use super::mcp::search;
-use super::places::Places;
+use super::places::{Place, Places};
 use super::skills::listing::{SKILL_BUDGET, SkillListing, listing};
 use super::skills::{self, Skill};
 use super::templates::{self, Template};
@@ -42,21 +42,17 @@ impl Loaded {
     /// Loads what the places have. Blocks.
     pub fn from_places(places: &Places, options: &ExtensionOptions) -> Self {
         let mut loaded = Loaded::default();
-        let mut found = Vec::new();
-        for place in &places.skills {
-            let (skills, problems) = skills::find(place);
-            found.extend(skills);
-            loaded.problems.extend(problems);
-        }
-        loaded.take_skills(found, options);
-        let mut found = Vec::new();
-        for place in &places.prompts {
-            let (templates, problems) = templates::find(place);
-            found.extend(templates);
-            loaded.problems.extend(problems);
-        }
-        found.truncate(MAX_EXTENSIONS);
-        loaded.take_templates(found.into_iter().chain(builtin::templates()), options);
+        // There may be a thousand of each, and most of the time is spent in system calls.
+        let (skills, templates) = std::thread::scope(|scope| {
+            let templates = scope.spawn(|| all_of(&places.prompts, templates::find));
+            let skills = all_of(&places.skills, skills::find);
+            (skills, templates.join().unwrap_or_else(|panic| std::panic::resume_unwind(panic)))
+        });
+        loaded.problems.extend(skills.1);
+        loaded.take_skills(skills.0, options);
+        loaded.problems.extend(templates.1);
+        let found = templates.0.into_iter().take(MAX_EXTENSIONS).chain(builtin::templates());
+        loaded.take_templates(found, options);
         for file in &places.hooks {
             let (hooks, problems) = hooks::find(file);
             loaded.take_hooks(hooks, options);
@@ -215,6 +211,16 @@ impl Loaded {
     pub fn skill(&self, name: &str) -> Option<&Skill> {
         self.skills.iter().find(|skill| skill.name == name)
     }
+}
+
+/// What is found in all of the places, and what is wrong with these.
+fn all_of<T>(places: &[Place], find: impl Fn(&Place) -> (Vec<T>, Vec<String>)) -> (Vec<T>, Vec<String>) {
+    let (mut all, mut problems) = (Vec::new(), Vec::new());
+    for (found, wrong) in places.iter().map(find) {
+        all.extend(found);
+        problems.extend(wrong);
+    }
+    (all, problems)
 }
 
 /// When the files that hold one extension each were changed.

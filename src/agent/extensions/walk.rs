@@ -108,6 +108,9 @@ impl<'a> Walk<'a> {
 
     /// Whether a file may be read: what is no link, and a link that may lead where it leads.
     pub(super) fn may_read(&mut self, file: &Path) -> bool {
+        if self.place.within.is_none() {
+            return true;
+        }
         let is_link = file.symlink_metadata().is_ok_and(|found| found.is_symlink());
         !is_link || self.target(file).is_some()
     }

@@ -85,8 +85,9 @@ pub(super) fn head(path: &Path) -> io::Result<String> {
         let text = format!("it has {} KB; the limit is {} KB", size / 1024, MAX_EXTENSION_FILE / 1024);
         return Err(io::Error::new(io::ErrorKind::FileTooLarge, text));
     }
-    let most = u64::try_from(MAX_FRONT_MATTER).unwrap_or(u64::MAX).saturating_add(4);
-    let mut bytes = Vec::with_capacity(size.min(most).try_into().unwrap_or_default());
+    let most = u64::try_from(MAX_FRONT_MATTER).unwrap_or(u64::MAX).saturating_add(4).min(size);
+    let mut bytes = Vec::with_capacity(most.try_into().unwrap_or_default());
+    // No more than its size, so that its end need not be read for.
     file.take(most).read_to_end(&mut bytes)?;
     if bytes.contains(&0) {
         return Err(io::Error::new(io::ErrorKind::InvalidData, "it is a binary file"));
