@@ -7,6 +7,7 @@ mod http;
 mod login;
 mod prompts;
 mod resources;
+mod sampling;
 mod screen;
 mod search;
 mod server;
@@ -73,9 +74,14 @@ async fn called_of(config: &str, tool: &str, arguments: &Value) -> String {
 
 /// A screen with a server called `demo` that offers prompts and resources, and asks.
 fn on_screen(url: &str) -> Screen {
+    on_screen_with(url, &server::config("demo", "offers", ""))
+}
+
+/// A screen with this `config.toml`.
+fn on_screen_with(url: &str, config: &str) -> Screen {
     let folder = tempfile::tempdir().unwrap();
     let file = folder.path().join("config.toml");
-    std::fs::write(&file, server::config("demo", "offers", "")).unwrap();
+    std::fs::write(&file, config).unwrap();
     let script = format!(
         "mkdir -p \"$TAU_HOME\"; cp {} \"$TAU_HOME/config.toml\"; export TAU_PERMISSION_MODE=auto",
         file.display()
@@ -295,4 +301,13 @@ async fn an_odd_schema_is_written_as_every_provider_takes_it() {
         let written = serde_json::to_string_pretty(&requests[0]["tools"]).unwrap() + "\n";
         crate::harness::golden(&format!("mcp/schema-{api}.json"), &written);
     }
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_server_that_does_not_list_its_tools_is_given_up() {
+    let (ended, _) =
+        printed(&server::config("demo", "mute", "start_timeout = 1"), vec![says("Finished.")], &[]).await;
+    assert_eq!(ended.out.trim(), "Finished.", "{}", ended.err);
+    let why = "MCP server demo cannot be used: it did not list its tools within 1 seconds";
+    assert!(ended.err.contains(why), "{}", ended.err);
 }

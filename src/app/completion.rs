@@ -167,6 +167,17 @@ pub(crate) fn last_word(before_cursor: &str) -> &str {
     before_cursor.get(start..).unwrap_or("")
 }
 
+/// The server and the address, if that may be one of a template of the server: both as they are written.
+pub(crate) fn template(resources: &[McpResource], word: &str) -> Option<(String, String)> {
+    let (server, typed) = word.strip_prefix('@')?.split_once(':')?;
+    let is_begun = |resource: &&McpResource| {
+        let start = resource.uri.split('{').next().unwrap_or_default();
+        resource.is_template && resource.server == server && typed.starts_with(start)
+    };
+    resources.iter().find(is_begun)?;
+    Some((format!("@{server}"), typed.to_owned()))
+}
+
 impl Completion {
     /// The commands that match.
     pub fn commands(commands: &Commands, word: &str) -> Option<Self> {
@@ -278,8 +289,22 @@ impl Completion {
         self.count = self.rows.len();
     }
 
-    /// Takes values of an argument, and its name.
+    /// Takes values of an argument, and its name; for a resource its addresses, which come first.
     pub fn fill_values(&mut self, argument: &str, values: &[String]) {
+        self.ticket = None;
+        if self.kind == CompletionKind::Resource {
+            let server = self.word.split_once(':').map_or("", |(server, _)| server).to_owned();
+            let row = |value: &String| CompletionRow {
+                insert: format!("{server}:{}", Printable::line(value)),
+                title: Printable::line(value),
+                help: Printable::line(argument),
+            };
+            let found: Vec<CompletionRow> =
+                values.iter().map(row).filter(|row| row.insert != self.word).collect();
+            self.count += found.len();
+            self.rows.splice(0..0, found);
+            return;
+        }
         let name = Some(argument).filter(|name| self.word.starts_with(&format!("{name}=")));
         let prefix = name.map(|name| format!("{name}=")).unwrap_or_default();
         let row = |value: &String| CompletionRow {
@@ -290,7 +315,6 @@ impl Completion {
         self.rows = values.iter().map(row).collect();
         self.count = values.len();
         self.selected = 0;
-        self.ticket = None;
     }
 
     /// Rows on the screen: one that says so when nothing matches.

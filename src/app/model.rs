@@ -68,6 +68,8 @@ pub struct Model {
     pub(crate) commands_follow: bool,
     /// A command that was sent before they were known, and where it was to wait.
     pub(crate) early_command: Option<(Queue, String)>,
+    /// The query whether it is one of an MCP server that is starting.
+    pub(crate) early_asked: Option<Ticket>,
     /// The resources of MCP servers.
     pub resources: Arc<[McpResource]>,
     /// Name of the theme that is set.

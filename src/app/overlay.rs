@@ -63,7 +63,10 @@ impl Overlay {
             Question::Form { server, message, fields } => {
                 Overlay::Form(Box::new(FormView::new(id.to_owned(), server, message, fields)))
             }
-            Question::Select { .. } | Question::Confirm { .. } | Question::Url { .. } => {
+            Question::Select { .. }
+            | Question::Confirm { .. }
+            | Question::Url { .. }
+            | Question::Sampling { .. } => {
                 Overlay::Asked { id: id.to_owned(), question: question.clone(), selected: 0 }
             }
         }
@@ -126,6 +129,11 @@ pub fn options(question: &Question) -> Vec<String> {
         Question::Confirm { .. } => vec!["Yes".to_owned(), "No".to_owned()],
         // The address may be anything, so yes is not what Enter says at once.
         Question::Url { .. } => vec!["No".to_owned(), "Yes, I open it in my browser".to_owned()],
+        Question::Sampling { .. } => {
+            ["No", "Yes, the model answers this once", "No, and nothing else that this server asks"]
+                .map(str::to_owned)
+                .to_vec()
+        }
         Question::Form { .. } => Vec::new(),
     }
 }
@@ -143,6 +151,8 @@ pub(crate) fn asked_key(question: &Question, selected: &mut usize, key: Key) -> 
             return KeyOutcome::Done(match question {
                 Question::Confirm { .. } => QuestionAnswer::Confirmed(*selected == 0),
                 Question::Url { .. } => QuestionAnswer::Confirmed(*selected == 1),
+                Question::Sampling { .. } if *selected == 2 => QuestionAnswer::Declined,
+                Question::Sampling { .. } => QuestionAnswer::Confirmed(*selected == 1),
                 Question::Form { .. } => QuestionAnswer::Cancelled,
                 Question::Select { .. } => {
                     options.get(*selected).cloned().map_or(QuestionAnswer::Cancelled, QuestionAnswer::Value)

@@ -166,6 +166,7 @@ fn new_server(
         timeout: None,
         start_timeout: None,
         sandbox: None,
+        sampling: false,
     })
 }
 

@@ -234,7 +234,9 @@ impl<S: AsyncFnMut() -> Caught> PrintRun<S> {
                 QuestionAnswer::Cancelled
             }
             // What a server makes of that is its business.
-            Question::Form { server, .. } | Question::Url { server, .. } => {
+            Question::Form { server, .. }
+            | Question::Url { server, .. }
+            | Question::Sampling { server, .. } => {
                 self.say(&format!("declined a question of MCP server {server}: there is nobody to ask"));
                 QuestionAnswer::Declined
             }

@@ -117,6 +117,13 @@ fn asked(id: &str, question: &Question) -> Value {
             set(&mut record, "url", json!(url));
             record
         }
+        Question::Sampling { server, message, max_tokens } => {
+            let mut record = common("confirm", &format!("{server} asks the model"));
+            set(&mut record, "server", json!(server));
+            set(&mut record, "message", json!(message));
+            set(&mut record, "maxTokens", json!(max_tokens));
+            record
+        }
     }
 }
 

@@ -77,12 +77,15 @@ fn login(
     Some((inner.x + column.min(inner.width.saturating_sub(1)), inner.y))
 }
 
+/// Rows of the screen that a box and its borders leave free.
+const AROUND: u16 = 4;
+
 /// The title of the box of a question. Only opening a session offers options.
 fn asked_title(question: &Question) -> &'static str {
     match question {
         Question::Select { .. } => "Open session",
         Question::Confirm { .. } => "Confirm",
-        Question::Form { .. } | Question::Url { .. } => "An MCP server asks",
+        Question::Form { .. } | Question::Url { .. } | Question::Sampling { .. } => "An MCP server asks",
     }
 }
 
@@ -93,14 +96,28 @@ fn ask(heading: &str, question: &Question, selected: usize, theme: &Theme, area:
         Question::Url { server, message, url } => {
             (format!("{server} asks you to open an address. {message}"), url.clone())
         }
+        Question::Sampling { server, message, max_tokens } => {
+            (format!("{server} asks your model for an answer of up to {max_tokens} tokens:"), message.clone())
+        }
         Question::Form { server, message, .. } => (server.clone(), message.clone()),
     };
     let width = inner_width(area);
-    let mut rows: Vec<Line<'static>> = Vec::new();
-    for line in Printable::new(&format!("{title}\n{text}")).trim_end().lines() {
-        rows.extend(wrap::wrap(&Line::raw(line), width, 0));
+    let wrapped = |text: &str| -> Vec<Line<'static>> {
+        let text = Printable::new(text);
+        text.trim_end().lines().flat_map(|line| wrap::wrap(&Line::raw(line.to_owned()), width, 0)).collect()
+    };
+    let (mut rows, mut body) = (wrapped(&title), wrapped(&text));
+    let options = options(question);
+    // What is asked and what can be answered stay in sight; the end of a long text does not.
+    let room = usize::from(area.height.saturating_sub(AROUND)).saturating_sub(rows.len() + options.len());
+    if body.len() > room {
+        let shown = room.saturating_sub(1);
+        let left = body.len() - shown;
+        body.truncate(shown);
+        body.push(Line::styled(format!("… {left} more rows"), theme.style(ThemeToken::Muted)));
     }
-    for (index, option) in options(question).iter().enumerate() {
+    rows.extend(body);
+    for (index, option) in options.iter().enumerate() {
         let (mark, token) =
             if index == selected { ("› ", ThemeToken::OverlaySelected) } else { ("  ", ThemeToken::Text) };
         rows.push(Line::styled(format!("{mark}{}", printable_line(option)), theme.style(token)));

@@ -122,7 +122,47 @@ async fn a_prompt_is_typed_with_the_menu() {
         screen.wait_for("Greet \"Grace Hopper\" in a \"formal\" way.");
         screen.wait_for("Finished.");
         screen.type_keys("/extensions\r");
-        screen.wait_for("15 tools · 3 prompts · 5 resources · fake");
+        screen.wait_for("16 tools · 3 prompts · 5 resources · fake");
+    })
+    .await
+    .unwrap();
+    assert_eq!(model.requests().len(), 1);
+}
+
+/// A server that is not ready before `go` exists.
+fn late(go: &std::path::Path) -> String {
+    server::config("demo", "late", "") + &format!("FAKE_GO = \"{}\"\n", go.display())
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_prompt_waits_for_its_server() {
+    let (model, place) = (Server::start(vec![says("Finished.")]).await, tempfile::tempdir().unwrap());
+    let go = place.path().join("go");
+    let config = format!("mcp_wait = 0\n{}", late(&go));
+    let mut client = Client::start(place.path(), &config, &model.url());
+    client.ask(json!({"type": "prompt", "message": "/demo:greet Ada"})).await;
+    client.event("agent_start").await;
+    std::fs::write(&go, "").unwrap();
+    client.event("agent_settled").await;
+    assert!(model.requests()[0].contains("Greet \\\"Ada\\\""), "{}", model.requests()[0]);
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn the_screen_sends_a_prompt_when_its_server_is_ready() {
+    let model = Server::start(vec![says("Finished.")]).await;
+    let url = model.url();
+    tokio::task::spawn_blocking(move || {
+        let folder = tempfile::tempdir().unwrap();
+        let go = folder.path().join("go");
+        let screen = super::on_screen_with(&url, &late(&go));
+        screen.type_keys("/other:greet Ada\r");
+        screen.wait_for("unknown command /other:greet");
+        screen.type_keys("\x15/demo:greet Ada\r");
+        screen.wait_for("MCP server demo is starting");
+        screen.wait_for_composer("/demo:greet Ada");
+        std::fs::write(&go, "").unwrap();
+        screen.wait_for("Greet \"Ada\"");
+        screen.wait_for("Finished.");
     })
     .await
     .unwrap();

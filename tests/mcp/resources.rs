@@ -96,3 +96,38 @@ async fn a_resource_is_chosen_from_the_list() {
     let requests = model.requests();
     assert!(requests[0].contains("what was noted"), "{}", requests[0]);
 }
+
+#[tokio::test(flavor = "multi_thread")]
+async fn the_address_of_a_template_is_completed() {
+    let model = Server::start(vec![says("Finished.")]).await;
+    let place = tempfile::tempdir().unwrap();
+    let mut client = Client::start(place.path(), &server::config("demo", "offers", ""), &model.url());
+    client.event("resources_changed").await;
+    let complete = async |client: &mut Client, typed: &str| {
+        let found =
+            client.ask(json!({"type": "complete_argument", "command": "@demo", "typed": typed})).await;
+        found["data"].clone()
+    };
+    let all = json!({"argument": "n", "values": ["demo://lines/30", "demo://lines/3", "demo://lines/a%20b"]});
+    assert_eq!(complete(&mut client, "demo://lines/").await, all);
+    let found = json!({"argument": "n", "values": ["demo://lines/30", "demo://lines/3"]});
+    assert_eq!(complete(&mut client, "demo://lines/3").await, found);
+    assert_eq!(complete(&mut client, "demo://notes").await, json!({"argument": "", "values": []}));
+    let url = model.url();
+    tokio::task::spawn_blocking(move || {
+        let screen = super::on_screen(&url);
+        screen.type_keys("/demo:");
+        screen.wait_for("/demo:greet");
+        screen.type_keys("\x15see @demo:lin");
+        screen.wait_for("template · lines · A number of lines");
+        screen.type_keys("\t");
+        screen.wait_for_composer("see @demo:demo://lines/");
+        screen.wait_for("demo://lines/a%20b");
+        screen.type_keys("3\x1b[B");
+        screen.wait_until("fewer addresses", |cells| !cells.contents().contains("a%20b"));
+        screen.type_keys("\x1b[B\r");
+        screen.wait_for_composer("see @demo:demo://lines/3");
+    })
+    .await
+    .unwrap();
+}

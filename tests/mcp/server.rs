@@ -54,7 +54,16 @@ impl Server {
             }
             let Some(id) = message.get("id").cloned() else { continue };
             match method.as_str() {
-                "initialize" => self.initialize(&id, &message["params"]),
+                "initialize" => {
+                    if self.manner == "late" {
+                        let go = std::env::var("FAKE_GO").unwrap();
+                        while !std::path::Path::new(&go).exists() {
+                            std::thread::sleep(Duration::from_millis(5));
+                        }
+                    }
+                    self.initialize(&id, &message["params"]);
+                }
+                "tools/list" if self.manner == "mute" => {}
                 "tools/list" => {
                     let tools = self.tools();
                     self.answer(&id, json!({ "tools": tools }));
@@ -63,7 +72,8 @@ impl Server {
                 // The answer to what it asked is the result of the call that made it ask.
                 _ if method.is_empty() => {
                     if let Some(call) = self.asking.take() {
-                        let text = json!([{"type": "text", "text": message["result"].to_string()}]);
+                        let said = message.get("result").unwrap_or(&message["error"]);
+                        let text = json!([{"type": "text", "text": said.to_string()}]);
                         self.answer(&call, json!({ "content": text }));
                     }
                 }
@@ -122,7 +132,7 @@ impl Server {
             json!({
                 "protocolVersion": params["protocolVersion"],
                 "capabilities": match self.manner.as_str() {
-                    "offers" => offers::capabilities(),
+                    "offers" | "late" => offers::capabilities(),
                     _ => json!({"tools": {"listChanged": true}}),
                 },
                 "serverInfo": {"name": "fake", "version": "1"},
@@ -149,6 +159,7 @@ impl Server {
         ];
         if self.manner == "offers" {
             tools.extend([tool("ask", "Asks"), tool("open", "Asks to open"), tool("complain", "Logs")]);
+            tools.push(tool("sample", "Asks the model"));
         }
         if self.manner == "many" {
             let more = |n: usize| {
@@ -226,6 +237,15 @@ impl Server {
                 let method = "elicitation/create";
                 return self
                     .say(&json!({"jsonrpc": "2.0", "id": "asks", "method": method, "params": params}));
+            }
+            "sample" => {
+                self.asking = Some(id.clone());
+                let params = offers::sample(&text);
+                for asks in 1..=if text == "twice" { 2 } else { 1 } {
+                    let method = "sampling/createMessage";
+                    self.say(&json!({"jsonrpc": "2.0", "id": asks, "method": method, "params": params}));
+                }
+                return;
             }
             "complain" => {
                 for (level, data) in offers::complaints() {

@@ -10,6 +10,7 @@ use super::clock::now;
 use super::gate;
 use super::queries;
 use super::queue::QueueChangeOutcome;
+use super::sampling;
 use super::sandbox_gate;
 use super::shell::{ShellEvent, UserCommand};
 use super::state::{Engine, Phase};
@@ -355,6 +356,8 @@ pub(crate) fn mcp_news(engine: &mut Engine, news: McpNews) {
             engine.questions.close(&id);
             engine.emit(AgentEvent::AskWithdrawn { id });
         }
+        McpNews::Sample { request, answer } => sampling::answer(engine, request, answer),
+        McpNews::Sampled { server, answer } => sampling::answered(engine, &server, &answer),
         McpNews::Completed { ticket, answer } => {
             engine.emit(AgentEvent::Answered { ticket, answer: Ok(QueryAnswer::ArgumentValues(answer)) });
         }

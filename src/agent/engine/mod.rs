@@ -52,6 +52,7 @@ mod retry;
 mod retry_wait;
 mod rule_list;
 mod run;
+mod sampling;
 mod sandbox_gate;
 mod session_commands;
 mod session_usage;

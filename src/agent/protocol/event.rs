@@ -291,6 +291,10 @@ pub enum Question {
     Form { server: String, message: String, fields: Vec<FormField> },
     /// An MCP server asks the user to open an address. Its texts are not safe to print.
     Url { server: String, message: String, url: String },
+    /// An MCP server asks the model: `message` is what it asks, shortened where it is long, and its answer may
+    /// have `max_tokens` tokens. Its texts are not safe to print. Declining also refuses further requests
+    /// of this server.
+    Sampling { server: String, message: String, max_tokens: u32 },
 }
 
 /// How important a notice is.

@@ -167,6 +167,11 @@ pub struct PromptArgument {
     pub required: bool,
 }
 
+/// The name of an MCP server or of a prompt as commands have it: with `_` for what names of tools cannot have.
+pub fn plain_name(text: &str) -> String {
+    text.chars().map(|c| if c.is_ascii_alphanumeric() || matches!(c, '_' | '-') { c } else { '_' }).collect()
+}
+
 /// A resource of an MCP server, which a message names as `@server:uri`. Its texts come from the server and are
 /// not safe to print; the name of the server is.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]

@@ -89,7 +89,9 @@ pub enum Query {
     /// [`QueryAnswer::Resources`]: the resources of MCP servers.
     Resources,
     /// [`QueryAnswer::ArgumentValues`]: what an MCP server suggests for the argument of one of its prompts
-    /// that is being typed. `typed` is what follows the name of the command, up to the cursor. The answer
+    /// that is being typed. `typed` is what follows the name of the command, up to the cursor. With `@server` as
+    /// the command, `typed` is the start of the address of a resource, and the values are addresses, as far as
+    /// they are known, that a template of this server stands for. The answer
     /// arrives when the server has given it, later than the answers to later queries.
     CompleteArgument { command: String, typed: String },
 }

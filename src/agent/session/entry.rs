@@ -205,15 +205,21 @@ impl Entry {
 
     /// The line of an entry with data of an extension, in the place of this one.
     pub(crate) fn custom_line(&self, custom_type: &str, data: Value) -> String {
-        json!({
-            "type": "custom",
+        self.line_of("custom", json!({ "customType": custom_type, "data": data }))
+    }
+
+    /// The line of an entry of this type with these fields, in the place of this one.
+    pub(crate) fn line_of(&self, kind: &str, fields: Value) -> String {
+        let mut line = json!({
+            "type": kind,
             "id": *self.id,
             "parentId": self.parent.as_deref(),
             "timestamp": iso(self.timestamp),
-            "customType": custom_type,
-            "data": data,
-        })
-        .to_string()
+        });
+        if let (Value::Object(line), Value::Object(fields)) = (&mut line, fields) {
+            line.extend(fields);
+        }
+        line.to_string()
     }
 
     /// The data of an extension in this entry, if it is of this type.

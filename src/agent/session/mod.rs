@@ -31,12 +31,12 @@ pub mod tree;
 mod unread;
 pub(crate) mod usage;
 
-use serde_json::Value;
+use serde_json::{Value, json};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use super::protocol::event::{CompactionResult, SessionInfo};
-use super::protocol::message::Message;
+use super::protocol::message::{AssistantMessage, Message};
 use super::protocol::model::ThinkingLevel;
 use entry::{Body, Entry};
 pub use file::Access;
@@ -243,6 +243,30 @@ impl Session {
         let written = self.append_body(body);
         self.tree.move_leaf(leaf.as_deref());
         written
+    }
+
+    /// Appends what an answer has used that is no message of the conversation. `kind` says what it was for, and
+    /// `note` for whom.
+    ///
+    /// # Errors
+    /// As [`Session::append`].
+    pub(crate) fn append_usage(
+        &mut self,
+        kind: &str,
+        answer: &AssistantMessage,
+        note: &str,
+    ) -> Result<(), SessionError> {
+        self.take_external_appends();
+        let mut entry = self.grow(Body::Other { line: Box::default() });
+        let fields = json!({
+            "kind": kind,
+            "provider": answer.provider,
+            "model": answer.model,
+            "usage": answer.usage,
+            "note": note,
+        });
+        entry.body = Body::Other { line: entry.line_of("usage", fields).into() };
+        self.put(entry, Flush::Later)
     }
 
     /// Appends a compaction; the id of its entry, and whether it was written. With no

@@ -53,6 +53,8 @@ pub struct McpServer {
     pub start_timeout: Option<u64>,
     /// Whether its process is sandboxed; `None` for what the setting `sandbox_mcp` says.
     pub sandbox: Option<bool>,
+    /// Whether it may ask the model, which the user is asked each time.
+    pub sampling: bool,
 }
 
 /// How a server is reached. Texts may hold `${NAME}` for variables of the environment.
@@ -98,6 +100,7 @@ struct Entry {
     timeout: Option<u64>,
     start_timeout: Option<u64>,
     sandbox: Option<bool>,
+    sampling: bool,
 }
 
 impl Entry {
@@ -135,6 +138,7 @@ impl Entry {
             timeout: self.timeout,
             start_timeout: self.start_timeout,
             sandbox: self.sandbox,
+            sampling: self.sampling,
         })
     }
 }

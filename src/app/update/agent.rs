@@ -117,7 +117,10 @@ fn answered(
         Ok(QueryAnswer::Changes(changes)) => changes::fill(model, ticket, changes),
         Ok(QueryAnswer::Commands(found)) => prompt_commands::listed(model, found, effects),
         Ok(QueryAnswer::ArgumentValues(found)) => completion::fill_values(model, ticket, found),
-        Ok(QueryAnswer::Extensions(rows)) => extensions::fill(model, ticket, rows),
+        Ok(QueryAnswer::Extensions(rows)) => {
+            prompt_commands::servers_listed(model, ticket, rows);
+            extensions::fill(model, ticket, rows);
+        }
         Ok(QueryAnswer::UndoPlan(plan)) => undo::planned(model, ticket, plan, effects),
         Err(error) if undo::failed(model, ticket, error) || changes::failed(model, ticket, error) => {}
         Err(error) => session::export_failed(model, ticket, error),

@@ -80,6 +80,7 @@ fn blank(boot: Boot, keymap: Keymap) -> Model {
         commands: Arc::new(Commands::default()),
         commands_follow: boot.more_commands,
         early_command: None,
+        early_asked: None,
         resources: Arc::default(),
         theme: boot.theme.clone(),
         terminal: TerminalFacts { background: boot.background, ..TerminalFacts::default() },

@@ -90,11 +90,16 @@ pub(super) fn refresh(model: &mut Model, effects: &mut Vec<Effect>) {
         }
         Wanted::File(query) => {
             let word = format!("@{query}");
-            if let Some(found) = Completion::resources(&model.resources, &word) {
+            let template = completion::template(&model.resources, &word);
+            let found = Completion::resources(&model.resources, &word);
+            if found.is_some() || template.is_some() {
                 let is_same = model.completion.as_ref().is_some_and(|list| list.word == word);
                 if !is_same {
                     close(model, effects);
-                    model.completion = Some(found);
+                    model.completion = found;
+                    if let Some((command, typed)) = template {
+                        refresh_address(model, &word, command, typed, effects);
+                    }
                 }
             } else if model.completion.as_ref().is_none_or(|list| list.word != word) {
                 ask(model, CompletionKind::File, &word, ShellRequest::Files { query }, effects);
@@ -130,11 +135,20 @@ fn refresh_argument(model: &mut Model, command: String, typed: String, effects: 
     model.completion = Some(Completion::paths(kind, &word, ticket, before));
 }
 
+/// Asks the agent for addresses that a template stands for.
+fn refresh_address(model: &mut Model, word: &str, command: String, typed: String, effects: &mut Vec<Effect>) {
+    let ticket = model.next_ticket();
+    let query = Query::CompleteArgument { command, typed };
+    effects.push(Effect::Agent(AgentCommand::Query { ticket: ticket.0, query }));
+    let listed = model.completion.take();
+    model.completion = Some(Completion::paths(CompletionKind::Resource, word, ticket, listed));
+}
+
 /// Takes values for the argument that is being typed.
 pub(super) fn fill_values(model: &mut Model, ticket: Ticket, found: &ArgumentValues) {
     let Some(list) = model.completion.as_mut().filter(|list| list.ticket == Some(ticket)) else { return };
     list.fill_values(&found.argument, &found.values);
-    if found.values.is_empty() {
+    if list.rows.is_empty() {
         model.completion = None;
     }
 }

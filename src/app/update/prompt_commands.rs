@@ -3,11 +3,15 @@
 use std::sync::Arc;
 
 use super::{completion, submit};
-use crate::agent::protocol::extension::PromptCommand;
+use crate::agent::protocol::event::NoticeLevel;
+use crate::agent::protocol::extension::{
+    ExtensionKind, ExtensionRow, ExtensionState, PromptCommand, plain_name,
+};
 use crate::app::completion::CompletionKind;
 use crate::app::effect::Effect;
 use crate::app::model::Model;
 use crate::app::printable::Printable;
+use crate::app::request::Ticket;
 use crate::app::slash::{CommandRow, Commands, Slash};
 
 /// Takes the commands that stand for prompts.
@@ -23,7 +27,38 @@ pub(super) fn listed(model: &mut Model, commands: &[PromptCommand], effects: &mu
 /// Takes the commands after MCP servers have changed theirs.
 pub(super) fn changed(model: &mut Model, commands: &[PromptCommand], effects: &mut Vec<Effect>) {
     use_rows(model, commands);
-    list_again(model, effects);
+    let commands = Arc::clone(&model.commands);
+    let is_known = |text: &str| matches!(commands.parse(text.trim_end()), Some(Ok(_)));
+    match model.early_command.take_if(|(_, text)| is_known(text)) {
+        Some((queue, text)) if model.composer.expanded().0 == text => submit::enter(model, queue, effects),
+        Some(_) | None => list_again(model, effects),
+    }
+}
+
+/// Says of a command that is not known whether its server is starting: then it is sent once that is ready, if it
+/// is still there.
+pub(super) fn servers_listed(model: &mut Model, ticket: Ticket, rows: &[ExtensionRow]) {
+    if model.early_asked.take_if(|asked| *asked == ticket).is_none() {
+        return;
+    }
+    let Some((queue, text)) = model.early_command.take() else { return };
+    let commands = Arc::clone(&model.commands);
+    let Some(Err(word)) = commands.parse(text.trim_end()) else { return };
+    let server = word.split_once(':').map_or("", |(server, _)| server);
+    let is_starting = |row: &&ExtensionRow| {
+        row.kind == ExtensionKind::McpServer
+            && row.state == ExtensionState::Starting
+            && plain_name(&row.name) == server
+    };
+    match rows.iter().find(is_starting) {
+        Some(row) => {
+            let said = format!("MCP server {} is starting", row.name);
+            let hint = "the command is sent when the server is ready";
+            model.transcript.notice(NoticeLevel::Info, &said, Some(hint));
+            model.early_command = Some((queue, text));
+        }
+        None => submit::unknown(model, word),
+    }
 }
 
 fn list_again(model: &mut Model, effects: &mut Vec<Effect>) {

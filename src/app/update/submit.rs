@@ -6,6 +6,7 @@ use super::{queue, slash, terminal_focus};
 use crate::agent::AgentCommand;
 use crate::agent::protocol::command::Queue;
 use crate::agent::protocol::event::NoticeLevel;
+use crate::agent::protocol::query::Query;
 use crate::app::action::Action;
 use crate::app::composer::InputMode;
 use crate::app::effect::Effect;
@@ -47,11 +48,15 @@ fn send(model: &mut Model, queue: Queue, effects: &mut Vec<Effect>) {
             model.early_command = Some((queue, text));
             return;
         }
-        Some(Err(word)) => {
-            let text = format!("unknown command /{word}");
-            let hint = "/help lists the commands; start the line with a space to send it as a message";
-            return model.transcript.notice(NoticeLevel::Warning, &text, Some(hint));
+        // It may be a prompt of an MCP server that is starting.
+        Some(Err(word)) if word.contains(':') => {
+            let ticket = model.next_ticket();
+            effects.push(Effect::Agent(AgentCommand::Query { ticket: ticket.0, query: Query::Extensions }));
+            model.early_command = Some((queue, text));
+            model.early_asked = Some(ticket);
+            return;
         }
+        Some(Err(word)) => return unknown(model, word),
         None => {}
     }
     if model.status.model.is_none() {
@@ -62,6 +67,13 @@ fn send(model: &mut Model, queue: Queue, effects: &mut Vec<Effect>) {
     sent(model, &text, effects);
     let text = text.trim_end().to_owned();
     effects.push(Effect::Agent(AgentCommand::Prompt { text, images, streaming: queue }));
+}
+
+/// Says that there is no such command.
+pub(super) fn unknown(model: &mut Model, word: &str) {
+    let text = format!("unknown command /{word}");
+    let hint = "/help lists the commands; start the line with a space to send it as a message";
+    model.transcript.notice(NoticeLevel::Warning, &text, Some(hint));
 }
 
 fn shell(model: &mut Model, text: &str, effects: &mut Vec<Effect>) {

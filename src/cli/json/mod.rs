@@ -315,7 +315,10 @@ impl<R: AsyncRead + Unpin, W: AsyncWrite + Unpin, S: AsyncFnMut() -> Caught> Jso
                 }
             }
             AgentEvent::ApprovalEnded { id, .. } => self.waiting.retain(|waiting| waiting != id),
-            AgentEvent::Asked { id, question: Question::Form { .. } | Question::Url { .. } } => {
+            AgentEvent::Asked {
+                id,
+                question: Question::Form { .. } | Question::Url { .. } | Question::Sampling { .. },
+            } => {
                 self.asked.push(id.clone());
                 if self.lines.is_none() {
                     self.decline_asked();

@@ -45,6 +45,9 @@ pub fn answer(method: &str, params: &Value, again: bool) -> Result<Value, Value>
                 "style" => {
                     vec!["formal".into(), format!("as {} likes it", known.as_str().unwrap_or("nobody"))]
                 }
+                "n" if params["ref"]["uri"] == "demo://lines/{n}" => {
+                    vec!["30".into(), "3".into(), "a b".into()]
+                }
                 _ => Vec::new(),
             };
             let typed = argument["value"].as_str().unwrap_or_default();
@@ -115,6 +118,28 @@ pub fn form() -> Value {
 pub fn address() -> Value {
     let url = "https://example.com/consent?id=7";
     json!({"mode": "url", "message": "Please agree.", "url": url, "elicitationId": "7"})
+}
+
+/// What it asks the model: something usual, or what the text says.
+pub fn sample(text: &str) -> Value {
+    let said = |text: &str| json!({"role": "user", "content": {"type": "text", "text": text}});
+    let question = "What is the \u{1b}[31mcapital of France?";
+    let mut params = json!({
+        "messages": [said(question)], "systemPrompt": "Be brief.", "maxTokens": 100, "includeContext": "thisServer",
+    });
+    match text {
+        "long" => params["messages"] = json!([said(&"x".repeat(100_000))]),
+        "much" => params["maxTokens"] = json!(4_000_000_000_u32),
+        "many" => params["messages"] = json!(vec![said("again"); 1_000]),
+        "picture" => {
+            let picture = json!({"type": "image", "mimeType": "image/png", "data": PICTURE});
+            params["messages"] = json!([{"role": "user", "content": picture}]);
+        }
+        "garbage" => params = json!({"messages": 7}),
+        "stop" => params["stopSequences"] = json!([",", " is"]),
+        _ => {}
+    }
+    params
 }
 
 /// Levels and texts of what it logs: one that is too small, and too many.

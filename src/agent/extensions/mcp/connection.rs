@@ -53,6 +53,8 @@ pub(super) struct Connection {
     is_process: bool,
     /// What is said when the server wants to know who asks.
     log_in: String,
+    /// Longest wait for the list of its tools, without which it is of no use.
+    start_time: Duration,
     pub(super) client: Client,
     pub(super) trouble: Arc<Trouble>,
     /// Cancelled once the server has ended, for whatever reason.
@@ -89,8 +91,7 @@ impl Connection {
         around: &Arc<Surroundings>,
     ) -> Result<Arc<Self>, String> {
         let trouble = Arc::new(Trouble::default());
-        let seconds = server.start_timeout.filter(|seconds| *seconds > 0);
-        let limit = seconds.map_or(START_TIMEOUT, Duration::from_secs);
+        let limit = start_time(server);
         let opening = Self::open_within(server, place, around, &trouble);
         match timeout(limit, opening).await {
             Ok(opened) => opened,
@@ -107,7 +108,7 @@ impl Connection {
         around: &Arc<Surroundings>,
         trouble: &Arc<Trouble>,
     ) -> Result<Arc<Self>, String> {
-        let client = Client::new(&server.name, &place.cwd, around);
+        let client = Client::new(server, &place.cwd, around);
         let log_in = log_in(server, around);
         let (service, process) = match &server.transport {
             McpTransport::Stdio { command, args, env, cwd } => {
@@ -132,6 +133,7 @@ impl Connection {
             peer: service.peer().clone(),
             is_process: process.is_some(),
             log_in,
+            start_time: start_time(server),
             client,
             trouble: Arc::clone(trouble),
             ended: CancellationToken::new(),
@@ -161,7 +163,7 @@ impl Connection {
             let page = self.peer.list_tools(Some(params)).await?;
             Ok((page.tools, page.next_cursor))
         };
-        self.pages("tools", page).await
+        within(self.start_time, "tools", self.pages("tools", page)).await
     }
 
     /// The prompts of the server.
@@ -176,7 +178,7 @@ impl Connection {
             let page = self.peer.list_prompts(Some(params)).await?;
             Ok((page.prompts, page.next_cursor))
         };
-        within_list_time("prompts", self.pages("prompts", page)).await
+        within(LIST_TIME, "prompts", self.pages("prompts", page)).await
     }
 
     /// The resources of the server, and its templates of resources.
@@ -191,13 +193,13 @@ impl Connection {
             let page = self.peer.list_resources(Some(params)).await?;
             Ok((page.resources, page.next_cursor))
         };
-        let listed = within_list_time("resources", self.pages("resources", page)).await?;
+        let listed = within(LIST_TIME, "resources", self.pages("resources", page)).await?;
         let page = |params| async {
             let page = self.peer.list_resource_templates(Some(params)).await?;
             Ok((page.resource_templates, page.next_cursor))
         };
         // Servers without templates may not know the request.
-        let templates = within_list_time("templates", self.pages("templates", page)).await;
+        let templates = within(LIST_TIME, "templates", self.pages("templates", page)).await;
         Ok((listed, templates.unwrap_or_default()))
     }
 
@@ -312,14 +314,20 @@ impl Connection {
     }
 }
 
+/// How long a server may take to be ready, and again to list its tools.
+fn start_time(server: &McpServer) -> Duration {
+    let seconds = server.start_timeout.filter(|seconds| *seconds > 0);
+    seconds.map_or(START_TIMEOUT, Duration::from_secs)
+}
+
 /// A list, or that it took too long.
-async fn within_list_time<T>(
+async fn within<T>(
+    limit: Duration,
     what: &str,
     listing: impl Future<Output = Result<Vec<T>, String>>,
 ) -> Result<Vec<T>, String> {
-    let listed = timeout(LIST_TIME, listing).await;
-    listed
-        .unwrap_or_else(|_| Err(format!("it did not list its {what} within {} seconds", LIST_TIME.as_secs())))
+    let listed = timeout(limit, listing).await;
+    listed.unwrap_or_else(|_| Err(format!("it did not list its {what} within {} seconds", limit.as_secs())))
 }
 
 /// A request that is waited for.

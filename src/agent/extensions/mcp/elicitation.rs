@@ -28,17 +28,12 @@ pub(super) async fn ask(
     };
     let fields = match &question {
         Question::Form { fields, .. } => fields.clone(),
-        Question::Url { .. } | Question::Select { .. } | Question::Confirm { .. } => Vec::new(),
+        Question::Url { .. }
+        | Question::Sampling { .. }
+        | Question::Select { .. }
+        | Question::Confirm { .. } => Vec::new(),
     };
-    let id = format!("e{}", around.asked.fetch_add(1, Ordering::Relaxed) + 1);
-    let (answer, answered) = oneshot::channel();
-    let mut waiting = Waiting { id: Some(id.clone()), around };
-    if around.news.send(McpNews::Ask { id, question, answer }).await.is_err() {
-        return ElicitResult::new(ElicitationAction::Cancel);
-    }
-    let answer = answered.await.unwrap_or(QuestionAnswer::Cancelled);
-    waiting.id = None;
-    match answer {
+    match ask_user(question, around).await {
         QuestionAnswer::Form(values) => match form::check(&fields, &values) {
             Ok(()) => ElicitResult::new(ElicitationAction::Accept).with_content(Value::Object(values)),
             Err(why) => {
@@ -53,6 +48,19 @@ pub(super) async fn ask(
         }
         QuestionAnswer::Value(_) | QuestionAnswer::Cancelled => ElicitResult::new(ElicitationAction::Cancel),
     }
+}
+
+/// Asks the user and waits for the answer. Dropping the future withdraws the question.
+pub(super) async fn ask_user(question: Question, around: &Arc<Surroundings>) -> QuestionAnswer {
+    let id = format!("e{}", around.asked.fetch_add(1, Ordering::Relaxed) + 1);
+    let (answer, answered) = oneshot::channel();
+    let mut waiting = Waiting { id: Some(id.clone()), around };
+    if around.news.send(McpNews::Ask { id, question, answer }).await.is_err() {
+        return QuestionAnswer::Cancelled;
+    }
+    let answer = answered.await.unwrap_or(QuestionAnswer::Cancelled);
+    waiting.id = None;
+    answer
 }
 
 /// A question that waits.

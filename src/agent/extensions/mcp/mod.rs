@@ -2,12 +2,12 @@
 //!
 //! A server is not trusted: its tools may do anything and are judged like any call, what it says is text that
 //! may lie, and what it sends is bounded in size and pace. The protocol is that of the crate `rmcp`; the
-//! processes are ours (`tools/process/server`). Parts: `stdio` (messages over a process's streams), `client`, `elicitation` and `logging`
-//! (what a server may ask and tell), `http` (servers at an
-//! address), `connection` (one life of a server), `server` (a configured one: starts
+//! processes are ours (`tools/process/server`). Parts: `stdio` (messages over a process's streams), `client`,
+//! `elicitation` and `logging` (what a server may ask and tell), `sampling` (what it may ask the model),
+//! `http` (servers at an address), `connection` (one life of a server), `server` (a configured one: starts
 //! it, and again after its end), `oauth` (logins), `tool`, `schema`, `valid`, `result` (a tool,
 //! its arguments, its answers), `search` (many
-//! tools), `offers`, `prompts` and `resources` (what users
+//! tools), `offers`, `prompts`, `resources` and `template` (what users
 //! ask for), `names`, `variables`, `trouble` (why a server ended).
 
 mod client;
@@ -21,10 +21,12 @@ mod offers;
 mod prompts;
 mod resources;
 mod result;
+pub(crate) mod sampling;
 mod schema;
 pub(crate) mod search;
 mod server;
 mod stdio;
+mod template;
 mod tool;
 mod trouble;
 mod valid;
@@ -46,12 +48,14 @@ pub use server::ConfiguredServer;
 use crate::agent::protocol::command::QuestionAnswer;
 use crate::agent::protocol::event::Question;
 use crate::agent::protocol::extension::{ArgumentValues, ExtensionRow};
+use crate::agent::protocol::message::AssistantMessage;
 use crate::agent::provider::http::{Http, Network};
 use crate::tools::AnyTool;
 use crate::tools::process::ChildEnv;
 use crate::tools::sandbox::SandboxPolicy;
 use crate::tools::scratch::Scratch;
 use oauth::LoginStore;
+use sampling::{SampleRequest, Sampled};
 use server::Server;
 
 /// Most tools of a server, and most of anything else that it lists.
@@ -93,6 +97,10 @@ pub(crate) enum McpNews {
     Ask { id: String, question: Question, answer: oneshot::Sender<QuestionAnswer> },
     /// The server does not wait for the answer any more.
     AskWithdrawn { id: String },
+    /// A server asks the model, and the user agrees. Dropping the receiver ends the request.
+    Sample { request: SampleRequest, answer: oneshot::Sender<Sampled> },
+    /// The server gets this answer of the model.
+    Sampled { server: String, answer: AssistantMessage },
     /// The answer to [`Mcp::complete`] with this ticket.
     Completed { ticket: u64, answer: ArgumentValues },
 }
@@ -135,13 +143,23 @@ struct Place {
     sandbox: Arc<SandboxPolicy>,
 }
 
+/// How far the start of servers is.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+enum Starting {
+    /// Their files are being read, which does not take long.
+    Reading,
+    /// They are known.
+    Known,
+    /// Every server is ready or has failed.
+    Settled,
+}
+
 /// The servers of an agent. Dropping it ends them.
 pub(crate) struct Mcp {
     around: Arc<Surroundings>,
     news: mpsc::Receiver<McpNews>,
     servers: Arc<Mutex<Vec<Arc<Server>>>>,
-    /// True once every server is ready or has failed.
-    settled: watch::Sender<bool>,
+    starting: watch::Sender<Starting>,
     started: Instant,
 }
 
@@ -170,22 +188,23 @@ impl Mcp {
             around: Arc::new(around),
             news,
             servers: Arc::default(),
-            settled: watch::channel(true).0,
+            starting: watch::channel(Starting::Settled).0,
             started: Instant::now(),
         }
     }
 
     /// Starts the servers that `read` finds for a session that works in `cwd`, in the background.
     pub(crate) fn start(&mut self, read: ReadServers, cwd: PathBuf, sandbox: Arc<SandboxPolicy>) {
-        self.settled.send_replace(false);
+        self.starting.send_replace(Starting::Reading);
         self.started = Instant::now();
-        let (fleet, settled) = (self.fleet(), self.settled.clone());
+        let (fleet, starting) = (self.fleet(), self.starting.clone());
         self.around.tasks.spawn(async move {
             let place = Place { cwd: cwd.clone(), sandbox };
             let found = tokio::task::spawn_blocking(move || (read.0)(&cwd)).await.unwrap_or_default();
             fleet.adopt(found, &place);
+            starting.send_replace(Starting::Known);
             fleet.start_all().await;
-            settled.send_replace(true);
+            starting.send_replace(Starting::Settled);
         });
     }
 
@@ -208,18 +227,21 @@ impl Mcp {
         move || lock(&servers).iter().map(|server| server.row()).collect()
     }
 
-    /// Waits until every server is ready or has failed, at most `limit` after they were started.
+    /// Waits until every server is ready or has failed, at most `limit` after they were started, but in any
+    /// case until they are known.
     pub(crate) fn ready(&self, limit: Duration) -> impl Future<Output = ()> + Send + 'static {
-        let (mut settled, deadline) = (self.settled.subscribe(), self.started + limit);
+        let (mut starting, deadline) = (self.starting.subscribe(), self.started + limit);
         async move {
+            // The agent that starts them ends with them.
+            let _ = starting.wait_for(|starting| *starting >= Starting::Known).await;
             // Who waits too long continues without.
-            let _ = timeout_at(deadline, settled.wait_for(|settled| *settled)).await;
+            let _ = timeout_at(deadline, starting.wait_for(|starting| *starting == Starting::Settled)).await;
         }
     }
 
     /// Whether every server is ready or has failed.
     pub(crate) fn is_settled(&self) -> bool {
-        *self.settled.borrow()
+        *self.starting.borrow() == Starting::Settled
     }
 
     /// The tools of all servers, always in the same order.

@@ -2,6 +2,8 @@
 
 use std::collections::HashSet;
 
+use crate::agent::protocol::extension::plain_name;
+
 /// Most characters of a name that all providers take.
 const LONGEST: usize = 64;
 /// What such names begin with.
@@ -44,7 +46,7 @@ pub(crate) fn matches(pattern: &str, tool: &str) -> bool {
 
 /// The text with `_` for what names of tools cannot have.
 pub(super) fn plain(text: &str) -> String {
-    text.chars().map(|c| if c.is_ascii_alphanumeric() || matches!(c, '_' | '-') { c } else { '_' }).collect()
+    plain_name(text)
 }
 
 /// The start of a name, and a hash of what it stands for.

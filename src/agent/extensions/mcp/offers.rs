@@ -13,6 +13,7 @@ use super::connection::CallFailure;
 use super::prompts::{McpPrompt, suggested};
 use super::resources::{self, Mention};
 use super::server::Server;
+use super::template::{Completing, template_of};
 use super::{Mcp, McpNews, lock, names, result};
 use crate::agent::protocol::extension::{ArgumentValues, McpResource, PromptCommand};
 use crate::tools::scratch::Scratch;
@@ -31,16 +32,37 @@ impl Mcp {
     }
 
     /// What a command with these arguments stands for: the message of a prompt, once the server has
-    /// answered. `None` if no server has such a prompt. An error is a sentence.
+    /// answered; one that is starting is waited for. `None` if no server has such a prompt. An error is a
+    /// sentence.
     pub(crate) fn prompt(
         &self,
         command: &str,
         typed: &str,
         limits: OutputLimits,
     ) -> Option<BoxFuture<'static, Result<ToolOutput, String>>> {
-        let (server, prompt) = self.find_prompt(command)?;
         let (typed, scratch) = (typed.to_owned(), Arc::clone(&self.around.scratch));
-        Some(Box::pin(async move { fetch(&server, &prompt, &typed, limits, &scratch).await }))
+        if let Some((server, prompt)) = self.find_prompt(command) {
+            return Some(Box::pin(async move { fetch(&server, &prompt, &typed, limits, &scratch).await }));
+        }
+        let (server, command) = (self.starting(command)?, command.to_owned());
+        Some(Box::pin(async move {
+            let name = &server.configured.server.name;
+            let started = server.connection().await;
+            started.map_err(|why| format!("/{command}: the MCP server {name} cannot be started: {why}"))?;
+            let prompt = server.prompt(&command);
+            let prompt =
+                prompt.ok_or_else(|| format!("/{command}: the MCP server {name} has no such prompt"))?;
+            fetch(&server, &prompt, &typed, limits, &scratch).await
+        }))
+    }
+
+    /// The server that is starting, of which a command would be a prompt.
+    fn starting(&self, command: &str) -> Option<Arc<Server>> {
+        let (name, _) = command.split_once(':')?;
+        let is_meant = |server: &&Arc<Server>| {
+            server.is_starting() && names::plain(&server.configured.server.name) == name
+        };
+        self.used().iter().find(is_meant).cloned()
     }
 
     /// The resources of all servers.
@@ -73,17 +95,26 @@ impl Mcp {
         (attached, unknown)
     }
 
-    /// Asks for values of the argument that is being typed behind a command. [`McpNews::Completed`] follows.
+    /// Asks for values of the argument that is being typed behind a command, or for addresses that the
+    /// templates of `@server` stand for. [`McpNews::Completed`] follows.
     pub(crate) fn complete(&self, ticket: u64, command: &str, typed: &str) {
-        let wanted = self.find_prompt(command).and_then(|(server, prompt)| {
-            let (argument, params) = prompt.completion(typed)?;
-            Some((server, argument, params))
-        });
+        let wanted = match command.strip_prefix('@') {
+            Some(server) => self.completing(server, typed),
+            None => self.find_prompt(command).and_then(|(server, prompt)| {
+                let (argument, params) = prompt.completion(typed)?;
+                Some((server, Completing { argument, params, around: None }))
+            }),
+        };
         let (news, stop) = (self.around.news.clone(), self.around.stop.clone());
         let work = async move {
             let answer = match wanted {
-                Some((server, argument, params)) => {
-                    ArgumentValues { argument, values: values(&server, params).await }
+                Some((server, Completing { argument, params, around })) => {
+                    let values = values(&server, params).await;
+                    let values = match around {
+                        Some(around) => values.iter().map(|value| around.with(value)).collect(),
+                        None => values,
+                    };
+                    ArgumentValues { argument, values }
                 }
                 None => ArgumentValues::default(),
             };
@@ -91,6 +122,20 @@ impl Mcp {
             let _ = news.send(McpNews::Completed { ticket, answer }).await;
         };
         self.around.tasks.spawn(async move { stop.run_until_cancelled(work).await });
+    }
+
+    /// What to ask a server for while the address of a resource is being typed that one of its templates
+    /// stands for.
+    fn completing(&self, written: &str, typed: &str) -> Option<(Arc<Server>, Completing)> {
+        self.used()
+            .into_iter()
+            .filter(|server| names::plain(&server.configured.server.name) == written)
+            .find_map(|server| {
+                let templates = server.resources().into_iter().filter(|resource| resource.is_template);
+                let completing =
+                    templates.into_iter().find_map(|template| template_of(&template.uri, typed))?;
+                Some((server, completing))
+            })
     }
 
     fn find_prompt(&self, command: &str) -> Option<(Arc<Server>, McpPrompt)> {

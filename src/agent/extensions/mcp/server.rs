@@ -98,6 +98,11 @@ impl Server {
         self.known().prompts.iter().find(|prompt| prompt.command == command).cloned()
     }
 
+    /// Whether it has never been ready and has not failed.
+    pub(super) fn is_starting(&self) -> bool {
+        self.known().state == ExtensionState::Starting
+    }
+
     /// Its resources, as it named them last.
     pub(super) fn resources(&self) -> Vec<McpResource> {
         self.known().resources.clone()

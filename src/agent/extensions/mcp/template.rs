@@ -1,0 +1,171 @@
+//! The addresses that a template of resources stands for, while one is being typed (RFC 6570, levels 1 and 2
+//! without fragments: `{name}` and `{+name}`).
+
+use std::collections::BTreeMap;
+
+use rmcp::model::{ArgumentInfo, CompleteRequestParams, CompletionContext, Reference};
+
+/// What to ask a server for while something is being typed.
+pub(super) struct Completing {
+    /// The name of the argument, or of the part of the address.
+    pub(super) argument: String,
+    pub(super) params: CompleteRequestParams,
+    /// What is around the value in an address.
+    pub(super) around: Option<AddressAround>,
+}
+
+/// An address without the part that is being typed.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(super) struct AddressAround {
+    before: String,
+    /// What follows up to the next part.
+    after: String,
+    /// Whether characters with a meaning in addresses stay as they are.
+    is_reserved: bool,
+}
+
+impl AddressAround {
+    /// The address with this value, as far as it is known then.
+    pub(super) fn with(&self, value: &str) -> String {
+        format!("{}{}{}", self.before, encoded(value, self.is_reserved), self.after)
+    }
+}
+
+/// A part of a template: a name in braces, and the text behind it.
+struct Part<'a> {
+    name: &'a str,
+    is_reserved: bool,
+    text: &'a str,
+}
+
+/// The text before the first part, and the parts. `None` if the template has something else.
+fn parts(template: &str) -> Option<(&str, Vec<Part<'_>>)> {
+    let (start, mut rest) = template.split_once('{')?;
+    let mut parts = Vec::new();
+    loop {
+        let (inside, after) = rest.split_once('}')?;
+        let (name, is_reserved) = match inside.strip_prefix('+') {
+            Some(name) => (name, true),
+            None => (inside, false),
+        };
+        let is_name = !name.is_empty() && name.chars().all(|c| c.is_ascii_alphanumeric() || c == '_');
+        let (text, next) = match after.split_once('{') {
+            Some((text, next)) => (text, Some(next)),
+            None => (after, None),
+        };
+        if !is_name {
+            return None;
+        }
+        parts.push(Part { name, is_reserved, text });
+        match next {
+            Some(next) => rest = next,
+            None => return Some((start, parts)),
+        }
+    }
+}
+
+/// What to ask for while `typed` is the beginning of an address that the template stands for.
+pub(super) fn template_of(template: &str, typed: &str) -> Option<Completing> {
+    let (start, parts) = parts(template)?;
+    let mut rest = typed.strip_prefix(start)?;
+    let mut known: BTreeMap<String, String> = BTreeMap::new();
+    for part in parts {
+        if !part.text.is_empty()
+            && let Some((value, after)) = rest.split_once(part.text)
+        {
+            known.insert(part.name.to_owned(), decoded(value));
+            rest = after;
+            continue;
+        }
+        let before = typed.get(..typed.len() - rest.len())?.to_owned();
+        let info = ArgumentInfo::new(part.name.to_owned(), decoded(rest));
+        let params = CompleteRequestParams::new(Reference::for_resource(template.to_owned()), info);
+        let params = match known.is_empty() {
+            true => params,
+            false => params.with_context(CompletionContext::with_arguments(known.into_iter().collect())),
+        };
+        let around = AddressAround { before, after: part.text.to_owned(), is_reserved: part.is_reserved };
+        return Some(Completing { argument: part.name.to_owned(), params, around: Some(around) });
+    }
+    None
+}
+
+/// A value as it is in an address.
+fn encoded(value: &str, is_reserved: bool) -> String {
+    use std::fmt::Write;
+
+    let mut text = String::with_capacity(value.len());
+    for byte in value.bytes() {
+        let is_plain = byte.is_ascii_alphanumeric() || b"-._~".contains(&byte);
+        if is_plain || (is_reserved && b":/?#[]@!$&'()*+,;=".contains(&byte)) {
+            text.push(char::from(byte));
+        } else {
+            // Writing to a string does not fail.
+            let _ = write!(text, "%{byte:02X}");
+        }
+    }
+    text
+}
+
+/// The value that is written so in an address.
+fn decoded(text: &str) -> String {
+    let mut bytes = Vec::with_capacity(text.len());
+    let mut rest = text.as_bytes();
+    while let Some((&first, after)) = rest.split_first() {
+        let hex = after.get(..2).and_then(|hex| std::str::from_utf8(hex).ok());
+        match hex.filter(|_| first == b'%').and_then(|hex| u8::from_str_radix(hex, 16).ok()) {
+            Some(byte) => {
+                bytes.push(byte);
+                rest = after.get(2..).unwrap_or_default();
+            }
+            None => {
+                bytes.push(first);
+                rest = after;
+            }
+        }
+    }
+    String::from_utf8_lossy(&bytes).into_owned()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// What is asked for: the name, the value as far as it is typed, what is known, and the address with `x y/z`.
+    fn asked(template: &str, typed: &str) -> Option<[String; 4]> {
+        let found = template_of(template, typed)?;
+        let known = found.params.context.and_then(|context| context.arguments).unwrap_or_default();
+        let mut known: Vec<String> = known.iter().map(|(name, value)| format!("{name}={value}")).collect();
+        known.sort();
+        let address = found.around.unwrap().with("x y/z");
+        Some([found.argument, found.params.argument.value, known.join(" "), address])
+    }
+
+    #[test]
+    fn the_part_that_is_being_typed_is_completed() {
+        let check = |typed: &str, name: &str, value: &str, known: &str, address: &str| {
+            let expected = [name, value, known, address].map(str::to_owned);
+            assert_eq!(asked("git://{owner}/{repo}/file/{+path}", typed), Some(expected), "{typed}");
+        };
+        check("git://", "owner", "", "", "git://x%20y%2Fz/");
+        check("git://a%20b", "owner", "a b", "", "git://x%20y%2Fz/");
+        check("git://a%20b/", "repo", "", "owner=a b", "git://a%20b/x%20y%2Fz/file/");
+        check("git://a/b/file/c/d", "path", "c/d", "owner=a repo=b", "git://a/b/file/x%20y/z");
+    }
+
+    #[test]
+    fn what_is_no_such_address_is_not_completed() {
+        for (template, typed) in [
+            ("git://{owner}", "gi"),
+            ("git://{owner}", "http://a"),
+            ("git://all", "git://all"),
+            ("git://{a}/end", "git://a/end"),
+            ("git://{?a,b}", "git://"),
+            ("git://{a", "git://"),
+            ("git://{}", "git://"),
+        ] {
+            assert!(template_of(template, typed).is_none(), "{template} {typed}");
+        }
+        assert_eq!(decoded("%zz%4"), "%zz%4");
+    }
+}
