@@ -69,6 +69,7 @@ mod screen;
 mod scrolled;
 mod secrets;
 mod selected_panel;
+mod serve;
 mod session_back;
 mod session_disk;
 mod session_flags;

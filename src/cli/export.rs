@@ -101,6 +101,19 @@ fn read(source: &SessionSource) -> Result<Session, String> {
     session.map_err(|error| error.to_string())
 }
 
+/// A session as a document, and the name of a file for it without its ending.
+///
+/// # Errors
+/// When it cannot be read.
+pub(in crate::cli) fn text(
+    source: &SessionSource,
+    format: Format,
+    secrets: &[String],
+) -> Result<(String, String), String> {
+    let session = read(source)?;
+    Ok((made(&session, format, secrets).text, file_stem(&session, secrets)))
+}
+
 /// Writes a session; where it is then, and how many secrets were masked.
 ///
 /// # Errors

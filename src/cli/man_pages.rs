@@ -16,6 +16,7 @@ use super::args::models::ModelsArgs;
 use super::args::permissions::PermissionsArgs;
 use super::args::proxy::ProxyArgs;
 use super::args::sandbox::SandboxArgs;
+use super::args::serve::ServeArgs;
 use super::args::theme::ThemeArgs;
 use super::args::tools::ToolsArgs;
 use super::args::undo::{DiffArgs, UndoArgs};
@@ -38,6 +39,7 @@ fn definition() -> Command {
         named(PermissionsArgs::command(), "permissions"),
         named(SandboxArgs::command(), "sandbox"),
         named(ProxyArgs::command(), "proxy"),
+        named(ServeArgs::command(), "serve"),
         named(CompletionsArgs::command(), "completions"),
         named(ManArgs::command(), "man"),
     ])
@@ -79,6 +81,7 @@ fn sections() -> String {
         ("extensions", "List skills and other extensions, and what is wrong with them."),
         ("permissions", "List the rules for calls, or explain what they say of one."),
         ("sandbox", "Run a command in the sandbox."),
+        ("serve", "Serve sessions over HTTP."),
         ("proxy", "Serve models to clients that have a token and no key."),
         ("completions", "Print the completion script of a shell."),
         ("man", "Print this page."),

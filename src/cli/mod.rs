@@ -43,6 +43,7 @@ pub mod reload;
 pub mod rpc;
 mod sandbox;
 pub(crate) mod secret_prompt;
+pub mod serve;
 pub(crate) mod session_lookup;
 mod sessions;
 mod setting_list;
@@ -86,6 +87,7 @@ fn run() -> Exit {
         Ok(Some(Subcommand::Theme(args))) => return crash::or_crash(theme::run(&args)),
         Ok(Some(Subcommand::Sandbox(args))) => return crash::or_crash(sandbox::run(&args)),
         Ok(Some(Subcommand::Proxy(args))) => return crash::or_crash(proxy::run(&args)),
+        Ok(Some(Subcommand::Serve(args))) => return crash::or_crash(serve::run(*args)),
         Ok(Some(Subcommand::Auth(args))) => return crash::or_crash(auth::run(args)),
         Ok(Some(Subcommand::Completions(args))) => return say(&man_pages::completions(args.shell)),
         Ok(Some(Subcommand::Man(_))) => return say(&man_pages::man()),

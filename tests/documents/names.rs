@@ -19,6 +19,7 @@ use tau::cli::args::export::ExportArgs;
 use tau::cli::args::mcp::McpArgs;
 use tau::cli::args::models::ModelsArgs;
 use tau::cli::args::proxy::ProxyArgs;
+use tau::cli::args::serve::ServeArgs;
 use tau::cli::args::tools::ToolsArgs;
 use tau::cli::args::undo::{DiffArgs, UndoArgs};
 use tokio::io::AsyncWriteExt;
@@ -155,6 +156,7 @@ fn every_flag_in_the_documents_exists() {
         UndoArgs::command(),
         McpArgs::command().find_subcommand("add").unwrap().clone(),
         ToolsArgs::command().find_subcommand("run").unwrap().clone(),
+        ServeArgs::command(),
         ProxyArgs::command(),
         ProxyArgs::command().find_subcommand("add").unwrap().clone(),
         McpArgs::command().find_subcommand("login").unwrap().clone(),

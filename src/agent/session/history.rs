@@ -14,6 +14,7 @@ use super::history_search::is_said_in;
 use super::survey::{LineKind, PathLine, Survey};
 use super::tree::{Tree, edited_items, edits};
 use super::unread::{UnreadFile, read_exact};
+use super::{Session, SessionError};
 use crate::agent::protocol::message::Message;
 use crate::agent::protocol::needle::Needle;
 use crate::agent::protocol::query::{PageFrom, PageGoal};
@@ -33,6 +34,8 @@ pub(crate) struct History {
     joint: Option<Arc<str>>,
     /// The first entry that was sent.
     sent: Option<Arc<str>>,
+    /// Whether nothing was sent, so that pages go up to the end.
+    whole: bool,
 }
 
 /// A request for a page, with all that it takes to read it.
@@ -78,6 +81,11 @@ impl History {
         History { joint, sent, ..History::default() }
     }
 
+    /// The whole branch of `tree`, for a reader that was sent nothing.
+    pub(crate) fn whole(tree: &Tree) -> Self {
+        History { sent: None, whole: true, ..History::in_memory(tree) }
+    }
+
     /// The same with what is in the file.
     pub(crate) fn with_file(self, survey: Survey) -> Self {
         History { file: Some(survey.file), lines: survey.path.into(), ..self }
@@ -106,11 +114,31 @@ impl History {
             file: self.file.clone(),
             lines: Arc::clone(&self.lines),
             memory: memory.collect(),
-            end: self.lines.len().saturating_add(sent.unwrap_or(0)),
+            end: self.lines.len().saturating_add(if self.whole { known.len() } else { sent.unwrap_or(0) }),
             edits: known.iter().filter(is_edit).map(|entry| Entry::clone(entry)).collect(),
             from,
             goal,
         }
+    }
+}
+
+impl Session {
+    /// A page of the branch, from wherever it is; the pages of the whole branch join without a gap.
+    /// Blocks, and reads what was not read of the file.
+    ///
+    /// # Errors
+    /// `Io` when the file cannot be read, or is another one by now.
+    pub(crate) fn branch_page(&self, from: PageFrom, goal: PageGoal) -> Result<BranchPage, SessionError> {
+        let history = History::whole(self.tree());
+        let history = match self.survey_job() {
+            Some(job) => history.with_file(job.read()?),
+            None => history,
+        };
+        let path = || self.info().file.clone().unwrap_or_default();
+        history
+            .job(self.tree(), from, goal)
+            .read()
+            .map_err(|source| SessionError::Io { path: path(), source })
     }
 }
 

@@ -14,6 +14,7 @@ pub mod models;
 pub(crate) mod permissions;
 pub mod proxy;
 pub(crate) mod sandbox;
+pub mod serve;
 pub(crate) mod setting_flags;
 pub(crate) mod subcommand;
 pub mod theme;

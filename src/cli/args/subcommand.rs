@@ -12,6 +12,7 @@ use super::models::ModelsArgs;
 use super::permissions::PermissionsArgs;
 use super::proxy::ProxyArgs;
 use super::sandbox::SandboxArgs;
+use super::serve::ServeArgs;
 use super::theme::ThemeArgs;
 use super::tools::ToolsArgs;
 use super::undo::{DiffArgs, UndoArgs};
@@ -50,6 +51,8 @@ pub(crate) enum Subcommand {
     Sandbox(SandboxArgs),
     /// `tau proxy`.
     Proxy(ProxyArgs),
+    /// `tau serve`.
+    Serve(Box<ServeArgs>),
 }
 
 impl Subcommand {
@@ -67,6 +70,7 @@ impl Subcommand {
             Some("undo") => Subcommand::Undo(UndoArgs::try_parse_from(rest)?),
             Some("doctor") => Subcommand::Doctor(DoctorArgs::try_parse_from(rest)?),
             Some("sandbox") => Subcommand::Sandbox(SandboxArgs::try_parse_from(rest)?),
+            Some("serve") => Subcommand::Serve(Box::new(ServeArgs::try_parse_from(rest)?)),
             Some("mcp") => Subcommand::Mcp(McpArgs::try_parse_from(rest)?),
             Some("tools") => Subcommand::Tools(ToolsArgs::try_parse_from(rest)?),
             Some("theme") => Subcommand::Theme(ThemeArgs::try_parse_from(rest)?),
@@ -107,6 +111,8 @@ mod tests {
             ("tau proxy --listen 127.0.0.1:0", "Proxy"),
             ("tau proxy add me --at-once 2", "Proxy"),
             ("tau -p proxy", ""),
+            ("tau serve --listen 127.0.0.1:0", "Serve"),
+            ("tau -p serve", ""),
             ("tau man", "Man"),
             ("tau mankind", ""),
             ("tau export 0199 x.md", "Export"),
@@ -148,6 +154,7 @@ mod tests {
             (PermissionsArgs::command(), "Usage: tau permissions"),
             (SandboxArgs::command(), "Usage: tau sandbox"),
             (ProxyArgs::command(), "Usage: tau proxy"),
+            (ServeArgs::command(), "Usage: tau serve"),
         ];
         for (mut command, usage) in pages {
             command.clone().debug_assert();

@@ -1,0 +1,234 @@
+//! Who may send requests: the token, the host that the request was meant for, the page that it comes
+//! from, and how many requests an address may send.
+//!
+//! A page in the user's browser can send requests to a server on the user's machine. It does not know
+//! the token; a name of its own that leads here is refused by the host, and its requests by their origin.
+
+use std::collections::HashMap;
+use std::net::IpAddr;
+use std::sync::Mutex;
+use std::sync::PoisonError;
+use std::time::Instant;
+
+use axum::http::{HeaderMap, Uri, header};
+use ring::digest::{SHA256, digest};
+
+use super::problem::Problem;
+
+/// Seconds' worth of requests that may come at once.
+const BURST: f64 = 4.0;
+/// Addresses whose requests are counted; beyond them those that have been quiet are forgotten.
+const ADDRESSES: usize = 10_000;
+
+/// The rules.
+pub(crate) struct Guard {
+    /// The hash of the token.
+    token: Vec<u8>,
+    /// Host names beside `localhost` and addresses; `None` on a Unix socket, which no browser reaches.
+    hosts: Option<Vec<String>>,
+    origins: Vec<String>,
+    /// Requests a second.
+    rate: f64,
+    buckets: Mutex<HashMap<IpAddr, Bucket>>,
+}
+
+/// The requests that an address may still send.
+#[derive(Clone, Copy, Debug)]
+struct Bucket {
+    left: f64,
+    at: Instant,
+}
+
+impl Guard {
+    /// Rules with this token.
+    pub fn new(token: &str, hosts: Option<Vec<String>>, origins: Vec<String>, rate: u32) -> Self {
+        let origins =
+            origins.iter().map(|origin| origin.trim_end_matches('/').to_ascii_lowercase()).collect();
+        let hosts = hosts.map(|names| names.iter().map(|name| name.to_ascii_lowercase()).collect());
+        Guard { token: hash(token), hosts, origins, rate: rate.into(), buckets: Mutex::default() }
+    }
+
+    /// Checks the token.
+    ///
+    /// # Errors
+    /// When it is missing or another one.
+    pub fn token(&self, headers: &HeaderMap) -> Result<(), Problem> {
+        let value = headers.get(header::AUTHORIZATION).and_then(|value| value.to_str().ok());
+        let (scheme, token) = value.and_then(|value| value.split_once(' ')).unwrap_or_default();
+        // Hashes are compared, so the time says nothing about the token.
+        if scheme.eq_ignore_ascii_case("bearer") && hash(token.trim()) == self.token {
+            return Ok(());
+        }
+        Err(Problem::unauthorized(
+            "send the token that `tau serve` printed, as `Authorization: Bearer TOKEN`",
+        ))
+    }
+
+    /// Checks the host that the request is meant for.
+    ///
+    /// # Errors
+    /// When it is a name that is not allowed.
+    pub fn host(&self, headers: &HeaderMap, uri: &Uri) -> Result<(), Problem> {
+        let Some(hosts) = &self.hosts else { return Ok(()) };
+        let named = headers.get(header::HOST).and_then(|value| value.to_str().ok());
+        let authority = named.or_else(|| uri.authority().map(|authority| authority.as_str()));
+        let name = authority.map(host_name).unwrap_or_default().to_ascii_lowercase();
+        let is_address = name.trim_matches(['[', ']']).parse::<IpAddr>().is_ok();
+        // A name that leads here could belong to anybody; an address cannot.
+        if is_address || name == "localhost" || hosts.contains(&name) {
+            return Ok(());
+        }
+        Err(Problem::forbidden(format!(
+            "this server does not answer for the host {name:?}; allow it with --allow-host"
+        )))
+    }
+
+    /// The origin of a page, if it may send requests; `None` for what is not a page, or of this server.
+    ///
+    /// # Errors
+    /// When the page is one of another origin that is not allowed.
+    pub fn origin<'a>(&self, headers: &'a HeaderMap) -> Result<Option<&'a str>, Problem> {
+        let Some(origin) = headers.get(header::ORIGIN) else { return Ok(None) };
+        let origin = origin.to_str().unwrap_or("?");
+        let lower = origin.to_ascii_lowercase();
+        if self.origins.contains(&lower) {
+            return Ok(Some(origin));
+        }
+        let host = headers.get(header::HOST).and_then(|value| value.to_str().ok()).unwrap_or_default();
+        let own = ["http://", "https://"].map(|scheme| format!("{scheme}{}", host.to_ascii_lowercase()));
+        if !host.is_empty() && own.contains(&lower) {
+            return Ok(None);
+        }
+        Err(Problem::forbidden(format!(
+            "pages of {origin:?} may not send requests; allow them with --allow-origin"
+        )))
+    }
+
+    /// Counts a request of this address.
+    ///
+    /// # Errors
+    /// When it sends too many.
+    pub fn rate(&self, address: Option<IpAddr>, now: Instant) -> Result<(), Problem> {
+        let Some(address) = address else { return Ok(()) };
+        let most = self.rate * BURST;
+        let mut buckets = self.buckets.lock().unwrap_or_else(PoisonError::into_inner);
+        if buckets.len() >= ADDRESSES && !buckets.contains_key(&address) {
+            buckets.retain(|_, bucket| now.duration_since(bucket.at).as_secs_f64() < BURST);
+        }
+        let bucket = buckets.entry(address).or_insert(Bucket { left: most, at: now });
+        let since = now.duration_since(bucket.at).as_secs_f64();
+        bucket.left = (bucket.left + since * self.rate).min(most);
+        bucket.at = now;
+        if bucket.left < 1.0 {
+            let text = format!("more than {} requests a second; wait a second", self.rate);
+            return Err(Problem::too_many(text, 1));
+        }
+        bucket.left -= 1.0;
+        Ok(())
+    }
+}
+
+/// An authority without its port.
+fn host_name(authority: &str) -> &str {
+    match authority.rfind(':') {
+        // Within brackets a colon belongs to the address.
+        Some(at) if !authority.get(at..).unwrap_or_default().contains(']') => {
+            authority.get(..at).unwrap_or_default()
+        }
+        _ => authority,
+    }
+}
+
+fn hash(text: &str) -> Vec<u8> {
+    digest(&SHA256, text.as_bytes()).as_ref().to_vec()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::time::Duration;
+
+    fn guard() -> Guard {
+        let origins = vec!["https://Pages.example/".to_owned()];
+        Guard::new("secret", Some(vec!["Box.example".to_owned()]), origins, 2)
+    }
+
+    fn headers(pairs: &[(header::HeaderName, &str)]) -> HeaderMap {
+        pairs.iter().map(|(name, value)| (name.clone(), value.parse().unwrap())).collect()
+    }
+
+    #[test]
+    fn only_the_token_opens() {
+        let cases = [
+            ("Bearer secret", true),
+            ("bearer secret", true),
+            ("Bearer secre", false),
+            ("Bearer secrets", false),
+            ("Basic secret", false),
+            ("secret", false),
+            ("", false),
+        ];
+        for (value, is_open) in cases {
+            let headers = headers(&[(header::AUTHORIZATION, value)]);
+            assert_eq!(guard().token(&headers).is_ok(), is_open, "{value}");
+        }
+        assert!(guard().token(&HeaderMap::new()).is_err());
+    }
+
+    #[test]
+    fn names_that_lead_here_are_refused() {
+        let cases = [
+            ("localhost:4180", true),
+            ("LOCALHOST", true),
+            ("127.0.0.1:1", true),
+            ("[::1]:4180", true),
+            ("[::1]", true),
+            ("10.0.0.7", true),
+            ("box.example:4180", true),
+            ("evil.example", false),
+            ("evil.example:4180", false),
+            ("localhost.evil.example", false),
+            ("127.0.0.1.evil.example", false),
+            ("", false),
+        ];
+        for (host, is_open) in cases {
+            let headers = headers(&[(header::HOST, host)]);
+            assert_eq!(guard().host(&headers, &Uri::default()).is_ok(), is_open, "{host}");
+        }
+        let socket = Guard::new("secret", None, Vec::new(), 1);
+        assert!(socket.host(&HeaderMap::new(), &Uri::default()).is_ok());
+    }
+
+    #[test]
+    fn pages_of_other_origins_are_refused() {
+        let cases = [
+            (None, Some(None)),
+            (Some("http://localhost:4180"), Some(None)),
+            (Some("https://localhost:4180"), Some(None)),
+            (Some("https://pages.example"), Some(Some("https://pages.example"))),
+            (Some("http://localhost:4181"), None),
+            (Some("http://evil.example"), None),
+            (Some("null"), None),
+        ];
+        for (origin, expected) in cases {
+            let mut headers = headers(&[(header::HOST, "localhost:4180")]);
+            if let Some(origin) = origin {
+                headers.insert(header::ORIGIN, origin.parse().unwrap());
+            }
+            let found = guard().origin(&headers).ok().map(|origin| origin.map(str::to_owned));
+            assert_eq!(found, expected.map(|origin| origin.map(str::to_owned)), "{origin:?}");
+        }
+    }
+
+    #[test]
+    fn an_address_that_sends_too_many_waits() {
+        let (guard, start) = (guard(), Instant::now());
+        let one = Some(IpAddr::from([127, 0, 0, 1]));
+        let allowed = (0..20).filter(|_| guard.rate(one, start).is_ok()).count();
+        assert_eq!(allowed, 8);
+        assert!(guard.rate(Some(IpAddr::from([127, 0, 0, 2])), start).is_ok());
+        assert!(guard.rate(None, start).is_ok());
+        let later = start + Duration::from_secs(1);
+        assert_eq!((0..20).filter(|_| guard.rate(one, later).is_ok()).count(), 2);
+    }
+}

@@ -1,0 +1,436 @@
+//! The sessions that are open here: opening, finding, closing, deleting.
+//!
+//! A session is opened when it is first needed, as its own agent with the settings of its directory. The
+//! lock of its file is that of every tau, so a session that a terminal has open is refused.
+
+use std::collections::HashMap;
+use std::path::{Path, PathBuf};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError, Weak};
+use std::time::Duration;
+
+use tokio::sync::Mutex as AsyncMutex;
+use tokio::task::spawn_blocking;
+
+use super::facts::Facts;
+use super::live::LiveSession;
+use super::metrics::{LiveCounts, Metrics};
+use super::problem::Problem;
+use crate::agent::engine::config::AgentConfig;
+use crate::agent::engine::task;
+use crate::agent::protocol::approval::PermissionMode;
+use crate::agent::protocol::event::{AgentEvent, NoticeLevel};
+use crate::agent::protocol::model::{Api, Model, ThinkingLevel};
+use crate::agent::session::index::SessionIndex;
+use crate::agent::session::lock::{self, Life};
+use crate::agent::session::row::SessionRow;
+use crate::agent::session::tail::TAIL;
+use crate::agent::session::{Access, Session, SessionError, is_session_id, list};
+use crate::cli::compose::Setup;
+use crate::cli::exit::Refusal;
+
+/// How often sessions that nobody uses are looked for.
+const SWEEP: Duration = Duration::from_secs(5);
+
+/// What the server allows.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct HubLimits {
+    /// Sessions that may be open at a time.
+    pub sessions: usize,
+    /// A session that nobody has used for so long is closed.
+    pub idle: Duration,
+}
+
+/// All sessions.
+pub(crate) struct Hub {
+    setup: Setup,
+    root: PathBuf,
+    limits: HubLimits,
+    live: Mutex<HashMap<String, Arc<LiveSession>>>,
+    /// Held while a session is opened or closed, so that none is opened twice.
+    opening: AsyncMutex<()>,
+    /// True once the server is about to end.
+    closing: Mutex<bool>,
+    metrics: Arc<Metrics>,
+    own: Weak<Hub>,
+}
+
+/// What a new session is to be.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct NewSession {
+    pub id: Option<String>,
+    pub cwd: Option<PathBuf>,
+    pub name: Option<String>,
+    pub options: SessionOptions,
+}
+
+/// What an opened session is to use instead of what settings say.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct SessionOptions {
+    pub model: Option<String>,
+    pub thinking: Option<ThinkingLevel>,
+    pub mode: Option<PermissionMode>,
+}
+
+impl Hub {
+    /// A hub without open sessions.
+    pub fn new(setup: Setup, limits: HubLimits, metrics: Arc<Metrics>) -> Arc<Self> {
+        let root = setup.settings.session_root(&setup.paths);
+        let hub = Arc::new_cyclic(|own| Hub {
+            setup,
+            root,
+            limits,
+            live: Mutex::default(),
+            opening: AsyncMutex::default(),
+            closing: Mutex::new(false),
+            metrics,
+            own: Weak::clone(own),
+        });
+        let swept = Arc::downgrade(&hub);
+        tokio::spawn(async move {
+            loop {
+                tokio::time::sleep(SWEEP.min(limits.idle)).await;
+                let Some(hub) = swept.upgrade() else { return };
+                hub.sweep().await;
+            }
+        });
+        hub
+    }
+
+    fn live(&self) -> MutexGuard<'_, HashMap<String, Arc<LiveSession>>> {
+        self.live.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// The session of this id, if it is open here.
+    pub fn find(&self, id: &str) -> Option<Arc<LiveSession>> {
+        self.live().get(id).cloned()
+    }
+
+    /// All open sessions.
+    pub fn all(&self) -> Vec<Arc<LiveSession>> {
+        self.live().values().cloned().collect()
+    }
+
+    /// The models that can be used now.
+    pub fn models(&self) -> Vec<Arc<Model>> {
+        self.setup.catalogue.configured(&self.setup.keys)
+    }
+
+    /// The model of this name, if it can be used.
+    ///
+    /// # Errors
+    /// What is wrong with the name, or that there is no key.
+    pub fn model(&self, name: &str) -> Result<Arc<Model>, Problem> {
+        let model =
+            self.setup.catalogue.find(name).map_err(|error| Problem::refused(format!("model: {error}")))?;
+        let usable = model.api == Api::Scripted
+            || self.setup.catalogue.usable(&self.setup.keys).contains(&model.provider);
+        if usable {
+            return Ok(model);
+        }
+        let provider = &model.provider;
+        Err(Problem::refused(format!(
+            "model: there is no key for {provider}; save one with `tau auth set {provider}`"
+        )))
+    }
+
+    /// The keys and secret variables that no export may have.
+    pub fn secrets(&self) -> Vec<String> {
+        crate::cli::export::secrets(&self.setup.keys)
+    }
+
+    /// How many sessions there are, and what they do.
+    pub fn counts(&self) -> LiveCounts {
+        let all = self.all();
+        let running = all.iter().filter(|live| live.known(|facts, _| facts.running)).count();
+        let waiting = all.iter().map(|live| live.known(|facts, _| facts.approvals.len())).sum();
+        LiveCounts { sessions: all.len(), running, waiting }
+    }
+
+    /// The saved sessions, newest first; those that run in `cwd`, or all.
+    pub async fn saved(&self, cwd: Option<PathBuf>) -> Result<Vec<SessionRow>, Problem> {
+        let (root, index) = (self.root.clone(), self.setup.paths.session_index());
+        blocking(move || {
+            let (mut rows, mut known) = (Vec::new(), SessionIndex::load(&index));
+            list::list_known(&root, cwd.as_deref(), &mut known, &mut |row| {
+                rows.push(row);
+                true
+            });
+            if let Err(error) = known.save(&index) {
+                tracing::warn!(%error, "the index of sessions could not be written");
+            }
+            rows
+        })
+        .await
+    }
+
+    /// The file of a saved session.
+    ///
+    /// # Errors
+    /// When there is none of this id.
+    pub async fn file(&self, id: &str) -> Result<PathBuf, Problem> {
+        let (root, wanted) = (self.root.clone(), id.to_owned());
+        let found = match is_session_id(id) {
+            true => blocking(move || list::of_id(&root, &wanted)).await?,
+            false => None,
+        };
+        found.ok_or_else(|| no_session(id))
+    }
+
+    /// The session of this id, opened if need be.
+    ///
+    /// # Errors
+    /// When there is none, another tau uses it, or no more may be open.
+    pub async fn open(&self, id: &str) -> Result<Arc<LiveSession>, Problem> {
+        if let Some(live) = self.find(id) {
+            return Ok(live);
+        }
+        let _opening = self.opening.lock().await;
+        if let Some(live) = self.find(id) {
+            return Ok(live);
+        }
+        let path = self.file(id).await?;
+        self.admit().await?;
+        let setup = self.setup.clone();
+        let config = blocking(move || compose_saved(&setup, &path)).await??;
+        self.start(config).await
+    }
+
+    /// A new session.
+    ///
+    /// # Errors
+    /// When the directory does not exist, its settings or the options cannot be used, or no more may be
+    /// open.
+    pub async fn create(&self, new: NewSession) -> Result<Arc<LiveSession>, Problem> {
+        let model = new.options.model.as_deref().map(|name| self.model(name)).transpose()?;
+        let _opening = self.opening.lock().await;
+        if let Some(id) = &new.id {
+            if !is_session_id(id) {
+                let text = "id: use up to 128 letters, digits, `.`, `_` and `-`, with a letter or digit at both ends";
+                return Err(Problem::refused(text));
+            }
+            let exists = self.find(id).is_some() || self.file(id).await.is_ok();
+            if exists {
+                return Err(Problem::conflict("exists", format!("there is a session {id} already")));
+            }
+        }
+        self.admit().await?;
+        let setup = self.setup.clone();
+        let composed = blocking(move || compose_new(&setup, new, model)).await??;
+        self.start(composed).await
+    }
+
+    /// Starts the agent of a session, and waits until it is known what it begins with.
+    async fn start(&self, composed: Composed) -> Result<Arc<LiveSession>, Problem> {
+        let Composed { config, notices } = composed;
+        if *self.closing.lock().unwrap_or_else(PoisonError::into_inner) {
+            return Err(about_to_end());
+        }
+        let info = config.session.info().clone();
+        let mode = config.behavior.permission_mode;
+        let facts = Facts::new(info.clone(), config.thinking, mode);
+        let (metrics, hub, id) = (Arc::clone(&self.metrics), Weak::clone(&self.own), info.id.clone());
+        let live = LiveSession::start(
+            info.id.clone(),
+            facts,
+            task::spawn(config),
+            move |event| metrics.event(event),
+            move || {
+                if let Some(hub) = hub.upgrade() {
+                    hub.live().remove(&id);
+                }
+            },
+        );
+        self.live().insert(info.id, Arc::clone(&live));
+        self.metrics.opened();
+        for text in notices {
+            live.note(AgentEvent::Notice { level: NoticeLevel::Warning, text, hint: None });
+        }
+        if live.caught_up().await.is_err() {
+            self.live().remove(&live.id);
+            return Err(Problem::failed("the agent ended at its start"));
+        }
+        Ok(live)
+    }
+
+    /// Sees that one more session may be open: closes the one that was not used for the longest time.
+    async fn admit(&self) -> Result<(), Problem> {
+        if self.live().len() < self.limits.sessions {
+            return Ok(());
+        }
+        let unused = self.all().into_iter().filter_map(|live| Some((live.unused_for()?, live)));
+        match unused.max_by_key(|(time, _)| *time) {
+            Some((_, live)) => {
+                live.end().await;
+                Ok(())
+            }
+            None => {
+                let most = self.limits.sessions;
+                Err(Problem::unavailable(format!(
+                    "{most} sessions are open and in use; close one, or allow more with --max-sessions"
+                )))
+            }
+        }
+    }
+
+    /// Closes sessions that nobody uses.
+    async fn sweep(&self) {
+        let _opening = self.opening.lock().await;
+        for live in self.all() {
+            if live.unused_for().is_some_and(|time| time >= self.limits.idle) {
+                live.end().await;
+            }
+        }
+    }
+
+    /// Closes a session, so that another tau can open it. Aborts what runs.
+    ///
+    /// # Errors
+    /// When it is not open here.
+    pub async fn close(&self, id: &str) -> Result<(), Problem> {
+        let _opening = self.opening.lock().await;
+        let live = self.find(id).ok_or_else(|| not_open(id))?;
+        live.end().await;
+        Ok(())
+    }
+
+    /// Closes a session and moves its file to the trash, or deletes it where there is no trash.
+    ///
+    /// # Errors
+    /// When there is no such session, or another tau uses it.
+    pub async fn delete(&self, id: &str) -> Result<(), Problem> {
+        let _opening = self.opening.lock().await;
+        let live = self.find(id);
+        if let Some(live) = &live {
+            live.end().await;
+        }
+        let path = match self.file(id).await {
+            // Of a session without a message there is no file.
+            Err(_) if live.is_some() => return Ok(()),
+            other => other?,
+        };
+        blocking(move || {
+            if let Some(owner) = lock::noted(&path).filter(|owner| owner.life() != Life::Ended) {
+                return Err(in_use(&owner.to_string()));
+            }
+            if trash::delete(&path).is_ok() {
+                return Ok(());
+            }
+            std::fs::remove_file(&path)
+                .map_err(|error| Problem::failed(format!("cannot delete the session: {error}")))
+        })
+        .await?
+    }
+
+    /// Takes no more sessions, lets what runs continue for `grace`, then ends everything.
+    pub async fn shut_down(&self, grace: Duration) {
+        *self.closing.lock().unwrap_or_else(PoisonError::into_inner) = true;
+        let all = self.all();
+        let idle = async {
+            for live in &all {
+                // What has ended is idle.
+                let _ = live.idle().await;
+            }
+        };
+        // What continues for longer is aborted.
+        let _ = tokio::time::timeout(grace, idle).await;
+        futures_util::future::join_all(self.all().iter().map(|live| live.end())).await;
+    }
+
+    /// Whether the server is about to end.
+    pub fn is_closing(&self) -> bool {
+        *self.closing.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+/// An agent that can be started, and what the user should know.
+struct Composed {
+    config: AgentConfig,
+    notices: Vec<String>,
+}
+
+fn compose_new(base: &Setup, new: NewSession, model: Option<Arc<Model>>) -> Result<Composed, Problem> {
+    let cwd = new.cwd.unwrap_or_else(|| base.cwd.clone());
+    let cwd = cwd.canonicalize().ok().filter(|dir| dir.is_dir()).ok_or_else(|| {
+        Problem::refused(format!("cwd: {} is not a directory on the server", cwd.display()))
+    })?;
+    let setup = own_setup(base, &cwd)?;
+    let mut session = Session::begin(setup.session_dir().as_deref(), &setup.cwd, new.id);
+    if let Some(name) = &new.name {
+        session.set_name(name).map_err(|error| Problem::failed(error.to_string()))?;
+    }
+    let mut composed = composed(setup, session)?;
+    let config = &mut composed.config;
+    if let Some(model) = model {
+        config.thinking = model.nearest(config.thinking);
+        config.model = Some(model);
+    }
+    if let Some(level) = new.options.thinking {
+        config.thinking = config.model.as_ref().map_or(level, |model| model.nearest(level));
+    }
+    if let Some(mode) = new.options.mode {
+        config.behavior.permission_mode = mode;
+    }
+    Ok(composed)
+}
+
+fn compose_saved(base: &Setup, path: &Path) -> Result<Composed, Problem> {
+    let session = Session::open_tail(path, Access::Write, TAIL).map_err(|error| match error {
+        SessionError::Locked { owner, .. } => in_use(&owner.to_string()),
+        other => Problem::failed(other.to_string()),
+    })?;
+    let cwd = session.info().cwd.clone();
+    if !cwd.is_dir() {
+        let text = format!("cannot continue this session: its directory {} is gone", cwd.display());
+        return Err(Problem::conflict("directory-gone", text));
+    }
+    let mut session = session;
+    session.survey();
+    let setup = own_setup(base, &cwd)?;
+    composed(setup.continuing(&session), session)
+}
+
+/// The settings of a session's directory.
+fn own_setup(base: &Setup, cwd: &Path) -> Result<Setup, Problem> {
+    let mut setup = base.of_session(cwd).map_err(|refusal| cannot_compose(&refusal))?;
+    if setup.needs_server_model() {
+        setup.model.clone_from(&base.model);
+    }
+    Ok(setup)
+}
+
+fn composed(setup: Setup, session: Session) -> Result<Composed, Problem> {
+    let agent = setup.agent(session).map_err(|refusal| cannot_compose(&refusal))?;
+    let notices = setup.notices.iter().cloned().chain(agent.notices).collect();
+    Ok(Composed { config: agent.config, notices })
+}
+
+fn cannot_compose(refusal: &Refusal) -> Problem {
+    Problem::refused(format!("the session cannot be started: {}", refusal.text))
+}
+
+fn in_use(owner: &str) -> Problem {
+    let text = format!("another tau uses this session ({owner}); close it there first");
+    Problem::conflict("session-in-use", text)
+}
+
+fn no_session(id: &str) -> Problem {
+    let id: String = id.chars().take(128).collect();
+    Problem::not_found(format!("there is no session {id}; GET /api/sessions lists them"))
+}
+
+fn not_open(id: &str) -> Problem {
+    let id: String = id.chars().take(128).collect();
+    Problem::conflict("not-open", format!("the session {id} is not open on this server"))
+}
+
+/// The server takes nothing new.
+pub(crate) fn about_to_end() -> Problem {
+    Problem::unavailable("the server is about to end")
+}
+
+/// Runs what blocks where it holds up nobody.
+pub(crate) async fn blocking<T: Send + 'static>(
+    work: impl FnOnce() -> T + Send + 'static,
+) -> Result<T, Problem> {
+    spawn_blocking(work).await.map_err(|error| Problem::failed(error.to_string()))
+}

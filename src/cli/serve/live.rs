@@ -1,0 +1,284 @@
+//! A live session: an agent, the log of its events, and what is known of it, shared by all its clients.
+
+use std::collections::HashMap;
+use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::time::{Duration, Instant};
+
+use axum::body::Bytes;
+use serde_json::Value;
+use tokio::sync::{Mutex as AsyncMutex, MutexGuard as AsyncGuard, mpsc, oneshot, watch};
+
+use super::event_log::{EventLog, Following, Position};
+use super::facts::Facts;
+use crate::agent::engine::task::AgentHandle;
+use crate::agent::protocol::query::{Query, QueryAnswer};
+use crate::agent::{AgentCommand, AgentEvent};
+use crate::cli::protocol;
+
+/// A session that is open here.
+#[derive(Debug)]
+pub(crate) struct LiveSession {
+    pub id: String,
+    commands: mpsc::Sender<AgentCommand>,
+    board: Mutex<Board>,
+    /// The number of the last event.
+    last: watch::Sender<Position>,
+    ended: watch::Sender<bool>,
+    tickets: AtomicU64,
+    /// Held from the judgement of a prompt until the agent has taken it.
+    prompting: AsyncMutex<()>,
+    /// Clients that follow its events.
+    clients: AtomicUsize,
+}
+
+/// What all clients share.
+#[derive(Debug)]
+struct Board {
+    log: EventLog,
+    facts: Facts,
+    queries: HashMap<u64, oneshot::Sender<Answer>>,
+    used: Instant,
+}
+
+/// The answer to a query, and when it holds.
+pub(crate) type Answer = (Result<QueryAnswer, String>, Moment);
+
+/// A moment in the events.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Moment {
+    /// The last event.
+    pub last: Position,
+    /// The position before everything that is not complete then.
+    pub replay_from: Position,
+}
+
+/// The agent has ended.
+#[derive(Debug)]
+pub(crate) struct Ended;
+
+/// A client that follows the events; counted as long as it lives.
+#[derive(Debug)]
+pub(crate) struct Client(Arc<LiveSession>);
+
+impl Drop for Client {
+    fn drop(&mut self) {
+        self.0.clients.fetch_sub(1, Ordering::Relaxed);
+        self.0.touch();
+    }
+}
+
+impl LiveSession {
+    /// A session with the agent of this handle; what it reports is folded until it ends. `each` gets
+    /// every event, and `ended` is called in the end.
+    pub fn start(
+        id: String,
+        facts: Facts,
+        agent: AgentHandle,
+        each: impl Fn(&AgentEvent) + Send + 'static,
+        ended: impl FnOnce() + Send + 'static,
+    ) -> Arc<Self> {
+        let opening = crate::tools::ids::id().simple().to_string();
+        // The last digits are the random ones.
+        let opening = opening.get(opening.len().saturating_sub(10)..).unwrap_or_default().to_owned();
+        let board =
+            Board { log: EventLog::new(opening), facts, queries: HashMap::new(), used: Instant::now() };
+        let session = Arc::new(LiveSession {
+            id,
+            commands: agent.commands,
+            board: Mutex::new(board),
+            last: watch::Sender::new(0),
+            ended: watch::Sender::new(false),
+            tickets: AtomicU64::new(1),
+            prompting: AsyncMutex::default(),
+            clients: AtomicUsize::new(0),
+        });
+        let live = Arc::clone(&session);
+        let (mut events, task) = (agent.events, agent.task);
+        tokio::spawn(async move {
+            while let Some(event) = events.recv().await {
+                each(&event);
+                live.take(event);
+            }
+            // A crash was reported as an event.
+            let _ = task.await;
+            live.board().queries.clear();
+            // Whoever waits for the end can open the session again.
+            ended();
+            live.ended.send_replace(true);
+        });
+        session
+    }
+
+    /// Takes an event: the answer to a query goes to whoever asked, everything else to all.
+    fn take(&self, event: AgentEvent) {
+        let mut board = self.board();
+        if let AgentEvent::Answered { ticket, answer } = event {
+            let last = board.log.last();
+            let moment = Moment { last, replay_from: board.facts.replay_from(last) };
+            if let Some(query) = board.queries.remove(&ticket) {
+                // Whoever asked may have left.
+                let _ = query.send((answer, moment));
+            }
+            return;
+        }
+        let last = board.log.last().saturating_add(1);
+        board.facts.take(&event, last);
+        board.log.push(&record(&event), event);
+        drop(board);
+        self.last.send_replace(last);
+    }
+
+    /// A turn to judge and send a prompt: no other one is sent meanwhile.
+    pub async fn prompting(&self) -> AsyncGuard<'_, ()> {
+        self.prompting.lock().await
+    }
+
+    /// Adds an event that does not come from the agent.
+    pub fn note(&self, event: AgentEvent) {
+        self.take(event);
+    }
+
+    fn board(&self) -> MutexGuard<'_, Board> {
+        self.board.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Reads what is known; the position at which it holds comes with it.
+    pub fn known<T>(&self, read: impl FnOnce(&Facts, &EventLog) -> T) -> T {
+        let board = self.board();
+        read(&board.facts, &board.log)
+    }
+
+    /// Sends a command.
+    ///
+    /// # Errors
+    /// When the agent has ended.
+    pub async fn send(&self, command: AgentCommand) -> Result<(), Ended> {
+        self.touch();
+        self.commands.send(command).await.map_err(|_| Ended)
+    }
+
+    /// Sends a command from where nothing can wait.
+    pub fn send_soon(self: &Arc<Self>, command: AgentCommand) {
+        if let Err(mpsc::error::TrySendError::Full(command)) = self.commands.try_send(command) {
+            let session = Arc::clone(self);
+            tokio::spawn(async move { session.commands.send(command).await });
+        }
+    }
+
+    /// Asks the agent; the answer, and the moment at which it holds.
+    ///
+    /// # Errors
+    /// When the agent has ended.
+    pub async fn ask(&self, query: Query) -> Result<Answer, Ended> {
+        let answer = self.begin_asking(|ticket| AgentCommand::Query { ticket, query }).await?;
+        answer.await.map_err(|_| Ended)
+    }
+
+    /// Sends a command with a ticket; what gets its answer.
+    ///
+    /// # Errors
+    /// When the agent has ended.
+    pub async fn begin_asking(
+        &self,
+        command: impl FnOnce(u64) -> AgentCommand,
+    ) -> Result<oneshot::Receiver<Answer>, Ended> {
+        let ticket = self.tickets.fetch_add(1, Ordering::Relaxed);
+        let (sender, answer) = oneshot::channel();
+        self.board().queries.insert(ticket, sender);
+        if *self.ended.borrow() {
+            return Err(Ended);
+        }
+        self.send(command(ticket)).await?;
+        Ok(answer)
+    }
+
+    /// Whether it still waits for the decision on a call.
+    pub fn waits_for_approval(&self, id: &str) -> bool {
+        self.known(|facts, _| facts.approvals.iter().any(|request| request.id == id))
+    }
+
+    /// Notes that a question was answered; whether it waited.
+    pub fn take_question(&self, id: &str) -> bool {
+        let mut board = self.board();
+        let waited = board.facts.questions.contains_key(id);
+        board.facts.question_answered(id);
+        waited
+    }
+
+    /// The events after a position, of about `most` bytes.
+    pub fn after(&self, position: Position, most: usize) -> Following {
+        self.board().log.after(position, most)
+    }
+
+    /// Waits until there is an event after this position, or none can come. False then.
+    pub async fn wait_after(&self, position: Position) -> bool {
+        let (mut last, mut ended) = (self.last.subscribe(), self.ended.subscribe());
+        tokio::select! {
+            biased;
+            found = last.wait_for(|last| *last > position) => found.is_ok(),
+            _ = ended.wait_for(|ended| *ended) => *self.last.borrow() > position,
+        }
+    }
+
+    /// Counts a client that follows the events.
+    pub fn client(self: &Arc<Self>) -> Client {
+        self.clients.fetch_add(1, Ordering::Relaxed);
+        Client(Arc::clone(self))
+    }
+
+    /// Notes that somebody uses it.
+    pub fn touch(&self) {
+        self.board().used = Instant::now();
+    }
+
+    /// For how long nobody has used it; `None` while somebody does, or it works.
+    pub fn unused_for(&self) -> Option<Duration> {
+        let board = self.board();
+        let is_used = board.facts.running || self.clients.load(Ordering::Relaxed) > 0;
+        (!is_used).then(|| board.used.elapsed())
+    }
+
+    /// Clients that follow its events.
+    pub fn clients(&self) -> usize {
+        self.clients.load(Ordering::Relaxed)
+    }
+
+    /// Ends the agent, and waits until its session file is complete and closed.
+    pub async fn end(&self) {
+        // It has ended if nobody takes the command.
+        let _ = self.commands.send(AgentCommand::Shutdown).await;
+        let _ = self.ended.subscribe().wait_for(|ended| *ended).await;
+    }
+
+    /// Waits until all commands that were sent have taken effect; the moment then.
+    ///
+    /// # Errors
+    /// When the agent has ended.
+    pub async fn caught_up(&self) -> Result<Moment, Ended> {
+        self.ask(Query::Sync).await.map(|(_, moment)| moment)
+    }
+
+    /// Waits until nothing runs.
+    ///
+    /// # Errors
+    /// When the agent has ended.
+    pub async fn idle(&self) -> Result<(), Ended> {
+        self.ask(Query::Idle).await.map(drop)
+    }
+}
+
+/// The record of an event: as `rpc` has it where `rpc` has one, else the event as it is.
+fn record(event: &AgentEvent) -> Value {
+    match event {
+        // Its messages are in the history.
+        AgentEvent::SessionOpened { session, .. } => {
+            serde_json::json!({ "type": "session_opened", "session": session })
+        }
+        AgentEvent::Stopped => serde_json::json!({ "type": "session_closed" }),
+        event => protocol::event(event).unwrap_or_else(|| serde_json::to_value(event).unwrap_or_default()),
+    }
+}
+
+/// A frame without an event, which keeps connections open.
+pub(crate) const KEEP_ALIVE: Bytes = Bytes::from_static(b": still here\n\n");

@@ -1,0 +1,205 @@
+//! Counters, and `/metrics` in the text format of Prometheus
+//! (<https://prometheus.io/docs/instrumenting/exposition_formats/>).
+
+use std::collections::BTreeMap;
+use std::fmt::Write as _;
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::{Arc, Mutex, PoisonError};
+use std::time::Duration;
+
+use crate::agent::AgentEvent;
+use crate::agent::protocol::message::{Message, StopReason};
+
+/// Upper bounds of the histogram of request times, in seconds.
+const BUCKETS: [f64; 8] = [0.001, 0.005, 0.025, 0.1, 0.5, 2.5, 10.0, 60.0];
+
+/// Everything that is counted.
+#[derive(Debug, Default)]
+pub(crate) struct Metrics {
+    requests: Mutex<BTreeMap<(String, String, u16), RequestTimes>>,
+    events: AtomicU64,
+    events_sent: AtomicU64,
+    events_missed: AtomicU64,
+    streams: AtomicU64,
+    sessions_opened: AtomicU64,
+    runs: AtomicU64,
+    answers_failed: AtomicU64,
+    tool_calls: AtomicU64,
+    tokens_in: AtomicU64,
+    tokens_out: AtomicU64,
+    tokens_cached: AtomicU64,
+    /// Millionths of a dollar.
+    cost: AtomicU64,
+}
+
+/// Requests of one route, method and status.
+#[derive(Clone, Copy, Debug, Default)]
+struct RequestTimes {
+    buckets: [u64; BUCKETS.len()],
+    count: u64,
+    seconds: f64,
+}
+
+/// An open event stream; counted as long as it lives.
+#[derive(Debug)]
+pub(crate) struct OpenStream(Arc<Metrics>);
+
+impl Drop for OpenStream {
+    fn drop(&mut self) {
+        self.0.streams.fetch_sub(1, Ordering::Relaxed);
+    }
+}
+
+/// What is counted elsewhere.
+#[derive(Clone, Copy, Debug, Default)]
+pub(crate) struct LiveCounts {
+    pub sessions: usize,
+    pub running: usize,
+    pub waiting: usize,
+}
+
+impl Metrics {
+    /// Opens an event stream; `None` when `most` are open.
+    pub fn open_stream(self: &Arc<Self>, most: u64) -> Option<OpenStream> {
+        let open = self.streams.fetch_add(1, Ordering::Relaxed);
+        let stream = OpenStream(Arc::clone(self));
+        (open < most).then_some(stream)
+    }
+
+    /// Counts a request that was answered.
+    pub fn request(&self, route: &str, method: &str, status: u16, time: Duration) {
+        let mut requests = self.requests.lock().unwrap_or_else(PoisonError::into_inner);
+        let times = requests.entry((route.to_owned(), method.to_owned(), status)).or_default();
+        let seconds = time.as_secs_f64();
+        for (bucket, bound) in times.buckets.iter_mut().zip(BUCKETS) {
+            *bucket = bucket.saturating_add(u64::from(seconds <= bound));
+        }
+        times.count = times.count.saturating_add(1);
+        times.seconds += seconds;
+    }
+
+    /// Counts events that were handed to a connection, and those that it missed.
+    pub fn sent(&self, events: u64, missed: u64) {
+        self.events_sent.fetch_add(events, Ordering::Relaxed);
+        self.events_missed.fetch_add(missed, Ordering::Relaxed);
+    }
+
+    /// Counts a session that was opened.
+    pub fn opened(&self) {
+        self.sessions_opened.fetch_add(1, Ordering::Relaxed);
+    }
+
+    /// Counts what an event reports.
+    pub fn event(&self, event: &AgentEvent) {
+        self.events.fetch_add(1, Ordering::Relaxed);
+        match event {
+            AgentEvent::AgentStart => drop(self.runs.fetch_add(1, Ordering::Relaxed)),
+            AgentEvent::ToolExecutionEnd { .. } => drop(self.tool_calls.fetch_add(1, Ordering::Relaxed)),
+            AgentEvent::MessageEnd { message } => self.message(message),
+            _ => {}
+        }
+    }
+
+    fn message(&self, message: &Message) {
+        let Message::Assistant(answer) = message else { return };
+        let usage = &answer.usage;
+        self.tokens_in.fetch_add(usage.input.saturating_add(usage.cache_write), Ordering::Relaxed);
+        self.tokens_out.fetch_add(usage.output, Ordering::Relaxed);
+        self.tokens_cached.fetch_add(usage.cache_read, Ordering::Relaxed);
+        self.cost.fetch_add((usage.cost.total * 1_000_000.0).round() as u64, Ordering::Relaxed);
+        if answer.stop_reason == StopReason::Error {
+            self.answers_failed.fetch_add(1, Ordering::Relaxed);
+        }
+    }
+
+    /// Everything as text.
+    pub fn text(&self, live: LiveCounts) -> String {
+        let mut text = String::new();
+        let load = |counter: &AtomicU64| counter.load(Ordering::Relaxed).to_string();
+        let version = env!("CARGO_PKG_VERSION");
+        put(
+            &mut text,
+            "tau_build_info",
+            "gauge",
+            "The version",
+            &[(format!("{{version=\"{version}\"}}"), "1".into())],
+        );
+        let plain = |value: String| [(String::new(), value)];
+        put(
+            &mut text,
+            "tau_sessions_live",
+            "gauge",
+            "Sessions that are open",
+            &plain(live.sessions.to_string()),
+        );
+        put(
+            &mut text,
+            "tau_sessions_running",
+            "gauge",
+            "Sessions in which the agent works",
+            &plain(live.running.to_string()),
+        );
+        put(
+            &mut text,
+            "tau_approvals_waiting",
+            "gauge",
+            "Calls that wait for a decision",
+            &plain(live.waiting.to_string()),
+        );
+        put(&mut text, "tau_event_streams", "gauge", "Open event streams", &plain(load(&self.streams)));
+        let counters = [
+            ("tau_sessions_opened_total", "Sessions that were opened", &self.sessions_opened),
+            ("tau_runs_total", "Runs that were started", &self.runs),
+            ("tau_events_total", "Events of all sessions", &self.events),
+            ("tau_events_sent_total", "Events handed to connections", &self.events_sent),
+            (
+                "tau_events_missed_total",
+                "Events that were no longer kept when a slow client came to them",
+                &self.events_missed,
+            ),
+            ("tau_answers_failed_total", "Answers of models that failed", &self.answers_failed),
+            ("tau_tool_calls_total", "Tool calls that ended", &self.tool_calls),
+        ];
+        for (name, help, counter) in counters {
+            put(&mut text, name, "counter", help, &plain(load(counter)));
+        }
+        let tokens =
+            [("input", &self.tokens_in), ("output", &self.tokens_out), ("cache_read", &self.tokens_cached)];
+        let tokens = tokens.map(|(kind, counter)| (format!("{{kind=\"{kind}\"}}"), load(counter)));
+        put(&mut text, "tau_tokens_total", "counter", "Tokens of answers", &tokens);
+        let cost = self.cost.load(Ordering::Relaxed) as f64 / 1_000_000.0;
+        put(
+            &mut text,
+            "tau_cost_dollars_total",
+            "counter",
+            "What answers cost, where the price is known",
+            &plain(cost.to_string()),
+        );
+        self.requests_text(&mut text);
+        text
+    }
+
+    fn requests_text(&self, text: &mut String) {
+        let requests = self.requests.lock().unwrap_or_else(PoisonError::into_inner).clone();
+        let name = "tau_http_request_seconds";
+        let mut rows = Vec::new();
+        for ((route, method, status), times) in requests {
+            let labels = format!("route=\"{route}\",method=\"{method}\",status=\"{status}\"");
+            for (bucket, bound) in times.buckets.iter().zip(BUCKETS) {
+                rows.push((format!("_bucket{{{labels},le=\"{bound}\"}}"), bucket.to_string()));
+            }
+            rows.push((format!("_bucket{{{labels},le=\"+Inf\"}}"), times.count.to_string()));
+            rows.push((format!("_sum{{{labels}}}"), times.seconds.to_string()));
+            rows.push((format!("_count{{{labels}}}"), times.count.to_string()));
+        }
+        put(text, name, "histogram", "Time until a response began", &rows);
+    }
+}
+
+fn put(text: &mut String, name: &str, kind: &str, help: &str, rows: &[(String, String)]) {
+    // Writing to a string cannot fail.
+    let _ = writeln!(text, "# HELP {name} {help}\n# TYPE {name} {kind}");
+    for (labels, value) in rows {
+        let _ = writeln!(text, "{name}{labels} {value}");
+    }
+}

@@ -1,0 +1,234 @@
+//! `tau serve`: sessions over HTTP. Requests are commands, event streams are events.
+//!
+//! [`hub`] has the open sessions, each a [`live`] session with an [`event_log`] that all its clients
+//! read; [`routes`] are the requests, [`guard`] decides who may send them. What the server answers is in
+//! [`types`] and [`problem`], from which the OpenAPI document is made.
+
+mod app;
+mod event_log;
+mod extract;
+mod facts;
+mod guard;
+mod hub;
+mod live;
+mod metrics;
+mod problem;
+mod routes;
+mod stream;
+mod types;
+
+use std::net::SocketAddr;
+use std::path::Path;
+use std::sync::Arc;
+use std::time::Duration;
+
+use tokio::net::{TcpListener, UnixListener};
+use tokio::sync::watch;
+
+use super::args::CliArgs;
+use super::args::serve::ServeArgs;
+use super::compose::Setup;
+use super::crash;
+use super::environment::{Connections, OnBadConfig};
+use super::exit::{Exit, Refusal, fail, say, warn};
+use super::profile::FrontEndProfile;
+use super::signals::Signals;
+use crate::agent::engine::behavior::OnAsk;
+use crate::agent::protocol::run::{OnRepeat, RetryMode, SteerMode};
+use app::{App, Shared};
+use guard::Guard;
+use hub::{Hub, HubLimits};
+use metrics::Metrics;
+
+/// How agents of this front end are composed: somebody can be asked, but nobody sees the terminal.
+pub const PROFILE: FrontEndProfile = FrontEndProfile {
+    on_bad_config: OnBadConfig::Refuse,
+    retry: RetryMode::Interactive,
+    steer: SteerMode::AfterTurnCalls,
+    on_repeat: OnRepeat::Stop,
+    on_ask: OnAsk::Ask,
+    connections: Connections::WithAgent,
+};
+
+/// Where the token is if no file is named.
+const TOKEN: &str = "TAU_SERVE_TOKEN";
+/// Shortest token that is accepted, in bytes.
+const SHORTEST: usize = 16;
+/// How long connections have to end after all sessions have.
+const FAREWELL: Duration = Duration::from_secs(2);
+
+/// Serves until a signal ends it; how the program ends.
+pub fn run(args: ServeArgs) -> Exit {
+    let prepared = token(&args).and_then(|token| {
+        let flags = CliArgs {
+            settings: args.settings.clone(),
+            cwd: args.cwd.clone(),
+            trust: args.trust,
+            ..CliArgs::without_arguments()
+        };
+        let setup = Setup::read(flags, PROFILE)?;
+        let setup = if setup.needs_server_model() { setup.with_model()? } else { setup };
+        Ok((setup, token))
+    });
+    let (setup, token) = match prepared {
+        Ok(prepared) => prepared,
+        Err(refusal) => return refusal.fail(),
+    };
+    crash::install(setup.paths.state.clone());
+    setup.notices.iter().for_each(|notice| warn(notice));
+    let runtime = match tokio::runtime::Builder::new_multi_thread().enable_all().build() {
+        Ok(runtime) => runtime,
+        Err(error) => return fail(Exit::Config, &format!("cannot start: {error}")),
+    };
+    let exit = runtime.block_on(serve(&args, setup, token));
+    // Blocking work must not delay the exit.
+    runtime.shutdown_background();
+    exit
+}
+
+/// The token of clients, and whether it was made here.
+struct Token {
+    text: String,
+    is_new: bool,
+}
+
+fn token(args: &ServeArgs) -> Result<Token, Refusal> {
+    let (text, origin) = match (&args.token_file, std::env::var(TOKEN)) {
+        (Some(file), _) => {
+            let text = std::fs::read_to_string(file).map_err(|error| {
+                Refusal::config(format!("cannot read the token {}: {error}", file.display()))
+            })?;
+            (text.trim().to_owned(), file.display().to_string())
+        }
+        (None, Ok(text)) if !text.trim().is_empty() => (text.trim().to_owned(), TOKEN.to_owned()),
+        (None, _) => return Ok(Token { text: random()?, is_new: true }),
+    };
+    let is_sound = text.len() >= SHORTEST && text.chars().all(|c| c.is_ascii_graphic());
+    match is_sound {
+        true => Ok(Token { text, is_new: false }),
+        false => Err(Refusal::config(format!(
+            "{origin}: the token has to be at least {SHORTEST} visible ASCII characters"
+        ))),
+    }
+}
+
+/// 256 random bits.
+fn random() -> Result<String, Refusal> {
+    use base64::Engine as _;
+    use ring::rand::SecureRandom as _;
+    let mut bytes = [0_u8; 32];
+    ring::rand::SystemRandom::new()
+        .fill(&mut bytes)
+        .map_err(|_| Refusal::config("cannot make a token: the system gives no random bytes"))?;
+    Ok(base64::engine::general_purpose::URL_SAFE_NO_PAD.encode(bytes))
+}
+
+/// The socket that is listened on.
+enum Listener {
+    Tcp(TcpListener),
+    Unix(UnixListener),
+}
+
+async fn serve(args: &ServeArgs, setup: Setup, token: Token) -> Exit {
+    let mut signals = match Signals::for_batch() {
+        Ok(signals) => signals,
+        Err(error) => return fail(Exit::Config, &format!("cannot watch for signals: {error}")),
+    };
+    let (listener, address) = match listen(args).await {
+        Ok(listening) => listening,
+        Err(refusal) => return refusal.fail(),
+    };
+    let metrics = Arc::<Metrics>::default();
+    let limits = HubLimits { sessions: args.max_sessions as usize, idle: Duration::from_secs(args.idle) };
+    let hub = Hub::new(setup, limits, Arc::clone(&metrics));
+    let hosts = args.socket.is_none().then(|| args.allow_host.clone());
+    let app = App::new(Shared {
+        hub: Arc::clone(&hub),
+        guard: Guard::new(&token.text, hosts, args.allow_origin.clone(), args.rate),
+        metrics,
+        max_body: usize::try_from(args.max_body).unwrap_or(usize::MAX),
+        max_streams: args.max_streams.into(),
+        log: args.log,
+    });
+    if say(&greeting(&address, &token)) != Exit::Ok {
+        return Exit::Model;
+    }
+    let (stop, stopped) = watch::channel(false);
+    let serving = tokio::spawn(accept(listener, routes::router(app), stopped));
+    let exit = loop {
+        tokio::select! {
+            caught = signals.next() => if let Some(exit) = caught.exit() { break exit },
+            () = crash::crashed() => return Exit::Crash,
+        }
+    };
+    let second = async { while signals.next().await.exit().is_none() {} };
+    tokio::select! {
+        () = hub.shut_down(Duration::from_secs(args.grace)) => {}
+        () = second => hub.shut_down(Duration::ZERO).await,
+    }
+    stop.send_replace(true);
+    // A client that does not read its last bytes must not delay the end.
+    let _ = tokio::time::timeout(FAREWELL, serving).await;
+    if let Some(path) = &args.socket {
+        let _ = std::fs::remove_file(path);
+    }
+    exit
+}
+
+/// What is printed once the server is ready.
+fn greeting(address: &str, token: &Token) -> String {
+    let token = if token.is_new { format!("token {}\n", token.text) } else { String::new() };
+    format!("listening on {address}\n{token}")
+}
+
+async fn listen(args: &ServeArgs) -> Result<(Listener, String), Refusal> {
+    let Some(path) = &args.socket else {
+        let failed =
+            |error| Refusal::config(format!("cannot listen on {}: {error}; see --listen", args.listen));
+        let listener = TcpListener::bind(args.listen).await.map_err(failed)?;
+        let address = listener.local_addr().map_err(failed)?;
+        return Ok((Listener::Tcp(listener), format!("http://{address}")));
+    };
+    remove_stale(path);
+    let failed =
+        |error| Refusal::config(format!("cannot listen on {}: {error}; see --socket", path.display()));
+    let listener = UnixListener::bind(path).map_err(failed)?;
+    let only_user = std::os::unix::fs::PermissionsExt::from_mode(0o600);
+    std::fs::set_permissions(path, only_user).map_err(failed)?;
+    Ok((Listener::Unix(listener), format!("unix:{}", path.display())))
+}
+
+/// Removes the socket of a server that has ended. One that somebody listens on stays, and binding fails.
+fn remove_stale(path: &Path) {
+    use std::os::unix::fs::FileTypeExt as _;
+    let is_socket = std::fs::symlink_metadata(path).is_ok_and(|meta| meta.file_type().is_socket());
+    if is_socket && std::os::unix::net::UnixStream::connect(path).is_err() {
+        // Binding reports what is wrong.
+        let _ = std::fs::remove_file(path);
+    }
+}
+
+/// Answers connections until it is stopped, and then those that are open.
+async fn accept(listener: Listener, router: axum::Router, mut stopped: watch::Receiver<bool>) {
+    let stop = async move {
+        // Without a sender the server has ended.
+        let _ = stopped.wait_for(|stopped| *stopped).await;
+    };
+    let served = match listener {
+        Listener::Tcp(listener) => {
+            use axum::serve::ListenerExt as _;
+            let listener = listener.tap_io(|stream| {
+                // Small events would otherwise wait for each other.
+                let _ = stream.set_nodelay(true);
+            });
+            let service = router.into_make_service_with_connect_info::<SocketAddr>();
+            axum::serve(listener, service).with_graceful_shutdown(stop).await
+        }
+        Listener::Unix(listener) => {
+            axum::serve(listener, router.into_make_service()).with_graceful_shutdown(stop).await
+        }
+    };
+    if let Err(error) = served {
+        warn(&format!("cannot take connections any more: {error}"));
+    }
+}

@@ -1,0 +1,112 @@
+//! Errors as clients get them: problem details (RFC 9457), as `application/problem+json`.
+
+use axum::http::{HeaderValue, StatusCode, header};
+use axum::response::{IntoResponse, Response};
+use serde::Serialize;
+use utoipa::ToSchema;
+
+/// What went wrong, and what to do about it.
+#[derive(Clone, Debug, Serialize, ToSchema)]
+pub(crate) struct Problem {
+    /// Names the kind of problem: `urn:tau:problem:` and a word.
+    #[serde(rename = "type")]
+    pub kind: String,
+    /// The kind in words.
+    pub title: &'static str,
+    /// The status of the response.
+    pub status: u16,
+    /// What went wrong here, and what to do.
+    pub detail: String,
+    /// Seconds after which to try again.
+    #[serde(skip)]
+    pub retry_after: Option<u64>,
+}
+
+impl Problem {
+    fn new(status: StatusCode, kind: &str, title: &'static str, detail: impl Into<String>) -> Self {
+        let kind = format!("urn:tau:problem:{kind}");
+        Problem { kind, title, status: status.as_u16(), detail: detail.into(), retry_after: None }
+    }
+
+    /// The request is not understood.
+    pub fn invalid(detail: impl Into<String>) -> Self {
+        Self::new(StatusCode::BAD_REQUEST, "invalid-request", "The request is not understood", detail)
+    }
+
+    /// The token is missing or wrong.
+    pub fn unauthorized(detail: impl Into<String>) -> Self {
+        Self::new(StatusCode::UNAUTHORIZED, "unauthorized", "The token is missing or wrong", detail)
+    }
+
+    /// The request comes from where none may come from.
+    pub fn forbidden(detail: impl Into<String>) -> Self {
+        Self::new(StatusCode::FORBIDDEN, "forbidden", "The request is not allowed", detail)
+    }
+
+    /// What the path names does not exist.
+    pub fn not_found(detail: impl Into<String>) -> Self {
+        Self::new(StatusCode::NOT_FOUND, "not-found", "There is no such thing", detail)
+    }
+
+    /// The path does not have this method.
+    pub fn no_method(detail: impl Into<String>) -> Self {
+        Self::new(StatusCode::METHOD_NOT_ALLOWED, "no-such-method", "The path has no such method", detail)
+    }
+
+    /// The state of the session does not allow it.
+    pub fn conflict(kind: &str, detail: impl Into<String>) -> Self {
+        Self::new(StatusCode::CONFLICT, kind, "The session does not allow this now", detail)
+    }
+
+    /// The body is too large.
+    pub fn too_large(detail: impl Into<String>) -> Self {
+        Self::new(StatusCode::PAYLOAD_TOO_LARGE, "too-large", "The body is too large", detail)
+    }
+
+    /// The body has another type than the one that is read.
+    pub fn unsupported(detail: impl Into<String>) -> Self {
+        let title = "The body has another type";
+        Self::new(StatusCode::UNSUPPORTED_MEDIA_TYPE, "unsupported-media-type", title, detail)
+    }
+
+    /// The request is understood, and cannot be done as it is.
+    pub fn refused(detail: impl Into<String>) -> Self {
+        Self::new(StatusCode::UNPROCESSABLE_ENTITY, "refused", "The request cannot be done", detail)
+    }
+
+    /// Too many requests came.
+    pub fn too_many(detail: impl Into<String>, seconds: u64) -> Self {
+        let title = "There are too many requests";
+        let problem = Self::new(StatusCode::TOO_MANY_REQUESTS, "too-many-requests", title, detail);
+        Problem { retry_after: Some(seconds), ..problem }
+    }
+
+    /// The server can take no more, or is about to end.
+    pub fn unavailable(detail: impl Into<String>) -> Self {
+        let title = "The server cannot take this now";
+        let problem = Self::new(StatusCode::SERVICE_UNAVAILABLE, "unavailable", title, detail);
+        Problem { retry_after: Some(5), ..problem }
+    }
+
+    /// Something failed that the request is not the cause of.
+    pub fn failed(detail: impl Into<String>) -> Self {
+        Self::new(StatusCode::INTERNAL_SERVER_ERROR, "failed", "The server failed", detail)
+    }
+}
+
+impl IntoResponse for Problem {
+    fn into_response(self) -> Response {
+        let status = StatusCode::from_u16(self.status).unwrap_or(StatusCode::INTERNAL_SERVER_ERROR);
+        let body = serde_json::to_string(&self).unwrap_or_default();
+        let kind = HeaderValue::from_static("application/problem+json");
+        let mut response = (status, [(header::CONTENT_TYPE, kind)], body).into_response();
+        if let Some(seconds) = self.retry_after {
+            response.headers_mut().insert(header::RETRY_AFTER, seconds.into());
+        }
+        if status == StatusCode::UNAUTHORIZED {
+            let scheme = HeaderValue::from_static("Bearer realm=\"tau\"");
+            response.headers_mut().insert(header::WWW_AUTHENTICATE, scheme);
+        }
+        response
+    }
+}

@@ -1,0 +1,55 @@
+//! Answers to what the agent asks.
+
+use axum::http::StatusCode;
+
+use super::super::extract::{AlreadyOpen, JsonBody, Names};
+use super::super::problem::Problem;
+use super::super::types::{AnswerQuestion, ApprovalDecision};
+use crate::agent::AgentCommand;
+
+/// Decides on a call that waits for approval. The first answer counts.
+#[utoipa::path(post, path = "/api/sessions/{id}/approvals/{approval}", tag = "answers", request_body = ApprovalDecision, responses(
+    (status = 204, description = "It was taken"),
+    (status = 404, description = "Nothing of this id waits", body = Problem, content_type = "application/problem+json"),
+    (status = 409, description = "The session is not open", body = Problem, content_type = "application/problem+json"),
+), params(
+    ("id" = String, Path, description = "The id of the session"),
+    ("approval" = String, Path, description = "The id in `approval_requested`"),
+))]
+pub(super) async fn approval(
+    AlreadyOpen(live): AlreadyOpen,
+    Names((_, id)): Names<(String, String)>,
+    JsonBody(body): JsonBody<ApprovalDecision>,
+) -> Result<StatusCode, Problem> {
+    if !live.waits_for_approval(&id) {
+        return Err(Problem::not_found("no call of this id waits for approval; it may have been answered"));
+    }
+    live.send(AgentCommand::AnswerApproval { id, answer: body.into() }).await?;
+    live.caught_up().await?;
+    Ok(StatusCode::NO_CONTENT)
+}
+
+/// Answers a question. The first answer counts.
+#[utoipa::path(post, path = "/api/sessions/{id}/questions/{question}", tag = "answers", request_body = AnswerQuestion, responses(
+    (status = 204, description = "It was taken"),
+    (status = 404, description = "Nothing of this id waits", body = Problem, content_type = "application/problem+json"),
+    (status = 409, description = "The session is not open", body = Problem, content_type = "application/problem+json"),
+    (status = 422, description = "It is no answer", body = Problem, content_type = "application/problem+json"),
+), params(
+    ("id" = String, Path, description = "The id of the session"),
+    ("question" = String, Path, description = "The id in `extension_ui_request`"),
+))]
+pub(super) async fn question(
+    AlreadyOpen(live): AlreadyOpen,
+    Names((_, id)): Names<(String, String)>,
+    JsonBody(body): JsonBody<AnswerQuestion>,
+) -> Result<StatusCode, Problem> {
+    let answer = body
+        .answer()
+        .ok_or_else(|| Problem::refused("give one of value, confirmed, values, declined or cancelled"))?;
+    if !live.take_question(&id) {
+        return Err(Problem::not_found("no question of this id waits; it may have been answered"));
+    }
+    live.send(AgentCommand::Answer { id, answer }).await?;
+    Ok(StatusCode::NO_CONTENT)
+}

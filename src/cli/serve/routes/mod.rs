@@ -1,0 +1,111 @@
+//! The routes, and what happens to every request before and after its handler.
+
+mod answers;
+mod log;
+mod openapi;
+mod prompts;
+mod reading;
+mod server;
+mod sessions;
+
+use std::net::{IpAddr, SocketAddr};
+use std::time::Instant;
+
+use axum::Router;
+use axum::extract::{ConnectInfo, DefaultBodyLimit, MatchedPath, Request, State};
+use axum::http::{HeaderMap, HeaderValue, Method, StatusCode, header};
+use axum::middleware::{Next, from_fn_with_state};
+use axum::response::{IntoResponse, Response};
+use axum::routing::{get, post};
+
+use super::app::App;
+use super::problem::Problem;
+
+/// Paths that need no token: they say nothing of sessions.
+const OPEN: [&str; 2] = ["/health", "/openapi.json"];
+
+/// All routes.
+pub(crate) fn router(app: App) -> Router {
+    Router::new()
+        .route("/health", get(server::health))
+        .route("/openapi.json", get(openapi::document))
+        .route("/metrics", get(server::metrics))
+        .route("/api/models", get(server::models))
+        .route("/api/prompt", post(prompts::prompt_anywhere))
+        .route("/api/sessions", get(sessions::list).post(sessions::create))
+        .route(
+            "/api/sessions/{id}",
+            get(sessions::show).put(sessions::put).patch(sessions::change).delete(sessions::delete),
+        )
+        .route("/api/sessions/{id}/close", post(sessions::close))
+        .route("/api/sessions/{id}/prompt", post(prompts::prompt))
+        .route("/api/sessions/{id}/steer", post(prompts::steer))
+        .route("/api/sessions/{id}/follow-up", post(prompts::follow_up))
+        .route("/api/sessions/{id}/abort", post(prompts::abort))
+        .route("/api/sessions/{id}/approvals/{approval}", post(answers::approval))
+        .route("/api/sessions/{id}/questions/{question}", post(answers::question))
+        .route("/api/sessions/{id}/events", get(reading::events))
+        .route("/api/sessions/{id}/history", get(reading::history))
+        .route("/api/sessions/{id}/commands", get(reading::commands))
+        .route("/api/sessions/{id}/export", get(reading::export))
+        .fallback(async || Problem::not_found("there is nothing at this path; see /openapi.json"))
+        .method_not_allowed_fallback(async || {
+            Problem::no_method("this path does not have this method; see /openapi.json")
+        })
+        .layer(DefaultBodyLimit::max(app.max_body()))
+        .layer(from_fn_with_state(app.clone(), around))
+        .with_state(app)
+}
+
+/// What happens around every handler: checks, headers, counting, the log.
+async fn around(State(app): State<App>, request: Request, next: Next) -> Response {
+    let started = Instant::now();
+    let (method, path) = (request.method().clone(), request.uri().path().to_owned());
+    let route = request.extensions().get::<MatchedPath>().map(|route| route.as_str().to_owned());
+    let client = request.extensions().get::<ConnectInfo<SocketAddr>>().map(|info| info.0.ip());
+    let (mut response, origin) = match check(&app, &request, client) {
+        Ok(origin) if method == Method::OPTIONS && origin.is_some() => {
+            (StatusCode::NO_CONTENT.into_response(), origin)
+        }
+        Ok(origin) => (next.run(request).await, origin),
+        Err(problem) => (problem.into_response(), None),
+    };
+    add_headers(response.headers_mut(), origin);
+    let (status, time) = (response.status().as_u16(), started.elapsed());
+    app.metrics().request(route.as_deref().unwrap_or("other"), known(&method), status, time);
+    log::write(app.log(), &log::Line { method: method.as_str(), path: &path, status, time, client });
+    response
+}
+
+/// Checks who sends a request; the other origin that the response has to allow.
+fn check(app: &App, request: &Request, client: Option<IpAddr>) -> Result<Option<HeaderValue>, Problem> {
+    let (guard, headers) = (app.guard(), request.headers());
+    guard.rate(client, Instant::now())?;
+    guard.host(headers, request.uri())?;
+    let origin = guard.origin(headers)?.and_then(|origin| HeaderValue::from_str(origin).ok());
+    let is_preflight = request.method() == Method::OPTIONS && origin.is_some();
+    if !is_preflight && !OPEN.contains(&request.uri().path()) {
+        guard.token(headers)?;
+    }
+    Ok(origin)
+}
+
+fn add_headers(headers: &mut HeaderMap, origin: Option<HeaderValue>) {
+    headers.insert(header::X_CONTENT_TYPE_OPTIONS, HeaderValue::from_static("nosniff"));
+    headers.entry(header::CACHE_CONTROL).or_insert(HeaderValue::from_static("no-store"));
+    let Some(origin) = origin else { return };
+    headers.insert(header::ACCESS_CONTROL_ALLOW_ORIGIN, origin);
+    headers.insert(header::VARY, HeaderValue::from_static("origin"));
+    let methods = HeaderValue::from_static("GET, POST, PUT, PATCH, DELETE");
+    headers.insert(header::ACCESS_CONTROL_ALLOW_METHODS, methods);
+    let allowed = HeaderValue::from_static("authorization, content-type, last-event-id");
+    headers.insert(header::ACCESS_CONTROL_ALLOW_HEADERS, allowed);
+}
+
+/// The name of a method as it is counted: a client can make up others.
+fn known(method: &Method) -> &str {
+    match method.as_str() {
+        name @ ("GET" | "HEAD" | "POST" | "PATCH" | "PUT" | "DELETE" | "OPTIONS") => name,
+        _ => "other",
+    }
+}

@@ -1,0 +1,109 @@
+//! The OpenAPI document, made from the handlers and the types.
+
+use std::collections::BTreeSet;
+
+use axum::Json;
+use utoipa::openapi::path::{Operation, PathItem};
+use utoipa::openapi::schema::AdditionalProperties;
+use utoipa::openapi::security::{HttpAuthScheme, HttpBuilder, SecurityScheme};
+use utoipa::openapi::{Content, Ref, RefOr, ResponseBuilder, Schema, SecurityRequirement};
+use utoipa::{Modify, OpenApi};
+
+use super::super::problem::Problem;
+use super::super::types::{EventFrame, ExportFormat};
+use super::{answers, prompts, reading, server, sessions};
+
+/// What every request may be answered with: status and description.
+const ALWAYS: [(&str, &str); 6] = [
+    ("400", "The request is not understood"),
+    ("401", "The token is missing or wrong"),
+    ("403", "The host or the origin is not allowed"),
+    ("429", "There are too many requests"),
+    ("500", "The server failed"),
+    ("503", "The server cannot take this now"),
+];
+/// The same of requests with a body.
+const WITH_BODY: [(&str, &str); 2] = [("413", "The body is too large"), ("415", "The body is not JSON")];
+
+/// The same of requests about a session.
+const OF_SESSION: [(&str, &str); 1] = [("404", "There is no such session")];
+
+/// The document.
+#[derive(OpenApi)]
+#[openapi(
+    info(
+        title = "tau",
+        description = "Sessions with a coding agent: prompts in, events out. Event streams are server-sent \
+                       events; their records are described in docs/server.md and docs/rpc.md."
+    ),
+    paths(
+        sessions::list, sessions::create, sessions::show, sessions::put, sessions::change, sessions::delete, sessions::close,
+        prompts::prompt, prompts::prompt_anywhere, prompts::steer, prompts::follow_up, prompts::abort,
+        answers::approval, answers::question,
+        reading::events, reading::history, reading::commands, reading::export,
+        server::models, server::metrics, server::health, document,
+    ),
+    components(schemas(Problem, EventFrame, ExportFormat)),
+    modifiers(&SharedParts)
+)]
+struct Document;
+
+/// Adds what all requests have in common.
+struct SharedParts;
+
+impl Modify for SharedParts {
+    fn modify(&self, document: &mut utoipa::openapi::OpenApi) {
+        let scheme = HttpBuilder::new().scheme(HttpAuthScheme::Bearer).build();
+        let components = document.components.get_or_insert_default();
+        components.add_security_scheme("token", SecurityScheme::Http(scheme));
+        document.security = Some(vec![SecurityRequirement::new("token", Vec::<String>::new())]);
+        for (path, item) in &mut document.paths.paths {
+            for operation in operations(item) {
+                let of_session: &[(&str, &str)] = if path.contains("{id}") { &OF_SESSION } else { &[] };
+                let with_body: &[(&str, &str)] =
+                    if operation.request_body.is_some() { &WITH_BODY } else { &[] };
+                complete(operation, &[&ALWAYS, of_session, with_body].concat());
+            }
+        }
+        for schema in components.schemas.values_mut() {
+            close(schema);
+        }
+    }
+}
+
+fn operations(item: &mut PathItem) -> impl Iterator<Item = &mut Operation> {
+    [&mut item.get, &mut item.post, &mut item.put, &mut item.patch, &mut item.delete].into_iter().flatten()
+}
+
+/// Adds what the macro leaves out of types that are one of several: other fields are refused there, too.
+fn close(schema: &mut RefOr<Schema>) {
+    let RefOr::T(Schema::OneOf(several)) = schema else { return };
+    for item in &mut several.items {
+        if let RefOr::T(Schema::Object(object)) = item
+            && !object.properties.is_empty()
+        {
+            object.additional_properties = Some(Box::new(AdditionalProperties::FreeForm(false)));
+        }
+    }
+}
+
+fn complete(operation: &mut Operation, added: &[(&str, &str)]) {
+    let responses = &mut operation.responses.responses;
+    let known: BTreeSet<String> = responses.keys().cloned().collect();
+    for (status, description) in added {
+        if !known.contains(*status) {
+            let content = Content::new(Some(Ref::from_schema_name("Problem")));
+            let response = ResponseBuilder::new().description(*description);
+            let response = response.content("application/problem+json", content).build();
+            responses.insert((*status).to_owned(), response.into());
+        }
+    }
+}
+
+/// This document. Needs no token.
+#[utoipa::path(get, path = "/openapi.json", tag = "server", security(()), responses(
+    (status = 200, description = "The OpenAPI 3.1 document", body = Object),
+))]
+pub(super) async fn document() -> Json<utoipa::openapi::OpenApi> {
+    Json(Document::openapi())
+}

@@ -1,0 +1,172 @@
+//! Prompts, messages for the queues, and stopping.
+
+use std::path::PathBuf;
+use std::sync::Arc;
+
+use axum::Json;
+use axum::extract::State;
+use axum::http::StatusCode;
+use axum::response::{IntoResponse, Response};
+
+use super::super::app::App;
+use super::super::extract::{AlreadyOpen, JsonBody, Opened};
+use super::super::hub::{NewSession, SessionOptions, about_to_end};
+use super::super::live::LiveSession;
+use super::super::problem::Problem;
+use super::super::stream::EventStream;
+use super::super::types::{
+    Accepted, Disposition, EventFrame, ImageBlock, PromptAnywhere, PromptSession, QueueMessage,
+};
+use crate::agent::AgentCommand;
+use crate::agent::protocol::command::Queue;
+use crate::agent::protocol::message::Block;
+use crate::agent::protocol::query::Query;
+
+/// Sends a prompt, and streams the events until the agent has nothing left to do.
+///
+/// The stream begins with `session` and ends with `done`. Leaving before that aborts the run, unless the
+/// prompt was sent with `detach`.
+#[utoipa::path(post, path = "/api/sessions/{id}/prompt", tag = "prompts", request_body = PromptSession, responses(
+    (status = 200, description = "The events of the run", body = EventFrame, content_type = "text/event-stream"),
+    (status = 202, description = "It was taken; with `detach`", body = Accepted),
+    (status = 404, description = "There is no such session", body = Problem, content_type = "application/problem+json"),
+    (status = 409, description = "The agent works, or another tau uses the session", body = Problem, content_type = "application/problem+json"),
+    (status = 422, description = "There is nothing to send, or no model to send it to", body = Problem, content_type = "application/problem+json"),
+), params(("id" = String, Path, description = "The id of the session")))]
+pub(super) async fn prompt(
+    State(app): State<App>,
+    Opened(live): Opened,
+    JsonBody(body): JsonBody<PromptSession>,
+) -> Result<Response, Problem> {
+    let streaming = body.streaming.map(Queue::from);
+    run(&app, &live, body.prompt, body.images, streaming, body.detach).await
+}
+
+/// Sends a prompt to a session, or to a new one, and streams the events.
+#[utoipa::path(post, path = "/api/prompt", tag = "prompts", request_body = PromptAnywhere, responses(
+    (status = 200, description = "The events of the run", body = EventFrame, content_type = "text/event-stream"),
+    (status = 202, description = "It was taken; with `detach`", body = Accepted),
+    (status = 404, description = "There is no such session", body = Problem, content_type = "application/problem+json"),
+    (status = 409, description = "The agent works, or another tau uses the session", body = Problem, content_type = "application/problem+json"),
+    (status = 422, description = "There is nothing to send, or no model to send it to", body = Problem, content_type = "application/problem+json"),
+    (status = 503, description = "No more sessions may be open", body = Problem, content_type = "application/problem+json"),
+))]
+pub(super) async fn prompt_anywhere(
+    State(app): State<App>,
+    JsonBody(body): JsonBody<PromptAnywhere>,
+) -> Result<Response, Problem> {
+    has_content(&body.prompt, &body.images)?;
+    let is_for_new = body.cwd.is_some() || body.model.is_some() || body.permission_mode.is_some();
+    let live = match body.session_id {
+        Some(_) if is_for_new => {
+            let text = "cwd, model and permissionMode are for a new session; leave sessionId out, or them";
+            return Err(Problem::refused(text));
+        }
+        Some(id) => app.hub().open(&id).await?,
+        None => {
+            let options = SessionOptions {
+                model: body.model,
+                mode: body.permission_mode.map(Into::into),
+                ..SessionOptions::default()
+            };
+            let cwd = body.cwd.map(PathBuf::from);
+            app.hub().create(NewSession { cwd, options, ..NewSession::default() }).await?
+        }
+    };
+    run(&app, &live, body.prompt, body.images, None, body.detach).await
+}
+
+/// Queues a message that the model gets after the tool calls of the present turn.
+#[utoipa::path(post, path = "/api/sessions/{id}/steer", tag = "prompts", request_body = QueueMessage, responses(
+    (status = 202, description = "It waits", body = Accepted),
+    (status = 409, description = "The session is not open", body = Problem, content_type = "application/problem+json"),
+    (status = 422, description = "There is nothing to send", body = Problem, content_type = "application/problem+json"),
+), params(("id" = String, Path, description = "The id of the session")))]
+pub(super) async fn steer(
+    AlreadyOpen(live): AlreadyOpen,
+    JsonBody(body): JsonBody<QueueMessage>,
+) -> Result<Response, Problem> {
+    enqueue(&live, body, Queue::Steer).await
+}
+
+/// Queues a message that the model gets when it would otherwise stop.
+#[utoipa::path(post, path = "/api/sessions/{id}/follow-up", tag = "prompts", request_body = QueueMessage, responses(
+    (status = 202, description = "It waits", body = Accepted),
+    (status = 409, description = "The session is not open", body = Problem, content_type = "application/problem+json"),
+    (status = 422, description = "There is nothing to send", body = Problem, content_type = "application/problem+json"),
+), params(("id" = String, Path, description = "The id of the session")))]
+pub(super) async fn follow_up(
+    AlreadyOpen(live): AlreadyOpen,
+    JsonBody(body): JsonBody<QueueMessage>,
+) -> Result<Response, Problem> {
+    enqueue(&live, body, Queue::FollowUp).await
+}
+
+/// Stops what runs. Answers once nothing runs any more.
+#[utoipa::path(post, path = "/api/sessions/{id}/abort", tag = "prompts", responses(
+    (status = 204, description = "Nothing runs"),
+    (status = 409, description = "The session is not open", body = Problem, content_type = "application/problem+json"),
+), params(("id" = String, Path, description = "The id of the session")))]
+pub(super) async fn abort(AlreadyOpen(live): AlreadyOpen) -> Result<StatusCode, Problem> {
+    live.send(AgentCommand::Abort).await?;
+    live.idle().await?;
+    Ok(StatusCode::NO_CONTENT)
+}
+
+/// Sends a prompt; the events of the run, or that it was taken.
+async fn run(
+    app: &App,
+    live: &Arc<LiveSession>,
+    text: String,
+    images: Vec<ImageBlock>,
+    streaming: Option<Queue>,
+    detach: bool,
+) -> Result<Response, Problem> {
+    has_content(&text, &images)?;
+    if app.hub().is_closing() {
+        return Err(about_to_end());
+    }
+    let counted = if detach { None } else { Some(app.open_stream()?) };
+    // Until the agent has taken the prompt no other one may be judged by whether it works.
+    let _turn = live.prompting().await;
+    let (running, has_model, last) =
+        live.known(|facts, log| (facts.running, facts.model.is_some(), log.last()));
+    if !has_model {
+        let text = "no model is selected; set one with PATCH, or start the server with --model";
+        return Err(Problem::refused(text));
+    }
+    if running && streaming.is_none() {
+        let text = "the agent works; set streaming to \"steer\" or \"followUp\" to queue the message";
+        return Err(Problem::conflict("busy", text));
+    }
+    let images = images.into_iter().map(Block::from).collect();
+    live.send(AgentCommand::Prompt { text, images, streaming: streaming.unwrap_or_default() }).await?;
+    let idle = live.begin_asking(|ticket| AgentCommand::Query { ticket, query: Query::Idle }).await?;
+    let stream = counted.map(|counted| EventStream::live(live, last, app.metrics(), counted).of_run(idle));
+    // Answered once the run has started.
+    live.caught_up().await?;
+    let disposition = if running { Disposition::Queued } else { Disposition::Started };
+    Ok(stream.map_or_else(|| accepted(live, disposition, last), EventStream::into_response))
+}
+
+async fn enqueue(live: &LiveSession, body: QueueMessage, queue: Queue) -> Result<Response, Problem> {
+    has_content(&body.text, &body.images)?;
+    let last = live.known(|_, log| log.last());
+    let images = body.images.into_iter().map(Block::from).collect();
+    live.send(AgentCommand::Enqueue { text: body.text, images, queue }).await?;
+    live.caught_up().await?;
+    Ok(accepted(live, Disposition::Queued, last))
+}
+
+fn accepted(live: &LiveSession, disposition: Disposition, last: u64) -> Response {
+    let last_event_id = live.known(|_, log| log.id(last));
+    let body = Accepted { session_id: live.id.clone(), disposition, last_event_id };
+    (StatusCode::ACCEPTED, Json(body)).into_response()
+}
+
+fn has_content(text: &str, images: &[ImageBlock]) -> Result<(), Problem> {
+    match text.trim().is_empty() && images.is_empty() {
+        true => Err(Problem::refused("the message is empty: give a text or images")),
+        false => Ok(()),
+    }
+}

@@ -1,0 +1,205 @@
+//! Reading sessions: events, history, commands, documents.
+
+use std::collections::HashSet;
+use std::path::Path;
+use std::sync::Arc;
+
+use axum::Json;
+use axum::extract::State;
+use axum::http::{HeaderMap, HeaderValue, header};
+use axum::response::{IntoResponse, Response};
+use serde_json::Value;
+
+use super::super::app::App;
+use super::super::extract::{Names, Opened, Params};
+use super::super::hub::blocking;
+use super::super::live::{LiveSession, Moment};
+use super::super::problem::Problem;
+use super::super::stream::EventStream;
+use super::super::types::{
+    CommandList, CommandRow, EventFrame, EventParams, ExportFormat, ExportParams, HistoryOfSession,
+    HistoryParams,
+};
+use crate::agent::AgentEvent;
+use crate::agent::export::Format;
+use crate::agent::protocol::query::{PageFrom, PageGoal, Query, QueryAnswer, SessionSource};
+use crate::agent::session::tail::TAIL;
+use crate::agent::session::{Access, Session};
+use crate::cli::{export as documents, protocol};
+
+/// Streams the events of a session as they happen, for as long as it is open. Opens it.
+///
+/// Without `Last-Event-ID` the stream begins now. With it, it begins after that event; what is no longer
+/// kept of that is a `gap`.
+#[utoipa::path(get, path = "/api/sessions/{id}/events", tag = "reading", params(
+    EventParams,
+    ("id" = String, Path, description = "The id of the session"),
+    ("last-event-id" = Option<String>, Header, description = "The events after this one"),
+), responses(
+    (status = 200, description = "The events", body = EventFrame, content_type = "text/event-stream"),
+    (status = 404, description = "There is no such session", body = Problem, content_type = "application/problem+json"),
+    (status = 409, description = "Another tau uses it", body = Problem, content_type = "application/problem+json"),
+    (status = 503, description = "Too many streams are open", body = Problem, content_type = "application/problem+json"),
+))]
+pub(super) async fn events(
+    State(app): State<App>,
+    Opened(live): Opened,
+    Params(params): Params<EventParams>,
+    headers: HeaderMap,
+) -> Result<Response, Problem> {
+    let counted = app.open_stream()?;
+    let header = headers.get("last-event-id").and_then(|value| value.to_str().ok().map(str::to_owned));
+    let after = header.or(params.after).filter(|id| !id.is_empty());
+    let (from, is_known) = live.known(|_, log| match &after {
+        None => (Some(log.last()), true),
+        Some(id) => (log.position(id), log.position(id).is_some()),
+    });
+    // An id of an earlier opening names nothing here: all that there is follows.
+    let stream = EventStream::live(&live, from.unwrap_or(0), app.metrics(), counted);
+    Ok(if is_known { stream } else { stream.after_gap() }.into_response())
+}
+
+/// Reads messages, a page of about half a megabyte at a time, the last page first. One that is not open
+/// stays closed.
+#[utoipa::path(get, path = "/api/sessions/{id}/history", tag = "reading", params(
+    HistoryParams,
+    ("id" = String, Path, description = "The id of the session"),
+), responses(
+    (status = 200, description = "A page", body = HistoryOfSession),
+    (status = 404, description = "There is no such session", body = Problem, content_type = "application/problem+json"),
+))]
+pub(super) async fn history(
+    State(app): State<App>,
+    Names(id): Names<String>,
+    Params(params): Params<HistoryParams>,
+) -> Result<Json<HistoryOfSession>, Problem> {
+    let live = app.hub().find(&id);
+    let path = match (app.hub().file(&id).await, &live) {
+        (Ok(path), _) => Some(path),
+        // Of a session without a message there is no file.
+        (Err(_), Some(_)) => None,
+        (Err(problem), None) => return Err(problem),
+    };
+    let moment = match &live {
+        Some(live) if params.before.is_none() => Some(live.caught_up().await?),
+        _ => None,
+    };
+    let mut page = match path {
+        Some(path) => blocking(move || read_page(&path, params.before)).await??,
+        None => HistoryOfSession {
+            messages: Vec::new(),
+            start: 0,
+            end: 0,
+            left: None,
+            last_event_id: None,
+            replay_from: None,
+        },
+    };
+    if let (Some(live), Some(moment)) = (live, moment) {
+        cut(&mut page, &live, moment).await?;
+    }
+    Ok(Json(page))
+}
+
+fn read_page(path: &Path, before: Option<u64>) -> Result<HistoryOfSession, Problem> {
+    let failed = |error: crate::agent::session::SessionError| Problem::failed(error.to_string());
+    let session = Session::open_tail(path, Access::Read, TAIL).map_err(failed)?;
+    let from = PageFrom::Before { position: before };
+    let page = session.branch_page(from, PageGoal::Next).map_err(failed)?;
+    Ok(HistoryOfSession {
+        messages: page.messages.iter().map(|message| protocol::message(message)).collect(),
+        start: page.place.start as u64,
+        end: page.place.end as u64,
+        left: page.left,
+        last_event_id: None,
+        replay_from: None,
+    })
+}
+
+/// Cuts a page off at a moment, so that the events after it follow without a message twice: what was
+/// written since is at its end.
+async fn cut(page: &mut HistoryOfSession, live: &LiveSession, moment: Moment) -> Result<(), Problem> {
+    // Now the log has the events of everything that the page can have.
+    live.caught_up().await?;
+    let since: HashSet<String> = live
+        .after(moment.last, usize::MAX)
+        .events
+        .iter()
+        .filter_map(|kept| match kept.event.as_ref() {
+            AgentEvent::MessageEnd { message } => Some(name(&protocol::message(message))),
+            _ => None,
+        })
+        .collect();
+    while page.messages.last().is_some_and(|last| since.contains(&name(last))) {
+        page.messages.pop();
+    }
+    let (last, replay) = live.known(|_, log| (log.id(moment.last), log.id(moment.replay_from)));
+    (page.last_event_id, page.replay_from) = (Some(last), Some(replay));
+    Ok(())
+}
+
+/// What tells a message from others of its time.
+fn name(message: &Value) -> String {
+    let part = |name: &str| message.get(name).map(Value::to_string).unwrap_or_default();
+    format!("{} {} {}", part("role"), part("timestamp"), part("toolCallId"))
+}
+
+/// Lists the commands that a prompt may begin with. Opens the session.
+#[utoipa::path(get, path = "/api/sessions/{id}/commands", tag = "reading", responses(
+    (status = 200, description = "The commands", body = CommandList),
+    (status = 404, description = "There is no such session", body = Problem, content_type = "application/problem+json"),
+    (status = 409, description = "Another tau uses it", body = Problem, content_type = "application/problem+json"),
+), params(("id" = String, Path, description = "The id of the session")))]
+pub(super) async fn commands(Opened(live): Opened) -> Result<Json<CommandList>, Problem> {
+    let (answer, _) = live.ask(Query::Commands).await?;
+    let Ok(QueryAnswer::Commands(found)) = answer else {
+        return Err(Problem::failed("the agent did not list its commands"));
+    };
+    let row = |command: crate::agent::protocol::extension::PromptCommand| CommandRow {
+        name: command.name,
+        description: command.description,
+        argument_hint: command.argument_hint,
+    };
+    Ok(Json(CommandList { commands: found.into_iter().map(row).collect() }))
+}
+
+/// Writes a session as a document, without secrets. One that is not open stays closed.
+#[utoipa::path(get, path = "/api/sessions/{id}/export", tag = "reading", params(
+    ExportParams,
+    ("id" = String, Path, description = "The id of the session"),
+), responses(
+    (status = 200, description = "The document", body = String, content_type = "text/html"),
+    (status = 404, description = "There is no such session, or nothing in it", body = Problem, content_type = "application/problem+json"),
+))]
+pub(super) async fn export(
+    State(app): State<App>,
+    Names(id): Names<String>,
+    Params(params): Params<ExportParams>,
+) -> Result<Response, Problem> {
+    let source = match app.hub().find(&id) {
+        Some(live) => source(&live).await?,
+        None => SessionSource::File(app.hub().file(&id).await?),
+    };
+    let (format, kind) = match params.format.unwrap_or_default() {
+        ExportFormat::Html => (Format::Html, "text/html; charset=utf-8"),
+        ExportFormat::Md => (Format::Markdown, "text/markdown; charset=utf-8"),
+        ExportFormat::Jsonl => (Format::Jsonl, "application/jsonl; charset=utf-8"),
+    };
+    let secrets = app.hub().secrets();
+    let written = blocking(move || documents::text(&source, format, &secrets)).await?;
+    let (text, stem) = written.map_err(Problem::failed)?;
+    let name = format!("attachment; filename=\"{stem}.{}\"", format.ending());
+    let mut response = ([(header::CONTENT_TYPE, kind)], text).into_response();
+    if let Ok(name) = HeaderValue::from_str(&name) {
+        response.headers_mut().insert(header::CONTENT_DISPOSITION, name);
+    }
+    Ok(response)
+}
+
+async fn source(live: &Arc<LiveSession>) -> Result<SessionSource, Problem> {
+    match live.ask(Query::Source).await?.0 {
+        Ok(QueryAnswer::Source(source)) => Ok(source),
+        Ok(_) => Err(Problem::failed("the agent did not say where the session is")),
+        Err(error) => Err(Problem::not_found(error)),
+    }
+}

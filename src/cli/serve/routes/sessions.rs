@@ -1,0 +1,273 @@
+//! Sessions: making, listing, showing, changing, closing, deleting.
+
+use std::collections::HashMap;
+use std::path::PathBuf;
+use std::sync::Arc;
+
+use axum::Json;
+use axum::extract::State;
+use axum::http::{HeaderValue, StatusCode, header};
+use axum::response::{IntoResponse, Response};
+use serde_json::json;
+
+use super::super::app::App;
+use super::super::extract::{JsonBody, Names, Opened, Params};
+use super::super::hub::{NewSession, SessionOptions};
+use super::super::live::LiveSession;
+use super::super::problem::Problem;
+use super::super::types::{
+    ChangeSession, CreateSession, ListParams, QueuedTexts, SessionDetail, SessionList, SessionSummary,
+};
+use crate::agent::AgentCommand;
+use crate::agent::protocol::command::SessionCommand;
+use crate::agent::session::entry::iso;
+use crate::agent::session::list;
+use crate::agent::session::row::SessionRow;
+
+/// Sessions on a page if nothing else is asked for.
+const PAGE: u32 = 100;
+
+/// Makes a session.
+///
+/// Its file is made with the first message.
+#[utoipa::path(post, path = "/api/sessions", tag = "sessions", request_body = CreateSession, responses(
+    (status = 201, description = "It was made and is open", body = SessionDetail,
+     headers(("location" = String, description = "Its path"))),
+    (status = 409, description = "There is a session of this id", body = Problem, content_type = "application/problem+json"),
+    (status = 422, description = "The directory or the model cannot be used", body = Problem, content_type = "application/problem+json"),
+    (status = 503, description = "No more sessions may be open", body = Problem, content_type = "application/problem+json"),
+))]
+pub(super) async fn create(
+    State(app): State<App>,
+    JsonBody(body): JsonBody<CreateSession>,
+) -> Result<Response, Problem> {
+    let new = NewSession {
+        id: body.id,
+        cwd: body.cwd.map(PathBuf::from),
+        name: body.name,
+        options: SessionOptions {
+            model: body.model,
+            thinking: body.thinking.map(Into::into),
+            mode: body.permission_mode.map(Into::into),
+        },
+    };
+    let live = app.hub().create(new).await?;
+    let mut response = (StatusCode::CREATED, Json(detail(&live))).into_response();
+    if let Ok(place) = HeaderValue::from_str(&format!("/api/sessions/{}", live.id)) {
+        response.headers_mut().insert(header::LOCATION, place);
+    }
+    Ok(response)
+}
+
+/// Makes the session of this id, or opens it if there is one: the balancer of several servers can choose by
+/// the path which of them gets it.
+#[utoipa::path(put, path = "/api/sessions/{id}", tag = "sessions", request_body = CreateSession, responses(
+    (status = 200, description = "There was one, and it is open; nothing of it was changed", body = SessionDetail),
+    (status = 201, description = "It was made and is open", body = SessionDetail),
+    (status = 409, description = "Another tau uses it", body = Problem, content_type = "application/problem+json"),
+    (status = 422, description = "The id, the directory or the model cannot be used", body = Problem, content_type = "application/problem+json"),
+    (status = 503, description = "No more sessions may be open", body = Problem, content_type = "application/problem+json"),
+), params(("id" = String, Path, description = "The id of the session")))]
+pub(super) async fn put(
+    State(app): State<App>,
+    Names(id): Names<String>,
+    JsonBody(body): JsonBody<CreateSession>,
+) -> Result<Response, Problem> {
+    if body.id.as_ref().is_some_and(|other| *other != id) {
+        return Err(Problem::refused("id: the path names another one"));
+    }
+    match app.hub().open(&id).await {
+        Ok(live) => Ok(Json(detail(&live)).into_response()),
+        Err(problem) if problem.status == StatusCode::NOT_FOUND.as_u16() => {
+            create(State(app), JsonBody(CreateSession { id: Some(id), ..body })).await
+        }
+        Err(problem) => Err(problem),
+    }
+}
+
+/// Lists sessions, saved and open ones, newest first.
+#[utoipa::path(get, path = "/api/sessions", tag = "sessions", params(ListParams), responses(
+    (status = 200, description = "A page of sessions", body = SessionList),
+))]
+pub(super) async fn list(
+    State(app): State<App>,
+    Params(params): Params<ListParams>,
+) -> Result<Json<SessionList>, Problem> {
+    let limit = params.limit.unwrap_or(PAGE);
+    if !(1..=1_000).contains(&limit) {
+        return Err(Problem::invalid("limit: give a number from 1 to 1000"));
+    }
+    let cwd = params.cwd.map(PathBuf::from);
+    let saved = app.hub().saved(cwd.clone()).await?;
+    let mut live: HashMap<String, Arc<LiveSession>> =
+        app.hub().all().into_iter().map(|live| (live.id.clone(), live)).collect();
+    let mut sessions: Vec<SessionSummary> = Vec::new();
+    let saved: Vec<SessionSummary> =
+        saved.into_iter().map(|row| summary(&row, live.remove(&row.id).as_deref())).collect();
+    // Those without a message have no file.
+    let is_here = |live: &&Arc<LiveSession>| {
+        cwd.as_ref().is_none_or(|cwd| live.known(|facts, _| facts.session.cwd == *cwd))
+    };
+    let mut unsaved: Vec<SessionSummary> =
+        live.values().filter(is_here).map(|live| unsaved_summary(live)).collect();
+    unsaved.sort_by(|a, b| b.id.cmp(&a.id));
+    sessions.extend(unsaved);
+    sessions.extend(saved);
+    let from = match &params.after {
+        None => 0,
+        Some(after) => {
+            let at = sessions.iter().position(|session| session.id == *after);
+            at.ok_or_else(|| Problem::invalid("after: no session of this id is in the list"))?
+                .saturating_add(1)
+        }
+    };
+    let end = from.saturating_add(limit as usize);
+    let page: Vec<SessionSummary> = sessions.get(from..end.min(sessions.len())).unwrap_or_default().to_vec();
+    let next = (end < sessions.len()).then(|| page.last().map(|last| last.id.clone())).flatten();
+    Ok(Json(SessionList { sessions: page, next }))
+}
+
+/// Shows a session. One that is not open stays closed.
+#[utoipa::path(get, path = "/api/sessions/{id}", tag = "sessions", responses(
+    (status = 200, description = "The session", body = SessionDetail),
+    (status = 404, description = "There is none of this id", body = Problem, content_type = "application/problem+json"),
+), params(("id" = String, Path, description = "The id of the session")))]
+pub(super) async fn show(
+    State(app): State<App>,
+    Names(id): Names<String>,
+) -> Result<Json<SessionDetail>, Problem> {
+    if let Some(live) = app.hub().find(&id) {
+        return Ok(Json(detail(&live)));
+    }
+    let path = app.hub().file(&id).await?;
+    let rows = app.hub().saved(list::directory(&path)).await?;
+    let row = rows.into_iter().find(|row| row.id == id);
+    let row = row.ok_or_else(|| Problem::not_found("the session was deleted meanwhile"))?;
+    Ok(Json(SessionDetail {
+        id: row.id,
+        name: row.name,
+        cwd: row.cwd.display().to_string(),
+        live: false,
+        running: false,
+        model: None,
+        thinking: None,
+        permission_mode: None,
+        queue: None,
+        approvals: Vec::new(),
+        questions: Vec::new(),
+        usage: None,
+        clients: 0,
+        last_event_id: None,
+        replay_from: None,
+    }))
+}
+
+/// Changes name, model, thinking level or permission mode. Opens the session.
+#[utoipa::path(patch, path = "/api/sessions/{id}", tag = "sessions", request_body = ChangeSession, responses(
+    (status = 200, description = "The session as it is then", body = SessionDetail),
+    (status = 404, description = "There is none of this id", body = Problem, content_type = "application/problem+json"),
+    (status = 409, description = "Another tau uses it", body = Problem, content_type = "application/problem+json"),
+    (status = 422, description = "The model cannot be used", body = Problem, content_type = "application/problem+json"),
+), params(("id" = String, Path, description = "The id of the session")))]
+pub(super) async fn change(
+    State(app): State<App>,
+    Opened(live): Opened,
+    JsonBody(body): JsonBody<ChangeSession>,
+) -> Result<Json<SessionDetail>, Problem> {
+    let model = body.model.as_deref().map(|name| app.hub().model(name)).transpose()?;
+    let mut commands = Vec::new();
+    if let Some(model) = model {
+        commands.push(AgentCommand::SetModel { model });
+    }
+    if let Some(level) = body.thinking {
+        commands.push(AgentCommand::SetThinking { level: level.into() });
+    }
+    if let Some(mode) = body.permission_mode {
+        commands.push(AgentCommand::SetPermissionMode { mode: mode.into() });
+    }
+    if let Some(name) = body.name {
+        commands.push(AgentCommand::Session(SessionCommand::Name { name }));
+    }
+    for command in commands {
+        live.send(command).await?;
+    }
+    live.caught_up().await?;
+    Ok(Json(detail(&live)))
+}
+
+/// Closes a session, so that another tau can open it. Aborts what runs.
+#[utoipa::path(post, path = "/api/sessions/{id}/close", tag = "sessions", responses(
+    (status = 204, description = "It is closed"),
+    (status = 409, description = "It is not open", body = Problem, content_type = "application/problem+json"),
+), params(("id" = String, Path, description = "The id of the session")))]
+pub(super) async fn close(State(app): State<App>, Names(id): Names<String>) -> Result<StatusCode, Problem> {
+    app.hub().close(&id).await?;
+    Ok(StatusCode::NO_CONTENT)
+}
+
+/// Deletes a session: its file goes to the trash, where there is one. Aborts what runs.
+#[utoipa::path(delete, path = "/api/sessions/{id}", tag = "sessions", responses(
+    (status = 204, description = "It is deleted"),
+    (status = 404, description = "There is none of this id", body = Problem, content_type = "application/problem+json"),
+    (status = 409, description = "Another tau uses it", body = Problem, content_type = "application/problem+json"),
+), params(("id" = String, Path, description = "The id of the session")))]
+pub(super) async fn delete(State(app): State<App>, Names(id): Names<String>) -> Result<StatusCode, Problem> {
+    app.hub().delete(&id).await?;
+    Ok(StatusCode::NO_CONTENT)
+}
+
+fn summary(row: &SessionRow, live: Option<&LiveSession>) -> SessionSummary {
+    SessionSummary {
+        id: row.id.clone(),
+        name: row.name.clone(),
+        first_prompt: row.first_prompt.clone(),
+        cwd: row.cwd.display().to_string(),
+        created: Some(iso(row.created)),
+        modified: Some(iso(row.modified)),
+        messages: row.messages,
+        live: live.is_some(),
+        running: live.is_some_and(|live| live.known(|facts, _| facts.running)),
+        waiting: live.map_or(0, waiting),
+    }
+}
+
+fn unsaved_summary(live: &LiveSession) -> SessionSummary {
+    live.known(|facts, _| SessionSummary {
+        id: live.id.clone(),
+        name: facts.session.name.clone(),
+        first_prompt: String::new(),
+        cwd: facts.session.cwd.display().to_string(),
+        created: None,
+        modified: None,
+        messages: 0,
+        live: true,
+        running: facts.running,
+        waiting: facts.approvals.len().saturating_add(facts.questions.len()),
+    })
+}
+
+fn waiting(live: &LiveSession) -> usize {
+    live.known(|facts, _| facts.approvals.len().saturating_add(facts.questions.len()))
+}
+
+/// An open session as it is now.
+fn detail(live: &LiveSession) -> SessionDetail {
+    let clients = live.clients();
+    live.known(|facts, log| SessionDetail {
+        id: live.id.clone(),
+        name: facts.session.name.clone(),
+        cwd: facts.session.cwd.display().to_string(),
+        live: true,
+        running: facts.running,
+        model: facts.model.clone(),
+        thinking: Some(facts.thinking.name().to_owned()),
+        permission_mode: Some(facts.mode.name().to_owned()),
+        queue: Some(QueuedTexts { steering: facts.steering.clone(), follow_up: facts.follow_up.clone() }),
+        approvals: facts.approvals.iter().map(|request| json!(request)).collect(),
+        questions: facts.questions.values().cloned().collect(),
+        usage: Some(json!(facts.usage)),
+        clients,
+        last_event_id: Some(log.id(log.last())),
+        replay_from: Some(log.id(facts.replay_from(log.last()))),
+    })
+}
